@@ -1,5 +1,5 @@
-//! `bloomery approve`, `deny` and `can-approve`: people decide on held calls, through their own kubeconfig, with their
-//! own rights and in their own name. Whether they may is the API server's to say.
+//! `bloomery approve`, `deny` and `can-approve`: people decide on held calls with their own kubeconfig, rights and name. The API
+//! server authorizes them.
 
 mod client;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A document, with the findings of its schema, of its rules and of the engine.
+//! Checks of a document: by its schema, by its rules, and by the engine.
 
 use bloomery_engine::lint;
 use bloomery_skills::{Checked, Document, Draft, Finding, Options, Severity, check};
@@ -11,7 +11,7 @@ pub fn check_document(document: &Document, options: &Options) -> Checked {
     checked
 }
 
-/// The findings of the engine's lint, each at its place in the document.
+/// Returns the findings of the engine's lint, with their places in the document.
 fn by_engine(draft: &Draft) -> Vec<Finding> {
     let weight = |severity| match severity {
         lint::Severity::Error => Severity::Error,

@@ -1,9 +1,9 @@
-//! Which of some choices a typed line means.
+//! Parsing of the choice that a typed line selects.
 
 use crate::text::sanitized_line;
 
-/// The choice that a line has the words of, or else its number, from 1. None where it is something else, which the engine
-/// may take all the same.
+/// Returns the choice with the text of the line, or else the choice of its number, from 1. Returns `None` for other text, which
+/// the engine may accept as well.
 pub fn parse<'a>(choices: &'a [String], line: &str) -> Option<&'a str> {
     let line = line.trim();
     let in_words = choices.iter().find(|choice| choice.trim().eq_ignore_ascii_case(line));
@@ -11,7 +11,7 @@ pub fn parse<'a>(choices: &'a [String], line: &str) -> Option<&'a str> {
     in_words.or_else(by_number).map(String::as_str)
 }
 
-/// What to type instead of a number that none of the choices has; none where a line is anything else.
+/// Returns what to type instead of a number that no choice has. Returns `None` for any other line.
 pub fn out_of_range(choices: &[String], line: &str) -> Option<String> {
     let line = line.trim();
     let is_number = !line.is_empty() && line.chars().all(|c| c.is_ascii_digit());
@@ -19,7 +19,7 @@ pub fn out_of_range(choices: &[String], line: &str) -> Option<String> {
     is_beside.then(|| format!("There is no {line}: type a number from 1 to {}, or words.", choices.len()))
 }
 
-/// Choices on one line, whatever is in them.
+/// Joins choices to one line.
 pub fn join(choices: &[String]) -> String {
     choices.iter().map(|choice| sanitized_line(choice)).collect::<Vec<_>>().join(", ")
 }

@@ -1,4 +1,4 @@
-//! The way to a cluster: through the user's own kubeconfig, with the user's own rights.
+//! Access to a cluster, with the user's own kubeconfig and rights.
 
 mod kubeconfig;
 
@@ -18,17 +18,17 @@ use serde::de::DeserializeOwned;
 use std::fmt::Debug;
 use std::time::Duration;
 
-/// How many objects are asked for at once.
+/// The page size of lists.
 const PAGE: u32 = 500;
 
-/// How long an answer of the API server is waited for.
+/// The timeout of a request to the API server.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A cluster, as one user sees one namespace of it.
+/// A cluster, one namespace of it, and the user.
 pub struct Cluster {
-    /// Speaks with the API server.
+    /// The client for requests.
     pub client: Client,
-    /// Speaks with it where an answer may take its time: what is watched, and logs that are followed.
+    /// The client without a read timeout, for watches and followed logs.
     pub watch_client: Client,
     /// The namespace.
     pub namespace: String,
@@ -36,16 +36,16 @@ pub struct Cluster {
     server: String,
 }
 
-/// A right in a namespace: a verb on a resource, of one name or of all.
+/// A right in a namespace: a verb on all objects of a resource, or on one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Right {
-    /// The group of the resource; none for Kubernetes' own first one, which has pods.
+    /// The API group of the resource; empty for the core group.
     pub group: &'static str,
     /// The verb.
     pub verb: &'static str,
-    /// The resource, in the plural, with its subresource: `pods/log`.
+    /// The resource, with its subresource: `pods/log`.
     pub resource: &'static str,
-    /// The one object.
+    /// The name of the object; `None` for all.
     pub name: Option<String>,
 }
 
@@ -55,12 +55,12 @@ impl Right {
         Self { group: GROUP, verb, resource: "skilljobs", name: None }
     }
 
-    /// A right on what pods are, or on their logs.
+    /// A right on pods, or on a subresource of them.
     pub fn on_pods(verb: &'static str, resource: &'static str) -> Self {
         Self { group: "", verb, resource, name: None }
     }
 
-    /// The right in words.
+    /// Describes the right.
     pub fn description(&self) -> String {
         let Self { group, verb, resource, name } = self;
         let dot = if group.is_empty() { "" } else { "." };
@@ -68,7 +68,7 @@ impl Right {
         format!("the verb {verb} on {resource}{dot}{group}{name}")
     }
 
-    /// The rule of a role that gives it.
+    /// Returns the rule of a role that grants the right.
     fn rule(&self) -> String {
         let Self { group, verb, resource, .. } = self;
         let group = if group.is_empty() { "\"\"" } else { group };
@@ -76,7 +76,7 @@ impl Right {
     }
 }
 
-/// Runs a command that waits for a cluster.
+/// Runs an asynchronous command to its end.
 ///
 /// # Errors
 /// Those of the command.
@@ -86,12 +86,12 @@ pub fn block_on(command: impl Future<Output = Result<Exit, Error>>) -> Result<Ex
 }
 
 impl Cluster {
-    /// Finds the cluster. Nothing is sent.
+    /// Configures the clients. Nothing is sent.
     ///
     /// # Errors
     /// If no kubeconfig can be used.
     pub async fn find(args: &ClusterArgs) -> Result<Self, Error> {
-        // It fails where a provider is installed already, which is as good.
+        // Fails if a provider is installed already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut config = config(args).await?;
         config.read_timeout = Some(REQUEST_TIMEOUT);
@@ -108,10 +108,10 @@ impl Cluster {
         Ok(Self { client, watch_client, namespace, server })
     }
 
-    /// Who the API server takes this user for.
+    /// Returns the name of this user at the API server.
     ///
     /// # Errors
-    /// If it does not say.
+    /// If the API server does not return it.
     pub async fn user(&self) -> Result<String, Error> {
         let api = Api::<SelfSubjectReview>::all(self.client.clone());
         let review = api.create(&PostParams::default(), &SelfSubjectReview::default()).await;
@@ -120,15 +120,15 @@ impl Cluster {
         user.ok_or_else(|| Error::failed("the API server does not say who you are"))
     }
 
-    /// Those of the rights that this user does not have.
+    /// Returns the rights that this user lacks.
     ///
     /// # Errors
-    /// If the API server does not say.
+    /// If the API server does not answer.
     pub async fn missing(&self, rights: Vec<Right>) -> Result<Vec<Right>, Error> {
         self.missing_in(Some(&self.namespace), rights).await
     }
 
-    /// The same in a namespace, or in all of them at once.
+    /// Returns the missing rights in a namespace, or in all of them for `None`.
     async fn missing_in(&self, namespace: Option<&str>, rights: Vec<Right>) -> Result<Vec<Right>, Error> {
         let api = Api::<SelfSubjectAccessReview>::all(self.client.clone());
         let mut missing = Vec::new();
@@ -158,10 +158,10 @@ impl Cluster {
     }
 }
 
-/// The objects that are to be kept, a page after the other.
+/// Lists all objects that `keep` accepts, page by page.
 ///
 /// # Errors
-/// If they may not be listed.
+/// If they cannot be listed.
 pub async fn list_all<K>(api: &Api<K>, params: ListParams, mut keep: impl FnMut(&K) -> bool) -> kube::Result<Vec<K>>
 where
     K: Clone + DeserializeOwned + Debug,
@@ -178,16 +178,16 @@ where
 }
 
 impl Cluster {
-    /// The Approvals of the namespace that are to be kept. Whose an Approval is, its spec says: its labels may be changed by
-    /// whoever may patch it.
+    /// Lists the Approvals of the namespace that `keep` accepts. Their specs name their Jobs; labels can be changed by anyone who
+    /// can patch an Approval.
     ///
     /// # Errors
-    /// If they may not be listed.
+    /// If they cannot be listed.
     pub async fn approvals(&self, keep: impl FnMut(&Approval) -> bool) -> kube::Result<Vec<Approval>> {
         list_all(&Api::namespaced(self.client.clone(), &self.namespace), ListParams::default(), keep).await
     }
 
-    /// What went wrong on the way to the API server, or there.
+    /// Returns the error of a request that failed, at the API server or on the way to it.
     pub fn request_error(&self, doing: &str, error: &kube::Error) -> Error {
         match error {
             kube::Error::Api(status) => Error::failed(format!("{doing}: the API server says: {}", status.message)),
@@ -203,13 +203,13 @@ impl Cluster {
         }
     }
 
-    /// Why the API server did not do what it was asked in the namespace: where it refuses, with those of the rights that are
+    /// Returns the error of a request in the namespace. If the API server refused it, the error lists which of the rights are
     /// missing.
     pub async fn refused(&self, doing: &str, error: &kube::Error, rights: Vec<Right>) -> Error {
         self.refused_in(Some(&self.namespace), doing, error, rights).await
     }
 
-    /// The same of what it was asked in all namespaces at once.
+    /// The same for a request in all namespaces.
     pub async fn refused_everywhere(&self, doing: &str, error: &kube::Error, rights: Vec<Right>) -> Error {
         self.refused_in(None, doing, error, rights).await
     }
@@ -220,7 +220,7 @@ impl Cluster {
         if status.code != 403 {
             return told;
         }
-        // What cannot be known is not told: the API server has said no already.
+        // The refusal is reported even if the missing rights cannot be determined.
         let missing = self.missing_in(namespace, rights).await.unwrap_or_default();
         if missing.is_empty() {
             return told;
@@ -239,7 +239,7 @@ impl Cluster {
 async fn config(args: &ClusterArgs) -> Result<Config, Error> {
     let kubeconfig = match kubeconfig::read(args.kubeconfig.as_deref()) {
         Ok(kubeconfig) => kubeconfig,
-        // In a pod there is none, and kubectl takes the pod's own account.
+        // In a pod without a kubeconfig, the pod's account is used, as kubectl does.
         Err(error) if args.kubeconfig.is_none() && args.context.is_none() => {
             return Config::incluster().map_err(|_| unusable(&error));
         }
@@ -263,7 +263,7 @@ fn unusable(error: &dyn std::error::Error) -> Error {
     ))
 }
 
-/// An error with what is behind it, each said once.
+/// Joins an error and its causes, without repetition.
 fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

@@ -1,4 +1,4 @@
-//! `bloomery events`: the log of a Job, as people or programs read it. Nothing is written.
+//! `bloomery events`: prints the log of a Job for people or programs. Nothing is written.
 
 use crate::args::EventsArgs;
 use crate::error::Error;
@@ -12,22 +12,22 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How often a log that is followed is looked at.
+/// The interval at which a followed log is read.
 const EVERY: Duration = Duration::from_millis(200);
 
-/// Prints the events of a log; with `--follow` until the Job has ended, or is parked.
+/// Prints the events of a log; with `--follow`, until the Job has ended or is parked.
 ///
 /// # Errors
-/// If there is no log, or it is broken: what stands before the break is printed.
+/// If there is no log, or it is broken. The events before the break are printed.
 pub fn run(args: &EventsArgs, memory: &Path) -> Result<Exit, Error> {
     let dir = directory(args, memory)?;
     print(dir, if args.json { Format::Json } else { Format::Text }, args.follow)
 }
 
-/// Prints the events of the log in a directory; one that is followed, until the Job has ended, or is parked.
+/// Prints the events of the log in a directory; with `follow`, until the Job has ended or is parked.
 ///
 /// # Errors
-/// If there is no log, or it is broken: what stands before the break is printed.
+/// If there is no log, or it is broken. The events before the break are printed.
 pub fn print(dir: PathBuf, format: Format, follow: bool) -> Result<Exit, Error> {
     let mut telling = begun(dir, format, follow)?;
     let mut out = io::stdout().lock();
@@ -46,7 +46,7 @@ pub fn print(dir: PathBuf, format: Format, follow: bool) -> Result<Exit, Error> 
     }
 }
 
-/// The log in a directory. That of a Job that is begun has its directory first.
+/// Opens the log in a directory; with `wait`, waits for its first segment.
 fn begun(dir: PathBuf, format: Format, wait: bool) -> Result<Telling, Error> {
     loop {
         match Telling::begin(dir.clone(), format) {
@@ -61,7 +61,7 @@ fn begun(dir: PathBuf, format: Format, wait: bool) -> Result<Telling, Error> {
     }
 }
 
-/// The directory of the log: one that is named, or that of a Job in the memory.
+/// Returns the directory of the log: the named one, or that of a Job in the memory.
 fn directory(args: &EventsArgs, memory: &Path) -> Result<PathBuf, Error> {
     let named = Path::new(&args.log);
     if args.log.contains('/') || named.is_dir() {

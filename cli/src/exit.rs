@@ -1,38 +1,38 @@
-//! What a command comes to, as an exit code. Scripts read these: a code never gets another meaning.
+//! Exit codes of commands. Scripts depend on them: a code never gets another meaning.
 
 use bloomery_crds::outcome::Phase;
 use std::process::ExitCode;
 
-/// What a command comes to. Wrong usage that clap finds is its to say, and 2 too.
+/// The exit code of a command. clap exits with 2 as well for invalid arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// Nothing is wrong; of a Job: it succeeded.
+    /// Success; of a Job: it succeeded.
     Success = 0,
-    /// Something is wrong, and it was said.
+    /// An error, which was reported.
     Error = 1,
-    /// What was given cannot be used: nothing was begun, or nothing was done to what had been.
+    /// Invalid arguments or input. Nothing was changed.
     Usage = 2,
     /// The Job failed.
     Failed = 3,
-    /// The Job was refused: its goal is none of the Skill's.
+    /// The Job was refused: its goal is not one of the Skill's.
     Refused = 4,
-    /// The Job was escalated: a person has to look.
+    /// The Job was escalated: a person has to act.
     Escalated = 5,
-    /// It is too late: it is decided, or the time is up.
+    /// Too late: already decided, or a timeout has passed.
     TooLate = 6,
-    /// The Job is parked, and can go on.
+    /// The Job is parked, and can be resumed.
     Parked = 7,
     /// Another process has taken the Job over.
     Superseded = 8,
     /// The Job was cancelled.
     Cancelled = 9,
-    /// A second ^C ended the process at once; the Job can go on.
+    /// A second ^C stopped the process at once; the Job can be resumed.
     Interrupted = 130,
 }
 
 impl Exit {
-    /// The code of a Job that rests in a phase.
+    /// Returns the code of a Job that has ended or waits in a phase.
     pub fn of_phase(phase: Phase) -> Self {
         match phase {
             Phase::Succeeded => Self::Success,

@@ -1,4 +1,4 @@
-//! How findings are shown.
+//! Output of findings.
 
 use crate::text::escaped;
 use anstyle::{AnsiColor, Style};
@@ -6,20 +6,20 @@ use bloomery_skills::{Finding, Severity};
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// How many findings of a file are shown. Whoever has more mends these first: others may follow from them.
+/// The most findings of a file that are shown. Later ones are often consequences of these.
 const MAX_SHOWN: usize = 100;
 
-/// A finding and the file that it was found in.
+/// A finding and its file.
 #[derive(Debug, Serialize)]
 pub struct Located {
-    /// The file, as the command line names it.
+    /// The file, as named on the command line.
     pub file: String,
-    /// What was found.
+    /// The finding.
     #[serde(flatten)]
     pub finding: Finding,
 }
 
-/// How many findings of each severity there are.
+/// The number of findings of each severity.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Errors.
@@ -35,12 +35,12 @@ impl Tally {
         Self { errors: count(Severity::Error), warnings: count(Severity::Warning) }
     }
 
-    /// These findings and others.
+    /// Adds two tallies.
     pub fn plus(self, others: Self) -> Self {
         Self { errors: self.errors + others.errors, warnings: self.warnings + others.warnings }
     }
 
-    /// `2 errors, 1 warning`.
+    /// Returns `2 errors, 1 warning`.
     pub fn summary(self) -> String {
         let some = |count: usize, what: &str| match count {
             0 => None,
@@ -53,7 +53,7 @@ impl Tally {
     }
 }
 
-/// The findings of a file as they are shown: the first ones, and one that counts the others.
+/// Returns the findings of a file that are shown: the first ones, and one that counts the others.
 pub fn located(file: &str, mut findings: Vec<Finding>) -> Vec<Located> {
     let others = findings.split_off(findings.len().min(MAX_SHOWN));
     findings.extend(more(&others));
@@ -68,7 +68,7 @@ fn more(others: &[Finding]) -> Option<Finding> {
     Some(Finding { line: *line, column: *column, severity, path: String::new(), message, hint })
 }
 
-/// One line a finding, and one more where there is something to do about it that was not said just before.
+/// Prints each finding on a line, followed by its hint unless the previous finding had the same.
 pub fn text(out: &mut impl Write, findings: &[Located]) -> io::Result<()> {
     let bold = Style::new().bold();
     let help = AnsiColor::Cyan.on_default();
@@ -90,7 +90,7 @@ pub fn text(out: &mut impl Write, findings: &[Located]) -> io::Result<()> {
     Ok(())
 }
 
-/// All findings as one JSON array.
+/// Prints all findings as a JSON array.
 pub fn json(out: &mut impl Write, findings: &[Located]) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, findings)?;
     writeln!(out)

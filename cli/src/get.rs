@@ -1,4 +1,4 @@
-//! `bloomery get`: how a Job of the memory stands, or all of them. Nothing is written.
+//! `bloomery get`: shows Jobs of the memory. Nothing is written.
 
 mod item;
 mod page;
@@ -21,7 +21,7 @@ use record::RecordedJob;
 use serde::Serialize;
 use std::path::Path;
 
-/// Jobs, as `kubectl get -o json` has objects.
+/// A list of Jobs, in the form of `kubectl get -o json`.
 #[derive(Debug, Serialize)]
 struct List {
     kind: &'static str,
@@ -49,7 +49,7 @@ pub fn run(args: &GetArgs, memory: &Path) -> Result<Exit, Error> {
     output::print(&text).map(|()| exit)
 }
 
-/// Every Job of the memory; one that cannot be read is told, and hides no other.
+/// Lists all Jobs of the memory. One that cannot be read is reported, and does not hide the others.
 fn all(args: &GetArgs, memory: &Path) -> Result<(String, Exit), Error> {
     let (mut jobs, mut exit) = (Vec::new(), Exit::Success);
     for directory in directories(args, memory)? {
@@ -86,7 +86,7 @@ fn all(args: &GetArgs, memory: &Path) -> Result<(String, Exit), Error> {
     Ok((text, exit))
 }
 
-/// A Job as the list has it. Of one that has ended the record has all that the table shows, and no log is read.
+/// Reads a Job for the list. The record of a Job that has ended is enough for the table.
 fn listed(args: &GetArgs, memory: &Path, directory: &SkillDirectory, key: &str) -> Result<Option<Item>, Error> {
     if args.output.is_none()
         && let Ok(Some(kept @ RecordedJob { status: Some(_), .. })) = record::read(directory, key)
@@ -96,7 +96,7 @@ fn listed(args: &GetArgs, memory: &Path, directory: &SkillDirectory, key: &str) 
     item(memory, directory, key)
 }
 
-/// A Job as its log tells of it; without one, as its file does.
+/// Reads a Job from its log, or from its record if it has no log.
 fn item(memory: &Path, directory: &SkillDirectory, key: &str) -> Result<Option<Item>, Error> {
     match RunDocument::read(directory, key)? {
         Some(document) => seen(memory, directory, document).map(|seen| Some(Item::Logged(Box::new(seen)))),
@@ -104,7 +104,7 @@ fn item(memory: &Path, directory: &SkillDirectory, key: &str) -> Result<Option<I
     }
 }
 
-/// The skill directories that are looked at: all, or that of a Skill.
+/// Returns the directories of all Skills, or that of the selected Skill.
 fn directories(args: &GetArgs, memory: &Path) -> Result<Vec<SkillDirectory>, Error> {
     let mut directories = memory::skill_directories(memory)?;
     let Some(skill) = &args.skill else { return Ok(directories) };
@@ -139,7 +139,7 @@ fn seen(
 
 fn written(what: &impl Serialize, form: ObjectOutput) -> Result<String, Error> {
     match form {
-        // A name is no form of a value; it is printed where the value is known.
+        // The caller handles names.
         ObjectOutput::Name | ObjectOutput::Json => output::json(what),
         ObjectOutput::Yaml => output::yaml(what),
     }

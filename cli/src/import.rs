@@ -9,7 +9,7 @@ use bloomery_crds::v1alpha1::Skill;
 use bloomery_skills::{Document, Finding, Form, Options, yaml};
 use std::io::{self, Write};
 
-/// Reads a file of the dialect and writes the manifest, or says why there is none.
+/// Converts a file of the older dialect into a manifest, or prints why it cannot.
 pub fn run(args: &ImportArgs) -> io::Result<Exit> {
     let source = source::read(&args.file)
         .map_err(|error| io::Error::new(error.kind(), format!("cannot read {}: {error}", source::name(&args.file))))?;
@@ -34,7 +34,7 @@ pub fn run(args: &ImportArgs) -> io::Result<Exit> {
     }
 }
 
-/// The one document that can be imported. Where reading failed, that has been said.
+/// Returns the only document. A failed read has its own findings.
 fn one(documents: &[Document], is_whole: bool) -> Result<&Document, Option<Finding>> {
     match documents {
         [document] => match document.form() {

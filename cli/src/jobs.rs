@@ -1,5 +1,5 @@
-//! What people do with Jobs on a cluster: see them, answer them, end them, wait for them. Through their own kubeconfig, with
-//! their own rights.
+//! Commands for Jobs on a cluster: show, answer, cancel and wait for them, with the user's own kubeconfig and
+//! rights.
 
 mod cancel;
 mod client;

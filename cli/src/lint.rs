@@ -9,7 +9,7 @@ use bloomery_skills::{Checked, Document, Finding, Form, Options, bindings, yaml}
 use std::io;
 use std::path::Path;
 
-/// Looks at every file, and says all that is wrong with all of them.
+/// Checks all files, and prints all findings.
 pub fn run(args: &LintArgs) -> io::Result<Exit> {
     let mut located = Vec::new();
     let mut tally = Tally::default();
@@ -31,7 +31,7 @@ pub fn run(args: &LintArgs) -> io::Result<Exit> {
     Ok(if bad { Exit::Error } else { Exit::Success })
 }
 
-/// What is wrong with a file, and how many of its documents are ours.
+/// Returns the findings of a file, and the number of its documents that are Bloomery's.
 fn check_file(file: &Path) -> (Vec<Finding>, usize) {
     let source = match source::read(file) {
         Ok(source) => source,

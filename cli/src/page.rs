@@ -1,4 +1,4 @@
-//! A page for people: names on the left, what belongs to them on the right.
+//! Pages for people: labels on the left, values on the right.
 
 mod sections;
 
@@ -8,30 +8,30 @@ use crate::text;
 use anstyle::Style;
 use std::fmt::Write;
 
-/// How wide the names on the left are.
+/// The width of the labels.
 const NAMES: usize = 12;
 
-/// What is written so far.
+/// A page under construction.
 #[derive(Default)]
 pub struct Page(String);
 
 impl Page {
-    /// A name, and a text that may have several lines.
+    /// Adds a label with a text, which may have several lines.
     pub fn line(&mut self, name: &str, text: &str) {
         for (at, line) in text::sanitized_lines(text.trim_end()).lines().enumerate() {
             let name = if at == 0 { name } else { "" };
-            // Nothing fails that writes to a string.
+            // Writing to a string cannot fail.
             let _ = writeln!(self.0, "{}", format!("{name:NAMES$}{line}").trim_end());
         }
     }
 
-    /// The page.
+    /// Returns the page.
     pub fn text(self) -> String {
         self.0
     }
 }
 
-/// A page whose names stand out. Whoever prints it takes the colours out where nobody would see them (`anstream`).
+/// Highlights the labels of a page. `anstream` removes the colours where stdout is no terminal.
 pub fn coloured(page: &str) -> String {
     let bold = Style::new().bold();
     let line = |line: &str| match line.split_at_checked(NAMES) {

@@ -1,5 +1,5 @@
-//! `bloomery run`: a Skill on this machine, without a cluster. The engine, the driver and the log are those of a worker
-//! pod; what an operator would hand over is put together here.
+//! `bloomery run`: runs a Skill on this machine, without a cluster. The engine, the driver and the log are those of a worker
+//! pod; this module prepares what an operator provides on a cluster.
 
 mod api_keys;
 mod credential;
@@ -32,15 +32,15 @@ use tracing_subscriber::fmt;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// Runs a Job, or goes on with one.
+/// Runs a Job, or resumes one.
 ///
 /// # Errors
-/// If it cannot begin or cannot go on.
+/// If it cannot be started or resumed.
 pub fn run(args: &RunArgs) -> Result<Exit, Error> {
     let screen = Screen::for_stderr();
     let (redactor, trace) = (Redactor::default(), Trace::default());
     diagnostics(&screen, &trace, &redactor);
-    // It fails where a provider is installed already, which is as good.
+    // Fails if a provider is installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let done = match &args.resume {
         Some(key) => prepare::resume(args, key, redactor),
@@ -51,12 +51,12 @@ pub fn run(args: &RunArgs) -> Result<Exit, Error> {
     exit
 }
 
-/// What the worker has to say of its surroundings.
+/// Sends the worker's diagnostics to the screen and the trace.
 fn diagnostics(screen: &Screen, trace: &Trace, redactor: &Redactor) {
     let (screen, trace, redactor) = (screen.clone(), trace.clone(), redactor.clone());
     let out = move || redactor.writer(trace.tee(screen.clone()));
     let lines = fmt::layer().with_writer(out).without_time().with_target(false).with_ansi(false).compact();
-    // rmcp calls every connection that is refused an error; what matters of it we say ourselves.
+    // rmcp logs each refused connection as an error; the commands report those that matter.
     let levels = Targets::new().with_default(LevelFilter::WARN).with_target("rmcp", LevelFilter::OFF);
     tracing_subscriber::registry().with(levels).with(lines).init();
 }

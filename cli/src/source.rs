@@ -1,4 +1,4 @@
-//! Where documents come from.
+//! Input files.
 
 use bloomery_redact::plain_file;
 use bloomery_skills::yaml::MAX_BYTES;
@@ -6,24 +6,24 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// What the system calls the files that this process was started with: a pipe of a shell is as good as stdin.
+/// The paths of files that this process inherited. A pipe of a shell is read like stdin.
 const INHERITED: [&str; 3] = ["/dev/stdin", "/dev/fd/", "/proc/self/fd/"];
 
-/// An input as people name it, and its bytes.
+/// An input: its name and its bytes.
 #[derive(Debug)]
 pub struct Source {
     /// The file's name, or `<stdin>`.
     pub name: String,
-    /// What it holds, up to one byte more than is read.
+    /// The content, up to one byte more than the limit.
     pub bytes: Vec<u8>,
 }
 
-/// The name of an input in messages.
+/// Returns the name of an input in messages.
 pub fn name(file: &Path) -> String {
     if is_stdin(file) { "<stdin>".to_owned() } else { file.display().to_string() }
 }
 
-/// Reads a file, or stdin where it is called `-`; no more than the reader takes, and one byte.
+/// Reads a file, or stdin for `-`, up to one byte more than the reader accepts.
 pub fn read(file: &Path) -> io::Result<Source> {
     let limit = u64::try_from(MAX_BYTES).unwrap_or(u64::MAX).saturating_add(1);
     let mut bytes = Vec::new();
@@ -35,23 +35,23 @@ pub fn read(file: &Path) -> io::Result<Source> {
     Ok(Source { name: name(file), bytes })
 }
 
-/// Opens a file that is one, or what this process was started with.
+/// Opens a regular file, or a file that this process inherited.
 ///
 /// # Errors
-/// If it cannot be opened, or is no regular file.
+/// If it cannot be opened, or is another kind of file.
 pub fn open(file: &Path) -> io::Result<File> {
     if is_inherited(file) { File::open(file) } else { plain_file::open(file) }
 }
 
-/// The whole of a file, which may have so many bytes.
+/// Reads a whole file of at most `most` bytes.
 ///
 /// # Errors
-/// If it cannot be read, is no regular file, or is larger.
+/// If it cannot be read, is not a regular file, or is larger.
 pub fn read_bounded(file: &Path, most: u64) -> io::Result<Vec<u8>> {
     open(file).and_then(|opened| plain_file::whole(opened, most))
 }
 
-/// Whether a file is one that this process was started with.
+/// Returns whether a path is that of a file that this process inherited.
 pub fn is_inherited(file: &Path) -> bool {
     file.to_str().is_some_and(|name| INHERITED.iter().any(|handed| name.starts_with(handed)))
 }

@@ -1,4 +1,4 @@
-//! The end of a run: the answer, what it cost, and how to go on.
+//! The summary of a Job: its answer, its cost, and how to resume it.
 
 use crate::exit::Exit;
 use crate::local::skill_directory::SkillDirectory;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// The exit code of a run.
+/// Returns the exit code of a run.
 pub fn exit_of(exit: driver::Exit, outcome: Option<&Outcome>) -> Exit {
     match exit {
         driver::Exit::Finished => outcome.map_or(Exit::Error, |outcome| Exit::of_phase(outcome.phase())),
@@ -21,7 +21,7 @@ pub fn exit_of(exit: driver::Exit, outcome: Option<&Outcome>) -> Exit {
     }
 }
 
-/// Prints an answer, the way people read it: the prose, then each field of the output contract on a line.
+/// Prints an answer: the text, then each field of the output contract on a line.
 pub fn print_answer(out: &mut impl Write, result: &FullResult) -> io::Result<()> {
     let text = text::sanitized_lines(result.text.trim_end());
     if !text.is_empty() {
@@ -36,7 +36,7 @@ pub fn print_answer(out: &mut impl Write, result: &FullResult) -> io::Result<()>
     out.flush()
 }
 
-/// A field of an answer: a text as it is, anything else as JSON.
+/// Formats a field of an answer: a string as it is, any other value as JSON.
 pub fn field(name: &str, value: &Value) -> String {
     let value = match value {
         Value::String(text) => text.clone(),
@@ -45,14 +45,14 @@ pub fn field(name: &str, value: &Value) -> String {
     format!("{}: {}", text::sanitized_lines(name), text::sanitized_lines(&value))
 }
 
-/// How a Job ended, in a line or two.
+/// Summarizes how a Job ended.
 pub fn outcome(outcome: &Outcome, result: Option<&FullResult>, usage: &Usage) -> String {
     let draft =
         if result.is_some_and(|result| !result.verified) { " The answer above did not pass its gate." } else { "" };
     format!("{}: {}{draft}\n{}", outcome.code, text::sanitized_lines(&outcome.message), self::usage(usage))
 }
 
-/// What a Job has cost so far.
+/// Summarizes the usage of a Job.
 pub fn usage(usage: &Usage) -> String {
     let calls = &usage.llm_calls;
     let asked = calls.intent + calls.selection + calls.plan + calls.finalization + calls.polish;
@@ -69,12 +69,12 @@ fn counted(number: u64, of: &str) -> String {
     format!("{number} {of}{}", if number == 1 { "" } else { "s" })
 }
 
-/// The tokens of a Job. A model may claim any number.
+/// Returns the tokens of a Job. A model may report any number.
 pub fn tokens(usage: &Usage) -> u64 {
     usage.input_tokens.saturating_add(usage.output_tokens)
 }
 
-/// Why a Job is parked, and how it goes on.
+/// Returns why a Job is parked, and how to resume it.
 pub fn parked(reason: ParkReason, memory: &Path, directory: &SkillDirectory, key: &str) -> String {
     let why = match reason {
         // Only a namespace can be suspended.
@@ -85,7 +85,7 @@ pub fn parked(reason: ParkReason, memory: &Path, directory: &SkillDirectory, key
     format!("{why} {}", resume_command(memory, directory, key))
 }
 
-/// The command that goes on with a Job.
+/// Returns the command that resumes a Job.
 pub fn resume_command(memory: &Path, directory: &SkillDirectory, key: &str) -> String {
     let memory = if memory == Path::new("memory") {
         String::new()

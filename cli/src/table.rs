@@ -1,8 +1,8 @@
-//! Rows of cells, as `kubectl get` prints them.
+//! Tables, in the form of `kubectl get`.
 
 use std::fmt::Write;
 
-/// The rows below a row of names, each column as wide as its widest cell.
+/// Formats rows below a header, with columns as wide as their widest cell.
 pub fn render<const N: usize>(names: &[&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
     let rows: Vec<[String; N]> = std::iter::once(names.map(str::to_owned)).chain(rows).collect();
     let width = |column: usize| {
@@ -12,7 +12,7 @@ pub fn render<const N: usize>(names: &[&str; N], rows: impl Iterator<Item = [Str
     let mut text = String::new();
     for row in &rows {
         let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
-        // Nothing fails that writes to a string.
+        // Writing to a string cannot fail.
         let _ = writeln!(text, "{}", cells.join("   ").trim_end());
     }
     text

@@ -1,29 +1,29 @@
-//! Texts of others, as a terminal shows them: they must not steer it, nor turn what stands beside them round.
+//! Messages on stderr, and the escaping of texts from elsewhere: they must not control the terminal.
 
 use crate::error::PREFIX;
 use bloomery_crds::text::{is_hidden, steers};
 
-/// Says something to whoever looks on.
+/// Prints a message to stderr.
 pub fn inform(text: &str) {
     anstream::eprintln!("{}", sanitized_lines(text));
 }
 
-/// Says something about the command itself, as all lines of this program that do.
+/// Prints a message about the command itself to stderr, with the prefix of the program.
 pub fn report(text: &str) {
     inform(&format!("{PREFIX}{text}"));
 }
 
-/// A text of several lines, without what steers.
+/// Removes the characters that control a terminal from a text of several lines.
 pub fn sanitized_lines(text: &str) -> String {
     text.chars().filter(|c| matches!(c, '\n' | '\t') || !steers(*c)).collect()
 }
 
-/// A text on one line, with blanks for what steers.
+/// Replaces the characters that control a terminal by blanks, so that the text is one line.
 pub fn sanitized_line(text: &str) -> String {
     text.chars().map(|c| if steers(c) { ' ' } else { c }).collect()
 }
 
-/// A text on one line that hides nothing: what steers or has no shape is written out.
+/// Escapes the characters that control a terminal or are invisible, so that the text is one line and hides nothing.
 pub fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -32,7 +32,7 @@ pub fn escaped(text: &str) -> String {
     shown
 }
 
-/// A text as a shell reads it: as one word.
+/// Quotes a text as one word for a shell.
 pub fn shell_quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,@%:".contains(c);
     let is_plain = !text.is_empty() && text.chars().all(plain);

@@ -1,4 +1,4 @@
-//! The shell: reads Approvals and writes a decision, through the API server.
+//! Reads Approvals and writes decisions, through the API server.
 
 use super::rights;
 use super::select::{self, Found};
@@ -13,10 +13,10 @@ use kube::{Api, ResourceExt};
 use serde_json::json;
 use std::collections::BTreeSet;
 
-/// Who wrote a field, for whoever asks the API server.
+/// The field manager of all writes.
 const MANAGER: &str = "kubectl-bloomery";
 
-/// Where decisions are made.
+/// A client for Approvals.
 pub(super) struct Client {
     /// The cluster.
     pub cluster: Cluster,
@@ -24,21 +24,21 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// In the namespace of a cluster.
+    /// Creates a client for the namespace of a cluster.
     pub fn new(cluster: Cluster) -> Self {
         let approvals = Api::namespaced(cluster.client.clone(), &cluster.namespace);
         Self { cluster, approvals }
     }
 
-    /// What there is under a name: an Approval, or those of a Job.
+    /// Returns the Approval of a name, or the Approvals of the Job of that name.
     ///
     /// # Errors
-    /// If there is nothing, or it may not be read.
+    /// If there is none, or they cannot be read.
     pub async fn find(&self, name: &str) -> Result<Found, Error> {
         match self.look_up(name).await {
             Ok(Ok(named)) => Ok(named),
             Ok(Err(known)) => {
-                // Who may not read Jobs does not hear of it.
+                // Without the right to read Jobs this check is skipped.
                 check_asked(name, self.job(name).await.ok().flatten().as_ref())?;
                 Err(select::not_found(name, &self.cluster.namespace, &known))
             }
@@ -46,7 +46,7 @@ impl Client {
         }
     }
 
-    /// What there is; where there is nothing, the names of all Approvals and of their Jobs.
+    /// Looks up a name. If there is nothing, returns the names of all Approvals and their Jobs.
     async fn look_up(&self, name: &str) -> kube::Result<Result<Found, BTreeSet<String>>> {
         if let Some(approval) = self.approvals.get_opt(name).await? {
             return Ok(Ok(Found::Approval(Box::new(approval))));
@@ -60,26 +60,26 @@ impl Client {
         Ok(if of_job.is_empty() { Err(known) } else { Ok(Found::OfJob(name.to_owned(), of_job)) })
     }
 
-    /// A Job, also one that can be read in part only.
+    /// Returns a Job. Parts of it may be invalid.
     async fn job(&self, name: &str) -> kube::Result<Option<DeserializeGuard<Job>>> {
         let jobs: Api<DeserializeGuard<Job>> = Api::namespaced(self.cluster.client.clone(), &self.cluster.namespace);
         jobs.get_opt(name).await
     }
 
-    /// The Approvals of the Job that one of them belongs to.
+    /// Returns all Approvals of the Job that an Approval belongs to.
     ///
     /// # Errors
-    /// If they may not be read.
+    /// If they cannot be read.
     pub async fn of_same_job(&self, one: &Approval) -> kube::Result<Vec<Approval>> {
         let is_of_job = |other: &Approval| (&other.spec.job, &other.spec.job_uid) == (&one.spec.job, &one.spec.job_uid);
         self.cluster.approvals(is_of_job).await
     }
 
-    /// That the Job is there which an Approval is of, and that somebody is asked about its call: else nothing comes of a
-    /// decision. Who may not read Jobs is not kept from deciding.
+    /// Checks that the Job of an Approval exists, and asks for decisions on its call; otherwise a decision has no effect. Without
+    /// the right to read Jobs this check is skipped.
     ///
     /// # Errors
-    /// If it is gone, nobody is asked, or it cannot be asked for.
+    /// If the Job is gone, asks nobody, or cannot be read.
     pub async fn check_job_of(&self, approval: &Approval) -> Result<(), Error> {
         let name = &approval.spec.job;
         match self.job(name).await {
@@ -92,7 +92,7 @@ impl Client {
         }
     }
 
-    /// Why Approvals cannot be read.
+    /// Returns the error of a failed read of Approvals.
     async fn read_error(&self, error: &kube::Error) -> Result<Error, Error> {
         let told = self.cluster.request_error("reading Approvals", error);
         match error {
@@ -106,7 +106,7 @@ impl Client {
         }
     }
 
-    /// Decides on an Approval, as it was read: where it has changed since, nothing is written.
+    /// Writes a decision on an Approval as it was read. If it has changed since, nothing is written.
     ///
     /// # Errors
     /// If it has changed, or the API server refuses the decision.
@@ -131,7 +131,7 @@ impl Client {
         }
     }
 
-    /// What came of a decision that met another version. A request that was sent twice may have met itself.
+    /// Returns the result of a decision that met a newer version. A repeated request may have met its own decision.
     async fn changed(&self, name: &str, decision: ApprovalDecision) -> Result<Approval, Error> {
         let there = self.approvals.get_opt(name).await;
         match there.map_err(|error| self.cluster.request_error(&format!("reading {name}"), &error))? {
@@ -140,7 +140,7 @@ impl Client {
         }
     }
 
-    /// What the API server refuses, and which of the rights that it takes are missing.
+    /// Adds the missing rights to a refusal.
     async fn with_missing_rights(&self, rights: Vec<Right>, refused: String) -> Result<Error, Error> {
         let missing = self.cluster.missing(rights).await?;
         if missing.is_empty() {
@@ -151,7 +151,7 @@ impl Client {
     }
 }
 
-/// That somebody is asked about the call of a Job, as far as that can be read.
+/// Checks that the Job asks for decisions on its call, as far as it can be read.
 fn check_asked(name: &str, job: Option<&DeserializeGuard<Job>>) -> Result<(), Error> {
     let why = job.and_then(|job| jobs::not_asked_reason(job.0.as_ref().ok()?));
     why.map_or(Ok(()), |why| Err(select::not_asked(name, why)))

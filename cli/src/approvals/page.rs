@@ -1,6 +1,6 @@
-//! What a person reads who decides, and what they have decided.
+//! The page of an Approval, and the result of a decision.
 //!
-//! They decide about what stands there: whatever would hide something, or steer the terminal, is written out.
+//! People decide on what they see, so all characters that control the terminal or are invisible are escaped.
 
 use super::select::past_participle;
 use crate::args::ObjectOutput;
@@ -13,7 +13,7 @@ use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
 use serde_json::Value;
 
-/// An Approval, as it is put before whoever is to decide as `by`.
+/// Formats an Approval for the user `by`, who decides.
 pub(super) fn render(approval: &Approval, by: &str, now: Timestamp) -> String {
     let spec = &approval.spec;
     let mut page = Page::default();
@@ -30,7 +30,7 @@ pub(super) fn render(approval: &Approval, by: &str, now: Timestamp) -> String {
     page.text()
 }
 
-/// The arguments as a table: a name and a value in JSON a line. Where a table would not say the same, the text itself.
+/// Formats arguments as a table with a name and a JSON value on each line, if that has the same meaning as the text.
 fn arguments(text: &str) -> String {
     let parsed = canonical::parse(text).ok().filter(|value| canonical::to_string(value) == text);
     let Some(Value::Object(fields)) = parsed else { return escaped(text) };
@@ -45,13 +45,13 @@ fn arguments(text: &str) -> String {
     rows.collect::<Vec<_>>().join("\n")
 }
 
-/// A name that could be taken for more than a name is quoted.
+/// Quotes a name unless it is plain.
 fn field_name(name: &str) -> String {
     let is_plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
     if is_plain { name.to_owned() } else { escaped(&Value::from(name).to_string()) }
 }
 
-/// A value in JSON; a text of several lines is broken after each of its line ends.
+/// Formats a value as JSON. A string of several lines is broken after each line end.
 fn value(value: &Value) -> String {
     let json = |value: &Value| escaped(&canonical::to_string(value));
     let Value::String(text) = value else { return json(value) };
@@ -78,7 +78,7 @@ fn visible(text: &str) -> String {
     text.split('\n').map(escaped).collect::<Vec<_>>().join("\n")
 }
 
-/// What stands before the cursor.
+/// Returns the prompt.
 pub(super) fn question(verdict: ApprovalVerdict) -> &'static str {
     match verdict {
         ApprovalVerdict::Approve => "Approve this call? yes or no: ",
@@ -86,10 +86,10 @@ pub(super) fn question(verdict: ApprovalVerdict) -> &'static str {
     }
 }
 
-/// The result, for stdout.
+/// Formats the decided Approval for stdout.
 ///
 /// # Errors
-/// If it cannot be written in that form.
+/// If it has no form in that format.
 pub(super) fn decided(
     approval: &Approval,
     verdict: ApprovalVerdict,

@@ -1,9 +1,9 @@
-//! What somebody needs to decide, and what is said where it is missing.
+//! The rights that decisions require, and the message about missing ones.
 
 use crate::cluster::Right;
 use bloomery_crds::names::GROUP;
 
-/// The rights that a decision for an approver takes: on one Approval, or on all.
+/// Returns the rights for a decision for an approver: on one Approval, or on all.
 pub(super) fn to_decide(approver: &str, approval: Option<&str>) -> Vec<Right> {
     vec![
         Right { group: GROUP, verb: "approve", resource: "approvers", name: Some(approver.to_owned()) },
@@ -11,12 +11,12 @@ pub(super) fn to_decide(approver: &str, approval: Option<&str>) -> Vec<Right> {
     ]
 }
 
-/// The rights that reading takes: one by its name, and those of a Job.
+/// Returns the rights for reading: one Approval by its name, and those of a Job.
 pub(super) fn to_read() -> Vec<Right> {
     ["get", "list"].map(|verb| Right { group: GROUP, verb, resource: "approvals", name: None }).to_vec()
 }
 
-/// What is missing, and how a role gives it.
+/// Lists missing rights, and the rules that grant them.
 pub(super) fn missing_message(user: &str, namespace: &str, missing: &[Right]) -> String {
     let what: Vec<String> = missing.iter().map(Right::description).collect();
     let mut rules: Vec<String> = missing.iter().map(|right| format!("\n  {}", rule(right))).collect();
@@ -29,7 +29,7 @@ pub(super) fn missing_message(user: &str, namespace: &str, missing: &[Right]) ->
     )
 }
 
-/// A rule of a role. Approvals come and go: no role names them.
+/// Formats a rule of a role. It names no Approvals, because they are short-lived.
 fn rule(Right { verb, resource, name, .. }: &Right) -> String {
     let names = match name {
         Some(name) if *resource == "approvers" => format!("resourceNames: [{name}], "),

@@ -1,4 +1,4 @@
-//! Which Approval a name means, and whether it is open: decided over values.
+//! Selects the Approval that a name means, and checks that it is open. Pure functions.
 
 use crate::error::Error;
 use bloomery_crds::conditions::{self, ConditionType};
@@ -9,19 +9,19 @@ use kube::ResourceExt;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// What there is under a name.
+/// The Approvals of a name.
 #[derive(Debug)]
 pub(super) enum Found {
-    /// An Approval of that name.
+    /// The Approval of that name.
     Approval(Box<Approval>),
-    /// Those of the Job of that name, at least one.
+    /// The Approvals of the Job of that name, at least one.
     OfJob(String, Vec<Approval>),
 }
 
-/// The one open Approval that is meant.
+/// Selects the only open Approval.
 ///
 /// # Errors
-/// If it is open no more, or there are several.
+/// If it is closed, or several are open.
 pub(super) fn select_open(named: Found, now: Timestamp) -> Result<Approval, Error> {
     let approval = select_one(named, now)?;
     match closed_reason(&approval, now) {
@@ -30,10 +30,10 @@ pub(super) fn select_open(named: Found, now: Timestamp) -> Result<Approval, Erro
     }
 }
 
-/// The one Approval that is meant: that of the name, open or not, or the Job's open one.
+/// Selects an Approval: that of the name, open or not, or the only open one of the Job.
 ///
 /// # Errors
-/// If a Job has none that is open, or several.
+/// If the Job has none that is open, or several.
 pub(super) fn select_one(named: Found, now: Timestamp) -> Result<Approval, Error> {
     let (job, all) = match named {
         Found::Approval(approval) => return Ok(*approval),
@@ -51,7 +51,7 @@ pub(super) fn select_one(named: Found, now: Timestamp) -> Result<Approval, Error
     }
 }
 
-/// Why nothing can be decided, where that is so.
+/// Returns why an Approval cannot be decided; `None` if it is open.
 pub(super) fn closed_reason(approval: &Approval, now: Timestamp) -> Option<String> {
     let (spec, expires) = (&approval.spec, approval.spec.expires_at.0);
     let counted = approval.status.as_ref().and_then(|status| status.counted.as_ref());
@@ -76,14 +76,14 @@ pub(super) fn closed_reason(approval: &Approval, now: Timestamp) -> Option<Strin
     (now >= expires).then(|| format!("expired at {expires}, by the clock of this machine: {now}"))
 }
 
-/// What the operator says of it.
+/// Returns the operator's message about an Approval.
 fn operator_message(approval: &Approval) -> Option<String> {
     let conditions = approval.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
     let ready = conditions::find(conditions, ConditionType::Ready)?;
     Some(ready.message.clone()).filter(|message| !message.is_empty())
 }
 
-/// How it has expired: at its time, or before, where nobody need decide any more.
+/// Describes the expiry: at its time, or earlier if the decision is no longer needed.
 fn expired(reason: Option<&str>, counted: Option<&CountedDecision>, expires: Timestamp) -> String {
     let why = reason.filter(|why| !why.is_empty());
     match (why, counted.map(|counted| counted.at.0)) {
@@ -93,7 +93,7 @@ fn expired(reason: Option<&str>, counted: Option<&CountedDecision>, expires: Tim
     }
 }
 
-/// What somebody has done who decided so.
+/// Returns the past participle of a verdict.
 pub(super) fn past_participle(verdict: ApprovalVerdict) -> &'static str {
     match verdict {
         ApprovalVerdict::Approve => "approved",
@@ -107,13 +107,13 @@ fn list(approvals: &[Approval], now: Timestamp) -> String {
     for approval in approvals {
         let spec = &approval.spec;
         let standing = closed_reason(approval, now).unwrap_or_else(|| format!("asks {}", spec.approver));
-        // Nothing fails that writes to a string.
+        // Writing to a string cannot fail.
         let _ = write!(text, "\n  {}  {}: {standing}", approval.name_any(), spec.tool);
     }
     text
 }
 
-/// Who else has to agree before the call is made, where somebody has.
+/// Returns the other approvers whose decision the call still needs; `None` if there are none.
 pub(super) fn still_waiting(approved: &Approval, of_job: &[Approval], now: Timestamp) -> Option<String> {
     let of_call = |other: &&Approval| other.spec.call_id == approved.spec.call_id && other.uid() != approved.uid();
     let open = of_job.iter().filter(of_call).filter(|other| closed_reason(other, now).is_none());
@@ -121,10 +121,10 @@ pub(super) fn still_waiting(approved: &Approval, of_job: &[Approval], now: Times
     (!asked.is_empty()).then(|| format!("The call waits for {} too.", asked.join(" and ")))
 }
 
-/// That an Approval is one of a Job that is there: `found` is the UID of the Job of that name.
+/// Checks that the Job of an Approval exists. `found` is the UID of the Job of that name.
 ///
 /// # Errors
-/// If it is gone, with or without another of its name.
+/// If the Job is gone, or was replaced by another one.
 pub(super) fn check_job(approval: &Approval, found: Option<&str>) -> Result<(), Error> {
     let (name, job) = (approval.name_any(), &approval.spec.job);
     let what = match found {
@@ -135,7 +135,7 @@ pub(super) fn check_job(approval: &Approval, found: Option<&str>) -> Result<(), 
     Err(Error::too_late(format!("{name} cannot be decided: {what}. Nothing would come of a decision")))
 }
 
-/// That there is nothing of a name, with the name that is near. `known` are the names of Approvals and of their Jobs.
+/// Returns the error for a name without Approvals. `known` are the names of all Approvals and their Jobs.
 pub(super) fn not_found(name: &str, namespace: &str, known: &BTreeSet<String>) -> Error {
     let near = nearest::did_you_mean(name, known.iter().map(String::as_str));
     let near = if known.is_empty() { " There are no Approvals in it.".to_owned() } else { near };
@@ -144,12 +144,12 @@ pub(super) fn not_found(name: &str, namespace: &str, known: &BTreeSet<String>) -
     ))
 }
 
-/// That nobody is asked about the call of a Job.
+/// Returns the error for a Job that asks for no decision.
 pub(super) fn not_asked(job: &str, why: &str) -> Error {
     Error::failed(format!("nobody is asked to decide on the call of the Job {job}: {why}"))
 }
 
-/// That an Approval is not as it was when it was shown.
+/// Returns the error for an Approval that has changed since it was shown.
 pub(super) fn changed(now_there: Option<&Approval>, name: &str, now: Timestamp) -> Error {
     match now_there.map(|approval| closed_reason(approval, now)) {
         Some(Some(why)) => Error::too_late(format!("{name} {why}, while you decided: your decision does not count")),

@@ -1,4 +1,4 @@
-//! Reading kubeconfigs: those that kubectl reads, of bounded size, and none that never ends.
+//! Reads kubeconfigs: the files that kubectl reads, of bounded size.
 
 use crate::source;
 use kube::config::{Kubeconfig, KubeconfigError};
@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 /// The largest kubeconfig that is read, in bytes.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// The kubeconfig that is named; without one, those of `KUBECONFIG`, or the one in the home directory.
+/// Reads the named kubeconfig; otherwise those in `KUBECONFIG`, or the one in the home directory.
 ///
 /// # Errors
-/// If one cannot be read, or is none.
+/// If one cannot be read, or is invalid.
 pub(super) fn read(named: Option<&Path>) -> Result<Kubeconfig, KubeconfigError> {
     let files = match named {
         Some(file) => vec![file.to_owned()],
@@ -25,7 +25,7 @@ pub(super) fn read(named: Option<&Path>) -> Result<Kubeconfig, KubeconfigError> 
     files.try_fold(Kubeconfig::default(), |read, file| read.merge(of_file(file)?))
 }
 
-/// Where kubectl looks.
+/// Returns the files that kubectl reads.
 fn usual() -> Vec<PathBuf> {
     let listed = env::var_os("KUBECONFIG").unwrap_or_default();
     let listed: Vec<PathBuf> = env::split_paths(&listed).filter(|file| !file.as_os_str().is_empty()).collect();
@@ -44,6 +44,6 @@ fn of_file(file: &Path) -> Result<Kubeconfig, KubeconfigError> {
     if bytes > MAX_BYTES {
         return Err(unreadable(io::Error::other(format!("it is larger than {MAX_BYTES} bytes"))));
     }
-    // It finds the files that are named there, beside it.
+    // Resolves the paths in the file relative to it.
     Kubeconfig::read_from(file)
 }

@@ -7,45 +7,45 @@ use bloomery_engine::event::UserQuestion;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// A Job and how it stands, as its status on a cluster says it.
+/// A Job with a log, in the form of its status on a cluster.
 #[derive(Debug, Serialize)]
 pub(super) struct LoggedJob {
     /// The Job's key.
     pub(super) job: String,
     /// Its Skill.
     pub(super) skill: String,
-    /// What it is to reach.
+    /// Its goal.
     pub(super) goal: String,
-    /// How it stands.
+    /// Its state.
     pub(super) status: Projection,
-    /// What only a person at this machine wants to know.
+    /// Details for a person at this machine.
     #[serde(skip)]
     pub(super) here: OnThisMachine,
 }
 
-/// What the status of a cluster does not say.
+/// Details that the status on a cluster does not have.
 #[derive(Debug)]
 pub(super) struct OnThisMachine {
     /// The directory of the log.
     pub(super) log: PathBuf,
-    /// How it goes on, where it has not ended.
+    /// How to resume it; `None` if it has ended.
     pub(super) on: Option<String>,
-    /// What is asked and not yet answered.
+    /// The open questions.
     pub(super) questions: Vec<UserQuestion>,
 }
 
-/// A Job as its log tells of it, or its file.
+/// A Job, read from its log or its record.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum Item {
-    /// Its log.
+    /// From its log.
     Logged(Box<LoggedJob>),
-    /// Its file.
+    /// From its record.
     Recorded(Box<RecordedJob>),
 }
 
 impl Item {
-    /// Its name on a line.
+    /// Returns its name as a line.
     pub(super) fn line(&self) -> String {
         let key = match self {
             Self::Logged(logged) => &logged.job,

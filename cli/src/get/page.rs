@@ -1,11 +1,11 @@
-//! A Job as a person wants to see it: what was asked, what each gate decided, what came of it.
+//! The page of a Job of the memory: its goal, the decisions of the gates, its state.
 
 use super::item::{Item, LoggedJob};
 use super::record::RecordedJob;
 use crate::page::{Page, phase};
 use crate::summary::usage;
 
-/// The page of a Job.
+/// Formats the page of a Job.
 pub(super) fn render(item: &Item) -> String {
     match item {
         Item::Logged(logged) => render_logged(logged),

@@ -1,4 +1,4 @@
-//! What the file of a Job says, `jobs/<key>.json`: the record of one that has ended, or a job of an older memory.
+//! The file of a Job, `jobs/<key>.json`: the record of a Job that has ended, or a job of an older memory.
 
 use crate::error::Error;
 use crate::local::older_jobs::{self, MAX_JOB_BYTES};
@@ -13,49 +13,49 @@ use serde_json::Value;
 use std::io::{self, ErrorKind, Read};
 use std::path::PathBuf;
 
-/// A Job as its file tells of it.
+/// A Job, read from its file.
 #[derive(Debug, Serialize)]
 pub(super) struct RecordedJob {
     /// The Job's key.
     pub(super) job: String,
     /// Its Skill.
     pub(super) skill: String,
-    /// What it was to reach.
+    /// Its goal.
     pub(super) goal: String,
-    /// How it stands; of a job of an older memory, nobody knows.
+    /// Its state; unknown for a job of an older memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) status: Option<Status>,
-    /// Whether it is where an older memory had it, and not yet with its Skill.
+    /// Whether it is a job of an older memory that was not migrated.
     #[serde(skip)]
     pub(super) stays_behind: bool,
     /// The file.
     pub(super) file: PathBuf,
 }
 
-/// What a record keeps of a Job's status.
+/// The part of a Job's status that a record has.
 #[derive(Debug, Serialize)]
 pub(super) struct Status {
-    /// The stage.
+    /// The phase.
     pub(super) phase: Phase,
-    /// The end.
+    /// The outcome.
     pub(super) outcome: Outcome,
-    /// The answer, whole.
+    /// The full answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) result: Option<FullResult>,
-    /// What was spent.
+    /// The usage.
     pub(super) usage: Usage,
-    /// How far the log went.
+    /// The end of the log.
     pub(super) log: LogPosition,
 }
 
 impl RecordedJob {
-    /// The word for how a job of an older memory stands.
+    /// Returns the phase that is shown for a job of an older memory.
     pub(super) fn word(&self) -> &'static str {
         if self.stays_behind { "NotMigrated" } else { "Migrated" }
     }
 }
 
-/// Reads the file of a Job; none where there is none, or it is no Job's.
+/// Reads the file of a Job. Returns `None` if it does not exist, or is not a Job's.
 ///
 /// # Errors
 /// If it cannot be read.
@@ -74,7 +74,7 @@ pub(super) fn read(directory: &SkillDirectory, key: &str) -> Result<Option<Recor
         let status = Status { phase: outcome.phase(), outcome, result, usage, log };
         return Ok(Some(RecordedJob { job, skill, goal, status: Some(status), stays_behind: false, file }));
     }
-    // The runtime before this one recorded jobs as objects that say at least what was to be reached, most of them.
+    // The runtime before this one stored jobs as objects. Most of them have a goal.
     let Ok(Value::Object(older)) = serde_json::from_slice(&text) else { return Ok(None) };
     let goal = older.get("goal").and_then(Value::as_str).unwrap_or_default().to_owned();
     Ok(Some(RecordedJob { job, skill, goal, status: None, stays_behind, file }))

@@ -1,10 +1,10 @@
-//! Jobs as `kubectl get` lists them.
+//! The table of Jobs, in the form of `kubectl get`.
 
 use super::item::Item;
 use super::record::{RecordedJob, Status};
 use crate::text;
 
-/// A line for each Job, under a line of names.
+/// Formats a line for each Job.
 pub(super) fn render(jobs: &[Item]) -> String {
     crate::table::render(&["JOB", "SKILL", "PHASE", "OUTCOME", "TOOLS"], jobs.iter().map(row))
 }

@@ -1,4 +1,4 @@
-//! `bloomery cancel`: ends Jobs, for good.
+//! `bloomery cancel`: cancels Jobs.
 
 use super::client::Client;
 use super::cluster_command::ClusterCommand;
@@ -13,17 +13,17 @@ use bloomery_crds::v1alpha1::Job;
 use kube::ResourceExt;
 use serde_json::json;
 
-/// How much of a goal stands beside a Job, in bytes.
+/// The most of a goal that is shown, in bytes.
 const MAX_GOAL: usize = 120;
 
-/// What a cancellation means, where a pod may be at work.
+/// The note for Jobs whose pod may be working.
 const AT_WORK: &str =
     "Its pod is asked to stop; a tool in flight gets a short grace, and is then told as indeterminate. ";
 
-/// What it means always.
+/// The note for all Jobs.
 const MEANS: &str = "It cannot be taken back.";
 
-/// Ends Jobs.
+/// Cancels Jobs.
 pub(super) async fn run(args: &CancelArgs, command: &ClusterCommand<'_>) -> Result<Exit, Error> {
     if !args.yes && !terminal::is_interactive() {
         return Err(Error::usage("there is no terminal at which you could be asked: --yes cancels without"));
@@ -78,7 +78,7 @@ pub(super) async fn run(args: &CancelArgs, command: &ClusterCommand<'_>) -> Resu
     Ok(exit)
 }
 
-/// The Jobs, each once.
+/// Returns the Jobs, each once.
 async fn find_jobs(args: &CancelArgs, client: &Client) -> Result<Vec<Job>, Error> {
     let mut errors = Errors::default();
     let mut jobs: Vec<Job> = Vec::new();
@@ -89,7 +89,7 @@ async fn find_jobs(args: &CancelArgs, client: &Client) -> Result<Vec<Job>, Error
     if errors.is_empty() { Ok(jobs) } else { Err(errors.into_error()) }
 }
 
-/// Prints the Jobs that are being cancelled, where programs are to read them.
+/// Prints the cancelled Jobs for programs.
 fn print_objects(args: &CancelArgs, jobs: &[Job]) -> Result<(), Error> {
     match (args.output, jobs) {
         (None, _) | (_, []) => Ok(()),
@@ -98,7 +98,7 @@ fn print_objects(args: &CancelArgs, jobs: &[Job]) -> Result<(), Error> {
     }
 }
 
-/// Says what becomes of a Job, where that is for people.
+/// Prints the state of a Job for people.
 fn print_status(args: &CancelArgs, job: &Job, what: &str) -> Result<(), Error> {
     match args.output {
         Some(_) => Ok(()),
@@ -106,13 +106,13 @@ fn print_status(args: &CancelArgs, job: &Job, what: &str) -> Result<(), Error> {
     }
 }
 
-/// Says what is wrong with one Job, which keeps nothing from the others.
+/// Reports an error of one Job, and continues with the others.
 fn report_error(error: &Error) -> Exit {
     text::report(&error.message);
     error.exit
 }
 
-/// What is about to end.
+/// Describes the Jobs for the confirmation.
 fn confirmation_text(jobs: &[Job]) -> String {
     let line = |job: &Job| {
         let goal = text::sanitized_line(&bounded(&job.spec.goal, MAX_GOAL));
@@ -133,12 +133,12 @@ async fn cancel(client: &Client, job: &Job) -> Result<Job, Error> {
     }
 }
 
-/// What a Job that was to be cancelled has come to.
+/// Returns the exit code for a Job that was to be cancelled.
 fn exit_code(job: &Job) -> Exit {
     if state::phase(job) == Phase::Cancelled { Exit::Success } else { Exit::TooLate }
 }
 
-/// What went wrong stays wrong, whatever follows.
+/// Returns the first exit code that is an error.
 fn first_failure(so_far: Exit, next: Exit) -> Exit {
     if so_far == Exit::Success { next } else { so_far }
 }

@@ -1,4 +1,4 @@
-//! The shell: reads Jobs and writes what people say to them, through the API server.
+//! Reads and changes Jobs, through the API server.
 
 use super::cluster_command::ClusterCommand;
 use super::state::{self, DecisionState};
@@ -12,10 +12,10 @@ use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
-/// Who wrote a field, for whoever asks the API server.
+/// The field manager of all writes.
 const MANAGER: &str = "kubectl-bloomery";
 
-/// Where Jobs are looked at.
+/// A client for Jobs.
 pub struct Client {
     /// The cluster.
     pub cluster: Cluster,
@@ -23,20 +23,20 @@ pub struct Client {
 }
 
 impl Client {
-    /// In the namespace of the cluster that was named.
+    /// Creates a client for the namespace that the command line selects.
     ///
     /// # Errors
-    /// If there is no such cluster.
+    /// If no kubeconfig can be used.
     pub async fn open(command: &ClusterCommand<'_>) -> Result<Self, Error> {
         let cluster = Cluster::find(command.cluster).await?;
         let jobs = Api::namespaced(cluster.client.clone(), &cluster.namespace);
         Ok(Self { cluster, jobs })
     }
 
-    /// The Job of a name.
+    /// Returns the Job of a name.
     ///
     /// # Errors
-    /// If there is none, or it may not be read.
+    /// If there is none, or it cannot be read.
     pub async fn job(&self, name: &str) -> Result<Job, Error> {
         match self.jobs.get_opt(name).await {
             Ok(Some(job)) => Ok(without_managed_fields(job)),
@@ -45,10 +45,10 @@ impl Client {
         }
     }
 
-    /// The Jobs of the namespace, or of all.
+    /// Lists the Jobs of the namespace, or of all.
     ///
     /// # Errors
-    /// If they may not be read.
+    /// If they cannot be listed.
     pub async fn jobs(&self, of_all: bool) -> Result<Vec<Job>, Error> {
         let all = || Api::all(self.cluster.client.clone());
         let jobs = if of_all { all() } else { self.jobs.clone() };
@@ -62,8 +62,8 @@ impl Client {
         }
     }
 
-    /// How it stands with the decision on the call that a Job waits with: it is decided where one has denied it. Who may not
-    /// read Approvals takes them for open.
+    /// Returns the state of the decision on a Job's held call. One denial decides it. An Approval that cannot be read counts as
+    /// open.
     pub async fn decision_state(&self, job: &Job) -> DecisionState {
         if let Some(why) = state::not_asked_reason(job) {
             return DecisionState::NotAsked(why.to_owned());
@@ -85,7 +85,7 @@ impl Client {
             }
         }
         match (expired, open.is_empty()) {
-            // It counts as denied, whatever the others decide.
+            // An expired Approval counts as denied.
             (true, _) => DecisionState::Expired,
             (false, true) => DecisionState::Decided,
             (false, false) => DecisionState::Open(open),
@@ -99,14 +99,14 @@ impl Client {
                 let known: Vec<String> = known.items.iter().map(ResourceExt::name_any).collect();
                 nearest::did_you_mean(name, known.iter().map(String::as_str))
             }
-            // Who may not list them hears all the same that there is no such Job.
+            // Without the right to list Jobs, the error has no suggestion.
             Err(error) if is_refusal(&error) => String::new(),
             Err(error) => return Err(self.read_error(&error, "list").await),
         };
         Ok(Error::usage(format!("the namespace {} has no Job {name}.{near}", self.cluster.namespace)))
     }
 
-    /// Why Jobs cannot be read.
+    /// Returns the error of a failed read of Jobs.
     pub async fn read_error(&self, error: &kube::Error, verb: &'static str) -> Error {
         match error {
             kube::Error::Api(status) if status.code == 404 => {
@@ -116,10 +116,10 @@ impl Client {
         }
     }
 
-    /// Changes a Job as it was read. One that was made anew under the name is another, and is not changed.
+    /// Patches a Job. One that was created again under the same name is not patched.
     ///
     /// # Errors
-    /// Whatever the API server says.
+    /// The error of the API server.
     pub async fn patch(&self, job: &Job, mut patch: Value, as_read: bool) -> kube::Result<Job> {
         let mut metadata = json!({ "uid": job.uid() });
         if as_read && let Some(fields) = metadata.as_object_mut() {
@@ -132,7 +132,7 @@ impl Client {
         self.jobs.patch(&job.name_any(), &params, &Patch::Merge(&patch)).await.map(without_managed_fields)
     }
 
-    /// Why a Job was not changed.
+    /// Returns the error of a failed patch.
     pub async fn patch_error(&self, name: &str, doing: &str, error: &kube::Error) -> Error {
         match error {
             kube::Error::Api(status) if status.code == 404 => deleted_error(name),
@@ -146,12 +146,12 @@ fn is_refusal(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 403)
 }
 
-/// That a Job was deleted while somebody was at it.
+/// Returns the error for a Job that was deleted meanwhile.
 pub fn deleted_error(name: &str) -> Error {
     Error { exit: Exit::TooLate, message: format!("the Job {name} is gone: somebody has deleted it meanwhile") }
 }
 
-/// A Job as kubectl shows it.
+/// Removes the managed fields, as kubectl does.
 fn without_managed_fields(mut job: Job) -> Job {
     job.metadata.managed_fields = None;
     job

@@ -1,23 +1,23 @@
-//! How people get at a Job again: the command as they call it, on the cluster that they named.
+//! Commands that a person can type next, for the same cluster and with the same program.
 
 use crate::args::{ClusterArgs, Invocation};
 use crate::text::shell_quoted;
 
-/// A way to a cluster.
+/// The program and the cluster that a person uses.
 #[derive(Debug, Clone, Copy)]
 pub struct ClusterCommand<'a> {
     invocation: Invocation,
-    /// What was named.
+    /// The options that select the cluster.
     pub cluster: &'a ClusterArgs,
 }
 
 impl<'a> ClusterCommand<'a> {
-    /// The way that somebody went.
+    /// Creates it from the command line.
     pub fn new(invocation: Invocation, cluster: &'a ClusterArgs) -> Self {
         Self { invocation, cluster }
     }
 
-    /// A command that goes the same way, for a shell.
+    /// Returns a command line for a shell.
     pub fn line(&self, words: &str) -> String {
         let ClusterArgs { namespace, context, kubeconfig, user, groups } = self.cluster;
         let kubeconfig = kubeconfig.as_ref().map(|file| file.display().to_string());
@@ -32,7 +32,7 @@ impl<'a> ClusterCommand<'a> {
         let options: String = options
             .flat_map(|(name, value)| [" ".to_owned(), name.to_owned(), " ".to_owned(), shell_quoted(value)])
             .collect();
-        // Without options these two would look into a memory.
+        // Without options these two commands use the memory.
         let is_local =
             self.invocation == Invocation::Standalone && (words.starts_with("get ") || words.starts_with("events "));
         let which = if is_local && options.is_empty() { " --cluster" } else { "" };

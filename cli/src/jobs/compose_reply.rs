@@ -1,4 +1,4 @@
-//! What a person says to a Job: which question it answers, whether it can be said; decided over values.
+//! Composes a reply to a Job: which question it answers, and whether the Job accepts it. Pure functions.
 
 use super::state;
 use crate::choice;
@@ -8,21 +8,21 @@ use bloomery_crds::nearest;
 use bloomery_crds::v1alpha1::{AskedQuestion, Job, Reply, WaitingFor};
 use kube::ResourceExt;
 
-/// What a reply is for.
+/// The target of a reply.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ReplyTarget {
     /// The conversation.
     Message,
     /// A question.
     Question(AskedQuestion),
-    /// One of several: somebody has to say which.
+    /// One of several questions: the user has to select it.
     Ambiguous(Vec<AskedQuestion>),
 }
 
-/// What a reply is for: `question` where one is named, the conversation where it is a `message`, or the one open question.
+/// Returns the target of a reply: the named question, the conversation for a `message`, or the only open question.
 ///
 /// # Errors
-/// If the Job can hear nothing more, there is no such question, or each is answered.
+/// If the Job accepts no replies, there is no such question, or all are answered.
 pub(super) fn target(job: &Job, question: Option<&str>, message: bool) -> Result<ReplyTarget, Error> {
     check_accepts_replies(job)?;
     if message {
@@ -56,7 +56,7 @@ fn find_question(job: &Job, id: &str) -> Result<AskedQuestion, Error> {
     if let Some(question) = asked.iter().find(|question| question.id == id) {
         return Ok(question.clone());
     }
-    // Its status names the oldest ones only: this may be one that it does not name.
+    // The status names the oldest questions only; this may be a later one.
     if asked.len() >= WaitingFor::MAX_QUESTIONS {
         return Ok(AskedQuestion { id: id.to_owned(), ..AskedQuestion::default() });
     }
@@ -70,10 +70,10 @@ fn find_question(job: &Job, id: &str) -> Result<AskedQuestion, Error> {
     Err(Error::usage(format!("the Job {name} has no open question {id}.{near} Open are:{}", list_questions(asked))))
 }
 
-/// Whether the Job can hear one more reply.
+/// Checks that the Job accepts another reply.
 ///
 /// # Errors
-/// If it has ended, or holds as many as it can.
+/// If it has ended, or has as many replies as it can hold.
 pub(super) fn check_accepts_replies(job: &Job) -> Result<(), Error> {
     let name = job.name_any();
     if state::has_ended(job) {
@@ -99,10 +99,10 @@ pub(super) fn check_accepts_replies(job: &Job) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether a reply can still be said, after somebody else has changed the Job.
+/// Checks that a reply is still possible after the Job has changed.
 ///
 /// # Errors
-/// If its question is open no more, or it can hear nothing.
+/// If its question is closed, or the Job accepts no replies.
 pub(super) fn check_still_open(job: &Job, reply: &Reply) -> Result<(), Error> {
     check_accepts_replies(job)?;
     let Some(id) = &reply.question else { return Ok(()) };
@@ -115,17 +115,17 @@ pub(super) fn check_still_open(job: &Job, reply: &Reply) -> Result<(), Error> {
     if is_open { Ok(()) } else { Err(Error::too_late(format!("{id} is open no more. Nothing was said"))) }
 }
 
-/// A reply to a question that the conversation has not heard yet.
+/// Returns the reply to a question that the conversation has not received yet.
 pub(super) fn pending_answer<'a>(job: &'a Job, id: &str) -> Option<&'a Reply> {
     let heard = job.status.as_ref().and_then(|status| status.replies_heard).unwrap_or_default();
     let unheard = job.spec.replies.iter().skip(usize::try_from(heard).unwrap_or(usize::MAX));
     unheard.into_iter().find(|reply| reply.question.as_deref() == Some(id))
 }
 
-/// What is said, and what is to be known about it.
+/// Returns the text of the reply, and a note about it.
 ///
 /// # Errors
-/// If it says nothing, or too much.
+/// If it is empty or too long.
 pub(super) fn reply_text(question: Option<&AskedQuestion>, typed: &str) -> Result<(String, Option<String>), Error> {
     let typed = typed.trim();
     if typed.is_empty() {
@@ -149,7 +149,7 @@ pub(super) fn reply_text(question: Option<&AskedQuestion>, typed: &str) -> Resul
     Ok((text.to_owned(), note))
 }
 
-/// Questions, a line each, with their choices.
+/// Formats questions, one on a line, with their choices.
 pub(super) fn list_questions(questions: &[AskedQuestion]) -> String {
     let one = |question: &AskedQuestion| {
         let choices = match question.choices.as_slice() {

@@ -1,4 +1,4 @@
-//! `bloomery events` on a cluster: what the Job's pods have printed; or its log in the memory, by way of a reader pod.
+//! `bloomery events` on a cluster: prints the logs of the Job's pods, or its log in the memory with a reader pod.
 
 use super::client::{Client, deleted_error};
 use super::cluster_command::ClusterCommand;
@@ -49,7 +49,7 @@ pub(super) async fn run(args: &EventsArgs, command: &ClusterCommand<'_>) -> Resu
     Ok(Exit::Success)
 }
 
-/// Says so where the first attempts have no pods any more.
+/// Reports that the first attempts have no pods any more.
 fn report_missing_attempts(pods: &[Pod], job: &str, command: &ClusterCommand<'_>) {
     let first = pods.first().and_then(logs::attempt).unwrap_or(1);
     if first > 1 {
@@ -63,15 +63,15 @@ fn is_at_rest(job: &Job) -> bool {
     state::has_ended(job) || state::waits_for_people(job)
 }
 
-/// What comes next of a Job that is followed.
+/// The next step of following a Job.
 enum Next {
-    /// A pod that has begun.
+    /// A pod that has started.
     Pod(Box<Pod>),
-    /// The Job rests.
+    /// The Job has ended, or waits for people.
     Rest(Box<Job>),
 }
 
-/// Prints the logs of one pod after the other, until the Job has ended, or waits for people.
+/// Prints the logs of the pods in turn, until the Job has ended or waits for people.
 async fn follow(client: &Client, job: &Job, command: &ClusterCommand<'_>) -> Result<Exit, Error> {
     let mut printed: BTreeSet<String> = BTreeSet::new();
     loop {
@@ -96,7 +96,7 @@ async fn follow(client: &Client, job: &Job, command: &ClusterCommand<'_>) -> Res
     }
 }
 
-/// Waits for the next pod; or the Job's rest, where no pod is left that was not printed.
+/// Waits for the next pod, or until the Job rests and all pods are printed.
 async fn next(client: &Client, job: &Job, printed: &BTreeSet<String>) -> Result<Next, Error> {
     let (name, uid) = (job.name_any(), job.uid());
     let (watcher, namespace) = (&client.cluster.watch_client, &client.cluster.namespace);
@@ -124,7 +124,7 @@ async fn next(client: &Client, job: &Job, printed: &BTreeSet<String>) -> Result<
             }
         },
         rested = rested => match rested {
-            // Its last pod may have begun and ended in between.
+            // Its last pod may have started and ended meanwhile.
             Ok(rested) => {
                 let rested = rested?;
                 let pods = logs::pods(client, job).await?;

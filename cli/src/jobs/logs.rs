@@ -1,4 +1,4 @@
-//! The pods of a Job, and what they print.
+//! The pods of a Job, and their logs.
 
 use super::client::Client;
 use super::watch::Selector;
@@ -15,15 +15,15 @@ use kube::{Api, ResourceExt};
 use std::io;
 use std::pin::pin;
 
-/// Which pods are a Job's; of others under its name, those are left out that another Job owned.
+/// Selects the pods of a Job by its name. Pods of an earlier Job of the same name are filtered out later.
 pub(super) fn selector(name: &str) -> Selector {
     Selector::label(LABEL_JOB, name)
 }
 
-/// The pods of a Job that are there, in the order of its attempts.
+/// Lists the pods of a Job, in the order of its attempts.
 ///
 /// # Errors
-/// If they may not be listed.
+/// If they cannot be listed.
 pub(super) async fn pods(client: &Client, job: &Job) -> Result<Vec<Pod>, Error> {
     let api: Api<Pod> = Api::namespaced(client.cluster.client.clone(), &client.cluster.namespace);
     match api.list(&selector(&job.name_any()).list()).await {
@@ -35,7 +35,7 @@ pub(super) async fn pods(client: &Client, job: &Job) -> Result<Vec<Pod>, Error> 
     }
 }
 
-/// Those of the pods that are the Job's, in the order of its attempts.
+/// Filters the pods that belong to the Job, in the order of its attempts.
 pub(super) fn in_order(job: &Job, pods: impl IntoIterator<Item = Pod>) -> Vec<Pod> {
     let uid = job.uid().unwrap_or_default();
     let is_own = |pod: &Pod| attempt(pod).is_some() && pod.owner_references().iter().any(|owner| owner.uid == uid);
@@ -44,27 +44,27 @@ pub(super) fn in_order(job: &Job, pods: impl IntoIterator<Item = Pod>) -> Vec<Po
     pods
 }
 
-/// Which attempt a pod is.
+/// Returns the attempt of a pod.
 pub(super) fn attempt(pod: &Pod) -> Option<u32> {
     pod.labels().get(LABEL_ATTEMPT)?.parse().ok()
 }
 
-/// Whether the worker of a pod has begun, so that it has a log.
+/// Returns whether the worker of a pod has started, so that it has a log.
 pub(super) fn has_begun(pod: &Pod) -> bool {
     let state = pod::worker_status(pod).and_then(|worker| worker.state.as_ref());
     state.is_some_and(|state| state.running.is_some() || state.terminated.is_some())
 }
 
-/// Whether a pod has ended.
+/// Returns whether a pod has ended.
 pub(super) fn has_ended(pod: &Pod) -> bool {
     let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
     matches!(phase, Some("Succeeded" | "Failed"))
 }
 
-/// Prints the log of a pod, as it is; one that is followed, until the pod has ended. Says whether somebody still reads.
+/// Prints the log of a pod; with `follow`, until the pod ends. Returns whether the reader still listens.
 ///
 /// # Errors
-/// If it cannot be read. A pod that is gone has none, which is told.
+/// If it cannot be read. A pod that is gone is reported.
 pub(super) async fn print(client: &Client, pod: &str, follow: bool) -> Result<bool, Error> {
     let api: Api<Pod> = Api::namespaced(client.cluster.watch_client.clone(), &client.cluster.namespace);
     let params = LogParams { container: Some(WORKER.to_owned()), follow, ..LogParams::default() };

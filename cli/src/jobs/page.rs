@@ -1,4 +1,4 @@
-//! A Job of a cluster on a page: what was asked, what each gate decided, what it waits for and how to answer.
+//! The page of a Job on a cluster: its goal, the decisions of the gates, what it waits for and how to answer.
 
 use super::cluster_command::ClusterCommand;
 use super::state::{self, DecisionState};
@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::ResourceExt;
 
-/// The page of a Job, with how it stands with the decision on its call.
+/// Formats the page of a Job.
 pub(super) fn render(job: &Job, deciding: &DecisionState, command: &ClusterCommand<'_>, now: Timestamp) -> String {
     let mut page = Page::default();
     let none = JobStatus::default();
@@ -59,7 +59,7 @@ pub(super) fn render(job: &Job, deciding: &DecisionState, command: &ClusterComma
     page.text()
 }
 
-/// When it was made, began and ended.
+/// Describes when it was created, started and ended.
 fn since(job: &Job, status: &JobStatus, now: Timestamp) -> String {
     let at = |time: Option<&Time>| time.map(|Time(at)| *at);
     let ended = at(status.completion_time.as_ref());
@@ -81,7 +81,7 @@ fn since(job: &Job, status: &JobStatus, now: Timestamp) -> String {
     }
 }
 
-/// How long ago something was, as kubectl has it.
+/// Formats an age, as kubectl does.
 pub(super) fn age(then: Option<Timestamp>, now: Timestamp) -> String {
     let Some(then) = then else { return String::new() };
     let passed = now.duration_since(then).max(SignedDuration::ZERO);
@@ -93,16 +93,16 @@ pub(super) fn age(then: Option<Timestamp>, now: Timestamp) -> String {
     }
 }
 
-/// What somebody should know of: what is not so though it should be, and what asks for a person. Of a Job that has ended
-/// the outcome has said why; one at work is not ready, as it should be.
+/// Returns the conditions that a person should know. After the end of a Job the outcome replaces them, and a running Job is
+/// expected not to be ready.
 fn notable_conditions(status: &JobStatus) -> Vec<&Condition> {
     let is = |condition: &Condition, kind: ConditionType| condition.type_ == <&str>::from(kind);
     let is_news = |condition: &&Condition| {
-        // `Ready` says the same as these, in the same words.
+        // `Ready` repeats these.
         let is_twin = is(condition, ConditionType::Reconciling) || is(condition, ConditionType::Stalled);
         let is_as_usual =
             [Reason::Running, Reason::Finalizing].iter().any(|usual| condition.reason == <&str>::from(usual));
-        // That it waits for nobody any more, but for what has come of it.
+        // Only the result of waiting for people matters.
         let is_past =
             is(condition, ConditionType::AwaitingPeople) && condition.reason != <&str>::from(&Reason::NotBegun);
         let is_told =
@@ -112,7 +112,7 @@ fn notable_conditions(status: &JobStatus) -> Vec<&Condition> {
     status.conditions.iter().filter(is_news).collect()
 }
 
-/// What people can do, with the command that does it: under a name of its own, which no text of a model has.
+/// Adds what the Job waits for, with the commands that answer. The labels are reserved, so that no text of a model imitates them.
 fn waits_for(page: &mut Page, job: &Job, waiting: &WaitingFor, deciding: &DecisionState, command: &ClusterCommand<'_>) {
     if let Some(call) = &waiting.call {
         let approvers = state::approvers(job).join(" and ");
@@ -140,7 +140,7 @@ fn waits_for(page: &mut Page, job: &Job, waiting: &WaitingFor, deciding: &Decisi
     }
 }
 
-/// The stages that a model was asked in, and how often.
+/// Adds the number of requests to the model by stage.
 fn stages(page: &mut Page, status: &JobStatus) {
     let Some(calls) = status.usage.as_ref().map(|usage| &usage.llm_calls) else { return };
     let LlmCalls { intent, selection, plan, finalization, polish } = calls;

@@ -1,4 +1,4 @@
-//! A short pod that reads a Job's log out of the memory: the skill directory is mounted read-only, and nothing else.
+//! A temporary pod that reads a Job's log from the memory. It mounts only the skill directory, read-only.
 
 mod build;
 
@@ -17,20 +17,20 @@ use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::{Api, ResourceExt};
 use std::time::Duration;
 
-/// How a reader pod is found to be at work, or never to be.
+/// The state of a reader pod.
 enum PodState {
     /// It has a log.
     Begun,
-    /// It cannot begin, and why.
+    /// It cannot start, with the reason.
     Stuck(String),
-    /// Somebody has deleted it.
+    /// It was deleted.
     Gone,
 }
 
 /// Prints the log of a Job.
 ///
 /// # Errors
-/// If there is none, or no pod can read it.
+/// If there is none, or the pod cannot read it.
 pub(super) async fn read(client: &Client, job: &Job, args: &EventsArgs) -> Result<Exit, Error> {
     let template = template(client, args.image.clone()).await?;
     let pod = build::pod(job, &template, args.json)?;
@@ -62,7 +62,7 @@ pub(super) async fn read(client: &Client, job: &Job, args: &EventsArgs) -> Resul
     }
 }
 
-/// What the pod is made like: the newest worker of the namespace, where somebody may see it.
+/// Returns the template for the pod: the newest worker of the namespace, if it can be read.
 async fn template(client: &Client, image: Option<String>) -> Result<Template, Error> {
     let api: Api<Pod> = Api::namespaced(client.cluster.client.clone(), &client.cluster.namespace);
     let workers = ListParams::default().labels(&format!("{LABEL_MANAGED_BY}={MANAGER},{LABEL_COMPONENT}=worker"));
@@ -87,7 +87,7 @@ async fn template(client: &Client, image: Option<String>) -> Result<Template, Er
     }
 }
 
-/// How the pod is found, where that says how it goes on.
+/// Returns the state of the pod; `None` while it is starting.
 fn pod_state(pod: Option<&Pod>) -> Option<PodState> {
     match pod {
         None => Some(PodState::Gone),
@@ -96,7 +96,7 @@ fn pod_state(pod: Option<&Pod>) -> Option<PodState> {
     }
 }
 
-/// Prints what the pod prints, and says how it ended.
+/// Prints the log of the pod, and returns how it ended.
 async fn print_log(client: &Client, name: &str) -> Result<Exit, Error> {
     let watched: Api<Pod> = Api::namespaced(client.cluster.watch_client.clone(), &client.cluster.namespace);
     let only = watch::Selector::name(name);
@@ -106,7 +106,7 @@ async fn print_log(client: &Client, name: &str) -> Result<Exit, Error> {
         unscheduled = pod.and_then(build::unscheduled);
         pod_state(pod)
     });
-    // A pod that no node has taken has no deadline of its own.
+    // The deadline of the pod starts only on a node.
     let life = tokio::time::timeout(Duration::from_secs(DEADLINE.into()), life).await;
     let stuck = |why: &str| Err(Error::failed(format!("the reader pod {name} cannot begin: {why}")));
     let rights = || ["list", "watch"].map(|verb| Right::on_pods(verb, "pods")).to_vec();

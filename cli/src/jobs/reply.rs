@@ -1,4 +1,4 @@
-//! `bloomery reply`: appends to the replies of a Job, and never loses somebody else's.
+//! `bloomery reply`: appends to the replies of a Job, and keeps those of others.
 
 use super::client::{Client, deleted_error};
 use super::cluster_command::ClusterCommand;
@@ -14,13 +14,13 @@ use kube::ResourceExt;
 use serde_json::json;
 use std::io::{self, Read};
 
-/// How often a Job may change under our hands. Its status changes with each of its steps.
+/// The number of attempts. The status of a Job changes with each of its steps.
 const TRIES: usize = 16;
 
-/// The most that is read of stdin: what is longer is refused for its length.
+/// The most that is read from stdin, in bytes. A longer text is refused.
 const MAX_STDIN: u64 = 64 * 1024;
 
-/// Says something.
+/// Sends a reply.
 pub(super) async fn run(args: &ReplyArgs, command: &ClusterCommand<'_>) -> Result<Exit, Error> {
     if args.text.is_none() && !terminal::is_interactive() {
         return Err(Error::usage("there is no terminal at which you could be asked: give the text, or - for stdin"));
@@ -50,7 +50,7 @@ pub(super) async fn run(args: &ReplyArgs, command: &ClusterCommand<'_>) -> Resul
     Ok(Exit::Success)
 }
 
-/// Asks which of several questions is meant.
+/// Asks which of several questions is answered.
 async fn choose_question(job: &str, open: Vec<AskedQuestion>) -> Result<AskedQuestion, Error> {
     if !terminal::is_interactive() {
         return Err(Error::usage(format!(
@@ -70,7 +70,7 @@ async fn choose_question(job: &str, open: Vec<AskedQuestion>) -> Result<AskedQue
     chosen.ok_or_else(|| Error::failed("nothing was said"))
 }
 
-/// Asks what is to be said.
+/// Asks for the text.
 async fn ask_text(question: Option<AskedQuestion>) -> Result<String, Error> {
     let prompt = match &question {
         Some(question) => {
@@ -108,7 +108,7 @@ fn stdin() -> Result<String, Error> {
     String::from_utf8(bytes).map_err(|error| Error::usage(format!("stdin is no text: {error}")))
 }
 
-/// What is to be known before a question is answered twice.
+/// Returns a warning if the question has a reply already.
 fn warning(job: &Job, question: &AskedQuestion) -> Option<String> {
     let other = compose_reply::pending_answer(job, &question.id)?;
     let text = text::escaped(&other.text);
@@ -118,7 +118,7 @@ fn warning(job: &Job, question: &AskedQuestion) -> Option<String> {
     ))
 }
 
-/// What was said, in a line.
+/// Formats the confirmation.
 fn confirmation(job: &str, question: Option<&AskedQuestion>, reply: &Reply) -> String {
     let text = text::escaped(&reply.text);
     match question {
@@ -127,10 +127,10 @@ fn confirmation(job: &str, question: Option<&AskedQuestion>, reply: &Reply) -> S
     }
 }
 
-/// Puts a reply after those that are there: where somebody has changed the Job meanwhile, after theirs.
+/// Appends a reply. If the Job has changed meanwhile, appends it to the changed list.
 async fn append(client: &Client, mut job: Job, reply: &Reply) -> Result<Job, Error> {
     let (name, uid, before) = (job.name_any(), job.uid(), job.spec.replies.len());
-    // Whoever was warned, answers twice.
+    // The user was warned, and answers a second time.
     let is_second = reply.question.as_deref().is_some_and(|id| compose_reply::pending_answer(&job, id).is_some());
     for _ in 0..TRIES {
         let replies = [job.spec.replies.as_slice(), std::slice::from_ref(reply)].concat();
@@ -143,7 +143,7 @@ async fn append(client: &Client, mut job: Job, reply: &Reply) -> Result<Job, Err
         if job.uid() != uid {
             return Err(deleted_error(&name));
         }
-        // The answer to a request that was made may have been lost.
+        // An earlier attempt may have succeeded without a response.
         if job.spec.replies.iter().skip(before).any(|said| said == reply) {
             return Ok(job);
         }

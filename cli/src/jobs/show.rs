@@ -1,4 +1,4 @@
-//! `bloomery get` on a cluster: a Job as a person wants to see it, or all of them.
+//! `bloomery get` on a cluster: shows a Job, or lists all.
 
 use super::client::Client;
 use super::cluster_command::ClusterCommand;
@@ -44,10 +44,10 @@ async fn list_jobs(client: &Client, args: &GetArgs) -> Result<Exit, Error> {
     output::print(&text).map(|()| Exit::Success)
 }
 
-/// Refuses a Job of another Skill than was named.
+/// Checks that a Job belongs to the selected Skill.
 ///
 /// # Errors
-/// If it is one.
+/// If it belongs to another one.
 pub(super) fn check_skill(job: &Job, skill: Option<&str>) -> Result<(), Error> {
     match skill {
         Some(skill) if job.spec.skill != skill => Err(Error::usage(format!(
@@ -59,19 +59,19 @@ pub(super) fn check_skill(job: &Job, skill: Option<&str>) -> Result<(), Error> {
     }
 }
 
-/// A page at a terminal has colours.
+/// Prints a page, with colours at a terminal.
 fn print_page(page: &str) -> Result<Exit, Error> {
     let mut out = anstream::stdout().lock();
     output::write(&mut out, &coloured(page))?;
-    // Whoever reads may have seen enough.
+    // A closed pipe is not an error.
     let _ = out.flush();
     Ok(Exit::Success)
 }
 
-/// A Job, for programs.
+/// Formats a Job for programs.
 ///
 /// # Errors
-/// If it cannot be written in that form.
+/// If it has no form in that format.
 pub(super) fn object(job: &Job, form: ObjectOutput) -> Result<String, Error> {
     match form {
         ObjectOutput::Name => Ok(name(job)),
@@ -80,10 +80,10 @@ pub(super) fn object(job: &Job, form: ObjectOutput) -> Result<String, Error> {
     }
 }
 
-/// Several objects, for programs: each with the name that kubectl has for it.
+/// Formats several objects for programs. Each has the name that kubectl prints.
 ///
 /// # Errors
-/// If they cannot be written in that form.
+/// If they have no form in that format.
 pub(super) fn list(objects: &[(String, serde_json::Value)], form: ObjectOutput) -> Result<String, Error> {
     let items = || objects.iter().map(|(_, object)| object).collect::<Vec<_>>();
     let all = || json!({ "apiVersion": "v1", "kind": "List", "items": items() });
@@ -94,7 +94,7 @@ pub(super) fn list(objects: &[(String, serde_json::Value)], form: ObjectOutput) 
     }
 }
 
-/// A Job as one object of several.
+/// Returns a Job as an item of a list.
 pub(super) fn item(job: &Job) -> (String, serde_json::Value) {
     (name(job), json!(job))
 }
@@ -137,7 +137,7 @@ fn rows(jobs: &[Job], of_all: bool, now: Timestamp) -> String {
     table::render(&names, jobs.iter().map(of_namespace))
 }
 
-/// What a Job waits for, in a few words.
+/// Summarizes what a Job waits for.
 fn waits_for(job: &Job) -> String {
     let approvers =
         Some(text::sanitized_line(&state::approvers(job).join(","))).filter(|approvers| !approvers.is_empty());

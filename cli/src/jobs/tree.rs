@@ -1,4 +1,4 @@
-//! `bloomery tree`: Skills with their Jobs, and these with their Approvals and pods.
+//! `bloomery tree`: shows Skills with their Jobs, Approvals and pods.
 
 use super::client::Client;
 use super::cluster_command::ClusterCommand;
@@ -21,10 +21,10 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// What there is in a namespace.
+/// The objects of a namespace.
 #[derive(Debug, Default)]
 struct NamespaceObjects {
-    /// None where they may not be read.
+    /// `None` if they cannot be read.
     skills: Option<Vec<Skill>>,
     jobs: Vec<Job>,
     approvals: Vec<Approval>,
@@ -47,7 +47,7 @@ impl NamespaceObjects {
     }
 }
 
-/// A line, with those below it.
+/// A line, with the lines below it.
 #[derive(Debug)]
 struct Branch {
     line: String,
@@ -72,7 +72,7 @@ pub(super) async fn run(args: &TreeArgs, command: &ClusterCommand<'_>) -> Result
     output::print(&text).map(|()| Exit::Success)
 }
 
-/// All objects of the tree in its order, as kubectl names them.
+/// Returns all objects in the order of the tree, with the names that kubectl prints.
 fn objects(skills: &[(String, Vec<&Job>)], objects_found: &NamespaceObjects) -> Vec<(String, Value)> {
     let mut objects = Vec::new();
     for (name, jobs) in skills {
@@ -88,7 +88,7 @@ fn objects(skills: &[(String, Vec<&Job>)], objects_found: &NamespaceObjects) -> 
     objects
 }
 
-/// Reads all there is. What may not be read is told, and hides nothing else; without Jobs there is no tree.
+/// Reads the objects. Those that cannot be read are reported and left out, except Jobs.
 async fn read_objects(client: &Client) -> Result<NamespaceObjects, Error> {
     let jobs = client.jobs(false).await?;
     let (kube, namespace) = (&client.cluster.client, &client.cluster.namespace);
@@ -116,7 +116,7 @@ async fn or_report<K: Clone>(client: &Client, what: &str, right: Right, list: ku
     }
 }
 
-/// The Skills that are shown, each with those of its Jobs that are; none where nothing has the name.
+/// Selects Skills with their Jobs. Returns `None` if there is nothing of that name.
 fn select<'a>(objects_found: &'a NamespaceObjects, name: Option<&str>) -> Option<Vec<(String, Vec<&'a Job>)>> {
     let named = objects_found
         .skills
@@ -156,9 +156,9 @@ fn text(skills: &[(String, Vec<&Job>)], objects_found: &NamespaceObjects, now: T
     text
 }
 
-/// Writes a branch: `first` stands before its line, `rest` before those below.
+/// Writes a branch. `first` is the indentation of its line, `rest` that of the lines below.
 fn write(text: &mut String, branch: &Branch, first: &str, rest: &str) {
-    // Nothing fails that writes to a string.
+    // Writing to a string cannot fail.
     let _ = writeln!(text, "{first}{}", text::sanitized_line(branch.line.trim_end()));
     for (at, below) in branch.below.iter().enumerate() {
         let (own, further) = if at + 1 == branch.below.len() { ("└─ ", "   ") } else { ("├─ ", "│  ") };

@@ -1,4 +1,4 @@
-//! `bloomery wait`: watches a Job until it rests.
+//! `bloomery wait`: watches a Job until it reaches a state.
 
 use super::client::{Client, deleted_error};
 use super::cluster_command::ClusterCommand;
@@ -31,10 +31,10 @@ pub(super) async fn run(args: &WaitArgs, command: &ClusterCommand<'_>) -> Result
     Ok(exit_code(&job, args.goal))
 }
 
-/// Waits until a Job is as wanted, or cannot be any more.
+/// Waits until a Job reaches a state, or cannot reach it any more.
 ///
 /// # Errors
-/// If it cannot be watched, is deleted, or the time is up.
+/// If it cannot be watched, is deleted, or the timeout has passed.
 pub(super) async fn until(
     client: &Client,
     job: &Job,
@@ -91,7 +91,7 @@ pub(super) async fn until(
     }
 }
 
-/// Whether a Job that waits for a decision goes on in a moment.
+/// Returns whether a Job with a held call continues soon.
 fn goes_on(deciding: &DecisionState) -> bool {
     match deciding {
         DecisionState::Decided | DecisionState::Expired => true,
@@ -99,7 +99,7 @@ fn goes_on(deciding: &DecisionState) -> bool {
     }
 }
 
-/// Whether there is nothing more to wait for.
+/// Returns whether the wait is over.
 fn is_done(job: &Job, goal: Option<Goal>) -> bool {
     let comes = match goal {
         None => state::waits_for_people(job),
@@ -108,7 +108,7 @@ fn is_done(job: &Job, goal: Option<Goal>) -> bool {
     comes || state::has_ended(job)
 }
 
-/// Whether a Job is as wanted.
+/// Returns whether a Job has reached a state.
 fn is_reached(job: &Job, goal: Goal) -> bool {
     match goal {
         Goal::Ended => state::has_ended(job),
@@ -121,7 +121,7 @@ fn is_reached(job: &Job, goal: Goal) -> bool {
     }
 }
 
-/// What the wait comes to.
+/// Returns the exit code of the wait.
 fn exit_code(job: &Job, goal: Option<Goal>) -> Exit {
     match goal {
         None | Some(Goal::Ended) => state::exit_code(job),

@@ -1,4 +1,4 @@
-//! Watches objects until something is so. Nothing is polled: the API server says what changes.
+//! Watches objects until a condition holds.
 
 use futures::StreamExt;
 use kube::api::{ListParams, WatchEvent, WatchParams};
@@ -9,22 +9,22 @@ use std::fmt::Debug;
 use std::pin::pin;
 use std::time::Duration;
 
-/// For how long one watch is asked for, in seconds. The API server ends it then, and it is asked for again.
+/// The timeout of one watch request, in seconds. It is repeated afterwards.
 const WATCH_SECONDS: u32 = 240;
 
-/// How long a watch may be silent: longer than it was asked for, it is dead.
+/// The time without events after which a watch counts as broken.
 const WATCH_TIMEOUT: Duration = Duration::from_secs(WATCH_SECONDS as u64 + 30);
 
-/// How long a list may take.
+/// The timeout of a list request.
 const LIST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How often in a row it may go wrong.
+/// The number of failures in a row after which the watch fails.
 const MAX_FAILURES: u32 = 5;
 
-/// How long is waited before it is tried again.
+/// The delay before a retry.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Which objects are watched.
+/// Selects the watched objects.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Selector {
     labels: Option<String>,
@@ -32,17 +32,17 @@ pub(super) struct Selector {
 }
 
 impl Selector {
-    /// That of a name.
+    /// Selects the object of a name.
     pub(super) fn name(name: &str) -> Self {
         Self { fields: Some(format!("metadata.name={name}")), ..Self::default() }
     }
 
-    /// Those with a label.
+    /// Selects the objects with a label.
     pub(super) fn label(label: &str, value: &str) -> Self {
         Self { labels: Some(format!("{label}={value}")), ..Self::default() }
     }
 
-    /// How they are listed.
+    /// Returns the parameters of a list request.
     pub(super) fn list(&self) -> ListParams {
         let Self { labels, fields } = self;
         ListParams { label_selector: labels.clone(), field_selector: fields.clone(), ..ListParams::default() }
@@ -60,10 +60,10 @@ impl Selector {
     }
 }
 
-/// Shows `see` the objects, by name, whenever one has changed, until it has what it looks for.
+/// Calls `inspect` with the objects, by name, after each change, until it returns a value.
 ///
 /// # Errors
-/// What the API server refuses; or that it cannot be reached, again and again.
+/// If the API server refuses the request, or fails repeatedly.
 pub(super) async fn until<K, T>(
     api: &Api<K>,
     selector: &Selector,
@@ -91,7 +91,7 @@ where
     }
 }
 
-/// Whether a fault may pass.
+/// Returns the error unless it may be temporary.
 fn retry_or_fail(failures: &mut u32, error: kube::Error) -> kube::Result<()> {
     let is_final = match &error {
         kube::Error::Api(status) => status.code < 500 && !matches!(status.code, 408 | 410 | 429),
@@ -112,7 +112,7 @@ where
     Ok((list.items.into_iter().map(|object| (object.name_any(), object)).collect(), version))
 }
 
-/// Watches on from a version; none where the watch has ended before anything was found.
+/// Watches from a version. Returns `None` if the watch ends before a value is found.
 async fn watch<K, T>(
     api: &Api<K>,
     selector: &Selector,
@@ -133,7 +133,7 @@ where
                 objects.remove(&object.name_any());
             }
             WatchEvent::Bookmark(_) => continue,
-            // The version is too old, most often: they are listed anew.
+            // Mostly because the version is too old. The objects are listed again.
             WatchEvent::Error(_) => return Ok(None),
         }
         if let Some(found) = inspect(objects) {

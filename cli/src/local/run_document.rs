@@ -1,5 +1,5 @@
-//! What a Job was begun with, kept beside its log: it goes on with the same Skill, goal and bindings, whatever has become
-//! of `skill.yaml` since.
+//! The parameters of a Job, stored beside its log. The Job is resumed with the same Skill, goal and bindings, even if
+//! `skill.yaml` has changed.
 
 use crate::error::Error;
 use crate::local::memory_error::log_error;
@@ -21,52 +21,52 @@ const FILE: &str = "run.json";
 /// The namespace of Jobs that run without a cluster.
 pub const NAMESPACE: &str = "local";
 
-/// What a Job is begun with.
+/// The parameters of a Job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RunDocument {
     /// The compiled Skill.
     pub revision: Revision,
-    /// The Job's part. A key out of the environment is not in it.
+    /// The Job's part. Keys from the environment are left out.
     pub part: JobPart,
-    /// The MCP server, where it is a program.
+    /// The MCP server, if it is a program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<McpProgram>,
 }
 
-/// An MCP server that is a program of this machine.
+/// An MCP server that is a program on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct McpProgram {
     /// The program and its arguments.
     pub argv: Vec<String>,
-    /// The variables of the environment that are handed to it.
+    /// The variables of the environment that are passed to it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<String>,
 }
 
-/// What is asked of a Skill.
+/// The parameters that the command line adds to a Skill.
 #[derive(Debug)]
 pub struct Asked {
-    /// Which Job: its name is the key that names the log.
+    /// The identity of the Job. Its name is the key.
     pub job: JobIdentity,
-    /// What is to be reached.
+    /// The goal.
     pub goal: String,
-    /// The budgets.
+    /// The limits.
     pub limits: EffectiveLimits,
     /// The models.
     pub models: Vec<ModelEndpoint>,
-    /// What is bound.
+    /// The bound resources.
     pub resources: Vec<BoundResource>,
-    /// The Job that is followed up.
+    /// The Job that is continued.
     pub continues: Option<ContinuedJob>,
 }
 
 impl RunDocument {
-    /// Puts together what a Job is begun with.
+    /// Combines a compiled Skill with the parameters of the command line.
     ///
     /// # Errors
-    /// If the Skill cannot be written as JSON.
+    /// If the Skill cannot be serialized.
     pub fn new(revision: Revision, asked: Asked, program: Option<McpProgram>) -> Result<Self, Error> {
         let Asked { job, goal, limits, models, resources, continues } = asked;
         let part = JobPart {
@@ -88,7 +88,7 @@ impl RunDocument {
         Ok(Self { revision, part, program })
     }
 
-    /// Keeps it beside the log, unless the Job has one: gives whether it had none.
+    /// Stores the document beside the log unless the Job has one. Returns whether it was stored.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -101,7 +101,7 @@ impl RunDocument {
             .and_then(|()| Disk.create(&temporary, &text))
             .and_then(|()| Disk.link(&temporary, &dir.join(FILE)))
             .and_then(|()| Disk.sync_dir(&dir));
-        // A leftover does no harm.
+        // A leftover temporary file is harmless.
         let _ = fs::remove_file(&temporary);
         match kept {
             Ok(()) => Ok(true),
@@ -110,18 +110,18 @@ impl RunDocument {
         }
     }
 
-    /// Reads what a Job was begun with.
+    /// Reads the document of a Job.
     ///
     /// # Errors
-    /// If no Job has the key, or it cannot be read, or was changed since.
+    /// If there is no such Job, or the document cannot be read or was changed.
     pub fn required(directory: &SkillDirectory, key: &str) -> Result<Self, Error> {
         Self::read(directory, key)?.ok_or_else(|| not_found(directory, key))
     }
 
-    /// Reads what a Job was begun with; none where no Job has the key.
+    /// Reads the document of a Job. Returns `None` if there is no such Job.
     ///
     /// # Errors
-    /// If it cannot be read, or was changed since.
+    /// If it cannot be read, or was changed.
     pub fn read(directory: &SkillDirectory, key: &str) -> Result<Option<Self>, Error> {
         let file = directory.log(key).join(FILE);
         let unusable = |why: String| {
@@ -142,7 +142,7 @@ impl RunDocument {
     }
 }
 
-/// Why a Job that is looked for is none of this machine.
+/// Returns the error for a Job that does not exist on this machine.
 pub fn not_found(directory: &SkillDirectory, key: &str) -> Error {
     Error::usage(format!("{} is not the log of a Job that ran on this machine", directory.log(key).display()))
 }

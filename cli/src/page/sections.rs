@@ -1,4 +1,4 @@
-//! What pages say of a Job, wherever it runs.
+//! Sections of pages about Jobs, on a cluster and on this machine.
 
 use super::Page;
 use crate::summary::field;
@@ -7,7 +7,7 @@ use bloomery_crds::outcome::{Outcome, Phase};
 use bloomery_crds::v1alpha1::{Finalization, Gates, Verdict, WorkflowProgress};
 use serde_json::{Map, Value};
 
-/// A phase, with the outcome that it stands for.
+/// Formats a phase with its outcome.
 pub fn phase(phase: Phase, outcome: Option<&Outcome>) -> String {
     let phase = phase.to_string();
     let Some(Outcome { code, message, .. }) = outcome else { return phase };
@@ -16,7 +16,7 @@ pub fn phase(phase: Phase, outcome: Option<&Outcome>) -> String {
 }
 
 impl Page {
-    /// How far the workflows are.
+    /// Adds the progress of the workflows.
     pub fn workflows(&mut self, workflows: &[WorkflowProgress]) {
         for workflow in workflows {
             let open =
@@ -25,7 +25,7 @@ impl Page {
         }
     }
 
-    /// A question, with its choices by number.
+    /// Adds a question with its numbered choices.
     pub fn question(&mut self, name: &str, text: &str, choices: &[String]) {
         self.line(name, text);
         for (choice, number) in choices.iter().zip(1..) {
@@ -33,7 +33,7 @@ impl Page {
         }
     }
 
-    /// An answer, with its fields.
+    /// Adds an answer with its fields.
     pub fn result(&mut self, is_verified: bool, text: &str, fields: &Map<String, Value>) {
         self.line(if is_verified { "Answer" } else { "Draft" }, text);
         for (name, value) in fields {
@@ -41,7 +41,7 @@ impl Page {
         }
     }
 
-    /// What each gate decided.
+    /// Adds the decisions of the gates.
     pub fn gates(&mut self, gates: &Gates) {
         let Gates { intent, pre_tool, finalization } = gates;
         if let Some(intent) = intent {

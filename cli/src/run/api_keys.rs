@@ -1,4 +1,4 @@
-//! The keys that the command line names: a key is one server's, and no other is told it.
+//! The API keys of the command line. Each key is sent to one server only.
 
 use crate::error::{Error, Errors};
 use crate::run::memory_key::is_one_line;
@@ -15,17 +15,17 @@ const OPTION: &str = "--api-key-file";
 /// The keys of a command line.
 #[derive(Debug, Default)]
 pub struct ApiKeys {
-    /// By the names of Models.
+    /// The keys of Models, by name.
     own: BTreeMap<String, KeyFile>,
-    /// Of all others.
+    /// The key of all other Models.
     common: Option<KeyFile>,
 }
 
 impl ApiKeys {
-    /// Reads the values of the option: `MODEL=FILE`, or `FILE` alone. What is before a `=` and is no name is of a path.
+    /// Reads the values of the option: `MODEL=FILE` or `FILE`. Text before a `=` that is not a name belongs to the path.
     ///
     /// # Errors
-    /// If a file cannot be used, or two are named for the same.
+    /// If a file cannot be used, or a Model has two keys.
     pub fn read(values: &[String]) -> Result<Self, Error> {
         let (mut keys, mut errors) = (Self::default(), Errors::default());
         for value in values {
@@ -49,15 +49,15 @@ impl ApiKeys {
         if errors.is_empty() { Ok(keys) } else { Err(errors.into_error()) }
     }
 
-    /// The key of a Model.
+    /// Returns the key of a Model.
     pub fn get(&self, model: &str) -> Option<&KeyFile> {
         self.own.get(model).or(self.common.as_ref())
     }
 
-    /// Sees that each key goes to one server.
+    /// Checks that each key is sent to one server.
     ///
     /// # Errors
-    /// If a key without a Model's name would go to several, or a Model of a name is not there.
+    /// If a key without a Model would be sent to several servers, or a key names a Model that is not used.
     pub fn check(&self, endpoints: &[ModelEndpoint]) -> Result<(), Error> {
         let known: BTreeSet<&str> = endpoints.iter().map(|endpoint| endpoint.name.as_str()).collect();
         if let Some(unknown) = self.own.keys().find(|name| !known.contains(name.as_str())) {
@@ -80,7 +80,7 @@ impl ApiKeys {
     }
 }
 
-/// What no header takes is refused here, and not waited for.
+/// Refuses a key that cannot be sent in a header.
 fn check_one_line(file: KeyFile) -> Result<KeyFile, Unusable> {
     match fs::read_to_string(&file.path) {
         Ok(key) if is_one_line(&key) => Ok(file),

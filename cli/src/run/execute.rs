@@ -1,4 +1,4 @@
-//! The work on a Job: one epoch of its conversation, with a person who looks on.
+//! Executes one epoch of a Job, with a person at the terminal.
 
 use super::people::Terminal;
 use super::prepare::PreparedJob;
@@ -34,10 +34,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long the end of the session with the MCP server may take.
+/// The timeout for the end of the session with the MCP server.
 const GOODBYE: Duration = Duration::from_secs(3);
 
-/// Works on a Job until it ends or has to stop. One that has ended is told again, and nothing is run.
+/// Executes a Job until it ends or has to stop. One that has ended is only shown again.
 pub fn execute(job: &PreparedJob<'_>, mut inputs: Inputs, screen: &Screen, trace: &Trace) -> Result<Exit, Error> {
     let JobState { conversation, projection } = JobState::read(&job.directory, &inputs)?;
     if conversation.outcome().is_some() {
@@ -50,11 +50,11 @@ pub fn execute(job: &PreparedJob<'_>, mut inputs: Inputs, screen: &Screen, trace
     if projection.log.events > 0 && job.args.resume.is_none() {
         return Err(unfinished(job));
     }
-    // An attempt is an epoch of the log here.
+    // Each attempt is one epoch of the log.
     inputs.part.attempt = u32::try_from(conversation.epoch()).unwrap_or(u32::MAX).saturating_add(1);
     resources::check_available(&inputs.part.resources)?;
     job.document.program.iter().try_for_each(server::check_program)?;
-    // Links of the memory may lead elsewhere than when the Job began.
+    // Links in the memory may have changed since the Job was started.
     resources::check_outside_memory(&inputs.part.resources, &job.args.memory)?;
     if let Err(error) = trace.open(&job.directory.dir, &inputs.part.run_key) {
         screen.print(&format!("There will be no trace in the memory's {}: {error}", trace::DIR));
@@ -70,12 +70,12 @@ pub fn execute(job: &PreparedJob<'_>, mut inputs: Inputs, screen: &Screen, trace
     let signals = Signals::listen(&stop, screen, end)
         .map_err(|error| Error::failed(format!("signals cannot be handled: {error}")))?;
     let exit = runtime.block_on(Box::pin(drive(job, &inputs, people, (screen, trace, &stop), signals)));
-    // A name that is still being looked up must not hold the process up. Programs end with what is dropped here.
+    // A pending name lookup must not delay the exit. Programs are stopped as their handles are dropped.
     runtime.shutdown_background();
     exit
 }
 
-/// Sees that a Job that has ended has its record: there may have been no room for it at the end.
+/// Writes the record of a Job that has ended, if it is missing: the disk may have been full.
 fn recorded(
     job: &PreparedJob<'_>,
     screen: &Screen,
@@ -88,7 +88,7 @@ fn recorded(
         return;
     }
     let record = Record::new(inputs, conversation, projection.clone());
-    // The log says all that the record does, as at the Job's end.
+    // The log has all contents of the record.
     if let Err(error) = record.write(&Disk, &job.directory.dir, key, &job.writer) {
         screen.print(&format!("The Job's record cannot be written: {error}"));
     }
@@ -121,7 +121,7 @@ async fn epoch(
     (screen, trace, stop): (&Screen, &Trace, &Stop),
 ) -> Result<Exit, Error> {
     let unusable = |error: bloomery_worker::http::Error| Error::usage(error.to_string());
-    // The Job is kept, and its memory was tried: whatever happens to its log now is a failure.
+    // The memory was checked before: from now on an error of the log is a failure.
     let failed = |error: bloomery_journal::Error| Error::failed(log_error(&error).message);
     let patience = Duration::from_secs(job.args.patience);
     let part = &inputs.part;
@@ -170,7 +170,7 @@ async fn epoch(
     let printer = printer(job, redactor, (screen, trace), stdout)?;
     let ended = claimed.drive(screen, printer).await;
     if let Some(tools) = &tools {
-        // A program gets the time to end by itself.
+        // A program gets time to end by itself.
         let _ = tokio::time::timeout(GOODBYE, tools.close()).await;
     }
     let EpochEnd { exit, projection, result, hold: _ } = ended.map_err(failed)?;
@@ -213,7 +213,7 @@ fn tools(
     Ok(Some(mcp::Client::program(program, redactor.clone()).telling(&part.resources)))
 }
 
-/// Says how it ended: the answer to stdout, the rest to whoever looks on.
+/// Prints how the Job ended: the answer to stdout, the rest to stderr.
 fn tell(
     job: &PreparedJob<'_>,
     screen: &Screen,
@@ -228,7 +228,7 @@ fn tell(
         (driver::Exit::Finished, Some(outcome)) => {
             if let Some(result) = result.filter(|_| !args.json) {
                 let printed = summary::print_answer(&mut io::stdout().lock(), result);
-                // Whoever read the answer has seen enough: `bloomery run ... | head`.
+                // The reader closed the pipe: `bloomery run ... | head`.
                 let unwritten = |error| Error::failed(format!("stdout cannot be written: {error}"));
                 printed.or_else(ignore_closed).map_err(unwritten)?;
             }

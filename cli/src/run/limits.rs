@@ -1,14 +1,14 @@
-//! The limits of a run: what `--limit` says, and what comes of it.
+//! The limits of a run, from `--limit`.
 
 use crate::error::{Error, Errors};
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::v1alpha1::{Limits, seconds};
 use serde_json::{Map, Value};
 
-/// Limits as the command line has them, read as those of a Job's manifest are.
+/// Parses limits by the rules of a Job's manifest.
 ///
 /// # Errors
-/// Everything that is wrong, at once.
+/// All invalid limits, at once.
 pub fn read(given: &[(String, String)]) -> Result<Option<Limits>, Error> {
     let mut errors = Errors::default();
     let read: Vec<_> = given.iter().map(|(name, value)| errors.keep(limit(name, value))).collect();
@@ -21,7 +21,7 @@ pub fn read(given: &[(String, String)]) -> Result<Option<Limits>, Error> {
     typed(limits, "--limit").map(Some)
 }
 
-/// What is said of the limits that are above the Skill's: as on a cluster, the Skill's hold.
+/// Returns warnings about limits above the Skill's, which have no effect.
 pub fn ineffective_warnings(asked: Option<&Limits>, hold: &EffectiveLimits) -> Vec<String> {
     let Some(Limits { steps, tool_calls, tokens, duration }) = asked else { return Vec::new() };
     let each = [

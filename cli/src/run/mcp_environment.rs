@@ -1,4 +1,4 @@
-//! What of the environment a program of this machine is handed: what every program needs, and what `--mcp-env` names.
+//! The environment of an MCP server program: the variables that every program needs, and those of `--mcp-env`.
 
 use crate::error::Error;
 use crate::local::run_document::McpProgram;
@@ -7,33 +7,33 @@ use bloomery_redact::{MAX_VALUE_BYTES, Redactor};
 use std::collections::BTreeMap;
 use std::env;
 
-/// What a program inherits, as the SDKs of MCP have it: nothing that may be a key.
+/// The variables that a program inherits, as in the SDKs of MCP. None of them holds a key.
 const INHERITED: [&str; 10] = ["HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
 
-/// The whole environment of a program; what cannot be handed over is left out, and [`check`] says so before.
+/// Returns the environment of a program. Variables that [`check`] refuses are left out.
 pub fn environment(program: &McpProgram) -> BTreeMap<String, String> {
     let names = INHERITED.iter().copied().chain(program.env.iter().map(String::as_str));
     names.filter_map(|name| Some((name.to_owned(), env::var(name).ok()?))).collect()
 }
 
-/// Sees that there is all that a program is to be handed: it would be started without the credential that it needs.
+/// Checks that all variables of `--mcp-env` can be passed.
 ///
 /// # Errors
-/// All that cannot be handed over, at once. No value is told.
+/// All variables that cannot be passed, at once, without their values.
 pub fn check(program: &McpProgram) -> Result<(), Error> {
     let faults: Vec<Error> = program.env.iter().filter_map(|name| fault(name)).map(Error::usage).collect();
     if faults.is_empty() { Ok(()) } else { Err(Error::join(faults)) }
 }
 
-/// Keeps the values that are handed over out of texts: a program gets its credentials so. What it would inherit anyway is
-/// no secret.
+/// Redacts the values of `--mcp-env` from all texts, because programs get credentials this way. Inherited variables are no
+/// secrets.
 pub fn redact_values(program: &McpProgram, redactor: &Redactor) {
     for (name, value) in values(program) {
         redactor.learn(name, value.as_bytes());
     }
 }
 
-/// What is handed over beside that, each with its name.
+/// Returns the variables of `--mcp-env` that are not inherited, with their values.
 pub fn values(program: &McpProgram) -> impl Iterator<Item = (&str, String)> {
     let names = program.env.iter().map(String::as_str).filter(|name| !INHERITED.contains(name));
     names.filter_map(|name| Some((name, env::var(name).ok()?)))

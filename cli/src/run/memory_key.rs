@@ -1,7 +1,7 @@
-//! A key out of the environment, where the worker can read it as a file and nobody else can.
+//! An API key from the environment, in a file that only this process can read.
 //!
-//! The worker reads keys from files, anew for each request. A file in memory without a name is one that nothing else on
-//! this machine sees, that no child process inherits, and that is gone with the process.
+//! The worker reads keys from files, again for each request. An anonymous file in memory is invisible to other processes, is not
+//! inherited by children, and is gone with the process.
 
 use bloomery_crds::run::KeyFile;
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -9,12 +9,12 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 
-/// Whether a key is one line of text: no header takes another, and a model would be waited for in vain.
+/// Returns whether a key is one line of text. Headers accept nothing else.
 pub fn is_one_line(key: &str) -> bool {
     !key.trim().contains(char::is_control)
 }
 
-/// A key in memory, as long as this lives.
+/// A key in memory, readable as long as this value lives.
 #[derive(Debug)]
 pub struct MemoryKey {
     file: File,
@@ -22,22 +22,22 @@ pub struct MemoryKey {
 }
 
 impl MemoryKey {
-    /// Keeps the value of a variable of the environment.
+    /// Stores the value of a variable of the environment.
     ///
     /// # Errors
-    /// If the system has no files in memory.
+    /// If the system cannot create files in memory.
     pub fn new(variable: &str, value: &str) -> io::Result<Self> {
         let mut file = File::from(memfd_create("bloomery-key", MemfdFlags::CLOEXEC)?);
         file.write_all(value.as_bytes())?;
         Ok(Self { file, variable: variable.to_owned() })
     }
 
-    /// Whether it is the value of a variable.
+    /// Returns whether the key comes from a variable.
     pub fn is_of(&self, variable: &str) -> bool {
         self.variable == variable
     }
 
-    /// The key as the worker reads it.
+    /// Returns the key in the form that the worker reads.
     pub fn key_file(&self) -> KeyFile {
         KeyFile {
             path: format!("/proc/self/fd/{}", self.file.as_raw_fd()),

@@ -1,4 +1,4 @@
-//! Which model a run asks, where, and with which key.
+//! The models of a run, with their addresses and keys.
 
 use crate::args::ModelArgs;
 use crate::error::{Error, Errors};
@@ -16,16 +16,16 @@ use std::time::Duration;
 /// The models of a run.
 #[derive(Debug)]
 pub struct Models {
-    /// One for each name that the Skill asks for.
+    /// One endpoint for each name that the Skill uses.
     pub endpoints: Vec<ModelEndpoint>,
-    /// The keys that came out of the environment, which are there as long as this is.
+    /// Keeps the keys from the environment readable.
     _held: Vec<MemoryKey>,
 }
 
-/// Finds the models that a Skill names; where it could not be read, any that it might name.
+/// Finds the models that a Skill names. `names` is `None` if the Skill could not be read.
 ///
 /// # Errors
-/// If none can be found, or its key cannot.
+/// If a model or its key cannot be found.
 pub fn find(args: &ModelArgs, names: Option<&[&str]>, env: Env<'_>) -> Result<Models, Error> {
     let mut errors = Errors::default();
     let keys = errors.keep(ApiKeys::read(&args.api_key_file));
@@ -48,7 +48,7 @@ pub fn find(args: &ModelArgs, names: Option<&[&str]>, env: Env<'_>) -> Result<Mo
             )));
             continue;
         }
-        // What nothing can be sent to is refused here, and not as a server that does not answer.
+        // An unusable address is reported here, not as a server that does not respond.
         let route = Route { proxy: proxy.clone(), ..Route::default() };
         errors.keep(http::routed(base_url, Duration::ZERO, route).map_err(|error| Error::usage(error.to_string())));
     }
@@ -58,7 +58,7 @@ pub fn find(args: &ModelArgs, names: Option<&[&str]>, env: Env<'_>) -> Result<Mo
     with_keys(endpoints, &keys, env)
 }
 
-/// The same models as before, with the keys as they are now.
+/// Returns the models of a resumed Job, with the current keys.
 ///
 /// # Errors
 /// If a key cannot be found.
@@ -70,7 +70,7 @@ fn is_file(model: &str) -> bool {
     [".yaml", ".yml", ".json"].iter().any(|end| model.ends_with(end))
 }
 
-/// The one model that options and environment say.
+/// Returns the model that options and environment select.
 fn from_options(args: &ModelArgs, env: Env<'_>) -> Result<ModelEndpoint, Error> {
     let vendor = vendor(args, env)?;
     let model = args.model.clone().or_else(|| env(vendor.model_variable)).unwrap_or_else(|| vendor.model.to_owned());
@@ -111,8 +111,8 @@ fn vendor(args: &ModelArgs, env: Env<'_>) -> Result<&'static Vendor, Error> {
     })
 }
 
-/// A key out of a file goes to the server that was named with it. One out of the environment goes only where its
-/// provider is: a server that was named on the command line did not ask for it.
+/// Adds the keys. A key from a file is sent to the server that the command line names. A key from the environment is sent only to
+/// the address of its provider.
 fn with_keys(endpoints: Vec<ModelEndpoint>, keys: &ApiKeys, env: Env<'_>) -> Result<Models, Error> {
     keys.check(&endpoints)?;
     let (mut keyed, mut held) = (Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! Models out of a file of manifests.
+//! Models from a file with manifests.
 
 use crate::args::ModelArgs;
 use crate::check::check_document;
@@ -11,10 +11,10 @@ use bloomery_crds::v1alpha1::{Model, ModelSpec, seconds};
 use bloomery_skills::{Form, Options, yaml};
 use std::path::Path;
 
-/// The endpoint of each name, or of every Model where no names are known; a file with one Model has that for all names.
+/// Returns the endpoint of each name, or of every Model if `names` is `None`. A file with one Model has it for all names.
 ///
 /// # Errors
-/// If the file cannot be used, or lacks a name.
+/// If the file cannot be used, or lacks a Model.
 pub fn endpoints(file: &str, args: &ModelArgs, names: Option<&[&str]>) -> Result<Vec<ModelEndpoint>, Error> {
     let models = read(Path::new(file))?;
     let all: Vec<&str> = models.iter().map(|(own, _)| own.as_str()).collect();
@@ -41,7 +41,7 @@ pub fn endpoints(file: &str, args: &ModelArgs, names: Option<&[&str]>) -> Result
     of_several(file, &models, names)
 }
 
-/// The Models that the Skill names, and then their fallbacks.
+/// Returns the Models that the Skill names, followed by their fallbacks.
 fn of_several(file: &str, models: &[(String, Model)], names: &[&str]) -> Result<Vec<ModelEndpoint>, Error> {
     let find = |name: &str| models.iter().find(|(own, _)| own == name).map(|(_, model)| model);
     let mut endpoints: Vec<ModelEndpoint> = Vec::new();
@@ -93,7 +93,7 @@ fn endpoint(name: &str, model: &Model, fallback: Vec<String>) -> ModelEndpoint {
     }
 }
 
-/// The Models in a file, by name; other documents are passed over.
+/// Reads the Models in a file, by name. Other documents are skipped.
 fn read(file: &Path) -> Result<Vec<(String, Model)>, Error> {
     let shown = file.display();
     let source = source::read(file).map_err(|error| Error::usage(format!("{shown} cannot be read: {error}")))?;

@@ -1,4 +1,4 @@
-//! The person at the terminal: decides about held calls, answers questions, and may say something at any time.
+//! The person at the terminal, who decides on held calls, answers questions and sends messages.
 
 mod dialogue;
 
@@ -10,24 +10,24 @@ use std::pin::Pin;
 use tokio::sync::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-/// A terminal at which somebody sits.
+/// A terminal with a person.
 #[derive(Debug)]
 pub struct Terminal {
     screen: Screen,
     lines: Mutex<UnboundedReceiver<String>>,
-    /// Who decides here, for the log.
+    /// The person's name in the log.
     by: String,
 }
 
 impl Terminal {
-    /// The terminal that this process was started at; none where its input or its messages go elsewhere.
+    /// Opens the terminal of this process. Returns `None` if stdin or stderr is redirected.
     pub fn open(screen: &Screen) -> Option<Self> {
         if !terminal::is_interactive() {
             return None;
         }
         let by = ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
         let (sender, lines) = unbounded_channel();
-        // A read of a terminal cannot be called off: the thread ends with the process.
+        // A read from a terminal cannot be cancelled: the thread ends with the process.
         std::thread::spawn(move || {
             while let Some(line) = terminal::read_line() {
                 if sender.send(line).is_err() {
@@ -39,7 +39,7 @@ impl Terminal {
         Some(Self { screen: screen.clone(), lines: Mutex::new(lines), by })
     }
 
-    /// A line that nobody asked for.
+    /// Converts an unprompted line into a message.
     fn message(&self, line: String) -> Option<Statement> {
         (!line.trim().is_empty()).then(|| Statement::Message { text: line, by: self.by.clone(), nth: None })
     }
@@ -47,7 +47,7 @@ impl Terminal {
     async fn answer(&self, asks: &[HumanRequest<'_>]) -> Option<Statement> {
         let first = asks.first()?;
         let mut lines = self.lines.lock().await;
-        // What was typed before a question stood there answers nothing, and approves nothing.
+        // Lines from before the question neither answer nor approve anything.
         while let Ok(line) = lines.try_recv() {
             if let Some(message) = self.message(line) {
                 return Some(message);

@@ -1,4 +1,4 @@
-//! How a Job is begun: everything that it needs is found, checked and kept before anything happens.
+//! Prepares a Job: finds, checks and stores everything that it needs, before it starts.
 
 use super::model::{self, Models};
 use super::server::{self, Server};
@@ -22,7 +22,7 @@ use bloomery_worker::record::Record;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// The longest goal, in bytes: that of a Job on a cluster.
+/// The longest goal, in bytes, as on a cluster.
 const MAX_GOAL: usize = 8192;
 
 /// A Job that can be executed.
@@ -32,18 +32,18 @@ pub struct PreparedJob<'a> {
     pub args: &'a RunArgs,
     /// The directory of its Skill.
     pub directory: SkillDirectory,
-    /// What the Job was started with.
+    /// The parameters that the Job was started with.
     pub document: RunDocument,
     /// Keeps the keys from the environment readable.
     _models: Models,
-    /// The unique name for what this process writes.
+    /// The unique name for the files of this process.
     pub writer: String,
 }
 
-/// Begins a Job; one of the same key that was begun before is the same Job only if nothing else was asked of it. All that
-/// can be wrong is looked at, and told at once, before anything is made.
+/// Prepares a new Job. A Job of the same key is resumed only if it was started with the same parameters. All errors are
+/// reported at once, before anything is written.
 pub fn new_job(args: &RunArgs, redactor: Redactor) -> Result<(PreparedJob<'_>, Inputs), Error> {
-    // Nothing of another user's memory is looked at.
+    // Nothing in another user's memory is read.
     owner::check(&args.memory)?;
     let mut errors = Errors::default();
     let goal = errors.keep(goal(args));
@@ -83,7 +83,7 @@ pub fn new_job(args: &RunArgs, redactor: Redactor) -> Result<(PreparedJob<'_>, I
     let revision = Revision { version: VERSION, skill, spec, mcp: server.mcp };
     let mut document = RunDocument::new(revision, asked, server.program)?;
     let inputs = inputs(&document, &models, redactor)?;
-    // What is kept, and what another run of the same key is held against, is the goal as the log has it.
+    // The goal is stored and compared as it is in the log.
     document.part.goal = inputs.redactor.owned(document.part.goal);
     same_job(directory, begun.as_ref(), &document)?;
     let writer = unique_writer();
@@ -96,14 +96,14 @@ pub fn new_job(args: &RunArgs, redactor: Redactor) -> Result<(PreparedJob<'_>, I
             text::inform(&line);
         }
         if !document.keep(directory, &writer)? {
-            // Another process was faster.
+            // Another process has started the Job meanwhile.
             same_job(directory, RunDocument::read(directory, &key)?.as_ref(), &document)?;
         }
     }
     Ok((PreparedJob { args, directory: found.directory, document, _models: models, writer }, inputs))
 }
 
-/// Sees that a skill directory is this user's, and a Skill's.
+/// Checks that a skill directory belongs to this user, and to a Skill.
 fn usable(directory: &SkillDirectory, memory: &Path) -> Result<(), Error> {
     directory.check_owner()?;
     if !directory.holds_older_jobs() {
@@ -116,8 +116,8 @@ fn usable(directory: &SkillDirectory, memory: &Path) -> Result<(), Error> {
     )))
 }
 
-/// Goes on with a Job as it was begun. The models may be named anew, and so may the MCP server: where they are is no
-/// part of what the Job is.
+/// Prepares the resumption of a Job. The models and the MCP server may have new addresses, because these are no part of the
+/// Job.
 pub fn resume<'a>(args: &'a RunArgs, key: &str, redactor: Redactor) -> Result<(PreparedJob<'a>, Inputs), Error> {
     if let Some(file) = args.skill.as_deref().filter(|skill| skill::is_file(skill)) {
         return Err(Error::usage(format!(
@@ -151,7 +151,7 @@ pub fn resume<'a>(args: &'a RunArgs, key: &str, redactor: Redactor) -> Result<(P
     Ok((PreparedJob { args, directory, document, _models: models, writer }, inputs))
 }
 
-/// The Job that is followed up: one of the Skill that has ended.
+/// Returns the Job that is continued: one of the Skill that has ended.
 fn continued(directory: &SkillDirectory, key: Option<&str>) -> Result<Option<ContinuedJob>, Error> {
     let Some(key) = key else { return Ok(None) };
     match Record::read(&directory.dir, key) {
@@ -167,7 +167,7 @@ fn continued(directory: &SkillDirectory, key: Option<&str>) -> Result<Option<Con
     }
 }
 
-/// What the worker is told.
+/// Returns the inputs of the worker.
 fn inputs(document: &RunDocument, models: &Models, redactor: Redactor) -> Result<Inputs, Error> {
     let part = JobPart { models: models.endpoints.clone(), ..document.part.clone() };
     if let Some(program) = &document.program {
@@ -176,7 +176,7 @@ fn inputs(document: &RunDocument, models: &Models, redactor: Redactor) -> Result
     Inputs::new(document.revision.clone(), part, redactor).map_err(|error| Error::usage(error.to_string()))
 }
 
-/// What is bound, none of it in the memory.
+/// Binds the resources, none of which may be in the memory.
 fn bound(args: &RunArgs, skill: &Loaded) -> Result<Vec<BoundResource>, Error> {
     let bound = resources::bind(&skill.spec.resources, &args.resources, args.project_path.as_deref())?;
     resources::check_outside_memory(&bound, &args.memory).map(|()| bound)
@@ -193,21 +193,21 @@ fn goal(args: &RunArgs) -> Result<String, Error> {
     Ok(goal.to_owned())
 }
 
-/// A key that no other Job of this memory has, and that says when it began.
+/// Returns a unique key with the time of the start.
 fn new_key() -> String {
     let now = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S").to_string();
     let suffix: String = random_hex().chars().take(5).collect();
     format!("{now}-{suffix}")
 }
 
-/// A key out of the environment is not kept: the file that it is read from is this process's own.
+/// Removes a key from the environment, because its file belongs to this process.
 fn without_held(endpoint: &ModelEndpoint) -> ModelEndpoint {
     let api_key = endpoint.api_key.clone().filter(|KeyFile { path, .. }| !path.starts_with("/proc/self/"));
     ModelEndpoint { api_key, ..endpoint.clone() }
 }
 
-/// A Job of this memory, by what servers tell it from others: one that was begun before is the same, and one of the key of
-/// a Job that has gone is another.
+/// Returns the identity of the Job for servers. A Job that is resumed keeps its identity; a new Job of the same key gets
+/// another one.
 fn identity(begun: Option<&RunDocument>, key: &str) -> JobIdentity {
     let new = || JobIdentity {
         namespace: NAMESPACE.to_owned(),
@@ -217,8 +217,8 @@ fn identity(begun: Option<&RunDocument>, key: &str) -> JobIdentity {
     begun.map_or_else(new, |begun| begun.part.job.clone())
 }
 
-/// Sees that a Job of this key that was begun before, if there is one, is what is asked now. The record of one that has no
-/// log, as that of an older memory, must not be replaced.
+/// Checks that an existing Job of this key has the same parameters. The record of a Job without a log, as in an older memory,
+/// must not be replaced.
 fn same_job(directory: &SkillDirectory, begun: Option<&RunDocument>, asked: &RunDocument) -> Result<(), Error> {
     let key = &asked.part.run_key;
     let is_same = match begun {
@@ -247,7 +247,7 @@ fn same_job(directory: &SkillDirectory, begun: Option<&RunDocument>, asked: &Run
     )))
 }
 
-/// Whether a Job has ended. It is only told again, for which its memory need not take a log any more.
+/// Returns whether a Job has ended. Showing it again requires no writable memory.
 fn has_ended(directory: &SkillDirectory, key: &str, inputs: &Inputs) -> Result<bool, Error> {
     Ok(directory.log(key).is_dir() && JobState::read(directory, inputs)?.conversation.outcome().is_some())
 }

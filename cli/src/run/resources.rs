@@ -1,4 +1,4 @@
-//! What a run binds to the resources that its Skill declares: paths, URLs and files of secrets of this machine.
+//! Binds paths, URLs and files with secrets on this machine to the resources that a Skill declares.
 
 use super::credential;
 use crate::error::Error;
@@ -15,10 +15,10 @@ use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// The resource that `--project-path` binds, as the seeds' older requests do (seed 000, "Backward Compatibility").
+/// The resource that `--project-path` binds (seed 000, "Backward Compatibility").
 const CODEBASE: &str = "codebase";
 
-/// How a path is bound so that nothing below it is changed.
+/// The suffix of a path that is bound read-only.
 const READ_ONLY: &str = ":ro";
 
 /// Why a value cannot be bound, as sentences.
@@ -29,7 +29,7 @@ pub struct Unusable(pub String);
 /// Binds values to the resources that a Skill declares, in the order of the declarations.
 ///
 /// # Errors
-/// Everything that is wrong, at once.
+/// All errors, at once.
 pub fn bind(
     declared: &[ResourceDeclaration],
     given: &[(String, String)],
@@ -65,14 +65,14 @@ pub fn bind(
     if faults.is_empty() { Ok(bound) } else { Err(Error::join(faults.into_iter().map(Error::usage).collect())) }
 }
 
-/// Sees that nothing that is bound lies in the memory: an agent that could change its own log could make it say that
-/// something was allowed. What holds the memory may be bound; file tools do not reach it there.
+/// Checks that no bound path is in the memory, because an agent must not change its own log. A directory that contains the memory
+/// may be bound; file tools do not reach the memory there.
 ///
 /// # Errors
-/// If something does.
+/// If a bound path is in the memory.
 pub fn check_outside_memory(bound: &[BoundResource], memory: &Path) -> Result<(), Error> {
     let real = |dir: &PathBuf| match dir.canonicalize() {
-        // Nothing can lie in what is not there yet.
+        // A directory that does not exist contains nothing.
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         real => Some(real.map_err(|error| Error::usage(format!("{}: {error}", dir.display())))),
     };
@@ -93,7 +93,7 @@ pub fn check_outside_memory(bound: &[BoundResource], memory: &Path) -> Result<()
     }
 }
 
-/// What is to be said of secrets that are bound and used by nothing: those that no endpoint is called with, which is bound.
+/// Returns warnings about bound secrets that no bound endpoint uses.
 pub fn unused_secret_warnings(declared: &[ResourceDeclaration], bound: &[BoundResource]) -> Vec<String> {
     let is_bound = |name: &str| bound.iter().any(|resource| resource.name == name);
     let called_with = |name: &str| {
@@ -119,7 +119,7 @@ fn placeholder(kind: ResourceType) -> &'static str {
     }
 }
 
-/// What a value means for a type. A secret is told nothing of.
+/// Parses the value for a resource of a type. Errors do not contain secrets.
 fn source(kind: ResourceType, value: &str) -> Result<ResourceSource, Unusable> {
     match kind {
         ResourceType::Filesystem => filesystem(value),
@@ -155,7 +155,7 @@ fn filesystem(value: &str) -> Result<ResourceSource, Unusable> {
     }
 }
 
-/// The path as it really is, of what can be read.
+/// Returns the canonical path of a readable file or directory.
 fn readable(path: &str) -> Result<PathBuf, Unusable> {
     let is_home = path == "~" || path.starts_with("~/");
     let hint = if is_home { " The shell leaves a `~` within a word as it is: write $HOME." } else { "" };
@@ -165,10 +165,10 @@ fn readable(path: &str) -> Result<PathBuf, Unusable> {
     Ok(real)
 }
 
-/// Sees that what a Job has bound is still there, before it goes on: what is not would end it.
+/// Checks that the bound files of a Job still exist, before it is resumed.
 ///
 /// # Errors
-/// Everything that is not, at once.
+/// All missing files, at once.
 pub fn check_available(bound: &[BoundResource]) -> Result<(), Error> {
     let fault = |resource: &BoundResource| match &resource.source {
         ResourceSource::Mount { path, .. } => readable(path).err(),
@@ -195,10 +195,10 @@ fn secret(kind: ResourceType, value: &str) -> Result<ResourceSource, Unusable> {
     Ok(ResourceSource::Secret(key_file))
 }
 
-/// A file that holds a secret. `of` names in messages what has it.
+/// Checks a file that holds a secret. `of` is the owner of the secret in messages.
 ///
 /// # Errors
-/// If it cannot be read or holds nothing, as a sentence.
+/// If it cannot be read, is empty or is too large.
 pub fn secret_file(file: &Path, of: &str) -> Result<KeyFile, Unusable> {
     let shown = file.display();
     let unreadable = |error: std::io::Error| Unusable(format!("the file {shown} cannot be read: {error}."));

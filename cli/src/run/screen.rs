@@ -1,4 +1,4 @@
-//! What a person sees while a Job runs: the events as plain lines, and below them, on a terminal, one line that lives.
+//! The output on stderr while a Job runs: events as lines, and a status line below them on a terminal.
 
 mod activity;
 
@@ -12,47 +12,47 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often the living line is drawn anew.
+/// The interval at which the status line is drawn.
 const REDRAW_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Goes to the line's beginning and clears it.
+/// Moves to the beginning of the line, and clears it.
 const CLEAR: &str = "\r\x1b[2K";
 
-/// A line that is too wide is cut by the terminal, which knows how wide characters are.
+/// Without wrapping, the terminal cuts off a line that is too wide. It knows the width of characters.
 const UNWRAPPED: &str = "\x1b[?7l";
 const WRAPPED: &str = "\x1b[?7h";
 
 const SPINNER: [char; 4] = ['|', '/', '-', '\\'];
 
-/// Standard error, shared by all who write to it.
+/// Standard error, shared by all that write to it.
 #[derive(Debug, Clone)]
 pub struct Screen(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
-    /// Whether a person looks on: only then a line is drawn that is taken back.
+    /// Whether there is a status line.
     live: bool,
     colours: bool,
     ticks: usize,
     last: LastLine,
-    /// What stands before the cursor of a person who types.
+    /// The current prompt.
     prompt: String,
     activity: Activity,
 }
 
-/// Whose the last line of the terminal is.
+/// The use of the last line of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LastLine {
-    /// Nobody's: lines are written there.
+    /// Empty.
     Free,
-    /// The living line stands there.
+    /// The status line.
     Status,
-    /// A person types there.
+    /// A prompt, where a person types.
     Prompt,
 }
 
 impl Screen {
-    /// Standard error as it is: a terminal, or not.
+    /// Creates the screen for stderr.
     pub fn for_stderr() -> Self {
         let smart = std::env::var_os("TERM").is_some_and(|term| term != "dumb");
         let colours = anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never;
@@ -71,7 +71,7 @@ impl Screen {
         })))
     }
 
-    /// Sees what goes on between events; nobody needs to, where no line lives.
+    /// Returns an observer of the progress between events. Without a status line it does nothing.
     pub fn onlooker(&self) -> Onlooker {
         if !self.state().live {
             return Onlooker::default();
@@ -80,7 +80,7 @@ impl Screen {
         Onlooker::new(move |progress| screen.state().activity.observe(progress, Instant::now()))
     }
 
-    /// Keeps the living line alive; never returns.
+    /// Updates the status line. Never returns.
     pub async fn live(&self) {
         loop {
             tokio::time::sleep(REDRAW_INTERVAL).await;
@@ -90,12 +90,12 @@ impl Screen {
         }
     }
 
-    /// Writes lines of ours above the living line.
+    /// Prints lines above the status line.
     pub fn print(&self, line: &str) {
         self.state().above(format!("{}\n", text::sanitized_lines(line)).as_bytes());
     }
 
-    /// Writes a line of somebody else's, dimmed, and without what would steer a terminal.
+    /// Prints a dimmed line from elsewhere, without control characters.
     pub fn print_dimmed(&self, line: &str) {
         let line = text::sanitized_line(line);
         let mut state = self.state();
@@ -104,7 +104,7 @@ impl Screen {
         state.above(dimmed.as_bytes());
     }
 
-    /// Leaves the last line to a person, behind a prompt, as long as they are asked.
+    /// Shows a prompt in the last line, until the returned value is dropped.
     pub fn prompt(&self, prompt: &str) -> Prompt<'_> {
         let mut state = self.state();
         state.above(prompt.as_bytes());
@@ -112,7 +112,7 @@ impl Screen {
         Prompt(self)
     }
 
-    /// Takes the living line away for good.
+    /// Removes the status line for good.
     pub fn close(&self) {
         let mut state = self.state();
         state.leave();
@@ -125,12 +125,12 @@ impl Screen {
     }
 }
 
-/// A person is asked, until they have answered or need not any more.
+/// A prompt. Dropping it ends the prompt.
 #[derive(Debug)]
 pub struct Prompt<'a>(&'a Screen);
 
 impl Prompt<'_> {
-    /// The person has ended the line.
+    /// Ends the prompt after the person has typed a line.
     pub fn finish(self) {
         self.0.state().last = LastLine::Free;
     }
@@ -143,7 +143,7 @@ impl Drop for Prompt<'_> {
 }
 
 impl State {
-    /// Writes above the living line, or above the prompt of a person who is asked.
+    /// Writes above the status line or the prompt.
     fn above(&mut self, lines: &[u8]) {
         write(&self.framed(lines));
         if self.last == LastLine::Status {
@@ -151,8 +151,8 @@ impl State {
         }
     }
 
-    /// Lines, with what makes room for them and what has to stand below them. What a person has typed so far stands
-    /// above; it is not lost, and the terminal still takes it back.
+    /// Returns the bytes that print lines and restore what was below them. Typed text stays above the lines; the terminal keeps it
+    /// in its input buffer.
     fn framed(&self, lines: &[u8]) -> Vec<u8> {
         match self.last {
             LastLine::Free => lines.to_vec(),
@@ -161,7 +161,7 @@ impl State {
         }
     }
 
-    /// Nobody is asked any more: what comes stands below what they had begun to type.
+    /// Ends a prompt. Later lines are printed below it.
     fn leave(&mut self) {
         if self.last == LastLine::Prompt {
             self.last = LastLine::Free;
@@ -175,7 +175,7 @@ impl State {
         }
         self.last = LastLine::Status;
         let size = rustix::termios::tcgetwinsize(io::stderr());
-        // A terminal that nobody has told its size says 0.
+        // A terminal without a known size reports 0.
         let width = size.ok().map(|size| usize::from(size.ws_col)).filter(|width| *width > 0).unwrap_or(80);
         let line: String = self.line().chars().take(width.saturating_sub(1)).collect();
         let style = if self.colours { AnsiColor::Cyan.on_default() } else { Style::new() };
@@ -188,7 +188,7 @@ impl State {
     }
 }
 
-/// Writes to the terminal. Nobody may be looking, which is no reason to stop.
+/// Writes to the terminal. Errors are ignored, because the Job continues without a reader.
 fn write(bytes: &[u8]) {
     let mut out = io::stderr().lock();
     let _ = out.write_all(bytes).and_then(|()| out.flush());
@@ -204,7 +204,7 @@ impl Observer for Screen {
     }
 }
 
-/// The lines of events, and those of diagnostics.
+/// Writes the lines of events and diagnostics.
 impl Write for Screen {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.state().above(bytes);

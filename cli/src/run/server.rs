@@ -1,4 +1,4 @@
-//! Where the MCP server of a run is, and whether it can be there.
+//! The MCP server of a run, with checks before it is used.
 
 use super::skill::Loaded;
 use super::{credential, mcp_environment};
@@ -16,25 +16,25 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Where the system looks for programs when nobody says.
+/// The default search path for programs.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
-/// The longest first line of a script that is read.
+/// The longest first line of a script, in bytes.
 const MAX_LINE: u64 = 256;
 
-/// Where an MCP server is, if there is one: at an address, or in a program.
+/// The MCP server: an address, a program, or none.
 #[derive(Debug)]
 pub struct Server {
-    /// At an address.
+    /// The address.
     pub mcp: Option<McpEndpoint>,
-    /// In a program.
+    /// The program.
     pub program: Option<McpProgram>,
 }
 
-/// The MCP server that the command line names.
+/// Returns the MCP server of the command line.
 ///
 /// # Errors
-/// If it cannot be there.
+/// If it cannot be used.
 pub fn from_args(args: &McpArgs) -> Result<Option<Server>, Error> {
     let McpArgs { url, command, env } = args;
     Ok(match url {
@@ -54,10 +54,10 @@ pub fn from_args(args: &McpArgs) -> Result<Option<Server>, Error> {
     })
 }
 
-/// The MCP server that a Skill names.
+/// Returns the MCP server of a Skill.
 ///
 /// # Errors
-/// If it cannot be there, or only on a cluster.
+/// If it cannot be used, or exists only on a cluster.
 pub fn from_skill(skill: &Loaded) -> Result<Server, Error> {
     if skill.cluster_server().is_some() {
         return Err(Error::usage(format!(
@@ -80,11 +80,10 @@ fn endpoint(url: &str) -> Result<McpEndpoint, Error> {
     Ok(McpEndpoint { url: url.to_owned() })
 }
 
-/// Sees that a program can be run with what it is to be handed, as far as that is known before it is: what cannot be is not
-/// waited for.
+/// Checks that a program can be started with its environment, as far as this is known before.
 ///
 /// # Errors
-/// Why not.
+/// All errors, at once.
 pub fn check_program(program: &McpProgram) -> Result<(), Error> {
     let name = program.argv.first().map_or("", String::as_str);
     let path = env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into());
@@ -96,7 +95,7 @@ pub fn check_program(program: &McpProgram) -> Result<(), Error> {
     if errors.is_empty() { Ok(()) } else { Err(errors.into_error()) }
 }
 
-/// Why a program cannot be run, which is looked for where a shell would.
+/// Returns why a program cannot be started. It is searched in `path`.
 fn program_fault(name: &str, path: &OsStr) -> Option<String> {
     if name.contains('/') {
         return file_fault(Path::new(name));
@@ -106,7 +105,7 @@ fn program_fault(name: &str, path: &OsStr) -> Option<String> {
     faults.map(|faults| faults.into_iter().next().unwrap_or_else(|| "there is no such program in PATH".to_owned()))
 }
 
-/// Why a file cannot be run.
+/// Returns why a file cannot be executed.
 fn file_fault(file: &Path) -> Option<String> {
     let shown = file.display();
     match file.metadata() {
@@ -123,7 +122,7 @@ fn file_fault(file: &Path) -> Option<String> {
     }
 }
 
-/// The program that a script is for, where it names one.
+/// Returns the interpreter in the first line of a script.
 fn interpreter(file: &Path) -> Option<String> {
     let mut line = Vec::new();
     BufReader::new(File::open(file).ok()?.take(MAX_LINE)).read_until(b'\n', &mut line).ok()?;

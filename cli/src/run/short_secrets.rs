@@ -1,4 +1,4 @@
-//! Secrets that are too short to be kept out of texts: anything that short stands in innocent texts too.
+//! Warnings about secrets that are too short to be redacted, because such short texts occur everywhere.
 
 use super::mcp_environment;
 use crate::local::run_document::RunDocument;
@@ -7,10 +7,10 @@ use bloomery_redact::MIN_VALUE_BYTES;
 use std::fs::File;
 use std::io::Read;
 
-/// How much of a file is looked at, in bytes: what surrounds a value there is no part of it.
+/// The most that is read of a file, in bytes. Only short values matter.
 const LOOKED_AT: u64 = 4096;
 
-/// What is said of each of them before a Job is worked on. No value is told.
+/// Returns a warning for each such secret, without its value.
 pub fn warnings(document: &RunDocument, models: &[ModelEndpoint]) -> Vec<String> {
     let handed = document.program.iter().flat_map(mcp_environment::values);
     let handed = handed.map(|(name, value)| (format!("--mcp-env {name}"), value.into_bytes()));
@@ -37,7 +37,7 @@ fn is_short(value: &[u8]) -> bool {
     (1..MIN_VALUE_BYTES).contains(&value.trim_ascii().len())
 }
 
-/// A file, where all of it was looked at.
+/// Reads a file, unless it is too long.
 fn read(path: &str) -> Option<Vec<u8>> {
     let mut value = Vec::new();
     File::open(path).ok()?.take(LOOKED_AT + 1).read_to_end(&mut value).ok()?;

@@ -1,6 +1,6 @@
-//! What a person at the terminal, or the system, asks of the process.
+//! Signals from the person at the terminal or the system.
 //!
-//! Signals are heard on a thread of their own: the Job's may be blocked, where nobody reads what is printed.
+//! A separate thread handles signals, because the thread of the Job may be blocked by unread output.
 
 use super::screen::Screen;
 use crate::exit::Exit;
@@ -15,10 +15,10 @@ use tokio::runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
-/// How long the process may take to end by itself after the second signal, before it is ended.
+/// The time that the process has to end by itself after the second signal.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// How long the last line may take.
+/// The timeout for printing the last line.
 const PRINT_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// The signals that ask the process to end.
@@ -28,7 +28,7 @@ pub struct Signals {
     end: End,
 }
 
-/// What is said where the process ends at once, by whoever comes to it first.
+/// The last line, printed once.
 #[derive(Debug, Clone)]
 struct End {
     screen: Screen,
@@ -37,8 +37,8 @@ struct End {
 }
 
 impl Signals {
-    /// Turns the first signal into a request to stop. The second ends the process, with `line`: whoever waits for it gets a
-    /// moment to do so.
+    /// Turns the first signal into a request to stop. The second one ends the process and prints `line`, after a short delay for
+    /// an orderly end.
     ///
     /// # Errors
     /// If signals cannot be handled.
@@ -71,9 +71,9 @@ impl Signals {
         Ok(Self { second, end })
     }
 
-    /// Waits for the second signal, and says that this is the end.
+    /// Waits for the second signal, and prints the last line.
     pub async fn second(mut self) {
-        // The thread that tells it lives as long as the process.
+        // The sending thread lives as long as the process.
         let _ = self.second.wait_for(|second| *second).await;
         self.end.say();
     }
@@ -87,7 +87,7 @@ impl End {
     }
 }
 
-/// Does what may be blocked, and lets whoever waits know.
+/// Runs a function that may block on a thread, and returns a receiver of its end.
 fn on_thread(act: impl FnOnce() + Send + 'static) -> Option<mpsc::Receiver<()>> {
     let (done, is_done) = mpsc::channel();
     let act = move || {

@@ -1,4 +1,4 @@
-//! The Skill of a run: out of a file, out of its skill directory, or out of a template on first use (seed 000).
+//! The Skill of a run: from a file, from its directory, or from a template on first use (seed 000).
 
 use crate::check::check_document;
 use crate::error::Error;
@@ -17,50 +17,50 @@ use std::path::Path;
 /// A Skill that can be run.
 #[derive(Debug)]
 pub struct Loaded {
-    /// Its name, which is its skill directory's.
+    /// Its name, which is that of its directory.
     pub name: String,
-    /// What it says.
+    /// Its spec.
     pub spec: SkillSpec,
-    /// The address of its MCP server, where the file has one.
+    /// The address of its MCP server, if the file has one.
     pub mcp: Option<String>,
-    /// The file as it stands.
+    /// The content of the file.
     pub text: String,
 }
 
 impl Loaded {
-    /// Its MCP server, where it is one that only a cluster has.
+    /// Returns its MCP server, if it exists only on a cluster.
     pub fn cluster_server(&self) -> Option<&McpServer> {
         self.spec.mcp_server.as_ref()
     }
 }
 
-/// Whether what `--skill` says is a file, and not the name of a Skill.
+/// Returns whether the value of `--skill` is a file, and not the name of a Skill.
 pub fn is_file(text: &str) -> bool {
     text == "-" || text.contains(['/', '\\']) || name_fault(text).is_some()
 }
 
-/// A Skill, the skill directory of its Jobs, and how it comes there.
+/// A Skill, its directory and its origin.
 #[derive(Debug)]
 pub struct Found {
-    /// The skill directory, whether it is there or not.
+    /// The directory, which need not exist.
     pub directory: SkillDirectory,
     /// The Skill.
     pub loaded: Loaded,
     origin: Origin,
 }
 
-/// Where a Skill was found.
+/// The origin of a Skill.
 #[derive(Debug)]
 enum Origin {
-    /// In its skill directory.
+    /// Its directory.
     SkillDirectory,
-    /// Among the templates.
+    /// A template.
     Template,
-    /// In a file that the command line names.
+    /// A file that the command line names.
     File(String),
 }
 
-/// Finds the Skill that the command line names. Nothing is made.
+/// Finds the Skill that the command line names. Nothing is written.
 ///
 /// # Errors
 /// If there is none, or it cannot be used.
@@ -86,7 +86,7 @@ pub fn find(memory: &Path, named: &str, bootstrap: bool) -> Result<Found, Error>
     Ok(Found { directory, loaded, origin })
 }
 
-/// A file that `--skill` says, and which of its Skills: `FILE#NAME`.
+/// Splits `FILE#NAME` into the file and the name of the Skill in it.
 fn split_name(named: &str) -> (&str, Option<&str>) {
     match named.rsplit_once('#') {
         Some((file, skill)) if !Path::new(named).exists() => (file, Some(skill)),
@@ -94,7 +94,7 @@ fn split_name(named: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// The operational Skill of a skill directory: in a file that holds several, the one of its name.
+/// Reads the Skill in a skill directory. If the file has several, the one of that name is used.
 fn read_operational(directory: &SkillDirectory, file: &Path) -> Result<Loaded, Error> {
     let loaded = read(file, None, Some(&directory.name))?;
     if loaded.name != directory.name {
@@ -107,8 +107,8 @@ fn read_operational(directory: &SkillDirectory, file: &Path) -> Result<Loaded, E
 }
 
 impl Found {
-    /// Makes a Skill that is not out of its skill directory the operational one, where that has none. Where there is another it
-    /// stays, and that is said: a Job of the same name would run on it.
+    /// Stores a Skill from a template or a file in its directory, unless that has one. An existing one is kept, and the user is
+    /// informed if it differs.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -134,7 +134,7 @@ impl Found {
     }
 }
 
-/// Why a name is no Skill's.
+/// Returns the message for a name that is not a Skill's.
 pub fn not_found_message(directory: &SkillDirectory) -> String {
     let near = bloomery_crds::nearest::did_you_mean(&directory.name, templates::names());
     let known: Vec<&str> = templates::names().collect();
@@ -147,32 +147,32 @@ pub fn not_found_message(directory: &SkillDirectory) -> String {
     )
 }
 
-/// Reads the Skill that a file holds; documents that are none are passed over. Of several, `wanted` names one. `skill directory`
-/// names one of the older dialect, whatever its id, and the one that counts of several.
+/// Reads the Skill in a file; other documents are skipped. `wanted` selects one of several. `directory` is the name of the skill
+/// directory: it replaces the id of a Skill in the older dialect, and selects one of several.
 ///
 /// # Errors
-/// If there is none, or anything is wrong with it, which is shown.
+/// If there is none, or it has errors, which are printed.
 fn read(file: &Path, wanted: Option<&str>, directory: Option<&str>) -> Result<Loaded, Error> {
     let source = source::read(file)
         .map_err(|error| Error::usage(format!("the Skill {} cannot be read: {error}", source::name(file))))?;
     loaded(&source, &Wanted { file, name: wanted, directory })
 }
 
-/// Which Skill of a file is wanted.
+/// Selects the Skill in a file.
 struct Wanted<'a> {
-    /// The file, as the command line names it.
+    /// The file, as named on the command line.
     file: &'a Path,
-    /// The Skill that is named there.
+    /// The name of the Skill on the command line.
     name: Option<&'a str>,
-    /// The skill directory that the file stands in.
+    /// The skill directory that the file is in.
     directory: Option<&'a str>,
 }
 
 impl Wanted<'_> {
-    /// The one of several.
+    /// Selects one of several Skills.
     ///
     /// # Errors
-    /// Why it cannot be told.
+    /// If none or several match.
     fn select(&self, mut skills: Vec<Checked>) -> Result<Checked, Finding> {
         let name_of = |checked: &Checked| checked.object.pointer("/metadata/name")?.as_str().map(str::to_owned);
         let names: Vec<String> = skills.iter().filter_map(name_of).collect();
@@ -204,7 +204,7 @@ fn loaded(source: &Source, wanted: &Wanted<'_>) -> Result<Loaded, Error> {
     let looked = read.documents.iter().filter_map(|document| check_skill(document, wanted.directory));
     let skills: Vec<Checked> =
         looked.filter(|looked| looked.kind.as_deref().is_none_or(|kind| kind == "Skill")).collect();
-    // Where there is none, what is broken may have been the one.
+    // Without a Skill, a broken document may have been the one.
     let skill = if skills.is_empty() && !findings.is_empty() {
         None
     } else {

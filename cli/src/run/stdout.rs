@@ -1,10 +1,10 @@
-//! Stdout while a Job runs. That it cannot be written stops no Job, but is not kept quiet.
+//! Stdout while a Job runs. A failed write does not stop the Job, but is reported at its end.
 
 use crate::error::Error;
 use std::io::{self, ErrorKind, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Writes on, and remembers the first failure. All clones are one.
+/// A writer that remembers its first failure. Clones share it.
 #[derive(Debug, Clone)]
 pub struct CheckedWriter<W> {
     out: W,
@@ -12,12 +12,12 @@ pub struct CheckedWriter<W> {
 }
 
 impl<W> CheckedWriter<W> {
-    /// Nothing has failed yet.
+    /// Wraps a writer.
     pub fn new(out: W) -> Self {
         Self { out, failed: Arc::default() }
     }
 
-    /// What has failed so far.
+    /// Returns a handle to the failure.
     pub fn failure(&self) -> Failure {
         Failure(self.failed.clone())
     }
@@ -25,7 +25,7 @@ impl<W> CheckedWriter<W> {
     fn note<T>(&self, done: io::Result<T>) -> io::Result<T> {
         done.map_err(|error| {
             let kind = error.kind();
-            // Whoever reads may have seen enough: `bloomery run --json ... | head`.
+            // The reader closed the pipe: `bloomery run --json ... | head`.
             if !matches!(kind, ErrorKind::BrokenPipe | ErrorKind::Interrupted) {
                 self.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
             }
@@ -46,15 +46,15 @@ impl<W: Write> Write for CheckedWriter<W> {
     }
 }
 
-/// Why not all was printed.
+/// The failure of a writer, if any.
 #[derive(Debug)]
 pub struct Failure(Arc<Mutex<Option<io::Error>>>);
 
 impl Failure {
-    /// Sees that all was printed, as far as somebody read it.
+    /// Returns whether all output was written. A closed pipe is no failure.
     ///
     /// # Errors
-    /// If it was not.
+    /// If a write has failed.
     pub fn into_result(&self) -> Result<(), Error> {
         let failed = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         failed.map_or(Ok(()), |error| Err(Error::failed(format!("stdout cannot be written: {error}"))))

@@ -1,18 +1,18 @@
-//! Templates: starting points of Skills, and none of them one. What stands in a skill directory is (seed 000).
+//! Templates of Skills. A template becomes a Skill when it is stored in a skill directory (seed 000).
 
-/// Every template, by its name.
+/// All templates, by name.
 const TEMPLATES: [(&str, &str); 3] = [
     ("cs-tier-1", include_str!("../../../skill-templates/cs-tier-1.yaml")),
     ("sw-dev-agent", include_str!("../../../skill-templates/sw-dev-agent.yaml")),
     ("sw-dev-senior", include_str!("../../../skill-templates/sw-dev-senior.yaml")),
 ];
 
-/// The names of all templates.
+/// Returns the names of all templates.
 pub fn names() -> impl Iterator<Item = &'static str> {
     TEMPLATES.iter().map(|(name, _)| *name)
 }
 
-/// The template of a name; with `bootstrap` a minimal one where there is none.
+/// Returns the template of a name. With `bootstrap`, returns a minimal one if there is none.
 pub fn find(name: &str, bootstrap: bool) -> Option<String> {
     let template = TEMPLATES.iter().find(|(known, _)| *known == name).map(|(_, text)| (*text).to_owned());
     template.or_else(|| bootstrap.then(|| minimal(name)))

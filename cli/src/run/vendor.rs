@@ -1,4 +1,4 @@
-//! What is known of the providers of models: where they are, and what the environment calls their keys. The names are
+//! The providers of models: their addresses, and the variables of the environment with their keys. The names are
 //! those of their own SDKs.
 
 use bloomery_crds::v1alpha1::ModelProvider;
@@ -9,27 +9,27 @@ pub type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
 /// A provider of models.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Vendor {
-    /// Its wire protocol.
+    /// The wire protocol.
     pub provider: ModelProvider,
-    /// What `--provider` calls it.
+    /// The value of `--provider`.
     pub name: &'static str,
-    /// Where it is.
+    /// The URL of its API.
     pub url: &'static str,
-    /// The model that is asked where none is named.
+    /// The default model.
     pub model: &'static str,
-    /// The variable that holds the key.
+    /// The variable with the key.
     pub key_variable: &'static str,
-    /// The variable that holds another address, as its SDK reads it.
+    /// The variable with another URL, as its SDK reads it.
     pub url_variable: &'static str,
-    /// What its SDK adds to such an address.
+    /// The path that its SDK adds to such a URL.
     pub below: &'static str,
-    /// The variable that names a model.
+    /// The variable with the model.
     pub model_variable: &'static str,
-    /// How the names of its models begin.
+    /// The prefix of the names of its models.
     pub prefix: &'static str,
 }
 
-/// Every provider, in the order in which their keys are looked for.
+/// All providers, in the order in which their keys are searched.
 pub const ALL: [Vendor; 2] = [
     Vendor {
         provider: ModelProvider::Openai,
@@ -55,29 +55,29 @@ pub const ALL: [Vendor; 2] = [
     },
 ];
 
-/// The provider that `--provider` calls so.
+/// Returns the provider of a value of `--provider`.
 pub fn by_name(name: &str) -> Option<&'static Vendor> {
     ALL.iter().find(|vendor| vendor.name == name)
 }
 
-/// The provider of a wire protocol.
+/// Returns the provider of a wire protocol.
 pub fn by_provider(provider: ModelProvider) -> Option<&'static Vendor> {
     ALL.iter().find(|vendor| vendor.provider == provider)
 }
 
-/// The provider whose model bears such a name.
+/// Returns the provider of a model.
 pub fn by_model(model: &str) -> Option<&'static Vendor> {
     ALL.iter().find(|vendor| model.starts_with(vendor.prefix))
 }
 
 impl Vendor {
-    /// Where it is, for whoever has this environment.
+    /// Returns its URL in this environment.
     pub fn own_url(&self, env: Env<'_>) -> String {
         let other = env(self.url_variable).map(|url| format!("{}{}", url.trim_end_matches('/'), self.below));
         other.unwrap_or_else(|| self.url.to_owned())
     }
 
-    /// Whether an address is its own, so that its key belongs there.
+    /// Returns whether a URL belongs to the provider, so that its key may be sent there.
     pub fn is_at(&self, url: &str, env: Env<'_>) -> bool {
         let url = url.trim_end_matches('/');
         url == self.url || url == self.own_url(env).trim_end_matches('/')

@@ -1,4 +1,4 @@
-//! What a reader pod is made of, and what it tells.
+//! Builds the reader pod, and interprets its status.
 
 use crate::error::Error;
 use bloomery_crds::names::{LABEL_COMPONENT, LABEL_MANAGED_BY, LABEL_MEMORY, LABEL_SKILL, MEMORY_CLAIM};
@@ -14,19 +14,19 @@ use kube::{Resource, ResourceExt};
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
-/// Who makes it: not the operator, which leaves it alone.
+/// The label value of this program. The operator ignores pods with it.
 const FIELD_MANAGER: &str = "kubectl-bloomery";
 
-/// How long it may take, in seconds; and to begin.
+/// The deadline of the pod, in seconds.
 pub(super) const DEADLINE: u32 = 120;
 
-/// Where the skill directory is mounted.
+/// The mount path of the skill directory.
 const SKILL_DIRECTORY: &str = "/slag";
 
-/// The user of workers, where no worker is there to be asked.
+/// The default user of workers.
 const USER: i64 = 65532;
 
-/// What a reader pod has of a worker pod.
+/// The properties that a reader pod takes over from a worker pod.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Template {
     image: String,
@@ -38,12 +38,12 @@ pub(super) struct Template {
     user: Option<i64>,
     group: Option<i64>,
     fs_group: Option<i64>,
-    /// Whether one node at a time can mount the memory, as the operator has found.
+    /// Whether only one node at a time can mount the memory, as the operator has found.
     one_node: bool,
 }
 
 impl Template {
-    /// That of a worker pod.
+    /// Reads the template from a worker pod.
     pub(super) fn from_worker(worker: &Pod) -> Option<Self> {
         let spec = worker.spec.as_ref()?;
         let container = spec.containers.iter().find(|container| container.name == WORKER_CONTAINER)?;
@@ -62,12 +62,12 @@ impl Template {
         })
     }
 
-    /// The same with another image.
+    /// Replaces the image.
     pub(super) fn with_image(self, image: String) -> Self {
         Self { image, ..self }
     }
 
-    /// That of the chart's defaults, with this image.
+    /// The template with the defaults of the chart.
     pub(super) fn default_with_image(image: String) -> Self {
         let quantity = |text: &str| Quantity(text.to_owned());
         let resources = ResourceRequirements {
@@ -90,7 +90,7 @@ impl Template {
     }
 }
 
-/// Whether a worker demands the node of the other pods of the memory.
+/// Returns whether a worker requires the node of the other pods of the memory.
 fn wants_its_node(worker: &PodSpec) -> bool {
     let company = worker.affinity.as_ref().and_then(|affinity| affinity.pod_affinity.as_ref());
     let terms = company.and_then(|company| company.required_during_scheduling_ignored_during_execution.as_ref());
@@ -100,11 +100,11 @@ fn wants_its_node(worker: &PodSpec) -> bool {
     })
 }
 
-/// The pod that reads the log of a Job. It passes the `restricted` Pod Security Standard, holds no credentials, and sees
-/// nothing but the skill directory of the Job's Skill, which it cannot change.
+/// Builds the pod that reads the log of a Job. It passes the `restricted` Pod Security Standard, has no credentials, and sees
+/// only the directory of the Job's Skill, read-only.
 ///
 /// # Errors
-/// If the Job has no log yet, or its status names none within the skill directory.
+/// If the Job has no log yet, or its status names one outside of the skill directory.
 pub(super) fn pod(job: &Job, template: &Template, json: bool) -> Result<Pod, Error> {
     let name = job.name_any();
     let log = job.status.as_ref().and_then(|status| status.log.as_ref());
@@ -120,7 +120,7 @@ pub(super) fn pod(job: &Job, template: &Template, json: bool) -> Result<Pod, Err
     Ok(Pod { metadata: metadata(job), spec: Some(spec(job, template, args)), status: None })
 }
 
-/// Whether a path leads nowhere but further down.
+/// Returns whether a path stays below its start.
 fn is_within(path: &str) -> bool {
     !path.is_empty() && Path::new(path).components().all(|part| matches!(part, Component::Normal(_)))
 }
@@ -132,7 +132,7 @@ fn metadata(job: &Job) -> ObjectMeta {
         (LABEL_SKILL, &job.spec.skill),
         (LABEL_MEMORY, MEMORY_CLAIM),
     ];
-    // Should nobody delete it, it goes with its Job. It is not the Job's pod: nobody controls it.
+    // The pod is deleted with its Job at the latest. It has no controller.
     let owner = job.uid().map(|uid| OwnerReference {
         api_version: Job::api_version(&()).into_owned(),
         kind: Job::kind(&()).into_owned(),
@@ -194,7 +194,7 @@ fn state(pod: &Pod) -> Option<&ContainerState> {
     pod::worker_status(pod)?.state.as_ref()
 }
 
-/// Why a pod will not begin without somebody's doing.
+/// Returns why a pod cannot start without an intervention.
 pub(super) fn stuck(pod: &Pod) -> Option<String> {
     let status = pod.status.as_ref()?;
     if matches!(status.phase.as_deref(), Some("Succeeded" | "Failed")) {
@@ -208,7 +208,7 @@ pub(super) fn stuck(pod: &Pod) -> Option<String> {
     None
 }
 
-/// Why a pod has no node yet. That may pass: a scheduler says so while a volume is made, or a node comes.
+/// Returns why a pod is not scheduled yet. This may be temporary.
 pub(super) fn unscheduled(pod: &Pod) -> Option<String> {
     let conditions = pod.status.as_ref()?.conditions.iter().flatten();
     let mut waits = conditions.filter(|condition| condition.type_ == "PodScheduled" && condition.status == "False");
@@ -220,7 +220,7 @@ fn because(reason: Option<&str>, message: Option<&str>) -> String {
     [reason, message].into_iter().flatten().collect::<Vec<_>>().join(": ")
 }
 
-/// Why a pod that has ended did not end well.
+/// Returns why a pod has failed.
 pub(super) fn failure(pod: &Pod) -> Option<String> {
     let status = pod.status.as_ref()?;
     if status.phase.as_deref() == Some("Succeeded") {

@@ -1,4 +1,4 @@
-//! What is being done, in words that fit one line.
+//! The current activity of a Job, as one line.
 
 use crate::summary;
 use bloomery_crds::outcome::Phase;
@@ -8,14 +8,14 @@ use bloomery_engine::event::ToolProgress;
 use bloomery_worker::progress::Progress;
 use std::time::Instant;
 
-/// What is being done.
+/// The current activity.
 #[derive(Debug)]
 pub struct Activity {
     began: Instant,
-    /// How the conversation stood when it was told of last.
+    /// The progress of the conversation at its last report.
     progressed: Option<Progressed>,
     step_now: Step,
-    /// Since when.
+    /// The start of the current step.
     since: Instant,
     waiting: Option<String>,
 }
@@ -23,29 +23,29 @@ pub struct Activity {
 #[derive(Debug)]
 struct Progressed {
     phase: String,
-    /// The main loop's requests so far.
+    /// The requests of the main loop so far.
     asked: u32,
     tool_calls: u32,
     tokens: u64,
 }
 
-/// What goes on within a step.
+/// The current step.
 #[derive(Debug, PartialEq)]
 enum Step {
     Nothing,
-    /// A model is asked, and so many bytes of its answer are there.
+    /// A model is asked. So many bytes of its answer were received.
     Asking(Stage, usize),
-    /// Tools are called; what their server told last.
+    /// Tools are called, with the last progress that their server reported.
     Calling(Vec<String>, Option<String>),
 }
 
 impl Activity {
-    /// Nothing yet.
+    /// Creates an activity without a step.
     pub fn new(now: Instant) -> Self {
         Self { began: now, progressed: None, step_now: Step::Nothing, since: now, waiting: None }
     }
 
-    /// Takes up how the conversation stands: where it waits for people, what went on before is over.
+    /// Updates the progress of the conversation. If it waits for people, the current step ends.
     pub fn set_projection(&mut self, projection: &Projection, now: Instant) {
         let usage = &projection.usage;
         self.progressed = Some(Progressed {
@@ -54,13 +54,13 @@ impl Activity {
             tool_calls: usage.tool_calls,
             tokens: summary::tokens(usage),
         });
-        // What is under way may have begun before this is told.
+        // The current step may have started before this report.
         if self.step_now == Step::Nothing || !matches!(projection.phase, Phase::Running | Phase::Finalizing) {
             self.begin(Step::Nothing, now);
         }
     }
 
-    /// Takes up what is waited for.
+    /// Updates what the Job waits for.
     pub fn set_waiting(&mut self, waiting: Option<&Waiting>) {
         self.waiting = waiting.map(|waiting| match waiting {
             ExternalWait::SecretMissing { key, .. } => format!("Waiting for the key {key}"),
@@ -69,7 +69,7 @@ impl Activity {
         });
     }
 
-    /// Takes up what goes on.
+    /// Updates the current step.
     pub fn observe(&mut self, progress: Progress, now: Instant) {
         match (progress, &mut self.step_now) {
             (Progress::Asked(stage), _) => {
@@ -97,7 +97,7 @@ impl Activity {
         (self.step_now, self.since) = (step_now, now);
     }
 
-    /// The line.
+    /// Returns the line.
     pub fn line(&self, now: Instant) -> String {
         let all = now.duration_since(self.began).as_secs();
         let Some(progressed) = &self.progressed else {
@@ -105,7 +105,7 @@ impl Activity {
             return format!("{activity} ({all} s; ^C parks)");
         };
         let Progressed { asked, tool_calls, tokens, .. } = progressed;
-        // How it stands is told before the request is counted.
+        // A request is counted only after its answer.
         let step = match self.step_now {
             Step::Asking(Stage::Plan, _) => asked.saturating_add(1),
             _ => (*asked).max(1),
