@@ -25,7 +25,7 @@ use kube::ResourceExt;
 /// If it is not decided, with the reason.
 pub fn decide(args: &DecideArgs, verdict: ApprovalVerdict) -> Result<Exit, Error> {
     if !args.yes && !terminal::is_interactive() {
-        return Err(Error::usage("there is no terminal at which you could be asked: --yes decides without"));
+        return Err(Error::usage("there is no terminal to ask for confirmation: use --yes"));
     }
     block_on(decide_on_cluster(args, verdict))
 }

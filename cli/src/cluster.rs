@@ -117,7 +117,7 @@ impl Cluster {
         let review = api.create(&PostParams::default(), &SelfSubjectReview::default()).await;
         let review = review.map_err(|error| self.request_error("asking who you are", &error))?;
         let user = review.status.and_then(|status| status.user_info).and_then(|info| info.username);
-        user.ok_or_else(|| Error::failed("the API server does not say who you are"))
+        user.ok_or_else(|| Error::failed("the API server does not return your user name"))
     }
 
     /// Returns the rights that this user lacks.
@@ -195,8 +195,8 @@ impl Cluster {
                 Error::failed(format!("{doing}: the API server's answer cannot be read: {error}"))
             }
             other => Error::failed(format!(
-                "{doing}: the API server {} cannot be reached: {}. See that it runs, and that you mean this cluster: \
-                 --context and --kubeconfig name another",
+                "{doing}: the API server {} cannot be reached: {}. Check that it is running, or select another cluster with \
+                 --context or --kubeconfig",
                 self.server,
                 with_causes(other)
             )),

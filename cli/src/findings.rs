@@ -49,7 +49,7 @@ impl Tally {
         };
         let parts: Vec<String> =
             [some(self.errors, "error"), some(self.warnings, "warning")].into_iter().flatten().collect();
-        if parts.is_empty() { "nothing is wrong".to_owned() } else { parts.join(", ") }
+        if parts.is_empty() { "no problems".to_owned() } else { parts.join(", ") }
     }
 }
 
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn the_tally_in_words() {
-        assert_eq!(Tally::default().summary(), "nothing is wrong");
+        assert_eq!(Tally::default().summary(), "no problems");
         assert_eq!(Tally { errors: 2, warnings: 1 }.summary(), "2 errors, 1 warning");
     }
 }

@@ -56,16 +56,16 @@ fn all(args: &GetArgs, memory: &Path) -> Result<(String, Exit), Error> {
         let keys = directory.jobs();
         if !keys.is_empty() && older_jobs::is_older_jobs_dir(&directory.dir) {
             let dir = directory.dir.display();
-            text::report(&format!("{dir} is of an older memory: `bloomery migrate` shows where its jobs go"));
+            text::report(&format!("{dir} is from an older memory: `bloomery migrate` shows where its jobs go"));
         }
         for key in keys {
             let (dir, file) = (directory.log(&key), directory.record(&key));
             match listed(args, memory, &directory, &key) {
                 Ok(Some(item)) => jobs.push(item),
                 Ok(None) if dir.is_dir() => {
-                    text::report(&format!("{} is passed over: no Job was begun there on this machine", dir.display()));
+                    text::report(&format!("{} is skipped: no Job was started there on this machine", dir.display()));
                 }
-                Ok(None) => text::report(&format!("{} is passed over: it is no job", file.display())),
+                Ok(None) => text::report(&format!("{} is skipped: it is not a job", file.display())),
                 Err(error) => {
                     text::report(&format!("{}: {}", dir.display(), error.message));
                     exit = Exit::Error;

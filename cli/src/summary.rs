@@ -79,8 +79,8 @@ pub fn parked(reason: ParkReason, memory: &Path, directory: &SkillDirectory, key
     let why = match reason {
         // Only a namespace can be suspended.
         ParkReason::Drain | ParkReason::Suspension => "Parked.",
-        ParkReason::Approval => "Parked: a call waits until a person has decided, who could not be asked here.",
-        ParkReason::Reply => "Parked: a question waits until a person has answered, who could not be asked here.",
+        ParkReason::Approval => "Parked: a call waits for a decision, and there is no terminal to ask for it.",
+        ParkReason::Reply => "Parked: a question waits for an answer, and there is no terminal to ask for it.",
     };
     format!("{why} {}", resume_command(memory, directory, key))
 }
@@ -92,7 +92,7 @@ pub fn resume_command(memory: &Path, directory: &SkillDirectory, key: &str) -> S
     } else {
         format!(" --memory {}", text::shell_quoted(&memory.display().to_string()))
     };
-    format!("Go on with: bloomery run{memory} --skill {} --resume {key}", directory.name)
+    format!("Resume with: bloomery run{memory} --skill {} --resume {key}", directory.name)
 }
 
 #[cfg(test)]
@@ -143,6 +143,6 @@ mod tests {
     fn the_way_on_is_a_command() {
         let directory = SkillDirectory::new(Path::new("a b"), "cs-tier-1");
         let line = parked(ParkReason::Drain, Path::new("a b"), &directory, "k-1");
-        assert_eq!(line, "Parked. Go on with: bloomery run --memory 'a b' --skill cs-tier-1 --resume k-1");
+        assert_eq!(line, "Parked. Resume with: bloomery run --memory 'a b' --skill cs-tier-1 --resume k-1");
     }
 }

@@ -273,7 +273,7 @@ mod tests {
     fn objects_of_others_are_passed_over() {
         let text = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n---\napiVersion: bloomery.dev/v1alpha1\nkind: Skill\nmetadata: {name: x}\nspec: {problem: {statement: help}}\n";
         let output = bloomery(&["lint", "-"], text);
-        assert_eq!(shown(&output), "exit 0\n--- stdout\n--- stderr\n1 object: nothing is wrong\n");
+        assert_eq!(shown(&output), "exit 0\n--- stdout\n--- stderr\n1 object: no problems\n");
         let only = bloomery(&["lint", "-"], b"apiVersion: v1\nkind: ConfigMap\n");
         assert_eq!(only.status.code(), Some(1));
     }

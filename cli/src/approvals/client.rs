@@ -97,7 +97,7 @@ impl Client {
         let told = self.cluster.request_error("reading Approvals", error);
         match error {
             kube::Error::Api(status) if status.code == 404 => {
-                Ok(Error::failed("the cluster knows no Approvals: is Bloomery installed in it?"))
+                Ok(Error::failed("the cluster has no Approvals API: check that Bloomery is installed"))
             }
             kube::Error::Api(status) if status.code == 403 => {
                 self.with_missing_rights(rights::to_read(), told.message).await

@@ -46,7 +46,10 @@ pub(super) fn select_one(named: Found, now: Timestamp) -> Result<Approval, Error
         (None, _) => Err(Error::too_late(format!("no Approval of the Job {job} is open:{}", list(&others, now)))),
         (Some(last), _) => {
             open.push(last);
-            Err(Error::usage(format!("the Job {job} has several open Approvals; name one:{}", list(&open, now))))
+            Err(Error::usage(format!(
+                "the Job {job} has several open Approvals. Name one of them:{}",
+                list(&open, now)
+            )))
         }
     }
 }
@@ -118,7 +121,7 @@ pub(super) fn still_waiting(approved: &Approval, of_job: &[Approval], now: Times
     let of_call = |other: &&Approval| other.spec.call_id == approved.spec.call_id && other.uid() != approved.uid();
     let open = of_job.iter().filter(of_call).filter(|other| closed_reason(other, now).is_none());
     let asked: Vec<String> = open.map(|other| format!("{} ({})", other.spec.approver, other.name_any())).collect();
-    (!asked.is_empty()).then(|| format!("The call waits for {} too.", asked.join(" and ")))
+    (!asked.is_empty()).then(|| format!("The call also waits for {}.", asked.join(" and ")))
 }
 
 /// Checks that the Job of an Approval exists. `found` is the UID of the Job of that name.
@@ -129,10 +132,10 @@ pub(super) fn check_job(approval: &Approval, found: Option<&str>) -> Result<(), 
     let (name, job) = (approval.name_any(), &approval.spec.job);
     let what = match found {
         Some(uid) if uid == approval.spec.job_uid => return Ok(()),
-        Some(_) => format!("the Job {job} that it is of is gone, and the one of that name is another"),
-        None => format!("the Job {job} that it is of is gone"),
+        Some(_) => format!("its Job {job} was deleted, and the current Job of that name is another one"),
+        None => format!("its Job {job} was deleted"),
     };
-    Err(Error::too_late(format!("{name} cannot be decided: {what}. Nothing would come of a decision")))
+    Err(Error::too_late(format!("{name} cannot be decided: {what}. A decision would have no effect")))
 }
 
 /// Returns the error for a name without Approvals. `known` are the names of all Approvals and their Jobs.
@@ -146,15 +149,17 @@ pub(super) fn not_found(name: &str, namespace: &str, known: &BTreeSet<String>) -
 
 /// Returns the error for a Job that asks for no decision.
 pub(super) fn not_asked(job: &str, why: &str) -> Error {
-    Error::failed(format!("nobody is asked to decide on the call of the Job {job}: {why}"))
+    Error::failed(format!("no decision is requested on the call of the Job {job}: {why}"))
 }
 
 /// Returns the error for an Approval that has changed since it was shown.
 pub(super) fn changed(now_there: Option<&Approval>, name: &str, now: Timestamp) -> Error {
     match now_there.map(|approval| closed_reason(approval, now)) {
-        Some(Some(why)) => Error::too_late(format!("{name} {why}, while you decided: your decision does not count")),
-        Some(None) => Error::failed(format!("{name} has changed since it was shown: look again; nothing was decided")),
-        None => Error::too_late(format!("{name} is gone: its Job asks for nothing any more")),
+        Some(Some(why)) => Error::too_late(format!("{name} {why}, while you decided: your decision was not recorded")),
+        Some(None) => {
+            Error::failed(format!("{name} has changed since it was shown. Nothing was decided: check it again"))
+        }
+        None => Error::too_late(format!("{name} was deleted: its Job needs no decision any more")),
     }
 }
 

@@ -23,9 +23,9 @@ fn render_recorded(recorded: &RecordedJob) -> String {
         page.line("Spent", &usage(&status.usage));
     } else {
         let what_next = if *stays_behind {
-            "it is of an older memory. `bloomery migrate` shows where it goes."
+            "it is from an older memory. `bloomery migrate` shows where it goes."
         } else {
-            "it is of an older memory, and does not go on."
+            "it is from an older memory, and cannot be resumed."
         };
         page.line("Phase", &format!("{}: {what_next}", recorded.word()));
     }

@@ -18,27 +18,27 @@ const MAX_GOAL: usize = 120;
 
 /// The note for Jobs whose pod may be working.
 const AT_WORK: &str =
-    "Its pod is asked to stop; a tool in flight gets a short grace, and is then told as indeterminate. ";
+    "Its pod is asked to stop; a tool in flight gets a short grace, and is then recorded as indeterminate. ";
 
 /// The note for all Jobs.
-const MEANS: &str = "It cannot be taken back.";
+const MEANS: &str = "It cannot be undone.";
 
 /// Cancels Jobs.
 pub(super) async fn run(args: &CancelArgs, command: &ClusterCommand<'_>) -> Result<Exit, Error> {
     if !args.yes && !terminal::is_interactive() {
-        return Err(Error::usage("there is no terminal at which you could be asked: --yes cancels without"));
+        return Err(Error::usage("there is no terminal to ask for confirmation: use --yes"));
     }
     let client = Client::open(command).await?;
     let mut jobs = find_jobs(args, &client).await?;
     let mut exit = Exit::Success;
     for job in jobs.iter().filter(|job| state::has_ended(job)) {
-        text::inform(&format!("The Job {} has ended already: {}", job.name_any(), state::summary(job)));
+        text::inform(&format!("The Job {} has already ended: {}", job.name_any(), state::summary(job)));
         exit = first_failure(exit, exit_code(job));
     }
     jobs.retain(|job| !state::has_ended(job));
     let (under_way, open): (Vec<Job>, Vec<Job>) = jobs.into_iter().partition(|job| job.spec.cancel == Some(true));
     for job in &under_way {
-        text::inform(&format!("The Job {} is being cancelled already.", job.name_any()));
+        text::inform(&format!("The Job {} is already being cancelled.", job.name_any()));
     }
     if !open.is_empty() {
         anstream::eprint!("{}", confirmation_text(&open));

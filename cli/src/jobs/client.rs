@@ -55,7 +55,7 @@ impl Client {
         match list_all(&jobs, ListParams::default(), |_| true).await {
             Ok(jobs) => Ok(jobs.into_iter().map(without_managed_fields).collect()),
             Err(error) if of_all && is_refusal(&error) => {
-                let doing = "reading the Jobs of all namespaces (-n NAMESPACE lists those of one)";
+                let doing = "listing the Jobs of all namespaces (-n NAMESPACE selects one)";
                 Err(self.cluster.refused_everywhere(doing, &error, vec![Right::on_jobs("list")]).await)
             }
             Err(error) => Err(self.read_error(&error, "list").await),
@@ -110,7 +110,7 @@ impl Client {
     pub async fn read_error(&self, error: &kube::Error, verb: &'static str) -> Error {
         match error {
             kube::Error::Api(status) if status.code == 404 => {
-                Error::failed("the cluster knows no Jobs of Bloomery: is it installed in it?")
+                Error::failed("the cluster has no Jobs API: check that Bloomery is installed")
             }
             _ => self.cluster.refused("reading Jobs", error, vec![Right::on_jobs(verb)]).await,
         }
@@ -148,7 +148,7 @@ fn is_refusal(error: &kube::Error) -> bool {
 
 /// Returns the error for a Job that was deleted meanwhile.
 pub fn deleted_error(name: &str) -> Error {
-    Error { exit: Exit::TooLate, message: format!("the Job {name} is gone: somebody has deleted it meanwhile") }
+    Error { exit: Exit::TooLate, message: format!("the Job {name} was deleted meanwhile") }
 }
 
 /// Removes the managed fields, as kubectl does.

@@ -63,7 +63,7 @@ fn find_question(job: &Job, id: &str) -> Result<AskedQuestion, Error> {
     let name = job.name_any();
     if asked.is_empty() {
         return Err(Error::usage(format!(
-            "the Job {name} has no open question {id}, nor any other. Without --question the text is a message to it"
+            "the Job {name} has no open question {id}. It has no open questions at all. Without --question, the text is sent as a message"
         )));
     }
     let near = nearest::did_you_mean(id, asked.iter().map(|question| question.id.as_str()));
@@ -78,21 +78,21 @@ pub(super) fn check_accepts_replies(job: &Job) -> Result<(), Error> {
     let name = job.name_any();
     if state::has_ended(job) {
         return Err(Error::too_late(format!(
-            "the Job {name} has ended, and hears nothing any more: {}",
+            "the Job {name} has ended, and accepts no replies: {}",
             state::summary(job)
         )));
     }
     if job.spec.cancel == Some(true) {
-        return Err(Error::too_late(format!("the Job {name} is being cancelled, and hears nothing any more")));
+        return Err(Error::too_late(format!("the Job {name} is being cancelled, and accepts no replies")));
     }
     if state::is_without_skill(job) {
         return Err(Error::too_late(format!(
-            "the Skill of the Job {name} was deleted: it ends, and hears nothing any more"
+            "the Skill of the Job {name} was deleted: the Job ends, and accepts no replies"
         )));
     }
     if job.spec.replies.len() >= Reply::MAX_REPLIES {
         return Err(Error::failed(format!(
-            "the Job {name} has {} replies, and takes no more: make another Job that continues it",
+            "the Job {name} has {} replies, which is the limit: create another Job that continues it",
             Reply::MAX_REPLIES
         )));
     }
@@ -108,11 +108,11 @@ pub(super) fn check_still_open(job: &Job, reply: &Reply) -> Result<(), Error> {
     let Some(id) = &reply.question else { return Ok(()) };
     if let Some(other) = pending_answer(job, id) {
         let other = quoted_text(Some(other));
-        return Err(Error::too_late(format!("somebody else has answered {id} meanwhile: {other}. Nothing was said")));
+        return Err(Error::too_late(format!("{id} was answered by someone else meanwhile: {other}. Nothing was sent")));
     }
     let asked = state::questions(job);
     let is_open = asked.len() >= WaitingFor::MAX_QUESTIONS || asked.iter().any(|question| question.id == *id);
-    if is_open { Ok(()) } else { Err(Error::too_late(format!("{id} is open no more. Nothing was said"))) }
+    if is_open { Ok(()) } else { Err(Error::too_late(format!("{id} is no longer open. Nothing was sent"))) }
 }
 
 /// Returns the reply to a question that the conversation has not received yet.
@@ -129,7 +129,7 @@ pub(super) fn pending_answer<'a>(job: &'a Job, id: &str) -> Option<&'a Reply> {
 pub(super) fn reply_text(question: Option<&AskedQuestion>, typed: &str) -> Result<(String, Option<String>), Error> {
     let typed = typed.trim();
     if typed.is_empty() {
-        return Err(Error::usage("the text is empty: it must say something"));
+        return Err(Error::usage("the text is empty"));
     }
     let choices = question.map(|question| question.choices.as_slice()).unwrap_or_default();
     if let Some(instead) = choice::out_of_range(choices, typed) {
@@ -139,13 +139,13 @@ pub(super) fn reply_text(question: Option<&AskedQuestion>, typed: &str) -> Resul
     let text = meant.unwrap_or(typed);
     if text.len() > Reply::MAX_TEXT {
         return Err(Error::usage(format!(
-            "the text has {} bytes, and may have {}: say it shorter, or put it where the Job can read it",
+            "the text has {} bytes; the limit is {}. Shorten it, or put it where the Job can read it",
             text.len(),
             Reply::MAX_TEXT
         )));
     }
     let note = (meant.is_none() && !choices.is_empty())
-        .then(|| format!("That is none of the choices ({}): it is sent in your words.", choice::join(choices)));
+        .then(|| format!("That is none of the choices ({}): it is sent unchanged.", choice::join(choices)));
     Ok((text.to_owned(), note))
 }
 

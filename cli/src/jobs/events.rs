@@ -19,7 +19,7 @@ pub(super) async fn run(args: &EventsArgs, command: &ClusterCommand<'_>) -> Resu
         return Err(Error::usage(format!("the name of a Job {fault}. The log in a directory is read with --memory .")));
     }
     if args.json && args.follow {
-        return Err(Error::usage("--json reads the log in the memory, which is not followed: leave out --follow"));
+        return Err(Error::usage("--json reads the log in the memory, which cannot be followed: leave out --follow"));
     }
     let client = Client::open(command).await?;
     let job = client.job(&args.log).await?;
@@ -32,7 +32,7 @@ pub(super) async fn run(args: &EventsArgs, command: &ClusterCommand<'_>) -> Resu
     }
     let pods = logs::pods(&client, &job).await?;
     if pods.is_empty() && job.status.as_ref().is_some_and(|status| status.log.is_some()) {
-        text::inform(&format!("No pod of the Job {} is left: a reader pod reads its log.", args.log));
+        text::inform(&format!("No pod of the Job {} is left: reading its log with a reader pod.", args.log));
         return reader::read(&client, &job, args).await;
     }
     if pods.is_empty() {
@@ -41,7 +41,7 @@ pub(super) async fn run(args: &EventsArgs, command: &ClusterCommand<'_>) -> Resu
     report_missing_attempts(&pods, &args.log, command);
     for pod in &pods {
         if !logs::has_begun(pod) {
-            text::report(&format!("the pod {} has not begun yet", pod.name_any()));
+            text::report(&format!("the pod {} has not started yet", pod.name_any()));
         } else if !logs::print(&client, &pod.name_any(), false).await? {
             break;
         }
@@ -55,7 +55,7 @@ fn report_missing_attempts(pods: &[Pod], job: &str, command: &ClusterCommand<'_>
     if first > 1 {
         let before = if first == 2 { "1 has no pod".to_owned() } else { format!("1 to {} have no pods", first - 1) };
         let whole = command.line(&format!("events {job} --whole"));
-        text::inform(&format!("Attempt {before} any more. The whole log, by a reader pod: {whole}"));
+        text::inform(&format!("Attempt {before} any more. To read the whole log with a reader pod: {whole}"));
     }
 }
 

@@ -71,7 +71,7 @@ pub(super) async fn print(client: &Client, pod: &str, follow: bool) -> Result<bo
     let log = match api.log_stream(pod, &params).await {
         Ok(log) => log,
         Err(kube::Error::Api(status)) if status.code == 404 => {
-            text::report(&format!("the pod {pod} is gone, and its log with it"));
+            text::report(&format!("the pod {pod} was deleted, and its log with it"));
             return Ok(true);
         }
         Err(error) => {

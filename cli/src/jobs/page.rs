@@ -27,7 +27,7 @@ pub(super) fn render(job: &Job, deciding: &DecisionState, command: &ClusterComma
     page.line("Phase", &phase(state::phase(job), status.outcome.as_ref()));
     page.line("Since", &since(job, status, now));
     if job.spec.cancel == Some(true) && !state::has_ended(job) {
-        page.line("Cancel", "asked for: the Job ends as soon as it hears it");
+        page.line("Cancel", "requested: the Job ends soon");
     }
     for condition in notable_conditions(status) {
         page.line("Condition", &format!("{}: {}", condition.reason, condition.message));
@@ -131,10 +131,10 @@ fn waits_for(page: &mut Page, job: &Job, waiting: &WaitingFor, deciding: &Decisi
     for question in &waiting.questions {
         page.question("Waits for", &format!("an answer to {}: {}", question.id, question.text), &question.choices);
         if let Some(refused) = &question.refused {
-            page.line("", &format!("The last answer was not taken: {refused}"));
+            page.line("", &format!("The last answer was not accepted: {refused}"));
         }
         match super::compose_reply::pending_answer(job, &question.id) {
-            Some(reply) => page.line("", &format!("It is answered, and not heard yet: {}", reply.text)),
+            Some(reply) => page.line("", &format!("Answered, but not received yet: {}", reply.text)),
             None => page.line("Reply", &state::answer_command(job, question, command)),
         }
     }
@@ -161,7 +161,7 @@ fn stages(page: &mut Page, status: &JobStatus) {
 fn replies(page: &mut Page, job: &Job, status: &JobStatus) {
     let (given, heard) = (job.spec.replies.len(), status.replies_heard.unwrap_or_default());
     if given > 0 {
-        page.line("Replies", &format!("{given} given, {heard} heard"));
+        page.line("Replies", &format!("{given} sent, {heard} received"));
     }
 }
 
@@ -221,15 +221,15 @@ mod tests {
             }
         }
         let told = page(&job);
-        assert!(told.contains("Nobody is asked to decide: the binding is not as it was shipped"), "{told}");
-        assert!(!told.contains("It is decided") && !told.contains("Approve "), "{told}");
+        assert!(told.contains("No decision is requested: the binding is not as it was shipped"), "{told}");
+        assert!(!told.contains("Decided, but") && !told.contains("Approve "), "{told}");
         let told = render(
             &holds(),
             &DecisionState::Expired,
             &ClusterCommand::new(Invocation::KubectlPlugin, &ClusterArgs::default()),
             now(),
         );
-        assert!(told.contains("The time to decide is over") && !told.contains("Approve "), "{told}");
+        assert!(told.contains("Expired, but") && !told.contains("Approve "), "{told}");
     }
 
     #[test]

@@ -38,13 +38,13 @@ pub(super) async fn read(client: &Client, job: &Job, args: &EventsArgs) -> Resul
     let made = match api.create(&PostParams::default(), &pod).await {
         Ok(made) => made,
         Err(error) => {
-            let doing = "making a pod that reads the log, because no other way leads to the memory";
+            let doing = "creating a reader pod for the memory";
             return Err(client.cluster.refused(doing, &error, vec![Right::on_pods("create", "pods")]).await);
         }
     };
     let name = made.name_any();
     text::inform(&format!(
-        "The reader pod {name} reads the log, with the memory read-only, and is deleted afterwards."
+        "The reader pod {name} reads the log from the memory (mounted read-only), and is deleted afterwards."
     ));
     let done = tokio::select! {
         done = print_log(client, &name) => done,
@@ -54,7 +54,7 @@ pub(super) async fn read(client: &Client, job: &Job, args: &EventsArgs) -> Resul
         Ok(_) => done,
         Err(kube::Error::Api(status)) if status.code == 404 => done,
         Err(error) => {
-            let doing = format!("the reader pod {name} is left, which ends by itself: deleting it");
+            let doing = format!("the reader pod {name} is left, and ends by itself: deleting it");
             let told = client.cluster.request_error(&doing, &error);
             text::report(&told.message);
             done
@@ -69,7 +69,7 @@ async fn template(client: &Client, image: Option<String>) -> Result<Template, Er
     let pods = match list_all(&api, workers, |_| true).await {
         Ok(pods) => pods,
         Err(error) if image.is_none() => {
-            let doing = "looking for a worker pod, whose image the reader would have (or name it with --image),";
+            let doing = "looking for a worker pod to take the image from (or name it with --image)";
             return Err(client.cluster.refused(doing, &error, vec![Right::on_pods("list", "pods")]).await);
         }
         Err(_) => Vec::new(),
@@ -81,7 +81,7 @@ async fn template(client: &Client, image: Option<String>) -> Result<Template, Er
         (None, Some(image)) => Ok(Template::default_with_image(image)),
         (None, None) => Err(Error::usage(format!(
             "no worker pod is left in {} whose image could read the log: name the image with --image. It is that of the \
-             workers (the chart's worker.image), which whoever installed Bloomery knows",
+             workers (worker.image in the chart)",
             client.cluster.namespace
         ))),
     }
@@ -108,16 +108,18 @@ async fn print_log(client: &Client, name: &str) -> Result<Exit, Error> {
     });
     // The deadline of the pod starts only on a node.
     let life = tokio::time::timeout(Duration::from_secs(DEADLINE.into()), life).await;
-    let stuck = |why: &str| Err(Error::failed(format!("the reader pod {name} cannot begin: {why}")));
+    let stuck = |why: &str| Err(Error::failed(format!("the reader pod {name} cannot start: {why}")));
     let rights = || ["list", "watch"].map(|verb| Right::on_pods(verb, "pods")).to_vec();
     let watching = format!("watching the reader pod {name}");
     let Ok(life) = life else {
-        return stuck(&unscheduled.unwrap_or_else(|| format!("it has not begun within {DEADLINE} s")));
+        return stuck(&unscheduled.unwrap_or_else(|| format!("it has not started within {DEADLINE} s")));
     };
     match life {
         Ok(PodState::Begun) => {}
         Ok(PodState::Stuck(why)) => return stuck(&why),
-        Ok(PodState::Gone) => return Err(Error::failed(format!("the reader pod {name} is gone before it has begun"))),
+        Ok(PodState::Gone) => {
+            return Err(Error::failed(format!("the reader pod {name} was deleted before it started")));
+        }
         Err(error) => return Err(client.cluster.refused(&watching, &error, rights()).await),
     }
     if !logs::print(client, name, true).await? {
@@ -129,7 +131,7 @@ async fn print_log(client: &Client, name: &str) -> Result<Exit, Error> {
     });
     let ended = match ended.await {
         Ok(Some(ended)) => ended,
-        Ok(None) => return Err(Error::failed(format!("the reader pod {name} was deleted while it read"))),
+        Ok(None) => return Err(Error::failed(format!("the reader pod {name} was deleted while it was reading"))),
         Err(error) => return Err(client.cluster.refused(&watching, &error, rights()).await),
     };
     match build::failure(&ended) {

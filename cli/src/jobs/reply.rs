@@ -23,7 +23,7 @@ const MAX_STDIN: u64 = 64 * 1024;
 /// Sends a reply.
 pub(super) async fn run(args: &ReplyArgs, command: &ClusterCommand<'_>) -> Result<Exit, Error> {
     if args.text.is_none() && !terminal::is_interactive() {
-        return Err(Error::usage("there is no terminal at which you could be asked: give the text, or - for stdin"));
+        return Err(Error::usage("there is no terminal to ask for the text: give it as an argument, or - for stdin"));
     }
     let client = Client::open(command).await?;
     let job = client.job(&args.job).await?;
@@ -54,7 +54,7 @@ pub(super) async fn run(args: &ReplyArgs, command: &ClusterCommand<'_>) -> Resul
 async fn choose_question(job: &str, open: Vec<AskedQuestion>) -> Result<AskedQuestion, Error> {
     if !terminal::is_interactive() {
         return Err(Error::usage(format!(
-            "the Job {job} has several open questions: say which with --question:{}",
+            "the Job {job} has several open questions. Select one with --question:{}",
             compose_reply::list_questions(&open)
         )));
     }
@@ -67,7 +67,7 @@ async fn choose_question(job: &str, open: Vec<AskedQuestion>) -> Result<AskedQue
         })
     };
     let chosen = terminal::ask(read, "Which question do you answer? ".to_owned()).await?;
-    chosen.ok_or_else(|| Error::failed("nothing was said"))
+    chosen.ok_or_else(|| Error::failed("nothing was sent"))
 }
 
 /// Asks for the text.
@@ -75,7 +75,7 @@ async fn ask_text(question: Option<AskedQuestion>) -> Result<String, Error> {
     let prompt = match &question {
         Some(question) => {
             anstream::eprint!("{}", coloured(&page(std::slice::from_ref(question))));
-            if question.choices.is_empty() { "Your answer: " } else { "Your answer, its number or words: " }
+            if question.choices.is_empty() { "Your answer: " } else { "Your answer (number or text): " }
         }
         None => "Your message: ",
     };
@@ -84,7 +84,7 @@ async fn ask_text(question: Option<AskedQuestion>) -> Result<String, Error> {
         Err(error) => Err(terminal::Retry(error.message)),
     };
     let typed = terminal::ask(read, prompt.to_owned()).await?;
-    typed.ok_or_else(|| Error::failed("nothing was said"))
+    typed.ok_or_else(|| Error::failed("nothing was sent"))
 }
 
 fn page(questions: &[AskedQuestion]) -> String {
@@ -101,21 +101,16 @@ fn stdin() -> Result<String, Error> {
     let read = read.map_err(|error| Error::usage(format!("stdin cannot be read: {error}")))?;
     if u64::try_from(read).is_ok_and(|read| read > MAX_STDIN) {
         let most = Reply::MAX_TEXT;
-        return Err(Error::usage(format!(
-            "the text has more than {MAX_STDIN} bytes, and may have {most}: say it shorter"
-        )));
+        return Err(Error::usage(format!("the text has more than {MAX_STDIN} bytes; the limit is {most}. Shorten it")));
     }
-    String::from_utf8(bytes).map_err(|error| Error::usage(format!("stdin is no text: {error}")))
+    String::from_utf8(bytes).map_err(|error| Error::usage(format!("stdin is not valid UTF-8: {error}")))
 }
 
 /// Returns a warning if the question has a reply already.
 fn warning(job: &Job, question: &AskedQuestion) -> Option<String> {
     let other = compose_reply::pending_answer(job, &question.id)?;
     let text = text::escaped(&other.text);
-    Some(format!(
-        "{} is answered already, by a reply that was not heard yet: \"{text}\". The first one counts.",
-        question.id
-    ))
+    Some(format!("{} already has an answer that was not received yet: \"{text}\". The first one counts.", question.id))
 }
 
 /// Formats the confirmation.
@@ -153,5 +148,5 @@ async fn append(client: &Client, mut job: Job, reply: &Reply) -> Result<Job, Err
             compose_reply::check_still_open(&job, reply)?;
         }
     }
-    Err(Error::failed(format!("the Job {name} changes all the time: nothing was said; try again")))
+    Err(Error::failed(format!("the Job {name} changed too often: nothing was sent. Try again")))
 }

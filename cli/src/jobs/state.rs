@@ -61,9 +61,9 @@ impl DecisionState {
     pub fn note(&self) -> Option<String> {
         match self {
             Self::NoCall | Self::Open(_) => None,
-            Self::NotAsked(why) => Some(format!("Nobody is asked to decide: {}", sanitized_lines(why))),
-            Self::Decided => Some("It is decided, and the Job has not heard it yet".to_owned()),
-            Self::Expired => Some("The time to decide is over, and the Job has not heard it yet".to_owned()),
+            Self::NotAsked(why) => Some(format!("No decision is requested: {}", sanitized_lines(why))),
+            Self::Decided => Some("Decided, but the Job has not received it yet".to_owned()),
+            Self::Expired => Some("Expired, but the Job has not received it yet".to_owned()),
         }
     }
 }

@@ -146,7 +146,7 @@ fn text(skills: &[(String, Vec<&Job>)], objects_found: &NamespaceObjects, now: T
     for (name, jobs) in skills {
         let is_known = objects_found.skills.is_some();
         let readiness =
-            objects_found.skill(name).map(readiness).or_else(|| is_known.then(|| "is not there".to_owned()));
+            objects_found.skill(name).map(readiness).or_else(|| is_known.then(|| "does not exist".to_owned()));
         let branch = Branch {
             line: format!("Skill {name}  {}", readiness.unwrap_or_default()),
             below: jobs.iter().map(|job| job_branch(job, objects_found, now)).collect(),
@@ -171,7 +171,7 @@ fn readiness(skill: &Skill) -> String {
     match conditions::find(conditions, ConditionType::Ready) {
         Some(ready) if ready.status == "True" => "Ready".to_owned(),
         Some(ready) => format!("{}: {}", ready.reason, ready.message),
-        None => "nobody has looked at it yet".to_owned(),
+        None => "not reconciled yet".to_owned(),
     }
 }
 

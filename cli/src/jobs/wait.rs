@@ -54,7 +54,7 @@ pub(super) async fn until(
                     let before = last.replace(job.clone());
                     if state::is_suspended(job) && !(is_told && state::is_suspended(&before)) {
                         is_told = true;
-                        text::inform(&format!("The Job {name} is kept: {}", state::summary_with_reason(job)));
+                        text::inform(&format!("The Job {name} is waiting: {}", state::summary_with_reason(job)));
                     }
                     (is_done(job, goal) && is_news(job)).then(|| Ok(job.clone()))
                 }
@@ -76,10 +76,7 @@ pub(super) async fn until(
         None => seen.await,
         Some(timeout) => tokio::time::timeout(timeout, seen).await.map_err(|_| Error {
             exit: Exit::TooLate,
-            message: format!(
-                "the time is up, and the Job {name} is not there yet: {}",
-                state::summary_with_reason(&last.borrow())
-            ),
+            message: format!("timed out waiting for the Job {name}: {}", state::summary_with_reason(&last.borrow())),
         })?,
     };
     match seen {

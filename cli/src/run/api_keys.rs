@@ -42,8 +42,8 @@ impl ApiKeys {
                 None => keys.common.replace(key),
             };
             if before.is_some() {
-                let whose = model.map_or_else(|| "no Model".to_owned(), |model| format!("the Model {model}"));
-                errors.add(Error::usage(format!("{OPTION}: two name {whose}: one key for each, as MODEL=FILE")));
+                let whose = model.map_or_else(|| "all other Models".to_owned(), |model| format!("the Model {model}"));
+                errors.add(Error::usage(format!("{OPTION}: two keys for {whose}. Give one for each, as MODEL=FILE")));
             }
         }
         if errors.is_empty() { Ok(keys) } else { Err(errors.into_error()) }
@@ -63,7 +63,7 @@ impl ApiKeys {
         if let Some(unknown) = self.own.keys().find(|name| !known.contains(name.as_str())) {
             let known: Vec<&str> = known.into_iter().collect();
             return Err(Error::usage(format!(
-                "{OPTION} {unknown}=...: no Model of that name is asked, but {}",
+                "{OPTION} {unknown}=...: no Model of that name is used, but {}",
                 known.join(", ")
             )));
         }
@@ -72,7 +72,7 @@ impl ApiKeys {
         if self.common.is_some() && servers.len() > 1 {
             let servers: Vec<String> = servers.into_iter().collect();
             return Err(Error::usage(format!(
-                "{OPTION} would hand one key to several servers, {}: say whose it is, as MODEL=FILE",
+                "{OPTION} would send one key to several servers, {}: give the Model of the key, as MODEL=FILE",
                 servers.join(" and ")
             )));
         }
@@ -138,7 +138,10 @@ mod tests {
         assert_eq!(read(&[&other]).unwrap().get("b").unwrap().path, other);
 
         let several = told(read(&[&one]), &apart);
-        assert!(several.contains("several servers, https://a.example and https://b.example: say whose"), "{several}");
+        assert!(
+            several.contains("several servers, https://a.example and https://b.example: give the Model"),
+            "{several}"
+        );
         let unknown = told(read(&[&format!("c={one}")]), &apart);
         assert!(unknown.contains("c=...: no Model of that name is asked, but a, b"), "{unknown}");
         fs::write(&one, "sk-1\nsk-2").unwrap();
@@ -146,7 +149,7 @@ mod tests {
         assert!(lines.contains("a key is one line of text") && !lines.contains("sk-"), "{lines}");
         fs::write(&one, "sk-one").unwrap();
         for twice in [[one.as_str(), one.as_str()], [of_b.as_str(), of_b.as_str()]] {
-            assert!(told(read(&twice), &apart).contains("one key for each"));
+            assert!(told(read(&twice), &apart).contains("two keys for"));
         }
     }
 }

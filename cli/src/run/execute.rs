@@ -57,16 +57,16 @@ pub fn execute(job: &PreparedJob<'_>, mut inputs: Inputs, screen: &Screen, trace
     // Links in the memory may have changed since the Job was started.
     resources::check_outside_memory(&inputs.part.resources, &job.args.memory)?;
     if let Err(error) = trace.open(&job.directory.dir, &inputs.part.run_key) {
-        screen.print(&format!("There will be no trace in the memory's {}: {error}", trace::DIR));
+        screen.print(&format!("The trace in the memory's {} cannot be written: {error}", trace::DIR));
     }
     let terminal = Terminal::open(screen);
     inputs.run.people = terminal.is_some();
     let people: &dyn People = terminal.as_ref().map_or(&Nobody, |terminal| terminal);
-    let failed = |error: io::Error| Error::failed(format!("nothing can be run: {error}"));
+    let failed = |error: io::Error| Error::failed(format!("the runtime cannot be started: {error}"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
     let stop = Stop::default();
     let end =
-        format!("Ended at once. {}", summary::resume_command(&job.args.memory, &job.directory, &inputs.part.run_key));
+        format!("Stopped at once. {}", summary::resume_command(&job.args.memory, &job.directory, &inputs.part.run_key));
     let signals = Signals::listen(&stop, screen, end)
         .map_err(|error| Error::failed(format!("signals cannot be handled: {error}")))?;
     let exit = runtime.block_on(Box::pin(drive(job, &inputs, people, (screen, trace, &stop), signals)));
@@ -97,7 +97,7 @@ fn recorded(
 fn unfinished(job: &PreparedJob<'_>) -> Error {
     let key = &job.document.part.run_key;
     let go_on = summary::resume_command(&job.args.memory, &job.directory, key);
-    Error::usage(format!("the Job {key} was begun and has not ended: it may be running. {go_on}"))
+    Error::usage(format!("the Job {key} was started and has not ended: it may be running. {go_on}"))
 }
 
 async fn drive(
@@ -234,9 +234,9 @@ fn tell(
             }
             screen.print(&summary::outcome(outcome, result, &projection.usage));
         }
-        (driver::Exit::Finished, None) => screen.print("The Job is over without an outcome."),
+        (driver::Exit::Finished, None) => screen.print("The Job has ended without an outcome."),
         (driver::Exit::Parked(reason), _) => screen.print(&summary::parked(reason, &args.memory, directory, key)),
-        (driver::Exit::Superseded, _) => screen.print("Another process has taken the Job over; this one has stopped."),
+        (driver::Exit::Superseded, _) => screen.print("Another process has taken over the Job. This one stops."),
     }
     let _ = io::stderr().flush();
     Ok(summary::exit_of(exit, projection.outcome.as_ref()))

@@ -35,8 +35,8 @@ pub fn ineffective_warnings(asked: Option<&Limits>, hold: &EffectiveLimits) -> V
         .filter(|(_, asked, holds, _)| asked > holds)
         .map(|(name, asked, holds, unit)| {
             format!(
-                "--limit {name}={asked}{unit}: {holds}{unit} holds, which is the Skill's: a run may only lower it. The \
-                 Skill's `engine.limits` says more"
+                "--limit {name}={asked}{unit}: the Skill's limit of {holds}{unit} applies, because a run can only lower it. Raise it \
+                 in the Skill's `engine.limits`"
             )
         })
         .collect()
@@ -53,11 +53,9 @@ fn limit(name: &str, value: &str) -> Result<(String, Value), Error> {
         return Err(Error::usage(format!("--limit {name}: there is no such limit, but {}.{near}", KNOWN.join(", "))));
     }
     if name == "duration" && value != "0" && !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(Error::usage(format!(
-            "--limit duration={value}: it has no unit: write {value}s if seconds are meant"
-        )));
+        return Err(Error::usage(format!("--limit duration={value}: the unit is missing: write {value}s for seconds")));
     }
-    let nothing = || Error::usage(format!("--limit {name}: nothing could be done"));
+    let nothing = || Error::usage(format!("--limit {name}: must be more than 0"));
     if value.starts_with('-') {
         return Err(nothing());
     }

@@ -43,21 +43,20 @@ fn fault(name: &str) -> Option<String> {
     if let Some((name, _)) = name.split_once('=') {
         let shown = text::sanitized_line(name);
         return Some(format!(
-            "--mcp-env {shown}=...: it takes the name of a variable, and no value, which would be kept in clear: set {shown} \
-             in the environment, and write --mcp-env {shown}"
+            "--mcp-env {shown}=...: it takes the name of a variable without a value, which would be stored in clear: set {shown} \
+             in the environment, and use --mcp-env {shown}"
         ));
     }
     let shown = text::sanitized_line(name);
     match env::var(name) {
         Ok(value) if value.len() > MAX_VALUE_BYTES => Some(format!(
-            "--mcp-env {shown}: its value has more than {MAX_VALUE_BYTES} bytes, which cannot be kept out of texts: write it to a \
-             file, and hand over its path"
+            "--mcp-env {shown}: its value has more than {MAX_VALUE_BYTES} bytes, which is too long to be redacted: write it to a \
+             file, and pass its path"
         )),
         Ok(_) => None,
-        Err(env::VarError::NotPresent) => Some(format!(
-            "--mcp-env {shown}: the environment has no such variable, which the MCP server is to be handed: set it, and export \
-             it"
-        )),
-        Err(env::VarError::NotUnicode(_)) => Some(format!("--mcp-env {shown}: its value is no text in UTF-8")),
+        Err(env::VarError::NotPresent) => {
+            Some(format!("--mcp-env {shown}: the environment has no such variable: set and export it"))
+        }
+        Err(env::VarError::NotUnicode(_)) => Some(format!("--mcp-env {shown}: its value is not valid UTF-8")),
     }
 }

@@ -43,7 +43,7 @@ pub fn find(args: &ModelArgs, names: Option<&[&str]>, env: Env<'_>) -> Result<Mo
     for (base_url, proxy) in ways {
         if let Some(held) = credential::in_url(base_url) {
             errors.add(Error::usage(format!(
-                "the URL of the model {held}, which would be kept in clear: write the key to a file, and name that with \
+                "the URL of the model {held}, which would be stored in clear: write the key to a file, and name that with \
                  --api-key-file"
             )));
             continue;
@@ -104,7 +104,7 @@ fn vendor(args: &ModelArgs, env: Env<'_>) -> Result<&'static Vendor, Error> {
     by_model.or(by_address).or(by_key).ok_or_else(|| {
         let keys: Vec<&str> = vendor::ALL.iter().map(|vendor| vendor.key_variable).collect();
         Error::usage(format!(
-            "there is no model: set {}, or name a server that needs no key with --model-url (docs/how-to/run-locally.md has one that \
+            "no model is configured: set {}, or name a server that needs no key with --model-url (docs/how-to/run-locally.md has one that \
              follows a script)",
             keys.join(" or ")
         ))
@@ -145,7 +145,7 @@ fn from_environment(
             return Ok(None);
         }
         let message =
-            format!("{} asks for a key: set {}, or give --api-key-file", endpoint.base_url, vendor.key_variable);
+            format!("{} requires a key: set {}, or use --api-key-file", endpoint.base_url, vendor.key_variable);
         return Err(Error::usage(message));
     };
     if !is_one_line(&value) {

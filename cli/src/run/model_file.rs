@@ -22,12 +22,12 @@ pub fn endpoints(file: &str, args: &ModelArgs, names: Option<&[&str]>) -> Result
     let mut errors = Errors::default();
     if models.iter().any(|(_, model)| model.spec.api_key.is_some()) && args.api_key_file.is_empty() {
         errors.add(Error::usage(format!(
-            "{file} says that a Model takes its key from a Secret, which only a cluster has: give --api-key-file"
+            "{file}: a Model takes its key from a Secret, which exists only on a cluster: use --api-key-file"
         )));
     }
     if models.iter().any(|(_, model)| model.spec.ca.is_some()) {
         errors.add(Error::usage(format!(
-            "{file} says that a Model trusts certificates of the cluster: leave `ca` out, and those of this machine count"
+            "{file}: a Model trusts certificates from the cluster: remove `ca` to trust those of this machine"
         )));
     }
     if !errors.is_empty() {
@@ -115,12 +115,12 @@ fn read(file: &Path) -> Result<Vec<(String, Model)>, Error> {
     }
     let typed = |object| {
         let model: Model = serde_json::from_value(object)
-            .map_err(|error| Error::usage(format!("{shown} holds what cannot be read as a Model: {error}")))?;
+            .map_err(|error| Error::usage(format!("{shown} has an invalid Model: {error}")))?;
         Ok((model.metadata.name.clone().unwrap_or_default(), model))
     };
     let models: Vec<(String, Model)> = models.into_iter().map(typed).collect::<Result<_, Error>>()?;
     if models.is_empty() {
-        return Err(Error::usage(format!("{shown} holds no Model")));
+        return Err(Error::usage(format!("{shown} has no Model")));
     }
     Ok(models)
 }

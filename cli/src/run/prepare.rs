@@ -110,7 +110,7 @@ fn usable(directory: &SkillDirectory, memory: &Path) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::usage(format!(
-        "{} holds the jobs of an older memory, which nobody could tell from those of a Skill of that name: {}",
+        "{} holds the jobs of an older memory, and a Skill of that name would mix them with its own: {}",
         directory.dir.display(),
         older_jobs::rename_hint(memory, &directory.name)
     )))
@@ -121,8 +121,8 @@ fn usable(directory: &SkillDirectory, memory: &Path) -> Result<(), Error> {
 pub fn resume<'a>(args: &'a RunArgs, key: &str, redactor: Redactor) -> Result<(PreparedJob<'a>, Inputs), Error> {
     if let Some(file) = args.skill.as_deref().filter(|skill| skill::is_file(skill)) {
         return Err(Error::usage(format!(
-            "--skill {file}: a Job goes on with the Skill that it began with, which is kept beside its log. Leave --skill out; \
-             where several Skills have a Job {key}, it takes the name of one"
+            "--skill {file}: a Job is resumed with the Skill that it was started with, which is stored beside its log. Leave \
+             --skill out, or give the name of a Skill if several have a Job {key}"
         )));
     }
     owner::check(&args.memory)?;
@@ -185,10 +185,10 @@ fn bound(args: &RunArgs, skill: &Loaded) -> Result<Vec<BoundResource>, Error> {
 fn goal(args: &RunArgs) -> Result<String, Error> {
     let goal = args.goal.as_deref().unwrap_or_default();
     if goal.trim().is_empty() {
-        return Err(Error::usage("--goal must say what is to be reached"));
+        return Err(Error::usage("--goal must not be empty"));
     }
     if goal.len() > MAX_GOAL {
-        return Err(Error::usage(format!("--goal has {} bytes, and at most {MAX_GOAL} are taken", goal.len())));
+        return Err(Error::usage(format!("--goal has {} bytes; the limit is {MAX_GOAL}", goal.len())));
     }
     Ok(goal.to_owned())
 }
@@ -231,7 +231,7 @@ fn same_job(directory: &SkillDirectory, begun: Option<&RunDocument>, asked: &Run
         None if directory.record(key).exists() => {
             let record = directory.record(key);
             return Err(Error::usage(format!(
-                "{} is the record of a Job that has no log here: take another --run-key",
+                "{} is the record of a Job without a log: use another --run-key",
                 record.display()
             )));
         }
@@ -241,8 +241,8 @@ fn same_job(directory: &SkillDirectory, begun: Option<&RunDocument>, asked: &Run
         return Ok(());
     }
     Err(Error::usage(format!(
-        "the Skill {} has a Job {key} already, of which something else was asked: take another --run-key, or go on with that \
-         one: --resume {key}",
+        "the Skill {} already has a Job {key} with other parameters: use another --run-key, or resume that Job with \
+         --resume {key}",
         directory.name
     )))
 }

@@ -86,8 +86,8 @@ pub fn check_outside_memory(bound: &[BoundResource], memory: &Path) -> Result<()
     match within {
         None => Ok(()),
         Some((name, path)) => Err(Error::usage(format!(
-            "{name}: {path} is in the memory {}, and an agent must not reach its own log: bind another, or name another \
-             memory with --memory",
+            "{name}: {path} is in the memory {}, and an agent must not reach its own log: bind another path, or name \
+             another memory with --memory",
             memory.display()
         ))),
     }
@@ -104,8 +104,8 @@ pub fn unused_secret_warnings(declared: &[ResourceDeclaration], bound: &[BoundRe
     let idle = secrets.filter(|resource| !called_with(&resource.name));
     idle.map(|BoundResource { name, kind, .. }| {
         format!(
-            "{name}: this {kind} is kept out of texts and used by nothing: no endpoint that is bound is called with it (`auth`), \
-             and no MCP server is handed what a Job binds. A program gets a secret with --mcp-env"
+            "{name}: this {kind} is redacted but unused: no bound endpoint names it as its `auth`, and MCP servers do not receive \
+             bound secrets. Pass a secret to a program with --mcp-env"
         )
     })
     .collect()
@@ -131,7 +131,7 @@ fn source(kind: ResourceType, value: &str) -> Result<ResourceSource, Unusable> {
             }
             if let Some(held) = credential::in_url(value) {
                 return Err(Unusable(format!(
-                    "the URL {held}, which would be kept in clear and told to tools: declare a credential in the Skill, name it \
+                    "the URL {held}, which would be stored in clear and sent to tools: declare a credential in the Skill, name it \
                      in this resource's `auth`, and bind it to @FILE."
                 )));
             }
@@ -175,7 +175,7 @@ pub fn check_available(bound: &[BoundResource]) -> Result<(), Error> {
         ResourceSource::Secret(file) => secret_file(Path::new(&file.path), "the file").err(),
         ResourceSource::Value(_) => None,
     };
-    let put_back = "Put it back, and the Job can go on.";
+    let put_back = "Restore it, then resume the Job.";
     let told = |resource: &BoundResource| Some(format!("{}: {} {put_back}", resource.name, fault(resource)?));
     let faults: Vec<Error> = bound.iter().filter_map(told).map(Error::usage).collect();
     if faults.is_empty() { Ok(()) } else { Err(Error::join(faults)) }
@@ -184,7 +184,7 @@ pub fn check_available(bound: &[BoundResource]) -> Result<(), Error> {
 fn secret(kind: ResourceType, value: &str) -> Result<ResourceSource, Unusable> {
     let Some(file) = value.strip_prefix('@') else {
         return Err(Unusable(if value.trim_start().to_ascii_lowercase().starts_with("vault:") {
-            "vault: references are not read: have the value written to a file, and bind @FILE.".to_owned()
+            "vault: references are not supported: write the value to a file, and bind @FILE.".to_owned()
         } else {
             format!(
                 "a {kind} is a secret, which does not belong on a command line: write it to a file, and bind @FILE."
@@ -263,7 +263,7 @@ mod tests {
     #[case::unexpanded(ResourceType::Filesystem, Some("~/proj:ro"), "write $HOME.")]
     #[case::no_url(ResourceType::ApiEndpoint, Some("ftp://x"), "is not an http or https URL")]
     #[case::typed(ResourceType::ConnectionString, Some("postgres://u:sk-1@h/d"), "does not belong on a command line")]
-    #[case::vault(ResourceType::Credential, Some("vault:aws/creds/dev"), "vault: references are not read")]
+    #[case::vault(ResourceType::Credential, Some("vault:aws/creds/dev"), "vault: references are not supported")]
     #[case::no_file(ResourceType::Credential, Some("@/no/such"), "the file /no/such cannot be read")]
     fn what_cannot_be_bound_says_why(#[case] kind: ResourceType, #[case] value: Option<&str>, #[case] says: &str) {
         let given = value.map(given).unwrap_or_default();
@@ -334,15 +334,16 @@ mod tests {
         let (ours, _theirs) = std::io::pipe().unwrap();
         let pipe = format!("@/dev/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&ours));
         assert!(
-            bind(&declared, &given(&pipe), None).unwrap_err().message.contains("is a pipe, which can be read once")
+            bind(&declared, &given(&pipe), None)
+                .unwrap_err()
+                .message
+                .contains("is a pipe, which can be read only once")
         );
         for large in ["x".repeat(MAX_VALUE_BYTES + 1), format!("x{}", " ".repeat(2 * MAX_VALUE_BYTES))] {
             fs::write(&file, large).unwrap();
             let refused = bind(&declared, &given(&value), None).unwrap_err();
             assert_eq!(refused.exit, crate::exit::Exit::Usage);
-            assert!(
-                refused.message.contains("codebase: the file") && refused.message.contains("token holds more than")
-            );
+            assert!(refused.message.contains("codebase: the file") && refused.message.contains("token has more than"));
         }
         fs::write(&file, "sk-1").unwrap();
         let source = &bind(&declared, &given(&value), None).unwrap()[0].source;

@@ -44,7 +44,7 @@ pub fn from_args(args: &McpArgs) -> Result<Option<Server>, Error> {
             let program = McpProgram { argv: command.clone(), env: env.clone() };
             if let Some(held) = credential::in_arguments(&program.argv) {
                 return Err(Error::usage(format!(
-                    "--mcp-command: the argument {held}, which would be kept in clear: put it into a variable of the \
+                    "--mcp-command: the argument {held}, which would be stored in clear: put it into a variable of the \
                      environment, and name that with --mcp-env (docs/how-to/bring-your-own-mcp-server.md)"
                 )));
             }
@@ -61,7 +61,7 @@ pub fn from_args(args: &McpArgs) -> Result<Option<Server>, Error> {
 pub fn from_skill(skill: &Loaded) -> Result<Server, Error> {
     if skill.cluster_server().is_some() {
         return Err(Error::usage(format!(
-            "the MCP server of the Skill {} is one that only a cluster has: name it with --mcp URL or --mcp-command PROGRAM",
+            "the MCP server of the Skill {} exists only on a cluster: name it with --mcp URL or --mcp-command PROGRAM",
             skill.name
         )));
     }
@@ -71,8 +71,8 @@ pub fn from_skill(skill: &Loaded) -> Result<Server, Error> {
 fn endpoint(url: &str) -> Result<McpEndpoint, Error> {
     if let Some(held) = credential::in_url(url) {
         return Err(Error::usage(format!(
-            "the MCP server: its URL {held}, which would be kept in clear, and no header can be sent instead: let a program \
-             that has it from the environment stand between, with --mcp-env and --mcp-command (docs/how-to/bring-your-own-mcp-server.md)"
+            "the MCP server: its URL {held}, which would be stored in clear: use a program as a proxy that reads it from the \
+             environment, with --mcp-env and --mcp-command (docs/how-to/bring-your-own-mcp-server.md)"
         )));
     }
     let route = Route { reach: Some(Reach::local()), ..Route::default() };
@@ -111,13 +111,11 @@ fn file_fault(file: &Path) -> Option<String> {
     match file.metadata() {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some("there is no such program".to_owned()),
         Err(error) => Some(format!("{shown} cannot be run: {error}")),
-        Ok(metadata) if !metadata.is_file() => Some(format!("{shown} is no file")),
-        Ok(_) if access(file, Access::EXEC_OK).is_err() => {
-            Some(format!("{shown} may not be executed: chmod +x makes it so"))
-        }
+        Ok(metadata) if !metadata.is_file() => Some(format!("{shown} is not a file")),
+        Ok(_) if access(file, Access::EXEC_OK).is_err() => Some(format!("{shown} is not executable: use chmod +x")),
         Ok(_) => {
             let interpreter = interpreter(file).filter(|program| !Path::new(program).exists())?;
-            Some(format!("the first line of {shown} names a program which is not there: {interpreter}"))
+            Some(format!("the first line of {shown} names a program that does not exist: {interpreter}"))
         }
     }
 }
@@ -158,10 +156,10 @@ mod tests {
         for none in ["three", "five", ""] {
             assert_eq!(fault(none).unwrap(), "there is no such program in PATH", "{none}");
         }
-        assert!(program_fault("one", dir.path().join("a").as_os_str()).unwrap().contains("may not be executed"));
+        assert!(program_fault("one", dir.path().join("a").as_os_str()).unwrap().contains("is not executable"));
         let slashed = |name: &str| program_fault(dir.path().join(name).to_str().unwrap(), &path);
         assert_eq!(slashed("b/one"), None);
-        assert!(slashed("a").unwrap().contains("is no file"));
+        assert!(slashed("a").unwrap().contains("is not a file"));
         assert!(slashed("a/one/in").unwrap().contains("cannot be run: "));
     }
 }

@@ -26,8 +26,8 @@ pub fn warnings(document: &RunDocument, models: &[ModelEndpoint]) -> Vec<String>
     short
         .map(|(name, _)| {
             format!(
-                "{name}: its value has fewer than {MIN_VALUE_BYTES} bytes, as innocent words have: it is not kept out of the log, of \
-                 what is printed, and of what a model is told"
+                "{name}: its value has fewer than {MIN_VALUE_BYTES} bytes, as ordinary words have: it is not redacted from the log, the \
+                 output and the prompts"
             )
         })
         .collect()

@@ -57,7 +57,7 @@ impl Signals {
                 next(&mut each).await;
                 stop.request(StopReason::Drain);
                 let screen = last.screen.clone();
-                let _ = on_thread(move || screen.print("Parking: what is under way may end. ^C again ends at once."));
+                let _ = on_thread(move || screen.print("Parking after the current step. ^C again stops at once."));
                 next(&mut each).await;
                 let _ = tell.send(true);
                 tokio::time::sleep(SHUTDOWN_TIMEOUT).await;

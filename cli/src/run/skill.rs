@@ -100,7 +100,7 @@ fn read_operational(directory: &SkillDirectory, file: &Path) -> Result<Loaded, E
     if loaded.name != directory.name {
         let (file, name, directory) = (file.display(), &loaded.name, &directory.name);
         return Err(Error::usage(format!(
-            "{file} is the Skill {name}, and stands in the directory of the Skill {directory}: give both the same name"
+            "{file} is the Skill {name}, and is in the directory of the Skill {directory}: give both the same name"
         )));
     }
     Ok(loaded)
@@ -122,13 +122,13 @@ impl Found {
             if let Origin::File(of) = &self.origin
                 && source::read(&file).map_or(true, |kept| text != kept.bytes)
             {
-                text::inform(&format!("{shown} is another version of the Skill, and stays as it is: {of} is run"));
+                text::inform(&format!("{shown} is another version of the Skill, and is kept: running {of}"));
             }
             return Ok(());
         }
         fs::write(&file, text).map_err(|error| Error::failed(format!("{shown} cannot be written: {error}")))?;
         if matches!(self.origin, Origin::Template) {
-            text::inform(&format!("{shown} is the Skill from now on: change it as you like"));
+            text::inform(&format!("{shown} is the Skill from now on. You can edit it"));
         }
         Ok(())
     }
@@ -139,8 +139,8 @@ pub fn not_found_message(directory: &SkillDirectory) -> String {
     let near = bloomery_crds::nearest::did_you_mean(&directory.name, templates::names());
     let known: Vec<&str> = templates::names().collect();
     format!(
-        "there is no {}, and no template is called {:?}.{near} Templates are {}. --bootstrap makes a minimal Skill of that \
-         name; --skill FILE takes one of yours",
+        "there is no {}, and no template is called {:?}.{near} Templates are {}. --bootstrap creates a minimal Skill of that \
+         name; --skill FILE uses one of yours",
         directory.dir.join(SKILL_FILE).display(),
         directory.name,
         known.join(", ")
@@ -229,7 +229,7 @@ fn loaded(source: &Source, wanted: &Wanted<'_>) -> Result<Loaded, Error> {
     let refused = || Error::usage(format!("{name}: {}: nothing was run", tally.summary()));
     let (skill, mcp) = skill.filter(|_| tally.errors == 0).ok_or_else(refused)?;
     if tally.warnings > 0 {
-        text::inform(&format!("{name}: {}: `bloomery lint` says which", tally.summary()));
+        text::inform(&format!("{name}: {}: run `bloomery lint` for details", tally.summary()));
     }
     let text = String::from_utf8_lossy(&source.bytes).into_owned();
     Ok(Loaded { name: skill.metadata.name.unwrap_or_default(), spec: skill.spec, mcp, text })

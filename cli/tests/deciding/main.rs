@@ -131,7 +131,7 @@ async fn a_job_whose_approvals_nobody_has_made_says_why() {
 
 #[rstest]
 #[case::gone(None, "the Job refund that it is of is gone.")]
-#[case::another_of_the_name(Some("uid-2"), "the one of that name is another")]
+#[case::another_of_the_name(Some("uid-2"), "the current Job of that name is another one")]
 #[tokio::test]
 async fn what_a_job_has_left_behind_cannot_be_decided(#[case] another: Option<&str>, #[case] says: &str) {
     let office = Office::open().await;
@@ -303,7 +303,7 @@ async fn who_is_overtaken_decides_nothing() {
     office.api.overtake(theirs);
     let ran = office.runs_as(JANE, &["approve", "refund", "--yes"]).await;
     assert_eq!((ran.exit, office.decision()), (6, by("joe@acme.io", "Deny")), "{}", ran.err);
-    assert!(ran.err.contains("your decision does not count"), "{}", ran.err);
+    assert!(ran.err.contains("your decision was not recorded"), "{}", ran.err);
 }
 
 #[tokio::test]
@@ -357,7 +357,7 @@ async fn a_cluster_that_cannot_be_used_is_told() {
     office.api.forget_group("bloomery.dev");
     let ran = office.runs(&["deny", "refund", "--yes"]).await;
     assert_eq!(ran.exit, 1);
-    assert!(ran.err.contains("is Bloomery installed"), "{}", ran.err);
+    assert!(ran.err.contains("check that Bloomery is installed"), "{}", ran.err);
 }
 
 /// What never ends, or never begins, is not waited for; what a shell hands over is read.

@@ -49,12 +49,12 @@ async fn of_several_questions_one_is_chosen_and_answered() {
     job["status"]["waitingFor"]["questions"].as_array_mut().unwrap().push(second);
     office.api.put(&job_path("refund"), job);
     let ran = office.runs(&["reply", "refund", "A-17"]).await;
-    assert!(ran.exit == 2 && ran.err.contains("say which with --question"), "elsewhere nobody is asked: {}", ran.err);
+    assert!(ran.exit == 2 && ran.err.contains("Select one with --question"), "elsewhere nobody is asked: {}", ran.err);
     let dialogue = [
         ("Which question do you answer? ", "q-3\n"),
         ("Type one of: q-1, q-2", "q-2\n"),
         ("Your answer: ", "\n"),
-        ("must say something", "All of it\n"),
+        ("the text is empty", "All of it\n"),
     ];
     let (exit, shown) = typed(&office, "reply refund", &dialogue).await;
     assert_eq!((exit, office.replies()), (0, json!([{"question": "q-2", "text": "All of it"}])), "{shown}");

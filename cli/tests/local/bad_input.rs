@@ -54,9 +54,9 @@ async fn what_is_asked_is_checked_first() {
     let run = async |args: &[&str]| stand.run(&[&["--skill", "./skill.yaml", "--goal", "Greet"], args].concat()).await;
     run(&["--resource", "codebase=."]).await.assert(2, "codebase: the Skill declares no resources");
     run(&["--limit", "step=3"]).await.assert(2, "Did you mean \"steps\"?");
-    run(&["--limit", "steps=0"]).await.assert(2, "nothing could be done");
+    run(&["--limit", "steps=0"]).await.assert(2, "must be more than 0");
     for nothing in ["duration=0s", "duration=-1h"] {
-        run(&["--limit", nothing]).await.assert(2, "--limit duration: nothing could be done");
+        run(&["--limit", nothing]).await.assert(2, "--limit duration: must be more than 0");
     }
     run(&["--mcp", "http://u:pass@localhost/mcp"]).await.assert(2, "its URL names a user or a password");
     let asked = ["run", "--skill", "./skill.yaml", "--goal", "Greet", "--model-url", "http://u:pass@localhost/v1"];
@@ -70,7 +70,7 @@ async fn what_is_asked_is_checked_first() {
     run(&["--mcp", "ftp://x"]).await.assert(2, "is not an http or https URL");
     run(&["--provider", "acme"]).await.assert(2, "--provider is one of openai");
     run(&["--run-key", "K_1"]).await.assert(2, "must be at most 63 lower-case letters");
-    stand.run(&["--skill", "./skill.yaml", "--goal", " "]).await.assert(2, "--goal must say what is to be reached");
+    stand.run(&["--skill", "./skill.yaml", "--goal", " "]).await.assert(2, "--goal must not be empty");
     stand.run(&["--skill", "sw-dev-agnet", "--goal", "x"]).await.assert(2, "Did you mean \"sw-dev-agent\"?");
     stand
         .run(&["--goal", "x"])
@@ -96,7 +96,7 @@ async fn what_is_asked_is_checked_first() {
 #[rstest]
 #[case::token(&["--mcp", "http://127.0.0.1:9/mcp?token=hunter22"], "the MCP server: its URL holds `token`, a credential by its name")]
 #[case::fragment(&["--mcp", "http://127.0.0.1:9/mcp?a=b#access_token=hunter22"], "`access_token`")]
-#[case::signed(&["--mcp", "http://127.0.0.1:9/mcp?x=1&X-Amz-Signature=hunter22"], "let a program that has it from the environment")]
+#[case::signed(&["--mcp", "http://127.0.0.1:9/mcp?x=1&X-Amz-Signature=hunter22"], "use a program as a proxy")]
 #[case::joined(&["--mcp-command", "sh", "--api-key=hunter22"], "--mcp-command: the argument `--api-key` passes a credential")]
 #[case::apart(&["--mcp-command", "sh", "--token", "hunter22"], "name that with --mcp-env")]
 #[case::variable(&["--mcp-command", "sh", "-e", "GITHUB_TOKEN=hunter22"], "`GITHUB_TOKEN`")]
@@ -129,9 +129,9 @@ async fn a_limit_above_the_skills_is_lowered_with_a_word() {
     let limits =
         ["--limit", "steps=6", "--limit", "duration=1h", "--limit", "tokens=100000", "--limit", "toolCalls=101"];
     let ran = stand.run(&[&["--skill", "./skill.yaml", "--goal", "Greet"], &limits[..]].concat()).await;
-    ran.assert(0, "--limit steps=6: 5 holds");
-    ran.assert(0, "--limit duration=3600s: 600s holds");
-    ran.assert(0, "--limit toolCalls=101: 100 holds");
+    ran.assert(0, "--limit steps=6: the Skill's limit of 5 applies");
+    ran.assert(0, "--limit duration=3600s: the Skill's limit of 600s applies");
+    ran.assert(0, "--limit toolCalls=101: the Skill's limit of 100 applies");
     assert!(!ran.err.contains("tokens=100000"), "{ran:#?}");
 }
 
@@ -165,9 +165,9 @@ async fn a_secret_that_is_too_large_is_refused_before_anything_is_made() {
     stand.write("skill.yaml", &format!("{SKILL}  resources: [{{name: tok, type: credential}}]\n"));
     stand.write("large", &"x".repeat(16 * 1024 + 1));
     let run = async |args: &[&str]| stand.run(&[&["--skill", "./skill.yaml", "--goal", "Greet"], args].concat()).await;
-    run(&["--resource", "tok=@large"]).await.assert(2, "tok: the file large holds more than 16384 bytes");
+    run(&["--resource", "tok=@large"]).await.assert(2, "tok: the file large has more than 16384 bytes");
     run(&["--resource", "tok=@/dev/zero"]).await.assert(2, "tok: the file /dev/zero cannot be read");
-    run(&["--api-key-file", "large"]).await.assert(2, "--api-key-file: the file large holds more than 16384 bytes");
+    run(&["--api-key-file", "large"]).await.assert(2, "--api-key-file: the file large has more than 16384 bytes");
     assert!(!stand.path("memory").exists());
 }
 
@@ -178,11 +178,11 @@ async fn all_that_is_wrong_is_told_at_once() {
     let more = ["--limit", "duration=10", "--api-key-file", "/no/such/key", "--mcp-command", "/no/such/program"];
     let ran = stand.bloomery(&[&["run", "--goal", " "], &all[..], &more].concat()).await;
     for says in [
-        "--goal must say what is to be reached",
+        "--goal must not be empty",
         "/nonexist.yaml cannot be read",
         "--limit step: there is no such limit",
-        "--limit steps: nothing could be done",
-        "--limit duration=10: it has no unit: write 10s",
+        "--limit steps: must be more than 0",
+        "--limit duration=10: the unit is missing: write 10s",
         "--api-key-file: the file /no/such/key cannot be read",
         "docs: the Skill",
         "codebase: the Skill requires this filesystem",
@@ -254,7 +254,7 @@ async fn a_skill_of_another_name_is_not_a_slags() {
 #[tokio::test]
 async fn a_minimal_skill_is_made_where_that_is_asked_for() {
     let stand = Stand::new(SAYS_HELLO).await;
-    stand.run(&["--skill", "own", "--goal", "x"]).await.assert(2, "--bootstrap makes a minimal Skill");
+    stand.run(&["--skill", "own", "--goal", "x"]).await.assert(2, "--bootstrap creates a minimal Skill");
     stand.run(&["--skill", "own", "--goal", "x", "--bootstrap"]).await.assert(0, "Succeeded");
     assert!(stand.read("memory/own/skill.yaml").contains("Do the work of own"));
 }

@@ -40,7 +40,7 @@ async fn what_was_migrated_is_listed_and_shown() {
     stand.bloomery(&["migrate", "--apply"]).await.assert(0, "5 files moved; 0 stay");
     stand.write("memory/cs-tier-1/jobs/none.json", "[]");
     let listed = stand.bloomery(&["get"]).await;
-    listed.assert(0, "memory/cs-tier-1/jobs/none.json is passed over: it is no job");
+    listed.assert(0, "memory/cs-tier-1/jobs/none.json is skipped: it is not a job");
     let table = "JOB     SKILL          PHASE      OUTCOME   TOOLS\n\
                  job_1   cs-tier-1      Migrated\n\
                  Job.3   sw-dev-agent   Migrated\n\
@@ -65,13 +65,13 @@ async fn what_was_migrated_is_listed_and_shown() {
 async fn what_is_not_migrated_yet_is_not_called_so() {
     let stand = older_memory().await;
     let listed = stand.bloomery(&["get"]).await;
-    listed.assert(0, "memory/workspace is of an older memory: `bloomery migrate` shows where its jobs go");
+    listed.assert(0, "memory/workspace is from an older memory: `bloomery migrate` shows where its jobs go");
     let table = "JOB     SKILL       PHASE         OUTCOME   TOOLS\n\
                  job_1   workspace   NotMigrated\n\
                  job_2   workspace   NotMigrated\n";
     assert_eq!(listed.out, table);
     let page = stand.bloomery(&["get", "job_1"]).await;
-    page.assert(0, "Job         job_1\nGoal        x\nPhase       NotMigrated: it is of an older memory. `bloomery migrate` shows where it goes.");
+    page.assert(0, "Job         job_1\nGoal        x\nPhase       NotMigrated: it is from an older memory. `bloomery migrate` shows where it goes.");
     // A Skill may be called so.
     stand.write("memory/workspace/skill.yaml", "");
     stand.bloomery(&["get", "job_1"]).await.assert(0, "Phase       Migrated: ");
@@ -95,7 +95,7 @@ async fn no_job_takes_the_place_of_a_migrated_one() {
     let older = r#"{"id": "k-1", "skillSlug": "greeter", "goal": "x"}"#;
     stand.write("memory/greeter/jobs/k-1.json", older);
     let run = ["--skill", "./skill.yaml", "--goal", "Greet", "--run-key"];
-    stand.run(&[&run[..], &["k-1"]].concat()).await.assert(2, "take another --run-key");
+    stand.run(&[&run[..], &["k-1"]].concat()).await.assert(2, "use another --run-key");
     stand.run(&[&run[..], &["k-2"]].concat()).await.assert(0, "Succeeded");
     assert_eq!(stand.read("memory/greeter/jobs/k-1.json"), older);
 }

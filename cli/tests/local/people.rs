@@ -73,7 +73,7 @@ impl Seat {
 async fn a_question_is_asked_at_the_terminal_and_what_is_typed_is_its_answer() {
     let stand = Stand::new(ASKS).await;
     let mut seat = Seat::new(&stand, RUN);
-    seat.until("Your answer, its number or words: ").await;
+    seat.until("Your answer (number or text): ").await;
     assert!(seat.shown.contains("Whom, \\u{1b}[2J please?"), "{}", seat.shown);
     seat.types("2\n").await;
     seat.ended().await.assert(0, "Succeeded");
@@ -87,7 +87,7 @@ async fn who_interrupts_at_a_question_is_asked_it_again_later() {
     let mut seat = Seat::new(&stand, RUN);
     seat.until("Your answer").await;
     seat.types("\u{3}").await;
-    seat.ended().await.assert(7, "Go on with: bloomery run --skill greeter --resume k-1");
+    seat.ended().await.assert(7, "Resume with: bloomery run --skill greeter --resume k-1");
     let mut again = Seat::new(&stand, "--skill greeter --resume k-1");
     again.until("Your answer").await;
     again.types("Jane\n").await;
@@ -102,10 +102,10 @@ async fn who_leaves_the_terminal_parks_the_job() {
     seat.until("Your answer").await;
     // The end of the input, as a terminal has it.
     seat.types("\u{4}").await;
-    seat.ended().await.assert(7, "a question waits until a person has answered");
+    seat.ended().await.assert(7, "a question waits for an answer");
     let stands = stand.bloomery(&["get", "k-1"]).await;
     stands.assert(0, "Question    Whom, [2J please?\n              1  Jane\n              2  Joe\n");
-    stands.assert(0, "Unfinished  Parked: a question waits until a person has answered");
+    stands.assert(0, "Unfinished  Parked: a question waits for an answer");
 }
 
 /// Everything that asks for the greeting to be written down is the author's to approve.
@@ -134,7 +134,7 @@ async fn a_held_call_is_decided_at_the_terminal_and_what_was_typed_before_decide
     let mut seat = Seat::new(&stand, RUN);
     // Typed ahead of any question: a message, and no approval.
     seat.types("yes\n").await;
-    seat.until("Is it to be made, for host? yes or no, and why if you like: ").await;
+    seat.until("Approve it for host? yes or no, with an optional reason: ").await;
     assert!(seat.shown.contains("arguments  {\"text\":\"Whom?\"}"), "{}", seat.shown);
     seat.types("perhaps\n").await;
     seat.until("Type yes or no").await;
@@ -188,7 +188,7 @@ async fn who_interrupts_an_answer_on_its_way_parks_the_job() {
     let mut seat = Seat::new(&stand, RUN);
     seat.until("The model answers: ").await;
     seat.types("\u{3}").await;
-    seat.ended().await.assert(7, "Go on with: bloomery run --skill greeter --resume k-1");
+    seat.ended().await.assert(7, "Resume with: bloomery run --skill greeter --resume k-1");
     Seat::new(&stand, "--resume k-1").ended().await.assert(0, "Succeeded");
 }
 

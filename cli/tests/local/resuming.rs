@@ -36,7 +36,7 @@ async fn an_interrupted_run_parks_and_says_how_it_goes_on_and_goes_on() {
     stand.until_held(1).await;
     interrupt(&child);
     let parked = ended(child).await;
-    parked.assert(7, "Go on with: bloomery run --skill greeter --resume k-1");
+    parked.assert(7, "Resume with: bloomery run --skill greeter --resume k-1");
     let before = stand.log("greeter/jobs/k-1");
     assert!(before.last().unwrap().contains("\"parked\""), "{before:#?}");
 
@@ -61,7 +61,7 @@ async fn a_run_that_is_told_to_end_parks_too(#[case] name: &str) {
     let child = stand.start(&RUN);
     stand.until_held(1).await;
     signal(&child, name);
-    ended(child).await.assert(7, "Go on with: bloomery run --skill greeter --resume k-1");
+    ended(child).await.assert(7, "Resume with: bloomery run --skill greeter --resume k-1");
     stand.release("gate").await;
     stand.run(&["--resume", "k-1"]).await.assert(0, "Succeeded");
 }
@@ -148,7 +148,7 @@ async fn a_second_signal_ends_at_once_where_nobody_reads(#[case] name: &str) {
     signal(&child, name);
     let ended = tokio::time::timeout(super::stand::PATIENCE, child.wait()).await.expect("it goes on").unwrap();
     let last = said.next_line().await.unwrap().unwrap();
-    assert!(ended.code() == Some(130) && last.starts_with("Ended at once. Go on with"), "{ended:?}: {last}");
+    assert!(ended.code() == Some(130) && last.starts_with("Stopped at once. Go on with"), "{ended:?}: {last}");
 }
 
 #[tokio::test]
@@ -180,7 +180,7 @@ async fn what_was_bound_and_is_gone_is_asked_for_before_the_job_goes_on() {
     stand.release("gate").await;
     std::fs::rename(stand.path("project"), stand.path("moved")).unwrap();
     let before = stand.log("sw-dev-agent/jobs/k-1");
-    stand.run(&["--resume", "k-1"]).await.assert(2, "Put it back, and the Job can go on.");
+    stand.run(&["--resume", "k-1"]).await.assert(2, "Restore it, then resume the Job.");
     assert_eq!(stand.log("sw-dev-agent/jobs/k-1"), before);
     std::fs::rename(stand.path("moved"), stand.path("project")).unwrap();
     stand.run(&["--resume", "k-1"]).await.assert(0, "Succeeded");
@@ -197,7 +197,7 @@ async fn what_cannot_go_on_is_told() {
     stand.run(&["--resume", "k-1"]).await.assert(2, "is not the log of a Job that ran on this machine");
     for file in ["./skill.yaml", "skills.yaml#other", "-"] {
         let refused = stand.run(&["--resume", "k-1", "--skill", file]).await;
-        refused.assert(2, &format!("--skill {file}: a Job goes on with the Skill that it began with"));
+        refused.assert(2, &format!("--skill {file}: a Job is resumed with the Skill that it was started with"));
     }
     stand.write("memory/older/jobs/k-2.json", r#"{"goal": "x"}"#);
     stand.run(&["--resume", "k-2"]).await.assert(2, "the Job k-2 of the Skill older has no log");

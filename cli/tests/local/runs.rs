@@ -145,7 +145,7 @@ async fn a_key_that_has_ended_is_told_again_and_nothing_is_run() {
     let resumed = stand.run(&["--resume", "k-1"]).await;
     assert_eq!((resumed.code, resumed.out.as_str(), stand.log("greeter/jobs/k-1")), (0, "Hello.\n", log));
     let other = ["--skill", "./skill.yaml", "--goal", "Something else", "--run-key", "k-1"];
-    stand.run(&other).await.assert(2, "of which something else was asked");
+    stand.run(&other).await.assert(2, "with other parameters");
 }
 
 #[tokio::test]
@@ -253,7 +253,7 @@ conversations:
     run("And the other?", &["--run-key", "k-2", "--continues", "k-1"]).await.assert(0, "Succeeded");
     run("Both?", &["--run-key", "k-3", "--continues", "k-2"]).await.assert(0, "Succeeded");
     // The same key with another one before is another Job.
-    run("Both?", &["--run-key", "k-3", "--continues", "k-1"]).await.assert(2, "of which something else was asked");
+    run("Both?", &["--run-key", "k-3", "--continues", "k-1"]).await.assert(2, "with other parameters");
     stand.was_asked_without_fault().await;
 }
 

@@ -49,7 +49,7 @@ async fn a_log_that_is_broken_hides_no_other_and_what_is_no_log_is_passed_over()
     }
     fs::create_dir(stand.path("memory/greeter/jobs/stray")).unwrap();
     let passed_over = stand.bloomery(&["get"]).await;
-    passed_over.assert(0, "memory/greeter/jobs/stray is passed over");
+    passed_over.assert(0, "memory/greeter/jobs/stray is skipped");
     assert_eq!(passed_over.out.lines().count(), 3, "{passed_over:#?}");
     stand.bloomery(&["get", "stray"]).await.assert(2, "is not the log of a Job that ran on this machine");
 
@@ -84,7 +84,7 @@ async fn a_job_that_has_not_ended_says_how_it_goes_on() {
     let stand = Stand::new(HOLDS).await;
     let run = stand.start(&RUN);
     stand.until_held(1).await;
-    let go_on = "Go on with: bloomery run --skill greeter --resume k-1";
+    let go_on = "Resume with: bloomery run --skill greeter --resume k-1";
     stand.bloomery(&["get", "k-1"]).await.assert(0, &format!("Unfinished  It may be running. {go_on}\n"));
     interrupt(&run);
     ended(run).await.assert(7, go_on);
@@ -104,10 +104,10 @@ conversations:
     let policy = "policy: {approvals: [{toolId: act, action: require_approval, approver: host}]}";
     stand.write("skill.yaml", &format!("{SKILL}  {policy}\n"));
     let mcp = ["--mcp-command", "sh", "-c", super::tools::SERVER, "sh", super::tools::ANSWERS];
-    stand.run(&[&RUN[..], &mcp].concat()).await.assert(7, "a call waits until a person has decided");
+    stand.run(&[&RUN[..], &mcp].concat()).await.assert(7, "a call waits for a decision");
     let page = stand.bloomery(&["get", "k-1"]).await;
     page.assert(0, "Waits for   host to let act be called: ");
-    page.assert(0, "Unfinished  Parked: a call waits until a person has decided");
+    page.assert(0, "Unfinished  Parked: a call waits for a decision");
 }
 
 #[tokio::test]

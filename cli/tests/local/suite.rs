@@ -14,7 +14,7 @@ use std::fs;
 
 /// What a terminal shows that waits for an answer, and for a decision.
 const PROMPT: &str = "Your answer";
-const DECIDE: &str = "Is it to be made";
+const DECIDE: &str = "Approve it";
 
 bloomery_testkit::suite!(held);
 

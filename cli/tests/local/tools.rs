@@ -46,7 +46,7 @@ async fn a_program_is_a_server_and_gets_nothing_of_the_environment_but_what_is_n
     let ran = super::stand::Ran::of(ran);
     ran.assert(0, "the server speaks: named\n");
     let says =
-        "--mcp-env NAMED: its value has fewer than 8 bytes, as innocent words have: it is not kept out of the log";
+        "--mcp-env NAMED: its value has fewer than 8 bytes, as ordinary words have: it is not redacted from the log";
     ran.assert(0, says);
     assert_eq!(ran.err.matches("fewer than 8 bytes").count(), 1, "{ran:#?}");
     assert_eq!(ran.out, "Done.\n");
@@ -63,7 +63,7 @@ async fn a_variable_that_cannot_be_handed_over_is_refused_and_no_value_is_told()
         command
     };
     let ran = super::stand::Ran::of(run(["TOKEN=tok-of-the-shop-4711", "NOPE"]).output().await.unwrap());
-    ran.assert(2, "--mcp-env TOKEN=...: it takes the name of a variable, and no value");
+    ran.assert(2, "--mcp-env TOKEN=...: it takes the name of a variable without a value");
     ran.assert(2, "--mcp-env NOPE: the environment has no such variable");
     assert!(!ran.err.contains("of-the-shop"), "{ran:#?}");
     let ran = super::stand::Ran::of(run(["NAMED", "LARGE"]).output().await.unwrap());
@@ -115,7 +115,7 @@ async fn a_secret_that_nothing_is_called_with_is_said_to_be_idle() {
     stand.write("dbf", "postgres://me:hunter22@db/orders\n");
     let more = ["--resource", "database=@dbf", "--mcp-command", "sh", "-c", SERVER, "sh", ANSWERS];
     let ran = stand.run(&[&RUN[..], &more].concat()).await;
-    ran.assert(0, "database: this connection_string is kept out of texts and used by nothing");
+    ran.assert(0, "database: this connection_string is redacted but unused");
     ran.assert(0, "A program gets a secret with --mcp-env");
     assert!(!ran.err.contains("fewer than"), "{ran:#?}");
     stand.write("dbf", " abc\n");
@@ -299,8 +299,8 @@ async fn a_program_that_cannot_be_run_is_said_at_once() {
     for (program, says) in [
         ("/no/such/program", "there is no such program"),
         ("no-such-program", "there is no such program in PATH"),
-        ("./plain", "may not be executed"),
-        ("./", "is no file"),
+        ("./plain", "is not executable"),
+        ("./", "is not a file"),
         ("./script", "which is not there: /no/such/interpreter"),
     ] {
         let ran = run(program).await;
@@ -350,6 +350,6 @@ conversations:
     run(&[]).await.assert(2, "key: calls of `api`, which is bound, need this credential");
     let ran = run(&["--resource", "key=@key"]).await;
     ran.assert(0, "Succeeded");
-    assert!(!ran.err.contains("used by nothing"), "{ran:#?}");
+    assert!(!ran.err.contains("redacted but unused"), "{ran:#?}");
     assert_eq!(stand.everything().matches("sk-of-the-api-0123").count(), 1, "in its own file only");
 }

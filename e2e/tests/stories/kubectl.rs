@@ -151,7 +151,7 @@ async fn a_job_is_cancelled() {
         job.ended(OutcomeCode::Cancelled).await;
         assert_eq!(shop.ledger.summary().await.effects, 0);
         run(tenant, &["wait", "over"]).exits(9);
-        run(tenant, &["cancel", "over", "--yes"]).exits(0).says(&["has ended already"]);
+        run(tenant, &["cancel", "over", "--yes"]).exits(0).says(&["has already ended"]);
     })
     .await;
 }

@@ -22,7 +22,7 @@ fn a_job_stands_for_its_one_open_approval() {
 fn of_several_one_has_to_be_named() {
     let both = vec![approval("refund-1", "supervisor", "{}"), approval("refund-2", "finance", "{}")];
     let error = select_open(of_job(both), now()).unwrap_err();
-    let expected = "the Job refund has several open Approvals; name one:\n  \
+    let expected = "the Job refund has several open Approvals. Name one of them:\n  \
                     refund-1  process_refund: asks supervisor\n  refund-2  process_refund: asks finance";
     assert_eq!(error, Error::usage(expected));
 }
@@ -107,8 +107,8 @@ fn what_changed_meanwhile_is_told() {
         (error.exit, error.message)
     };
     let (exit, said) = told(Some(&by_jane()));
-    assert!(exit == Exit::TooLate && said.contains("by jane@acme.io") && said.contains("does not count"), "{said}");
+    assert!(exit == Exit::TooLate && said.contains("by jane@acme.io") && said.contains("was not recorded"), "{said}");
     let (exit, said) = told(Some(&approval("refund-1", "supervisor", "{}")));
-    assert!(exit == Exit::Error && said.contains("look again; nothing was decided"), "{said}");
+    assert!(exit == Exit::Error && said.contains("Nothing was decided: check it again"), "{said}");
     assert_eq!(told(None).0, Exit::TooLate);
 }

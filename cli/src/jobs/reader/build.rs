@@ -111,7 +111,7 @@ pub(super) fn pod(job: &Job, template: &Template, json: bool) -> Result<Pod, Err
     let Some(log) = log else { return Err(Error::usage(format!("the Job {name} has no events yet"))) };
     if !is_within(&log.path) {
         return Err(Error::failed(format!(
-            "the status of the Job {name} names a log outside of its slag: {:?}",
+            "the status of the Job {name} names a log outside of its skill directory: {:?}",
             log.path
         )));
     }
@@ -229,7 +229,7 @@ pub(super) fn failure(pod: &Pod) -> Option<String> {
     let ended = state(pod).and_then(|state| state.terminated.as_ref());
     let code = ended.map(|ended| format!("exit code {}", ended.exit_code));
     let hint = ended.filter(|ended| ended.exit_code == 2).map(|_| {
-        "the image may be older than this command, and have no `events`: name another with --image".to_owned()
+        "the image may be older than this command and lack `events`: name another one with --image".to_owned()
     });
     let reason = status.reason.clone();
     Some([reason, code, hint].into_iter().flatten().collect::<Vec<_>>().join("; "))

@@ -17,12 +17,14 @@ pub fn describe(ask: &HumanRequest<'_>, more: usize) -> String {
             let mut lines = vec![String::new(), visible(&open.question.text)];
             let choices = open.question.choices.iter().zip(1..);
             lines.extend(choices.map(|(choice, number)| format!("  {number}  {}", visible(choice))));
-            lines.extend(open.refused.as_ref().map(|why| format!("  That was not taken: {}.", visible(why))));
+            lines.extend(
+                open.refused.as_ref().map(|why| format!("  The last answer was not accepted: {}.", visible(why))),
+            );
             lines
         }
     };
     if more > 0 {
-        lines.push(format!("  ({more} more to decide or answer after this.)"));
+        lines.push(format!("  ({more} more after this.)"));
     }
     lines.join("\n")
 }
@@ -48,10 +50,10 @@ pub fn prompt(ask: &HumanRequest<'_>) -> String {
     match ask {
         HumanRequest::Approval(held) => {
             let approver = held.approvers.first().copied().unwrap_or("nobody");
-            format!("Is it to be made, for {}? yes or no, and why if you like: ", visible(approver))
+            format!("Approve it for {}? yes or no, with an optional reason: ", visible(approver))
         }
         HumanRequest::Question(open) if open.question.choices.is_empty() => "Your answer: ".to_owned(),
-        HumanRequest::Question(_) => "Your answer, its number or words: ".to_owned(),
+        HumanRequest::Question(_) => "Your answer (number or text): ".to_owned(),
     }
 }
 
@@ -138,9 +140,9 @@ A call of process_refund waits for finance and supervisor.
   goal       Refund A-17
   the model  It arrived broken.
     So I refund it.
-  (1 more to decide or answer after this.)";
+  (1 more after this.)";
             assert_eq!(describe(held, 1), expected);
-            assert_eq!(prompt(held), "Is it to be made, for finance? yes or no, and why if you like: ");
+            assert_eq!(prompt(held), "Approve it for finance? yes or no, with an optional reason: ");
         });
     }
 
@@ -187,7 +189,8 @@ A call of process_refund waits for finance and supervisor.
     #[test]
     fn a_question_is_shown_with_its_choices_and_why_it_is_asked_again() {
         let open = question(Some("\"C\" is none of them"));
-        let expected = "\nWhich order?\n  1  A-17\n  2  B-4\n  That was not taken: \"C\" is none of them.";
+        let expected =
+            "\nWhich order?\n  1  A-17\n  2  B-4\n  The last answer was not accepted: \"C\" is none of them.";
         assert_eq!(describe(&HumanRequest::Question(&open), 0), expected);
     }
 }
