@@ -1,7 +1,7 @@
 //! Messages on stderr, and the escaping of texts from elsewhere: they must not control the terminal.
 
 use crate::error::PREFIX;
-use bloomery_crds::text::{is_hidden, steers};
+use bloomery_crds::text::{alters_display, is_invisible};
 
 /// Prints a message to stderr.
 pub fn inform(text: &str) {
@@ -15,12 +15,12 @@ pub fn report(text: &str) {
 
 /// Removes the characters that control a terminal from a text of several lines.
 pub fn sanitized_lines(text: &str) -> String {
-    text.chars().filter(|c| matches!(c, '\n' | '\t') || !steers(*c)).collect()
+    text.chars().filter(|c| matches!(c, '\n' | '\t') || !alters_display(*c)).collect()
 }
 
 /// Replaces the characters that control a terminal by blanks, so that the text is one line.
 pub fn sanitized_line(text: &str) -> String {
-    text.chars().map(|c| if steers(c) { ' ' } else { c }).collect()
+    text.chars().map(|c| if alters_display(c) { ' ' } else { c }).collect()
 }
 
 /// Escapes the characters that control a terminal or are invisible, so that the text is one line and hides nothing.

@@ -67,7 +67,7 @@ pub(super) fn has_ended(pod: &Pod) -> bool {
 /// If it cannot be read. A pod that is gone is reported.
 pub(super) async fn print(client: &Client, pod: &str, follow: bool) -> Result<bool, Error> {
     let api: Api<Pod> = Api::namespaced(client.cluster.watch_client.clone(), &client.cluster.namespace);
-    let params = LogParams { container: Some(WORKER.to_owned()), follow, ..LogParams::default() };
+    let params = LogParams { container: Some(WORKER_CONTAINER.to_owned()), follow, ..LogParams::default() };
     let log = match api.log_stream(pod, &params).await {
         Ok(log) => log,
         Err(kube::Error::Api(status)) if status.code == 404 => {

@@ -61,7 +61,7 @@ pub fn bind(
             None => {}
         }
     }
-    faults.extend(resources::without_credential(declared, |name| values.contains_key(name)));
+    faults.extend(resources::missing_credentials(declared, |name| values.contains_key(name)));
     if faults.is_empty() { Ok(bound) } else { Err(Error::join(faults.into_iter().map(Error::usage).collect())) }
 }
 

@@ -240,14 +240,14 @@ pub(super) mod tests {
     fn what_is_waited_for_is_said_until_there_is_an_answer() {
         let now = Instant::now();
         let mut activity = Activity::new(now);
-        activity.set_waiting(Some(&Waiting::McpUnavailable { message: "refused".into() }));
+        activity.set_waiting(Some(&ExternalWait::McpUnavailable { message: "refused".into() }));
         assert_eq!(activity.line(now), "Waiting for the MCP server (0 s; ^C parks)");
         activity.set_projection(&projection(), now);
-        activity.set_waiting(Some(&Waiting::ModelUnavailable { message: "busy".into() }));
+        activity.set_waiting(Some(&ExternalWait::ModelUnavailable { message: "busy".into() }));
         assert!(activity.line(now).starts_with("Waiting for the model, 0 s"));
         activity.observe(Progress::Asked(Stage::Plan), now);
         assert!(activity.line(now).starts_with("The model is asked"));
-        activity.set_waiting(Some(&Waiting::SecretMissing { name: "llm".into(), key: "token".into() }));
+        activity.set_waiting(Some(&ExternalWait::SecretMissing { name: "llm".into(), key: "token".into() }));
         activity.set_waiting(None);
         assert!(activity.line(now).starts_with("The model is asked"));
     }
