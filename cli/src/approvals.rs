@@ -52,10 +52,10 @@ async fn decide_on_cluster(args: &DecideArgs, verdict: ApprovalVerdict) -> Resul
     let decided = client.decide(&approval, ApprovalDecision { verdict, by, reason }).await?;
     let printed = output::print(&page::decided(&decided, verdict, args.output)?);
     if verdict == ApprovalVerdict::Approve {
-        // Whoever may not list Approvals is not told: it is decided all the same.
+        // Without the right to list Approvals, this note is left out.
         let of_job = client.of_same_job(&decided).await.unwrap_or_default();
-        if let Some(told) = select::still_waiting(&decided, &of_job, Timestamp::now()) {
-            text::inform(&told);
+        if let Some(note) = select::still_waiting(&decided, &of_job, Timestamp::now()) {
+            text::inform(&note);
         }
     }
     printed.map(|()| Exit::Success)

@@ -215,15 +215,15 @@ impl Cluster {
     }
 
     async fn refused_in(&self, namespace: Option<&str>, doing: &str, error: &kube::Error, rights: Vec<Right>) -> Error {
-        let told = self.request_error(doing, error);
-        let kube::Error::Api(status) = error else { return told };
+        let failure = self.request_error(doing, error);
+        let kube::Error::Api(status) = error else { return failure };
         if status.code != 403 {
-            return told;
+            return failure;
         }
         // The refusal is reported even if the missing rights cannot be determined.
         let missing = self.missing_in(namespace, rights).await.unwrap_or_default();
         if missing.is_empty() {
-            return told;
+            return failure;
         }
         let what: Vec<String> = missing.iter().map(Right::description).collect();
         let rules: Vec<String> = missing.iter().map(|right| format!("\n  {}", right.rule())).collect();
@@ -232,7 +232,11 @@ impl Cluster {
             None => ("in all namespaces".to_owned(), "A ClusterRole with a ClusterRoleBinding"),
         };
         let what = what.join(", and ");
-        Error::failed(format!("{}\nMissing {place} is {what}. {role} gives it with:{}", told.message, rules.concat()))
+        Error::failed(format!(
+            "{}\nMissing {place} is {what}. {role} gives it with:{}",
+            failure.message,
+            rules.concat()
+        ))
     }
 }
 

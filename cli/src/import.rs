@@ -15,7 +15,7 @@ pub fn run(args: &ImportArgs) -> io::Result<Exit> {
         .map_err(|error| io::Error::new(error.kind(), format!("cannot read {}: {error}", source::name(&args.file))))?;
     let read = yaml::read(&source.bytes);
     let mut findings = read.findings;
-    let skill = match one(&read.documents, findings.is_empty()) {
+    let skill = match only_document(&read.documents, findings.is_empty()) {
         Ok(document) => taken(document, args, &mut findings),
         Err(finding) => {
             findings.extend(finding);
@@ -35,7 +35,7 @@ pub fn run(args: &ImportArgs) -> io::Result<Exit> {
 }
 
 /// Returns the only document. A failed read has its own findings.
-fn one(documents: &[Document], is_whole: bool) -> Result<&Document, Option<Finding>> {
+fn only_document(documents: &[Document], is_whole: bool) -> Result<&Document, Option<Finding>> {
     match documents {
         [document] => match document.form() {
             Form::Dialect => Ok(document),

@@ -94,15 +94,15 @@ impl Client {
 
     /// Returns the error of a failed read of Approvals.
     async fn read_error(&self, error: &kube::Error) -> Result<Error, Error> {
-        let told = self.cluster.request_error("reading Approvals", error);
+        let failure = self.cluster.request_error("reading Approvals", error);
         match error {
             kube::Error::Api(status) if status.code == 404 => {
                 Ok(Error::failed("the cluster has no Approvals API: check that Bloomery is installed"))
             }
             kube::Error::Api(status) if status.code == 403 => {
-                self.with_missing_rights(rights::to_read(), told.message).await
+                self.with_missing_rights(rights::to_read(), failure.message).await
             }
-            _ => Ok(told),
+            _ => Ok(failure),
         }
     }
 

@@ -137,18 +137,20 @@ fn on_the_cluster(kind: Kind, source: &Source) -> Vec<String> {
 async fn names(kind: Kind, cluster: &Cluster, job: Option<&str>) -> Vec<String> {
     let of = |names: Vec<String>| names.into_iter().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>();
     match kind {
-        Kind::Jobs | Kind::JobsOfPlace | Kind::JobsOrLogs => named(&all::<Job>(cluster).await),
+        Kind::Jobs | Kind::JobsOfPlace | Kind::JobsOrLogs => object_names(&all::<Job>(cluster).await),
         Kind::LiveJobs => {
             let mut jobs = all::<Job>(cluster).await;
             jobs.retain(|job| !job.status.as_ref().is_some_and(JobStatus::is_terminal));
-            named(&jobs)
+            object_names(&jobs)
         }
         Kind::Approvals => {
             let open = cluster.approvals(|approval| approval.spec.decision.is_none()).await.unwrap_or_default();
             of(open.iter().flat_map(|approval| [approval.name_any(), approval.spec.job.clone()]).collect())
         }
-        Kind::Skills => named(&all::<Skill>(cluster).await),
-        Kind::SkillsAndJobs => of([named(&all::<Skill>(cluster).await), named(&all::<Job>(cluster).await)].concat()),
+        Kind::Skills => object_names(&all::<Skill>(cluster).await),
+        Kind::SkillsAndJobs => {
+            of([object_names(&all::<Skill>(cluster).await), object_names(&all::<Job>(cluster).await)].concat())
+        }
         Kind::Questions => {
             let api = Api::<Job>::namespaced(cluster.client.clone(), &cluster.namespace);
             let job = match job {
@@ -160,7 +162,7 @@ async fn names(kind: Kind, cluster: &Cluster, job: Option<&str>) -> Vec<String> 
         }
         Kind::Namespaces => {
             let api = Api::<Namespace>::all(cluster.client.clone());
-            api.list_metadata(&ListParams::default()).await.map(|list| named(&list.items)).unwrap_or_default()
+            api.list_metadata(&ListParams::default()).await.map(|list| object_names(&list.items)).unwrap_or_default()
         }
         Kind::Contexts | Kind::Goals => Vec::new(),
     }
@@ -174,6 +176,6 @@ where
     list_all(&api, ListParams::default(), |_| true).await.unwrap_or_default()
 }
 
-fn named<K: Resource>(objects: &[K]) -> Vec<String> {
+fn object_names<K: Resource>(objects: &[K]) -> Vec<String> {
     objects.iter().map(ResourceExt::name_any).collect()
 }

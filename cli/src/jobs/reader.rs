@@ -55,8 +55,8 @@ pub(super) async fn read(client: &Client, job: &Job, args: &EventsArgs) -> Resul
         Err(kube::Error::Api(status)) if status.code == 404 => done,
         Err(error) => {
             let doing = format!("the reader pod {name} is left, and ends by itself: deleting it");
-            let told = client.cluster.request_error(&doing, &error);
-            text::report(&told.message);
+            let failure = client.cluster.request_error(&doing, &error);
+            text::report(&failure.message);
             done
         }
     }

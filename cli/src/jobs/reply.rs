@@ -118,7 +118,7 @@ fn confirmation(job: &str, question: Option<&AskedQuestion>, reply: &Reply) -> S
     let text = text::escaped(&reply.text);
     match question {
         Some(question) => format!("skilljob.bloomery.dev/{job} answered {}: {text}\n", question.id),
-        None => format!("skilljob.bloomery.dev/{job} was told: {text}\n"),
+        None => format!("skilljob.bloomery.dev/{job} was sent: {text}\n"),
     }
 }
 

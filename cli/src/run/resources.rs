@@ -176,8 +176,8 @@ pub fn check_available(bound: &[BoundResource]) -> Result<(), Error> {
         ResourceSource::Value(_) => None,
     };
     let put_back = "Restore it, then resume the Job.";
-    let told = |resource: &BoundResource| Some(format!("{}: {} {put_back}", resource.name, fault(resource)?));
-    let faults: Vec<Error> = bound.iter().filter_map(told).map(Error::usage).collect();
+    let message = |resource: &BoundResource| Some(format!("{}: {} {put_back}", resource.name, fault(resource)?));
+    let faults: Vec<Error> = bound.iter().filter_map(message).map(Error::usage).collect();
     if faults.is_empty() { Ok(()) } else { Err(Error::join(faults)) }
 }
 

@@ -79,7 +79,7 @@ impl Activity {
             (Progress::Answering(more), Step::Asking(_, bytes)) => *bytes = more,
             (Progress::Called(tool), Step::Calling(tools, _)) => tools.push(tool),
             (Progress::Called(tool), _) => self.begin(Step::Calling(vec![tool], None), now),
-            (Progress::ToolProgress(told), Step::Calling(_, said)) => *said = Some(progress_text(&told)),
+            (Progress::ToolProgress(progress), Step::Calling(_, said)) => *said = Some(progress_text(&progress)),
             (Progress::Over(tool), Step::Calling(tools, said)) => {
                 if let Some(at) = tools.iter().position(|under_way| *under_way == tool) {
                     tools.remove(at);
@@ -145,13 +145,13 @@ fn size(bytes: usize) -> String {
     if bytes < 1000 { format!("{bytes} bytes") } else { format!("{}.{} kB", bytes / 1000, bytes % 1000 / 100) }
 }
 
-fn progress_text(told: &ToolProgress) -> String {
-    let far = match (told.progress, told.total) {
+fn progress_text(progress: &ToolProgress) -> String {
+    let far = match (progress.progress, progress.total) {
         (Some(progress), Some(total)) => Some(format!("{progress} of {total}")),
         (Some(progress), None) => Some(progress.to_string()),
         (None, _) => None,
     };
-    let parts: Vec<String> = far.into_iter().chain(told.message.clone()).collect();
+    let parts: Vec<String> = far.into_iter().chain(progress.message.clone()).collect();
     parts.join(", ")
 }
 
