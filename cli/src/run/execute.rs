@@ -193,7 +193,7 @@ fn printer(
     Ok(Printer::new(Format::Json, Box::new(redactor.writer(trace.tee(stdout)))))
 }
 
-/// The Skill's tools.
+/// Connects the MCP server of the Skill.
 fn tools(
     job: &PreparedJob<'_>,
     screen: &Screen,

@@ -199,7 +199,7 @@ impl Observer for Screen {
         self.state().activity.set_projection(&projection, Instant::now());
     }
 
-    fn waiting(&self, waiting: Option<Waiting>) {
+    fn waiting(&self, waiting: Option<ExternalWait>) {
         self.state().activity.set_waiting(waiting.as_ref());
     }
 }

@@ -61,7 +61,7 @@ impl Activity {
     }
 
     /// Updates what the Job waits for.
-    pub fn set_waiting(&mut self, waiting: Option<&Waiting>) {
+    pub fn set_waiting(&mut self, waiting: Option<&ExternalWait>) {
         self.waiting = waiting.map(|waiting| match waiting {
             ExternalWait::SecretMissing { key, .. } => format!("Waiting for the key {key}"),
             ExternalWait::McpUnavailable { .. } => "Waiting for the MCP server".to_owned(),
