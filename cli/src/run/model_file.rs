@@ -53,7 +53,7 @@ fn of_several(file: &str, models: &[(String, Model)], names: &[&str]) -> Result<
             let known: Vec<&str> = models.iter().map(|(own, _)| own.as_str()).collect();
             Error::usage(format!("{file} has no Model {name}, which the Skill names, but {}", known.join(", ")))
         })?;
-        let fallback = chain(&name, |name| find(name).map(|model| model.spec.fallback.clone()))
+        let fallback = fallback::resolve(&name, |name| find(name).map(|model| model.spec.fallback.clone()))
             .map_err(|fault| Error::usage(format!("{file}: {fault}")))?;
         for other in &fallback {
             if !wanted.contains(other) {

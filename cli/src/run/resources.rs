@@ -149,7 +149,7 @@ fn filesystem(value: &str) -> Result<ResourceSource, Unusable> {
     };
     let real = readable(path)?;
     let real = real.to_str().ok_or_else(|| Unusable(format!("the path {path} is not valid UTF-8.")))?;
-    match line_fault(real, bloomery_crds::persona::MAX_VALUE) {
+    match single_line_fault(real, bloomery_crds::persona::MAX_VALUE) {
         Some(fault) => Err(Unusable(format!("the path {fault}."))),
         None => Ok(ResourceSource::Mount { path: real.to_owned(), read_only }),
     }
