@@ -175,7 +175,7 @@ async fn epoch(
     }
     let EpochEnd { exit, projection, result, hold: _ } = ended.map_err(failed)?;
     let exit = tell(job, screen, exit, &projection, result.as_ref())?;
-    failure.into_result().map(|()| exit)
+    failure.result().map(|()| exit)
 }
 
 /// Creates the printer of events: to stdout as JSON, or to the screen as text.

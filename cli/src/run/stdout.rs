@@ -55,7 +55,7 @@ impl Failure {
     ///
     /// # Errors
     /// If a write has failed.
-    pub fn into_result(&self) -> Result<(), Error> {
+    pub fn result(&self) -> Result<(), Error> {
         let failed = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         failed.map_or(Ok(()), |error| Err(Error::failed(format!("stdout cannot be written: {error}"))))
     }
@@ -83,9 +83,9 @@ mod tests {
             let mut out = CheckedWriter::new(Fails(kind));
             let failure = out.failure();
             out.write_all(b"one\n").unwrap();
-            assert_eq!(failure.into_result(), Ok(()));
+            assert_eq!(failure.result(), Ok(()));
             out.flush().unwrap_err();
-            assert_eq!(failure.into_result().is_err(), fails, "{kind}");
+            assert_eq!(failure.result().is_err(), fails, "{kind}");
         }
     }
 }
