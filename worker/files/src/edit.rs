@@ -129,7 +129,7 @@ fn not_unique(content: &[u8], places: &[usize], shown: &str) -> String {
     )
 }
 
-impl crate::Call for Arguments {
+impl crate::call::Call for Arguments {
     fn resource(&self) -> Option<&str> {
         self.resource.as_deref()
     }

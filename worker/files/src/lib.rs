@@ -1,12 +1,13 @@
-//! The file systems that a Job binds, as core tools read and change them (`docs/explanation/design.md`, section 6), and the memory bank of a
-//! slag ([`bank`]).
+//! The file tools: they read and change the file systems that a Job binds (`docs/explanation/design.md`, section 6). And the
+//! memory bank of a skill directory ([`bank`]).
 //!
-//! Nothing outside a binding is reached: paths are plain names below one open handle, which `cap-std` keeps them to
-//! whatever links say and whoever changes them meanwhile; and what is opened is looked at once it is open. Everything
-//! blocks, and nothing takes long: the caller decides on which thread.
+//! No call leaves its binding. Paths are plain names below one open handle, and `cap-std` keeps them below it even if symbolic
+//! links lead elsewhere or other processes change them meanwhile. Checks apply to what is open, not to its name. All functions
+//! block, for a bounded time; the caller chooses the thread.
 
 mod at;
 pub mod bank;
+mod call;
 mod edit;
 mod fault;
 mod glob;
@@ -32,27 +33,24 @@ pub use overview::{Overview, OverviewKind, Wanted};
 pub use root::Binding;
 pub use secrets::{Finder, Secrets, Spot};
 
+use call::{CALL_TIMEOUT, Call, Deadline};
 use hidden::Hidden;
 use root::Root;
 use serde::de::DeserializeOwned;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-/// How long one call may take.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The tools of this crate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tool {
     /// Reads a part of a text file.
     Read,
-    /// Lists what is in a directory.
+    /// Lists a directory.
     List,
     /// Finds lines in files.
     Search,
-    /// Writes a file whole.
+    /// Writes a complete file.
     Write,
     /// Replaces one place in a file.
     Edit,
@@ -68,20 +66,14 @@ pub struct Workspace {
     secrets: Secrets,
 }
 
-/// What a call says of itself, whatever its tool.
-trait Call: DeserializeOwned {
-    /// The resource that is meant.
-    fn resource(&self) -> Option<&str>;
-}
-
 impl Workspace {
-    /// The file systems that a Job binds, in the order of the Skill. Nothing is opened before a call.
+    /// Creates the workspace of a Job with its bindings, in the order of the Skill. A file system is opened by each call.
     pub fn new(bindings: Vec<Binding>) -> Self {
         Self { bindings, ..Self::default() }
     }
 
-    /// Keeps directories from all calls, with everything in them: by no path, link or other name are they listed, read
-    /// or changed. They are those that are there now, whatever they are called later.
+    /// Hides directories, with everything in them. No path, link or other name lists, reads or changes them, even if they are
+    /// renamed later.
     ///
     /// # Errors
     /// If one cannot be opened.
@@ -89,22 +81,22 @@ impl Workspace {
         Ok(Self { hidden: Some(Arc::new(Hidden::open(dirs)?)), ..self })
     }
 
-    /// The same, which shows none of these secrets, and writes none of their marks in the place of one.
+    /// Returns the same workspace, which redacts these secrets, and refuses to write their marks in place of the secrets.
     #[must_use]
     pub fn minding(&self, secrets: impl Into<Secrets>) -> Self {
         Self { secrets: secrets.into(), ..self.clone() }
     }
 
-    /// Answers a call. Arguments are those of the tool, as JSON.
+    /// Answers a call. `arguments` are those of the tool, as JSON.
     ///
     /// # Errors
-    /// A sentence for the model: what could not be done, and what was done of it, if anything.
+    /// A message for the model: what failed, and what was done nevertheless.
     pub fn call(&self, tool: Tool, arguments: &str) -> Result<String, String> {
-        let clock = Clock::start(PATIENCE);
+        let deadline = Deadline::start(CALL_TIMEOUT);
         match tool {
-            Tool::Read => self.reading(arguments, |root, call| read::read(root, call, &clock)),
-            Tool::List => self.reading(arguments, |root, call| list::list(root, call, &clock)),
-            Tool::Search => self.reading(arguments, |root, call| search::search(root, call, &clock)),
+            Tool::Read => self.reading(arguments, |root, call| read::read(root, call, &deadline)),
+            Tool::List => self.reading(arguments, |root, call| list::list(root, call, &deadline)),
+            Tool::Search => self.reading(arguments, |root, call| search::search(root, call, &deadline)),
             Tool::Write => self.writing(arguments, write::write),
             Tool::Edit => self.writing(arguments, edit::edit),
             Tool::Patch => self.writing(arguments, patch::patch),
@@ -140,7 +132,7 @@ impl Workspace {
         Ok(root)
     }
 
-    /// The binding that a call names; where it names none, the only one that serves.
+    /// Returns the binding that a call names, or the only one that fits if it names none.
     fn binding(&self, name: Option<&str>, serves: impl Fn(&Binding) -> bool) -> Result<&Binding, String> {
         if let Some(name) = name {
             let named = self.bindings.iter().find(|binding| binding.name == name);
@@ -167,26 +159,6 @@ impl Workspace {
 
 fn parsed<C: DeserializeOwned>(arguments: &str) -> Result<C, String> {
     serde_json::from_str(arguments).map_err(|error| format!("The arguments cannot be used: {error}."))
-}
-
-/// Bounds how long a call takes.
-#[derive(Debug, Clone, Copy)]
-struct Clock {
-    deadline: Instant,
-}
-
-impl Clock {
-    fn start(patience: Duration) -> Self {
-        Self { deadline: Instant::now() + patience }
-    }
-
-    fn deadline(&self) -> Instant {
-        self.deadline
-    }
-
-    fn is_over(&self) -> bool {
-        Instant::now() > self.deadline
-    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! `list_files`: what is in a directory.
 
+use crate::call::Deadline;
+use crate::fault;
 use crate::glob::Glob;
 use crate::place::{Place, escaped};
 use crate::root::{Root, kind};
 use crate::walk::{Bounds, Found, walk};
-use crate::{Clock, fault};
 use cap_fs_ext::FollowSymlinks;
 use serde::Deserialize;
 use std::ops::ControlFlow;
@@ -39,21 +40,27 @@ pub(crate) struct Arguments {
 ///
 /// # Errors
 /// A sentence for the model.
-pub(crate) fn list(root: &Root, arguments: &Arguments, clock: &Clock) -> Result<String, String> {
+pub(crate) fn list(root: &Root, arguments: &Arguments, deadline: &Deadline) -> Result<String, String> {
     let listing = Listing::new(arguments, (MAX_LISTED, MAX_BYTES))?;
-    listed(root, &root.place(arguments.path.as_deref())?, arguments.depth.unwrap_or(DEFAULT_DEPTH), listing, clock)
+    listed(root, &root.place(arguments.path.as_deref())?, arguments.depth.unwrap_or(DEFAULT_DEPTH), listing, deadline)
 }
 
 /// The upper levels, for somebody who knows nothing of it yet.
 ///
 /// # Errors
 /// A sentence for people.
-pub(crate) fn overview(root: &Root, clock: &Clock) -> Result<String, String> {
+pub(crate) fn overview(root: &Root, deadline: &Deadline) -> Result<String, String> {
     let all = Arguments::default();
-    listed(root, &root.place(None)?, OVERVIEW_DEPTH, Listing::new(&all, (OVERVIEW_LISTED, OVERVIEW_BYTES))?, clock)
+    listed(root, &root.place(None)?, OVERVIEW_DEPTH, Listing::new(&all, (OVERVIEW_LISTED, OVERVIEW_BYTES))?, deadline)
 }
 
-fn listed(root: &Root, start: &Place, depth: usize, mut listing: Listing<'_>, clock: &Clock) -> Result<String, String> {
+fn listed(
+    root: &Root,
+    start: &Place,
+    depth: usize,
+    mut listing: Listing<'_>,
+    deadline: &Deadline,
+) -> Result<String, String> {
     let metadata = root.metadata(start.path()).map_err(|error| fault::sentence("listed", &start.shown(), &error))?;
     if metadata.is_file() {
         let path = escaped(&start.path().to_string_lossy());
@@ -62,7 +69,7 @@ fn listed(root: &Root, start: &Place, depth: usize, mut listing: Listing<'_>, cl
     if !metadata.is_dir() {
         return Err(format!("{} is {}, no directory.", start.shown(), kind(&metadata)));
     }
-    let bounds = Bounds { depth, deadline: clock.deadline() };
+    let bounds = Bounds { depth, deadline: deadline.instant() };
     let excluded = listing.exclude.clone();
     let enters = |found: &Found<'_>| !excluded.as_ref().is_some_and(|glob| glob.is_match(found.path, found.name));
     let left_out = walk(root, start, bounds, enters, |found| listing.visit(root, found));
@@ -155,7 +162,7 @@ fn line(root: &Root, found: &Found<'_>) -> String {
     }
 }
 
-impl crate::Call for Arguments {
+impl crate::call::Call for Arguments {
     fn resource(&self) -> Option<&str> {
         self.resource.as_deref()
     }

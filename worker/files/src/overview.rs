@@ -3,8 +3,9 @@
 mod changes;
 mod history;
 
+use crate::call::Deadline;
 use crate::list;
-use crate::{Binding, Clock, Workspace};
+use crate::{Binding, Workspace};
 
 /// The most that is told of all file systems together, in bytes.
 const MAX_BYTES: usize = 16 * 1024;
@@ -41,12 +42,12 @@ pub enum OverviewKind {
 impl Workspace {
     /// Looks over all file systems, in the order of the Skill; what has no room any more is said so.
     pub fn overviews(&self, wanted: Wanted) -> Vec<Overview> {
-        let clock = Clock::start(crate::PATIENCE);
+        let deadline = Deadline::start(crate::call::CALL_TIMEOUT);
         let mut room = MAX_BYTES;
         self.each(wanted, |binding, kind| {
             let text = self.open(binding).and_then(|root| match kind {
-                OverviewKind::Structure => list::overview(&root, &clock),
-                OverviewKind::Changes => changes::overview(&root, &clock),
+                OverviewKind::Structure => list::overview(&root, &deadline),
+                OverviewKind::Changes => changes::overview(&root, &deadline),
             })?;
             room = room.checked_sub(text.len()).ok_or("There is no room for it beside the others.")?;
             Ok(text)

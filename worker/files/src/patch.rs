@@ -135,7 +135,7 @@ pub(crate) fn commit(ready: Vec<Ready>) -> Result<String, String> {
     Ok(format!("Applied: {}.", told.join(", ")))
 }
 
-impl crate::Call for Arguments {
+impl crate::call::Call for Arguments {
     fn resource(&self) -> Option<&str> {
         self.resource.as_deref()
     }

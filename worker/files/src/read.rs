@@ -1,10 +1,11 @@
 //! `read_file`: a part of a text file.
 
+use crate::call::Deadline;
+use crate::fault;
 use crate::place::Place;
 use crate::root::{Opened, Root};
 use crate::secrets::{Secrets, Sight};
 use crate::text::{self, Decoded};
-use crate::{Clock, fault};
 use serde::Deserialize;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 
@@ -28,7 +29,7 @@ pub(crate) struct Arguments {
 ///
 /// # Errors
 /// A sentence for the model.
-pub(crate) fn read(root: &Root, arguments: &Arguments, clock: &Clock) -> Result<String, String> {
+pub(crate) fn read(root: &Root, arguments: &Arguments, deadline: &Deadline) -> Result<String, String> {
     let place = root.place(arguments.path.as_deref())?;
     let opened = root.open_file(&place)?;
     let failed = |error| fault::sentence("read", &place.shown(), &error);
@@ -41,7 +42,7 @@ pub(crate) fn read(root: &Root, arguments: &Arguments, clock: &Clock) -> Result<
     }
     let part = match arguments.offset {
         Some(offset) => from_offset(&opened, offset, arguments.lines),
-        None => from_line(&opened, arguments.line.unwrap_or(1), arguments.lines, clock),
+        None => from_line(&opened, arguments.line.unwrap_or(1), arguments.lines, deadline),
     };
     part.and_then(|part| part.without(&root.secrets, &opened)).map_err(failed)?.told(&place, size)
 }
@@ -115,7 +116,7 @@ fn from_offset(opened: &Opened, offset: u64, lines: Option<u64>) -> io::Result<P
     Ok(part)
 }
 
-fn from_line(opened: &Opened, line: u64, lines: Option<u64>, clock: &Clock) -> io::Result<Part> {
+fn from_line(opened: &Opened, line: u64, lines: Option<u64>, deadline: &Deadline) -> io::Result<Part> {
     let mut reader = BufReader::with_capacity(BUFFER, &opened.file);
     let (mut at, mut offset) = (1, 0_u64);
     while at < line {
@@ -128,7 +129,7 @@ fn from_line(opened: &Opened, line: u64, lines: Option<u64>, clock: &Clock) -> i
         at += u64::from(buffer.get(taken - 1) == Some(&b'\n'));
         reader.consume(taken);
         offset += taken as u64;
-        if clock.is_over() {
+        if deadline.is_over() {
             return Ok(Part::beyond(format!("is so large that line {line} was not reached in time: give an offset")));
         }
     }
@@ -165,7 +166,7 @@ fn up_to(reader: &mut impl Read, lines: Option<u64>) -> io::Result<Part> {
     Ok(Part { bytes, shown: Vec::new(), start: 0, line: None, is_end, beyond: None })
 }
 
-impl crate::Call for Arguments {
+impl crate::call::Call for Arguments {
     fn resource(&self) -> Option<&str> {
         self.resource.as_deref()
     }

@@ -1,10 +1,11 @@
 //! `search_files`: lines of text files that match.
 
+use crate::call::Deadline;
+use crate::fault;
 use crate::glob::Glob;
 use crate::place::{Place, escaped, shown};
 use crate::root::{Opened, Root, kind};
 use crate::walk::{Bounds, Found, walk};
-use crate::{Clock, fault};
 use cap_fs_ext::FollowSymlinks;
 use regex::bytes::{Regex, RegexBuilder};
 use serde::Deserialize;
@@ -46,9 +47,9 @@ pub(crate) struct Arguments {
 ///
 /// # Errors
 /// A sentence for the model.
-pub(crate) fn search(root: &Root, arguments: &Arguments, clock: &Clock) -> Result<String, String> {
+pub(crate) fn search(root: &Root, arguments: &Arguments, deadline: &Deadline) -> Result<String, String> {
     let start = root.place(arguments.path.as_deref())?;
-    let mut search = Search::new(arguments, clock)?;
+    let mut search = Search::new(arguments, deadline)?;
     let metadata = root.metadata(start.path()).map_err(|error| fault::sentence("searched", &start.shown(), &error))?;
     if metadata.is_file() {
         let opened = root.open_file(&start)?;
@@ -61,7 +62,7 @@ pub(crate) fn search(root: &Root, arguments: &Arguments, clock: &Clock) -> Resul
     }
     let excluded = search.exclude.clone();
     let enters = |found: &Found<'_>| !excluded.as_ref().is_some_and(|glob| glob.is_match(found.path, found.name));
-    let bounds = Bounds { depth: usize::MAX, deadline: clock.deadline() };
+    let bounds = Bounds { depth: usize::MAX, deadline: deadline.instant() };
     let left_out = walk(root, &start, bounds, enters, |found| search.visit(root, found));
     search.finish(root, &start, left_out.notes())
 }
@@ -75,7 +76,7 @@ struct Search<'a> {
     /// The file after which it goes on, until it is found.
     after: Option<&'a str>,
     context: usize,
-    clock: &'a Clock,
+    deadline: &'a Deadline,
     text: String,
     matches: usize,
     files: usize,
@@ -89,14 +90,14 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(arguments: &'a Arguments, clock: &'a Clock) -> Result<Self, String> {
+    fn new(arguments: &'a Arguments, deadline: &'a Deadline) -> Result<Self, String> {
         Ok(Self {
             pattern: pattern(arguments)?,
             glob: arguments.glob.as_deref().map(Glob::new).transpose()?,
             exclude: arguments.exclude.as_deref().map(Glob::new).transpose()?,
             after: arguments.after.as_deref(),
             context: arguments.context.min(5),
-            clock,
+            deadline,
             text: String::new(),
             matches: 0,
             files: 0,
@@ -140,7 +141,7 @@ impl<'a> Search<'a> {
     /// Searches a file; what of it has no room any more ends the search before it.
     fn file(&mut self, root: &Root, path: &str, opened: &Opened) -> io::Result<ControlFlow<()>> {
         let most = MAX_PER_FILE.min(MAX_MATCHES - self.matches);
-        let told = lines::matching(opened, &root.secrets, &self.pattern, (self.context, most), self.clock)?;
+        let told = lines::matching(opened, &root.secrets, &self.pattern, (self.context, most), self.deadline)?;
         self.searched += 1;
         let Some(told) = told else {
             self.binary += 1;
@@ -221,7 +222,7 @@ fn pattern(arguments: &Arguments) -> Result<Regex, String> {
     })
 }
 
-impl crate::Call for Arguments {
+impl crate::call::Call for Arguments {
     fn resource(&self) -> Option<&str> {
         self.resource.as_deref()
     }

@@ -35,7 +35,7 @@ pub(crate) fn write(root: &Root, arguments: &Arguments) -> Result<String, String
     })
 }
 
-impl crate::Call for Arguments {
+impl crate::call::Call for Arguments {
     fn resource(&self) -> Option<&str> {
         self.resource.as_deref()
     }

@@ -1,7 +1,7 @@
 //! The files that were changed last, by the times that the file system keeps.
 
 use super::history;
-use crate::Clock;
+use crate::call::Deadline;
 use crate::place::{Place, escaped};
 use crate::root::Root;
 use crate::walk::{Bounds, walk};
@@ -16,7 +16,7 @@ const MAX_FILES: usize = 15;
 const DEPTH: usize = 12;
 
 /// The newest files, and where git is used, what was done last.
-pub(super) fn overview(root: &Root, clock: &Clock) -> Result<String, String> {
+pub(super) fn overview(root: &Root, deadline: &Deadline) -> Result<String, String> {
     let mut newest: BTreeSet<(SystemTime, String)> = BTreeSet::new();
     if let Some(name) = &root.file {
         let opened = root.open_file(&root.place(None)?)?;
@@ -24,7 +24,7 @@ pub(super) fn overview(root: &Root, clock: &Clock) -> Result<String, String> {
         newest.insert((changed, name.to_string_lossy().into_owned()));
         return Ok(told(&newest));
     }
-    let bounds = Bounds { depth: DEPTH, deadline: clock.deadline() };
+    let bounds = Bounds { depth: DEPTH, deadline: deadline.instant() };
     let left_out = walk(
         root,
         &Place::parse("")?,

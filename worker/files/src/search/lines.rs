@@ -1,6 +1,6 @@
 //! The matching lines of one file, as they are told.
 
-use crate::Clock;
+use crate::call::Deadline;
 use crate::place::escaped;
 use crate::root::Opened;
 use crate::secrets::{Secrets, Sight};
@@ -42,7 +42,7 @@ pub(super) fn matching(
     secrets: &Secrets,
     pattern: &Regex,
     (context, most): (usize, usize),
-    clock: &Clock,
+    deadline: &Deadline,
 ) -> io::Result<Option<Told>> {
     if text::is_binary(opened)? {
         return Ok(None);
@@ -59,7 +59,7 @@ pub(super) fn matching(
             break;
         }
         number += 1;
-        if clock.is_over() {
+        if deadline.is_over() {
             told.is_cut = true;
             break;
         }

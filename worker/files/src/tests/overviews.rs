@@ -1,4 +1,5 @@
 use super::*;
+use std::time::Duration;
 
 const BOTH: Wanted = Wanted { structure: true, changes: true };
 

@@ -1,6 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 use rstest::rstest;
+use std::time::Duration;
 
 fn numbered(lines: std::ops::RangeInclusive<usize>) -> String {
     lines.map(|line| format!("line {line}\n")).collect::<Vec<_>>().concat()
@@ -234,7 +235,7 @@ fn a_pattern_that_is_refused(#[case] pattern: &str, #[case] why: &str) {
 fn a_call_whose_time_is_over_says_what_it_has() {
     let stand = project();
     let root = Root::open(&Binding { name: "code".into(), path: stand.root(), read_only: true }, None).unwrap();
-    let over = Clock::start(Duration::ZERO);
+    let over = Deadline::start(Duration::ZERO);
     let listed = list::list(&root, &serde_json::from_value(json!({})).unwrap(), &over).unwrap();
     assert_eq!(listed, "[0 entries; the end; the walk was cut short: it takes too long]");
     let arguments = serde_json::from_value(json!({"pattern": "x", "path": "src/main.rs"})).unwrap();
