@@ -1,4 +1,4 @@
-//! What tests are made of. Every value differs, so that a swap fails.
+//! Values for tests. Each value is unique, so that a test fails if two are swapped.
 
 pub(crate) mod api;
 pub(crate) mod open;
@@ -31,12 +31,12 @@ use std::time::Duration;
 /// The UID of the Job.
 pub(crate) const UID: &str = "01234567-89ab-cdef-0123-456789abcdef";
 
-/// The present, and so many seconds later.
+/// The start time plus this number of seconds.
 pub(crate) fn at(seconds: i64) -> Timestamp {
     Timestamp::from_second(1_800_000_000).unwrap() + SignedDuration::from_secs(seconds)
 }
 
-/// A stamp of that moment, for generation 3.
+/// A stamp of that time, for generation 3.
 pub(crate) fn stamp(seconds: i64) -> StatusStamp {
     StatusStamp { now: Time(at(seconds)), generation: Some(3) }
 }
@@ -46,7 +46,7 @@ pub(crate) fn revision() -> RevisionRef {
     RevisionRef { name: "cs-tier-1-4f1c9a2e".into(), digest: Digest::of_bytes(b"revision") }
 }
 
-/// The Job `refund`, as somebody made it.
+/// The Job `refund`, as it was created.
 pub(crate) fn job() -> Job {
     let spec = JobSpec { skill: "cs-tier-1".into(), goal: "Refund order A-17".into(), ..JobSpec::default() };
     let mut job = Job::new("refund", spec);
@@ -57,7 +57,7 @@ pub(crate) fn job() -> Job {
     job
 }
 
-/// What a Job waits for that asks two questions, since then.
+/// The wait of a Job with two open questions, since this second.
 pub(crate) fn asked(since: i64) -> WaitingFor {
     let asked = |id: &str, text: &str| AskedQuestion { id: id.into(), text: text.into(), ..AskedQuestion::default() };
     WaitingFor {
@@ -67,7 +67,7 @@ pub(crate) fn asked(since: i64) -> WaitingFor {
     }
 }
 
-/// What the pod of its second attempt is made of.
+/// The validated second attempt of the Job.
 pub(crate) fn valid_attempt() -> ValidAttempt {
     let ca = ConfigMapKeyRef { name: "corporate".into(), key: "ca.crt".into() };
     ValidAttempt {
@@ -152,12 +152,12 @@ fn mount(name: &str, read_only: bool) -> ResourceSource {
     ResourceSource::Mount { path: paths::resource(name), read_only }
 }
 
-/// A file system that a Job binds, of a claim that one node can mount.
+/// A bound file system whose claim only one node can mount.
 pub(crate) fn filesystem(name: &str, claim: &str, read_only: bool) -> Filesystem {
     Filesystem { name: name.into(), claim: claim.into(), sub_path: None, read_only, single_node: true }
 }
 
-/// A call that waits for two people.
+/// A held call with two approvers.
 pub(crate) fn held_call() -> HeldCall {
     HeldCall {
         id: "c-7".into(),
@@ -168,7 +168,7 @@ pub(crate) fn held_call() -> HeldCall {
     }
 }
 
-/// What a worker tells of that call.
+/// The details of that call in a report.
 pub(crate) fn hold() -> HeldCallDetails {
     let rule = |text: &str, approver: &str| HoldRule {
         layer: GateReason::Approval,
@@ -185,7 +185,7 @@ pub(crate) fn hold() -> HeldCallDetails {
     }
 }
 
-/// The Approval of that call for an approver, as it is stored; it expires after a day.
+/// The stored Approval of that call for an approver. It expires after a day.
 pub(crate) fn approval(approver: &str) -> Approval {
     let made =
         approval::build::approvals(&job(), &held_call(), &hold(), (Duration::from_hours(24), at(0)), &guarded_by())
@@ -196,12 +196,12 @@ pub(crate) fn approval(approver: &str) -> Approval {
     approval
 }
 
-/// What checks decisions on it: the policy and the binding of [`api::FakeApi::guard`].
+/// The digest of the admission policy and binding of [`api::FakeApi::guard`].
 pub(crate) fn guarded_by() -> Digest {
     Digest::of_bytes(format!("{}/0 {}/0", api::POLICIES, api::BINDINGS).as_bytes())
 }
 
-/// The same, as the operator finds it.
+/// The state of that policy: in force.
 pub(crate) fn stands() -> PolicyState {
     PolicyState::InForce(guarded_by())
 }
@@ -213,7 +213,7 @@ pub(crate) fn decided(mut approval: Approval, verdict: ApprovalVerdict) -> Appro
     approval
 }
 
-/// The same, seen by the operator.
+/// The Approval, decided and counted.
 pub(crate) fn counted(approval: Approval, verdict: ApprovalVerdict) -> Approval {
     let mut approval = decided(approval, verdict);
     let counted = CountedDecision { verdict, at: Time(at(1)) };
@@ -225,7 +225,7 @@ fn owner() -> OwnerReference {
     crate::owned::owner_reference(&job()).unwrap()
 }
 
-/// What the installation decides of worker pods.
+/// The settings of worker pods.
 pub(crate) fn worker_settings() -> WorkerSettings {
     WorkerSettings {
         image: "registry.example/bloomery/worker:1".into(),
@@ -244,7 +244,7 @@ pub(crate) fn pod_uid(attempt: u32) -> String {
     format!("pod-uid-{attempt}")
 }
 
-/// The pod of an attempt, made at second 0, in a phase.
+/// The pod of an attempt, created at second 0, in this phase.
 pub(crate) fn pod(attempt: u32, phase: &str) -> Pod {
     let mut pod = Pod::default();
     pod.metadata.name = Some(names::worker_pod("refund", attempt, UID));
@@ -260,7 +260,7 @@ pub(crate) fn pod(attempt: u32, phase: &str) -> Pod {
     pod
 }
 
-/// The pod of an attempt, ended at that second with this message.
+/// The pod of an attempt that ended at this second with this message.
 pub(crate) fn ended_pod(attempt: u32, seconds: i64, message: Option<TerminationMessage>) -> Pod {
     let mut pod = pod(attempt, "Failed");
     let terminated = ContainerStateTerminated {
@@ -286,7 +286,7 @@ pub(crate) fn container(state: ContainerState) -> ContainerStatus {
     }
 }
 
-/// A termination message of an attempt.
+/// The termination message of an attempt.
 pub(crate) fn message(attempt: u32, end: PodEnd, outcome: Option<OutcomeCode>) -> TerminationMessage {
     TerminationMessage {
         job: UID.into(),
@@ -302,12 +302,12 @@ pub(crate) fn message(attempt: u32, end: PodEnd, outcome: Option<OutcomeCode>) -
     }
 }
 
-/// A log of so many events.
+/// A log with this number of events.
 pub(crate) fn log(events: u64) -> LogPosition {
     LogPosition { path: format!("jobs/{UID}"), events, head: Digest::of_bytes(&events.to_be_bytes()) }
 }
 
-/// The status of a Job whose attempt is in a phase.
+/// The status of a Job whose attempt is in this phase.
 pub(crate) fn status(attempt: u32, phase: Phase) -> JobStatus {
     JobStatus {
         observed_generation: Some(3),
@@ -324,7 +324,7 @@ pub(crate) fn status(attempt: u32, phase: Phase) -> JobStatus {
     }
 }
 
-/// A report of an attempt: its epoch, how many events its log has, and the phase.
+/// A report of an attempt, with its epoch, the number of events in its log, and its phase.
 pub(crate) fn report(attempt: u32, epoch: u64, events: u64, phase: Phase) -> Report {
     let outcome = phase.is_terminal().then(|| {
         let code = if phase == Phase::Succeeded { OutcomeCode::Succeeded } else { OutcomeCode::GateFailed };

@@ -1,4 +1,4 @@
-//! Skills that tests begin with. Their values differ from one another, so that swapped ones fail.
+//! Skills for tests. Each value is unique, so that a test fails if two are swapped.
 
 use bloomery_crds::v1alpha1::Skill;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ pub fn without_server() -> Skill {
     skill(&Value::Null)
 }
 
-/// One that says everything that a Skill can say of stages, resources and rules.
+/// A Skill with every field of stages, resources and rules.
 pub fn complete() -> Skill {
     let mut whole = serde_json::to_value(without_server()).unwrap();
     let more = json!({
