@@ -6,9 +6,12 @@
 //! comparison does not know, the applier remembers the answer to the apply. It sends the same apply again only after
 //! the object or the wanted state has changed.
 
+mod known_object;
 pub mod quantity;
 mod subset;
 mod write_history;
+
+pub use known_object::KnownObject;
 
 use crate::error::Error;
 use crate::metrics::Metrics;
@@ -18,7 +21,7 @@ use bloomery_crds::names::{ANNOTATION_APPLIED, MANAGER};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
-use kube::core::{PartialObjectMeta, Resource, ResourceExt, Status};
+use kube::core::{Resource, ResourceExt, Status};
 use kube::{Api, Client};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -73,30 +76,6 @@ pub enum ApplyResult<K> {
     Replaced,
     /// The API server refused the object, with this message.
     Refused(String),
-}
-
-/// The known state of an object.
-pub struct KnownObject {
-    metadata: ObjectMeta,
-    whole: Value,
-    metadata_only: bool,
-}
-
-impl KnownObject {
-    /// A cached object.
-    pub fn full<K: Resource + Serialize>(object: &K) -> Option<Self> {
-        let whole = serde_json::to_value(object).ok()?;
-        Some(Self { metadata: object.meta().clone(), whole, metadata_only: false })
-    }
-
-    /// The cached metadata of an immutable object. The applier reads the full object once.
-    pub fn metadata<K>(object: &PartialObjectMeta<K>) -> Option<Self>
-    where
-        PartialObjectMeta<K>: Serialize,
-    {
-        let whole = serde_json::to_value(object).ok()?;
-        Some(Self { metadata: object.metadata.clone(), whole, metadata_only: true })
-    }
 }
 
 impl Applier {
@@ -279,33 +258,6 @@ impl Target {
         } else {
             Some(ApplyResult::NameTaken)
         }
-    }
-}
-
-impl KnownObject {
-    /// Returns whether this state was applied before, so that another writer must have changed the object since.
-    fn was_applied(&self, wanted: &Value) -> bool {
-        let applied = |object: &Value| object.get("metadata")?.get("annotations")?.get(ANNOTATION_APPLIED).cloned();
-        let before = applied(&self.whole);
-        before.is_some() && before == applied(wanted)
-    }
-
-    /// Returns whether the content is known and immutable.
-    fn is_frozen(&self) -> bool {
-        self.whole.get("immutable") == Some(&Value::Bool(true))
-    }
-
-    fn has_data_of(&self, wanted: &Value) -> bool {
-        let data = |object: &Value| object.get("data").cloned().unwrap_or_default();
-        subset::contains(&data(wanted), &data(&self.whole))
-    }
-
-    fn satisfies(&self, wanted: &Value) -> bool {
-        if !self.metadata_only {
-            return subset::contains(wanted, &self.whole);
-        }
-        let both = (wanted.get("metadata"), self.whole.get("metadata"));
-        matches!(both, (Some(wanted), Some(live)) if subset::contains(wanted, live))
     }
 }
 

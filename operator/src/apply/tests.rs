@@ -1,5 +1,6 @@
 use super::*;
 use k8s_openapi::api::core::v1::ServiceAccount;
+use kube::core::PartialObjectMeta;
 use rstest::rstest;
 use serde_json::json;
 

@@ -1,0 +1,59 @@
+//! The known state of an object, and its comparison with the wanted state.
+
+use super::subset;
+use bloomery_crds::names::ANNOTATION_APPLIED;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::core::{PartialObjectMeta, Resource};
+use serde::Serialize;
+use serde_json::Value;
+
+/// The known state of an object.
+pub struct KnownObject {
+    pub(super) metadata: ObjectMeta,
+    pub(super) whole: Value,
+    pub(super) metadata_only: bool,
+}
+
+impl KnownObject {
+    /// A cached object.
+    pub fn full<K: Resource + Serialize>(object: &K) -> Option<Self> {
+        let whole = serde_json::to_value(object).ok()?;
+        Some(Self { metadata: object.meta().clone(), whole, metadata_only: false })
+    }
+
+    /// The cached metadata of an immutable object. The applier reads the full object once.
+    pub fn metadata<K>(object: &PartialObjectMeta<K>) -> Option<Self>
+    where
+        PartialObjectMeta<K>: Serialize,
+    {
+        let whole = serde_json::to_value(object).ok()?;
+        Some(Self { metadata: object.metadata.clone(), whole, metadata_only: true })
+    }
+
+    /// Returns whether this state was applied before, so that another writer must have changed the object since.
+    pub(super) fn was_applied(&self, wanted: &Value) -> bool {
+        let applied = |object: &Value| object.get("metadata")?.get("annotations")?.get(ANNOTATION_APPLIED).cloned();
+        let before = applied(&self.whole);
+        before.is_some() && before == applied(wanted)
+    }
+
+    /// Returns whether the content is known and immutable.
+    pub(super) fn is_frozen(&self) -> bool {
+        self.whole.get("immutable") == Some(&Value::Bool(true))
+    }
+
+    /// Returns whether the stored data contains the wanted data.
+    pub(super) fn has_data_of(&self, wanted: &Value) -> bool {
+        let data = |object: &Value| object.get("data").cloned().unwrap_or_default();
+        subset::contains(&data(wanted), &data(&self.whole))
+    }
+
+    /// Returns whether the known part of the object has the wanted state.
+    pub(super) fn satisfies(&self, wanted: &Value) -> bool {
+        if !self.metadata_only {
+            return subset::contains(wanted, &self.whole);
+        }
+        let both = (wanted.get("metadata"), self.whole.get("metadata"));
+        matches!(both, (Some(wanted), Some(live)) if subset::contains(wanted, live))
+    }
+}
