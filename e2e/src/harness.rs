@@ -1,4 +1,4 @@
-//! The harness of the black-box stories: each runs on a real cluster, in a tenant of its own.
+//! The harness of the black-box stories. Each story runs on a real cluster, in a namespace of its own.
 //!
 //! ```no_run
 //! # use bloomery_e2e::harness::{story, refund_of};
@@ -8,14 +8,14 @@
 //!     tenant.skill("cs-tier-1").await;
 //!     let job = tenant.job("refund").goal("Refund order A-17").await;
 //!     job.succeeded().await;
-//!     shop.refunded_once("A-17").await;
+//!     shop.assert_refunded_once("A-17").await;
 //! })
 //! .await;
 //! # }
 //! ```
 //!
-//! It fails as tests do, by panicking, with a sentence that says what was waited for and how the
-//! object looked last. A failed story leaves its namespace behind, and prints what is in it.
+//! The harness fails as tests do, by panicking. The message has the condition that was waited for and the last state of
+//! the object. A failed story prints the objects of its namespace and leaves the namespace behind.
 
 pub mod admission;
 mod approvals;
@@ -51,6 +51,7 @@ pub use figures::figure;
 pub use job::{JobDraft, JobHandle};
 pub use ledger::Ledger;
 pub use model::{ModelDraft, ModelServer};
+pub use objects::Refusal;
 pub use shop::Shop;
 pub use skill::{SkillDraft, SkillHandle};
 pub use story::{story, story_alone};

@@ -1,18 +1,20 @@
-//! What the API server takes, refuses and shows of our kinds.
+//! Creating, changing and printing objects of Bloomery's kinds as untyped JSON.
 
 use std::collections::BTreeMap;
 
 use axum::http::{Request, header};
 use bloomery_crds::v1alpha1::{Approval, Job, Model, Skill};
+use bloomery_testkit::json::typed;
 use kube::api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams};
 use kube::{Api, Resource};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::objects::Refusal;
 use super::tenant::Tenant;
 
-/// The objects of one of our kinds, as YAML has them: with fields that our types could not say.
-pub struct Door {
+/// The objects of one kind as untyped JSON, which may have fields that the Rust types lack.
+pub struct ObjectApi {
     api: Api<DynamicObject>,
     resource: ApiResource,
     tenant: String,
@@ -20,88 +22,85 @@ pub struct Door {
 }
 
 impl Tenant {
-    /// The way in for Skills.
-    pub fn skills(&self) -> Door {
-        self.door::<Skill>()
+    /// Returns the Skills of the tenant.
+    pub fn skills(&self) -> ObjectApi {
+        self.object_api::<Skill>()
     }
 
-    /// The way in for Jobs.
-    pub fn jobs(&self) -> Door {
-        self.door::<Job>()
+    /// Returns the Jobs of the tenant.
+    pub fn jobs(&self) -> ObjectApi {
+        self.object_api::<Job>()
     }
 
-    /// The way in for Models.
-    pub fn models(&self) -> Door {
-        self.door::<Model>()
+    /// Returns the Models of the tenant.
+    pub fn models(&self) -> ObjectApi {
+        self.object_api::<Model>()
     }
 
-    /// The way in for Approvals.
-    pub fn approvals(&self) -> Door {
-        self.door::<Approval>()
+    /// Returns the Approvals of the tenant.
+    pub fn approvals(&self) -> ObjectApi {
+        self.object_api::<Approval>()
     }
 
-    fn door<K: Resource<DynamicType = ()>>(&self) -> Door {
+    fn object_api<K: Resource<DynamicType = ()>>(&self) -> ObjectApi {
         let resource = ApiResource::erase::<K>(&());
         let client = self.cluster.client.clone();
         let api = Api::namespaced_with(client.clone(), &self.namespace, &resource);
-        Door { api, resource, tenant: self.namespace.clone(), client }
+        ObjectApi { api, resource, tenant: self.namespace.clone(), client }
     }
 }
 
-impl Door {
-    /// Makes an object, and fails if the API server would not have it.
+impl ObjectApi {
+    /// Creates an object. Fails if the API server refuses it.
     pub async fn create(&self, name: &str, spec: &Value) {
         if let Err(refusal) = self.attempt(name, spec, false).await {
-            panic!("{name} should be taken: {refusal}");
+            panic!("{name} should be accepted: {refusal}");
         }
     }
 
-    /// Asks whether an object would be taken, and fails if not.
-    pub async fn takes(&self, name: &str, spec: &Value) {
+    /// Creates an object as a dry run. Fails if the API server refuses it.
+    pub async fn accepts(&self, name: &str, spec: &Value) {
         if let Err(refusal) = self.attempt(name, spec, true).await {
-            panic!("{name} should be taken: {refusal}");
+            panic!("{name} should be accepted: {refusal}");
         }
     }
 
-    /// Asks whether an object would be taken; gives the sentence that refuses it, and fails if it would be.
+    /// Creates an object as a dry run. Returns the message of the refusal. Fails if the API server accepts the object.
     pub async fn refuses(&self, name: &str, spec: &Value) -> String {
         match self.attempt(name, spec, true).await {
-            Err(refusal) => refusal,
+            Err(Refusal(message)) => message,
             Ok(()) => panic!("{name} should be refused: {spec:#}"),
         }
     }
 
-    /// Changes an object, as `kubectl patch --type merge` does.
+    /// Changes an object by a merge patch.
     ///
     /// # Errors
-    /// The sentence of the API server that refuses it.
-    pub async fn change(&self, name: &str, patch: &Value) -> Result<(), String> {
-        said(self.api.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await)
+    /// The API server refuses the change.
+    pub async fn change(&self, name: &str, patch: &Value) -> Result<(), Refusal> {
+        outcome(self.api.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await)
     }
 
-    /// Changes the status of an object, as any controller with the right to do so could.
+    /// Changes the status of an object by a merge patch.
     ///
     /// # Errors
-    /// The sentence of the API server that refuses it.
-    pub async fn change_status(&self, name: &str, status: &Value) -> Result<(), String> {
+    /// The API server refuses the change.
+    pub async fn change_status(&self, name: &str, status: &Value) -> Result<(), Refusal> {
         let patch = serde_json::json!({ "status": status });
-        said(self.api.patch_status(name, &PatchParams::default(), &Patch::Merge(patch)).await)
+        outcome(self.api.patch_status(name, &PatchParams::default(), &Patch::Merge(patch)).await)
     }
 
-    /// Takes a part of the status away, by its JSON pointer.
+    /// Removes the part of the status at a JSON pointer.
     ///
     /// # Errors
-    /// The sentence of the API server that refuses it.
-    pub async fn remove_from_status(&self, name: &str, pointer: &str) -> Result<(), String> {
+    /// The API server refuses the change.
+    pub async fn remove_from_status(&self, name: &str, pointer: &str) -> Result<(), Refusal> {
         // By JSON patch: in a merge patch, an object that becomes empty would stay.
-        let patch: kube::api::Patch<Value> = Patch::Json(
-            serde_json::from_value(serde_json::json!([{"op": "remove", "path": pointer}]))
-                .map_err(|error| error.to_string())?,
-        );
-        said(self.api.patch_status(name, &PatchParams::default(), &patch).await)
+        let patch: Patch<Value> = Patch::Json(typed(serde_json::json!([{"op": "remove", "path": pointer}])));
+        outcome(self.api.patch_status(name, &PatchParams::default(), &patch).await)
     }
 
-    /// The row that `kubectl get` prints of an object, by column; with `wide`, what `-o wide` adds.
+    /// Returns the row that `kubectl get` prints of an object, by column, or with `wide` that of `-o wide`.
     pub async fn row(&self, name: &str, wide: bool) -> BTreeMap<String, Value> {
         let ApiResource { group, version, plural, .. } = &self.resource;
         let uri = format!("/apis/{group}/{version}/namespaces/{}/{plural}/{name}", self.tenant);
@@ -113,19 +112,19 @@ impl Door {
         columns.filter(|(column, _)| wide || column.priority == 0).map(|(column, cell)| (column.name, cell)).collect()
     }
 
-    async fn attempt(&self, name: &str, spec: &Value, dry_run: bool) -> Result<(), String> {
+    async fn attempt(&self, name: &str, spec: &Value, dry_run: bool) -> Result<(), Refusal> {
         let mut object = DynamicObject::new(name, &self.resource);
         object.data = serde_json::json!({ "spec": spec });
         let parameters = PostParams { dry_run, ..PostParams::default() };
-        said(self.api.create(&parameters, &object).await)
+        outcome(self.api.create(&parameters, &object).await)
     }
 }
 
-fn said<T>(answer: kube::Result<T>) -> Result<(), String> {
+fn outcome<T>(answer: kube::Result<T>) -> Result<(), Refusal> {
     match answer {
         Ok(_) => Ok(()),
-        Err(kube::Error::Api(status)) if status.is_invalid() || status.code == 400 => Err(status.message),
-        Err(other) => panic!("the API server should have judged the object: {other}"),
+        Err(kube::Error::Api(status)) if status.is_invalid() || status.code == 400 => Err(Refusal(status.message)),
+        Err(other) => panic!("the API server did not decide on the object: {other}"),
     }
 }
 

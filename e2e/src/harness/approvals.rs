@@ -1,4 +1,4 @@
-//! People who decide on Approvals, and the Approvals of a story.
+//! Approvals, and the people who decide on them.
 
 use bloomery_crds::v1alpha1::Approval;
 use bloomery_testkit::json::typed;
@@ -9,31 +9,31 @@ use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
 use super::job::JobHandle;
-use super::objects::write;
+use super::objects::{Refusal, write};
 use super::tenant::Tenant;
 use super::wait::{eventually, until};
 
-/// Somebody who may decide, or not.
+/// A user of the cluster.
 pub struct Person {
     api: Api<Approval>,
-    /// The name that the API server knows them by.
+    /// The user name.
     pub name: String,
 }
 
 impl Tenant {
-    /// Somebody with the rights that `lets_approve` and others have given them.
+    /// Returns a user with the rights that were granted to the name.
     pub async fn person(&self, name: &str) -> Person {
-        self.person_of(name, &[]).await
+        self.person_in_groups(name, &[]).await
     }
 
-    /// The same, of these groups.
-    pub async fn person_of(&self, name: &str, groups: &[&str]) -> Person {
-        let client = self.cluster.acting_as(name, groups).await;
+    /// Returns a user in these groups.
+    pub async fn person_in_groups(&self, name: &str, groups: &[&str]) -> Person {
+        let client = self.cluster.impersonating(name, groups).await;
         Person { api: Api::namespaced(client, &self.namespace), name: name.to_owned() }
     }
 
-    /// Lets somebody change Approvals, and approve for these approvers.
-    pub async fn lets_approve(&self, person: &str, approvers: &[&str]) {
+    /// Grants a user the rights to change Approvals, and to approve for these approvers.
+    pub async fn grant_approval(&self, person: &str, approvers: &[&str]) {
         let name = person.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
         let mut rules = vec![json!({
             "apiGroups": ["bloomery.dev"], "resources": ["approvals", "approvals/status"],
@@ -52,7 +52,7 @@ impl Tenant {
             "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": person}],
         })))
         .await;
-        // The API server needs a moment to know.
+        // Roles take effect when the API server's cache has them.
         self.until_allowed(person, "patch", "approvals", "").await;
         for approver in approvers {
             self.until_allowed(person, "approve", "approvers", approver).await;
@@ -73,14 +73,14 @@ impl Tenant {
         .await;
     }
 
-    /// The Approvals of a Job.
+    /// Returns the Approvals of a Job.
     pub async fn approvals_of(&self, job: &JobHandle<'_>) -> Vec<Approval> {
         let all = self.api::<Approval>().list(&ListParams::default()).await;
         let all = all.unwrap_or_else(|error| panic!("Approvals cannot be listed: {error}")).items;
         all.into_iter().filter(|approval| approval.spec.job_uid == job.uid).collect()
     }
 
-    /// Waits until an Approval of a Job for an approver is there.
+    /// Waits for the Approval of a Job for an approver.
     pub async fn approval_for(&self, job: &JobHandle<'_>, approver: &str) -> Approval {
         eventually(&format!("an Approval of {} for {approver}", job.name), async || {
             let found = self.approvals_of(job).await;
@@ -90,53 +90,53 @@ impl Tenant {
         .await
     }
 
-    /// Waits until a decision on an Approval counts; gives the Approval.
-    pub async fn counted(&self, approval: &Approval) -> Approval {
+    /// Waits until the decision on an Approval counts, and returns the Approval.
+    pub async fn until_counted(&self, approval: &Approval) -> Approval {
         let counts = |approval: &Approval| approval.status.as_ref().is_some_and(|status| status.counted.is_some());
         until(&self.api::<Approval>(), &approval.name_any(), "a decision that counts", counts).await
     }
 }
 
 impl Person {
-    /// Decides in their own name.
+    /// Decides on an Approval in their own name.
     ///
     /// # Errors
-    /// The sentence of the API server that refuses it.
-    pub async fn decides(&self, approval: &Approval, verdict: &str, reason: &str) -> Result<(), String> {
+    /// The API server refuses the decision.
+    pub async fn decide(&self, approval: &Approval, verdict: &str, reason: &str) -> Result<(), Refusal> {
         let decision = json!({"verdict": verdict, "by": self.name, "reason": reason});
-        self.changes(approval, &json!({"spec": {"decision": decision}})).await
+        self.change(approval, &json!({"spec": {"decision": decision}})).await
     }
 
-    /// Changes an Approval, as `kubectl patch --type merge` does.
+    /// Changes an Approval by a merge patch.
     ///
     /// # Errors
-    /// The sentence of the API server that refuses it.
-    pub async fn changes(&self, approval: &Approval, patch: &Value) -> Result<(), String> {
-        said(self.api.patch(&approval.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await)
+    /// The API server refuses the change.
+    pub async fn change(&self, approval: &Approval, patch: &Value) -> Result<(), Refusal> {
+        outcome(self.api.patch(&approval.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await)
     }
 
-    /// Changes the status of an Approval.
+    /// Changes the status of an Approval by a merge patch.
     ///
     /// # Errors
-    /// The sentence of the API server that refuses it.
-    pub async fn changes_status(&self, approval: &Approval, status: &Value) -> Result<(), String> {
+    /// The API server refuses the change.
+    pub async fn change_status(&self, approval: &Approval, status: &Value) -> Result<(), Refusal> {
         let patch = json!({"status": status});
-        said(self.api.patch_status(&approval.name_any(), &PatchParams::default(), &Patch::Merge(&patch)).await)
+        outcome(self.api.patch_status(&approval.name_any(), &PatchParams::default(), &Patch::Merge(&patch)).await)
     }
 
-    /// Makes an Approval.
+    /// Creates an Approval.
     ///
     /// # Errors
-    /// The sentence of the API server that refuses it.
-    pub async fn makes(&self, approval: &Approval) -> Result<(), String> {
-        said(self.api.create(&write(), approval).await)
+    /// The API server refuses it.
+    pub async fn create(&self, approval: &Approval) -> Result<(), Refusal> {
+        outcome(self.api.create(&write(), approval).await)
     }
 }
 
-fn said<T>(answer: kube::Result<T>) -> Result<(), String> {
+fn outcome<T>(answer: kube::Result<T>) -> Result<(), Refusal> {
     match answer {
         Ok(_) => Ok(()),
-        Err(kube::Error::Api(status)) => Err(status.message),
-        Err(other) => panic!("the API server should have answered: {other}"),
+        Err(kube::Error::Api(status)) => Err(Refusal(status.message)),
+        Err(other) => panic!("the API server did not answer: {other}"),
     }
 }

@@ -1,4 +1,4 @@
-//! What the operator asked for and wrote, by the API server's audit log. The local cluster has one.
+//! The operator's requests, from the audit log of the API server. Only the local cluster has one.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -9,46 +9,46 @@ use serde::Deserialize;
 
 use super::{command, operator};
 
-/// One request by the operator.
+/// A request of the operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
-    /// When it was answered.
+pub struct AuditedRequest {
+    /// The time of the response.
     pub at: Timestamp,
-    /// What was to be done: `get`, `create` and so on.
+    /// The verb: `get`, `create` and so on.
     pub verb: String,
-    /// The kind in the plural, with the subresource if there is one: `skills/status`.
+    /// The plural name of the resource, with the subresource if there is one: `skills/status`.
     pub resource: String,
-    /// The object's name, where the request had one.
+    /// The object's name, or an empty string.
     pub name: String,
-    /// The HTTP status that answered it.
+    /// The HTTP status of the response.
     pub code: u16,
 }
 
-impl Asked {
+impl AuditedRequest {
     fn writes(&self) -> bool {
         matches!(self.verb.as_str(), "create" | "update" | "patch" | "delete" | "deletecollection")
     }
 }
 
-/// Every write by the operator in a namespace, oldest first; Leases, token reviews and Events apart.
-pub fn own_writes(namespace: &str) -> Vec<Asked> {
-    let mut writes = own_requests(namespace);
+/// Returns all writes of the operator in a namespace except Events, the oldest first.
+pub fn operator_writes(namespace: &str) -> Vec<AuditedRequest> {
+    let mut writes = operator_requests(namespace);
     writes.retain(|asked| asked.writes() && asked.resource != "events");
     writes
 }
 
-/// How many Events the operator wrote in a namespace.
-pub fn own_events(namespace: &str) -> usize {
-    own_requests(namespace).iter().filter(|asked| asked.writes() && asked.resource == "events").count()
+/// Returns the number of Events that the operator wrote in a namespace.
+pub fn operator_events(namespace: &str) -> usize {
+    operator_requests(namespace).iter().filter(|asked| asked.writes() && asked.resource == "events").count()
 }
 
-/// Waits until the operator has written nothing in a namespace for as long as `quiet`; gives the writes so far.
+/// Waits until the operator has written nothing in a namespace for the time `quiet`, and returns the writes so far.
 ///
-/// Fails if it still writes after `patience`. What is waited for here is a time by definition.
-pub async fn until_quiet(namespace: &str, quiet: Duration, patience: Duration) -> Vec<Asked> {
+/// Fails if the operator still writes after `patience`.
+pub async fn until_quiet(namespace: &str, quiet: Duration, patience: Duration) -> Vec<AuditedRequest> {
     let started = Timestamp::now();
     loop {
-        let writes = own_writes(namespace);
+        let writes = operator_writes(namespace);
         let last = writes.last().map_or(started, |write| write.at);
         let since = Duration::try_from(Timestamp::now().duration_since(last)).unwrap_or_default();
         let Some(left) = quiet.checked_sub(since).filter(|left| !left.is_zero()) else { return writes };
@@ -58,24 +58,24 @@ pub async fn until_quiet(namespace: &str, quiet: Duration, patience: Duration) -
     }
 }
 
-/// Requests as people read them, one a line.
-pub fn list(requests: &[Asked]) -> String {
+/// Formats requests, one on each line.
+pub fn list(requests: &[AuditedRequest]) -> String {
     let lines = requests
         .iter()
-        .map(|Asked { at, verb, resource, name, code }| format!("\n  {at} {verb} {resource} {name} ({code})"));
+        .map(|AuditedRequest { at, verb, resource, name, code }| format!("\n  {at} {verb} {resource} {name} ({code})"));
     lines.collect()
 }
 
-/// Every request by the operator in a namespace, oldest first. What it watches in all namespaces is in none, and what it
-/// only tried (a dry run) is left out.
-pub fn own_requests(namespace: &str) -> Vec<Asked> {
+/// Returns all requests of the operator in a namespace, the oldest first. Watches of all namespaces and dry runs are left
+/// out.
+pub fn operator_requests(namespace: &str) -> Vec<AuditedRequest> {
     let user = format!("system:serviceaccount:{}:", operator::NAMESPACE);
     let path = PathBuf::from(command::run(&mut command::script("e2e/cluster/cluster", &["audit-log"])));
     let file = std::fs::File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let lines = BufReader::new(file).lines().map_while(Result::ok);
-    // Most lines are of others: only those that may be meant are parsed. The last one may be half written.
+    // Only lines that may be the operator's are parsed. The last line may be incomplete.
     let mine = lines.filter(|line| line.contains(namespace) && line.contains(&user));
-    let mut requests: Vec<Asked> =
+    let mut requests: Vec<AuditedRequest> =
         mine.filter_map(|line| serde_json::from_str::<Line>(&line).ok()?.asked(namespace, &user)).collect();
     requests.sort_by_key(|asked| asked.at);
     requests
@@ -113,7 +113,7 @@ struct ResponseStatus {
 }
 
 impl Line {
-    fn asked(self, namespace: &str, user: &str) -> Option<Asked> {
+    fn asked(self, namespace: &str, user: &str) -> Option<AuditedRequest> {
         let of = self.object_ref?;
         if self.request_uri.contains("dryRun=All") {
             return None;
@@ -123,6 +123,12 @@ impl Line {
         }
         let resource = of.subresource.map_or_else(|| of.resource.clone(), |part| format!("{}/{part}", of.resource));
         let code = self.response_status.map_or(0, |status| status.code);
-        Some(Asked { at: self.stage_timestamp, verb: self.verb, resource, name: of.name.unwrap_or_default(), code })
+        Some(AuditedRequest {
+            at: self.stage_timestamp,
+            verb: self.verb,
+            resource,
+            name: of.name.unwrap_or_default(),
+            code,
+        })
     }
 }

@@ -1,4 +1,4 @@
-//! Another time for the operator alone: a library that is loaded before the C library says it.
+//! Changes the clock of the operator alone, by a preloaded library that replaces `clock_gettime`.
 
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::process::Command;
@@ -18,26 +18,29 @@ use super::command;
 use super::objects::write;
 use super::operator::{NAMESPACE, PROGRAM, RELEASE, until_rolled_out};
 
-/// What the library is called, and the ConfigMap that brings it.
+/// The file name of the library.
 const LIBRARY: &str = "clock.so";
-const SHIPPED: &str = "e2e-clock";
-const MOUNTED: &str = "/e2e";
+/// The name of the ConfigMap and the volume with the library.
+const CONFIG_MAP: &str = "e2e-clock";
+/// The directory of the library in the container.
+const MOUNT_PATH: &str = "/e2e";
 
-/// Does something while the operator's clock is ahead; afterwards it is set back, whatever became of that. For a
-/// [`story_alone`](super::story_alone), on the local cluster: the library is made here.
+/// Runs `meanwhile` while the operator's clock is ahead. The clock is set back afterwards, also if `meanwhile` fails.
+///
+/// For a [`story_alone`](super::story_alone) on the local cluster: the library is compiled on this machine.
 pub async fn ahead<T>(cluster: &Cluster, by: Duration, meanwhile: impl AsyncFnOnce() -> T) -> T {
     let maps = Api::<ConfigMap>::namespaced(cluster.client.clone(), NAMESPACE);
-    let mut shipped: ConfigMap = typed(json!({"metadata": {"name": SHIPPED}}));
-    shipped.binary_data = Some([(LIBRARY.to_owned(), ByteString(library(by)))].into());
-    maps.create(&write(), &shipped).await.expect("the library is brought");
+    let mut config_map: ConfigMap = typed(json!({"metadata": {"name": CONFIG_MAP}}));
+    config_map.binary_data = Some([(LIBRARY.to_owned(), ByteString(library(by)))].into());
+    maps.create(&write(), &config_map).await.expect("the library is brought");
 
     let operators = Api::<Deployment>::namespaced(cluster.client.clone(), NAMESPACE);
     let before = operators.get(RELEASE).await.expect("the operator is there").spec.expect("it has a spec").template;
     let container = json!({
-        "name": container(), "env": [{"name": "LD_PRELOAD", "value": format!("{MOUNTED}/{LIBRARY}")}],
-        "volumeMounts": [{"name": SHIPPED, "mountPath": MOUNTED}],
+        "name": container(), "env": [{"name": "LD_PRELOAD", "value": format!("{MOUNT_PATH}/{LIBRARY}")}],
+        "volumeMounts": [{"name": CONFIG_MAP, "mountPath": MOUNT_PATH}],
     });
-    let volume = json!({"name": SHIPPED, "configMap": {"name": SHIPPED}});
+    let volume = json!({"name": CONFIG_MAP, "configMap": {"name": CONFIG_MAP}});
     let another = Patch::Strategic(template(&json!({"spec": {"containers": [container], "volumes": [volume]}})));
     operators.patch(RELEASE, &PatchParams::default(), &another).await.expect("the operator is changed");
     until_rolled_out(cluster).await;
@@ -46,7 +49,7 @@ pub async fn ahead<T>(cluster: &Cluster, by: Duration, meanwhile: impl AsyncFnOn
     let back: Patch<Value> = Patch::Json(typed(json!([{"op": "replace", "path": "/spec/template", "value": before}])));
     operators.patch(RELEASE, &PatchParams::default(), &back).await.expect("the operator is as it was");
     until_rolled_out(cluster).await;
-    maps.delete(SHIPPED, &DeleteParams::default()).await.expect("the library goes");
+    maps.delete(CONFIG_MAP, &DeleteParams::default()).await.expect("the library goes");
     done.unwrap_or_else(|failure| resume_unwind(failure))
 }
 
@@ -54,7 +57,7 @@ fn template(of_pods: &Value) -> Value {
     json!({"spec": {"template": of_pods}})
 }
 
-/// The chart calls the container what the program is, without the product's name.
+/// Returns the name of the operator's container: the program's name without the prefix of the product.
 fn container() -> &'static str {
     PROGRAM.rsplit('-').next().unwrap_or(PROGRAM)
 }
@@ -68,7 +71,7 @@ fn library(by: Duration) -> Vec<u8> {
              return failed;\n}}\n",
         by.as_secs()
     );
-    let dir = std::env::temp_dir().join(format!("{SHIPPED}-{}", std::process::id()));
+    let dir = std::env::temp_dir().join(format!("{CONFIG_MAP}-{}", std::process::id()));
     std::fs::create_dir_all(&dir).expect("a directory is made");
     let (from, to) = (dir.join("clock.c"), dir.join(LIBRARY));
     std::fs::write(&from, source).expect("the source is written");

@@ -1,4 +1,4 @@
-//! The cluster that the stories run on, and the operator in it.
+//! The cluster of the stories, with the operator under test.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,29 +10,29 @@ use kube::{Client, Config};
 
 use super::command;
 
-/// Names the file of image references; set by `hack/e2e`, which has installed the operator.
-const INSTALLED: &str = "BLOOMERY_IMAGES";
+/// The environment variable with the path of the image references. `hack/e2e` sets it after installing the operator.
+const IMAGES_VARIABLE: &str = "BLOOMERY_IMAGES";
 
-/// A connection to the cluster in use, with the operator of this checkout installed.
+/// A connection to the cluster, on which the operator of this checkout is installed.
 #[derive(Clone)]
 pub struct Cluster {
-    /// The client, with the rights of an administrator.
+    /// A client with the rights of an administrator.
     pub client: Client,
 }
 
 impl Cluster {
-    /// Connects, and installs the operator first if nobody has in this run.
+    /// Connects. Installs the operator first if `hack/e2e` has not.
     pub async fn connect() -> Self {
         static INSTALL: OnceLock<()> = OnceLock::new();
         INSTALL.get_or_init(install);
         let config = config().await;
-        // What is under way when a connection to another process is made belongs to that one.
+        // Fails where another part has installed it, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
         Self { client: Client::try_from(config).expect("a client can be made") }
     }
 
-    /// A client with the rights of somebody else, who need not exist.
-    pub async fn acting_as(&self, user: &str, groups: &[&str]) -> Client {
+    /// Returns a client that impersonates a user.
+    pub async fn impersonating(&self, user: &str, groups: &[&str]) -> Client {
         let mut config = config().await;
         let value = |text: &str| HeaderValue::from_str(text).expect("a name is a header's value");
         config.headers.push((HeaderName::from_static("impersonate-user"), value(user)));
@@ -49,13 +49,13 @@ async fn config() -> Config {
     config.expect("the kubeconfig names a cluster")
 }
 
-/// Whether this is the cluster of `e2e/cluster`: its processes, volumes and audit log are on this machine.
+/// Returns whether this is the cluster of `e2e/cluster`, whose processes, volumes and audit log are on this machine.
 pub fn is_local() -> bool {
     std::env::var_os("BLOOMERY_KUBECONFIG").is_none_or(|path| path.is_empty())
 }
 
-/// Says that a story, or a part of it, needs the local cluster.
-pub fn is_local_or_says(what: &str) -> bool {
+/// Returns whether this is the local cluster. If it is not, prints that a story or a part of it is skipped.
+pub fn is_local_or_skips(what: &str) -> bool {
     let local = is_local();
     if !local {
         eprintln!("skipped: {what} needs the local cluster (BLOOMERY_KUBECONFIG names another)");
@@ -63,11 +63,12 @@ pub fn is_local_or_says(what: &str) -> bool {
     local
 }
 
-/// The reference of an image that `hack/images` built, by its directory under `images/`.
+/// Returns the reference of an image that `hack/images` built, by its directory under `images/`.
 pub(super) fn image(name: &str) -> String {
     static IMAGES: OnceLock<BTreeMap<String, String>> = OnceLock::new();
     let images = IMAGES.get_or_init(|| {
-        let path = std::env::var_os(INSTALLED).map_or_else(|| command::checkout("target/images.json"), PathBuf::from);
+        let path =
+            std::env::var_os(IMAGES_VARIABLE).map_or_else(|| command::checkout("target/images.json"), PathBuf::from);
         let text = std::fs::read_to_string(&path)
             .unwrap_or_else(|error| panic!("{}: {error}; run `make images`", path.display()));
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
@@ -75,9 +76,9 @@ pub(super) fn image(name: &str) -> String {
     images.get(name).unwrap_or_else(|| panic!("there is no image `{name}`; there are {:?}", images.keys())).clone()
 }
 
-/// Brings the operator of this checkout into the cluster, where a story is run by itself.
+/// Builds and installs the operator of this checkout if a story runs without `hack/e2e`.
 fn install() {
-    if std::env::var_os(INSTALLED).is_none() {
+    if std::env::var_os(IMAGES_VARIABLE).is_none() {
         command::run(&mut command::script("hack/images", &[]));
         command::run(&mut command::script("hack/install", &[]));
     }

@@ -1,4 +1,4 @@
-//! Commands of this checkout and of the cluster.
+//! Runs the scripts of this checkout and the clients of the cluster.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -9,9 +9,9 @@ pub fn checkout(path: &str) -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join(path)
 }
 
-/// Runs a command to its end and returns what it printed on stdout.
+/// Runs a command and returns its stdout. Fails if the command fails.
 ///
-/// Blocks the thread: a story has a thread of its own.
+/// It blocks the thread: a story has a thread of its own.
 pub fn run(command: &mut Command) -> String {
     let output = attempt(command);
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -19,31 +19,31 @@ pub fn run(command: &mut Command) -> String {
     String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
 }
 
-/// Runs a command to its end, however that is.
+/// Runs a command and returns its output, also if it fails.
 pub fn attempt(command: &mut Command) -> Output {
     command.output().unwrap_or_else(|error| panic!("{command:?} cannot be started: {error}"))
 }
 
-/// A script of this checkout, with an environment of ours.
+/// Returns the command of a script of this checkout.
 pub fn script(path: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new(checkout(path));
     command.args(arguments);
     command
 }
 
-/// The kubeconfig in use. Never the user's current context.
+/// Returns the kubeconfig of the cluster. It is never the user's current context.
 pub(super) fn kubeconfig() -> PathBuf {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     let find = || PathBuf::from(run(&mut script("e2e/cluster/cluster", &["kubeconfig"])));
     PATH.get_or_init(find).clone()
 }
 
-/// kubectl on the cluster in use.
+/// Returns a kubectl command for the cluster.
 pub fn kubectl(arguments: &[&str]) -> Command {
     client("kubectl", arguments)
 }
 
-/// Helm on the cluster in use.
+/// Returns a Helm command for the cluster.
 pub fn helm(arguments: &[&str]) -> Command {
     client("helm", arguments)
 }
@@ -54,7 +54,7 @@ fn client(verb: &str, arguments: &[&str]) -> Command {
     command
 }
 
-/// `bloomery` on the cluster in use: that which `hack/images` built beside these stories.
+/// Returns a `bloomery` command for the cluster. `hack/images` builds the program beside these stories.
 pub fn bloomery(arguments: &[&str]) -> Command {
     let here = std::env::current_exe().expect("a test is a program");
     let beside = here.parent().and_then(std::path::Path::parent).expect("tests are in deps, below the programs");

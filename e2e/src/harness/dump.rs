@@ -1,4 +1,4 @@
-//! What a person wants to see when a story has failed.
+//! Prints the state of a tenant after a failed story.
 
 use std::fmt::Debug;
 
@@ -13,13 +13,13 @@ use serde::de::DeserializeOwned;
 use super::tenant::Tenant;
 use super::{operator, wait};
 
-/// The lines of a log that are printed, from its end.
-const LINES: i64 = 60;
+/// The number of lines that are printed from the end of a pod's log.
+const LOG_TAIL_LINES: i64 = 60;
 
-/// Prints what is in a tenant, and where it is.
+/// Prints the objects, events and logs of a tenant.
 pub(super) async fn print(tenant: &Tenant) {
     let namespace = &tenant.namespace;
-    eprintln!("\n=== the story failed; what is in {namespace}:");
+    eprintln!("\n=== the story failed; the objects of {namespace}:");
     objects::<Skill>(tenant).await;
     objects::<Job>(tenant).await;
     objects::<Model>(tenant).await;
@@ -28,8 +28,8 @@ pub(super) async fn print(tenant: &Tenant) {
     pods(tenant).await;
     operator_log(tenant).await;
     eprintln!(
-        "=== {namespace} stays. Look: $(make -s kubectl) --kubeconfig $(make -s kubeconfig) -n {namespace} get all,sj\n\
-         === Then: $(make -s kubectl) --kubeconfig $(make -s kubeconfig) delete namespace {namespace}"
+        "=== {namespace} is left. Look at it with: $(make -s kubectl) --kubeconfig $(make -s kubeconfig) -n {namespace} get all,sj\n\
+         === Delete it with: $(make -s kubectl) --kubeconfig $(make -s kubeconfig) delete namespace {namespace}"
     );
 }
 
@@ -92,5 +92,5 @@ fn print_log(of: &str, log: kube::Result<String>) {
 }
 
 fn tail() -> LogParams {
-    LogParams { tail_lines: Some(LINES), ..LogParams::default() }
+    LogParams { tail_lines: Some(LOG_TAIL_LINES), ..LogParams::default() }
 }

@@ -1,9 +1,9 @@
-//! Figures that people want to see even of a run in which nothing failed.
+//! Measurements that are printed even if no story fails.
 
 use std::io::Write;
 
-/// Prints a figure past the test runner, which keeps what is printed by tests that pass.
+/// Prints a measurement to stderr directly: the test runner captures the output of tests that pass.
 pub fn figure(what: &str, value: impl std::fmt::Display) {
-    // A closed stderr is no failure of the story.
+    // A closed stderr does not fail the story.
     let _ = writeln!(std::io::stderr(), "figure: {what}: {value}");
 }

@@ -13,9 +13,9 @@ use serde_json::json;
 
 use super::objects::write;
 use super::tenant::Tenant;
-use super::wait::{eventually, gone, says, until};
+use super::wait::{condition_message, eventually, gone, until};
 
-/// A Job that is not made yet; awaiting it makes it.
+/// A Job to be created. Awaiting it creates the Job.
 pub struct JobDraft<'t> {
     tenant: &'t Tenant,
     job: Job,
@@ -31,7 +31,7 @@ pub struct JobHandle<'t> {
 }
 
 impl Tenant {
-    /// A Job of the Skill `cs-tier-1`.
+    /// Returns a Job of the Skill `cs-tier-1` that refunds an order.
     pub fn job(&self, name: &str) -> JobDraft<'_> {
         let spec =
             JobSpec { skill: "cs-tier-1".to_owned(), goal: "Refund order A-17".to_owned(), ..JobSpec::default() };
@@ -40,42 +40,42 @@ impl Tenant {
 }
 
 impl JobDraft<'_> {
-    /// Asks for something else.
+    /// Sets the goal.
     #[must_use]
     pub fn goal(mut self, goal: &str) -> Self {
         goal.clone_into(&mut self.job.spec.goal);
         self
     }
 
-    /// Is one of another Skill.
+    /// Sets the Skill.
     #[must_use]
-    pub fn of(mut self, skill: &str) -> Self {
+    pub fn for_skill(mut self, skill: &str) -> Self {
         skill.clone_into(&mut self.job.spec.skill);
         self
     }
 
-    /// Binds a resource of its Skill, in the words of the API.
+    /// Binds a resource of the Skill.
     #[must_use]
     pub fn binding(mut self, name: &str, binding: serde_json::Value) -> Self {
         self.job.spec.resources.insert(name.to_owned(), typed(binding));
         self
     }
 
-    /// Follows up another Job.
+    /// Continues another Job.
     #[must_use]
     pub fn continuing(mut self, job: &str) -> Self {
         self.job.spec.continues = Some(job.to_owned());
         self
     }
 
-    /// Is deleted so many seconds after its end.
+    /// Deletes the Job this many seconds after its end.
     #[must_use]
     pub fn lasting(mut self, seconds: i64) -> Self {
         self.job.spec.ttl_seconds_after_finished = Some(seconds);
         self
     }
 
-    /// Has budgets of its own.
+    /// Sets the limits.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.job.spec.limits = Some(limits);
@@ -97,26 +97,26 @@ impl<'t> IntoFuture for JobDraft<'t> {
 }
 
 impl JobHandle<'_> {
-    /// Waits until its status is as wanted.
+    /// Waits for a status and returns it. `what` describes it in the failure message.
     pub async fn until(&self, what: &str, wanted: impl Fn(&JobStatus) -> bool) -> JobStatus {
         let wanted = |job: &Job| job.status.as_ref().is_some_and(&wanted);
         until(&self.tenant.api::<Job>(), &self.name, what, wanted).await.status.unwrap_or_default()
     }
 
-    /// Waits until it is in this phase.
+    /// Waits for a phase.
     pub async fn until_phase(&self, phase: Phase) -> JobStatus {
         self.until(&format!("the phase {phase}"), |status| status.phase == Some(phase)).await
     }
 
-    /// Waits until it is not `Ready` for this reason, in a sentence that names all of `parts`; gives the sentence.
-    pub async fn waits_for(&self, reason: &str, parts: &[&str]) -> String {
+    /// Waits until the condition `Ready` has this reason and a message with all of `parts`, and returns the message.
+    pub async fn until_reason(&self, reason: &str, parts: &[&str]) -> String {
         let what = format!("the reason {reason} with a message that names {parts:?}");
-        let told = |status: &JobStatus| says(&status.conditions, ConditionType::Ready, reason, parts);
-        let status = self.until(&what, |status| told(status).is_some()).await;
-        told(&status).unwrap_or_default()
+        let message = |status: &JobStatus| condition_message(&status.conditions, ConditionType::Ready, reason, parts);
+        let status = self.until(&what, |status| message(status).is_some()).await;
+        message(&status).unwrap_or_default()
     }
 
-    /// Waits until it has ended, and fails unless it has with this outcome.
+    /// Waits until the Job has ended, and checks its outcome.
     pub async fn ended(&self, code: OutcomeCode) -> JobStatus {
         let status = self.until(&format!("the end of the Job ({code})"), JobStatus::is_terminal).await;
         let outcome = status.outcome.as_ref().expect("a Job that has ended has an outcome");
@@ -125,25 +125,25 @@ impl JobHandle<'_> {
         status
     }
 
-    /// Waits until it has ended well.
+    /// Waits until the Job has succeeded.
     pub async fn succeeded(&self) -> JobStatus {
         self.ended(OutcomeCode::Succeeded).await
     }
 
-    /// The pod of an attempt, as the status names it.
+    /// Waits for the pod of an attempt, and returns it.
     pub async fn pod(&self, attempt: u32) -> Pod {
         let name = names::worker_pod(&self.name, attempt, &self.uid);
         until(&self.tenant.api::<Pod>(), &name, "the pod of an attempt", |_| true).await
     }
 
-    /// Every pod of the Job that is there.
+    /// Returns the existing pods of the Job.
     pub async fn pods(&self) -> Vec<Pod> {
         let own = ListParams::default().labels(&format!("{}={}", names::LABEL_JOB, self.name));
         let pods = self.tenant.api::<Pod>().list(&own).await;
         pods.unwrap_or_else(|error| panic!("pods cannot be listed: {error}")).items
     }
 
-    /// Waits until each of its pods has ended well.
+    /// Waits until all existing pods of the Job have succeeded.
     pub async fn pods_have_ended(&self) {
         eventually(&format!("the pods of {} to end", self.name), async || {
             let phases: Vec<_> = self.pods().await.into_iter().filter_map(|pod| pod.status?.phase).collect();
@@ -152,14 +152,14 @@ impl JobHandle<'_> {
         .await;
     }
 
-    /// What `kubectl logs` shows of an attempt.
+    /// Returns the log of an attempt's pod.
     pub async fn logs(&self, attempt: u32) -> String {
         let name = names::worker_pod(&self.name, attempt, &self.uid);
         let log = self.tenant.api::<Pod>().logs(&name, &LogParams::default()).await;
         log.unwrap_or_else(|error| panic!("the log of {name} cannot be read: {error}"))
     }
 
-    /// What `kubectl logs` shows of its attempts so far, once their pods have ended, well or not.
+    /// Waits until the pods of these attempts have ended, and returns their logs.
     pub async fn all_logs(&self, attempts: u32) -> String {
         let mut logs = String::new();
         for attempt in 1..=attempts {
@@ -174,20 +174,20 @@ impl JobHandle<'_> {
         logs
     }
 
-    /// Cancels it and does not wait for its end.
+    /// Cancels the Job and does not wait for its end.
     pub async fn cancel(&self) {
         let patch = Patch::Merge(json!({"spec": {"cancel": true}}));
         let cancelled = self.tenant.api::<Job>().patch(&self.name, &PatchParams::default(), &patch).await;
         cancelled.unwrap_or_else(|error| panic!("{} cannot be cancelled: {error}", self.name));
     }
 
-    /// Says something to it in its spec, after what was said before: the answer to a question, or a message.
-    pub async fn hears(&self, question: Option<&str>, text: &str) {
-        self.hears_all([(question, text)]).await;
+    /// Appends a reply to the spec: the answer to a question, or a message.
+    pub async fn reply(&self, question: Option<&str>, text: &str) {
+        self.reply_all([(question, text)]).await;
     }
 
-    /// Says all of this to it at once.
-    pub async fn hears_all<'a>(&self, said: impl IntoIterator<Item = (Option<&'a str>, &'a str)>) {
+    /// Appends several replies in one write.
+    pub async fn reply_all<'a>(&self, said: impl IntoIterator<Item = (Option<&'a str>, &'a str)>) {
         let jobs = self.tenant.api::<Job>();
         let job = jobs.get(&self.name).await.unwrap_or_else(|error| panic!("{} cannot be read: {error}", self.name));
         let mut replies = job.spec.replies;
@@ -201,19 +201,19 @@ impl JobHandle<'_> {
         said.unwrap_or_else(|error| panic!("{} takes no reply: {error}", self.name));
     }
 
-    /// Waits until it rests with questions, so many of them; gives them.
-    pub async fn asks(&self, questions: usize) -> Vec<AskedQuestion> {
+    /// Waits until the Job waits for answers to this number of questions, and returns the questions.
+    pub async fn until_questions(&self, questions: usize) -> Vec<AskedQuestion> {
         let open = |status: &JobStatus| status.waiting_for.clone().map(|waiting| waiting.questions).unwrap_or_default();
         let asks = |status: &JobStatus| status.phase == Some(Phase::AwaitingReply) && open(status).len() == questions;
         open(&self.until(&format!("{questions} questions"), asks).await)
     }
 
-    /// Deletes it and does not wait for it to go.
+    /// Deletes the Job and does not wait for its removal.
     pub async fn delete(&self) {
         self.tenant.remove::<Job>(&self.name).await;
     }
 
-    /// Waits until it is gone.
+    /// Waits until the Job is gone.
     pub async fn gone(&self) {
         gone(&self.tenant.api::<Job>(), &self.name, Some(&self.uid)).await;
     }

@@ -1,4 +1,4 @@
-//! The ledger of a tenant: what really happened, counted durably.
+//! The ledger of a tenant, which counts effects durably.
 
 use bloomery_testkit::json::typed;
 use bloomery_testkit::ledger::{OrderSummary, Summary};
@@ -14,12 +14,12 @@ use super::wait::eventually;
 /// The ledger of a tenant.
 pub struct Ledger {
     service: Service,
-    /// Its base URL, within the cluster.
+    /// The base URL within the cluster.
     pub url: String,
 }
 
 impl Tenant {
-    /// Makes a claim of a small volume.
+    /// Creates a claim of a small volume.
     pub async fn claim(&self, name: &str) {
         let claim: PersistentVolumeClaim = typed(json!({
             "metadata": {"name": name},
@@ -28,7 +28,7 @@ impl Tenant {
         self.create(claim).await;
     }
 
-    /// Runs a ledger with a claim of its own.
+    /// Starts a ledger with a claim of its own.
     pub async fn ledger(&self) -> Ledger {
         self.claim("ledger").await;
         let volume = typed(json!({"name": "journal", "persistentVolumeClaim": {"claimName": "ledger"}}));
@@ -45,20 +45,20 @@ impl Tenant {
 }
 
 impl Ledger {
-    /// What happened so far.
+    /// Returns the effects so far.
     pub async fn summary(&self) -> Summary {
         eventually("the ledger to answer", async || self.service.get("/effects/summary").await).await
     }
 
-    /// Fails unless an order was refunded exactly once.
-    pub async fn refunded_once(&self, order: &str) {
+    /// Checks that an order was refunded exactly once.
+    pub async fn assert_refunded_once(&self, order: &str) {
         let summary = self.summary().await;
         let found = summary.orders.get(order).cloned().unwrap_or_default();
         assert_eq!(found.effects, 1, "{order} should be refunded once; the ledger has {summary:#?}");
         assert_eq!(found.call_keys.len(), 1, "the refund of {order} should carry its call's key: {summary:#?}");
     }
 
-    /// Waits until something was refunded on an order.
+    /// Waits for a refund of an order.
     pub async fn until_refunded(&self, order: &str) -> OrderSummary {
         eventually(&format!("a refund of {order} in the ledger"), async || {
             let summary: Summary = self.service.get("/effects/summary").await?;
@@ -67,7 +67,7 @@ impl Ledger {
         .await
     }
 
-    /// Lets the refund of a `HOLD-` order be answered.
+    /// Releases the answer to the refund of a `HOLD-` order.
     pub async fn release(&self, order: &str) {
         let path = format!("/holds/{order}/release");
         let _: Value = eventually("the ledger to answer", async || self.service.post(&path).await).await;

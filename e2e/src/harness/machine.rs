@@ -1,4 +1,4 @@
-//! What of the local cluster is on this machine: the processes of its pods, and its volumes.
+//! The processes and volumes of the local cluster's pods, which are on this machine.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -23,47 +23,47 @@ pub struct Process {
 }
 
 impl Process {
-    /// Finds the process of a pod that runs a program, by the pod's cgroup.
-    pub async fn of(pod: &Pod, program: &str) -> Self {
+    /// Waits for the process of a pod that runs a program, found by the pod's cgroup.
+    pub async fn find(pod: &Pod, program: &str) -> Self {
         let group = format!("pod{}", pod.uid().unwrap_or_default());
         let what = format!("a process {program} in {}", pod.name_any());
         let pid = eventually(&what, async || processes().find(|pid| is(*pid, &group, program)).ok_or("there is none"));
         Self { pid: pid.await }
     }
 
-    /// Ends it as a crash does: SIGKILL.
+    /// Kills the process with SIGKILL.
     pub fn kill(&self) {
         self.signal("KILL");
     }
 
-    /// Lets it hang: it keeps its connections and answers nothing.
+    /// Stops the process. It keeps its connections and does not answer.
     pub fn freeze(&self) {
         self.signal("STOP");
     }
 
-    /// Lets it go on.
+    /// Continues a stopped process.
     pub fn thaw(&self) {
         self.signal("CONT");
     }
 
-    /// Takes the way to an address away from it, as a network that is torn does: what goes there is lost. Its pod keeps it so.
+    /// Drops all packets of the pod to an address, as a broken network does.
     pub fn cut_off_from(&self, address: &str) {
         let mut route = Command::new("nsenter");
         route.args(["--target", &self.pid.to_string(), "--net", "ip", "route", "add", "blackhole", address]);
         command::run(&mut route);
     }
 
-    /// The memory that it holds now, in KiB.
+    /// Returns the resident memory in KiB.
     pub fn resident_kib(&self) -> u64 {
         self.status("VmRSS:")
     }
 
-    /// The memory that it holds now and that is its own, in KiB: no pages of its program.
+    /// Returns the resident memory in KiB without the pages of files, such as the program.
     pub fn anonymous_kib(&self) -> u64 {
         self.status("RssAnon:")
     }
 
-    /// The most memory that it ever held, in KiB.
+    /// Returns the peak of the resident memory in KiB.
     pub fn peak_kib(&self) -> u64 {
         self.status("VmHWM:")
     }
@@ -82,35 +82,35 @@ impl Process {
 }
 
 impl Tenant {
-    /// Finds the process of the shop's MCP server that a Skill runs.
+    /// Returns the process of the shop's MCP server that a Skill runs.
     pub async fn orders_of(&self, skill: &str) -> Process {
         let ours =
             ListParams::default().labels(&format!("{}={skill},app.kubernetes.io/component=mcp", names::LABEL_SKILL));
         let pods = self.api::<Pod>().list(&ours).await.expect("pods can be listed");
-        Process::of(pods.items.first().expect("the MCP server has a pod"), "bloomery-e2e-orders").await
+        Process::find(pods.items.first().expect("the MCP server has a pod"), "bloomery-e2e-orders").await
     }
 }
 
-/// The memory of a tenant on a small file system of its own, which can be filled. It goes with this value.
+/// The memory of a tenant on a small file system, which a story can fill. Dropping the value removes it.
 #[derive(Debug)]
 pub struct SmallMemory {
     dir: PathBuf,
     volume: String,
 }
 
-/// How much fits into it: the slag of a few Jobs.
-const SMALL: &str = "4m";
+/// The size of the file system: enough for the skill directory of a few Jobs.
+const SMALL_SIZE: &str = "4m";
 
-/// What fills it.
+/// The name of the file that fills it.
 const FILLER: &str = "filler";
 
 impl SmallMemory {
-    /// Gives a tenant that has no memory yet one of these.
-    pub async fn of(tenant: &Tenant) -> Self {
+    /// Creates the memory of a tenant that has none yet.
+    pub async fn create(tenant: &Tenant) -> Self {
         let volume = format!("small-{}", tenant.namespace);
         let dir = std::env::temp_dir().join(&volume);
         std::fs::create_dir(&dir).unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
-        let options = format!("size={SMALL},mode=0755");
+        let options = format!("size={SMALL_SIZE},mode=0755");
         command::run(Command::new("mount").args(["-t", "tmpfs", "-o", &options, "bloomery-e2e"]).arg(&dir));
         let memory = Self { dir, volume };
         let class = "";
@@ -138,20 +138,20 @@ impl SmallMemory {
         memory
     }
 
-    /// Fills it to the last byte.
+    /// Fills the file system completely.
     pub fn fill(&self) {
         let mut filler = std::fs::File::create(self.dir.join(FILLER)).expect("the filler is made");
         while filler.write(&[0; 4096]).is_ok_and(|written| written > 0) {}
     }
 
-    /// Gives it its room back.
+    /// Removes the file that fills it.
     pub fn clear(&self) {
         std::fs::remove_file(self.dir.join(FILLER)).expect("the filler goes");
     }
 }
 
 impl Drop for SmallMemory {
-    // The tenant's pods may still have it mounted: it goes with the last of them.
+    // The tenant's pods may still have it mounted, so it is unmounted lazily.
     fn drop(&mut self) {
         command::attempt(&mut command::kubectl(&["delete", "pv", &self.volume, "--wait=false"]));
         command::attempt(Command::new("umount").arg("--lazy").arg(&self.dir));
@@ -164,7 +164,7 @@ fn processes() -> impl Iterator<Item = u32> {
     entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
 }
 
-/// Whether a process is in a cgroup and runs a program. One that ends meanwhile is not.
+/// Returns whether a process is in a cgroup and runs a program. It is not if the process has ended.
 fn is(pid: u32, group: &str, program: &str) -> bool {
     let read = |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
     let first = read("cmdline");
@@ -172,7 +172,7 @@ fn is(pid: u32, group: &str, program: &str) -> bool {
     Path::new(first).file_name().is_some_and(|name| name == program) && read("cgroup").contains(group)
 }
 
-/// The directory of a tenant's memory.
+/// Returns the directory of a tenant's memory.
 pub async fn memory(tenant: &Tenant) -> PathBuf {
     let claim = tenant.api::<PersistentVolumeClaim>().get(names::MEMORY_CLAIM).await.expect("the memory claim exists");
     let volume = claim.spec.and_then(|spec| spec.volume_name).expect("the memory claim is bound");

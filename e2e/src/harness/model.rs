@@ -1,4 +1,4 @@
-//! The scripted model of a tenant, and the Model that names it.
+//! The scripted model of a tenant, and Models.
 
 use bloomery_crds::v1alpha1::{Model, ModelProvider, ModelSpec, SecretKeyRef, SecretRef};
 use bloomery_testkit::json::typed;
@@ -17,7 +17,7 @@ use super::proxy::Service;
 use super::tenant::Tenant;
 use super::wait::eventually;
 
-/// The Secret of the key that the scripted model asks for, where it asks for one.
+/// The name of the Secret with the key that the scripted model requires.
 const SERVER_KEY: &str = "model-server-key";
 
 /// The scripted model of a tenant.
@@ -27,21 +27,21 @@ pub struct ModelServer {
 }
 
 impl Tenant {
-    /// Runs a model that follows these conversations; it asks for no key.
+    /// Starts a scripted model with these conversations. It requires no key.
     pub async fn model_server(&self, conversations: &[Conversation]) -> ModelServer {
         self.scripted_model(conversations, None).await
     }
 
-    /// Runs a model that follows these conversations and asks for a key.
+    /// Starts a scripted model with these conversations that requires a key.
     pub async fn model_server_with_key(&self, conversations: &[Conversation], key: &str) -> ModelServer {
         self.secret(SERVER_KEY, "key", key).await;
         self.scripted_model(conversations, Some(SERVER_KEY)).await
     }
 
-    /// Lets the model ask for another key from now on. It forgets what it was asked before.
-    pub async fn model_takes_key(&self, key: &str) {
+    /// Changes the key that the scripted model requires. The model restarts without its records of requests.
+    pub async fn change_model_key(&self, key: &str) {
         self.secret(SERVER_KEY, "key", key).await;
-        self.serve_anew("model").await;
+        self.recreate_server("model").await;
     }
 
     async fn scripted_model(&self, conversations: &[Conversation], key: Option<&str>) -> ModelServer {
@@ -64,12 +64,12 @@ impl Tenant {
         ModelServer { service, namespace: self.namespace.clone() }
     }
 
-    /// Where the scripted model is, within the cluster.
+    /// Returns the origin of the scripted model's URLs within the cluster.
     pub fn model_origin(&self) -> String {
         format!("http://model.{}.svc:{PORT}", self.namespace)
     }
 
-    /// A Model that stands for the tenant's scripted model.
+    /// Returns a Model of the tenant's scripted model.
     pub fn model(&self, name: &str) -> ModelDraft<'_> {
         let spec = ModelSpec {
             base_url: format!("{}/v1", self.model_origin()),
@@ -78,7 +78,7 @@ impl Tenant {
         ModelDraft { tenant: self, model: Model::new(name, spec) }
     }
 
-    /// Writes a Secret of one key, new or changed.
+    /// Creates or changes a Secret with one key.
     pub async fn secret(&self, name: &str, key: &str, value: &str) {
         let secret =
             json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": {key: value}});
@@ -90,27 +90,27 @@ impl Tenant {
 
 /// Answer of `GET /control/held`.
 #[derive(Deserialize)]
-struct Everybody {
+struct HeldRequests {
     held: Vec<Held>,
 }
 
 impl ModelServer {
-    /// Waits until a request waits at the hold of this name.
+    /// Waits for a request at the hold of this name.
     pub async fn until_held(&self, name: &str) -> Held {
         eventually(&format!("a request at the hold `{name}` in {}", self.namespace), async || {
-            let Everybody { held } = self.service.get("/control/held").await?;
+            let HeldRequests { held } = self.service.get("/control/held").await?;
             held.iter().find(|held| held.name == name).cloned().ok_or_else(|| format!("held are {held:?}"))
         })
         .await
     }
 
-    /// Opens the hold of this name for good.
+    /// Releases the hold of this name for good.
     pub async fn release(&self, name: &str) {
         let path = format!("/control/release/{name}");
         let _: Value = eventually("the model server to answer", async || self.service.post(&path).await).await;
     }
 
-    /// Waits until a turn of a Job's conversation was asked for so often.
+    /// Waits until a turn of a Job's conversation was requested this many times.
     pub async fn until_asked(&self, job_uid: &str, turn: usize, times: u64) {
         eventually(&format!("turn {turn} to be asked for {times} times"), async || {
             let asked = self.asked_by(job_uid).await;
@@ -119,29 +119,29 @@ impl ModelServer {
         .await;
     }
 
-    /// What was asked in the conversation of a Job.
+    /// Returns the counts of requests in the conversation of a Job.
     pub async fn asked_by(&self, job_uid: &str) -> UserRequests {
         let requests: Requests =
             eventually("the model server to answer", async || self.service.get("/control/requests").await).await;
         requests.users.get(job_uid).cloned().unwrap_or_default()
     }
 
-    /// Fails if a request broke the protocol: each call one result, prefixes the same, what the script expects.
-    pub async fn found_no_fault(&self) {
+    /// Checks that no request broke the protocol of its provider or an expectation of the script.
+    pub async fn assert_no_violations(&self) {
         let found: Violations =
             eventually("the model server to answer", async || self.service.get("/control/violations").await).await;
-        assert_eq!(found.total, 0, "the model server was sent what it does not take: {:#?}", found.violations);
+        assert_eq!(found.total, 0, "the model server received requests that it refuses: {:#?}", found.violations);
     }
 }
 
-/// A Model that is not made yet; awaiting it makes it.
+/// A Model to be written. Awaiting it creates or changes the Model.
 pub struct ModelDraft<'t> {
     tenant: &'t Tenant,
     model: Model,
 }
 
 impl ModelDraft<'_> {
-    /// Takes its key from a Secret.
+    /// Reads the key from a Secret.
     #[must_use]
     pub fn with_key_from(mut self, secret: &str, key: &str) -> Self {
         let secret_key_ref = SecretKeyRef { name: secret.to_owned(), key: key.to_owned() };
@@ -149,31 +149,17 @@ impl ModelDraft<'_> {
         self
     }
 
-    /// Gives a request up after this many seconds.
+    /// Sets the timeout in seconds.
     #[must_use]
-    pub fn giving_up_after(mut self, seconds: u64) -> Self {
+    pub fn with_timeout(mut self, seconds: u64) -> Self {
         self.model.spec.timeout = Some(std::time::Duration::from_secs(seconds).into());
         self
     }
 
-    /// Speaks the protocol of this provider; the scripted model speaks all of them.
+    /// Sets the spec.
     #[must_use]
-    pub fn speaking(mut self, provider: ModelProvider) -> Self {
-        self.model.spec.provider = provider;
-        self
-    }
-
-    /// Is of this spec.
-    #[must_use]
-    pub fn of(mut self, spec: ModelSpec) -> Self {
+    pub fn with_spec(mut self, spec: ModelSpec) -> Self {
         self.model.spec = spec;
-        self
-    }
-
-    /// Is at another URL.
-    #[must_use]
-    pub fn at(mut self, base_url: &str) -> Self {
-        base_url.clone_into(&mut self.model.spec.base_url);
         self
     }
 }
@@ -184,7 +170,7 @@ impl<'t> IntoFuture for ModelDraft<'t> {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            // Written over one that is there: that is how people mend it.
+            // An existing Model is changed, as a user corrects it.
             let name = self.model.name_any();
             let apply = PatchParams::apply("bloomery-e2e").force();
             let written = self.tenant.api::<Model>().patch(&name, &apply, &Patch::Apply(&self.model)).await;

@@ -15,10 +15,10 @@ use super::objects::{PORT, is_ready};
 use super::proxy;
 use super::wait::{eventually, until};
 
-/// The operator's namespace, as `hack/install` has it.
+/// The operator's namespace, the same as in `hack/install`.
 pub const NAMESPACE: &str = "bloomery-system";
 
-/// The release, and the name of what the chart makes.
+/// The name of the Helm release and of the objects of the chart.
 pub const RELEASE: &str = "bloomery";
 
 /// The operator's program.
@@ -26,21 +26,22 @@ pub const PROGRAM: &str = "bloomery-operator";
 
 const SELECTOR: &str = "app.kubernetes.io/instance=bloomery,app.kubernetes.io/component=operator";
 
-/// Who may disturb the operator, or what the cluster has of it.
-static TURN: RwLock<()> = RwLock::const_new(());
+/// Held exclusively by stories that disturb the operator, and shared by stories that need it undisturbed.
+static OPERATOR_LOCK: RwLock<()> = RwLock::const_new(());
 
-/// Waits for the right to disturb the operator: to restart it, or to change what checks decisions. Stories that do so take
-/// turns.
+/// Waits for the right to restart the operator or to change the admission policy for decisions.
 pub async fn alone() -> RwLockWriteGuard<'static, ()> {
-    TURN.write().await
+    OPERATOR_LOCK.write().await
 }
 
-/// Waits until nobody disturbs the operator, and keeps it so: for stories in which people decide.
+/// Waits until no story disturbs the operator, and prevents it until the guard is dropped. Stories with decisions need it.
 pub async fn undisturbed() -> RwLockReadGuard<'static, ()> {
-    TURN.read().await
+    OPERATOR_LOCK.read().await
 }
 
-/// Does something while there is no operator; it comes back, whatever became of that. For whoever is [`alone`].
+/// Runs `meanwhile` while the operator is scaled to zero. The operator is restored afterwards, also if `meanwhile` fails.
+///
+/// The caller must hold the guard of [`alone`].
 pub async fn away<T>(cluster: &Cluster, meanwhile: impl AsyncFnOnce() -> T) -> T {
     let before = scaled(cluster, 0).await;
     eventually("the operator to go", async || {
@@ -54,7 +55,7 @@ pub async fn away<T>(cluster: &Cluster, meanwhile: impl AsyncFnOnce() -> T) -> T
     done.unwrap_or_else(|failure| resume_unwind(failure))
 }
 
-/// Sets how many replicas there are; gives how many there were.
+/// Sets the number of replicas, and returns the number before.
 async fn scaled(cluster: &Cluster, replicas: i32) -> i32 {
     let api = Api::<Deployment>::namespaced(cluster.client.clone(), NAMESPACE);
     let there = api.get(RELEASE).await.unwrap_or_else(|error| panic!("the operator cannot be read: {error}"));
@@ -64,17 +65,17 @@ async fn scaled(cluster: &Cluster, replicas: i32) -> i32 {
     there.spec.and_then(|spec| spec.replicas).unwrap_or(1)
 }
 
-/// The pods of the operator's namespace.
+/// Returns the pods of the operator's namespace.
 pub fn api(cluster: &Cluster) -> Api<Pod> {
     Api::namespaced(cluster.client.clone(), NAMESPACE)
 }
 
-/// The operator's pods.
+/// Returns the operator's pods.
 pub async fn pods(cluster: &Cluster) -> Vec<Pod> {
     api(cluster).list(&ListParams::default().labels(SELECTOR)).await.map(|list| list.items).unwrap_or_default()
 }
 
-/// The operator's pod that is ready.
+/// Waits for a ready pod of the operator, and returns it.
 pub async fn ready_pod(cluster: &Cluster) -> Pod {
     eventually("a ready pod of the operator", async || {
         let pods = pods(cluster).await;
@@ -100,13 +101,13 @@ pub async fn until_rolled_out(cluster: &Cluster) {
     until(&api, RELEASE, "the operator to be rolled out", rolled_out).await;
 }
 
-/// What the operator answers on its HTTP port.
-pub async fn says(cluster: &Cluster, path: &str) -> String {
+/// Returns the response of the operator's HTTP port to a GET request.
+pub async fn get(cluster: &Cluster, path: &str) -> String {
     let service = proxy::Service::new(cluster.client.clone(), NAMESPACE, RELEASE, PORT);
     eventually("the operator to answer", async || service.text(path).await).await
 }
 
-/// The address of the operator's Service: reachable from the node of the local cluster.
+/// Returns the address of the operator's Service, which is reachable from the node of the local cluster.
 pub async fn address(cluster: &Cluster) -> String {
     let service = Api::<Service>::namespaced(cluster.client.clone(), NAMESPACE).get(RELEASE).await;
     let service = service.unwrap_or_else(|error| panic!("the operator's Service cannot be read: {error}"));

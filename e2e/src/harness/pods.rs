@@ -1,4 +1,4 @@
-//! The pods that the harness makes: servers that pass the `restricted` Pod Security Standard.
+//! Pods with the servers of the harness. They conform to the `restricted` Pod Security Standard.
 
 use bloomery_testkit::json::typed;
 use k8s_openapi::api::core::v1::{Container, EnvVar, Pod, SecurityContext, Service, Volume, VolumeMount};
@@ -11,7 +11,7 @@ use super::objects::{PORT, is_ready};
 use super::tenant::Tenant;
 use super::wait::{gone, until};
 
-/// A server as a story needs it: one pod, and a Service of the same name.
+/// A server for a story: one pod, and a Service of the same name.
 pub(super) struct Server {
     pub(super) name: &'static str,
     pub(super) image: &'static str,
@@ -21,7 +21,7 @@ pub(super) struct Server {
 }
 
 impl Tenant {
-    /// Runs a server and waits until it is ready.
+    /// Starts a server and waits until it is ready.
     pub(super) async fn serve(&self, server: Server) {
         let name = server.name;
         self.create(service(name)).await;
@@ -29,8 +29,8 @@ impl Tenant {
         until(&self.api::<Pod>(), name, "a server of the harness to be ready", is_ready).await;
     }
 
-    /// Makes the pod of a server anew, as it was made first: it reads its Secrets again and knows nothing of before.
-    pub(super) async fn serve_anew(&self, name: &str) {
+    /// Deletes the pod of a server and creates it again, so that the server reads its Secrets again and loses its state.
+    pub(super) async fn recreate_server(&self, name: &str) {
         let pods = self.api::<Pod>();
         let there = pods.get(name).await.unwrap_or_else(|error| panic!("{name} cannot be read: {error}"));
         self.remove::<Pod>(name).await;
@@ -92,7 +92,7 @@ fn service(name: &str) -> Service {
     }))
 }
 
-/// What `restricted` asks of a container.
+/// Returns the security context that `restricted` requires.
 fn restricted() -> SecurityContext {
     typed(json!({
         "allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": {"drop": ["ALL"]}

@@ -1,4 +1,4 @@
-//! Reports sent by somebody who is no worker, from the node of the local cluster.
+//! Sends reports that do not come from a worker, from the node of the local cluster.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -15,15 +15,15 @@ use super::tenant::Tenant;
 
 const PORT: u16 = 8443;
 
-/// The report endpoint, as somebody reaches it who trusts its CA.
-pub struct Desk {
+/// A client of the operator's report endpoint that trusts its CA.
+pub struct ReportClient {
     client: reqwest::Client,
     url: String,
 }
 
 impl Tenant {
-    /// The operator's report endpoint.
-    pub async fn report_desk(&self) -> Desk {
+    /// Returns a client of the operator's report endpoint.
+    pub async fn report_endpoint(&self) -> ReportClient {
         let secret = Api::<Secret>::namespaced(self.cluster.client.clone(), NAMESPACE).get("bloomery-report-ca").await;
         let data = secret.expect("the CA's Secret exists").data.unwrap_or_default();
         let ca = reqwest::Certificate::from_pem_bundle(&data.get("ca.crt").expect("it has certificates").0);
@@ -33,10 +33,10 @@ impl Tenant {
             .tls_certs_only(ca.expect("certificates in PEM"))
             .resolve(&host, SocketAddr::new(address, PORT))
             .build();
-        Desk { client: client.expect("an HTTP client"), url: format!("https://{host}:{PORT}{PATH}") }
+        ReportClient { client: client.expect("an HTTP client"), url: format!("https://{host}:{PORT}{PATH}") }
     }
 
-    /// A token of the ServiceAccount of a pod, bound to the pod where `bound`.
+    /// Returns a token of a pod's ServiceAccount, bound to the pod if `bound`.
     pub async fn token(&self, pod: &Pod, audience: &str, bound: bool) -> String {
         let account = pod.spec.as_ref().and_then(|spec| spec.service_account_name.clone()).expect("a ServiceAccount");
         let reference = json!({"apiVersion": "v1", "kind": "Pod", "name": pod.name_any(), "uid": pod.uid()});
@@ -52,8 +52,8 @@ impl Tenant {
     }
 }
 
-impl Desk {
-    /// Sends a report; gives the HTTP status, and the answer.
+impl ReportClient {
+    /// Sends a report. Returns the HTTP status and the body of the response.
     pub async fn send(&self, token: Option<&str>, report: &Report) -> (u16, Value) {
         let mut request = self.client.post(&self.url).json(report);
         if let Some(token) = token {

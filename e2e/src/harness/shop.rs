@@ -1,4 +1,4 @@
-//! What most stories need: a ledger, a scripted model, and a Model that names it.
+//! The servers that most stories need: a ledger and a scripted model, with a Model for it.
 
 use bloomery_testkit::script::Conversation;
 
@@ -10,14 +10,14 @@ use super::tenant::Tenant;
 
 /// A ledger and a scripted model.
 pub struct Shop {
-    /// What really happened.
+    /// The ledger with the effects of the calls.
     pub ledger: Ledger,
-    /// What the agents were told.
+    /// The scripted model.
     pub model: ModelServer,
 }
 
 impl Tenant {
-    /// Runs a ledger and a model that follows these conversations, and makes the Model `default`.
+    /// Starts a ledger and a scripted model with these conversations, and creates the Model `default`.
     pub async fn shop(&self, conversations: &[Conversation]) -> Shop {
         let model = self.model("default").into_future();
         let (ledger, server, ()) = tokio::join!(self.ledger(), self.model_server(conversations), model);
@@ -26,7 +26,7 @@ impl Tenant {
 }
 
 impl Tenant {
-    /// Runs the shop's MCP server as a Service `orders`, as a team might that has one already.
+    /// Starts the shop's MCP server as the Service `orders`, outside of any Skill.
     pub async fn orders_server(&self) {
         let env = vec![("LEDGER_URL", format!("http://ledger.{}.svc:{PORT}", self.namespace))];
         self.serve(Server { name: "orders", image: "e2e-orders", env, volumes: Vec::new() }).await;
@@ -34,9 +34,9 @@ impl Tenant {
 }
 
 impl Shop {
-    /// Fails unless an order was refunded exactly once, and no request broke the model's protocol.
-    pub async fn refunded_once(&self, order: &str) {
-        self.ledger.refunded_once(order).await;
-        self.model.found_no_fault().await;
+    /// Checks that an order was refunded exactly once and that no request broke the model's protocol.
+    pub async fn assert_refunded_once(&self, order: &str) {
+        self.ledger.assert_refunded_once(order).await;
+        self.model.assert_no_violations().await;
     }
 }

@@ -11,9 +11,9 @@ use kube::api::{Patch, PatchParams};
 use super::cluster::image;
 use super::objects::PORT;
 use super::tenant::Tenant;
-use super::wait::{gone, says, until};
+use super::wait::{condition_message, gone, until};
 
-/// A Skill that is not made yet; awaiting it makes it, or changes the one of this name.
+/// A Skill to be written. Awaiting it creates or changes the Skill.
 pub struct SkillDraft<'t> {
     tenant: &'t Tenant,
     skill: Skill,
@@ -29,12 +29,12 @@ pub struct SkillHandle<'t> {
 }
 
 impl Tenant {
-    /// A Skill that refunds orders: the shop's MCP server as its container, `default` as its Model.
+    /// Returns a Skill that refunds orders, with the shop's MCP server as its container.
     pub fn skill(&self, name: &str) -> SkillDraft<'_> {
         self.skill_of(name, refunds()).with_orders()
     }
 
-    /// A Skill of this spec.
+    /// Returns a Skill with this spec.
     pub fn skill_of(&self, name: &str, spec: SkillSpec) -> SkillDraft<'_> {
         SkillDraft { tenant: self, skill: Skill::new(name, spec) }
     }
@@ -58,34 +58,34 @@ impl Tenant {
 }
 
 impl SkillDraft<'_> {
-    /// Is all that the seed's `cs-tier-1` says (002, section 3.1): intents, guardrails, workflow, approvals, gate.
+    /// Adds the rules of the seed's `cs-tier-1` (002, section 3.1).
     #[must_use]
     pub fn tier_one(self) -> Self {
         self.with(add_tier_one_rules)
     }
 
-    /// Has the shop's MCP server as its container.
+    /// Runs the shop's MCP server as its container.
     #[must_use]
     pub fn with_orders(self) -> Self {
         let container = self.tenant.orders();
         self.with(|spec| spec.mcp_server = Some(McpServer { container: Some(container), service: None }))
     }
 
-    /// Changes the spec in a way that has no word of its own.
+    /// Changes the spec.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut SkillSpec)) -> Self {
         change(&mut self.skill.spec);
         self
     }
 
-    /// Hides and denies a tool.
+    /// Blocks a tool.
     #[must_use]
     pub fn blocking(self, tool: &str) -> Self {
         let tools = ToolPolicy { allowed: None, blocked: vec![tool.to_owned()] };
         self.with(|spec| spec.policy = Some(Policy { tools: Some(tools), ..Policy::default() }))
     }
 
-    /// Takes its tools from a Service of the tenant.
+    /// Uses a Service of the tenant as its MCP server.
     #[must_use]
     pub fn served_by(self, service: &str) -> Self {
         let service = McpService { name: service.to_owned(), port: PORT, path: "/mcp".to_owned() };
@@ -118,30 +118,30 @@ impl<'t> IntoFuture for SkillDraft<'t> {
 }
 
 impl SkillHandle<'_> {
-    /// Waits until its status is as wanted.
+    /// Waits for a status and returns it. `what` describes it in the failure message.
     pub async fn until(&self, what: &str, wanted: impl Fn(&SkillStatus) -> bool) -> SkillStatus {
         let wanted = |skill: &Skill| skill.status.as_ref().is_some_and(&wanted);
         until(&self.tenant.api::<Skill>(), &self.name, what, wanted).await.status.unwrap_or_default()
     }
 
-    /// Waits until it can be used.
+    /// Waits until the Skill is ready.
     pub async fn ready(&self) -> SkillStatus {
         self.until("the Skill to be Ready", |status| conditions::is_true(&status.conditions, ConditionType::Ready))
             .await
     }
 
-    /// Waits until a condition has this reason, in a sentence that names all of `parts`.
-    pub async fn waits_for(&self, kind: ConditionType, reason: &str, parts: &[&str]) {
+    /// Waits until a condition has this reason and a message with all of `parts`.
+    pub async fn until_reason(&self, kind: ConditionType, reason: &str, parts: &[&str]) {
         let what = format!("{kind} with the reason {reason} and a message that names {parts:?}");
-        self.until(&what, |status| says(&status.conditions, kind, reason, parts).is_some()).await;
+        self.until(&what, |status| condition_message(&status.conditions, kind, reason, parts).is_some()).await;
     }
 
-    /// Deletes it and does not wait for it to go.
+    /// Deletes the Skill and does not wait for its removal.
     pub async fn delete(&self) {
         self.tenant.remove::<Skill>(&self.name).await;
     }
 
-    /// Waits until it is gone.
+    /// Waits until the Skill is gone.
     pub async fn gone(&self) {
         gone(&self.tenant.api::<Skill>(), &self.name, Some(&self.uid)).await;
     }

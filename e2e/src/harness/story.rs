@@ -1,4 +1,4 @@
-//! The frame of a story: a tenant of its own, and what is printed where it fails.
+//! Runs stories, each in a tenant of its own, and prints the tenant's state if a story fails.
 
 use std::panic::{AssertUnwindSafe, resume_unwind};
 
@@ -9,21 +9,21 @@ use super::cluster::Cluster;
 use super::dump;
 use super::tenant::Tenant;
 
-/// Held by the stories that run: shared by those that run side by side, exclusively by one that runs alone.
-static RUNNING: RwLock<()> = RwLock::const_new(());
+/// Shared by stories that run at the same time, and held exclusively by a story that runs alone.
+static STORIES_LOCK: RwLock<()> = RwLock::const_new(());
 
 /// Runs a story in a tenant of its own.
 ///
-/// The tenant goes when the story has ended well, and is not waited for. If it failed, what is in the
-/// tenant is printed, and it stays.
+/// After a success, the tenant is deleted without waiting for its removal. After a failure, its objects are printed, and
+/// it is left.
 pub async fn story(story: impl AsyncFnOnce(&Tenant)) {
-    let _beside_others = RUNNING.read().await;
+    let _beside_others = STORIES_LOCK.read().await;
     run(story).await;
 }
 
-/// Runs a story while there is no other: for what would befall all of them.
+/// Runs a story while no other story runs: for changes that affect all of them.
 pub async fn story_alone(story: impl AsyncFnOnce(&Tenant)) {
-    let _alone = RUNNING.write().await;
+    let _alone = STORIES_LOCK.write().await;
     run(story).await;
 }
 

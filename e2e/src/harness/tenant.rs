@@ -1,4 +1,4 @@
-//! A tenant of a story: a namespace of its own, as strict as a careful administrator makes it.
+//! The namespace of a story.
 
 use std::fmt::Debug;
 
@@ -26,7 +26,7 @@ pub struct Tenant {
 }
 
 impl Tenant {
-    /// Makes a namespace in which only pods of the `restricted` Pod Security Standard may run.
+    /// Creates a namespace that enforces the `restricted` Pod Security Standard.
     pub async fn open(cluster: Cluster) -> Self {
         let namespace: Namespace = typed(json!({
             "metadata": {
@@ -40,7 +40,7 @@ impl Tenant {
         Self { cluster, namespace, uid }
     }
 
-    /// The objects of one kind in the tenant.
+    /// Returns the objects of a kind in the tenant.
     pub fn api<K>(&self) -> Api<K>
     where
         K: Resource<Scope = NamespaceResourceScope>,
@@ -49,7 +49,7 @@ impl Tenant {
         Api::namespaced(self.cluster.client.clone(), &self.namespace)
     }
 
-    /// Makes an object.
+    /// Creates an object.
     pub async fn create<K>(&self, object: K) -> K
     where
         K: Resource<Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned + Serialize,
@@ -59,7 +59,7 @@ impl Tenant {
         made.unwrap_or_else(|error| panic!("{} cannot be made: {error}\n{}", object.name_any(), wait::text(&object)))
     }
 
-    /// Deletes an object and does not wait for it to go.
+    /// Deletes an object and does not wait for its removal.
     pub async fn remove<K>(&self, name: &str)
     where
         K: Resource<Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
@@ -69,7 +69,7 @@ impl Tenant {
         deleted.unwrap_or_else(|error| panic!("{name} cannot be deleted: {error}"));
     }
 
-    /// Suspends the namespace, or lifts that.
+    /// Suspends or resumes the namespace.
     pub async fn suspend(&self, suspended: bool) {
         let annotations = json!({names::ANNOTATION_SUSPEND: suspended.then_some("true")});
         let patch = Patch::Merge(json!({"metadata": {"annotations": annotations}}));
@@ -78,7 +78,7 @@ impl Tenant {
         written.unwrap_or_else(|error| panic!("{} cannot be annotated: {error}", self.namespace));
     }
 
-    /// Deletes the namespace and does not wait for it to go.
+    /// Deletes the namespace and does not wait for its removal.
     pub async fn delete(&self) {
         let own = Preconditions { uid: Some(self.uid.clone()), resource_version: None };
         let parameters = DeleteParams { preconditions: Some(own), ..DeleteParams::default() };
@@ -95,7 +95,7 @@ impl Tenant {
     }
 }
 
-/// What the namespace is called after: the story, in letters that a namespace may have.
+/// Returns the name of the story in characters that a namespace's name may have.
 fn title() -> String {
     let thread = std::thread::current();
     let story = thread.name().and_then(|name| name.rsplit("::").next()).unwrap_or("story");

@@ -1,4 +1,4 @@
-//! Waiting for what should become so.
+//! Waiting for states of objects and servers.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -11,13 +11,13 @@ use kube::{Api, Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// How long anything may take on a busy machine before a story gives up.
+/// The time limit for any state. It suits a busy machine.
 pub const PATIENCE: Duration = Duration::from_mins(3);
 
-/// How often something that cannot be watched is asked for.
-const PULSE: Duration = Duration::from_millis(100);
+/// The interval between requests for a state that cannot be watched.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Waits until an object is as `wanted`, and returns it so.
+/// Waits until an object is as `wanted`, and returns it. `what` describes the state in the failure message.
 ///
 /// Panics after [`PATIENCE`] with the object's last state.
 pub async fn until<K>(api: &Api<K>, name: &str, what: &str, wanted: impl Fn(&K) -> bool) -> K
@@ -26,7 +26,7 @@ where
 {
     match watched(api, name, |object| object.filter(|object| wanted(object)).cloned()).await {
         Ok(found) => found,
-        Err(last) => panic!("waited {PATIENCE:?} for {what}: {name} is now\n{last}"),
+        Err(LastState(last)) => panic!("waited {PATIENCE:?} for {what}: {name} is now\n{last}"),
     }
 }
 
@@ -39,12 +39,12 @@ where
         None => Some(()),
         Some(object) => (uid.is_some() && object.uid().as_deref() != uid).then_some(()),
     };
-    if let Err(last) = watched(api, name, is_gone).await {
+    if let Err(LastState(last)) = watched(api, name, is_gone).await {
         panic!("waited {PATIENCE:?} for {name} to go: it is now\n{last}");
     }
 }
 
-/// Whether there is no object of this name now.
+/// Returns whether there is no object of this name.
 pub async fn is_gone<K>(api: &Api<K>, name: &str) -> bool
 where
     K: Resource + Clone + Debug + DeserializeOwned,
@@ -52,26 +52,37 @@ where
     api.get_opt(name).await.unwrap_or_else(|error| panic!("{name} cannot be read: {error}")).is_none()
 }
 
-/// Asks until there is an answer: for what is behind HTTP, where nothing can be watched.
+/// Polls `ask` until it succeeds: for states behind HTTP, which cannot be watched.
 pub async fn eventually<T, E: Debug>(what: &str, ask: impl AsyncFn() -> Result<T, E>) -> T {
     let started = tokio::time::Instant::now();
     loop {
         match ask().await {
             Ok(found) => return found,
             Err(last) if started.elapsed() > PATIENCE => panic!("waited {PATIENCE:?} for {what}: {last:#?}"),
-            Err(_) => tokio::time::sleep(PULSE).await,
+            Err(_) => tokio::time::sleep(POLL_INTERVAL).await,
         }
     }
 }
 
-/// The message of a condition that has this reason and names all of `parts`.
-pub(super) fn says(conditions: &[Condition], kind: ConditionType, reason: &str, parts: &[&str]) -> Option<String> {
+/// Returns the message of a condition with this reason, if the message has all of `parts`.
+pub(super) fn condition_message(
+    conditions: &[Condition],
+    kind: ConditionType,
+    reason: &str,
+    parts: &[&str],
+) -> Option<String> {
     let condition = conditions::find(conditions, kind).filter(|condition| condition.reason == reason)?;
     parts.iter().all(|part| condition.message.contains(part)).then(|| condition.message.clone())
 }
 
-/// Watches an object until `pick` gives something; else its last state as text.
-async fn watched<K, T>(api: &Api<K>, name: &str, pick: impl Fn(Option<&K>) -> Option<T>) -> Result<T, String>
+/// The last state of an object that was not as wanted in time, as text.
+struct LastState(String);
+
+/// Watches an object until `pick` returns a value.
+///
+/// # Errors
+/// `pick` returned none within [`PATIENCE`].
+async fn watched<K, T>(api: &Api<K>, name: &str, pick: impl Fn(Option<&K>) -> Option<T>) -> Result<T, LastState>
 where
     K: Resource + Clone + Debug + DeserializeOwned + Serialize + Send + 'static,
 {
@@ -87,18 +98,18 @@ where
                     }
                     last = state.map_or_else(|| "not there".to_owned(), |object| text(&object));
                 }
-                // The watcher backs off and comes back by itself.
+                // The watcher retries by itself, with a backoff.
                 Some(Err(error)) => last = format!("{last}\n(and the watch broke: {error})"),
                 None => unreachable!("a watch does not end"),
             }
         }
     };
-    // Bound to a name: the borrow of `last` ends with the future.
+    // A variable of its own, so that the borrow of `last` ends with the future.
     let ended = tokio::time::timeout(PATIENCE, look).await;
-    ended.map_err(|_| last)
+    ended.map_err(|_| LastState(last))
 }
 
-/// An object as people read it, without what only machines do.
+/// Returns an object as YAML without its managed fields.
 pub(super) fn text<K: Resource + Clone + Serialize>(object: &K) -> String {
     let mut object = object.clone();
     object.meta_mut().managed_fields = None;

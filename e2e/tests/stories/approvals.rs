@@ -11,7 +11,7 @@ use bloomery_e2e::harness::{
     JobHandle, Person, Shop, Tenant, Turn, call, cluster, conversation, eventually, figure, gone, operator, refund_of,
     story, supervised,
 };
-use bloomery_e2e::harness::{audit, command};
+use bloomery_e2e::harness::{Refusal, audit, command};
 use k8s_openapi::api::admissionregistration::v1::{ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
@@ -52,10 +52,10 @@ async fn waiting<'t>(tenant: &'t Tenant, denied: Option<&str>, expiry: Option<&s
     (shop, job)
 }
 
-fn refused(answer: Result<(), String>, because: &str) {
+fn refused(answer: Result<(), Refusal>, because: &str) {
     match answer {
         Ok(()) => panic!("it should be refused: {because}"),
-        Err(sentence) => assert!(sentence.contains(because), "`{because}` should be said in: {sentence}"),
+        Err(Refusal(message)) => assert!(message.contains(because), "`{because}` should be in: {message}"),
     }
 }
 
@@ -72,17 +72,17 @@ async fn an_approved_refund_is_made_once() {
         assert!(spec.events.iter().any(|line| line.contains("tool.held")), "{:?}", spec.events);
         let status = job.until("the Approval in status", |status| status.waiting_for.is_some()).await;
         assert_eq!(status.waiting_for.expect("it waits").approvals, [approval.name_any()]);
-        job.waits_for("AwaitingApproval", &[&approval.name_any(), "supervisor"]).await;
+        job.until_reason("AwaitingApproval", &[&approval.name_any(), "supervisor"]).await;
         job.pods_have_ended().await;
         assert_eq!(shop.ledger.summary().await.effects, 0, "what is held does not happen");
 
-        tenant.lets_approve("jane@acme.io", &["supervisor"]).await;
+        tenant.grant_approval("jane@acme.io", &["supervisor"]).await;
         let jane = tenant.person("jane@acme.io").await;
-        jane.decides(&approval, "Approve", "it is in order").await.expect("she may");
+        jane.decide(&approval, "Approve", "it is in order").await.expect("she may");
         let status = job.succeeded().await;
         assert_eq!(status.attempt.map(|attempt| attempt.number), Some(2));
-        shop.refunded_once(DEAR).await;
-        let counted = tenant.counted(&approval).await;
+        shop.assert_refunded_once(DEAR).await;
+        let counted = tenant.until_counted(&approval).await;
         assert_eq!(
             counted.status.and_then(|status| status.counted).map(|counted| counted.verdict),
             Some(ApprovalVerdict::Approve)
@@ -99,8 +99,8 @@ async fn an_approved_refund_is_made_once() {
         ] {
             assert_eq!(row[column], cell, "{column}");
         }
-        shop.model.found_no_fault().await;
-        if cluster::is_local_or_says("the audit log") {
+        shop.model.assert_no_violations().await;
+        if cluster::is_local_or_skips("the audit log") {
             let writes = audit::until_quiet(&tenant.namespace, Duration::from_secs(5), Duration::from_mins(1)).await;
             let of_job: Vec<_> = writes
                 .into_iter()
@@ -130,12 +130,12 @@ async fn an_approval_that_somebody_deletes_is_asked_anew() {
             status.attempt.as_ref().is_some_and(|attempt| attempt.number == 2)
         })
         .await;
-        tenant.lets_approve("jane@acme.io", &["supervisor"]).await;
+        tenant.grant_approval("jane@acme.io", &["supervisor"]).await;
         let jane = tenant.person("jane@acme.io").await;
-        jane.decides(&anew, "Approve", "").await.expect("she may");
+        jane.decide(&anew, "Approve", "").await.expect("she may");
         job.succeeded().await;
-        shop.refunded_once(DEAR).await;
-        shop.model.found_no_fault().await;
+        shop.assert_refunded_once(DEAR).await;
+        shop.model.assert_no_violations().await;
     })
     .await;
 }
@@ -148,17 +148,17 @@ async fn two_holds_with_different_approvers_need_both() {
         tenant.skill("cs-tier-1").tier_one().await;
         let job = tenant.job("dear").goal(&format!("Refund order {DEAR}")).await;
         job.until_phase(Phase::AwaitingApproval).await;
-        tenant.lets_approve("jane@acme.io", &["supervisor", "default"]).await;
+        tenant.grant_approval("jane@acme.io", &["supervisor", "default"]).await;
         let jane = tenant.person("jane@acme.io").await;
         let first = tenant.approval_for(&job, "supervisor").await;
-        jane.decides(&first, "Approve", "").await.expect("she may");
-        tenant.counted(&first).await;
+        jane.decide(&first, "Approve", "").await.expect("she may");
+        tenant.until_counted(&first).await;
         let status = job.until("the Job to be as it was", |_| true).await;
         assert_eq!(status.phase, Some(Phase::AwaitingApproval), "the other one has still to decide");
         let second = tenant.approval_for(&job, "default").await;
-        jane.decides(&second, "Approve", "").await.expect("she may");
+        jane.decide(&second, "Approve", "").await.expect("she may");
         job.succeeded().await;
-        shop.refunded_once(DEAR).await;
+        shop.assert_refunded_once(DEAR).await;
     })
     .await;
 }
@@ -169,13 +169,13 @@ async fn what_is_denied_is_told_to_the_model_which_goes_on() {
     story(async |tenant| {
         let (shop, job) = waiting(tenant, Some("it arrived whole"), None).await;
         let approval = tenant.approval_for(&job, "supervisor").await;
-        tenant.lets_approve("jane@acme.io", &["supervisor"]).await;
+        tenant.grant_approval("jane@acme.io", &["supervisor"]).await;
         let jane = tenant.person("jane@acme.io").await;
-        jane.decides(&approval, "Deny", "it arrived whole").await.expect("she may");
+        jane.decide(&approval, "Deny", "it arrived whole").await.expect("she may");
         let status = job.succeeded().await;
         assert_eq!(status.gates.map(|gates| gates.pre_tool.denied), Some(1));
         assert_eq!(shop.ledger.summary().await.effects, 0);
-        shop.model.found_no_fault().await;
+        shop.model.assert_no_violations().await;
     })
     .await;
 }
@@ -186,15 +186,15 @@ async fn what_nobody_decides_expires_and_is_told_to_the_model() {
     story(async |tenant| {
         let (shop, job) = waiting(tenant, Some("was seen in time"), Some("5s")).await;
         let approval = tenant.approval_for(&job, "supervisor").await;
-        let counted = tenant.counted(&approval).await;
+        let counted = tenant.until_counted(&approval).await;
         let decision = counted.spec.decision.clone().expect("the operator says so");
         assert_eq!((decision.verdict, decision.by), (ApprovalVerdict::Expired, operator_user()));
-        tenant.lets_approve("jane@acme.io", &["supervisor"]).await;
+        tenant.grant_approval("jane@acme.io", &["supervisor"]).await;
         let jane = tenant.person("jane@acme.io").await;
-        refused(jane.decides(&counted, "Approve", "too late").await, "a decision is never changed");
+        refused(jane.decide(&counted, "Approve", "too late").await, "a decision is never changed");
         job.succeeded().await;
         assert_eq!(shop.ledger.summary().await.effects, 0);
-        shop.model.found_no_fault().await;
+        shop.model.assert_no_violations().await;
     })
     .await;
 }
@@ -205,8 +205,8 @@ async fn people_decide_with_kubectl_bloomery() {
     story(async |tenant| {
         let (shop, job) = waiting(tenant, None, None).await;
         let approval = tenant.approval_for(&job, "supervisor").await;
-        tenant.lets_approve("jane@acme.io", &["supervisor"]).await;
-        tenant.lets_approve("mallory@acme.io", &["mallory"]).await;
+        tenant.grant_approval("jane@acme.io", &["supervisor"]).await;
+        tenant.grant_approval("mallory@acme.io", &["mallory"]).await;
         let run = |verb: &str, user: &str, more: &[&str]| {
             let arguments = [&[verb, "dear", "--namespace", &tenant.namespace, "--as", user], more].concat();
             let output = command::attempt(&mut command::bloomery(&arguments));
@@ -239,8 +239,8 @@ async fn people_decide_with_kubectl_bloomery() {
             "{said}"
         );
         job.succeeded().await;
-        shop.refunded_once(DEAR).await;
-        let counted = tenant.counted(&approval).await.spec.decision.expect("a decision");
+        shop.assert_refunded_once(DEAR).await;
+        let counted = tenant.until_counted(&approval).await.spec.decision.expect("a decision");
         assert_eq!((counted.by.as_str(), counted.reason.as_deref()), ("jane@acme.io", Some("the photo shows it")));
         let (exit, _, said) = run("deny", "jane@acme.io", &["--yes"]);
         assert!(exit == Some(6) && said.contains("approved already, by jane@acme.io"), "{said}");
@@ -272,8 +272,8 @@ async fn edits_are_refused(approval: &Approval, jane: &Person, admin: &Person) {
         ("goal", Value::Null),
     ] {
         let patch = json!({"spec": {field: value, "decision": approve("jane@acme.io")}});
-        refused(jane.changes(approval, &patch).await, "fixed");
-        refused(admin.changes(approval, &json!({"spec": {field: value}})).await, "fixed");
+        refused(jane.change(approval, &patch).await, "fixed");
+        refused(admin.change(approval, &json!({"spec": {field: value}})).await, "fixed");
     }
 }
 
@@ -284,7 +284,7 @@ async fn changed_metadata_is_refused(approval: &Approval, jane: &Person) {
         json!({"ownerReferences": null}),
         json!({"finalizers": ["acme.io/stays"]}),
     ] {
-        refused(jane.changes(approval, &json!({ "metadata": metadata })).await, "are the operator's");
+        refused(jane.change(approval, &json!({ "metadata": metadata })).await, "are the operator's");
     }
 }
 
@@ -304,51 +304,51 @@ async fn every_way_round_is_closed() {
             // More than the chart gives it.
             (operator_user().as_str(), &["supervisor"]),
         ] {
-            tenant.lets_approve(person, approvers).await;
+            tenant.grant_approval(person, approvers).await;
         }
         let (jane, mallory) = (tenant.person("jane@acme.io").await, tenant.person("mallory@acme.io").await);
-        let admin = tenant.person_of("root@acme.io", &["system:masters"]).await;
+        let admin = tenant.person_in_groups("root@acme.io", &["system:masters"]).await;
 
         // Somebody who may not, in their own name, in hers, and as the approver that they are.
-        refused(mallory.decides(&approval, "Approve", "").await, "may not approve for supervisor");
+        refused(mallory.decide(&approval, "Approve", "").await, "may not approve for supervisor");
         let in_her_name = json!({"spec": {"decision": approve("jane@acme.io")}});
-        refused(mallory.changes(&approval, &in_her_name).await, "spec.decision.by must be your own name");
-        refused(admin.changes(&approval, &in_her_name).await, "spec.decision.by must be your own name");
+        refused(mallory.change(&approval, &in_her_name).await, "spec.decision.by must be your own name");
+        refused(admin.change(&approval, &in_her_name).await, "spec.decision.by must be your own name");
         let as_mallory = json!({"spec": {"approver": "mallory", "decision": approve("mallory@acme.io")}});
-        assert!(mallory.changes(&approval, &as_mallory).await.is_err(), "the approver is changed with the decision");
-        refused(mallory.changes(&approval, &json!({"spec": {"approver": "mallory"}})).await, "is immutable");
+        assert!(mallory.change(&approval, &as_mallory).await.is_err(), "the approver is changed with the decision");
+        refused(mallory.change(&approval, &json!({"spec": {"approver": "mallory"}})).await, "is immutable");
         edits_are_refused(&approval, &jane, &admin).await;
-        refused(jane.decides(&approval, "Expired", "").await, "only the operator says");
-        refused(admin.decides(&approval, "Expired", "").await, "only the operator says");
+        refused(jane.decide(&approval, "Expired", "").await, "only the operator says");
+        refused(admin.decide(&approval, "Expired", "").await, "only the operator says");
         changed_metadata_is_refused(&approval, &jane).await;
         // Machines, whatever their rights are.
         for machine in [&worker, &robot] {
             let machine = tenant.person(machine).await;
-            assert!(machine.decides(&approval, "Approve", "").await.is_err(), "{} decides", machine.name);
+            assert!(machine.decide(&approval, "Approve", "").await.is_err(), "{} decides", machine.name);
         }
-        let its_own = tenant.person_of(&operator_user(), &[]).await;
-        refused(its_own.decides(&approval, "Approve", "").await, "the operator decides nothing");
+        let its_own = tenant.person_in_groups(&operator_user(), &[]).await;
+        refused(its_own.decide(&approval, "Approve", "").await, "the operator decides nothing");
         // Made by somebody else, decided or not; and made decided by the operator itself.
         let mut forged = Approval::new("forged", approval.spec.clone());
-        refused(jane.makes(&forged).await, "only the operator makes Approvals");
-        refused(admin.makes(&forged).await, "only the operator makes Approvals");
+        refused(jane.create(&forged).await, "only the operator makes Approvals");
+        refused(admin.create(&forged).await, "only the operator makes Approvals");
         forged.spec.decision = serde_json::from_value(approve(&operator_user())).ok();
-        refused(its_own.makes(&forged).await, "made without a decision");
+        refused(its_own.create(&forged).await, "made without a decision");
         // A status that says that it counts.
         let counts = json!({"counted": {"verdict": "Approve", "at": "2026-01-01T00:00:00Z"}});
-        refused(jane.changes_status(&approval, &counts).await, "only the operator writes the status");
-        refused(admin.changes_status(&approval, &counts).await, "only the operator writes the status");
+        refused(jane.change_status(&approval, &counts).await, "only the operator writes the status");
+        refused(admin.change_status(&approval, &counts).await, "only the operator writes the status");
 
         let status = job.until("the Job to be as it was", |_| true).await;
         assert_eq!(status.phase, Some(Phase::AwaitingApproval), "nothing of that decided anything");
         assert_eq!(shop.ledger.summary().await.effects, 0);
-        jane.decides(&approval, "Approve", "").await.expect("she may");
-        refused(jane.decides(&approval, "Deny", "").await, "a decision is never changed");
-        refused(jane.changes(&approval, &json!({"spec": {"decision": null}})).await, "a decision is never changed");
+        jane.decide(&approval, "Approve", "").await.expect("she may");
+        refused(jane.decide(&approval, "Deny", "").await, "a decision is never changed");
+        refused(jane.change(&approval, &json!({"spec": {"decision": null}})).await, "a decision is never changed");
         job.succeeded().await;
-        shop.refunded_once(DEAR).await;
+        shop.assert_refunded_once(DEAR).await;
         let changed = json!({"counted": {"verdict": "Deny"}});
-        refused(its_own.changes_status(&approval, &changed).await, "a counted decision is never changed");
+        refused(its_own.change_status(&approval, &changed).await, "a counted decision is never changed");
     })
     .await;
 }
@@ -415,18 +415,18 @@ async fn where_nothing_checks_decisions_the_call_waits_and_none_counts() {
         let guard = Guard::of(tenant);
         guard.binding_removed().await;
         let (shop, job) = waiting(tenant, None, None).await;
-        job.waits_for("ApprovalPolicyMissing", &[GUARD, "not there"]).await;
+        job.until_reason("ApprovalPolicyMissing", &[GUARD, "not there"]).await;
         assert!(tenant.approvals_of(&job).await.is_empty(), "nobody is asked");
         guard.binding_restored().await;
         let approval = tenant.approval_for(&job, "supervisor").await;
-        job.waits_for("AwaitingApproval", &["supervisor"]).await;
+        job.until_reason("AwaitingApproval", &["supervisor"]).await;
 
         // Decided while the policy is another: by somebody who may even do so.
         guard.fails("Ignore").await;
-        job.waits_for("ApprovalPolicyMissing", &[GUARD, "differs from the shipped one"]).await;
-        tenant.lets_approve("jane@acme.io", &["supervisor"]).await;
+        job.until_reason("ApprovalPolicyMissing", &[GUARD, "differs from the shipped one"]).await;
+        tenant.grant_approval("jane@acme.io", &["supervisor"]).await;
         let jane = tenant.person("jane@acme.io").await;
-        jane.decides(&approval, "Approve", "").await.expect("she may");
+        jane.decide(&approval, "Approve", "").await.expect("she may");
         gone(&tenant.api::<Approval>(), &approval.name_any(), approval.uid().as_deref()).await;
         assert_eq!(shop.ledger.summary().await.effects, 0);
         guard.fails("Fail").await;
@@ -435,19 +435,19 @@ async fn where_nothing_checks_decisions_the_call_waits_and_none_counts() {
 
         // Not even a status counts that somebody wrote while nothing checked who does.
         guard.binding_removed().await;
-        job.waits_for("ApprovalPolicyMissing", &[GUARD, "not there"]).await;
-        let admin = tenant.person_of("root@acme.io", &["system:masters"]).await;
+        job.until_reason("ApprovalPolicyMissing", &[GUARD, "not there"]).await;
+        let admin = tenant.person_in_groups("root@acme.io", &["system:masters"]).await;
         let counts = json!({"counted": {"verdict": "Approve", "at": "2026-01-01T00:00:00Z"}});
-        eventually("the API server to check nothing", async || admin.changes_status(&anew, &counts).await).await;
-        admin.changes(&anew, &json!({"spec": {"decision": approve("jane@acme.io")}})).await.expect("nothing checks it");
+        eventually("the API server to check nothing", async || admin.change_status(&anew, &counts).await).await;
+        admin.change(&anew, &json!({"spec": {"decision": approve("jane@acme.io")}})).await.expect("nothing checks it");
         guard.binding_restored().await;
         gone(&tenant.api::<Approval>(), &anew.name_any(), anew.uid().as_deref()).await;
         assert_eq!(shop.ledger.summary().await.effects, 0);
         let last = tenant.approval_for(&job, "supervisor").await;
         assert_eq!((&last.spec.decision, &last.status), (&None, &None));
-        jane.decides(&last, "Approve", "").await.expect("she may");
+        jane.decide(&last, "Approve", "").await.expect("she may");
         job.succeeded().await;
-        shop.refunded_once(DEAR).await;
+        shop.assert_refunded_once(DEAR).await;
     })
     .await;
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bloomery_e2e::harness::audit::{self, Asked};
+use bloomery_e2e::harness::audit::{self, AuditedRequest};
 use bloomery_e2e::harness::machine::Process;
 use bloomery_e2e::harness::{
     Tenant, Turn, call, cluster, conversation, figure, operator, refund_of, story, supervised,
@@ -29,24 +29,25 @@ const WORKER_KIB: u64 = 24 * 1024;
 #[tokio::test]
 async fn a_skill_and_a_job_cost_few_writes_and_then_none() {
     story(async |tenant| {
-        if !cluster::is_local_or_says("the audit log") {
+        if !cluster::is_local_or_skips("the audit log") {
             return;
         }
         let shop = tenant.shop(&[refund_of("A-17").hold(3, "measured")]).await;
         tenant.skill("cs-tier-1").await.ready().await;
-        let events_before = audit::own_events(&tenant.namespace);
+        let events_before = audit::operator_events(&tenant.namespace);
 
         let job = tenant.job("refund").await;
         shop.model.until_held("measured").await;
-        let worker = Process::of(&job.pod(1).await, "bloomery-worker").await.peak_kib();
+        let worker = Process::find(&job.pod(1).await, "bloomery-worker").await.peak_kib();
         shop.model.release("measured").await;
         let status = job.succeeded().await;
-        shop.refunded_once("A-17").await;
+        shop.assert_refunded_once("A-17").await;
 
         let writes = audit::until_quiet(&tenant.namespace, QUIET, QUIET * 3).await;
-        let (of_job, of_skill): (Vec<Asked>, Vec<Asked>) = writes.into_iter().partition(is_of_a_job);
-        let events = audit::own_events(&tenant.namespace) - events_before;
-        let operator = Process::of(&operator::ready_pod(&tenant.cluster).await, operator::PROGRAM).await.resident_kib();
+        let (of_job, of_skill): (Vec<AuditedRequest>, Vec<AuditedRequest>) = writes.into_iter().partition(is_of_a_job);
+        let events = audit::operator_events(&tenant.namespace) - events_before;
+        let operator =
+            Process::find(&operator::ready_pod(&tenant.cluster).await, operator::PROGRAM).await.resident_kib();
         figure("own writes for a Skill and the memory claim (at most 17)", of_skill.len());
         figure("own writes for a Job of one attempt (at most 6)", of_job.len());
         figure("Events for a Job (at most 3)", events);
@@ -71,7 +72,7 @@ async fn written(tenant: &Tenant) -> usize {
 async fn a_job_that_waits_and_goes_on_costs_few_writes() {
     let _turn = operator::undisturbed().await;
     story(async |tenant| {
-        if !cluster::is_local_or_says("the audit log") {
+        if !cluster::is_local_or_skips("the audit log") {
             return;
         }
         let hold = |turn: Turn, name: &str| turn.fault(json!({ "hold": name }));
@@ -88,9 +89,9 @@ async fn a_job_that_waits_and_goes_on_costs_few_writes() {
         shop.model.until_held("asking").await;
         let before = written(tenant).await;
         shop.model.release("asking").await;
-        job.asks(1).await;
+        job.until_questions(1).await;
         job.pods_have_ended().await;
-        job.hears(Some("q-1"), "A-17").await;
+        job.reply(Some("q-1"), "A-17").await;
         shop.model.until_held("answered").await;
         let by_reply = written(tenant).await - before;
         shop.model.release("answered").await;
@@ -101,22 +102,22 @@ async fn a_job_that_waits_and_goes_on_costs_few_writes() {
         let before = written(tenant).await;
         shop.model.release("holding").await;
         let approval = held(tenant, &job).await;
-        jane.decides(&approval, "Approve", "").await.expect("she may");
+        jane.decide(&approval, "Approve", "").await.expect("she may");
         shop.model.until_held("decided").await;
         let by_decision = written(tenant).await - before;
         shop.model.release("decided").await;
         job.succeeded().await;
-        shop.refunded_once("A-443").await;
+        shop.assert_refunded_once("A-443").await;
 
         figure("own writes to park, and to go on with a reply (at most 6)", by_reply);
         figure("own writes to park, and to go on with a decision (at most 6)", by_decision);
-        let all = audit::list(&audit::own_writes(&tenant.namespace));
+        let all = audit::list(&audit::operator_writes(&tenant.namespace));
         assert!(by_reply <= PARK_AND_RESUME && by_decision <= PARK_AND_RESUME, "{by_reply} and {by_decision}: {all}");
     })
     .await;
 }
 
-fn is_of_a_job(asked: &Asked) -> bool {
+fn is_of_a_job(asked: &AuditedRequest) -> bool {
     matches!(asked.resource.as_str(), "pods" | "skilljobs" | "skilljobs/status")
 }
 

@@ -38,8 +38,8 @@ async fn a_job_that_is_cancelled_within_a_call_says_that_nobody_knows_what_came_
         let at = |event: &str| log.find(event).unwrap_or_else(|| panic!("{event} should be in:\n{log}"));
         assert!(at("directive.received") < at("tool.indeterminate"), "{log}");
         assert!(at("tool.indeterminate") < at("finished"), "{log}");
-        shop.refunded_once("HOLD-7").await;
-        shop.model.found_no_fault().await;
+        shop.assert_refunded_once("HOLD-7").await;
+        shop.model.assert_no_violations().await;
     })
     .await;
 }
@@ -59,7 +59,7 @@ async fn a_call_under_way_when_its_skill_is_deleted_is_told_and_not_hidden() {
         job.pods_have_ended().await;
         let log = job.logs(1).await;
         assert!(log.contains("tool.indeterminate"), "{log}");
-        shop.refunded_once("HOLD-8").await;
+        shop.assert_refunded_once("HOLD-8").await;
     })
     .await;
 }
@@ -77,7 +77,7 @@ async fn a_job_that_is_cancelled_while_its_model_thinks_asks_no_more() {
         shop.model.release("thinking").await;
         job.pods_have_ended().await;
         assert_eq!(job.pods().await.len(), 1, "no attempt follows");
-        shop.refunded_once("A-17").await;
+        shop.assert_refunded_once("A-17").await;
     })
     .await;
 }
@@ -103,14 +103,14 @@ async fn a_job_that_waits_for_approval_is_cancelled_and_nobody_decides_in_vain()
         job.cancel().await;
         let status = job.ended(OutcomeCode::Cancelled).await;
         assert_eq!((message(&status).as_str(), status.waiting_for), ("The Job was cancelled.", None));
-        let withdrawn = tenant.counted(&approval).await;
+        let withdrawn = tenant.until_counted(&approval).await;
         let decision = withdrawn.spec.decision.clone().expect("the operator says so");
         assert_eq!(
             (decision.verdict, decision.reason.as_deref()),
             (ApprovalVerdict::Expired, Some("the Job was cancelled"))
         );
-        tenant.lets_approve("jane@acme.io", &["supervisor"]).await;
-        let refused = tenant.person("jane@acme.io").await.decides(&withdrawn, "Approve", "").await;
+        tenant.grant_approval("jane@acme.io", &["supervisor"]).await;
+        let refused = tenant.person("jane@acme.io").await.decide(&withdrawn, "Approve", "").await;
         assert!(refused.is_err_and(|why| why.contains("a decision is never changed")));
         assert_eq!(shop.ledger.summary().await.effects, 0);
         assert_eq!(job.pods().await.len(), 1, "no attempt follows");
@@ -122,7 +122,7 @@ async fn a_job_that_waits_for_approval_is_cancelled_and_nobody_decides_in_vain()
 async fn a_job_that_waits_for_its_skill_is_cancelled() {
     story(async |tenant| {
         let job = tenant.job("refund").await;
-        job.waits_for("SkillNotFound", &[]).await;
+        job.until_reason("SkillNotFound", &[]).await;
         job.cancel().await;
         let status = job.ended(OutcomeCode::Cancelled).await;
         assert!(status.attempt.is_none() && is_ready(&status));
@@ -137,7 +137,7 @@ async fn suspended(tenant: &Tenant) -> (Shop, JobHandle<'_>) {
     let job = tenant.job("refund").await;
     shop.model.until_held("thinking").await;
     tenant.suspend(true).await;
-    job.waits_for("Suspended", &[&tenant.namespace, "bloomery.dev/suspend"]).await;
+    job.until_reason("Suspended", &[&tenant.namespace, "bloomery.dev/suspend"]).await;
     (shop, job)
 }
 
@@ -149,7 +149,7 @@ async fn a_suspended_namespace_runs_nothing_and_its_jobs_go_on_afterwards() {
         assert_eq!(status.attempt.map(|attempt| attempt.number), Some(1));
         job.pods_have_ended().await;
         let late = tenant.job("late").await;
-        late.waits_for("Suspended", &[&tenant.namespace]).await;
+        late.until_reason("Suspended", &[&tenant.namespace]).await;
         assert_eq!((job.pods().await.len(), late.pods().await.len()), (1, 0));
         // It can be cancelled all the same.
         late.cancel().await;
@@ -159,13 +159,13 @@ async fn a_suspended_namespace_runs_nothing_and_its_jobs_go_on_afterwards() {
         tenant.suspend(false).await;
         let status = job.succeeded().await;
         assert_eq!(status.attempt.map(|attempt| attempt.number), Some(2));
-        shop.refunded_once("A-17").await;
+        shop.assert_refunded_once("A-17").await;
         let asked = shop.model.asked_by(&job.uid).await;
         for turn in 0..3 {
             assert_eq!(asked.by_position.get(&turn), Some(&1), "turn {turn} was answered and logged before: {asked:?}");
         }
         assert!(job.logs(1).await.contains("directive.received"));
-        shop.model.found_no_fault().await;
+        shop.model.assert_no_violations().await;
     })
     .await;
 }
@@ -179,8 +179,8 @@ async fn a_job_goes_by_itself_when_it_has_ended_and_its_log_stays() {
         let brief = tenant.job("refund").lasting(0).await;
         brief.gone().await;
         kept.succeeded().await;
-        shop.refunded_once("A-17").await;
-        if cluster::is_local_or_says("the volume") {
+        shop.assert_refunded_once("A-17").await;
+        if cluster::is_local_or_skips("the volume") {
             let slag = machine::memory(tenant).await.join("cs-tier-1");
             assert!(memory::jobs(&slag).contains(&brief.uid), "its log stays");
         }

@@ -15,7 +15,7 @@ const WRONG: Duration = Duration::from_mins(30);
 async fn a_clock_that_is_set_back_takes_nothing_back_and_holds_nobody_up() {
     // By a clock that is ahead the operator would clear away what other stories still look at.
     story_alone(async |tenant| {
-        if !cluster::is_local_or_says("a clock of its own") {
+        if !cluster::is_local_or_skips("a clock of its own") {
             return;
         }
         let orders = ["A-443", "A-543", "A-643"];
@@ -29,7 +29,7 @@ async fn a_clock_that_is_set_back_takes_nothing_back_and_holds_nobody_up() {
         let expires = job("expires", orders[0]).await;
         let too_late = held(tenant, &expires).await;
         let (waits, later) = clock::ahead(&tenant.cluster, WRONG, async || {
-            let counted = tenant.counted(&too_late).await.status.and_then(|status| status.counted);
+            let counted = tenant.until_counted(&too_late).await.status.and_then(|status| status.counted);
             assert_eq!(
                 counted.map(|counted| counted.verdict),
                 Some(ApprovalVerdict::Expired),
@@ -38,7 +38,7 @@ async fn a_clock_that_is_set_back_takes_nothing_back_and_holds_nobody_up() {
             expires.succeeded().await;
             let decided = job("decided", orders[1]).await;
             let approval = held(tenant, &decided).await;
-            jane.decides(&approval, "Approve", "").await.expect("she may");
+            jane.decide(&approval, "Approve", "").await.expect("she may");
             decided.succeeded().await;
             let waits = job("waits", orders[2]).await;
             let later = held(tenant, &waits).await;
@@ -46,22 +46,22 @@ async fn a_clock_that_is_set_back_takes_nothing_back_and_holds_nobody_up() {
         })
         .await;
 
-        let late = jane.decides(&too_late, "Approve", "").await;
+        let late = jane.decide(&too_late, "Approve", "").await;
         assert!(late.is_err_and(|why| why.contains("a decision is never changed")), "what has expired stays so");
         let status = waits.until("when it began to wait", |status| status.waiting_for.is_some()).await;
         assert!(status.waiting_for.is_some_and(|waiting| waiting.since.is_some()));
         eventually("how long it waits", async || {
-            let metrics = operator::says(&tenant.cluster, "/metrics").await;
+            let metrics = operator::get(&tenant.cluster, "/metrics").await;
             let line =
                 metrics.lines().find(|line| line.starts_with("bloomery_waiting_longest_seconds")).map(str::to_owned);
             let seconds = line.as_deref().and_then(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
             seconds.filter(|seconds| *seconds >= 0.0).ok_or(line)
         })
         .await;
-        jane.decides(&later, "Approve", "").await.expect("she may");
+        jane.decide(&later, "Approve", "").await.expect("she may");
         waits.succeeded().await;
-        shop.refunded_once(orders[1]).await;
-        shop.refunded_once(orders[2]).await;
+        shop.assert_refunded_once(orders[1]).await;
+        shop.assert_refunded_once(orders[2]).await;
         assert!(!shop.ledger.summary().await.orders.contains_key(orders[0]), "nobody approved it");
     })
     .await;

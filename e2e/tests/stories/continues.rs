@@ -16,9 +16,9 @@ async fn a_follow_up_waits_for_the_end_and_knows_what_was_said() {
         let shop = tenant.shop(&[refund_of("A-17").hold(3, "thinking"), follow_up]).await;
         tenant.skill("cs-tier-1").await;
         let second = tenant.job("follow-up").goal("And what about B-2?").continuing("refund").await;
-        second.waits_for("ContinuedNotEnded", &["refund", "does not exist"]).await;
+        second.until_reason("ContinuedNotEnded", &["refund", "does not exist"]).await;
         let first = tenant.job("refund").await;
-        second.waits_for("ContinuedNotEnded", &["refund", "has not ended"]).await;
+        second.until_reason("ContinuedNotEnded", &["refund", "has not ended"]).await;
         shop.model.release("thinking").await;
         first.succeeded().await;
         let status = second.succeeded().await;

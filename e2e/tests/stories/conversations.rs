@@ -15,12 +15,12 @@ async fn held(name: &str, case: Case) {
     // Who decides needs the operator, and what checks decisions.
     let _turn = if case.decision.is_some() { Some(operator::undisturbed().await) } else { None };
     story(async |tenant| {
-        if case.mishap.is_some() && !cluster::is_local_or_says("SIGKILL of a worker or a server") {
+        if case.mishap.is_some() && !cluster::is_local_or_skips("SIGKILL of a worker or a server") {
             return;
         }
         let shop = tenant.shop(&case.conversations).await;
         for (name, spec) in case.models_at(&tenant.model_origin()) {
-            tenant.model(name).of(spec).await;
+            tenant.model(name).with_spec(spec).await;
         }
         let skill = tenant.skill_of(SKILL, case.skill.clone());
         if case.has_orders { skill.with_orders() } else { skill }.await;
@@ -29,7 +29,7 @@ async fn held(name: &str, case: Case) {
         }
         let mut record = CaseRecord::default();
         for (at, goal) in case.goals.iter().enumerate() {
-            let mut job = tenant.job(&format!("job-{at}")).of(SKILL).goal(goal);
+            let mut job = tenant.job(&format!("job-{at}")).for_skill(SKILL).goal(goal);
             if case.binds(LEDGER) {
                 job = job.binding(LEDGER, json!({"value": shop.ledger.url}));
             }
@@ -50,7 +50,7 @@ async fn held(name: &str, case: Case) {
             let printed = job.all_logs(status.attempt.as_ref().map_or(1, |attempt| attempt.number)).await;
             record.add(status, &printed);
         }
-        shop.model.found_no_fault().await;
+        shop.model.assert_no_violations().await;
         record.assert_expected(name, &shop.ledger.summary().await);
     })
     .await;
@@ -72,7 +72,7 @@ async fn happens(mishap: Mishap, tenant: &Tenant, shop: &Shop, job: &JobHandle<'
         }
     };
     if kills_worker {
-        Process::of(&job.pod(1).await, WORKER).await.kill();
+        Process::find(&job.pod(1).await, WORKER).await.kill();
         shop.model.release(THINKING).await;
     } else {
         tenant.orders_of(SKILL).await.kill();
@@ -84,13 +84,13 @@ async fn decides(case: &Case, tenant: &Tenant, job: &JobHandle<'_>) {
     let Some(Decision { verdict, reason }) = case.decision else { return };
     job.until_phase(Phase::AwaitingApproval).await;
     let approval = tenant.approval_for(job, APPROVER).await;
-    tenant.lets_approve(DECIDER, &[APPROVER]).await;
+    tenant.grant_approval(DECIDER, &[APPROVER]).await;
     let verdict = match verdict {
         ApprovalVerdict::Approve => "Approve",
         ApprovalVerdict::Deny => "Deny",
         ApprovalVerdict::Expired => "Expired",
     };
-    tenant.person(DECIDER).await.decides(&approval, verdict, reason).await.expect("she may");
+    tenant.person(DECIDER).await.decide(&approval, verdict, reason).await.expect("she may");
     job.until("the decision to be heard", |status| status.phase != Some(Phase::AwaitingApproval)).await;
 }
 
@@ -109,6 +109,6 @@ async fn rests(case: &Case, job: &JobHandle<'_>) -> JobStatus {
             return status;
         }
         // All at once: what comes later may find another attempt at work.
-        job.hears_all(open.iter().zip(&mut replies).map(|(asked, text)| (Some(asked.id.as_str()), *text))).await;
+        job.reply_all(open.iter().zip(&mut replies).map(|(asked, text)| (Some(asked.id.as_str()), *text))).await;
     }
 }

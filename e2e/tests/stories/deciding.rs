@@ -33,14 +33,14 @@ pub(crate) async fn held(tenant: &Tenant, job: &JobHandle<'_>) -> Approval {
 
 /// Somebody who may decide.
 pub(crate) async fn supervisor(tenant: &Tenant, name: &str) -> Person {
-    tenant.lets_approve(name, &[APPROVER]).await;
+    tenant.grant_approval(name, &[APPROVER]).await;
     tenant.person(name).await
 }
 
 /// Has the supervisor let a call be made.
 pub(crate) async fn approved(tenant: &Tenant, approval: &Approval) {
     let jane = supervisor(tenant, "jane@acme.io").await;
-    jane.decides(approval, "Approve", "").await.expect("she may");
+    jane.decide(approval, "Approve", "").await.expect("she may");
 }
 
 /// The orders of the rounds: all of them are dear.
@@ -56,7 +56,7 @@ struct Round<'t> {
 impl Round<'_> {
     /// One decision stands, and the call was made once or not at all, as it says.
     async fn is_decided(&self, tenant: &Tenant, shop: &Shop, by: &str, verdict: ApprovalVerdict) {
-        let decision = tenant.counted(&self.approval).await.spec.decision.expect("a decision");
+        let decision = tenant.until_counted(&self.approval).await.spec.decision.expect("a decision");
         assert_eq!((decision.by.as_str(), decision.verdict), (by, verdict), "what was told to be decided stands");
         let status = self.job.succeeded().await;
         assert_eq!(status.attempt.map(|attempt| attempt.number), Some(2), "{}", self.order);
@@ -64,7 +64,7 @@ impl Round<'_> {
         match verdict {
             ApprovalVerdict::Approve => {
                 assert_eq!(denied, Some(0));
-                shop.ledger.refunded_once(self.order).await;
+                shop.ledger.assert_refunded_once(self.order).await;
             }
             ApprovalVerdict::Deny | ApprovalVerdict::Expired => {
                 assert_eq!(denied, Some(1));
@@ -96,10 +96,9 @@ async fn of_two_people_who_decide_at_the_same_instant_one_is_heard() {
         for (at, (round, (janes, joes))) in waiting.iter().zip(verdicts).enumerate() {
             // Who asks first takes turns.
             let (jane_said, joe_said) = if at % 2 == 0 {
-                tokio::join!(jane.decides(&round.approval, janes, ""), joe.decides(&round.approval, joes, ""))
+                tokio::join!(jane.decide(&round.approval, janes, ""), joe.decide(&round.approval, joes, ""))
             } else {
-                let both =
-                    tokio::join!(joe.decides(&round.approval, joes, ""), jane.decides(&round.approval, janes, ""));
+                let both = tokio::join!(joe.decide(&round.approval, joes, ""), jane.decide(&round.approval, janes, ""));
                 (both.1, both.0)
             };
             let (by, verdict, refusal) = match (jane_said, joe_said) {
@@ -113,7 +112,7 @@ async fn of_two_people_who_decide_at_the_same_instant_one_is_heard() {
             round.is_decided(tenant, &shop, by, verdict).await;
         }
         by_the_command(tenant, &shop, &last).await;
-        shop.model.found_no_fault().await;
+        shop.model.assert_no_violations().await;
     })
     .await;
 }
@@ -154,9 +153,9 @@ async fn a_decision_while_the_operator_is_away_counts_when_it_is_back() {
         let second = tenant.job("second").goal("Refund order A-543").await;
         let (one, two) = (held(tenant, &first).await, held(tenant, &second).await);
         operator::away(&tenant.cluster, async || {
-            jane.decides(&one, "Approve", "").await.expect("she may");
-            jane.decides(&two, "Deny", "it arrived whole").await.expect("she may");
-            let changed = jane.decides(&two, "Approve", "").await;
+            jane.decide(&one, "Approve", "").await.expect("she may");
+            jane.decide(&two, "Deny", "it arrived whole").await.expect("she may");
+            let changed = jane.decide(&two, "Approve", "").await;
             assert!(
                 changed.is_err_and(|why| why.contains("a decision is never changed")),
                 "the API server alone holds it"
@@ -166,7 +165,7 @@ async fn a_decision_while_the_operator_is_away_counts_when_it_is_back() {
         .await;
         first.succeeded().await;
         second.succeeded().await;
-        shop.refunded_once("A-443").await;
+        shop.assert_refunded_once("A-443").await;
         assert!(!shop.ledger.summary().await.orders.contains_key("A-543"), "it was denied");
     })
     .await;

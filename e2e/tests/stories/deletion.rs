@@ -55,10 +55,10 @@ async fn a_skill_deleted_before_its_job_began_leaves_the_job_waiting() {
         // No Model: the Job cannot begin.
         let skill = tenant.skill("cs-tier-1").await;
         let job = tenant.job("refund").await;
-        job.waits_for("ModelNotFound", &["default"]).await;
+        job.until_reason("ModelNotFound", &["default"]).await;
         skill.delete().await;
         skill.gone().await;
-        job.waits_for("SkillNotFound", &[]).await;
+        job.until_reason("SkillNotFound", &[]).await;
     })
     .await;
 }

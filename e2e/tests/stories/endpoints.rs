@@ -43,7 +43,7 @@ async fn a_service_of_the_tenant_is_called_by_its_rules_and_the_cluster_is_not()
         let token = json!({"secretKeyRef": {"name": "ci", "key": "token"}});
         let unproven = tenant.job("unproven").binding("ledger", json!({"value": shop.ledger.url})).await;
         unproven
-            .waits_for("ResourcesInvalid", &["token", "calls of `ledger`, which is bound, need this credential"])
+            .until_reason("ResourcesInvalid", &["token", "calls of `ledger`, which is bound, need this credential"])
             .await;
         let job = tenant
             .job("bound")
@@ -55,7 +55,7 @@ async fn a_service_of_the_tenant_is_called_by_its_rules_and_the_cluster_is_not()
         let gate = status.gates.as_ref().expect("gates have an outcome").pre_tool.clone();
         let denied: Vec<_> = gate.last.iter().filter_map(|ruling| ruling.rule).collect();
         assert_eq!(denied, [GateReason::Endpoint], "{gate:#?}");
-        shop.refunded_once("A-17").await;
+        shop.assert_refunded_once("A-17").await;
         let told = format!("{status:?}\n{}", job.logs(1).await);
         assert!(!told.contains(SECRET), "a secret is never told: {told}");
     })

@@ -30,7 +30,7 @@ async fn goes_on_in_attempt_two(shop: &Shop, job: &JobHandle<'_>) {
     let status = job.succeeded().await;
     let attempt = status.attempt.expect("a Job that ran has an attempt");
     assert_eq!((attempt.number, attempt.epoch), (2, Some(2)));
-    shop.refunded_once("A-17").await;
+    shop.assert_refunded_once("A-17").await;
     let asked = shop.model.asked_by(&job.uid).await;
     for turn in 0..3 {
         assert_eq!(asked.by_position.get(&turn), Some(&1), "turn {turn} was answered and logged before: {asked:?}");
@@ -61,7 +61,7 @@ async fn a_pod_that_is_evicted_parks_and_its_job_goes_on() {
         evicted.expect("the eviction is accepted");
         goes_on_in_attempt_two(&shop, &job).await;
         begins_with(&written(tenant, &job).await, &before);
-        if cluster::is_local_or_says("the volume") {
+        if cluster::is_local_or_skips("the volume") {
             let log = memory::log(&machine::memory(tenant).await.join("cs-tier-1"), &job.uid);
             assert!(log.iter().any(|line| line.contains(r#""type":"parked""#)), "it parked: {log:#?}");
         }
@@ -85,12 +85,12 @@ async fn a_pod_taken_away_while_its_worker_lives_on_is_fenced() {
 #[tokio::test]
 async fn a_worker_killed_while_the_model_thinks_loses_nothing() {
     story(async |tenant| {
-        if !cluster::is_local_or_says("SIGKILL of a worker") {
+        if !cluster::is_local_or_skips("SIGKILL of a worker") {
             return;
         }
         let (shop, job) = thinking(tenant).await;
         let before = written(tenant, &job).await;
-        Process::of(&job.pod(1).await, WORKER).await.kill();
+        Process::find(&job.pod(1).await, WORKER).await.kill();
         goes_on_in_attempt_two(&shop, &job).await;
         begins_with(&written(tenant, &job).await, &before);
     })
@@ -100,21 +100,21 @@ async fn a_worker_killed_while_the_model_thinks_loses_nothing() {
 #[tokio::test]
 async fn a_worker_killed_inside_a_call_with_effect_asks_a_person() {
     story(async |tenant| {
-        if !cluster::is_local_or_says("SIGKILL of a worker") {
+        if !cluster::is_local_or_skips("SIGKILL of a worker") {
             return;
         }
         let shop = tenant.shop(&[refund_of("HOLD-5")]).await;
         tenant.skill("cs-tier-1").await;
         let job = tenant.job("refund").goal("Refund order HOLD-5").await;
         shop.ledger.until_refunded("HOLD-5").await;
-        Process::of(&job.pod(1).await, WORKER).await.kill();
-        let asked = job.asks(1).await;
+        Process::find(&job.pod(1).await, WORKER).await.kill();
+        let asked = job.until_questions(1).await;
         assert!(asked[0].text.contains("process_refund"), "the call should be named: {}", asked[0].text);
-        job.hears(Some("q-1"), "stop").await;
+        job.reply(Some("q-1"), "stop").await;
         let status = job.ended(OutcomeCode::ToolIndeterminate).await;
         let message = status.outcome.map(|outcome| outcome.message).unwrap_or_default();
         assert!(message.contains("process_refund"), "the call should be named: {message}");
-        shop.refunded_once("HOLD-5").await;
+        shop.assert_refunded_once("HOLD-5").await;
     })
     .await;
 }
@@ -129,10 +129,10 @@ async fn a_server_that_dies_inside_a_call_with_effect_asks_a_person() {
         let at_once = DeleteParams::default().grace_period(0);
         let ours = ListParams::default().labels("bloomery.dev/skill=cs-tier-1,app.kubernetes.io/component=mcp");
         tenant.api::<Pod>().delete_collection(&at_once, &ours).await.expect("the MCP server's pod is deleted");
-        job.asks(1).await;
-        job.hears(Some("q-1"), "stop").await;
+        job.until_questions(1).await;
+        job.reply(Some("q-1"), "stop").await;
         job.ended(OutcomeCode::ToolIndeterminate).await;
-        shop.refunded_once("HOLD-6").await;
+        shop.assert_refunded_once("HOLD-6").await;
     })
     .await;
 }
@@ -140,14 +140,14 @@ async fn a_server_that_dies_inside_a_call_with_effect_asks_a_person() {
 #[tokio::test]
 async fn an_operator_killed_while_jobs_run_changes_nothing() {
     story(async |tenant| {
-        if !cluster::is_local_or_says("SIGKILL of the operator") {
+        if !cluster::is_local_or_skips("SIGKILL of the operator") {
             return;
         }
         let (shop, job) = thinking(tenant).await;
         {
             let _alone = operator::alone().await;
             let operator = operator::ready_pod(&tenant.cluster).await;
-            Process::of(&operator, operator::PROGRAM).await.kill();
+            Process::find(&operator, operator::PROGRAM).await.kill();
             shop.model.release("thinking").await;
             operator::until_rolled_out(&tenant.cluster).await;
         }
@@ -177,7 +177,7 @@ async fn ended_as_if_nothing_had_happened(shop: &Shop, job: &JobHandle<'_>) {
     let status = job.succeeded().await;
     let attempt = status.attempt.expect("a Job that ran has an attempt");
     assert_eq!((attempt.number, attempt.epoch), (1, Some(1)), "the worker went on without the operator");
-    shop.refunded_once("A-17").await;
+    shop.assert_refunded_once("A-17").await;
 }
 
 /// The log as it is on the volume, where it can be seen.

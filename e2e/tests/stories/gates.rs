@@ -29,7 +29,7 @@ async fn a_call_that_a_person_has_to_approve_ends_the_pod_and_waits() {
         assert_eq!(status.phase, Some(Phase::AwaitingApproval));
         assert_eq!(status.attempt.map(|attempt| attempt.number), Some(1), "no pod is made while a person thinks");
         assert!(job.pods().await.len() <= 1);
-        shop.refunded_once("A-1").await;
+        shop.assert_refunded_once("A-1").await;
         assert_eq!(shop.ledger.summary().await.effects, 1, "what is held does not happen");
         job.delete().await;
         job.gone().await;
@@ -60,7 +60,7 @@ async fn a_guardrail_denies_a_call_and_the_model_goes_on() {
         let first = gate.last.first().expect("a ruling");
         assert_eq!((first.verdict, first.rule), (Verdict::Deny, Some(GateReason::Guardrail)), "{gate:#?}");
         assert!(first.reason.as_deref().unwrap_or_default().contains("Never use track_order"), "{first:?}");
-        shop.model.found_no_fault().await;
+        shop.model.assert_no_violations().await;
     })
     .await;
 }
@@ -92,7 +92,7 @@ async fn an_answer_that_fails_three_times_is_handed_to_a_person() {
         assert!(!draft.verified && !draft.polished, "{draft:?}");
         let calls = status.usage.expect("a Job has spent something").llm_calls;
         assert_eq!((calls.finalization, calls.polish), (3, 0));
-        shop.model.found_no_fault().await;
+        shop.model.assert_no_violations().await;
     })
     .await;
 }
@@ -116,7 +116,7 @@ async fn a_gate_that_is_off_is_skipped_and_status_says_so() {
             "no model rules: {gate:?}"
         );
         assert_eq!(status.usage.map(|usage| usage.llm_calls.finalization), Some(0));
-        shop.refunded_once("A-17").await;
+        shop.assert_refunded_once("A-17").await;
     })
     .await;
 }

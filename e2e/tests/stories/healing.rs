@@ -16,13 +16,13 @@ async fn healed(job: &JobHandle<'_>) -> JobStatus {
 async fn objects_may_come_in_any_order() {
     story(async |tenant| {
         let job = tenant.job("refund").await;
-        job.waits_for("SkillNotFound", &["cs-tier-1"]).await;
+        job.until_reason("SkillNotFound", &["cs-tier-1"]).await;
         let skill = tenant.skill("cs-tier-1").await;
-        job.waits_for("ModelNotFound", &["default"]).await;
+        job.until_reason("ModelNotFound", &["default"]).await;
         let shop = tenant.shop(&[refund_of("A-17")]).await;
         skill.ready().await;
         healed(&job).await;
-        shop.refunded_once("A-17").await;
+        shop.assert_refunded_once("A-17").await;
     })
     .await;
 }
@@ -39,13 +39,13 @@ async fn a_key_that_is_missing_and_then_wrong_is_named_until_it_is_right() {
         );
         tenant.skill("cs-tier-1").await;
         let job = tenant.job("refund").await;
-        job.waits_for("SecretMissing", &["llm", "token"]).await;
+        job.until_reason("SecretMissing", &["llm", "token"]).await;
         tenant.secret("llm", "token", "a wrong key").await;
-        let message = job.waits_for("ModelUnavailable", &["default", "401", "key"]).await;
+        let message = job.until_reason("ModelUnavailable", &["default", "401", "key"]).await;
         assert!(!message.contains("a wrong key"), "a key is never told: {message}");
         tenant.secret("llm", "token", "the right key").await;
         let status = healed(&job).await;
-        server.found_no_fault().await;
+        server.assert_no_violations().await;
         let told = format!("{status:?}\n{}", job.logs(1).await);
         assert!(!told.contains("the right key"), "a key is never told: {told}");
     })
@@ -59,10 +59,10 @@ async fn a_model_that_cannot_be_reached_is_named_until_it_can() {
         tenant.ledger().await;
         tenant.skill("cs-tier-1").await;
         let job = tenant.job("refund").await;
-        job.waits_for("ModelUnavailable", &["default", "baseUrl"]).await;
+        job.until_reason("ModelUnavailable", &["default", "baseUrl"]).await;
         let server = tenant.model_server(&[refund_of("A-17")]).await;
         healed(&job).await;
-        server.found_no_fault().await;
+        server.assert_no_violations().await;
     })
     .await;
 }
@@ -78,11 +78,11 @@ async fn a_model_in_trouble_is_asked_again() {
         .fault(3, json!({"empty": true}));
     story(async |tenant| {
         let shop = tenant.shop(&[troubled]).await;
-        tenant.model("default").giving_up_after(5).await;
+        tenant.model("default").with_timeout(5).await;
         tenant.skill("cs-tier-1").await;
         let job = tenant.job("refund").await;
         healed(&job).await;
-        shop.refunded_once("A-17").await;
+        shop.assert_refunded_once("A-17").await;
         let asked = shop.model.asked_by(&job.uid).await;
         let times: Vec<u64> = asked.by_position.values().copied().collect();
         assert_eq!(times, [3, 2, 2, 3], "asked again after each fault, and no more: {asked:?}");
@@ -96,12 +96,12 @@ async fn an_image_that_is_nowhere_is_named_until_it_is_another() {
         let shop = tenant.shop(&[refund_of("A-17")]).await;
         let skill = tenant.skill("cs-tier-1").running("localhost/bloomery/nowhere:1").await;
         let job = tenant.job("refund").await;
-        skill.waits_for(ConditionType::McpAvailable, "McpUnavailable", &["localhost/bloomery/nowhere:1"]).await;
-        job.waits_for("SkillNotReady", &["cs-tier-1", "McpAvailable", "localhost/bloomery/nowhere:1"]).await;
+        skill.until_reason(ConditionType::McpAvailable, "McpUnavailable", &["localhost/bloomery/nowhere:1"]).await;
+        job.until_reason("SkillNotReady", &["cs-tier-1", "McpAvailable", "localhost/bloomery/nowhere:1"]).await;
         tenant.skill("cs-tier-1").await;
         healed(&job).await;
         skill.ready().await;
-        shop.refunded_once("A-17").await;
+        shop.assert_refunded_once("A-17").await;
     })
     .await;
 }
@@ -112,12 +112,12 @@ async fn a_service_that_is_absent_is_named_until_it_comes() {
         let shop = tenant.shop(&[refund_of("A-17")]).await;
         let skill = tenant.skill("cs-tier-1").served_by("orders").await;
         let job = tenant.job("refund").await;
-        skill.waits_for(ConditionType::McpAvailable, "ServiceNotFound", &["orders"]).await;
-        job.waits_for("SkillNotReady", &["McpAvailable", "orders"]).await;
+        skill.until_reason(ConditionType::McpAvailable, "ServiceNotFound", &["orders"]).await;
+        job.until_reason("SkillNotReady", &["McpAvailable", "orders"]).await;
         tenant.orders_server().await;
         skill.ready().await;
         healed(&job).await;
-        shop.refunded_once("A-17").await;
+        shop.assert_refunded_once("A-17").await;
     })
     .await;
 }
@@ -125,7 +125,7 @@ async fn a_service_that_is_absent_is_named_until_it_comes() {
 #[tokio::test]
 async fn an_mcp_server_that_never_answers_is_named_until_it_does() {
     story(async |tenant| {
-        if !cluster::is_local_or_says("freezing an MCP server") {
+        if !cluster::is_local_or_skips("freezing an MCP server") {
             return;
         }
         let shop = tenant.shop(&[refund_of("A-17")]).await;
@@ -133,10 +133,10 @@ async fn an_mcp_server_that_never_answers_is_named_until_it_does() {
         let server = tenant.orders_of("cs-tier-1").await;
         server.freeze();
         let job = tenant.job("refund").await;
-        job.waits_for("McpUnavailable", &["cs-tier-1-mcp"]).await;
+        job.until_reason("McpUnavailable", &["cs-tier-1-mcp"]).await;
         server.thaw();
         healed(&job).await;
-        shop.refunded_once("A-17").await;
+        shop.assert_refunded_once("A-17").await;
     })
     .await;
 }
@@ -152,7 +152,7 @@ async fn a_refused_refund_is_read_by_the_model() {
         tenant.skill("cs-tier-1").await;
         tenant.job("refund").goal("Refund order B-2").await.succeeded().await;
         assert_eq!(shop.ledger.summary().await.effects, 0);
-        shop.model.found_no_fault().await;
+        shop.model.assert_no_violations().await;
     })
     .await;
 }

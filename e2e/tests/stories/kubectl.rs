@@ -73,7 +73,7 @@ async fn a_job_is_seen_while_it_runs_and_when_its_pods_are_gone() {
         run(tenant, &["wait", "refund", "--timeout", "3m"]).exits(0).says(&["refund Succeeded"]);
         run(tenant, &["get", "refund"]).exits(0).says(&["Succeeded", "Order A-17 is refunded."]);
         let of_pod = run(tenant, &["events", "refund", "-f"]).exits(0).says(&["finished"]).out;
-        shop.refunded_once("A-17").await;
+        shop.assert_refunded_once("A-17").await;
 
         // Long after: nothing but the memory has it.
         let pods = tenant.api::<Pod>();
@@ -133,7 +133,7 @@ async fn a_job_that_asks_is_answered() {
         run(tenant, &["wait", "asks", "--for", "ended", "--timeout", "3m"]).exits(0);
         job.succeeded().await;
         run(tenant, &["reply", "asks", "broken"]).exits(6).says(&["has ended"]);
-        shop.model.found_no_fault().await;
+        shop.model.assert_no_violations().await;
     })
     .await;
 }

@@ -36,11 +36,11 @@ async fn a_decision_for_a_call_that_a_cancelled_job_never_began_says_so() {
     let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let (shop, job) = waiting(tenant).await;
-        tenant.lets_approve("jane@acme.io", &["supervisor"]).await;
+        tenant.grant_approval("jane@acme.io", &["supervisor"]).await;
         let jane = tenant.person("jane@acme.io").await;
         let first = tenant.approval_for(&job, "supervisor").await;
-        jane.decides(&first, "Approve", "").await.expect("she may");
-        job.waits_for("AwaitingApproval", &["waits for default:"]).await;
+        jane.decide(&first, "Approve", "").await.expect("she may");
+        job.until_reason("AwaitingApproval", &["waits for default:"]).await;
         job.cancel().await;
         let status = job.ended(OutcomeCode::Cancelled).await;
         let people = conditions::find(&status.conditions, ConditionType::AwaitingPeople);
@@ -59,7 +59,7 @@ async fn what_a_job_leaves_behind_expires_and_cannot_be_decided() {
     let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let (_shop, job) = waiting(tenant).await;
-        tenant.lets_approve("jane@acme.io", &["supervisor"]).await;
+        tenant.grant_approval("jane@acme.io", &["supervisor"]).await;
         let approval = tenant.approval_for(&job, "supervisor").await;
         let delete = ["delete", "skilljob", &job.name, "--cascade=orphan", "--namespace", &tenant.namespace];
         command::run(&mut command::kubectl(&delete));

@@ -34,7 +34,7 @@ async fn a_job_ends_at_its_steps() {
         let LogPosition { events, .. } = status.log.expect("a Job that ran has a log");
         assert!(events > 0);
         assert_eq!(shop.ledger.summary().await.effects, 0, "the refund came after the limit");
-        shop.model.found_no_fault().await;
+        shop.model.assert_no_violations().await;
     })
     .await;
 }
@@ -50,7 +50,7 @@ async fn a_job_ends_at_its_tool_calls() {
         assert_eq!((gate.allowed, gate.denied), (2, 1));
         assert_eq!(status.usage.map(|usage| (usage.tool_calls, usage.llm_calls.plan)), Some((2, 3)));
         assert_eq!(shop.ledger.summary().await.effects, 0, "the refund was one too many");
-        shop.model.found_no_fault().await;
+        shop.model.assert_no_violations().await;
     })
     .await;
 }
@@ -67,7 +67,7 @@ async fn a_job_ends_at_its_tokens() {
         let usage = status.usage.expect("a Job has spent something");
         assert_eq!((usage.input_tokens, usage.output_tokens), (49_000, 500));
         assert_eq!(usage.llm_calls.plan, 1, "what may not be spent is not asked for");
-        shop.model.found_no_fault().await;
+        shop.model.assert_no_violations().await;
     })
     .await;
 }
@@ -82,7 +82,7 @@ async fn a_job_ends_at_its_duration() {
         let status = stalled(&job, OutcomeCode::DurationLimit, &["5 s of work", "limits.duration"]).await;
         assert_eq!(status.attempt.map(|attempt| attempt.number), Some(1), "it ends itself, before its pod is ended");
         assert_eq!(shop.ledger.summary().await.effects, 0, "the refund came after the limit");
-        shop.model.found_no_fault().await;
+        shop.model.assert_no_violations().await;
     })
     .await;
 }
@@ -103,7 +103,7 @@ async fn a_job_whose_model_repeats_one_failing_call_is_stuck() {
         let status = stalled(&job, OutcomeCode::Stuck, &["process_refund", "kept failing"]).await;
         assert_eq!(status.usage.map(|usage| (usage.tool_calls, usage.llm_calls.plan)), Some((3, 3)));
         assert_eq!(shop.ledger.summary().await.effects, 0);
-        shop.model.found_no_fault().await;
+        shop.model.assert_no_violations().await;
     })
     .await;
 }

@@ -42,7 +42,7 @@ const AT_ONCE: usize = 16;
 async fn a_decision_is_a_request_as_soon_as_a_pod_is_up() {
     let _alone = operator::alone().await;
     story(async |tenant| {
-        if !cluster::is_local_or_says("one clock") {
+        if !cluster::is_local_or_skips("one clock") {
             return;
         }
         let shop = tenant.shop(&ROUNDS.map(dear)).await;
@@ -58,11 +58,11 @@ async fn a_decision_is_a_request_as_soon_as_a_pod_is_up() {
         for (job, approval) in waiting {
             bare.push(bare_pod(tenant, &job).await);
             let from = Timestamp::now();
-            jane.decides(&approval, "Approve", "").await.expect("she may");
+            jane.decide(&approval, "Approve", "").await.expect("she may");
             decided.push(since(from, asked_at(tenant, &shop, &job, 2).await));
             job.succeeded().await;
         }
-        shop.model.found_no_fault().await;
+        shop.model.assert_no_violations().await;
         let (bare, decided) = (median(bare), median(decided));
         let goal = bare.mul_f64(1.3) + Duration::from_millis(100);
         figure("a bare pod of the same template, from its making to its first byte (median of 5)", ms(bare));
@@ -87,7 +87,7 @@ async fn bare_pod(tenant: &Tenant, job: &JobHandle<'_>) -> Duration {
     let from = Timestamp::now();
     tenant.create(Pod { metadata, spec: Some(spec), status: None }).await;
     let first = eventually("the first byte of the bare pod", async || {
-        let log = timed_log(tenant, &name).await?;
+        let log = timed_log(tenant, &name).await.map_err(|error| error.to_string())?;
         log.lines().find_map(at).ok_or_else(|| "nothing is said yet".to_owned())
     });
     since(from, first.await)
@@ -97,17 +97,17 @@ async fn bare_pod(tenant: &Tenant, job: &JobHandle<'_>) -> Duration {
 async fn asked_at(tenant: &Tenant, shop: &Shop, job: &JobHandle<'_>, turn: usize) -> Timestamp {
     shop.model.until_asked(&job.uid, turn, 1).await;
     eventually("the request in the model's log", async || {
-        let log = timed_log(tenant, "model").await?;
+        let log = timed_log(tenant, "model").await.map_err(|error| error.to_string())?;
         let asked = log.lines().filter(|line| line.contains(&job.uid) && line.contains("asked"));
         asked.filter_map(at).nth(turn).ok_or(log)
     })
     .await
 }
 
-/// What a pod has printed, each line with its time.
-async fn timed_log(tenant: &Tenant, pod: &str) -> Result<String, String> {
+/// Returns the log of a pod with the time of each line.
+async fn timed_log(tenant: &Tenant, pod: &str) -> kube::Result<String> {
     let timed = LogParams { timestamps: true, ..LogParams::default() };
-    tenant.api::<Pod>().logs(pod, &timed).await.map_err(|error| error.to_string())
+    tenant.api::<Pod>().logs(pod, &timed).await
 }
 
 fn at(line: &str) -> Option<Timestamp> {
@@ -143,8 +143,8 @@ async fn a_cancelled_job_has_ended_within_ten_seconds() {
         shop.model.until_held("thinking").await;
         let waits = tenant.job(&waits.0).goal(&waits.1).await;
         held(tenant, &waits).await;
-        let queued = tenant.job("queued").of("not-there").await;
-        queued.waits_for("SkillNotFound", &[]).await;
+        let queued = tenant.job("queued").for_skill("not-there").await;
+        queued.until_reason("SkillNotFound", &[]).await;
         for (what, job) in
             [("within a call", calls), ("while its model thinks", thinks), ("parked", waits), ("queued", queued)]
         {
@@ -164,7 +164,7 @@ async fn a_cancelled_job_has_ended_within_ten_seconds() {
 async fn five_thousand_jobs_wait_without_a_pod_or_a_write_in_little_memory() {
     let _alone = operator::alone().await;
     story(async |tenant| {
-        if !cluster::is_local_or_says("the operator's memory") {
+        if !cluster::is_local_or_skips("the operator's memory") {
             return;
         }
         let turns = [call("ask_user", json!({"text": "Which order?"})), Turn::answer("A-17")];
@@ -177,7 +177,7 @@ async fn five_thousand_jobs_wait_without_a_pod_or_a_write_in_little_memory() {
         let before = anonymous_kib(tenant, &tenant.cluster).await;
 
         operator::away(&tenant.cluster, async || copied(tenant, "refund").await).await;
-        let from = audit::own_writes(&tenant.namespace).len();
+        let from = audit::operator_writes(&tenant.namespace).len();
         let writes = audit::until_quiet(&tenant.namespace, QUIET, QUIET * 3).await;
         let after = anonymous_kib(tenant, &tenant.cluster).await;
         let pods = tenant.api::<Pod>().list(&ListParams::default().labels("bloomery.dev/job")).await;
@@ -218,7 +218,7 @@ async fn copied(tenant: &Tenant, name: &str) {
 /// The operator's own memory, once it has seen all that there is and rests.
 async fn anonymous_kib(tenant: &Tenant, cluster: &Cluster) -> u64 {
     audit::until_quiet(&tenant.namespace, QUIET, QUIET * 3).await;
-    Process::of(&operator::ready_pod(cluster).await, operator::PROGRAM).await.anonymous_kib()
+    Process::find(&operator::ready_pod(cluster).await, operator::PROGRAM).await.anonymous_kib()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a figure for people")]

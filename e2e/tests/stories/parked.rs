@@ -55,11 +55,11 @@ async fn a_skill_deleted_while_its_job_waits_ends_it_and_nobody_decides_in_vain(
         skill.gone().await;
         let status = job.ended(OutcomeCode::SkillDeleted).await;
         assert!(message(&status).contains("the Skill was deleted"), "{}", message(&status));
-        let withdrawn = tenant.counted(&approval).await;
+        let withdrawn = tenant.until_counted(&approval).await;
         let decision = withdrawn.spec.decision.clone().expect("the operator says so");
         assert_eq!(decision.verdict, ApprovalVerdict::Expired);
         assert!(decision.reason.is_some_and(|reason| reason.contains("Job")), "the reason is said");
-        let late = supervisor(tenant, "jane@acme.io").await.decides(&withdrawn, "Approve", "").await;
+        let late = supervisor(tenant, "jane@acme.io").await.decide(&withdrawn, "Approve", "").await;
         assert!(late.is_err_and(|why| why.contains("a decision is never changed")));
         assert_eq!(shop.ledger.summary().await.effects, 0);
     })
@@ -77,9 +77,9 @@ async fn a_skill_changed_while_its_job_waits_changes_nothing_for_it() {
         skill.until("another revision", |status| status.revision.as_ref().is_some_and(|it| *it != first)).await;
         approved(tenant, &approval).await;
         assert_eq!(job.succeeded().await.skill_revision, Some(first));
-        shop.refunded_once(ORDER).await;
+        shop.assert_refunded_once(ORDER).await;
         was_asked_once(&shop, &job).await;
-        shop.model.found_no_fault().await;
+        shop.model.assert_no_violations().await;
     })
     .await;
 }
@@ -97,11 +97,11 @@ async fn a_key_rotated_while_a_job_waits_is_the_one_it_goes_on_with() {
         tenant.skill_of("cs-tier-1", supervised()).with_orders().await;
         let job = tenant.job("dear").goal(&format!("Refund order {ORDER}")).await;
         let approval = held(tenant, &job).await;
-        tenant.model_takes_key(new).await;
+        tenant.change_model_key(new).await;
         tenant.secret("llm", "token", new).await;
         approved(tenant, &approval).await;
         job.succeeded().await;
-        shop.refunded_once(ORDER).await;
+        shop.assert_refunded_once(ORDER).await;
         let asked = shop.model.asked_by(&job.uid).await;
         assert_eq!((asked.requests, asked.by_position.get(&2)), (1, Some(&1)), "by the new key, and once: {asked:?}");
     })
@@ -110,7 +110,7 @@ async fn a_key_rotated_while_a_job_waits_is_the_one_it_goes_on_with() {
 
 /// A Job that goes on, its call approved, in a memory that has become full meanwhile.
 async fn going_on_with_no_room(tenant: &Tenant) -> (SmallMemory, Shop, JobHandle<'_>) {
-    let memory = SmallMemory::of(tenant).await;
+    let memory = SmallMemory::create(tenant).await;
     let (shop, job) = asking(tenant, ORDER, dear(ORDER)).await;
     let approval = held(tenant, &job).await;
     memory.fill();
@@ -122,7 +122,7 @@ async fn going_on_with_no_room(tenant: &Tenant) -> (SmallMemory, Shop, JobHandle
 async fn a_memory_that_is_full_when_a_job_goes_on_is_named_and_nothing_is_called_twice() {
     let _turn = operator::undisturbed().await;
     story(async |tenant| {
-        if !cluster::is_local_or_says("a file system to fill") {
+        if !cluster::is_local_or_skips("a file system to fill") {
             return;
         }
         let (_memory, shop, job) = going_on_with_no_room(tenant).await;
@@ -138,7 +138,7 @@ async fn a_memory_that_is_full_when_a_job_goes_on_is_named_and_nothing_is_called
 async fn a_memory_that_gets_its_room_back_lets_the_job_go_on() {
     let _turn = operator::undisturbed().await;
     story(async |tenant| {
-        if !cluster::is_local_or_says("a file system to fill") {
+        if !cluster::is_local_or_skips("a file system to fill") {
             return;
         }
         let (memory, shop, job) = going_on_with_no_room(tenant).await;
@@ -148,7 +148,7 @@ async fn a_memory_that_gets_its_room_back_lets_the_job_go_on() {
         .await;
         memory.clear();
         job.succeeded().await;
-        shop.refunded_once(ORDER).await;
+        shop.assert_refunded_once(ORDER).await;
         was_asked_once(&shop, &job).await;
     })
     .await;
@@ -168,7 +168,7 @@ async fn a_pod_lost_before_its_approved_call_began_costs_nothing() {
         let status = job.succeeded().await;
         assert_eq!(status.attempt.map(|attempt| attempt.number), Some(3), "nobody had to decide again");
         assert_eq!(tenant.approvals_of(&job).await.len(), 1);
-        shop.refunded_once(ORDER).await;
+        shop.assert_refunded_once(ORDER).await;
         was_asked_once(&shop, &job).await;
     })
     .await;
@@ -181,11 +181,11 @@ fn after(order: &str, told: &str) -> Conversation {
 
 /// Kills the worker of the second attempt; a person is asked what came of its call, and nothing is called again.
 async fn killed_within_the_call(job: &JobHandle<'_>, found: &str) {
-    Process::of(&job.pod(2).await, WORKER).await.kill();
-    let asked = job.asks(1).await;
+    Process::find(&job.pod(2).await, WORKER).await.kill();
+    let asked = job.until_questions(1).await;
     assert_eq!(asked[0].choices, ["happened", "did not happen", "stop"]);
     assert!(asked[0].text.contains("process_refund"), "{}", asked[0].text);
-    job.hears(Some(&asked[0].id), found).await;
+    job.reply(Some(&asked[0].id), found).await;
     let status = job.succeeded().await;
     assert_eq!(status.attempt.map(|attempt| attempt.number), Some(4));
 }
@@ -194,7 +194,7 @@ async fn killed_within_the_call(job: &JobHandle<'_>, found: &str) {
 async fn a_worker_killed_when_its_approved_call_was_begun_and_not_sent_asks_a_person() {
     let _turn = operator::undisturbed().await;
     story(async |tenant| {
-        if !cluster::is_local_or_says("SIGKILL of a worker") {
+        if !cluster::is_local_or_skips("SIGKILL of a worker") {
             return;
         }
         let (shop, job) = asking(tenant, ORDER, after(ORDER, "It did not happen, as")).await;
@@ -212,13 +212,13 @@ async fn a_worker_killed_when_its_approved_call_was_begun_and_not_sent_asks_a_pe
             killed_within_the_call(&job, "did not happen").await;
         };
         let thawed = async {
-            job.asks(1).await;
+            job.until_questions(1).await;
             server.thaw();
         };
         tokio::join!(killed, thawed);
         assert_eq!(shop.ledger.summary().await.effects, 0, "it was never sent");
         was_asked_once(&shop, &job).await;
-        shop.model.found_no_fault().await;
+        shop.model.assert_no_violations().await;
     })
     .await;
 }
@@ -227,7 +227,7 @@ async fn a_worker_killed_when_its_approved_call_was_begun_and_not_sent_asks_a_pe
 async fn a_worker_killed_before_the_answer_of_its_approved_call_asks_a_person() {
     let _turn = operator::undisturbed().await;
     story(async |tenant| {
-        if !cluster::is_local_or_says("SIGKILL of a worker") {
+        if !cluster::is_local_or_skips("SIGKILL of a worker") {
             return;
         }
         let (shop, job) = asking(tenant, "HOLD-443", after("HOLD-443", "It happened, as")).await;
@@ -235,7 +235,7 @@ async fn a_worker_killed_before_the_answer_of_its_approved_call_asks_a_person() 
         approved(tenant, &approval).await;
         shop.ledger.until_refunded("HOLD-443").await;
         killed_within_the_call(&job, "happened").await;
-        shop.refunded_once("HOLD-443").await;
+        shop.assert_refunded_once("HOLD-443").await;
         was_asked_once(&shop, &job).await;
     })
     .await;
@@ -245,25 +245,25 @@ async fn a_worker_killed_before_the_answer_of_its_approved_call_asks_a_person() 
 async fn a_report_that_is_lost_at_the_park_is_told_by_the_next_attempt() {
     let _turn = operator::undisturbed().await;
     story(async |tenant| {
-        if !cluster::is_local_or_says("a network that is torn") {
+        if !cluster::is_local_or_skips("a network that is torn") {
             return;
         }
         let (shop, job) = asking(tenant, ORDER, after(ORDER, "refunded").hold(1, "thinking")).await;
         shop.model.until_held("thinking").await;
         let pod = job.pod(1).await;
-        Process::of(&pod, WORKER).await.cut_off_from(&operator::address(&tenant.cluster).await);
+        Process::find(&pod, WORKER).await.cut_off_from(&operator::address(&tenant.cluster).await);
         shop.model.release("thinking").await;
         job.until("the worker to give up telling it, and another to begin", |status| {
             status.attempt.as_ref().is_some_and(|attempt| attempt.number == 2)
         })
         .await;
         let approval = tenant.approval_for(&job, "supervisor").await;
-        job.waits_for("AwaitingApproval", &[&approval.name_any(), "supervisor"]).await;
+        job.until_reason("AwaitingApproval", &[&approval.name_any(), "supervisor"]).await;
         assert_eq!(shop.ledger.summary().await.effects, 0, "what is held does not happen");
         was_asked_once(&shop, &job).await;
         approved(tenant, &approval).await;
         job.succeeded().await;
-        shop.refunded_once(ORDER).await;
+        shop.assert_refunded_once(ORDER).await;
         was_asked_once(&shop, &job).await;
     })
     .await;

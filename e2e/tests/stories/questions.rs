@@ -29,7 +29,7 @@ async fn asking(tenant: &Tenant) -> (Shop, JobHandle<'_>) {
 /// No turn of the main loop was asked for twice, and none was unexpected.
 async fn was_asked_once(shop: &Shop, job: &JobHandle<'_>) {
     parked::was_asked_once(shop, job).await;
-    shop.model.found_no_fault().await;
+    shop.model.assert_no_violations().await;
 }
 
 fn attempt(status: &JobStatus) -> Option<u32> {
@@ -40,17 +40,17 @@ fn attempt(status: &JobStatus) -> Option<u32> {
 async fn a_question_rests_a_job_without_a_pod_and_its_answer_goes_on_with_it() {
     story(async |tenant| {
         let (shop, job) = asking(tenant).await;
-        let asked = job.asks(1).await;
+        let asked = job.until_questions(1).await;
         assert_eq!((asked[0].id.as_str(), asked[0].text.as_str()), ("q-1", "Which order?"));
-        job.waits_for("AwaitingReply", &["q-1", "Which order?", "kubectl bloomery reply refund"]).await;
+        job.until_reason("AwaitingReply", &["q-1", "Which order?", "kubectl bloomery reply refund"]).await;
         let status = job.until("the time since when it waits", |status| status.waiting_for.is_some()).await;
         assert!(status.waiting_for.is_some_and(|waiting| waiting.since.is_some()));
         job.pods_have_ended().await;
 
-        job.hears(Some("q-1"), "A-17").await;
+        job.reply(Some("q-1"), "A-17").await;
         let status = job.succeeded().await;
         assert_eq!((attempt(&status), status.replies_heard, status.waiting_for), (Some(2), Some(1), None));
-        shop.refunded_once("A-17").await;
+        shop.assert_refunded_once("A-17").await;
         was_asked_once(&shop, &job).await;
     })
     .await;
@@ -60,7 +60,7 @@ async fn a_question_rests_a_job_without_a_pod_and_its_answer_goes_on_with_it() {
 async fn a_reply_to_no_question_is_told_and_wakes_nobody() {
     story(async |tenant| {
         let (shop, job) = asking(tenant).await;
-        job.hears(Some("q-7"), "A-18").await;
+        job.reply(Some("q-7"), "A-18").await;
         let taken = |status: &JobStatus| {
             let told = conditions::find(&status.conditions, ConditionType::RepliesTaken)?;
             Some((told.status.clone(), told.reason.clone(), told.message.clone()))
@@ -73,12 +73,12 @@ async fn a_reply_to_no_question_is_told_and_wakes_nobody() {
         assert_eq!((attempt(&status), status.replies_heard), (Some(1), None));
 
         // Nor does a message alone; both are heard with the answer.
-        job.hears(None, "The customer is called Ada").await;
-        job.hears(Some("q-1"), "A-17").await;
+        job.reply(None, "The customer is called Ada").await;
+        job.reply(Some("q-1"), "A-17").await;
         let status = job.succeeded().await;
         assert_eq!((attempt(&status), status.replies_heard), (Some(2), Some(3)));
         assert!(taken(&status).is_some(), "nothing that was said is lost");
-        shop.refunded_once("A-17").await;
+        shop.assert_refunded_once("A-17").await;
         was_asked_once(&shop, &job).await;
     })
     .await;
@@ -87,7 +87,7 @@ async fn a_reply_to_no_question_is_told_and_wakes_nobody() {
 #[tokio::test]
 async fn a_call_that_nobody_knows_about_is_a_question_and_never_sent_again() {
     story(async |tenant| {
-        if !cluster::is_local_or_says("SIGKILL of a worker") {
+        if !cluster::is_local_or_skips("SIGKILL of a worker") {
             return;
         }
         let turns = [
@@ -99,12 +99,12 @@ async fn a_call_that_nobody_knows_about_is_a_question_and_never_sent_again() {
         tenant.skill("cs-tier-1").await;
         let job = tenant.job("refund").goal("Refund order HOLD-7").await;
         shop.ledger.until_refunded("HOLD-7").await;
-        Process::of(&job.pod(1).await, WORKER).await.kill();
+        Process::find(&job.pod(1).await, WORKER).await.kill();
 
-        let asked = job.asks(1).await;
+        let asked = job.until_questions(1).await;
         assert_eq!(asked[0].choices, ["happened", "did not happen", "stop"]);
         assert!(asked[0].text.contains("process_refund"), "{}", asked[0].text);
-        job.hears(Some("q-1"), "perhaps").await;
+        job.reply(Some("q-1"), "perhaps").await;
         let refused = |status: &JobStatus| {
             let waiting = status.waiting_for.as_ref();
             waiting.and_then(|waiting| waiting.questions.first()?.refused.clone())
@@ -112,10 +112,10 @@ async fn a_call_that_nobody_knows_about_is_a_question_and_never_sent_again() {
         let rests = |status: &JobStatus| status.phase == Some(Phase::AwaitingReply);
         let status = job.until("the reply to be refused", |status| rests(status) && refused(status).is_some()).await;
         assert!(refused(&status).is_some_and(|why| why.contains("perhaps")));
-        job.hears(Some("q-1"), "did not happen").await;
+        job.reply(Some("q-1"), "did not happen").await;
         job.succeeded().await;
-        shop.refunded_once("HOLD-7").await;
-        shop.model.found_no_fault().await;
+        shop.assert_refunded_once("HOLD-7").await;
+        shop.model.assert_no_violations().await;
     })
     .await;
 }
@@ -127,16 +127,16 @@ async fn a_required_entity_is_asked_for_before_the_main_loop_begins() {
         let shop = tenant.shop(&[conversation]).await;
         tenant.skill("cs-tier-1").tier_one().await;
         let job = tenant.job("refund").goal("I want my money back").await;
-        let asked = job.asks(1).await;
+        let asked = job.until_questions(1).await;
         assert!(asked[0].text.contains("order_id"), "{}", asked[0].text);
         assert_eq!(shop.model.asked_by(&job.uid).await.requests, 0, "the main loop waits");
-        job.hears(Some("q-1"), "A-17").await;
+        job.reply(Some("q-1"), "A-17").await;
         let status = job.succeeded().await;
         let intent = status.gates.and_then(|gates| gates.intent).expect("the intent is known");
         assert_eq!(intent.entities["order_id"], "A-17");
         let intents = shop.model.asked_by(&job.uid).await.by_stage.get(&Stage::Intent).copied();
         assert_eq!(intents, Some(1), "the intent was detected once");
-        shop.refunded_once("A-17").await;
+        shop.assert_refunded_once("A-17").await;
         was_asked_once(&shop, &job).await;
     })
     .await;
@@ -166,7 +166,7 @@ async fn a_message_to_a_running_job_is_heard_at_the_next_safe_point() {
         tenant.skill("cs-tier-1").await;
         let job = tenant.job("refund").await;
         shop.model.until_held("thinking").await;
-        job.hears(None, "The customer is called Ada").await;
+        job.reply(None, "The customer is called Ada").await;
         // It comes with the answer to a report, and the worker says so.
         eventually("the worker to have it", async || {
             let printed = job.logs(1).await;
@@ -199,7 +199,7 @@ async fn a_question_that_nobody_answers_in_time_ends_the_job() {
         assert!(message.contains("q-1") && message.contains("Which order?"), "{message}");
         job.pods_have_ended().await;
         assert_eq!(job.pods().await.iter().filter(|pod| pod.name_any().contains("-2-")).count(), 0);
-        shop.model.found_no_fault().await;
+        shop.model.assert_no_violations().await;
     })
     .await;
 }
@@ -213,12 +213,12 @@ async fn a_hundred_questions_are_bounded_and_end_when_nothing_more_can_be_said()
         let shop = tenant.shop(&[conversation("my money", [hundred, Turn::answer("A-17")])]).await;
         tenant.skill("cs-tier-1").await;
         let job = tenant.job("refund").goal("I want my money back").await;
-        let asked = job.asks(8).await;
+        let asked = job.until_questions(8).await;
         assert_eq!((asked[0].id.as_str(), asked[7].id.as_str()), ("q-1", "q-8"), "the oldest first");
         job.pods_have_ended().await;
 
         let ids: Vec<String> = (1..=32).map(|n| format!("q-{n}")).collect();
-        job.hears_all(ids.iter().map(|id| (Some(id.as_str()), "yes"))).await;
+        job.reply_all(ids.iter().map(|id| (Some(id.as_str()), "yes"))).await;
         let status = job.ended(OutcomeCode::UserNeeded).await;
         let message = status.outcome.map(|outcome| outcome.message).unwrap_or_default();
         assert!(message.contains("32") && message.len() < 1024, "{message}");

@@ -20,7 +20,7 @@ async fn a_refund_passes_every_gate() {
         what_was_answered(&status);
         what_was_spent(&status);
         what_conditions_say(&skill.ready().await, &status);
-        shop.refunded_once("A-17").await;
+        shop.assert_refunded_once("A-17").await;
 
         let asked = shop.model.asked_by(&job.uid).await;
         assert_eq!((asked.requests, asked.answered), (4, 4), "each turn is asked for once: {asked:?}");
@@ -30,7 +30,7 @@ async fn a_refund_passes_every_gate() {
         {
             assert!(log.contains(event), "kubectl logs should show `{event}`:\n{log}");
         }
-        if cluster::is_local_or_says("a look at the volume") {
+        if cluster::is_local_or_skips("a look at the volume") {
             let slag = machine::memory(tenant).await.join("cs-tier-1");
             memory::holds_the_job(&slag, &job.uid, &status);
         }
@@ -87,13 +87,13 @@ async fn jobs_of_two_skills_run_at_once_each_in_its_slag() {
         let (one, two, other) = tokio::join!(
             tenant.job("one").goal("Refund order A-1").into_future(),
             tenant.job("two").goal("Refund order A-2").into_future(),
-            tenant.job("other").of("cs-tier-2").goal("Refund order A-3").into_future(),
+            tenant.job("other").for_skill("cs-tier-2").goal("Refund order A-3").into_future(),
         );
         let (first, second, third) = tokio::join!(one.succeeded(), two.succeeded(), other.succeeded());
         for order in ["A-1", "A-2", "A-3"] {
-            shop.refunded_once(order).await;
+            shop.assert_refunded_once(order).await;
         }
-        if cluster::is_local_or_says("a look at the volume") {
+        if cluster::is_local_or_skips("a look at the volume") {
             let memory = machine::memory(tenant).await;
             memory::holds_the_job(&memory.join("cs-tier-1"), &one.uid, &first);
             memory::holds_the_job(&memory.join("cs-tier-1"), &two.uid, &second);
@@ -115,7 +115,7 @@ async fn an_answer_in_the_wrong_form_is_sent_back_once() {
         let gate = status.gates.expect("gates have an outcome").finalization;
         assert_eq!((gate.form_errors, gate.passed), (1, true));
         assert_eq!(gate.attempts.len(), 1, "a form error is no attempt: {gate:?}");
-        shop.model.found_no_fault().await;
+        shop.model.assert_no_violations().await;
     })
     .await;
 }

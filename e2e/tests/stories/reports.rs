@@ -39,7 +39,7 @@ fn forged(tenant: &Tenant, job: &JobHandle<'_>, status: &JobStatus) -> Report {
 #[tokio::test]
 async fn a_report_of_anybody_but_the_recorded_pod_is_refused() {
     story(async |tenant| {
-        if !cluster::is_local_or_says("reaching a Service from outside") {
+        if !cluster::is_local_or_skips("reaching a Service from outside") {
             return;
         }
         let shop = tenant.shop(&[refund_of("A-1").hold(3, "thinking"), refund_of("A-2").hold(3, "thinking")]).await;
@@ -52,7 +52,7 @@ async fn a_report_of_anybody_but_the_recorded_pod_is_refused() {
         let status = job.until("a report of its worker", running).await;
         other.until("a report of its worker", running).await;
         let (pod, others) = (job.pod(1).await, other.pod(1).await);
-        let desk = tenant.report_desk().await;
+        let desk = tenant.report_endpoint().await;
         let report = forged(tenant, &job, &status);
 
         let api_server = "https://kubernetes.default.svc.cluster.local";
@@ -86,8 +86,8 @@ async fn a_report_of_anybody_but_the_recorded_pod_is_refused() {
         shop.model.release("thinking").await;
         let (status, _) = tokio::join!(job.succeeded(), other.succeeded());
         assert_ne!(status.outcome.map(|outcome| outcome.message).as_deref(), Some("Forged."));
-        shop.refunded_once("A-1").await;
-        shop.refunded_once("A-2").await;
+        shop.assert_refunded_once("A-1").await;
+        shop.assert_refunded_once("A-2").await;
     })
     .await;
 }

@@ -39,16 +39,16 @@ async fn bound_paths_reach_the_prompt_and_secrets_do_not() {
             .binding("token", json!({"secretKeyRef": {"name": "ci", "key": "token"}}))
             .await;
         // The Secret comes late, and is waited for.
-        job.waits_for("SecretMissing", &["ci", "token"]).await;
+        job.until_reason("SecretMissing", &["ci", "token"]).await;
         tenant.secret("ci", "token", SECRET).await;
         let status = job.succeeded().await;
         assert_eq!(status.attempt.as_ref().map(|attempt| attempt.number), Some(1), "it heals in the pod that it has");
-        shop.refunded_once("A-17").await;
+        shop.assert_refunded_once("A-17").await;
 
         let told = format!("{status:?}\n{}", job.logs(1).await);
         assert!(told.contains("codebase (filesystem) is /resources/codebase, token (credential)"), "{told}");
         assert!(!told.contains(SECRET), "a secret is never told: {told}");
-        if cluster::is_local_or_says("a look at the volume") {
+        if cluster::is_local_or_skips("a look at the volume") {
             let slag = machine::memory(tenant).await.join("cs-tier-1");
             let log = memory::log(&slag, &job.uid).concat();
             let record = std::fs::read_to_string(slag.join(format!("jobs/{}.json", job.uid))).expect("the record");
@@ -81,7 +81,7 @@ async fn a_secret_that_the_model_says_is_in_no_sink() {
         job.pods_have_ended().await;
         let gate = status.gates.expect("gates have an outcome").pre_tool;
         assert_eq!(gate.last.first().and_then(|ruling| ruling.rule), Some(GateReason::Secret), "{gate:#?}");
-        shop.model.found_no_fault().await;
+        shop.model.assert_no_violations().await;
         for (sink, text) in sinks(tenant, &job).await {
             assert!(!text.is_empty() && !text.contains(SECRET), "a secret is never told, and stands in {sink}: {text}");
         }
@@ -102,9 +102,9 @@ async fn sinks(tenant: &Tenant, job: &JobHandle<'_>) -> Vec<(&'static str, Strin
         ("pods", json!(job.pods().await).to_string()),
         ("kubectl logs", job.logs(1).await),
         ("the operator's log", log.expect("the operator has a log")),
-        ("metrics", operator::says(&tenant.cluster, "/metrics").await),
+        ("metrics", operator::get(&tenant.cluster, "/metrics").await),
     ];
-    if cluster::is_local_or_says("a look at the volume") {
+    if cluster::is_local_or_skips("a look at the volume") {
         sinks.push(("the memory", memory::everything(&machine::memory(tenant).await)));
     }
     sinks
@@ -118,8 +118,8 @@ async fn bindings_that_do_not_fit_are_named_all_at_once_until_the_skill_is_mende
         tenant.skill("cs-tier-1").with(declares).await;
         let job = tenant.job("unfit").binding("docz", docs.clone()).await;
         let leaky = tenant.job("leaky").binding("token", json!({"value": "in the wrong place"})).await;
-        job.waits_for("ResourcesInvalid", &["codebase", "persistentVolumeClaim", "token", "docz", "docs"]).await;
-        let told = leaky.waits_for("ResourcesInvalid", &["token", "secretKeyRef"]).await;
+        job.until_reason("ResourcesInvalid", &["codebase", "persistentVolumeClaim", "token", "docz", "docs"]).await;
+        let told = leaky.until_reason("ResourcesInvalid", &["token", "secretKeyRef"]).await;
         assert!(!told.contains("in the wrong place"), "a value may be a secret: {told}");
         // What was bound is fixed; the Skill is not.
         tenant
@@ -132,8 +132,8 @@ async fn bindings_that_do_not_fit_are_named_all_at_once_until_the_skill_is_mende
             })
             .await;
         job.succeeded().await;
-        leaky.waits_for("ResourcesInvalid", &["docz"]).await;
-        shop.refunded_once("A-17").await;
+        leaky.until_reason("ResourcesInvalid", &["docz"]).await;
+        shop.assert_refunded_once("A-17").await;
     })
     .await;
 }

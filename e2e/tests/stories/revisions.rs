@@ -28,7 +28,7 @@ async fn a_job_ends_on_the_revision_that_it_began_with() {
 
         shop.model.release("thinking").await;
         assert_eq!(old.succeeded().await.skill_revision.as_ref(), Some(&first));
-        shop.refunded_once("A-1").await;
+        shop.assert_refunded_once("A-1").await;
         assert_eq!(shop.ledger.summary().await.effects, 1, "what is blocked now did not happen");
 
         tenant.skill("cs-tier-1").await;
@@ -54,7 +54,7 @@ async fn a_revision_that_somebody_has_replaced_is_told_and_made_anew_once_it_is_
             maps.create(&PostParams::default(), &forged).await.map(|_| ()).map_err(|error| error.to_string())
         })
         .await;
-        skill.waits_for(ConditionType::Accepted, "Replaced", &[&revision.name, "kubectl delete"]).await;
+        skill.until_reason(ConditionType::Accepted, "Replaced", &[&revision.name, "kubectl delete"]).await;
         tenant.remove::<ConfigMap>(&revision.name).await;
         skill.ready().await;
         assert_eq!(maps.get(&revision.name).await.expect("it is there again").data, stored.data);

@@ -1,12 +1,12 @@
 //! What the operator may do, what it does of that, and what it shows of itself.
 
-use bloomery_e2e::harness::audit::{self, Asked};
+use bloomery_e2e::harness::audit::{self, AuditedRequest};
 use bloomery_e2e::harness::{cluster, operator, refund_of, story};
 
 #[tokio::test]
 async fn the_operator_asks_for_nothing_that_it_may_not_have() {
     story(async |tenant| {
-        if !cluster::is_local_or_says("the audit log") {
+        if !cluster::is_local_or_skips("the audit log") {
             return;
         }
         let conversations = [refund_of("A-17")];
@@ -21,15 +21,17 @@ async fn the_operator_asks_for_nothing_that_it_may_not_have() {
         brief.gone().await;
         tenant.skill("cs-tier-1").with(|spec| spec.mcp_server = None).await.ready().await;
 
-        let asked = audit::own_requests(&tenant.namespace);
-        let (refused, granted): (Vec<Asked>, Vec<Asked>) = asked.into_iter().partition(|asked| asked.code == 403);
+        let asked = audit::operator_requests(&tenant.namespace);
+        let (refused, granted): (Vec<AuditedRequest>, Vec<AuditedRequest>) =
+            asked.into_iter().partition(|asked| asked.code == 403);
         assert_eq!(audit::list(&refused), "", "the chart grants all that the operator needs");
         let of = |resources: &[&str]| {
             let found = granted.iter().filter(|asked| resources.contains(&asked.resource.as_str()));
             audit::list(&found.cloned().collect::<Vec<_>>())
         };
         assert_ne!(of(&["pods"]), "", "the log shows what the operator does");
-        let deletes = |asked: &Asked| (asked.verb.as_str(), asked.resource.as_str()) == ("delete", "skilljobs");
+        let deletes =
+            |asked: &AuditedRequest| (asked.verb.as_str(), asked.resource.as_str()) == ("delete", "skilljobs");
         assert!(granted.iter().any(deletes), "it deleted the Job");
         assert_eq!(of(&["namespaces"]), "", "of namespaces it only watches all");
         let never = ["secrets", "pods/log", "pods/exec", "pods/portforward", "pods/proxy", "services/proxy"];
@@ -44,10 +46,10 @@ async fn the_operator_says_how_it_is() {
         let shop = tenant.shop(&[refund_of("A-17")]).await;
         tenant.skill("cs-tier-1").await;
         tenant.job("refund").await.succeeded().await;
-        shop.refunded_once("A-17").await;
-        operator::says(&tenant.cluster, "/healthz").await;
-        operator::says(&tenant.cluster, "/readyz").await;
-        let metrics = operator::says(&tenant.cluster, "/metrics").await;
+        shop.assert_refunded_once("A-17").await;
+        operator::get(&tenant.cluster, "/healthz").await;
+        operator::get(&tenant.cluster, "/readyz").await;
+        let metrics = operator::get(&tenant.cluster, "/metrics").await;
         for shown in [
             "bloomery_jobs{phase=\"Succeeded\"}",
             "bloomery_reconciles_total{controller=\"skill\"",

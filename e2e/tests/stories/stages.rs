@@ -43,7 +43,7 @@ async fn cs_tier_1_goes_through_all_six_stages() {
         assert!(result.polished && result.verified, "{result:?}");
         let calls = status.usage.expect("a Job has spent something").llm_calls;
         assert_eq!((calls.intent, calls.plan, calls.finalization, calls.polish), (1, 4, 1, 1));
-        shop.refunded_once("A-17").await;
+        shop.assert_refunded_once("A-17").await;
         let log = job.logs(1).await;
         for event in ["intent.detected", "intent_refund", "passed, score 0.9", "reply.polished"] {
             assert!(log.contains(event), "kubectl logs should show `{event}`:\n{log}");
@@ -63,7 +63,7 @@ async fn cs_tier_1_tracks_an_order_without_a_refund_and_succeeds() {
         let [workflow] = status.workflows.as_slice() else { panic!("{:?}", status.workflows) };
         assert_eq!(workflow.open.len(), 3, "nobody asked for a refund: {workflow:?}");
         assert_eq!(shop.ledger.summary().await.effects, 0);
-        shop.model.found_no_fault().await;
+        shop.model.assert_no_violations().await;
     })
     .await;
 }
@@ -77,7 +77,7 @@ async fn a_polished_answer_that_lost_a_number_is_not_taken() {
         let status = tenant.job("refund").await.succeeded().await;
         let result = status.result.expect("a Job that succeeded has a result");
         assert_eq!((result.text.as_str(), result.polished), ("Order A-17 is refunded.", false));
-        shop.refunded_once("A-17").await;
+        shop.assert_refunded_once("A-17").await;
     })
     .await;
 }
@@ -99,7 +99,7 @@ async fn a_goal_out_of_domain_ends_as_the_skill_says_and_calls_no_tool() {
                 .await;
         }
         for (name, action) in actions {
-            let job = tenant.job(name).of(name).goal("What will the weather be?").await;
+            let job = tenant.job(name).for_skill(name).goal("What will the weather be?").await;
             let status = job.ended(OutcomeCode::OutOfDomain).await;
             let outcome = status.outcome.clone().expect("the Job has ended");
             assert_eq!(outcome.action, Some(action));
@@ -109,7 +109,7 @@ async fn a_goal_out_of_domain_ends_as_the_skill_says_and_calls_no_tool() {
             let usage = status.usage.expect("a Job has spent something");
             assert_eq!((usage.llm_calls.intent, usage.llm_calls.plan, usage.tool_calls), (1, 0, 0));
         }
-        shop.model.found_no_fault().await;
+        shop.model.assert_no_violations().await;
     })
     .await;
 }
@@ -129,7 +129,7 @@ async fn an_intent_that_cannot_be_read_is_asked_for_once_more_and_then_left_to_a
         assert_eq!(status.usage.map(|usage| usage.llm_calls.intent), Some(2));
         let status = tenant.job("unreadable").goal("Refund order A-18").await.ended(OutcomeCode::UserNeeded).await;
         assert_eq!(status.usage.map(|usage| (usage.llm_calls.intent, usage.llm_calls.plan)), Some((2, 0)));
-        shop.refunded_once("A-17").await;
+        shop.assert_refunded_once("A-17").await;
     })
     .await;
 }

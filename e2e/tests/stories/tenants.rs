@@ -25,7 +25,7 @@ async fn a_memory_claim_that_is_there_is_used_as_it_is() {
         let shop = tenant.shop(&[refund_of("A-17")]).await;
         tenant.skill("cs-tier-1").await;
         tenant.job("refund").await.succeeded().await;
-        shop.refunded_once("A-17").await;
+        shop.assert_refunded_once("A-17").await;
         let after = tenant.api::<PersistentVolumeClaim>().get(names::MEMORY_CLAIM).await.expect("the claim stays");
         assert_eq!(after.uid(), claim.uid());
         assert_eq!(after.labels(), claim.labels());
@@ -43,7 +43,7 @@ async fn an_object_of_somebody_else_is_left_as_it_is() {
             })))
             .await;
         let skill = tenant.skill("cs-tier-1").await;
-        skill.waits_for(ConditionType::McpAvailable, "NameTaken", &["cs-tier-1-mcp"]).await;
+        skill.until_reason(ConditionType::McpAvailable, "NameTaken", &["cs-tier-1-mcp"]).await;
         let after = tenant.api::<Service>().get("cs-tier-1-mcp").await.expect("their Service stays");
         assert_eq!(after.spec, theirs.spec);
         tenant.remove::<Service>("cs-tier-1-mcp").await;
@@ -74,7 +74,7 @@ async fn what_somebody_changes_or_deletes_of_ours_is_put_right() {
 #[tokio::test]
 async fn a_slag_that_cannot_be_written_ends_the_job_and_is_named() {
     story(async |tenant| {
-        if !cluster::is_local_or_says("a look at the volume") {
+        if !cluster::is_local_or_skips("a look at the volume") {
             return;
         }
         let shop = tenant.shop(&[refund_of("A-1"), refund_of("A-2")]).await;
@@ -84,12 +84,12 @@ async fn a_slag_that_cannot_be_written_ends_the_job_and_is_named() {
         let slag = machine::memory(tenant).await.join("cs-tier-2");
         std::fs::create_dir(&slag).expect("the directory is made");
         std::fs::set_permissions(&slag, std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("its mode is set");
-        let job = tenant.job("second").of("cs-tier-2").goal("Refund order A-2").await;
+        let job = tenant.job("second").for_skill("cs-tier-2").goal("Refund order A-2").await;
         let status = job.ended(OutcomeCode::CrashLoop).await;
         let message = status.outcome.map(|outcome| outcome.message).unwrap_or_default();
         assert!(message.contains("/memory/cs-tier-2"), "what cannot be written should be named: {message}");
         assert_eq!(status.attempt.map(|attempt| attempt.number), Some(3));
-        shop.refunded_once("A-1").await;
+        shop.assert_refunded_once("A-1").await;
     })
     .await;
 }
@@ -100,7 +100,7 @@ async fn people_are_told_by_events() {
         let shop = tenant.shop(&[refund_of("A-17")]).await;
         tenant.skill("cs-tier-1").await;
         tenant.job("refund").await.succeeded().await;
-        shop.refunded_once("A-17").await;
+        shop.assert_refunded_once("A-17").await;
         bloomery_e2e::harness::eventually("Events of the Skill and the Job", async || {
             let events = tenant.api::<Event>().list(&ListParams::default()).await.expect("Events can be listed");
             let told: Vec<(String, String)> = events

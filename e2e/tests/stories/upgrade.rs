@@ -11,7 +11,7 @@ const CA: &str = "bloomery-report-ca";
 #[tokio::test]
 async fn an_upgrade_keeps_the_ca_and_writes_nothing_that_stands() {
     story(async |tenant| {
-        if !cluster::is_local_or_says("the audit log") {
+        if !cluster::is_local_or_skips("the audit log") {
             return;
         }
         let shop = tenant.shop(&[refund_of("A-17")]).await;
@@ -21,7 +21,7 @@ async fn an_upgrade_keeps_the_ca_and_writes_nothing_that_stands() {
         let (pod, ca, before) = (
             operator::ready_pod(&tenant.cluster).await,
             ca(tenant.cluster.client.clone()).await,
-            audit::own_writes(&tenant.namespace),
+            audit::operator_writes(&tenant.namespace),
         );
         assert!(!ca.is_empty(), "the operator fills the Secret that the chart ships empty");
 
@@ -33,14 +33,14 @@ async fn an_upgrade_keeps_the_ca_and_writes_nothing_that_stands() {
 
         // Seen by the new operator: so it has seen all that was there before.
         tenant.skill("later").with(|spec| spec.mcp_server = None).await.ready().await;
-        let later = tenant.job("later").of("absent").await;
-        later.waits_for("SkillNotFound", &[]).await;
+        let later = tenant.job("later").for_skill("absent").await;
+        later.until_reason("SkillNotFound", &[]).await;
         drop(alone);
-        let mut after = audit::own_writes(&tenant.namespace);
+        let mut after = audit::operator_writes(&tenant.namespace);
         after.retain(|write| !write.name.starts_with("later"));
         assert_eq!(audit::list(&after), audit::list(&before), "a restart writes nothing that stands");
         assert_eq!(self::ca(tenant.cluster.client.clone()).await, ca, "an upgrade leaves the CA as it is");
-        shop.refunded_once("A-17").await;
+        shop.assert_refunded_once("A-17").await;
     })
     .await;
 }

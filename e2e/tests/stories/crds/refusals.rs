@@ -1,16 +1,16 @@
-use bloomery_e2e::harness::admission::Door;
+use bloomery_e2e::harness::admission::ObjectApi;
 use bloomery_e2e::harness::{command, story};
 use serde_json::{Value, json};
 
 use super::{but, job, model, skill};
 
 /// Every case is refused, in a sentence that names the path of the field and what is wrong with it.
-async fn refuses_each(door: &Door, whole: &Value, cases: Vec<(&str, &str, Value)>) {
-    door.takes("whole", whole).await;
+async fn refuses_each(door: &ObjectApi, whole: &Value, cases: Vec<(&str, &str, Value)>) {
+    door.accepts("whole", whole).await;
     for (path, why, more) in cases {
         let sentence = door.refuses("broken", &but(whole.clone(), &more)).await;
         assert!(sentence.contains(&format!("{path}: ")), "`{path}` should be named in: {sentence}");
-        assert!(sentence.contains(why), "`{why}` should be said in: {sentence}");
+        assert!(sentence.contains(why), "`{why}` should be in: {sentence}");
     }
 }
 
@@ -329,7 +329,7 @@ async fn a_job_with_bad_bindings_is_refused_with_the_path_of_the_field() {
         ];
         refuses_each(&tenant.jobs(), &job(), cases).await;
         for good in ["app", "app/..hidden", "a..b/c"] {
-            tenant.jobs().takes("bound", &but(job(), &path(good))).await;
+            tenant.jobs().accepts("bound", &but(job(), &path(good))).await;
         }
     })
     .await;
@@ -387,7 +387,7 @@ async fn a_model_that_is_badly_reached_is_refused_with_the_path_of_the_field() {
         let good = json!({
             "baseUrl": "https://llm.internal/v1", "ca": secret, "proxy": "http://proxy.example:3128", "fallback": ["fast"],
         });
-        tenant.models().takes("reached", &but(model(), &good)).await;
+        tenant.models().accepts("reached", &but(model(), &good)).await;
     })
     .await;
 }
@@ -396,13 +396,13 @@ async fn a_model_that_is_badly_reached_is_refused_with_the_path_of_the_field() {
 async fn a_name_that_could_become_no_label_is_refused() {
     story(async |tenant| {
         for (door, spec) in [(tenant.skills(), skill()), (tenant.jobs(), job()), (tenant.models(), model())] {
-            door.takes(&"x".repeat(50), &spec).await;
+            door.accepts(&"x".repeat(50), &spec).await;
             for name in [&"x".repeat(51), "a.b", "1st", "-a"] {
                 let sentence = door.refuses(name, &spec).await;
                 assert!(sentence.contains("metadata.name"), "the path should be named in: {sentence}");
             }
             let sentence = door.refuses("1st", &spec).await;
-            assert!(sentence.contains("DNS-1035"), "what a name may be should be said in: {sentence}");
+            assert!(sentence.contains("DNS-1035"), "what a name may be should be in: {sentence}");
         }
     })
     .await;

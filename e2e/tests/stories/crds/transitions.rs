@@ -1,21 +1,21 @@
-use bloomery_e2e::harness::admission::Door;
-use bloomery_e2e::harness::{Tenant, story};
+use bloomery_e2e::harness::admission::ObjectApi;
+use bloomery_e2e::harness::{Refusal, Tenant, story};
 use serde_json::{Value, json};
 
 use super::{but, job};
 
 /// A Job with a status that nobody works on any more: it has ended.
-async fn ended_job(tenant: &Tenant) -> Door {
+async fn ended_job(tenant: &Tenant) -> ObjectApi {
     let jobs = tenant.jobs();
     jobs.create("ended", &job()).await;
     jobs.change_status("ended", &json!({"phase": "Succeeded"})).await.expect("a first status is taken");
     jobs
 }
 
-fn refused(answer: Result<(), String>, rule: &str) {
+fn refused(answer: Result<(), Refusal>, rule: &str) {
     match answer {
         Ok(()) => panic!("it should be refused: {rule}"),
-        Err(sentence) => assert!(sentence.contains(rule), "`{rule}` should be said in: {sentence}"),
+        Err(Refusal(message)) => assert!(message.contains(rule), "`{rule}` should be in: {message}"),
     }
 }
 
