@@ -40,9 +40,18 @@ pub fn is_invisible(c: char) -> bool {
         )
 }
 
+/// Makes a sentence of a clause: begins it with a capital letter, and ends it with one full stop.
+pub fn sentence(clause: &str) -> String {
+    let clause = clause.trim();
+    let mut letters = clause.chars();
+    let first = letters.next().map(char::to_uppercase).into_iter().flatten();
+    let stop = if clause.is_empty() || clause.ends_with(['.', '!', '?', '…']) { "" } else { "." };
+    first.chain(letters).chain(stop.chars()).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{alters_display, bounded, is_invisible, single_line_fault};
+    use super::{alters_display, bounded, is_invisible, sentence, single_line_fault};
     use proptest::prelude::*;
 
     proptest! {
@@ -78,5 +87,18 @@ mod tests {
             assert!(single_line_fault(value, 512).is_some(), "{value:?}");
         }
         assert_eq!(single_line_fault("abcd", 3).unwrap(), "has 4 bytes, and at most 3 are allowed");
+    }
+
+    #[test]
+    fn a_clause_becomes_one_sentence() {
+        for (clause, expected) in [
+            ("it is so", "It is so."),
+            (" it is so. ", "It is so."),
+            ("It is cut…", "It is cut…"),
+            ("élan", "Élan."),
+            ("", ""),
+        ] {
+            assert_eq!(sentence(clause), expected);
+        }
     }
 }

@@ -12,7 +12,7 @@ use bloomery_engine::stages::finalization::judge;
 use bloomery_engine::stages::intent::prompt as intent;
 use bloomery_engine::stages::polish;
 use bloomery_fuzz::{Driven, skill};
-use bloomery_worker::model::read_answer;
+use bloomery_models::read_answer;
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Map, Value, json};
 

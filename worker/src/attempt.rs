@@ -5,15 +5,18 @@ use crate::ending::AttemptEnd;
 use crate::epoch::{Epoch, EpochEnd};
 use crate::inputs::{self, Inputs};
 use crate::printer::{BackgroundWriter, Printer};
-use crate::reach::{ApiServer, Reach};
 use crate::recent::Recent;
 use crate::report::{self, Reporter};
 use crate::settings::RunArgs;
 use crate::stop::Stop;
+use crate::tool_list_cache::ToolListCache;
 use crate::tools::CoreTools;
 use crate::trace::{self, Trace};
-use crate::{ending, http, mcp, model, skill_file};
+use crate::{ending, skill_file};
+use bloomery_http::address::{AddressPolicy, ApiServer};
 use bloomery_journal::files::{Disk, Files};
+use bloomery_mcp as mcp;
+use bloomery_models as model;
 use bloomery_redact::Redactor;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +35,7 @@ pub enum Error {
     Log(#[from] bloomery_journal::Error),
     /// An HTTP client cannot be set up.
     #[error(transparent)]
-    Http(#[from] http::Error),
+    Http(#[from] bloomery_http::Error),
     /// The Job's part of the run document has no endpoint for reports.
     #[error("the Job's part names no endpoint for reports")]
     NoReportEndpoint,
@@ -73,11 +76,11 @@ async fn prepare_and_run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> 
         tracing::warn!("there will be no trace in the memory's {}: {error}", trace::DIR);
     }
     let outside = Duration::from_secs(args.patience);
-    let models = model::Clients::new(&part.models, &part.job.uid, &model::Patience::of(outside), redactor)?;
+    let models = model::Clients::new(&part.models, &part.job.uid, &model::Patience::new(outside), redactor)?;
     let recent = Recent::new(&args.memory, &args.pod_uid);
     let tools = mcp_client(&inputs, recent.clone(), redactor)?;
-    let api_server = ApiServer::told(std::env::var("KUBERNETES_SERVICE_HOST").ok().as_deref()).await;
-    let reach = Reach::of_namespace(&part.job.namespace, args.endpoint_range.clone()).without_api_server(api_server);
+    let api_server = ApiServer::resolve(std::env::var("KUBERNETES_SERVICE_HOST").ok().as_deref()).await;
+    let reach = AddressPolicy::for_pod(&part.job.namespace, args.endpoint_range.clone()).without_api_server(api_server);
     let core = CoreTools::for_job(&inputs, &args.memory, &args.pod_uid, args.focus_cache_bytes, reach);
     let inbox = Arc::new(DecisionInbox::new(&part.approvals, &part.replies));
     let environment = Environment {
@@ -103,10 +106,14 @@ async fn prepare_and_run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> 
 }
 
 /// Creates the client of the Skill's MCP server.
-fn mcp_client(inputs: &Inputs, recent: Recent, redactor: &Redactor) -> Result<Option<mcp::Client>, http::Error> {
+fn mcp_client(
+    inputs: &Inputs,
+    recent: Recent,
+    redactor: &Redactor,
+) -> Result<Option<mcp::Client>, bloomery_http::Error> {
     let Some(endpoint) = &inputs.revision.mcp else { return Ok(None) };
-    let client = mcp::Client::new(endpoint, redactor.clone())?.telling(&inputs.part.resources);
-    Ok(Some(client.keeping(recent, &inputs.revision.spec.mcp_server)))
+    let client = mcp::Client::new(endpoint, redactor.clone())?.with_resources(&inputs.part.resources);
+    Ok(Some(client.with_cache(ToolListCache::new(recent, &endpoint.url, &inputs.revision.spec.mcp_server))))
 }
 
 /// An attempt whose run document is checked.

@@ -1,6 +1,5 @@
 //! What a Job is told of the one that it follows up: the goal and the answer of that one, and what came before.
 
-use crate::backoff::Backoff;
 use crate::record::Record;
 use crate::telling;
 use bloomery_crds::outcome::Outcome;
@@ -8,6 +7,7 @@ use bloomery_crds::run::ContinuedJob;
 use bloomery_crds::text::bounded;
 use bloomery_engine::Event;
 use bloomery_engine::event::{ContextKind, ContextPart, FullResult};
+use bloomery_http::Backoff;
 use bloomery_journal::files::Disk;
 use bloomery_journal::{JOBS, Segments};
 use bloomery_redact::Redactor;
@@ -81,7 +81,7 @@ async fn read(memory: &Path, continued: &ContinuedJob, redactor: &Redactor, why:
             return None;
         }
         tracing::warn!("of {}, which this Job continues: {why} It is tried again.", continued.name);
-        tokio::time::sleep(backoff.pause()).await;
+        tokio::time::sleep(backoff.next_delay()).await;
     }
 }
 

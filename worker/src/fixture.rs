@@ -11,6 +11,7 @@ pub(crate) mod operator;
 pub(crate) mod shop;
 pub(crate) mod sound;
 pub(crate) mod stand;
+pub(crate) mod tls;
 pub(crate) mod twelve_steps;
 pub(crate) mod volatile;
 

@@ -11,7 +11,6 @@ pub use memory::Notes;
 use crate::continued;
 use crate::focus::FocusCache;
 use crate::inputs::Inputs;
-use crate::reach::Reach;
 use bloomery_crds::run::{BoundResource, ContinuedJob};
 use bloomery_crds::v1alpha1::{Context, ResourceDeclaration};
 use bloomery_engine::Event;
@@ -19,7 +18,9 @@ use bloomery_engine::core_tools::FOCUS_READ;
 use bloomery_engine::event::ContextPart;
 use bloomery_engine::step::ToolCall;
 use bloomery_files::Workspace;
+use bloomery_http::address::AddressPolicy;
 use bloomery_journal::files::Files;
+use bloomery_mcp::not_repeatable;
 use bloomery_redact::Redactor;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -49,15 +50,10 @@ impl Fault {
     /// What it means where the call was made before, and its answer lost.
     fn of_try(self, sent_before: bool) -> Self {
         match self {
-            Self::Failed(text) if sent_before => Self::Indeterminate(lost_before(&text)),
+            Self::Failed(text) if sent_before => Self::Indeterminate(not_repeatable(&text)),
             fault => fault,
         }
     }
-}
-
-/// What is said of a call that was sent before and cannot be made again.
-pub(crate) fn lost_before(why: &str) -> String {
-    format!("its answer was lost; it could not be repeated: {why}")
 }
 
 impl From<String> for Fault {
@@ -69,7 +65,7 @@ impl From<String> for Fault {
 impl CoreTools {
     /// Creates the core tools of a Job. The Skill's memory is in `memory`, `writer` is unique to this worker, the focus cache
     /// may take `focus_cache_bytes`, and the endpoints that the Job binds may be within `reach`.
-    pub fn for_job(inputs: &Inputs, memory: &Path, writer: &str, focus_cache_bytes: u64, reach: Reach) -> Self {
+    pub fn for_job(inputs: &Inputs, memory: &Path, writer: &str, focus_cache_bytes: u64, reach: AddressPolicy) -> Self {
         let resources = &inputs.part.resources;
         let spec = &inputs.revision.spec;
         Self::new(resources, FocusCache::new(memory, writer, focus_cache_bytes))
@@ -97,7 +93,7 @@ impl CoreTools {
         self,
         declared: &[ResourceDeclaration],
         resources: &[BoundResource],
-        reach: Reach,
+        reach: AddressPolicy,
         redactor: Redactor,
     ) -> Self {
         Self { http: http::Http::new(declared, resources, reach, redactor.clone()), redactor, ..self }
@@ -160,7 +156,7 @@ impl CoreTools {
         if let Some(tool) = files::tool(call.tool) {
             return files::answer(&self.workspace, tool, call.arguments, self.redactor.secrets()).await;
         }
-        if http::is_one(call.tool) {
+        if http::is_http_tool(call.tool) {
             return self.http.answer(call, within).await;
         }
         if let (Some(tool), Some(notes)) = (memory::tool(call.tool), &self.notes) {

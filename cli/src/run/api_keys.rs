@@ -4,8 +4,8 @@ use crate::error::{Error, Errors};
 use crate::run::memory_key::is_one_line;
 use crate::run::resources::{Unusable, secret_file};
 use bloomery_crds::run::{KeyFile, ModelEndpoint};
+use bloomery_http as http;
 use bloomery_skills::names::name_fault;
-use bloomery_worker::http;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
@@ -68,7 +68,7 @@ impl ApiKeys {
             )));
         }
         let others = endpoints.iter().filter(|endpoint| !self.own.contains_key(&endpoint.name));
-        let servers: BTreeSet<String> = others.filter_map(|endpoint| http::server(&endpoint.base_url)).collect();
+        let servers: BTreeSet<String> = others.filter_map(|endpoint| http::origin(&endpoint.base_url)).collect();
         if self.common.is_some() && servers.len() > 1 {
             let servers: Vec<String> = servers.into_iter().collect();
             return Err(Error::usage(format!(

@@ -16,19 +16,22 @@ use crate::{events, summary};
 use bloomery_crds::report::Projection;
 use bloomery_engine::Conversation;
 use bloomery_engine::event::FullResult;
+use bloomery_http::address::AddressPolicy;
 use bloomery_journal::files::Disk;
+use bloomery_mcp as mcp;
+use bloomery_models as model;
 use bloomery_redact::Redactor;
 use bloomery_worker::driver::{Environment, Nobody, Patience, People};
 use bloomery_worker::epoch::{Epoch, EpochEnd};
 use bloomery_worker::inputs::Inputs;
 use bloomery_worker::printer::{BackgroundWriter, Format, Printer};
-use bloomery_worker::reach::Reach;
 use bloomery_worker::recent::Recent;
 use bloomery_worker::record::Record;
 use bloomery_worker::stop::Stop;
+use bloomery_worker::tool_list_cache::ToolListCache;
 use bloomery_worker::tools::CoreTools;
 use bloomery_worker::trace::{self, Trace};
-use bloomery_worker::{driver, focus, mcp, model};
+use bloomery_worker::{driver, focus};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -120,19 +123,19 @@ async fn epoch(
     people: &dyn People,
     (screen, trace, stop): (&Screen, &Trace, &Stop),
 ) -> Result<Exit, Error> {
-    let unusable = |error: bloomery_worker::http::Error| Error::usage(error.to_string());
+    let unusable = |error: bloomery_http::Error| Error::usage(error.to_string());
     // The memory was checked before: from now on an error of the log is a failure.
     let failed = |error: bloomery_journal::Error| Error::failed(log_error(&error).message);
     let patience = Duration::from_secs(job.args.patience);
     let part = &inputs.part;
     let redactor = &inputs.redactor;
-    let models = model::Clients::new(&part.models, &part.job.uid, &model::Patience::of(patience), redactor);
-    let models = models.map_err(unusable)?.seen_by(&screen.onlooker());
-    let tools = tools(job, screen, redactor).map_err(unusable)?.map(|tools| tools.seen_by(&screen.onlooker()));
+    let models = model::Clients::new(&part.models, &part.job.uid, &model::Patience::new(patience), redactor);
+    let models = models.map_err(unusable)?.with_observer(&screen.observer());
+    let tools = tools(job, screen, redactor).map_err(unusable)?.map(|tools| tools.with_observer(&screen.observer()));
     let hidden = memory::all_directories(&job.args.memory);
     let (dir, writer) = (job.directory.dir.as_path(), job.writer.as_str());
     let hidden: Vec<&Path> = hidden.iter().map(PathBuf::as_path).chain([dir]).collect();
-    let core = CoreTools::for_job(inputs, dir, writer, focus::BUDGET, Reach::local())
+    let core = CoreTools::for_job(inputs, dir, writer, focus::BUDGET, AddressPolicy::for_local_machine())
         .hiding(&hidden)
         .map_err(|error| failed(bloomery_journal::Error::of("hide", dir, error)))?;
     let recent = Recent::new(dir, writer);
@@ -198,19 +201,20 @@ fn tools(
     job: &PreparedJob<'_>,
     screen: &Screen,
     redactor: &Redactor,
-) -> Result<Option<mcp::Client>, bloomery_worker::http::Error> {
+) -> Result<Option<mcp::Client>, bloomery_http::Error> {
     let (part, revision) = (&job.document.part, &job.document.revision);
     let Some(program) = &job.document.program else {
         let Some(endpoint) = &revision.mcp else { return Ok(None) };
         let recent = Recent::new(&job.directory.dir, &job.writer);
-        let client = mcp::Client::within(Reach::local(), endpoint, redactor.clone())?.telling(&part.resources);
-        return Ok(Some(client.without_credentials().keeping(recent, &revision.spec.mcp_server)));
+        let client = mcp::Client::restricted(AddressPolicy::for_local_machine(), endpoint, redactor.clone())?;
+        let cache = ToolListCache::new(recent, &endpoint.url, &revision.spec.mcp_server);
+        return Ok(Some(client.with_resources(&part.resources).without_credentials().with_cache(cache)));
     };
     let env = mcp_environment::environment(program);
     let screen = screen.clone();
-    let listener: mcp::Listener = Arc::new(move |line| screen.print_dimmed(line));
+    let listener: mcp::StderrListener = Arc::new(move |line| screen.print_dimmed(line));
     let program = mcp::Program { argv: program.argv.clone(), env, listener };
-    Ok(Some(mcp::Client::program(program, redactor.clone()).telling(&part.resources)))
+    Ok(Some(mcp::Client::program(program, redactor.clone()).with_resources(&part.resources)))
 }
 
 /// Prints how the Job ended: the answer to stdout, the rest to stderr.

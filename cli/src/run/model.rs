@@ -9,7 +9,7 @@ use crate::run::resources::secret_file;
 use crate::run::vendor::{self, Env, Vendor};
 use bloomery_crds::run::{KeyFile, ModelEndpoint};
 use bloomery_crds::v1alpha1::{ModelProvider, ModelSpec};
-use bloomery_worker::http::{self, Route};
+use bloomery_http::{self as http, ClientOptions};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -49,8 +49,8 @@ pub fn find(args: &ModelArgs, names: Option<&[&str]>, env: Env<'_>) -> Result<Mo
             continue;
         }
         // An unusable address is reported here, not as a server that does not respond.
-        let route = Route { proxy: proxy.clone(), ..Route::default() };
-        errors.keep(http::routed(base_url, Duration::ZERO, route).map_err(|error| Error::usage(error.to_string())));
+        let route = ClientOptions { proxy: proxy.clone(), ..ClientOptions::default() };
+        errors.keep(http::client(base_url, Duration::ZERO, route).map_err(|error| Error::usage(error.to_string())));
     }
     if !errors.is_empty() {
         return Err(errors.into_error());

@@ -8,9 +8,9 @@ use bloomery_crds::resources;
 use bloomery_crds::run::{BoundResource, KeyFile, ResourceSource};
 use bloomery_crds::text::single_line_fault;
 use bloomery_crds::v1alpha1::{Binding, ResourceDeclaration, ResourceType};
+use bloomery_http as http;
+use bloomery_http::address::AddressPolicy;
 use bloomery_redact::MAX_VALUE_BYTES;
-use bloomery_worker::http;
-use bloomery_worker::reach::Reach;
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -135,7 +135,8 @@ fn source(kind: ResourceType, value: &str) -> Result<ResourceSource, Unusable> {
                      in this resource's `auth`, and bind it to @FILE."
                 )));
             }
-            http::check(value, &Reach::local()).map_err(|error| Unusable(format!("{error}.")))?;
+            http::check_address(value, &AddressPolicy::for_local_machine())
+                .map_err(|error| Unusable(format!("{error}.")))?;
             Ok(ResourceSource::Value(value.to_owned()))
         }
         ResourceType::ConnectionString | ResourceType::Credential => secret(kind, value),

@@ -6,8 +6,8 @@ use crate::text;
 use activity::Activity;
 use anstyle::{AnsiColor, Style};
 use bloomery_crds::report::{ExternalWait, Projection};
+use bloomery_http::progress::ProgressObserver;
 use bloomery_worker::driver::Observer;
-use bloomery_worker::progress::Onlooker;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -72,12 +72,12 @@ impl Screen {
     }
 
     /// Returns an observer of the progress between events. Without a status line it does nothing.
-    pub fn onlooker(&self) -> Onlooker {
+    pub fn observer(&self) -> ProgressObserver {
         if !self.state().live {
-            return Onlooker::default();
+            return ProgressObserver::default();
         }
         let screen = self.clone();
-        Onlooker::new(move |progress| screen.state().activity.observe(progress, Instant::now()))
+        ProgressObserver::new(move |progress| screen.state().activity.observe(progress, Instant::now()))
     }
 
     /// Updates the status line. Never returns.
@@ -220,7 +220,7 @@ impl Write for Screen {
 mod tests {
     use super::*;
     use bloomery_engine::event::ToolProgress;
-    use bloomery_worker::progress::Progress;
+    use bloomery_http::progress::Progress;
 
     #[test]
     fn where_nobody_looks_on_nothing_is_drawn() {
@@ -247,10 +247,10 @@ mod tests {
     fn what_a_server_tells_does_not_steer_the_terminal() {
         let screen = Screen::new(true, false);
         screen.state().activity.set_projection(&activity::tests::projection(), Instant::now());
-        let onlooker = screen.onlooker();
-        onlooker.sees(|| Progress::Called("act".into()));
+        let observer = screen.observer();
+        observer.notify(|| Progress::ToolCalled("act".into()));
         let message = Some("one\u{1b}[2J\ntwo\u{202e}".to_owned());
-        onlooker.sees(|| Progress::ToolProgress(ToolProgress { message, ..ToolProgress::default() }));
+        observer.notify(|| Progress::ToolProgressed(ToolProgress { message, ..ToolProgress::default() }));
         assert!(screen.state().line().starts_with("| act: one [2J two , 0 s"), "{}", screen.state().line());
     }
 }

@@ -6,8 +6,8 @@ use crate::args::McpArgs;
 use crate::error::{Error, Errors};
 use crate::local::run_document::McpProgram;
 use bloomery_crds::run::McpEndpoint;
-use bloomery_worker::http::{self, Route};
-use bloomery_worker::reach::Reach;
+use bloomery_http::address::AddressPolicy;
+use bloomery_http::{self as http, ClientOptions};
 use rustix::fs::{Access, access};
 use std::env;
 use std::ffi::OsStr;
@@ -75,8 +75,8 @@ fn endpoint(url: &str) -> Result<McpEndpoint, Error> {
              environment, with --mcp-env and --mcp-command (docs/how-to/bring-your-own-mcp-server.md)"
         )));
     }
-    let route = Route { reach: Some(Reach::local()), ..Route::default() };
-    http::routed(url, Duration::ZERO, route).map_err(|error| Error::usage(format!("the MCP server: {error}")))?;
+    let route = ClientOptions { addresses: Some(AddressPolicy::for_local_machine()), ..ClientOptions::default() };
+    http::client(url, Duration::ZERO, route).map_err(|error| Error::usage(format!("the MCP server: {error}")))?;
     Ok(McpEndpoint { url: url.to_owned() })
 }
 

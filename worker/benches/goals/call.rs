@@ -14,9 +14,9 @@ use bloomery_crds::v1alpha1::Stage;
 use bloomery_engine::line::Chain;
 use bloomery_engine::step::ModelRequest;
 use bloomery_engine::{Conversation, Event};
+use bloomery_http::Pauses;
+use bloomery_models::{Clients, Patience};
 use bloomery_redact::Redactor;
-use bloomery_worker::model::{Clients, Patience};
-use bloomery_worker::waits::Waits;
 use rmcp::model::CallToolRequestParams;
 use rmcp::service::ServiceExt;
 use rmcp::transport::StreamableHttpClientTransport;
@@ -71,14 +71,14 @@ async fn walk(root: &Path, plan: Plan, steps: Arc<Steps>, calls: bool) -> Vec<Du
         // On a thread and a runtime of its own, as a worker has them.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let patience = Patience::of(Duration::ZERO);
+            let patience = Patience::new(Duration::ZERO);
             let endpoint = job::model(&base, WINDOW);
             let model = Clients::new(&[endpoint], "uid-j", &patience, &Redactor::default()).unwrap();
             let tools = ().serve(StreamableHttpClientTransport::from_uri(format!("{base}{TOOLS}"))).await.unwrap();
             for (n, step) in steps.each.iter().enumerate() {
                 floor::write(&path, step.ask.first, step.ask.text.as_bytes()).unwrap();
                 let request = steps.request(step);
-                let waits = Waits::new(&|_| {});
+                let waits = Pauses::new(&|_| {});
                 Box::pin(model.complete(&request, Duration::from_mins(1), &waits)).await.unwrap();
                 if let (true, Some(row)) = (calls, &step.call) {
                     floor::write(&path, row.first, row.text.as_bytes()).unwrap();

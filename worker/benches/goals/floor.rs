@@ -5,7 +5,6 @@ use crate::servers::{Asked, MODEL, Seen, TOOLS};
 use axum::body::Bytes;
 use axum::http::{HeaderMap, header};
 use bloomery_journal::segment;
-use bloomery_worker::http;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
@@ -46,7 +45,8 @@ fn send(path: &'static str, Seen { headers, body, .. }: &Seen) -> Deed {
 pub(crate) fn run(deeds: &[Deed], base: &str, dir: &Path) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let client = http::client(base, Duration::from_secs(4)).unwrap();
+        let client =
+            bloomery_http::client(base, Duration::from_secs(4), bloomery_http::ClientOptions::default()).unwrap();
         for deed in deeds {
             match deed {
                 Deed::Write { first, text } => write(dir, *first, text.as_bytes()).unwrap(),

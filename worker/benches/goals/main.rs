@@ -30,6 +30,8 @@ mod times;
 #[allow(dead_code, reason = "the tests of the worker use the rest of it")]
 #[path = "../../src/fixture/operator.rs"]
 mod operator;
+#[path = "../../src/fixture/tls.rs"]
+mod tls;
 
 use figures::Figures;
 use std::path::{Path, PathBuf};

@@ -9,9 +9,7 @@ use super::progress_buffer::ProgressBuffer;
 use super::recorder::Recorder;
 use super::wait::{self, WaitResult};
 use super::{results, selection};
-use crate::mcp::CALL_TIMEOUT;
 use crate::stop::StopReason;
-use crate::waits::Waits;
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::report::ExternalWait;
 use bloomery_crds::v1alpha1::{LogPosition, Stage};
@@ -22,7 +20,9 @@ use bloomery_engine::projection::project;
 use bloomery_engine::step::{ModelRequest, Step, ToolCall};
 use bloomery_engine::tool::ToolSource;
 use bloomery_engine::{Conversation, Event};
+use bloomery_http::Pauses;
 use bloomery_journal::{Error, files::Files};
+use bloomery_mcp::CALL_TIMEOUT;
 use futures::StreamExt;
 use std::pin::pin;
 use std::time::Duration;
@@ -149,7 +149,7 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
         let (began, remaining) = (Instant::now(), self.remaining());
         let observer = self.observer;
         let waiting = |wait| observer.waiting(Some(wait));
-        let waits = Waits::new(&waiting);
+        let waits = Pauses::new(&waiting);
         let answer = async {
             tokio::select! {
                 // The reserve counts as spent, and another attempt asks again.
@@ -159,8 +159,8 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
         };
         let event = with_deferred(answer, || self.publish(before)).await;
         observer.waiting(None);
-        let worked = began.elapsed().saturating_sub(waits.idle());
-        self.recorder.waited(waits.idle());
+        let worked = began.elapsed().saturating_sub(waits.total());
+        self.recorder.waited(waits.total());
         let event = match event {
             Some(Event::ModelFailed { .. }) if worked >= remaining => Some(self.out_of_time()),
             other => other,

@@ -2,15 +2,15 @@
 
 use super::environment::{Model, Tools, Unlisted};
 use super::finished_call::FinishedCall;
-use crate::mcp::{self, CallOutcome, ListError};
-use crate::model;
-use crate::waits::Waits;
 use bloomery_crds::report::ExternalWait;
 use bloomery_crds::text::bounded;
 use bloomery_engine::Event;
 use bloomery_engine::event::ToolProgress;
 use bloomery_engine::step::{ModelRequest, ToolCall};
 use bloomery_engine::tool::ListedTool;
+use bloomery_http::Pauses;
+use bloomery_mcp::{self as mcp, CallOutcome, CallResult};
+use bloomery_models as model;
 use std::time::Duration;
 
 /// What stands in a condition and an outcome must fit there, whatever a server says.
@@ -18,13 +18,13 @@ const MAX_SENTENCE: usize = 512;
 
 impl Model for model::Clients {
     fn missing(&self, model: &str) -> Option<ExternalWait> {
-        Self::missing(self, model)
+        Self::missing_secret(self, model)
     }
 
-    async fn complete(&self, request: &ModelRequest<'_>, within: Duration, waits: &Waits<'_>) -> Event {
+    async fn complete(&self, request: &ModelRequest<'_>, within: Duration, waits: &Pauses<'_>) -> Event {
         match Self::complete(self, request, within, waits).await {
             Ok(answer) => Event::ModelAnswered { answer },
-            Err(model::Failure { kind, message }) => Event::ModelFailed { kind, message },
+            Err(model::Error { kind, message }) => Event::ModelFailed { kind, message },
         }
     }
 }
@@ -40,7 +40,7 @@ impl Tools for Option<mcp::Client> {
 
     async fn list_anew(&self, within: Duration) -> Result<Vec<ListedTool>, Unlisted> {
         match self {
-            Some(client) => client.list_anew(within).await.map_err(|error| unlisted(&error)),
+            Some(client) => client.list_uncached(within).await.map_err(|error| unlisted(&error)),
             None => Ok(Vec::new()),
         }
     }
@@ -51,7 +51,7 @@ impl Tools for Option<mcp::Client> {
             let text = "The Skill has no MCP server any more; nothing was sent.".to_owned();
             return FinishedCall::from(Event::ToolFailed { call: id, text });
         };
-        let mcp::Called { outcome, listed } = client.call(call, within, listener).await;
+        let CallResult { outcome, listed } = client.call(call, within, listener).await;
         let called = match outcome {
             CallOutcome::Completed { text, structured, media } => {
                 FinishedCall { structured, media, ..FinishedCall::from(Event::ToolCompleted { call: id, text }) }
@@ -65,11 +65,11 @@ impl Tools for Option<mcp::Client> {
     }
 }
 
-fn unlisted(error: &ListError) -> Unlisted {
+fn unlisted(error: &mcp::Error) -> Unlisted {
     let is_final = match error {
-        ListError::Dead { .. } | ListError::Refused { .. } => true,
+        mcp::Error::ProgramFailed { .. } | mcp::Error::Refused { .. } => true,
         // Its list may be mended while it runs.
-        ListError::Unavailable { .. } | ListError::Unusable { .. } => false,
+        mcp::Error::Unavailable { .. } | mcp::Error::Unusable { .. } => false,
     };
     Unlisted { message: bounded(&error.to_string(), MAX_SENTENCE), is_final }
 }

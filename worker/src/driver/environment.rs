@@ -4,13 +4,13 @@ use super::finished_call::FinishedCall;
 use crate::recent::Recent;
 use crate::stop::{Stop, StopReason};
 use crate::tools::CoreTools;
-use crate::waits::Waits;
 use bloomery_crds::report::{ExternalWait, Projection};
 use bloomery_engine::Event;
 use bloomery_engine::event::ToolProgress;
 use bloomery_engine::people::{HumanRequest, Statement};
 use bloomery_engine::step::{ModelRequest, ToolCall};
 use bloomery_engine::tool::ListedTool;
+use bloomery_http::Pauses;
 use futures::FutureExt;
 use futures::future::LocalBoxFuture;
 use std::fmt;
@@ -49,7 +49,8 @@ pub trait Model {
     /// Asks the Model that the request names. Returns [`Event::ModelAnswered`], or [`Event::ModelFailed`] once the client's
     /// retries are used up or requests have taken `within`. Delays between retries go through `waits` and do not count as
     /// work. Dropping the future drops the request.
-    fn complete(&self, request: &ModelRequest<'_>, within: Duration, waits: &Waits<'_>) -> impl Future<Output = Event>;
+    fn complete(&self, request: &ModelRequest<'_>, within: Duration, waits: &Pauses<'_>)
+    -> impl Future<Output = Event>;
 }
 
 /// The reason why the tools could not be listed.
@@ -143,7 +144,7 @@ impl Patience {
     pub fn new(outside: Duration) -> Self {
         Self {
             outside,
-            tool: crate::mcp::MAX_CALL_TIMEOUT,
+            tool: bloomery_mcp::MAX_CALL_TIMEOUT,
             // The pod has 60 s; the rest is for the log and the report.
             grace: Duration::from_secs(50),
             cancel_grace: Duration::from_secs(5),

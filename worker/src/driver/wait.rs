@@ -1,11 +1,11 @@
 //! Retries until something outside is available, for a bounded time.
 
 use super::environment::{Environment, Observer};
-use crate::backoff::Backoff;
-use crate::sentence::sentence;
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::report::ExternalWait;
+use bloomery_crds::text::sentence;
 use bloomery_engine::{Event, step};
+use bloomery_http::Backoff;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -54,7 +54,7 @@ where
         observer.waiting(Some(waiting));
         tokio::select! {
             _ = environment.stop.wait() => break (WaitResult::Stopped, began.elapsed()),
-            () = tokio::time::sleep(backoff.pause()) => {}
+            () = tokio::time::sleep(backoff.next_delay()) => {}
         }
     };
     observer.waiting(None);

@@ -1,8 +1,8 @@
 //! The client that sends one report over HTTPS.
 
-use crate::http::{cause, read_bounded};
 use bloomery_crds::report::{Directives, Report};
 use bloomery_crds::run::ReportEndpoint;
+use bloomery_http::{body, root_cause};
 use bloomery_redact::Redactor;
 use reqwest::StatusCode;
 use std::path::PathBuf;
@@ -103,7 +103,7 @@ impl Client {
     /// kubelet rotates it. Reports are sent without the secrets that `redactor` knows.
     pub fn new(endpoint: &ReportEndpoint, token: PathBuf, redactor: Redactor) -> Result<Self, Error> {
         let roots = reqwest::Certificate::from_pem_bundle(endpoint.ca.as_bytes())
-            .map_err(|error| Error::InvalidCertificate(cause(&error)))?;
+            .map_err(|error| Error::InvalidCertificate(root_cause(&error)))?;
         if roots.is_empty() {
             return Err(Error::NoCertificate);
         }
@@ -117,7 +117,7 @@ impl Client {
             .timeout(TIMEOUT)
             .pool_max_idle_per_host(1)
             .build()
-            .map_err(|error| Error::Client(cause(&error)))?;
+            .map_err(|error| Error::Client(root_cause(&error)))?;
         Ok(Self { http, url: endpoint.url.clone(), token, redactor })
     }
 
@@ -134,10 +134,10 @@ impl Client {
             .json(&body)
             .send()
             .await
-            .map_err(|error| SendError::Unreachable(cause(&error)))?;
+            .map_err(|error| SendError::Unreachable(root_cause(&error)))?;
         let status = response.status();
         let body =
-            read_bounded(response, MAX_REPLY_BYTES).await.map_err(|error| SendError::Unreachable(error.to_string()))?;
+            body::read(response, MAX_REPLY_BYTES).await.map_err(|error| SendError::Unreachable(error.to_string()))?;
         let message = || self.redactor.quote(&String::from_utf8_lossy(&body), 256);
         match status {
             StatusCode::OK => serde_json::from_slice(&body)

@@ -2,11 +2,11 @@
 
 use super::client::{Client, SendError};
 use super::schedule::{ReportState, SentReport, next_report_at};
-use crate::backoff::Backoff;
 use crate::driver::DecisionInbox;
 use crate::stop::{Stop, StopReason};
 use bloomery_crds::report::{Directives, PodEnd, Report};
 use bloomery_crds::run::JobIdentity;
+use bloomery_http::Backoff;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -140,7 +140,7 @@ impl Failures {
     fn add(&mut self, error: &SendError) {
         self.requested_retries = if error.asks_for_retry() { self.requested_retries + 1 } else { 0 };
         let is_soon = (1..=MAX_REQUESTED_RETRIES).contains(&self.requested_retries);
-        let delay = if is_soon { REQUESTED_RETRY_DELAY } else { self.backoff.pause() };
+        let delay = if is_soon { REQUESTED_RETRY_DELAY } else { self.backoff.next_delay() };
         self.permanent = if error.is_permanent() { self.permanent + 1 } else { 0 };
         self.not_before = Instant::now() + delay;
         let text = error.to_string();

@@ -19,6 +19,9 @@ mod shop;
 #[allow(dead_code, reason = "the unit tests of the worker use the rest of it")]
 #[path = "../../src/fixture/sound.rs"]
 mod sound;
+#[allow(clippy::unwrap_used, reason = "it is part of tests")]
+#[path = "../../src/fixture/tls.rs"]
+mod tls;
 #[cfg(test)]
 #[path = "../../src/fixture/twelve_steps.rs"]
 mod twelve_steps;

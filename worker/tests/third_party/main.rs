@@ -16,8 +16,8 @@ mod tests {
     use bloomery_engine::schema::Schema;
     use bloomery_engine::step::ToolCall;
     use bloomery_engine::tool::{ListedTool, ToolSource};
+    use bloomery_mcp::{CallOutcome, CallResult, Client};
     use bloomery_redact::Redactor;
-    use bloomery_worker::mcp::{CallOutcome, Called, Client};
     use serde_json::Value;
     use std::cell::RefCell;
     use std::time::Duration;
@@ -39,7 +39,8 @@ mod tests {
                 kind: ResourceType::ApiEndpoint,
                 source: ResourceSource::Value("https://docs.example".into()),
             };
-            let client = Client::new(&McpEndpoint { url: server.url() }, Redactor::default()).unwrap().telling(&[docs]);
+            let client =
+                Client::new(&McpEndpoint { url: server.url() }, Redactor::default()).unwrap().with_resources(&[docs]);
             let tools = client.list(PLENTY).await.unwrap();
             Self { client, tools }
         }
@@ -48,12 +49,12 @@ mod tests {
             self.tools.iter().find(|tool| tool.name == name).unwrap()
         }
 
-        async fn called(&self, tool: &str, arguments: &str, within: Duration) -> Called {
+        async fn called(&self, tool: &str, arguments: &str, within: Duration) -> CallResult {
             self.followed(tool, arguments, within).await.0
         }
 
         /// A call, and what its server told of it.
-        async fn followed(&self, tool: &str, arguments: &str, within: Duration) -> (Called, Vec<ToolProgress>) {
+        async fn followed(&self, tool: &str, arguments: &str, within: Duration) -> (CallResult, Vec<ToolProgress>) {
             let (id, definition) = (CallId::new(7, 0), self.tool(tool).digest());
             let call = ToolCall {
                 id: &id,

@@ -5,7 +5,7 @@ use bloomery_crds::outcome::Phase;
 use bloomery_crds::report::{ExternalWait, Projection};
 use bloomery_crds::v1alpha1::Stage;
 use bloomery_engine::event::ToolProgress;
-use bloomery_worker::progress::Progress;
+use bloomery_http::progress::Progress;
 use std::time::Instant;
 
 /// The current activity.
@@ -72,15 +72,15 @@ impl Activity {
     /// Updates the current step.
     pub fn observe(&mut self, progress: Progress, now: Instant) {
         match (progress, &mut self.step_now) {
-            (Progress::Asked(stage), _) => {
+            (Progress::ModelRequested(stage), _) => {
                 self.waiting = None;
                 self.begin(Step::Asking(stage, 0), now);
             }
-            (Progress::Answering(more), Step::Asking(_, bytes)) => *bytes = more,
-            (Progress::Called(tool), Step::Calling(tools, _)) => tools.push(tool),
-            (Progress::Called(tool), _) => self.begin(Step::Calling(vec![tool], None), now),
-            (Progress::ToolProgress(progress), Step::Calling(_, said)) => *said = Some(progress_text(&progress)),
-            (Progress::Over(tool), Step::Calling(tools, said)) => {
+            (Progress::ModelAnswering(more), Step::Asking(_, bytes)) => *bytes = more,
+            (Progress::ToolCalled(tool), Step::Calling(tools, _)) => tools.push(tool),
+            (Progress::ToolCalled(tool), _) => self.begin(Step::Calling(vec![tool], None), now),
+            (Progress::ToolProgressed(progress), Step::Calling(_, said)) => *said = Some(progress_text(&progress)),
+            (Progress::ToolEnded(tool), Step::Calling(tools, said)) => {
                 if let Some(at) = tools.iter().position(|under_way| *under_way == tool) {
                     tools.remove(at);
                 }
@@ -195,13 +195,13 @@ pub(super) mod tests {
             line.strip_suffix(&rest).unwrap_or_else(|| panic!("{line}")).to_owned()
         };
         assert_eq!(line(&activity, 3), "Running, 7 s ");
-        activity.observe(Progress::Asked(Stage::Plan), after(3));
+        activity.observe(Progress::ModelRequested(Stage::Plan), after(3));
         assert_eq!(line(&activity, 4), "The model is asked, 6 s ");
-        activity.observe(Progress::Answering(999), after(4));
+        activity.observe(Progress::ModelAnswering(999), after(4));
         assert_eq!(line(&activity, 4), "The model answers: 999 bytes, 6 s ");
-        activity.observe(Progress::Answering(12_345), after(4));
+        activity.observe(Progress::ModelAnswering(12_345), after(4));
         assert_eq!(line(&activity, 4), "The model answers: 12.3 kB, 6 s ");
-        activity.observe(Progress::Asked(Stage::Finalization), after(5));
+        activity.observe(Progress::ModelRequested(Stage::Finalization), after(5));
         assert_eq!(line(&activity, 3), "The model, as judge, is asked, 4 s ");
         let mut first = projection();
         first.usage.llm_calls.plan = 0;
@@ -220,19 +220,19 @@ pub(super) mod tests {
         let what = |activity: &Activity| activity.line(now).split(" (").next().unwrap().to_owned();
         let told = |progress, message: Option<&str>| {
             let message = message.map(str::to_owned);
-            Progress::ToolProgress(ToolProgress { progress, total: Some(10.0), message, level: None })
+            Progress::ToolProgressed(ToolProgress { progress, total: Some(10.0), message, level: None })
         };
         activity.observe(told(Some(1.0), None), now);
         assert_eq!(what(&activity), "Running, 0 s");
-        activity.observe(Progress::Called("pack".into()), now);
+        activity.observe(Progress::ToolCalled("pack".into()), now);
         activity.observe(told(Some(2.5), Some("picking")), now);
         assert_eq!(what(&activity), "pack: 2.5 of 10, picking, 0 s");
-        activity.observe(Progress::Called("ship".into()), now);
-        activity.observe(Progress::Over("pack".into()), now);
+        activity.observe(Progress::ToolCalled("ship".into()), now);
+        activity.observe(Progress::ToolEnded("pack".into()), now);
         assert_eq!(what(&activity), "ship, 0 s");
         activity.observe(told(None, Some("loading")), now);
         assert_eq!(what(&activity), "ship: loading, 0 s");
-        activity.observe(Progress::Over("ship".into()), now);
+        activity.observe(Progress::ToolEnded("ship".into()), now);
         assert_eq!(what(&activity), "Running, 0 s");
     }
 
@@ -245,7 +245,7 @@ pub(super) mod tests {
         activity.set_projection(&projection(), now);
         activity.set_waiting(Some(&ExternalWait::ModelUnavailable { message: "busy".into() }));
         assert!(activity.line(now).starts_with("Waiting for the model, 0 s"));
-        activity.observe(Progress::Asked(Stage::Plan), now);
+        activity.observe(Progress::ModelRequested(Stage::Plan), now);
         assert!(activity.line(now).starts_with("The model is asked"));
         activity.set_waiting(Some(&ExternalWait::SecretMissing { name: "llm".into(), key: "token".into() }));
         activity.set_waiting(None);

@@ -1,42 +1,49 @@
-//! What the model reads of an answer: the status, a few headers, and the body, where it is text.
+//! Converts an answer to text for the model: the status, a few headers, and the body if it is text.
 
 use super::super::Fault;
-use super::lost;
-use crate::http::{BodyError, read_bounded};
+use super::unanswered;
 use bloomery_crds::v1alpha1::Method;
+use bloomery_http::body;
 use bloomery_redact::Redactor;
 use reqwest::header::HeaderMap;
 use reqwest::{Response, StatusCode};
 use std::fmt::Write;
 
 /// The largest body that is read, in bytes.
-pub(super) const MAX_BODY: usize = crate::mcp::MAX_BODY;
+pub(super) const MAX_BODY_BYTES: usize = bloomery_mcp::MAX_BODY_BYTES;
 
-/// The headers that are told.
-const TOLD: [&str; 8] =
+/// The headers that the model reads.
+const SHOWN_HEADERS: [&str; 8] =
     ["content-type", "content-length", "location", "etag", "last-modified", "retry-after", "link", "allow"];
 
-/// How much of a header is told, in bytes, of a type, and of an answer that proves nothing.
-const MAX_HEADER: usize = 1024;
-const MAX_KIND: usize = 128;
-const MAX_QUOTE: usize = 1024;
+/// The longest value of a header, in bytes.
+const MAX_HEADER_BYTES: usize = 1024;
 
-/// What an answer means. The endpoint answers for itself, so a status of 4xx is its answer that the call failed, 404 too. One
-/// of 5xx may be anybody's on the way, and proves nothing of a call that may change something.
-pub(super) async fn of(response: Response, method: Method, redactor: &Redactor) -> Result<String, Fault> {
+/// The longest content type in a note, in bytes.
+const MAX_TYPE_BYTES: usize = 128;
+
+/// The longest quote of an answer that proves nothing, in bytes.
+const MAX_QUOTE_BYTES: usize = 1024;
+
+/// Reads an answer. A status of 4xx, including 404, means that the call failed. A status of 5xx may come from a proxy, so it proves
+/// nothing about a call that may have an effect.
+pub(super) async fn read(response: Response, method: Method, redactor: &Redactor) -> Result<String, Fault> {
     let status = response.status();
-    let (head, kind) = (head(status, response.headers(), redactor), kind(response.headers(), redactor));
-    let text = match read_bounded(response, MAX_BODY).await {
-        Ok(body) => with_body(head, body, &kind),
+    let head = head(status, response.headers(), redactor);
+    let content_type = content_type(response.headers(), redactor);
+    let text = match body::read(response, MAX_BODY_BYTES).await {
+        Ok(body) => with_body(head, body, &content_type),
         Err(error) => {
-            let why = match error {
-                BodyError::TooLarge { .. } => format!("{error}: it was not read. Ask for less, where that is possible"),
-                BodyError::Cut { .. } | BodyError::Silent { .. } => error.to_string(),
+            let reason = match error {
+                body::Error::TooLarge { .. } => {
+                    format!("{error}: it was not read. Ask for less, where that is possible")
+                }
+                body::Error::Interrupted { .. } | body::Error::Stalled { .. } => error.to_string(),
             };
             if method.is_read() && status.is_success() {
-                return Err(Fault::Failed(format!("{head}\n[{why}]")));
+                return Err(Fault::Failed(format!("{head}\n[{reason}]")));
             }
-            format!("{head}\n[{why}]")
+            format!("{head}\n[{reason}]")
         }
     };
     if status.is_success() || status.is_redirection() {
@@ -44,16 +51,16 @@ pub(super) async fn of(response: Response, method: Method, redactor: &Redactor) 
     } else if status.is_client_error() || method.is_read() {
         Err(Fault::Failed(text))
     } else {
-        Err(lost(method, &format!("it answered {}", redactor.quote(&text, MAX_QUOTE))))
+        Err(unanswered(method, &format!("it answered {}", redactor.quote(&text, MAX_QUOTE_BYTES))))
     }
 }
 
 fn head(status: StatusCode, headers: &HeaderMap, redactor: &Redactor) -> String {
     let mut head = format!("HTTP {} {}\n", status.as_u16(), status.canonical_reason().unwrap_or_default());
-    for name in TOLD {
+    for name in SHOWN_HEADERS {
         for value in headers.get_all(name) {
-            // Writing to a text cannot fail.
-            let value = redactor.quote(&String::from_utf8_lossy(value.as_bytes()), MAX_HEADER);
+            let value = redactor.quote(&String::from_utf8_lossy(value.as_bytes()), MAX_HEADER_BYTES);
+            // Writing to a `String` cannot fail.
             let _ = writeln!(head, "{name}: {value}");
         }
     }
@@ -63,17 +70,17 @@ fn head(status: StatusCode, headers: &HeaderMap, redactor: &Redactor) -> String 
     head
 }
 
-fn kind(headers: &HeaderMap, redactor: &Redactor) -> String {
+fn content_type(headers: &HeaderMap, redactor: &Redactor) -> String {
     let kind = headers.get("content-type").and_then(|kind| kind.to_str().ok()).unwrap_or("no type");
     let encoding = headers.get("content-encoding").and_then(|encoding| encoding.to_str().ok());
     match encoding.filter(|encoding| !encoding.eq_ignore_ascii_case("identity")) {
-        Some(encoding) => redactor.quote(&format!("{kind}, {encoding}"), MAX_KIND),
-        None => redactor.quote(kind, MAX_KIND),
+        Some(encoding) => redactor.quote(&format!("{kind}, {encoding}"), MAX_TYPE_BYTES),
+        None => redactor.quote(kind, MAX_TYPE_BYTES),
     }
 }
 
-/// The head with the body below it, which is not copied.
-fn with_body(head: String, body: Vec<u8>, kind: &str) -> String {
+/// Returns the head and the body below it. The body is not copied.
+fn with_body(head: String, body: Vec<u8>, content_type: &str) -> String {
     let bytes = body.len();
     match String::from_utf8(body) {
         Ok(text) if text.is_empty() => head,
@@ -81,6 +88,8 @@ fn with_body(head: String, body: Vec<u8>, kind: &str) -> String {
             text.insert_str(0, &(head + "\n"));
             text
         }
-        Ok(_) | Err(_) => format!("{head}\n[A body of {bytes} bytes ({kind}) that is no text: it is not shown.]"),
+        Ok(_) | Err(_) => {
+            format!("{head}\n[A body of {bytes} bytes ({content_type}) that is no text: it is not shown.]")
+        }
     }
 }

@@ -1,6 +1,6 @@
 use super::super::tests::call;
 use super::super::{CoreTools, Fault};
-use super::answer::MAX_BODY;
+use super::answer::MAX_BODY_BYTES;
 use super::*;
 use crate::focus::{BUDGET, FocusCache};
 use axum::body::{Body, Bytes};
@@ -77,7 +77,7 @@ async fn serve(State(api): State<Api>, request: Request) -> Response {
 }
 
 /// The tools of a Job that binds an endpoint of the name `shop`, which takes every call.
-fn tools(url: &str, auth: &Value, key: Option<&Path>, reach: Reach, redactor: &Redactor) -> CoreTools {
+fn tools(url: &str, auth: &Value, key: Option<&Path>, reach: AddressPolicy, redactor: &Redactor) -> CoreTools {
     let methods = json!(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]);
     let declared: Vec<ResourceDeclaration> = serde_json::from_value(json!([
         {"name": "shop", "type": "api_endpoint", "auth": auth, "rules": [{"methods": methods, "paths": ["/**"]}]},
@@ -95,7 +95,7 @@ fn tools(url: &str, auth: &Value, key: Option<&Path>, reach: Reach, redactor: &R
 }
 
 fn local(url: &str) -> CoreTools {
-    tools(url, &json!(null), None, Reach::local(), &Redactor::default())
+    tools(url, &json!(null), None, AddressPolicy::for_local_machine(), &Redactor::default())
 }
 
 async fn asked(tools: &CoreTools, tool: &str, arguments: &Value) -> Event {
@@ -296,7 +296,7 @@ async fn an_answer_that_does_not_come_is_not_waited_for_without_end() {
 #[tokio::test]
 async fn a_body_has_a_largest_and_no_more_of_it_is_read() {
     let (_, url) = Api::start(|got| {
-        let bytes = if got.line.ends_with("/fits") { MAX_BODY } else { 10 * 1024 * 1024 };
+        let bytes = if got.line.ends_with("/fits") { MAX_BODY_BYTES } else { 10 * 1024 * 1024 };
         if got.line.ends_with("/endless") {
             let chunks = stream::repeat_with(|| Ok::<_, Infallible>(Bytes::from_static(&[b'x'; 8 * 1024])));
             return Body::from_stream(chunks).into_response();
@@ -306,7 +306,7 @@ async fn a_body_has_a_largest_and_no_more_of_it_is_read() {
     .await;
     let shop = local(&url);
     let fits = text(asked(&shop, HTTP_GET, &json!({"path": "/fits"})).await).unwrap();
-    assert!(fits.len() > MAX_BODY && fits.len() < MAX_BODY + 200);
+    assert!(fits.len() > MAX_BODY_BYTES && fits.len() < MAX_BODY_BYTES + 200);
     let head = text(asked(&shop, HTTP_GET, &json!({"method": "HEAD", "path": "/large"})).await).unwrap();
     assert!(head.ends_with("content-length: 10485760\n"), "{head}");
     for path in ["/large", "/endless"] {
@@ -337,7 +337,7 @@ async fn no_mark_is_sent_in_a_body() {
     let (api, url) = Api::start(|_| "kept".into_response()).await;
     let redactor = Redactor::default();
     redactor.learn("key", b"first-secret");
-    let shop = tools(&url, &json!(null), None, Reach::local(), &redactor);
+    let shop = tools(&url, &json!(null), None, AddressPolicy::for_local_machine(), &redactor);
     for body in [json!({"json": {"key": "[redacted: key]"}}), json!({"body": "key=[redacted: key]"})] {
         let mut arguments = json!({"method": "PUT", "path": "/settings"});
         arguments.as_object_mut().unwrap().extend(body.as_object().unwrap().clone());
@@ -355,7 +355,7 @@ async fn a_credential_is_sent_as_the_skill_says_and_read_anew_for_each_call() {
     let dir = tempfile::tempdir().unwrap();
     let key = dir.path().join("key");
     let redactor = Redactor::default();
-    let with = |auth: Value| tools(&url, &auth, Some(&key), Reach::local(), &redactor);
+    let with = |auth: Value| tools(&url, &auth, Some(&key), AddressPolicy::for_local_machine(), &redactor);
     let shop = with(json!({"credential": "key", "scheme": "Bearer"}));
     let why = failed(asked(&shop, HTTP_GET, &json!({})).await);
     assert!(
@@ -392,7 +392,7 @@ async fn no_part_of_a_secret_is_left_where_an_answer_is_cut() {
     let (_, url) = Api::start(move |_| (StatusCode::BAD_GATEWAY, [(header::ETAG, long.clone())]).into_response()).await;
     let redactor = Redactor::default();
     redactor.learn("token", secret.as_bytes());
-    let shop = tools(&url, &json!(null), None, Reach::local(), &redactor);
+    let shop = tools(&url, &json!(null), None, AddressPolicy::for_local_machine(), &redactor);
     for told in [
         failed(asked(&shop, HTTP_GET, &json!({})).await),
         indeterminate(asked(&shop, HTTP_REQUEST, &json!({"method": "POST"})).await),
@@ -406,19 +406,19 @@ async fn a_pod_sends_nothing_to_where_it_may_not() {
     let (api, url) = Api::start(|_| "hello".into_response()).await;
     let port = url.rsplit(':').next().unwrap();
     for host in ["127.0.0.1", "[::1]", "0x7f.1", "2130706433", "[::ffff:127.0.0.1]", "0.0.0.0", "169.254.169.254"] {
-        let reach = Reach::of_namespace("acme", vec!["10.0.0.0/8".parse().unwrap()]);
+        let reach = AddressPolicy::for_pod("acme", vec!["10.0.0.0/8".parse().unwrap()]);
         let shop = tools(&format!("http://{host}:{port}"), &json!(null), None, reach, &Redactor::default());
         let why = failed(asked(&shop, HTTP_REQUEST, &json!({"method": "POST"})).await);
         assert!(why.starts_with("Nothing was sent: ") && why.contains("worker.endpointRanges"), "{host}: {why}");
     }
     for host in ["localhost", "shop.other.svc", "kubernetes.default"] {
-        let reach = Reach::of_namespace("acme", vec!["127.0.0.0/8".parse().unwrap()]);
+        let reach = AddressPolicy::for_pod("acme", vec!["127.0.0.0/8".parse().unwrap()]);
         let shop = tools(&format!("http://{host}:{port}"), &json!(null), None, reach, &Redactor::default());
         let why = failed(asked(&shop, HTTP_REQUEST, &json!({"method": "POST"})).await);
         assert!(why.starts_with("Nothing was sent: "), "{host}: {why}");
     }
     assert_eq!(api.got().len(), 0);
-    let listed = Reach::of_namespace("acme", vec!["127.0.0.0/8".parse().unwrap()]);
+    let listed = AddressPolicy::for_pod("acme", vec!["127.0.0.0/8".parse().unwrap()]);
     let told = asked(&tools(&url, &json!(null), None, listed, &Redactor::default()), HTTP_GET, &json!({})).await;
     assert!(text(told).unwrap().ends_with("hello"));
 }

@@ -1,0 +1,52 @@
+//! Reads response bodies within bounds of size and time.
+
+use crate::client::root_cause;
+use futures::StreamExt;
+use reqwest::Response;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// Why a body could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The body is larger than allowed. The rest was not read.
+    #[error("the answer is larger than {max} bytes")]
+    TooLarge {
+        /// The largest allowed size, in bytes.
+        max: usize,
+    },
+    /// No part of the body arrived in time.
+    #[error("the answer stopped: nothing of it came for {} s", .silence.as_secs_f64().ceil())]
+    Stalled {
+        /// The longest allowed time between two parts.
+        silence: Duration,
+    },
+    /// The connection ended before the body did.
+    #[error("the answer was cut off: {message}")]
+    Interrupted {
+        /// The error of the transport.
+        message: String,
+    },
+}
+
+/// Reads a body of at most `max` bytes. A larger one is never held in memory.
+pub async fn read(response: Response, max: usize) -> Result<Vec<u8>, Error> {
+    read_unless_stalled(response, max, Duration::MAX).await
+}
+
+/// Reads a body of at most `max` bytes, and fails once no part of it has arrived for `silence`.
+pub async fn read_unless_stalled(response: Response, max: usize, silence: Duration) -> Result<Vec<u8>, Error> {
+    if response.content_length().is_some_and(|length| length > max as u64) {
+        return Err(Error::TooLarge { max });
+    }
+    let mut body = Vec::new();
+    let mut chunks = response.bytes_stream();
+    while let Some(chunk) = timeout(silence, chunks.next()).await.map_err(|_| Error::Stalled { silence })? {
+        let chunk = chunk.map_err(|error| Error::Interrupted { message: root_cause(&error) })?;
+        if chunk.len() > max - body.len() {
+            return Err(Error::TooLarge { max });
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}

@@ -1,0 +1,161 @@
+//! Credentials that requests carry. They are read again for each request, so a rotated or corrected Secret takes effect at once.
+
+use bloomery_crds::report::ExternalWait;
+use bloomery_crds::run::KeyFile;
+use bloomery_redact::{MAX_VALUE_BYTES, plain_file};
+use reqwest::header::HeaderValue;
+use std::io::ErrorKind;
+use std::path::Path;
+
+/// The largest file that may hold a credential, in bytes, including whitespace around the value.
+const MAX_FILE_BYTES: u64 = 2 * MAX_VALUE_BYTES as u64;
+
+/// A key of a Secret that is missing or empty.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("needs the key `{key}` of the Secret `{name}`, which is missing or empty: put it there")]
+pub struct SecretMissing {
+    /// Name of the Secret.
+    pub name: String,
+    /// The key in it.
+    pub key: String,
+}
+
+impl From<SecretMissing> for ExternalWait {
+    fn from(SecretMissing { name, key }: SecretMissing) -> Self {
+        Self::SecretMissing { name, key }
+    }
+}
+
+/// Why a credential cannot be sent. Each message continues the name of what needs it.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It does not exist yet.
+    #[error(transparent)]
+    Missing(#[from] SecretMissing),
+    /// It exists, and cannot be used.
+    #[error("{message}")]
+    Unusable {
+        /// The Secret, its key, and the reason.
+        message: String,
+    },
+}
+
+/// A credential, or none. It has no `Debug`, because it must not be printed.
+pub struct Credential {
+    secret: String,
+}
+
+impl Credential {
+    /// Reads the credential from a file, without surrounding whitespace. Without a file, there is no credential.
+    pub fn read(file: Option<&KeyFile>) -> Result<Self, Error> {
+        let Some(file) = file else { return Ok(Self { secret: String::new() }) };
+        let missing = || SecretMissing { name: file.secret.clone(), key: file.key.clone() }.into();
+        // Secrets are mounted from memory, so this read needs no thread of its own.
+        let opened = plain_file::open(Path::new(&file.path));
+        let secret = match opened.and_then(|opened| plain_file::whole(opened, MAX_FILE_BYTES)) {
+            Ok(bytes) => match String::from_utf8(bytes) {
+                Ok(text) => text.trim().to_owned(),
+                Err(_) => return Err(unusable(file, "it is no text in UTF-8")),
+            },
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                return Err(missing());
+            }
+            Err(error) => return Err(unusable(file, &error.to_string())),
+        };
+        if secret.is_empty() {
+            return Err(missing());
+        }
+        if HeaderValue::from_str(&secret).is_err() {
+            return Err(unusable(file, "it holds characters that no HTTP header can hold, such as a line break"));
+        }
+        Ok(Self { secret })
+    }
+
+    /// Returns the credential behind `prefix` as the value of a header, marked as sensitive; `None` if there is no credential.
+    pub fn header(&self, prefix: &str) -> Option<HeaderValue> {
+        if self.secret.is_empty() {
+            return None;
+        }
+        let mut header = HeaderValue::from_str(&format!("{prefix}{}", self.secret)).ok()?;
+        header.set_sensitive(true);
+        Some(header)
+    }
+
+    /// Returns the credential itself; an empty text if there is none.
+    pub fn secret(&self) -> &str {
+        &self.secret
+    }
+}
+
+fn unusable(file: &KeyFile, reason: &str) -> Error {
+    let message =
+        format!("needs the key `{}` of the Secret `{}`, which cannot be used: {reason}", file.key, file.secret);
+    Error::Unusable { message }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    fn file(content: Option<&[u8]>) -> (tempfile::TempDir, KeyFile) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("token");
+        if let Some(content) = content {
+            std::fs::write(&path, content).unwrap();
+        }
+        let path = path.to_str().unwrap().to_owned();
+        (dir, KeyFile { path, secret: "llm".into(), key: "token".into() })
+    }
+
+    #[test]
+    fn a_key_is_trimmed_and_marked_as_sensitive() {
+        let (_dir, file) = file(Some(b" sk-123\r\n"));
+        let key = Credential::read(Some(&file)).ok().unwrap();
+        assert_eq!(key.header("Bearer ").unwrap(), "Bearer sk-123");
+        assert_eq!(key.header("").unwrap(), "sk-123");
+        assert!(key.header("").unwrap().is_sensitive());
+    }
+
+    #[rstest]
+    #[case(None)]
+    #[case(Some(b"".as_slice()))]
+    #[case(Some(b" \n".as_slice()))]
+    fn a_key_that_is_not_there_names_its_secret(#[case] content: Option<&[u8]>) {
+        let (_dir, file) = file(content);
+        let Err(Error::Missing(missing)) = Credential::read(Some(&file)) else { panic!("not missing") };
+        assert_eq!(missing, SecretMissing { name: "llm".into(), key: "token".into() });
+    }
+
+    #[rstest]
+    #[case(b"sk-1\nsk-2".as_slice())]
+    #[case(b"\xff\xfe".as_slice())]
+    fn a_key_that_cannot_be_sent_is_told_apart(#[case] content: &[u8]) {
+        let (_dir, file) = file(Some(content));
+        let Err(Error::Unusable { message }) = Credential::read(Some(&file)) else { panic!("usable") };
+        assert!(message.contains("`token` of the Secret `llm`") && !message.contains("sk-"), "{message}");
+    }
+
+    #[rstest]
+    #[case("/dev/zero", "it is no regular file")]
+    #[case("/", "directory")]
+    fn what_is_no_file_is_not_read(#[case] path: &str, #[case] why: &str) {
+        let file = KeyFile { path: path.to_owned(), secret: "llm".into(), key: "token".into() };
+        let Err(Error::Unusable { message }) = Credential::read(Some(&file)) else { panic!("usable") };
+        assert!(message.contains(why), "{message}");
+    }
+
+    #[test]
+    fn a_key_is_read_within_bounds() {
+        let (_dir, file) = file(Some("x".repeat(2 * MAX_VALUE_BYTES + 1).as_bytes()));
+        let Err(Error::Unusable { message }) = Credential::read(Some(&file)) else { panic!("usable") };
+        assert!(message.contains("it is larger than 32768 bytes"), "{message}");
+    }
+
+    #[test]
+    fn no_key_is_asked_for() {
+        let key = Credential::read(None).ok().unwrap();
+        assert_eq!(key.header(""), None);
+        assert_eq!(key.secret(), "");
+    }
+}

@@ -1,0 +1,46 @@
+//! Live progress of model and tool calls, for an observer such as a terminal. It is neither stored nor used in decisions; what is
+//! worth keeping is an event of the log.
+
+use bloomery_crds::v1alpha1::Stage;
+use bloomery_engine::event::ToolProgress;
+use std::fmt;
+use std::sync::Arc;
+
+/// A step of a call that is under way.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Progress {
+    /// A request is sent to a model, for a stage of the conversation.
+    ModelRequested(Stage),
+    /// This many bytes of the model's answer have arrived.
+    ModelAnswering(usize),
+    /// A tool of the Skill's server is called.
+    ToolCalled(String),
+    /// The server sent progress or a log line of a running call. The text may hold control characters.
+    ToolProgressed(ToolProgress),
+    /// The call of a tool has ended.
+    ToolEnded(String),
+}
+
+/// Receives progress; the default ignores it.
+#[derive(Clone, Default)]
+pub struct ProgressObserver(Option<Arc<dyn Fn(Progress) + Send + Sync>>);
+
+impl ProgressObserver {
+    /// Creates an observer that calls `notify` with each step. `notify` must not block.
+    pub fn new(notify: impl Fn(Progress) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(notify)))
+    }
+
+    /// Passes on a step, which is only built if it is received.
+    pub fn notify(&self, progress: impl FnOnce() -> Progress) {
+        if let Some(notify) = &self.0 {
+            notify(progress());
+        }
+    }
+}
+
+impl fmt::Debug for ProgressObserver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ProgressObserver").field(&self.0.is_some()).finish()
+    }
+}

@@ -1,0 +1,113 @@
+//! The request of a tool call, and the meaning of its reply.
+
+use crate::outcome::CallOutcome;
+use crate::repair;
+use crate::result_text::{self, Content};
+use crate::session::Reply;
+use bloomery_crds::text::bounded;
+use bloomery_engine::step::ToolCall;
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ContentBlock, CustomResult, JsonObject,
+    RequestMetaObject, ServerResult,
+};
+use serde_json::Value;
+
+/// The field of `_meta` with the key of a call. It is the same whenever that call is sent again.
+const CALL_KEY: &str = "bloomery.dev/callKey";
+
+/// The field of `_meta` with what the Job binds, without secrets.
+const RESOURCES: &str = "bloomery.dev/resources";
+
+/// The field of `_meta` by which servers of the newer era are asked for log lines that belong to a call.
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+
+/// The longest error message that is passed on, in bytes.
+const MAX_ERROR_BYTES: usize = 4096;
+
+/// The longest name of an unknown result type that is passed on, in bytes.
+const MAX_TYPE_BYTES: usize = 64;
+
+/// What is known about a call after one attempt.
+#[derive(Debug)]
+pub(crate) enum Attempt {
+    /// The server has answered, or the answer is known without sending the call.
+    Answered(CallOutcome),
+    /// No byte of the call was sent. The text is a clause.
+    NotSent(String),
+    /// The call must not be sent. The text is a sentence for the model.
+    Refused(String),
+    /// The call was sent, or may have been. The text is a clause.
+    Unknown(String),
+}
+
+/// The arguments of a call are not a JSON object.
+#[derive(Debug, thiserror::Error)]
+#[error("The call was not sent: its arguments are no JSON object ({0}).")]
+pub(crate) struct InvalidArguments(#[from] serde_json::Error);
+
+/// Builds the request of a call: the arguments that were allowed, the key of the call, and what the Job binds.
+pub(crate) fn request(
+    call: &ToolCall<'_>,
+    resources: &[Value],
+) -> Result<(ClientRequest, RequestMetaObject), InvalidArguments> {
+    let arguments: JsonObject = serde_json::from_str(call.arguments)?;
+    let mut meta = JsonObject::new();
+    meta.insert(CALL_KEY.to_owned(), Value::from(call.key.as_str()));
+    if !resources.is_empty() {
+        meta.insert(RESOURCES.to_owned(), Value::from(resources));
+    }
+    meta.insert(LOG_LEVEL.to_owned(), Value::from("info"));
+    let params = CallToolRequestParams::new(call.tool.to_owned()).with_arguments(arguments);
+    Ok((ClientRequest::CallToolRequest(CallToolRequest::new(params)), RequestMetaObject::from(meta)))
+}
+
+/// Returns what a reply proves about the call.
+pub(crate) fn classify(reply: Reply) -> Attempt {
+    match reply {
+        Reply::Result(result) => classify_result(*result),
+        Reply::Error(error) => {
+            let message = bounded(&error.message, MAX_ERROR_BYTES);
+            let text = format!("The server refused the call: {message} (code {}).", error.code.0);
+            Attempt::Answered(CallOutcome::failed(text))
+        }
+        Reply::NotSent(reason) => Attempt::NotSent(reason),
+        Reply::Unknown(reason) => Attempt::Unknown(reason),
+    }
+}
+
+fn classify_result(result: ServerResult) -> Attempt {
+    match result {
+        ServerResult::CallToolResult(result) => Attempt::Answered(outcome(result)),
+        ServerResult::InputRequiredResult(_) => Attempt::Answered(CallOutcome::failed(
+            "The tool asks for input before it acts, which cannot be given; the call was not done.".to_owned(),
+        )),
+        ServerResult::CreateTaskResult(_) | ServerResult::GetTaskResult(_) => {
+            Attempt::Unknown("it goes on with the call as a task of its own, which was not asked for".to_owned())
+        }
+        ServerResult::CustomResult(CustomResult(value)) => match value.get("resultType").and_then(Value::as_str) {
+            Some(kind) if kind != "complete" => {
+                Attempt::Unknown(format!("it answered with a result of the type `{}`", bounded(kind, MAX_TYPE_BYTES)))
+            }
+            _ => verbatim(&value.to_string()),
+        },
+        // Any other result answers the call, too.
+        other => match serde_json::to_string(&other) {
+            Ok(raw) => verbatim(&raw),
+            Err(_) => Attempt::Unknown("it answered with something else than the result of a tool".to_owned()),
+        },
+    }
+}
+
+/// An answer that is not the result of a tool. The model reads it as it was received.
+fn verbatim(raw: &str) -> Attempt {
+    Attempt::Answered(outcome(CallToolResult::success(vec![ContentBlock::text(repair::verbatim_answer(raw))])))
+}
+
+fn outcome(result: CallToolResult) -> CallOutcome {
+    let Content { text, media } = result_text::read(&result);
+    if result.is_error == Some(true) {
+        CallOutcome::Failed { text, media }
+    } else {
+        CallOutcome::Completed { text, structured: result.structured_content, media }
+    }
+}

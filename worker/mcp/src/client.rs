@@ -1,0 +1,310 @@
+//! The client of one MCP server.
+
+use crate::cache::ToolListCache;
+use crate::call::{self, Attempt};
+use crate::error::Error;
+use crate::http_transport::HttpTransport;
+use crate::known_tools::KnownTools;
+use crate::limits::{MAX_BODY_BYTES, MAX_TOOLS};
+use crate::listing;
+use crate::outcome::{CallOutcome, CallResult, not_repeatable};
+use crate::program::Program;
+use crate::session::{self, Server, Session};
+use bloomery_crds::run::{BoundResource, McpEndpoint};
+use bloomery_engine::bindings;
+use bloomery_engine::event::ToolProgress;
+use bloomery_engine::step::ToolCall;
+use bloomery_engine::tool::ListedTool;
+use bloomery_http::address::AddressPolicy;
+use bloomery_http::progress::{Progress, ProgressObserver};
+use bloomery_http::{Backoff, ClientOptions, IDLE_TIMEOUT};
+use bloomery_redact::Redactor;
+use serde_json::Value;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+/// The default timeout of a call, and the timeout of a list with all its pages.
+pub const CALL_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// The longest timeout that a Skill can give a call: a pod may exceed the duration of its Job by 5 minutes only.
+pub const MAX_CALL_TIMEOUT: Duration = Duration::from_mins(4);
+
+/// The shortest timeout of the first call, whose server may have to start (`docs/explanation/design.md`, section 6).
+const MIN_FIRST_CALL_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long a call is retried while its server cannot be reached: long enough for a restart of the server.
+const UNREACHABLE_RETRY_PERIOD: Duration = Duration::from_secs(15);
+
+/// A client of one MCP server. Calls may run concurrently.
+#[derive(Debug)]
+pub struct Client {
+    server: Server,
+    /// The URL of the server, or the name of its program.
+    url: Arc<str>,
+    session: Mutex<Option<Arc<Session>>>,
+    /// What the Job binds, as it is sent with each call.
+    resources: Vec<Value>,
+    cache: Option<Box<dyn ToolListCache>>,
+    observer: ProgressObserver,
+    /// The tools came from the cache, and no session has begun since.
+    is_from_cache: AtomicBool,
+    has_called: AtomicBool,
+    unreachable_retry_period: Duration,
+}
+
+impl Client {
+    /// Creates a client of a server at any address. The session begins with the first request, and again after it was lost: that has
+    /// no side effect. What the server sends is redacted.
+    pub fn new(endpoint: &McpEndpoint, redactor: Redactor) -> Result<Self, bloomery_http::Error> {
+        Self::with_options(endpoint, ClientOptions::default(), redactor)
+    }
+
+    /// Creates a client of a server at an address that `addresses` allows.
+    pub fn restricted(
+        addresses: AddressPolicy,
+        endpoint: &McpEndpoint,
+        redactor: Redactor,
+    ) -> Result<Self, bloomery_http::Error> {
+        Self::with_options(endpoint, ClientOptions { addresses: Some(addresses), ..ClientOptions::default() }, redactor)
+    }
+
+    fn with_options(
+        endpoint: &McpEndpoint,
+        options: ClientOptions,
+        redactor: Redactor,
+    ) -> Result<Self, bloomery_http::Error> {
+        let http = bloomery_http::client(&endpoint.url, IDLE_TIMEOUT, options)?;
+        let url = Arc::from(endpoint.url.as_str());
+        Ok(Self::with_server(
+            Server::Remote { transport: HttpTransport::new(http, redactor), url: Arc::clone(&url) },
+            url,
+        ))
+    }
+
+    /// Creates a client of a server that is a local program. The program is started for each session.
+    pub fn program(program: Program, redactor: Redactor) -> Self {
+        let name = Arc::from(program.to_string());
+        Self::with_server(Server::Program(program, redactor), name)
+    }
+
+    fn with_server(server: Server, url: Arc<str>) -> Self {
+        Self {
+            server,
+            url,
+            session: Mutex::default(),
+            resources: Vec::new(),
+            cache: None,
+            observer: ProgressObserver::default(),
+            is_from_cache: AtomicBool::default(),
+            has_called: AtomicBool::default(),
+            unreachable_retry_period: UNREACHABLE_RETRY_PERIOD,
+        }
+    }
+
+    /// Sends what the Job binds with each call, without secrets.
+    #[must_use]
+    pub fn with_resources(self, resources: &[BoundResource]) -> Self {
+        Self { resources: bindings::for_tools(resources), ..self }
+    }
+
+    /// Shares lists of tools through a cache.
+    #[must_use]
+    pub fn with_cache(self, cache: impl ToolListCache + 'static) -> Self {
+        Self { cache: Some(Box::new(cache)), ..self }
+    }
+
+    /// Reports the progress of calls to `observer`.
+    #[must_use]
+    pub fn with_observer(self, observer: &ProgressObserver) -> Self {
+        Self { observer: observer.clone(), ..self }
+    }
+
+    /// Does not wait for a server that requires credentials, because there will be none.
+    #[must_use]
+    pub fn without_credentials(self) -> Self {
+        let server = match self.server {
+            Server::Remote { transport, url } => Server::Remote { transport: transport.without_credentials(), url },
+            program @ Server::Program(..) => program,
+        };
+        Self { server, ..self }
+    }
+
+    /// Returns all tools: from the cache if a worker listed them recently, or else from the server.
+    pub async fn list(&self, within: Duration) -> Result<Vec<ListedTool>, Error> {
+        let is_bounded =
+            |tools: &Vec<ListedTool>| tools.len() <= MAX_TOOLS && listing::total_bytes(tools) <= MAX_BODY_BYTES;
+        if let Some(tools) = self.cache.as_ref().and_then(|cache| cache.load()).filter(is_bounded) {
+            self.is_from_cache.store(true, Ordering::Relaxed);
+            return Ok(tools);
+        }
+        self.list_uncached(within).await
+    }
+
+    /// Returns all tools from the server.
+    pub async fn list_uncached(&self, within: Duration) -> Result<Vec<ListedTool>, Error> {
+        let until = Instant::now() + within.min(CALL_TIMEOUT);
+        let session = self.session(until).await.map_err(|session::Error { reason, is_final }| {
+            let url = self.url.to_string();
+            match self.server {
+                _ if !is_final => self.unavailable(reason),
+                Server::Program(..) => Error::ProgramFailed { url, message: reason },
+                Server::Remote { .. } => Error::Refused { url, message: reason },
+            }
+        })?;
+        let listed = listing::list(&session, until).await;
+        if matches!(listed, Err(listing::Error::Unavailable(_))) {
+            self.discard(&session).await;
+        }
+        if let (Ok(tools), Some(cache)) = (&listed, &self.cache) {
+            cache.store(tools);
+        }
+        listed.map_err(|error| match error {
+            listing::Error::Unavailable(message) => self.unavailable(message),
+            listing::Error::Unusable(message) => Error::Unusable { url: self.url.to_string(), message },
+        })
+    }
+
+    /// Calls a tool: sends the call at most once. The timeout is that of the Skill or `within`, whichever is shorter. A tool that changed
+    /// after the Job began is not called.
+    ///
+    /// While the server cannot be reached, the call is retried for a short time, because no byte of it was sent. Progress of the call
+    /// is passed to `listener` at once.
+    pub async fn call(&self, call: &ToolCall<'_>, within: Duration, listener: &dyn Fn(ToolProgress)) -> CallResult {
+        let _observed = ObservedCall::new(&self.observer, call.tool);
+        let began = Instant::now();
+        let until = began + within.min(self.timeout(call));
+        let retry_until = until.min(began + self.unreachable_retry_period);
+        let mut backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(2));
+        let mut listed = None;
+        let outcome = loop {
+            let reason = match self.try_call(call, until, &mut listed, listener).await {
+                Attempt::Answered(outcome) => break outcome,
+                Attempt::NotSent(reason) => reason,
+                Attempt::Refused(text) => break self.not_sent(call, text),
+                Attempt::Unknown(reason) => break self.indeterminate(&reason),
+            };
+            let delay = backoff.next_delay();
+            if Instant::now() + delay >= retry_until {
+                break self.not_sent(call, format!("The call was not sent to {}: {reason}.", self.url));
+            }
+            tokio::time::sleep(delay).await;
+        };
+        CallResult { outcome, listed }
+    }
+
+    fn timeout(&self, call: &ToolCall<'_>) -> Duration {
+        let own = call.timeout_seconds.map_or(CALL_TIMEOUT, Duration::from_secs).min(MAX_CALL_TIMEOUT);
+        if self.has_called.swap(true, Ordering::Relaxed) { own } else { own.max(MIN_FIRST_CALL_TIMEOUT) }
+    }
+
+    /// Ends the session, so that the server need not wait for its timeout.
+    pub async fn close(&self) {
+        if let Some(session) = self.session.lock().await.take().and_then(Arc::into_inner) {
+            session.close().await;
+        }
+    }
+
+    async fn try_call(
+        &self,
+        call: &ToolCall<'_>,
+        until: Instant,
+        listed: &mut Option<Vec<ListedTool>>,
+        listener: &dyn Fn(ToolProgress),
+    ) -> Attempt {
+        let (request, meta) = match call::request(call, &self.resources) {
+            Ok(parts) => parts,
+            Err(error) => return Attempt::Refused(error.to_string()),
+        };
+        if Instant::now() >= until {
+            return Attempt::NotSent("no time is left for it".to_owned());
+        }
+        let session = match self.session(until).await {
+            Ok(session) => session,
+            Err(session::Error { reason, .. }) => return Attempt::NotSent(reason),
+        };
+        match listing::check_tool(&session, call, until).await {
+            Ok(check) => {
+                *listed = check.listed.or(listed.take());
+                if let Some(objection) = check.objection {
+                    return Attempt::Refused(objection);
+                }
+            }
+            Err(listing::Error::Unavailable(reason)) => {
+                self.discard(&session).await;
+                return Attempt::NotSent(reason);
+            }
+            Err(listing::Error::Unusable(reason)) => {
+                return Attempt::NotSent(format!("its list of tools cannot be used: {reason}"));
+            }
+        }
+        let reply = session.ask(request, meta, until, listener).await;
+        let is_outdated = session.is_outdated_by(&reply);
+        let attempt = call::classify(reply);
+        if is_outdated || !matches!(attempt, Attempt::Answered(_)) {
+            self.discard(&session).await;
+        }
+        attempt
+    }
+
+    /// Returns the current session, or a new one if there is none or it has ended.
+    async fn session(&self, until: Instant) -> Result<Arc<Session>, session::Error> {
+        let mut slot = self.session.lock().await;
+        if let Some(session) = slot.as_ref().filter(|session| session.is_alive()) {
+            return Ok(session.clone());
+        }
+        let is_cached = self.is_from_cache.swap(false, Ordering::Relaxed);
+        let known_tools = if is_cached { KnownTools::cached() } else { KnownTools::default() };
+        let session = Arc::new(Session::begin(&self.server, until, known_tools, &self.observer).await?);
+        *slot = Some(session.clone());
+        Ok(session)
+    }
+
+    /// Lets the next request begin a new session. Running requests keep theirs.
+    async fn discard(&self, session: &Arc<Session>) {
+        let mut slot = self.session.lock().await;
+        if slot.as_ref().is_some_and(|current| Arc::ptr_eq(current, session)) {
+            *slot = None;
+        }
+    }
+
+    fn unavailable(&self, message: String) -> Error {
+        Error::Unavailable { url: self.url.to_string(), message }
+    }
+
+    /// Returns the outcome of a call that was not sent: it failed, unless an earlier attempt was sent.
+    fn not_sent(&self, call: &ToolCall<'_>, text: String) -> CallOutcome {
+        if call.sent_before {
+            return self.indeterminate(&not_repeatable(&text));
+        }
+        CallOutcome::failed(text)
+    }
+
+    fn indeterminate(&self, reason: &str) -> CallOutcome {
+        CallOutcome::Indeterminate { text: format!("the MCP server at {} was asked, and {reason}", self.url) }
+    }
+}
+
+/// Reports to an observer that a call is running, until this is dropped.
+struct ObservedCall<'a> {
+    observer: &'a ProgressObserver,
+    tool: &'a str,
+}
+
+impl<'a> ObservedCall<'a> {
+    fn new(observer: &'a ProgressObserver, tool: &'a str) -> Self {
+        observer.notify(|| Progress::ToolCalled(tool.to_owned()));
+        Self { observer, tool }
+    }
+}
+
+impl Drop for ObservedCall<'_> {
+    fn drop(&mut self) {
+        self.observer.notify(|| Progress::ToolEnded(self.tool.to_owned()));
+    }
+}
+
+#[cfg(test)]
+mod tests;

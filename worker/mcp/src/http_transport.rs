@@ -1,0 +1,333 @@
+//! The HTTP transport of rmcp. It records on the [`DeliveryLog`] what it does with each request.
+//!
+//! Every body is bounded, and nothing is sent twice. A stream whose connection was lost may be resumed if the server numbers its
+//! events. That requests the rest of an answer, and repeats no call.
+
+use crate::delivery::{self, Delivery, DeliveryLog};
+use crate::limits::MAX_BODY_BYTES;
+use crate::notification;
+use crate::repair::{self, repaired};
+use crate::transport_error::{self, Error, broken};
+use bloomery_http::{body, root_cause};
+use bloomery_redact::Redactor;
+use futures::stream::BoxStream;
+use futures::{FutureExt, StreamExt, TryStreamExt};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION};
+use reqwest::{RequestBuilder, Response, StatusCode};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_client::{
+    SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+};
+use sse_stream::{Sse, SseStream};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+const SESSION_ID: &str = "mcp-session-id";
+const LAST_EVENT_ID: &str = "last-event-id";
+const EVENT_STREAM: &str = "text/event-stream";
+const JSON: &str = "application/json";
+
+/// How much of an error response is read, in bytes.
+const MAX_REFUSAL_BYTES: usize = 64 * 1024;
+
+/// How much of an error response is passed on, in bytes.
+const MAX_QUOTE_BYTES: usize = 300;
+
+/// The shortest delay before a stream is resumed. A server may ask for none, many times in a row.
+const MIN_RESUME_DELAY: Duration = Duration::from_millis(200);
+
+/// How long the request that ends a session may take.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+
+type Outcome<T> = Result<T, StreamableHttpError<Error>>;
+type Events = BoxStream<'static, Result<Sse, SseError>>;
+
+/// The HTTP transport of a session.
+#[derive(Debug, Clone)]
+pub(crate) struct HttpTransport {
+    http: reqwest::Client,
+    redactor: Redactor,
+    deliveries: DeliveryLog,
+    /// A stream exceeded [`MAX_BODY_BYTES`], so it must not be resumed.
+    overflowed: Arc<AtomicBool>,
+    /// No credentials will ever exist for the server.
+    is_without_credentials: bool,
+}
+
+impl HttpTransport {
+    /// Creates a transport without a session. What it reads is redacted.
+    pub(crate) fn new(http: reqwest::Client, redactor: Redactor) -> Self {
+        Self {
+            http,
+            redactor,
+            deliveries: DeliveryLog::default(),
+            overflowed: Arc::default(),
+            is_without_credentials: false,
+        }
+    }
+
+    /// Treats a request for credentials as final.
+    pub(crate) fn without_credentials(self) -> Self {
+        Self { is_without_credentials: true, ..self }
+    }
+
+    /// Returns a transport for a new session.
+    pub(crate) fn for_session(&self, deliveries: DeliveryLog) -> Self {
+        Self { deliveries, overflowed: Arc::default(), ..self.clone() }
+    }
+
+    async fn post(
+        &self,
+        builder: RequestBuilder,
+        message: &ClientJsonRpcMessage,
+        in_session: bool,
+    ) -> Outcome<StreamableHttpPostResponse> {
+        let response = builder
+            .header(ACCEPT, format!("{JSON}, {EVENT_STREAM}"))
+            .json(message)
+            .send()
+            .await
+            .map_err(|error| StreamableHttpError::Client(Error::from(&error)))?;
+        let status = response.status();
+        let request = match message {
+            JsonRpcMessage::Request(request) => request,
+            // Of other messages, only the status matters.
+            _ if status.is_success() => return Ok(StreamableHttpPostResponse::Accepted),
+            _ => return Err(broken(format!("it answered HTTP {}", status.as_u16()))),
+        };
+        if !status.is_success() {
+            return self.handle_refusal(response, request, in_session).await;
+        }
+        let session = header(&response, SESSION_ID);
+        match header(&response, CONTENT_TYPE.as_str()).unwrap_or_default() {
+            kind if kind.starts_with(EVENT_STREAM) => {
+                Ok(StreamableHttpPostResponse::Sse(self.events(response, Some(request.id.clone())), session))
+            }
+            kind if kind.starts_with(JSON) => {
+                let body = body::read(response, MAX_BODY_BYTES).await.map_err(|error| broken(error.to_string()))?;
+                let body = std::str::from_utf8(&body)
+                    .map_err(|error| broken(format!("its answer cannot be read: {error}")))?;
+                let text = repair::read(body, &self.redactor);
+                let answer = serde_json::from_str(&text)
+                    .map_err(|error| broken(format!("its answer cannot be read: {error}: {}", self.quote(&text))))?;
+                check_answers(&answer, request)?;
+                Ok(StreamableHttpPostResponse::Json(answer, session))
+            }
+            kind => {
+                let kind = self.redactor.quote(&kind, MAX_QUOTE_BYTES);
+                Err(broken(format!("it answered HTTP {} with a body of type `{kind}`", status.as_u16())))
+            }
+        }
+    }
+
+    /// Returns the events of a response, up to [`MAX_BODY_BYTES`]. An error is recorded for the request `id`, which they answer.
+    fn events(&self, response: Response, id: Option<RequestId>) -> Events {
+        let (deliveries, overflowed) = (self.deliveries.clone(), self.overflowed.clone());
+        let mut left = MAX_BODY_BYTES;
+        let (receiver, stream) = (self.deliveries.clone(), id.clone());
+        let bytes = response.bytes_stream().map(move |chunk| {
+            let chunk =
+                chunk.map_err(|error| format!("its answer was cut off: {}", root_cause(&error))).and_then(|chunk| {
+                    left = left.checked_sub(chunk.len()).ok_or_else(|| {
+                        overflowed.store(true, Ordering::Relaxed);
+                        format!("its answer is larger than {MAX_BODY_BYTES} bytes")
+                    })?;
+                    Ok(chunk)
+                });
+            chunk.map_err(|reason| {
+                if let Some(id) = &id {
+                    deliveries.record(id, Delivery::Broken(reason.clone()));
+                }
+                Error::Broken(reason)
+            })
+        });
+        let redactor = self.redactor.clone();
+        let events = SseStream::from_bytes_stream(bytes).map_ok(move |event| {
+            let data = event.data.map(|data| repair::read(&data, &redactor).into_owned());
+            Sse { data, ..event }
+        });
+        let record = move |event: &Result<Sse, SseError>| {
+            let Ok(event) = event else { return };
+            if let (Some(stream), Some(id)) = (&stream, &event.id) {
+                receiver.record_event(stream, id);
+            }
+            if let Some(message) = event.data.as_deref().and_then(notification::read) {
+                receiver.receive(stream.as_ref(), message);
+            }
+        };
+        events.inspect(record).boxed()
+    }
+
+    /// Handles an error response. An error that names this request is its answer; any other response proves nothing.
+    async fn handle_refusal(
+        &self,
+        response: Response,
+        request: &Request,
+        in_session: bool,
+    ) -> Outcome<StreamableHttpPostResponse> {
+        let status = response.status();
+        if status == StatusCode::NOT_FOUND && in_session {
+            return Err(StreamableHttpError::SessionExpired);
+        }
+        if let Some(to) = location(&response) {
+            self.deliveries.record_final();
+            let to = self.redactor.quote(&to, MAX_QUOTE_BYTES);
+            let how = "redirects are not followed: name the server by the address that it has";
+            return Err(broken(format!("it answered HTTP {}, which points to {to}, and {how}", status.as_u16())));
+        }
+        let body = body::read(response, MAX_REFUSAL_BYTES).await.unwrap_or_default();
+        let is_text = std::str::from_utf8(&body).is_ok();
+        let body = self.redactor.json_bytes(&body);
+        let unauthorized = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+        if unauthorized && self.is_without_credentials {
+            self.deliveries.record_final();
+        }
+        if status.is_client_error() && !unauthorized {
+            let read = |text: &str| serde_json::from_str::<ServerJsonRpcMessage>(text).ok().filter(|_| is_text);
+            if !in_session && matches!(request.request, ClientRequest::DiscoverRequest(_)) {
+                return Ok(StreamableHttpPostResponse::Json(unknown_request(read(&body), request, status), None));
+            }
+            if let Some(answer @ JsonRpcMessage::Error(_)) = read(&repaired(Cow::Borrowed(&*body)))
+                && check_answers(&answer, request).is_ok()
+            {
+                return Ok(StreamableHttpPostResponse::Json(answer, None));
+            }
+        }
+        Err(broken(format!("it answered HTTP {}: {}", status.as_u16(), self.quote(&body))))
+    }
+
+    fn quote(&self, text: &str) -> String {
+        match self.redactor.quote(text, MAX_QUOTE_BYTES) {
+            quote if quote.is_empty() => "an empty body".to_owned(),
+            quote => quote,
+        }
+    }
+}
+
+impl StreamableHttpClient for HttpTransport {
+    type Error = Error;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        _auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Outcome<StreamableHttpPostResponse> {
+        let (id, token) = delivery::request_ids(&message);
+        if id.as_ref().is_some_and(|id| !self.deliveries.begin(id, token)) {
+            return Err(StreamableHttpError::Client(Error::NotSent("it was given up".to_owned())));
+        }
+        let in_session = session_id.is_some();
+        if in_session {
+            self.deliveries.record_server_state();
+        }
+        let request = with_headers(self.http.post(uri.as_ref()), session_id.as_deref(), custom_headers);
+        // Boxed: the future of a request is large, and rmcp wraps it several times.
+        let outcome = self.post(request, &message, in_session).boxed().await;
+        if let (Some(id), Err(error)) = (&id, &outcome) {
+            self.deliveries.record(id, transport_error::delivery(error));
+        }
+        outcome
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session_id: Arc<str>,
+        _auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Outcome<()> {
+        let request = with_headers(self.http.delete(uri.as_ref()), Some(&*session_id), custom_headers);
+        // Not every server allows this, so the status does not matter.
+        let sent = request.timeout(CLOSE_TIMEOUT).send().await;
+        sent.map(drop).map_err(|error| StreamableHttpError::Client(Error::from(&error)))
+    }
+
+    /// Resumes a stream. The other use of GET, a stream for unsolicited messages, is declined: it would cost one connection per session,
+    /// and has no use here.
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session_id: Option<Arc<str>>,
+        last_event_id: Option<String>,
+        _auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Outcome<Events> {
+        let Some(last) = last_event_id.filter(|_| !self.overflowed.load(Ordering::Relaxed)) else {
+            return Err(StreamableHttpError::ServerDoesNotSupportSse);
+        };
+        let id = self.deliveries.request_of_event(&last);
+        tokio::time::sleep(MIN_RESUME_DELAY).await;
+        let request = with_headers(self.http.get(uri.as_ref()), session_id.as_deref(), custom_headers)
+            .header(LAST_EVENT_ID, last)
+            .header(ACCEPT, EVENT_STREAM);
+        let response = request.send().await.map_err(|error| StreamableHttpError::Client(Error::from(&error)))?;
+        let kind = header(&response, CONTENT_TYPE.as_str()).unwrap_or_default();
+        match response.status() {
+            status if status.is_success() && kind.starts_with(EVENT_STREAM) => Ok(self.events(response, id)),
+            status if status.is_client_error() => Err(StreamableHttpError::ServerDoesNotSupportSse),
+            status => Err(broken(format!("it answered HTTP {}", status.as_u16()))),
+        }
+    }
+}
+
+fn with_headers(
+    mut request: RequestBuilder,
+    session: Option<&str>,
+    headers: HashMap<HeaderName, HeaderValue>,
+) -> RequestBuilder {
+    for (name, value) in headers {
+        request = request.header(name, value);
+    }
+    match session {
+        Some(session) => request.header(SESSION_ID, session),
+        None => request,
+    }
+}
+
+type Request = rmcp::model::JsonRpcRequest<ClientRequest>;
+
+/// Returns the answer of a server of the older era to an unknown request, in the form in which rmcp recognizes it.
+fn unknown_request(
+    answer: Option<ServerJsonRpcMessage>,
+    request: &Request,
+    status: StatusCode,
+) -> ServerJsonRpcMessage {
+    let error = match answer {
+        Some(JsonRpcMessage::Error(error)) => error.error,
+        _ => ErrorData::invalid_request(format!("HTTP {}", status.as_u16()), None),
+    };
+    ServerJsonRpcMessage::error(error, Some(request.id.clone()))
+}
+
+/// Checks that a message answers a request. An error may omit the id only while a session begins.
+fn check_answers(answer: &ServerJsonRpcMessage, request: &Request) -> Outcome<()> {
+    let begins = matches!(request.request, ClientRequest::DiscoverRequest(_) | ClientRequest::InitializeRequest(_));
+    let id = match answer {
+        JsonRpcMessage::Response(response) => Some(&response.id),
+        JsonRpcMessage::Error(error) if error.id.is_none() && begins => return Ok(()),
+        JsonRpcMessage::Error(error) => error.id.as_ref(),
+        JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
+    };
+    match id {
+        // Some servers return a numeric id as a text.
+        Some(id) if id.to_string() == request.id.to_string() => Ok(()),
+        Some(id) => Err(broken(format!("it answered the request {id}, and {} was asked", request.id))),
+        None => Err(broken("its answer names no request".to_owned())),
+    }
+}
+
+/// Returns the target of a redirect.
+fn location(response: &Response) -> Option<String> {
+    let to = header(response, LOCATION.as_str()).filter(|_| response.status().is_redirection())?;
+    Some(response.url().join(&to).map_or(to, String::from))
+}
+
+fn header(response: &Response, name: &str) -> Option<String> {
+    Some(response.headers().get(name)?.to_str().ok()?.to_owned())
+}

@@ -1,0 +1,205 @@
+//! Converts the result of a tool to text for the model. Binary content is kept separately, and named by its digest.
+
+use crate::limits::MAX_BODY_BYTES;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bloomery_crds::Digest;
+use bloomery_crds::text::bounded;
+use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
+use serde_json::Value;
+
+/// The longest text of a result, in bytes. The model sees an excerpt of a long one.
+pub(crate) const MAX_TEXT_BYTES: usize = MAX_BODY_BYTES;
+
+/// The most binary items of one result that are kept.
+const MAX_MEDIA: usize = 16;
+
+/// The longest URI, name or MIME type in a note, in bytes.
+const MAX_NAME_BYTES: usize = 256;
+
+/// The content of a result.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Content {
+    /// Its texts, its structured content, and a note for each other item.
+    pub(crate) text: String,
+    /// Its binary items. The note of each has its digest.
+    pub(crate) media: Vec<Vec<u8>>,
+}
+
+/// Reads a result. A text that only repeats the structured content is left out: servers send it for clients without support for
+/// structured content.
+pub(crate) fn read(result: &CallToolResult) -> Content {
+    let mut content = Content::default();
+    let mut structured = result.structured_content.as_ref();
+    let mut parts = Vec::new();
+    for block in &result.content {
+        match (block.as_text(), result.structured_content.as_ref()) {
+            (Some(text), Some(value)) if repeats(&text.text, value) => {
+                parts.extend(structured.take().map(Value::to_string));
+            }
+            _ => parts.push(content.part(block)),
+        }
+    }
+    parts.extend(structured.map(Value::to_string));
+    let text = parts.join("\n");
+    content.text = if text.is_empty() { "[the result is empty]".to_owned() } else { truncated(text) };
+    content
+}
+
+fn repeats(text: &str, value: &Value) -> bool {
+    text.len() >= 2 && serde_json::from_str::<Value>(text).is_ok_and(|text| text == *value)
+}
+
+impl Content {
+    fn part(&mut self, block: &ContentBlock) -> String {
+        match block {
+            ContentBlock::Text(text) => text.text.clone(),
+            ContentBlock::Image(image) => self.keep("image", Some(&image.mime_type), &image.data),
+            ContentBlock::Audio(audio) => self.keep("audio", Some(&audio.mime_type), &audio.data),
+            ContentBlock::Resource(resource) => match &resource.resource {
+                ResourceContents::TextResourceContents { uri, mime_type, text, .. } => {
+                    format!("[resource {}, {}]\n{text}", one_line(uri), type_name(mime_type.as_deref()))
+                }
+                ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
+                    self.keep(&format!("resource {}", one_line(uri)), mime_type.as_deref(), blob)
+                }
+                _ => "[a resource of an unknown type]".to_owned(),
+            },
+            ContentBlock::ResourceLink(link) => link_note(link),
+            _ => "[content of an unknown type]".to_owned(),
+        }
+    }
+
+    /// Keeps a binary item, and returns its note.
+    fn keep(&mut self, what: &str, mime_type: Option<&str>, base64: &str) -> String {
+        let kind = type_name(mime_type);
+        let Ok(data) = STANDARD.decode(base64) else {
+            return format!("[{what}, {kind}, whose data is no base64]");
+        };
+        let bytes = data.len();
+        if data.is_empty() || self.media.len() == MAX_MEDIA {
+            return format!("[{what}, {kind}, {bytes} bytes, not kept]");
+        }
+        let handle = Digest::of_bytes(&data);
+        self.media.push(data);
+        format!("[{what}, {kind}, {bytes} bytes, kept as {handle}; it is no text]")
+    }
+}
+
+/// Returns the note of a link. It is not followed: reading its target takes a tool.
+fn link_note(link: &Resource) -> String {
+    let size = link.size.map(|size| format!(", {size} bytes")).unwrap_or_default();
+    format!(
+        "[link to the resource {} ({}), {}{size}; not read]",
+        one_line(&link.uri),
+        one_line(&link.name),
+        type_name(link.mime_type.as_deref())
+    )
+}
+
+fn type_name(mime_type: Option<&str>) -> String {
+    mime_type.map_or_else(|| "type unknown".to_owned(), one_line)
+}
+
+/// Returns a text as one line for a note.
+fn one_line(text: &str) -> String {
+    let shown = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
+    bounded(&shown.collect::<Vec<_>>().join(" "), MAX_NAME_BYTES)
+}
+
+/// Cuts a text to [`MAX_TEXT_BYTES`], including the note about the cut.
+fn truncated(mut text: String) -> String {
+    let whole = text.len();
+    if whole <= MAX_TEXT_BYTES {
+        return text;
+    }
+    let note = |kept: usize| format!("\n[cut: {} of {whole} bytes are left out]", whole - kept);
+    // The note is longest if nothing is kept.
+    let kept = text.floor_char_boundary(MAX_TEXT_BYTES - note(0).len());
+    text.truncate(kept);
+    text.push_str(&note(kept));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+    use serde_json::{Value, json};
+
+    fn content(result: Value) -> Content {
+        read(&serde_json::from_value(result).unwrap())
+    }
+
+    fn text(result: Value) -> String {
+        content(result).text
+    }
+
+    const HELLO: &str = "sha256:2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
+
+    #[rstest]
+    #[case(json!({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}), "a\nb")]
+    #[case(json!({"content": [], "structuredContent": {"b": [1, 2], "a": null}}), r#"{"a":null,"b":[1,2]}"#)]
+    #[case(json!({"content": []}), "[the result is empty]")]
+    #[case::beside_text(
+        json!({"content": [{"type": "text", "text": "22 degrees"}], "structuredContent": {"celsius": 22}}),
+        "22 degrees\n{\"celsius\":22}"
+    )]
+    #[case::repeated_by_text(
+        json!({"content": [
+            {"type": "text", "text": "{\n  \"celsius\": 22.0\n}"}, {"type": "text", "text": "warm"},
+        ], "structuredContent": {"celsius": 22.0}}),
+        "{\"celsius\":22.0}\nwarm"
+    )]
+    #[case::embedded_text(
+        json!({"content": [{"type": "resource", "resource": {"uri": "file:///a", "mimeType": "text/x", "text": "12"}}]}),
+        "[resource file:///a, text/x]\n12"
+    )]
+    #[case::a_link_that_would_end_its_note(
+        json!({"content": [{"type": "resource_link", "uri": "file:///c", "name": "c\n\n  d", "mimeType": "text/plain", "size": 9}]}),
+        "[link to the resource file:///c (c d), text/plain, 9 bytes; not read]"
+    )]
+    #[case::no_base64(
+        json!({"content": [{"type": "image", "data": "%%%", "mimeType": "image/png"}]}),
+        "[image, image/png, whose data is no base64]"
+    )]
+    fn what_a_model_reads(#[case] result: Value, #[case] expected: &str) {
+        assert_eq!(content(result), Content { text: expected.to_owned(), media: Vec::new() });
+    }
+
+    #[rstest]
+    #[case(json!({"type": "image", "data": "aGVsbG8=", "mimeType": "image/png"}), "image, image/png")]
+    #[case(json!({"type": "audio", "data": "aGVsbG8=", "mimeType": "audio/wav"}), "audio, audio/wav")]
+    #[case(
+        json!({"type": "resource", "resource": {"uri": "file:///b", "blob": "aGVsbG8="}}),
+        "resource file:///b, type unknown"
+    )]
+    fn what_is_no_text_is_kept_and_told_by_its_digest(#[case] block: Value, #[case] what: &str) {
+        let content = content(json!({"content": [block]}));
+        assert_eq!(content.text, format!("[{what}, 5 bytes, kept as {HELLO}; it is no text]"));
+        assert_eq!(content.media, [b"hello"]);
+    }
+
+    #[test]
+    fn no_more_is_kept_than_there_is_room_for() {
+        let image = json!({"type": "image", "data": "aGVsbG8=", "mimeType": "image/png"});
+        let content = content(json!({"content": vec![image; MAX_MEDIA + 1]}));
+        assert_eq!(content.media.len(), MAX_MEDIA);
+        assert!(content.text.ends_with("[image, image/png, 5 bytes, not kept]"));
+    }
+
+    #[rstest]
+    #[case("x", MAX_TEXT_BYTES, MAX_TEXT_BYTES)]
+    #[case("x", MAX_TEXT_BYTES + 1, MAX_TEXT_BYTES)]
+    #[case("€", 400_000, MAX_TEXT_BYTES)]
+    fn a_text_is_bounded_and_says_how_much_is_left_out(#[case] of: &str, #[case] times: usize, #[case] max: usize) {
+        let whole = of.repeat(times);
+        let bounded = text(json!({"content": [{"type": "text", "text": whole}]}));
+        assert!(bounded.len() <= max && bounded.len() > max - 8, "{}", bounded.len());
+        if whole.len() > max {
+            let (kept, note) = bounded.split_once("\n[cut: ").unwrap();
+            assert!(whole.starts_with(kept));
+            assert_eq!(note, format!("{} of {} bytes are left out]", whole.len() - kept.len(), whole.len()));
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! A session with a server: how it begins, and how a request is sent in it.
+
+use crate::delivery::{Delivery, DeliveryLog};
+use crate::http_transport::HttpTransport;
+use crate::known_tools::KnownTools;
+use crate::program::Program;
+use crate::stdio::{Process, StdioTransport};
+use bloomery_engine::event::ToolProgress;
+use bloomery_http::progress::ProgressObserver;
+use bloomery_redact::Redactor;
+use rmcp::ClientHandler;
+use rmcp::model::{
+    ClientCapabilities, ClientConfig, ClientRequest, ErrorCode, ErrorData, Implementation, ProtocolVersion,
+    RequestMetaObject, ServerResult,
+};
+use rmcp::service::{
+    ClientInitializeError, ClientLifecycleMode, ClientServiceExt, PeerRequestOptions, RequestContext, RoleClient,
+    RunningService, ServiceError,
+};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::common::client_side_sse::ExponentialBackoff;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Mutex;
+use tokio::time::{Instant, timeout_at};
+
+/// How long the beginning of a session may take. rmcp tries the newer era first, and waits 10 s for an answer.
+const BEGIN_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long sending a cancellation may take.
+const CONTROL_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The most failed attempts in a row to resume a stream.
+const MAX_RESUMES: usize = 5;
+
+/// The codes with which servers reject a request of an unknown form.
+const PROTOCOL_ERRORS: [ErrorCode; 6] = [
+    ErrorCode::INVALID_REQUEST,
+    ErrorCode::METHOD_NOT_FOUND,
+    ErrorCode::INVALID_PARAMS,
+    ErrorCode::HEADER_MISMATCH,
+    ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY,
+    ErrorCode::UNSUPPORTED_PROTOCOL_VERSION,
+];
+
+/// The server of a session.
+#[derive(Debug)]
+pub(crate) enum Server {
+    /// A server at a URL.
+    Remote {
+        /// The transport to it.
+        transport: HttpTransport,
+        /// Its streamable HTTP endpoint.
+        url: Arc<str>,
+    },
+    /// A program that is started for each session, and whose output is redacted.
+    Program(Program, Redactor),
+}
+
+/// The reply to a request.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    /// The server has answered.
+    Result(Box<ServerResult>),
+    /// The server has answered with an error.
+    Error(ErrorData),
+    /// No byte of the request was sent.
+    NotSent(String),
+    /// The request was sent, or may have been, and there is no answer.
+    Unknown(String),
+}
+
+/// Why one attempt to begin a session failed.
+enum BeginError {
+    /// The server only supports older versions of the protocol.
+    OlderOnly,
+    /// Another reason.
+    Failed(Error),
+}
+
+/// Why there is no session.
+#[derive(Debug)]
+pub(crate) struct Error {
+    /// The reason, as a clause.
+    pub(crate) reason: String,
+    /// A retry would fail, too: the server is a program that cannot be started, or that ends; or it has moved, or requires
+    /// credentials that do not exist.
+    pub(crate) is_final: bool,
+}
+
+impl From<String> for Error {
+    fn from(reason: String) -> Self {
+        Self { reason, is_final: false }
+    }
+}
+
+/// Answers requests of the server: the client identifies itself and offers nothing.
+#[derive(Debug)]
+struct RequestHandler(ClientConfig);
+
+impl ClientHandler for RequestHandler {
+    fn get_info(&self) -> ClientConfig {
+        self.0.clone()
+    }
+
+    // By default, rmcp would answer with an empty list of roots. Servers of the older era may still ask.
+    #[expect(deprecated, reason = "declining a request takes its type")]
+    async fn list_roots(&self, _: RequestContext<RoleClient>) -> Result<rmcp::model::ListRootsResult, ErrorData> {
+        Err(ErrorData::method_not_found::<rmcp::model::ListRootsRequestMethod>())
+    }
+}
+
+/// A session. It holds no state that requests depend on: any request can be sent in a new one.
+#[derive(Debug)]
+pub(crate) struct Session {
+    service: RunningService<RoleClient, RequestHandler>,
+    deliveries: DeliveryLog,
+    pub(crate) known_tools: Mutex<KnownTools>,
+}
+
+impl Session {
+    /// Begins a session, of the newer era if the server supports it.
+    pub(crate) async fn begin(
+        server: &Server,
+        until: Instant,
+        known_tools: KnownTools,
+        observer: &ProgressObserver,
+    ) -> Result<Self, Error> {
+        let until = until.min(Instant::now() + BEGIN_TIMEOUT);
+        let newer = ClientLifecycleMode::Auto {
+            preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+            legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+        };
+        match Self::begin_as(newer, server, until, observer).await {
+            // rmcp only falls back to the older era if the server does not know the request, not if it answers with older
+            // versions. And some programs of that era end when they receive the request.
+            Err(BeginError::OlderOnly | BeginError::Failed(Error { is_final: true, .. })) => {
+                Self::begin_as(ClientLifecycleMode::Initialize, server, until, observer).await
+            }
+            begun => begun,
+        }
+        .map(|begun| Self { known_tools: Mutex::new(known_tools), ..begun })
+        .map_err(|error| match error {
+            BeginError::OlderOnly => "it supports no version of MCP that the worker does".to_owned().into(),
+            BeginError::Failed(error) => error,
+        })
+    }
+
+    async fn begin_as(
+        lifecycle: ClientLifecycleMode,
+        server: &Server,
+        until: Instant,
+        observer: &ProgressObserver,
+    ) -> Result<Self, BeginError> {
+        let deliveries = DeliveryLog::with_observer(observer);
+        // Without capabilities, a server has nothing to request. If it does, it is declined.
+        let info = Implementation::new("bloomery-worker", env!("CARGO_PKG_VERSION"));
+        let handler = RequestHandler(
+            ClientConfig::new(ClientCapabilities::default(), info)
+                .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE),
+        );
+        let mut process = None;
+        let begun = match server {
+            Server::Remote { transport, url } => {
+                let transport = transport.for_session(deliveries.clone());
+                let transport = StreamableHttpClientTransport::with_client(transport, config(url.clone()));
+                timeout_at(until, handler.serve_with_lifecycle(transport, lifecycle)).await
+            }
+            Server::Program(program, redactor) => {
+                let transport = StdioTransport::start(program, deliveries.clone(), redactor.clone())
+                    .map_err(|error| BeginError::Failed(Error { reason: error.to_string(), is_final: true }))?;
+                process = Some(transport.process());
+                timeout_at(until, handler.serve_with_lifecycle(transport, lifecycle)).await
+            }
+        };
+        let reason = match begun {
+            Ok(Ok(service)) => return Ok(Self { service, deliveries, known_tools: Mutex::default() }),
+            Ok(Err(ClientInitializeError::NoCompatibleProtocolVersion { .. })) => return Err(BeginError::OlderOnly),
+            Ok(Err(error)) => deliveries.last_error().unwrap_or_else(|| describe(&error, server)),
+            Err(_) => "it did not begin a session in time".to_owned(),
+        };
+        let is_final = deliveries.is_final();
+        Err(BeginError::Failed(program_ended(process).await.unwrap_or(Error { reason, is_final })))
+    }
+
+    /// Returns whether requests can still be sent.
+    pub(crate) fn is_alive(&self) -> bool {
+        !self.service.is_closed() && !self.service.is_transport_closed()
+    }
+
+    /// Sends a request and waits for its answer until `until`, and passes progress to `listener`. At the timeout, the request is
+    /// cancelled at the server.
+    pub(crate) async fn ask(
+        &self,
+        request: ClientRequest,
+        meta: RequestMetaObject,
+        until: Instant,
+        listener: &dyn Fn(ToolProgress),
+    ) -> Reply {
+        let options = PeerRequestOptions::with_timeout(until.saturating_duration_since(Instant::now())).with_meta(meta);
+        let handle = match self.service.send_request_with_option(request, options).await {
+            Ok(handle) => handle,
+            Err(error) => return Reply::NotSent(format!("the session is over: {error}")),
+        };
+        let id = handle.id.clone();
+        let mut answered = pin!(handle.await_response());
+        let answer = loop {
+            tokio::select! {
+                biased;
+                answer = &mut answered => break answer,
+                // rmcp does not handle a cancellation by the server.
+                () = self.deliveries.cancelled(&id) => break Err(ServiceError::Cancelled { reason: None }),
+                progress = self.deliveries.take_progress(&id) => progress.into_iter().for_each(listener),
+            }
+        };
+        let (delivery, progress) = self.deliveries.finish(&id);
+        progress.into_iter().for_each(listener);
+        reply(answer, delivery)
+    }
+
+    /// Returns the records of the requests.
+    pub(crate) fn deliveries(&self) -> &DeliveryLog {
+        &self.deliveries
+    }
+
+    /// Returns whether the session is of the newer era. There, rmcp sends arguments that a tool's schema marks as headers, and it only
+    /// knows schemas that were listed in the same session.
+    pub(crate) fn is_newer_era(&self) -> bool {
+        self.service.peer_info().is_some_and(|server| !server.protocol_version.has_initialize())
+    }
+
+    /// Returns whether a reply may mean that the server was restarted in another era. If the server keeps no state for the session, a
+    /// new session costs little.
+    pub(crate) fn is_outdated_by(&self, reply: &Reply) -> bool {
+        let Reply::Error(error) = reply else { return false };
+        PROTOCOL_ERRORS.contains(&error.code) && !self.deliveries.has_server_state()
+    }
+
+    /// Ends the session at the server, if it keeps one.
+    pub(crate) async fn close(mut self) {
+        let _ = self.service.close_with_timeout(CONTROL_TIMEOUT).await;
+    }
+}
+
+/// Returns the error for a server whose program has ended.
+async fn program_ended(process: Option<Process>) -> Option<Error> {
+    let reason = process?.exit_description().await?;
+    Some(Error { reason, is_final: true })
+}
+
+fn reply(answer: Result<ServerResult, ServiceError>, delivery: Delivery) -> Reply {
+    match answer {
+        Ok(result) => Reply::Result(Box::new(result)),
+        // This is an error of the server: errors of rmcp itself have other variants.
+        Err(ServiceError::McpError(error)) => Reply::Error(error),
+        Err(error) => match delivery {
+            Delivery::NotSent(reason) => Reply::NotSent(reason),
+            Delivery::Broken(reason) => Reply::Unknown(reason),
+            Delivery::Sent => Reply::Unknown(match error {
+                ServiceError::Timeout { timeout } => format!("it did not answer within {} s", timeout.as_secs()),
+                ServiceError::TransportClosed => "its answer ended before the result".to_owned(),
+                other => other.to_string(),
+            }),
+        },
+    }
+}
+
+fn config(url: Arc<str>) -> StreamableHttpClientTransportConfig {
+    let mut resumes = ExponentialBackoff::default();
+    resumes.max_times = Some(MAX_RESUMES);
+    resumes.max_delay = Some(Duration::from_secs(5));
+    let mut config = StreamableHttpClientTransportConfig::with_uri(url)
+        // By default, a request whose session has expired is sent a second time.
+        .reinit_on_expired_session(false)
+        .control_request_timeout(CONTROL_TIMEOUT);
+    config.retry_config = Arc::new(resumes);
+    config
+}
+
+fn describe(error: &ClientInitializeError, server: &Server) -> String {
+    match error {
+        ClientInitializeError::JsonRpcError(error) => format!("it refuses a session: {}", error.message),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => describe(fallback, server),
+        ClientInitializeError::TransportError { error, .. } => error.error.to_string(),
+        _ => match server {
+            Server::Remote { .. } => "it does not speak MCP over streamable HTTP".to_owned(),
+            Server::Program(..) => "it does not speak MCP over its standard input and output".to_owned(),
+        },
+    }
+}

@@ -1,0 +1,86 @@
+//! A running program and the processes that it started.
+
+use super::stderr::StderrReader;
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::process::Child;
+use tokio::sync::Mutex;
+
+/// How long a program may take to end by itself after its input was closed.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// A handle to a program, which is killed with its last handle.
+#[derive(Debug, Clone)]
+pub(crate) struct Process(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    group: Mutex<Group>,
+    /// The program closed its input or its output before the worker did.
+    has_closed: AtomicBool,
+}
+
+impl Process {
+    pub(super) fn new(leader: Child, stderr: StderrReader) -> Self {
+        let number = leader.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        let group = Mutex::new(Group { leader, number, stderr });
+        Self(Arc::new(Shared { group, has_closed: AtomicBool::default() }))
+    }
+
+    /// Records that the program closed its input or its output, which means that it most likely ends.
+    pub(super) fn note_closed(&self) {
+        self.0.has_closed.store(true, Ordering::Relaxed);
+    }
+
+    /// Waits up to [`EXIT_TIMEOUT`] for the program to end, and kills what is left of it. Returns its status if it ended by itself.
+    pub(super) async fn end(&self) -> Option<ExitStatus> {
+        self.0.group.lock().await.end().await
+    }
+
+    /// Ends the program like [`Process::end`], and describes its status and its last lines of standard error. Returns `None` if it did
+    /// not end by itself. A program that had not closed a pipe before may only have ended because the worker closed its input, so
+    /// that does not count.
+    pub(crate) async fn exit_description(&self) -> Option<String> {
+        if !self.0.has_closed.load(Ordering::Relaxed) {
+            return None;
+        }
+        let mut group = self.0.group.lock().await;
+        let status = group.end().await?;
+        let last = group.stderr.last_lines().await;
+        let said = if last.is_empty() { String::new() } else { format!(" and said last: {}", last.join(" / ")) };
+        Some(format!("the program ended ({status}){said}"))
+    }
+}
+
+#[derive(Debug)]
+struct Group {
+    leader: Child,
+    /// The id of the group, which is that of its leader, until it is killed.
+    number: Option<Pid>,
+    stderr: StderrReader,
+}
+
+impl Group {
+    /// Ends the group. Its id is not used afterwards, because another group may get it.
+    async fn end(&mut self) -> Option<ExitStatus> {
+        let ended = tokio::time::timeout(EXIT_TIMEOUT, self.leader.wait()).await;
+        self.kill();
+        ended.ok()?.ok()
+    }
+
+    fn kill(&mut self) {
+        if let Some(number) = self.number.take() {
+            // This fails if no process is left.
+            let _ = kill_process_group(number, Signal::KILL);
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}

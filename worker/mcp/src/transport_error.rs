@@ -1,0 +1,42 @@
+//! Why a request brought no answer, and what that proves.
+
+use crate::delivery::Delivery;
+use bloomery_http::root_cause;
+use rmcp::transport::streamable_http_client::StreamableHttpError;
+
+/// Why a request brought no answer. Each text is a clause.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// No byte of the request was sent.
+    #[error("{0}")]
+    NotSent(String),
+    /// The request was sent, or may have been.
+    #[error("{0}")]
+    Broken(String),
+}
+
+impl From<&reqwest::Error> for Error {
+    /// A connection that was not established has carried nothing; any other error may have occurred after the request was sent.
+    fn from(error: &reqwest::Error) -> Self {
+        if error.is_connect() {
+            Self::NotSent(format!("it cannot be reached: {}", root_cause(error)))
+        } else {
+            Self::Broken(format!("the connection broke: {}", root_cause(error)))
+        }
+    }
+}
+
+/// An error of a request that was sent.
+pub(crate) fn broken(reason: String) -> StreamableHttpError<Error> {
+    StreamableHttpError::Client(Error::Broken(reason))
+}
+
+/// Returns what an error proves about the delivery of its request.
+pub(crate) fn delivery(error: &StreamableHttpError<Error>) -> Delivery {
+    match error {
+        StreamableHttpError::Client(Error::NotSent(reason)) => Delivery::NotSent(reason.clone()),
+        StreamableHttpError::Client(Error::Broken(reason)) => Delivery::Broken(reason.clone()),
+        StreamableHttpError::SessionExpired => Delivery::Broken("it has ended the session (HTTP 404)".to_owned()),
+        other => Delivery::Broken(other.to_string()),
+    }
+}

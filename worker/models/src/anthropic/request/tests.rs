@@ -1,0 +1,82 @@
+use super::*;
+use crate::fixture::{claude, form, request, said, tool};
+use crate::history::single_body as body;
+use crate::optional_fields::UnsupportedFields;
+use bloomery_crds::v1alpha1::ModelProvider;
+use bloomery_engine::history::Turn;
+use bloomery_engine::step::ModelRequest;
+
+fn text(request: &ModelRequest<'_>, refused: &[OptionalField]) -> String {
+    let mut all = UnsupportedFields::default();
+    for extra in refused {
+        all.add(*extra);
+    }
+    let body =
+        body(RequestContext { endpoint: &claude("http://x"), user: "uid-1", request, unsupported: &all }).unwrap();
+    String::from_utf8(body.to_vec()).unwrap()
+}
+
+#[test]
+fn every_turn_is_written_by_the_fixed_rule() {
+    let own = json!({"role": "assistant", "content": [
+        {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"},
+        {"type": "tool_use", "id": "toolu_1", "name": "f", "input": {"a": 1}}]});
+    let theirs = json!({"role": "assistant", "content": null, "tool_calls": [
+        {"id": "functions.f:0", "type": "function", "function": {"name": "f", "arguments": "{\"a\":1,\"a\":2}"}},
+        {"id": "functions.g:1", "type": "function", "function": {"name": "g", "arguments": ""}}]});
+    let turns = [
+        Turn::User("Refund A-17".into()),
+        said(ModelProvider::Anthropic, "claude", &own),
+        Turn::ToolResult { id: "toolu_1".into(), text: "paid".into() },
+        said(ModelProvider::Openai, "default", &theirs),
+        Turn::ToolResult { id: "functions.f:0".into(), text: "first".into() },
+        Turn::ToolResult { id: "functions.g:1".into(), text: String::new() },
+        Turn::User(" ".into()),
+    ];
+    let mut untyped = tool();
+    untyped.input_schema = json!({"properties": {}});
+    untyped.description = String::new();
+    let tools = [tool(), untyped];
+    assert_eq!(
+        text(&ModelRequest { tools: &tools, temperature: Some(1.5), ..request(&turns) }, &[]),
+        concat!(
+            r#"{"model":"claude-sonnet-5","max_tokens":8192,"metadata":{"user_id":"uid-1"},"stream":true,"temperature":1.0,"#,
+            r#""cache_control":{"type":"ephemeral"},"tools":[{"name":"orders_get","description":"Reads an order","#,
+            r#""input_schema":{"properties":{"id":{"type":"string"}},"type":"object"}},"#,
+            r#"{"name":"orders_get","input_schema":{"properties":{},"type":"object"}}],"#,
+            r#""system":[{"type":"text","text":"Be kind.","cache_control":{"type":"ephemeral"}}],"#,
+            r#""messages":[{"role":"user","content":[{"type":"text","text":"Refund A-17"}]},"#,
+            r#"{"content":[{"signature":"c2ln","thinking":"Hm.","type":"thinking"},"#,
+            r#"{"id":"toolu_1","input":{"a":1},"name":"f","type":"tool_use"}],"role":"assistant"},"#,
+            r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"paid"}]},"#,
+            r#"{"role":"assistant","content":["#,
+            r#"{"type":"tool_use","id":"call_3_0","name":"f","input":{"INVALID_JSON":"{\"a\":1,\"a\":2}"}},"#,
+            r#"{"type":"tool_use","id":"call_3_1","name":"g","input":{}}]},"#,
+            r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"call_3_0","content":"first"},"#,
+            r#"{"type":"tool_result","tool_use_id":"call_3_1","content":""},"#,
+            r#"{"type":"text","text":"(no words)"}]}]}"#,
+        )
+    );
+}
+
+#[test]
+fn what_is_refused_or_not_set_is_not_sent() {
+    let all = [
+        OptionalField::Stream,
+        OptionalField::Cache,
+        OptionalField::SystemCache,
+        OptionalField::AnswerSchema,
+        OptionalField::Temperature,
+        OptionalField::User,
+    ];
+    let asked = ModelRequest { temperature: Some(0.1), answer_schema: Some(form()), ..request(&[]) };
+    assert_eq!(
+        text(&asked, &all),
+        concat!(
+            r#"{"model":"claude-sonnet-5","max_tokens":8192,"#,
+            r#""system":[{"type":"text","text":"Be kind."}],"messages":[]}"#,
+        )
+    );
+    let formed = text(&asked, &[OptionalField::Stream, OptionalField::Cache]);
+    assert!(formed.contains(r#""output_config":{"format":{"type":"json_schema","schema":{"#), "{formed}");
+}

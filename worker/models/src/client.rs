@@ -1,0 +1,214 @@
+//! The client of one Model.
+
+use crate::attempt::{self, RetryDelay};
+use crate::error::{Error, ModelError};
+use crate::error_response::{ErrorResponse, attempt_error};
+use crate::history::{self, History};
+use crate::limits::MAX_ANSWER_BYTES;
+use crate::optional_fields::UnsupportedFields;
+use crate::patience::{Attempts, Patience};
+use crate::protocol::RequestContext;
+use crate::transports::Transports;
+use crate::{provider, stream};
+use bloomery_crds::report::ExternalWait;
+use bloomery_crds::run::ModelEndpoint;
+use bloomery_crds::text::{bounded, sentence};
+use bloomery_crds::v1alpha1::Stage;
+use bloomery_engine::event::{Answer, ModelFailure};
+use bloomery_engine::step::ModelRequest;
+use bloomery_http::credential::{self, Credential};
+use bloomery_http::progress::{Progress, ProgressObserver};
+use bloomery_http::{Pauses, body, is_https};
+use bloomery_redact::Redactor;
+use bytes::Bytes;
+use reqwest::header::CONTENT_TYPE;
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::time::{Instant, timeout};
+
+/// The longest clause about a failure, in bytes. It becomes an event, a condition, and most of an outcome's message.
+const MAX_CLAUSE_BYTES: usize = 896;
+
+/// A client of one Model, for one Job.
+#[derive(Debug)]
+pub(crate) struct Client {
+    transports: Arc<Transports>,
+    pub(crate) endpoint: ModelEndpoint,
+    url: String,
+    user: String,
+    pub(crate) patience: Patience,
+    redactor: Redactor,
+    /// The main loop's conversation.
+    history: Mutex<History>,
+    /// The request fields that the server does not support.
+    unsupported: Mutex<UnsupportedFields>,
+    pub(crate) observer: ProgressObserver,
+}
+
+impl Client {
+    /// Creates a client, without sending anything.
+    ///
+    /// Requests carry the Job's UID as `user`. It is stable, so a provider can route a conversation to the cache of its prefix, and a
+    /// person can find the Job of a request. It reveals nothing about anybody. The key is registered with `redactor` before
+    /// it is used.
+    pub(crate) fn new(
+        endpoint: &ModelEndpoint,
+        job_uid: &str,
+        patience: Patience,
+        transports: Arc<Transports>,
+        redactor: Redactor,
+    ) -> Result<Self, bloomery_http::Error> {
+        is_https(&endpoint.base_url)?;
+        Ok(Self {
+            transports,
+            url: format!("{}/{}", endpoint.base_url.trim_end_matches('/'), provider::request_path(endpoint.provider)),
+            endpoint: endpoint.clone(),
+            user: job_uid.to_owned(),
+            patience,
+            redactor,
+            history: Mutex::default(),
+            unsupported: Mutex::default(),
+            observer: ProgressObserver::default(),
+        })
+    }
+
+    /// Returns the key that does not exist yet, if any. Each call reads the Secret again, so no restart is needed.
+    pub(crate) fn missing_secret(&self) -> Option<ExternalWait> {
+        match Credential::read(self.endpoint.api_key.as_ref()) {
+            Err(credential::Error::Missing(missing)) => Some(missing.into()),
+            Ok(_) | Err(credential::Error::Unusable { .. }) => None,
+        }
+    }
+
+    /// Frees the history, after another Model continued the conversation.
+    pub(crate) fn clear_history(&self) {
+        self.history.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Asks until there is an answer, `patience` has passed, or requests took `within`, pauses not counted.
+    ///
+    /// Each pause is reported to `pauses`. Dropping the future cancels the request.
+    pub(crate) async fn ask(
+        &self,
+        request: &ModelRequest<'_>,
+        (within, patience): (Duration, Duration),
+        pauses: &Pauses<'_>,
+    ) -> Result<Answer, ModelError> {
+        let total_before = pauses.total();
+        let patience = Patience { total: patience, ..self.patience.clone() };
+        let mut attempts = Attempts::new(patience, within, Instant::now());
+        loop {
+            let remaining = attempts.remaining(Instant::now(), pauses.total().saturating_sub(total_before));
+            let error = match self.attempt(request, remaining).await {
+                Ok(answer) => return Ok(Answer { model: Some(self.endpoint.name.clone()), ..answer }),
+                Err(error) => error,
+            };
+            let (delay, message) = match error {
+                attempt::Error::UnsupportedField(field) => {
+                    tracing::info!(
+                        model = self.endpoint.name,
+                        "the server does not support {field:?}: requests omit it from now on"
+                    );
+                    self.unsupported.lock().unwrap_or_else(PoisonError::into_inner).add(field);
+                    continue;
+                }
+                attempt::Error::Unreadable { message } => return Err(self.failed(ModelFailure::Unreadable, &message)),
+                attempt::Error::TooLong { message } => return Err(self.failed(ModelFailure::TooLong, &message)),
+                attempt::Error::Refused { message } => return Err(self.failed(ModelFailure::Unavailable, &message)),
+                attempt::Error::SecretMissing(ref missing) => (RetryDelay::SecretMissing, missing.to_string()),
+                attempt::Error::Temporary { delay, ref message } => (delay, message.clone()),
+            };
+            let idle = pauses.total().saturating_sub(total_before);
+            let Some(delay) = attempts.next_delay(delay, Instant::now(), idle) else {
+                let failed = self.failed(ModelFailure::Unavailable, &message);
+                return Err(ModelError { attempts: Some(attempts.to_string()), ..failed });
+            };
+            tracing::warn!(model = self.endpoint.name, ?delay, "{message}");
+            let waiting = match error {
+                attempt::Error::SecretMissing(missing) => missing.into(),
+                _ => ExternalWait::ModelUnavailable { message: self.clause(&message) },
+            };
+            pauses.pause(waiting, delay).await;
+        }
+    }
+
+    async fn attempt(&self, request: &ModelRequest<'_>, remaining: Duration) -> Result<Answer, attempt::Error> {
+        let key = Credential::read(self.endpoint.api_key.as_ref())?;
+        self.redactor.learn(&self.endpoint.name, key.secret().as_bytes());
+        self.observer.notify(|| Progress::ModelRequested(request.stage));
+        let unsupported = self.unsupported.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let body = self.body(request, &unsupported).map_err(|error| attempt::Error::Refused {
+            message: format!("cannot be asked: the request cannot be written: {error}"),
+        })?;
+        // The longest time without any part of the response; `remaining` bounds the whole request.
+        let silence = Duration::from_secs(self.endpoint.timeout_seconds).min(remaining);
+        let http = self.transports.client(&self.endpoint)?;
+        let mut sending = http.post(&self.url).timeout(remaining).header(CONTENT_TYPE, "application/json").body(body);
+        for (name, value) in provider::headers(self.endpoint.provider, &key) {
+            sending = sending.header(name, value);
+        }
+        let sent = timeout(silence, sending.send()).await.map_err(|_| attempt::Error::silent(silence))?;
+        let response = sent.map_err(|error| attempt::Error::from_transport(&error, silence))?;
+        if response.status().is_success() {
+            return self.read(response, silence).await;
+        }
+        let refusal = timeout(silence, ErrorResponse::read(response, &self.redactor));
+        let refusal = refusal.await.map_err(|_| attempt::Error::silent(silence))?;
+        let objection = refusal.request_objection();
+        match objection.and_then(|text| unsupported.rejected_field(self.endpoint.provider, request, text)) {
+            Some(field) => Err(attempt::Error::UnsupportedField(field)),
+            None => Err(refusal.classify()),
+        }
+    }
+
+    /// Writes the body of a request. The main loop has one conversation; every other stage sends single requests.
+    fn body(&self, request: &ModelRequest<'_>, unsupported: &UnsupportedFields) -> serde_json::Result<Bytes> {
+        let context = RequestContext { endpoint: &self.endpoint, user: &self.user, request, unsupported };
+        match request.stage {
+            Stage::Plan => self.history.lock().unwrap_or_else(PoisonError::into_inner).next_body(context),
+            // Their texts of the Skill were redacted by no event, unlike those of the main loop's prompt.
+            Stage::Intent | Stage::Selection | Stage::Finalization | Stage::Polish => {
+                let body = history::single_body(context)?;
+                Ok(match self.redactor.json_bytes(&body) {
+                    Cow::Borrowed(_) => body,
+                    Cow::Owned(redacted) => redacted.into(),
+                })
+            }
+        }
+    }
+
+    /// Reads an answer, streamed or whole. The content type tells which: a server need not support streams.
+    async fn read(&self, response: reqwest::Response, silence: Duration) -> Result<Answer, attempt::Error> {
+        let provider = self.endpoint.provider;
+        if stream::is_event_stream(&response) {
+            let answer = provider::answer_stream(provider);
+            return stream::read(response, answer, silence, (&self.redactor, &self.observer)).await;
+        }
+        let body = body::read_unless_stalled(response, MAX_ANSWER_BYTES, silence).await;
+        let body = body.map_err(|error| attempt::Error::from_body(&error))?;
+        provider::read_answer(provider, &body).map_err(|error| attempt_error(error, &self.redactor))
+    }
+
+    fn failed(&self, kind: ModelFailure, message: &str) -> ModelError {
+        ModelError { error: Error { kind, message: sentence(&self.clause(message)) }, attempts: None }
+    }
+
+    /// Returns a clause about this Model, which `message` continues.
+    fn clause(&self, message: &str) -> String {
+        let ModelEndpoint { name, model, base_url, .. } = &self.endpoint;
+        bounded(&format!("the Model `{name}` ({model} at {base_url}) {message}"), MAX_CLAUSE_BYTES)
+    }
+}
+
+/// Reads the body of a successful response, for the fuzz targets. The rest of the client is IO.
+///
+/// # Errors
+/// The client's description of an answer that cannot be read.
+#[cfg(fuzzing)]
+pub fn read_answer(provider: bloomery_crds::v1alpha1::ModelProvider, body: &[u8]) -> Result<Answer, String> {
+    provider::read_answer(provider, body).map_err(|error| format!("{:?}", attempt_error(error, &Redactor::default())))
+}
+
+#[cfg(test)]
+mod tests;

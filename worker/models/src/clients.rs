@@ -1,0 +1,144 @@
+//! The Models of a Job, by name: that of the main loop, those of single stages, and the fallbacks of each.
+
+mod rotation;
+
+use crate::client::Client;
+use crate::error::Error;
+use crate::patience::Patience;
+use crate::transports::Transports;
+use bloomery_crds::report::ExternalWait;
+use bloomery_crds::run::ModelEndpoint;
+use bloomery_engine::event::{Answer, ModelFailure};
+use bloomery_engine::step::ModelRequest;
+use bloomery_http::Pauses;
+use bloomery_http::progress::ProgressObserver;
+use bloomery_redact::Redactor;
+use rotation::Rotation;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How long a Model that gave no answer is asked after the others, so that not every request waits for it again.
+const DEPRIORITIZED_FOR: Duration = Duration::from_mins(5);
+
+/// The clients of a Job's Models.
+#[derive(Debug)]
+pub struct Clients {
+    models: BTreeMap<String, Client>,
+    patience: Duration,
+    /// When each Model with alternatives last gave no answer.
+    unanswered: Mutex<BTreeMap<String, Instant>>,
+}
+
+impl Clients {
+    /// Creates the clients, without sending anything.
+    ///
+    /// # Errors
+    /// If the URL of a Model is not an http or https URL.
+    pub fn new(
+        endpoints: &[ModelEndpoint],
+        job_uid: &str,
+        patience: &Patience,
+        redactor: &Redactor,
+    ) -> Result<Self, bloomery_http::Error> {
+        let transports = Arc::<Transports>::default();
+        let client = |endpoint: &ModelEndpoint| {
+            Client::new(endpoint, job_uid, patience.clone(), transports.clone(), redactor.clone())
+                .map(|client| (endpoint.name.clone(), client))
+        };
+        let models = endpoints.iter().map(client).collect::<Result<_, _>>()?;
+        Ok(Self { models, patience: patience.total, unanswered: Mutex::default() })
+    }
+
+    /// Reports the progress of requests to `observer`.
+    #[must_use]
+    pub fn with_observer(mut self, observer: &ProgressObserver) -> Self {
+        for client in self.models.values_mut() {
+            client.observer = observer.clone();
+        }
+        self
+    }
+
+    /// Returns the missing key of a Model, if neither it nor one of its fallbacks can be asked without waiting for a key.
+    pub fn missing_secret(&self, model: &str) -> Option<ExternalWait> {
+        let mut missing = self.chain(model).into_iter().map(Client::missing_secret);
+        let first = missing.next()??;
+        missing.all(|other| other.is_some()).then_some(first)
+    }
+
+    /// Asks the Model that the request names, or its fallbacks, until there is an answer, the patience is over, or requests took
+    /// `within`, pauses not counted. Each pause is reported to `pauses`. Dropping the future cancels the request.
+    ///
+    /// With fallbacks, the Models are asked in turn, each for a part of the patience, until all of it is over.
+    ///
+    /// # Errors
+    /// - [`ModelFailure::Unreadable`] if a Model gave an answer that cannot be read.
+    /// - [`ModelFailure::TooLong`] if the conversation exceeds the context window of a Model.
+    /// - [`ModelFailure::Unavailable`] if retries are useless, or none succeeded, or the Job has no such Model.
+    pub async fn complete(
+        &self,
+        request: &ModelRequest<'_>,
+        within: Duration,
+        pauses: &Pauses<'_>,
+    ) -> Result<Answer, Error> {
+        let chain = self.chain(request.model);
+        let names = chain.iter().map(|client| client.endpoint.name.as_str()).collect();
+        let mut rotation = Rotation::new(names, self.patience);
+        let (began, total_before) = (Instant::now(), pauses.total());
+        while let Some(slot) = rotation.next(began.elapsed(), &self.deprioritized()) {
+            let Some(client) = self.models.get(slot.model) else { break };
+            let spent = began.elapsed().saturating_sub(pauses.total().saturating_sub(total_before));
+            let left = within.saturating_sub(spent);
+            // Boxed: otherwise every future that awaits it would be as large.
+            let failed = match Box::pin(client.ask(request, (left, slot.patience), pauses)).await {
+                Ok(answer) => {
+                    self.note_answer(&chain, slot.model);
+                    return Ok(answer);
+                }
+                Err(failed) => failed,
+            };
+            if chain.len() == 1 || !failed.concerns_only_this_model() {
+                return Err(failed.into_final());
+            }
+            tracing::warn!(model = slot.model, "{}", failed.error.message);
+            self.unanswered
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .insert(slot.model.to_owned(), Instant::now());
+            let is_final = failed.attempts.is_none();
+            rotation.note_failure(slot.model, failed.error.message, is_final);
+            if spent >= within {
+                break;
+            }
+        }
+        let message = if chain.is_empty() {
+            format!("The Job has no Model `{}`, so nothing was asked.", request.model)
+        } else {
+            rotation.summary(began.elapsed())
+        };
+        Err(Error { kind: ModelFailure::Unavailable, message })
+    }
+
+    /// Returns a Model and its fallbacks.
+    fn chain(&self, model: &str) -> Vec<&Client> {
+        let first = self.models.get(model);
+        let fallbacks = first.into_iter().flat_map(|first| &first.endpoint.fallback);
+        first.into_iter().chain(fallbacks.filter_map(|name| self.models.get(name))).collect()
+    }
+
+    /// Returns the Models that recently gave no answer.
+    fn deprioritized(&self) -> Vec<String> {
+        let mut unanswered = self.unanswered.lock().unwrap_or_else(PoisonError::into_inner);
+        unanswered.retain(|_, since| since.elapsed() < DEPRIORITIZED_FOR);
+        unanswered.keys().cloned().collect()
+    }
+
+    fn note_answer(&self, chain: &[&Client], model: &str) {
+        self.unanswered.lock().unwrap_or_else(PoisonError::into_inner).remove(model);
+        chain.iter().filter(|client| client.endpoint.name != model).for_each(|client| client.clear_history());
+    }
+}
+
+#[cfg(test)]
+mod tests;

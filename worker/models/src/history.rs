@@ -1,0 +1,122 @@
+//! The main loop's conversation as it was last written for one Model. Each request appends the new turns to the bytes of the
+//! previous one, so writing it costs only what is new, and the provider's prompt cache, which is keyed by prefixes, applies.
+
+use crate::optional_fields::UnsupportedFields;
+use crate::protocol::{RequestContext, TurnContent, TurnWriter};
+use crate::provider;
+use bloomery_crds::run::ModelEndpoint;
+use bloomery_engine::event::RequestedCall;
+use bloomery_engine::history::{ModelMessage, Turn};
+use bytes::Bytes;
+use std::collections::BTreeMap;
+
+/// Writes the body of a single request.
+pub(crate) fn single_body(context: RequestContext<'_>) -> serde_json::Result<Bytes> {
+    History::default().next_body(context)
+}
+
+/// The latest request of a conversation, as written.
+#[derive(Debug, Default)]
+pub(crate) struct History {
+    latest: Option<WrittenRequest>,
+}
+
+#[derive(Debug)]
+struct WrittenRequest {
+    /// The whole body. It is sent from this buffer, and extended in place once no request uses it.
+    body: Bytes,
+    /// The length of the prefix that later requests keep: everything but the ending.
+    prefix_length: usize,
+    writer: Box<dyn TurnWriter>,
+    turns: usize,
+    /// The number of the engine's history that the turns belong to.
+    history: u32,
+    unsupported: UnsupportedFields,
+    /// The calls of the latest answer if another Model gave it: the id of each in the log, and the id that is sent.
+    renamed: BTreeMap<String, String>,
+}
+
+impl History {
+    /// Writes the body of the next request. System prompt, tools and temperature are those of the previous request: they never
+    /// change within a conversation.
+    pub(crate) fn next_body(&mut self, context: RequestContext<'_>) -> serde_json::Result<Bytes> {
+        // A request that could not be written completely is not extended.
+        let latest = self.latest.take().filter(|latest| latest.can_be_extended(context));
+        let mut latest = latest.map_or_else(|| WrittenRequest::begin(context), Ok)?;
+        latest.extend(context)?;
+        let body = latest.body.clone();
+        self.latest = Some(latest);
+        Ok(body)
+    }
+
+    /// Frees the request, after another Model continued the conversation.
+    pub(crate) fn clear(&mut self) {
+        self.latest = None;
+    }
+}
+
+impl WrittenRequest {
+    fn begin(context: RequestContext<'_>) -> serde_json::Result<Self> {
+        let (bytes, writer) = provider::begin_request(context)?;
+        let (history, unsupported) = (context.request.history, context.unsupported.clone());
+        let prefix_length = bytes.len();
+        let renamed = BTreeMap::new();
+        Ok(Self { body: bytes.into(), prefix_length, writer, turns: 0, history, unsupported, renamed })
+    }
+
+    /// Appends the new turns.
+    fn extend(&mut self, context: RequestContext<'_>) -> serde_json::Result<()> {
+        let mut bytes = Vec::from(std::mem::take(&mut self.body));
+        bytes.truncate(self.prefix_length);
+        for turn in context.request.turns.iter().skip(self.turns) {
+            self.append(&mut bytes, turn, context.endpoint)?;
+        }
+        self.prefix_length = bytes.len();
+        bytes.extend_from_slice(self.writer.ending());
+        self.body = bytes.into();
+        Ok(())
+    }
+
+    fn can_be_extended(&self, context: RequestContext<'_>) -> bool {
+        let RequestContext { request, unsupported, .. } = context;
+        self.history == request.history && &self.unsupported == unsupported && self.turns <= request.turns.len()
+    }
+
+    fn append(&mut self, bytes: &mut Vec<u8>, turn: &Turn, endpoint: &ModelEndpoint) -> serde_json::Result<()> {
+        let content = match turn {
+            Turn::User(text) => TurnContent::User(text),
+            Turn::Assistant(answer) if is_own(answer, endpoint) => {
+                self.renamed.clear();
+                TurnContent::OwnAnswer(&answer.message)
+            }
+            Turn::Assistant(answer) => {
+                let (text, calls) = provider::text_and_calls(answer);
+                TurnContent::OtherAnswer { text, calls: self.rename(calls) }
+            }
+            Turn::ToolResult { id, text } => TurnContent::ToolResult { id: self.renamed.get(id).unwrap_or(id), text },
+        };
+        self.writer.append(bytes, &content)?;
+        self.turns += 1;
+        Ok(())
+    }
+
+    /// Gives each call an id that every provider accepts and no other call of the conversation has.
+    fn rename(&mut self, calls: Vec<RequestedCall>) -> Vec<RequestedCall> {
+        self.renamed.clear();
+        let renamed = calls.into_iter().enumerate().map(|(at, call)| {
+            let id = format!("call_{}_{at}", self.turns);
+            self.renamed.insert(call.id, id.clone());
+            RequestedCall { id, ..call }
+        });
+        renamed.collect()
+    }
+}
+
+/// Returns whether a message can be sent back verbatim. Fields that only one Model understands, such as reasoning and its
+/// signature, mean nothing to another, and some servers reject them.
+fn is_own(answer: &ModelMessage, endpoint: &ModelEndpoint) -> bool {
+    answer.provider == endpoint.provider && answer.model.as_ref().is_none_or(|model| model == &endpoint.name)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,118 @@
+use super::*;
+use crate::fixture::{claude, endpoint, request, said, tool};
+use crate::optional_fields::OptionalField;
+use bloomery_crds::v1alpha1::ModelProvider;
+use bloomery_engine::step::ModelRequest;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn written(history: &mut History, endpoint: &ModelEndpoint, turns: &[Turn], number: u32) -> String {
+    let tools = [tool()];
+    let request = ModelRequest { tools: &tools, history: number, temperature: Some(0.7), ..request(turns) };
+    let body = history.next_body(RequestContext {
+        endpoint,
+        user: "uid-1",
+        request: &request,
+        unsupported: &UnsupportedFields::default(),
+    });
+    String::from_utf8(body.unwrap().to_vec()).unwrap()
+}
+
+fn alone(endpoint: &ModelEndpoint, turns: &[Turn]) -> String {
+    written(&mut History::default(), endpoint, turns, 0)
+}
+
+/// A conversation as the engine makes them: an answer, its results, now and then a word of the user's.
+fn turns() -> impl Strategy<Value = Vec<Turn>> {
+    let step = (any::<bool>(), 0..3_usize, any::<bool>()).prop_map(|(by_claude, calls, word)| {
+        let answer = if by_claude {
+            let call = |n| json!({"type": "tool_use", "id": format!("toolu_{n}"), "name": "f", "input": {"n": n}});
+            let text = json!({"type": "text", "text": "I look."});
+            let content: Vec<Value> = std::iter::once(text).chain((0..calls).map(call)).collect();
+            said(ModelProvider::Anthropic, "claude", &json!({"role": "assistant", "content": content}))
+        } else {
+            let function = json!({"name": "f", "arguments": "{}"});
+            let call = |n| json!({"id": format!("toolu_{n}"), "type": "function", "function": function});
+            let message =
+                json!({"role": "assistant", "content": "x", "tool_calls": (0..calls).map(call).collect::<Vec<_>>()});
+            said(ModelProvider::Openai, "default", &message)
+        };
+        let results = (0..calls).map(|n| Turn::ToolResult { id: format!("toolu_{n}"), text: "paid".into() });
+        let word = (word || calls == 0).then(|| Turn::User("Go on.".into()));
+        std::iter::once(answer).chain(results).chain(word).collect::<Vec<Turn>>()
+    });
+    prop::collection::vec(step, 0..6).prop_map(|steps| {
+        std::iter::once(Turn::User("Refund A-17".into())).chain(steps.into_iter().flatten()).collect()
+    })
+}
+
+/// Every result stands right behind its call, and ids occur once, whoever is told.
+fn assert_calls_have_results(body: &str) {
+    let body: Value = serde_json::from_str(body).unwrap();
+    let (mut open, mut seen) = (Vec::new(), Vec::new());
+    for message in body["messages"].as_array().unwrap() {
+        let blocks = message["content"].as_array().cloned().unwrap_or_default();
+        let results = blocks.iter().filter_map(|block| block.get("tool_use_id")).chain(message.get("tool_call_id"));
+        for id in results {
+            let at = open.iter().position(|known| known == id).expect("a result without a call");
+            open.remove(at);
+        }
+        if message["role"] == "assistant" {
+            assert!(open.is_empty(), "{open:?}");
+            let calls = message["tool_calls"].as_array().cloned().unwrap_or_default();
+            let used = blocks.iter().filter(|block| block["type"] == "tool_use");
+            open = used.chain(&calls).map(|call| call["id"].clone()).collect();
+            seen.extend(open.clone());
+        }
+    }
+    assert!(open.is_empty(), "{open:?}");
+}
+
+proptest! {
+    #[test]
+    fn a_request_begins_with_the_bytes_of_the_one_before_and_is_as_if_it_stood_alone(turns in turns()) {
+        for endpoint in [endpoint("http://x"), claude("http://x")] {
+            let mut history = History::default();
+            let mut before = String::new();
+            for n in 1..=turns.len() {
+                let body = written(&mut history, &endpoint, &turns[..n], 0);
+                prop_assert_eq!(&body, &alone(&endpoint, &turns[..n]));
+                prop_assert_eq!(&body, &written(&mut history, &endpoint, &turns[..n], 0), "asked again");
+                prop_assert!(body.starts_with(before.trim_end_matches(['}', ']'])), "{before}\n{body}");
+                before = body;
+            }
+            assert_calls_have_results(&before);
+        }
+    }
+}
+
+#[test]
+fn another_history_is_written_anew() {
+    let result = |text: &str| Turn::ToolResult { id: "c1".into(), text: text.into() };
+    let mut turns = vec![Turn::User("Refund A-17".into()), result("long")];
+    let mut history = History::default();
+    let before = written(&mut history, &endpoint("http://x"), &turns, 0);
+    turns[1] = result("cut");
+    assert_eq!(written(&mut history, &endpoint("http://x"), &turns, 0), before, "nothing says that it changed");
+    assert_eq!(written(&mut history, &endpoint("http://x"), &turns, 1), alone(&endpoint("http://x"), &turns));
+}
+
+#[test]
+fn a_part_that_was_refused_changes_the_request_from_its_beginning() {
+    let mut history = History::default();
+    let (endpoint, request) = (endpoint("http://x"), request(&[]));
+    let mut refused = UnsupportedFields::default();
+    let context = RequestContext { endpoint: &endpoint, user: "uid-1", request: &request, unsupported: &refused };
+    assert!(String::from_utf8_lossy(&history.next_body(context).unwrap()).contains("stream_options"));
+    refused.add(OptionalField::StreamUsage);
+    let context = RequestContext { endpoint: &endpoint, user: "uid-1", request: &request, unsupported: &refused };
+    assert!(!String::from_utf8_lossy(&history.next_body(context).unwrap()).contains("stream_options"));
+}
+
+#[test]
+fn a_message_of_a_log_that_names_no_model_is_the_models_own() {
+    let message = json!({"role": "assistant", "content": "x", "reasoning": "hm"});
+    let said = |provider| Turn::Assistant(ModelMessage { message: message.to_string(), provider, model: None });
+    assert!(alone(&endpoint("http://x"), &[said(ModelProvider::Openai)]).contains("reasoning"));
+    assert!(!alone(&claude("http://x"), &[said(ModelProvider::Openai)]).contains("reasoning"));
+}

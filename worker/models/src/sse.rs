@@ -1,0 +1,145 @@
+//! Parses server-sent events, as far as models use them: the data of each event, in order.
+//!
+//! The crate `sse-stream`, which the MCP client uses, does not fit here. It buffers a line and an event without a bound. It fails,
+//! and loses the rest of the chunk, on fields that it does not know, which the standard says to ignore, on repeated fields, and on
+//! data that is not UTF-8. And it drops a last event without its empty line.
+
+/// Splits a stream of bytes into the data of its events. Only the incomplete event is in memory.
+#[derive(Debug)]
+pub(crate) struct Events {
+    max: usize,
+    line: Vec<u8>,
+    data: Vec<u8>,
+    /// The last chunk ended with a carriage return, whose line feed may follow.
+    after_return: bool,
+}
+
+/// An event is larger than allowed.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TooLarge;
+
+impl Events {
+    /// Accepts events of at most `max` bytes.
+    pub(crate) fn new(max: usize) -> Self {
+        Self { max, line: Vec::new(), data: Vec::new(), after_return: false }
+    }
+
+    /// Adds the next chunk, and returns the data of the events that it completes.
+    pub(crate) fn push(&mut self, chunk: &[u8]) -> Result<Vec<String>, TooLarge> {
+        let mut complete = Vec::new();
+        let mut rest = chunk;
+        if !chunk.is_empty() && std::mem::take(&mut self.after_return) {
+            rest = rest.strip_prefix(b"\n").unwrap_or(rest);
+        }
+        while let Some(at) = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
+            let (line, end) = rest.split_at(at);
+            self.append(line)?;
+            complete.extend(self.end_line());
+            rest = match end {
+                [b'\r', b'\n', rest @ ..] | [_, rest @ ..] => rest,
+                [] => end,
+            };
+            self.after_return = end == b"\r";
+        }
+        self.append(rest)?;
+        Ok(complete)
+    }
+
+    /// Returns the data of the last event if its empty line is missing; otherwise an empty text.
+    pub(crate) fn rest(mut self) -> String {
+        self.end_line();
+        self.take().unwrap_or_default()
+    }
+
+    fn append(&mut self, part: &[u8]) -> Result<(), TooLarge> {
+        if part.len() > self.max.saturating_sub(self.line.len() + self.data.len()) {
+            return Err(TooLarge);
+        }
+        self.line.extend_from_slice(part);
+        Ok(())
+    }
+
+    /// Ends a line. An empty one completes an event; of the others, only data matters.
+    fn end_line(&mut self) -> Option<String> {
+        let line = std::mem::take(&mut self.line);
+        let text = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&line);
+        if text.is_empty() {
+            return self.take();
+        }
+        if let Some(data) = text.strip_prefix(b"data:") {
+            self.data.extend_from_slice(data.strip_prefix(b" ").unwrap_or(data));
+            self.data.push(b'\n');
+        }
+        None
+    }
+
+    fn take(&mut self) -> Option<String> {
+        let mut data = std::mem::take(&mut self.data);
+        data.pop()?;
+        Some(String::from_utf8_lossy(&data).into_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use rstest::rstest;
+
+    fn all(bytes: &[u8]) -> Vec<String> {
+        Events::new(1024).push(bytes).unwrap()
+    }
+
+    #[rstest]
+    #[case::one("data: {}\n\n", &["{}"])]
+    #[case::without_a_space("data:{}\n\n", &["{}"])]
+    #[case::of_windows("event: x\r\ndata: a\r\n\r\ndata: b\r\n\r\n", &["a", "b"])]
+    #[case::of_returns("data: a\r\rdata: b\r\r", &["a", "b"])]
+    #[case::of_several_lines("data: a\ndata: b\n\n", &["a\nb"])]
+    #[case::empty_data("data:\n\n", &[""])]
+    #[case::names_ids_and_comments_do_not_count(": ping\n\nevent: ping\nid: 7\nretry: 9\n\ndata: a\n\n", &["a"])]
+    #[case::a_mark_of_the_encoding("\u{feff}data: a\n\n", &["a"])]
+    #[case::no_end("data: a\n", &[])]
+    fn events_are_what_the_standard_says(#[case] stream: &str, #[case] data: &[&str]) {
+        assert_eq!(all(stream.as_bytes()), data);
+    }
+
+    #[test]
+    fn an_event_without_its_empty_line_is_the_rest() {
+        let mut events = Events::new(1024);
+        assert_eq!(events.push(b"data: a\n\ndata: [DO").unwrap(), ["a"]);
+        assert_eq!(events.push(b"NE]").unwrap(), [""; 0]);
+        assert_eq!(events.rest(), "[DONE]");
+        assert_eq!(Events::new(8).rest(), "");
+    }
+
+    #[test]
+    fn what_is_held_is_bounded_whether_it_is_one_line_or_many() {
+        assert_eq!(Events::new(16).push(&[b'x'; 17]), Err(TooLarge));
+        assert_eq!(Events::new(16).push("data: 1\n".repeat(20).as_bytes()), Err(TooLarge));
+        let mut events = Events::new(16);
+        for _ in 0..100 {
+            assert_eq!(events.push(b"data: 1\n\n").unwrap(), ["1"]);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn where_the_stream_is_cut_into_chunks_does_not_matter(
+            stream in "(data: ?|event:|:|[a-c{}]{1,3}|\r\n|\n|\r|\n\n|é){0,40}",
+            cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..6),
+        ) {
+            let bytes = stream.as_bytes();
+            let mut at: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).chain([0, bytes.len()]).collect();
+            at.sort_unstable();
+            let mut events = Events::new(1024);
+            let mut found = Vec::new();
+            for pair in at.windows(2) {
+                found.extend(events.push(&bytes[pair[0]..pair[1]]).unwrap());
+            }
+            let mut whole = Events::new(1024);
+            prop_assert_eq!(found, whole.push(bytes).unwrap());
+            prop_assert_eq!(events.rest(), whole.rest());
+        }
+    }
+}
