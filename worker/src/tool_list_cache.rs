@@ -1,10 +1,10 @@
 //! The cache for the tools that an MCP server lists: kept for a minute, for all workers of a skill directory (seed 000;
 //! `docs/explanation/engine.md`, section 4).
 
-use crate::log::files::Disk;
 use crate::recent::{Kind, Recent};
 use bloomery_crds::Digest;
 use bloomery_engine::tool::ListedTool;
+use bloomery_journal::files::Disk;
 use serde::Serialize;
 use serde_json::json;
 

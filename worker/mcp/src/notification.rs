@@ -76,9 +76,9 @@ pub(crate) fn read(data: &str) -> Option<ServerMessage> {
     match method.as_str() {
         "notifications/progress" => {
             let ProgressParams { progress_token, progress, total, message } = serde_json::from_value(params).ok()?;
-            let told =
+            let progress_report =
                 ToolProgress { progress: Some(progress), total, level: None, message: message.as_deref().map(excerpt) };
-            Some(ServerMessage::Progress(progress_token, told))
+            Some(ServerMessage::Progress(progress_token, progress_report))
         }
         "notifications/message" => {
             let LogParams { level, logger, data } = serde_json::from_value(params).ok()?;
