@@ -290,7 +290,7 @@ mod tests {
             select(&objects_found, Some(name)).map(|skills| text(&skills, &objects_found, now())).unwrap_or_default()
         };
         assert!(shown("cs-tier-1").contains("Job refund") && !shown("cs-tier-1").contains("other"));
-        assert!(shown("other").starts_with("Skill gone  is not there\n└─ Job other"));
+        assert!(shown("other").starts_with("Skill gone  does not exist\n└─ Job other"));
         let unseen = NamespaceObjects { skills: None, ..self::objects_found() };
         assert!(text(&select(&unseen, Some("other")).unwrap(), &unseen, now()).starts_with("Skill gone\n└─ Job other"));
         assert!(select(&objects_found, Some("refnud")).is_none());

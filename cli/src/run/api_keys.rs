@@ -143,7 +143,7 @@ mod tests {
             "{several}"
         );
         let unknown = told(read(&[&format!("c={one}")]), &apart);
-        assert!(unknown.contains("c=...: no Model of that name is asked, but a, b"), "{unknown}");
+        assert!(unknown.contains("c=...: no Model of that name is used, but a, b"), "{unknown}");
         fs::write(&one, "sk-1\nsk-2").unwrap();
         let lines = told(read(&[&one]), &apart);
         assert!(lines.contains("a key is one line of text") && !lines.contains("sk-"), "{lines}");

@@ -152,7 +152,7 @@ mod tests {
         let fault = |name: &str| program_fault(name, &path);
         assert_eq!(fault("one"), None);
         assert_eq!(fault("four"), None);
-        assert!(fault("two").unwrap().contains("is not there: /no/such"));
+        assert!(fault("two").unwrap().contains("does not exist: /no/such"));
         for none in ["three", "five", ""] {
             assert_eq!(fault(none).unwrap(), "there is no such program in PATH", "{none}");
         }

@@ -125,12 +125,12 @@ async fn a_job_whose_approvals_nobody_has_made_says_why() {
     assert!(blind.err.contains("no Job of that name asks for one"), "who may not read Jobs: {}", blind.err);
     office.api.grant(JANE, &["get skilljobs"]);
     let ran = office.runs_as(JANE, &["approve", "payout", "--yes"]).await;
-    let told = "nobody is asked to decide on the call of the Job payout: the binding is away";
+    let told = "no decision is requested on the call of the Job payout: the binding is away";
     assert!(ran.exit == 1 && ran.err.contains(told), "{} {}", ran.exit, ran.err);
 }
 
 #[rstest]
-#[case::gone(None, "the Job refund that it is of is gone.")]
+#[case::gone(None, "its Job refund was deleted.")]
 #[case::another_of_the_name(Some("uid-2"), "the current Job of that name is another one")]
 #[tokio::test]
 async fn what_a_job_has_left_behind_cannot_be_decided(#[case] another: Option<&str>, #[case] says: &str) {
@@ -250,7 +250,7 @@ async fn the_label_of_an_approval_says_nothing_of_whose_it_is() {
     theirs["metadata"]["labels"] = Value::Null;
     office.api.put_approval(theirs);
     let ran = office.runs_as(JANE, &["approve", "refund-1f0c4a9b27", "--yes"]).await;
-    assert!(ran.exit == 0 && ran.err.ends_with("The call waits for finance (refund-2) too.\n"), "{}", ran.err);
+    assert!(ran.exit == 0 && ran.err.ends_with("The call also waits for finance (refund-2).\n"), "{}", ran.err);
     office.api.grant("joe@acme.io", &[&READS[..], &["patch approvals", "approve approvers/finance"]].concat());
     let ran = office.runs_as("joe@acme.io", &["deny", "refund", "--yes"]).await;
     assert_eq!((ran.exit, &office.api.approval("refund-2")["spec"]["decision"]), (0, &by("joe@acme.io", "Deny")));
@@ -283,7 +283,7 @@ async fn who_approves_hears_who_else_has_to() {
     office.api.put_approval(of_an_older_call);
     let ran = office.runs_as(JANE, &["approve", "refund-1f0c4a9b27", "--yes"]).await;
     assert_eq!(ran.exit, 0, "{}", ran.err);
-    assert!(ran.err.ends_with("The call waits for finance (refund-2) too.\n"), "{}", ran.err);
+    assert!(ran.err.ends_with("The call also waits for finance (refund-2).\n"), "{}", ran.err);
     let ran = office.runs_as("joe@acme.io", &["approve", "refund-2", "--yes"]).await;
     assert_eq!(ran.exit, 0, "{}", ran.err);
     assert!(!ran.err.contains("waits for"), "{}", ran.err);

@@ -278,7 +278,7 @@ async fn a_job_is_cancelled_once_and_for_good() {
     assert!(ran.exit == 0 && ran.out.contains("Cancelled: Somebody"), "{} {}", ran.out, ran.err);
     office.api.put(&job_path("refund"), succeeded());
     let ran = office.runs(&["cancel", "refund", "--yes"]).await;
-    assert!(ran.exit == 6 && ran.err.contains("has ended already: Succeeded"), "{}", ran.err);
+    assert!(ran.exit == 6 && ran.err.contains("has already ended: Succeeded"), "{}", ran.err);
     office.api.put(&job_path("refund"), job("refund", &json!({"phase": "Running"})));
     let ran = office.runs(&["cancel", "refund", "--yes"]).await;
     assert!(ran.exit == 0 && ran.err.contains("a tool in flight gets a short grace"), "{}", ran.err);
@@ -291,7 +291,7 @@ async fn a_job_is_waited_for_by_watching() {
     assert_eq!((ran.exit, ran.out.as_str()), (7, "skilljob.bloomery.dev/refund AwaitingReply\n"));
     assert!(ran.err.contains("Answer with: kubectl bloomery reply refund --question q-1 NUMBER"), "{}", ran.err);
     let ran = office.runs(&["wait", "refund", "--for", "ended", "--timeout", "100ms"]).await;
-    assert!(ran.exit == 6 && ran.err.contains("the time is up"), "{}", ran.err);
+    assert!(ran.exit == 6 && ran.err.contains("timed out"), "{}", ran.err);
     let waits = office.starts(&["wait", "refund", "--for", "ended"]);
     office.api.until_requested("WATCH").await;
     office.api.put(&job_path("refund"), job("refund", &json!({"phase": "Running"})));
@@ -490,7 +490,7 @@ async fn a_job_that_is_deleted_is_waited_for_no_more() {
     office.api.until_requested("WATCH").await;
     office.api.remove(&job_path("refund"));
     let ran = ended(waits).await;
-    assert!(ran.exit == 6 && ran.err.contains("is gone"), "{}", ran.err);
+    assert!(ran.exit == 6 && ran.err.contains("was deleted meanwhile"), "{}", ran.err);
 }
 
 #[tokio::test]

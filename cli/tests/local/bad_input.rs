@@ -9,8 +9,8 @@ use std::process::Stdio;
 use tokio::io::AsyncWriteExt;
 
 #[rstest]
-#[case::alias("a: &a {b: 1}\nc: *a\n", "aliases are not read")]
-#[case::tab("metadata:\n\tname: x\n", "no YAML")]
+#[case::alias("a: &a {b: 1}\nc: *a\n", "aliases are not supported")]
+#[case::tab("metadata:\n\tname: x\n", "not valid YAML")]
 #[case::twice("kind: Skill\nkind: Skill\n", "kind")]
 #[case::misspelt(
     "apiVersion: bloomery.dev/v1alpha1\nkind: Skill\nmetadata: {name: x}\nspec: {problem: {statement: y}, polciy: {}}\n",
@@ -44,7 +44,7 @@ async fn a_skill_of_ten_mebibytes_is_not_even_read() {
     stand
         .run(&["--skill", "./skill.yaml", "--goal", "Greet"])
         .await
-        .assert(2, "skill.yaml:1:1: error: the input has more than 1 MiB");
+        .assert(2, "skill.yaml:1:1: error: the input is larger than 1 MiB");
     assert!(!stand.path("memory").exists());
 }
 
@@ -79,7 +79,7 @@ async fn what_is_asked_is_checked_first() {
     // A Skill of its own, which is not begun for a run that cannot be.
     let none = stand.command(&["run", "--skill", "own", "--bootstrap", "--goal", "x"]).output().await.unwrap();
     assert_eq!(none.status.code(), Some(2));
-    assert!(String::from_utf8(none.stderr).unwrap().contains("there is no model: set OPENAI_API_KEY"));
+    assert!(String::from_utf8(none.stderr).unwrap().contains("no model is configured: set OPENAI_API_KEY"));
     let keyed = ["run", "--skill", "./skill.yaml", "--goal", "x", "--model", "gpt-5-mini"];
     let keyless = stand.command(&keyed).output().await.unwrap();
     assert!(String::from_utf8(keyless.stderr).unwrap().contains("asks for a key: set OPENAI_API_KEY"));
@@ -197,7 +197,7 @@ async fn all_that_is_wrong_is_told_at_once() {
     stand.write("skill.yaml", "kind: Skill\n");
     stand.write("models.yaml", "kind: ConfigMap\napiVersion: v1\n");
     let ran = stand.bloomery(&["run", "--skill", "./skill.yaml", "--goal", "x", "--model", "models.yaml"]).await;
-    ran.assert(2, "models.yaml holds no Model");
+    ran.assert(2, "models.yaml has no Model");
     ran.assert(2, "nothing was run");
     assert!(!stand.path("memory").exists());
 }

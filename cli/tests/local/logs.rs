@@ -87,5 +87,5 @@ async fn a_trace_that_is_no_file_is_none() {
     let pipe = stand.path("memory/greeter/logs/k-1.log");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let ran = stand.run(&RUN).await;
-    ran.assert(0, "There will be no trace in the memory's logs: `k-1.log` is no regular file");
+    ran.assert(0, "The trace in the memory's logs cannot be written: `k-1.log` is no regular file");
 }

@@ -148,7 +148,7 @@ async fn a_second_signal_ends_at_once_where_nobody_reads(#[case] name: &str) {
     signal(&child, name);
     let ended = tokio::time::timeout(super::stand::PATIENCE, child.wait()).await.expect("it goes on").unwrap();
     let last = said.next_line().await.unwrap().unwrap();
-    assert!(ended.code() == Some(130) && last.starts_with("Stopped at once. Go on with"), "{ended:?}: {last}");
+    assert!(ended.code() == Some(130) && last.starts_with("Stopped at once. Resume with"), "{ended:?}: {last}");
 }
 
 #[tokio::test]
@@ -161,7 +161,7 @@ async fn of_two_that_go_on_at_once_one_is_fenced() {
     stand.until_held(2).await;
     stand.release("gate").await;
     let (first, second) = tokio::join!(ended(first), ended(second));
-    first.assert(8, "Another process has taken the Job over");
+    first.assert(8, "Another process has taken over the Job");
     second.assert(0, "Succeeded");
     let log = stand.log("greeter/jobs/k-1");
     let finished = log.iter().filter(|line| line.contains("\"finished\"")).count();

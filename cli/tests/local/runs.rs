@@ -219,7 +219,7 @@ async fn models_stand_in_a_file_too() {
     run("two.yaml").await.assert(0, "Succeeded");
     run("none.yaml").await.assert(2, "none.yaml has no Model default, which the Skill names, but a, b");
     run("absent.yaml").await.assert(2, "absent.yaml cannot be read");
-    run("skill.yaml").await.assert(2, "skill.yaml holds no Model");
+    run("skill.yaml").await.assert(2, "skill.yaml has no Model");
 }
 
 #[tokio::test]

@@ -116,7 +116,7 @@ async fn a_secret_that_nothing_is_called_with_is_said_to_be_idle() {
     let more = ["--resource", "database=@dbf", "--mcp-command", "sh", "-c", SERVER, "sh", ANSWERS];
     let ran = stand.run(&[&RUN[..], &more].concat()).await;
     ran.assert(0, "database: this connection_string is redacted but unused");
-    ran.assert(0, "A program gets a secret with --mcp-env");
+    ran.assert(0, "Pass a secret to a program with --mcp-env");
     assert!(!ran.err.contains("fewer than"), "{ran:#?}");
     stand.write("dbf", " abc\n");
     stand.write("key", "k-9\n");
@@ -301,7 +301,7 @@ async fn a_program_that_cannot_be_run_is_said_at_once() {
         ("no-such-program", "there is no such program in PATH"),
         ("./plain", "is not executable"),
         ("./", "is not a file"),
-        ("./script", "which is not there: /no/such/interpreter"),
+        ("./script", "that does not exist: /no/such/interpreter"),
     ] {
         let ran = run(program).await;
         ran.assert(2, &format!("--mcp-command {program}: "));
