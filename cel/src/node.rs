@@ -94,11 +94,11 @@ pub enum Operator {
 pub enum Function {
     /// The length of a string in characters, or the number of items.
     Size,
-    /// Whether a string contains another.
+    /// True if a string contains another.
     Contains,
-    /// Whether a string starts with another.
+    /// True if a string starts with another.
     StartsWith,
-    /// Whether a string ends with another.
+    /// True if a string ends with another.
     EndsWith,
     /// Converts to a signed integer.
     Int,
@@ -116,11 +116,11 @@ pub enum Function {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display, strum::EnumString)]
 #[strum(serialize_all = "snake_case")]
 pub enum Macro {
-    /// Whether the body is true for all items.
+    /// True if the body is true for all items.
     All,
-    /// Whether the body is true for an item.
+    /// True if the body is true for an item.
     Exists,
-    /// Whether the body is true for exactly one item.
+    /// True if the body is true for exactly one item.
     #[strum(to_string = "exists_one", serialize = "existsOne")]
     ExistsOne,
     /// The items for which the body is true.

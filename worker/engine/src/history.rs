@@ -49,9 +49,9 @@ pub struct History {
     turns: Vec<Turn>,
     /// The turn of each call's result, until the result is offloaded.
     results: BTreeMap<CallId, usize>,
-    /// How many answers there were at the latest sweep of older results.
+    /// The number of answers at the latest sweep of older results.
     swept_at: u32,
-    /// How many results were offloaded: each one changes the history.
+    /// The number of offloaded results. Each one changes the history.
     offloaded: u32,
     /// Messages of people that wait until the calls of the last answer are settled.
     waiting_messages: Vec<String>,
@@ -131,12 +131,12 @@ impl History {
         &self.results
     }
 
-    /// How many answers there were at the latest sweep of older results; 0 before the first.
+    /// The number of answers at the latest sweep of older results; 0 before the first.
     pub(crate) fn swept_at(&self) -> u32 {
         self.swept_at
     }
 
-    /// How many results were offloaded. Between two such changes, turns are only added.
+    /// The number of offloaded results. Between two such changes, turns are only added.
     pub(crate) fn offloaded(&self) -> u32 {
         self.offloaded
     }

@@ -2,10 +2,10 @@
 
 use crate::event::Event;
 
-/// How many epochs in a row may be lost without progress before the Job ends as a crash loop.
+/// The most epochs in a row that are lost without progress before the Job ends as a crash loop.
 const MAX_LOST_EPOCHS: u32 = 3;
 
-/// How many epochs in a row may pass without progress when some of them were parked. A drain is no fault of the Job, so
+/// The most epochs in a row without progress when some of them were parked. A drain is no fault of the Job, so
 /// there may be many, but not without end.
 pub const MAX_EPOCHS_WITHOUT_PROGRESS: u32 = 20;
 

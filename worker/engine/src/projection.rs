@@ -104,7 +104,7 @@ fn stray_replies(shared: &Shared) -> Vec<String> {
 fn stray_reply(reply: &StrayReply) -> String {
     let StrayReply { question, text, by: _, nth, answered } = reply;
     let nth = nth.map(|nth| format!(" {nth}")).unwrap_or_default();
-    let why = if *answered { "was answered before" } else { "nobody has asked" };
+    let why = if *answered { "was answered before" } else { "was never asked" };
     format!("reply{nth} is to {question}, which {why}: {:?}", bounded(text, 128))
 }
 

@@ -89,7 +89,7 @@ async fn a_reply_that_was_heard_does_not_count_again_in_any_later_attempt() {
     assert_eq!((count(&stand, "user.replied"), count(&stand, "user.message")), (2, 1));
     let last = last(&stand);
     assert_eq!(last.replies_heard, 3);
-    assert_eq!(last.stray_replies, ["reply 3 is to q-9, which nobody has asked: \"to nobody\""]);
+    assert_eq!(last.stray_replies, ["reply 3 is to q-9, which was never asked: \"to nobody\""]);
 }
 
 #[tokio::test]
@@ -116,8 +116,8 @@ async fn one_of_two_answers_parks_again_and_asks_for_the_other() {
 }
 
 #[rstest]
-#[case::unknown("q-7", "reply 1 is to q-7, which nobody has asked: \"A-17\"")]
-#[case::no_question_at_all("order", "reply 1 is to order, which nobody has asked: \"A-17\"")]
+#[case::unknown("q-7", "reply 1 is to q-7, which was never asked: \"A-17\"")]
+#[case::no_question_at_all("order", "reply 1 is to order, which was never asked: \"A-17\"")]
 #[tokio::test]
 async fn a_reply_to_no_question_is_told_and_the_job_waits_on(#[case] question: &str, #[case] told: &str) {
     let mut stand = parked(&["Which order?"]).await;

@@ -10,7 +10,7 @@ use crate::shared::Shared;
 use crate::tool::CatalogueTool;
 use bloomery_crds::v1alpha1::{Stage, Verdict};
 
-/// How often a call that may be repeated is sent before its answer is given up.
+/// The most times that a repeatable call is sent.
 const MAX_TRIES: u32 = 3;
 
 /// The text of a lost call whose tool has changed since.

@@ -14,7 +14,7 @@ use crate::tool_policy::{core_refusal, policy_refusal};
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{ApprovalSpec, GateReason, Verdict};
 
-/// The largest arguments that a person is asked to approve, in bytes: nobody can review more.
+/// The largest arguments that a person is asked to approve, in bytes. Larger arguments cannot be reviewed.
 const MAX_APPROVABLE_BYTES: usize = ApprovalSpec::MAX_ARGUMENTS;
 
 /// The state that the gate decides by.
@@ -26,7 +26,7 @@ pub struct Gate<'a> {
     pub rules: &'a Rules,
     /// The inputs of the attempt: the Skill's policy, the bound resources, the limits.
     pub run: &'a Run,
-    /// How many calls the gate has allowed so far.
+    /// The number of calls that the gate has allowed so far.
     pub allowed: u32,
 }
 

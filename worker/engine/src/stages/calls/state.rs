@@ -9,7 +9,7 @@ use bloomery_crds::v1alpha1::{HeldCall, PreTool, Ruling, Verdict};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How often the same call may fail before the conversation is stuck.
+/// The most failures of the same call before the conversation is stuck.
 const MAX_FAILURES_OF_ONE_CALL: u32 = 3;
 
 /// The longest name of a tool in a ruling, in bytes.
@@ -28,7 +28,7 @@ pub struct Calls {
     rulings: PreTool,
     /// The calls of each tool that have given evidence, by the digest of their arguments.
     evidence: BTreeMap<String, BTreeSet<[u8; 32]>>,
-    /// How often the same call of a tool has failed.
+    /// The failures of each call of a tool.
     failures: BTreeMap<(String, Digest), u32>,
 }
 
@@ -150,7 +150,7 @@ pub struct Call {
     pub hold: Hold,
     /// The held call, as the status shows it.
     pub held: Option<HeldCall>,
-    /// How often the call was sent.
+    /// The number of times that the call was sent.
     pub tries: u32,
     /// The result for the model, once the call is settled.
     pub result: String,

@@ -40,6 +40,6 @@ fn message(code: OutcomeCode, unknown: &[&Call]) -> String {
     };
     let is_deleted = code == OutcomeCode::SkillDeleted;
     let why = if is_deleted { "The Job ended because the Skill was deleted." } else { "The Job was cancelled." };
-    let remedy = is_deleted.then(|| " Make the Skill again, and then another Job.".to_owned());
+    let remedy = is_deleted.then(|| " Create the Skill again, then another Job.".to_owned());
     std::iter::once(why.to_owned()).chain(unknown.iter().map(lost)).chain(remedy).collect()
 }

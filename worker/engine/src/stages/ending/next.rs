@@ -88,12 +88,12 @@ fn waits_for_people(conversation: &Conversation) -> bool {
 fn stall_message(stall: Stall) -> String {
     match stall {
         Stall::Crashes => {
-            "Workers of this Job started again and again without getting any further. Their pods' logs say why."
+            "Several workers of this Job in a row were lost before they made progress. The logs of their pods say why."
                 .to_owned()
         }
         Stall::Drains => format!(
-            "{MAX_EPOCHS_WITHOUT_PROGRESS} pods of this Job in a row were drained or lost before they had got any \
-             further. Their logs say what they waited for. Mend that, or what drains them, and make the Job anew."
+            "{MAX_EPOCHS_WITHOUT_PROGRESS} pods of this Job in a row were drained or lost before they made progress. \
+             Their logs say what they waited for. Correct the cause, then create the Job again."
         ),
     }
 }

@@ -51,7 +51,7 @@ fn after_detection<'a>(conversation: &'a Conversation, intents: &Intents, intent
         return Some(ask_for(missing, conversation, intents, intent));
     }
     let message = format!(
-        "The goal does not say what the Skill has to know: {}. Make another Job whose goal says it.",
+        "The goal does not name entities that the Skill requires: {}. Create another Job whose goal names them.",
         missing.join(", ")
     );
     Some(end(Outcome::new(OutcomeCode::UserNeeded, message)))
@@ -86,7 +86,7 @@ fn out_of_domain(intents: &Intents) -> Outcome {
     let action = declared.map_or(OutOfDomainAction::Refuse, |declared| declared.action);
     let message = declared.and_then(|declared| declared.message.clone()).unwrap_or_else(|| {
         let served: Vec<&str> = intents.supported.iter().map(|intent| intent.id.as_str()).collect();
-        format!("The goal is none of what the Skill serves: {}.", served.join(", "))
+        format!("The Skill does not serve this goal. It serves: {}.", served.join(", "))
     });
     Outcome::out_of_domain(action, message)
 }

@@ -78,15 +78,17 @@ fn opened(run: &Run, system: String) -> Event {
 
 /// Returns the end of a follow-up Job without the conversation that it continues: the model would invent it.
 fn lost_thread(continued: &str, fault: Option<&str>) -> Event {
-    let fault = fault.unwrap_or("it was not looked for.");
+    let fault = fault.unwrap_or("it was not read.");
     let message = format!(
-        "What was said in {continued}, which this Job continues, is not known: {fault} Make another Job whose goal says it."
+        "The conversation of {continued}, which this Job continues, is not available: {fault} Create another Job whose goal \
+         repeats what it needs."
     );
     Event::Finished { outcome: Outcome::new(OutcomeCode::UserNeeded, message), result: None }
 }
 
 fn unusable_persona(error: &prompt::Error) -> Event {
-    let message =
-        format!("The Skill's role.persona cannot be rendered for this Job: {error}. Mend it, and make another Job.");
+    let message = format!(
+        "The Skill's role.persona cannot be rendered for this Job: {error}. Correct the persona, then create another Job."
+    );
     Event::Finished { outcome: Outcome::new(OutcomeCode::UserNeeded, message), result: None }
 }

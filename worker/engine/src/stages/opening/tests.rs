@@ -168,7 +168,7 @@ fn a_follow_up_knows_what_it_follows_up() {
         lost.play_out();
         let outcome = lost.conversation.outcome().unwrap();
         assert_eq!(outcome.code, OutcomeCode::UserNeeded);
-        assert!(outcome.message.starts_with("What was said in refund-0"), "{}", outcome.message);
+        assert!(outcome.message.starts_with("The conversation of refund-0"), "{}", outcome.message);
         assert!(!lost.names().contains(&"model.requested"));
     }
 }

@@ -117,7 +117,7 @@ impl Questions {
         &self.stray
     }
 
-    /// How many stray replies there were.
+    /// The number of stray replies.
     pub fn strays(&self) -> u32 {
         self.strays
     }

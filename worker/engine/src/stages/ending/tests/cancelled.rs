@@ -123,7 +123,7 @@ fn a_job_whose_skill_was_deleted_ends_like_one_that_is_cancelled_and_says_why() 
         let within = is_within_an_effect(&whole.names()[..cut]);
         let message = message(&deleted);
         assert_eq!(message.contains(UNKNOWN), within, "after {cut} events: {message}");
-        assert!(message.contains("the Skill was deleted") && message.contains("Make the Skill again"), "{message}");
+        assert!(message.contains("the Skill was deleted") && message.contains("Create the Skill again"), "{message}");
     }
 }
 

@@ -95,7 +95,7 @@ fn what_is_shown_of_questions_fits_a_status() {
     }
     let strays = projected(&world).stray_replies;
     assert_eq!((strays.len(), strays.iter().all(|stray| stray.len() <= MAX_REMARK)), (MAX_REMARKS, true));
-    assert!(strays[7].starts_with("reply 149 is to q-149, which nobody has asked: "), "{strays:?}");
+    assert!(strays[7].starts_with("reply 149 is to q-149, which was never asked: "), "{strays:?}");
 }
 
 #[test]
