@@ -1,4 +1,4 @@
-//! The claim of an epoch: linking a segment whose first line is `epoch.started`.
+//! The claim of an epoch: it links a segment whose first line is `epoch.started`.
 
 use super::clock::Clock;
 use super::files::Files;
@@ -8,13 +8,13 @@ use bloomery_engine::line::{Chain, Entry};
 use bloomery_engine::{Conversation, Event};
 use std::time::Duration;
 
-/// How long what must be there is looked for at most: a network file system may be as late with it.
-const LATE: Duration = Duration::from_secs(30);
+/// The time limit for events that the operator has acknowledged to appear: a network file system may be that late.
+const MAX_VISIBILITY_DELAY: Duration = Duration::from_secs(30);
 
 /// An epoch that this worker has begun.
 #[derive(Debug)]
 pub struct Claimed<F> {
-    /// The log, which is this worker's to write until another attempt claims it.
+    /// The log. This worker may write to it until another attempt claims it.
     pub log: Log<F>,
     /// The clock of the epoch, which began with the claim.
     pub clock: Clock,
@@ -24,13 +24,13 @@ pub struct Claimed<F> {
     pub entry: Entry,
 }
 
-/// Folds the log into `conversation` and claims the next epoch for this attempt. Where another worker was
-/// faster it reads on and tries the next name: before its epoch has begun an attempt owes nothing.
+/// Reads the log into `conversation`, and claims the next epoch for this attempt. If another worker was faster, it reads on and
+/// tries the next name.
 ///
-/// What the volume goes on hiding is looked for as long as `patience` says, and never longer than half a minute.
+/// It waits for segments that the volume does not show yet for `patience`, and at most for half a minute.
 ///
 /// # Errors
-/// [`Error::Lost`] where the log lacks what `chain` knows of it; else what reading and writing it says.
+/// [`Error::Lost`] if the log lacks events that `chain` knows to be acknowledged; otherwise the errors of reading and writing.
 pub async fn claim<F: Files>(
     store: Store<F>,
     mut chain: Chain,
@@ -38,12 +38,12 @@ pub async fn claim<F: Files>(
     attempt: u32,
     patience: Duration,
 ) -> Result<Claimed<F>, Error> {
-    let mut late = Late::new(patience.min(LATE));
+    let mut late = Late::new(patience.min(MAX_VISIBILITY_DELAY));
     loop {
         let before = chain.events();
         store.read(&mut chain, |entry| conversation.apply(entry))?;
-        // What was read may have been linked by a worker that died before it synced: were the next segment
-        // durable without it, the log would have a hole.
+        // A worker may have died between linking a segment and syncing it. If the next segment became durable without it, the
+        // log would have a gap.
         store.sync()?;
         if let Some(known) = chain.missing_lines() {
             if late.wait().await {
@@ -61,8 +61,10 @@ pub async fn claim<F: Files>(
                 conversation.apply(&entry);
                 return Ok(Claimed { log: Log::new(store, claimed), clock, line, entry });
             }
-            Err(Error::Superseded { .. }) if chain.events() > before => late = Late::new(patience.min(LATE)),
-            // The name is refused, and cannot be read yet.
+            Err(Error::Superseded { .. }) if chain.events() > before => {
+                late = Late::new(patience.min(MAX_VISIBILITY_DELAY));
+            }
+            // The name exists, and its content is not visible yet.
             Err(error @ Error::Superseded { .. }) => {
                 if !late.wait().await {
                     return Err(error);

@@ -1,10 +1,10 @@
-//! What can go wrong with the log, said to people.
+//! Errors of the log, with the remedy for people.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why the log cannot be read or written. After any of these the epoch is over: nothing is tried again, because
-/// a sync that failed once may have lost what it was asked to keep.
+/// Why the log cannot be read or written. Any of these ends the epoch. Nothing is retried, because a failed sync may have lost
+/// the data.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The worker may not write to the memory volume.
@@ -14,9 +14,9 @@ pub enum Error {
          the workers", .dir.display()
     )]
     NotWritable {
-        /// What could not be written.
+        /// The path that could not be written.
         dir: PathBuf,
-        /// What the file system said.
+        /// The error of the file system.
         source: io::Error,
     },
     /// The memory volume has no room left.
@@ -25,23 +25,23 @@ pub enum Error {
          bloomery-memory; the Job goes on from its log with its next attempt", .path.display()
     )]
     Full {
-        /// What could not be written.
+        /// The path that could not be written.
         path: PathBuf,
-        /// What the file system said.
+        /// The error of the file system.
         source: io::Error,
     },
-    /// The memory volume cannot be written by anybody.
+    /// The memory volume is read-only.
     #[error(
         "VolumeReadOnly: the memory volume is read-only at {}: {source}. Mount it writable; a file system that went \
          read-only by itself has met an error of its disk, which the node's log tells", .path.display()
     )]
     ReadOnly {
-        /// What could not be written.
+        /// The path that could not be written.
         path: PathBuf,
-        /// What the file system said.
+        /// The error of the file system.
         source: io::Error,
     },
-    /// The memory volume lacks something that keeps the log from forking.
+    /// The memory volume lacks a feature that keeps the log from forking.
     #[error(
         "the memory volume at {} has no {what} ({detail}), so two workers could write one log. Use a volume that has \
          them: ext4, xfs, NFS 3 or later, CephFS or EFS; a mount of an object store does not", .dir.display()
@@ -49,12 +49,12 @@ pub enum Error {
     Unsupported {
         /// The directory that was tried.
         dir: PathBuf,
-        /// What is missing.
+        /// The missing feature.
         what: &'static str,
-        /// What was seen.
+        /// The observation that shows it.
         detail: String,
     },
-    /// The log was changed by something other than a worker, or lost a part.
+    /// Something other than a worker changed the log, or a part of it is lost.
     #[error(
         "the log is broken at {}, line {line}: {reason}. It is not continued; restore the file from a backup of the \
          memory volume, or delete the Job and start another", .file.display()
@@ -64,10 +64,10 @@ pub enum Error {
         file: PathBuf,
         /// The line in it, from 1.
         line: u64,
-        /// What is wrong there.
+        /// The reason.
         reason: String,
     },
-    /// The log has lost its end.
+    /// The end of the log is lost.
     #[error(
         "the log at {} ends after {events} events, and {known} were acknowledged: what is gone may have been calls that \
          changed something. It is not continued; restore its last files from a backup of the memory volume, or delete \
@@ -76,33 +76,33 @@ pub enum Error {
     Lost {
         /// The log.
         dir: PathBuf,
-        /// How many events there are.
+        /// The number of events in the log.
         events: u64,
-        /// How many there were.
+        /// The number of events that the operator has acknowledged.
         known: u64,
     },
     /// Another attempt has taken the log over.
     #[error("another attempt has taken the log over: {} exists", .file.display())]
     Superseded {
-        /// The name that this worker wanted.
+        /// The segment that exists already.
         file: PathBuf,
     },
     /// A file operation failed.
     #[error("cannot {action} {}: {source}", .path.display())]
     Io {
-        /// What was tried.
+        /// The operation.
         action: &'static str,
-        /// On what.
+        /// Its path.
         path: PathBuf,
-        /// What the file system said.
+        /// The error of the file system.
         source: io::Error,
     },
-    /// An event cannot be told without a secret value.
+    /// An event cannot be redacted.
     #[error("the event {event} cannot be told: {source}")]
     Secret {
-        /// Its name.
+        /// The name of the event.
         event: &'static str,
-        /// Why not.
+        /// The cause.
         source: bloomery_redact::Error,
     },
     /// An event could not be written as JSON.
@@ -114,7 +114,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Names a failed file operation; one that a person can mend says how.
+    /// Returns the error of a failed file operation. The message of one that a person can repair says how.
     pub fn of(action: &'static str, path: &Path, source: io::Error) -> Self {
         match source.kind() {
             io::ErrorKind::PermissionDenied => Self::NotWritable { dir: path.to_owned(), source },

@@ -1,4 +1,4 @@
-//! The log of a Job, as its one writer has it.
+//! The log of a Job for its writer.
 
 use super::files::Files;
 use super::{Error, Store};
@@ -11,11 +11,11 @@ use std::cell::RefCell;
 #[derive(Debug)]
 pub struct Log<F> {
     store: Store<F>,
-    /// In a cell: events are added while an act is under way, which uses the file layer below.
+    /// In a cell, because events are added while an act borrows the file layer.
     end: RefCell<End>,
 }
 
-/// Where a log is added to.
+/// The end of the log, where events are added.
 #[derive(Debug)]
 struct End {
     chain: Chain,
@@ -42,10 +42,10 @@ impl<F: Files> Log<F> {
         Ok((line, entry))
     }
 
-    /// Makes every event durable, as one new segment; where there is none to write, does nothing.
+    /// Makes every event durable, as one new segment. Does nothing if there is no new event.
     ///
     /// # Errors
-    /// [`Error::Superseded`] where another attempt has taken over. After any error the log is of no more use.
+    /// [`Error::Superseded`] if another attempt has taken over. After any error the log cannot be used any more.
     pub fn sync(&self) -> Result<(), Error> {
         let mut end = self.end.borrow_mut();
         if end.over {
@@ -62,7 +62,7 @@ impl<F: Files> Log<F> {
         Ok(())
     }
 
-    /// Does what can wait until there is nothing else to do; see [`Store::tidy`].
+    /// Does the deferred work of the last and the next segment; see [`Store::tidy`].
     pub fn tidy(&self) {
         let end = self.end.borrow();
         if !end.over {
@@ -70,18 +70,18 @@ impl<F: Files> Log<F> {
         }
     }
 
-    /// Leaves nothing but segments behind; nothing is added any more.
+    /// Removes temporary files. Nothing can be added after it.
     pub fn close(&self) {
         self.end.borrow_mut().over = true;
         self.store.close();
     }
 
-    /// Where the log stands, with what is not durable yet.
+    /// Returns the position of the log, including events that are not durable yet.
     pub fn position(&self) -> LogPosition {
         self.end.borrow().chain.position(&self.store.path())
     }
 
-    /// Reads all that is durable, from the beginning.
+    /// Reads all durable events, from the beginning.
     ///
     /// # Errors
     /// If it cannot be read.

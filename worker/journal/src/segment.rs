@@ -1,4 +1,4 @@
-//! Names of segments, and the lines in one.
+//! The names of segments, and the lines in one.
 
 use super::Error;
 use bloomery_engine::line::{Chain, Entry};
@@ -8,31 +8,31 @@ const SUFFIX: &str = ".jsonl";
 const TEMPORARY: &str = ".tmp-";
 const DIGITS: usize = 20;
 
-/// The name of the segment whose first line is `seq`: sorted by name is sorted by `seq`.
+/// Returns the name of the segment whose first line is `seq`. Names sort in the order of `seq`.
 pub fn name(seq: u64) -> String {
     format!("{seq:0DIGITS$}{SUFFIX}")
 }
 
-/// The `seq` that a segment's name says; none for other files.
+/// Returns the first `seq` of a segment by its name; `None` for other files.
 pub fn seq_of(name: &str) -> Option<u64> {
     let digits = name.strip_suffix(SUFFIX)?;
     let all_digits = digits.len() == DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit());
     all_digits.then(|| digits.parse().ok()).flatten()
 }
 
-/// The name of the file that a segment is written to, before it has its own.
+/// Returns the name of the temporary file that a segment is written to before it is linked.
 pub fn temporary(writer: &str, seq: u64) -> String {
     format!("{TEMPORARY}{writer}-{seq}")
 }
 
-/// Whose such a file is, and the first line of the segment that it was for; none for other files.
+/// Returns the writer of a temporary file, and the first `seq` of its segment; `None` for other files.
 pub fn of_temporary(name: &str) -> Option<(&str, u64)> {
     let (writer, digits) = name.strip_prefix(TEMPORARY)?.rsplit_once('-')?;
     let seq: u64 = digits.parse().ok()?;
     (seq.to_string() == digits).then_some((writer, seq))
 }
 
-/// Reads the lines of one segment into the chain, each checked to belong where it stands.
+/// Reads the lines of a segment into the chain, which checks the position of each.
 pub fn read(file: &Path, content: &[u8], chain: &mut Chain, mut each: impl FnMut(&str, &Entry)) -> Result<(), Error> {
     let broken = |line: usize, reason: String| Error::Broken {
         file: file.to_owned(),

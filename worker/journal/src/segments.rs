@@ -1,4 +1,4 @@
-//! The segments of one Job's log, as anybody may read them.
+//! Reads the segments of one Job's log.
 
 use super::files::Files;
 use super::{Error, segment};
@@ -6,7 +6,7 @@ use bloomery_engine::line::{Chain, Entry};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A log to be read. Nothing is written, made or tried.
+/// A log for reading. It never writes.
 #[derive(Debug)]
 pub struct Segments<F> {
     files: F,
@@ -14,42 +14,42 @@ pub struct Segments<F> {
 }
 
 impl<F: Files> Segments<F> {
-    /// The log in a directory, which need not be there before it is read.
+    /// Creates a reader of the log in a directory, which need not exist before the first read.
     pub fn new(files: F, dir: PathBuf) -> Self {
         Self { files, dir }
     }
 
-    /// The file layer below.
+    /// Returns the file layer.
     pub fn files(&self) -> &F {
         &self.files
     }
 
-    /// The directory.
+    /// Returns the directory.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Reads on from where `chain` stands to the end of the log.
+    /// Reads from the end of `chain` to the end of the log.
     ///
-    /// Segments are opened by name, because a listing may be stale; the listing only tells that one is missing.
+    /// Segments are opened by name, because a directory listing may be stale. The listing only shows that a segment is missing.
     pub fn read(&self, chain: &mut Chain, mut each: impl FnMut(&Entry)) -> Result<(), Error> {
         self.read_lines(chain, |_, entry| each(entry))
     }
 
-    /// Reads as [`Segments::read`] does, and gives each line as it stands.
+    /// Reads like [`Segments::read`], and passes the text of each line, too.
     pub fn read_lines(&self, chain: &mut Chain, mut each: impl FnMut(&str, &Entry)) -> Result<(), Error> {
         while self.read_segment(chain, &mut each)? {}
         Ok(())
     }
 
-    /// Reads the next segment; says whether there was one.
+    /// Reads the next segment. Returns whether there was one.
     pub fn read_segment(&self, chain: &mut Chain, each: &mut impl FnMut(&str, &Entry)) -> Result<bool, Error> {
         if self.read_next(chain, each)? {
             return Ok(true);
         }
         let next = chain.events() + 1;
         let Some(beyond) = self.first_beyond(next)? else { return Ok(false) };
-        // It may have been linked since it was looked for.
+        // It may have been linked in the meantime.
         if self.read_next(chain, each)? {
             return Ok(true);
         }
@@ -57,7 +57,7 @@ impl<F: Files> Segments<F> {
         Err(Error::Broken { file: self.dir.join(segment::name(next)), line: 1, reason })
     }
 
-    /// The names of all files in the directory.
+    /// Returns the names of all files in the directory.
     pub(super) fn names(&self) -> Result<Vec<String>, Error> {
         self.files.list(&self.dir).map_err(|error| Error::of("list the directory", &self.dir, error))
     }

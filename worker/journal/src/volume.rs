@@ -1,15 +1,15 @@
-//! Whether a volume can keep a log from forking.
+//! Checks that a volume can keep a log from forking.
 
 use super::Error;
 use super::files::{Files, remove_if_there};
 use std::io;
 use std::path::Path;
 
-/// Tries what the log stands on: exclusive creation and exclusive hard links. `writer` makes the names of the
-/// probe unique to this worker.
+/// Tries what the log needs: exclusive creation of files, and exclusive hard links. `writer` makes the names of the probe files
+/// unique to this worker.
 ///
 /// # Errors
-/// What the volume lacks, or why that cannot be found out.
+/// If the volume lacks one of them, or they cannot be tried.
 pub fn check(files: &impl Files, dir: &Path, writer: &str) -> Result<(), Error> {
     let probe = dir.join(format!(".probe-{writer}"));
     let second = dir.join(format!(".probe-{writer}-link"));
@@ -20,14 +20,14 @@ pub fn check(files: &impl Files, dir: &Path, writer: &str) -> Result<(), Error> 
     };
     clear()?;
     if let Err(error) = files.create(&probe, b"probe\n") {
-        // The name may be there, where there is no room for what it names.
+        // On a full volume the file may exist without its content.
         let _ = clear();
         return Err(Error::of("create a file in", dir, error));
     }
     let unsupported = |what, detail| Error::Unsupported { dir: dir.to_owned(), what, detail };
     let failed = |what, error: io::Error| {
         if is_passing(&error) {
-            // It says nothing of what the volume can do, only of how it is now.
+            // It shows nothing about the volume's features, only its current state.
             Error::of("try the volume at", dir, error)
         } else {
             unsupported(what, error.to_string())
@@ -45,7 +45,7 @@ pub fn check(files: &impl Files, dir: &Path, writer: &str) -> Result<(), Error> 
     checked
 }
 
-/// Whether an error is of the moment. `PermissionDenied` is not: it is what a file system without hard links says.
+/// Returns whether an error may pass. `PermissionDenied` may not: file systems without hard links return it.
 fn is_passing(error: &io::Error) -> bool {
     use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StaleNetworkFileHandle, StorageFull, TimedOut};
     matches!(error.kind(), QuotaExceeded | ReadOnlyFilesystem | StaleNetworkFileHandle | StorageFull | TimedOut)
