@@ -15,6 +15,7 @@ mod write;
 pub use consult::{INDEX, Note};
 pub use name::{CORE, MAX_NAME};
 
+use crate::Error;
 use crate::secrets::Secrets;
 use crate::text;
 use cabinet::Cabinet;
@@ -66,26 +67,15 @@ pub struct Author {
     pub time: String,
 }
 
-/// Why a note was not written, or may not have been: a sentence for the model.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fault {
+/// The error of a write to the memory bank.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WriteError {
     /// Nothing was written.
-    Unwritten(String),
-    /// Nobody knows whether it was.
-    Unknown(String),
-}
-
-impl std::fmt::Display for Fault {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (Self::Unwritten(text) | Self::Unknown(text)) = self;
-        f.write_str(text)
-    }
-}
-
-impl From<String> for Fault {
-    fn from(text: String) -> Self {
-        Self::Unwritten(text)
-    }
+    #[error(transparent)]
+    Unwritten(#[from] Error),
+    /// The outcome is unknown: the note may have been written.
+    #[error(transparent)]
+    Unknown(Error),
 }
 
 #[derive(Debug, Deserialize)]
@@ -126,7 +116,7 @@ impl Bank {
     ///
     /// # Errors
     /// A sentence for the model.
-    pub fn read(&self, arguments: &str) -> Result<String, String> {
+    pub fn read(&self, arguments: &str) -> Result<String, Error> {
         let ReadArguments { file } = crate::parsed(arguments)?;
         let name = Name::parse(&file)?;
         let cabinet = Cabinet::find(&self.memory).map_err(|error| unusable(&error))?;
@@ -135,7 +125,7 @@ impl Bank {
             None => None,
         };
         let (Some(cabinet), Some(held)) = (&cabinet, held) else {
-            return Err(format!("There is no note {name} yet: its hash, for memory_write, is {NONE}."));
+            return Err(format!("There is no note {name} yet: its hash, for memory_write, is {NONE}.").into());
         };
         Ok(told(&name, &held, cabinet))
     }
@@ -146,18 +136,19 @@ impl Bank {
     ///
     /// # Errors
     /// A sentence for the model, and whether it is known that nothing was written.
-    pub fn write(&self, arguments: &str, author: &Author) -> Result<String, Fault> {
+    pub fn write(&self, arguments: &str, author: &Author) -> Result<String, WriteError> {
         let WriteArguments { file, content, expect } = crate::parsed(arguments)?;
         let name = Name::parse(&file)?;
         if content.len() > MAX_NOTE {
-            return Err(Fault::Unwritten(format!(
+            return Err(Error::from(format!(
                 "The content has {} bytes, more than the {MAX_NOTE} that a note may have; nothing was written. Keep what \
                  later Jobs need, and put parts of it into {DETAILS}/.",
                 content.len()
-            )));
+            ))
+            .into());
         }
         if text::has_nul(content.as_bytes()) {
-            return Err("The content holds a NUL byte: a note is text; nothing was written.".to_owned().into());
+            return Err(Error::from("The content holds a NUL byte: a note is text; nothing was written.").into());
         }
         let cabinet = Cabinet::make(&self.memory).map_err(|error| unusable(&error))?;
         let (content, expect) = (content.as_bytes(), expect.trim());
@@ -191,8 +182,8 @@ fn words(text: &str) -> usize {
     text.split_whitespace().count()
 }
 
-fn unusable(error: &std::io::Error) -> String {
-    format!("The memory bank cannot be used: {error}; nothing was done.")
+fn unusable(error: &std::io::Error) -> Error {
+    format!("The memory bank cannot be used: {error}; nothing was done.").into()
 }
 
 #[cfg(test)]

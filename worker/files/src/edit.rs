@@ -1,5 +1,6 @@
 //! `edit_file`: one place in a file.
 
+use crate::Error;
 use crate::replace::{Target, of_other_names};
 use crate::root::Root;
 use memchr::memmem;
@@ -22,15 +23,15 @@ pub(crate) struct Arguments {
 ///
 /// # Errors
 /// A sentence for the model; nothing was changed.
-pub(crate) fn edit(root: &Root, arguments: &Arguments) -> Result<String, String> {
+pub(crate) fn edit(root: &Root, arguments: &Arguments) -> Result<String, Error> {
     let place = root.place(arguments.path.as_deref())?;
     let target = Target::find(root, &place, false)?;
     let Some(content) = target.content()? else {
-        return Err(format!("There is no {}; nothing was done.", place.shown()));
+        return Err(format!("There is no {}; nothing was done.", place.shown()).into());
     };
     let (old, new) = (&arguments.old_text, &arguments.new_text);
     if old.is_empty() {
-        return Err("oldText is empty: say what is there; nothing was done.".to_owned());
+        return Err("oldText is empty: say what is there; nothing was done.".into());
     }
     let mut replacement = Replacement { old: old.clone(), new: new.clone() };
     // Who cannot see a secret means no part of it; else one could be guessed bit by bit.
@@ -43,8 +44,12 @@ pub(crate) fn edit(root: &Root, arguments: &Arguments) -> Result<String, String>
     }
     let at = match places.as_slice() {
         [at] => *at,
-        [] => return Err(not_there(&content, &secrets, old, &place.shown()) + &root.secrets.marks.hint(old, &content)),
-        several => return Err(not_unique(&content, several, &place.shown())),
+        [] => {
+            return Err(
+                (not_there(&content, &secrets, old, &place.shown()) + &root.secrets.marks.hint(old, &content)).into()
+            );
+        }
+        several => return Err(not_unique(&content, several, &place.shown()).into()),
     };
     if replacement.old == replacement.new {
         return Ok(format!("newText is what is there: nothing was changed in {}.", place.shown()));

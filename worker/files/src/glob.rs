@@ -1,5 +1,6 @@
 //! Globs, as regular expressions that run in linear time.
 
+use crate::Error;
 use regex::{Regex, RegexBuilder};
 
 /// The largest compiled pattern, in bytes.
@@ -18,7 +19,7 @@ impl Glob {
     ///
     /// # Errors
     /// A sentence for the model.
-    pub(crate) fn new(glob: &str) -> Result<Self, String> {
+    pub(crate) fn new(glob: &str) -> Result<Self, Error> {
         let faulty = |why: &str| format!("The glob {} cannot be used: {why}.", crate::place::shown(glob));
         let pattern = translated(glob).map_err(faulty)?;
         let mut builder = RegexBuilder::new(&pattern);
@@ -127,7 +128,7 @@ mod tests {
     #[case::trailing("a\\")]
     #[case::a_path_in_a_class("[a/b]")]
     fn no_glob(#[case] glob: &str) {
-        assert!(Glob::new(glob).unwrap_err().contains("cannot be used"));
+        assert!(Glob::new(glob).unwrap_err().to_string().contains("cannot be used"));
     }
 
     proptest! {

@@ -9,7 +9,7 @@ mod at;
 pub mod bank;
 mod call;
 mod edit;
-mod fault;
+mod error;
 mod glob;
 mod hidden;
 mod list;
@@ -27,6 +27,7 @@ mod walk;
 mod way;
 mod write;
 
+pub use error::Error;
 pub use list::DEFAULT_DEPTH;
 pub use marks::Marks;
 pub use overview::{Overview, OverviewKind, Wanted};
@@ -91,7 +92,7 @@ impl Workspace {
     ///
     /// # Errors
     /// A message for the model: what failed, and what was done nevertheless.
-    pub fn call(&self, tool: Tool, arguments: &str) -> Result<String, String> {
+    pub fn call(&self, tool: Tool, arguments: &str) -> Result<String, Error> {
         let deadline = Deadline::start(CALL_TIMEOUT);
         match tool {
             Tool::Read => self.reading(arguments, |root, call| read::read(root, call, &deadline)),
@@ -106,8 +107,8 @@ impl Workspace {
     fn reading<C: Call>(
         &self,
         arguments: &str,
-        answer: impl FnOnce(&Root, &C) -> Result<String, String>,
-    ) -> Result<String, String> {
+        answer: impl FnOnce(&Root, &C) -> Result<String, Error>,
+    ) -> Result<String, Error> {
         let call: C = parsed(arguments)?;
         let binding = self.binding(call.resource(), |_| true)?;
         answer(&self.open(binding)?, &call)
@@ -116,35 +117,35 @@ impl Workspace {
     fn writing<C: Call>(
         &self,
         arguments: &str,
-        answer: impl FnOnce(&Root, &C) -> Result<String, String>,
-    ) -> Result<String, String> {
+        answer: impl FnOnce(&Root, &C) -> Result<String, Error>,
+    ) -> Result<String, Error> {
         let call: C = parsed(arguments)?;
         let binding = self.binding(call.resource(), |binding| !binding.read_only)?;
         if binding.read_only {
-            return Err(format!("The resource `{}` is bound read-only; nothing was done.", binding.name));
+            return Err(format!("The resource `{}` is bound read-only; nothing was done.", binding.name).into());
         }
         answer(&self.open(binding)?, &call)
     }
 
-    fn open(&self, binding: &Binding) -> Result<Root, String> {
+    fn open(&self, binding: &Binding) -> Result<Root, Error> {
         let mut root = Root::open(binding, self.hidden.as_ref())?;
         root.secrets = self.secrets.clone();
         Ok(root)
     }
 
     /// Returns the binding that a call names, or the only one that fits if it names none.
-    fn binding(&self, name: Option<&str>, serves: impl Fn(&Binding) -> bool) -> Result<&Binding, String> {
+    fn binding(&self, name: Option<&str>, serves: impl Fn(&Binding) -> bool) -> Result<&Binding, Error> {
         if let Some(name) = name {
             let named = self.bindings.iter().find(|binding| binding.name == name);
             return named.ok_or_else(|| {
                 let shown = place::shown(name);
-                format!("The Job binds no file system {shown}, but {}.", self.names())
+                format!("The Job binds no file system {shown}, but {}.", self.names()).into()
             });
         }
         let mut serving = self.bindings.iter().filter(|binding| serves(binding));
         match (serving.next(), serving.next()) {
             (Some(only), None) => Ok(only),
-            _ => Err(format!("Say which resource is meant: {}.", self.names())),
+            _ => Err(format!("Say which resource is meant: {}.", self.names()).into()),
         }
     }
 
@@ -157,8 +158,8 @@ impl Workspace {
     }
 }
 
-fn parsed<C: DeserializeOwned>(arguments: &str) -> Result<C, String> {
-    serde_json::from_str(arguments).map_err(|error| format!("The arguments cannot be used: {error}."))
+fn parsed<C: DeserializeOwned>(arguments: &str) -> Result<C, Error> {
+    serde_json::from_str(arguments).map_err(|error| format!("The arguments cannot be used: {error}.").into())
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! `list_files`: what is in a directory.
 
+use crate::Error;
 use crate::call::Deadline;
-use crate::fault;
 use crate::glob::Glob;
 use crate::place::{Place, escaped};
 use crate::root::{Root, kind};
@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
 ///
 /// # Errors
 /// A sentence for the model.
-pub(crate) fn list(root: &Root, arguments: &Arguments, deadline: &Deadline) -> Result<String, String> {
+pub(crate) fn list(root: &Root, arguments: &Arguments, deadline: &Deadline) -> Result<String, Error> {
     let listing = Listing::new(arguments, (MAX_LISTED, MAX_BYTES))?;
     listed(root, &root.place(arguments.path.as_deref())?, arguments.depth.unwrap_or(DEFAULT_DEPTH), listing, deadline)
 }
@@ -49,7 +49,7 @@ pub(crate) fn list(root: &Root, arguments: &Arguments, deadline: &Deadline) -> R
 ///
 /// # Errors
 /// A sentence for people.
-pub(crate) fn overview(root: &Root, deadline: &Deadline) -> Result<String, String> {
+pub(crate) fn overview(root: &Root, deadline: &Deadline) -> Result<String, Error> {
     let all = Arguments::default();
     listed(root, &root.place(None)?, OVERVIEW_DEPTH, Listing::new(&all, (OVERVIEW_LISTED, OVERVIEW_BYTES))?, deadline)
 }
@@ -60,14 +60,14 @@ fn listed(
     depth: usize,
     mut listing: Listing<'_>,
     deadline: &Deadline,
-) -> Result<String, String> {
-    let metadata = root.metadata(start.path()).map_err(|error| fault::sentence("listed", &start.shown(), &error))?;
+) -> Result<String, Error> {
+    let metadata = root.metadata(start.path()).map_err(|error| Error::io("listed", &start.shown(), &error))?;
     if metadata.is_file() {
         let path = escaped(&start.path().to_string_lossy());
         return Ok(format!("{path}  {} bytes\n[it is one file]", metadata.len()));
     }
     if !metadata.is_dir() {
-        return Err(format!("{} is {}, no directory.", start.shown(), kind(&metadata)));
+        return Err(format!("{} is {}, no directory.", start.shown(), kind(&metadata)).into());
     }
     let bounds = Bounds { depth, deadline: deadline.instant() };
     let excluded = listing.exclude.clone();
@@ -92,7 +92,7 @@ struct Listing<'a> {
 }
 
 impl<'a> Listing<'a> {
-    fn new(arguments: &'a Arguments, most: (usize, usize)) -> Result<Self, String> {
+    fn new(arguments: &'a Arguments, most: (usize, usize)) -> Result<Self, Error> {
         Ok(Self {
             glob: arguments.glob.as_deref().map(Glob::new).transpose()?,
             exclude: arguments.exclude.as_deref().map(Glob::new).transpose()?,
@@ -128,10 +128,12 @@ impl<'a> Listing<'a> {
         ControlFlow::Continue(())
     }
 
-    fn finish(self, root: &Root, start: &Place, mut notes: Vec<String>) -> Result<String, String> {
+    fn finish(self, root: &Root, start: &Place, mut notes: Vec<String>) -> Result<String, Error> {
         if let Some(after) = self.after {
             let after = crate::place::shown(after);
-            return Err(format!("The listing of {} does not come by {after}: list it from the start.", start.shown()));
+            return Err(
+                format!("The listing of {} does not come by {after}: list it from the start.", start.shown()).into()
+            );
         }
         let entries = if self.listed == 1 { "1 entry".to_owned() } else { format!("{} entries", self.listed) };
         let end = if self.is_full {

@@ -1,6 +1,7 @@
 //! Marks: what stands in the place of secrets in all that a model reads. One that is written back would take the place of
 //! the secret itself.
 
+use crate::Error;
 use memchr::memmem;
 use std::sync::Arc;
 
@@ -18,12 +19,12 @@ impl Marks {
     ///
     /// # Errors
     /// A sentence for the model, which says that nothing was done.
-    pub(crate) fn refuse(&self, shown: &str, new: &[u8], old: &[u8]) -> Result<(), String> {
+    pub(crate) fn refuse(&self, shown: &str, new: &[u8], old: &[u8]) -> Result<(), Error> {
         match self.brought(new, old) {
             Some(mark) => Err(format!(
                 "What is to stand in {shown} holds `{mark}`, which stands for a secret that you cannot see, and would be \
                  written in its place: change only other parts, with edit_file; nothing was done."
-            )),
+            ).into()),
             None => Ok(()),
         }
     }

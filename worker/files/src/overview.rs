@@ -3,6 +3,7 @@
 mod changes;
 mod history;
 
+use crate::Error;
 use crate::call::Deadline;
 use crate::list;
 use crate::{Binding, Workspace};
@@ -27,7 +28,7 @@ pub struct Overview {
     /// What it is of.
     pub kind: OverviewKind,
     /// The text, or a sentence why there is none.
-    pub text: Result<String, String>,
+    pub text: Result<String, Error>,
 }
 
 /// What an overview is of.
@@ -56,13 +57,13 @@ impl Workspace {
 
     /// The overviews that would be, had they not failed.
     pub fn without_overviews(&self, wanted: Wanted, why: &str) -> Vec<Overview> {
-        self.each(wanted, |_, _| Err(why.to_owned()))
+        self.each(wanted, |_, _| Err(why.into()))
     }
 
     fn each(
         &self,
         wanted: Wanted,
-        mut text: impl FnMut(&Binding, OverviewKind) -> Result<String, String>,
+        mut text: impl FnMut(&Binding, OverviewKind) -> Result<String, Error>,
     ) -> Vec<Overview> {
         let kinds = [(OverviewKind::Structure, wanted.structure), (OverviewKind::Changes, wanted.changes)];
         let wanted: Vec<OverviewKind> =

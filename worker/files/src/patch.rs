@@ -3,6 +3,7 @@
 mod apply;
 mod parse;
 
+use crate::Error;
 use crate::replace::{MAX_BYTES, Staged, Target, other_names};
 use crate::root::Root;
 use crate::secrets::Secrets;
@@ -39,11 +40,13 @@ impl Ready {
 ///
 /// # Errors
 /// A sentence for the model: nothing was changed, or which files were.
-pub(crate) fn patch(root: &Root, arguments: &Arguments) -> Result<String, String> {
+pub(crate) fn patch(root: &Root, arguments: &Arguments) -> Result<String, Error> {
     let mut patches = parse::parse(&arguments.patch)
         .map_err(|why| format!("The patch cannot be read: {why}. Nothing was changed."))?;
     if patches.len() > MAX_FILES {
-        return Err(format!("The patch has {} files, more than {MAX_FILES}. Nothing was changed.", patches.len()));
+        return Err(
+            format!("The patch has {} files, more than {MAX_FILES}. Nothing was changed.", patches.len()).into()
+        );
     }
     // Directories are made for new files once all others fit.
     patches.sort_by_key(|patch| patch.change == Change::Create);
@@ -56,28 +59,30 @@ pub(crate) fn patch(root: &Root, arguments: &Arguments) -> Result<String, String
                 "{} and {} are one file: put what the patch changes of it under one heading. Nothing was changed.",
                 other.shown,
                 target.shown()
-            ));
+            )
+            .into());
         }
         ready.push(prepare(patch, target, &root.secrets, &mut bytes)?);
     }
     commit(ready)
 }
 
-fn find(root: &Root, patch: &FilePatch) -> Result<Target, String> {
+fn find(root: &Root, patch: &FilePatch) -> Result<Target, Error> {
     let place = root.place(Some(&patch.path))?;
     let target = Target::find(root, &place, patch.change == Change::Create)?;
     match (patch.change, target.old.is_some()) {
         (Change::Create, true) => {
-            Err(format!("{} is there already, and the patch makes it anew. Nothing was changed.", target.shown()))
+            Err(format!("{} is there already, and the patch makes it anew. Nothing was changed.", target.shown())
+                .into())
         }
         (Change::Modify | Change::Remove, false) => {
-            Err(format!("There is no {}. Nothing was changed.", target.shown()))
+            Err(format!("There is no {}. Nothing was changed.", target.shown()).into())
         }
         _ => Ok(target),
     }
 }
 
-fn prepare(patch: &FilePatch, target: Target, secrets: &Secrets, bytes: &mut u64) -> Result<Ready, String> {
+fn prepare(patch: &FilePatch, target: Target, secrets: &Secrets, bytes: &mut u64) -> Result<Ready, Error> {
     let content = target.content()?.unwrap_or_default();
     let applied = apply::apply(&content, &patch.hunks, secrets).map_err(|why| {
         let old: Vec<&str> = patch.hunks.iter().flat_map(Hunk::old).collect();
@@ -91,7 +96,8 @@ fn prepare(patch: &FilePatch, target: Target, secrets: &Secrets, bytes: &mut u64
             return Err(format!(
                 "The patch removes {shown}, but not all of its lines: {} bytes would be left. Nothing was changed.",
                 applied.content.len()
-            ));
+            )
+            .into());
         }
         let told = format!("removed {shown}");
         return Ok(Ready { shown, identity, staged: Some(target.stage_removal()?), told });
@@ -102,14 +108,16 @@ fn prepare(patch: &FilePatch, target: Target, secrets: &Secrets, bytes: &mut u64
     }
     *bytes += applied.content.len() as u64;
     if *bytes > 2 * MAX_BYTES {
-        return Err(format!("The patched files have more than {} bytes together. Nothing was changed.", 2 * MAX_BYTES));
+        return Err(
+            format!("The patched files have more than {} bytes together. Nothing was changed.", 2 * MAX_BYTES).into()
+        );
     }
     let what = if patch.change == Change::Create { "made" } else { "changed" };
     let told = format!("{what} {shown} (+{} -{}){}{others}", applied.added, applied.removed, applied.note);
     Ok(Ready { shown, identity, staged: Some(target.stage(&applied.content)?), told })
 }
 
-pub(crate) fn commit(ready: Vec<Ready>) -> Result<String, String> {
+pub(crate) fn commit(ready: Vec<Ready>) -> Result<String, Error> {
     let mut told: Vec<String> = Vec::with_capacity(ready.len());
     let mut changed = 0;
     let mut rest = ready.into_iter();
@@ -123,7 +131,8 @@ pub(crate) fn commit(ready: Vec<Ready>) -> Result<String, String> {
                 return Err(format!(
                     "{why} Before that the patch has {}. It was stopped there; {left} of its files are as they were.",
                     told.join(", ")
-                ));
+                )
+                .into());
             }
             changed += 1;
         }

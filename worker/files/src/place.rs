@@ -1,5 +1,6 @@
 //! Paths as calls say them, and what of them is refused before any file system is asked.
 
+use crate::Error;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -19,21 +20,21 @@ impl Place {
     ///
     /// # Errors
     /// A sentence for the model: paths are relative and do not go up, so that what is meant is what stands there.
-    pub(crate) fn parse(path: &str) -> Result<Self, String> {
+    pub(crate) fn parse(path: &str) -> Result<Self, Error> {
         let shown = shown(path);
         if path.len() > MAX_PATH {
-            return Err(format!("The path has {} bytes, more than {MAX_PATH}.", path.len()));
+            return Err(format!("The path has {} bytes, more than {MAX_PATH}.", path.len()).into());
         }
         if path.contains('\0') {
-            return Err("The path holds a NUL byte.".to_owned());
+            return Err("The path holds a NUL byte.".into());
         }
         if path.starts_with('/') {
-            return Err(format!("{shown} is absolute: paths are relative to the resource."));
+            return Err(format!("{shown} is absolute: paths are relative to the resource.").into());
         }
         let mut place = PathBuf::new();
         for name in path.split('/').filter(|name| !name.is_empty() && *name != ".") {
             if name == ".." {
-                return Err(format!("{shown} goes up: paths have no `..`, they are relative to the resource."));
+                return Err(format!("{shown} goes up: paths have no `..`, they are relative to the resource.").into());
             }
             place.push(name);
         }
@@ -137,7 +138,7 @@ mod tests {
     #[case::nul("a\0b", "NUL")]
     #[case::long(&"x/".repeat(3000), "6000 bytes")]
     fn a_path_that_is_refused(#[case] path: &str, #[case] why: &str) {
-        let error = Place::parse(path).unwrap_err();
+        let error = Place::parse(path).unwrap_err().to_string();
         assert!(error.contains(why) && error.len() < 600, "{error}");
     }
 

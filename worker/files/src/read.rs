@@ -1,7 +1,7 @@
 //! `read_file`: a part of a text file.
 
+use crate::Error;
 use crate::call::Deadline;
-use crate::fault;
 use crate::place::Place;
 use crate::root::{Opened, Root};
 use crate::secrets::{Secrets, Sight};
@@ -29,16 +29,16 @@ pub(crate) struct Arguments {
 ///
 /// # Errors
 /// A sentence for the model.
-pub(crate) fn read(root: &Root, arguments: &Arguments, deadline: &Deadline) -> Result<String, String> {
+pub(crate) fn read(root: &Root, arguments: &Arguments, deadline: &Deadline) -> Result<String, Error> {
     let place = root.place(arguments.path.as_deref())?;
     let opened = root.open_file(&place)?;
-    let failed = |error| fault::sentence("read", &place.shown(), &error);
+    let failed = |error| Error::io("read", &place.shown(), &error);
     let size = opened.metadata.len();
     if text::is_binary(&opened).map_err(failed)? {
-        return Err(format!("{} is no text: it has {size} bytes, and NUL bytes among them.", place.shown()));
+        return Err(format!("{} is no text: it has {size} bytes, and NUL bytes among them.", place.shown()).into());
     }
     if arguments.offset.is_some() && arguments.line.is_some() {
-        return Err("line and offset are two ways to say where to begin: give one of them.".to_owned());
+        return Err("line and offset are two ways to say where to begin: give one of them.".into());
     }
     let part = match arguments.offset {
         Some(offset) => from_offset(&opened, offset, arguments.lines),
@@ -80,9 +80,9 @@ impl Part {
         Ok(self)
     }
 
-    fn told(self, place: &Place, size: u64) -> Result<String, String> {
+    fn told(self, place: &Place, size: u64) -> Result<String, Error> {
         if let Some(why) = self.beyond {
-            return Err(format!("{} {why}.", place.shown()));
+            return Err(format!("{} {why}.", place.shown()).into());
         }
         if self.bytes.is_empty() {
             return Ok("[the file is empty]".to_owned());

@@ -4,8 +4,8 @@
 //! written through a name: a link that was swapped in is replaced, not followed, and other names of the old file keep
 //! what they had.
 
+use crate::Error;
 use crate::at;
-use crate::fault;
 use crate::marks::Marks;
 use crate::place::Place;
 use crate::root::{Root, kind};
@@ -72,19 +72,20 @@ impl Target {
     ///
     /// # Errors
     /// A sentence for the model: a link, a directory, a device and the like are never written.
-    pub(crate) fn find(root: &Root, place: &Place, makes_directories: bool) -> Result<Self, String> {
+    pub(crate) fn find(root: &Root, place: &Place, makes_directories: bool) -> Result<Self, Error> {
         let shown = place.shown();
         if place.is_version_controls() || root.is_version_controls {
-            return Err(format!("{shown} is version control's own: it is never written; nothing was done."));
+            return Err(format!("{shown} is version control's own: it is never written; nothing was done.").into());
         }
         let Some((parent, name)) = place.split() else {
-            return Err("Say which file is meant: path is the resource itself; nothing was done.".to_owned());
+            return Err("Say which file is meant: path is the resource itself; nothing was done.".into());
         };
         let dir = root.open_to_write(&parent, makes_directories).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => {
                 format!("There is no directory {}: set createDirectories to make it; nothing was done.", parent.shown())
+                    .into()
             }
-            _ => fault::sentence(if makes_directories { "made" } else { "opened" }, &parent.shown(), &error),
+            _ => Error::io(if makes_directories { "made" } else { "opened" }, &parent.shown(), &error),
         })?;
         let old = match dir.symlink_metadata(name) {
             Ok(metadata) if metadata.is_file() => Some(Old::of(&metadata)),
@@ -92,14 +93,16 @@ impl Target {
                 return Err(format!(
                     "{shown} is a symbolic link to {}, which is not written through: name the file itself; nothing was done.",
                     at::target(&dir, name)
-                ));
+                ).into());
             }
             Ok(metadata) => {
-                root.shows(&metadata).map_err(|error| fault::sentence("written", &shown, &error))?;
-                return Err(format!("{shown} is {}, no file that can be written; nothing was done.", kind(&metadata)));
+                root.shows(&metadata).map_err(|error| Error::io("written", &shown, &error))?;
+                return Err(
+                    format!("{shown} is {}, no file that can be written; nothing was done.", kind(&metadata)).into()
+                );
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(fault::sentence("looked at", &shown, &error)),
+            Err(error) => return Err(Error::io("looked at", &shown, &error)),
         };
         let in_place = root.file.is_some();
         if let Some(old) = old.as_ref().filter(|old| in_place && old.names > 1) {
@@ -107,7 +110,7 @@ impl Target {
                 "{shown} has {} names (hard links), and a resource that is one file is written in its place: that would \
                  change them all; nothing was done.",
                 old.names
-            ));
+            ).into());
         }
         Ok(Self { parent: dir, name: name.to_owned(), shown, in_place, marks: root.secrets.marks.clone(), old })
     }
@@ -116,14 +119,15 @@ impl Target {
     ///
     /// # Errors
     /// A sentence for the model.
-    pub(crate) fn content(&self) -> Result<Option<Vec<u8>>, String> {
+    pub(crate) fn content(&self) -> Result<Option<Vec<u8>>, Error> {
         let Some(old) = &self.old else { return Ok(None) };
         if old.identity.size > MAX_BYTES {
             let size = old.identity.size;
             return Err(format!(
                 "{} has {size} bytes, more than the {MAX_BYTES} that are changed; nothing was done.",
                 self.shown
-            ));
+            )
+            .into());
         }
         let read = || {
             let file = self.open(OpenOptions::new().read(true))?;
@@ -134,7 +138,7 @@ impl Target {
             file.take(MAX_BYTES + 1).read_to_end(&mut content)?;
             Ok(content)
         };
-        read().map(Some).map_err(|error: io::Error| fault::sentence("read", &self.shown, &error))
+        read().map(Some).map_err(|error: io::Error| Error::io("read", &self.shown, &error))
     }
 
     /// Which file it is, where two names may be of one: by a hard link, or where upper and lower case are the same.
@@ -155,7 +159,7 @@ impl Target {
     ///
     /// # Errors
     /// A sentence for the model; nothing has changed. So too where the content has a mark in the place of a secret.
-    pub(crate) fn stage(self, content: &[u8]) -> Result<Staged, String> {
+    pub(crate) fn stage(self, content: &[u8]) -> Result<Staged, Error> {
         if self.marks.are_in(content) {
             self.marks.refuse(&self.shown, content, &self.content()?.unwrap_or_default())?;
         }
@@ -165,7 +169,7 @@ impl Target {
         let mode = self.old.as_ref().map(|old| old.mode);
         match temporary(&self.parent, content, mode) {
             Ok(name) => Ok(Staged { target: self, content: Content::Temporary(name) }),
-            Err(error) => Err(fault::sentence("written", &self.shown, &error)),
+            Err(error) => Err(Error::io("written", &self.shown, &error)),
         }
     }
 
@@ -173,9 +177,11 @@ impl Target {
     ///
     /// # Errors
     /// A sentence for the model: a resource that is one file is not removed.
-    pub(crate) fn stage_removal(self) -> Result<Staged, String> {
+    pub(crate) fn stage_removal(self) -> Result<Staged, Error> {
         if self.in_place {
-            return Err(format!("{} is the resource itself, which is not removed; nothing was done.", self.shown));
+            return Err(
+                format!("{} is the resource itself, which is not removed; nothing was done.", self.shown).into()
+            );
         }
         Ok(Staged { target: self, content: Content::Nothing })
     }
@@ -186,8 +192,8 @@ impl Staged {
     ///
     /// # Errors
     /// A sentence for the model; the file has not changed.
-    pub(crate) fn commit(mut self) -> Result<(), String> {
-        self.try_commit().map_err(|error| fault::sentence("written", &self.target.shown, &error))
+    pub(crate) fn commit(mut self) -> Result<(), Error> {
+        self.try_commit().map_err(|error| Error::io("written", &self.target.shown, &error))
     }
 
     fn try_commit(&mut self) -> io::Result<()> {

@@ -1,6 +1,6 @@
 //! A bound file system as a capability: everything is opened below one handle, and looked at once it is open.
 
-use crate::fault;
+use crate::Error;
 use crate::hidden::{self, Hidden};
 use crate::place::{self, Place};
 use crate::secrets::Secrets;
@@ -53,9 +53,9 @@ impl Root {
     ///
     /// # Errors
     /// A sentence for the model.
-    pub(crate) fn open(binding: &Binding, hidden: Option<&Arc<Hidden>>) -> Result<Self, String> {
+    pub(crate) fn open(binding: &Binding, hidden: Option<&Arc<Hidden>>) -> Result<Self, Error> {
         Self::try_open(&binding.path, hidden)
-            .map_err(|error| fault::sentence("opened", &format!("resource `{}`", binding.name), &error))
+            .map_err(|error| Error::io("opened", &format!("resource `{}`", binding.name), &error))
     }
 
     fn try_open(bound: &Path, hidden: Option<&Arc<Hidden>>) -> io::Result<Self> {
@@ -87,7 +87,7 @@ impl Root {
     ///
     /// # Errors
     /// A sentence for the model.
-    pub(crate) fn place(&self, path: Option<&str>) -> Result<Place, String> {
+    pub(crate) fn place(&self, path: Option<&str>) -> Result<Place, Error> {
         let path = path.unwrap_or_default();
         let below = path.strip_prefix(&self.bound).filter(|rest| rest.is_empty() || rest.starts_with('/'));
         let place = Place::parse(below.map_or(path, |rest| rest.trim_start_matches('/')))?;
@@ -96,17 +96,17 @@ impl Root {
         if place.is_root() || place.path() == Path::new(&*name) {
             return Place::parse(&name);
         }
-        Err(format!("The resource is one file, {}; there is no {} in it.", place::shown(&name), place.shown()))
+        Err(format!("The resource is one file, {}; there is no {} in it.", place::shown(&name), place.shown()).into())
     }
 
     /// Opens a regular file to be read, links within the resource followed.
     ///
     /// # Errors
     /// A sentence for the model.
-    pub(crate) fn open_file(&self, place: &Place) -> Result<Opened, String> {
+    pub(crate) fn open_file(&self, place: &Place) -> Result<Opened, Error> {
         self.open_regular(place, FollowSymlinks::Yes)
-            .map_err(|error| fault::sentence("read", &place.shown(), &error))?
-            .map_err(|kind| format!("{} is {kind}, no file that can be read.", place.shown()))
+            .map_err(|error| Error::io("read", &place.shown(), &error))?
+            .map_err(|kind| format!("{} is {kind}, no file that can be read.", place.shown()).into())
     }
 
     /// Opens what is at a place, if it is a regular file; says what it is else.

@@ -1,7 +1,7 @@
 //! `search_files`: lines of text files that match.
 
+use crate::Error;
 use crate::call::Deadline;
-use crate::fault;
 use crate::glob::Glob;
 use crate::place::{Place, escaped, shown};
 use crate::root::{Opened, Root, kind};
@@ -47,18 +47,18 @@ pub(crate) struct Arguments {
 ///
 /// # Errors
 /// A sentence for the model.
-pub(crate) fn search(root: &Root, arguments: &Arguments, deadline: &Deadline) -> Result<String, String> {
+pub(crate) fn search(root: &Root, arguments: &Arguments, deadline: &Deadline) -> Result<String, Error> {
     let start = root.place(arguments.path.as_deref())?;
     let mut search = Search::new(arguments, deadline)?;
-    let metadata = root.metadata(start.path()).map_err(|error| fault::sentence("searched", &start.shown(), &error))?;
+    let metadata = root.metadata(start.path()).map_err(|error| Error::io("searched", &start.shown(), &error))?;
     if metadata.is_file() {
         let opened = root.open_file(&start)?;
         let path = start.path().to_string_lossy().into_owned();
-        let _ = search.file(root, &path, &opened).map_err(|error| fault::sentence("read", &start.shown(), &error))?;
+        let _ = search.file(root, &path, &opened).map_err(|error| Error::io("read", &start.shown(), &error))?;
         return search.finish(root, &start, Vec::new());
     }
     if !metadata.is_dir() {
-        return Err(format!("{} is {}, nothing that can be searched.", start.shown(), kind(&metadata)));
+        return Err(format!("{} is {}, nothing that can be searched.", start.shown(), kind(&metadata)).into());
     }
     let excluded = search.exclude.clone();
     let enters = |found: &Found<'_>| !excluded.as_ref().is_some_and(|glob| glob.is_match(found.path, found.name));
@@ -90,7 +90,7 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(arguments: &'a Arguments, deadline: &'a Deadline) -> Result<Self, String> {
+    fn new(arguments: &'a Arguments, deadline: &'a Deadline) -> Result<Self, Error> {
         Ok(Self {
             pattern: pattern(arguments)?,
             glob: arguments.glob.as_deref().map(Glob::new).transpose()?,
@@ -170,13 +170,14 @@ impl<'a> Search<'a> {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn finish(self, root: &Root, start: &Place, left_out: Vec<String>) -> Result<String, String> {
+    fn finish(self, root: &Root, start: &Place, left_out: Vec<String>) -> Result<String, Error> {
         if let Some(after) = self.after {
             return Err(format!(
                 "The search of {} does not come by {}: search from the start.",
                 start.shown(),
                 shown(after)
-            ));
+            )
+            .into());
         }
         let mut notes = vec![format!(
             "{} in {}, of {} looked at",
@@ -206,7 +207,7 @@ fn counted(count: usize, one: &str, many: &str) -> String {
 }
 
 /// The pattern as it is matched against lines, in time that grows with their length alone.
-fn pattern(arguments: &Arguments) -> Result<Regex, String> {
+fn pattern(arguments: &Arguments) -> Result<Regex, Error> {
     let pattern = if arguments.literal { regex::escape(&arguments.pattern) } else { arguments.pattern.clone() };
     let mut builder = RegexBuilder::new(&pattern);
     builder.case_insensitive(arguments.ignore_case);
@@ -219,6 +220,7 @@ fn pattern(arguments: &Arguments) -> Result<Regex, String> {
              as it stands.",
             error.get(..end).unwrap_or_default().trim_end_matches(['.', '\n'])
         )
+        .into()
     })
 }
 

@@ -66,7 +66,7 @@ impl Stand {
         Workspace::new(vec![Binding { name: "code".into(), path: self.root(), read_only: self.read_only }])
     }
 
-    fn call(&self, tool: Tool, arguments: Value) -> Result<String, String> {
+    fn call(&self, tool: Tool, arguments: Value) -> Result<String, Error> {
         self.workspace().call(tool, &arguments.to_string())
     }
 
@@ -86,8 +86,8 @@ impl Stand {
     /// Calls, and gives the error, which leaves nothing behind.
     fn refuses(&self, tool: Tool, arguments: Value) -> String {
         let before = tree(self.dir.path());
-        let step_by_step = self.step_by_step().call(tool, &arguments.to_string()).unwrap_err();
-        let error = self.call(tool, arguments).unwrap_err();
+        let step_by_step = self.step_by_step().call(tool, &arguments.to_string()).unwrap_err().to_string();
+        let error = self.call(tool, arguments).unwrap_err().to_string();
         // The kernel finds out that a link leads out after something that is not made is there.
         assert!(step_by_step == error || step_by_step.contains("it leads out"), "{step_by_step}: {error}");
         assert_eq!(tree(self.dir.path()), before, "{error}");
@@ -132,17 +132,23 @@ fn the_only_resource_need_not_be_named_and_one_of_several_must() {
         Binding { name: "docs".into(), path: docs.clone(), read_only: true },
     ]);
     let call = |tool, arguments: Value| both.call(tool, &arguments.to_string());
-    assert!(call(Tool::Read, json!({"path": "a"})).unwrap_err().contains("which resource is meant: `code`, `docs`"));
+    assert!(
+        call(Tool::Read, json!({"path": "a"}))
+            .unwrap_err()
+            .to_string()
+            .contains("which resource is meant: `code`, `docs`")
+    );
     assert!(call(Tool::Read, json!({"resource": "docs", "path": "a"})).unwrap().starts_with("in docs\n"));
     assert!(
         call(Tool::Read, json!({"resource": "tests", "path": "a"}))
             .unwrap_err()
+            .to_string()
             .contains("binds no file system `tests`")
     );
     // Only one of them may be written.
     call(Tool::Write, json!({"path": "b", "content": "x"})).unwrap();
     assert!(stand.at("b").exists());
-    let refused = call(Tool::Write, json!({"resource": "docs", "path": "b", "content": "x"})).unwrap_err();
+    let refused = call(Tool::Write, json!({"resource": "docs", "path": "b", "content": "x"})).unwrap_err().to_string();
     assert_eq!(refused, "The resource `docs` is bound read-only; nothing was done.");
     assert!(!docs.join("b").exists());
 }
@@ -160,7 +166,7 @@ fn arguments_that_are_not_the_tools_are_told() {
     let stand = Stand::new();
     let error = stand.refuses(Tool::Write, json!({"path": "a", "content": "x", "mode": 511}));
     assert!(error.contains("unknown field `mode`"), "{error}");
-    assert!(stand.workspace().call(Tool::Read, "[").unwrap_err().contains("cannot be used"));
+    assert!(stand.workspace().call(Tool::Read, "[").unwrap_err().to_string().contains("cannot be used"));
 }
 
 /// The persona may say where a resource is bound: a path from there on is one below it, and no other absolute one is.
@@ -180,7 +186,7 @@ fn a_path_may_begin_with_where_the_resource_is_bound() {
 fn a_resource_that_is_gone_is_told() {
     let stand = Stand::new();
     fs::remove_dir(stand.root()).unwrap();
-    let error = stand.call(Tool::List, json!({})).unwrap_err();
+    let error = stand.call(Tool::List, json!({})).unwrap_err().to_string();
     assert_eq!(error, "There is no resource `code`; nothing was done.");
 }
 
@@ -195,7 +201,7 @@ fn a_resource_may_be_one_file() {
     assert_eq!(call(Tool::List, json!({})).unwrap(), "notes.md  8 bytes\n[it is one file]");
     assert!(call(Tool::Search, json!({"pattern": "t.o"})).unwrap().starts_with("notes.md\n  2: two\n"));
     for tool in [Tool::Read, Tool::List] {
-        let error = call(tool, json!({"path": "other"})).unwrap_err();
+        let error = call(tool, json!({"path": "other"})).unwrap_err().to_string();
         assert_eq!(error, "The resource is one file, `notes.md`; there is no `other` in it.");
     }
     // It may be a mount, whose name no other file can take: it stays the file that it is.
@@ -206,8 +212,10 @@ fn a_resource_may_be_one_file() {
     call(Tool::Patch, json!({"patch": "--- a/notes.md\n+++ b/notes.md\n@@ -1 +1,2 @@\n 3\n+four\n"})).unwrap();
     assert_eq!(stand.get("notes.md"), "3\nfour\n");
     assert_eq!(inode(&stand.at("notes.md")), before);
-    call(Tool::Patch, json!({"patch": "--- a/notes.md\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-3\n-four\n"})).unwrap_err();
-    call(Tool::Write, json!({"path": "new", "content": "x"})).unwrap_err();
+    call(Tool::Patch, json!({"patch": "--- a/notes.md\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-3\n-four\n"}))
+        .unwrap_err()
+        .to_string();
+    call(Tool::Write, json!({"path": "new", "content": "x"})).unwrap_err().to_string();
     assert_eq!(stand.get("notes.md"), "3\nfour\n");
     assert_eq!(stand.get("other"), "beside\n");
 }
@@ -218,7 +226,7 @@ fn one_file_with_other_names_is_not_written() {
     let stand = Stand::of(&[("notes.md", "one\n")]);
     fs::hard_link(stand.at("notes.md"), stand.at("other")).unwrap();
     let file = Workspace::new(vec![Binding { name: "notes".into(), path: stand.at("notes.md"), read_only: false }]);
-    let error = file.call(Tool::Write, &json!({"content": "x"}).to_string()).unwrap_err();
+    let error = file.call(Tool::Write, &json!({"content": "x"}).to_string()).unwrap_err().to_string();
     assert!(error.contains("2 names (hard links)"), "{error}");
     assert_eq!(stand.get("other"), "one\n");
 }

@@ -1,5 +1,6 @@
 //! `write_file`: a file whole.
 
+use crate::Error;
 use crate::replace::{Old, Target, of_other_names};
 use crate::root::Root;
 use serde::Deserialize;
@@ -18,7 +19,7 @@ pub(crate) struct Arguments {
 ///
 /// # Errors
 /// A sentence for the model; nothing was written.
-pub(crate) fn write(root: &Root, arguments: &Arguments) -> Result<String, String> {
+pub(crate) fn write(root: &Root, arguments: &Arguments) -> Result<String, Error> {
     let place = root.place(arguments.path.as_deref())?;
     let target = Target::find(root, &place, arguments.create_directories)?;
     let content = arguments.content.as_bytes();

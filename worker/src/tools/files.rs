@@ -54,7 +54,7 @@ pub(super) async fn answer(
     let (workspace, arguments) = (workspace.minding(secrets), arguments.to_owned());
     let answered = tokio::task::spawn_blocking(move || workspace.call(tool, &arguments)).await;
     match answered {
-        Ok(answer) => Ok(answer?),
+        Ok(answer) => answer.map_err(|error| Fault::Failed(error.into())),
         Err(error) => Err(Fault::Indeterminate(format!("The file tool ended without an answer: {error}."))),
     }
 }
@@ -85,7 +85,7 @@ fn part(overview: Overview) -> ContextPart {
     };
     let (text, fault) = match overview.text {
         Ok(text) => (text, None),
-        Err(fault) => (String::new(), Some(fault)),
+        Err(error) => (String::new(), Some(error.into())),
     };
     ContextPart { kind, source: overview.resource, text, fault }
 }

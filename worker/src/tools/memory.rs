@@ -7,7 +7,7 @@ use bloomery_crds::v1alpha1::BankUse;
 use bloomery_engine::core_tools::{MEMORY_READ, MEMORY_WRITE};
 use bloomery_engine::event::{CallId, ContextKind, ContextPart};
 use bloomery_files::Secrets;
-use bloomery_files::bank::{self, Author, Bank, Note};
+use bloomery_files::bank::{Author, Bank, Note, WriteError};
 use bloomery_journal::clock;
 use std::path::Path;
 use std::sync::Arc;
@@ -71,7 +71,7 @@ impl Notes {
             time: clock::wall_time(),
         };
         let answered = tokio::task::spawn_blocking(move || match tool {
-            Tool::Read => bank.read(&arguments).map_err(Fault::Failed),
+            Tool::Read => bank.read(&arguments).map_err(|error| Fault::Failed(error.into())),
             Tool::Write => bank.write(&arguments, &author).map_err(told),
         });
         match answered.await {
@@ -96,17 +96,17 @@ impl Notes {
     }
 }
 
-fn told(fault: bank::Fault) -> Fault {
-    match fault {
-        bank::Fault::Unwritten(text) => Fault::Failed(text),
-        bank::Fault::Unknown(text) => Fault::Indeterminate(text),
+fn told(error: WriteError) -> Fault {
+    match error {
+        WriteError::Unwritten(error) => Fault::Failed(error.into()),
+        WriteError::Unknown(error) => Fault::Indeterminate(error.into()),
     }
 }
 
 fn part(note: Note) -> ContextPart {
     let (text, fault) = match note.text {
         Ok(text) => (text, None),
-        Err(fault) => (String::new(), Some(fault)),
+        Err(error) => (String::new(), Some(error.into())),
     };
     ContextPart { kind: ContextKind::MemoryBank, source: note.file, text, fault }
 }

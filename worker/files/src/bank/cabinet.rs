@@ -3,6 +3,7 @@
 use super::held::{self, Held};
 use super::ledger::{Ledger, Record};
 use super::{CORE, DETAILS, DIR, Name};
+use crate::Error;
 use crate::place::shown;
 use bloomery_crds::Digest;
 use cap_fs_ext::DirExt;
@@ -56,7 +57,7 @@ impl Cabinet {
     ///
     /// # Errors
     /// A sentence for the model.
-    pub(super) fn held(&self, name: &Name) -> Result<Option<Held>, String> {
+    pub(super) fn held(&self, name: &Name) -> Result<Option<Held>, Error> {
         if let Some(claimed) = self.claimed(name)? {
             return Ok(Some(claimed));
         }
@@ -64,12 +65,12 @@ impl Cabinet {
     }
 
     /// What stands under the name of a note.
-    pub(super) fn published(&self, name: &Name) -> Result<Option<Held>, String> {
+    pub(super) fn published(&self, name: &Name) -> Result<Option<Held>, Error> {
         self.place(name).map_or(Ok(None), |dir| held::read(dir, name.file(), name))
     }
 
     /// What the latest claim holds, where it is of this note and has not taken its name yet.
-    fn claimed(&self, name: &Name) -> Result<Option<Held>, String> {
+    fn claimed(&self, name: &Name) -> Result<Option<Held>, Error> {
         let Some(ledger) = &self.ledger else { return Ok(None) };
         let latest = ledger.latest().map_err(|error| super::unusable(&error))?;
         let record = ledger.record(latest).map_err(|error| super::unusable(&error))?;

@@ -4,6 +4,7 @@ use super::cabinet::{Authors, Cabinet};
 use super::held::Held;
 use super::name::CORE;
 use super::{Bank, DETAILS, MAX_DETAILS, Name, words};
+use crate::Error;
 use crate::secrets::Secrets;
 use crate::text;
 
@@ -19,7 +20,7 @@ pub struct Note {
     /// The note; [`INDEX`] for the list of all.
     pub file: String,
     /// The text, or a sentence why there is none.
-    pub text: Result<String, String>,
+    pub text: Result<String, Error>,
 }
 
 /// What the list of all notes is of.
@@ -37,12 +38,12 @@ impl Bank {
 
     /// What is told where the bank could not be read.
     pub fn unread(why: &str) -> Vec<Note> {
-        vec![Note { file: INDEX.to_owned(), text: Err(why.to_owned()) }]
+        vec![Note { file: INDEX.to_owned(), text: Err(why.into()) }]
     }
 }
 
 /// The text of a note and what it is of, or a sentence why there is none.
-type Read = Result<(String, Held), String>;
+type Read = Result<(String, Held), Error>;
 
 impl Cabinet {
     fn consult(&self, secrets: &Secrets) -> Vec<Note> {

@@ -1,6 +1,7 @@
 //! What a note holds at a moment.
 
 use super::{NONE, Name};
+use crate::Error;
 use crate::root::kind;
 use crate::text;
 use bloomery_crds::Digest;
@@ -53,13 +54,14 @@ pub(super) fn open(dir: &Dir, file: impl AsRef<Path>) -> io::Result<File> {
 ///
 /// # Errors
 /// A sentence for the model.
-pub(super) fn read(dir: &Dir, file: &Path, name: &Name) -> Result<Option<Held>, String> {
-    let cannot = |error: &io::Error| format!("{name} cannot be read: {error}; nothing was done.");
+pub(super) fn read(dir: &Dir, file: &Path, name: &Name) -> Result<Option<Held>, Error> {
+    let cannot = |error: &io::Error| Error::from(format!("{name} cannot be read: {error}; nothing was done."));
     let found = match dir.symlink_metadata(file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         found => found.map_err(|error| cannot(&error))?,
     };
-    let no_file = |what: &str| format!("{name} is {what}, no note: a person has to move it away; nothing was done.");
+    let no_file =
+        |what: &str| Error::from(format!("{name} is {what}, no note: a person has to move it away; nothing was done."));
     if !found.is_file() {
         return Err(no_file(kind(&found)));
     }
@@ -78,10 +80,12 @@ pub(super) fn read(dir: &Dir, file: &Path, name: &Name) -> Result<Option<Held>, 
         return Err(format!(
             "{name} has {size} bytes, more than the {MAX_READ} of a note that is read: a person has to shorten it; nothing \
              was done."
-        ));
+        ).into());
     }
     if text::has_nul(&bytes) {
-        return Err(format!("{name} holds a NUL byte, so it is no text: a person has to mend it; nothing was done."));
+        return Err(
+            format!("{name} holds a NUL byte, so it is no text: a person has to mend it; nothing was done.").into()
+        );
     }
     Ok(Some(Held::of(bytes)))
 }

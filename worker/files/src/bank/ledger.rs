@@ -17,6 +17,7 @@ use super::Author;
 use super::cabinet::{Cabinet, sync};
 use super::held::{self, Held};
 use super::name::Name;
+use crate::Error;
 use bloomery_crds::Digest;
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
 use cap_std::fs::{Dir, File, OpenOptions};
@@ -80,7 +81,7 @@ pub(super) enum Overtaken {
     /// Somebody has changed the note by hand after it was claimed.
     ByHand,
     /// It cannot be done now: a sentence for the model.
-    Fault(String),
+    Fault(Error),
 }
 
 impl Ledger {
@@ -145,7 +146,7 @@ impl Ledger {
     }
 
     /// The content that was claimed, as long as it has not taken its note's name.
-    pub(super) fn content(&self, number: u64, record: &Record, name: &Name) -> Result<Option<Held>, String> {
+    pub(super) fn content(&self, number: u64, record: &Record, name: &Name) -> Result<Option<Held>, Error> {
         let read = held::read(&self.dir, Path::new(&content(number, &record.staged)), name)?;
         Ok(read.filter(|held| held.digest == record.digest))
     }
@@ -173,7 +174,7 @@ impl Ledger {
         // What we have not written is not ours to finish.
         let Ok(name) = Name::parse(&record.file) else { return Ok(()) };
         let from = content(number, &record.staged);
-        let fault = |error: &io::Error| Overtaken::Fault(format!("{name} cannot be written: {error}."));
+        let fault = |error: &io::Error| Overtaken::Fault(format!("{name} cannot be written: {error}.").into());
         let now = cabinet.published(&name).map_err(Overtaken::Fault)?;
         match self.dir.symlink_metadata(&from) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

@@ -1,6 +1,7 @@
 //! The names of notes.
 
 use super::DETAILS;
+use crate::Error;
 use crate::place;
 use std::fmt;
 use std::path::Path;
@@ -26,7 +27,7 @@ impl Name {
     ///
     /// # Errors
     /// A sentence for the model.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
+    pub(super) fn parse(text: &str) -> Result<Self, Error> {
         if let Some(core) = CORE.into_iter().find(|core| *core == text) {
             return Ok(Self::Core(core));
         }
@@ -37,7 +38,7 @@ impl Name {
                  dots, - and _, and begins with no dot.",
                 place::shown(text),
                 CORE.join(", ")
-            )),
+            ).into()),
         }
     }
 
@@ -104,7 +105,7 @@ mod tests {
     #[case::not_ascii("details/ä.md")]
     #[case::nul("details/a\0.md")]
     fn no_note(#[case] name: &str) {
-        let error = Name::parse(name).unwrap_err();
+        let error = Name::parse(name).unwrap_err().to_string();
         assert!(error.contains("is no note") && error.len() < 700, "{error}");
     }
 

@@ -46,19 +46,19 @@ impl Stand {
         fs::read_to_string(self.at(name)).unwrap()
     }
 
-    fn read(&self, file: &str) -> Result<String, String> {
+    fn read(&self, file: &str) -> Result<String, Error> {
         self.bank().read(&json!({ "file": file }).to_string())
     }
 
-    fn write(&self, file: &str, content: &str, expect: &str) -> Result<String, String> {
+    fn write(&self, file: &str, content: &str, expect: &str) -> Result<String, Error> {
         self.written(&wish(file, content, expect), "7-0")
     }
 
     /// As a call of a Job, whose faults leave nothing written.
-    fn written(&self, wish: &Value, call: &str) -> Result<String, String> {
+    fn written(&self, wish: &Value, call: &str) -> Result<String, Error> {
         self.bank().write(&wish.to_string(), &author(call)).map_err(|fault| match fault {
-            Fault::Unwritten(text) => text,
-            Fault::Unknown(text) => panic!("{text}"),
+            WriteError::Unwritten(error) => error,
+            WriteError::Unknown(text) => panic!("{text}"),
         })
     }
 
@@ -94,7 +94,7 @@ fn hash_in(answer: &str) -> String {
 #[test]
 fn a_note_is_written_and_read_with_its_hash_and_its_author() {
     let stand = Stand::new();
-    let absent = stand.read("progress.md").unwrap_err();
+    let absent = stand.read("progress.md").unwrap_err().to_string();
     assert!(absent.contains("no note progress.md yet") && absent.contains("is none"), "{absent}");
     let wrote = stand.write("progress.md", "One.\n", NONE).unwrap();
     assert!(wrote.starts_with("Wrote progress.md: a new note of 5 bytes; its hash is "), "{wrote}");
@@ -130,12 +130,12 @@ fn the_same_content_again_changes_nothing_whatever_was_expected() {
 fn who_has_not_read_what_is_there_replaces_nothing_and_learns_what_it_is() {
     let stand = Stand::of(&[("activeContext.md", "By hand.\n")]);
     for expect in [NONE, "0123456789abcdef", ""] {
-        let conflict = stand.write("activeContext.md", "Mine.\n", expect).unwrap_err();
+        let conflict = stand.write("activeContext.md", "Mine.\n", expect).unwrap_err().to_string();
         assert!(conflict.contains("Read it again") && conflict.contains("Nothing was written"), "{conflict}");
         let now = hash_in(&conflict);
         assert_eq!(now, hash_in(&stand.read("activeContext.md").unwrap()));
     }
-    let gone = stand.write("progress.md", "Mine.\n", "0123456789abcdef").unwrap_err();
+    let gone = stand.write("progress.md", "Mine.\n", "0123456789abcdef").unwrap_err().to_string();
     assert!(gone.contains("expect has to be none"), "{gone}");
     assert_eq!(stand.get("activeContext.md"), "By hand.\n");
     let hash = hash_in(&stand.read("activeContext.md").unwrap());
@@ -144,7 +144,7 @@ fn who_has_not_read_what_is_there_replaces_nothing_and_learns_what_it_is() {
     stand.put("activeContext.md", "By hand again.\n");
     assert!(!stand.read("activeContext.md").unwrap().contains("written by"));
     let mine = wish("activeContext.md", "Mine, too.\n", Held::of("Mine.\n".into()).hash());
-    let conflict = stand.written(&mine, "9-0").unwrap_err();
+    let conflict = stand.written(&mine, "9-0").unwrap_err().to_string();
     assert!(conflict.contains("is not what you have read"), "{conflict}");
     assert_eq!(stand.get("activeContext.md"), "By hand again.\n");
 }
@@ -160,7 +160,7 @@ fn a_write_that_another_has_followed_did_happen() {
     assert!(again.contains("has been changed since then"), "{again}");
     assert_eq!(stand.get("progress.md"), "Two.\n");
     // What the same call had not written is a conflict.
-    let other = stand.write("progress.md", "Three.\n", NONE).unwrap_err();
+    let other = stand.write("progress.md", "Three.\n", NONE).unwrap_err().to_string();
     assert!(other.contains("is not what you have read"), "{other}");
 }
 
@@ -177,28 +177,28 @@ fn a_long_core_note_is_to_be_moved_to_the_details_and_a_long_detail_is_not() {
 #[test]
 fn what_is_too_much_is_refused() {
     let stand = Stand::new();
-    let too_large = stand.write("progress.md", &"x".repeat(MAX_NOTE + 1), NONE).unwrap_err();
+    let too_large = stand.write("progress.md", &"x".repeat(MAX_NOTE + 1), NONE).unwrap_err().to_string();
     assert!(too_large.contains("16385 bytes") && too_large.contains("nothing was written"), "{too_large}");
-    let nul = stand.write("progress.md", "a\0b", NONE).unwrap_err();
+    let nul = stand.write("progress.md", "a\0b", NONE).unwrap_err().to_string();
     assert!(nul.contains("NUL"), "{nul}");
     for number in 0..MAX_DETAILS {
         stand.put(&format!("details/{number}.md"), "x");
     }
-    let many = stand.write("details/more.md", "x", NONE).unwrap_err();
+    let many = stand.write("details/more.md", "x", NONE).unwrap_err().to_string();
     assert!(many.contains("has 64 notes"), "{many}");
     // One that is there may change.
     stand.write("details/0.md", "y", &hash_in(&stand.read("details/0.md").unwrap())).unwrap();
     for number in 0..4 {
         stand.put(&format!("details/{number}.md"), "x".repeat(200 * 1024));
     }
-    let full = stand.write("progress.md", "x", NONE).unwrap_err();
+    let full = stand.write("progress.md", "x", NONE).unwrap_err().to_string();
     assert!(full.contains("may have 524288"), "{full}");
     assert!(!stand.at("progress.md").exists() && stand.ledger(false).is_empty());
     // Else it would stay too large.
     let hash = hash_in(&stand.read("details/0.md").unwrap());
     stand.write("details/0.md", &"y".repeat(MAX_NOTE), &hash).unwrap();
     let hash = hash_in(&stand.read("details/9.md").unwrap());
-    assert!(stand.write("details/9.md", "xx", &hash).unwrap_err().contains("may have 524288"));
+    assert!(stand.write("details/9.md", "xx", &hash).unwrap_err().to_string().contains("may have 524288"));
     stand.write("details/9.md", "y", &hash).unwrap();
 }
 
@@ -206,7 +206,7 @@ fn what_is_too_much_is_refused() {
 fn arguments_that_are_none_are_refused() {
     let bank = Stand::new().bank();
     for arguments in ["", "[]", "{}", "{\"file\":1}", "{\"file\":\"progress.md\",\"path\":\"x\"}"] {
-        assert!(bank.read(arguments).unwrap_err().contains("cannot be used"), "{arguments}");
+        assert!(bank.read(arguments).unwrap_err().to_string().contains("cannot be used"), "{arguments}");
         assert!(
             bank.write(arguments, &author("1-0")).unwrap_err().to_string().contains("cannot be used"),
             "{arguments}"
@@ -223,6 +223,6 @@ fn a_mark_takes_the_place_of_nothing_in_a_note() {
     let hash = held::hash(&digest);
     let write = |content: &str| bank.write(&wish("projectbrief.md", content, hash).to_string(), &author("7-0"));
     let fault = write("The key is [redacted: default]. More.\n").unwrap_err();
-    assert!(matches!(&fault, Fault::Unwritten(why) if why.contains("stands for a secret")), "{fault}");
+    assert!(matches!(&fault, WriteError::Unwritten(why) if why.to_string().contains("stands for a secret")), "{fault}");
     assert_eq!(stand.get("projectbrief.md"), "The key is sk-1234567890.\n");
 }

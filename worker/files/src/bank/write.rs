@@ -4,7 +4,8 @@ use super::cabinet::Cabinet;
 use super::held::{self, Held};
 use super::ledger::{Ledger, Overtaken, Record, Staged, Unclaimed};
 use super::name::{CORE, Name};
-use super::{Author, DETAILS, Fault, MAX_BANK, MAX_DETAILS, NONE};
+use super::{Author, DETAILS, MAX_BANK, MAX_DETAILS, NONE, WriteError};
+use crate::Error;
 use crate::marks::Marks;
 use bloomery_crds::Digest;
 
@@ -39,7 +40,7 @@ impl Cabinet {
     ///
     /// # Errors
     /// A sentence for the model, and whether it is known that nothing was written.
-    pub(super) fn write(&self, wish: &Wish<'_>, writer: &str) -> Result<String, Fault> {
+    pub(super) fn write(&self, wish: &Wish<'_>, writer: &str) -> Result<String, WriteError> {
         for _ in 0..MAX_TRIES {
             match self.look(wish, writer)? {
                 Look::Done(text) => return Ok(text),
@@ -53,17 +54,19 @@ impl Cabinet {
         }
         let busy =
             format!("Other Jobs write to the memory bank all the time; {} was not written. Try again.", wish.name);
-        Err(Fault::Unwritten(busy))
+        Err(WriteError::Unwritten(busy.into()))
     }
 
     /// Compares, and stages what is to be written.
-    pub(super) fn look(&self, wish: &Wish<'_>, writer: &str) -> Result<Look<'_>, String> {
+    pub(super) fn look(&self, wish: &Wish<'_>, writer: &str) -> Result<Look<'_>, Error> {
         let ledger = self.ledger.as_ref().ok_or("The memory bank cannot be used; nothing was written.")?;
         let latest = ledger.latest().map_err(|error| super::unusable(&error))?;
         if let Some(record) = ledger.record(latest).map_err(|error| super::unusable(&error))?
             && let Err(Overtaken::Fault(why)) = ledger.publish(latest, &record, self)
         {
-            return Err(format!("What another Job has written could not be finished: {why} Nothing was written."));
+            return Err(
+                format!("What another Job has written could not be finished: {why} Nothing was written.").into()
+            );
         }
         let before = self.published(wish.name)?;
         if before.as_ref().is_some_and(|held| held.bytes == wish.content) {
@@ -90,12 +93,13 @@ impl Cabinet {
     }
 
     /// What was claimed is written, whatever comes now.
-    pub(super) fn finish(&self, staged: &Staged<'_>, wish: &Wish<'_>, before: Option<&Held>) -> Result<String, String> {
+    pub(super) fn finish(&self, staged: &Staged<'_>, wish: &Wish<'_>, before: Option<&Held>) -> Result<String, Error> {
         if let Err(Overtaken::ByHand) = staged.publish(self) {
             return Err(format!(
                 "{} was changed by hand at the same moment, and is left as it is now. Read it again.",
                 wish.name
-            ));
+            )
+            .into());
         }
         if let Some(ledger) = &self.ledger {
             // Another write does it.
@@ -111,14 +115,14 @@ impl Cabinet {
         Ok(format!("Wrote {name}: {what}; its hash is {hash} now.{}", super::advice(name, &text)))
     }
 
-    fn has_room(&self, wish: &Wish<'_>, before: Option<&Held>) -> Result<(), String> {
+    fn has_room(&self, wish: &Wish<'_>, before: Option<&Held>) -> Result<(), Error> {
         let (details, is_cut) = self.details().map_err(|error| super::unusable(&error))?;
         if before.is_none() && !wish.name.is_core() && (is_cut || details.len() >= MAX_DETAILS) {
             return Err(format!(
                 "{DETAILS}/ has {} notes, and may have {MAX_DETAILS}: write over one that is not needed any more; nothing \
                  was written.",
                 details.len()
-            ));
+            ).into());
         }
         // Else nobody could make a bank smaller that is too large.
         if before.is_some_and(|before| wish.content.len() <= before.bytes.len()) {
@@ -133,14 +137,14 @@ impl Cabinet {
             return Err(format!(
                 "The memory bank would have {total} bytes, and may have {MAX_BANK}: shorten other notes first; nothing was \
                  written."
-            ));
+            ).into());
         }
         Ok(())
     }
 }
 
 /// What is told of a note that is not what was expected. A call whose own write has since been replaced did happen.
-fn conflict(wish: &Wish<'_>, before: Option<&Held>, ledger: &Ledger) -> Result<String, String> {
+fn conflict(wish: &Wish<'_>, before: Option<&Held>, ledger: &Ledger) -> Result<String, Error> {
     let (name, now) = (wish.name, held::expectation(before));
     let digest = Digest::of_bytes(wish.content);
     let is_own = |record: &Record| {
@@ -151,7 +155,7 @@ fn conflict(wish: &Wish<'_>, before: Option<&Held>, ledger: &Ledger) -> Result<S
         return Ok(format!("Wrote {name}. It has been changed since then: its hash is {now} now."));
     }
     let expected = crate::place::shown(wish.expect);
-    Err(if now == NONE {
+    let message = if now == NONE {
         format!(
             "There is no note {name} (any more), so expect has to be {NONE}, and not {expected}; nothing was written."
         )
@@ -160,18 +164,19 @@ fn conflict(wish: &Wish<'_>, before: Option<&Held>, ledger: &Ledger) -> Result<S
             "{name} is not what you have read: its hash is {now}, and not {expected}. Nothing was written. Read it again, \
              and write what is to stand there beside what others wrote."
         )
-    })
+    };
+    Err(message.into())
 }
 
-fn unclaimed(name: &Name, why: &Unclaimed) -> Fault {
+fn unclaimed(name: &Name, why: &Unclaimed) -> WriteError {
     match why {
-        Unclaimed::Failed(error) => Fault::Unwritten(cannot(name, error)),
+        Unclaimed::Failed(error) => WriteError::Unwritten(cannot(name, error)),
         Unclaimed::Unknown(error) => {
-            Fault::Unknown(format!("Nobody knows whether {name} was written: {error}. Read it again."))
+            WriteError::Unknown(format!("Nobody knows whether {name} was written: {error}. Read it again.").into())
         }
     }
 }
 
-fn cannot(name: &Name, error: &std::io::Error) -> String {
-    format!("{name} cannot be written: {error}; nothing was written.")
+fn cannot(name: &Name, error: &std::io::Error) -> Error {
+    format!("{name} cannot be written: {error}; nothing was written.").into()
 }

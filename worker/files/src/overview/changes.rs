@@ -1,6 +1,7 @@
 //! The files that were changed last, by the times that the file system keeps.
 
 use super::history;
+use crate::Error;
 use crate::call::Deadline;
 use crate::place::{Place, escaped};
 use crate::root::Root;
@@ -16,7 +17,7 @@ const MAX_FILES: usize = 15;
 const DEPTH: usize = 12;
 
 /// The newest files, and where git is used, what was done last.
-pub(super) fn overview(root: &Root, deadline: &Deadline) -> Result<String, String> {
+pub(super) fn overview(root: &Root, deadline: &Deadline) -> Result<String, Error> {
     let mut newest: BTreeSet<(SystemTime, String)> = BTreeSet::new();
     if let Some(name) = &root.file {
         let opened = root.open_file(&root.place(None)?)?;

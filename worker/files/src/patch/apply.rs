@@ -4,6 +4,7 @@
 //! line without an end.
 
 use super::parse::{Hunk, Line};
+use crate::Error;
 use crate::place::shown;
 use crate::secrets::Secrets;
 use std::ops::Range;
@@ -25,7 +26,7 @@ pub(super) struct Applied {
 ///
 /// # Errors
 /// Which hunk does not fit, without a full stop.
-pub(super) fn apply(content: &[u8], hunks: &[Hunk], secrets: &Secrets) -> Result<Applied, String> {
+pub(super) fn apply(content: &[u8], hunks: &[Hunk], secrets: &Secrets) -> Result<Applied, Error> {
     let file = File::of(content);
     let mut output = Output { bytes: Vec::with_capacity(content.len()), newline: file.newline };
     let mut ends = file.ends();
@@ -111,13 +112,13 @@ impl<'a> File<'a> {
     }
 
     /// Where the old lines stand: where the hunk says, else at the one other place from `from` on.
-    fn find(&self, old: &[&str], said: usize, from: usize, secrets: &Secrets) -> Result<usize, String> {
+    fn find(&self, old: &[&str], said: usize, from: usize, secrets: &Secrets) -> Result<usize, Error> {
         if old.is_empty() {
             let is_there = (from..=self.count()).contains(&said);
             return if is_there {
                 Ok(said)
             } else {
-                Err(format!("adds lines after line {said}, and there are {}", self.count()))
+                Err(format!("adds lines after line {said}, and there are {}", self.count()).into())
             };
         }
         let mut compared = 0;
@@ -145,7 +146,8 @@ impl<'a> File<'a> {
                         "does not fit where it says, and fits at the lines {} and {}: give more context",
                         one + 1,
                         at + 1
-                    ));
+                    )
+                    .into());
                 }
                 None if is_here => found = Some(at),
                 _ => {}
@@ -155,17 +157,17 @@ impl<'a> File<'a> {
     }
 
     /// The first old line that is not where the hunk says.
-    fn difference(&self, old: &[&str], said: usize, secrets: &Secrets) -> String {
+    fn difference(&self, old: &[&str], said: usize, secrets: &Secrets) -> Error {
         let differs =
             (said..).zip(old).find(|(at, old)| *at >= self.count() || self.text(*at) != without_cr(old.as_bytes()));
-        let Some((at, old)) = differs else { return "fits in no other place".to_owned() };
+        let Some((at, old)) = differs else { return "fits in no other place".into() };
         let there = if at < self.count() {
             let start = self.starts.get(at).copied().unwrap_or_default();
             shown(&String::from_utf8_lossy(&secrets.part(self.content, start..start + self.text(at).len())))
         } else {
             "the end of the file".to_owned()
         };
-        format!("expects {} in line {}, where there is {there}", shown(old), at + 1)
+        format!("expects {} in line {}, where there is {there}", shown(old), at + 1).into()
     }
 }
 

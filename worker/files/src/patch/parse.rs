@@ -1,5 +1,6 @@
 //! Reading a unified diff.
 
+use crate::Error;
 use crate::place::shown;
 
 /// What a patch does to a file.
@@ -57,7 +58,7 @@ impl Line {
 ///
 /// # Errors
 /// What is wrong with it, without a full stop.
-pub(super) fn parse(patch: &str) -> Result<Vec<FilePatch>, String> {
+pub(super) fn parse(patch: &str) -> Result<Vec<FilePatch>, Error> {
     let mut lines = Lines::new(patch);
     let mut files: Vec<FilePatch> = Vec::new();
     while let Some(line) = lines.next() {
@@ -67,12 +68,12 @@ pub(super) fn parse(patch: &str) -> Result<Vec<FilePatch>, String> {
             let new = new.ok_or_else(|| format!("line {number} begins a file with ---, and no +++ follows"))?;
             files.push(file(old, new, &mut lines)?);
         } else if line.starts_with("@@") {
-            return Err(format!("the hunk in line {} belongs to no file: begin with --- and +++", lines.number));
+            return Err(format!("the hunk in line {} belongs to no file: begin with --- and +++", lines.number).into());
         } else if let Some(what) = unsupported(line) {
-            return Err(format!("line {} is about {what}, which is not done: {}", lines.number, shown(line)));
+            return Err(format!("line {} is about {what}, which is not done: {}", lines.number, shown(line)).into());
         }
     }
-    if files.is_empty() { Err("it has no file: each begins with --- and +++".to_owned()) } else { Ok(files) }
+    if files.is_empty() { Err("it has no file: each begins with --- and +++".into()) } else { Ok(files) }
 }
 
 /// What git writes between files that we would not do. All else there is for people.
@@ -89,10 +90,10 @@ fn unsupported(line: &str) -> Option<&'static str> {
     }
 }
 
-fn file(old: &str, new: &str, lines: &mut Lines<'_>) -> Result<FilePatch, String> {
+fn file(old: &str, new: &str, lines: &mut Lines<'_>) -> Result<FilePatch, Error> {
     let (old, new) = (name(old), name(new));
     let (change, path) = match (old == NOTHING, new == NOTHING) {
-        (true, true) => return Err("a file has /dev/null on both sides".to_owned()),
+        (true, true) => return Err("a file has /dev/null on both sides".into()),
         (true, false) => (Change::Create, new.strip_prefix("b/").unwrap_or(new)),
         (false, true) => (Change::Remove, old.strip_prefix("a/").unwrap_or(old)),
         (false, false) => (Change::Modify, same(old, new)?),
@@ -102,7 +103,7 @@ fn file(old: &str, new: &str, lines: &mut Lines<'_>) -> Result<FilePatch, String
         hunks.push(hunk(heading, lines)?);
     }
     if hunks.is_empty() {
-        return Err(format!("{} has no hunk: each begins with @@", shown(path)));
+        return Err(format!("{} has no hunk: each begins with @@", shown(path)).into());
     }
     Ok(FilePatch { path: path.to_owned(), change, hunks })
 }
@@ -114,13 +115,17 @@ fn name(heading: &str) -> &str {
     heading.split('\t').next().unwrap_or_default().trim_end_matches(['\r', ' '])
 }
 
-fn same<'a>(old: &'a str, new: &'a str) -> Result<&'a str, String> {
+fn same<'a>(old: &'a str, new: &'a str) -> Result<&'a str, Error> {
     let bare = old.strip_prefix("a/").zip(new.strip_prefix("b/"));
     let (old, new) = bare.unwrap_or((old, new));
-    if old == new { Ok(new) } else { Err(format!("{} becomes {}, and renaming is not done", shown(old), shown(new))) }
+    if old == new {
+        Ok(new)
+    } else {
+        Err(format!("{} becomes {}, and renaming is not done", shown(old), shown(new)).into())
+    }
 }
 
-fn hunk(heading: &str, lines: &mut Lines<'_>) -> Result<Hunk, String> {
+fn hunk(heading: &str, lines: &mut Lines<'_>) -> Result<Hunk, Error> {
     let number = lines.number;
     let (old, new) =
         ranges(heading).ok_or_else(|| format!("line {number} is no heading of a hunk, as in @@ -1,3 +1,4 @@"))?;
@@ -129,10 +134,10 @@ fn hunk(heading: &str, lines: &mut Lines<'_>) -> Result<Hunk, String> {
     while left_old > 0 || left_new > 0 {
         let line = lines.next();
         let wrong = || {
-            format!(
+            Error::from(format!(
                 "the hunk in line {number} says {} old and {} new lines, and has others: count them again",
                 old.1, new.1
-            )
+            ))
         };
         let line = line.ok_or_else(wrong)?;
         // An editor may have taken the blank off an empty line.

@@ -127,7 +127,7 @@ fn what_is_bound_of_version_control_is_only_read(#[case] bound: &str) {
     let workspace = Workspace::new(vec![binding]);
     let before = tree(stand.dir.path());
     let file = json!({"path": if is_file { "" } else { "new" }, "content": "x"});
-    let error = workspace.call(Tool::Write, &file.to_string()).unwrap_err();
+    let error = workspace.call(Tool::Write, &file.to_string()).unwrap_err().to_string();
     assert!(error.contains("version control's own"), "{error}");
     assert_eq!(tree(stand.dir.path()), before);
 }

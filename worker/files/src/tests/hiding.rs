@@ -32,7 +32,7 @@ fn hiding(stand: &Stand) -> Workspace {
 fn is_not_reached(stand: &Stand, workspace: &Workspace, path: &str) {
     let before = tree(stand.dir.path());
     for tool in ALL {
-        let error = workspace.call(tool, &about(tool, path).to_string()).unwrap_err();
+        let error = workspace.call(tool, &about(tool, path).to_string()).unwrap_err().to_string();
         assert_eq!(tree(stand.dir.path()), before, "{tool:?} {path}");
         assert!(!error.contains("outside"), "{tool:?} {path}: {error}");
         // Links are not written through, wherever they lead.
@@ -92,7 +92,7 @@ fn no_directory_is_made_through_a_link_that_leads_nowhere(#[case] path: &str) {
     let before = tree(stand.dir.path());
     for workspace in [stand.workspace(), hiding(&stand)] {
         let write = json!({"path": path, "content": "x", "createDirectories": true}).to_string();
-        workspace.call(Tool::Write, &write).unwrap_err();
+        workspace.call(Tool::Write, &write).unwrap_err().to_string();
         assert_eq!(tree(stand.dir.path()), before);
     }
     // Nor through one that leads somewhere.
@@ -100,7 +100,7 @@ fn no_directory_is_made_through_a_link_that_leads_nowhere(#[case] path: &str) {
     let before = tree(stand.dir.path());
     for workspace in [stand.workspace(), hiding(&stand)] {
         let write = json!({"path": "leads/one/deep/file", "content": "x", "createDirectories": true}).to_string();
-        workspace.call(Tool::Write, &write).unwrap_err();
+        workspace.call(Tool::Write, &write).unwrap_err().to_string();
         assert_eq!(tree(stand.dir.path()), before);
     }
 }
@@ -131,7 +131,7 @@ fn nothing_in_what_is_hidden_is_a_resource() {
     for within in ["memory", "memory/greeter", LOG, "to-slag"] {
         let binding = Binding { name: "code".into(), path: stand.at(within), read_only: false };
         let workspace = Workspace::new(vec![binding]).hiding(&[&stand.at("memory")]).unwrap();
-        let error = workspace.call(Tool::List, "{}").unwrap_err();
+        let error = workspace.call(Tool::List, "{}").unwrap_err().to_string();
         assert!(error.contains("it is in the memory of Jobs"), "{within}: {error}");
     }
     assert!(stand.workspace().hiding(&[&stand.at("none")]).is_err());
@@ -164,7 +164,7 @@ fn what_is_beside_is_changed_as_ever() {
     call(Tool::Patch, json!({"patch": "--- src/a\n+++ /dev/null\n@@ -1 +0,0 @@\n-shown\n"})).unwrap();
     assert_eq!((stand.get("src/new/deep/b").as_str(), stand.get("docs/c").as_str()), ("two\n", "three\n"));
     assert!(!stand.at("src/a").exists() && is_tidy(&stand));
-    let error = call(Tool::Write, json!({"path": "no/b", "content": "x"})).unwrap_err();
+    let error = call(Tool::Write, json!({"path": "no/b", "content": "x"})).unwrap_err().to_string();
     assert!(error.contains("There is no directory `no`: set createDirectories"), "{error}");
 }
 
@@ -176,7 +176,7 @@ fn links_that_go_round_are_not_followed_for_ever() {
     unix::symlink("a/x", stand.at("b")).unwrap();
     let workspace = hiding(&stand);
     for path in ["round", "round/x", "a", "b/y"] {
-        let error = workspace.call(Tool::Read, &json!({"path": path}).to_string()).unwrap_err();
+        let error = workspace.call(Tool::Read, &json!({"path": path}).to_string()).unwrap_err().to_string();
         assert!(error.contains("too many symbolic links"), "{path}: {error}");
     }
 }

@@ -39,7 +39,7 @@ fn secrets() -> Secrets {
 
 // Arguments are handed over as `json!` makes them.
 #[allow(clippy::needless_pass_by_value)]
-fn call(stand: &Stand, tool: Tool, arguments: Value) -> Result<String, String> {
+fn call(stand: &Stand, tool: Tool, arguments: Value) -> Result<String, Error> {
     stand.workspace().minding(secrets()).call(tool, &arguments.to_string())
 }
 
@@ -119,11 +119,12 @@ fn a_patch_that_does_not_fit_is_told_without_a_part_of_a_secret() {
     for before in 200..260 {
         let stand = Stand::of(&[("a", &format!("{}{SECRET}\n", "#".repeat(before)))]);
         let patch = "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n";
-        let error = call(&stand, Tool::Patch, json!({"patch": patch})).unwrap_err();
+        let error = call(&stand, Tool::Patch, json!({"patch": patch})).unwrap_err().to_string();
         assert!(!shows(&error) && error.contains("where there is"), "{error}");
     }
     let stand = Stand::of(&[("a", &format!("{KEY}\n"))]);
-    let error = call(&stand, Tool::Patch, json!({"patch": "--- a/a\n+++ b/a\n@@ -2 +2 @@\n-x\n+y\n"})).unwrap_err();
+    let error =
+        call(&stand, Tool::Patch, json!({"patch": "--- a/a\n+++ b/a\n@@ -2 +2 @@\n-x\n+y\n"})).unwrap_err().to_string();
     assert!(!shows(&error) && error.contains(MARK), "{error}");
 }
 
@@ -161,7 +162,8 @@ fn no_part_of_a_secret_can_be_guessed_by_editing_it() {
     let content = format!("key {SECRET}\n{KEY}\n");
     let stand = Stand::of(&[("a", &content)]);
     for old in ["0123", "key 01", "MNOP", "XYZ\n", "xyz", "klm\nopq"] {
-        let error = call(&stand, Tool::Edit, json!({"path": "a", "oldText": old, "newText": old})).unwrap_err();
+        let error =
+            call(&stand, Tool::Edit, json!({"path": "a", "oldText": old, "newText": old})).unwrap_err().to_string();
         assert_eq!(error, "oldText does not stand in `a`. Nothing was changed.");
     }
     call(&stand, Tool::Edit, json!({"path": "a", "oldText": "key ", "newText": "a key "})).unwrap();

@@ -9,7 +9,7 @@ const REFUSAL: &str = "holds `[redacted: default]`, which stands for a secret th
 
 // Arguments are handed over as `json!` makes them.
 #[allow(clippy::needless_pass_by_value)]
-fn call(stand: &Stand, tool: Tool, arguments: Value) -> Result<String, String> {
+fn call(stand: &Stand, tool: Tool, arguments: Value) -> Result<String, Error> {
     let marks = Marks::new(vec!["[redacted: other]".into(), MARK.into()]);
     stand.workspace().minding(marks).call(tool, &arguments.to_string())
 }
@@ -23,7 +23,7 @@ fn call(stand: &Stand, tool: Tool, arguments: Value) -> Result<String, String> {
 fn no_mark_takes_the_place_of_a_secret(#[case] tool: Tool, #[case] arguments: Value) {
     let stand = Stand::of(&[(".env", ENV)]);
     let before = super::tree(stand.dir.path());
-    let error = call(&stand, tool, arguments).unwrap_err();
+    let error = call(&stand, tool, arguments).unwrap_err().to_string();
     assert!(error.contains(REFUSAL) && error.ends_with("nothing was done."), "{error}");
     assert_eq!(super::tree(stand.dir.path()), before);
 }
@@ -33,7 +33,7 @@ fn no_mark_takes_the_place_of_a_secret(#[case] tool: Tool, #[case] arguments: Va
 #[case::patched(Tool::Patch, json!({"patch": format!("--- a/.env\n+++ b/.env\n@@ -2,2 +2,2 @@\n KEY={MARK}\n-DEBUG=no\n+DEBUG=yes\n")}))]
 fn a_mark_that_is_looked_for_is_told_to_stand_for_a_secret(#[case] tool: Tool, #[case] arguments: Value) {
     let stand = Stand::of(&[(".env", ENV)]);
-    let error = call(&stand, tool, arguments).unwrap_err();
+    let error = call(&stand, tool, arguments).unwrap_err().to_string();
     assert!(error.contains("`[redacted: default]` stands for a secret that you cannot see"), "{error}");
     assert_eq!(stand.get(".env"), ENV);
 }
@@ -56,6 +56,6 @@ fn a_text_that_holds_a_mark_may_be_edited() {
     call(&stand, Tool::Edit, json!({"path": "about", "oldText": MARK, "newText": format!("<{MARK}>")})).unwrap();
     assert_eq!(stand.get("about"), format!("What was <{MARK}> is gone.\nMore.\n"));
     let content = format!("{about}{}", ENV.replace("sk-1234567890", MARK));
-    let error = call(&stand, Tool::Write, json!({"path": "both", "content": content})).unwrap_err();
+    let error = call(&stand, Tool::Write, json!({"path": "both", "content": content})).unwrap_err().to_string();
     assert!(error.contains(REFUSAL), "{error}");
 }

@@ -78,9 +78,9 @@ fn however_much_there_is_an_overview_is_short_and_faults_are_told() {
     let overviews = Workspace::new(bindings).overviews(BOTH);
     assert_eq!(overviews.len(), 10);
     let text = |at: usize| overviews[at].text.clone();
-    assert_eq!(text(0).unwrap_err(), "There is no resource `gone`; nothing was done.");
+    assert_eq!(text(0).unwrap_err().to_string(), "There is no resource `gone`; nothing was done.");
     assert!(text(2).unwrap().contains("there are more"));
-    assert_eq!(text(8).unwrap_err(), "There is no room for it beside the others.");
+    assert_eq!(text(8).unwrap_err().to_string(), "There is no room for it beside the others.");
     let all: usize = overviews.iter().filter_map(|overview| overview.text.as_ref().ok()).map(String::len).sum();
     assert!(all <= 16 * 1024, "{all}");
 }

@@ -2,7 +2,7 @@ use super::*;
 use proptest::prelude::*;
 use rstest::rstest;
 
-fn patched(content: &str, hunks: &str) -> Result<String, String> {
+fn patched(content: &str, hunks: &str) -> Result<String, Error> {
     let stand = Stand::of(&[("a", content)]);
     stand.call(Tool::Patch, json!({"patch": format!("--- a/a\n+++ b/a\n{hunks}")}))?;
     assert!(is_tidy(&stand));
@@ -50,7 +50,7 @@ fn a_patch_that_fits(#[case] content: &str, #[case] hunks: &str, #[case] expecte
 #[case::no_hunk("1\n", "", "`a` has no hunk")]
 #[case::added_beyond_the_end("1\n", "@@ -9,0 +10 @@\n+x\n", "adds lines after line 9, and there are 1")]
 fn a_patch_that_does_not_fit(#[case] content: &str, #[case] hunks: &str, #[case] why: &str) {
-    let error = patched(content, hunks).unwrap_err();
+    let error = patched(content, hunks).unwrap_err().to_string();
     assert!(error.contains(why) && error.ends_with("Nothing was changed."), "{error}");
 }
 
@@ -125,7 +125,7 @@ fn a_patch_that_is_stopped_midway_says_what_it_has_done() {
         ready.push(patch::Ready { shown, identity, told, staged: Some(target.stage(b"2\n").unwrap()) });
     }
     stand.put("b", "changed by another\n");
-    let error = patch::commit(ready).unwrap_err();
+    let error = patch::commit(ready).unwrap_err().to_string();
     assert!(error.contains("`b` cannot be written: somebody has changed it meanwhile"), "{error}");
     assert!(
         error
@@ -141,7 +141,7 @@ fn a_patch_that_is_stopped_midway_says_what_it_has_done() {
 fn a_hunk_that_fits_nearly_everywhere_is_given_up() {
     let content = "\n".repeat(1_000_000);
     let old = "-\n".repeat(20_000);
-    let error = patched(&content, &format!("@@ -1,20001 +0,0 @@\n{old}-x\n")).unwrap_err();
+    let error = patched(&content, &format!("@@ -1,20001 +0,0 @@\n{old}-x\n")).unwrap_err().to_string();
     assert!(error.contains("does not fit `a`"), "{error}");
 }
 

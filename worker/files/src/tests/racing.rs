@@ -90,13 +90,13 @@ fn what_somebody_else_has_changed_meanwhile_is_not_overwritten() {
     let target = replace::Target::find(&root, &root.place(Some("a")).unwrap(), false).unwrap();
     let staged = target.stage(b"two\n").unwrap();
     stand.put("a", "three, of another\n");
-    let error = staged.commit().unwrap_err();
+    let error = staged.commit().unwrap_err().to_string();
     assert!(error.contains("somebody has changed it meanwhile"), "{error}");
     assert_eq!(stand.get("a"), "three, of another\n");
     let target = replace::Target::find(&root, &root.place(Some("b")).unwrap(), false).unwrap();
     let staged = target.stage(b"two\n").unwrap();
     stand.put("b", "made by another\n");
-    staged.commit().unwrap_err();
+    staged.commit().unwrap_err().to_string();
     assert_eq!(stand.get("b"), "made by another\n");
     assert!(is_tidy(&stand));
 }

@@ -242,5 +242,10 @@ fn a_call_whose_time_is_over_says_what_it_has() {
     let found = search::search(&root, &arguments, &over).unwrap();
     assert!(found.contains("was not searched to its end"), "{found}");
     let arguments = serde_json::from_value(json!({"path": "src/main.rs", "line": 2})).unwrap();
-    assert!(read::read(&root, &arguments, &over).unwrap_err().contains("was not reached in time: give an offset"));
+    assert!(
+        read::read(&root, &arguments, &over)
+            .unwrap_err()
+            .to_string()
+            .contains("was not reached in time: give an offset")
+    );
 }

@@ -146,8 +146,8 @@ fn a_claim_that_cannot_be_read_is_an_error_and_none_is_made_after_it() {
     let (claim, aside) = (stand.at(".ledger/00000000000000000001.json"), stand.dir.path().join("aside"));
     fs::rename(&claim, &aside).unwrap();
     fs::create_dir(&claim).unwrap();
-    let write = stand.write("techContext.md", "Rust.\n", NONE).unwrap_err();
-    for error in [write, stand.read("progress.md").unwrap_err()] {
+    let write = stand.write("techContext.md", "Rust.\n", NONE).unwrap_err().to_string();
+    for error in [write, stand.read("progress.md").unwrap_err().to_string()] {
         assert!(error.contains("cannot be used: 00000000000000000001.json cannot be read"), "{error}");
     }
     assert!(stand.bank().holds_notes() && stand.bank().consult()[0].text.is_err());

@@ -23,7 +23,7 @@ fn writes(memory: &Path, who: &str) -> Vec<String> {
                 hash_in(told)
             }
             Err(absent) => {
-                assert!(absent.contains("no note"), "{absent}");
+                assert!(absent.to_string().contains("no note"), "{absent}");
                 NONE.to_owned()
             }
         };
