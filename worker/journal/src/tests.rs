@@ -247,7 +247,7 @@ async fn a_log_that_was_exchanged_is_not_continued() {
     }
     let store = Store::open(Disk, memory.path(), "k-1", "uid-2").unwrap();
     let error = claim_knowing(store, Some(&logs[1])).await.unwrap_err();
-    assert!(error.to_string().contains("another than the one that the operator has acknowledged"), "{error}");
+    assert!(error.to_string().contains("differs from the line that the operator has acknowledged"), "{error}");
     let store = Store::open(Disk, memory.path(), "k-1", "uid-3").unwrap();
     assert_eq!(claim_knowing(store, Some(&logs[0])).await.unwrap().entry.seq, 3);
 }
