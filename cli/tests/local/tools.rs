@@ -251,9 +251,9 @@ async fn a_tool_that_cannot_be_used_is_named_and_the_others_are_used() {
     let server = format!("tools=$(cat tools)\n{}", SERVER.replace("tools=$2\n", ""));
     let ran = stand.run(&[&RUN[..], &["--mcp-command", "sh", "-c", &server, "sh", ANSWERS]].concat()).await;
     for says in [
-        "the MCP server lists the tool \"bare\", which is not used: it has no inputSchema",
-        "the MCP server lists the tool \"yes\", which is not used: its inputSchema is no object",
-        "the MCP server lists the tool \"large\", which is not used: its definition takes 66022 bytes, and the most is 65536",
+        "the MCP server lists the tool \"bare\", which is ignored: it has no inputSchema",
+        "the MCP server lists the tool \"yes\", which is ignored: its inputSchema is no object",
+        "the MCP server lists the tool \"large\", which is ignored: its definition takes 66022 bytes, and the most is 65536",
     ] {
         ran.assert(0, says);
     }
