@@ -82,7 +82,7 @@ async fn what_is_asked_is_checked_first() {
     assert!(String::from_utf8(none.stderr).unwrap().contains("no model is configured: set OPENAI_API_KEY"));
     let keyed = ["run", "--skill", "./skill.yaml", "--goal", "x", "--model", "gpt-5-mini"];
     let keyless = stand.command(&keyed).output().await.unwrap();
-    assert!(String::from_utf8(keyless.stderr).unwrap().contains("asks for a key: set OPENAI_API_KEY"));
+    assert!(String::from_utf8(keyless.stderr).unwrap().contains("requires a key: set OPENAI_API_KEY"));
     let broken = stand.command(&keyed).env("OPENAI_API_KEY", "sk-1\nsk-2").output().await.unwrap();
     let said = String::from_utf8(broken.stderr).unwrap();
     assert!(
