@@ -1,11 +1,13 @@
 //! What answers the calls of core tools, one file a family. Which tools there are for a Job, and what the model is told
 //! of them, is the engine's [`core_tools`](bloomery_engine::core_tools), by the same names.
 
+mod error;
 mod files;
 mod http;
 mod memory;
 
 pub use bloomery_files::bank::DIR as BANK;
+pub use error::Error;
 pub use memory::Notes;
 
 use crate::continued;
@@ -20,8 +22,8 @@ use bloomery_engine::step::ToolCall;
 use bloomery_files::Workspace;
 use bloomery_http::address::AddressPolicy;
 use bloomery_journal::files::Files;
-use bloomery_mcp::not_repeatable;
 use bloomery_redact::Redactor;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,31 +37,6 @@ pub struct CoreTools {
     redactor: Redactor,
     notes: Option<Notes>,
     continues: Option<(PathBuf, ContinuedJob)>,
-}
-
-/// Why a call of a core tool has no answer: text for the model.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fault {
-    /// It did not happen, or happened as far as the text says.
-    Failed(String),
-    /// Nobody knows whether it happened.
-    Indeterminate(String),
-}
-
-impl Fault {
-    /// What it means where the call was made before, and its answer lost.
-    fn of_try(self, sent_before: bool) -> Self {
-        match self {
-            Self::Failed(text) if sent_before => Self::Indeterminate(not_repeatable(&text)),
-            fault => fault,
-        }
-    }
-}
-
-impl From<String> for Fault {
-    fn from(text: String) -> Self {
-        Self::Failed(text)
-    }
 }
 
 impl CoreTools {
@@ -111,6 +88,15 @@ impl CoreTools {
         Self { continues: continued.map(|continued| (memory.to_owned(), continued.clone())), ..self }
     }
 
+    /// Hides directories from the file tools, wherever the Job's resources contain them.
+    ///
+    /// # Errors
+    /// If one cannot be opened.
+    pub fn hiding(self, dirs: &[&Path]) -> io::Result<Self> {
+        let workspace = Arc::unwrap_or_clone(self.workspace).hiding(dirs)?;
+        Ok(Self { workspace: Arc::new(workspace), ..self })
+    }
+
     /// Returns whether the memory bank has notes that this Job may read.
     pub fn has_notes(&self) -> bool {
         self.notes.as_ref().is_some_and(Notes::are_there)
@@ -127,13 +113,13 @@ impl CoreTools {
     pub async fn call(&self, call: &ToolCall<'_>, within: Duration, files: &impl Files) -> Event {
         let answer = tokio::time::timeout(within, self.answer(call, within, files))
             .await
-            .unwrap_or_else(|_| Err(Fault::Indeterminate(format!("{} did not end within {within:?}.", call.tool))))
-            .map_err(|fault| fault.of_try(call.sent_before));
+            .unwrap_or_else(|_| Err(Error::Indeterminate(format!("{} did not end within {within:?}.", call.tool))))
+            .map_err(|error| error.after_lost_answer(call.sent_before));
         let call = call.id.clone();
         match answer {
             Ok(text) => Event::ToolCompleted { call, text },
-            Err(Fault::Failed(text)) => Event::ToolFailed { call, text },
-            Err(Fault::Indeterminate(text)) => Event::ToolIndeterminate { call, text },
+            Err(Error::Failed(text)) => Event::ToolFailed { call, text },
+            Err(Error::Indeterminate(text)) => Event::ToolIndeterminate { call, text },
         }
     }
 
@@ -152,7 +138,7 @@ impl CoreTools {
         parts
     }
 
-    async fn answer(&self, call: &ToolCall<'_>, within: Duration, files: &impl Files) -> Result<String, Fault> {
+    async fn answer(&self, call: &ToolCall<'_>, within: Duration, files: &impl Files) -> Result<String, Error> {
         if let Some(tool) = files::tool(call.tool) {
             return files::answer(&self.workspace, tool, call.arguments, self.redactor.secrets()).await;
         }
@@ -164,17 +150,17 @@ impl CoreTools {
         }
         match call.tool {
             FOCUS_READ => self.read_on(call.arguments, files).await,
-            other => Err(Fault::Failed(format!("This worker has no tool {other}; nothing was done."))),
+            other => Err(Error::Failed(format!("This worker has no tool {other}; nothing was done."))),
         }
     }
 
     /// Reads on in a result that was put aside: where the file system may block, on a thread of its own.
-    async fn read_on(&self, arguments: &str, files: &impl Files) -> Result<String, Fault> {
+    async fn read_on(&self, arguments: &str, files: &impl Files) -> Result<String, Error> {
         let Some(files) = files.elsewhere() else { return Ok(self.focus.read(files, arguments, &self.redactor)?) };
         let (focus, arguments, redactor) = (self.focus.clone(), arguments.to_owned(), self.redactor.clone());
         match tokio::task::spawn_blocking(move || focus.read(files.as_ref(), &arguments, &redactor)).await {
             Ok(answer) => Ok(answer?),
-            Err(error) => Err(Fault::Indeterminate(format!("{FOCUS_READ} ended without an answer: {error}."))),
+            Err(error) => Err(Error::Indeterminate(format!("{FOCUS_READ} ended without an answer: {error}."))),
         }
     }
 }

@@ -1,26 +1,12 @@
 //! The file tools: each call on a thread of its own, because file systems block.
 
-use super::{CoreTools, Fault};
+use super::error::Error;
 use bloomery_crds::run::{BoundResource, ResourceSource};
 use bloomery_crds::v1alpha1::{Context, ResourceType};
 use bloomery_engine::core_tools::files::{APPLY_PATCH, EDIT_FILE, LIST_FILES, READ_FILE, SEARCH_FILES, WRITE_FILE};
 use bloomery_engine::event::{ContextKind, ContextPart};
 use bloomery_files::{Binding, Overview, OverviewKind, Secrets, Tool, Wanted, Workspace};
-use std::io;
-use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
-
-impl CoreTools {
-    /// Keeps directories from the file tools, wherever they are in what the Job binds.
-    ///
-    /// # Errors
-    /// If one cannot be opened.
-    pub fn hiding(self, dirs: &[&Path]) -> io::Result<Self> {
-        let workspace = Arc::unwrap_or_clone(self.workspace).hiding(dirs)?;
-        Ok(Self { workspace: Arc::new(workspace), ..self })
-    }
-}
 
 /// The file systems among what a Job binds.
 pub(super) fn workspace(resources: &[BoundResource]) -> Workspace {
@@ -50,12 +36,12 @@ pub(super) async fn answer(
     tool: Tool,
     arguments: &str,
     secrets: Secrets,
-) -> Result<String, Fault> {
+) -> Result<String, Error> {
     let (workspace, arguments) = (workspace.minding(secrets), arguments.to_owned());
     let answered = tokio::task::spawn_blocking(move || workspace.call(tool, &arguments)).await;
     match answered {
-        Ok(answer) => answer.map_err(|error| Fault::Failed(error.into())),
-        Err(error) => Err(Fault::Indeterminate(format!("The file tool ended without an answer: {error}."))),
+        Ok(answer) => answer.map_err(|error| Error::Failed(error.into())),
+        Err(error) => Err(Error::Indeterminate(format!("The file tool ended without an answer: {error}."))),
     }
 }
 

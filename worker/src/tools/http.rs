@@ -2,9 +2,9 @@
 
 mod answer;
 
-use super::Fault;
+use super::error::{Error, unanswered};
 use bloomery_crds::run::BoundResource;
-use bloomery_crds::v1alpha1::{Method, ResourceDeclaration};
+use bloomery_crds::v1alpha1::ResourceDeclaration;
 use bloomery_engine::core_tools::http::{HTTP_GET, HTTP_REQUEST};
 use bloomery_engine::endpoint::{self, Endpoint, PlannedRequest};
 use bloomery_engine::step::ToolCall;
@@ -48,7 +48,7 @@ impl Http {
     }
 
     /// Sends a call once, as it was planned when the gate allowed it.
-    pub(super) async fn answer(&self, call: &ToolCall<'_>, within: Duration) -> Result<String, Fault> {
+    pub(super) async fn answer(&self, call: &ToolCall<'_>, within: Duration) -> Result<String, Error> {
         let arguments = serde_json::from_str(call.arguments).map_err(NotSent::new)?;
         let planned = endpoint::plan(&self.endpoints, &arguments, call.tool == HTTP_GET).map_err(NotSent::new)?;
         self.refuse_marks(planned.body.as_deref().unwrap_or_default())?;
@@ -135,18 +135,9 @@ impl NotSent {
     }
 }
 
-impl From<NotSent> for Fault {
+impl From<NotSent> for Error {
     fn from(error: NotSent) -> Self {
         Self::Failed(error.to_string())
-    }
-}
-
-/// Returns the error of a call that was sent and got no answer. A call that changes nothing has failed; any other may have taken effect.
-fn unanswered(method: Method, reason: &str) -> Fault {
-    if method.is_read() {
-        Fault::Failed(format!("There is no answer: {reason}. A {method} changes nothing, so it may be made again."))
-    } else {
-        Fault::Indeterminate(format!("the endpoint did not say whether it took effect: {reason}"))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The tools of the memory bank, and what of it a conversation begins with: each on a thread of its own, because file
 //! systems block.
 
-use super::Fault;
+use super::error::Error;
 use bloomery_crds::run::JobPart;
 use bloomery_crds::v1alpha1::BankUse;
 use bloomery_engine::core_tools::{MEMORY_READ, MEMORY_WRITE};
@@ -57,9 +57,9 @@ impl Notes {
         id: &CallId,
         arguments: &str,
         secrets: Secrets,
-    ) -> Result<String, Fault> {
+    ) -> Result<String, Error> {
         if self.usage == BankUse::Off || tool == Tool::Write && self.usage != BankUse::Write {
-            return Err(Fault::Failed(
+            return Err(Error::Failed(
                 "The Skill does not let its Jobs do this (memory.bank); nothing was done.".into(),
             ));
         }
@@ -71,12 +71,12 @@ impl Notes {
             time: clock::wall_time(),
         };
         let answered = tokio::task::spawn_blocking(move || match tool {
-            Tool::Read => bank.read(&arguments).map_err(|error| Fault::Failed(error.into())),
-            Tool::Write => bank.write(&arguments, &author).map_err(told),
+            Tool::Read => bank.read(&arguments).map_err(|error| Error::Failed(error.into())),
+            Tool::Write => bank.write(&arguments, &author).map_err(Error::from),
         });
         match answered.await {
             Ok(answer) => answer,
-            Err(error) => Err(Fault::Indeterminate(format!("The memory bank gave no answer: {error}."))),
+            Err(error) => Err(Error::Indeterminate(format!("The memory bank gave no answer: {error}."))),
         }
     }
 
@@ -96,10 +96,12 @@ impl Notes {
     }
 }
 
-fn told(error: WriteError) -> Fault {
-    match error {
-        WriteError::Unwritten(error) => Fault::Failed(error.into()),
-        WriteError::Unknown(error) => Fault::Indeterminate(error.into()),
+impl From<WriteError> for Error {
+    fn from(error: WriteError) -> Self {
+        match error {
+            WriteError::Unwritten(error) => Self::Failed(error.into()),
+            WriteError::Unknown(error) => Self::Indeterminate(error.into()),
+        }
     }
 }
 

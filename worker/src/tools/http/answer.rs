@@ -1,7 +1,6 @@
 //! Converts an answer to text for the model: the status, a few headers, and the body if it is text.
 
-use super::super::Fault;
-use super::unanswered;
+use super::super::error::{Error, unanswered};
 use bloomery_crds::v1alpha1::Method;
 use bloomery_http::body;
 use bloomery_redact::Redactor;
@@ -27,7 +26,7 @@ const MAX_QUOTE_BYTES: usize = 1024;
 
 /// Reads an answer. A status of 4xx, including 404, means that the call failed. A status of 5xx may come from a proxy, so it proves
 /// nothing about a call that may have an effect.
-pub(super) async fn read(response: Response, method: Method, redactor: &Redactor) -> Result<String, Fault> {
+pub(super) async fn read(response: Response, method: Method, redactor: &Redactor) -> Result<String, Error> {
     let status = response.status();
     let head = head(status, response.headers(), redactor);
     let content_type = content_type(response.headers(), redactor);
@@ -41,7 +40,7 @@ pub(super) async fn read(response: Response, method: Method, redactor: &Redactor
                 body::Error::Interrupted { .. } | body::Error::Stalled { .. } => error.to_string(),
             };
             if method.is_read() && status.is_success() {
-                return Err(Fault::Failed(format!("{head}\n[{reason}]")));
+                return Err(Error::Failed(format!("{head}\n[{reason}]")));
             }
             format!("{head}\n[{reason}]")
         }
@@ -49,7 +48,7 @@ pub(super) async fn read(response: Response, method: Method, redactor: &Redactor
     if status.is_success() || status.is_redirection() {
         Ok(text)
     } else if status.is_client_error() || method.is_read() {
-        Err(Fault::Failed(text))
+        Err(Error::Failed(text))
     } else {
         Err(unanswered(method, &format!("it answered {}", redactor.quote(&text, MAX_QUOTE_BYTES))))
     }

@@ -1,5 +1,5 @@
 use super::super::tests::call;
-use super::super::{CoreTools, Fault};
+use super::super::{CoreTools, Error};
 use super::answer::MAX_BODY_BYTES;
 use super::*;
 use crate::focus::{BUDGET, FocusCache};
@@ -106,11 +106,11 @@ async fn asked_within(tools: &CoreTools, tool: &str, arguments: &Value, within: 
     call(tools, tool, &arguments.to_string(), within, &Disk).await
 }
 
-fn text(event: Event) -> Result<String, Fault> {
+fn text(event: Event) -> Result<String, Error> {
     match event {
         Event::ToolCompleted { text, .. } => Ok(text),
-        Event::ToolFailed { text, .. } => Err(Fault::Failed(text)),
-        Event::ToolIndeterminate { text, .. } => Err(Fault::Indeterminate(text)),
+        Event::ToolFailed { text, .. } => Err(Error::Failed(text)),
+        Event::ToolIndeterminate { text, .. } => Err(Error::Indeterminate(text)),
         other => panic!("{other:?}"),
     }
 }
@@ -118,7 +118,7 @@ fn text(event: Event) -> Result<String, Fault> {
 #[track_caller]
 fn failed(event: Event) -> String {
     match text(event) {
-        Err(Fault::Failed(text)) => text,
+        Err(Error::Failed(text)) => text,
         other => panic!("{other:?}"),
     }
 }
@@ -126,7 +126,7 @@ fn failed(event: Event) -> String {
 #[track_caller]
 fn indeterminate(event: Event) -> String {
     match text(event) {
-        Err(Fault::Indeterminate(text)) => text,
+        Err(Error::Indeterminate(text)) => text,
         other => panic!("{other:?}"),
     }
 }
