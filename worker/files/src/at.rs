@@ -1,10 +1,10 @@
-//! What is done with a name below a root, whether something is hidden there or not. Whoever opens anything below a root
-//! does it by these.
+//! Operations on names below a root, which respect hidden directories. All access below a root goes through
+//! this module.
 
 use crate::hidden;
 use crate::place::{Place, escaped, shown};
+use crate::resolve;
 use crate::root::Root;
-use crate::way;
 use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt};
 use cap_std::fs::{Dir, DirEntry, File, Metadata, OpenOptions, ReadDir};
 use std::ffi::OsStr;
@@ -15,23 +15,23 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub(crate) struct At<'a> {
     root: &'a Root,
-    /// The directory, where it is not the root itself.
+    /// The directory; `None` for the root itself.
     dir: Option<Dir>,
     name: PathBuf,
     follow: FollowSymlinks,
 }
 
 impl Root {
-    /// The name at a path, a link at its end followed or not.
+    /// Resolves a path to a name in its directory. `follow` applies to a link at its end.
     pub(crate) fn at(&self, path: &Path, follow: FollowSymlinks) -> io::Result<At<'_>> {
         let Some(hidden) = &self.hidden else {
             return Ok(At { root: self, dir: None, name: path.to_owned(), follow });
         };
-        let (dir, name) = way::to_name(&self.dir, hidden, path, follow == FollowSymlinks::Yes)?;
+        let (dir, name) = resolve::parent_and_name(&self.dir, hidden, path, follow == FollowSymlinks::Yes)?;
         Ok(At { root: self, dir: Some(dir), name, follow: FollowSymlinks::No })
     }
 
-    /// Looks at what a path leads to.
+    /// Returns the metadata of a path, with links followed.
     pub(crate) fn metadata(&self, path: &Path) -> io::Result<Metadata> {
         self.at(path, FollowSymlinks::Yes)?.metadata()
     }
@@ -56,21 +56,21 @@ impl Root {
         Ok(dir)
     }
 
-    /// The entries of a directory.
+    /// Returns the entries of a directory.
     pub(crate) fn entries(&self, path: &Path) -> io::Result<ReadDir> {
         match &self.hidden {
             None => self.dir.read_dir(path),
-            Some(hidden) => way::to_dir(&self.dir, hidden, path)?.entries(),
+            Some(hidden) => resolve::directory(&self.dir, hidden, path)?.entries(),
         }
     }
 
-    /// Whether an entry is a directory that is hidden, or cannot be told from one.
+    /// Returns whether an entry is a hidden directory, or its metadata cannot be read.
     pub(crate) fn hides(&self, entry: &DirEntry) -> bool {
         let is_it = |hidden: &hidden::Hidden| entry.metadata().map_or(true, |metadata| hidden.is(&metadata));
         self.hidden.as_deref().is_some_and(is_it)
     }
 
-    /// Sees that something is not the hidden directory.
+    /// Checks that this is not a hidden directory.
     ///
     /// # Errors
     /// If it is.
@@ -94,13 +94,13 @@ fn enter(dir: &Dir, name: &OsStr) -> io::Result<Dir> {
     })
 }
 
-/// Where a link points, for messages.
+/// Returns the target of a link, for messages.
 pub(crate) fn target(dir: &Dir, name: &Path) -> String {
     dir.read_link_contents(name).map_or_else(|_| "?".to_owned(), |to| escaped(&to.to_string_lossy()))
 }
 
 impl At<'_> {
-    /// Looks at it.
+    /// Returns its metadata.
     pub(crate) fn metadata(&self) -> io::Result<Metadata> {
         match self.follow {
             FollowSymlinks::Yes => self.dir().metadata(&self.name),
@@ -113,7 +113,7 @@ impl At<'_> {
         self.dir().open_with(&self.name, options.follow(self.follow))
     }
 
-    /// Where a link points.
+    /// Returns the target of the link.
     pub(crate) fn link(&self) -> io::Result<PathBuf> {
         self.dir().read_link_contents(&self.name)
     }

@@ -1,15 +1,15 @@
-//! The memory bank of a slag: notes that a Skill's Jobs leave for one another (seed 003, "Memory Bank"; `docs/explanation/design.md`,
+//! The memory bank of a skill directory: notes that a Skill's Jobs leave for one another (seed 003, "Memory Bank"; `docs/explanation/design.md`,
 //! section 5). Six core notes, and `details/` for what is too long for them.
 //!
 //! Several workers may write at once, on one machine or on a network file system, and any of them may freeze or die at
 //! any point. So there is no lock: like the log, each write claims a number by an exclusive hard link (`ledger`), and
 //! the claim says what it replaces. What is read is data of others: links are not followed, nothing large is held.
 
-mod cabinet;
 mod consult;
 mod held;
 mod ledger;
 mod name;
+mod open_bank;
 mod write;
 
 pub use consult::{INDEX, Note};
@@ -18,16 +18,16 @@ pub use name::{CORE, MAX_NAME};
 use crate::Error;
 use crate::secrets::Secrets;
 use crate::text;
-use cabinet::Cabinet;
 use held::Held;
 use name::Name;
+use open_bank::OpenBank;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// The directory in a slag's memory.
+/// The directory of the bank in the memory of a skill directory.
 pub const DIR: &str = "memory-bank";
 
-/// The directory in it for what is too long for the core notes.
+/// The directory for notes with details that do not fit into the core notes.
 pub const DETAILS: &str = "details";
 
 /// How many words a core note should have at most (seed 003).
@@ -39,13 +39,13 @@ pub const MAX_NOTE: usize = 16 * 1024;
 /// The most notes in [`DETAILS`].
 pub const MAX_DETAILS: usize = 64;
 
-/// The most that all notes take together, in bytes, for one of them to be written.
+/// The limit on the size of all notes together, in bytes, checked at each write.
 pub const MAX_BANK: u64 = 512 * 1024;
 
-/// What stands for the hash of a note that is not there.
+/// The placeholder hash of a missing note.
 pub const NONE: &str = "none";
 
-/// The memory bank, as one worker uses it. Everything blocks: the caller decides on which thread.
+/// The memory bank, as one worker uses it. All methods block; the caller chooses the thread.
 #[derive(Debug, Clone)]
 pub struct Bank {
     memory: PathBuf,
@@ -53,17 +53,17 @@ pub struct Bank {
     secrets: Secrets,
 }
 
-/// Who writes a note, recorded beside it.
+/// The author of a note, recorded in the claim of the write.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Author {
     /// The Job, as `namespace/name`.
     pub job: String,
-    /// Names the Job's log.
+    /// The run key, which names the Job's log.
     pub run_key: String,
-    /// The call, which begins with the number of the line in that log that asked for it.
+    /// The call ID. It begins with the number of the line in that log that requested the call.
     pub call: String,
-    /// When, as people and logs write it.
+    /// The time of the write, in RFC 3339.
     pub time: String,
 }
 
@@ -93,20 +93,20 @@ struct WriteArguments {
 }
 
 impl Bank {
-    /// The bank of the slag whose memory is at `memory`. `writer` is unique to this worker.
+    /// Returns the bank of the skill directory whose memory is at `memory`. `writer` is unique to this worker.
     pub fn new(memory: &Path, writer: &str) -> Self {
         Self { memory: memory.to_owned(), writer: writer.to_owned(), secrets: Secrets::default() }
     }
 
-    /// The same, which shows none of these secrets, and writes none of their marks in the place of one.
+    /// Returns the same bank, which redacts these secrets and refuses to write their marks.
     #[must_use]
-    pub fn minding(&self, secrets: impl Into<Secrets>) -> Self {
+    pub fn with_secrets(&self, secrets: impl Into<Secrets>) -> Self {
         Self { secrets: secrets.into(), ..self.clone() }
     }
 
-    /// Whether there is anything in it that could be a note, or is in its way.
+    /// Returns whether the bank holds a note, or something in the place of one.
     pub fn holds_notes(&self) -> bool {
-        match Cabinet::find(&self.memory) {
+        match OpenBank::find(&self.memory) {
             Ok(cabinet) => cabinet.is_some_and(|cabinet| cabinet.holds_notes()),
             Err(error) => error.kind() != std::io::ErrorKind::NotFound,
         }
@@ -115,11 +115,11 @@ impl Bank {
     /// Answers a call of `memory_read`: a note, and its hash.
     ///
     /// # Errors
-    /// A sentence for the model.
+    /// A message for the model.
     pub fn read(&self, arguments: &str) -> Result<String, Error> {
         let ReadArguments { file } = crate::parsed(arguments)?;
         let name = Name::parse(&file)?;
-        let cabinet = Cabinet::find(&self.memory).map_err(|error| unusable(&error))?;
+        let cabinet = OpenBank::find(&self.memory).map_err(|error| unusable(&error))?;
         let held = match &cabinet {
             Some(cabinet) => cabinet.held(&name)?,
             None => None,
@@ -127,15 +127,16 @@ impl Bank {
         let (Some(cabinet), Some(held)) = (&cabinet, held) else {
             return Err(format!("There is no note {name} yet: its hash, for memory_write, is {NONE}.").into());
         };
-        Ok(told(&name, &held, cabinet))
+        Ok(rendered(&name, &held, cabinet))
     }
 
     /// Answers a call of `memory_write`: replaces a note, if it is still what the caller has read.
     ///
-    /// The same content once more changes nothing, whatever was expected: so a call whose answer was lost can be made again.
+    /// Writing the current content again changes nothing, whatever `expect` says, so a call can be retried after a lost
+    /// reply.
     ///
     /// # Errors
-    /// A sentence for the model, and whether it is known that nothing was written.
+    /// If the note was not written, or may not have been.
     pub fn write(&self, arguments: &str, author: &Author) -> Result<String, WriteError> {
         let WriteArguments { file, content, expect } = crate::parsed(arguments)?;
         let name = Name::parse(&file)?;
@@ -150,23 +151,23 @@ impl Bank {
         if text::has_nul(content.as_bytes()) {
             return Err(Error::from("The content holds a NUL byte: a note is text; nothing was written.").into());
         }
-        let cabinet = Cabinet::make(&self.memory).map_err(|error| unusable(&error))?;
+        let cabinet = OpenBank::make(&self.memory).map_err(|error| unusable(&error))?;
         let (content, expect) = (content.as_bytes(), expect.trim());
-        let wish = write::Wish { name: &name, content, expect, author, marks: &self.secrets.marks };
+        let wish = write::NoteWrite { name: &name, content, expect, author, marks: &self.secrets.marks };
         cabinet.write(&wish, &self.writer)
     }
 }
 
-/// A note as the model reads it.
-fn told(name: &Name, held: &Held, cabinet: &Cabinet) -> String {
+/// Formats a note for the model.
+fn rendered(name: &Name, held: &Held, cabinet: &OpenBank) -> String {
     let text::Decoded { text, notes } = text::decoded(&held.bytes);
     let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-    let author = cabinet.authors(std::slice::from_ref(name)).of(name, &held.digest);
+    let author = cabinet.authors(std::slice::from_ref(name)).suffix(name, &held.digest);
     let advice = advice(name, &text);
     format!("{text}{gap}[{name}: {} bytes, hash {}{author}{notes}]{advice}", held.bytes.len(), held.hash())
 }
 
-/// What is asked of whoever keeps a core note that has become long.
+/// Returns the request to shorten a core note that exceeds [`CORE_WORDS`].
 fn advice(name: &Name, text: &str) -> String {
     let words = words(text);
     if !name.is_core() || words <= CORE_WORDS {

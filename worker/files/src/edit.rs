@@ -1,13 +1,13 @@
-//! `edit_file`: one place in a file.
+//! `edit_file`: replaces one place in a file.
 
 use crate::Error;
-use crate::replace::{Target, of_other_names};
+use crate::replace::{Target, other_names_sentence};
 use crate::root::Root;
 use memchr::memmem;
 use serde::Deserialize;
 use std::ops::Range;
 
-/// How many places are named where there are several.
+/// The limit on the matches that an error message lists.
 const MAX_NAMED: usize = 10;
 
 #[derive(Debug, Deserialize)]
@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
 /// Answers a call.
 ///
 /// # Errors
-/// A sentence for the model; nothing was changed.
+/// A message for the model; nothing was changed.
 pub(crate) fn edit(root: &Root, arguments: &Arguments) -> Result<String, Error> {
     let place = root.place(arguments.path.as_deref())?;
     let target = Target::find(root, &place, false)?;
@@ -34,11 +34,11 @@ pub(crate) fn edit(root: &Root, arguments: &Arguments) -> Result<String, Error> 
         return Err("oldText is empty: say what is there; nothing was done.".into());
     }
     let mut replacement = Replacement { old: old.clone(), new: new.clone() };
-    // Who cannot see a secret means no part of it; else one could be guessed bit by bit.
+    // No match inside a secret: otherwise a model could guess a secret piece by piece.
     let secrets = root.secrets.places(&content);
     let mut places = replacement.places(&content, &secrets);
     if places.is_empty() && ends_lines_with_crlf(&content) {
-        // The model does not see how lines end, and means these.
+        // The model does not see line endings, so the file's own apply.
         replacement = Replacement { old: with_crlf(old), new: with_crlf(new) };
         places = replacement.places(&content, &secrets);
     }
@@ -54,7 +54,7 @@ pub(crate) fn edit(root: &Root, arguments: &Arguments) -> Result<String, Error> 
     if replacement.old == replacement.new {
         return Ok(format!("newText is what is there: nothing was changed in {}.", place.shown()));
     }
-    let others = of_other_names(target.old.as_ref());
+    let others = other_names_sentence(target.old.as_ref());
     target.stage(&replacement.applied(&content, at))?.commit()?;
     let line = line_of(&content, at);
     Ok(format!("Edited {} at line {line}.{others}", place.shown()))
@@ -66,7 +66,7 @@ struct Replacement {
 }
 
 impl Replacement {
-    /// Where the old text begins outside of secrets, overlapping places too; not many more than are named.
+    /// Returns the offsets of the old text outside of secrets, with overlaps, at most one more than [`MAX_NAMED`].
     fn places(&self, content: &[u8], secrets: &[Range<usize>]) -> Vec<usize> {
         let finder = memmem::Finder::new(&self.old);
         let mut places = Vec::new();
@@ -90,7 +90,7 @@ impl Replacement {
     }
 }
 
-/// Whether so many bytes take in anything of a secret.
+/// Returns whether `length` bytes at `at` overlap a secret.
 fn is_within(secrets: &[Range<usize>], at: usize, length: usize) -> bool {
     secrets.iter().any(|secret| secret.start < at + length && at < secret.end)
 }

@@ -6,11 +6,11 @@ use regex::{Regex, RegexBuilder};
 /// The largest compiled pattern, in bytes.
 const MAX_COMPILED: usize = 1024 * 1024;
 
-/// A glob, compiled.
+/// A compiled glob.
 #[derive(Debug, Clone)]
 pub(crate) struct Glob {
     pattern: Regex,
-    of_names: bool,
+    matches_names: bool,
 }
 
 impl Glob {
@@ -18,19 +18,19 @@ impl Glob {
     /// is meant as it stands. One without `/` is of names, any other of whole paths.
     ///
     /// # Errors
-    /// A sentence for the model.
+    /// A message for the model.
     pub(crate) fn new(glob: &str) -> Result<Self, Error> {
         let faulty = |why: &str| format!("The glob {} cannot be used: {why}.", crate::place::shown(glob));
         let pattern = translated(glob).map_err(faulty)?;
         let mut builder = RegexBuilder::new(&pattern);
         builder.size_limit(MAX_COMPILED).dfa_size_limit(MAX_COMPILED).nest_limit(32);
         let pattern = builder.build().map_err(|_| faulty("it is too large, or a range in it is empty"))?;
-        Ok(Self { pattern, of_names: !glob.contains('/') })
+        Ok(Self { pattern, matches_names: !glob.contains('/') })
     }
 
-    /// Whether it means the entry with this path, whose last part is `name`.
+    /// Returns whether it matches the entry with this path, whose last part is `name`.
     pub(crate) fn is_match(&self, path: &str, name: &str) -> bool {
-        self.pattern.is_match(if self.of_names { name } else { path })
+        self.pattern.is_match(if self.matches_names { name } else { path })
     }
 }
 

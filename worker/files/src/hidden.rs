@@ -1,4 +1,4 @@
-//! Directories that no call reaches, by whatever name: they are known by what they are, and not by where.
+//! Directories that no call reaches. They are identified by device and inode number, not by path.
 
 use cap_std::fs::{Metadata, MetadataExt};
 use std::fs::File;
@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// Directories that are kept from all calls, with everything in them.
+/// Directories that are hidden from all calls, with everything in them.
 #[derive(Debug)]
 pub(crate) struct Hidden(Vec<Directory>);
 
@@ -14,12 +14,12 @@ pub(crate) struct Hidden(Vec<Directory>);
 struct Directory {
     dev: u64,
     ino: u64,
-    /// As long as it is open, no other directory gets its number.
+    /// Keeps the inode number from being reused.
     _open: File,
 }
 
 impl Hidden {
-    /// Hides the directories that are at these paths now, wherever they go.
+    /// Hides the directories that are at these paths now, even if they are moved later.
     ///
     /// # Errors
     /// If one cannot be opened.
@@ -32,12 +32,12 @@ impl Hidden {
         paths.iter().map(opened).collect::<io::Result<_>>().map(Self)
     }
 
-    /// Whether this is of one of them.
+    /// Returns whether the metadata is that of a hidden directory.
     pub(crate) fn is(&self, metadata: &Metadata) -> bool {
         metadata.is_dir() && self.has((metadata.dev(), metadata.ino()))
     }
 
-    /// Whether a path leads to one of them or into it, names taken as they stand.
+    /// Returns whether a path is a hidden directory or below one. The path must be canonical.
     pub(crate) fn holds(&self, path: &Path) -> io::Result<bool> {
         for above in path.ancestors() {
             let metadata = std::fs::metadata(above)?;
@@ -53,7 +53,7 @@ impl Hidden {
     }
 }
 
-/// What a call is told that would reach one of them.
+/// Returns the error of a call that would reach a hidden directory.
 pub(crate) fn refused() -> io::Error {
     io::Error::other("it is in the memory of Jobs, which no file tool reaches")
 }

@@ -19,12 +19,12 @@ mod patch;
 mod place;
 mod read;
 mod replace;
+mod resolve;
 mod root;
 mod search;
 mod secrets;
 mod text;
 mod walk;
-mod way;
 mod write;
 
 pub use error::Error;
@@ -84,7 +84,7 @@ impl Workspace {
 
     /// Returns the same workspace, which redacts these secrets, and refuses to write their marks in place of the secrets.
     #[must_use]
-    pub fn minding(&self, secrets: impl Into<Secrets>) -> Self {
+    pub fn with_secrets(&self, secrets: impl Into<Secrets>) -> Self {
         Self { secrets: secrets.into(), ..self.clone() }
     }
 

@@ -1,4 +1,4 @@
-//! `list_files`: what is in a directory.
+//! `list_files`: lists a directory.
 
 use crate::Error;
 use crate::call::Deadline;
@@ -17,7 +17,7 @@ const MAX_LISTED: usize = 400;
 /// The largest answer, in bytes.
 const MAX_BYTES: usize = 12 * 1024;
 
-/// How deep a listing goes where the call does not say.
+/// The default depth of a listing, in levels.
 pub const DEFAULT_DEPTH: usize = 2;
 
 /// How deep an overview goes, how many entries it has at most, and how many bytes.
@@ -39,16 +39,16 @@ pub(crate) struct Arguments {
 /// Answers a call.
 ///
 /// # Errors
-/// A sentence for the model.
+/// A message for the model.
 pub(crate) fn list(root: &Root, arguments: &Arguments, deadline: &Deadline) -> Result<String, Error> {
     let listing = Listing::new(arguments, (MAX_LISTED, MAX_BYTES))?;
     listed(root, &root.place(arguments.path.as_deref())?, arguments.depth.unwrap_or(DEFAULT_DEPTH), listing, deadline)
 }
 
-/// The upper levels, for somebody who knows nothing of it yet.
+/// Lists the upper levels of a resource.
 ///
 /// # Errors
-/// A sentence for people.
+/// If the resource cannot be listed.
 pub(crate) fn overview(root: &Root, deadline: &Deadline) -> Result<String, Error> {
     let all = Arguments::default();
     listed(root, &root.place(None)?, OVERVIEW_DEPTH, Listing::new(&all, (OVERVIEW_LISTED, OVERVIEW_BYTES))?, deadline)
@@ -76,14 +76,14 @@ fn listed(
     listing.finish(root, start, left_out.notes())
 }
 
-/// A listing that is being made.
+/// A listing in progress.
 #[derive(Debug)]
 struct Listing<'a> {
     glob: Option<Glob>,
     exclude: Option<Glob>,
-    /// The path after which it goes on, until it is found.
+    /// The path after which the listing continues, until it is found.
     after: Option<&'a str>,
-    /// How many entries, and how many bytes.
+    /// The limits: entries and bytes.
     most: (usize, usize),
     lines: String,
     listed: usize,
@@ -113,7 +113,7 @@ impl<'a> Listing<'a> {
             return ControlFlow::Continue(());
         }
         let matches = |glob: &Option<Glob>| glob.as_ref().map(|glob| glob.is_match(found.path, found.name));
-        // Directories are told without a pattern only: with one, files are what is looked for.
+        // Directories are listed only without a pattern: a pattern selects files.
         if matches(&self.exclude) == Some(true) || matches(&self.glob).is_some_and(|is| !is || found.kind.is_dir()) {
             return ControlFlow::Continue(());
         }
@@ -146,7 +146,7 @@ impl<'a> Listing<'a> {
     }
 }
 
-/// An entry, as it is told: its path from the resource on, and what it is.
+/// Formats an entry: its path relative to the resource, and its type or size.
 fn line(root: &Root, found: &Found<'_>) -> String {
     let place = escaped(found.place);
     if found.kind.is_dir() {

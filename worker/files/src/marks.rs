@@ -1,4 +1,4 @@
-//! Marks: what stands in the place of secrets in all that a model reads. One that is written back would take the place of
+//! Marks: the placeholders of secrets in all text that a model reads. A mark that is written back would replace
 //! the secret itself.
 
 use crate::Error;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub struct Marks(Arc<[String]>);
 
 impl Marks {
-    /// These.
+    /// Returns a set of marks.
     pub fn new(marks: Vec<String>) -> Self {
         Self(marks.into())
     }
@@ -18,7 +18,7 @@ impl Marks {
     /// Refuses a new text that holds more of a mark than what it takes the place of: a text about marks may be edited.
     ///
     /// # Errors
-    /// A sentence for the model, which says that nothing was done.
+    /// A message for the model, which says that nothing was done.
     pub(crate) fn refuse(&self, shown: &str, new: &[u8], old: &[u8]) -> Result<(), Error> {
         match self.brought(new, old) {
             Some(mark) => Err(format!(
@@ -48,7 +48,7 @@ impl Marks {
         }
     }
 
-    /// Whether a text holds any.
+    /// Returns whether a text holds any mark.
     pub(crate) fn are_in(&self, text: &[u8]) -> bool {
         self.0.iter().any(|mark| memmem::find(text, mark.as_bytes()).is_some())
     }

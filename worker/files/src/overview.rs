@@ -1,4 +1,4 @@
-//! What of a file system is summed up before a conversation opens: what there is, and what has changed lately.
+//! Summaries of the file systems before a conversation opens: their structure and their recent changes.
 
 mod changes;
 mod history;
@@ -8,15 +8,15 @@ use crate::call::Deadline;
 use crate::list;
 use crate::{Binding, Workspace};
 
-/// The most that is told of all file systems together, in bytes.
+/// The limit on the overviews of all file systems together, in bytes.
 const MAX_BYTES: usize = 16 * 1024;
 
-/// Which overviews are wanted.
+/// The selection of overviews.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wanted {
-    /// What there is.
+    /// The directory structure.
     pub structure: bool,
-    /// What has changed lately.
+    /// The recent changes.
     pub changes: bool,
 }
 
@@ -25,23 +25,23 @@ pub struct Wanted {
 pub struct Overview {
     /// The name of the resource.
     pub resource: String,
-    /// What it is of.
+    /// The kind of overview.
     pub kind: OverviewKind,
-    /// The text, or a sentence why there is none.
+    /// The text, or the reason why there is none.
     pub text: Result<String, Error>,
 }
 
-/// What an overview is of.
+/// The kind of an overview.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OverviewKind {
-    /// What there is.
+    /// The directory structure.
     Structure,
-    /// What has changed lately.
+    /// The recent changes.
     Changes,
 }
 
 impl Workspace {
-    /// Looks over all file systems, in the order of the Skill; what has no room any more is said so.
+    /// Returns the overviews of all file systems, in the order of the Skill. One that exceeds the limit becomes an error.
     pub fn overviews(&self, wanted: Wanted) -> Vec<Overview> {
         let deadline = Deadline::start(crate::call::CALL_TIMEOUT);
         let mut room = MAX_BYTES;
@@ -55,7 +55,7 @@ impl Workspace {
         })
     }
 
-    /// The overviews that would be, had they not failed.
+    /// Returns the selected overviews, all failed with the reason `why`.
     pub fn without_overviews(&self, wanted: Wanted, why: &str) -> Vec<Overview> {
         self.each(wanted, |_, _| Err(why.into()))
     }

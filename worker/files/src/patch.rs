@@ -20,17 +20,17 @@ pub(crate) struct Arguments {
     patch: String,
 }
 
-/// A file that is ready to be changed, and what is said of it then.
+/// A file that is ready to be changed, and the summary of its change.
 #[derive(Debug)]
 pub(crate) struct Ready {
     pub(crate) shown: String,
     pub(crate) identity: Option<(u64, u64)>,
     pub(crate) staged: Option<Staged>,
-    pub(crate) told: String,
+    pub(crate) summary: String,
 }
 
 impl Ready {
-    /// Whether it is the same file. Two names of one would each get a content that does not know of the other.
+    /// Returns whether it is the same file. A patch of two names of one file would lose one of the changes.
     fn is_about(&self, target: &Target) -> bool {
         self.shown == target.shown() || (self.identity.is_some() && self.identity == target.identity())
     }
@@ -39,7 +39,7 @@ impl Ready {
 /// Answers a call. All files are looked at, and all contents written beside them, before the first one changes.
 ///
 /// # Errors
-/// A sentence for the model: nothing was changed, or which files were.
+/// A message for the model: nothing was changed, or which files were.
 pub(crate) fn patch(root: &Root, arguments: &Arguments) -> Result<String, Error> {
     let mut patches = parse::parse(&arguments.patch)
         .map_err(|why| format!("The patch cannot be read: {why}. Nothing was changed."))?;
@@ -99,12 +99,12 @@ fn prepare(patch: &FilePatch, target: Target, secrets: &Secrets, bytes: &mut u64
             )
             .into());
         }
-        let told = format!("removed {shown}");
-        return Ok(Ready { shown, identity, staged: Some(target.stage_removal()?), told });
+        let summary = format!("removed {shown}");
+        return Ok(Ready { shown, identity, staged: Some(target.stage_removal()?), summary });
     }
     if patch.change == Change::Modify && applied.content == content {
-        let told = format!("{shown} stays as it is");
-        return Ok(Ready { shown, identity, staged: None, told });
+        let summary = format!("{shown} stays as it is");
+        return Ok(Ready { shown, identity, staged: None, summary });
     }
     *bytes += applied.content.len() as u64;
     if *bytes > 2 * MAX_BYTES {
@@ -113,15 +113,15 @@ fn prepare(patch: &FilePatch, target: Target, secrets: &Secrets, bytes: &mut u64
         );
     }
     let what = if patch.change == Change::Create { "made" } else { "changed" };
-    let told = format!("{what} {shown} (+{} -{}){}{others}", applied.added, applied.removed, applied.note);
-    Ok(Ready { shown, identity, staged: Some(target.stage(&applied.content)?), told })
+    let summary = format!("{what} {shown} (+{} -{}){}{others}", applied.added, applied.removed, applied.note);
+    Ok(Ready { shown, identity, staged: Some(target.stage(&applied.content)?), summary })
 }
 
 pub(crate) fn commit(ready: Vec<Ready>) -> Result<String, Error> {
-    let mut told: Vec<String> = Vec::with_capacity(ready.len());
+    let mut summaries: Vec<String> = Vec::with_capacity(ready.len());
     let mut changed = 0;
     let mut rest = ready.into_iter();
-    while let Some(Ready { staged, told: one, .. }) = rest.next() {
+    while let Some(Ready { staged, summary, .. }) = rest.next() {
         if let Some(staged) = staged {
             if let Err(why) = staged.commit() {
                 if changed == 0 {
@@ -130,18 +130,18 @@ pub(crate) fn commit(ready: Vec<Ready>) -> Result<String, Error> {
                 let left = rest.len() + 1;
                 return Err(format!(
                     "{why} Before that the patch has {}. It was stopped there; {left} of its files are as they were.",
-                    told.join(", ")
+                    summaries.join(", ")
                 )
                 .into());
             }
             changed += 1;
         }
-        told.push(one);
+        summaries.push(summary);
     }
     if changed == 0 {
         return Ok("The patch changes nothing: all is so already.".to_owned());
     }
-    Ok(format!("Applied: {}.", told.join(", ")))
+    Ok(format!("Applied: {}.", summaries.join(", ")))
 }
 
 impl crate::call::Call for Arguments {

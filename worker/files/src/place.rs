@@ -1,4 +1,4 @@
-//! Paths as calls say them, and what of them is refused before any file system is asked.
+//! The paths of calls, and the checks that need no file system.
 
 use crate::Error;
 use std::ffi::OsStr;
@@ -19,7 +19,7 @@ impl Place {
     /// Reads a path; nothing and `.` are the resource itself.
     ///
     /// # Errors
-    /// A sentence for the model: paths are relative and do not go up, so that what is meant is what stands there.
+    /// A message for the model: paths are relative and do not go up, so that what is meant is what stands there.
     pub(crate) fn parse(path: &str) -> Result<Self, Error> {
         let shown = shown(path);
         if path.len() > MAX_PATH {
@@ -41,39 +41,39 @@ impl Place {
         Ok(Self(place))
     }
 
-    /// Where it is, for the file system.
+    /// Returns the path for the file system.
     pub(crate) fn path(&self) -> &Path {
         if self.is_root() { Path::new(".") } else { &self.0 }
     }
 
-    /// Whether it is the resource itself.
+    /// Returns whether it is the resource itself.
     pub(crate) fn is_root(&self) -> bool {
         self.0.as_os_str().is_empty()
     }
 
-    /// The directory that it is in, and its name there; none of the resource itself.
+    /// Returns the parent and the name; `None` for the resource itself.
     pub(crate) fn split(&self) -> Option<(Self, &Path)> {
         let name = self.0.file_name()?;
         Some((Self(self.0.parent().map(Path::to_owned).unwrap_or_default()), Path::new(name)))
     }
 
-    /// The names on the way to it, one in the other.
+    /// Returns the components of the path.
     pub(crate) fn names(&self) -> impl Iterator<Item = &OsStr> {
         self.0.iter()
     }
 
-    /// For messages.
+    /// Returns the path for messages.
     pub(crate) fn shown(&self) -> String {
         if self.is_root() { "the resource itself".to_owned() } else { shown(&self.0.to_string_lossy()) }
     }
 
-    /// Whether version control keeps it, by whatever spelling a file system takes for the name.
+    /// Returns whether it is within a directory of version control, by any spelling that a file system accepts.
     pub(crate) fn is_version_controls(&self) -> bool {
         is_within_version_control(&self.0)
     }
 }
 
-/// Whether a path leads into a directory of version control, names taken as they stand.
+/// Returns whether a path leads into a directory of version control, without resolving links.
 pub(crate) fn is_within_version_control(path: &Path) -> bool {
     path.iter().any(|name| is_version_controls(&name.to_string_lossy()))
 }
@@ -88,7 +88,7 @@ pub(crate) fn is_version_controls(name: &str) -> bool {
         || plain.strip_prefix("git~").is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// A path or a name within a message: bounded, and without what could end its line.
+/// Formats a path or name for a message: cut to 256 bytes, with control characters escaped.
 pub(crate) fn shown(path: &str) -> String {
     let escaped = escaped(path);
     let end = escaped.floor_char_boundary(256);
@@ -96,7 +96,7 @@ pub(crate) fn shown(path: &str) -> String {
     format!("`{}{dots}`", escaped.get(..end).unwrap_or_default())
 }
 
-/// A name as it stands in a line of its own: what could end the line, or be mistaken for more, is spelt out.
+/// Escapes control characters and line separators of a name, so that it cannot end its line.
 pub(crate) fn escaped(name: &str) -> String {
     if !name.chars().any(|c| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')) {
         return name.to_owned();

@@ -1,18 +1,18 @@
-//! `read_file`: a part of a text file.
+//! `read_file`: reads a part of a text file.
 
 use crate::Error;
 use crate::call::Deadline;
 use crate::place::Place;
 use crate::root::{Opened, Root};
-use crate::secrets::{Secrets, Sight};
+use crate::secrets::{SecretWindow, Secrets};
 use crate::text::{self, Decoded};
 use serde::Deserialize;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 
-/// The most of a file that one answer has, in bytes: it stands in the history whole.
+/// The limit on the text of one answer, in bytes. The history keeps the whole answer.
 pub(crate) const MAX_BYTES: usize = 14 * 1024;
 
-/// How much is read at once, in bytes.
+/// The size of the read buffer, in bytes.
 const BUFFER: usize = 64 * 1024;
 
 #[derive(Debug, Deserialize)]
@@ -25,10 +25,10 @@ pub(crate) struct Arguments {
     offset: Option<u64>,
 }
 
-/// Answers a call. However large a file is, no more of it is held than one answer has.
+/// Answers a call. Memory use does not depend on the size of the file.
 ///
 /// # Errors
-/// A sentence for the model.
+/// A message for the model.
 pub(crate) fn read(root: &Root, arguments: &Arguments, deadline: &Deadline) -> Result<String, Error> {
     let place = root.place(arguments.path.as_deref())?;
     let opened = root.open_file(&place)?;
@@ -44,22 +44,22 @@ pub(crate) fn read(root: &Root, arguments: &Arguments, deadline: &Deadline) -> R
         Some(offset) => from_offset(&opened, offset, arguments.lines),
         None => from_line(&opened, arguments.line.unwrap_or(1), arguments.lines, deadline),
     };
-    part.and_then(|part| part.without(&root.secrets, &opened)).map_err(failed)?.told(&place, size)
+    part.and_then(|part| part.without(&root.secrets, &opened)).map_err(failed)?.render(&place, size)
 }
 
-/// What was read of a file.
+/// The part of a file that was read.
 #[derive(Debug)]
 struct Part {
     bytes: Vec<u8>,
-    /// The same without secrets.
+    /// The same bytes with secrets redacted.
     shown: Vec<u8>,
-    /// Where it begins, in bytes.
+    /// Its offset, in bytes.
     start: u64,
-    /// The number of its first line, where that is known.
+    /// The number of its first line, if known.
     line: Option<u64>,
-    /// Whether nothing follows.
+    /// Whether it ends at the end of the file.
     is_end: bool,
-    /// Why it was not found, where it was not.
+    /// The reason why there is no such part, if there is none.
     beyond: Option<String>,
 }
 
@@ -68,19 +68,19 @@ impl Part {
         Self { bytes: Vec::new(), shown: Vec::new(), start: 0, line: None, is_end: true, beyond: Some(why) }
     }
 
-    /// Puts marks in place of secrets. What would end within one goes on behind it, so that no call begins there.
+    /// Redacts secrets. A part that would end within a secret is extended to its end, so that no later call begins there.
     fn without(mut self, secrets: &Secrets, opened: &Opened) -> io::Result<Self> {
         if self.beyond.is_some() {
             return Ok(self);
         }
-        let mut sight = Sight::of(&opened.file, secrets);
+        let mut sight = SecretWindow::new(&opened.file, secrets);
         sight.extend(self.start, &mut self.bytes)?;
         self.is_end |= self.start + self.bytes.len() as u64 >= opened.metadata.len();
         self.shown = sight.cover(self.start, self.bytes.clone())?;
         Ok(self)
     }
 
-    fn told(self, place: &Place, size: u64) -> Result<String, Error> {
+    fn render(self, place: &Place, size: u64) -> Result<String, Error> {
         if let Some(why) = self.beyond {
             return Err(format!("{} {why}.", place.shown()).into());
         }
@@ -148,7 +148,7 @@ fn ends_in_newline<R: Read + Seek>(reader: &mut R, at: u64) -> io::Result<bool> 
     Ok(reader.read(&mut last)? == 1 && last == [b'\n'])
 }
 
-/// Reads whole lines as far as one answer goes, and a part of the first where that is longer.
+/// Reads whole lines up to [`MAX_BYTES`], or a part of the first line if it is longer.
 fn up_to(reader: &mut impl Read, lines: Option<u64>) -> io::Result<Part> {
     let mut bytes = Vec::with_capacity(MAX_BYTES + 1);
     reader.by_ref().take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;

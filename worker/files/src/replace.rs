@@ -1,4 +1,4 @@
-//! Putting a new content in the place of a file's, at once: readers see the old one or the new.
+//! Replaces the content of a file atomically: readers see the old content or the new one.
 //!
 //! The new content is a file of its own, in the same directory, which then takes the name over. So nothing is ever
 //! written through a name: a link that was swapped in is replaced, not followed, and other names of the old file keep
@@ -14,13 +14,13 @@ use cap_std::fs::{Dir, File, Metadata, MetadataExt, OpenOptions, OpenOptionsExt,
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// The largest file that is changed, in bytes: it is held whole, old and new.
+/// The largest file that is changed, in bytes. Its old and new contents are held in memory.
 pub(crate) const MAX_BYTES: u64 = 2 * 1024 * 1024;
 
-/// How many names are tried for a temporary file: those of workers that died may still be there.
+/// The limit on names tried for a temporary file. Files of dead workers may still exist.
 const MAX_NAMES: u32 = 1000;
 
-/// What a file has been: nobody else's change of it goes unnoticed.
+/// The identity and state of a file, to detect changes by others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Identity {
     dev: u64,
@@ -29,30 +29,30 @@ struct Identity {
     changed: (i64, i64),
 }
 
-/// A name that is to get a content.
+/// The file that is to be written.
 #[derive(Debug)]
 pub(crate) struct Target {
     parent: Dir,
     name: PathBuf,
     shown: String,
-    /// The resource is this one file, perhaps a mount: no other file can take its name.
+    /// Whether the resource is this one file, which may be a mount point and cannot be replaced by a rename.
     in_place: bool,
-    /// What is not written in the place of a secret.
+    /// The redaction marks that must not replace a secret.
     marks: Marks,
-    /// The file that has the name, or none.
+    /// The existing file, if there is one.
     pub(crate) old: Option<Old>,
 }
 
-/// The file that has the name.
+/// An existing file.
 #[derive(Debug)]
 pub(crate) struct Old {
     identity: Identity,
     mode: u32,
-    /// How many names it has.
+    /// The number of its names (hard links).
     pub(crate) names: u64,
 }
 
-/// A content that is written, and has not taken its name yet. Dropped, it is gone.
+/// A content that is staged and not committed yet. Dropping it removes the temporary file.
 #[derive(Debug)]
 pub(crate) struct Staged {
     target: Target,
@@ -68,10 +68,10 @@ enum Content {
 }
 
 impl Target {
-    /// Looks at what a place has. With `makes_directories`, those that are missing are made.
+    /// Inspects a place. With `makes_directories`, missing directories are created.
     ///
     /// # Errors
-    /// A sentence for the model: a link, a directory, a device and the like are never written.
+    /// A message for the model: a link, a directory, a device and the like are never written.
     pub(crate) fn find(root: &Root, place: &Place, makes_directories: bool) -> Result<Self, Error> {
         let shown = place.shown();
         if place.is_version_controls() || root.is_version_controls {
@@ -88,7 +88,7 @@ impl Target {
             _ => Error::io(if makes_directories { "made" } else { "opened" }, &parent.shown(), &error),
         })?;
         let old = match dir.symlink_metadata(name) {
-            Ok(metadata) if metadata.is_file() => Some(Old::of(&metadata)),
+            Ok(metadata) if metadata.is_file() => Some(Old::from_metadata(&metadata)),
             Ok(metadata) if metadata.is_symlink() => {
                 return Err(format!(
                     "{shown} is a symbolic link to {}, which is not written through: name the file itself; nothing was done.",
@@ -115,10 +115,10 @@ impl Target {
         Ok(Self { parent: dir, name: name.to_owned(), shown, in_place, marks: root.secrets.marks.clone(), old })
     }
 
-    /// What the file holds; none where there is none.
+    /// Returns the content of the file; `None` if there is none.
     ///
     /// # Errors
-    /// A sentence for the model.
+    /// A message for the model.
     pub(crate) fn content(&self) -> Result<Option<Vec<u8>>, Error> {
         let Some(old) = &self.old else { return Ok(None) };
         if old.identity.size > MAX_BYTES {
@@ -131,7 +131,7 @@ impl Target {
         }
         let read = || {
             let file = self.open(OpenOptions::new().read(true))?;
-            if Identity::of(&file.metadata()?) != old.identity {
+            if Identity::from_metadata(&file.metadata()?) != old.identity {
                 return Err(io::Error::other("somebody changes it just now"));
             }
             let mut content = Vec::new();
@@ -146,7 +146,7 @@ impl Target {
         self.old.as_ref().map(|old| (old.identity.dev, old.identity.ino))
     }
 
-    /// For messages.
+    /// Returns the path for messages.
     pub(crate) fn shown(&self) -> &str {
         &self.shown
     }
@@ -155,10 +155,10 @@ impl Target {
         self.parent.open_with(&self.name, options.follow(FollowSymlinks::No).nonblock(true))
     }
 
-    /// Writes a content, durably, so that only the name is left to be taken over.
+    /// Writes a content durably to a temporary file, so that only the rename is left.
     ///
     /// # Errors
-    /// A sentence for the model; nothing has changed. So too where the content has a mark in the place of a secret.
+    /// If the content cannot be written, or has a mark in the place of a secret. Nothing has changed.
     pub(crate) fn stage(self, content: &[u8]) -> Result<Staged, Error> {
         if self.marks.are_in(content) {
             self.marks.refuse(&self.shown, content, &self.content()?.unwrap_or_default())?;
@@ -173,10 +173,10 @@ impl Target {
         }
     }
 
-    /// Is to have the name removed.
+    /// Stages the removal of the file.
     ///
     /// # Errors
-    /// A sentence for the model: a resource that is one file is not removed.
+    /// A message for the model: a resource that is one file is not removed.
     pub(crate) fn stage_removal(self) -> Result<Staged, Error> {
         if self.in_place {
             return Err(
@@ -188,10 +188,10 @@ impl Target {
 }
 
 impl Staged {
-    /// Lets the content take its name, durably.
+    /// Renames the staged content to its name, durably.
     ///
     /// # Errors
-    /// A sentence for the model; the file has not changed.
+    /// A message for the model; the file has not changed.
     pub(crate) fn commit(mut self) -> Result<(), Error> {
         self.try_commit().map_err(|error| Error::io("written", &self.target.shown, &error))
     }
@@ -199,7 +199,7 @@ impl Staged {
     fn try_commit(&mut self) -> io::Result<()> {
         let Target { parent, name, old, .. } = &self.target;
         let now = match parent.symlink_metadata(name) {
-            Ok(metadata) => Some(Identity::of(&metadata)),
+            Ok(metadata) => Some(Identity::from_metadata(&metadata)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
@@ -212,7 +212,7 @@ impl Staged {
             Content::Nothing => parent.remove_file(name)?,
         }
         self.content = Content::Nothing;
-        // It has happened; whether it outlives a power failure is up to the file system from here on.
+        // The change is done. A failed sync only risks losing it in a power failure.
         let _ = self.target.parent.open(".").and_then(|dir| dir.sync_all());
         Ok(())
     }
@@ -220,7 +220,9 @@ impl Staged {
     fn write_in_place(&self, content: &[u8]) -> io::Result<()> {
         let mut file = self.target.open(OpenOptions::new().write(true))?;
         let metadata = file.metadata()?;
-        if !metadata.is_file() || self.target.old.as_ref().is_none_or(|old| old.identity != Identity::of(&metadata)) {
+        if !metadata.is_file()
+            || self.target.old.as_ref().is_none_or(|old| old.identity != Identity::from_metadata(&metadata))
+        {
             return Err(io::Error::other("somebody has changed it meanwhile"));
         }
         file.write_all(content)?;
@@ -232,26 +234,26 @@ impl Staged {
 impl Drop for Staged {
     fn drop(&mut self) {
         if let Content::Temporary(name) = &self.content {
-            // Nothing can be done about one that stays; its name says what it is.
+            // A file that cannot be removed is recognizable by its name.
             let _ = self.target.parent.remove_file(name);
         }
     }
 }
 
 impl Old {
-    /// How large it is, in bytes.
+    /// Returns its size, in bytes.
     pub(crate) fn size(&self) -> u64 {
         self.identity.size
     }
 
-    fn of(metadata: &Metadata) -> Self {
+    fn from_metadata(metadata: &Metadata) -> Self {
         // Rights of another user or group are not handed on to a new content.
-        Self { identity: Identity::of(metadata), mode: metadata.mode() & 0o777, names: metadata.nlink() }
+        Self { identity: Identity::from_metadata(metadata), mode: metadata.mode() & 0o777, names: metadata.nlink() }
     }
 }
 
 impl Identity {
-    fn of(metadata: &Metadata) -> Self {
+    fn from_metadata(metadata: &Metadata) -> Self {
         Self {
             dev: metadata.dev(),
             ino: metadata.ino(),
@@ -261,10 +263,10 @@ impl Identity {
     }
 }
 
-/// Writes a content to a new file beside the target, and gives its name.
+/// Writes a content to a new file beside the target, and returns its name.
 fn temporary(dir: &Dir, content: &[u8], mode: Option<u32>) -> io::Result<PathBuf> {
     let mut options = OpenOptions::new();
-    // What is to be private must not be readable before it is.
+    // A private file must never be readable by others, not even briefly.
     options.write(true).create_new(true).follow(FollowSymlinks::No).mode(if mode.is_some() { 0o600 } else { 0o666 });
     for number in 0..MAX_NAMES {
         let name = Path::new(&format!(".bloomery-{}-{number}.tmp", std::process::id())).to_owned();
@@ -289,13 +291,13 @@ fn fill(mut file: File, content: &[u8], mode: Option<u32>) -> io::Result<()> {
     file.sync_all()
 }
 
-/// What is said of a file that had other names.
+/// Returns a note about the other names of a file, if it has any.
 pub(crate) fn other_names(old: Option<&Old>) -> Option<String> {
     let old = old.filter(|old| old.names > 1)?;
     Some(format!("had {} names (hard links); only this one has the new content", old.names))
 }
 
-/// The same as a sentence, with a blank before it.
-pub(crate) fn of_other_names(old: Option<&Old>) -> String {
+/// Returns the same note as a sentence, with a leading space.
+pub(crate) fn other_names_sentence(old: Option<&Old>) -> String {
     other_names(old).map_or_else(String::new, |names| format!(" It {names}."))
 }

@@ -1,4 +1,4 @@
-//! A bound file system as a capability: everything is opened below one handle, and looked at once it is open.
+//! A bound file system as a capability: everything is opened below one handle, and checked after it is open.
 
 use crate::Error;
 use crate::hidden::{self, Hidden};
@@ -17,9 +17,9 @@ use std::sync::Arc;
 pub struct Binding {
     /// The name of the resource.
     pub name: String,
-    /// Where the directory or the file is.
+    /// The path of the directory or file.
     pub path: PathBuf,
-    /// Whether nothing in it may be changed.
+    /// Whether it is read-only.
     pub read_only: bool,
 }
 
@@ -31,17 +31,17 @@ pub(crate) struct Root {
     pub(crate) dir: Dir,
     /// The name of the file, where the resource is one. Nothing beside it is reached.
     pub(crate) file: Option<OsString>,
-    /// The directories that are not reached, wherever they are.
+    /// The hidden directories.
     pub(crate) hidden: Option<Arc<Hidden>>,
-    /// Whether all of it is version control's own.
+    /// Whether all of it is within a directory of version control.
     pub(crate) is_version_controls: bool,
-    /// What is not shown, and what is not written in its place.
+    /// The secrets to redact, and their marks.
     pub(crate) secrets: Secrets,
-    /// Where it is bound: the persona may say so, and then calls do.
+    /// The path of the binding. Calls may begin their paths with it, because the persona may mention it.
     bound: String,
 }
 
-/// An open regular file, and what it was when it was opened.
+/// An open regular file, and its metadata after it was opened.
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) file: File,
@@ -52,14 +52,14 @@ impl Root {
     /// Opens a binding.
     ///
     /// # Errors
-    /// A sentence for the model.
+    /// A message for the model.
     pub(crate) fn open(binding: &Binding, hidden: Option<&Arc<Hidden>>) -> Result<Self, Error> {
         Self::try_open(&binding.path, hidden)
             .map_err(|error| Error::io("opened", &format!("resource `{}`", binding.name), &error))
     }
 
     fn try_open(bound: &Path, hidden: Option<&Arc<Hidden>>) -> io::Result<Self> {
-        // What is bound is its owner's choice, links included; what is below is not.
+        // Links in the path of the binding are trusted; links below it are not.
         let path = bound.canonicalize()?;
         if let Some(hidden) = hidden
             && hidden.holds(&path)?
@@ -78,7 +78,7 @@ impl Root {
         let dir = Dir::open_ambient_dir(dir, ambient_authority())?;
         let is_version_controls = place::is_within_version_control(&path);
         let root = Self { dir, file, hidden: hidden.cloned(), is_version_controls, secrets: Secrets::default(), bound };
-        // It may have been swapped in since.
+        // The directory may have been replaced since the first check.
         root.shows(&root.dir.dir_metadata()?)?;
         Ok(root)
     }
@@ -86,7 +86,7 @@ impl Root {
     /// The place that a call means; its path may begin with where the resource is bound. Of a resource that is a file: the file, by its name or by none.
     ///
     /// # Errors
-    /// A sentence for the model.
+    /// A message for the model.
     pub(crate) fn place(&self, path: Option<&str>) -> Result<Place, Error> {
         let path = path.unwrap_or_default();
         let below = path.strip_prefix(&self.bound).filter(|rest| rest.is_empty() || rest.starts_with('/'));
@@ -102,14 +102,14 @@ impl Root {
     /// Opens a regular file to be read, links within the resource followed.
     ///
     /// # Errors
-    /// A sentence for the model.
+    /// A message for the model.
     pub(crate) fn open_file(&self, place: &Place) -> Result<Opened, Error> {
         self.open_regular(place, FollowSymlinks::Yes)
             .map_err(|error| Error::io("read", &place.shown(), &error))?
             .map_err(|kind| format!("{} is {kind}, no file that can be read.", place.shown()).into())
     }
 
-    /// Opens what is at a place, if it is a regular file; says what it is else.
+    /// Opens a place if it is a regular file, or else returns its type.
     ///
     /// Nothing that is opened is waited for, and a device is not even opened: both would be effects. What matters is
     /// what is open, since the name may mean something else by now.
@@ -131,7 +131,7 @@ impl Root {
     }
 }
 
-/// What something is that is no regular file.
+/// Returns the type of a file that is not a regular one.
 pub(crate) fn kind(metadata: &Metadata) -> &'static str {
     let kind = metadata.file_type();
     if kind.is_dir() {

@@ -1,4 +1,4 @@
-//! `search_files`: lines of text files that match.
+//! `search_files`: finds lines in text files.
 
 use crate::Error;
 use crate::call::Deadline;
@@ -46,7 +46,7 @@ pub(crate) struct Arguments {
 /// Answers a call.
 ///
 /// # Errors
-/// A sentence for the model.
+/// A message for the model.
 pub(crate) fn search(root: &Root, arguments: &Arguments, deadline: &Deadline) -> Result<String, Error> {
     let start = root.place(arguments.path.as_deref())?;
     let mut search = Search::new(arguments, deadline)?;
@@ -67,13 +67,13 @@ pub(crate) fn search(root: &Root, arguments: &Arguments, deadline: &Deadline) ->
     search.finish(root, &start, left_out.notes())
 }
 
-/// A search that is under way.
+/// A search in progress.
 #[derive(Debug)]
 struct Search<'a> {
     pattern: Regex,
     glob: Option<Glob>,
     exclude: Option<Glob>,
-    /// The file after which it goes on, until it is found.
+    /// The file after which the search continues, until it is found.
     after: Option<&'a str>,
     context: usize,
     deadline: &'a Deadline,
@@ -83,7 +83,7 @@ struct Search<'a> {
     searched: usize,
     binary: usize,
     unreadable: Vec<String>,
-    /// Where it stopped: the last file that is told as far as it goes.
+    /// The last file with matches in the answer, after which a later call continues.
     last: Option<String>,
     is_full: bool,
     is_cut: bool,
@@ -124,11 +124,11 @@ impl<'a> Search<'a> {
         {
             return ControlFlow::Continue(());
         }
-        // A name of no UTF-8 is no place.
+        // Names that are not UTF-8 cannot be addressed.
         let Ok(place) = Place::parse(found.place) else { return ControlFlow::Continue(()) };
         let searched = match root.open_regular(&place, FollowSymlinks::No) {
             Ok(Ok(opened)) => self.file(root, found.place, &opened),
-            // It is something else by now.
+            // The file was replaced meanwhile.
             Ok(Err(_)) => Ok(ControlFlow::Continue(())),
             Err(error) => Err(error),
         };
@@ -138,21 +138,21 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Searches a file; what of it has no room any more ends the search before it.
+    /// Searches a file. If its matches do not fit into the answer, the search ends before it.
     fn file(&mut self, root: &Root, path: &str, opened: &Opened) -> io::Result<ControlFlow<()>> {
         let most = MAX_PER_FILE.min(MAX_MATCHES - self.matches);
-        let told = lines::matching(opened, &root.secrets, &self.pattern, (self.context, most), self.deadline)?;
+        let found = lines::matching(opened, &root.secrets, &self.pattern, (self.context, most), self.deadline)?;
         self.searched += 1;
-        let Some(told) = told else {
+        let Some(found) = found else {
             self.binary += 1;
             return Ok(ControlFlow::Continue(()));
         };
-        self.is_cut |= told.is_cut;
-        if told.matches == 0 {
+        self.is_cut |= found.is_cut;
+        if found.matches == 0 {
             return Ok(ControlFlow::Continue(()));
         }
-        let mut text = format!("{}\n{}", escaped(path), told.text);
-        if told.has_more {
+        let mut text = format!("{}\n{}", escaped(path), found.text);
+        if found.has_more {
             text.push_str("  [there are more in this file: search it alone, or read it]\n");
         }
         if !self.text.is_empty() && self.text.len() + text.len() > MAX_BYTES {
@@ -160,7 +160,7 @@ impl<'a> Search<'a> {
             return Ok(ControlFlow::Break(()));
         }
         self.text.push_str(&text);
-        self.matches += told.matches;
+        self.matches += found.matches;
         self.files += 1;
         self.last = Some(path.to_owned());
         if self.matches >= MAX_MATCHES {
@@ -206,7 +206,7 @@ fn counted(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
-/// The pattern as it is matched against lines, in time that grows with their length alone.
+/// Compiles the pattern. Matching takes time linear in the length of a line.
 fn pattern(arguments: &Arguments) -> Result<Regex, Error> {
     let pattern = if arguments.literal { regex::escape(&arguments.pattern) } else { arguments.pattern.clone() };
     let mut builder = RegexBuilder::new(&pattern);

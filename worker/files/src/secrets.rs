@@ -9,28 +9,28 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// How much more of a file is looked through at once than is shown of it, in bytes: what is shown next lies near.
+/// The part of a file that is scanned ahead, in bytes: the next part shown is usually near.
 const AHEAD: u64 = 16 * 1024;
 
-/// Knows secrets.
+/// Finds secrets in text.
 pub trait Finder: Debug + Send + Sync {
-    /// Where secrets stand in a text: in order, apart from one another, whole characters.
+    /// Returns the places of secrets in a text: ordered, disjoint, at character boundaries.
     fn find(&self, text: &[u8]) -> Vec<Spot>;
 
-    /// How many bytes of a text one secret takes at most, however it is written.
+    /// Returns the largest number of bytes that one secret takes in a text, in any encoding.
     fn reach(&self) -> usize;
 }
 
-/// A place where a secret stands.
+/// The place of a secret in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spot {
     /// The bytes.
     pub place: Range<usize>,
-    /// What stands there for whoever reads it.
+    /// The mark that replaces it.
     pub mark: String,
 }
 
-/// What is known of secrets while a call is answered: how to find them, and what stands in their place.
+/// The secrets that a call redacts: how to find them, and their marks.
 #[derive(Debug, Clone, Default)]
 pub struct Secrets {
     pub(crate) marks: Marks,
@@ -44,12 +44,12 @@ impl From<Marks> for Secrets {
 }
 
 impl Secrets {
-    /// Those that `finder` finds, in whose place these marks stand.
+    /// Returns the secrets that `finder` finds, with the marks that replace them.
     pub fn new(marks: Marks, finder: Arc<dyn Finder>) -> Self {
         Self { marks, finder: Some(finder) }
     }
 
-    /// A text with marks in place of secrets.
+    /// Returns a text with marks in place of secrets.
     pub(crate) fn text(&self, text: String) -> String {
         let found = self.find(text.as_bytes());
         if found.is_empty() {
@@ -58,7 +58,7 @@ impl Secrets {
         String::from_utf8_lossy(&covered(text.as_bytes(), 0, &placed(found, 0))).into_owned()
     }
 
-    /// A part of a content, looked at with what is around it.
+    /// Returns a redacted part of a content. Secrets that cross its bounds are found, too.
     pub(crate) fn part<'c>(&self, content: &'c [u8], part: Range<usize>) -> Cow<'c, [u8]> {
         let around = part.start.saturating_sub(self.reach())..content.len().min(part.end.saturating_add(self.reach()));
         let found = placed(self.find(content.get(around.clone()).unwrap_or_default()), around.start as u64);
@@ -66,7 +66,7 @@ impl Secrets {
         if found.is_empty() { Cow::Borrowed(shown) } else { Cow::Owned(covered(shown, part.start as u64, &found)) }
     }
 
-    /// Where secrets stand in a content.
+    /// Returns the places of secrets in a content.
     pub(crate) fn places(&self, content: &[u8]) -> Vec<Range<usize>> {
         self.find(content).into_iter().map(|spot| spot.place).collect()
     }
@@ -104,23 +104,23 @@ fn covered(part: &[u8], start: u64, found: &[Placed]) -> Vec<u8> {
     shown
 }
 
-/// Looks at a file around what is shown of it. No more is held than that.
+/// Finds the secrets in and around the shown part of a file, without reading the rest.
 #[derive(Debug)]
-pub(crate) struct Sight<'a> {
+pub(crate) struct SecretWindow<'a> {
     file: &'a File,
     secrets: &'a Secrets,
-    /// What was looked through, and what was found there.
+    /// The range that was scanned, and the secrets found there.
     seen: Range<u64>,
     found: Vec<Placed>,
 }
 
-impl<'a> Sight<'a> {
-    /// Of this file.
-    pub(crate) fn of(file: &'a File, secrets: &'a Secrets) -> Self {
+impl<'a> SecretWindow<'a> {
+    /// Returns a window on this file.
+    pub(crate) fn new(file: &'a File, secrets: &'a Secrets) -> Self {
         Self { file, secrets, seen: 0..0, found: Vec::new() }
     }
 
-    /// A part that was read at `start`, with marks in place of secrets.
+    /// Returns a part that was read at `start`, with marks in place of secrets.
     pub(crate) fn cover(&mut self, start: u64, part: Vec<u8>) -> io::Result<Vec<u8>> {
         self.look(start..start + part.len() as u64)?;
         let is_near = |(place, _): &&Placed| place.start < start + part.len() as u64 && start < place.end;
@@ -163,7 +163,7 @@ impl<'a> Sight<'a> {
     }
 }
 
-/// Bytes of a file from a place on, as many as there are.
+/// Reads up to `length` bytes of a file from an offset.
 pub(crate) fn read_at(file: &File, from: u64, length: usize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; length];
     let mut read = 0;

@@ -1,4 +1,4 @@
-//! A walk through a directory, level by level, in the order of names: what is near comes before what is deep.
+//! A breadth-first walk through a directory, ordered by name within each directory.
 
 use crate::place::{Place, is_version_controls, shown};
 use crate::root::Root;
@@ -8,16 +8,16 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Instant;
 
-/// The most entries of one directory that are looked at.
+/// The limit on entries read from one directory.
 const MAX_ENTRIES: usize = 10_000;
 
-/// The most entries that a walk looks at.
+/// The limit on entries of one walk.
 const MAX_SEEN: usize = 100_000;
 
-/// The most directories that are still to be looked at.
+/// The limit on queued directories.
 const MAX_QUEUED: usize = 10_000;
 
-/// Something that a walk comes by.
+/// An entry that a walk visits.
 #[derive(Debug)]
 pub(crate) struct Found<'a> {
     /// Its path, relative to where the walk begins.
@@ -26,13 +26,13 @@ pub(crate) struct Found<'a> {
     pub(crate) place: &'a str,
     /// Its name.
     pub(crate) name: &'a str,
-    /// What it is; links are not followed.
+    /// Its type; links are not followed.
     pub(crate) kind: FileType,
     /// The entry.
     pub(crate) entry: &'a DirEntry,
 }
 
-/// What a walk left out.
+/// The parts that a walk left out.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct LeftOut {
     /// Directories of version control.
@@ -43,20 +43,20 @@ pub(crate) struct LeftOut {
     pub(crate) unreadable: Vec<String>,
     /// Directories with more entries than are looked at.
     pub(crate) crowded: Vec<String>,
-    /// Why the walk ended before all was seen, where it did.
+    /// The reason why the walk ended early, if it did.
     pub(crate) cut: Option<&'static str>,
 }
 
-/// How far a walk goes.
+/// The limits of a walk.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
-    /// How many levels.
+    /// The number of levels.
     pub(crate) depth: usize,
-    /// Until when.
+    /// The deadline.
     pub(crate) deadline: Instant,
 }
 
-/// Walks through what is below a place. `visit` says whether to go on; `enters` whether to look into a directory.
+/// Walks the entries below a place. `visit` decides whether to continue, `enters` whether to descend into a directory.
 pub(crate) fn walk(
     root: &Root,
     start: &Place,
@@ -110,7 +110,7 @@ pub(crate) fn walk(
     left_out
 }
 
-/// The entries of a directory by name, and whether these are all; none where it cannot be read.
+/// Returns the entries of a directory by name, and whether they are complete; `None` if it cannot be read.
 fn entries(root: &Root, dir: &str) -> Option<(Vec<(String, DirEntry)>, bool)> {
     let mut listed = root.entries(Path::new(if dir.is_empty() { "." } else { dir })).ok()?;
     let named = |entry: DirEntry| (entry.file_name().to_string_lossy().into_owned(), entry);
@@ -120,7 +120,7 @@ fn entries(root: &Root, dir: &str) -> Option<(Vec<(String, DirEntry)>, bool)> {
 }
 
 impl LeftOut {
-    /// What is said of it: a sentence each.
+    /// Returns one note for each kind of omission.
     pub(crate) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         let named = |what: &str, dirs: &[String]| {

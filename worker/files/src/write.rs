@@ -1,7 +1,7 @@
-//! `write_file`: a file whole.
+//! `write_file`: writes a whole file.
 
 use crate::Error;
-use crate::replace::{Old, Target, of_other_names};
+use crate::replace::{Old, Target, other_names_sentence};
 use crate::root::Root;
 use serde::Deserialize;
 
@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
 /// Answers a call.
 ///
 /// # Errors
-/// A sentence for the model; nothing was written.
+/// A message for the model; nothing was written.
 pub(crate) fn write(root: &Root, arguments: &Arguments) -> Result<String, Error> {
     let place = root.place(arguments.path.as_deref())?;
     let target = Target::find(root, &place, arguments.create_directories)?;
@@ -28,7 +28,7 @@ pub(crate) fn write(root: &Root, arguments: &Arguments) -> Result<String, Error>
     if had == Some(bytes as u64) && target.content()?.as_deref() == Some(content) {
         return Ok(format!("{} holds exactly that already: nothing was changed.", place.shown()));
     }
-    let others = of_other_names(target.old.as_ref());
+    let others = other_names_sentence(target.old.as_ref());
     target.stage(content)?.commit()?;
     Ok(match had {
         Some(had) => format!("Wrote {}: {bytes} bytes in place of {had}.{others}", place.shown()),

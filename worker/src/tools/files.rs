@@ -37,7 +37,7 @@ pub(super) async fn answer(
     arguments: &str,
     secrets: Secrets,
 ) -> Result<String, Error> {
-    let (workspace, arguments) = (workspace.minding(secrets), arguments.to_owned());
+    let (workspace, arguments) = (workspace.with_secrets(secrets), arguments.to_owned());
     let answered = tokio::task::spawn_blocking(move || workspace.call(tool, &arguments)).await;
     match answered {
         Ok(answer) => answer.map_err(|error| Error::Failed(error.into())),
@@ -54,7 +54,7 @@ pub(super) async fn gather(
 ) -> Vec<ContextPart> {
     let wanted =
         Wanted { structure: wanted.project_structure == Some(true), changes: wanted.recent_changes == Some(true) };
-    let looking = workspace.minding(secrets.clone());
+    let looking = workspace.with_secrets(secrets.clone());
     let looked = tokio::time::timeout(within, tokio::task::spawn_blocking(move || looking.overviews(wanted))).await;
     let overviews = match looked {
         Ok(Ok(overviews)) => overviews,

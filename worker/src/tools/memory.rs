@@ -63,7 +63,7 @@ impl Notes {
                 "The Skill does not let its Jobs do this (memory.bank); nothing was done.".into(),
             ));
         }
-        let (bank, arguments) = (self.bank.minding(secrets), arguments.to_owned());
+        let (bank, arguments) = (self.bank.with_secrets(secrets), arguments.to_owned());
         let author = Author {
             job: self.job.clone(),
             run_key: self.run_key.clone(),
@@ -85,7 +85,7 @@ impl Notes {
         if self.usage == BankUse::Off {
             return Vec::new();
         }
-        let bank = self.bank.minding(secrets);
+        let bank = self.bank.with_secrets(secrets);
         let consulted = tokio::time::timeout(within, tokio::task::spawn_blocking(move || bank.consult())).await;
         let notes = match consulted {
             Ok(Ok(notes)) => notes,

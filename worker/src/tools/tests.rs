@@ -103,7 +103,7 @@ async fn files_are_read_and_written_where_they_are_bound() {
 }
 
 /// The tools of a Job that binds a project which it may change.
-fn minding(memory: &Path, project: &Path, redactor: &Redactor) -> CoreTools {
+fn with_secrets(memory: &Path, project: &Path, redactor: &Redactor) -> CoreTools {
     let source = ResourceSource::Mount { path: project.to_str().unwrap().into(), read_only: false };
     let bound = [BoundResource { name: "code".into(), kind: ResourceType::Filesystem, source }];
     let core = CoreTools::new(&bound, FocusCache::new(memory, "uid-1", BUDGET));
@@ -114,7 +114,7 @@ fn minding(memory: &Path, project: &Path, redactor: &Redactor) -> CoreTools {
 #[tokio::test]
 async fn a_secret_in_a_file_is_not_replaced_by_what_stands_for_it() {
     let (memory, project, redactor) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), Redactor::default());
-    let core = minding(memory.path(), project.path(), &redactor);
+    let core = with_secrets(memory.path(), project.path(), &redactor);
     redactor.learn("default", b"sk-1234567890");
     let env = project.path().join(".env");
     std::fs::write(&env, "KEY=sk-1234567890\nDEBUG=no\n").unwrap();
@@ -178,7 +178,7 @@ fn a_call_that_does_not_end_in_time_is_indeterminate(#[case] tool: &str, #[case]
 #[tokio::test]
 async fn no_part_of_a_secret_is_read_and_no_name_of_it_is_written_in_its_place() {
     let (memory, project, redactor) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), Redactor::default());
-    let core = minding(memory.path(), project.path(), &redactor);
+    let core = with_secrets(memory.path(), project.path(), &redactor);
     let key = "-----BEGIN KEY-----\nMIIEpAIBAAKCAQEA1234\nQIDAQABAoIBAQCxyz\nab=\n-----END KEY-----";
     redactor.learn("PLANT", key.as_bytes());
     redactor.learn("tok", key.as_bytes());

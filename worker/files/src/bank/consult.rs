@@ -1,17 +1,17 @@
-//! What of the bank a conversation begins with.
+//! The part of the bank that a conversation begins with.
 
-use super::cabinet::{Authors, Cabinet};
 use super::held::Held;
 use super::name::CORE;
+use super::open_bank::{Authors, OpenBank};
 use super::{Bank, DETAILS, MAX_DETAILS, Name, words};
 use crate::Error;
 use crate::secrets::Secrets;
 use crate::text;
 
-/// The most that is told of all core notes together, in bytes.
+/// The limit on the text of all core notes together, in bytes.
 const MAX_NOTES: usize = 9 * 1024;
 
-/// The most that is told of the list of all notes, in bytes.
+/// The limit on the list of all notes, in bytes.
 const MAX_INDEX: usize = 3 * 1024;
 
 /// A part of what a conversation begins with.
@@ -19,33 +19,33 @@ const MAX_INDEX: usize = 3 * 1024;
 pub struct Note {
     /// The note; [`INDEX`] for the list of all.
     pub file: String,
-    /// The text, or a sentence why there is none.
+    /// The text, or the reason why it cannot be read.
     pub text: Result<String, Error>,
 }
 
-/// What the list of all notes is of.
+/// The name of the list of all notes.
 pub const INDEX: &str = "memory-bank";
 
 impl Bank {
     /// The core notes, shortened where they are long, and the list of all notes.
     pub fn consult(&self) -> Vec<Note> {
-        match Cabinet::find(&self.memory) {
+        match OpenBank::find(&self.memory) {
             Ok(Some(cabinet)) => cabinet.consult(&self.secrets),
             Ok(None) => Vec::new(),
             Err(error) => vec![Note { file: INDEX.to_owned(), text: Err(super::unusable(&error)) }],
         }
     }
 
-    /// What is told where the bank could not be read.
+    /// Returns the note that replaces all others if the bank could not be read.
     pub fn unread(why: &str) -> Vec<Note> {
         vec![Note { file: INDEX.to_owned(), text: Err(why.into()) }]
     }
 }
 
-/// The text of a note and what it is of, or a sentence why there is none.
+/// The text of a note and its content, or the error of reading it.
 type Read = Result<(String, Held), Error>;
 
-impl Cabinet {
+impl OpenBank {
     fn consult(&self, secrets: &Secrets) -> Vec<Note> {
         let read = |core| {
             let name = Name::Core(core);
@@ -73,7 +73,7 @@ impl Cabinet {
         notes
     }
 
-    /// The notes in the details, a line each.
+    /// Lists the notes in the details, one per line.
     fn listed(&self) -> String {
         let Ok((details, is_cut)) = self.details() else { return format!("{DETAILS}/ cannot be read\n") };
         let more = details.len().saturating_sub(MAX_DETAILS);
@@ -86,13 +86,13 @@ impl Cabinet {
     }
 }
 
-/// A core note in the list.
+/// Formats a core note for the list.
 fn line(name: &Name, text: &str, held: &Held, authors: &Authors) -> String {
-    let author = authors.of(name, &held.digest);
+    let author = authors.suffix(name, &held.digest);
     format!("{name}  {} words, {} bytes, hash {}{author}\n", words(text), held.bytes.len(), held.hash())
 }
 
-/// A core note as far as it has room.
+/// Returns a core note, cut to its share.
 fn part(text: String, share: usize) -> String {
     if text.len() <= share {
         return text;
@@ -102,7 +102,7 @@ fn part(text: String, share: usize) -> String {
     format!("{shown}\n[cut off: the first {end} of {} bytes; memory_read gives all of it]", text.len())
 }
 
-/// What each may have, so that all have room together: those that are short leave theirs to the others.
+/// Returns the limit per note with which all notes fit into `room` bytes. Short notes leave room to the others.
 fn share(sizes: &[usize], mut room: usize) -> usize {
     let mut sizes = sizes.to_vec();
     sizes.sort_unstable();
@@ -117,7 +117,7 @@ fn share(sizes: &[usize], mut room: usize) -> usize {
     usize::MAX
 }
 
-/// As many whole lines as there is room for.
+/// Cuts the list after the last whole line within [`MAX_INDEX`].
 fn bounded(mut index: String) -> String {
     if index.len() > MAX_INDEX {
         let end = index.get(..index.floor_char_boundary(MAX_INDEX)).and_then(|kept| kept.rfind('\n'));

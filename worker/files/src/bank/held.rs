@@ -1,4 +1,4 @@
-//! What a note holds at a moment.
+//! The content of a note.
 
 use super::{NONE, Name};
 use crate::Error;
@@ -10,13 +10,13 @@ use cap_std::fs::{Dir, File, OpenOptions};
 use std::io::{self, Read};
 use std::path::Path;
 
-/// The largest note that is read, in bytes: people may write larger ones than Jobs do.
+/// The largest note that is read, in bytes. People may write larger notes than Jobs.
 pub(super) const MAX_READ: u64 = 256 * 1024;
 
-/// How many digits of a digest a caller is shown, and has to say again.
+/// The length of the hash that a caller reads and returns, in digits of the digest.
 const HASH: usize = 16;
 
-/// What a note holds.
+/// The content of a note.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Held {
     pub(super) bytes: Vec<u8>,
@@ -24,36 +24,36 @@ pub(super) struct Held {
 }
 
 impl Held {
-    pub(super) fn of(bytes: Vec<u8>) -> Self {
+    pub(super) fn new(bytes: Vec<u8>) -> Self {
         Self { digest: Digest::of_bytes(&bytes), bytes }
     }
 
-    /// Stands for the content where a caller says what it has read.
+    /// Returns the short hash that identifies the content for callers.
     pub(super) fn hash(&self) -> &str {
         hash(&self.digest)
     }
 }
 
-/// The digits of a digest that a caller is shown.
+/// Returns the short hash of a digest.
 pub(super) fn hash(digest: &Digest) -> &str {
     digest.short(HASH)
 }
 
-/// What a caller would have to expect.
+/// Returns the value of `expect` that matches the current content.
 pub(super) fn expectation(held: Option<&Held>) -> &str {
     held.map_or(NONE, Held::hash)
 }
 
-/// Opens what a name in the bank stands for; no link is followed, and nothing is waited for.
+/// Opens a file of the bank without following links or blocking.
 pub(super) fn open(dir: &Dir, file: impl AsRef<Path>) -> io::Result<File> {
     let mut options = OpenOptions::new();
     dir.open_with(file, options.read(true).follow(FollowSymlinks::No).nonblock(true))
 }
 
-/// Reads a regular file of the bank; nothing where there is none. What it is else is told, not followed or waited for.
+/// Reads a regular file of the bank. Returns `None` if there is none.
 ///
 /// # Errors
-/// A sentence for the model.
+/// A message for the model.
 pub(super) fn read(dir: &Dir, file: &Path, name: &Name) -> Result<Option<Held>, Error> {
     let cannot = |error: &io::Error| Error::from(format!("{name} cannot be read: {error}; nothing was done."));
     let found = match dir.symlink_metadata(file) {
@@ -87,5 +87,5 @@ pub(super) fn read(dir: &Dir, file: &Path, name: &Name) -> Result<Option<Held>, 
             format!("{name} holds a NUL byte, so it is no text: a person has to mend it; nothing was done.").into()
         );
     }
-    Ok(Some(Held::of(bytes)))
+    Ok(Some(Held::new(bytes)))
 }

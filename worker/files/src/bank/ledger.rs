@@ -11,12 +11,12 @@
 
 mod staged;
 
-pub(super) use staged::{Staged, Unclaimed};
+pub(super) use staged::{ClaimError, Staged};
 
 use super::Author;
-use super::cabinet::{Cabinet, sync};
 use super::held::{self, Held};
 use super::name::Name;
+use super::open_bank::{OpenBank, sync};
 use crate::Error;
 use bloomery_crds::Digest;
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
@@ -44,7 +44,7 @@ const MAX_NAMES: u32 = 1000;
 
 static STAGED: AtomicU32 = AtomicU32::new(0);
 
-/// What is recorded of a write.
+/// The record of a write.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Record {
@@ -52,36 +52,36 @@ pub(super) struct Record {
     pub(super) file: String,
     /// The digest of its new content.
     pub(super) digest: Digest,
-    /// The digest of what was replaced; none where there was nothing.
+    /// The digest of the replaced content; `None` for a new note.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) replaced: Option<Digest>,
-    /// Who has written it.
+    /// The author of the write.
     #[serde(flatten)]
     pub(super) author: Author,
-    /// Names the staged content.
+    /// The suffix of the staged content's file name.
     pub(super) staged: String,
 }
 
 impl Record {
-    /// Whether this is what was replaced.
+    /// Returns whether this write replaced `held`.
     pub(super) fn replaces(&self, held: Option<&Held>) -> bool {
         self.replaced.as_ref() == held.map(|held| &held.digest)
     }
 }
 
-/// The claims of a bank, and what is staged.
+/// The claims and the staged files of a bank.
 #[derive(Debug)]
 pub(super) struct Ledger {
     dir: Dir,
 }
 
-/// What stood in the way of a content that is to take its note's name.
+/// The error of publishing a claimed content under its note's name.
 #[derive(Debug)]
-pub(super) enum Overtaken {
-    /// Somebody has changed the note by hand after it was claimed.
-    ByHand,
-    /// It cannot be done now: a sentence for the model.
-    Fault(Error),
+pub(super) enum PublishError {
+    /// A person changed the note after the claim.
+    ChangedByHand,
+    /// The file system refused the operation.
+    Failed(Error),
 }
 
 impl Ledger {
@@ -89,7 +89,8 @@ impl Ledger {
         Self { dir }
     }
 
-    /// The number of the latest claim, 0 where there is none. A list of names may be old, a name that is asked for is not.
+    /// Returns the number of the latest claim, or 0. A directory listing may be stale on a network file system, a lookup is
+    /// not.
     pub(super) fn latest(&self) -> io::Result<u64> {
         let mut latest = self.names()?.iter().filter_map(|name| claimed(name)).max().unwrap_or_default();
         while let Some(next) = latest.checked_add(1)
@@ -128,7 +129,7 @@ impl Ledger {
         Ok(latest)
     }
 
-    /// Whether there is a claim that is meant.
+    /// Returns whether a claim matches the predicate.
     pub(super) fn holds(&self, is_meant: impl Fn(&Record) -> bool) -> io::Result<bool> {
         for number in self.numbers()?.into_iter().rev() {
             if self.record(number)?.is_some_and(|record| is_meant(&record)) {
@@ -138,20 +139,20 @@ impl Ledger {
         Ok(false)
     }
 
-    /// The numbers that are claimed, in their order.
+    /// Returns the claimed numbers in ascending order.
     fn numbers(&self) -> io::Result<Vec<u64>> {
         let mut numbers: Vec<u64> = self.names()?.iter().filter_map(|name| claimed(name)).collect();
         numbers.sort_unstable();
         Ok(numbers)
     }
 
-    /// The content that was claimed, as long as it has not taken its note's name.
+    /// Returns the claimed content, until it is published.
     pub(super) fn content(&self, number: u64, record: &Record, name: &Name) -> Result<Option<Held>, Error> {
         let read = held::read(&self.dir, Path::new(&content(number, &record.staged)), name)?;
         Ok(read.filter(|held| held.digest == record.digest))
     }
 
-    /// Writes a content and what is said of it beside the claims, durably, to claim `number` with it.
+    /// Stages a content and its record durably, to claim `number` with them.
     pub(super) fn stage(&self, number: u64, mut record: Record, bytes: &[u8], writer: &str) -> io::Result<Staged<'_>> {
         for _ in 0..MAX_NAMES {
             let count = STAGED.fetch_add(1, Ordering::Relaxed);
@@ -169,13 +170,13 @@ impl Ledger {
         Err(io::Error::other("too many files of workers that died lie in it"))
     }
 
-    /// Lets a content that was claimed take its note's name, as far as that has not happened.
-    pub(super) fn publish(&self, number: u64, record: &Record, cabinet: &Cabinet) -> Result<(), Overtaken> {
-        // What we have not written is not ours to finish.
+    /// Publishes a claimed content under its note's name, unless that was done before.
+    pub(super) fn publish(&self, number: u64, record: &Record, cabinet: &OpenBank) -> Result<(), PublishError> {
+        // A record with an invalid note name is not from a worker.
         let Ok(name) = Name::parse(&record.file) else { return Ok(()) };
         let from = content(number, &record.staged);
-        let fault = |error: &io::Error| Overtaken::Fault(format!("{name} cannot be written: {error}.").into());
-        let now = cabinet.published(&name).map_err(Overtaken::Fault)?;
+        let fault = |error: &io::Error| PublishError::Failed(format!("{name} cannot be written: {error}.").into());
+        let now = cabinet.published(&name).map_err(PublishError::Failed)?;
         match self.dir.symlink_metadata(&from) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             found => found.map_err(|error| fault(&error))?,
@@ -184,7 +185,7 @@ impl Ledger {
         if !record.replaces(now.as_ref()) && now.is_none_or(|now| now.digest != record.digest) {
             return match self.dir.remove_file(&from) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-                _ => Err(Overtaken::ByHand),
+                _ => Err(PublishError::ChangedByHand),
             };
         }
         let Some(to) = cabinet.place(&name) else { return Ok(()) };
@@ -195,8 +196,8 @@ impl Ledger {
         sync(to).and_then(|()| sync(&self.dir)).map_err(|error| fault(&error))
     }
 
-    /// Removes old claims, where there are many, but for the last of each note that there is.
-    pub(super) fn prune(&self, cabinet: &Cabinet) -> io::Result<()> {
+    /// Removes old claims above [`MAX_CLAIMS`], except the last one of each existing note.
+    pub(super) fn prune(&self, cabinet: &OpenBank) -> io::Result<()> {
         let names = self.names()?;
         let mut claims: Vec<u64> = names.iter().filter_map(|name| claimed(name)).collect();
         if claims.len() <= MAX_CLAIMS {
@@ -255,12 +256,12 @@ fn content(number: u64, staged: &str) -> String {
     format!("{number:020}.{staged}.md")
 }
 
-/// The number of a claim, by its name.
+/// Returns the number of a claim from its file name.
 fn claimed(name: &str) -> Option<u64> {
     numbered(name.strip_suffix(".json")?)
 }
 
-/// The number that a staged file is for, by its name.
+/// Returns the number of a staged file from its name.
 fn staged_for(name: &str) -> Option<u64> {
     let (number, rest) = name.split_once('.')?;
     if rest == "json" { None } else { numbered(number) }
@@ -270,6 +271,6 @@ fn numbered(digits: &str) -> Option<u64> {
     if digits.len() == 20 && digits.bytes().all(|byte| byte.is_ascii_digit()) { digits.parse().ok() } else { None }
 }
 
-fn is_there(cabinet: &Cabinet, file: &str) -> bool {
+fn is_there(cabinet: &OpenBank, file: &str) -> bool {
     Name::parse(file).is_ok_and(|name| cabinet.size(&name).is_some())
 }

@@ -26,7 +26,7 @@ impl Name {
     /// Reads a name.
     ///
     /// # Errors
-    /// A sentence for the model.
+    /// A message for the model.
     pub(super) fn parse(text: &str) -> Result<Self, Error> {
         if let Some(core) = CORE.into_iter().find(|core| *core == text) {
             return Ok(Self::Core(core));
@@ -42,7 +42,7 @@ impl Name {
         }
     }
 
-    /// The notes in [`DETAILS`], by the names of files there.
+    /// Returns the note of a file in [`DETAILS`], if its name is valid.
     pub(super) fn of_detail(file: &str) -> Option<Self> {
         is_detail(file).then(|| Self::Detail(file.to_owned()))
     }
@@ -51,7 +51,7 @@ impl Name {
         matches!(self, Self::Core(_))
     }
 
-    /// The name of its file, in the directory that it is in.
+    /// Returns the name of its file within its directory.
     pub(super) fn file(&self) -> &Path {
         match self {
             Self::Core(name) => Path::new(name),

@@ -143,7 +143,7 @@ fn who_has_not_read_what_is_there_replaces_nothing_and_learns_what_it_is() {
     // A person has changed it since; it has no author that is known.
     stand.put("activeContext.md", "By hand again.\n");
     assert!(!stand.read("activeContext.md").unwrap().contains("written by"));
-    let mine = wish("activeContext.md", "Mine, too.\n", Held::of("Mine.\n".into()).hash());
+    let mine = wish("activeContext.md", "Mine, too.\n", Held::new("Mine.\n".into()).hash());
     let conflict = stand.written(&mine, "9-0").unwrap_err().to_string();
     assert!(conflict.contains("is not what you have read"), "{conflict}");
     assert_eq!(stand.get("activeContext.md"), "By hand again.\n");
@@ -218,7 +218,7 @@ fn arguments_that_are_none_are_refused() {
 #[test]
 fn a_mark_takes_the_place_of_nothing_in_a_note() {
     let stand = Stand::of(&[("projectbrief.md", "The key is sk-1234567890.\n")]);
-    let bank = stand.bank().minding(Marks::new(vec!["[redacted: default]".into()]));
+    let bank = stand.bank().with_secrets(Marks::new(vec!["[redacted: default]".into()]));
     let digest = bloomery_crds::Digest::of_bytes(stand.get("projectbrief.md").as_bytes());
     let hash = held::hash(&digest);
     let write = |content: &str| bank.write(&wish("projectbrief.md", content, hash).to_string(), &author("7-0"));

@@ -1,51 +1,51 @@
 //! Replacing a note: compare-and-swap on what it holds.
 
-use super::cabinet::Cabinet;
 use super::held::{self, Held};
-use super::ledger::{Ledger, Overtaken, Record, Staged, Unclaimed};
+use super::ledger::{ClaimError, Ledger, PublishError, Record, Staged};
 use super::name::{CORE, Name};
+use super::open_bank::OpenBank;
 use super::{Author, DETAILS, MAX_BANK, MAX_DETAILS, NONE, WriteError};
 use crate::Error;
 use crate::marks::Marks;
 use bloomery_crds::Digest;
 
-/// How often the next number is claimed: each time that it is another's, that one has written.
+/// The limit on claim attempts. Each failed attempt means that another worker wrote a note.
 const MAX_TRIES: usize = 64;
 
-/// A note as it is to be.
+/// A requested write of a note.
 #[derive(Debug)]
-pub(super) struct Wish<'a> {
+pub(super) struct NoteWrite<'a> {
     pub(super) name: &'a Name,
     pub(super) content: &'a [u8],
-    /// The hash of what is to be replaced.
+    /// The expected hash of the current content.
     pub(super) expect: &'a str,
     pub(super) author: &'a Author,
-    /// What is not written in the place of a secret.
+    /// The redaction marks that must not replace a secret.
     pub(super) marks: &'a Marks,
 }
 
-/// What one look at the bank has come to.
+/// The result of one attempt to write.
 #[derive(Debug)]
-pub(super) enum Look<'a> {
-    /// There is nothing to be done (any more).
+pub(super) enum Attempt<'a> {
+    /// The write is done, or not needed.
     Done(String),
-    /// The write is staged; to be claimed.
+    /// The write is staged and has to be claimed.
     Staged(Box<Staged<'a>>, Option<Held>),
-    /// Others are writing: to be looked at anew.
-    Again,
+    /// Another worker wrote meanwhile.
+    Retry,
 }
 
-impl Cabinet {
-    /// Replaces a note, if it is what was expected.
+impl OpenBank {
+    /// Replaces a note, if its hash is the expected one.
     ///
     /// # Errors
-    /// A sentence for the model, and whether it is known that nothing was written.
-    pub(super) fn write(&self, wish: &Wish<'_>, writer: &str) -> Result<String, WriteError> {
+    /// If the note was not written, or may not have been.
+    pub(super) fn write(&self, wish: &NoteWrite<'_>, writer: &str) -> Result<String, WriteError> {
         for _ in 0..MAX_TRIES {
-            match self.look(wish, writer)? {
-                Look::Done(text) => return Ok(text),
-                Look::Again => {}
-                Look::Staged(mut staged, before) => {
+            match self.attempt(wish, writer)? {
+                Attempt::Done(text) => return Ok(text),
+                Attempt::Retry => {}
+                Attempt::Staged(mut staged, before) => {
                     if staged.claim().map_err(|why| unclaimed(wish.name, &why))? {
                         return Ok(self.finish(&staged, wish, before.as_ref())?);
                     }
@@ -57,12 +57,12 @@ impl Cabinet {
         Err(WriteError::Unwritten(busy.into()))
     }
 
-    /// Compares, and stages what is to be written.
-    pub(super) fn look(&self, wish: &Wish<'_>, writer: &str) -> Result<Look<'_>, Error> {
+    /// Compares the current content with the expected hash, and stages the new content.
+    pub(super) fn attempt(&self, wish: &NoteWrite<'_>, writer: &str) -> Result<Attempt<'_>, Error> {
         let ledger = self.ledger.as_ref().ok_or("The memory bank cannot be used; nothing was written.")?;
         let latest = ledger.latest().map_err(|error| super::unusable(&error))?;
         if let Some(record) = ledger.record(latest).map_err(|error| super::unusable(&error))?
-            && let Err(Overtaken::Fault(why)) = ledger.publish(latest, &record, self)
+            && let Err(PublishError::Failed(why)) = ledger.publish(latest, &record, self)
         {
             return Err(
                 format!("What another Job has written could not be finished: {why} Nothing was written.").into()
@@ -70,10 +70,10 @@ impl Cabinet {
         }
         let before = self.published(wish.name)?;
         if before.as_ref().is_some_and(|held| held.bytes == wish.content) {
-            return Ok(Look::Done(format!("{} holds exactly that already: nothing was changed.", wish.name)));
+            return Ok(Attempt::Done(format!("{} holds exactly that already: nothing was changed.", wish.name)));
         }
         if wish.expect != held::expectation(before.as_ref()) {
-            return conflict(wish, before.as_ref(), ledger).map(Look::Done);
+            return conflict(wish, before.as_ref(), ledger).map(Attempt::Done);
         }
         let old = before.as_ref().map(|held| held.bytes.as_slice()).unwrap_or_default();
         wish.marks.refuse(&wish.name.to_string(), wish.content, old)?;
@@ -89,12 +89,17 @@ impl Cabinet {
         let staged = ledger.stage(number, record, wish.content, writer).map_err(|error| cannot(wish.name, &error))?;
         // Looked at once more, now that what is staged can be found: claims that are removed from here on take it along.
         let is_latest = ledger.latest().map_err(|error| super::unusable(&error))? == latest;
-        Ok(if is_latest { Look::Staged(Box::new(staged), before) } else { Look::Again })
+        Ok(if is_latest { Attempt::Staged(Box::new(staged), before) } else { Attempt::Retry })
     }
 
-    /// What was claimed is written, whatever comes now.
-    pub(super) fn finish(&self, staged: &Staged<'_>, wish: &Wish<'_>, before: Option<&Held>) -> Result<String, Error> {
-        if let Err(Overtaken::ByHand) = staged.publish(self) {
+    /// Publishes the claimed content. The write has happened even if publishing fails.
+    pub(super) fn finish(
+        &self,
+        staged: &Staged<'_>,
+        wish: &NoteWrite<'_>,
+        before: Option<&Held>,
+    ) -> Result<String, Error> {
+        if let Err(PublishError::ChangedByHand) = staged.publish(self) {
             return Err(format!(
                 "{} was changed by hand at the same moment, and is left as it is now. Read it again.",
                 wish.name
@@ -102,7 +107,7 @@ impl Cabinet {
             .into());
         }
         if let Some(ledger) = &self.ledger {
-            // Another write does it.
+            // The next write prunes again.
             let _ = ledger.prune(self);
         }
         let (name, bytes) = (wish.name, wish.content.len());
@@ -115,7 +120,7 @@ impl Cabinet {
         Ok(format!("Wrote {name}: {what}; its hash is {hash} now.{}", super::advice(name, &text)))
     }
 
-    fn has_room(&self, wish: &Wish<'_>, before: Option<&Held>) -> Result<(), Error> {
+    fn has_room(&self, wish: &NoteWrite<'_>, before: Option<&Held>) -> Result<(), Error> {
         let (details, is_cut) = self.details().map_err(|error| super::unusable(&error))?;
         if before.is_none() && !wish.name.is_core() && (is_cut || details.len() >= MAX_DETAILS) {
             return Err(format!(
@@ -124,12 +129,12 @@ impl Cabinet {
                 details.len()
             ).into());
         }
-        // Else nobody could make a bank smaller that is too large.
+        // A bank above the limit can still be shortened.
         if before.is_some_and(|before| wish.content.len() <= before.bytes.len()) {
             return Ok(());
         }
         let all = CORE.into_iter().map(Name::Core).chain(details);
-        // What is too large to be read is no note, whoever put it there.
+        // Files that are too large to be read do not count as notes.
         let sizes = all.filter(|name| name != wish.name).filter_map(|name| self.size(&name));
         let others: u64 = sizes.filter(|size| *size <= held::MAX_READ).sum();
         let total = others.saturating_add(wish.content.len() as u64);
@@ -143,8 +148,8 @@ impl Cabinet {
     }
 }
 
-/// What is told of a note that is not what was expected. A call whose own write has since been replaced did happen.
-fn conflict(wish: &Wish<'_>, before: Option<&Held>, ledger: &Ledger) -> Result<String, Error> {
+/// Reports a hash that does not match. Succeeds if this call's own write was applied and then replaced.
+fn conflict(wish: &NoteWrite<'_>, before: Option<&Held>, ledger: &Ledger) -> Result<String, Error> {
     let (name, now) = (wish.name, held::expectation(before));
     let digest = Digest::of_bytes(wish.content);
     let is_own = |record: &Record| {
@@ -168,10 +173,10 @@ fn conflict(wish: &Wish<'_>, before: Option<&Held>, ledger: &Ledger) -> Result<S
     Err(message.into())
 }
 
-fn unclaimed(name: &Name, why: &Unclaimed) -> WriteError {
+fn unclaimed(name: &Name, why: &ClaimError) -> WriteError {
     match why {
-        Unclaimed::Failed(error) => WriteError::Unwritten(cannot(name, error)),
-        Unclaimed::Unknown(error) => {
+        ClaimError::Failed(error) => WriteError::Unwritten(cannot(name, error)),
+        ClaimError::Unknown(error) => {
             WriteError::Unknown(format!("Nobody knows whether {name} was written: {error}. Read it again.").into())
         }
     }

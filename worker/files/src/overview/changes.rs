@@ -10,20 +10,20 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// How many files are told.
+/// The limit on the files listed.
 const MAX_FILES: usize = 15;
 
-/// How deep they are looked for.
+/// The depth of the walk, in levels.
 const DEPTH: usize = 12;
 
-/// The newest files, and where git is used, what was done last.
+/// Lists the files changed last, and the last git operations.
 pub(super) fn overview(root: &Root, deadline: &Deadline) -> Result<String, Error> {
     let mut newest: BTreeSet<(SystemTime, String)> = BTreeSet::new();
     if let Some(name) = &root.file {
         let opened = root.open_file(&root.place(None)?)?;
         let changed = opened.metadata.modified().map_or(UNIX_EPOCH, cap_std::time::SystemTime::into_std);
         newest.insert((changed, name.to_string_lossy().into_owned()));
-        return Ok(told(&newest));
+        return Ok(render(&newest));
     }
     let bounds = Bounds { depth: DEPTH, deadline: deadline.instant() };
     let left_out = walk(
@@ -43,15 +43,15 @@ pub(super) fn overview(root: &Root, deadline: &Deadline) -> Result<String, Error
         },
     );
     let cut = left_out.cut.map_or_else(String::new, |why| format!("[the walk was cut short: {why}]\n"));
-    Ok([told(&newest), cut, history::of_git(root).unwrap_or_default()].concat())
+    Ok([render(&newest), cut, history::recent_moves(root).unwrap_or_default()].concat())
 }
 
-fn told(newest: &BTreeSet<(SystemTime, String)>) -> String {
+fn render(newest: &BTreeSet<(SystemTime, String)>) -> String {
     let line = |(changed, place): &(SystemTime, String)| format!("{}  {}\n", time(*changed), escaped(place));
     newest.iter().rev().map(line).collect::<Vec<_>>().concat()
 }
 
-/// As people and logs write it, to the second.
+/// Formats a time in RFC 3339, to the second.
 fn time(at: SystemTime) -> String {
     let at = jiff::Timestamp::try_from(at).unwrap_or_default();
     format!("{at:.0}")

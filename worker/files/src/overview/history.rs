@@ -1,22 +1,22 @@
-//! What git says was done last. Its files are read, no program of it is run: hooks and settings of a file system that
-//! somebody bound would be run with it.
+//! The last git operations. They are read from git's files: running git would run hooks and settings of a file system that
+//! is not trusted.
 
 use crate::place::{Place, escaped};
 use crate::root::Root;
-use crate::secrets::{Sight, read_at};
+use crate::secrets::{SecretWindow, read_at};
 use std::io;
 
-/// How many moves are told.
+/// The limit on the moves of `HEAD` listed.
 const MAX_MOVES: usize = 5;
 
-/// How much of the end of its log is read, in bytes.
+/// The part of the log that is read from its end, in bytes.
 const READ: usize = 8 * 1024;
 
-/// The longest part of a message that is told, in bytes.
+/// The limit on a message, in bytes.
 const MAX_MESSAGE: usize = 120;
 
-/// The branch, and the last moves of `HEAD`, the latest first; none where git is not used, or elsewhere than here.
-pub(super) fn of_git(root: &Root) -> Option<String> {
+/// Lists the branch and the last moves of `HEAD`, latest first. Returns `None` without a `.git` directory at the root.
+pub(super) fn recent_moves(root: &Root) -> Option<String> {
     let head = end_of(root, ".git/HEAD").ok()?;
     let branch = head.trim().strip_prefix("ref: refs/heads/").map_or("no branch", str::trim);
     let mut text = format!("git, on {}:\n", bounded(&escaped(branch)));
@@ -27,17 +27,17 @@ pub(super) fn of_git(root: &Root) -> Option<String> {
     Some(text)
 }
 
-/// The last bytes of a file, as text without secrets: messages are cut.
+/// Returns the last bytes of a file as redacted text.
 fn end_of(root: &Root, path: &str) -> io::Result<String> {
     let place = Place::parse(path).map_err(io::Error::other)?;
     let opened = root.open_file(&place).map_err(io::Error::other)?;
     let from = opened.metadata.len().saturating_sub(READ as u64);
     let end = read_at(&opened.file, from, READ)?;
-    let bytes = Sight::of(&opened.file, &root.secrets).cover(from, end)?;
+    let bytes = SecretWindow::new(&opened.file, &root.secrets).cover(from, end)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// A line of git's log of moves: `old new name <address> seconds zone`, a tab, a message. People's names are left out.
+/// Formats a line of git's reflog: `old new name <address> seconds zone`, a tab, a message. People's names are left out.
 fn moved(line: &str) -> Option<String> {
     let (who, message) = line.split_once('\t')?;
     let seconds = who.rsplit(' ').nth(1)?.parse().ok()?;

@@ -1,4 +1,4 @@
-//! Putting the hunks of a patch into the content of a file. Pure.
+//! Applies the hunks of a patch to the content of a file, without I/O.
 //!
 //! Lines are compared byte by byte, but for how they end: that is the file's own business, and stays so, CRLF and a last
 //! line without an end.
@@ -9,25 +9,25 @@ use crate::place::shown;
 use crate::secrets::Secrets;
 use std::ops::Range;
 
-/// How many lines are compared to find the place of a hunk that is not where it says.
+/// The limit on line comparisons in the search for a hunk's place.
 const MAX_COMPARED: usize = 10_000_000;
 
-/// What became of a content.
+/// The result of applying hunks.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Applied {
     pub(super) content: Vec<u8>,
     pub(super) added: usize,
     pub(super) removed: usize,
-    /// Said where a hunk was found elsewhere than it says.
+    /// A note if a hunk was found at another line than its heading says.
     pub(super) note: String,
 }
 
 /// Applies hunks, which follow one another.
 ///
 /// # Errors
-/// Which hunk does not fit, without a full stop.
+/// The hunk that does not fit, without a full stop.
 pub(super) fn apply(content: &[u8], hunks: &[Hunk], secrets: &Secrets) -> Result<Applied, Error> {
-    let file = File::of(content);
+    let file = File::parse(content);
     let mut output = Output { bytes: Vec::with_capacity(content.len()), newline: file.newline };
     let mut ends = file.ends();
     let (mut next, mut shift, mut moved) = (0_usize, 0_isize, 0_usize);
@@ -72,14 +72,14 @@ pub(super) fn apply(content: &[u8], hunks: &[Hunk], secrets: &Secrets) -> Result
 /// A content, line by line.
 struct File<'a> {
     content: &'a [u8],
-    /// Where each line begins.
+    /// The offset of each line.
     starts: Vec<usize>,
-    /// How its lines end.
+    /// The line ending.
     newline: &'static [u8],
 }
 
 impl<'a> File<'a> {
-    fn of(content: &'a [u8]) -> Self {
+    fn parse(content: &'a [u8]) -> Self {
         let mut starts: Vec<usize> = Vec::new();
         if !content.is_empty() {
             starts.push(0);
@@ -94,24 +94,24 @@ impl<'a> File<'a> {
         self.starts.len()
     }
 
-    /// Whether the last line has its end.
+    /// Returns whether the last line has a line ending.
     fn ends(&self) -> bool {
         self.content.is_empty() || self.content.ends_with(b"\n")
     }
 
-    /// Lines with their ends.
+    /// Returns lines with their endings.
     fn lines(&self, range: Range<usize>) -> &'a [u8] {
         let start = |at: usize| self.starts.get(at).copied().unwrap_or(self.content.len());
         self.content.get(start(range.start)..start(range.end)).unwrap_or_default()
     }
 
-    /// A line without its end.
+    /// Returns a line without its ending.
     fn text(&self, at: usize) -> &'a [u8] {
         let line = self.lines(at..at + 1);
         without_cr(line.strip_suffix(b"\n").unwrap_or(line))
     }
 
-    /// Where the old lines stand: where the hunk says, else at the one other place from `from` on.
+    /// Finds the old lines: where the hunk says, or else at the only other place from `from` on.
     fn find(&self, old: &[&str], said: usize, from: usize, secrets: &Secrets) -> Result<usize, Error> {
         if old.is_empty() {
             let is_there = (from..=self.count()).contains(&said);
@@ -156,7 +156,7 @@ impl<'a> File<'a> {
         found.ok_or_else(|| self.difference(old, said.max(from), secrets))
     }
 
-    /// The first old line that is not where the hunk says.
+    /// Describes the first old line that is not where the hunk says.
     fn difference(&self, old: &[&str], said: usize, secrets: &Secrets) -> Error {
         let differs =
             (said..).zip(old).find(|(at, old)| *at >= self.count() || self.text(*at) != without_cr(old.as_bytes()));
@@ -182,7 +182,7 @@ struct Output {
 }
 
 impl Output {
-    /// Takes lines over as they are. What was the last line of the file gets an end where others follow.
+    /// Copies lines unchanged. The last line of the file gets a line ending if others follow.
     fn copy(&mut self, lines: &[u8]) {
         if !lines.is_empty() && !self.bytes.is_empty() && !self.bytes.ends_with(b"\n") {
             self.bytes.extend_from_slice(self.newline);
@@ -190,7 +190,7 @@ impl Output {
         self.bytes.extend_from_slice(lines);
     }
 
-    /// Adds a line, which ends as those of the file do.
+    /// Adds a line with the file's line ending.
     fn add(&mut self, text: &str) {
         let line = [without_cr(text.as_bytes()), self.newline].concat();
         self.copy(&line);

@@ -1,9 +1,9 @@
-//! Reading a unified diff.
+//! The parser of unified diffs.
 
 use crate::Error;
 use crate::place::shown;
 
-/// What a patch does to a file.
+/// The change of a patch to one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change {
     Create,
@@ -19,7 +19,7 @@ pub(super) struct FilePatch {
     pub(super) hunks: Vec<Hunk>,
 }
 
-/// One place of a file: what is there, and what is to be there.
+/// One place of a file: its old and its new lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Hunk {
     /// The number of its first old line, from 1; of the line before it where it has no old lines.
@@ -38,14 +38,14 @@ pub(super) enum Line {
 }
 
 impl Hunk {
-    /// What is there, as it says.
+    /// Returns the expected old text.
     pub(super) fn old(&self) -> impl Iterator<Item = &str> {
         self.lines.iter().filter_map(Line::old)
     }
 }
 
 impl Line {
-    /// What is there, as it says.
+    /// Returns the expected old text.
     pub(super) fn old(&self) -> Option<&str> {
         match self {
             Self::Context(text) | Self::Removed(text) => Some(text),
@@ -57,7 +57,7 @@ impl Line {
 /// Reads a patch: every file has a heading `---`, `+++` and at least one hunk, whose counts are right.
 ///
 /// # Errors
-/// What is wrong with it, without a full stop.
+/// The reason, without a full stop.
 pub(super) fn parse(patch: &str) -> Result<Vec<FilePatch>, Error> {
     let mut lines = Lines::new(patch);
     let mut files: Vec<FilePatch> = Vec::new();
@@ -76,7 +76,7 @@ pub(super) fn parse(patch: &str) -> Result<Vec<FilePatch>, Error> {
     if files.is_empty() { Err("it has no file: each begins with --- and +++".into()) } else { Ok(files) }
 }
 
-/// What git writes between files that we would not do. All else there is for people.
+/// Returns the unsupported operation of a line between files, if there is one. All other lines there are ignored.
 fn unsupported(line: &str) -> Option<&'static str> {
     let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| line.starts_with(prefix));
     if begins(&["rename from ", "rename to ", "copy from ", "copy to "]) {

@@ -1,9 +1,9 @@
-//! The matching lines of one file, as they are told.
+//! Search within one file.
 
 use crate::call::Deadline;
 use crate::place::escaped;
 use crate::root::Opened;
-use crate::secrets::{Secrets, Sight};
+use crate::secrets::{SecretWindow, Secrets};
 use crate::text;
 use regex::bytes::Regex;
 use std::collections::VecDeque;
@@ -13,25 +13,25 @@ use std::io::{self, BufRead, BufReader};
 /// The longest part of a line that is matched, in bytes.
 const MAX_LINE: usize = 32 * 1024;
 
-/// The longest part of a line that is told, in bytes.
+/// The longest part of a line that is shown, in bytes.
 const MAX_SHOWN: usize = 300;
 
-/// How much is read at once, in bytes.
+/// The size of the read buffer, in bytes.
 const BUFFER: usize = 64 * 1024;
 
 /// The number of a line, where it begins, and the line.
 type Line = (u64, u64, Vec<u8>);
 
-/// What of a file matches.
+/// The matches in a file.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct FileMatches {
     /// The lines, each with its number: `12: ` before one that matches, `11- ` before one around it.
     pub(super) text: String,
-    /// How many match.
+    /// The number of matching lines.
     pub(super) matches: usize,
-    /// Whether there were more.
+    /// Whether there are more matches.
     pub(super) has_more: bool,
-    /// Whether the rest was not looked at, because time was over.
+    /// Whether the search stopped at the deadline.
     pub(super) is_cut: bool,
 }
 
@@ -43,15 +43,15 @@ pub(super) fn matching(
     pattern: &Regex,
     (context, most): (usize, usize),
     deadline: &Deadline,
-) -> io::Result<Option<Told>> {
+) -> io::Result<Option<FileMatches>> {
     if text::is_binary(opened)? {
         return Ok(None);
     }
     let mut reader = BufReader::with_capacity(BUFFER, &opened.file);
-    let mut sight = Sight::of(&opened.file, secrets);
-    let (mut told, mut number, mut next) = (Told::default(), 0_u64, 0_u64);
+    let mut sight = SecretWindow::new(&opened.file, secrets);
+    let (mut found, mut number, mut next) = (FileMatches::default(), 0_u64, 0_u64);
     let mut before: VecDeque<Line> = VecDeque::new();
-    let (mut line, mut last_told, mut after) = (Vec::new(), 0, 0);
+    let (mut line, mut last_shown, mut after) = (Vec::new(), 0, 0);
     loop {
         let start = next;
         next += next_line(&mut reader, &mut line)?;
@@ -60,29 +60,29 @@ pub(super) fn matching(
         }
         number += 1;
         if deadline.is_over() {
-            told.is_cut = true;
+            found.is_cut = true;
             break;
         }
         let is_hit = pattern.is_match(&line);
         let shown = if is_hit || after > 0 { sight.cover(start, line.clone())? } else { Vec::new() };
         if is_hit && pattern.is_match(&shown) {
-            if told.matches == most {
-                told.has_more = true;
+            if found.matches == most {
+                found.has_more = true;
                 break;
             }
-            told.matches += 1;
+            found.matches += 1;
             let first = before.front().map_or(number, |(number, ..)| *number);
-            if context > 0 && last_told > 0 && first > last_told + 1 {
-                told.text.push_str("  --\n");
+            if context > 0 && last_shown > 0 && first > last_shown + 1 {
+                found.text.push_str("  --\n");
             }
             for (number, start, line) in before.drain(..) {
-                tell(&mut told.text, number, '-', &sight.cover(start, line)?, pattern);
+                push_line(&mut found.text, number, '-', &sight.cover(start, line)?, pattern);
             }
-            tell(&mut told.text, number, ':', &shown, pattern);
-            (last_told, after) = (number, context);
+            push_line(&mut found.text, number, ':', &shown, pattern);
+            (last_shown, after) = (number, context);
         } else if after > 0 {
-            tell(&mut told.text, number, '-', &shown, pattern);
-            (last_told, after) = (number, after - 1);
+            push_line(&mut found.text, number, '-', &shown, pattern);
+            (last_shown, after) = (number, after - 1);
         } else if context > 0 {
             if before.len() == context {
                 before.pop_front();
@@ -90,7 +90,7 @@ pub(super) fn matching(
             before.push_back((number, start, line.clone()));
         }
     }
-    Ok(Some(told))
+    Ok(Some(found))
 }
 
 /// Reads the next line without its end, as much of it as is matched; gives how long it is with it: 0 at the end of the file.
@@ -119,15 +119,15 @@ fn next_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<u64> {
     Ok(length)
 }
 
-/// Tells a line, of a long one the part around what matches.
-fn tell(text: &mut String, number: u64, mark: char, line: &[u8], pattern: &Regex) {
+/// Appends a line to the text. A long line is cut to the part around the match.
+fn push_line(text: &mut String, number: u64, mark: char, line: &[u8], pattern: &Regex) {
     let at = if line.len() > MAX_SHOWN { pattern.find(line).map_or(0, |found| found.start()) } else { 0 };
     let start = at.saturating_sub(MAX_SHOWN / 4).min(line.len().saturating_sub(MAX_SHOWN));
     let end = line.len().min(start + MAX_SHOWN);
     let shown = String::from_utf8_lossy(line.get(start..end).unwrap_or_default());
-    // Tabs are what lines of code are made of.
+    // Tabs stay: code is indented with them.
     let shown: Vec<String> = shown.split('\t').map(escaped).collect();
     let (dots, more) = (if start > 0 { "..." } else { "" }, if end < line.len() { "..." } else { "" });
-    // A String takes whatever is written to it.
+    // Writing to a String does not fail.
     let _ = writeln!(text, "  {number}{mark} {dots}{}{more}", shown.join("\t"));
 }

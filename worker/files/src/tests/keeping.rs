@@ -40,7 +40,7 @@ fn secrets() -> Secrets {
 // Arguments are handed over as `json!` makes them.
 #[allow(clippy::needless_pass_by_value)]
 fn call(stand: &Stand, tool: Tool, arguments: Value) -> Result<String, Error> {
-    stand.workspace().minding(secrets()).call(tool, &arguments.to_string())
+    stand.workspace().with_secrets(secrets()).call(tool, &arguments.to_string())
 }
 
 /// Whether four bytes of a secret stand in a text.
@@ -138,7 +138,7 @@ fn what_git_says_is_told_without_a_part_of_a_secret() {
             (".git/logs/HEAD", &log),
         ]);
         let wanted = Wanted { structure: false, changes: true };
-        let told = stand.workspace().minding(secrets()).overviews(wanted);
+        let told = stand.workspace().with_secrets(secrets()).overviews(wanted);
         let text = told[0].text.as_ref().unwrap();
         assert!(!shows(text) && text.contains("git, on"), "{text}");
     }
@@ -151,7 +151,7 @@ fn a_core_note_that_is_cut_shows_no_part_of_a_secret() {
         let dir = memory.path().join(bank::DIR);
         fs::create_dir(&dir).unwrap();
         fs::write(dir.join("progress.md"), format!("{}{SECRET}{}", "#".repeat(before), "#".repeat(99))).unwrap();
-        let notes = bank::Bank::new(memory.path(), "uid-1").minding(secrets()).consult();
+        let notes = bank::Bank::new(memory.path(), "uid-1").with_secrets(secrets()).consult();
         let text = notes[0].text.as_ref().unwrap();
         assert!(!shows(text) && text.contains("[cut off: "), "{text}");
     }

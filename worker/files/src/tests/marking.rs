@@ -11,7 +11,7 @@ const REFUSAL: &str = "holds `[redacted: default]`, which stands for a secret th
 #[allow(clippy::needless_pass_by_value)]
 fn call(stand: &Stand, tool: Tool, arguments: Value) -> Result<String, Error> {
     let marks = Marks::new(vec!["[redacted: other]".into(), MARK.into()]);
-    stand.workspace().minding(marks).call(tool, &arguments.to_string())
+    stand.workspace().with_secrets(marks).call(tool, &arguments.to_string())
 }
 
 #[rstest]

@@ -122,7 +122,7 @@ fn a_patch_that_is_stopped_midway_says_what_it_has_done() {
     for path in ["a", "b"] {
         let target = replace::Target::find(&root, &root.place(Some(path)).unwrap(), false).unwrap();
         let (shown, identity, told) = (path.to_owned(), target.identity(), format!("changed `{path}`"));
-        ready.push(patch::Ready { shown, identity, told, staged: Some(target.stage(b"2\n").unwrap()) });
+        ready.push(patch::Ready { shown, identity, summary: told, staged: Some(target.stage(b"2\n").unwrap()) });
     }
     stand.put("b", "changed by another\n");
     let error = patch::commit(ready).unwrap_err().to_string();

@@ -1,44 +1,45 @@
-//! A write between being staged and being done.
+//! A staged write.
 
-use super::{Ledger, Overtaken, Record, claim, content};
-use crate::bank::cabinet::{Cabinet, sync};
+use super::{Ledger, PublishError, Record, claim, content};
+use crate::bank::open_bank::{OpenBank, sync};
 use std::io;
 
-/// A write that has not happened yet. Dropped, it is gone.
+/// A staged write. Dropping it before the claim removes its files.
 #[derive(Debug)]
 pub(in crate::bank) struct Staged<'a> {
     pub(super) ledger: &'a Ledger,
     pub(super) number: u64,
     pub(in crate::bank) record: Record,
-    /// The content belongs to a claim, or nobody knows that it does not.
+    /// Whether the content belongs to a claim, or may belong to one.
     pub(super) is_claimed: bool,
 }
 
-/// Why it is not said whether a number was claimed.
+/// The error of a claim.
 #[derive(Debug)]
-pub(in crate::bank) enum Unclaimed {
-    /// It was not.
+pub(in crate::bank) enum ClaimError {
+    /// The number was not claimed.
     Failed(io::Error),
-    /// Nobody knows: if it was, the write has happened.
+    /// The outcome is unknown. If the number was claimed, the write has happened.
     Unknown(io::Error),
 }
 
 impl Staged<'_> {
-    /// Claims the number. Whoever has the number before it has to have taken its name.
+    /// Claims the number. The content of the claim before it must be published.
     ///
-    /// Gives false where another has claimed it.
-    pub(in crate::bank) fn claim(&mut self) -> Result<bool, Unclaimed> {
+    /// Returns `false` if another worker has claimed it.
+    pub(in crate::bank) fn claim(&mut self) -> Result<bool, ClaimError> {
         let dir = &self.ledger.dir;
         let linked = dir.hard_link(self.draft(), dir, claim(self.number));
         self.is_claimed = self.is_after(linked)?;
         if self.is_claimed {
-            sync(&self.ledger.dir).map_err(Unclaimed::Unknown)?;
+            sync(&self.ledger.dir).map_err(ClaimError::Unknown)?;
         }
         Ok(self.is_claimed)
     }
 
-    /// Whether the number is ours after a link to it, which may have come to more than was answered.
-    pub(in crate::bank) fn is_after(&mut self, linked: io::Result<()>) -> Result<bool, Unclaimed> {
+    /// Returns whether this worker owns the number after a link attempt. The link may exist even if the attempt returned an
+    /// error.
+    pub(in crate::bank) fn is_after(&mut self, linked: io::Result<()>) -> Result<bool, ClaimError> {
         let error = match linked {
             Ok(()) => return Ok(true),
             // It was removed, with the claims of long ago.
@@ -49,16 +50,16 @@ impl Staged<'_> {
             // The reply was lost: the name exists, and is ours.
             Ok(Some(record)) if record == self.record => Ok(true),
             Ok(_) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-            Ok(_) => Err(Unclaimed::Failed(error)),
+            Ok(_) => Err(ClaimError::Failed(error)),
             Err(unread) => {
                 self.is_claimed = true;
-                Err(Unclaimed::Unknown(unread))
+                Err(ClaimError::Unknown(unread))
             }
         }
     }
 
-    /// Lets the content that was claimed take its note's name.
-    pub(in crate::bank) fn publish(&self, cabinet: &Cabinet) -> Result<(), Overtaken> {
+    /// Publishes the claimed content under its note's name.
+    pub(in crate::bank) fn publish(&self, cabinet: &OpenBank) -> Result<(), PublishError> {
         self.ledger.publish(self.number, &self.record, cabinet)
     }
 
@@ -69,7 +70,7 @@ impl Staged<'_> {
 
 impl Drop for Staged<'_> {
     fn drop(&mut self) {
-        // Nothing can be done about one that stays; it goes with the claims of its time.
+        // Pruning removes a file that cannot be removed here.
         let _ = self.ledger.dir.remove_file(self.draft());
         if !self.is_claimed {
             let _ = self.ledger.dir.remove_file(content(self.number, &self.record.staged));

@@ -27,7 +27,7 @@ fn core_notes_are_told_in_their_order_and_the_others_by_name() {
     let names: Vec<&str> = told.iter().map(|(file, _)| file.as_str()).collect();
     assert_eq!(names, ["projectbrief.md", "progress.md", INDEX]);
     assert_eq!(told[0].1, "Orders.\n");
-    let (brief, progress) = (Held::of("Orders.\n".into()), Held::of("Half done.\n".into()));
+    let (brief, progress) = (Held::new("Orders.\n".into()), Held::new("Half done.\n".into()));
     let expected = format!(
         "projectbrief.md  1 words, 8 bytes, hash {}, written by Job `acme/refund` at `2026-01-01T00:00:00.000Z`\n\
          progress.md  2 words, 11 bytes, hash {}\ndetails/a.md  1 bytes\ndetails/b.md  2 bytes\n",

@@ -1,8 +1,8 @@
 //! Workers that take turns at any step, freeze, go on and die: whatever the order, each write replaces what its worker
 //! has read, and everybody reads what was written last.
 
-use super::super::ledger::{Overtaken, Staged, Unclaimed};
-use super::super::write::{Look, Wish};
+use super::super::ledger::{ClaimError, PublishError, Staged};
+use super::super::write::{Attempt, NoteWrite};
 use super::*;
 use crate::marks::Marks;
 use proptest::prelude::*;
@@ -38,7 +38,7 @@ struct Worker<'a> {
 type Truth = BTreeMap<usize, Vec<u8>>;
 
 impl<'a> Worker<'a> {
-    fn step(&mut self, who: usize, cabinet: &'a Cabinet, truth: &mut Truth) {
+    fn step(&mut self, who: usize, cabinet: &'a OpenBank, truth: &mut Truth) {
         let name = Name::parse(NOTES[self.note]).unwrap();
         self.at = match std::mem::replace(&mut self.at, At::Begin) {
             At::Begin => {
@@ -50,19 +50,24 @@ impl<'a> Worker<'a> {
                 self.written += 1;
                 let content = format!("{who}: {}\n", self.written).into_bytes();
                 let author = author(&format!("{}-{who}", self.written));
-                let wish =
-                    Wish { name: &name, content: &content, expect: &expect, author: &author, marks: &Marks::default() };
-                match cabinet.look(&wish, &format!("uid-{who}")) {
-                    Ok(Look::Staged(staged, _)) => At::Staged(*staged, content),
-                    Ok(Look::Again) => At::Read(expect),
-                    Ok(Look::Done(text)) => panic!("{text}"),
+                let wish = NoteWrite {
+                    name: &name,
+                    content: &content,
+                    expect: &expect,
+                    author: &author,
+                    marks: &Marks::default(),
+                };
+                match cabinet.attempt(&wish, &format!("uid-{who}")) {
+                    Ok(Attempt::Staged(staged, _)) => At::Staged(*staged, content),
+                    Ok(Attempt::Retry) => At::Read(expect),
+                    Ok(Attempt::Done(text)) => panic!("{text}"),
                     Err(_conflict) => At::Begin,
                 }
             }
             At::Staged(mut staged, content) => {
                 if staged.claim().unwrap() {
                     let replaced = truth.insert(self.note, content);
-                    assert_eq!(staged.record.replaced, replaced.map(|replaced| Held::of(replaced).digest));
+                    assert_eq!(staged.record.replaced, replaced.map(|replaced| Held::new(replaced).digest));
                     At::Claimed(staged)
                 } else {
                     At::Begin
@@ -94,7 +99,7 @@ proptest! {
     #[test]
     fn each_write_replaces_what_its_worker_has_read(acts in acts()) {
         let stand = Stand::new();
-        let cabinets: Vec<Cabinet> = (0..WORKERS).map(|_| Cabinet::make(stand.dir.path()).unwrap()).collect();
+        let cabinets: Vec<OpenBank> = (0..WORKERS).map(|_| OpenBank::make(stand.dir.path()).unwrap()).collect();
         let mut workers: Vec<Worker<'_>> = (0..WORKERS).map(|_| Worker { at: At::Begin, note: 0, written: 0 }).collect();
         let mut truth = Truth::new();
         for (who, act) in acts {
@@ -111,12 +116,17 @@ proptest! {
 }
 
 /// Stages a write of `progress.md` that is not claimed yet.
-fn staged<'a>(cabinet: &'a Cabinet, content: &str, expect: &str) -> Staged<'a> {
+fn staged<'a>(cabinet: &'a OpenBank, content: &str, expect: &str) -> Staged<'a> {
     let name = Name::parse("progress.md").unwrap();
-    let wish =
-        Wish { name: &name, content: content.as_bytes(), expect, author: &author("7-0"), marks: &Marks::default() };
-    match cabinet.look(&wish, "uid-frozen") {
-        Ok(Look::Staged(staged, _)) => *staged,
+    let wish = NoteWrite {
+        name: &name,
+        content: content.as_bytes(),
+        expect,
+        author: &author("7-0"),
+        marks: &Marks::default(),
+    };
+    match cabinet.attempt(&wish, "uid-frozen") {
+        Ok(Attempt::Staged(staged, _)) => *staged,
         other => panic!("{other:?}"),
     }
 }
@@ -124,7 +134,7 @@ fn staged<'a>(cabinet: &'a Cabinet, content: &str, expect: &str) -> Staged<'a> {
 #[test]
 fn what_a_worker_that_died_had_claimed_is_read_and_finished_by_the_next() {
     let stand = Stand::new();
-    let cabinet = Cabinet::make(stand.dir.path()).unwrap();
+    let cabinet = OpenBank::make(stand.dir.path()).unwrap();
     let mut dying = staged(&cabinet, "One.\n", NONE);
     assert!(dying.claim().unwrap());
     std::mem::forget(dying);
@@ -139,7 +149,7 @@ fn what_a_worker_that_died_had_claimed_is_read_and_finished_by_the_next() {
 #[test]
 fn a_claim_that_cannot_be_read_is_an_error_and_none_is_made_after_it() {
     let stand = Stand::new();
-    let cabinet = Cabinet::make(stand.dir.path()).unwrap();
+    let cabinet = OpenBank::make(stand.dir.path()).unwrap();
     let mut dying = staged(&cabinet, "One.\n", NONE);
     assert!(dying.claim().unwrap());
     std::mem::forget(dying);
@@ -161,18 +171,18 @@ fn a_claim_that_cannot_be_read_is_an_error_and_none_is_made_after_it() {
 #[test]
 fn a_link_that_fails_may_have_claimed() {
     let stand = Stand::new();
-    let cabinet = Cabinet::make(stand.dir.path()).unwrap();
+    let cabinet = OpenBank::make(stand.dir.path()).unwrap();
     let lost = || Err(std::io::Error::other("no reply"));
     let claim = stand.at(".ledger/00000000000000000001.json");
 
     let mut unclaimed = staged(&cabinet, "One.\n", NONE);
-    assert!(matches!(unclaimed.is_after(lost()), Err(Unclaimed::Failed(_))));
+    assert!(matches!(unclaimed.is_after(lost()), Err(ClaimError::Failed(_))));
     drop(unclaimed);
     assert_eq!(stand.ledger(false), [""; 0]);
 
     let mut unknown = staged(&cabinet, "One.\n", NONE);
     fs::create_dir(&claim).unwrap();
-    assert!(matches!(unknown.is_after(lost()), Err(Unclaimed::Unknown(_))));
+    assert!(matches!(unknown.is_after(lost()), Err(ClaimError::Unknown(_))));
     drop(unknown);
     // If it was claimed, its content is to be found.
     assert_eq!(stand.ledger(false).len(), 1);
@@ -195,12 +205,12 @@ fn staged_again(other: &mut Staged<'_>) -> bool {
 #[test]
 fn what_a_person_has_written_after_a_claim_stays() {
     let stand = Stand::of(&[("progress.md", "One.\n")]);
-    let cabinet = Cabinet::make(stand.dir.path()).unwrap();
-    let mut frozen = staged(&cabinet, "Two.\n", Held::of("One.\n".into()).hash());
+    let cabinet = OpenBank::make(stand.dir.path()).unwrap();
+    let mut frozen = staged(&cabinet, "Two.\n", Held::new("One.\n".into()).hash());
     assert!(frozen.claim().unwrap());
     stand.put("progress.md", "By hand.\n");
     assert!(stand.read("progress.md").unwrap().starts_with("By hand.\n"));
-    assert!(matches!(frozen.publish(&cabinet), Err(Overtaken::ByHand)));
+    assert!(matches!(frozen.publish(&cabinet), Err(PublishError::ChangedByHand)));
     drop(frozen);
     assert_eq!((stand.get("progress.md").as_str(), stand.ledger(false)), ("By hand.\n", Vec::new()));
 }
@@ -210,7 +220,7 @@ fn what_a_person_has_written_after_a_claim_stays() {
 #[test]
 fn old_claims_go_and_a_worker_that_slept_through_it_claims_nothing() {
     let stand = Stand::new();
-    let cabinet = Cabinet::make(stand.dir.path()).unwrap();
+    let cabinet = OpenBank::make(stand.dir.path()).unwrap();
     stand.write("details/kept.md", "x", NONE).unwrap();
     let mut frozen = staged(&cabinet, "Frozen.\n", NONE);
     let mut hash = NONE.to_owned();

@@ -42,7 +42,7 @@ fn writes(memory: &Path, who: &str) -> Vec<String> {
 /// The claims tell one history of each note, in which every write has replaced what its writer had read.
 fn assert_one_history(stand: &Stand, written: &[String]) {
     let by_digest: BTreeMap<String, &String> =
-        written.iter().map(|content| (Held::of(content.clone().into()).digest.to_string(), content)).collect();
+        written.iter().map(|content| (Held::new(content.clone().into()).digest.to_string(), content)).collect();
     let claims = stand.ledger(true);
     assert_eq!(claims.len(), written.len());
     let mut last: BTreeMap<String, bloomery_crds::Digest> = BTreeMap::new();
@@ -54,7 +54,7 @@ fn assert_one_history(stand: &Stand, written: &[String]) {
         assert!(by_digest[record.digest.as_str()].ends_with(&format!("after {read}\n")), "{claim}");
     }
     for (note, digest) in last {
-        assert_eq!(Held::of(stand.get(&note).into()).digest, digest);
+        assert_eq!(Held::new(stand.get(&note).into()).digest, digest);
     }
     assert_eq!(stand.ledger(false), [""; 0]);
 }

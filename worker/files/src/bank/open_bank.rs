@@ -1,4 +1,4 @@
-//! The bank's directories, open: nothing outside of them is reached, whatever links say.
+//! The open directories of the bank. Access stays below them; links are not followed.
 
 use super::held::{self, Held};
 use super::ledger::{Ledger, Record};
@@ -13,23 +13,23 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-/// Where claims are, in the bank.
+/// The directory of the claims, in the bank.
 const LEDGER: &str = ".ledger";
 
-/// How many entries of the details are looked at.
+/// The limit on the entries of the details directory that are read.
 const MAX_ENTRIES: usize = 10_000;
 
 /// The open bank.
 #[derive(Debug)]
-pub(super) struct Cabinet {
+pub(super) struct OpenBank {
     bank: Dir,
     details: Option<Dir>,
-    /// None as long as no Job has written.
+    /// `None` until a Job writes a note.
     pub(super) ledger: Option<Ledger>,
 }
 
-impl Cabinet {
-    /// Opens the bank as it is; nothing where there is none.
+impl OpenBank {
+    /// Opens an existing bank. Returns `None` if there is none.
     pub(super) fn find(memory: &Path) -> io::Result<Option<Self>> {
         let Some(bank) = found(Dir::open_ambient_dir(memory, ambient_authority())?.open_dir_nofollow(DIR))? else {
             return Ok(None);
@@ -39,7 +39,7 @@ impl Cabinet {
         Ok(Some(Self { bank, details, ledger }))
     }
 
-    /// Opens the bank to write to it; what is missing of it is made.
+    /// Opens the bank for writing, and creates missing directories.
     pub(super) fn make(memory: &Path) -> io::Result<Self> {
         let memory = Dir::open_ambient_dir(memory, ambient_authority())?;
         let bank = made(&memory, DIR)?;
@@ -48,15 +48,15 @@ impl Cabinet {
         Ok(Self { bank, details: Some(details), ledger: Some(ledger) })
     }
 
-    /// Where the file of a note is, if its directory is there.
+    /// Returns the directory of a note's file, if it exists.
     pub(super) fn place(&self, name: &Name) -> Option<&Dir> {
         if name.is_core() { Some(&self.bank) } else { self.details.as_ref() }
     }
 
-    /// What a note holds: what was claimed last, though it may not have taken its name yet.
+    /// Returns the content of a note: the one claimed last, even if it is not published yet.
     ///
     /// # Errors
-    /// A sentence for the model.
+    /// A message for the model.
     pub(super) fn held(&self, name: &Name) -> Result<Option<Held>, Error> {
         if let Some(claimed) = self.claimed(name)? {
             return Ok(Some(claimed));
@@ -64,32 +64,32 @@ impl Cabinet {
         self.published(name)
     }
 
-    /// What stands under the name of a note.
+    /// Returns the published content of a note.
     pub(super) fn published(&self, name: &Name) -> Result<Option<Held>, Error> {
         self.place(name).map_or(Ok(None), |dir| held::read(dir, name.file(), name))
     }
 
-    /// What the latest claim holds, where it is of this note and has not taken its name yet.
+    /// Returns the content of the latest claim, if it is for this note and not published yet.
     fn claimed(&self, name: &Name) -> Result<Option<Held>, Error> {
         let Some(ledger) = &self.ledger else { return Ok(None) };
         let latest = ledger.latest().map_err(|error| super::unusable(&error))?;
         let record = ledger.record(latest).map_err(|error| super::unusable(&error))?;
         let Some(record) = record.filter(|record| record.file == name.to_string()) else { return Ok(None) };
         let before = self.published(name)?;
-        // Whoever has changed it by hand since then is the later one.
+        // A manual change after the claim is newer than the claim.
         if !record.replaces(before.as_ref()) {
             return Ok(None);
         }
         ledger.content(latest, &record, name)
     }
 
-    /// Who has written these notes last, as far as that can be read.
+    /// Returns the last authors of these notes, as far as their claims can be read.
     pub(super) fn authors(&self, names: &[Name]) -> Authors {
         let read = self.ledger.as_ref().and_then(|ledger| ledger.latest_of(names).ok());
         Authors(read.unwrap_or_default())
     }
 
-    /// The notes in the details, by name, and whether there is more than was looked at.
+    /// Returns the notes in the details, by name, and whether there are more entries than the limit.
     pub(super) fn details(&self) -> io::Result<(Vec<Name>, bool)> {
         let Some(details) = &self.details else { return Ok((Vec::new(), false)) };
         let mut names = Vec::new();
@@ -101,22 +101,22 @@ impl Cabinet {
         Ok((names, entries.next().is_some()))
     }
 
-    /// How large the file of a note is; nothing where there is none.
+    /// Returns the size of a note's file in bytes, if it exists.
     pub(super) fn size(&self, name: &Name) -> Option<u64> {
         let metadata = self.place(name)?.symlink_metadata(name.file()).ok()?;
         metadata.is_file().then(|| metadata.len())
     }
 
-    /// Whether there is anything that could be a note, or should be one.
+    /// Returns whether the bank holds a note, or something in the place of one.
     pub(super) fn holds_notes(&self) -> bool {
         let is_there = |core: &&str| self.bank.symlink_metadata(core).is_ok();
         CORE.iter().any(is_there) || self.details().is_ok_and(|(names, _)| !names.is_empty()) || self.holds_a_claim()
     }
 
-    /// Whether a note was claimed that has no name yet: the first one of all, perhaps.
+    /// Returns whether a claimed note is not published yet.
     fn holds_a_claim(&self) -> bool {
         let Some(ledger) = &self.ledger else { return false };
-        // What cannot be read is told to whoever reads on.
+        // A later read returns the error.
         let Ok(latest) = ledger.latest().and_then(|latest| ledger.record(latest)) else { return true };
         let name = latest.and_then(|record| Name::parse(&record.file).ok());
         name.is_some_and(|name| self.claimed(&name).map_or(true, |held| held.is_some()))
@@ -128,8 +128,8 @@ impl Cabinet {
 pub(super) struct Authors(BTreeMap<String, Record>);
 
 impl Authors {
-    /// Who has written what a note holds, to be put behind it; nothing where a person has.
-    pub(super) fn of(&self, name: &Name, digest: &Digest) -> String {
+    /// Returns the author of a note's content as a suffix for messages; empty if a person wrote it.
+    pub(super) fn suffix(&self, name: &Name, digest: &Digest) -> String {
         let record = self.0.get(&name.to_string()).filter(|record| record.digest == *digest);
         record.map_or_else(String::new, |Record { author, .. }| {
             format!(", written by Job {} at {}", shown(&author.job), shown(&author.time))
@@ -137,7 +137,7 @@ impl Authors {
     }
 }
 
-/// A directory that may not be there.
+/// Turns a missing directory into `None`.
 fn found(opened: io::Result<Dir>) -> io::Result<Option<Dir>> {
     match opened {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
