@@ -18,7 +18,7 @@ impl Error {
             ErrorKind::PermissionDenied if error.raw_os_error().is_none() => {
                 "it leads out of the resource (a symbolic link to elsewhere)".to_owned()
             }
-            ErrorKind::PermissionDenied => "the worker's user has no right to".to_owned(),
+            ErrorKind::PermissionDenied => "the worker lacks permission".to_owned(),
             ErrorKind::ReadOnlyFilesystem => "the file system is mounted read-only".to_owned(),
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "the file system is full".to_owned(),
             ErrorKind::NotADirectory => "a part of the path is no directory".to_owned(),

@@ -42,7 +42,7 @@ impl Marks {
             |mark: &&String| text.contains(mark.as_str()) && memmem::find(content, mark.as_bytes()).is_none();
         match self.0.iter().find(is_no_text) {
             Some(mark) => format!(
-                " `{mark}` stands for a secret that you cannot see, and is not what is there: take in only other lines."
+                " `{mark}` stands for a secret that you cannot see, and is not what is there: include only other lines."
             ),
             None => String::new(),
         }

@@ -139,7 +139,7 @@ pub(crate) fn commit(ready: Vec<Ready>) -> Result<String, Error> {
         summaries.push(summary);
     }
     if changed == 0 {
-        return Ok("The patch changes nothing: all is so already.".to_owned());
+        return Ok("The patch changes nothing: the files already match.".to_owned());
     }
     Ok(format!("Applied: {}.", summaries.join(", ")))
 }

@@ -132,7 +132,7 @@ impl Target {
         let read = || {
             let file = self.open(OpenOptions::new().read(true))?;
             if Identity::from_metadata(&file.metadata()?) != old.identity {
-                return Err(io::Error::other("somebody changes it just now"));
+                return Err(io::Error::other("it is being changed by someone else"));
             }
             let mut content = Vec::new();
             file.take(MAX_BYTES + 1).read_to_end(&mut content)?;
@@ -204,7 +204,7 @@ impl Staged {
             Err(error) => return Err(error),
         };
         if now != old.as_ref().map(|old| old.identity) {
-            return Err(io::Error::other("somebody has changed it meanwhile"));
+            return Err(io::Error::other("it was changed meanwhile"));
         }
         match &self.content {
             Content::InPlace(content) => return self.write_in_place(content),
@@ -223,7 +223,7 @@ impl Staged {
         if !metadata.is_file()
             || self.target.old.as_ref().is_none_or(|old| old.identity != Identity::from_metadata(&metadata))
         {
-            return Err(io::Error::other("somebody has changed it meanwhile"));
+            return Err(io::Error::other("it was changed meanwhile"));
         }
         file.write_all(content)?;
         file.set_len(content.len() as u64)?;

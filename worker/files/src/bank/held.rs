@@ -84,7 +84,7 @@ pub(super) fn read(dir: &Dir, file: &Path, name: &Name) -> Result<Option<Held>, 
     }
     if text::has_nul(&bytes) {
         return Err(
-            format!("{name} holds a NUL byte, so it is no text: a person has to mend it; nothing was done.").into()
+            format!("{name} holds a NUL byte, so it is no text: a person has to fix it; nothing was done.").into()
         );
     }
     Ok(Some(Held::new(bytes)))

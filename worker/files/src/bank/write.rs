@@ -177,7 +177,7 @@ fn unclaimed(name: &Name, why: &ClaimError) -> WriteError {
     match why {
         ClaimError::Failed(error) => WriteError::Unwritten(cannot(name, error)),
         ClaimError::Unknown(error) => {
-            WriteError::Unknown(format!("Nobody knows whether {name} was written: {error}. Read it again.").into())
+            WriteError::Unknown(format!("It is unknown whether {name} was written: {error}. Read it again.").into())
         }
     }
 }

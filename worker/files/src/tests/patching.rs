@@ -110,7 +110,7 @@ fn no_patch(#[case] patch: &str, #[case] why: &str) {
 fn a_patch_that_changes_nothing_says_so() {
     let stand = Stand::of(&[("a", "1\n")]);
     let patch = "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+1\n";
-    assert_eq!(stand.does(Tool::Patch, json!({"patch": patch})), "The patch changes nothing: all is so already.");
+    assert_eq!(stand.does(Tool::Patch, json!({"patch": patch})), "The patch changes nothing: the files already match.");
 }
 
 /// The second file cannot be written when the first one is: what was done is told.
@@ -126,7 +126,7 @@ fn a_patch_that_is_stopped_midway_says_what_it_has_done() {
     }
     stand.put("b", "changed by another\n");
     let error = patch::commit(ready).unwrap_err().to_string();
-    assert!(error.contains("`b` cannot be written: somebody has changed it meanwhile"), "{error}");
+    assert!(error.contains("`b` cannot be written: it was changed meanwhile"), "{error}");
     assert!(
         error
             .ends_with("Before that the patch has changed `a`. It was stopped there; 1 of its files are as they were."),

@@ -91,7 +91,7 @@ fn what_somebody_else_has_changed_meanwhile_is_not_overwritten() {
     let staged = target.stage(b"two\n").unwrap();
     stand.put("a", "three, of another\n");
     let error = staged.commit().unwrap_err().to_string();
-    assert!(error.contains("somebody has changed it meanwhile"), "{error}");
+    assert!(error.contains("it was changed meanwhile"), "{error}");
     assert_eq!(stand.get("a"), "three, of another\n");
     let target = replace::Target::find(&root, &root.place(Some("b")).unwrap(), false).unwrap();
     let staged = target.stage(b"two\n").unwrap();
