@@ -6,8 +6,8 @@ use crate::exit::Exit;
 use crate::local::memory;
 use crate::local::memory_error::log_error;
 use crate::output;
+use bloomery_worker::log_reader::{self, LogReader, PrintedSegment};
 use bloomery_worker::printer::Format;
-use bloomery_worker::telling::{self, Telling, Told};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -29,17 +29,17 @@ pub fn run(args: &EventsArgs, memory: &Path) -> Result<Exit, Error> {
 /// # Errors
 /// If there is no log, or it is broken. The events before the break are printed.
 pub fn print(dir: PathBuf, format: Format, follow: bool) -> Result<Exit, Error> {
-    let mut telling = begun(dir, format, follow)?;
+    let mut reader = open(dir, format, follow)?;
     let mut out = io::stdout().lock();
     loop {
-        let Told { lines, read } = telling.go_on();
+        let PrintedSegment { lines, read } = reader.next_segment();
         if !output::write(&mut out, &lines)? {
             return Ok(Exit::Success);
         }
         if read.map_err(|error| log_error(&error))? {
             continue;
         }
-        if telling.rests() || !follow {
+        if reader.is_at_rest() || !follow {
             return Ok(Exit::Success);
         }
         std::thread::sleep(EVERY);
@@ -47,14 +47,14 @@ pub fn print(dir: PathBuf, format: Format, follow: bool) -> Result<Exit, Error> 
 }
 
 /// Opens the log in a directory; with `wait`, waits for its first segment.
-fn begun(dir: PathBuf, format: Format, wait: bool) -> Result<Telling, Error> {
+fn open(dir: PathBuf, format: Format, wait: bool) -> Result<LogReader, Error> {
     loop {
-        match Telling::begin(dir.clone(), format) {
-            Ok(Some(telling)) => return Ok(telling),
+        match LogReader::open(dir.clone(), format) {
+            Ok(Some(reader)) => return Ok(reader),
             Ok(None) if wait => std::thread::sleep(EVERY),
-            Ok(None) => return Err(Error::usage(telling::Error::Nothing(dir).to_string())),
-            Err(telling::Error::Unreadable { path, source }) if path == dir => {
-                return Err(Error::usage(telling::Error::Unreadable { path, source }.to_string()));
+            Ok(None) => return Err(Error::usage(log_reader::Error::Nothing(dir).to_string())),
+            Err(log_reader::Error::Unreadable { path, source }) if path == dir => {
+                return Err(Error::usage(log_reader::Error::Unreadable { path, source }.to_string()));
             }
             Err(error) => return Err(Error::failed(error.to_string())),
         }

@@ -1,7 +1,7 @@
-//! What a Job is told of the one that it follows up: the goal and the answer of that one, and what came before.
+//! The summary of the Job that this Job continues, for the model: its goal, its answer, and the summary of the Job before it.
 
+use crate::log_reader;
 use crate::record::Record;
-use crate::telling;
 use bloomery_crds::outcome::Outcome;
 use bloomery_crds::run::ContinuedJob;
 use bloomery_crds::text::bounded;
@@ -16,113 +16,130 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The most that is told of one goal, in bytes.
-const MAX_GOAL: usize = 8 * 1024;
+/// The longest goal in a summary, in bytes.
+const MAX_GOAL_BYTES: usize = 8 * 1024;
 
-/// The most that is told of one answer, in bytes: the whole of it stands in its record.
-const MAX_ANSWER: usize = 8 * 1024;
+/// The longest answer in a summary, in bytes. The record has the whole answer.
+const MAX_ANSWER_BYTES: usize = 8 * 1024;
 
-/// The most that is told of the fields of one answer, in bytes.
-const MAX_FIELDS: usize = 8 * 1024;
+/// The longest fields of one answer in a summary, in bytes.
+const MAX_FIELDS_BYTES: usize = 8 * 1024;
 
-/// The most that is told in all, in bytes. The oldest goes first; the latest Job has room for all that is told of it.
-const MAX_TOLD: usize = 32 * 1024;
+/// The longest summary, in bytes. The oldest part is left out first. The latest Job always fits with its goal, answer and fields.
+const MAX_SUMMARY_BYTES: usize = 32 * 1024;
 
-/// Stands for what is left out.
+/// The mark in place of the part that is left out.
 const LEFT_OUT: &str = "[What was said before is left out.]\n";
 
-/// Why nothing can be told.
+/// The reason why there is no summary.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
-    /// It stays so: nothing was kept, or what was kept is no record.
+pub enum Error {
+    /// A retry is pointless: there is no record and no log, or the record is invalid.
     #[error("{0}")]
     Final(String),
-    /// The file system did not let it be read, which may pass.
+    /// The file system reported an error that a retry may not meet.
     #[error("{0}")]
-    Passing(String),
+    Transient(String),
 }
 
-impl Fault {
-    fn of(what: &str, error: &io::Error) -> Self {
+impl Error {
+    fn unreadable(what: &str, error: &io::Error) -> Self {
         let why = format!("its {what} cannot be read: {error}.");
-        if may_pass(error) { Self::Passing(why) } else { Self::Final(why) }
+        if is_transient(error) { Self::Transient(why) } else { Self::Final(why) }
     }
 }
 
-/// Whether another try may read it. What the system said has a number; what was found wrong in a file that was read has
-/// none, and stays wrong.
-fn may_pass(error: &io::Error) -> bool {
+/// Returns whether a retry may succeed. An error of the operating system has a number; an error in the content of a file has
+/// none and stays.
+fn is_transient(error: &io::Error) -> bool {
     error.raw_os_error().is_some() && error.kind() != io::ErrorKind::NotFound
 }
 
-/// What is told of that Job, as a part of the context. A fault ends the follow-up for good, so one that may pass is one
-/// only when `within` is over.
-pub async fn gathered(memory: &Path, continued: &ContinuedJob, redactor: &Redactor, within: Duration) -> ContextPart {
+/// Returns the summary as a part of the context. An error ends the Job for good, so a transient error is retried until `within`
+/// is over.
+pub async fn context_part(
+    memory: &Path,
+    continued: &ContinuedJob,
+    redactor: &Redactor,
+    within: Duration,
+) -> ContextPart {
     let mut why = format!("its record was not read within {within:?}.");
-    let text = tokio::time::timeout(within, read(memory, continued, redactor, &mut why)).await.ok().flatten();
+    let text =
+        tokio::time::timeout(within, read_with_retries(memory, continued, redactor, &mut why)).await.ok().flatten();
     let fault = text.is_none().then_some(why);
     ContextPart { kind: ContextKind::Earlier, source: continued.name.clone(), text: text.unwrap_or_default(), fault }
 }
 
-/// Tries until it is read, or cannot be; `why` is the fault of the last try.
-async fn read(memory: &Path, continued: &ContinuedJob, redactor: &Redactor, why: &mut String) -> Option<String> {
+/// Reads the summary, and retries after transient errors. `why` is set to the error of the last try.
+async fn read_with_retries(
+    memory: &Path,
+    continued: &ContinuedJob,
+    redactor: &Redactor,
+    why: &mut String,
+) -> Option<String> {
     let mut backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(5));
     loop {
         let (memory, job, redactor) = (memory.to_owned(), continued.clone(), redactor.clone());
-        // On a thread of its own: the file system may block.
-        let fault = match tokio::task::spawn_blocking(move || told(&memory, &job, &redactor)).await {
+        // On a separate thread, because the file system may block.
+        let fault = match tokio::task::spawn_blocking(move || summary(&memory, &job, &redactor)).await {
             Ok(Ok(text)) => return Some(text),
             Ok(Err(fault)) => fault,
-            Err(error) => Fault::Final(format!("its record could not be read: {error}.")),
+            Err(error) => Error::Final(format!("its record could not be read: {error}.")),
         };
-        let is_final = matches!(fault, Fault::Final(_));
+        let is_final = matches!(fault, Error::Final(_));
         *why = fault.to_string();
         if is_final {
             return None;
         }
-        tracing::warn!("of {}, which this Job continues: {why} It is tried again.", continued.name);
+        tracing::warn!(
+            "the summary of {}, which this Job continues, is not available: {why} The worker retries.",
+            continued.name
+        );
         tokio::time::sleep(backoff.next_delay()).await;
     }
 }
 
-/// What is told, from the record of that Job in the memory of the Skill, or else from its log.
-pub fn told(memory: &Path, continued: &ContinuedJob, redactor: &Redactor) -> Result<String, Fault> {
+/// Returns the summary from the Job's record in the Skill's memory, or from its log if there is no record.
+///
+/// # Errors
+/// If neither can be read, or the conversation was never opened.
+pub fn summary(memory: &Path, continued: &ContinuedJob, redactor: &Redactor) -> Result<String, Error> {
     match Record::read(memory, &continued.run_key) {
-        Ok(record) if record.outcome.is_some() => Ok(conversation(record.into(), redactor)),
-        Ok(_) => Err(Fault::Final("its record does not say how it ended.".to_owned())),
-        // A worker writes it: a Job that was ended while it had none has only its log.
+        Ok(record) if record.outcome.is_some() => Ok(render(record.into(), redactor)),
+        Ok(_) => Err(Error::Final("its record does not say how it ended.".to_owned())),
+        // A worker writes the record. A Job that ended without a running worker has only its log.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            logged(memory.join(JOBS).join(&continued.run_key)).map(|said| conversation(said, redactor))
+            from_log(memory.join(JOBS).join(&continued.run_key)).map(|excerpt| render(excerpt, redactor))
         }
-        Err(error) => Err(Fault::of("record", &error)),
+        Err(error) => Err(Error::unreadable("record", &error)),
     }
 }
 
-/// What was asked in a Job, and what came of it.
+/// The parts of a conversation that the summary contains.
 #[derive(Debug, Default)]
-struct Said {
+struct Excerpt {
     earlier: Option<String>,
     goal: String,
     outcome: Option<Outcome>,
     result: Option<FullResult>,
 }
 
-impl From<Record> for Said {
+impl From<Record> for Excerpt {
     fn from(record: Record) -> Self {
         let Record { earlier, goal, outcome, result, .. } = record;
         Self { earlier, goal, outcome, result }
     }
 }
 
-impl Said {
-    fn hear(&mut self, event: &Event) {
+impl Excerpt {
+    fn apply(&mut self, event: &Event) {
         match event {
             Event::ContextGathered { parts } => {
-                let is_told = |part: &&ContextPart| part.kind == ContextKind::Earlier && part.fault.is_none();
-                self.earlier = parts.iter().find(is_told).map(|part| part.text.clone());
+                let is_summary = |part: &&ContextPart| part.kind == ContextKind::Earlier && part.fault.is_none();
+                self.earlier = parts.iter().find(is_summary).map(|part| part.text.clone());
             }
             Event::ConversationOpened { goal, .. } => self.goal.clone_from(goal),
-            // The worker was lost before it wrote the record.
+            // The worker stopped before it wrote the record.
             Event::Finished { outcome, result } => {
                 self.outcome = Some(outcome.clone());
                 self.result.clone_from(result);
@@ -132,45 +149,47 @@ impl Said {
     }
 }
 
-/// What the log in a directory says, up to where it breaks. Nothing is written.
-fn logged(dir: PathBuf) -> Result<Said, Fault> {
-    let chain = match telling::chain(&dir) {
+/// Reads a conversation from the log in a directory, up to a break of the log. Nothing is written.
+fn from_log(dir: PathBuf) -> Result<Excerpt, Error> {
+    let chain = match log_reader::chain(&dir) {
         Ok(chain) => chain,
-        Err(telling::Error::Unreadable { source, .. }) if may_pass(&source) => return Err(Fault::of("log", &source)),
-        // There is no directory, or what its first file holds is no text.
+        Err(log_reader::Error::Unreadable { source, .. }) if is_transient(&source) => {
+            return Err(Error::unreadable("log", &source));
+        }
+        // There is no directory, or its first file is not text.
         Err(_) => None,
     };
-    let mut said = Said::default();
+    let mut excerpt = Excerpt::default();
     if let Some(mut chain) = chain {
-        match Segments::new(Disk, dir).read(&mut chain, |entry| said.hear(&entry.event)) {
+        match Segments::new(Disk, dir).read(&mut chain, |entry| excerpt.apply(&entry.event)) {
             Ok(()) | Err(bloomery_journal::Error::Broken { .. }) => {}
-            Err(error) => return Err(Fault::Passing(format!("its log cannot be read: {error}."))),
+            Err(error) => return Err(Error::Transient(format!("its log cannot be read: {error}."))),
         }
     }
-    // No goal is empty: the conversation was never opened.
-    if said.goal.is_empty() {
-        return Err(Fault::Final("it has no record and no log.".to_owned()));
+    // A goal is never empty, so the conversation was never opened.
+    if excerpt.goal.is_empty() {
+        return Err(Error::Final("it has no record and no log.".to_owned()));
     }
-    Ok(said)
+    Ok(excerpt)
 }
 
-/// That Job may not have known the secrets of this one: they are taken out before anything is cut.
-fn conversation(said: Said, redactor: &Redactor) -> String {
-    let bounded = |text: &str, most: usize| bounded(&redactor.text(text), most);
-    let Said { earlier, goal, outcome, result } = said;
+/// Renders the summary. The continued Job may not have known this Job's secrets, so they are redacted before texts are cut.
+fn render(excerpt: Excerpt, redactor: &Redactor) -> String {
+    let bounded = |text: &str, max_bytes: usize| bounded(&redactor.text(text), max_bytes);
+    let Excerpt { earlier, goal, outcome, result } = excerpt;
     let mut text = redactor.owned(earlier.unwrap_or_default());
-    let _ = writeln!(text, "The person asked:\n{}\n", bounded(goal.trim(), MAX_GOAL));
+    let _ = writeln!(text, "The person asked:\n{}\n", bounded(goal.trim(), MAX_GOAL_BYTES));
     match (result, outcome) {
         (Some(result), _) => {
             let standing = if result.verified { "answered" } else { "had this draft, which passed no gate" };
-            let _ = writeln!(text, "The agent {standing}:\n{}\n", bounded(result.text.trim(), MAX_ANSWER));
+            let _ = writeln!(text, "The agent {standing}:\n{}\n", bounded(result.text.trim(), MAX_ANSWER_BYTES));
             if !result.fields.is_empty() {
                 let fields = serde_json::to_string(&result.fields).unwrap_or_default();
-                let _ = writeln!(text, "Fields of the answer: {}\n", bounded(&fields, MAX_FIELDS));
+                let _ = writeln!(text, "Fields of the answer: {}\n", bounded(&fields, MAX_FIELDS_BYTES));
             }
         }
         (None, Some(outcome)) => {
-            let message = bounded(&outcome.message, MAX_ANSWER);
+            let message = bounded(&outcome.message, MAX_ANSWER_BYTES);
             let _ = writeln!(text, "It ended without an answer ({}): {message}\n", outcome.code);
         }
         (None, None) => text.push_str("It was ended before it had an answer.\n\n"),
@@ -178,12 +197,12 @@ fn conversation(said: Said, redactor: &Redactor) -> String {
     latest(text)
 }
 
-/// The end of a text, as much as is told.
+/// Returns the end of a text, at most [`MAX_SUMMARY_BYTES`].
 fn latest(text: String) -> String {
-    if text.len() <= MAX_TOLD {
+    if text.len() <= MAX_SUMMARY_BYTES {
         return text;
     }
-    let from = text.ceil_char_boundary(text.len() - (MAX_TOLD - LEFT_OUT.len()));
+    let from = text.ceil_char_boundary(text.len() - (MAX_SUMMARY_BYTES - LEFT_OUT.len()));
     format!("{LEFT_OUT}{}", &text[from..])
 }
 
@@ -225,11 +244,11 @@ mod tests {
     }
 
     /// What is told of a Job whose file in the memory says this.
-    fn told_of(content: &str) -> Result<String, Fault> {
+    fn told_of(content: &str) -> Result<String, Error> {
         let memory = tempfile::tempdir().unwrap();
         std::fs::create_dir(memory.path().join("jobs")).unwrap();
         std::fs::write(memory.path().join("jobs/uid-0.json"), content).unwrap();
-        told(memory.path(), &continued(), &Redactor::default())
+        summary(memory.path(), &continued(), &Redactor::default())
     }
 
     fn text(record: &Record) -> String {
@@ -237,7 +256,7 @@ mod tests {
     }
 
     /// What is told of a Job without a record, whose log has these events and then this.
-    fn told_of_log(events: &[Event], end: &str) -> Result<String, Fault> {
+    fn told_of_log(events: &[Event], end: &str) -> Result<String, Error> {
         let memory = tempfile::tempdir().unwrap();
         let dir = memory.path().join("jobs/uid-0");
         std::fs::create_dir_all(&dir).unwrap();
@@ -249,7 +268,7 @@ mod tests {
             lines.push('\n');
         }
         std::fs::write(dir.join(bloomery_journal::segment::name(1)), lines + end).unwrap();
-        told(memory.path(), &continued(), &Redactor::default())
+        summary(memory.path(), &continued(), &Redactor::default())
     }
 
     fn began() -> Event {
@@ -305,19 +324,26 @@ mod tests {
             earlier = Some(text(&Record { earlier, ..record(&goal, &"ü".repeat(30_000)) }));
         }
         let told = earlier.unwrap();
-        assert!(told.len() <= MAX_TOLD, "{}", told.len());
+        assert!(told.len() <= MAX_SUMMARY_BYTES, "{}", told.len());
         assert!(told.starts_with(LEFT_OUT) && told.contains("Question 19") && !told.contains("Question 3\n"));
     }
 
     #[test]
     fn the_latest_is_told_whole_whatever_came_before() {
-        let mut large = record(&"g".repeat(MAX_GOAL), &"ü".repeat(30_000));
+        let mut large = record(&"g".repeat(MAX_GOAL_BYTES), &"ü".repeat(30_000));
         large.result.as_mut().unwrap().fields.insert("all".into(), json!("f".repeat(30_000)));
         let alone = text(&large);
         assert!(alone.contains(&large.goal) && alone.contains("Fields of the answer: {"), "{alone}");
-        assert!(alone.len() > MAX_GOAL + MAX_ANSWER + MAX_FIELDS && alone.len() < MAX_TOLD - LEFT_OUT.len());
-        let after = text(&Record { earlier: Some("e".repeat(MAX_TOLD)), ..large });
-        assert!(after.starts_with(LEFT_OUT) && after.ends_with(&alone) && after.len() <= MAX_TOLD, "{}", after.len());
+        assert!(
+            alone.len() > MAX_GOAL_BYTES + MAX_ANSWER_BYTES + MAX_FIELDS_BYTES
+                && alone.len() < MAX_SUMMARY_BYTES - LEFT_OUT.len()
+        );
+        let after = text(&Record { earlier: Some("e".repeat(MAX_SUMMARY_BYTES)), ..large });
+        assert!(
+            after.starts_with(LEFT_OUT) && after.ends_with(&alone) && after.len() <= MAX_SUMMARY_BYTES,
+            "{}",
+            after.len()
+        );
     }
 
     #[test]
@@ -338,16 +364,16 @@ mod tests {
 
     #[test]
     fn without_a_record_and_an_open_conversation_there_is_nothing_to_tell() {
-        let nothing: Result<String, Fault> = Err(Fault::Final("it has no record and no log.".to_owned()));
+        let nothing: Result<String, Error> = Err(Error::Final("it has no record and no log.".to_owned()));
         assert_eq!(told_of_log(&[], ""), nothing);
         assert_eq!(told_of_log(&[began()], ""), nothing);
         assert_eq!(told_of_log(&[], "{}\n"), nothing);
         let memory = tempfile::tempdir().unwrap();
-        assert_eq!(told(memory.path(), &continued(), &Redactor::default()), nothing);
+        assert_eq!(summary(memory.path(), &continued(), &Redactor::default()), nothing);
         std::fs::create_dir_all(memory.path().join("jobs/uid-0")).unwrap();
-        assert_eq!(told(memory.path(), &continued(), &Redactor::default()), nothing);
+        assert_eq!(summary(memory.path(), &continued(), &Redactor::default()), nothing);
         std::fs::write(memory.path().join("jobs/uid-0").join(bloomery_journal::segment::name(1)), b"\xff\n").unwrap();
-        assert_eq!(told(memory.path(), &continued(), &Redactor::default()), nothing);
+        assert_eq!(summary(memory.path(), &continued(), &Redactor::default()), nothing);
     }
 
     #[tokio::test]
@@ -356,8 +382,8 @@ mod tests {
         let (path, continued) = (memory.path(), continued());
         // A link to itself cannot be read, until another one replaces it.
         symlink("jobs", path.join("jobs")).unwrap();
-        assert!(matches!(told(path, &continued, &Redactor::default()), Err(Fault::Passing(_))));
-        let part = gathered(path, &continued, &Redactor::default(), Duration::from_millis(50)).await;
+        assert!(matches!(summary(path, &continued, &Redactor::default()), Err(Error::Transient(_))));
+        let part = context_part(path, &continued, &Redactor::default(), Duration::from_millis(50)).await;
         assert!(part.fault.is_some() && part.text.is_empty(), "{part:?}");
 
         let first = record("Refund A-17", "Done.");
@@ -369,7 +395,7 @@ mod tests {
             std::fs::rename(path.join("link"), path.join("jobs")).unwrap();
         };
         let redactor = Redactor::default();
-        let (part, ()) = tokio::join!(gathered(path, &continued, &redactor, Duration::from_mins(1)), mend);
+        let (part, ()) = tokio::join!(context_part(path, &continued, &redactor, Duration::from_mins(1)), mend);
         assert_eq!((part.text, part.fault), (text(&first), None));
     }
 
@@ -378,7 +404,7 @@ mod tests {
         let memory = tempfile::tempdir().unwrap();
         let continued = continued();
         let redactor = Redactor::default();
-        let part = gathered(memory.path(), &continued, &redactor, Duration::from_hours(1));
+        let part = context_part(memory.path(), &continued, &redactor, Duration::from_hours(1));
         let part = tokio::time::timeout(Duration::from_mins(1), part).await.unwrap();
         assert_eq!(part.fault.as_deref(), Some("it has no record and no log."));
     }
@@ -387,12 +413,12 @@ mod tests {
     fn what_cannot_be_read_is_a_fault() {
         let unended = Record { outcome: None, ..record("x", "y") };
         for content in ["", "{}", "[]", &serde_json::to_string(&unended).unwrap()] {
-            assert!(matches!(told_of(content), Err(Fault::Final(_))), "{content}");
+            assert!(matches!(told_of(content), Err(Error::Final(_))), "{content}");
         }
         let memory = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(memory.path().join("jobs/uid-0.json")).unwrap();
-        let fault = told(memory.path(), &continued(), &Redactor::default()).unwrap_err();
-        assert_eq!(fault, Fault::Final("its record cannot be read: it is no file.".to_owned()));
+        let fault = summary(memory.path(), &continued(), &Redactor::default()).unwrap_err();
+        assert_eq!(fault, Error::Final("its record cannot be read: it is no file.".to_owned()));
     }
 
     /// The Job that is followed up may not have known the secrets of this one.
@@ -400,10 +426,10 @@ mod tests {
     fn no_cut_leaves_a_part_of_a_secret() {
         let redactor = Redactor::default();
         redactor.learn("key", b"0123456789");
-        for before in [MAX_GOAL - 12, MAX_GOAL - 5, MAX_GOAL] {
+        for before in [MAX_GOAL_BYTES - 12, MAX_GOAL_BYTES - 5, MAX_GOAL_BYTES] {
             let said = format!("{}0123456789{}", "#".repeat(before), "#".repeat(99));
-            let earlier = format!("{said}{}", "#".repeat(MAX_TOLD - before));
-            let text = conversation(Said::from(Record { earlier: Some(earlier), ..record(&said, &said) }), &redactor);
+            let earlier = format!("{said}{}", "#".repeat(MAX_SUMMARY_BYTES - before));
+            let text = render(Excerpt::from(Record { earlier: Some(earlier), ..record(&said, &said) }), &redactor);
             assert!(!text.contains("01") && !text.contains("89"), "{text}");
         }
     }

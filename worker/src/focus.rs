@@ -1,10 +1,9 @@
-//! The focus cache of a slag: large results, and images and such, by the digest of their content, for all of its Jobs (`docs/explanation/design.md`,
-//! section 5).
+//! The focus cache of a skill directory: large results and binary data by the digest of their content, for all of its Jobs
+//! (`docs/explanation/design.md`, section 5).
 //!
-//! The model sees an excerpt of such a result and its handle, and reads more with `focus_read`. An entry never
-//! changes, so Jobs that keep the same text at once write the same file; each is written under a temporary name
-//! first. The least recently used entries go where the budget is spent: an entry that is gone is an error that
-//! the model is told, and no fault.
+//! The model reads an excerpt of such a result and its handle, and reads more with `focus_read`. An entry never changes, so Jobs
+//! that store the same content at once write the same file; each writes a temporary file first. When the budget is spent, the least
+//! recently used entries are removed. A call that reads a removed entry fails with a message for the model.
 
 mod evict;
 mod kind;
@@ -15,13 +14,13 @@ use bloomery_journal::files::{Files, swap};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The directory in a slag's memory.
+/// The directory in the memory of a skill directory.
 pub const DIR: &str = "focus-cache";
 
-/// The budget where nothing is said, in bytes.
+/// The default budget, in bytes.
 pub const BUDGET: u64 = 256 * 1024 * 1024;
 
-/// The cache, as one worker uses it.
+/// The cache, with the name under which one worker writes to it.
 #[derive(Debug, Clone)]
 pub struct FocusCache {
     memory: PathBuf,
@@ -31,20 +30,20 @@ pub struct FocusCache {
 }
 
 impl FocusCache {
-    /// The cache in `memory`. `writer` is unique to this worker; `budget` is what all entries may take, in bytes.
+    /// Creates the cache in `memory`. `writer` is unique to this worker; `budget` bounds the size of all entries, in bytes.
     pub fn new(memory: &Path, writer: &str, budget: u64) -> Self {
         Self { memory: memory.to_owned(), dir: memory.join(DIR), writer: writer.to_owned(), budget }
     }
 
-    /// The directory of the entries.
+    /// Returns the directory of the entries.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Keeps what came together, texts or not, durably; gives the handle of each, or why it cannot be kept. None of them is
-    /// what has to go.
+    /// Stores the contents of one result durably, and returns the handle or the error of each. None of them is evicted by this
+    /// call.
     ///
-    /// Together, because directories are synced, and the whole cache is looked through, once a call.
+    /// Each call syncs the directories and scans the cache once, so pass all contents together.
     pub fn keep<T: AsRef<[u8]>>(&self, files: &impl Files, contents: &[T]) -> Vec<io::Result<Digest>> {
         if contents.is_empty() {
             return Vec::new();
@@ -54,26 +53,26 @@ impl FocusCache {
         })
     }
 
-    /// Fails where none of it can be kept.
+    /// Stores the contents; fails if none of them can be stored.
     fn keep_all<T: AsRef<[u8]>>(&self, files: &impl Files, contents: &[T]) -> io::Result<Vec<io::Result<Digest>>> {
         files.create_dir(&self.dir)?;
         files.sync_dir(&self.memory)?;
         let kept: Vec<io::Result<Digest>> =
             contents.iter().map(|content| self.write(files, content.as_ref())).collect();
-        // For those that were there, too: another worker may have written them, and died before their names were durable.
+        // Also for existing entries: another worker may have stopped before their names were durable.
         files.sync_dir(&self.dir)?;
         let newest: Vec<&str> = kept.iter().flatten().map(name).collect();
         evict::to_budget(files, &self.dir, self.budget, &newest);
         Ok(kept)
     }
 
-    /// Writes an entry that is not there yet. Its name is not durable before the directory is synced.
+    /// Writes an entry if it does not exist. Its name is durable once the directory is synced.
     fn write(&self, files: &impl Files, content: &[u8]) -> io::Result<Digest> {
         let handle = Digest::of_bytes(content);
         let name = name(&handle);
         let file = self.dir.join(name);
         if files.read(&file).is_ok_and(|kept| kept == content) {
-            // The order of use is worth no failure.
+            // A failure only affects the order of eviction.
             let _ = files.touch(&file);
         } else {
             swap(files, &self.dir, name, &self.writer, content)?;
@@ -81,12 +80,12 @@ impl FocusCache {
         Ok(handle)
     }
 
-    /// What is behind a handle; none where it is not there (any more), or is not what was kept.
+    /// Returns the content of a handle; `None` if it was never stored, was removed, or was changed.
     pub fn get(&self, files: &(impl Files + ?Sized), handle: &Digest) -> Option<Vec<u8>> {
         let file = self.dir.join(name(handle));
         let content = files.read(&file).ok()?;
         if Digest::of_bytes(&content) != *handle {
-            tracing::warn!("{} was changed by somebody else; it is not used", file.display());
+            tracing::warn!("{} does not match its digest, so it is not used", file.display());
             return None;
         }
         let _ = files.touch(&file);
@@ -94,7 +93,7 @@ impl FocusCache {
     }
 }
 
-/// The name of an entry: the digest, without its algorithm.
+/// Returns the name of an entry: the digest without its algorithm.
 fn name(handle: &Digest) -> &str {
     handle.as_str().rsplit(':').next().unwrap_or_default()
 }

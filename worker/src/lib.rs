@@ -1,4 +1,4 @@
-//! The shell round the engine: it performs what [`bloomery_engine::next`] asks for, and keeps the log.
+//! Runs the engine: performs the acts that [`bloomery_engine::next`] returns, and appends their events to the log.
 
 pub mod attempt;
 pub mod continued;
@@ -7,6 +7,7 @@ pub mod ending;
 pub mod epoch;
 pub mod focus;
 pub mod inputs;
+pub mod log_reader;
 pub mod printer;
 pub mod recent;
 pub mod record;
@@ -14,7 +15,6 @@ pub mod report;
 pub mod settings;
 pub mod skill_file;
 pub mod stop;
-pub mod telling;
 pub mod tool_list_cache;
 pub mod tools;
 pub mod trace;

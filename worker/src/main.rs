@@ -2,9 +2,9 @@
 
 use bloomery_redact::Redactor;
 use bloomery_worker::attempt;
+use bloomery_worker::log_reader;
 use bloomery_worker::printer::Format;
 use bloomery_worker::settings::{Command, EventsArgs, RunArgs, Settings};
-use bloomery_worker::telling;
 use bloomery_worker::trace::Trace;
 use clap::Parser;
 use std::process::ExitCode;
@@ -16,7 +16,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 fn main() -> ExitCode {
     let args = match Settings::parse().command {
         Command::Run(args) => args,
-        Command::Events(args) => return told(&args),
+        Command::Events(args) => return print_events(&args),
     };
     let (trace, redactor) = (Trace::default(), Redactor::default());
     log_to_stderr(args.log_format, trace.clone(), redactor.clone());
@@ -29,9 +29,9 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints a log that is there.
-fn told(args: &EventsArgs) -> ExitCode {
-    match telling::tell(&args.dir, args.log_format, &mut std::io::stdout().lock()) {
+/// Prints the events of a stored log.
+fn print_events(args: &EventsArgs) -> ExitCode {
+    match log_reader::print(&args.dir, args.log_format, &mut std::io::stdout().lock()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("bloomery-worker: {error}");

@@ -1,4 +1,4 @@
-//! The conversation on stdout, for `kubectl logs`: one line an event, once it is durable.
+//! Prints the conversation to stdout, for `kubectl logs`: one line for each durable event.
 
 mod background_writer;
 mod text;
@@ -11,13 +11,13 @@ use bloomery_engine::line::Entry;
 use std::collections::BTreeMap;
 use std::io::Write;
 
-/// How events are printed.
+/// The format in which events are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum Format {
-    /// Time, seq, name and the gist, for people.
+    /// Time, sequence number, name and gist, for people.
     #[default]
     Text,
-    /// The lines of the log as they are.
+    /// The lines of the log, unchanged.
     Json,
 }
 
@@ -35,21 +35,21 @@ impl std::fmt::Debug for Printer {
 }
 
 impl Printer {
-    /// Prints to `out`, which is stdout in a pod, and may keep lines back until [`Printer::close`].
+    /// Creates a printer to `out`, which is stdout in a pod and may buffer lines until [`Printer::close`].
     pub fn new(format: Format, out: Box<dyn Write + Send>) -> Self {
         Self { format, out, tools: BTreeMap::new() }
     }
 
-    /// Learns which tool a call is of, so that later events of the call can say so.
+    /// Registers the tool of a call, so that the lines of later events can name it.
     pub fn learn(&mut self, call: &CallId, tool: &str) {
         self.tools.insert(call.clone(), tool.to_owned());
     }
 
-    /// The line of an event for people, line feed included. Events are told in their order: later ones name what earlier
-    /// ones have told.
+    /// Returns the line of an event for people, with the line feed. Pass the events in their order, because later lines name the
+    /// tools of earlier events.
     pub fn gist(&mut self, entry: &Entry) -> String {
         match &entry.event {
-            // The calls of the answer before are over. Remembered for good, they would grow with the conversation.
+            // The calls of the previous answer are over. Removing them bounds the map.
             Event::ModelAnswered { .. } => self.tools.clear(),
             Event::ToolRequested { call, tool, .. } => self.learn(call, tool),
             _ => {}
@@ -57,7 +57,7 @@ impl Printer {
         text::line(entry, &self.tools)
     }
 
-    /// Puts what is printed of an event behind `lines`: its gist, or its line of the log.
+    /// Appends the printed form of an event to `lines`: its gist, or its line of the log.
     pub fn put(&self, lines: &mut String, gist: &str, line: &str) {
         match self.format {
             Format::Text => lines.push_str(gist),
@@ -68,12 +68,12 @@ impl Printer {
         }
     }
 
-    /// Prints lines. Nobody may be listening, which is no reason to stop.
+    /// Prints lines. Errors are ignored, because a closed output must not stop the Job.
     pub fn print(&mut self, lines: &str) {
         let _ = self.out.write_all(lines.as_bytes());
     }
 
-    /// Sees that all is printed.
+    /// Waits until everything is printed.
     pub fn close(&mut self) {
         let _ = self.out.flush();
     }

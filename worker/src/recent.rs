@@ -1,8 +1,8 @@
-//! What the Jobs of a Skill have lately found out, for the next of them: `cache/` in the slag (`docs/explanation/design.md`, section 5;
+//! A short-lived cache that the Jobs of a Skill share: `cache/` in the skill directory (`docs/explanation/design.md`, section 5;
 //! seed 000, "Two-tier cache").
 //!
-//! On the cluster a process serves one Job, so what is remembered for seconds or minutes is a small file. Nothing
-//! depends on it: an entry that is absent, old or unreadable is found out anew.
+//! On the cluster a process serves one Job, so each entry is a small file. Nothing depends on the cache: if an entry is absent,
+//! expired or unreadable, its value is determined again.
 
 use bloomery_crds::Digest;
 use bloomery_journal::files::{Files, keep_newest, swap};
@@ -12,21 +12,21 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// The directory in a slag's memory.
+/// The directory in the memory of a skill directory.
 pub const DIR: &str = "cache";
 
-/// The largest entry, in bytes: a catalogue of tools is the largest thing that is remembered.
-const MAX_ENTRY: u64 = 2 * 1024 * 1024;
+/// The largest entry, in bytes. Catalogues of tools are the largest entries.
+const MAX_ENTRY_BYTES: u64 = 2 * 1024 * 1024;
 
-/// The most entries; the oldest go first.
+/// The maximum number of entries. The oldest are removed first.
 const MAX_ENTRIES: usize = 64;
 
-/// What is remembered, each for its own time (seed 000).
+/// The kinds of entries, each with its own maximum age (seed 000).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Which tools a model selected for a goal.
+    /// The tools that a model selected for a goal.
     Selection,
-    /// Which tools an MCP server lists.
+    /// The tools that an MCP server lists.
     Catalogue,
 }
 
@@ -46,7 +46,7 @@ impl Kind {
     }
 }
 
-/// What was lately found out, as one worker uses it.
+/// The cache, with the name under which one worker writes to it.
 #[derive(Debug, Clone)]
 pub struct Recent {
     dir: PathBuf,
@@ -54,16 +54,16 @@ pub struct Recent {
 }
 
 impl Recent {
-    /// The entries in `memory`. `writer` is unique to this worker.
+    /// Creates the cache in `memory`. `writer` is unique to this worker.
     pub fn new(memory: &Path, writer: &str) -> Self {
         Self { dir: memory.join(DIR), writer: writer.to_owned() }
     }
 
-    /// What is remembered under a key, where that is not too long ago.
+    /// Returns the value of a key, unless the entry has expired.
     pub fn get<T: DeserializeOwned>(&self, files: &impl Files, kind: Kind, key: &Digest) -> Option<T> {
         let file = self.dir.join(name(kind, key));
-        let usage = files.usage(&file).ok().filter(|usage| usage.bytes <= MAX_ENTRY)?;
-        // One from the future was written by another clock: nobody knows how old it is.
+        let usage = files.usage(&file).ok().filter(|usage| usage.bytes <= MAX_ENTRY_BYTES)?;
+        // An entry from the future was written by another clock, so its age is unknown.
         let age = SystemTime::now().duration_since(usage.used).ok()?;
         if age > kind.max_age() {
             return None;
@@ -71,16 +71,16 @@ impl Recent {
         serde_json::from_slice(&files.read(&file).ok()?).ok()
     }
 
-    /// Remembers something under a key. What cannot be kept is found out again.
-    pub fn put<T: Serialize>(&self, files: &impl Files, kind: Kind, key: &Digest, what: &T) {
-        if let Err(error) = self.write(files, &name(kind, key), what) {
-            tracing::warn!("nothing can be remembered in {}: {error}", self.dir.display());
+    /// Stores a value under a key. A failure is logged only, because the value can be determined again.
+    pub fn put<T: Serialize>(&self, files: &impl Files, kind: Kind, key: &Digest, value: &T) {
+        if let Err(error) = self.write(files, &name(kind, key), value) {
+            tracing::warn!("the cache entry cannot be written in {}: {error}", self.dir.display());
         }
     }
 
-    fn write<T: Serialize>(&self, files: &impl Files, name: &str, what: &T) -> io::Result<()> {
-        let content = serde_json::to_vec(what)?;
-        if content.len() as u64 > MAX_ENTRY {
+    fn write<T: Serialize>(&self, files: &impl Files, name: &str, value: &T) -> io::Result<()> {
+        let content = serde_json::to_vec(value)?;
+        if content.len() as u64 > MAX_ENTRY_BYTES {
             return Ok(());
         }
         files.create_dir(&self.dir)?;

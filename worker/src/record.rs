@@ -1,4 +1,4 @@
-//! The record of a Job in its slag's memory, for people and for later Jobs: `jobs/<key>.json`.
+//! The record of a Job in the memory of its skill directory, for people and for later Jobs: `jobs/<key>.json`.
 
 use crate::inputs::Inputs;
 use bloomery_crds::Digest;
@@ -21,41 +21,41 @@ pub const VERSION: u32 = 1;
 /// The largest record that is read, in bytes.
 pub const MAX_BYTES: u64 = 16 << 20;
 
-/// What is kept of a Job that has ended. The result is whole here; status has only what fits.
+/// The record of a Job that has ended. It has the whole result; the Job's status has only what fits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Record {
     /// [`VERSION`].
     pub version: u32,
-    /// Which Job.
+    /// The Job.
     pub job: JobIdentity,
     /// The Skill.
     pub skill: String,
     /// The revision of the Skill.
     pub revision: Digest,
-    /// What was asked and answered before, where the Job followed up another.
+    /// The summary of earlier Jobs, if the Job continued another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earlier: Option<String>,
-    /// What was to be reached.
+    /// The goal of the Job.
     pub goal: String,
-    /// What the Job binds: a secret only by the Secret and the key that hold it.
+    /// The resources that the Job binds. A secret is named by its Secret and key, without its value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<BoundResource>,
-    /// Which intent the goal meant, where the Skill declares some.
+    /// The detected intent of the goal, if the Skill declares intents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intent: Option<DetectedIntent>,
-    /// How it ended.
+    /// The outcome; absent if the Job has not ended.
     pub outcome: Option<Outcome>,
     /// The answer or the draft.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<FullResult>,
-    /// What was spent.
+    /// The usage of tokens, steps and calls.
     pub usage: Usage,
-    /// The log that says all of it.
+    /// The position in the log that the record describes.
     pub log: LogPosition,
 }
 
-/// The file of a record, in the memory of the Job's Skill.
+/// Returns the file of a record in the memory of the Job's Skill.
 pub fn file(memory: &Path, run_key: &str) -> PathBuf {
     memory.join(JOBS).join(name(run_key))
 }
@@ -65,7 +65,7 @@ fn name(run_key: &str) -> String {
 }
 
 impl Record {
-    /// The record of a conversation that has ended.
+    /// Creates the record of a conversation that has ended.
     pub fn new(inputs: &Inputs, conversation: &Conversation, projection: Projection) -> Self {
         let (part, run) = (&inputs.part, conversation.run());
         let resources = part.resources.iter().cloned().map(|mut resource| {
@@ -93,7 +93,7 @@ impl Record {
     /// Reads the record of a Job.
     ///
     /// # Errors
-    /// If there is none, or it is no record: larger than [`MAX_BYTES`], no file, or not of this form.
+    /// If there is no record, or it is larger than [`MAX_BYTES`], not a regular file, or invalid.
     pub fn read(memory: &Path, run_key: &str) -> io::Result<Self> {
         let path = file(memory, run_key);
         if !path.symlink_metadata()?.is_file() {
@@ -107,7 +107,7 @@ impl Record {
         Ok(serde_json::from_slice(&text)?)
     }
 
-    /// Writes the record, replacing an earlier one at once. Every event that it mentions must be durable.
+    /// Writes the record and replaces an earlier one atomically. All events that it mentions must be durable.
     pub fn write(&self, files: &impl Files, memory: &Path, run_key: &str, writer: &str) -> io::Result<()> {
         let mut content = serde_json::to_vec_pretty(self)?;
         content.push(b'\n');

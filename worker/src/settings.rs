@@ -1,4 +1,4 @@
-//! The command line. Everything that decides anything comes sealed in the run document; this says where it is.
+//! The command line. It names the files of the run document, which contains all settings that affect the conversation.
 
 use crate::printer::Format;
 use bloomery_crds::Digest;
@@ -9,12 +9,12 @@ use std::path::PathBuf;
 #[derive(Debug, Parser)]
 #[command(name = "bloomery-worker", version)]
 pub struct Settings {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What a worker can do.
+/// The commands of the worker.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Runs a conversation from its log to its end, or until it has to stop.
@@ -23,7 +23,7 @@ pub enum Command {
     Events(EventsArgs),
 }
 
-/// Which log is printed, and how.
+/// The arguments of `events`.
 #[derive(Debug, Clone, Args)]
 pub struct EventsArgs {
     /// Directory of the log.
@@ -33,7 +33,7 @@ pub struct EventsArgs {
     pub log_format: Format,
 }
 
-/// Where a run finds what.
+/// The arguments of `run`.
 #[derive(Debug, Clone, Args)]
 pub struct RunArgs {
     /// File of the compiled Skill.

@@ -1,4 +1,4 @@
-//! The Skill in its own memory, for people and audit: `skill.yaml`.
+//! The copy of the Skill in its memory, for people and audits: `skill.yaml`.
 
 use bloomery_crds::Digest;
 use bloomery_crds::run::Revision;
@@ -7,11 +7,11 @@ use serde_json::json;
 use std::io;
 use std::path::Path;
 
-/// The name of the file in a slag's memory.
+/// The name of the file in the memory of a skill directory.
 pub const NAME: &str = "skill.yaml";
 
-/// Writes the Skill as the latest Job began with it; a file that says the same is left as it is. Only the first
-/// epoch of a Job may do this: an older Job that goes on must not bring an older revision back.
+/// Writes the Skill of the latest Job, unless the file has the same content. Only the first epoch of a Job may call this: an older Job
+/// that resumes must not restore an older revision.
 ///
 /// # Errors
 /// If the file cannot be written. Nothing depends on it.

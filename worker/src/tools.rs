@@ -1,5 +1,5 @@
-//! What answers the calls of core tools, one file a family. Which tools there are for a Job, and what the model is told
-//! of them, is the engine's [`core_tools`](bloomery_engine::core_tools), by the same names.
+//! Executes the calls of core tools; each family has a file. The engine's [`core_tools`](bloomery_engine::core_tools) selects the
+//! tools of a Job and describes them to the model.
 
 mod error;
 mod files;
@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Everything that core tools work with.
+/// The core tools of one Job, with the resources and stores that they use.
 #[derive(Debug)]
 pub struct CoreTools {
     focus: FocusCache,
@@ -47,11 +47,11 @@ impl CoreTools {
         let spec = &inputs.revision.spec;
         Self::new(resources, FocusCache::new(memory, writer, focus_cache_bytes))
             .with_notes(Notes::new(memory, writer, &inputs.part, spec.bank()))
-            .following(memory, inputs.part.continues.as_ref())
-            .calling(&spec.resources, resources, reach, inputs.redactor.clone())
+            .with_continued(memory, inputs.part.continues.as_ref())
+            .with_endpoints(&spec.resources, resources, reach, inputs.redactor.clone())
     }
 
-    /// The core tools of a Job that binds `resources`, with the slag's focus cache.
+    /// Creates the core tools of a Job that binds `resources`, with the focus cache of its skill directory.
     pub fn new(resources: &[BoundResource], focus: FocusCache) -> Self {
         Self {
             focus,
@@ -63,10 +63,10 @@ impl CoreTools {
         }
     }
 
-    /// The same, which calls the endpoints among `resources` as the Skill declares them: those within `reach`. What stands
-    /// in place of the secrets that `redactor` knows is not written in their place.
+    /// Adds the endpoints among `resources`, as the Skill declares them, if their addresses are within `reach`. Calls that would
+    /// write a redaction mark of `redactor` are refused.
     #[must_use]
-    pub fn calling(
+    pub fn with_endpoints(
         self,
         declared: &[ResourceDeclaration],
         resources: &[BoundResource],
@@ -76,22 +76,22 @@ impl CoreTools {
         Self { http: http::Http::new(declared, resources, reach, redactor.clone()), redactor, ..self }
     }
 
-    /// With the slag's memory bank.
+    /// Adds the memory bank of the skill directory.
     #[must_use]
     pub fn with_notes(self, notes: Notes) -> Self {
         Self { notes: Some(notes), ..self }
     }
 
-    /// Of a Job that follows up another, whose record is in this memory.
+    /// Adds the Job that this Job continues, if any. Its record is in `memory`.
     #[must_use]
-    pub fn following(self, memory: &Path, continued: Option<&ContinuedJob>) -> Self {
+    pub fn with_continued(self, memory: &Path, continued: Option<&ContinuedJob>) -> Self {
         Self { continues: continued.map(|continued| (memory.to_owned(), continued.clone())), ..self }
     }
 
     /// Hides directories from the file tools, wherever the Job's resources contain them.
     ///
     /// # Errors
-    /// If one cannot be opened.
+    /// If a directory cannot be opened.
     pub fn hiding(self, dirs: &[&Path]) -> io::Result<Self> {
         let workspace = Arc::unwrap_or_clone(self.workspace).hiding(dirs)?;
         Ok(Self { workspace: Arc::new(workspace), ..self })
@@ -99,7 +99,7 @@ impl CoreTools {
 
     /// Returns whether the memory bank has notes that this Job may read.
     pub fn has_notes(&self) -> bool {
-        self.notes.as_ref().is_some_and(Notes::are_there)
+        self.notes.as_ref().is_some_and(Notes::has_notes)
     }
 
     /// Returns the cache of large results.
@@ -107,9 +107,14 @@ impl CoreTools {
         &self.focus
     }
 
-    /// Makes a call once; gives [`Event::ToolCompleted`], [`Event::ToolFailed`] where it did not happen, and
-    /// [`Event::ToolIndeterminate`] where that is not known when `within` is over: of a call that was made before, whose
-    /// answer was lost, it is not known either. `files` is the layer below the slag's memory.
+    /// Executes a call once and returns its outcome:
+    ///
+    /// - [`Event::ToolCompleted`]: the call succeeded.
+    /// - [`Event::ToolFailed`]: the call had no effect.
+    /// - [`Event::ToolIndeterminate`]: the call may have had an effect. It did not end `within` the time, or it was sent before
+    ///   and its answer was lost.
+    ///
+    /// `files` is the file layer of the skill directory's memory.
     pub async fn call(&self, call: &ToolCall<'_>, within: Duration, files: &impl Files) -> Event {
         let answer = tokio::time::timeout(within, self.answer(call, within, files))
             .await
@@ -123,9 +128,8 @@ impl CoreTools {
         }
     }
 
-    /// Gathers what a Skill wants to know of the bound file systems before its conversation opens, and the notes of the
-    /// memory bank, and what was said in the Job that this one follows up. What cannot be gathered `within` the time is
-    /// told as a fault.
+    /// Gathers the context of a conversation: the overviews of file systems that the Skill wants, the notes of the memory bank,
+    /// and the summary of the continued Job. A part that is not available `within` the time contains a fault instead.
     pub async fn gather(&self, wanted: &Context, within: Duration) -> Vec<ContextPart> {
         let secrets = self.redactor.secrets();
         let mut parts = files::gather(&self.workspace, wanted, within, &secrets).await;
@@ -133,7 +137,7 @@ impl CoreTools {
             parts.extend(notes.gather(within, secrets).await);
         }
         if let Some((memory, continued)) = &self.continues {
-            parts.push(continued::gathered(memory, continued, &self.redactor, within).await);
+            parts.push(continued::context_part(memory, continued, &self.redactor, within).await);
         }
         parts
     }
@@ -149,13 +153,13 @@ impl CoreTools {
             return notes.answer(tool, call.id, call.arguments, self.redactor.secrets()).await;
         }
         match call.tool {
-            FOCUS_READ => self.read_on(call.arguments, files).await,
+            FOCUS_READ => self.read_part(call.arguments, files).await,
             other => Err(Error::Failed(format!("This worker has no tool {other}; nothing was done."))),
         }
     }
 
-    /// Reads on in a result that was put aside: where the file system may block, on a thread of its own.
-    async fn read_on(&self, arguments: &str, files: &impl Files) -> Result<String, Error> {
+    /// Reads a part of a large result, on a separate thread if the file system may block.
+    async fn read_part(&self, arguments: &str, files: &impl Files) -> Result<String, Error> {
         let Some(files) = files.elsewhere() else { return Ok(self.focus.read(files, arguments, &self.redactor)?) };
         let (focus, arguments, redactor) = (self.focus.clone(), arguments.to_owned(), self.redactor.clone());
         match tokio::task::spawn_blocking(move || focus.read(files.as_ref(), &arguments, &redactor)).await {

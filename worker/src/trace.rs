@@ -1,8 +1,8 @@
-//! The trace of a Job in its slag's memory, `logs/<key>.log`: what its workers printed, conversation and diagnostics
-//! alike, when their pods are long gone (seed 000, "Logs for this skill").
+//! The trace of a Job in the memory of its skill directory, `logs/<key>.log`: the output of its workers, both conversation and
+//! diagnostics, which outlives their pods (seed 000, "Logs for this skill").
 //!
-//! It is for people, and bounded: of each Job its last lines are kept, and of a slag the last Jobs. Nothing reads it,
-//! so a trace that cannot be written is no reason to fail.
+//! The trace is for people. It keeps the last lines of each Job, and the last Jobs of each skill directory. No component reads it, so
+//! a trace that cannot be written does not fail the Job.
 
 use bloomery_journal::files::{Disk, keep_newest};
 use bloomery_redact::plain_file;
@@ -13,16 +13,16 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The directory in a slag's memory.
+/// The directory in the memory of a skill directory.
 pub const DIR: &str = "logs";
 
-/// How large a file grows before it becomes the older one of two, in bytes.
+/// The size at which a trace file is rotated, in bytes. One rotated file is kept.
 const MAX_BYTES: u64 = 512 * 1024;
 
-/// How many files are kept in a slag; those that were written to longest ago go first.
+/// The maximum number of files in a skill directory. The least recently written are removed first.
 const MAX_FILES: usize = 200;
 
-/// A trace, which goes nowhere before it is opened. All clones are one.
+/// A trace. It discards its input until it is opened. All clones share one trace.
 #[derive(Debug, Clone, Default)]
 pub struct Trace(Arc<Mutex<Option<Open>>>);
 
@@ -35,29 +35,29 @@ struct Open {
 }
 
 impl Trace {
-    /// Goes on with the trace of the Job whose log is `key`, in the slag's `memory`.
+    /// Opens the trace of the Job whose log is `key` in `memory`, and appends to it.
     ///
     /// # Errors
-    /// If the memory cannot be written; if the directory or the trace is something else, a symbolic link too.
+    /// If the memory cannot be written, or the directory or the trace has another file type, such as a symbolic link.
     pub fn open(&self, memory: &Path, key: &str) -> io::Result<()> {
         let dir = memory.join(DIR);
         fs::create_dir_all(&dir)?;
         let opened = plain_file::open_dir(&dir)?;
-        // With room for the two files of this Job.
+        // Leaves room for the two files of this Job.
         keep_newest(&Disk, &dir, MAX_FILES - 2)?;
         let opened = Open::new(opened, key.to_owned())?;
         *self.slot() = Some(opened);
         Ok(())
     }
 
-    /// Writes to `out`, and into the trace.
+    /// Returns a writer that writes to both `out` and the trace.
     pub fn tee<W>(&self, out: W) -> Tee<W> {
         Tee { out, trace: self.clone() }
     }
 
     fn write(&self, bytes: &[u8]) {
         let mut slot = self.slot();
-        // Whoever would be told of the error writes through here.
+        // The error cannot be logged, because the log writes through here.
         if slot.as_mut().is_some_and(|open| open.write(bytes).is_err()) {
             *slot = None;
         }
@@ -72,9 +72,9 @@ impl Open {
     fn new(dir: File, key: String) -> io::Result<Self> {
         let name = format!("{key}.log");
         let mut file = plain_file::open_to_append(&dir, &name)?;
-        // Under another name it may be anybody's, a copy of the memory above all: that one stays as it is.
+        // A file with a second name may belong to a copy of the memory, so the worker does not change it.
         if file.metadata()?.nlink() > 1 {
-            set_aside(&dir, &key)?;
+            rotate(&dir, &key)?;
             file = plain_file::open_to_append(&dir, &name)?;
         }
         let bytes = file.metadata()?.len();
@@ -83,7 +83,7 @@ impl Open {
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.bytes >= MAX_BYTES {
-            set_aside(&self.dir, &self.key)?;
+            rotate(&self.dir, &self.key)?;
             *self = Self::new(self.dir.try_clone()?, self.key.clone())?;
         }
         self.file.write_all(bytes)?;
@@ -92,12 +92,12 @@ impl Open {
     }
 }
 
-/// Makes the newer file of a Job the older one.
-fn set_aside(dir: &File, key: &str) -> io::Result<()> {
+/// Rotates the trace file of a Job.
+fn rotate(dir: &File, key: &str) -> io::Result<()> {
     Ok(renameat(dir, format!("{key}.log"), dir, format!("{key}.1.log"))?)
 }
 
-/// Writes to two places; only the first can fail.
+/// Writes to an output and to the trace. Only the output can fail.
 #[derive(Debug)]
 pub struct Tee<W> {
     out: W,
@@ -110,7 +110,7 @@ impl<W: Write> Write for Tee<W> {
         Ok(bytes.len())
     }
 
-    /// What cannot be printed is in the trace all the same: nobody may be listening.
+    /// Writes to the trace first, because the output may be closed.
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.trace.write(bytes);
         self.out.write_all(bytes)

@@ -1,15 +1,15 @@
-//! What has to go when the budget is spent.
+//! Removes entries when the budget is spent.
 
 use bloomery_journal::files::{Files, Usage};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// How old a temporary file is that no living writer can have: one takes seconds.
-const LEFTOVER: Duration = Duration::from_mins(10);
+/// The age from which a temporary file has no running writer. A write takes seconds.
+const MIN_LEFTOVER_AGE: Duration = Duration::from_mins(10);
 
-/// Removes the least recently used entries until the others fit into `budget`; those of `newest` stay in any case.
+/// Removes the least recently used entries until the others fit into `budget`. Those of `newest` always stay.
 ///
-/// Nothing of it can fail the run: what cannot be seen or removed stays, and the next worker tries again.
+/// It never fails: an entry that cannot be read or removed stays, and the next worker retries.
 pub(super) fn to_budget(files: &impl Files, dir: &Path, budget: u64, newest: &[&str]) {
     let Ok(names) = files.list(dir) else { return };
     let mut entries: Vec<(Usage, String)> =
@@ -29,5 +29,5 @@ pub(super) fn to_budget(files: &impl Files, dir: &Path, budget: u64, newest: &[&
 }
 
 fn is_leftover(used: SystemTime) -> bool {
-    SystemTime::now().duration_since(used).is_ok_and(|age| age > LEFTOVER)
+    SystemTime::now().duration_since(used).is_ok_and(|age| age > MIN_LEFTOVER_AGE)
 }

@@ -1,6 +1,6 @@
-//! What kind of thing is kept, where it is no text.
+//! Detects the kind of content that is not text.
 
-/// How the formats that tools answer with begin: at an offset, with these bytes.
+/// The signatures of the formats that tools return: offset, bytes, and name.
 const SIGNATURES: [(usize, &[u8], &str); 11] = [
     (0, b"\x89PNG\r\n\x1a\n", "an image (PNG)"),
     (0, b"\xff\xd8\xff", "an image (JPEG)"),
@@ -15,8 +15,8 @@ const SIGNATURES: [(usize, &[u8], &str); 11] = [
     (0, b"\x1f\x8b", "an archive (gzip)"),
 ];
 
-/// What content is by its first bytes, with an article.
-pub(super) fn of(content: &[u8]) -> &'static str {
+/// Returns the kind of content by its first bytes, with an article.
+pub(super) fn detect(content: &[u8]) -> &'static str {
     let begins =
         |(at, bytes, _): &&(usize, &[u8], &str)| content.get(*at..).is_some_and(|rest| rest.starts_with(bytes));
     SIGNATURES.iter().find(begins).map_or("binary data", |(_, _, kind)| kind)
@@ -24,7 +24,7 @@ pub(super) fn of(content: &[u8]) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::of;
+    use super::detect;
     use rstest::rstest;
 
     #[rstest]
@@ -35,6 +35,6 @@ mod tests {
     #[case(b"\xff", "binary data")]
     #[case(b"", "binary data")]
     fn a_kind_is_told_by_the_first_bytes(#[case] content: &[u8], #[case] kind: &str) {
-        assert_eq!(of(content), kind);
+        assert_eq!(detect(content), kind);
     }
 }

@@ -1,4 +1,4 @@
-//! `focus_read`: a part of a kept text, for the model.
+//! `focus_read`: returns a part of a stored text to the model.
 
 use super::{FocusCache, kind};
 use bloomery_crds::Digest;
@@ -19,8 +19,8 @@ struct Arguments {
 }
 
 impl FocusCache {
-    /// Answers a call of `focus_read`: the part that was asked for, whole characters only, and where the next one
-    /// begins. It was kept without secrets; one that is known only since then is taken out before it can be cut.
+    /// Executes a call of `focus_read`: returns the requested part, in whole characters, and the offset of the next part. The text was
+    /// stored without secrets. Secrets that were registered later are redacted before the text is cut.
     ///
     /// # Errors
     /// A sentence for the model.
@@ -36,7 +36,7 @@ impl FocusCache {
         })?;
         let text = String::from_utf8(content).map_err(|error| {
             let content = error.as_bytes();
-            let kind = kind::of(content);
+            let kind = kind::detect(content);
             format!("{digest} is no text: it is {kind} of {} bytes, and cannot be read as text.", content.len())
         })?;
         let text = redactor.owned(text);
@@ -46,7 +46,7 @@ impl FocusCache {
     }
 }
 
-/// The characters from the one at `offset` on; none where the text ends before.
+/// Returns at most `bytes` of the text from the character at `offset`; `None` if the text ends before.
 fn part(text: &str, offset: u64, bytes: u64) -> Option<String> {
     let offset = usize::try_from(offset).ok().filter(|offset| *offset < text.len())?;
     let start = text.floor_char_boundary(offset);

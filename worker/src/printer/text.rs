@@ -12,28 +12,28 @@ use bloomery_engine::tool::CatalogueTool;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Which tool each call is of.
+/// The tool of each call.
 type Tools = BTreeMap<CallId, String>;
 
 /// The longest gist of an event, in bytes.
-const GIST: usize = 400;
+const MAX_GIST_BYTES: usize = 400;
 
-/// Time, seq, name and the gist.
+/// Returns the line of an event: time, sequence number, name and gist.
 pub(super) fn line(entry: &Entry, tools: &Tools) -> String {
-    let gist = bounded(&plain(&gist(&entry.event, tools), GIST), GIST);
+    let gist = bounded(&plain(&gist(&entry.event, tools), MAX_GIST_BYTES), MAX_GIST_BYTES);
     format!("{} {:>4} {:<19} {gist}", entry.stamp.time, entry.seq, entry.event.name()).trim_end().to_owned() + "\n"
 }
 
-/// One line without what steers: what models and servers say must not steer a terminal. No more of it than shows that it
-/// is longer than `most` bytes.
-fn plain(text: &str, most: usize) -> String {
+/// Returns a text as one line without control characters: texts of models and servers must not control a terminal. The line ends
+/// soon after `max_bytes`.
+fn plain(text: &str, max_bytes: usize) -> String {
     let mut line = String::new();
     for word in text.split(|c: char| c.is_whitespace() || alters_display(c)).filter(|word| !word.is_empty()) {
         if !line.is_empty() {
             line.push(' ');
         }
         line.push_str(word);
-        if line.len() > most {
+        if line.len() > max_bytes {
             break;
         }
     }
@@ -61,7 +61,7 @@ fn gist(event: &Event, tools: &Tools) -> String {
         | Event::ToolFailed { .. }
         | Event::ToolIndeterminate { .. }
         | Event::ToolProgressed { .. }
-        | Event::ResultOffloaded { .. } => of_call(event, tools),
+        | Event::ResultOffloaded { .. } => call_gist(event, tools),
         Event::CatalogueDrifted { changed, missing, added } => drifted(changed, missing, added),
         Event::SubgoalDone { step, evidence, not_applicable } => {
             let how = if *not_applicable { "does not apply" } else { "is done" };
@@ -88,8 +88,8 @@ fn gist(event: &Event, tools: &Tools) -> String {
     }
 }
 
-/// The gist of what happened to a call.
-fn of_call(event: &Event, tools: &Tools) -> String {
+/// Returns the gist of an event of a call.
+fn call_gist(event: &Event, tools: &Tools) -> String {
     let named = |call| named(call, tools);
     match event {
         Event::ToolRequested { call, arguments: Arguments::Canonical(arguments), .. } => {
@@ -110,8 +110,8 @@ fn of_call(event: &Event, tools: &Tools) -> String {
         Event::ResultOffloaded { call, handle, bytes, .. } => {
             format!("{}: {bytes} bytes are in the focus cache as {handle}", named(call))
         }
-        Event::ToolProgressed { call, progress: told } => format!("{}: {}", named(call), progress(told)),
-        // No event of a call.
+        Event::ToolProgressed { call, progress: report } => format!("{}: {}", named(call), progress(report)),
+        // Not an event of a call.
         _ => String::new(),
     }
 }
@@ -142,8 +142,8 @@ fn context_gathered(parts: &[ContextPart]) -> String {
     parts.iter().map(part).collect::<Vec<_>>().join("; ")
 }
 
-fn progress(told: &ToolProgress) -> String {
-    let ToolProgress { progress, total, level, message } = told;
+fn progress(report: &ToolProgress) -> String {
+    let ToolProgress { progress, total, level, message } = report;
     let how_far = match (progress, total) {
         (Some(progress), Some(total)) => Some(format!("{progress} of {total}")),
         (Some(progress), None) => Some(progress.to_string()),
@@ -155,8 +155,8 @@ fn progress(told: &ToolProgress) -> String {
 
 fn drifted(changed: &[String], missing: &[String], added: &[String]) -> String {
     let lists = [("changed", changed), ("gone", missing), ("new, not offered", added)];
-    let told = lists.into_iter().filter(|(_, tools)| !tools.is_empty());
-    told.map(|(what, tools)| format!("{what}: {}", tools.join(", "))).collect::<Vec<_>>().join("; ")
+    let nonempty = lists.into_iter().filter(|(_, tools)| !tools.is_empty());
+    nonempty.map(|(what, tools)| format!("{what}: {}", tools.join(", "))).collect::<Vec<_>>().join("; ")
 }
 
 fn resources_bound(resources: &[ResourceSummary]) -> String {
@@ -306,6 +306,6 @@ mod tests {
         let line = printed(Event::ToolFailed { call: CallId::new(1, 0), text });
         assert_eq!(line.matches('\n').count(), 1);
         assert!(!line.trim_end().contains(alters_display), "{line:?}");
-        assert!(line.len() < GIST + 100);
+        assert!(line.len() < MAX_GIST_BYTES + 100);
     }
 }

@@ -1,4 +1,4 @@
-//! The file tools: each call on a thread of its own, because file systems block.
+//! The file tools. Each call runs on a separate thread, because file systems block.
 
 use super::error::Error;
 use bloomery_crds::run::{BoundResource, ResourceSource};
@@ -8,7 +8,7 @@ use bloomery_engine::event::{ContextKind, ContextPart};
 use bloomery_files::{Binding, Overview, OverviewKind, Secrets, Tool, Wanted, Workspace};
 use std::time::Duration;
 
-/// The file systems among what a Job binds.
+/// Returns the file systems among the resources that a Job binds.
 pub(super) fn workspace(resources: &[BoundResource]) -> Workspace {
     let bindings = resources.iter().filter(|bound| bound.kind == ResourceType::Filesystem).filter_map(|bound| {
         let ResourceSource::Mount { path, read_only } = &bound.source else { return None };
@@ -17,7 +17,7 @@ pub(super) fn workspace(resources: &[BoundResource]) -> Workspace {
     Workspace::new(bindings.collect())
 }
 
-/// The tool of this family that has the name.
+/// Returns the file tool with the name.
 pub(super) fn tool(name: &str) -> Option<Tool> {
     match name {
         READ_FILE => Some(Tool::Read),
@@ -30,7 +30,7 @@ pub(super) fn tool(name: &str) -> Option<Tool> {
     }
 }
 
-/// Answers a call of one of them.
+/// Executes a call of a file tool.
 pub(super) async fn answer(
     workspace: &Workspace,
     tool: Tool,
@@ -45,7 +45,7 @@ pub(super) async fn answer(
     }
 }
 
-/// Looks over the file systems, as far as it is wanted.
+/// Returns the overviews of the file systems that the Skill wants.
 pub(super) async fn gather(
     workspace: &Workspace,
     wanted: &Context,

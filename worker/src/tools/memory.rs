@@ -1,4 +1,4 @@
-//! The tools of the memory bank, and what of it a conversation begins with: each on a thread of its own, because file
+//! The tools of the memory bank, and the notes that open a conversation. Each operation runs on a separate thread, because file
 //! systems block.
 
 use super::error::Error;
@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The memory bank of the slag, as one Job may use it.
+/// The memory bank of the skill directory, with the rights of one Job.
 #[derive(Debug)]
 pub struct Notes {
     bank: Arc<Bank>,
@@ -22,14 +22,14 @@ pub struct Notes {
     run_key: String,
 }
 
-/// The tools of this family.
+/// A tool of the memory bank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tool {
     Read,
     Write,
 }
 
-/// The tool of this family that has the name.
+/// Returns the tool of the memory bank with the name.
 pub(super) fn tool(name: &str) -> Option<Tool> {
     match name {
         MEMORY_READ => Some(Tool::Read),
@@ -39,18 +39,18 @@ pub(super) fn tool(name: &str) -> Option<Tool> {
 }
 
 impl Notes {
-    /// The bank in `memory`. `writer` is unique to this worker.
+    /// Creates the bank in `memory`. `writer` is unique to this worker.
     pub fn new(memory: &Path, writer: &str, part: &JobPart, usage: BankUse) -> Self {
         let job = format!("{}/{}", part.job.namespace, part.job.name);
         Self { bank: Arc::new(Bank::new(memory, writer)), usage, job, run_key: part.run_key.clone() }
     }
 
-    /// Whether there is anything to begin a conversation with.
-    pub fn are_there(&self) -> bool {
+    /// Returns whether the bank has notes that the Job may read.
+    pub fn has_notes(&self) -> bool {
         self.usage != BankUse::Off && self.bank.holds_notes()
     }
 
-    /// Answers a call. What the gate lets through is looked at once more: the catalogue may be older than the Skill is.
+    /// Executes a call. It checks the Skill's rights although the gate did, because the catalogue may be older than the Skill.
     pub(super) async fn answer(
         &self,
         tool: Tool,
@@ -80,7 +80,7 @@ impl Notes {
         }
     }
 
-    /// What a conversation begins with.
+    /// Returns the notes that open a conversation.
     pub(super) async fn gather(&self, within: Duration, secrets: Secrets) -> Vec<ContextPart> {
         if self.usage == BankUse::Off {
             return Vec::new();

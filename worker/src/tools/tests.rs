@@ -107,7 +107,7 @@ fn with_secrets(memory: &Path, project: &Path, redactor: &Redactor) -> CoreTools
     let source = ResourceSource::Mount { path: project.to_str().unwrap().into(), read_only: false };
     let bound = [BoundResource { name: "code".into(), kind: ResourceType::Filesystem, source }];
     let core = CoreTools::new(&bound, FocusCache::new(memory, "uid-1", BUDGET));
-    core.calling(&[], &bound, AddressPolicy::for_local_machine(), redactor.clone())
+    core.with_endpoints(&[], &bound, AddressPolicy::for_local_machine(), redactor.clone())
 }
 
 /// The model reads a mark in place of the key, and writes the whole file.

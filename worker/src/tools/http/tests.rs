@@ -91,7 +91,7 @@ fn tools(url: &str, auth: &Value, key: Option<&Path>, reach: AddressPolicy, reda
         resources.push(bound("key", ResourceType::Credential, ResourceSource::Secret(file)));
     }
     let focus = FocusCache::new(Path::new("/nonexistent"), "uid-1", BUDGET);
-    CoreTools::new(&resources, focus).calling(&declared, &resources, reach, redactor.clone())
+    CoreTools::new(&resources, focus).with_endpoints(&declared, &resources, reach, redactor.clone())
 }
 
 fn local(url: &str) -> CoreTools {

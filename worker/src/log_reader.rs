@@ -1,4 +1,4 @@
-//! A log that is there, told again, for people or programs. Nothing is written.
+//! Reads a stored log and formats its events, for people or programs. Nothing is written to the log.
 
 use crate::printer::{Format, Printer};
 use bloomery_engine::Event;
@@ -9,108 +9,108 @@ use bloomery_redact::plain_file;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// The longest first line that is looked at for whose log it is.
-const MAX_LINE: u64 = 16 * 1024 * 1024;
+/// The longest first line that is read to find the log's owner, in bytes.
+const MAX_FIRST_LINE_BYTES: u64 = 16 * 1024 * 1024;
 
-/// Why a log cannot be told.
+/// The reason why a log cannot be printed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is nothing to be told.
+    /// The directory has no events.
     #[error("there are no events in {}", .0.display())]
     Nothing(PathBuf),
     /// A file, or the directory, cannot be read.
     #[error("{} cannot be read: {source}", .path.display())]
     Unreadable {
-        /// Which.
+        /// The file or directory.
         path: PathBuf,
-        /// What the file system said.
+        /// The error of the file system.
         source: io::Error,
     },
-    /// The log is broken: what stands before the break was told.
+    /// The log is broken. The events before the break were printed.
     #[error(transparent)]
     Log(#[from] bloomery_journal::Error),
-    /// Nobody takes it.
+    /// The output cannot be written.
     #[error("stdout cannot be written: {0}")]
     Out(io::Error),
 }
 
-/// A log, told up to some event.
+/// Reads a log, one segment after another.
 #[derive(Debug)]
-pub struct Telling {
+pub struct LogReader {
     segments: Segments<Disk>,
     chain: Chain,
     printer: Printer,
-    rests: bool,
+    is_at_rest: bool,
 }
 
-/// What was told at once: a segment, for a whole log may be larger than the memory.
+/// The formatted events of one segment. A whole log may be larger than the memory.
 #[derive(Debug)]
-pub struct Told {
-    /// The lines.
+pub struct PrintedSegment {
+    /// One line for each event.
     pub lines: String,
-    /// Whether there was a segment, so that there may be another; what stands before a break is told, too.
+    /// True if there was a segment, so there may be another. After an error, `lines` has the events before the break.
     pub read: Result<bool, bloomery_journal::Error>,
 }
 
-impl Telling {
-    /// Begins with the log in a directory; none where it has no event yet. Its first line says whose log it is; one that
-    /// cannot be read is told as broken when it is.
+impl LogReader {
+    /// Opens the log in a directory; returns `None` if it has no event yet. The first line names the log's owner. If it is
+    /// invalid, reading the first segment fails.
     ///
     /// # Errors
     /// If the log, or the directory, cannot be read.
-    pub fn begin(dir: PathBuf, format: Format) -> Result<Option<Self>, Error> {
+    pub fn open(dir: PathBuf, format: Format) -> Result<Option<Self>, Error> {
         let Some(chain) = chain(&dir)? else { return Ok(None) };
         let printer = Printer::new(format, Box::new(io::sink()));
-        Ok(Some(Self { segments: Segments::new(Disk, dir), chain, printer, rests: false }))
+        Ok(Some(Self { segments: Segments::new(Disk, dir), chain, printer, is_at_rest: false }))
     }
 
-    /// Tells the next segment.
-    pub fn go_on(&mut self) -> Told {
-        let Self { segments, chain, printer, rests } = self;
+    /// Reads and formats the next segment.
+    pub fn next_segment(&mut self) -> PrintedSegment {
+        let Self { segments, chain, printer, is_at_rest } = self;
         let mut lines = String::new();
         let read = segments.read_segment(chain, &mut |line, entry| {
-            *rests = matches!(entry.event, Event::Finished { .. } | Event::Parked { .. });
+            *is_at_rest = matches!(entry.event, Event::Finished { .. } | Event::Parked { .. });
             let gist = printer.gist(entry);
             printer.put(&mut lines, &gist, line);
         });
-        Told { lines, read }
+        PrintedSegment { lines, read }
     }
 
-    /// Whether what was told last ends the conversation, or parks it: then nothing comes before people or a worker do something.
-    pub fn rests(&self) -> bool {
-        self.rests
+    /// Returns whether the last event that was read ends or parks the conversation. No event follows until a person or a worker acts.
+    pub fn is_at_rest(&self) -> bool {
+        self.is_at_rest
     }
 }
 
-/// Tells all of a log, once.
+/// Prints a whole log to `out`.
 ///
 /// # Errors
-/// If there is none, or it is broken: what stands before the break is told.
-pub fn tell(dir: &Path, format: Format, out: &mut impl Write) -> Result<(), Error> {
-    let mut telling = Telling::begin(dir.to_owned(), format)?.ok_or_else(|| Error::Nothing(dir.to_owned()))?;
+/// If there is no log, or it is broken. The events before the break are printed.
+pub fn print(dir: &Path, format: Format, out: &mut impl Write) -> Result<(), Error> {
+    let mut reader = LogReader::open(dir.to_owned(), format)?.ok_or_else(|| Error::Nothing(dir.to_owned()))?;
     loop {
-        let Told { lines, read } = telling.go_on();
+        let PrintedSegment { lines, read } = reader.next_segment();
         match out.write_all(lines.as_bytes()).and_then(|()| out.flush()) {
             Ok(()) if read? => {}
             Ok(()) => return Ok(()),
-            // Nobody reads on.
+            // The reader has closed its end.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
             Err(error) => return Err(Error::Out(error)),
         }
     }
 }
 
-/// The chain of the log in a directory, before its first line; none where it has no event yet.
+/// Returns the chain of the log in a directory, before its first line; `None` if the log has no event yet.
 pub(crate) fn chain(dir: &Path) -> Result<Option<Chain>, Error> {
     let first = dir.join(segment::name(1));
     let unreadable = |source| Error::Unreadable { path: first.clone(), source };
     match plain_file::open(&first) {
         Ok(file) => {
             let mut line = String::new();
-            BufReader::new(file.take(MAX_LINE)).read_line(&mut line).map_err(unreadable)?;
+            BufReader::new(file.take(MAX_FIRST_LINE_BYTES)).read_line(&mut line).map_err(unreadable)?;
             Ok(Some(Chain::new(read_source(&line).unwrap_or_default())))
         }
-        // A log without its beginning that has more is broken, and not absent.
+        // A log with later segments but without the first one is broken, not absent.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let unreadable = |source| Error::Unreadable { path: dir.to_owned(), source };
             let entries = std::fs::read_dir(dir).map_err(unreadable)?;
@@ -134,7 +134,7 @@ mod tests {
         use rustix::fs::{CWD, FileType, Mode, mknodat};
         let dir = tempfile::tempdir().unwrap();
         let pipe = |seq| mknodat(CWD, dir.path().join(segment::name(seq)), FileType::Fifo, Mode::RWXU, 0).unwrap();
-        let told = || tell(dir.path(), Format::Json, &mut Vec::new()).unwrap_err().to_string();
+        let told = || print(dir.path(), Format::Json, &mut Vec::new()).unwrap_err().to_string();
         pipe(1);
         assert!(told().contains("cannot be read"), "{}", told());
         let mut chain = Chain::new("urn:job:1".to_owned());
@@ -159,15 +159,15 @@ mod tests {
         std::fs::write(dir.path().join(segment::name(1)), lines[..2].concat()).unwrap();
         std::fs::write(dir.path().join(segment::name(3)), &lines[2]).unwrap();
         let mut out = Vec::new();
-        tell(dir.path(), Format::Json, &mut out).unwrap();
+        print(dir.path(), Format::Json, &mut out).unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), lines.concat());
         let mut out = Vec::new();
-        tell(dir.path(), Format::Text, &mut out).unwrap();
+        print(dir.path(), Format::Text, &mut out).unwrap();
         assert_eq!(String::from_utf8_lossy(&out).matches("tool.started").count(), 3);
 
         std::fs::write(dir.path().join(segment::name(3)), lines[2].replace("tool.started", "tool.stopped")).unwrap();
         let mut out = Vec::new();
-        assert!(matches!(tell(dir.path(), Format::Json, &mut out), Err(Error::Log(_))));
+        assert!(matches!(print(dir.path(), Format::Json, &mut out), Err(Error::Log(_))));
         assert_eq!(String::from_utf8(out).unwrap(), lines[..2].concat());
     }
 
@@ -200,26 +200,26 @@ mod tests {
             lengths.push(line.len() + 1);
         }
         let mut pipe = Pipe(Vec::new(), usize::MAX);
-        tell(dir.path(), Format::Json, &mut pipe).unwrap();
+        print(dir.path(), Format::Json, &mut pipe).unwrap();
         assert_eq!(pipe.0, lengths);
         // What comes after nobody reads any more is not even looked at.
         std::fs::write(dir.path().join(segment::name(4)), "broken").unwrap();
         let mut closed = Pipe(Vec::new(), 2);
-        tell(dir.path(), Format::Json, &mut closed).unwrap();
+        print(dir.path(), Format::Json, &mut closed).unwrap();
         assert_eq!(closed.0, lengths[..2]);
-        assert!(tell(dir.path(), Format::Json, &mut Pipe(Vec::new(), usize::MAX)).is_err());
+        assert!(print(dir.path(), Format::Json, &mut Pipe(Vec::new(), usize::MAX)).is_err());
     }
 
     #[test]
     fn what_is_not_there_is_told_as_that() {
         let dir = tempfile::tempdir().unwrap();
         let mut out = Vec::new();
-        let error = tell(dir.path(), Format::Text, &mut out).unwrap_err();
+        let error = print(dir.path(), Format::Text, &mut out).unwrap_err();
         assert!(matches!(error, Error::Nothing(_)), "{error}");
-        let error = tell(&dir.path().join("none"), Format::Text, &mut out).unwrap_err();
+        let error = print(&dir.path().join("none"), Format::Text, &mut out).unwrap_err();
         assert!(matches!(error, Error::Unreadable { .. }), "{error}");
         std::fs::write(dir.path().join(segment::name(7)), "{}\n").unwrap();
-        let error = tell(dir.path(), Format::Text, &mut out).unwrap_err();
+        let error = print(dir.path(), Format::Text, &mut out).unwrap_err();
         assert!(matches!(error, Error::Log(bloomery_journal::Error::Broken { .. })), "{error}");
         assert!(out.is_empty());
     }
