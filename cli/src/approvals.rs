@@ -22,7 +22,7 @@ use kube::ResourceExt;
 /// Decides on an Approval.
 ///
 /// # Errors
-/// If it is not decided, with the reason.
+/// If the decision cannot be made or written.
 pub fn decide(args: &DecideArgs, verdict: ApprovalVerdict) -> Result<Exit, Error> {
     if !args.yes && !terminal::is_interactive() {
         return Err(Error::usage("there is no terminal to ask for confirmation: use --yes"));
@@ -30,12 +30,12 @@ pub fn decide(args: &DecideArgs, verdict: ApprovalVerdict) -> Result<Exit, Error
     block_on(decide_on_cluster(args, verdict))
 }
 
-/// Says whether this user may decide.
+/// Prints whether this user may decide.
 ///
 /// # Errors
-/// If that cannot be known.
+/// If the rights of the user cannot be determined.
 pub fn can_approve(args: &CanApproveArgs) -> Result<Exit, Error> {
-    // 1 says no, and nothing else.
+    // Exit code 1 means "no" and nothing else, so errors exit with 2.
     block_on(can_approve_on_cluster(args)).map_err(|Error { message, .. }| Error::usage(message))
 }
 

@@ -29,7 +29,7 @@ use crate::exit::Exit;
 /// Shows a Job, or lists all.
 ///
 /// # Errors
-/// If there is no such Job, or the cluster does not tell.
+/// If there is no such Job, or the cluster cannot be read.
 pub fn get(args: &GetArgs, command: &ClusterCommand<'_>) -> Result<Exit, Error> {
     block_on(show::get(args, command))
 }
@@ -42,10 +42,10 @@ pub fn events(args: &EventsArgs, command: &ClusterCommand<'_>) -> Result<Exit, E
     block_on(events::run(args, command))
 }
 
-/// Answers a question of a Job, or says something to it.
+/// Answers a question of a Job, or sends it a message.
 ///
 /// # Errors
-/// If it is not said, with the reason.
+/// If the reply cannot be recorded.
 pub fn reply(args: &ReplyArgs, command: &ClusterCommand<'_>) -> Result<Exit, Error> {
     block_on(reply::run(args, command))
 }
@@ -53,7 +53,7 @@ pub fn reply(args: &ReplyArgs, command: &ClusterCommand<'_>) -> Result<Exit, Err
 /// Ends Jobs.
 ///
 /// # Errors
-/// If one is not ended, with the reason.
+/// If a Job cannot be cancelled.
 pub fn cancel(args: &CancelArgs, command: &ClusterCommand<'_>) -> Result<Exit, Error> {
     block_on(cancel::run(args, command))
 }
@@ -61,15 +61,15 @@ pub fn cancel(args: &CancelArgs, command: &ClusterCommand<'_>) -> Result<Exit, E
 /// Waits for a Job.
 ///
 /// # Errors
-/// If it cannot be watched, or the time is up.
+/// If it cannot be watched, or the time limit is over.
 pub fn wait(args: &WaitArgs, command: &ClusterCommand<'_>) -> Result<Exit, Error> {
     block_on(wait::run(args, command))
 }
 
-/// Shows Skills with their Jobs, and these with what belongs to them.
+/// Shows Skills with their Jobs, and each Job with its Approvals and pods, as a tree.
 ///
 /// # Errors
-/// If there is nothing of the name, or the cluster does not tell.
+/// If no Skill or Job has the name, or the cluster cannot be read.
 pub fn tree(args: &TreeArgs, command: &ClusterCommand<'_>) -> Result<Exit, Error> {
     block_on(tree::run(args, command))
 }

@@ -1,6 +1,6 @@
 //! The driver: asks the engine for the next step, performs it, and records the result.
 //!
-//! The engine decides, and the driver performs. Whatever must be durable before an act is made durable here, and nowhere else.
+//! The engine decides, and the driver performs. Only the driver makes events durable before an act.
 
 mod act;
 mod clients;
@@ -70,10 +70,10 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
     /// Drives the conversation until it ends or has to stop.
     ///
     /// # Errors
-    /// If the log cannot be written. The epoch is over then, and whatever is not durable has not happened.
+    /// If the log cannot be written. The epoch is then over; the next one continues from the last durable event.
     pub async fn run(&mut self) -> Result<Exit, bloomery_journal::Error> {
         let done = self.drive().await;
-        // Also after an error: it prints what is durable.
+        // Close also after an error: closing prints the events that are durable.
         self.recorder.close();
         match done {
             Err(superseded @ bloomery_journal::Error::Superseded { .. }) => {
@@ -174,7 +174,8 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
         Ok(())
     }
 
-    /// Stops, and returns how; `None` if the conversation is to be ended here, because no other attempt will.
+    /// Stops for a reason. Returns the exit, or `None` if the loop must continue so that the engine ends the conversation (the Job is
+    /// cancelled, or its Skill is deleted).
     fn stop(&mut self, reason: StopReason) -> Result<Option<Exit>, bloomery_journal::Error> {
         match reason {
             // The log belongs to another attempt, so nothing more is written.
@@ -238,15 +239,15 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
     }
 
     fn apply(&mut self, entries: &[Entry]) {
-        let strays = self.conversation.questions().strays();
+        let stray_replies_before = self.conversation.questions().strays();
         for entry in entries {
             self.conversation.apply(entry);
         }
         let questions = self.conversation.questions();
-        if questions.strays() > strays
+        if questions.strays() > stray_replies_before
             && let Some(reply) = questions.stray().last()
         {
-            tracing::warn!("{} answers {}, which is no open question: it changes nothing", reply.by, reply.question);
+            tracing::warn!("the reply of {} is ignored: there is no open question {}", reply.by, reply.question);
         }
     }
 }

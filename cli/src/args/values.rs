@@ -1,6 +1,6 @@
 //! Parsers of values that several commands take.
 
-/// Why a value is refused; clap puts the option before it.
+/// The reason that a value is refused; clap puts the option before it.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Error(pub String);

@@ -116,7 +116,7 @@ async fn or_report<K: Clone>(client: &Client, what: &str, right: Right, list: ku
     }
 }
 
-/// Selects Skills with their Jobs. Returns `None` if there is nothing of that name.
+/// Selects Skills with their Jobs. Returns `None` if no Skill or Job has the name.
 fn select<'a>(objects_found: &'a NamespaceObjects, name: Option<&str>) -> Option<Vec<(String, Vec<&'a Job>)>> {
     let named = objects_found
         .skills

@@ -14,7 +14,7 @@ pub const OLDER_JOBS_DIR: &str = "workspace";
 /// The largest job file that is read, in bytes.
 pub const MAX_JOB_BYTES: u64 = 64 * 1024 * 1024;
 
-/// What an older job file says of its Skill.
+/// The Skill that an older job file names.
 #[derive(Deserialize)]
 struct OlderJob {
     #[serde(rename = "skillSlug")]
@@ -28,7 +28,7 @@ struct OlderSkill {
     id: Option<String>,
 }
 
-/// Why the Skill of an older job cannot be determined.
+/// The reason that the Skill of an older job cannot be determined.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The file cannot be read.

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Why a file is not moved.
+/// The reason that a file is not moved.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Source and target are the same file of the same directory. The text says how to change that.

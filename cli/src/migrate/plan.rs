@@ -33,7 +33,7 @@ pub struct Unmoved {
     pub reason: Reason,
 }
 
-/// Why a file has no place in a Skill's directory.
+/// The reason that a file has no place in a skill directory.
 #[derive(Debug, thiserror::Error)]
 pub enum Reason {
     /// The Skill of the job is unknown.

@@ -45,7 +45,7 @@ impl Page {
     pub fn gates(&mut self, gates: &Gates) {
         let Gates { intent, pre_tool, finalization } = gates;
         if let Some(intent) = intent {
-            let id = intent.id.as_deref().unwrap_or("none of the Skill's");
+            let id = intent.id.as_deref().unwrap_or("no intent of the Skill matched");
             let entities: Vec<String> =
                 intent.entities.iter().map(|(name, value)| format!(", {name} {value}")).collect();
             self.line("Intent", &format!("{id}{}", entities.concat()));
@@ -53,7 +53,7 @@ impl Page {
         let counts = format!("{} allowed, {} denied, {} held", pre_tool.allowed, pre_tool.denied, pre_tool.held);
         self.line("Tool calls", &counts);
         for ruling in pre_tool.last.iter().filter(|ruling| ruling.verdict != Verdict::Allow) {
-            let reason = ruling.reason.as_deref().unwrap_or("no reason was kept");
+            let reason = ruling.reason.as_deref().unwrap_or("no reason recorded");
             self.line("", &format!("{} {}: {reason}", ruling.verdict, ruling.tool));
         }
         self.finalization(finalization);
@@ -61,7 +61,7 @@ impl Page {
 
     fn finalization(&mut self, gate: &Finalization) {
         if gate.form_errors > 0 {
-            self.line("Form", &format!("sent back {} times", gate.form_errors));
+            self.line("Format", &format!("answers with an invalid format: {}", gate.form_errors));
         }
         for (at, attempt) in gate.attempts.iter().enumerate() {
             let verdict = if attempt.passed { "passed" } else { "did not pass" };

@@ -4,8 +4,8 @@
 use bloomery_crds::resources::names_user;
 use bloomery_redact::credential_names::{is_of_option, is_of_parameter};
 
-/// Returns the credential that a URL holds, as the end of a sentence without the value: a user, a password, or a parameter of
-/// its query or fragment with the name of a credential.
+/// Returns a clause that continues "the URL" if a URL holds a credential: a user, a password, or a parameter of its query or
+/// fragment with the name of a credential. The value is left out.
 pub fn in_url(url: &str) -> Option<String> {
     if names_user(url) {
         return Some("names a user or a password".to_owned());

@@ -113,7 +113,7 @@ async fn drive(
     tokio::select! {
         exit = epoch(job, inputs, people, (screen, trace, stop)) => exit,
         () = signals.second() => Ok(Exit::Interrupted),
-        () = screen.live() => Ok(Exit::Error),
+        () = screen.run_status_line() => Ok(Exit::Error),
     }
 }
 

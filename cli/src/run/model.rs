@@ -41,9 +41,9 @@ pub fn find(args: &ModelArgs, names: Option<&[&str]>, env: Env<'_>) -> Result<Mo
     let (Some(keys), Some(endpoints)) = (keys, endpoints) else { return Err(errors.into_error()) };
     let ways: BTreeSet<_> = endpoints.iter().map(|endpoint| (&endpoint.base_url, &endpoint.proxy)).collect();
     for (base_url, proxy) in ways {
-        if let Some(held) = credential::in_url(base_url) {
+        if let Some(fault) = credential::in_url(base_url) {
             errors.add(Error::usage(format!(
-                "the URL of the model {held}, which would be stored in clear: write the key to a file, and name that with \
+                "the URL of the model {fault}, which would be stored in clear: write the key to a file, and name that with \
                  --api-key-file"
             )));
             continue;

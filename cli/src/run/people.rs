@@ -44,22 +44,23 @@ impl Terminal {
         (!line.trim().is_empty()).then(|| Statement::Message { text: line, by: self.by.clone(), nth: None })
     }
 
-    async fn answer(&self, asks: &[HumanRequest<'_>]) -> Option<Statement> {
-        let first = asks.first()?;
+    /// Asks the person the first request, and returns the answer. A line typed before the question was shown is a message, not an
+    /// answer. Such a message is returned first, and the engine asks again. Returns `None` at the end of the input.
+    async fn answer(&self, requests: &[HumanRequest<'_>]) -> Option<Statement> {
+        let first = requests.first()?;
         let mut lines = self.lines.lock().await;
-        // Lines from before the question neither answer nor approve anything.
         while let Ok(line) = lines.try_recv() {
             if let Some(message) = self.message(line) {
                 return Some(message);
             }
         }
-        self.screen.print(&dialogue::describe(first, asks.len() - 1));
+        self.screen.print(&dialogue::describe(first, requests.len() - 1));
         loop {
             let prompted = self.screen.prompt(&dialogue::prompt(first));
             let line = lines.recv().await?;
             prompted.finish();
             match dialogue::read(first, line.trim(), &self.by) {
-                Ok(said) => return Some(said),
+                Ok(statement) => return Some(statement),
                 Err(Retry(hint)) => self.screen.print(&hint),
             }
         }
@@ -73,14 +74,14 @@ impl People for Terminal {
 
     fn take_statements(&self) -> Vec<Statement> {
         let Ok(mut lines) = self.lines.try_lock() else { return Vec::new() };
-        let mut said = Vec::new();
+        let mut statements = Vec::new();
         while let Ok(line) = lines.try_recv() {
-            said.extend(self.message(line));
+            statements.extend(self.message(line));
         }
-        said
+        statements
     }
 
-    fn ask<'a>(&'a self, asks: &'a [HumanRequest<'a>]) -> Pin<Box<dyn Future<Output = Option<Statement>> + 'a>> {
-        Box::pin(self.answer(asks))
+    fn ask<'a>(&'a self, requests: &'a [HumanRequest<'a>]) -> Pin<Box<dyn Future<Output = Option<Statement>> + 'a>> {
+        Box::pin(self.answer(requests))
     }
 }

@@ -21,7 +21,7 @@ const CODEBASE: &str = "codebase";
 /// The suffix of a path that is bound read-only.
 const READ_ONLY: &str = ":ro";
 
-/// Why a value cannot be bound, as sentences.
+/// The reasons that a value cannot be bound, as one or more sentences.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Unusable(pub String);
@@ -49,7 +49,7 @@ pub fn bind(
     let mut bound = Vec::new();
     for resource in declared {
         match values.get(resource.name.as_str()) {
-            Some(value) => match source(resource.kind, value) {
+            Some(value) => match parse_source(resource.kind, value) {
                 Ok(source) => bound.push(BoundResource { name: resource.name.clone(), kind: resource.kind, source }),
                 Err(fault) => faults.push(format!("{}: {fault}", resource.name)),
             },
@@ -76,9 +76,9 @@ pub fn check_outside_memory(bound: &[BoundResource], memory: &Path) -> Result<()
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         real => Some(real.map_err(|error| Error::usage(format!("{}: {error}", dir.display())))),
     };
-    let kept: Vec<PathBuf> = all_directories(memory).iter().filter_map(real).collect::<Result<_, _>>()?;
+    let memory_directories: Vec<PathBuf> = all_directories(memory).iter().filter_map(real).collect::<Result<_, _>>()?;
     let within = bound.iter().find_map(|resource| match &resource.source {
-        ResourceSource::Mount { path, .. } if kept.iter().any(|dir| Path::new(path).starts_with(dir)) => {
+        ResourceSource::Mount { path, .. } if memory_directories.iter().any(|dir| Path::new(path).starts_with(dir)) => {
             Some((&resource.name, path))
         }
         _ => None,
@@ -120,7 +120,7 @@ fn placeholder(kind: ResourceType) -> &'static str {
 }
 
 /// Parses the value for a resource of a type. Errors do not contain secrets.
-fn source(kind: ResourceType, value: &str) -> Result<ResourceSource, Unusable> {
+fn parse_source(kind: ResourceType, value: &str) -> Result<ResourceSource, Unusable> {
     match kind {
         ResourceType::Filesystem => filesystem(value),
         ResourceType::ApiEndpoint => {
@@ -129,9 +129,9 @@ fn source(kind: ResourceType, value: &str) -> Result<ResourceSource, Unusable> {
             if !faults.is_empty() {
                 return Err(Unusable(faults.join(" ")));
             }
-            if let Some(held) = credential::in_url(value) {
+            if let Some(fault) = credential::in_url(value) {
                 return Err(Unusable(format!(
-                    "the URL {held}, which would be stored in clear and sent to tools: declare a credential in the Skill, name it \
+                    "the URL {fault}, which would be stored in clear and sent to tools: declare a credential in the Skill, name it \
                      in this resource's `auth`, and bind it to @FILE."
                 )));
             }
@@ -196,11 +196,11 @@ fn secret(kind: ResourceType, value: &str) -> Result<ResourceSource, Unusable> {
     Ok(ResourceSource::Secret(key_file))
 }
 
-/// Checks a file that holds a secret. `of` is the owner of the secret in messages.
+/// Checks a file that holds a secret. `label` names the secret in later messages.
 ///
 /// # Errors
 /// If it cannot be read, is empty or is too large.
-pub fn secret_file(file: &Path, of: &str) -> Result<KeyFile, Unusable> {
+pub fn secret_file(file: &Path, label: &str) -> Result<KeyFile, Unusable> {
     let shown = file.display();
     let unreadable = |error: std::io::Error| Unusable(format!("the file {shown} cannot be read: {error}."));
     let real = file.canonicalize().map_err(|error| {
@@ -226,7 +226,7 @@ pub fn secret_file(file: &Path, of: &str) -> Result<KeyFile, Unusable> {
         _ => {}
     }
     let path = real.to_str().ok_or_else(|| Unusable(format!("the path {shown} is not valid UTF-8.")))?.to_owned();
-    Ok(KeyFile { path, secret: of.to_owned(), key: shown.to_string() })
+    Ok(KeyFile { path, secret: label.to_owned(), key: shown.to_string() })
 }
 
 #[cfg(test)]
@@ -266,14 +266,18 @@ mod tests {
     #[case::typed(ResourceType::ConnectionString, Some("postgres://u:sk-1@h/d"), "does not belong on a command line")]
     #[case::vault(ResourceType::Credential, Some("vault:aws/creds/dev"), "vault: references are not supported")]
     #[case::no_file(ResourceType::Credential, Some("@/no/such"), "the file /no/such cannot be read")]
-    fn what_cannot_be_bound_says_why(#[case] kind: ResourceType, #[case] value: Option<&str>, #[case] says: &str) {
+    fn the_error_names_the_reason_and_no_secret(
+        #[case] kind: ResourceType,
+        #[case] value: Option<&str>,
+        #[case] says: &str,
+    ) {
         let given = value.map(given).unwrap_or_default();
         let error = bind(&declared(kind, true), &given, None).unwrap_err();
         assert!(error.message.contains(says) && !error.message.contains("sk-1"), "{error}");
     }
 
     #[test]
-    fn everything_that_is_wrong_is_said_at_once() {
+    fn all_errors_are_returned_together() {
         let given = [given("/no/such"), given("/none"), vec![("codbase".to_owned(), ".".to_owned())]].concat();
         let error = bind(&declared(ResourceType::Filesystem, true), &given, None).unwrap_err();
         let lines: Vec<&str> = error.message.lines().collect();
@@ -310,7 +314,7 @@ mod tests {
         for beside in [dir.path(), &dir.path().join("project")] {
             assert_eq!(check_outside_memory(&bound(beside), &memory), Ok(()));
         }
-        // Slags, and what is in them, may be anywhere.
+        // Skill directories, and directories in them, may be symbolic links.
         for (link, to) in [("memory/other", "slags/other"), ("memory/slag/jobs", "jobs")] {
             fs::create_dir_all(dir.path().join(to).join("within")).unwrap();
             std::os::unix::fs::symlink(dir.path().join(to), dir.path().join(link)).unwrap();

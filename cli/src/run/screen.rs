@@ -18,7 +18,8 @@ const REDRAW_INTERVAL: Duration = Duration::from_millis(200);
 /// Moves to the beginning of the line, and clears it.
 const CLEAR: &str = "\r\x1b[2K";
 
-/// Without wrapping, the terminal cuts off a line that is too wide. It knows the width of characters.
+/// Turns line wrapping off, so that the terminal cuts off a status line that is too wide. Only the terminal knows how wide its
+/// characters are.
 const UNWRAPPED: &str = "\x1b[?7l";
 const WRAPPED: &str = "\x1b[?7h";
 
@@ -30,8 +31,8 @@ pub struct Screen(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
-    /// Whether there is a status line.
-    live: bool,
+    /// False if stderr cannot show a status line, and after the screen is closed.
+    has_status_line: bool,
     colours: bool,
     ticks: usize,
     last: LastLine,
@@ -59,10 +60,10 @@ impl Screen {
         Self::new(io::stderr().is_terminal() && smart, colours)
     }
 
-    fn new(live: bool, colours: bool) -> Self {
+    fn new(has_status_line: bool, colours: bool) -> Self {
         let activity = Activity::new(Instant::now());
         Self(Arc::new(Mutex::new(State {
-            live,
+            has_status_line,
             colours,
             ticks: 0,
             last: LastLine::Free,
@@ -73,7 +74,7 @@ impl Screen {
 
     /// Returns an observer of the progress between events. Without a status line it does nothing.
     pub fn observer(&self) -> ProgressObserver {
-        if !self.state().live {
+        if !self.state().has_status_line {
             return ProgressObserver::default();
         }
         let screen = self.clone();
@@ -81,7 +82,7 @@ impl Screen {
     }
 
     /// Updates the status line. Never returns.
-    pub async fn live(&self) {
+    pub async fn run_status_line(&self) {
         loop {
             tokio::time::sleep(REDRAW_INTERVAL).await;
             let mut state = self.state();
@@ -92,22 +93,22 @@ impl Screen {
 
     /// Prints lines above the status line.
     pub fn print(&self, line: &str) {
-        self.state().above(format!("{}\n", text::sanitized_lines(line)).as_bytes());
+        self.state().print_above(format!("{}\n", text::sanitized_lines(line)).as_bytes());
     }
 
-    /// Prints a dimmed line from elsewhere, without control characters.
+    /// Prints a dimmed line of untrusted text, without its control characters.
     pub fn print_dimmed(&self, line: &str) {
         let line = text::sanitized_line(line);
         let mut state = self.state();
         let dimmed =
             if state.colours { format!("{0}{line}{0:#}\n", Style::new().dimmed()) } else { format!("{line}\n") };
-        state.above(dimmed.as_bytes());
+        state.print_above(dimmed.as_bytes());
     }
 
     /// Shows a prompt in the last line, until the returned value is dropped.
     pub fn prompt(&self, prompt: &str) -> Prompt<'_> {
         let mut state = self.state();
-        state.above(prompt.as_bytes());
+        state.print_above(prompt.as_bytes());
         (state.last, state.prompt) = (LastLine::Prompt, prompt.to_owned());
         Prompt(self)
     }
@@ -115,9 +116,9 @@ impl Screen {
     /// Removes the status line for good.
     pub fn close(&self) {
         let mut state = self.state();
-        state.leave();
-        state.above(b"");
-        state.live = false;
+        state.end_prompt();
+        state.print_above(b"");
+        state.has_status_line = false;
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -138,21 +139,21 @@ impl Prompt<'_> {
 
 impl Drop for Prompt<'_> {
     fn drop(&mut self) {
-        self.0.state().leave();
+        self.0.state().end_prompt();
     }
 }
 
 impl State {
     /// Writes above the status line or the prompt.
-    fn above(&mut self, lines: &[u8]) {
+    fn print_above(&mut self, lines: &[u8]) {
         write(&self.framed(lines));
         if self.last == LastLine::Status {
             self.last = LastLine::Free;
         }
     }
 
-    /// Returns the bytes that print lines and restore what was below them. Typed text stays above the lines; the terminal keeps it
-    /// in its input buffer.
+    /// Returns the bytes that print lines and restore the prompt below them. Text that is typed so far is not repeated after the
+    /// prompt, but stays in the input buffer of the terminal.
     fn framed(&self, lines: &[u8]) -> Vec<u8> {
         match self.last {
             LastLine::Free => lines.to_vec(),
@@ -162,7 +163,7 @@ impl State {
     }
 
     /// Ends a prompt. Later lines are printed below it.
-    fn leave(&mut self) {
+    fn end_prompt(&mut self) {
         if self.last == LastLine::Prompt {
             self.last = LastLine::Free;
             write(b"\n");
@@ -170,7 +171,7 @@ impl State {
     }
 
     fn draw(&mut self) {
-        if !self.live || self.last == LastLine::Prompt {
+        if !self.has_status_line || self.last == LastLine::Prompt {
             return;
         }
         self.last = LastLine::Status;
@@ -207,7 +208,7 @@ impl Observer for Screen {
 /// Writes the lines of events and diagnostics.
 impl Write for Screen {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.state().above(bytes);
+        self.state().print_above(bytes);
         Ok(bytes.len())
     }
 
@@ -223,14 +224,14 @@ mod tests {
     use bloomery_http::progress::Progress;
 
     #[test]
-    fn where_nobody_looks_on_nothing_is_drawn() {
+    fn without_a_terminal_no_status_line_is_drawn() {
         let screen = Screen::new(false, true);
         screen.state().draw();
         assert_eq!(screen.state().last, LastLine::Free);
     }
 
     #[test]
-    fn lines_that_come_while_a_person_types_stand_above_the_prompt() {
+    fn lines_printed_during_a_prompt_stand_above_it() {
         let screen = Screen::new(true, false);
         let prompted = screen.prompt("Your answer: ");
         assert_eq!(screen.state().framed(b"one\n"), b"\none\nYour answer: ");
@@ -244,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_tells_does_not_steer_the_terminal() {
+    fn control_characters_in_progress_messages_are_removed() {
         let screen = Screen::new(true, false);
         screen.state().activity.set_projection(&activity::tests::projection(), Instant::now());
         let observer = screen.observer();

@@ -42,9 +42,9 @@ pub fn from_args(args: &McpArgs) -> Result<Option<Server>, Error> {
         None if command.is_empty() => None,
         None => {
             let program = McpProgram { argv: command.clone(), env: env.clone() };
-            if let Some(held) = credential::in_arguments(&program.argv) {
+            if let Some(fault) = credential::in_arguments(&program.argv) {
                 return Err(Error::usage(format!(
-                    "--mcp-command: the argument {held}, which would be stored in clear: put it into a variable of the \
+                    "--mcp-command: the argument {fault}, which would be stored in clear: put it into a variable of the \
                      environment, and name that with --mcp-env (docs/how-to/bring-your-own-mcp-server.md)"
                 )));
             }
@@ -69,9 +69,9 @@ pub fn from_skill(skill: &Loaded) -> Result<Server, Error> {
 }
 
 fn endpoint(url: &str) -> Result<McpEndpoint, Error> {
-    if let Some(held) = credential::in_url(url) {
+    if let Some(fault) = credential::in_url(url) {
         return Err(Error::usage(format!(
-            "the MCP server: its URL {held}, which would be stored in clear: use a program as a proxy that reads it from the \
+            "the MCP server: its URL {fault}, which would be stored in clear: use a program as a proxy that reads it from the \
              environment, with --mcp-env and --mcp-command (docs/how-to/bring-your-own-mcp-server.md)"
         )));
     }

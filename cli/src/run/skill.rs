@@ -28,7 +28,7 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// Returns its MCP server, if it exists only on a cluster.
+    /// Returns `spec.mcpServer`, which describes a server that only a cluster can run.
     pub fn cluster_server(&self) -> Option<&McpServer> {
         self.spec.mcp_server.as_ref()
     }
@@ -77,11 +77,11 @@ pub fn find(memory: &Path, named: &str, bootstrap: bool) -> Result<Found, Error>
     let directory = SkillDirectory::new(memory, named);
     let file = directory.dir.join(SKILL_FILE);
     let (loaded, origin) = if file.try_exists().unwrap_or(true) {
-        (read_operational(&directory, &file)?, Origin::SkillDirectory)
+        (read_from_skill_directory(&directory, &file)?, Origin::SkillDirectory)
     } else {
         let text = templates::find(named, bootstrap).ok_or_else(|| Error::usage(not_found_message(&directory)))?;
         let source = Source { name: format!("the template {named}"), bytes: text.into_bytes() };
-        (loaded(&source, &Wanted { file: &file, name: None, directory: Some(named) })?, Origin::Template)
+        (load_skill(&source, &Wanted { file: &file, name: None, directory: Some(named) })?, Origin::Template)
     };
     Ok(Found { directory, loaded, origin })
 }
@@ -94,8 +94,8 @@ fn split_name(named: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Reads the Skill in a skill directory. If the file has several, the one of that name is used.
-fn read_operational(directory: &SkillDirectory, file: &Path) -> Result<Loaded, Error> {
+/// Reads the Skill in a skill directory. If the file has several Skills, the one with the name of the directory is used.
+fn read_from_skill_directory(directory: &SkillDirectory, file: &Path) -> Result<Loaded, Error> {
     let loaded = read(file, None, Some(&directory.name))?;
     if loaded.name != directory.name {
         let (file, name, directory) = (file.display(), &loaded.name, &directory.name);
@@ -107,8 +107,8 @@ fn read_operational(directory: &SkillDirectory, file: &Path) -> Result<Loaded, E
 }
 
 impl Found {
-    /// Stores a Skill from a template or a file in its directory, unless that has one. An existing one is kept, and the user is
-    /// informed if it differs.
+    /// Writes a Skill from a template or a file to its directory. An existing `skill.yaml` is kept; if it differs from a file on the
+    /// command line, a note reports that.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -119,10 +119,10 @@ impl Found {
             return Ok(());
         }
         if file.try_exists().unwrap_or(true) {
-            if let Origin::File(of) = &self.origin
+            if let Origin::File(named) = &self.origin
                 && source::read(&file).map_or(true, |kept| text != kept.bytes)
             {
-                text::inform(&format!("{shown} is another version of the Skill, and is kept: running {of}"));
+                text::inform(&format!("{shown} differs from {named} and is not overwritten. This run uses {named}"));
             }
             return Ok(());
         }
@@ -134,7 +134,7 @@ impl Found {
     }
 }
 
-/// Returns the message for a name that is not a Skill's.
+/// Returns the message for a name that is neither a Skill in the memory nor a template.
 pub fn not_found_message(directory: &SkillDirectory) -> String {
     let near = bloomery_crds::nearest::did_you_mean(&directory.name, templates::names());
     let known: Vec<&str> = templates::names().collect();
@@ -148,14 +148,14 @@ pub fn not_found_message(directory: &SkillDirectory) -> String {
 }
 
 /// Reads the Skill in a file; other documents are skipped. `wanted` selects one of several. `directory` is the name of the skill
-/// directory: it replaces the id of a Skill in the older dialect, and selects one of several.
+/// directory: it replaces the id of a Skill in the older dialect (`domain.yaml`), and selects one of several.
 ///
 /// # Errors
 /// If there is none, or it has errors, which are printed.
 fn read(file: &Path, wanted: Option<&str>, directory: Option<&str>) -> Result<Loaded, Error> {
     let source = source::read(file)
         .map_err(|error| Error::usage(format!("the Skill {} cannot be read: {error}", source::name(file))))?;
-    loaded(&source, &Wanted { file, name: wanted, directory })
+    load_skill(&source, &Wanted { file, name: wanted, directory })
 }
 
 /// Selects the Skill in a file.
@@ -184,27 +184,27 @@ impl Wanted<'_> {
                     names.join(", ")
                 )));
             };
-            skills.retain(|looked| name_of(looked).as_deref() == Some(wanted));
+            skills.retain(|checked| name_of(checked).as_deref() == Some(wanted));
             if skills.len() > 1 {
                 return Err(Finding::of_file(format!("there is more than one Skill {wanted:?} in it")));
             }
             let near = bloomery_crds::nearest::did_you_mean(wanted, names.iter().map(String::as_str));
-            let there = names.join(", ");
-            return skills
-                .pop()
-                .ok_or_else(|| Finding::of_file(format!("there is no Skill {wanted:?} in it, but {there}.{near}")));
+            let present = names.join(", ");
+            return skills.pop().ok_or_else(|| {
+                Finding::of_file(format!("there is no Skill {wanted:?} in it; it has {present}.{near}"))
+            });
         }
         skills.pop().ok_or_else(|| Finding::of_file("there is no Skill in it"))
     }
 }
 
-fn loaded(source: &Source, wanted: &Wanted<'_>) -> Result<Loaded, Error> {
+fn load_skill(source: &Source, wanted: &Wanted<'_>) -> Result<Loaded, Error> {
     let read = yaml::read(&source.bytes);
     let mut findings = read.findings;
-    let looked = read.documents.iter().filter_map(|document| check_skill(document, wanted.directory));
+    let checked = read.documents.iter().filter_map(|document| check_skill(document, wanted.directory));
     let skills: Vec<Checked> =
-        looked.filter(|looked| looked.kind.as_deref().is_none_or(|kind| kind == "Skill")).collect();
-    // Without a Skill, a broken document may have been the one.
+        checked.filter(|checked| checked.kind.as_deref().is_none_or(|kind| kind == "Skill")).collect();
+    // If no Skill was read and a document is broken, that document may be the Skill: only its errors are reported.
     let skill = if skills.is_empty() && !findings.is_empty() {
         None
     } else {

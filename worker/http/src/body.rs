@@ -6,7 +6,7 @@ use reqwest::Response;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Why a body could not be read.
+/// The reason that a body could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The body is larger than allowed. The rest was not read.

@@ -13,7 +13,7 @@ pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// a call that is sent while its server closes the connection may or may not have taken effect.
 pub const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// Why no client can be built for a URL.
+/// The reason that no client can be built for a URL.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The text is not a URL, or its scheme is neither http nor https.

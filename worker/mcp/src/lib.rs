@@ -1,5 +1,5 @@
-//! A client of MCP servers: the tools of a Skill, over streamable HTTP or the standard streams of a local program, in both eras of
-//! the protocol.
+//! A client of MCP servers: the tools of a Skill, over streamable HTTP or the standard streams of a local program, with the
+//! stateless protocol and with the older `initialize` handshake.
 //!
 //! A tool call may have a side effect. So [`Client::call`] sends it at most once, and returns what is proven about it:
 //!

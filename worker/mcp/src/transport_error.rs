@@ -1,10 +1,10 @@
-//! Why a request brought no answer, and what that proves.
+//! The reasons that a request got no answer, and what each proves.
 
 use crate::delivery::Delivery;
 use bloomery_http::root_cause;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 
-/// Why a request brought no answer. Each text is a clause.
+/// The reason that a request got no answer. Each text is a clause.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     /// No byte of the request was sent.

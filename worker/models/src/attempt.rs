@@ -5,7 +5,7 @@ use bloomery_http::credential::{self, SecretMissing};
 use bloomery_http::{body, root_cause};
 use std::time::Duration;
 
-/// Why an attempt brought no answer. Each message continues "the Model `x` ...".
+/// The reason that an attempt got no answer. Each message continues "the Model `x` ...".
 #[derive(Debug)]
 pub(crate) enum Error {
     /// The key does not exist yet.

@@ -1,9 +1,9 @@
-//! What speaks against a call.
+//! Objections of layers to a call.
 
 use crate::event::RulingReason;
 use bloomery_crds::v1alpha1::{GateReason, Verdict};
 
-/// What one layer has against a call.
+/// The objection of one layer to a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Objection {
     /// How strict it is: a hold or a denial.

@@ -2,7 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The kind of network that an address belongs to. An address that is not known to be public never counts as public.
+/// The kind of network that an address belongs to. An IPv6 address is public only if its range is known to be public. An IPv4
+/// address is public unless its range is known to be of another kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AddressKind {
     /// The public internet.
@@ -11,8 +12,8 @@ pub(super) enum AddressKind {
     Private,
     /// This machine.
     Loopback,
-    /// An address of the machine or its link: link-local (which includes the metadata services of clouds), multicast, unspecified,
-    /// reserved, and forms that embed another address.
+    /// No destination on a network: link-local addresses, the metadata services of clouds, multicast, the unspecified address,
+    /// documentation and benchmark ranges, 6to4, Teredo and other reserved ranges.
     Reserved,
 }
 
@@ -28,7 +29,7 @@ impl std::fmt::Display for AddressKind {
 }
 
 impl AddressKind {
-    /// Returns the kind of an address. An address that embeds another one by a standard mapping has the kind of that one.
+    /// Returns the kind of an address. An IPv4-mapped or NAT64 address has the kind of the IPv4 address in it.
     pub(super) fn classify(address: IpAddr) -> Self {
         match address.to_canonical() {
             IpAddr::V4(address) => classify_v4(address),
