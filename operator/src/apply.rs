@@ -114,10 +114,10 @@ impl Applier {
         if self.history.is_older(&uid, known.metadata.resource_version.as_deref()) {
             return Ok(ApplyResult::CacheBehind);
         }
-        if known.satisfies(&body) || self.history.is_answer(&uid, &body, &known.whole) {
+        if known.satisfies(&body) || self.history.is_answer(&uid, &body, &known.value) {
             if known.is_frozen() {
                 // Remembered, so that it is not read from the API server again.
-                self.history.remember(&known.metadata, &body, known.whole);
+                self.history.remember(&known.metadata, &body, known.value);
             }
             return Ok(ApplyResult::Unchanged);
         }

@@ -1,8 +1,8 @@
 //! The Model controller: validates a Model and its chain of fallbacks.
 //!
-//! The operator has no access to a tenant's Secrets and opens no connection to a model. So the workers find a missing
-//! key or a model that does not answer, and report it in the conditions of their Jobs (`SecretMissing`,
-//! `ModelUnavailable`).
+//! The operator has no access to a tenant's Secrets and opens no connection to a model. So the workers detect
+//! that a key is missing or a model does not answer, and report it in the conditions of their Jobs
+//! (`SecretMissing`, `ModelUnavailable`).
 
 use crate::caches::Guarded;
 use crate::context::Context;
@@ -35,10 +35,10 @@ pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
 /// A changed Model, and the Models whose fallbacks may lead to it.
 fn affected_models(store: &Store<Guarded<Model>>, changed: &Guarded<Model>) -> Vec<Wake<Model>> {
     let namespace = &changed.meta().namespace;
-    let leans = |other: &Guarded<Model>| {
+    let may_depend_on_it = |other: &Guarded<Model>| {
         &other.meta().namespace == namespace && other.0.as_ref().is_ok_and(|other| !other.spec.fallback.is_empty())
     };
-    let others = store.state_filter(leans);
+    let others = store.state_filter(may_depend_on_it);
     others.iter().map(|other| ObjectRef::from_obj(other.as_ref())).chain([ObjectRef::from_obj(changed)]).collect()
 }
 
@@ -57,7 +57,7 @@ async fn reconcile(model: Model, context: Arc<Context>) -> Result<Action, Error>
     Ok(Action::await_change())
 }
 
-/// Computes the status. Equals the current status where nothing but time would change.
+/// Computes the status. Returns the current status unchanged if only timestamps would differ.
 fn compute(model: &Model, find: impl Fn(&str) -> Option<Vec<String>>, now: &Time) -> ModelStatus {
     let current = model.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
     let generation = model.metadata.generation;
@@ -77,7 +77,7 @@ fn health(model: &Model, find: impl Fn(&str) -> Option<Vec<String>>) -> Health {
         let message = "spec.baseUrl must be an http or https URL without user, query or fragment, such as https://api.openai.com/v1";
         return Health::Stalled(Reason::Invalid, message.to_owned());
     }
-    // For the Model itself, the fallbacks of this generation count, not the cached ones.
+    // For the Model itself, use the fallbacks of the spec that is reconciled, not the cached ones.
     let fallbacks =
         fallback::resolve(&name, |other| if other == name { Some(spec.fallback.clone()) } else { find(other) });
     match fallbacks {
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn an_accepted_model_says_who_finds_out_about_its_key_and_is_quiet() {
+    fn the_message_names_the_secret_and_a_second_compute_changes_nothing() {
         let mut model = model("https://api.openai.com/v1");
         let status = compute(&model, nothing_else, &Time(Timestamp::UNIX_EPOCH));
         let ready = find(&status.conditions, ConditionType::Ready).unwrap();
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_models_that_are_asked_instead_are_named() {
+    fn the_message_lists_all_fallbacks() {
         let others = |name: &str| match name {
             "fast" => Some(vec!["local".to_owned()]),
             "local" => Some(Vec::new()),
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_missing_is_waited_for_and_a_circle_is_for_a_person() {
+    fn a_missing_fallback_is_reconciling_and_a_cycle_is_stalled() {
         let status = compute(&falling_back(&["fast"]), nothing_else, &Time(Timestamp::UNIX_EPOCH));
         assert!(is_true(&status.conditions, ConditionType::Reconciling));
         let ready = find(&status.conditions, ConditionType::Ready).unwrap();
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_looked_at_by_those_that_may_lean_on_it() {
+    fn a_change_wakes_the_models_with_fallbacks_in_its_namespace() {
         use kube::core::DeserializeGuard;
         use kube::runtime::reflector::store;
         use kube::runtime::watcher::Event;

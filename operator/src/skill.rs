@@ -27,7 +27,8 @@ use tokio_util::sync::CancellationToken;
 /// The maximum number of concurrent reconciles.
 const CONCURRENCY: u16 = 8;
 
-/// The interval for checking a Skill with an obstacle again: objects without the operator's labels are not watched.
+/// The interval for retrying a Skill one of whose objects cannot be created, because an object of another owner has the
+/// name. That object has no label of the operator, so its deletion is not watched.
 const OBSTRUCTION_RETRY_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Reconciles Skills until the shutdown.
@@ -71,8 +72,8 @@ async fn reconcile(skill: Skill, context: Arc<Context>) -> Result<Action, Error>
 /// The changes that wake Skills.
 fn changes(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
     let skills = caches.skills.store();
-    let same_namespace = skills.clone();
-    let naming = skills.clone();
+    let store_for_claims = skills.clone();
+    let store_for_services = skills.clone();
     let jobs = caches.jobs.store().clone();
     vec![
         wake_on(caches.skills.changes(), skills, |skill| vec![ObjectRef::from_obj(skill)]),
@@ -81,30 +82,32 @@ fn changes(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
         wake_on(caches.deployments.changes(), skills, |object| named_by_label(object, names::LABEL_SKILL)),
         wake_on(caches.pods.changes(), skills, |pod| {
             // The pods of workers do not change the state of the Skill.
-            let serves = pod.labels().get(names::LABEL_COMPONENT).is_some_and(|what| what == "mcp");
-            if serves { named_by_label(pod, names::LABEL_SKILL) } else { Vec::new() }
+            let is_mcp_server = pod.labels().get(names::LABEL_COMPONENT).is_some_and(|component| component == "mcp");
+            if is_mcp_server { named_by_label(pod, names::LABEL_SKILL) } else { Vec::new() }
         }),
         wake_on(caches.claims.changes(), skills, move |claim| {
             let is_memory = claim.name_any() == names::MEMORY_CLAIM;
             let namespace = claim.metadata.namespace.as_deref();
-            if is_memory { fetch::select_skills(&same_namespace, namespace, |_| true) } else { Vec::new() }
+            if is_memory { fetch::select_skills(&store_for_claims, namespace, |_| true) } else { Vec::new() }
         }),
         wake_on(caches.services.changes(), skills, move |service| {
             let name = service.name_any();
             let namespace = service.metadata.namespace.as_deref();
-            fetch::select_skills(&naming, namespace, |skill| fetch::uses_service(skill, &name))
+            fetch::select_skills(&store_for_services, namespace, |skill| fetch::uses_service(skill, &name))
         }),
         // A Job that ended or was deleted no longer needs its revision.
         wake_on(caches.jobs.changes(), skills, move |job| skill_of_ended_job(&jobs, job)),
     ]
 }
 
-/// The Skill of a Job that ended or is gone. A Job that was deleted at once never had a deletion timestamp, and another
-/// Job may have its name by now.
+/// Returns the Skill of a Job that ended or was deleted.
+///
+/// The cache is checked because a Job without finalizers is deleted without a deletion timestamp; the UID is compared
+/// because a new Job may have the same name.
 fn skill_of_ended_job(jobs: &Store<Guarded<Job>>, job: &Guarded<Job>) -> Vec<Wake<Skill>> {
     let Ok(read) = &job.0 else { return Vec::new() };
-    let is_there = jobs.get(&ObjectRef::from_obj(job)).is_some_and(|there| there.uid() == job.uid());
-    let unfinished = is_there && fetch::is_unfinished(read) && read.metadata.deletion_timestamp.is_none();
+    let is_cached = jobs.get(&ObjectRef::from_obj(job)).is_some_and(|cached| cached.uid() == job.uid());
+    let unfinished = is_cached && fetch::is_unfinished(read) && read.metadata.deletion_timestamp.is_none();
     match (&read.metadata.namespace, unfinished) {
         (Some(namespace), false) => vec![ObjectRef::new(&read.spec.skill).within(namespace)],
         _ => Vec::new(),

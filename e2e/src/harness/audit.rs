@@ -33,19 +33,19 @@ impl AuditedRequest {
 /// Returns all writes of the operator in a namespace except Events, the oldest first.
 pub fn operator_writes(namespace: &str) -> Vec<AuditedRequest> {
     let mut writes = operator_requests(namespace);
-    writes.retain(|asked| asked.writes() && asked.resource != "events");
+    writes.retain(|request| request.writes() && request.resource != "events");
     writes
 }
 
 /// Returns the number of Events that the operator wrote in a namespace.
 pub fn operator_events(namespace: &str) -> usize {
-    operator_requests(namespace).iter().filter(|asked| asked.writes() && asked.resource == "events").count()
+    operator_requests(namespace).iter().filter(|request| request.writes() && request.resource == "events").count()
 }
 
 /// Waits until the operator has written nothing in a namespace for the time `quiet`, and returns the writes so far.
 ///
-/// Fails if the operator still writes after `patience`.
-pub async fn until_quiet(namespace: &str, quiet: Duration, patience: Duration) -> Vec<AuditedRequest> {
+/// Panics if the operator still writes after `timeout`.
+pub async fn until_quiet(namespace: &str, quiet: Duration, timeout: Duration) -> Vec<AuditedRequest> {
     let started = Timestamp::now();
     loop {
         let writes = operator_writes(namespace);
@@ -53,7 +53,7 @@ pub async fn until_quiet(namespace: &str, quiet: Duration, patience: Duration) -
         let since = Duration::try_from(Timestamp::now().duration_since(last)).unwrap_or_default();
         let Some(left) = quiet.checked_sub(since).filter(|left| !left.is_zero()) else { return writes };
         let waited = Duration::try_from(Timestamp::now().duration_since(started)).unwrap_or_default();
-        assert!(waited < patience, "the operator still writes in {namespace} after {waited:?}: {}", list(&writes));
+        assert!(waited < timeout, "the operator still writes in {namespace} after {waited:?}: {}", list(&writes));
         tokio::time::sleep(left).await;
     }
 }
@@ -66,8 +66,8 @@ pub fn list(requests: &[AuditedRequest]) -> String {
     lines.collect()
 }
 
-/// Returns all requests of the operator in a namespace, the oldest first. Watches of all namespaces and dry runs are left
-/// out.
+/// Returns all requests of the operator in a namespace, the oldest first. Omits dry runs, and watches across all
+/// namespaces.
 pub fn operator_requests(namespace: &str) -> Vec<AuditedRequest> {
     let user = format!("system:serviceaccount:{}:", operator::NAMESPACE);
     let path = PathBuf::from(command::run(&mut command::script("e2e/cluster/cluster", &["audit-log"])));
@@ -76,8 +76,8 @@ pub fn operator_requests(namespace: &str) -> Vec<AuditedRequest> {
     // Only lines that may be the operator's are parsed. The last line may be incomplete.
     let mine = lines.filter(|line| line.contains(namespace) && line.contains(&user));
     let mut requests: Vec<AuditedRequest> =
-        mine.filter_map(|line| serde_json::from_str::<Line>(&line).ok()?.asked(namespace, &user)).collect();
-    requests.sort_by_key(|asked| asked.at);
+        mine.filter_map(|line| serde_json::from_str::<Line>(&line).ok()?.into_request(namespace, &user)).collect();
+    requests.sort_by_key(|request| request.at);
     requests
 }
 
@@ -113,21 +113,22 @@ struct ResponseStatus {
 }
 
 impl Line {
-    fn asked(self, namespace: &str, user: &str) -> Option<AuditedRequest> {
-        let of = self.object_ref?;
+    fn into_request(self, namespace: &str, user: &str) -> Option<AuditedRequest> {
+        let object = self.object_ref?;
         if self.request_uri.contains("dryRun=All") {
             return None;
         }
-        if !self.user.username.starts_with(user) || of.namespace.as_deref() != Some(namespace) {
+        if !self.user.username.starts_with(user) || object.namespace.as_deref() != Some(namespace) {
             return None;
         }
-        let resource = of.subresource.map_or_else(|| of.resource.clone(), |part| format!("{}/{part}", of.resource));
+        let resource =
+            object.subresource.map_or_else(|| object.resource.clone(), |part| format!("{}/{part}", object.resource));
         let code = self.response_status.map_or(0, |status| status.code);
         Some(AuditedRequest {
             at: self.stage_timestamp,
             verb: self.verb,
             resource,
-            name: of.name.unwrap_or_default(),
+            name: object.name.unwrap_or_default(),
             code,
         })
     }

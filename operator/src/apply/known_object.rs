@@ -10,15 +10,16 @@ use serde_json::Value;
 /// The known state of an object.
 pub struct KnownObject {
     pub(super) metadata: ObjectMeta,
-    pub(super) whole: Value,
+    /// The object as JSON; only its metadata if `metadata_only` is set.
+    pub(super) value: Value,
     pub(super) metadata_only: bool,
 }
 
 impl KnownObject {
     /// A cached object.
     pub fn full<K: Resource + Serialize>(object: &K) -> Option<Self> {
-        let whole = serde_json::to_value(object).ok()?;
-        Some(Self { metadata: object.meta().clone(), whole, metadata_only: false })
+        let value = serde_json::to_value(object).ok()?;
+        Some(Self { metadata: object.meta().clone(), value, metadata_only: false })
     }
 
     /// The cached metadata of an immutable object. The applier reads the full object once.
@@ -26,34 +27,35 @@ impl KnownObject {
     where
         PartialObjectMeta<K>: Serialize,
     {
-        let whole = serde_json::to_value(object).ok()?;
-        Some(Self { metadata: object.metadata.clone(), whole, metadata_only: true })
+        let value = serde_json::to_value(object).ok()?;
+        Some(Self { metadata: object.metadata.clone(), value, metadata_only: true })
     }
 
-    /// Returns whether this state was applied before, so that another writer must have changed the object since.
+    /// Returns whether `wanted` is the state that the operator applied last. If the object differs from it, another
+    /// writer has changed the object.
     pub(super) fn was_applied(&self, wanted: &Value) -> bool {
         let applied = |object: &Value| object.get("metadata")?.get("annotations")?.get(ANNOTATION_APPLIED).cloned();
-        let before = applied(&self.whole);
+        let before = applied(&self.value);
         before.is_some() && before == applied(wanted)
     }
 
-    /// Returns whether the content is known and immutable.
+    /// Returns whether the object is marked immutable. Always false if only the metadata is known.
     pub(super) fn is_frozen(&self) -> bool {
-        self.whole.get("immutable") == Some(&Value::Bool(true))
+        self.value.get("immutable") == Some(&Value::Bool(true))
     }
 
     /// Returns whether the stored data contains the wanted data.
     pub(super) fn has_data_of(&self, wanted: &Value) -> bool {
         let data = |object: &Value| object.get("data").cloned().unwrap_or_default();
-        subset::contains(&data(wanted), &data(&self.whole))
+        subset::contains(&data(wanted), &data(&self.value))
     }
 
     /// Returns whether the known part of the object has the wanted state.
     pub(super) fn satisfies(&self, wanted: &Value) -> bool {
         if !self.metadata_only {
-            return subset::contains(wanted, &self.whole);
+            return subset::contains(wanted, &self.value);
         }
-        let both = (wanted.get("metadata"), self.whole.get("metadata"));
+        let both = (wanted.get("metadata"), self.value.get("metadata"));
         matches!(both, (Some(wanted), Some(live)) if subset::contains(wanted, live))
     }
 }

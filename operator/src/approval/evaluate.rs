@@ -25,13 +25,13 @@ pub enum ApprovalState {
     NeedsUpdate(Vec<ApprovalUpdate>),
     /// The call is decided: the Job continues.
     Decided,
-    /// The admission policy is not in force, so nobody is asked. Holds the reason.
+    /// The admission policy is not in force, so approvers are not asked. Holds the reason.
     PolicyMissing(String),
     /// An Approval does not exist: the worker has to report the call again.
     Missing,
     /// Some approvers have not decided yet, and may decide until this time.
     Pending(Timestamp, Vec<PendingDecision>),
-    /// The call names no approver, so nobody can be asked.
+    /// The call names no approver, so no Approval can be created.
     NoApprover,
 }
 

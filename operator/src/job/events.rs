@@ -1,6 +1,5 @@
-//! The Kubernetes Events of a Job: its start, its first move to another pod, and its end or its question to people.
-//! They are at most three (docs/explanation/design.md, section 7), and one more each further time that people are
-//! asked.
+//! The Kubernetes Events of a Job: its start, its second attempt, and either its end or its first wait for people. There
+//! are at most three, and one more for each further wait (docs/explanation/design.md, section 7).
 
 use super::applied::AppliedPlan;
 use super::fetch::FetchedJob;
@@ -11,7 +10,7 @@ use bloomery_crds::conditions::{self, ConditionType, Health, Reason};
 use bloomery_crds::outcome::Outcome;
 use bloomery_crds::v1alpha1::{Job, JobStatus};
 
-/// Publishes the Event of what was done; `after` is the new status.
+/// Publishes the Event for an applied plan, if it has one; `after` is the new status.
 pub(super) async fn publish(context: &Context, fetched: &FetchedJob, applied: &AppliedPlan, after: &JobStatus) {
     let event = match applied {
         AppliedPlan::Started(made, _) if made.attempt == 1 => EventMessage::normal(
@@ -33,7 +32,7 @@ pub(super) async fn publish(context: &Context, fetched: &FetchedJob, applied: &A
             EventMessage::warning(Reason::ApprovalPolicyMissing, why.clone())
         }
         AppliedPlan::Ended(end, _) => return publish_end(context, &fetched.job, &end.outcome).await,
-        // A Job that continues after a decision gets its next Event at its end.
+        // Other attempts have no Event: the next Event is the one of the end or of a wait.
         AppliedPlan::Started(..)
         | AppliedPlan::Nothing
         | AppliedPlan::Observed(_)
@@ -46,8 +45,8 @@ pub(super) async fn publish(context: &Context, fetched: &FetchedJob, applied: &A
     context.events.publish(&fetched.job, event).await;
 }
 
-/// Publishes the Event of a Job that waits for people, or of why nobody is asked. It is published each time, because
-/// people may be asked the same again.
+/// Publishes the Event of a Job that waits for people, or that cannot ask them. It is published each time, because a
+/// later wait can have the same text.
 pub(crate) async fn publish_waiting(context: &Context, job: &Job, status: &JobStatus) {
     let Some(waiting) = conditions::find(&status.conditions, ConditionType::Reconciling) else { return };
     let Ok(reason) = waiting.reason.parse() else { return };

@@ -65,7 +65,7 @@ pub enum PeopleWait {
     AsRecorded,
     /// The approvers who have not decided on the held call.
     Approvers(Vec<PendingDecision>),
-    /// The admission policy is not in force, so nobody can be asked. Holds the reason.
+    /// The admission policy is not in force, so approvers cannot be asked. Holds the reason.
     PolicyMissing(String),
 }
 

@@ -177,7 +177,7 @@ fn names_approvals(status: &JobStatus, pending: &[PendingDecision]) -> bool {
     named.iter().eq(pending.iter().map(|decision| &decision.approval))
 }
 
-/// The status while nobody is asked, because the admission policy is not in force.
+/// Returns the status of a Job whose approvers are not asked, because the admission policy is not in force.
 pub fn policy_missing(current: &JobStatus, why: String, stamp: &StatusStamp) -> JobStatus {
     with_health(current.clone(), Health::Reconciling(Reason::ApprovalPolicyMissing, why), stamp)
 }

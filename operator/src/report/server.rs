@@ -82,7 +82,7 @@ async fn report(
         Ok((token, report)) => service.handle(token, &report).await,
         Err(refusal) => Err(refusal),
     };
-    taken.map(Json).inspect_err(|refusal| service.refused(refusal))
+    taken.map(Json).inspect_err(|refusal| service.count_refusal(refusal))
 }
 
 fn parse(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<(&str, Report), Refusal> {

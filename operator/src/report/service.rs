@@ -75,7 +75,7 @@ impl Service {
     }
 
     /// Counts a refused report.
-    pub fn refused(&self, refusal: &Refusal) {
+    pub fn count_refusal(&self, refusal: &Refusal) {
         self.context.metrics.count_report(refusal.kind());
         tracing::debug!(%refusal, "a report was refused");
     }
@@ -131,24 +131,28 @@ impl Service {
         let status = match self.create_approvals(job, report).await {
             Ok(()) => status,
             Err(create::Error::PolicyMissing(why)) => {
-                tracing::warn!(namespace = job.namespace(), job = job.name_any(), "nobody is asked: {why}");
+                tracing::warn!(
+                    namespace = job.namespace(),
+                    job = job.name_any(),
+                    "approvers are not asked, because the admission policy is missing: {why}"
+                );
                 Box::new(policy_missing(&status, why, &stamp))
             }
             Err(create::Error::Invalid(error)) => return Err(Refusal::Invalid(error.to_string())),
-            Err(why) => return self.without_approvals(job, report, &why).await,
+            Err(why) => return self.handle_approvals_not_created(job, report, &why).await,
         };
-        let safe = acknowledged_events(&status, report);
+        let acknowledged = acknowledged_events(&status, report);
         let written = match self.context.statuses.replace(job, (*status).clone()).await {
             Ok(written) => written,
             Err(error) if error.is_conflict() => return Ok(Handled::Retry),
-            Err(error) => return Err(refused(&error)),
+            Err(error) => return Err(refusal_from_write_error(&error)),
         };
         self.pace.record_write(uid, Instant::now());
         self.publish_events(job, &current, &status).await;
-        Ok(self.respond("merged", written.as_ref().unwrap_or(job), report, safe))
+        Ok(self.respond("merged", written.as_ref().unwrap_or(job), report, acknowledged))
     }
 
-    /// Creates the Approvals of the call that the worker parked with, before the status says that people are asked.
+    /// Creates the Approvals of the held call, before the status says that the Job waits for them.
     async fn create_approvals(&self, job: &Job, report: &Report) -> Result<(), create::Error> {
         let call = report.projection.waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref());
         let (Some(call), Some(hold), Some(_)) = (call, &report.hold, waiting_phase(report)) else { return Ok(()) };
@@ -157,7 +161,12 @@ impl Service {
 
     /// Handles a report whose Approvals cannot be created. The report is not merged, so its worker sends it again. It
     /// still gets its directives, because a person may have cancelled the Job.
-    async fn without_approvals(&self, job: &Job, report: &Report, why: &create::Error) -> Result<Handled, Refusal> {
+    async fn handle_approvals_not_created(
+        &self,
+        job: &Job,
+        report: &Report,
+        why: &create::Error,
+    ) -> Result<Handled, Refusal> {
         let current = job.status.clone().unwrap_or_default();
         tracing::warn!(
             namespace = job.namespace(),
@@ -169,13 +178,13 @@ impl Service {
             match self.context.statuses.replace(job, next).await {
                 Ok(_) => {}
                 Err(error) if error.is_conflict() => return Ok(Handled::Retry),
-                Err(error) => return Err(refused(&error)),
+                Err(error) => return Err(refusal_from_write_error(&error)),
             }
         }
         Ok(self.respond("unasked", job, report, acknowledged_events(&current, report)))
     }
 
-    /// Answers from the known Job. That costs no request, so a worker may report as often as it likes.
+    /// Responds from the known Job. This sends no request to the API server, so frequent reports are cheap.
     fn respond(&self, result: &str, job: &Job, report: &Report, ack: u64) -> Handled {
         self.context.metrics.count_report(result);
         let suspended = self.context.caches.is_suspended(&report.job.namespace);
@@ -196,7 +205,7 @@ fn stamp(job: &Job) -> StatusStamp {
     StatusStamp::new(job, Timestamp::now())
 }
 
-fn refused(error: &Error) -> Refusal {
+fn refusal_from_write_error(error: &Error) -> Refusal {
     match error.code() {
         Some(400 | 422) => Refusal::Invalid(format!("the API server refuses the status: {error}")),
         Some(404) => Refusal::NotFound(format!("the Job is gone: {error}")),

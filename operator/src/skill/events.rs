@@ -1,4 +1,4 @@
-//! The Kubernetes Events of a Skill: that it is ready, and that it needs a person.
+//! The Kubernetes Events of a Skill: it is ready, or a person has to correct something.
 
 use crate::events::{EventMessage, Events};
 use bloomery_crds::conditions::{ConditionType, Reason, find, is_true};
@@ -11,7 +11,7 @@ pub async fn publish(skill: &Skill, before: &SkillStatus, after: &SkillStatus, e
     }
 }
 
-/// The Event for a change. There is none for a state that passes by itself.
+/// Returns the Event for a change of the status. A state that the operator leaves without a person has none.
 fn event_for(before: &SkillStatus, after: &SkillStatus) -> Option<EventMessage> {
     let ready = find(&after.conditions, ConditionType::Ready)?;
     let earlier = find(&before.conditions, ConditionType::Ready);
@@ -39,7 +39,7 @@ mod tests {
     }
 
     #[test]
-    fn people_hear_of_turns_and_not_of_steps() {
+    fn only_ready_stalled_and_missing_service_have_events() {
         let none = SkillStatus::default();
         let progressing = status(Health::Reconciling(Reason::Progressing, "starting".into()));
         let ready = status(Health::Ready(Reason::Ready, "ready".into()));

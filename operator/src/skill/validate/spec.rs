@@ -111,13 +111,17 @@ mod tests {
         "spec.policy.workflows[0].intents[0]: \"refunds\" is not an id in spec.intents.supported. Did you mean \"refund\"?"
     )]
     #[case::step("/policy/workflows/0/steps", json!(["a", "b", "a"]), "spec.policy.workflows[0].steps[2]: \"a\" is a duplicate")]
-    fn what_the_object_alone_shows_is_a_fault(#[case] pointer: &str, #[case] value: Value, #[case] expected: &str) {
+    fn each_invalid_field_is_reported_with_its_path(
+        #[case] pointer: &str,
+        #[case] value: Value,
+        #[case] expected: &str,
+    ) {
         let faults = after(pointer, value);
         assert!(faults.len() == 1 && faults[0].starts_with(expected), "{faults:?}");
     }
 
     #[test]
-    fn a_schema_is_taken_up_to_its_bounds() {
+    fn a_schema_at_its_limits_is_accepted() {
         let with = |schema: Value| {
             let mut spec = fixtures::complete().spec;
             spec.output_contract = Some(serde_json::from_value(json!({ "schema": schema })).unwrap());
@@ -131,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_of_several_fields_are_told_together() {
+    fn faults_of_several_fields_are_reported_together() {
         let mut spec = fixtures::complete().spec;
         spec.intents = None;
         spec.tools[0].policy.as_mut().unwrap().condition = Some(")".into());
