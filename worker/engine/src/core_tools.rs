@@ -53,7 +53,7 @@ pub fn offered(run: &Run, listed: &[ListedTool]) -> Vec<CatalogueTool> {
     offered.map(|tool| CatalogueTool { visible: core_refusal(blocked, &tool.name).is_none(), ..tool }).collect()
 }
 
-/// Returns the names of all core tools, whatever a Job binds.
+/// Returns the names of all core tools, including those that need a resource which the Job does not bind.
 pub fn names() -> Vec<&'static str> {
     [SUBGOAL_DONE, FOCUS_READ, ASK_USER]
         .into_iter()

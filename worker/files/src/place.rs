@@ -78,8 +78,8 @@ pub(crate) fn is_within_version_control(path: &Path) -> bool {
     path.iter().any(|name| is_version_controls(&name.to_string_lossy()))
 }
 
-/// Whether a name means a directory of version control on some file system: upper and lower case, characters that are
-/// not seen, dots and blanks at its end and the short names of old file systems aside (CVE-2014-9390).
+/// Returns whether a name means a directory of version control on some file system. Ignores case, invisible characters, and dots
+/// and blanks at the end, and knows the short names of old file systems (CVE-2014-9390).
 pub(crate) fn is_version_controls(name: &str) -> bool {
     let plain: String = name.chars().filter(char::is_ascii).map(|c| c.to_ascii_lowercase()).collect();
     let plain = plain.trim_end_matches(['.', ' ']);

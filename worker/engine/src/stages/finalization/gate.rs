@@ -11,7 +11,7 @@ use bloomery_crds::v1alpha1::{
 };
 use serde_json::Value;
 
-/// The most form errors that are sent back without counting an attempt.
+/// The maximum number of answers that are rejected for an invalid format without counting an attempt.
 const MAX_FORM_ERRORS: u32 = 2;
 
 /// The most missing fields that an attempt names: the status holds every attempt.

@@ -175,7 +175,7 @@ impl Finalization {
         &self.judgement
     }
 
-    /// How often the form of an answer was sent back.
+    /// The number of answers that were rejected for an invalid format.
     pub(super) fn form_errors(&self) -> u32 {
         self.form_errors
     }

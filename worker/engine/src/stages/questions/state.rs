@@ -79,7 +79,7 @@ impl Questions {
         }
     }
 
-    /// Records that a reply of the Job's spec was taken, whatever it changed.
+    /// Records that a reply of the Job's spec was taken, even if it changed nothing.
     pub(super) fn reply_taken(&mut self, nth: Option<u32>) {
         self.replies_taken = self.replies_taken.max(nth.unwrap_or(0));
     }
