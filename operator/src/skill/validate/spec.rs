@@ -69,7 +69,7 @@ fn workflow_faults(spec: &SkillSpec) -> Vec<String> {
         let mut seen = BTreeSet::new();
         for (nth, step) in workflow.steps.iter().enumerate().filter(|(_, step)| !seen.insert(step.as_str())) {
             faults.push(format!(
-                "{field}.steps[{nth}]: {step:?} is a duplicate: a step is completed by its name, so each needs its own."
+                "{field}.steps[{nth}]: {step:?} is a duplicate: steps are identified by their names, so names must be unique."
             ));
         }
     }
