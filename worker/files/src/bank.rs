@@ -5,45 +5,33 @@
 //! any point. So there is no lock: like the log, each write claims a number by an exclusive hard link (`ledger`), and
 //! the claim says what it replaces. What is read is data of others: links are not followed, nothing large is held.
 
+mod author;
 mod consult;
+mod error;
 mod held;
 mod ledger;
+mod length;
+mod limits;
 mod name;
 mod open_bank;
 mod write;
 
+pub use author::Author;
 pub use consult::{INDEX, Note};
+pub use error::WriteError;
+pub use limits::{CORE_WORDS, DETAILS, DIR, MAX_BANK, MAX_DETAILS, MAX_NOTE, NONE};
 pub use name::{CORE, MAX_NAME};
 
 use crate::Error;
 use crate::secrets::Secrets;
 use crate::text;
+use error::unusable;
 use held::Held;
+use length::{advice, words};
 use name::Name;
 use open_bank::OpenBank;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::path::{Path, PathBuf};
-
-/// The directory of the bank in the memory of a skill directory.
-pub const DIR: &str = "memory-bank";
-
-/// The directory for notes with details that do not fit into the core notes.
-pub const DETAILS: &str = "details";
-
-/// How many words a core note should have at most (seed 003).
-pub const CORE_WORDS: usize = 300;
-
-/// The largest note that is written, in bytes.
-pub const MAX_NOTE: usize = 16 * 1024;
-
-/// The most notes in [`DETAILS`].
-pub const MAX_DETAILS: usize = 64;
-
-/// The limit on the size of all notes together, in bytes, checked at each write.
-pub const MAX_BANK: u64 = 512 * 1024;
-
-/// The placeholder hash of a missing note.
-pub const NONE: &str = "none";
 
 /// The memory bank, as one worker uses it. All methods block; the caller chooses the thread.
 #[derive(Debug, Clone)]
@@ -51,31 +39,6 @@ pub struct Bank {
     memory: PathBuf,
     writer: String,
     secrets: Secrets,
-}
-
-/// The author of a note, recorded in the claim of the write.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Author {
-    /// The Job, as `namespace/name`.
-    pub job: String,
-    /// The run key, which names the Job's log.
-    pub run_key: String,
-    /// The call ID. It begins with the number of the line in that log that requested the call.
-    pub call: String,
-    /// The time of the write, in RFC 3339.
-    pub time: String,
-}
-
-/// The error of a write to the memory bank.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum WriteError {
-    /// Nothing was written.
-    #[error(transparent)]
-    Unwritten(#[from] Error),
-    /// The outcome is unknown: the note may have been written.
-    #[error(transparent)]
-    Unknown(Error),
 }
 
 #[derive(Debug, Deserialize)]
@@ -165,26 +128,6 @@ fn rendered(name: &Name, held: &Held, cabinet: &OpenBank) -> String {
     let author = cabinet.authors(std::slice::from_ref(name)).suffix(name, &held.digest);
     let advice = advice(name, &text);
     format!("{text}{gap}[{name}: {} bytes, hash {}{author}{notes}]{advice}", held.bytes.len(), held.hash())
-}
-
-/// Returns the request to shorten a core note that exceeds [`CORE_WORDS`].
-fn advice(name: &Name, text: &str) -> String {
-    let words = words(text);
-    if !name.is_core() || words <= CORE_WORDS {
-        return String::new();
-    }
-    format!(
-        "\n[{name} has {words} words. Every Job begins by reading it: keep it to about {CORE_WORDS}, move the rest to \
-         notes in {DETAILS}/, and name them here.]"
-    )
-}
-
-fn words(text: &str) -> usize {
-    text.split_whitespace().count()
-}
-
-fn unusable(error: &std::io::Error) -> Error {
-    format!("The memory bank cannot be used: {error}; nothing was done.").into()
 }
 
 #[cfg(test)]

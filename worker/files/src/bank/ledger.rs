@@ -9,40 +9,25 @@
 //! Old claims are removed, and staged files for their numbers before them: a worker that was frozen all along finds its
 //! own file gone, and nothing to link.
 
+mod publish;
 mod staged;
 
+pub(super) use publish::PublishError;
 pub(super) use staged::{ClaimError, Staged};
 
 use super::Author;
 use super::held::{self, Held};
 use super::name::Name;
-use super::open_bank::{OpenBank, sync};
 use crate::Error;
 use bloomery_crds::Digest;
-use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
-use cap_std::fs::{Dir, File, OpenOptions};
+use cap_std::fs::Dir;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::Path;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
 /// The largest record that is read, in bytes.
 const MAX_RECORD: u64 = 16 * 1024;
-
-/// How many claims there may be before old ones go, and how many of the newest stay in any case.
-const MAX_CLAIMS: usize = 512;
-const KEPT_CLAIMS: usize = 256;
-
-/// How much older than the newest claim one must be to go, by the clock of the file system: no worker is in the middle
-/// of a write for as long, and no list of names is as old.
-const KEPT_FOR: Duration = Duration::from_hours(1);
-
-/// How many names are tried for a staged file: those of workers that died may still be there.
-const MAX_NAMES: u32 = 1000;
-
-static STAGED: AtomicU32 = AtomicU32::new(0);
 
 /// The record of a write.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,15 +58,6 @@ impl Record {
 #[derive(Debug)]
 pub(super) struct Ledger {
     dir: Dir,
-}
-
-/// The error of publishing a claimed content under its note's name.
-#[derive(Debug)]
-pub(super) enum PublishError {
-    /// A person changed the note after the claim.
-    ChangedByHand,
-    /// The file system refused the operation.
-    Failed(Error),
 }
 
 impl Ledger {
@@ -152,87 +128,9 @@ impl Ledger {
         Ok(read.filter(|held| held.digest == record.digest))
     }
 
-    /// Stages a content and its record durably, to claim `number` with them.
-    pub(super) fn stage(&self, number: u64, mut record: Record, bytes: &[u8], writer: &str) -> io::Result<Staged<'_>> {
-        for _ in 0..MAX_NAMES {
-            let count = STAGED.fetch_add(1, Ordering::Relaxed);
-            record.staged = format!("{writer}-{}-{count}", std::process::id());
-            let file = match self.create(&content(number, &record.staged)) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
-                created => created?,
-            };
-            // From here on, whatever is there of it goes with this.
-            let staged = Staged { ledger: self, number, record, is_claimed: false };
-            fill(file, bytes)?;
-            fill(self.create(&staged.draft())?, &serde_json::to_vec(&staged.record)?)?;
-            return Ok(staged);
-        }
-        Err(io::Error::other("too many files of workers that died lie in it"))
-    }
-
-    /// Publishes a claimed content under its note's name, unless that was done before.
-    pub(super) fn publish(&self, number: u64, record: &Record, cabinet: &OpenBank) -> Result<(), PublishError> {
-        // A record with an invalid note name is not from a worker.
-        let Ok(name) = Name::parse(&record.file) else { return Ok(()) };
-        let from = content(number, &record.staged);
-        let fault = |error: &io::Error| PublishError::Failed(format!("{name} cannot be written: {error}.").into());
-        let now = cabinet.published(&name).map_err(PublishError::Failed)?;
-        match self.dir.symlink_metadata(&from) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            found => found.map_err(|error| fault(&error))?,
-        };
-        // Asked after the content, which others may have used up: then this is not what was replaced either.
-        if !record.replaces(now.as_ref()) && now.is_none_or(|now| now.digest != record.digest) {
-            return match self.dir.remove_file(&from) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-                _ => Err(PublishError::ChangedByHand),
-            };
-        }
-        let Some(to) = cabinet.place(&name) else { return Ok(()) };
-        match self.dir.rename(&from, to, name.file()) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            renamed => renamed.map_err(|error| fault(&error))?,
-        }
-        sync(to).and_then(|()| sync(&self.dir)).map_err(|error| fault(&error))
-    }
-
-    /// Removes old claims above [`MAX_CLAIMS`], except the last one of each existing note.
-    pub(super) fn prune(&self, cabinet: &OpenBank) -> io::Result<()> {
-        let names = self.names()?;
-        let mut claims: Vec<u64> = names.iter().filter_map(|name| claimed(name)).collect();
-        if claims.len() <= MAX_CLAIMS {
-            return Ok(());
-        }
-        claims.sort_unstable();
-        let aged = |number: u64| self.dir.symlink_metadata(claim(number)).and_then(|found| found.modified());
-        let newest = aged(claims.last().copied().unwrap_or_default())?;
-        let mut later = BTreeSet::new();
-        let mut old = Vec::new();
-        for (at, number) in claims.into_iter().rev().enumerate() {
-            let Ok(record) = self.record(number) else { continue };
-            let file = record.map(|record| record.file);
-            let is_last = file.as_ref().is_some_and(|file| later.insert(file.clone()) && is_there(cabinet, file));
-            let is_old = || aged(number).is_ok_and(|at| newest.duration_since(at).is_ok_and(|age| age > KEPT_FOR));
-            if at >= KEPT_CLAIMS && !is_last && is_old() {
-                old.push(number);
-            }
-        }
-        let Some(youngest) = old.first().copied() else { return Ok(()) };
-        for name in names.iter().filter(|name| staged_for(name).is_some_and(|number| number <= youngest)) {
-            let _ = self.dir.remove_file(name);
-        }
-        sync(&self.dir)?;
-        old.into_iter().rev().try_for_each(|number| self.dir.remove_file(claim(number)))
-    }
-
     fn names(&self) -> io::Result<Vec<String>> {
         let names = self.dir.entries()?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
         names.collect()
-    }
-
-    fn create(&self, name: &str) -> io::Result<File> {
-        let mut options = OpenOptions::new();
-        self.dir.open_with(name, options.write(true).create_new(true).follow(FollowSymlinks::No))
     }
 
     fn read(&self, name: &str) -> io::Result<Vec<u8>> {
@@ -240,12 +138,6 @@ impl Ledger {
         held::open(&self.dir, name)?.take(MAX_RECORD).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
-}
-
-/// Writes a file, durably.
-fn fill(mut file: File, bytes: &[u8]) -> io::Result<()> {
-    file.write_all(bytes)?;
-    file.sync_all()
 }
 
 fn claim(number: u64) -> String {
@@ -261,16 +153,6 @@ fn claimed(name: &str) -> Option<u64> {
     numbered(name.strip_suffix(".json")?)
 }
 
-/// Returns the number of a staged file from its name.
-fn staged_for(name: &str) -> Option<u64> {
-    let (number, rest) = name.split_once('.')?;
-    if rest == "json" { None } else { numbered(number) }
-}
-
 fn numbered(digits: &str) -> Option<u64> {
     if digits.len() == 20 && digits.bytes().all(|byte| byte.is_ascii_digit()) { digits.parse().ok() } else { None }
-}
-
-fn is_there(cabinet: &OpenBank, file: &str) -> bool {
-    Name::parse(file).is_ok_and(|name| cabinet.size(&name).is_some())
 }

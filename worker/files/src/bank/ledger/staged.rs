@@ -1,17 +1,26 @@
 //! A staged write.
 
-use super::{Ledger, PublishError, Record, claim, content};
+use super::publish::PublishError;
+use super::{Ledger, Record, claim, content};
 use crate::bank::open_bank::{OpenBank, sync};
-use std::io;
+use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
+use cap_std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// How many names are tried for a staged file: those of workers that died may still be there.
+const MAX_NAMES: u32 = 1000;
+
+static STAGED: AtomicU32 = AtomicU32::new(0);
 
 /// A staged write. Dropping it before the claim removes its files.
 #[derive(Debug)]
 pub(in crate::bank) struct Staged<'a> {
-    pub(super) ledger: &'a Ledger,
-    pub(super) number: u64,
+    ledger: &'a Ledger,
+    number: u64,
     pub(in crate::bank) record: Record,
     /// Whether the content belongs to a claim, or may belong to one.
-    pub(super) is_claimed: bool,
+    is_claimed: bool,
 }
 
 /// The error of a claim.
@@ -21,6 +30,37 @@ pub(in crate::bank) enum ClaimError {
     Failed(io::Error),
     /// The outcome is unknown. If the number was claimed, the write has happened.
     Unknown(io::Error),
+}
+
+impl Ledger {
+    /// Stages a content and its record durably, to claim `number` with them.
+    pub(in crate::bank) fn stage(
+        &self,
+        number: u64,
+        mut record: Record,
+        bytes: &[u8],
+        writer: &str,
+    ) -> io::Result<Staged<'_>> {
+        for _ in 0..MAX_NAMES {
+            let count = STAGED.fetch_add(1, Ordering::Relaxed);
+            record.staged = format!("{writer}-{}-{count}", std::process::id());
+            let file = match self.create(&content(number, &record.staged)) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                created => created?,
+            };
+            // From here on, whatever is there of it goes with this.
+            let staged = Staged { ledger: self, number, record, is_claimed: false };
+            fill(file, bytes)?;
+            fill(self.create(&staged.draft())?, &serde_json::to_vec(&staged.record)?)?;
+            return Ok(staged);
+        }
+        Err(io::Error::other("too many files of workers that died lie in it"))
+    }
+
+    fn create(&self, name: &str) -> io::Result<File> {
+        let mut options = OpenOptions::new();
+        self.dir.open_with(name, options.write(true).create_new(true).follow(FollowSymlinks::No))
+    }
 }
 
 impl Staged<'_> {
@@ -63,7 +103,7 @@ impl Staged<'_> {
         self.ledger.publish(self.number, &self.record, cabinet)
     }
 
-    pub(super) fn draft(&self) -> String {
+    fn draft(&self) -> String {
         format!("{:020}.{}.json", self.number, self.record.staged)
     }
 }
@@ -76,4 +116,10 @@ impl Drop for Staged<'_> {
             let _ = self.ledger.dir.remove_file(content(self.number, &self.record.staged));
         }
     }
+}
+
+/// Writes a file, durably.
+fn fill(mut file: File, bytes: &[u8]) -> io::Result<()> {
+    file.write_all(bytes)?;
+    file.sync_all()
 }
