@@ -272,8 +272,8 @@ async fn edits_are_refused(approval: &Approval, jane: &Person, admin: &Person) {
         ("goal", Value::Null),
     ] {
         let patch = json!({"spec": {field: value, "decision": approve("jane@acme.io")}});
-        refused(jane.change(approval, &patch).await, "fixed");
-        refused(admin.change(approval, &json!({"spec": {field: value}})).await, "fixed");
+        refused(jane.change(approval, &patch).await, "immutable");
+        refused(admin.change(approval, &json!({"spec": {field: value}})).await, "immutable");
     }
 }
 
@@ -415,7 +415,7 @@ async fn where_nothing_checks_decisions_the_call_waits_and_none_counts() {
         let guard = Guard::of(tenant);
         guard.binding_removed().await;
         let (shop, job) = waiting(tenant, None, None).await;
-        job.until_reason("ApprovalPolicyMissing", &[GUARD, "not there"]).await;
+        job.until_reason("ApprovalPolicyMissing", &[GUARD, "does not exist"]).await;
         assert!(tenant.approvals_of(&job).await.is_empty(), "nobody is asked");
         guard.binding_restored().await;
         let approval = tenant.approval_for(&job, "supervisor").await;
@@ -435,7 +435,7 @@ async fn where_nothing_checks_decisions_the_call_waits_and_none_counts() {
 
         // Not even a status counts that somebody wrote while nothing checked who does.
         guard.binding_removed().await;
-        job.until_reason("ApprovalPolicyMissing", &[GUARD, "not there"]).await;
+        job.until_reason("ApprovalPolicyMissing", &[GUARD, "does not exist"]).await;
         let admin = tenant.person_in_groups("root@acme.io", &["system:masters"]).await;
         let counts = json!({"counted": {"verdict": "Approve", "at": "2026-01-01T00:00:00Z"}});
         eventually("the API server to check nothing", async || admin.change_status(&anew, &counts).await).await;

@@ -373,7 +373,7 @@ async fn a_model_that_is_badly_reached_is_refused_with_the_path_of_the_field() {
         let cases = vec![
             ("spec.ca", "exactly one of secretKeyRef and configMapKeyRef", json!({"ca": {}})),
             ("spec.ca", "exactly one of secretKeyRef and configMapKeyRef", json!({ "ca": both })),
-            ("spec.ca", "only looked at for an https baseUrl", plain),
+            ("spec.ca", "is only allowed with an https baseUrl", plain),
             ("spec.ca.secretKeyRef.key", "Required value", json!({"ca": {"secretKeyRef": {"name": "corporate"}}})),
             ("spec.proxy", "without user and path", json!({"proxy": "http://jane:secret@proxy.example:3128"})),
             ("spec.proxy", "without user and path", json!({"proxy": "http://proxy.example/way"})),
@@ -412,20 +412,20 @@ async fn a_name_that_could_become_no_label_is_refused() {
 async fn explain_says_what_each_field_is_for() {
     story(async |_| {
         for (field, promised) in [
-            ("skill", "what an agent may do"),
-            ("skill.spec.mcpServer", "brings the Skill's tools"),
-            ("skill.spec.policy.tools", "Which tools may be seen and called"),
-            ("skill.spec.intents", "What people may want of the Skill"),
-            ("skill.spec.resources.rules", "any other is denied"),
-            ("skill.spec.resources.auth.credential", "read anew for each call"),
+            ("skill", "the definition of an agent"),
+            ("skill.spec.mcpServer", "provides the Skill's tools"),
+            ("skill.spec.policy.tools", "The tools that the model can see and call"),
+            ("skill.spec.intents", "The intents that the Skill serves"),
+            ("skill.spec.resources.rules", "Other calls are denied"),
+            ("skill.spec.resources.auth.credential", "The worker reads it before each call"),
             ("skill.spec.policy.guardrails", "Rules in words"),
             ("sj", "one conversation with a Skill"),
-            ("sj.spec.resources", "What the Skill's resources are for this Job"),
-            ("sj.status.waitingFor", "waits for a person"),
-            ("sj.spec.replies", "Only more can be added"),
-            ("sj.spec.goal", "as a person would ask for it"),
-            ("sj.status.gates.preTool", "The gate before every tool call"),
-            ("model.spec.apiKey", "Leave it out for a server that asks for none"),
+            ("sj.spec.resources", "The bindings of the Skill's resources"),
+            ("sj.status.waitingFor", "that the Job waits for"),
+            ("sj.spec.replies", "Replies can only be added at the end"),
+            ("sj.spec.goal", "in the words of a person"),
+            ("sj.status.gates.preTool", "The gate for tool calls"),
+            ("model.spec.apiKey", "Omit it for a server that needs none"),
         ] {
             let shown = command::run(&mut command::kubectl(&["explain", field]));
             // Lines are wrapped to the terminal.
