@@ -67,7 +67,7 @@ async fn a_job_is_seen_while_it_runs_and_when_its_pods_are_gone() {
         run(tenant, &["get", "refund", "-o", "name"]).exits(0).says(&["skilljob.bloomery.dev/refund"]);
         run(tenant, &["tree"]).exits(0).says(&["Skill cs-tier-1  Ready", "└─ Job refund  Running", &pod]);
         run(tenant, &["events", "refund"]).exits(0).says(&["epoch.started"]);
-        run(tenant, &["wait", "refund", "--timeout", "1s"]).exits(6).says(&["the time is up"]);
+        run(tenant, &["wait", "refund", "--timeout", "1s"]).exits(6).says(&["timed out waiting"]);
 
         shop.model.release("think").await;
         run(tenant, &["wait", "refund", "--timeout", "3m"]).exits(0).says(&["refund Succeeded"]);
