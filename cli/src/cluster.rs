@@ -209,7 +209,7 @@ impl Cluster {
         self.refused_in(Some(&self.namespace), doing, error, rights).await
     }
 
-    /// The same for a request in all namespaces.
+    /// Returns the error of a refused request in all namespaces, as [`Self::refused`] does for one namespace.
     pub async fn refused_everywhere(&self, doing: &str, error: &kube::Error, rights: Vec<Right>) -> Error {
         self.refused_in(None, doing, error, rights).await
     }

@@ -15,7 +15,7 @@ use std::time::Duration;
 /// How long the end waits for the operator's acknowledgement. The pod's deadline leaves more.
 const ACKNOWLEDGE_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// The same, counted from the request to end the pod, whose grace period is 60 s.
+/// [`ACKNOWLEDGE_TIMEOUT`] for a pod that is asked to end, counted from that request. The grace period of the pod is 60 s.
 const ACKNOWLEDGE_TIMEOUT_IN_GRACE: Duration = Duration::from_secs(57);
 
 /// How an attempt ended.

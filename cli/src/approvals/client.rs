@@ -106,7 +106,7 @@ impl Client {
         }
     }
 
-    /// Writes a decision on an Approval as it was read. If it has changed since, nothing is written.
+    /// Writes a decision on an Approval, at the version that was read. A changed Approval is not written.
     ///
     /// # Errors
     /// If it has changed, or the API server refuses the decision.

@@ -11,7 +11,7 @@ use std::path::Path;
 /// cobra's directive: the shell completes no files by itself.
 const NO_FILES: u8 = 4;
 
-/// The same, without a space after the word: a directory is continued.
+/// cobra's directive [`NO_FILES`] that also adds no space after the word, so that a directory can be continued.
 const NO_FILES_NO_SPACE: u8 = NO_FILES | 2;
 
 /// kubectl, which completes for the shell.

@@ -29,7 +29,7 @@ pub(super) enum Kind {
     LiveJobs,
     /// Jobs of the cluster, or of the memory.
     JobsOfPlace,
-    /// The same, or directories of logs.
+    /// Jobs of the cluster or of the memory, or directories of logs.
     JobsOrLogs,
     /// Open Approvals, and the Jobs that have one.
     Approvals,

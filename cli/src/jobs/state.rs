@@ -15,8 +15,8 @@ pub fn phase(job: &Job) -> Phase {
     job.status.as_ref().and_then(|status| status.phase).unwrap_or_default()
 }
 
-/// Returns whether the Job waits for people. It does not if it has an answer that it has not received yet; a reply to a question
-/// that is not open is no answer.
+/// Returns whether the Job waits for people. It does not if it has an answer that it has not received yet. Only a reply
+/// to an open question is an answer.
 pub fn waits_for_people(job: &Job) -> bool {
     let Some(status) = job.status.as_ref().filter(|status| status.awaits_people()) else { return false };
     !job.spec.has_pending_answer(status)

@@ -13,8 +13,8 @@ use bloomery_mcp::{self as mcp, CallOutcome, CallResult};
 use bloomery_models as model;
 use std::time::Duration;
 
-/// What stands in a condition and an outcome must fit there, whatever a server says.
-const MAX_SENTENCE: usize = 512;
+/// The maximum length of an error message from a server, in bytes. It must fit in a condition and in an outcome.
+const MAX_MESSAGE_BYTES: usize = 512;
 
 impl Model for model::Clients {
     fn missing(&self, model: &str) -> Option<ExternalWait> {
@@ -71,5 +71,5 @@ fn unlisted(error: &mcp::Error) -> Unlisted {
         // Its list may be mended while it runs.
         mcp::Error::Unavailable { .. } | mcp::Error::Unusable { .. } => false,
     };
-    Unlisted { message: bounded(&error.to_string(), MAX_SENTENCE), is_final }
+    Unlisted { message: bounded(&error.to_string(), MAX_MESSAGE_BYTES), is_final }
 }

@@ -1,4 +1,4 @@
-//! What becomes of a call's answer: a large one is kept in the focus cache, and the model sees an excerpt.
+//! Stores the result of a call. A large result goes to the focus cache, and the model sees an excerpt.
 
 use crate::focus::FocusCache;
 use bloomery_crds::Digest;

@@ -101,14 +101,14 @@ fn the_nearest_name_is_said() {
 }
 
 #[test]
-fn what_changed_meanwhile_is_told() {
-    let told = |there: Option<&Approval>| {
+fn a_change_in_the_meantime_is_reported() {
+    let report = |there: Option<&Approval>| {
         let error = changed(there, "refund-1", now());
         (error.exit, error.message)
     };
-    let (exit, said) = told(Some(&by_jane()));
+    let (exit, said) = report(Some(&by_jane()));
     assert!(exit == Exit::TooLate && said.contains("by jane@acme.io") && said.contains("was not recorded"), "{said}");
-    let (exit, said) = told(Some(&approval("refund-1", "supervisor", "{}")));
+    let (exit, said) = report(Some(&approval("refund-1", "supervisor", "{}")));
     assert!(exit == Exit::Error && said.contains("Nothing was decided: check it again"), "{said}");
-    assert_eq!(told(None).0, Exit::TooLate);
+    assert_eq!(report(None).0, Exit::TooLate);
 }
