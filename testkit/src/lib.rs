@@ -21,6 +21,21 @@ pub mod model_server;
 pub mod orders;
 #[expect(
     clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::missing_panics_doc,
+    clippy::unwrap_used,
+    reason = "it is part of tests, which fail by panicking; and indexing a JSON value does not panic"
+)]
+pub mod recording_model;
+#[expect(
+    clippy::indexing_slicing,
+    clippy::missing_panics_doc,
+    clippy::unwrap_used,
+    reason = "it is part of tests, which fail by panicking"
+)]
+pub mod report_server;
+#[expect(
+    clippy::expect_used,
     clippy::missing_panics_doc,
     clippy::needless_pass_by_value,
     clippy::panic,
@@ -33,3 +48,7 @@ pub mod shop;
 pub mod skills;
 #[expect(clippy::expect_used, clippy::panic, reason = "it is part of tests, which fail by panicking")]
 pub mod suite;
+#[expect(clippy::missing_panics_doc, clippy::unwrap_used, reason = "it is part of tests, which fail by panicking")]
+pub mod tls;
+#[expect(clippy::missing_panics_doc, clippy::unwrap_used, reason = "it is part of tests, which fail by panicking")]
+pub mod twelve_steps;

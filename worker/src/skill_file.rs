@@ -39,8 +39,8 @@ fn render(revision: &Revision, digest: &Digest) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture;
     use bloomery_journal::files::Disk;
+    use bloomery_journal::fixture;
     use std::fs;
 
     #[test]

@@ -1,11 +1,11 @@
 //! A Job whose attempts are real processes of the worker.
 
-use crate::operator::Operator;
 use crate::servers::{Servers, TOOLS};
 use crate::skill;
 use bloomery_crds::run::{JobIdentity, JobPart, McpEndpoint, ModelEndpoint, Revision, VERSION, seal};
 use bloomery_crds::v1alpha1::{ModelProvider, SkillSpec};
 use bloomery_journal::segment;
+use bloomery_testkit::report_server::ReportServer;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -14,7 +14,7 @@ use tokio::process::{Child, Command};
 /// A Job, its memory and all that it talks to.
 pub(crate) struct Job {
     dir: PathBuf,
-    operator: Operator,
+    operator: ReportServer,
     pub(crate) servers: Servers,
     window: u64,
     spec: SkillSpec,
@@ -28,7 +28,7 @@ impl Job {
         fs::write(dir.join("token"), "token").unwrap();
         fs::create_dir(dir.join("memory")).unwrap();
         let mcp = Some(McpEndpoint { url: format!("{}{TOOLS}", servers.base) });
-        Self { dir, operator: Operator::start([]).await, servers, window, spec: skill::skill(), mcp }
+        Self { dir, operator: ReportServer::start([]).await, servers, window, spec: skill::skill(), mcp }
     }
 
     /// A Job whose Skill has no MCP server, and whose first request is the main loop's.

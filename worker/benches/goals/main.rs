@@ -27,12 +27,6 @@ mod skill;
 mod steps;
 mod times;
 
-#[allow(dead_code, reason = "the tests of the worker use the rest of it")]
-#[path = "../../src/fixture/operator.rs"]
-mod operator;
-#[path = "../../src/fixture/tls.rs"]
-mod tls;
-
 use figures::Figures;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

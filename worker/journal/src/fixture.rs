@@ -1,8 +1,8 @@
-//! What the tests of this crate share. The tests of bloomery-worker include these modules too.
+//! Fixtures for the tests of this crate and, with the feature `fixture`, of the crates that depend on it.
 
-pub(crate) mod failing;
-#[allow(dead_code, reason = "the tests of bloomery-worker use the rest")]
-pub(crate) mod faulty;
+pub mod checks;
+pub mod failing;
+pub mod faulty;
 mod run;
 
-pub(crate) use run::{SOURCE, run};
+pub use run::{SOURCE, run, skill};

@@ -29,9 +29,13 @@ pub use segments::Segments;
 pub use store::{JOBS, Store};
 pub use volume::check as check_volume;
 
-#[cfg(test)]
-extern crate self as bloomery_journal;
-#[cfg(test)]
-mod fixture;
+#[cfg(any(test, feature = "fixture"))]
+#[allow(
+    clippy::indexing_slicing,
+    clippy::missing_panics_doc,
+    clippy::unwrap_used,
+    reason = "it is part of tests, which fail by panicking"
+)]
+pub mod fixture;
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,6 @@
 //! What the tests of the model clients share: a server that does as it is told, and requests.
 
 use super::patience::Patience;
-use crate::tls::{Tls, tls};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -15,6 +14,7 @@ use bloomery_engine::stage_prompt::AnswerSchema;
 use bloomery_engine::step::ModelRequest;
 use bloomery_engine::tool::{CatalogueTool, ToolSource};
 use bloomery_http::Backoff;
+use bloomery_testkit::tls::{self, TlsListener};
 use futures::{StreamExt, stream};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
@@ -61,12 +61,12 @@ impl Server {
 
     /// The same over TLS, as `localhost`; with the certificate of the CA that signed its own.
     pub(crate) async fn start_tls(script: impl IntoIterator<Item = Act>) -> (Self, String, String) {
-        let (acceptor, ca) = tls();
+        let (acceptor, ca) = tls::localhost();
         let server = Self { script: Arc::new(Mutex::new(script.into_iter().collect())), ..Self::default() };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("https://localhost:{}/v1", listener.local_addr().unwrap().port());
         let router = Router::new().fallback(serve).with_state(server.clone());
-        tokio::spawn(async move { axum::serve(Tls::new(listener, acceptor), router).await });
+        tokio::spawn(async move { axum::serve(TlsListener::new(listener, acceptor), router).await });
         (server, url, ca)
     }
 

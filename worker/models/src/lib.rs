@@ -23,9 +23,6 @@ mod provider;
 mod retry_after;
 mod sse;
 mod stream;
-#[cfg(test)]
-#[path = "../../src/fixture/tls.rs"]
-mod tls;
 mod transports;
 
 #[cfg(fuzzing)]

@@ -107,7 +107,6 @@ fn call_of(outcome: &Event) -> Option<&CallId> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture;
     use crate::focus::BUDGET;
     use bloomery_crds::Digest;
     use bloomery_crds::v1alpha1::Stage;
@@ -115,6 +114,7 @@ mod tests {
     use bloomery_engine::event::{Answer, RequestedCall};
     use bloomery_engine::line::{Chain, EventTime};
     use bloomery_journal::files::Disk;
+    use bloomery_journal::fixture;
     use serde_json::json;
 
     fn listed() -> Vec<ListedTool> {

@@ -1,8 +1,6 @@
 //! Whole attempts against real in-process servers.
 
 use super::*;
-use crate::fixture::model_server::Answer;
-use crate::fixture::operator::Taken;
 use crate::fixture::shop::Refund;
 use crate::fixture::stand::{Stand, refund};
 use crate::printer::Format;
@@ -14,6 +12,8 @@ use bloomery_crds::run::KeyFile;
 use bloomery_engine::step::ToolCall;
 use bloomery_engine::tool::ListedTool;
 use bloomery_journal::files::Disk;
+use bloomery_testkit::recording_model::Answer;
+use bloomery_testkit::report_server::Received;
 use std::fs;
 
 mod cancelled;
@@ -104,7 +104,7 @@ async fn what_is_printed_is_the_log() {
     let mut stand = Stand::new(refund(), Refund::Answers).await;
     stand.format = Format::Json;
     stand.run(1).await;
-    let mut chain = bloomery_engine::line::Chain::new(crate::fixture::SOURCE);
+    let mut chain = bloomery_engine::line::Chain::new(bloomery_journal::fixture::SOURCE);
     let printed: Vec<_> = stand.printed.text().lines().map(|line| chain.read(line).unwrap()).collect();
     assert_eq!(printed, stand.log());
 }
@@ -121,9 +121,9 @@ async fn people_read_one_line_an_event() {
 async fn a_finished_conversation_is_told_again_and_nothing_is_done() {
     let stand = Stand::new(refund(), Refund::Answers).await;
     stand.run(1).await;
-    let asked = stand.model.times();
+    let asked = stand.model.request_count();
     assert_eq!(stand.run(2).await, Exit::Finished);
-    assert_eq!((stand.model.times(), stand.shop.effects().len()), (asked, 2));
+    assert_eq!((stand.model.request_count(), stand.shop.effects().len()), (asked, 2));
     assert_eq!(outcome(&stand, 2), OutcomeCode::Succeeded);
     assert_eq!(stand.termination(2).epoch, Some(2));
 }
@@ -154,7 +154,7 @@ async fn a_busy_model_is_waited_for_and_that_is_no_work() {
     *stand.model.busy.lock().unwrap() = 1;
     assert!(idle_in(&stand).await >= Duration::from_secs(1));
     assert_eq!(outcome(&stand, 1), OutcomeCode::Succeeded);
-    let waited = |taken: &Taken| matches!(taken.report.waiting, Some(ExternalWait::ModelUnavailable { .. }));
+    let waited = |taken: &Received| matches!(taken.report.waiting, Some(ExternalWait::ModelUnavailable { .. }));
     assert!(stand.reports().iter().any(waited));
     assert_eq!(stand.reports().last().unwrap().report.waiting, None);
 }
@@ -168,7 +168,7 @@ async fn a_model_is_waited_for_as_long_as_anything_else() {
     assert_eq!(code, OutcomeCode::ModelUnavailable);
     let model = format!("The Model `default` (gpt-5 at {})", stand.model.url);
     assert!(message.starts_with(&format!("{model} answered HTTP 503: busy. It was tried once in ")), "{message}");
-    assert_eq!(stand.model.times(), 1);
+    assert_eq!(stand.model.request_count(), 1);
 }
 
 #[tokio::test]
@@ -192,8 +192,11 @@ async fn a_missing_key_is_named_and_waited_for() {
     let stand = stand;
     let missing = ExternalWait::SecretMissing { name: "llm".into(), key: "token".into() };
     let mended = async {
-        stand.operator.until(|taken| taken.iter().any(|taken| taken.report.waiting.as_ref() == Some(&missing))).await;
-        assert!(stand.model.asked().is_empty());
+        stand
+            .operator
+            .until_received(|taken| taken.iter().any(|taken| taken.report.waiting.as_ref() == Some(&missing)))
+            .await;
+        assert!(stand.model.requests().is_empty());
         // No reserve is spent on what was never asked.
         assert!(!stand.events().contains(&"model.requested"));
         fs::write(&path, "sk-1").unwrap();
@@ -222,7 +225,7 @@ async fn a_model_that_outlasts_the_duration_ends_the_job() {
     stand.limits = EffectiveLimits { duration_seconds: 1, ..EffectiveLimits::DEFAULT };
     stand.run(1).await;
     assert_eq!(outcome(&stand, 1), OutcomeCode::DurationLimit);
-    assert_eq!(stand.model.times(), 1);
+    assert_eq!(stand.model.request_count(), 1);
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 use super::*;
-use crate::fixture::faulty::{Fault, Faulty};
 use crate::fixture::volatile::{Crash, Keeps, Volatile};
 use bloomery_journal::files::Disk;
+use bloomery_journal::fixture::faulty::{Fault, Faulty};
 use bloomery_redact::Redactor;
 use std::fs::{self, File};
 use std::time::{Duration, SystemTime};

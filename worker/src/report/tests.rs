@@ -1,6 +1,5 @@
 use super::client::SendError;
 use super::*;
-use crate::fixture::operator::{Operator, Reply};
 use crate::stop::StopReason;
 use bloomery_crds::Digest;
 use bloomery_crds::outcome::Phase;
@@ -8,6 +7,7 @@ use bloomery_crds::report::{ParkReason, Report};
 use bloomery_crds::run::JobIdentity;
 use bloomery_crds::v1alpha1::{Gates, LogPosition, Usage};
 use bloomery_redact::Redactor;
+use bloomery_testkit::report_server::{Reply, ReportServer};
 use rstest::rstest;
 use std::fs;
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ fn identity() -> Identity {
 }
 
 struct Stand {
-    operator: Operator,
+    operator: ReportServer,
     dir: tempfile::TempDir,
     stop: Stop,
     inbox: Arc<DecisionInbox>,
@@ -47,7 +47,7 @@ struct Stand {
 impl Stand {
     async fn with(script: impl IntoIterator<Item = Reply>) -> Self {
         let stand = Self {
-            operator: Operator::start(script).await,
+            operator: ReportServer::start(script).await,
             dir: tempfile::tempdir().unwrap(),
             stop: Stop::default(),
             inbox: Arc::default(),
@@ -79,12 +79,12 @@ impl Stand {
 async fn the_first_report_says_who_and_comes_with_the_token_as_it_is_now() {
     let stand = Stand::with([]).await;
     let reporter = stand.reporter();
-    let first = stand.operator.until(|taken| !taken.is_empty()).await.remove(0);
+    let first = stand.operator.until_received(|taken| !taken.is_empty()).await.remove(0);
     assert_eq!(first.token, "Bearer token-1");
     assert_eq!((first.report.job, first.report.attempt, first.report.epoch), (identity().job, 2, 3));
     fs::write(stand.token(), "token-2").unwrap();
     reporter.waiting(Some(ExternalWait::McpUnavailable { message: "refused".into() }));
-    let second = stand.operator.until(|taken| taken.len() > 1).await.remove(1);
+    let second = stand.operator.until_received(|taken| taken.len() > 1).await.remove(1);
     assert_eq!(second.token, "Bearer token-2");
     assert_eq!(second.report.waiting, Some(ExternalWait::McpUnavailable { message: "refused".into() }));
 }
@@ -99,7 +99,7 @@ async fn an_end_is_told_until_all_of_it_is_acknowledged(#[case] script: Vec<Repl
     let refused = script.len();
     let stand = Stand::with(script).await;
     assert!(stand.reporter().end(projection(9), PodEnd::Finished, LONG).await);
-    let taken = stand.operator.taken();
+    let taken = stand.operator.received();
     assert!(taken.len() > refused, "{taken:?}");
     let last = &taken.last().unwrap().report;
     assert_eq!((last.end.clone(), last.projection.log.events), (Some(PodEnd::Finished), 9));
@@ -114,7 +114,7 @@ async fn an_end_is_told_until_all_of_it_is_acknowledged(#[case] script: Vec<Repl
 async fn an_end_that_nobody_will_ever_take_is_not_waited_for(#[case] status: u16) {
     let stand = Stand::with(std::iter::repeat_n(Reply::Status(status), 100)).await;
     assert!(!stand.reporter().end(projection(9), PodEnd::Finished, LONG).await);
-    assert!(stand.operator.taken().len() > 1);
+    assert!(stand.operator.received().len() > 1);
 }
 
 /// The operator could not ask people, and somebody has cancelled the Job.
@@ -123,37 +123,37 @@ async fn that_it_parked_need_not_be_heard_of_a_job_that_is_cancelled() {
     let stand = Stand::with([Reply::AckLess, Reply::AckLess, Reply::CancelAckLess]).await;
     let parked = PodEnd::Parked(ParkReason::Approval);
     assert!(stand.reporter().end(projection(9), parked, LONG).await);
-    assert_eq!(stand.operator.taken().len(), 3);
+    assert_eq!(stand.operator.received().len(), 3);
 }
 
 #[tokio::test]
 async fn news_that_are_taken_and_not_written_yet_are_not_pressed() {
     let stand = Stand::with([Reply::AckLess]).await;
     let reporter = stand.reporter();
-    stand.operator.until(|taken| taken.len() == 1).await;
+    stand.operator.until_received(|taken| taken.len() == 1).await;
     assert!(reporter.end(projection(2), PodEnd::Finished, LONG).await);
-    assert_eq!(stand.operator.taken().len(), 2);
+    assert_eq!(stand.operator.received().len(), 2);
 }
 
 #[tokio::test]
 async fn an_end_is_told_even_where_its_events_are_known() {
     let stand = Stand::with([]).await;
     let reporter = stand.reporter();
-    stand.operator.until(|taken| taken.len() == 1).await;
+    stand.operator.until_received(|taken| taken.len() == 1).await;
     assert!(reporter.end(projection(1), PodEnd::Finished, LONG).await);
-    assert_eq!(stand.operator.taken().len(), 2);
+    assert_eq!(stand.operator.received().len(), 2);
 }
 
 #[tokio::test]
 async fn news_that_are_overtaken_are_not_told() {
     let stand = Stand::with([]).await;
     let reporter = stand.reporter();
-    stand.operator.until(|taken| taken.len() == 1).await;
+    stand.operator.until_received(|taken| taken.len() == 1).await;
     for events in 2..20 {
         reporter.state_changed(projection(events));
     }
     assert!(reporter.end(projection(20), PodEnd::Finished, LONG).await);
-    let events: Vec<u64> = stand.operator.taken().iter().map(|taken| taken.report.projection.log.events).collect();
+    let events: Vec<u64> = stand.operator.received().iter().map(|taken| taken.report.projection.log.events).collect();
     assert_eq!(events, [1, 20]);
 }
 
@@ -163,7 +163,7 @@ async fn an_attempt_that_is_superseded_is_stopped() {
     let reporter = stand.reporter();
     assert_eq!(stand.stop.wait().await.reason, StopReason::Superseded);
     assert!(!reporter.end(projection(2), PodEnd::Finished, LONG).await);
-    assert_eq!(stand.operator.taken().len(), 1);
+    assert_eq!(stand.operator.received().len(), 1);
 }
 
 #[rstest]
@@ -177,13 +177,13 @@ async fn what_the_operator_says_is_heard_with_any_reply_and_the_first_time_count
 ) {
     let stand = Stand::with([Reply::Ack, reply, reply]).await;
     let reporter = stand.reporter();
-    stand.operator.until(|taken| taken.len() == 1).await;
+    stand.operator.until_received(|taken| taken.len() == 1).await;
     assert!(stand.stop.requested().is_none());
     reporter.waiting(Some(ExternalWait::McpUnavailable { message: "refused".into() }));
     let asked = stand.stop.wait().await;
     assert_eq!(asked.reason, reason);
     reporter.waiting(None);
-    stand.operator.until(|taken| taken.len() == 3).await;
+    stand.operator.until_received(|taken| taken.len() == 3).await;
     assert!(reporter.end(projection(2), PodEnd::Finished, LONG).await);
     assert_eq!(stand.stop.requested().unwrap().since, asked.since);
 }
@@ -193,7 +193,7 @@ async fn a_worker_with_no_news_asks_what_there_is_to_hear() {
     let stand = Stand::with([Reply::Ack, Reply::Cancel]).await;
     let _reporter = stand.reporter();
     assert_eq!(stand.stop.wait().await.reason, StopReason::Cancelled);
-    let taken = stand.operator.taken();
+    let taken = stand.operator.received();
     assert_eq!((taken.len(), taken[0].report.projection.log.events), (2, taken[1].report.projection.log.events));
 }
 
@@ -210,12 +210,12 @@ async fn an_operator_that_is_away_holds_nothing_up() {
 #[tokio::test]
 async fn nobody_else_is_trusted_with_a_report() {
     let mut stand = Stand::with([]).await;
-    stand.operator.endpoint.ca = Operator::start([]).await.endpoint.ca;
+    stand.operator.endpoint.ca = ReportServer::start([]).await.endpoint.ca;
     let failure = stand.send().await.unwrap_err();
     assert!(matches!(&failure, SendError::Unreachable(message) if message.contains("certificate")), "{failure}");
     stand.operator.endpoint.url = stand.operator.endpoint.url.replace("https", "http");
     assert!(matches!(stand.send().await, Err(SendError::Unreachable(_))));
-    assert!(stand.operator.taken().is_empty());
+    assert!(stand.operator.received().is_empty());
 }
 
 #[tokio::test]
@@ -224,8 +224,8 @@ async fn what_an_operator_says_is_bounded_and_followed_nowhere() {
     assert!(matches!(stand.send().await, Err(SendError::Refused { status, .. }) if status == 307));
     assert!(matches!(stand.send().await, Err(SendError::Unreachable(message)) if message.contains("larger")));
     let refused = stand.send().await.unwrap_err().to_string();
-    assert!(refused.contains("503") && refused.contains("so it is"), "{refused}");
-    assert_eq!(stand.operator.taken().len(), 3);
+    assert!(refused.contains("503") && refused.contains("failed by the script"), "{refused}");
+    assert_eq!(stand.operator.received().len(), 3);
     fs::remove_file(stand.token()).unwrap();
     assert!(stand.send().await.unwrap_err().to_string().contains("token"));
 }

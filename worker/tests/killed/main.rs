@@ -4,40 +4,18 @@
 //! which is when it is durable; the model has a request; the Skill's server has a call, before or after its effect.
 
 #[cfg(test)]
-#[allow(dead_code, reason = "the unit tests of the worker use the rest of it")]
-#[path = "../../src/fixture/model_server.rs"]
-mod model_server;
-#[cfg(test)]
-#[allow(dead_code, reason = "the unit tests of the worker use the rest of it")]
-#[path = "../../src/fixture/operator.rs"]
-mod operator;
-#[cfg(test)]
 mod process;
 #[cfg(test)]
 mod shop;
-#[cfg(test)]
-#[allow(dead_code, reason = "the unit tests of the worker use the rest of it")]
-#[path = "../../src/fixture/sound.rs"]
-mod sound;
-#[allow(clippy::unwrap_used, reason = "it is part of tests")]
-#[path = "../../src/fixture/tls.rs"]
-mod tls;
-#[cfg(test)]
-#[path = "../../src/fixture/twelve_steps.rs"]
-mod twelve_steps;
-
-/// The conversation's name in its log.
-#[cfg(test)]
-const SOURCE: &str = "/namespaces/acme/skilljobs/refund/k-1";
 
 #[cfg(test)]
 mod tests {
     use crate::process::{Killed, Stand, When};
     use crate::shop::Silence;
-    use crate::sound::{answers, ends_within, parse};
-    use crate::twelve_steps::ANSWERS;
     use bloomery_crds::run::GivenReply;
     use bloomery_engine::line::Entry;
+    use bloomery_journal::fixture::checks::{answers, interrupted_tool, parse};
+    use bloomery_testkit::twelve_steps::ANSWERS;
     use rstest::rstest;
 
     /// Kills the first attempt, lets the second end the run, and looks at what both have left.
@@ -46,10 +24,10 @@ mod tests {
         let killed = stand.run(1, Some(when)).await;
         assert_eq!(killed, Killed::Yes, "{when:?}");
         let left = stand.lines();
-        let (log, asked) = (parse(&left), stand.model.asked().len());
+        let (log, asked) = (parse(&left), stand.model.requests().len());
 
         assert_eq!(stand.run(2, None).await, Killed::No, "{when:?}");
-        let is_lost = ends_within(&log).as_deref() == Some("refund");
+        let is_lost = interrupted_tool(&log).as_deref() == Some("refund");
         if is_lost {
             // It waits for the word of a person, without a pod.
             let waits: Vec<_> = parse(&stand.lines()).iter().map(|entry| entry.event.name()).collect();
@@ -59,14 +37,14 @@ mod tests {
         }
         let lines = stand.lines();
         assert_eq!(lines[..left.len()], left, "{when:?}: the prefix has changed");
-        crate::sound::assert_sound(&lines, &stand.printed, &stand.shop.effects(), undisturbed);
+        bloomery_journal::fixture::checks::assert_sound(&lines, &stand.printed, &stand.shop.effects(), undisturbed);
         let ended = parse(&lines).into_iter().find(|entry| entry.event.name() == "finished").unwrap();
         let code = serde_json::to_value(&ended.event).unwrap()["data"]["outcome"]["code"].clone();
         if is_lost {
             assert_eq!(code, "ToolIndeterminate", "{when:?}");
         } else {
             assert_eq!(code, "Succeeded", "{when:?}");
-            assert_eq!(stand.model.asked().len() - asked, ANSWERS - answers(&log), "{when:?}");
+            assert_eq!(stand.model.requests().len() - asked, ANSWERS - answers(&log), "{when:?}");
         }
     }
 

@@ -1,13 +1,13 @@
 //! A Job whose attempts are real processes, and everything that they talk to.
 
-use crate::model_server::ModelServer;
-use crate::operator::Operator;
 use crate::shop::{Shop, Silence};
-use crate::twelve_steps;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::run::{GivenReply, JobPart, McpEndpoint, ModelEndpoint, Revision, Sealed, VERSION, seal};
 use bloomery_crds::v1alpha1::ModelProvider;
 use bloomery_journal::segment;
+use bloomery_testkit::recording_model::RecordingModel;
+use bloomery_testkit::report_server::ReportServer;
+use bloomery_testkit::twelve_steps;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -35,9 +35,9 @@ pub(crate) enum Killed {
 pub(crate) struct Stand {
     number: u32,
     dir: tempfile::TempDir,
-    pub(crate) model: ModelServer,
+    pub(crate) model: RecordingModel,
     pub(crate) shop: Shop,
-    operator: Operator,
+    operator: ReportServer,
     /// What people have said in the Job's spec.
     pub(crate) replies: Vec<GivenReply>,
     /// What the attempts have printed.
@@ -52,9 +52,9 @@ impl Stand {
         Self {
             number: 0,
             dir,
-            model: ModelServer::start(twelve_steps::script()).await,
+            model: RecordingModel::start(twelve_steps::script()).await,
             shop: Shop::start().await,
-            operator: Operator::start([]).await,
+            operator: ReportServer::start([]).await,
             replies: Vec::new(),
             printed: String::new(),
         }
@@ -87,7 +87,7 @@ impl Stand {
 
     /// Runs an attempt until it ends, or is killed.
     pub(crate) async fn run(&mut self, number: u32, when: Option<When>) -> Killed {
-        let asked = self.model.asked().len();
+        let asked = self.model.requests().len();
         let (silent_request, silent_call) = match when {
             Some(When::Asked(request)) => (Some(asked + request), None),
             Some(When::Called(call, silence)) => (None, Some((call, silence))),
@@ -101,7 +101,7 @@ impl Stand {
         let events = if let Some(When::Printed(events)) = when { events } else { usize::MAX };
         let reached = async {
             match (silent_request, silent_call) {
-                (Some(request), _) => model.until_asked(request).await,
+                (Some(request), _) => model.until_requests(request).await,
                 (_, Some(_)) => shop.until_silent().await,
                 (None, None) => std::future::pending().await,
             }
@@ -146,7 +146,7 @@ impl Stand {
         let mcp = Some(McpEndpoint { url: self.shop.url.clone() });
         let spec = twelve_steps::skill();
         let revision = seal(&Revision { version: VERSION, skill: "cs-tier-1".into(), spec, mcp }).unwrap();
-        let job = Operator::job(self.number);
+        let job = ReportServer::job(self.number);
         let part = JobPart {
             version: VERSION,
             job: job.clone(),
@@ -172,7 +172,7 @@ impl Stand {
             approvals: Vec::new(),
             replies: self.replies.clone(),
             continues: None,
-            log: self.operator.known(&job),
+            log: self.operator.log_position(&job),
             report: Some(self.operator.endpoint.clone()),
         };
         (revision, seal(&part).unwrap())

@@ -1,7 +1,7 @@
 //! The Skill's MCP server, with a ledger of what its tools did.
 
-use crate::twelve_steps;
 use axum::Router;
+use bloomery_testkit::twelve_steps;
 use rmcp::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, ListToolsResult,

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::fixture::desk::{Desk, Does};
-use crate::fixture::operator::Reply;
 use bloomery_crds::run::{BoundResource, ResourceSource};
 use bloomery_crds::v1alpha1::ResourceType;
 use bloomery_engine::event::Directive;
+use bloomery_testkit::report_server::Reply;
 
 const UNKNOWN: &str = "was sent and its answer is not known";
 
@@ -39,11 +39,11 @@ async fn a_request_to_the_model_is_dropped() {
     let mut script = refund();
     script.insert(1, Answer::HangsOnce);
     let stand = Stand::new(script, Refund::Answers).await;
-    let outcome = cancelled(&stand, stand.model.until_asked(2)).await;
+    let outcome = cancelled(&stand, stand.model.until_requests(2)).await;
     assert_eq!(outcome.message, "The Job was cancelled.");
     assert_eq!(stand.events()[stand.events().len() - 3..], ["model.requested", "directive.received", "finished"]);
     // Another attempt has nothing to do.
-    assert_eq!((stand.run(2).await, stand.model.times()), (Exit::Finished, 2));
+    assert_eq!((stand.run(2).await, stand.model.request_count()), (Exit::Finished, 2));
 }
 
 #[tokio::test]
@@ -104,9 +104,9 @@ async fn a_drain_that_was_asked_before_gives_way() {
 async fn a_wait_for_an_mcp_server_ends() {
     let stand = Stand::new(refund(), Refund::Answers).await;
     *stand.shop.unlisted.lock().unwrap() = u32::MAX;
-    let waits = |taken: &Vec<Taken>| taken.iter().any(|taken| taken.report.waiting.is_some());
-    cancelled(&stand, async { drop(stand.operator.until(waits).await) }).await;
-    assert!(stand.model.asked().is_empty());
+    let waits = |taken: &Vec<Received>| taken.iter().any(|taken| taken.report.waiting.is_some());
+    cancelled(&stand, async { drop(stand.operator.until_received(waits).await) }).await;
+    assert!(stand.model.requests().is_empty());
 }
 
 #[tokio::test]
@@ -116,8 +116,8 @@ async fn a_wait_for_a_bound_secret_ends() {
     let source = ResourceSource::Secret(file);
     stand.resources = vec![BoundResource { name: "ledger".into(), kind: ResourceType::ConnectionString, source }];
     let stand = stand;
-    let waits = |taken: &Vec<Taken>| taken.iter().any(|taken| taken.report.waiting.is_some());
-    cancelled(&stand, async { drop(stand.operator.until(waits).await) }).await;
+    let waits = |taken: &Vec<Received>| taken.iter().any(|taken| taken.report.waiting.is_some());
+    cancelled(&stand, async { drop(stand.operator.until_received(waits).await) }).await;
     assert_eq!(stand.events(), ["epoch.started", "directive.received", "finished"]);
 }
 
@@ -134,10 +134,10 @@ async fn a_question_that_people_are_asked_is_taken_back() {
 #[tokio::test]
 async fn a_job_that_parked_is_cancelled_by_the_next_worker_before_it_does_anything() {
     let stand = super::stopped::parked_after_the_reads().await;
-    let (times, stop) = (stand.model.times(), Stop::default());
+    let (times, stop) = (stand.model.request_count(), Stop::default());
     stop.request(StopReason::Cancelled);
     assert_eq!(stand.run_with(2, Disk, stop).await.unwrap(), Exit::Finished);
-    assert_eq!((outcome(&stand, 2), stand.model.times()), (OutcomeCode::Cancelled, times));
+    assert_eq!((outcome(&stand, 2), stand.model.request_count()), (OutcomeCode::Cancelled, times));
 }
 
 #[tokio::test]
@@ -146,8 +146,8 @@ async fn what_the_operator_says_reaches_the_run() {
     script.insert(1, Answer::HangsOnce);
     let stand = Stand::new(script, Refund::Answers).await;
     let said = async {
-        stand.model.until_asked(2).await;
-        stand.operator.next(Reply::Cancel);
+        stand.model.until_requests(2).await;
+        stand.operator.answer_next(Reply::Cancel);
     };
     let (exit, ()) = tokio::join!(stand.run(1), said);
     assert_eq!((exit, outcome(&stand, 1)), (Exit::Finished, OutcomeCode::Cancelled));
@@ -161,7 +161,7 @@ async fn a_call_under_way_when_the_skill_is_deleted_is_named() {
     let stand = stand;
     let said = async {
         stand.shop.until_effects(1).await;
-        stand.operator.next(Reply::SkillDeleted);
+        stand.operator.answer_next(Reply::SkillDeleted);
     };
     let (exit, ()) = tokio::join!(stand.run(1), said);
     let outcome = stand.termination(1).outcome.unwrap();
@@ -177,8 +177,8 @@ async fn a_suspended_namespace_parks_the_run_and_it_goes_on_afterwards() {
     script.insert(1, Answer::HangsOnce);
     let stand = Stand::new(script, Refund::Answers).await;
     let said = async {
-        stand.model.until_asked(2).await;
-        stand.operator.next(Reply::Park);
+        stand.model.until_requests(2).await;
+        stand.operator.answer_next(Reply::Park);
     };
     let (exit, ()) = tokio::join!(stand.run(1), said);
     assert_eq!(exit, Exit::Parked(ParkReason::Suspension));
@@ -189,5 +189,5 @@ async fn a_suspended_namespace_parks_the_run_and_it_goes_on_afterwards() {
     assert_eq!(stand.run(2).await, Exit::Finished);
     assert_eq!((outcome(&stand, 2), stand.shop.effects().len()), (OutcomeCode::Succeeded, 2));
     // Only the request that was dropped is made again.
-    assert_eq!(stand.model.times(), 6);
+    assert_eq!(stand.model.request_count(), 6);
 }

@@ -1,10 +1,10 @@
 //! The power goes at every operation on files, and with it what was not synced (`docs/explanation/engine.md`, section 7).
 
 use super::*;
-use crate::fixture::sound::{answers, assert_allowed, assert_kept, ends_within, parse};
-use crate::fixture::twelve_steps::ANSWERS;
 use crate::fixture::volatile::{Crash, Keeps, Volatile};
 use bloomery_engine::line::Entry;
+use bloomery_journal::fixture::checks::{answers, assert_allowed, assert_kept, interrupted_tool, parse};
+use bloomery_testkit::twelve_steps::ANSWERS;
 use rstest::rstest;
 use std::sync::Arc;
 
@@ -43,19 +43,19 @@ async fn whatever_a_power_loss_takes_the_run_ends_as_without_it(
         disk.restart(keeps);
         let left = stand.lines(&disk);
         assert_kept(&stand.printed.text(), &left);
-        let (asked, left_log) = (stand.model.times(), parse(&left));
+        let (asked, left_log) = (stand.model.request_count(), parse(&left));
 
         assert_eq!(stand.run_with(2, disk.clone(), Stop::default()).await.unwrap(), Exit::Finished, "{crash:?}");
         let lines = stand.lines(&disk);
         assert_eq!(lines[..left.len()], left, "{crash:?}: the prefix has changed");
         stand.assert_sound(&disk, &undisturbed);
-        if ends_within(&left_log).as_deref() == Some("refund") {
+        if interrupted_tool(&left_log).as_deref() == Some("refund") {
             within += 1;
             assert_eq!(outcome(&stand, 2), OutcomeCode::ToolIndeterminate, "{crash:?}");
         } else {
             assert_eq!(outcome(&stand, 2), OutcomeCode::Succeeded, "{crash:?}");
             // No answer that was logged is asked for again.
-            assert_eq!(stand.model.times() - asked, ANSWERS - answers(&left_log), "{crash:?}");
+            assert_eq!(stand.model.request_count() - asked, ANSWERS - answers(&left_log), "{crash:?}");
         }
     }
     assert!(within > 0, "no power loss fell within a refund");

@@ -63,7 +63,7 @@ async fn a_held_call_is_told_with_all_that_people_decide_on() {
 #[tokio::test]
 async fn an_approved_call_is_made_once_in_the_next_attempt_and_no_model_is_asked_again() {
     let (mut stand, hold) = parked().await;
-    let asked = stand.model.times();
+    let asked = stand.model.request_count();
     let before = stand.log();
     stand.decided = vec![decides(&hold, ApprovalVerdict::Approve)];
     assert_eq!(stand.run(2).await, Exit::Finished);
@@ -72,7 +72,7 @@ async fn an_approved_call_is_made_once_in_the_next_attempt_and_no_model_is_asked
     assert_eq!(stand.shop.effects().iter().filter(|(tool, _)| tool == "refund").count(), 1);
     let undisturbed = Stand::new(refund(), Refund::Answers).await;
     undisturbed.run(1).await;
-    assert_eq!(stand.model.times(), undisturbed.model.times(), "{asked} of them before");
+    assert_eq!(stand.model.request_count(), undisturbed.model.request_count(), "{asked} of them before");
     // The worker says that it is at work before anybody else would.
     let resumed: Vec<_> = stand.reports().into_iter().filter(|taken| taken.report.attempt == 2).collect();
     assert!(resumed.last().unwrap().report.hold.is_none());
@@ -88,7 +88,7 @@ async fn what_is_not_approved_is_told_to_the_model(#[case] verdict: ApprovalVerd
     stand.run(2).await;
     assert_eq!(count(&stand, "tool.denied"), 1);
     assert!(stand.shop.effects().iter().all(|(tool, _)| tool != "refund"));
-    let asked = stand.model.asked();
+    let asked = stand.model.requests();
     assert!(asked.iter().any(|request| request["messages"].to_string().contains(told)), "{:?}", asked.last());
 }
 

@@ -1,11 +1,11 @@
 //! APIs that a Job binds, called by a worker as any tool is: durable before, once, and with no secret in what is left.
 
 use super::*;
-use crate::fixture::faulty::{Fault, Faulty};
 use axum::Router;
 use axum::extract::{Request, State};
 use bloomery_crds::run::{BoundResource, KeyFile, ResourceSource};
 use bloomery_crds::v1alpha1::ResourceType;
+use bloomery_journal::fixture::faulty::{Fault, Faulty};
 use serde_json::json;
 use std::sync::{Arc, Mutex};
 use tokio::net::TcpListener;
@@ -82,7 +82,7 @@ async fn an_api_is_called_as_its_rules_allow_and_its_credential_is_in_nothing_th
     assert_eq!(asked.with("DELETE").len(), 0);
     let log = stand.lines(&Disk).join("\n");
     assert!(log.contains("GET /v1/orders/7 with Bearer [redacted: key]") && log.contains("allow no DELETE"), "{log}");
-    let told = stand.model.asked().iter().map(ToString::to_string).collect::<String>();
+    let told = stand.model.requests().iter().map(ToString::to_string).collect::<String>();
     for sink in [log, told, stand.printed.text()] {
         assert!(!sink.contains(SECRET), "{sink}");
     }

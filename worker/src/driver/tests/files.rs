@@ -1,10 +1,10 @@
 //! The worker's own tools, whose effects go the way of every effect.
 
 use super::*;
-use crate::fixture::faulty::{Fault, Faulty};
 use bloomery_crds::run::{BoundResource, ResourceSource};
 use bloomery_crds::v1alpha1::ResourceType;
 use bloomery_engine::Event;
+use bloomery_journal::fixture::faulty::{Fault, Faulty};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -95,7 +95,7 @@ async fn what_there_is_is_gathered_once_and_stands_in_the_prompt() {
     let parts = parts.unwrap();
     assert_eq!(parts.len(), 2);
     assert!(parts[0].text.starts_with("a.md  8 bytes\n") && parts[1].text.contains("Z  a.md\n"), "{parts:?}");
-    let asked = stand.model.asked();
+    let asked = stand.model.requests();
     let system = asked[0]["messages"][0]["content"].as_str().unwrap();
     assert!(system.contains(&parts[0].text) && system.contains("# Resources\n- `code`: files at "), "{system}");
     // What has changed since is not gathered again: each request begins as the one before it did.

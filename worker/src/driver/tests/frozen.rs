@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::fixture::frozen::{Frozen, Held, When};
-use crate::fixture::sound::{assert_allowed, parse, tool_of};
 use crate::fixture::stand;
 use bloomery_engine::line::Entry;
 use bloomery_journal::files::Files;
+use bloomery_journal::fixture::checks::{assert_allowed, parse, tool_of};
 use rstest::rstest;
 use std::sync::{Arc, mpsc};
 use std::thread;

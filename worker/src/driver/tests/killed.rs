@@ -1,8 +1,8 @@
 //! Attempts that are killed at every operation on their files.
 
 use super::*;
-use crate::fixture::faulty::{Fault, Faulty};
 use bloomery_engine::line::Entry;
+use bloomery_journal::fixture::faulty::{Fault, Faulty};
 
 /// What a conversation must say whatever happened on the way: its acts, without epochs and what they repeat.
 fn acts(log: &[Entry]) -> Vec<&'static str> {
@@ -41,7 +41,7 @@ async fn killed_anywhere_it_ends_the_same_and_each_effect_happens_once(#[values(
             let killed = stand.run_with(1, Faulty::killed(at, fault), Stop::default()).await;
             let left = stand.log();
             let inside = is_inside_an_effect(&left);
-            let asked = stand.model.times();
+            let asked = stand.model.request_count();
             let answered = left.iter().filter(|entry| entry.event.name() == "model.answered").count();
 
             assert_eq!(stand.run(2).await, Exit::Finished, "{fault:?} at {at}");
@@ -58,7 +58,7 @@ async fn killed_anywhere_it_ends_the_same_and_each_effect_happens_once(#[values(
             assert_eq!(effects.len(), 2, "{fault:?} at {at}");
             assert_eq!(acts(&log), undisturbed, "{fault:?} at {at}");
             // Every answer that was logged was asked for once.
-            assert_eq!(stand.model.times() - asked, 5 - answered, "{fault:?} at {at}");
+            assert_eq!(stand.model.request_count() - asked, 5 - answered, "{fault:?} at {at}");
             drop(killed);
         }
     }

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::fixture::desk::{Desk, Does};
-use crate::fixture::faulty::{Fault, Faulty};
 use bloomery_engine::event::QuestionId;
 use bloomery_engine::line::Entry;
 use bloomery_engine::people::{HumanRequest, Statement};
+use bloomery_journal::fixture::faulty::{Fault, Faulty};
 use rstest::rstest;
 use serde_json::json;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ async fn people_are_asked_in_the_same_process_and_their_time_is_no_work() {
     let told = |name: &str| stand.events().iter().filter(|event| **event == name).count();
     assert_eq!((told("user.replied"), told("tool.approved"), told("parked")), (1, 1, 0));
     // The operator hears that somebody is waited for.
-    let awaiting = |taken: &Taken| taken.report.projection.phase == Phase::AwaitingApproval;
+    let awaiting = |taken: &Received| taken.report.projection.phase == Phase::AwaitingApproval;
     assert!(stand.reports().iter().any(awaiting));
 }
 
@@ -54,7 +54,7 @@ async fn where_there_is_nobody_a_held_call_parks_and_no_question_can_be_asked() 
     assert_eq!(stand.events()[stand.events().len() - 2..], ["tool.held", "parked"]);
     assert_eq!(stand.termination(1).end, PodEnd::Parked(ParkReason::Approval));
     assert_eq!(stand.shop.effects().len(), 0);
-    let tools = stand.model.asked()[0]["tools"].clone();
+    let tools = stand.model.requests()[0]["tools"].clone();
     assert!(!tools.to_string().contains("ask_user"), "{tools}");
 }
 
@@ -82,7 +82,7 @@ async fn people_who_leave_park_it_and_those_who_come_later_are_asked_the_same(
         stand.people = Some(Arc::new(desk));
     }
     assert_eq!(stand.run(1).await, Exit::Parked(reason));
-    let (asked, effects) = (stand.model.times(), stand.shop.effects().len());
+    let (asked, effects) = (stand.model.request_count(), stand.shop.effects().len());
     assert_eq!(effects, 0);
     let later = Arc::new(Desk::obliging());
     stand.people = Some(Arc::clone(&later));
@@ -92,7 +92,7 @@ async fn people_who_leave_park_it_and_those_who_come_later_are_asked_the_same(
         (OutcomeCode::Succeeded, QUESTIONS.map(str::to_owned)[leaves_at - 1..].to_vec())
     );
     // Three answers of the main loop, the ruling and the polish: none of them twice.
-    assert_eq!((asked, stand.model.times(), stand.shop.effects().len()), (leaves_at, 5, 2));
+    assert_eq!((asked, stand.model.request_count(), stand.shop.effects().len()), (leaves_at, 5, 2));
 }
 
 #[rstest]
@@ -132,7 +132,7 @@ async fn what_people_say_by_themselves_is_taken_between_requests() {
     ];
     assert_eq!(stand.run(1).await, Exit::Finished);
     assert_eq!(outcome(&stand, 1), OutcomeCode::Succeeded);
-    let first = stand.model.asked()[0]["messages"].clone();
+    let first = stand.model.requests()[0]["messages"].clone();
     assert!(first.to_string().contains("be quick"), "{first}");
     assert_eq!(stand.events().iter().filter(|event| **event == "user.replied").count(), 2);
 }

@@ -1,11 +1,11 @@
 //! The memory bank: what other Jobs have left is read at the start, and what this one leaves goes the way of every effect.
 
 use super::*;
-use crate::fixture::faulty::{Fault, Faulty};
 use bloomery_crds::run::{BoundResource, ResourceSource};
 use bloomery_crds::v1alpha1::ResourceType;
 use bloomery_engine::Event;
 use bloomery_engine::event::ContextKind;
+use bloomery_journal::fixture::faulty::{Fault, Faulty};
 use serde_json::{Value, json};
 
 const SECRET: &str = "correct-horse-battery";
@@ -83,7 +83,7 @@ async fn notes_are_read_at_the_start_and_not_written_unless_the_skill_says_so() 
         parts.iter().all(|part| part.kind == ContextKind::MemoryBank) && parts[0].text == "Half done.\n",
         "{parts:?}"
     );
-    let asked = stand.model.asked();
+    let asked = stand.model.requests();
     let system = asked[0]["messages"][0]["content"].as_str().unwrap();
     assert!(system.contains("Of `progress.md`:\n<memory_bank id="), "{system}");
     // What another Job writes meanwhile is not sent: each request begins as the one before it did.
@@ -104,7 +104,7 @@ async fn a_bank_that_is_off_is_not_looked_at() {
     put(&stand, "progress.md", "Half done.\n");
     stand.run(1).await;
     assert!(!stand.events().contains(&"context.gathered"));
-    assert!(!stand.model.asked()[0].to_string().contains("Half done"));
+    assert!(!stand.model.requests()[0].to_string().contains("Half done"));
 }
 
 /// A secret is neither written to a note nor read from one.
@@ -126,7 +126,7 @@ async fn no_secret_goes_into_a_note_or_comes_out_of_one() {
     assert_eq!(held(&stand, "activeContext.md"), None);
     let answers = answers(&stand);
     assert!(answers[0].starts_with("Somebody has noted [redacted: password]."), "{answers:?}");
-    let asked = stand.model.asked();
+    let asked = stand.model.requests();
     let prompt = asked[0].to_string();
     assert!(prompt.contains("Somebody has noted [redacted: password].") && !prompt.contains(SECRET), "{prompt}");
     // The model's own call stands in the history without it, too.

@@ -1,11 +1,11 @@
 //! A replay decides nothing again and calls nothing (`docs/explanation/design.md`, invariant 10).
 
 use super::*;
-use crate::fixture::SOURCE;
-use crate::fixture::sound::parse;
 use crate::inputs::Inputs;
 use bloomery_engine::line::{Chain, Entry};
 use bloomery_engine::next;
+use bloomery_journal::fixture::SOURCE;
+use bloomery_journal::fixture::checks::parse;
 use bloomery_journal::{Store, claim};
 use bloomery_redact::Redactor;
 
@@ -56,7 +56,7 @@ async fn at_every_event_a_replay_leads_to_the_step_that_was_taken() {
 async fn a_claim_reads_the_whole_log_and_calls_nobody() {
     let stand = Stand::of_twelve_steps().await;
     stand.run(1).await;
-    let (asked, effects, reports) = (stand.model.times(), stand.shop.effects(), stand.reports().len());
+    let (asked, effects, reports) = (stand.model.request_count(), stand.shop.effects(), stand.reports().len());
     let inputs = Inputs::read(&stand.args(2), Redactor::default()).unwrap();
     let mut conversation = Conversation::new(inputs.run.clone());
     let store = Store::open(Disk, &stand.memory(), "k-1", "uid-2").unwrap();
@@ -67,5 +67,5 @@ async fn a_claim_reads_the_whole_log_and_calls_nobody() {
         project(&conversation, claimed.log.position()).usage,
         stand.reports().pop().unwrap().report.projection.usage
     );
-    assert_eq!((stand.model.times(), stand.shop.effects(), stand.reports().len()), (asked, effects, reports));
+    assert_eq!((stand.model.request_count(), stand.shop.effects(), stand.reports().len()), (asked, effects, reports));
 }

@@ -57,7 +57,7 @@ async fn a_question_parks_and_its_reply_is_heard_once_and_no_model_is_asked_agai
     assert_eq!((message.questions, message.replies_heard), (asked(&stand), 0));
     let before = stand.log();
     // One question more than without: three answers of the main loop, the ruling and the polish.
-    let undisturbed = stand.model.times() + 5;
+    let undisturbed = stand.model.request_count() + 5;
 
     // The Job's part gives it, and every report is answered with it until one says that it was heard.
     let given = vec![to(1, "q-1", "A-17")];
@@ -67,7 +67,7 @@ async fn a_question_parks_and_its_reply_is_heard_once_and_no_model_is_asked_agai
     assert_eq!((outcome(&stand, 2), count(&stand, "user.replied")), (OutcomeCode::Succeeded, 1));
     assert_eq!(stand.log()[..before.len()], before);
     assert_eq!((last(&stand).replies_heard, asked(&stand)), (1, Vec::new()));
-    assert_eq!((stand.model.times(), stand.shop.effects().len()), (undisturbed, 2));
+    assert_eq!((stand.model.request_count(), stand.shop.effects().len()), (undisturbed, 2));
 }
 
 #[tokio::test]
@@ -99,7 +99,7 @@ async fn several_questions_are_put_at_once_and_answered_in_one_go() {
     assert_eq!(ids, ["q-1", "q-2"]);
     stand.replies = Some(vec![to(1, "q-2", "Mill Lane"), to(2, "q-1", "A-17")]);
     assert_eq!(stand.run(2).await, Exit::Finished);
-    let results = stand.model.asked()[1]["messages"].to_string();
+    let results = stand.model.requests()[1]["messages"].to_string();
     assert!(results.contains("Mill Lane") && results.contains("A-17"), "{results}");
     assert_eq!((outcome(&stand, 2), count(&stand, "user.replied")), (OutcomeCode::Succeeded, 2));
 }
@@ -110,7 +110,7 @@ async fn one_of_two_answers_parks_again_and_asks_for_the_other() {
     stand.replies = Some(vec![to(1, "q-1", "A-17")]);
     assert_eq!(stand.run(2).await, Exit::Parked(ParkReason::Reply));
     let left: Vec<String> = asked(&stand).into_iter().map(|asked| asked.text).collect();
-    assert_eq!((left, stand.model.times()), (vec!["Which shop?".to_owned()], 1));
+    assert_eq!((left, stand.model.request_count()), (vec!["Which shop?".to_owned()], 1));
     let message = stand.termination(2);
     assert_eq!((message.questions, message.replies_heard), (asked(&stand), 1));
 }
@@ -139,13 +139,13 @@ async fn a_message_to_a_running_job_comes_with_the_answer_to_a_report() {
         *stand.operator.replies.lock().unwrap() = vec![message(1, "the customer is called Ada")];
         // The answer to the next report has it.
         let reports = stand.reports().len();
-        stand.operator.until(|taken| taken.len() > reports).await;
+        stand.operator.until_received(|taken| taken.len() > reports).await;
         stand.shop.let_go();
     };
     let (exit, ()) = tokio::join!(stand.run(1), says);
     assert_eq!(exit, Exit::Finished);
     assert_eq!((outcome(&stand, 1), count(&stand, "user.message")), (OutcomeCode::Succeeded, 1));
-    assert!(stand.model.asked().iter().any(|asked| asked["messages"].to_string().contains("called Ada")));
+    assert!(stand.model.requests().iter().any(|asked| asked["messages"].to_string().contains("called Ada")));
     assert_eq!(last(&stand).replies_heard, 1);
 }
 

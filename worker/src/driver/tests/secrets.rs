@@ -172,7 +172,7 @@ async fn no_secret_is_in_anything_that_a_run_leaves() {
         for taken in stand.reports() {
             sinks.push(("a report".into(), serde_json::to_string(&taken.report).unwrap()));
         }
-        for asked in stand.model.asked() {
+        for asked in stand.model.requests() {
             sinks.push(("a prompt".into(), asked.to_string()));
         }
         for (place, text) in &sinks {

@@ -34,8 +34,8 @@ async fn the_next_job_asks_no_more() {
     fs::rename(&cache, &kept).unwrap();
     stand.clear();
     fs::rename(&kept, &cache).unwrap();
-    let asked = stand.model.times();
+    let asked = stand.model.request_count();
     stand.run(1).await;
     assert_eq!(selections(&stand), [(3, SelectedBy::Memory)]);
-    assert_eq!(stand.model.times(), asked + 1);
+    assert_eq!(stand.model.request_count(), asked + 1);
 }

@@ -1,7 +1,7 @@
 //! Attempts that are asked to stop, or taken over.
 
 use super::*;
-use crate::fixture::operator::Reply;
+use bloomery_testkit::report_server::Reply;
 
 /// Hangs where the model is asked for the second time.
 fn hangs_after_the_reads() -> Vec<Answer> {
@@ -15,7 +15,7 @@ pub(super) async fn parked_after_the_reads() -> Stand {
     let stand = Stand::new(hangs_after_the_reads(), Refund::Answers).await;
     let stop = Stop::default();
     let drain = async {
-        stand.model.until_asked(2).await;
+        stand.model.until_requests(2).await;
         stop.request(StopReason::Drain);
     };
     let (exit, ()) = tokio::join!(stand.run_with(1, Disk, stop.clone()), drain);
@@ -36,7 +36,7 @@ async fn a_drain_drops_the_request_parks_and_the_next_attempt_goes_on() {
     assert_eq!(outcome(&stand, 2), OutcomeCode::Succeeded);
     assert_eq!(stand.shop.effects().len(), 2);
     // The reads are in the log and were not asked for again; the dropped request was.
-    assert_eq!(stand.model.times(), 6);
+    assert_eq!(stand.model.request_count(), 6);
 }
 
 #[tokio::test]
@@ -96,7 +96,7 @@ async fn a_drain_before_anything_was_begun_parks_at_once() {
     stop.request(StopReason::Drain);
     assert_eq!(stand.run_with(1, Disk, stop).await.unwrap(), Exit::Parked(ParkReason::Drain));
     assert_eq!(stand.events(), ["epoch.started", "parked"]);
-    assert!(stand.model.asked().is_empty());
+    assert!(stand.model.requests().is_empty());
 }
 
 #[tokio::test]
@@ -105,7 +105,7 @@ async fn an_attempt_whose_log_was_taken_over_does_nothing_more() {
     let stop = Stop::default();
     let frozen = stand.run_with(1, Disk, stop.clone());
     let other = async {
-        stand.model.until_asked(2).await;
+        stand.model.until_requests(2).await;
         assert_eq!(stand.run(2).await, Exit::Finished);
         let log = stand.log();
         // The frozen attempt is let go on: it parks, and finds its name taken.
@@ -123,7 +123,7 @@ async fn an_attempt_whose_log_was_taken_over_does_nothing_more() {
 #[tokio::test]
 async fn an_attempt_that_the_operator_calls_superseded_stops() {
     let mut stand = Stand::new(hangs_after_the_reads(), Refund::Answers).await;
-    stand.operator = crate::fixture::operator::Operator::start([Reply::Status(410)]).await;
+    stand.operator = bloomery_testkit::report_server::ReportServer::start([Reply::Status(410)]).await;
     assert_eq!(stand.run(1).await, Exit::Superseded);
     assert_eq!(stand.termination(1).end, PodEnd::Superseded);
     assert!(!stand.events().contains(&"parked"));
@@ -139,7 +139,7 @@ async fn starts_that_get_nowhere_end_as_a_crash_loop() {
         let claimed = usize::try_from(attempt).unwrap();
         tokio::select! {
             _ = run => panic!("it has nothing to end with"),
-            _ = stand.operator.until(|taken| taken.iter().filter(|t| t.report.waiting.is_some()).count() >= claimed) => {}
+            _ = stand.operator.until_received(|taken| taken.iter().filter(|t| t.report.waiting.is_some()).count() >= claimed) => {}
         }
     }
     assert_eq!(stand.run(4).await, Exit::Finished);

@@ -1,9 +1,9 @@
 //! Volumes that fail under a run: each has a clear end, and a sentence that says what to do.
 
 use super::*;
-use crate::fixture::failing::Failing;
-use crate::fixture::sound::parse;
 use bloomery_journal::files::Files;
+use bloomery_journal::fixture::checks::parse;
+use bloomery_journal::fixture::failing::Failing;
 use rstest::rstest;
 use std::io::ErrorKind;
 

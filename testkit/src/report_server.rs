@@ -1,0 +1,125 @@
+//! The operator's report endpoint, over TLS. It records the reports and answers as a script says.
+
+use crate::tls::{self, TlsListener};
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::{Json, Router, routing::post};
+use bloomery_crds::report::{Directives, PATH, PodEnd, Report};
+use bloomery_crds::run::{GivenReply, JobIdentity, ReportEndpoint};
+use bloomery_crds::v1alpha1::LogPosition;
+use serde_json::json;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+/// The answer to one report. "Acknowledges less" means all events but the last.
+#[derive(Debug, Clone, Copy)]
+pub enum Reply {
+    /// Acknowledges all events.
+    Ack,
+    /// Acknowledges less.
+    AckLess,
+    /// Acknowledges all events and cancels the Job.
+    Cancel,
+    /// Acknowledges all events and says that the Skill is deleted.
+    SkillDeleted,
+    /// Acknowledges less and cancels the Job.
+    CancelAckLess,
+    /// Acknowledges all events and says that the namespace is suspended.
+    Park,
+    /// Fails with an HTTP status and the body `failed by the script`.
+    Status(u16),
+    /// Redirects to the same path.
+    Redirect,
+    /// Sends a body of 1 MiB, which is more than a client reads.
+    Flood,
+}
+
+/// A report that the server received.
+#[derive(Debug, Clone)]
+pub struct Received {
+    /// The value of the `Authorization` header.
+    pub token: String,
+    /// The report.
+    pub report: Report,
+}
+
+/// The report endpoint. It follows a script of replies, and afterwards acknowledges everything. All clones are one server.
+#[derive(Debug, Clone)]
+pub struct ReportServer {
+    script: Arc<Mutex<VecDeque<Reply>>>,
+    received: watch::Sender<Vec<Received>>,
+    /// The replies of people in the Job's spec. An acknowledgement passes on those that the worker has not seen.
+    pub replies: Arc<Mutex<Vec<GivenReply>>>,
+    /// The URL of the server, and the CA of its certificate.
+    pub endpoint: ReportEndpoint,
+}
+
+impl ReportServer {
+    /// Starts the server on a free port.
+    pub async fn start(script: impl IntoIterator<Item = Reply>) -> Self {
+        let (acceptor, ca) = tls::localhost();
+        let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("https://localhost:{}{PATH}", tcp.local_addr().unwrap().port());
+        let server = Self {
+            script: Arc::new(Mutex::new(script.into_iter().collect())),
+            received: watch::Sender::new(Vec::new()),
+            replies: Arc::default(),
+            endpoint: ReportEndpoint { url, ca },
+        };
+        let router = Router::new().route(PATH, post(receive)).with_state(server.clone());
+        tokio::spawn(async move { axum::serve(TlsListener::new(tcp, acceptor), router).await });
+        server
+    }
+
+    /// Answers the next report with this reply, before the rest of the script.
+    pub fn answer_next(&self, reply: Reply) {
+        self.script.lock().unwrap().push_front(reply);
+    }
+
+    /// Returns all reports so far.
+    pub fn received(&self) -> Vec<Received> {
+        self.received.borrow().clone()
+    }
+
+    /// Returns the last position in the log of a Job that was reported, as the operator gives it to the next attempt.
+    pub fn log_position(&self, job: &JobIdentity) -> Option<LogPosition> {
+        let received = self.received.borrow();
+        let of_job = received.iter().map(|received| &received.report).filter(|report| report.job == *job);
+        // The log of a superseded attempt is not the log of the Job.
+        let followed = of_job.filter(|report| report.end != Some(PodEnd::Superseded));
+        followed.map(|report| &report.projection.log).max_by_key(|log| log.events).cloned()
+    }
+
+    /// Returns the identity of the `number`-th Job with the name `refund`. Each has a different UID.
+    pub fn job(number: u32) -> JobIdentity {
+        JobIdentity { namespace: "acme".into(), name: "refund".into(), uid: format!("uid-j{number}") }
+    }
+
+    /// Waits until the reports meet a condition. Returns them.
+    pub async fn until_received(&self, condition: impl FnMut(&Vec<Received>) -> bool) -> Vec<Received> {
+        self.received.subscribe().wait_for(condition).await.unwrap().clone()
+    }
+}
+
+async fn receive(State(server): State<ReportServer>, headers: HeaderMap, Json(report): Json<Report>) -> Response {
+    let reply = server.script.lock().unwrap().pop_front().unwrap_or(Reply::Ack);
+    let token = headers[header::AUTHORIZATION].to_str().unwrap().to_owned();
+    let (events, heard) = (report.projection.log.events, report.projection.replies_heard);
+    let mut replies = server.replies.lock().unwrap().clone();
+    replies.retain(|reply| reply.nth > heard);
+    server.received.send_modify(|received| received.push(Received { token, report }));
+    match reply {
+        Reply::Ack => Json(Directives { ack: events, replies, ..Directives::default() }).into_response(),
+        Reply::AckLess => Json(json!({ "ack": events - 1 })).into_response(),
+        Reply::Cancel => Json(json!({ "ack": events, "cancel": true })).into_response(),
+        Reply::SkillDeleted => Json(json!({ "ack": events, "skillDeleted": true })).into_response(),
+        Reply::CancelAckLess => Json(json!({ "ack": events - 1, "cancel": true })).into_response(),
+        Reply::Park => Json(json!({ "ack": events, "park": true })).into_response(),
+        Reply::Status(code) => (StatusCode::from_u16(code).unwrap(), "failed by the script").into_response(),
+        Reply::Redirect => (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, PATH)]).into_response(),
+        Reply::Flood => "x".repeat(1 << 20).into_response(),
+    }
+}
