@@ -1,5 +1,5 @@
-//! `bloomery approve`, `deny` and `can-approve`: people decide on held calls with their own kubeconfig, rights and name. The API
-//! server authorizes them.
+//! `bloomery approve`, `deny` and `can-approve`. People decide on held calls with their own kubeconfig, rights and name, and the API
+//! server authorizes each decision.
 
 mod client;
 #[cfg(test)]
@@ -19,7 +19,7 @@ use client::Client;
 use jiff::Timestamp;
 use kube::ResourceExt;
 
-/// Decides on an Approval.
+/// Decides on an Approval: selects it, shows it, asks for confirmation, and writes the decision.
 ///
 /// # Errors
 /// If the decision cannot be made or written.
@@ -30,7 +30,7 @@ pub fn decide(args: &DecideArgs, verdict: ApprovalVerdict) -> Result<Exit, Error
     block_on(decide_on_cluster(args, verdict))
 }
 
-/// Prints whether this user may decide.
+/// Prints `yes` if this user may decide for an approver, and otherwise `no` and the missing rights.
 ///
 /// # Errors
 /// If the rights of the user cannot be determined.
@@ -40,7 +40,7 @@ pub fn can_approve(args: &CanApproveArgs) -> Result<Exit, Error> {
 }
 
 async fn decide_on_cluster(args: &DecideArgs, verdict: ApprovalVerdict) -> Result<Exit, Error> {
-    let client = Client::new(Cluster::find(&args.cluster).await?);
+    let client = Client::new(Cluster::from_args(&args.cluster).await?);
     let approval = select::select_open(client.find(&args.name).await?, Timestamp::now())?;
     client.check_job_of(&approval).await?;
     let by = client.cluster.user().await?;
@@ -52,7 +52,7 @@ async fn decide_on_cluster(args: &DecideArgs, verdict: ApprovalVerdict) -> Resul
     let decided = client.decide(&approval, ApprovalDecision { verdict, by, reason }).await?;
     let printed = output::print(&page::decided(&decided, verdict, args.output)?);
     if verdict == ApprovalVerdict::Approve {
-        // Without the right to list Approvals, this note is left out.
+        // Without the right to list Approvals, the note is omitted.
         let of_job = client.of_same_job(&decided).await.unwrap_or_default();
         if let Some(note) = select::still_waiting(&decided, &of_job, Timestamp::now()) {
             text::inform(&note);
@@ -62,16 +62,15 @@ async fn decide_on_cluster(args: &DecideArgs, verdict: ApprovalVerdict) -> Resul
 }
 
 async fn can_approve_on_cluster(args: &CanApproveArgs) -> Result<Exit, Error> {
-    let client = Client::new(Cluster::find(&args.cluster).await?);
+    let client = Client::new(Cluster::from_args(&args.cluster).await?);
     let approval = match &args.name {
-        Some(name) => Some(client.find(name).await?),
+        Some(name) => Some(select::select_one(client.find(name).await?, Timestamp::now())?),
         None => None,
     };
-    let approval = approval.map(|named| select::select_one(named, Timestamp::now())).transpose()?;
     let approver = approval.as_ref().map_or(args.approver.as_deref(), |approval| Some(&approval.spec.approver));
     let Some(approver) = approver else { return Err(Error::usage("an Approval or an approver is needed")) };
     let name = approval.as_ref().map(ResourceExt::name_any);
-    let missing = client.cluster.missing(rights::to_decide(approver, name.as_deref())).await?;
+    let missing = client.cluster.missing_rights(rights::to_decide(approver, name.as_deref())).await?;
     if missing.is_empty() {
         return output::print("yes\n").map(|()| Exit::Success);
     }

@@ -8,7 +8,7 @@ mod values;
 
 pub use cluster::{CanApproveArgs, ClusterArgs, DecideArgs, ObjectOutput, Place, PlaceArgs};
 pub use invocation::Invocation;
-pub use jobs::{CancelArgs, Goal, ReplyArgs, TreeArgs, WaitArgs};
+pub use jobs::{CancelArgs, ReplyArgs, TreeArgs, WaitArgs, WaitTarget};
 pub use local::{EventsArgs, GetArgs, McpArgs, MigrateArgs, ModelArgs, RunArgs};
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -36,7 +36,7 @@ pub enum Command {
     Events(EventsArgs),
     /// Show Jobs on this machine or on a cluster: decisions, progress, what they wait for
     Get(GetArgs),
-    /// Move the jobs of an older memory, which kept those of all Skills in one directory, to their Skills
+    /// Move the jobs of an older memory, which has one directory for all Skills, to the directories of their Skills
     Migrate(MigrateArgs),
     /// Convert a skill file of the older dialect (domain.yaml, skill.yaml with names in snake case) into a manifest
     Import(ImportArgs),
@@ -134,7 +134,7 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     #[test]
-    fn the_command_line_is_sound() {
+    fn the_definition_of_the_command_line_is_valid() {
         Args::command().debug_assert();
     }
 
@@ -158,23 +158,23 @@ mod tests {
         words
     }
 
-    fn pages(dir: &Path, found: &mut Vec<PathBuf>) {
+    fn collect_pages(dir: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(dir).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                pages(&path, found);
+                collect_pages(&path, found);
             } else if path.extension().is_some_and(|extension| extension == "md") {
                 found.push(path);
             }
         }
     }
 
-    /// The command lines need a key, a server or a cluster, so they are parsed and not run.
+    /// Parses the commands without running them, because they need a key, a server or a cluster.
     #[test]
-    fn the_commands_of_the_documentation_are_commands() {
+    fn every_command_in_the_documentation_can_be_parsed() {
         let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let mut found = vec![top.join("README.md")];
-        pages(&top.join("docs"), &mut found);
+        collect_pages(&top.join("docs"), &mut found);
         let mut commands = 0;
         for page in found {
             let text = fs::read_to_string(&page).unwrap().replace("\\\n", " ");

@@ -18,8 +18,8 @@ use serde::de::DeserializeOwned;
 use std::fmt::Debug;
 use std::time::Duration;
 
-/// The page size of lists.
-const PAGE: u32 = 500;
+/// The number of objects in one page of a list.
+const PAGE_SIZE: u32 = 500;
 
 /// The timeout of a request to the API server.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
@@ -36,7 +36,7 @@ pub struct Cluster {
     server: String,
 }
 
-/// A right in a namespace: a verb on all objects of a resource, or on one.
+/// A right in a namespace: a verb on one object of a resource, or on all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Right {
     /// The API group of the resource; empty for the core group.
@@ -45,22 +45,22 @@ pub struct Right {
     pub verb: &'static str,
     /// The resource, with its subresource: `pods/log`.
     pub resource: &'static str,
-    /// The name of the object; `None` for all.
+    /// The name of the object; `None` for all objects.
     pub name: Option<String>,
 }
 
 impl Right {
-    /// A right on all Jobs.
+    /// Returns a right on all Jobs.
     pub fn on_jobs(verb: &'static str) -> Self {
         Self { group: GROUP, verb, resource: "skilljobs", name: None }
     }
 
-    /// A right on pods, or on a subresource of them.
+    /// Returns a right on all pods, or on a subresource of them.
     pub fn on_pods(verb: &'static str, resource: &'static str) -> Self {
         Self { group: "", verb, resource, name: None }
     }
 
-    /// Describes the right.
+    /// Describes the right, such as `the verb get on pods`.
     pub fn description(&self) -> String {
         let Self { group, verb, resource, name } = self;
         let dot = if group.is_empty() { "" } else { "." };
@@ -86,12 +86,12 @@ pub fn block_on(command: impl Future<Output = Result<Exit, Error>>) -> Result<Ex
 }
 
 impl Cluster {
-    /// Configures the clients. Nothing is sent.
+    /// Creates the clients from a kubeconfig. Sends no request.
     ///
     /// # Errors
-    /// If no kubeconfig can be used.
-    pub async fn find(args: &ClusterArgs) -> Result<Self, Error> {
-        // Fails if a provider is installed already.
+    /// If there is no usable kubeconfig.
+    pub async fn from_args(args: &ClusterArgs) -> Result<Self, Error> {
+        // This fails if a provider is installed already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut config = config(args).await?;
         config.read_timeout = Some(REQUEST_TIMEOUT);
@@ -124,12 +124,12 @@ impl Cluster {
     ///
     /// # Errors
     /// If the API server does not answer.
-    pub async fn missing(&self, rights: Vec<Right>) -> Result<Vec<Right>, Error> {
-        self.missing_in(Some(&self.namespace), rights).await
+    pub async fn missing_rights(&self, rights: Vec<Right>) -> Result<Vec<Right>, Error> {
+        self.missing_rights_in(Some(&self.namespace), rights).await
     }
 
-    /// Returns the missing rights in a namespace, or in all of them for `None`.
-    async fn missing_in(&self, namespace: Option<&str>, rights: Vec<Right>) -> Result<Vec<Right>, Error> {
+    /// Returns the rights that this user lacks in a namespace, or in all namespaces for `None`.
+    async fn missing_rights_in(&self, namespace: Option<&str>, rights: Vec<Right>) -> Result<Vec<Right>, Error> {
         let api = Api::<SelfSubjectAccessReview>::all(self.client.clone());
         let mut missing = Vec::new();
         for right in rights {
@@ -166,7 +166,7 @@ pub async fn list_all<K>(api: &Api<K>, params: ListParams, mut keep: impl FnMut(
 where
     K: Clone + DeserializeOwned + Debug,
 {
-    let (mut kept, mut params) = (Vec::new(), params.limit(PAGE));
+    let (mut kept, mut params) = (Vec::new(), params.limit(PAGE_SIZE));
     loop {
         let page = api.list(&params).await?;
         kept.extend(page.items.into_iter().filter(&mut keep));
@@ -178,8 +178,8 @@ where
 }
 
 impl Cluster {
-    /// Lists the Approvals of the namespace that `keep` accepts. Their specs name their Jobs; labels can be changed by anyone who
-    /// can patch an Approval.
+    /// Lists the Approvals of the namespace that `keep` accepts. Use their specs to find their Jobs, not their labels: everybody who
+    /// can patch an Approval can change its labels.
     ///
     /// # Errors
     /// If they cannot be listed.
@@ -187,7 +187,7 @@ impl Cluster {
         list_all(&Api::namespaced(self.client.clone(), &self.namespace), ListParams::default(), keep).await
     }
 
-    /// Returns the error of a request that failed, at the API server or on the way to it.
+    /// Returns the error of a failed request. `doing` describes the request, such as `reading Jobs`.
     pub fn request_error(&self, doing: &str, error: &kube::Error) -> Error {
         match error {
             kube::Error::Api(status) => Error::failed(format!("{doing}: the API server says: {}", status.message)),
@@ -203,47 +203,52 @@ impl Cluster {
         }
     }
 
-    /// Returns the error of a request in the namespace. If the API server refused it, the error lists which of the rights are
-    /// missing.
-    pub async fn refused(&self, doing: &str, error: &kube::Error, rights: Vec<Right>) -> Error {
-        self.refused_in(Some(&self.namespace), doing, error, rights).await
+    /// Returns the error of a failed request in the namespace. If the API server refused the request, the error lists which of the
+    /// `rights` are missing.
+    pub async fn refusal_error(&self, doing: &str, error: &kube::Error, rights: Vec<Right>) -> Error {
+        self.refusal_error_in(Some(&self.namespace), doing, error, rights).await
     }
 
-    /// Returns the error of a refused request in all namespaces, as [`Self::refused`] does for one namespace.
-    pub async fn refused_everywhere(&self, doing: &str, error: &kube::Error, rights: Vec<Right>) -> Error {
-        self.refused_in(None, doing, error, rights).await
+    /// Does the same as [`Self::refusal_error`], for a request in all namespaces.
+    pub async fn refusal_error_everywhere(&self, doing: &str, error: &kube::Error, rights: Vec<Right>) -> Error {
+        self.refusal_error_in(None, doing, error, rights).await
     }
 
-    async fn refused_in(&self, namespace: Option<&str>, doing: &str, error: &kube::Error, rights: Vec<Right>) -> Error {
+    async fn refusal_error_in(
+        &self,
+        namespace: Option<&str>,
+        doing: &str,
+        error: &kube::Error,
+        rights: Vec<Right>,
+    ) -> Error {
         let failure = self.request_error(doing, error);
         let kube::Error::Api(status) = error else { return failure };
         if status.code != 403 {
             return failure;
         }
-        // The refusal is reported even if the missing rights cannot be determined.
-        let missing = self.missing_in(namespace, rights).await.unwrap_or_default();
+        // If the missing rights cannot be determined, the error is reported without them.
+        let missing = self.missing_rights_in(namespace, rights).await.unwrap_or_default();
         if missing.is_empty() {
             return failure;
         }
         let what: Vec<String> = missing.iter().map(Right::description).collect();
         let rules: Vec<String> = missing.iter().map(|right| format!("\n  {}", right.rule())).collect();
         let (place, role) = match namespace {
-            Some(namespace) => (format!("in the namespace {namespace}"), "A role"),
-            None => ("in all namespaces".to_owned(), "A ClusterRole with a ClusterRoleBinding"),
+            Some(namespace) => (format!("in the namespace {namespace}"), "A Role with these rules grants it"),
+            None => {
+                ("in all namespaces".to_owned(), "A ClusterRole with these rules and a ClusterRoleBinding grant it")
+            }
         };
         let what = what.join(", and ");
-        Error::failed(format!(
-            "{}\nMissing {place} is {what}. {role} gives it with:{}",
-            failure.message,
-            rules.concat()
-        ))
+        Error::failed(format!("{}\nMissing {place}: {what}. {role}:{}", failure.message, rules.concat()))
     }
 }
 
+/// Reads the configuration of the selected context.
 async fn config(args: &ClusterArgs) -> Result<Config, Error> {
     let kubeconfig = match kubeconfig::read(args.kubeconfig.as_deref()) {
         Ok(kubeconfig) => kubeconfig,
-        // In a pod without a kubeconfig, the pod's account is used, as kubectl does.
+        // In a pod without a kubeconfig, use the service account of the pod, as kubectl does.
         Err(error) if args.kubeconfig.is_none() && args.context.is_none() => {
             return Config::incluster().map_err(|_| unusable(&error));
         }
@@ -260,9 +265,10 @@ async fn config(args: &ClusterArgs) -> Result<Config, Error> {
     Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| unusable(&error))
 }
 
+/// Returns the error for a kubeconfig that cannot be used.
 fn unusable(error: &dyn std::error::Error) -> Error {
     Error::usage(format!(
-        "no cluster: {}. Name a kubeconfig with --kubeconfig or KUBECONFIG, and a context with --context",
+        "no cluster can be used: {}. Name a kubeconfig with --kubeconfig or KUBECONFIG, and a context with --context",
         with_causes(error)
     ))
 }

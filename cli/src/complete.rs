@@ -1,6 +1,7 @@
-//! Completion in shells, by clap's engine: commands, options and files, and the names in a cluster or a memory.
+//! Completion in shells: commands, options, files, and the names of objects in a cluster or a memory.
 //!
-//! The script of a shell calls this program with the variable [`VARIABLE`] set, and the words of the command line after `--`.
+//! A shell loads the script that `bloomery completion` prints. The script calls this program with the variable [`VARIABLE`] set and
+//! the words of the command line after `--`. clap's engine computes the candidates.
 
 mod kubectl;
 mod names;
@@ -9,22 +10,22 @@ use crate::args::{Args, Invocation, Shell};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::output;
-use clap::{Command, CommandFactory, ValueEnum};
+use clap::{Arg, Command, CommandFactory, ValueEnum};
 use clap_complete::CompleteEnv;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter};
 use clap_complete::env::{Bash, Elvish, Fish, Powershell, Shells, Zsh};
 use kubectl::Kubectl;
-use names::{Kind, Source};
+use names::{NameKind, NameSource};
 use std::ffi::{OsStr, OsString};
 use std::{env, path};
 
-/// The variable of the environment that asks for completion. Its value is the shell.
+/// The variable of the environment that requests completion. Its value is the name of the shell.
 const VARIABLE: &str = "BLOOMERY_COMPLETE";
 
 const SHELLS: Shells<'static> = Shells(&[&Bash, &Elvish, &Fish, &Kubectl, &Powershell, &Zsh]);
 
-/// Completes a command line if a shell asks for that, and returns whether it did.
-pub fn answered_shell(invocation: Invocation) -> bool {
+/// Completes a command line if a shell requests that. Returns whether it did.
+pub fn complete_for_shell(invocation: Invocation) -> bool {
     let words = env::args_os().skip_while(|word| word != "--").skip(1).collect::<Vec<_>>();
     let complete = CompleteEnv::with_factory(|| command(&words, invocation)).var(VARIABLE).shells(SHELLS);
     complete.try_complete(env::args_os(), env::current_dir().ok().as_deref()).unwrap_or_else(|error| error.exit())
@@ -45,41 +46,40 @@ pub fn print_script(shell: Shell, invocation: Invocation) -> Result<Exit, Error>
     output::print(&String::from_utf8_lossy(&script)).map(|()| Exit::Success)
 }
 
-/// Returns how the script calls this program: by its name, or by the path that it was started with.
+/// Returns the path under which this program was started, or its name if it was found in PATH. The script calls it.
 fn own_path(program: &str) -> String {
     let started = env::args_os().next().filter(|started| started.to_string_lossy().contains('/'));
     let started = started.and_then(|started| path::absolute(started).ok());
     started.map_or_else(|| program.to_owned(), |path| path.to_string_lossy().into_owned())
 }
 
-/// Returns the command line of this program, in which the arguments of the subcommand in `words` complete names.
+/// Returns the definition of the command line, extended by completers for the arguments of the subcommand in `words`.
 fn command(words: &[OsString], invocation: Invocation) -> Command {
     let command = Args::command();
     let matches = Args::command().ignore_errors(true).try_get_matches_from(words).ok();
     let Some((name, matches)) = matches.as_ref().and_then(|matches| matches.subcommand()) else { return command };
-    let source = Source::new(name, matches, invocation);
-    // The engine offers the options for an empty word too. They are hidden there where there are names or files.
+    let source = NameSource::new(name, matches, invocation);
+    // The engine offers options for an empty word too. They are hidden, because names and files are more likely.
     let is_option = words.last().is_some_and(|word| word.to_string_lossy().starts_with('-'));
+    let hide_option = |arg: Arg| if arg.is_positional() || is_option { arg } else { arg.hide(true) };
     command.mut_subcommand(name, |subcommand| {
-        subcommand.disable_help_flag(!is_option).mut_args(|arg| match Kind::of_argument(name, arg.get_id().as_str()) {
-            Some(kind) => {
-                let hidden = !is_option && !arg.is_positional();
-                arg.hide(hidden).add(completer(kind, source.clone()))
+        subcommand.disable_help_flag(!is_option).mut_args(|arg| {
+            match NameKind::of_argument(name, arg.get_id().as_str()) {
+                Some(kind) => hide_option(arg).add(completer(kind, source.clone())),
+                None => hide_option(arg),
             }
-            None if arg.is_positional() || is_option => arg,
-            None => arg.hide(true),
         })
     })
 }
 
-/// Returns the completer of an argument that takes names of this kind; where there are none, it completes directories if the
-/// argument takes these too.
-fn completer(kind: Kind, source: Source) -> ArgValueCompleter {
+/// Returns the completer of an argument that takes names of a kind. If no name matches and the argument also takes directories, it
+/// completes these.
+fn completer(kind: NameKind, source: NameSource) -> ArgValueCompleter {
     ArgValueCompleter::new(move |current: &OsStr| {
         let prefix = current.to_string_lossy();
         let names = source.names(kind).into_iter().filter(|name| name.starts_with(prefix.as_ref()));
         let candidates: Vec<_> = names.map(CompletionCandidate::new).collect();
-        if candidates.is_empty() && kind == Kind::JobsOrLogs {
+        if candidates.is_empty() && kind == NameKind::JobsOrLogs {
             PathCompleter::dir().complete(current)
         } else {
             candidates

@@ -16,22 +16,22 @@ pub struct Error {
 }
 
 impl Error {
-    /// The arguments or files cannot be used.
+    /// Creates the error for arguments or files that cannot be used.
     pub fn usage(message: impl Into<String>) -> Self {
         Self { exit: Exit::Usage, message: message.into() }
     }
 
-    /// The command failed.
+    /// Creates the error for a command that failed.
     pub fn failed(message: impl Into<String>) -> Self {
         Self { exit: Exit::Error, message: message.into() }
     }
 
-    /// The command came too late.
+    /// Creates the error for a command that came too late.
     pub fn too_late(message: impl Into<String>) -> Self {
         Self { exit: Exit::TooLate, message: message.into() }
     }
 
-    /// Joins errors into one with a line for each. The first one determines the exit code.
+    /// Joins errors into one error with one line for each. The first one determines the exit code.
     pub fn join(errors: Vec<Self>) -> Self {
         let exit = errors.first().map_or(Exit::Usage, |first| first.exit);
         let messages: Vec<String> = errors.into_iter().map(|error| error.message).collect();
@@ -44,8 +44,8 @@ impl Error {
 pub struct Errors(Vec<Error>);
 
 impl Errors {
-    /// Returns the value of a result, or keeps its error.
-    pub fn keep<T>(&mut self, result: Result<T, Error>) -> Option<T> {
+    /// Returns the value of a result. If it is an error, adds it and returns `None`.
+    pub fn collect<T>(&mut self, result: Result<T, Error>) -> Option<T> {
         result.map_err(|error| self.add(error)).ok()
     }
 

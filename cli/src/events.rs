@@ -1,4 +1,4 @@
-//! `bloomery events`: prints the log of a Job for people or programs. Nothing is written.
+//! `bloomery events`: prints the log of a Job. It only reads.
 
 use crate::args::EventsArgs;
 use crate::error::Error;
@@ -13,14 +13,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The interval at which a followed log is read.
-const EVERY: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Prints the events of a log; with `--follow`, until the Job has ended or is parked.
 ///
 /// # Errors
 /// If there is no log, or it is broken. The events before the break are printed.
 pub fn run(args: &EventsArgs, memory: &Path) -> Result<Exit, Error> {
-    let dir = directory(args, memory)?;
+    let dir = log_dir(args, memory)?;
     print(dir, if args.json { Format::Json } else { Format::Text }, args.follow)
 }
 
@@ -42,7 +42,7 @@ pub fn print(dir: PathBuf, format: Format, follow: bool) -> Result<Exit, Error> 
         if reader.is_at_rest() || !follow {
             return Ok(Exit::Success);
         }
-        std::thread::sleep(EVERY);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -51,7 +51,7 @@ fn open(dir: PathBuf, format: Format, wait: bool) -> Result<LogReader, Error> {
     loop {
         match LogReader::open(dir.clone(), format) {
             Ok(Some(reader)) => return Ok(reader),
-            Ok(None) if wait => std::thread::sleep(EVERY),
+            Ok(None) if wait => std::thread::sleep(POLL_INTERVAL),
             Ok(None) => return Err(Error::usage(log_reader::Error::Nothing(dir).to_string())),
             Err(log_reader::Error::Unreadable { path, source }) if path == dir => {
                 return Err(Error::usage(log_reader::Error::Unreadable { path, source }.to_string()));
@@ -61,8 +61,8 @@ fn open(dir: PathBuf, format: Format, wait: bool) -> Result<LogReader, Error> {
     }
 }
 
-/// Returns the directory of the log: the named one, or that of a Job in the memory.
-fn directory(args: &EventsArgs, memory: &Path) -> Result<PathBuf, Error> {
+/// Returns the directory of the log, which the command line names itself or by a Job of the memory.
+fn log_dir(args: &EventsArgs, memory: &Path) -> Result<PathBuf, Error> {
     let named = Path::new(&args.log);
     if args.log.contains('/') || named.is_dir() {
         return if named.is_dir() {

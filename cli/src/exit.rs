@@ -7,9 +7,9 @@ use std::process::ExitCode;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// Success; of a Job: it succeeded.
+    /// The command succeeded, or its Job did.
     Success = 0,
-    /// An error, which was reported.
+    /// The command failed, and has reported why.
     Error = 1,
     /// Invalid arguments or input. Nothing was changed.
     Usage = 2,
@@ -19,11 +19,11 @@ pub enum Exit {
     Refused = 4,
     /// The Job was escalated: a person has to act.
     Escalated = 5,
-    /// Too late: already decided, or a timeout has passed.
+    /// The command came too late, or a timeout has passed.
     TooLate = 6,
     /// The Job is parked, and can be resumed.
     Parked = 7,
-    /// Another process has taken the Job over.
+    /// Another process has taken over the Job.
     Superseded = 8,
     /// The Job was cancelled.
     Cancelled = 9,

@@ -1,4 +1,4 @@
-//! `bloomery get`: shows Jobs of the memory. Nothing is written.
+//! `bloomery get`: shows the Jobs of a memory. It only reads.
 
 mod item;
 mod page;
@@ -16,7 +16,7 @@ use crate::{output, summary, text};
 use bloomery_crds::nearest;
 use bloomery_redact::Redactor;
 use bloomery_worker::inputs::Inputs;
-use item::{Item, LoggedJob, OnThisMachine};
+use item::{Item, LocalDetails, LoggedJob};
 use record::RecordedJob;
 use serde::Serialize;
 use std::path::Path;
@@ -28,7 +28,7 @@ struct List {
     items: Vec<Item>,
 }
 
-/// Shows a Job, or lists all.
+/// Shows the Job of a key, or lists all Jobs.
 ///
 /// # Errors
 /// If there is no such Job, or its log cannot be read.
@@ -36,23 +36,24 @@ pub fn run(args: &GetArgs, memory: &Path) -> Result<Exit, Error> {
     let (text, exit) = match &args.key {
         Some(key) => {
             let directory = memory::find_log_or_record(memory, args.skill.as_deref(), key)?;
-            let item = item(memory, &directory, key)?.ok_or_else(|| run_document::not_found(&directory, key))?;
+            let item = read_item(memory, &directory, key)?.ok_or_else(|| run_document::not_found(&directory, key))?;
             let text = match args.output {
-                Some(ObjectOutput::Name) => item.line(),
-                Some(output) => written(&item, output)?,
+                Some(ObjectOutput::Name) => item.name_line(),
+                Some(output) => serialize(&item, output)?,
                 None => page::render(&item),
             };
             (text, Exit::Success)
         }
-        None => all(args, memory)?,
+        None => list_jobs(args, memory)?,
     };
     output::print(&text).map(|()| exit)
 }
 
-/// Lists all Jobs of the memory. One that cannot be read is reported, and does not hide the others.
-fn all(args: &GetArgs, memory: &Path) -> Result<(String, Exit), Error> {
+/// Lists all Jobs of the memory. A Job that cannot be read is reported, and the others are listed nevertheless. Returns the list
+/// and the exit code.
+fn list_jobs(args: &GetArgs, memory: &Path) -> Result<(String, Exit), Error> {
     let (mut jobs, mut exit) = (Vec::new(), Exit::Success);
-    for directory in directories(args, memory)? {
+    for directory in selected_directories(args, memory)? {
         let keys = directory.jobs();
         if !keys.is_empty() && older_jobs::is_older_jobs_dir(&directory.dir) {
             let dir = directory.dir.display();
@@ -60,12 +61,12 @@ fn all(args: &GetArgs, memory: &Path) -> Result<(String, Exit), Error> {
         }
         for key in keys {
             let (dir, file) = (directory.log(&key), directory.record(&key));
-            match listed(args, memory, &directory, &key) {
+            match read_list_item(args, memory, &directory, &key) {
                 Ok(Some(item)) => jobs.push(item),
                 Ok(None) if dir.is_dir() => {
                     text::report(&format!("{} is skipped: no Job was started there on this machine", dir.display()));
                 }
-                Ok(None) => text::report(&format!("{} is skipped: it is not a job", file.display())),
+                Ok(None) => text::report(&format!("{} is skipped: it is not the record of a Job", file.display())),
                 Err(error) => {
                     text::report(&format!("{}: {}", dir.display(), error.message));
                     exit = Exit::Error;
@@ -74,8 +75,8 @@ fn all(args: &GetArgs, memory: &Path) -> Result<(String, Exit), Error> {
         }
     }
     let text = match args.output {
-        Some(ObjectOutput::Name) => jobs.iter().map(Item::line).collect(),
-        Some(output) => written(&List { kind: "List", items: jobs }, output)?,
+        Some(ObjectOutput::Name) => jobs.iter().map(Item::name_line).collect(),
+        Some(output) => serialize(&List { kind: "List", items: jobs }, output)?,
         None if jobs.is_empty() => {
             let of = args.skill.as_ref().map(|skill| format!(" of the Skill {skill}")).unwrap_or_default();
             text::report(&format!("there are no Jobs{of} in {}", memory.display()));
@@ -86,26 +87,26 @@ fn all(args: &GetArgs, memory: &Path) -> Result<(String, Exit), Error> {
     Ok((text, exit))
 }
 
-/// Reads a Job for the list. The record of a Job that has ended is enough for the table.
-fn listed(args: &GetArgs, memory: &Path, directory: &SkillDirectory, key: &str) -> Result<Option<Item>, Error> {
+/// Reads a Job for the list. For the table, the record of a Job that has ended is enough.
+fn read_list_item(args: &GetArgs, memory: &Path, directory: &SkillDirectory, key: &str) -> Result<Option<Item>, Error> {
     if args.output.is_none()
-        && let Ok(Some(kept @ RecordedJob { status: Some(_), .. })) = record::read(directory, key)
+        && let Ok(Some(recorded @ RecordedJob { status: Some(_), .. })) = record::read(directory, key)
     {
-        return Ok(Some(Item::Recorded(Box::new(kept))));
+        return Ok(Some(Item::Recorded(Box::new(recorded))));
     }
-    item(memory, directory, key)
+    read_item(memory, directory, key)
 }
 
 /// Reads a Job from its log, or from its record if it has no log.
-fn item(memory: &Path, directory: &SkillDirectory, key: &str) -> Result<Option<Item>, Error> {
+fn read_item(memory: &Path, directory: &SkillDirectory, key: &str) -> Result<Option<Item>, Error> {
     match RunDocument::read(directory, key)? {
-        Some(document) => seen(memory, directory, document).map(|seen| Some(Item::Logged(Box::new(seen)))),
-        None => record::read(directory, key).map(|kept| Some(Item::Recorded(Box::new(kept?)))),
+        Some(document) => read_logged(memory, directory, document).map(|job| Some(Item::Logged(Box::new(job)))),
+        None => record::read(directory, key).map(|recorded| Some(Item::Recorded(Box::new(recorded?)))),
     }
 }
 
-/// Returns the directories of all Skills, or that of the selected Skill.
-fn directories(args: &GetArgs, memory: &Path) -> Result<Vec<SkillDirectory>, Error> {
+/// Returns the directory of the selected Skill, or the directories of all Skills.
+fn selected_directories(args: &GetArgs, memory: &Path) -> Result<Vec<SkillDirectory>, Error> {
     let mut directories = memory::skill_directories(memory)?;
     let Some(skill) = &args.skill else { return Ok(directories) };
     let near = nearest::did_you_mean(skill, directories.iter().map(|directory| directory.name.as_str()));
@@ -116,7 +117,8 @@ fn directories(args: &GetArgs, memory: &Path) -> Result<Vec<SkillDirectory>, Err
     Ok(directories)
 }
 
-fn seen(
+/// Reads a Job from its log.
+fn read_logged(
     memory: &Path,
     directory: &SkillDirectory,
     RunDocument { revision, part, .. }: RunDocument,
@@ -124,23 +126,24 @@ fn seen(
     let (job, goal) = (part.run_key.clone(), part.goal.clone());
     let inputs = Inputs::new(revision, part, Redactor::default()).map_err(|error| Error::failed(error.to_string()))?;
     let JobState { conversation, projection: status } = JobState::read(directory, &inputs)?;
-    let on = match (conversation.outcome(), conversation.parked()) {
+    let unfinished = match (conversation.outcome(), conversation.parked()) {
         (Some(_), _) => None,
         (None, Some(reason)) => Some(summary::parked(reason, memory, directory, &job)),
         (None, None) => Some(format!("It may be running. {}", summary::resume_command(memory, directory, &job))),
     };
-    let questions = match on {
-        Some(_) => conversation.questions().open().iter().map(|open| open.question.clone()).collect(),
-        None => Vec::new(),
-    };
-    let here = OnThisMachine { log: directory.log(&job), on, questions };
-    Ok(LoggedJob { job, skill: directory.name.clone(), goal, status, here })
+    let mut questions = Vec::new();
+    if unfinished.is_some() {
+        questions.extend(conversation.questions().open().iter().map(|open| open.question.clone()));
+    }
+    let local = LocalDetails { log: directory.log(&job), unfinished, questions };
+    Ok(LoggedJob { job, skill: directory.name.clone(), goal, status, local })
 }
 
-fn written(what: &impl Serialize, form: ObjectOutput) -> Result<String, Error> {
-    match form {
-        // The caller handles names.
-        ObjectOutput::Name | ObjectOutput::Json => output::json(what),
-        ObjectOutput::Yaml => output::yaml(what),
+/// Serializes a value as JSON or YAML.
+fn serialize(value: &impl Serialize, format: ObjectOutput) -> Result<String, Error> {
+    match format {
+        // The callers print names themselves.
+        ObjectOutput::Name | ObjectOutput::Json => output::json(value),
+        ObjectOutput::Yaml => output::yaml(value),
     }
 }

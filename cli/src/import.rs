@@ -1,4 +1,4 @@
-//! `bloomery import`.
+//! `bloomery import`: converts a Skill of the older dialect into a manifest.
 
 use crate::args::ImportArgs;
 use crate::check::check_document;
@@ -9,14 +9,15 @@ use bloomery_crds::v1alpha1::Skill;
 use bloomery_skills::{Document, Finding, Form, Options, yaml};
 use std::io::{self, Write};
 
-/// Converts a file of the older dialect into a manifest, or prints why it cannot.
+/// Converts a file of the older dialect into a manifest, and prints all findings. If there is an error, no manifest is
+/// written.
 pub fn run(args: &ImportArgs) -> io::Result<Exit> {
     let source = source::read(&args.file)
         .map_err(|error| io::Error::new(error.kind(), format!("cannot read {}: {error}", source::name(&args.file))))?;
     let read = yaml::read(&source.bytes);
     let mut findings = read.findings;
     let skill = match only_document(&read.documents, findings.is_empty()) {
-        Ok(document) => taken(document, args, &mut findings),
+        Ok(document) => convert(document, args, &mut findings),
         Err(finding) => {
             findings.extend(finding);
             None
@@ -24,7 +25,7 @@ pub fn run(args: &ImportArgs) -> io::Result<Exit> {
     };
     findings.sort_by_key(Finding::position);
     let tally = Tally::count(&findings);
-    findings::text(&mut anstream::stderr().lock(), &findings::located(&source.name, findings))?;
+    findings::text(&mut anstream::stderr().lock(), &findings::in_file(&source.name, findings))?;
     if let Some(skill) = skill.filter(|_| tally.errors == 0) {
         write(&skill, args)?;
         Ok(Exit::Success)
@@ -34,21 +35,23 @@ pub fn run(args: &ImportArgs) -> io::Result<Exit> {
     }
 }
 
-/// Returns the only document. A failed read has its own findings.
-fn only_document(documents: &[Document], is_whole: bool) -> Result<&Document, Option<Finding>> {
+/// Returns the only document of a file. If the file was not `read_completely`, the reader has added a finding already, and a missing
+/// document adds none.
+fn only_document(documents: &[Document], read_completely: bool) -> Result<&Document, Option<Finding>> {
     match documents {
         [document] => match document.form() {
             Form::Dialect => Ok(document),
             Form::Manifest | Form::Foreign => {
-                Err(Some(document.error("is a manifest already: apply it, or look at it with `bloomery lint`")))
+                Err(Some(document.error("is a manifest already: apply it, or check it with `bloomery lint`")))
             }
         },
-        [] => Err(is_whole.then(|| Finding::of_file("there is no document in it"))),
-        [_, second, ..] => Err(Some(second.error("is a second document: import takes one at a time"))),
+        [] => Err(read_completely.then(|| Finding::of_file("the file has no document"))),
+        [_, second, ..] => Err(Some(second.error("is a second document, and import converts one document at a time"))),
     }
 }
 
-fn taken(document: &Document, args: &ImportArgs, findings: &mut Vec<Finding>) -> Option<Skill> {
+/// Converts a document, and adds its findings.
+fn convert(document: &Document, args: &ImportArgs, findings: &mut Vec<Finding>) -> Option<Skill> {
     let options = Options {
         name: args.name.clone(),
         namespace: args.namespace.clone(),

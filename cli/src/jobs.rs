@@ -1,5 +1,5 @@
-//! Commands for Jobs on a cluster: show, answer, cancel and wait for them, with the user's own kubeconfig and
-//! rights.
+//! The commands for Jobs on a cluster: `get`, `events`, `reply`, `cancel`, `wait` and `tree`. They use the kubeconfig and the rights
+//! of the user.
 
 mod cancel;
 mod client;
@@ -19,14 +19,14 @@ mod wait;
 mod watch;
 
 pub use cluster_command::ClusterCommand;
-pub use state::not_asked_reason;
+pub use state::not_requested_reason;
 
 use crate::args::{CancelArgs, EventsArgs, GetArgs, ReplyArgs, TreeArgs, WaitArgs};
 use crate::cluster::block_on;
 use crate::error::Error;
 use crate::exit::Exit;
 
-/// Shows a Job, or lists all.
+/// Shows the Job of a name, or lists all Jobs.
 ///
 /// # Errors
 /// If there is no such Job, or the cluster cannot be read.
@@ -50,18 +50,18 @@ pub fn reply(args: &ReplyArgs, command: &ClusterCommand<'_>) -> Result<Exit, Err
     block_on(reply::run(args, command))
 }
 
-/// Ends Jobs.
+/// Cancels Jobs.
 ///
 /// # Errors
-/// If a Job cannot be cancelled.
+/// If no Job is cancelled. An error for one of several Jobs is reported, and determines the exit code.
 pub fn cancel(args: &CancelArgs, command: &ClusterCommand<'_>) -> Result<Exit, Error> {
     block_on(cancel::run(args, command))
 }
 
-/// Waits for a Job.
+/// Waits until a Job reaches a state.
 ///
 /// # Errors
-/// If it cannot be watched, or the time limit is over.
+/// If it cannot be watched, or the timeout has passed.
 pub fn wait(args: &WaitArgs, command: &ClusterCommand<'_>) -> Result<Exit, Error> {
     block_on(wait::run(args, command))
 }

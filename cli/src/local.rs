@@ -1,6 +1,6 @@
-//! The memory on this machine: one directory for each Skill, which holds the logs and records of its Jobs.
+//! The memory on this machine. It has one directory for each Skill, with the logs and records of the Jobs of that Skill.
 //!
-//! The commands that need no cluster (`run`, `get`, `events`, `migrate`) stand on these modules.
+//! The commands that need no cluster (`run`, `get`, `events`, `migrate`) use these modules.
 
 pub mod job_state;
 pub mod memory;
@@ -11,11 +11,11 @@ pub mod run_document;
 pub mod skill_directory;
 pub mod writer;
 
-/// The Skill of a Job that names none (seed 000).
+/// The Skill of a Job that names no Skill (seed 000).
 pub const DEFAULT_SKILL: &str = "sw-dev-agent";
 
-/// The directory of the memory where `--memory` is not given.
+/// The directory of the memory if `--memory` is not given.
 pub const DEFAULT_MEMORY: &str = "memory";
 
-/// The file of a Skill in its directory.
+/// The name of a Skill's file in the directory of the Skill.
 pub const SKILL_FILE: &str = "skill.yaml";

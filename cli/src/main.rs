@@ -1,4 +1,4 @@
-//! `bloomery`: the command line for authors of Skills, and for the people whom their Jobs ask.
+//! `bloomery`: the command line for authors of Skills, and for people who approve calls and answer questions of Jobs.
 
 mod approvals;
 mod args;
@@ -36,11 +36,11 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let invocation = Invocation::of_process();
-    if complete::answered_shell(invocation) {
+    if complete::complete_for_shell(invocation) {
         return ExitCode::SUCCESS;
     }
-    let Args { command } = args(invocation);
-    let done = match command {
+    let Args { command } = parse_args(invocation);
+    let result = match command {
         Command::Run(args) => run::run(&args),
         Command::Events(args) => match args.place.place(invocation, args.whole || args.image.is_some()) {
             Place::Memory(memory) => events::run(&args, memory),
@@ -51,8 +51,8 @@ fn main() -> ExitCode {
             Place::Cluster(cluster) => jobs::get(&args, &ClusterCommand::new(invocation, cluster)),
         },
         Command::Migrate(args) => migrate::run(&args),
-        Command::Import(args) => from_io(import::run(&args)),
-        Command::Lint(args) => from_io(lint::run(&args)),
+        Command::Import(args) => from_io_result(import::run(&args)),
+        Command::Lint(args) => from_io_result(lint::run(&args)),
         Command::Approve(args) => approvals::decide(&args, ApprovalVerdict::Approve),
         Command::Deny(args) => approvals::decide(&args, ApprovalVerdict::Deny),
         Command::CanApprove(args) => approvals::can_approve(&args),
@@ -62,7 +62,7 @@ fn main() -> ExitCode {
         Command::Tree(args) => jobs::tree(&args, &ClusterCommand::new(invocation, &args.cluster)),
         Command::Completion { shell } => complete::print_script(shell, invocation),
     };
-    let exit = done.unwrap_or_else(|Error { exit, message }| {
+    let exit = result.unwrap_or_else(|Error { exit, message }| {
         text::report(&message);
         exit
     });
@@ -70,13 +70,14 @@ fn main() -> ExitCode {
 }
 
 /// Parses the command line.
-fn args(invocation: Invocation) -> Args {
+fn parse_args(invocation: Invocation) -> Args {
     let matches = Args::command().bin_name(invocation.command()).get_matches();
     Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }
 
-fn from_io(done: io::Result<Exit>) -> Result<Exit, Error> {
-    match done {
+/// Converts an IO error into the error of a command. A closed pipe is a success.
+fn from_io_result(result: io::Result<Exit>) -> Result<Exit, Error> {
+    match result {
         // The reader closed the pipe: `bloomery lint ... | head`.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Success),
         other => other.map_err(|error| Error::failed(error.to_string())),

@@ -1,5 +1,5 @@
-//! `bloomery migrate`: an older memory held the jobs of all Skills in one directory (seed 000, "What This Replaces"). Each
-//! goes to the directory of its Skill.
+//! `bloomery migrate`: moves the files of an older memory to the directories of their Skills. An older memory held the jobs
+//! of all Skills in one directory (seed 000, "What This Replaces").
 
 mod moving;
 mod plan;
@@ -24,9 +24,12 @@ use std::path::{Component, Path, PathBuf};
 /// # Errors
 /// If there is no memory, it belongs to another user, or the directory cannot be read.
 pub fn run(args: &MigrateArgs) -> Result<Exit, Error> {
-    let from = source(&args.memory, &args.from)?;
+    let from = source_dir(&args.memory, &args.from)?;
     if from.join(SKILL_FILE).exists() {
-        return Err(Error::usage(format!("{} is the directory of a Skill, and holds its own jobs", from.display())));
+        return Err(Error::usage(format!(
+            "{} is the directory of a Skill, and holds the jobs of that Skill: nothing is migrated",
+            from.display()
+        )));
     }
     memory::skill_directories(&args.memory)?;
     if !from.try_exists().unwrap_or(true) {
@@ -40,12 +43,12 @@ pub fn run(args: &MigrateArgs) -> Result<Exit, Error> {
     let mut moved = 0_usize;
     let mut out = anstream::stdout().lock();
     for step in &plan.moves {
-        let done = if args.apply {
+        let result = if args.apply {
             moving::perform(&args.memory, &step.from, &step.to)
         } else {
             moving::check(&args.memory, &step.from, &step.to)
         };
-        match done {
+        match result {
             Ok(()) => {
                 moved += 1;
                 print_line(&mut out, &format!("{} -> {}", step.from.display(), step.to.display()))?;
@@ -59,16 +62,16 @@ pub fn run(args: &MigrateArgs) -> Result<Exit, Error> {
     if args.apply {
         plan::remove_empty(&from);
     }
-    let done = if args.apply { "moved" } else { "to move; --apply moves them" };
-    anstream::eprintln!("{moved} files {done}; {} stay", unmoved.len());
+    let what = if args.apply { "moved" } else { "to move; --apply moves them" };
+    anstream::eprintln!("{moved} files {what}; {} stay", unmoved.len());
     Ok(if unmoved.is_empty() { Exit::Success } else { Exit::Error })
 }
 
-/// Returns the path of the directory that is migrated, which must be in the memory.
-fn source(memory: &Path, name: &str) -> Result<PathBuf, Error> {
+/// Returns the directory whose files are moved. It must be in the memory.
+fn source_dir(memory: &Path, name: &str) -> Result<PathBuf, Error> {
     let from = memory.join(name);
-    let named = Path::new(name).components();
-    let is_below = named.clone().count() > 0 && named.into_iter().all(|part| matches!(part, Component::Normal(_)));
+    let mut parts = Path::new(name).components();
+    let is_below = !name.is_empty() && parts.all(|part| matches!(part, Component::Normal(_)));
     let leads_out = match (memory.canonicalize(), from.canonicalize()) {
         (Ok(memory), Ok(from)) => from == memory || !from.starts_with(&memory),
         // A directory that is missing or unreadable is reported where it is used.
@@ -84,7 +87,7 @@ fn source(memory: &Path, name: &str) -> Result<PathBuf, Error> {
     )))
 }
 
-/// Refuses another user's memory, source directory, or target directory, as `run` does.
+/// Refuses a memory, source directory or target directory of another user, as `run` does.
 fn check_owner(memory: &Path, from: &str, moves: &[Move]) -> Result<(), Error> {
     let to: BTreeSet<Cow<'_, str>> =
         moves.iter().filter_map(|step| step.to.iter().next()).map(OsStr::to_string_lossy).collect();

@@ -8,8 +8,8 @@ use crate::text;
 use anstyle::Style;
 use std::fmt::Write;
 
-/// The width of the labels.
-const NAMES: usize = 12;
+/// The width of the labels, in characters.
+const LABEL_WIDTH: usize = 12;
 
 /// A page under construction.
 #[derive(Default)]
@@ -17,11 +17,11 @@ pub struct Page(String);
 
 impl Page {
     /// Adds a label with a text, which may have several lines.
-    pub fn line(&mut self, name: &str, text: &str) {
+    pub fn line(&mut self, label: &str, text: &str) {
         for (at, line) in text::sanitized_lines(text.trim_end()).lines().enumerate() {
-            let name = if at == 0 { name } else { "" };
+            let label = if at == 0 { label } else { "" };
             // Writing to a string cannot fail.
-            let _ = writeln!(self.0, "{}", format!("{name:NAMES$}{line}").trim_end());
+            let _ = writeln!(self.0, "{}", format!("{label:LABEL_WIDTH$}{line}").trim_end());
         }
     }
 
@@ -31,11 +31,11 @@ impl Page {
     }
 }
 
-/// Highlights the labels of a page. `anstream` removes the colours where stdout is no terminal.
+/// Highlights the labels of a page. `anstream` removes the colours if the output is not a terminal.
 pub fn coloured(page: &str) -> String {
     let bold = Style::new().bold();
-    let line = |line: &str| match line.split_at_checked(NAMES) {
-        Some((name, text)) if !name.starts_with(' ') => format!("{bold}{name}{bold:#}{text}\n"),
+    let line = |line: &str| match line.split_at_checked(LABEL_WIDTH) {
+        Some((label, text)) if !label.starts_with(' ') => format!("{bold}{label}{bold:#}{text}\n"),
         _ => format!("{line}\n"),
     };
     page.lines().map(line).collect()

@@ -1,5 +1,5 @@
-//! `bloomery run`: runs a Skill on this machine, without a cluster. The engine, the driver and the log are those of a worker
-//! pod; this module prepares what an operator provides on a cluster.
+//! `bloomery run`: runs a Skill on this machine, without a cluster. It uses the engine, the driver and the log of worker pods. On a
+//! cluster, the operator prepares a Job; here, [`prepare`] does, and [`execute`] runs it.
 
 mod api_keys;
 mod credential;
@@ -35,28 +35,28 @@ use tracing_subscriber::util::SubscriberInitExt;
 /// Runs a Job, or resumes one.
 ///
 /// # Errors
-/// If it cannot be started or resumed.
+/// If the Job cannot be started or resumed, or its log cannot be written.
 pub fn run(args: &RunArgs) -> Result<Exit, Error> {
     let screen = Screen::for_stderr();
     let (redactor, trace) = (Redactor::default(), Trace::default());
-    diagnostics(&screen, &trace, &redactor);
-    // Fails if a provider is installed already.
+    print_diagnostics(&screen, &trace, &redactor);
+    // This fails if a provider is installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let done = match &args.resume {
+    let prepared = match &args.resume {
         Some(key) => prepare::resume(args, key, redactor),
         None => prepare::new_job(args, redactor),
     };
-    let exit = done.and_then(|(job, inputs)| execute::execute(&job, inputs, &screen, &trace));
+    let exit = prepared.and_then(|(job, inputs)| execute::execute(&job, inputs, &screen, &trace));
     screen.close();
     exit
 }
 
 /// Sends the worker's diagnostics to the screen and the trace.
-fn diagnostics(screen: &Screen, trace: &Trace, redactor: &Redactor) {
+fn print_diagnostics(screen: &Screen, trace: &Trace, redactor: &Redactor) {
     let (screen, trace, redactor) = (screen.clone(), trace.clone(), redactor.clone());
     let out = move || redactor.writer(trace.tee(screen.clone()));
     let lines = fmt::layer().with_writer(out).without_time().with_target(false).with_ansi(false).compact();
-    // rmcp logs each refused connection as an error; the commands report those that matter.
+    // rmcp logs each refused connection as an error. The MCP client itself reports the connections that matter.
     let levels = Targets::new().with_default(LevelFilter::WARN).with_target("rmcp", LevelFilter::OFF);
     tracing_subscriber::registry().with(levels).with(lines).init();
 }

@@ -6,15 +6,15 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// The paths of files that this process inherited. A pipe of a shell is read like stdin.
-const INHERITED: [&str; 3] = ["/dev/stdin", "/dev/fd/", "/proc/self/fd/"];
+/// The prefixes of paths to files that this process inherited, such as a pipe of a shell.
+const INHERITED_PREFIXES: [&str; 3] = ["/dev/stdin", "/dev/fd/", "/proc/self/fd/"];
 
 /// An input: its name and its bytes.
 #[derive(Debug)]
 pub struct Source {
     /// The file's name, or `<stdin>`.
     pub name: String,
-    /// The content, up to one byte more than the limit.
+    /// The content, with at most one byte more than the limit of the YAML reader.
     pub bytes: Vec<u8>,
 }
 
@@ -23,7 +23,8 @@ pub fn name(file: &Path) -> String {
     if is_stdin(file) { "<stdin>".to_owned() } else { file.display().to_string() }
 }
 
-/// Reads a file, or stdin for `-`, up to one byte more than the reader accepts.
+/// Reads a file, or stdin for `-`. At most one byte more than the limit of the YAML reader is read, so that the reader can
+/// refuse a larger file.
 pub fn read(file: &Path) -> io::Result<Source> {
     let limit = u64::try_from(MAX_BYTES).unwrap_or(u64::MAX).saturating_add(1);
     let mut bytes = Vec::new();
@@ -43,17 +44,17 @@ pub fn open(file: &Path) -> io::Result<File> {
     if is_inherited(file) { File::open(file) } else { plain_file::open(file) }
 }
 
-/// Reads a whole file of at most `most` bytes.
+/// Reads a whole file of at most `max_bytes` bytes.
 ///
 /// # Errors
 /// If it cannot be read, is not a regular file, or is larger.
-pub fn read_bounded(file: &Path, most: u64) -> io::Result<Vec<u8>> {
-    open(file).and_then(|opened| plain_file::whole(opened, most))
+pub fn read_bounded(file: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
+    open(file).and_then(|opened| plain_file::whole(opened, max_bytes))
 }
 
-/// Returns whether a path is that of a file that this process inherited.
+/// Returns whether a path leads to a file that this process inherited.
 pub fn is_inherited(file: &Path) -> bool {
-    file.to_str().is_some_and(|name| INHERITED.iter().any(|handed| name.starts_with(handed)))
+    file.to_str().is_some_and(|name| INHERITED_PREFIXES.iter().any(|prefix| name.starts_with(prefix)))
 }
 
 fn is_stdin(file: &Path) -> bool {
@@ -65,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_handed_over_is_read_whatever_it_is() {
+    fn an_inherited_pipe_is_read() {
         use std::io::Write;
         use std::os::fd::AsRawFd;
         let (ours, mut theirs) = io::pipe().unwrap();

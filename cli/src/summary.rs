@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Returns the exit code of a run.
+/// Returns the exit code of `run`.
 pub fn exit_of(exit: driver::Exit, outcome: Option<&Outcome>) -> Exit {
     match exit {
         driver::Exit::Finished => outcome.map_or(Exit::Error, |outcome| Exit::of_phase(outcome.phase())),
@@ -21,7 +21,7 @@ pub fn exit_of(exit: driver::Exit, outcome: Option<&Outcome>) -> Exit {
     }
 }
 
-/// Prints an answer: the text, then each field of the output contract on a line.
+/// Prints an answer: the text, then one line for each field of the output contract.
 pub fn print_answer(out: &mut impl Write, result: &FullResult) -> io::Result<()> {
     let text = text::sanitized_lines(result.text.trim_end());
     if !text.is_empty() {
@@ -36,7 +36,7 @@ pub fn print_answer(out: &mut impl Write, result: &FullResult) -> io::Result<()>
     out.flush()
 }
 
-/// Formats a field of an answer: a string as it is, any other value as JSON.
+/// Formats a field of an answer: a string without quotes, any other value as JSON.
 pub fn field(name: &str, value: &Value) -> String {
     let value = match value {
         Value::String(text) => text.clone(),
@@ -55,29 +55,30 @@ pub fn outcome(outcome: &Outcome, result: Option<&FullResult>, usage: &Usage) ->
 /// Summarizes the usage of a Job.
 pub fn usage(usage: &Usage) -> String {
     let calls = &usage.llm_calls;
-    let asked = calls.intent + calls.selection + calls.plan + calls.finalization + calls.polish;
+    let model_requests = calls.intent + calls.selection + calls.plan + calls.finalization + calls.polish;
     format!(
         "{} to the model, {}, {}, {} s of work",
-        counted(asked.into(), "request"),
+        counted(model_requests.into(), "request"),
         counted(usage.tool_calls.into(), "tool call"),
         counted(tokens(usage), "token"),
         usage.seconds
     )
 }
 
-fn counted(number: u64, of: &str) -> String {
-    format!("{number} {of}{}", if number == 1 { "" } else { "s" })
+/// Formats a number with a noun in the singular or the plural: `1 token`, `2 tokens`.
+fn counted(number: u64, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
-/// Returns the tokens of a Job. A model may report any number.
+/// Returns the number of tokens of a Job. A model may report numbers whose sum overflows.
 pub fn tokens(usage: &Usage) -> u64 {
     usage.input_tokens.saturating_add(usage.output_tokens)
 }
 
-/// Returns why a Job is parked, and how to resume it.
+/// Describes why a Job is parked, and how to resume it.
 pub fn parked(reason: ParkReason, memory: &Path, directory: &SkillDirectory, key: &str) -> String {
     let why = match reason {
-        // Only a namespace can be suspended.
+        // A suspension does not occur here: only namespaces are suspended.
         ParkReason::Drain | ParkReason::Suspension => "Parked.",
         ParkReason::Approval => "Parked: a call waits for a decision, and there is no terminal to ask for it.",
         ParkReason::Reply => "Parked: a question waits for an answer, and there is no terminal to ask for it.",
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_prose_and_fields_and_steers_nothing() {
+    fn an_answer_is_printed_with_its_fields_and_without_control_characters() {
         let both = result("Refunded\u{1b}[2J.\n\n", json!({"order_id": "A-17", "amounts": [1, 2]}));
         assert_eq!(printed(&both), "Refunded[2J.\n\namounts: [1,2]\norder_id: A-17\n");
         assert_eq!(printed(&result("\u{202e}Done", json!({"a\u{9b}": "\u{2066}b"}))), "Done\n\na: b\n");
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outcome_has_a_code_of_its_phase_and_a_draft_is_told() {
+    fn an_outcome_has_the_exit_code_of_its_phase_and_a_draft_is_marked() {
         let failed = Outcome::new(OutcomeCode::GateFailed, "The answer did not pass.");
         assert_eq!(exit_of(driver::Exit::Finished, Some(&failed)), Exit::Escalated);
         assert_eq!(exit_of(driver::Exit::Parked(ParkReason::Drain), None), Exit::Parked);
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_may_claim_any_number_of_tokens() {
+    fn a_sum_of_tokens_that_overflows_is_the_maximum() {
         let usage = Usage { input_tokens: u64::MAX, output_tokens: 7, ..Usage::default() };
         assert!(self::usage(&usage).contains(&format!(" {} tokens", u64::MAX)));
         let once = Usage { input_tokens: 1, tool_calls: 1, ..Usage::default() };
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_way_on_is_a_command() {
+    fn a_parked_job_has_the_command_that_resumes_it() {
         let directory = SkillDirectory::new(Path::new("a b"), "cs-tier-1");
         let line = parked(ParkReason::Drain, Path::new("a b"), &directory, "k-1");
         assert_eq!(line, "Parked. Resume with: bloomery run --memory 'a b' --skill cs-tier-1 --resume k-1");

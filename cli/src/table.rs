@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-/// Formats rows below a header, with columns as wide as their widest cell.
-pub fn render<const N: usize>(names: &[&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
-    let rows: Vec<[String; N]> = std::iter::once(names.map(str::to_owned)).chain(rows).collect();
+/// Formats a header and rows. Each column is as wide as its widest cell.
+pub fn render<const N: usize>(header: &[&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
+    let rows: Vec<[String; N]> = std::iter::once(header.map(str::to_owned)).chain(rows).collect();
     let width = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or_default()
     };

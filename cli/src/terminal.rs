@@ -4,10 +4,10 @@ use crate::error::Error;
 use crate::text;
 use std::io::{self, BufRead, IsTerminal};
 
-/// The longest line that is read, in bytes. A terminal limits lines to less.
-const MAX_LINE: u64 = 64 * 1024;
+/// The maximum length of a typed line, in bytes. Terminals allow less.
+const MAX_LINE_BYTES: u64 = 64 * 1024;
 
-/// The refusal of a typed line: it says what to type instead.
+/// The refusal of a typed line. Its text says what to type instead.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Retry(pub String);
 
@@ -16,31 +16,31 @@ pub fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Discards what was typed before a question was shown, so that it neither answers nor approves anything.
+/// Discards the text that was typed before a question is shown, so that it does not answer the question.
 pub fn discard_input() {
-    // Fails without a terminal, and then nothing was typed.
+    // Without a terminal this fails, and there is nothing to discard.
     let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
 }
 
 /// Reads the next line. Returns `None` at the end of the input.
 pub fn read_line() -> Option<String> {
     let mut line = Vec::new();
-    let read = io::Read::take(io::stdin().lock(), MAX_LINE).read_until(b'\n', &mut line);
+    let read = io::Read::take(io::stdin().lock(), MAX_LINE_BYTES).read_until(b'\n', &mut line);
     match read {
         Ok(bytes) if bytes > 0 => Some(String::from_utf8_lossy(&line).trim_end_matches(['\n', '\r']).to_owned()),
         Ok(_) | Err(_) => None,
     }
 }
 
-/// Asks a question until the answer is yes or no. Returns whether it is yes.
+/// Asks a question until the answer is yes or no. Returns true for yes. The end of the input counts as no.
 ///
 /// # Errors
 /// If the thread that reads the terminal fails.
 pub async fn confirm(question: impl Into<String>) -> Result<bool, Error> {
     let question = question.into();
-    ask(move |line| answer(line).ok_or_else(|| Retry("Type yes or no.".to_owned())), question)
+    ask(move |line| parse_yes_or_no(line).ok_or_else(|| Retry("Type yes or no.".to_owned())), question)
         .await
-        .map(|said| said == Some(true))
+        .map(|answer| answer == Some(true))
 }
 
 /// Asks a question until `read` accepts the line. Returns `None` at the end of the input.
@@ -60,7 +60,7 @@ pub async fn ask<T: Send + 'static>(
                 return None;
             };
             match read(&line) {
-                Ok(said) => return Some(said),
+                Ok(answer) => return Some(answer),
                 Err(Retry(hint)) => text::inform(&hint),
             }
         }
@@ -69,14 +69,13 @@ pub async fn ask<T: Send + 'static>(
 }
 
 /// Parses an answer to a yes-or-no question.
-fn answer(line: &str) -> Option<bool> {
+fn parse_yes_or_no(line: &str) -> Option<bool> {
     let line = line.trim();
-    let is = |word: &str| line.eq_ignore_ascii_case(word);
-    match () {
-        () if is("yes") || is("y") => Some(true),
-        () if is("no") || is("n") => Some(false),
-        () => None,
+    let is_any_of = |words: [&str; 2]| words.iter().any(|word| line.eq_ignore_ascii_case(word));
+    if is_any_of(["yes", "y"]) {
+        return Some(true);
     }
+    is_any_of(["no", "n"]).then_some(false)
 }
 
 #[cfg(test)]
@@ -91,7 +90,7 @@ mod tests {
     #[case::nothing("", None)]
     #[case::more("yes please", None)]
     #[case::something("yess", None)]
-    fn only_a_clear_word_decides(#[case] line: &str, #[case] expected: Option<bool>) {
-        assert_eq!(answer(line), expected);
+    fn only_yes_or_no_is_an_answer(#[case] line: &str, #[case] expected: Option<bool>) {
+        assert_eq!(parse_yes_or_no(line), expected);
     }
 }

@@ -1,4 +1,4 @@
-//! Messages on stderr, and the escaping of texts from elsewhere: they must not control the terminal.
+//! Messages on stderr, and the escaping of untrusted texts, so that these cannot control the terminal.
 
 use crate::error::PREFIX;
 use bloomery_crds::text::{alters_display, is_invisible};
@@ -23,7 +23,8 @@ pub fn sanitized_line(text: &str) -> String {
     text.chars().map(|c| if alters_display(c) { ' ' } else { c }).collect()
 }
 
-/// Escapes the characters that control a terminal or are invisible, so that the text is one line and hides nothing.
+/// Escapes the characters that are invisible or control a terminal. The result is one line in which a reader sees every
+/// character.
 pub fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -44,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_text_steers_a_terminal() {
+    fn no_text_controls_a_terminal() {
         let text = "one\u{1b}[2J\ttwo\u{202e}\r\nthree\u{2028}\u{200d}";
         assert_eq!(sanitized_lines(text), "one[2J\ttwo\nthree\u{200d}");
         assert_eq!(sanitized_line(text), "one [2J two   three \u{200d}");

@@ -33,21 +33,21 @@ mod tests {
     const SEED: &str = "../skills/tests/seeds/002-complete.yaml";
 
     #[test]
-    fn the_seeds_skill_is_imported() {
+    fn the_skill_of_a_seed_is_imported() {
         let output =
             bloomery(&["import", SEED, "--name", "cs-tier-1", "--namespace", "acme", "--model", "default"], b"");
         assert_snapshot!(shown(&output));
     }
 
     #[test]
-    fn what_was_imported_passes_lint_and_stdin_is_a_file() {
+    fn an_imported_manifest_passes_lint_from_stdin() {
         let imported = bloomery(&["import", SEED, "--name", "cs-tier-1"], b"");
         let linted = bloomery(&["lint", "-"], &imported.stdout);
         assert_eq!(linted.status.code(), Some(0), "{}", shown(&linted));
     }
 
     #[test]
-    fn an_import_goes_to_a_file() {
+    fn import_writes_to_a_file() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("skill.yaml");
         let output = bloomery(&["import", SEED, "--name", "x", "-o", file.to_str().unwrap()], b"");
@@ -66,51 +66,52 @@ mod tests {
     }
 
     #[test]
-    fn an_import_takes_one_document_of_the_dialect() {
+    fn import_accepts_one_document_of_the_older_dialect() {
         let manifest = bloomery(&["import", "-"], b"apiVersion: bloomery.dev/v1alpha1\nkind: Skill\n");
         assert!(shown(&manifest).contains("<stdin>:1:1: error: is a manifest already"), "{}", shown(&manifest));
         let two = bloomery(&["import", "-"], b"id: a\n---\nid: b\n");
         assert!(shown(&two).contains("<stdin>:3:1: error: is a second document"), "{}", shown(&two));
         let none = bloomery(&["import", "-"], b"# nothing\n");
-        assert!(shown(&none).contains("error: there is no document in it"), "{}", shown(&none));
+        assert!(shown(&none).contains("error: the file has no document"), "{}", shown(&none));
     }
 
     #[test]
-    fn lint_says_all_at_once_of_all_files() {
+    fn lint_reports_all_findings_of_all_files() {
         assert_snapshot!(shown(&bloomery(
             &["lint", "tests/files/broken.yaml", "tests/files/domain.yaml", "no-such-file.yaml"],
             b""
         )));
     }
 
-    /// What is said of an input on stdin: each place and path, without the message.
-    fn told(text: &str) -> Vec<String> {
+    /// Lints a text. Returns the path and the message of each finding.
+    fn lint(text: &str) -> Vec<String> {
         let output = bloomery(&["lint", "--json", "-"], text.as_bytes());
         let findings: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
         let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
         findings.iter().map(|found| format!("{}: {}", text(&found["path"]), text(&found["message"]))).collect()
     }
 
-    fn has(told: &[String], beginning: &str) -> bool {
-        told.iter().any(|told| told.starts_with(beginning))
+    /// Returns whether a finding begins with this text.
+    fn has(findings: &[String], beginning: &str) -> bool {
+        findings.iter().any(|finding| finding.starts_with(beginning))
     }
 
     #[test]
-    fn a_fault_of_the_schema_hides_none_of_the_engines() {
+    fn a_schema_error_does_not_hide_findings_of_the_engine() {
         let seed = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(SEED)).unwrap();
         let broken = seed
             .replace("out_of_domain", "out_of_domian")
             .replace("condition: \"amount > 500\"", "condition: \"amount >> 500\"")
             .replace("tool_id: process_refund", "tool_id: proces_refund")
             .replace("Friendly and", "{{resources.nope}}");
-        let told = told(&broken);
+        let findings = lint(&broken);
         for expected in [
             "intents.out_of_domian: there is no such field",
             "tools[0].policy.condition: the condition cannot be compiled",
             "policy.approvals[0].tool_id: spec.tools declares no tool \"proces_refund\"",
             "role.persona: (line 1, column 1): resources.nope is not declared",
         ] {
-            assert!(has(&told, expected), "{expected}: {told:#?}");
+            assert!(has(&findings, expected), "{expected}: {findings:#?}");
         }
         let import = bloomery(&["import", "-", "--name", "x"], broken.as_bytes());
         assert_eq!((import.status.code(), import.stdout.len()), (Some(1), 0));
@@ -122,19 +123,22 @@ mod tests {
         "apiVersion: bloomery.dev/v1alpha1\nkind: Skill\nmetadata: {name: x}\nspec:\n  problem: {statement: help}\n";
 
     #[test]
-    fn a_fault_of_a_manifest_hides_none_of_the_engines() {
-        let told = told(&format!(
+    fn an_error_in_a_manifest_does_not_hide_findings_of_the_engine() {
+        let findings = lint(&format!(
             "{MANIFEST}  engine: {{temprature: 1}}\n  role: {{persona: \"{{{{resources.nope}}}}\"}}\n  policy: {{approvals: [{{toolId: a, when: \"amount >\"}}]}}\n"
         ));
-        assert_eq!(told.len(), 3, "{told:#?}");
-        assert!(has(&told, "spec.engine.temprature: there is no such field"), "{told:#?}");
-        assert!(has(&told, "spec.role.persona: (line 1, column 1): resources.nope is not declared"), "{told:#?}");
-        assert!(has(&told, "spec.policy.approvals[0].when: the condition cannot be compiled"), "{told:#?}");
+        assert_eq!(findings.len(), 3, "{findings:#?}");
+        assert!(has(&findings, "spec.engine.temprature: there is no such field"), "{findings:#?}");
+        assert!(
+            has(&findings, "spec.role.persona: (line 1, column 1): resources.nope is not declared"),
+            "{findings:#?}"
+        );
+        assert!(has(&findings, "spec.policy.approvals[0].when: the condition cannot be compiled"), "{findings:#?}");
     }
 
-    /// Each document has one fault, and everything else that could be said of it would only follow from that.
+    /// Each document has one error. All other possible findings would be consequences of it.
     #[test]
-    fn what_only_follows_from_a_fault_is_not_said() {
+    fn a_consequence_of_an_error_is_not_reported() {
         let persona = "  role: {persona: \"{{resources.docs}}\"}\n";
         let approvals =
             "  policy: {approvals: [{toolId: refund}], workflows: [{name: w, steps: [refund], intents: [i]}]}\n";
@@ -153,21 +157,21 @@ mod tests {
             "  tools: [{name: a}, {name: a}]\n".to_owned(),
             "  mcpServer: {contianer: {image: x}}\n".to_owned(),
         ] {
-            let told = told(&format!("{MANIFEST}{spec}"));
-            assert_eq!(told.len(), 1, "{spec}{told:#?}");
+            let findings = lint(&format!("{MANIFEST}{spec}"));
+            assert_eq!(findings.len(), 1, "{spec}{findings:#?}");
         }
     }
 
     #[test]
-    fn a_job_is_held_against_the_skill_beside_it() {
+    fn a_job_is_checked_against_its_skill_in_the_same_file() {
         let skill = format!(
             "{MANIFEST}  resources: [{{name: codebase, type: filesystem, required: true}}, {{name: docs, type: api_endpoint}}]\n"
         );
         let job =
             "---\napiVersion: bloomery.dev/v1alpha1\nkind: Job\nmetadata: {name: y}\nspec:\n  skill: x\n  goal: work\n";
         let missing = "spec.resources: the Skill requires this filesystem: bind a persistentVolumeClaim";
-        assert_eq!(told(&format!("{skill}{job}")), [missing.replace("spec.resources", "spec")]);
-        let bound = told(&format!(
+        assert_eq!(lint(&format!("{skill}{job}")), [missing.replace("spec.resources", "spec")]);
+        let bound = lint(&format!(
             "{skill}{job}  resources:\n    codbase: {{persistentVolumeClaim: {{claimName: c}}}}\n    docs: {{value: \"ftp://x\"}}\n"
         ));
         assert_eq!(
@@ -178,26 +182,26 @@ mod tests {
                 "spec.resources.docs: the value is not an http or https URL, such as https://api.example.com/v1",
             ]
         );
-        // Nothing is known of another Skill, of one in another namespace, and of bindings that cannot be read.
-        assert_eq!(told(&format!("{skill}{}", job.replace("skill: x", "skill: z"))), Vec::<String>::new());
+        // No finding: the Skill is not in the file, is in another namespace, or the bindings cannot be read.
+        assert_eq!(lint(&format!("{skill}{}", job.replace("skill: x", "skill: z"))), Vec::<String>::new());
         assert_eq!(
-            told(&format!("{skill}{}", job.replace("{name: y}", "{name: y, namespace: z}"))),
+            lint(&format!("{skill}{}", job.replace("{name: y}", "{name: y, namespace: z}"))),
             Vec::<String>::new()
         );
-        assert_eq!(told(&format!("{skill}{job}  resource: {{}}\n")).len(), 1);
-        assert_eq!(told(&format!("{skill}{job}  resources: {{codebase: 7}}\n")).len(), 1);
+        assert_eq!(lint(&format!("{skill}{job}  resource: {{}}\n")).len(), 1);
+        assert_eq!(lint(&format!("{skill}{job}  resources: {{codebase: 7}}\n")).len(), 1);
     }
 
     #[test]
-    fn faults_of_a_text_stand_in_its_order() {
-        let told = told(&format!(
+    fn findings_in_a_template_are_sorted_by_position() {
+        let findings = lint(&format!(
             "{MANIFEST}  role: {{persona: \"{{{{resources.a}}}} {{{{goal}}}} {{{{#if resources.b}}}} {{{{resources.c}}}}\"}}\n"
         ));
-        let places: Vec<usize> = told
+        let places: Vec<usize> = findings
             .iter()
-            .map(|told| told.split_once("column ").unwrap().1.split_once(')').unwrap().0.parse().unwrap())
+            .map(|finding| finding.split_once("column ").unwrap().1.split_once(')').unwrap().0.parse().unwrap())
             .collect();
-        assert!(places.len() > 2 && places.is_sorted(), "{told:#?}");
+        assert!(places.len() > 2 && places.is_sorted(), "{findings:#?}");
     }
 
     fn lines(count: usize, line: impl Fn(usize) -> String) -> String {
@@ -205,21 +209,21 @@ mod tests {
     }
 
     #[test]
-    fn thousands_of_faults_are_counted_and_not_shown() {
+    fn thousands_of_findings_are_counted_and_not_shown() {
         let unknown = lines(20_000, |at| format!("  field{at}: 1\n"));
         let begun = std::time::Instant::now();
         let output = bloomery(&["lint", "-"], format!("{MANIFEST}{unknown}").as_bytes());
         let (out, said) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
-        // What is known instead is said once.
+        // 100 findings, the summary of the others, and two lines of hints.
         assert_eq!(out.lines().count(), 103, "{out}");
-        assert!(out.contains("more is wrong from here on, and not shown: 19900 errors"), "{out}");
+        assert!(out.contains("further findings from this line on are not shown: 19900 errors"), "{out}");
         assert_eq!(said, "1 object: 20000 errors\n");
         assert!(begun.elapsed().as_secs() < 30, "{:?}", begun.elapsed());
     }
 
-    /// What compares names with each other meets no more of them than a Skill may have.
+    /// Suggestions compare names with each other, so the number of compared names must be bounded.
     #[test]
-    fn a_hostile_skill_takes_no_more_than_seconds() {
+    fn a_hostile_skill_is_checked_within_seconds() {
         let tools = lines(8_000, |at| format!("    - {{name: process_refund_number_{at}}}\n"));
         let rules = lines(8_000, |at| format!("      - {{toolId: refund_process_number_{at}}}\n"));
         let begun = std::time::Instant::now();
@@ -238,7 +242,7 @@ mod tests {
         for entry in std::fs::read_dir(directory).unwrap() {
             let file = entry.unwrap().path();
             let name = file.file_name().unwrap().to_str().unwrap().to_owned();
-            // A fragment that shows a template, and declares none of what it names.
+            // This file is a fragment: its template uses names that it does not declare.
             if !name.starts_with("000-") || name == "000-persona-template.yaml" {
                 continue;
             }
@@ -255,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn lint_speaks_json() {
+    fn lint_prints_json() {
         let output = bloomery(&["lint", "--json", "tests/files/domain.yaml"], b"");
         let findings: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(output.status.code(), Some(1));
@@ -270,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_of_others_are_passed_over() {
+    fn objects_of_other_apis_are_skipped() {
         let text = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n---\napiVersion: bloomery.dev/v1alpha1\nkind: Skill\nmetadata: {name: x}\nspec: {problem: {statement: help}}\n";
         let output = bloomery(&["lint", "-"], text);
         assert_eq!(shown(&output), "exit 0\n--- stdout\n--- stderr\n1 object: no problems\n");
@@ -279,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_usage_is_2() {
+    fn invalid_arguments_exit_with_2() {
         for args in [
             &[][..],
             &["lint"],
@@ -293,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn help_of_every_command() {
+    fn the_help_lists_every_command() {
         for command in ["import", "lint", "completion"] {
             let output = bloomery(&[command, "--help"], b"");
             assert_eq!(output.status.code(), Some(0));
@@ -317,9 +321,9 @@ mod tests {
         }
     }
 
-    /// Every `console` block of the page is run: `$ command`, then what it prints.
+    /// Runs every `console` block of the page. It has the form `$ command`, followed by the expected output.
     #[test]
-    fn the_examples_of_the_docs_are_true() {
+    fn the_examples_of_the_page_are_correct() {
         let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let page = std::fs::read_to_string(top.join("docs/how-to/write-a-skill.md")).unwrap();
         let blocks: Vec<&str> =

@@ -1,7 +1,7 @@
 //! Reads Approvals and writes decisions, through the API server.
 
 use super::rights;
-use super::select::{self, Found};
+use super::select::{self, NameMatch};
 use crate::cluster::{Cluster, Right};
 use crate::error::Error;
 use crate::jobs;
@@ -30,26 +30,26 @@ impl Client {
         Self { cluster, approvals }
     }
 
-    /// Returns the Approval of a name, or the Approvals of the Job of that name.
+    /// Returns the Approval of a name, or else the Approvals of the Job of that name.
     ///
     /// # Errors
-    /// If there is none, or they cannot be read.
-    pub async fn find(&self, name: &str) -> Result<Found, Error> {
+    /// If there are none, or they cannot be read.
+    pub async fn find(&self, name: &str) -> Result<NameMatch, Error> {
         match self.look_up(name).await {
-            Ok(Ok(named)) => Ok(named),
+            Ok(Ok(found)) => Ok(found),
             Ok(Err(known)) => {
-                // Without the right to read Jobs this check is skipped.
-                check_asked(name, self.job(name).await.ok().flatten().as_ref())?;
+                // Without the right to read Jobs, this check is skipped.
+                check_requested(name, self.job(name).await.ok().flatten().as_ref())?;
                 Err(select::not_found(name, &self.cluster.namespace, &known))
             }
             Err(error) => Err(self.read_error(&error).await?),
         }
     }
 
-    /// Looks up a name. If there is nothing, returns the names of all Approvals and their Jobs.
-    async fn look_up(&self, name: &str) -> kube::Result<Result<Found, BTreeSet<String>>> {
+    /// Looks up a name. If nothing has the name, returns the names of all Approvals and their Jobs as the inner error.
+    async fn look_up(&self, name: &str) -> kube::Result<Result<NameMatch, BTreeSet<String>>> {
         if let Some(approval) = self.approvals.get_opt(name).await? {
-            return Ok(Ok(Found::Approval(Box::new(approval))));
+            return Ok(Ok(NameMatch::Approval(Box::new(approval))));
         }
         let mut known = BTreeSet::new();
         let of_job = self.cluster.approvals(|approval| {
@@ -57,10 +57,10 @@ impl Client {
             approval.spec.job == name
         });
         let of_job = of_job.await?;
-        Ok(if of_job.is_empty() { Err(known) } else { Ok(Found::OfJob(name.to_owned(), of_job)) })
+        Ok(if of_job.is_empty() { Err(known) } else { Ok(NameMatch::OfJob(name.to_owned(), of_job)) })
     }
 
-    /// Returns a Job. Parts of it may be invalid.
+    /// Returns the Job of a name. An invalid Job is an error within the guard.
     async fn job(&self, name: &str) -> kube::Result<Option<DeserializeGuard<Job>>> {
         let jobs: Api<DeserializeGuard<Job>> = Api::namespaced(self.cluster.client.clone(), &self.cluster.namespace);
         jobs.get_opt(name).await
@@ -70,22 +70,23 @@ impl Client {
     ///
     /// # Errors
     /// If they cannot be read.
-    pub async fn of_same_job(&self, one: &Approval) -> kube::Result<Vec<Approval>> {
-        let is_of_job = |other: &Approval| (&other.spec.job, &other.spec.job_uid) == (&one.spec.job, &one.spec.job_uid);
+    pub async fn of_same_job(&self, approval: &Approval) -> kube::Result<Vec<Approval>> {
+        let is_of_job =
+            |other: &Approval| (&other.spec.job, &other.spec.job_uid) == (&approval.spec.job, &approval.spec.job_uid);
         self.cluster.approvals(is_of_job).await
     }
 
-    /// Checks that the Job of an Approval exists, and asks for decisions on its call; otherwise a decision has no effect. Without
-    /// the right to read Jobs this check is skipped.
+    /// Checks that the Job of an Approval exists and requests a decision. Otherwise, a decision would have no effect. Without the
+    /// right to read Jobs, this check is skipped.
     ///
     /// # Errors
-    /// If the Job is gone, asks nobody, or cannot be read.
+    /// If the Job is deleted, requests no decision, or cannot be read.
     pub async fn check_job_of(&self, approval: &Approval) -> Result<(), Error> {
         let name = &approval.spec.job;
         match self.job(name).await {
             Ok(found) => {
                 select::check_job(approval, found.as_ref().map(|job| job.uid().unwrap_or_default()).as_deref())?;
-                check_asked(name, found.as_ref())
+                check_requested(name, found.as_ref())
             }
             Err(kube::Error::Api(status)) if status.code == 403 => Ok(()),
             Err(error) => Err(self.cluster.request_error(&format!("reading the Job {name}"), &error)),
@@ -106,10 +107,10 @@ impl Client {
         }
     }
 
-    /// Writes a decision on an Approval, at the version that was read. A changed Approval is not written.
+    /// Writes a decision on the Approval that was shown to the user.
     ///
     /// # Errors
-    /// If it has changed, or the API server refuses the decision.
+    /// If the Approval has changed since, or the API server refuses the decision.
     pub async fn decide(&self, shown: &Approval, decision: ApprovalDecision) -> Result<Approval, Error> {
         let name = shown.name_any();
         let patch = json!({
@@ -122,7 +123,9 @@ impl Client {
                 decided.metadata.managed_fields = None;
                 Ok(decided)
             }
-            Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => self.changed(&name, decision).await,
+            Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => {
+                self.check_own_decision(&name, decision).await
+            }
             Err(kube::Error::Api(status)) if status.code == 403 => {
                 let refused = format!("the API server refuses the decision on {name}: {}", status.message);
                 Err(self.with_missing_rights(rights::to_decide(&shown.spec.approver, Some(&name)), refused).await?)
@@ -131,18 +134,19 @@ impl Client {
         }
     }
 
-    /// Returns the result of a decision that met a newer version. A repeated request may have met its own decision.
-    async fn changed(&self, name: &str, decision: ApprovalDecision) -> Result<Approval, Error> {
-        let there = self.approvals.get_opt(name).await;
-        match there.map_err(|error| self.cluster.request_error(&format!("reading {name}"), &error))? {
+    /// Returns the Approval if it has this decision already: the client may have repeated a request that had succeeded. Otherwise,
+    /// returns the error for a changed Approval.
+    async fn check_own_decision(&self, name: &str, decision: ApprovalDecision) -> Result<Approval, Error> {
+        let current = self.approvals.get_opt(name).await;
+        match current.map_err(|error| self.cluster.request_error(&format!("reading {name}"), &error))? {
             Some(approval) if approval.spec.decision.as_ref() == Some(&decision) => Ok(approval),
-            there => Err(select::changed(there.as_ref(), name, Timestamp::now())),
+            current => Err(select::changed_error(current.as_ref(), name, Timestamp::now())),
         }
     }
 
-    /// Adds the missing rights to a refusal.
+    /// Returns the error for a refused request, with the rights that the user lacks.
     async fn with_missing_rights(&self, rights: Vec<Right>, refused: String) -> Result<Error, Error> {
-        let missing = self.cluster.missing(rights).await?;
+        let missing = self.cluster.missing_rights(rights).await?;
         if missing.is_empty() {
             return Ok(Error::failed(refused));
         }
@@ -151,8 +155,8 @@ impl Client {
     }
 }
 
-/// Checks that the Job asks for decisions on its call, as far as it can be read.
-fn check_asked(name: &str, job: Option<&DeserializeGuard<Job>>) -> Result<(), Error> {
-    let why = job.and_then(|job| jobs::not_asked_reason(job.0.as_ref().ok()?));
-    why.map_or(Ok(()), |why| Err(select::not_asked(name, why)))
+/// Checks that the Job requests a decision on its call. An unreadable Job passes the check.
+fn check_requested(name: &str, job: Option<&DeserializeGuard<Job>>) -> Result<(), Error> {
+    let reason = job.and_then(|job| jobs::not_requested_reason(job.0.as_ref().ok()?));
+    reason.map_or(Ok(()), |reason| Err(select::not_requested_error(name, reason)))
 }

@@ -24,14 +24,14 @@ pub(super) fn approval(name: &str, approver: &str, arguments: &str) -> Approval 
     .unwrap()
 }
 
-/// The same with a decision.
+/// The Approval `refund-1` with a decision.
 pub(super) fn decided(decision: Value) -> Approval {
     let mut approval = approval("refund-1", "supervisor", "{}");
     approval.spec.decision = serde_json::from_value(decision).unwrap();
     approval
 }
 
-/// A moment while it is open.
+/// A time at which the Approval is open.
 pub(super) fn now() -> Timestamp {
     "2027-01-15T08:30:10Z".parse().unwrap()
 }

@@ -1,6 +1,6 @@
-//! The page of an Approval, and the result of a decision.
+//! The page of an Approval, and the output of a decision.
 //!
-//! People decide on what they see, so all characters that control the terminal or are invisible are escaped.
+//! People decide on what they see. Therefore all characters that control the terminal or are invisible are escaped.
 
 use super::select::past_participle;
 use crate::args::ObjectOutput;
@@ -13,7 +13,7 @@ use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
 use serde_json::Value;
 
-/// Formats an Approval for the user `by`, who decides.
+/// Formats an Approval for the user `by`, who has to decide.
 pub(super) fn render(approval: &Approval, by: &str, now: Timestamp) -> String {
     let spec = &approval.spec;
     let mut page = Page::default();
@@ -22,15 +22,16 @@ pub(super) fn render(approval: &Approval, by: &str, now: Timestamp) -> String {
     page.line("Tool", &escaped(&spec.tool));
     page.line("Arguments", &arguments(&spec.arguments));
     page.line("Held by", &spec.rules.iter().map(rule).collect::<Vec<_>>().join("\n"));
-    page.line("Asks", &escaped(&spec.approver));
-    page.line("Until", &until(spec.expires_at.0, now));
+    page.line("Approver", &escaped(&spec.approver));
+    page.line("Expires", &expiry(spec.expires_at.0, now));
     page.line("Goal", &visible(&spec.goal));
-    page.line("Led to it", &spec.events.iter().map(|line| escaped(line)).collect::<Vec<_>>().join("\n"));
+    page.line("Events", &spec.events.iter().map(|line| escaped(line)).collect::<Vec<_>>().join("\n"));
     page.line("You", &escaped(by));
     page.text()
 }
 
-/// Formats arguments as a table with a name and a JSON value on each line, if that has the same meaning as the text.
+/// Formats arguments as a table with one name and one JSON value on each line. Text that is not canonical JSON is shown unchanged, because
+/// a table could hide differences.
 fn arguments(text: &str) -> String {
     let parsed = canonical::parse(text).ok().filter(|value| canonical::to_string(value) == text);
     let Some(Value::Object(fields)) = parsed else { return escaped(text) };
@@ -45,13 +46,13 @@ fn arguments(text: &str) -> String {
     rows.collect::<Vec<_>>().join("\n")
 }
 
-/// Quotes a name unless it is plain.
+/// Quotes the name of a field unless it is plain.
 fn field_name(name: &str) -> String {
     let is_plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
     if is_plain { name.to_owned() } else { escaped(&Value::from(name).to_string()) }
 }
 
-/// Formats a value as JSON. A string of several lines is broken after each line end.
+/// Formats a value as JSON. A string with several lines has a line break after each escaped one.
 fn value(value: &Value) -> String {
     let json = |value: &Value| escaped(&canonical::to_string(value));
     let Value::String(text) = value else { return json(value) };
@@ -63,22 +64,25 @@ fn value(value: &Value) -> String {
     format!("\"{}\"", lines.join("\n"))
 }
 
+/// Formats a rule that holds the call.
 fn rule(rule: &HoldRule) -> String {
-    let approver = rule.approver.as_ref().map(|name| format!(", asks {}", escaped(name))).unwrap_or_default();
+    let approver = rule.approver.as_ref().map(|name| format!(", approver {}", escaped(name))).unwrap_or_default();
     format!("{} ({}{approver})", escaped(&rule.text), rule.layer)
 }
 
-fn until(expires: Timestamp, now: Timestamp) -> String {
+/// Formats the time of the expiry, and the time until then.
+fn expiry(expires: Timestamp, now: Timestamp) -> String {
     let left = expires.duration_since(now);
     let whole = if left.as_mins() > 0 { SignedDuration::from_mins(left.as_mins()) } else { left };
     format!("{expires}, {:#} from now", SignedDuration::from_secs(whole.as_secs()))
 }
 
+/// Escapes a text of several lines.
 fn visible(text: &str) -> String {
     text.split('\n').map(escaped).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the prompt.
+/// Returns the question that asks for confirmation.
 pub(super) fn question(verdict: ApprovalVerdict) -> &'static str {
     match verdict {
         ApprovalVerdict::Approve => "Approve this call? yes or no: ",
@@ -89,7 +93,7 @@ pub(super) fn question(verdict: ApprovalVerdict) -> &'static str {
 /// Formats the decided Approval for stdout.
 ///
 /// # Errors
-/// If it has no form in that format.
+/// If it cannot be serialized.
 pub(super) fn decided(
     approval: &Approval,
     verdict: ApprovalVerdict,

@@ -1,4 +1,4 @@
-//! Selects the Approval that a name means, and checks that it is open. Pure functions.
+//! Selects an Approval by a name, and checks that it is open. The functions are pure.
 
 use crate::error::Error;
 use bloomery_crds::conditions::{self, ConditionType};
@@ -9,35 +9,35 @@ use kube::ResourceExt;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// The Approvals of a name.
+/// The Approvals that a name on the command line selects.
 #[derive(Debug)]
-pub(super) enum Found {
+pub(super) enum NameMatch {
     /// The Approval of that name.
     Approval(Box<Approval>),
-    /// The Approvals of the Job of that name, at least one.
+    /// The Approvals of the Job of that name: the name, and at least one Approval.
     OfJob(String, Vec<Approval>),
 }
 
-/// Selects the only open Approval.
+/// Selects the named Approval, or the only open Approval of the named Job.
 ///
 /// # Errors
-/// If it is closed, or several are open.
-pub(super) fn select_open(named: Found, now: Timestamp) -> Result<Approval, Error> {
-    let approval = select_one(named, now)?;
+/// If the Approval is closed, or the Job has no open Approval or several.
+pub(super) fn select_open(found: NameMatch, now: Timestamp) -> Result<Approval, Error> {
+    let approval = select_one(found, now)?;
     match closed_reason(&approval, now) {
-        Some(why) => Err(Error::too_late(format!("{} {why}", approval.name_any()))),
+        Some(reason) => Err(Error::too_late(format!("{} {reason}", approval.name_any()))),
         None => Ok(approval),
     }
 }
 
-/// Selects an Approval: that of the name, open or not, or the only open one of the Job.
+/// Does the same as [`select_open`], but accepts a named Approval that is closed.
 ///
 /// # Errors
-/// If the Job has none that is open, or several.
-pub(super) fn select_one(named: Found, now: Timestamp) -> Result<Approval, Error> {
-    let (job, all) = match named {
-        Found::Approval(approval) => return Ok(*approval),
-        Found::OfJob(job, all) => (job, all),
+/// If the Job has no open Approval, or several.
+pub(super) fn select_one(found: NameMatch, now: Timestamp) -> Result<Approval, Error> {
+    let (job, all) = match found {
+        NameMatch::Approval(approval) => return Ok(*approval),
+        NameMatch::OfJob(job, all) => (job, all),
     };
     let (mut open, others): (Vec<_>, Vec<_>) =
         all.into_iter().partition(|approval| closed_reason(approval, now).is_none());
@@ -54,19 +54,19 @@ pub(super) fn select_one(named: Found, now: Timestamp) -> Result<Approval, Error
     }
 }
 
-/// Returns why an Approval cannot be decided; `None` if it is open.
+/// Returns why an Approval cannot be decided, as a predicate: `is denied already, by ...`. Returns `None` if it is open.
 pub(super) fn closed_reason(approval: &Approval, now: Timestamp) -> Option<String> {
     let (spec, expires) = (&approval.spec, approval.spec.expires_at.0);
     let counted = approval.status.as_ref().and_then(|status| status.counted.as_ref());
     let has_expired = counted.is_some_and(|counted| counted.verdict == ApprovalVerdict::Expired);
     if let Some(decision) = &spec.decision {
         if decision.verdict == ApprovalVerdict::Expired {
-            return Some(expired(decision.reason.as_deref(), counted, expires));
+            return Some(expiry_reason(decision.reason.as_deref(), counted, expires));
         }
         if has_expired {
             let at = counted.map_or(expires, |counted| counted.at.0);
             let why = operator_message(approval)
-                .unwrap_or_else(|| format!("the decision of {} was seen only after it had expired", decision.by));
+                .unwrap_or_else(|| format!("the operator received the decision of {} only after that", decision.by));
             return Some(format!("expired at {at}: {why}"));
         }
         let (word, reason) = (past_participle(decision.verdict), decision.reason.as_deref().unwrap_or_default());
@@ -79,15 +79,15 @@ pub(super) fn closed_reason(approval: &Approval, now: Timestamp) -> Option<Strin
     (now >= expires).then(|| format!("expired at {expires}, by the clock of this machine: {now}"))
 }
 
-/// Returns the operator's message about an Approval.
+/// Returns the message of the operator in the condition `Ready` of an Approval.
 fn operator_message(approval: &Approval) -> Option<String> {
     let conditions = approval.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
     let ready = conditions::find(conditions, ConditionType::Ready)?;
     Some(ready.message.clone()).filter(|message| !message.is_empty())
 }
 
-/// Describes the expiry: at its time, or earlier if the decision is no longer needed.
-fn expired(reason: Option<&str>, counted: Option<&CountedDecision>, expires: Timestamp) -> String {
+/// Describes an expiry. An Approval may expire before its time if the decision is no longer needed.
+fn expiry_reason(reason: Option<&str>, counted: Option<&CountedDecision>, expires: Timestamp) -> String {
     let why = reason.filter(|why| !why.is_empty());
     match (why, counted.map(|counted| counted.at.0)) {
         (None, _) => format!("expired at {expires}: nobody decided in time"),
@@ -105,61 +105,64 @@ pub(super) fn past_participle(verdict: ApprovalVerdict) -> &'static str {
     }
 }
 
+/// Lists Approvals with their state, one on a line.
 fn list(approvals: &[Approval], now: Timestamp) -> String {
     let mut text = String::new();
     for approval in approvals {
         let spec = &approval.spec;
-        let standing = closed_reason(approval, now).unwrap_or_else(|| format!("asks {}", spec.approver));
+        let state = closed_reason(approval, now).unwrap_or_else(|| format!("waits for {}", spec.approver));
         // Writing to a string cannot fail.
-        let _ = write!(text, "\n  {}  {}: {standing}", approval.name_any(), spec.tool);
+        let _ = write!(text, "\n  {}  {}: {state}", approval.name_any(), spec.tool);
     }
     text
 }
 
-/// Returns the other approvers whose decision the call still needs; `None` if there are none.
+/// Returns a note that names the other approvers whose decision the call needs. Returns `None` if there are none.
 pub(super) fn still_waiting(approved: &Approval, of_job: &[Approval], now: Timestamp) -> Option<String> {
     let of_call = |other: &&Approval| other.spec.call_id == approved.spec.call_id && other.uid() != approved.uid();
     let open = of_job.iter().filter(of_call).filter(|other| closed_reason(other, now).is_none());
-    let asked: Vec<String> = open.map(|other| format!("{} ({})", other.spec.approver, other.name_any())).collect();
-    (!asked.is_empty()).then(|| format!("The call also waits for {}.", asked.join(" and ")))
+    let approvers: Vec<String> = open.map(|other| format!("{} ({})", other.spec.approver, other.name_any())).collect();
+    (!approvers.is_empty()).then(|| format!("The call also waits for {}.", approvers.join(" and ")))
 }
 
 /// Checks that the Job of an Approval exists. `found` is the UID of the Job of that name.
 ///
 /// # Errors
-/// If the Job is gone, or was replaced by another one.
+/// If the Job is deleted, even if a new Job has the same name.
 pub(super) fn check_job(approval: &Approval, found: Option<&str>) -> Result<(), Error> {
     let (name, job) = (approval.name_any(), &approval.spec.job);
     let what = match found {
         Some(uid) if uid == approval.spec.job_uid => return Ok(()),
-        Some(_) => format!("its Job {job} was deleted, and the current Job of that name is another one"),
+        Some(_) => format!("its Job {job} was deleted, and the Job of that name is a new one"),
         None => format!("its Job {job} was deleted"),
     };
     Err(Error::too_late(format!("{name} cannot be decided: {what}. A decision would have no effect")))
 }
 
-/// Returns the error for a name without Approvals. `known` are the names of all Approvals and their Jobs.
+/// Returns the error for a name without Approvals. `known` contains the names of all Approvals and their Jobs.
 pub(super) fn not_found(name: &str, namespace: &str, known: &BTreeSet<String>) -> Error {
     let near = nearest::did_you_mean(name, known.iter().map(String::as_str));
     let near = if known.is_empty() { " There are no Approvals in it.".to_owned() } else { near };
     Error::usage(format!(
-        "the namespace {namespace} has no Approval {name}, and no Job of that name asks for one.{near}"
+        "the namespace {namespace} has no Approval {name}, and no Job {name} that waits for an approval.{near}"
     ))
 }
 
-/// Returns the error for a Job that asks for no decision.
-pub(super) fn not_asked(job: &str, why: &str) -> Error {
-    Error::failed(format!("no decision is requested on the call of the Job {job}: {why}"))
+/// Returns the error for a Job that requests no decision.
+pub(super) fn not_requested_error(job: &str, reason: &str) -> Error {
+    Error::failed(format!("no decision is requested on the call of the Job {job}: {reason}"))
 }
 
-/// Returns the error for an Approval that has changed since it was shown.
-pub(super) fn changed(now_there: Option<&Approval>, name: &str, now: Timestamp) -> Error {
-    match now_there.map(|approval| closed_reason(approval, now)) {
-        Some(Some(why)) => Error::too_late(format!("{name} {why}, while you decided: your decision was not recorded")),
+/// Returns the error for an Approval that has changed since it was shown. `current` is `None` if it was deleted.
+pub(super) fn changed_error(current: Option<&Approval>, name: &str, now: Timestamp) -> Error {
+    match current.map(|approval| closed_reason(approval, now)) {
+        Some(Some(reason)) => {
+            Error::too_late(format!("{name} {reason}. This happened while you decided: your decision was not recorded"))
+        }
         Some(None) => {
             Error::failed(format!("{name} has changed since it was shown. Nothing was decided: check it again"))
         }
-        None => Error::too_late(format!("{name} was deleted: its Job needs no decision any more")),
+        None => Error::too_late(format!("{name} was deleted, because its Job needs no decision any more")),
     }
 }
 

@@ -7,7 +7,7 @@ use bloomery_skills::names::approver_fault;
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
 
-/// The longest reason of a decision, in characters.
+/// The maximum length of the reason for a decision, in characters.
 const MAX_REASON_CHARS: usize = 1024;
 
 /// The cluster and the user, with the options of kubectl.
@@ -40,7 +40,7 @@ impl ClusterArgs {
     }
 }
 
-/// Where Jobs are: in a memory on this machine, or on a cluster.
+/// The options that select where Jobs are: in a memory on this machine, or on a cluster.
 #[derive(Debug, Default, Args)]
 #[group(skip)]
 pub struct PlaceArgs {
@@ -66,7 +66,8 @@ pub enum Place<'a> {
 }
 
 impl PlaceArgs {
-    /// Returns the selected place. `needs_cluster` is whether another option is given that only a cluster supports.
+    /// Returns the selected place. `needs_cluster` is true if the command line has another option that only a cluster
+    /// supports.
     pub fn place(&self, invocation: Invocation, needs_cluster: bool) -> Place<'_> {
         match &self.memory {
             Some(memory) => Place::Memory(memory),
@@ -134,11 +135,12 @@ pub enum ObjectOutput {
     Name,
 }
 
-/// Parses the name of an approver. An empty one would mean all approvers in an RBAC rule.
+/// Parses the name of an approver. It must not be empty: in an RBAC rule, an empty name means all approvers.
 fn approver(text: &str) -> Result<String, Error> {
     approver_fault(text).map_or_else(|| Ok(text.to_owned()), |fault| Err(Error(fault)))
 }
 
+/// Parses the reason for a decision.
 fn reason(text: &str) -> Result<String, Error> {
     let length = text.chars().count();
     if length > MAX_REASON_CHARS {

@@ -1,25 +1,25 @@
-//! The name that this program was started by.
+//! The name under which this program was started.
 
 use std::path::PathBuf;
 
-/// The name that this program was started by.
+/// The name under which this program was started. It selects the default place of the commands `get` and `events`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Invocation {
-    /// `bloomery`: commands for both work on this machine by default.
+    /// `bloomery`: the default place is this machine.
     Standalone,
-    /// `kubectl-bloomery`, a plugin of kubectl: commands for both work on the cluster by default.
+    /// `kubectl-bloomery`, a plugin of kubectl: the default place is the cluster.
     KubectlPlugin,
 }
 
 impl Invocation {
-    /// The invocation of this process. kubectl starts the program as `kubectl-bloomery`.
+    /// Returns the invocation of this process. kubectl starts the program as `kubectl-bloomery`.
     pub fn of_process() -> Self {
         let program = std::env::args_os().next().map(PathBuf::from);
         let is_plugin = program.is_some_and(|path| path.file_name().is_some_and(|name| name == "kubectl-bloomery"));
         if is_plugin { Self::KubectlPlugin } else { Self::Standalone }
     }
 
-    /// The name of the program.
+    /// Returns the name of the program.
     pub fn program(self) -> &'static str {
         match self {
             Self::Standalone => "bloomery",
@@ -27,7 +27,7 @@ impl Invocation {
         }
     }
 
-    /// The command that people type.
+    /// Returns the command that people type.
     pub fn command(self) -> &'static str {
         match self {
             Self::Standalone => "bloomery",

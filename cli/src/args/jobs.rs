@@ -13,9 +13,9 @@ use strum::IntoEnumIterator;
 /// The arguments of `reply`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Without --question, answers the open question of the Job. If several are open, you are asked which one at a terminal.\n\
-                  If none is open, the text is a message to the conversation. A choice can be given as its number or its text; other\n\
-                  text is sent unchanged.\n\n\
+    after_help = "Without --question, answers the open question of the Job. If several are open, a terminal asks you which one. If none\n\
+                  is open, the text is sent as a message to the conversation. If the question has choices, give the number or the text\n\
+                  of a choice; any other text is sent unchanged.\n\n\
                   Exit codes: 0 sent, 1 refused, 2 no such Job or question, or several, 6 too late: the Job has ended, or the question\n\
                   is answered.\n\n\
                   Example: kubectl bloomery reply refund A-17"
@@ -24,7 +24,7 @@ pub struct ReplyArgs {
     /// The Job
     #[arg(value_parser = name)]
     pub job: String,
-    /// The text, at most 1024 bytes, or - for stdin [default: asked at a terminal]
+    /// The text, at most 1024 bytes, or - for stdin [default: you are asked for it at a terminal]
     #[arg(allow_negative_numbers = true)]
     pub text: Option<String>,
     /// The id of the question
@@ -56,7 +56,7 @@ pub struct CancelArgs {
     /// Wait until they have ended
     #[arg(short, long)]
     pub wait: bool,
-    /// The longest wait, such as 30s or 5m
+    /// The maximum time to wait, such as 30s or 5m
     #[arg(long, value_name = "DURATION", value_parser = duration, requires = "wait")]
     pub timeout: Option<Duration>,
     /// Print the Jobs in this format
@@ -78,9 +78,9 @@ pub struct WaitArgs {
     #[arg(value_parser = name)]
     pub job: String,
     /// The state to wait for: ended, waiting (for people), a phase or an outcome code
-    #[arg(long = "for", value_name = "WHAT")]
-    pub goal: Option<Goal>,
-    /// The longest wait, such as 30s or 5m [default: no limit]
+    #[arg(long = "for", value_name = "STATE")]
+    pub target: Option<WaitTarget>,
+    /// The maximum time to wait, such as 30s or 5m [default: no limit]
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub timeout: Option<Duration>,
     /// Print the Job in this format
@@ -111,7 +111,7 @@ pub struct TreeArgs {
 
 /// The state that `wait` waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Goal {
+pub enum WaitTarget {
     /// The Job has ended.
     Ended,
     /// The Job waits for people.
@@ -122,15 +122,15 @@ pub enum Goal {
     Code(OutcomeCode),
 }
 
-impl Goal {
-    /// The names of all goals.
+impl WaitTarget {
+    /// Returns the names of all states.
     pub fn names() -> impl Iterator<Item = &'static str> {
         let names = Phase::iter().map(<&str>::from).chain(OutcomeCode::iter().map(<&str>::from));
         ["ended", "waiting"].into_iter().chain(names)
     }
 }
 
-impl FromStr for Goal {
+impl FromStr for WaitTarget {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
@@ -152,16 +152,19 @@ impl FromStr for Goal {
     }
 }
 
+/// Parses a duration of more than 0.
 fn duration(text: &str) -> Result<Duration, Error> {
-    let read = text.parse::<SignedDuration>().ok().and_then(|read| Duration::try_from(read).ok());
-    read.filter(|read| !read.is_zero()).ok_or_else(|| Error("must be a duration such as 30s, 5m or 1h30m".to_owned()))
+    let parsed = text.parse::<SignedDuration>().ok().and_then(|parsed| Duration::try_from(parsed).ok());
+    parsed
+        .filter(|duration| !duration.is_zero())
+        .ok_or_else(|| Error("must be a duration such as 30s, 5m or 1h30m".to_owned()))
 }
 
 /// Parses the id of a question.
 fn question(text: &str) -> Result<String, Error> {
-    let sign = |c: char| c.is_ascii_alphanumeric() || c == '-';
-    let good = (1..=16).contains(&text.len()) && text.chars().all(sign);
-    if good { Ok(text.to_owned()) } else { Err(Error("must be the id of a question, such as q-1".to_owned())) }
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let is_valid = (1..=16).contains(&text.len()) && text.chars().all(is_allowed);
+    if is_valid { Ok(text.to_owned()) } else { Err(Error("must be the id of a question, such as q-1".to_owned())) }
 }
 
 #[cfg(test)]
@@ -170,20 +173,20 @@ mod tests {
     use rstest::rstest;
 
     #[rstest]
-    #[case::ended("ended", Some(Goal::Ended))]
-    #[case::waiting("Waiting", Some(Goal::Waiting))]
-    #[case::phase("awaitingreply", Some(Goal::Phase(Phase::AwaitingReply)))]
-    #[case::of_both("Succeeded", Some(Goal::Phase(Phase::Succeeded)))]
-    #[case::code("StepLimit", Some(Goal::Code(OutcomeCode::StepLimit)))]
+    #[case::ended("ended", Some(WaitTarget::Ended))]
+    #[case::waiting("Waiting", Some(WaitTarget::Waiting))]
+    #[case::phase("awaitingreply", Some(WaitTarget::Phase(Phase::AwaitingReply)))]
+    #[case::phase_before_code("Succeeded", Some(WaitTarget::Phase(Phase::Succeeded)))]
+    #[case::code("StepLimit", Some(WaitTarget::Code(OutcomeCode::StepLimit)))]
     #[case::neither("condition=Ready", None)]
     #[case::nothing("", None)]
-    fn what_is_waited_for_is_a_word_of_the_api(#[case] text: &str, #[case] expected: Option<Goal>) {
-        assert_eq!(text.parse::<Goal>().ok(), expected);
+    fn a_state_is_parsed_without_regard_to_case(#[case] text: &str, #[case] expected: Option<WaitTarget>) {
+        assert_eq!(text.parse::<WaitTarget>().ok(), expected);
     }
 
     #[test]
-    fn a_slip_of_the_pen_is_told() {
-        assert!("StepLimits".parse::<Goal>().unwrap_err().0.contains("Did you mean \"StepLimit\"?"));
+    fn a_misspelled_state_gets_a_suggestion() {
+        assert!("StepLimits".parse::<WaitTarget>().unwrap_err().0.contains("Did you mean \"StepLimit\"?"));
     }
 
     #[rstest]
@@ -194,7 +197,7 @@ mod tests {
     #[case::nothing_at_all("0s", None)]
     #[case::below("-5s", None)]
     #[case::words("soon", None)]
-    fn a_time_has_a_unit(#[case] text: &str, #[case] seconds: Option<u64>) {
+    fn a_duration_has_a_unit(#[case] text: &str, #[case] seconds: Option<u64>) {
         assert_eq!(duration(text).ok(), seconds.map(Duration::from_secs));
     }
 }

@@ -25,13 +25,13 @@ pub struct RunArgs {
     /// memory or of a template [default: sw-dev-agent]
     #[arg(long, value_name = "FILE|NAME", value_hint = ValueHint::AnyPath)]
     pub skill: Option<String>,
-    /// Bind a resource of the Skill: a path (PATH:ro is read-only), a URL, or @FILE for a secret
+    /// Bind a resource of the Skill to a path (PATH:ro is read-only), a URL, or a secret in a file (@FILE)
     #[arg(long = "resource", value_name = "NAME=VALUE", value_parser = pair)]
     pub resources: Vec<(String, String)>,
     /// Bind a directory to the resource `codebase`
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub project_path: Option<String>,
-    /// Create a minimal Skill if neither the memory nor the templates have one of that name
+    /// Create a minimal Skill if neither the memory nor the templates have a Skill of that name
     #[arg(long)]
     pub bootstrap: bool,
     /// The directory of the memory, with one directory for each Skill
@@ -55,8 +55,8 @@ pub struct RunArgs {
     /// Resume a Job that was parked or interrupted
     #[arg(long, value_name = "KEY", value_parser = key, conflicts_with_all = ["goal", "resources", "project_path", "bootstrap", "limits", "run_key", "continues"])]
     pub resume: Option<String>,
-    /// The seconds for which a model or an MCP server that fails is retried. The timeout of a silent request is that of
-    /// its Model (120 s)
+    /// How long a failing model or MCP server is retried, in seconds. A request to a model without a response times out
+    /// after the timeout of the Model (120 s by default)
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub patience: u64,
     /// Print the lines of the log to stdout instead of the answer
@@ -77,8 +77,8 @@ pub struct ModelArgs {
     /// The URL of the API, such as http://localhost:11434/v1
     #[arg(long, value_name = "URL")]
     pub model_url: Option<String>,
-    /// The file with the API key, or one for each Model that has its own server [default: OPENAI_API_KEY or
-    /// ANTHROPIC_API_KEY, sent only to the address of that provider]
+    /// The file with the API key; can be repeated for Models with servers of their own [default: the variable
+    /// OPENAI_API_KEY or ANTHROPIC_API_KEY, sent only to the address of that provider]
     #[arg(long, value_name = "[MODEL=]FILE")]
     pub api_key_file: Vec<String>,
 }
@@ -90,10 +90,11 @@ pub struct McpArgs {
     /// The URL of an MCP server (streamable HTTP)
     #[arg(long = "mcp", value_name = "URL", conflicts_with = "command")]
     pub url: Option<String>,
-    /// A program to run as the MCP server (stdio), with its arguments, up to the end or a `;`
+    /// The program to run as the MCP server (stdio), and its arguments, up to a `;` or the end of the command line
     #[arg(long = "mcp-command", value_name = "PROGRAM", num_args = 1.., allow_hyphen_values = true, value_terminator = ";")]
     pub command: Vec<String>,
-    /// Pass a variable of the environment to that program. Only PATH, HOME and the like are passed by default
+    /// Pass a variable of the environment to the program of --mcp-command. By default, it gets only PATH, HOME and similar
+    /// variables
     #[arg(long = "mcp-env", value_name = "NAME", requires = "command")]
     pub env: Vec<String>,
 }
@@ -115,7 +116,7 @@ pub struct EventsArgs {
     /// Follow the log until the Job ends, or waits for people
     #[arg(short, long)]
     pub follow: bool,
-    /// Print the lines of the log unchanged; uses a reader pod on a cluster
+    /// Print the lines of the log unchanged. On a cluster, this needs a reader pod
     #[arg(long)]
     pub json: bool,
     /// On a cluster: read the whole log from the memory with a reader pod, even if the Job has pods
@@ -161,10 +162,10 @@ pub struct MigrateArgs {
     /// The directory of the memory
     #[arg(long, value_name = "DIR", default_value = DEFAULT_MEMORY)]
     pub memory: PathBuf,
-    /// The directory in the memory that has the jobs of all Skills
+    /// The directory in the memory that holds the jobs of all Skills
     #[arg(long, value_name = "NAME", default_value = OLDER_JOBS_DIR)]
     pub from: String,
-    /// The Skill for jobs that name none
+    /// The Skill of jobs that name no Skill
     #[arg(long, value_name = "NAME", default_value = DEFAULT_SKILL, value_parser = name)]
     pub skill: String,
     /// Move the files
@@ -172,6 +173,7 @@ pub struct MigrateArgs {
     pub apply: bool,
 }
 
+/// Parses `NAME=VALUE`.
 fn pair(text: &str) -> Result<(String, String), Error> {
     let (name, value) = text.split_once('=').ok_or_else(|| Error("must be NAME=VALUE".to_owned()))?;
     if name.is_empty() || value.is_empty() {
@@ -180,18 +182,19 @@ fn pair(text: &str) -> Result<(String, String), Error> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
+/// Parses the key of a Job.
 fn key(text: &str) -> Result<String, Error> {
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    if (1..=63).contains(&text.len()) && text.chars().all(plain) {
+    let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if (1..=63).contains(&text.len()) && text.chars().all(is_allowed) {
         return Ok(text.to_owned());
     }
     Err(Error("must be at most 63 lower-case letters, digits and '-'".to_owned()))
 }
 
-/// Parses a key of this runtime or the one before it.
+/// Parses the key of a Job, of this runtime or of the older one that `migrate` supports.
 fn any_key(text: &str) -> Result<String, Error> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-    if (1..=128).contains(&text.len()) && !text.starts_with('.') && text.chars().all(plain) {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    if (1..=128).contains(&text.len()) && !text.starts_with('.') && text.chars().all(is_allowed) {
         return Ok(text.to_owned());
     }
     Err(Error("must be at most 128 letters, digits, '.', '_' and '-'".to_owned()))

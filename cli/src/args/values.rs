@@ -1,6 +1,6 @@
 //! Parsers of values that several commands take.
 
-/// The reason that a value is refused; clap puts the option before it.
+/// The reason why a value is invalid, without the name of the option. clap adds the name.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Error(pub String);
@@ -16,9 +16,9 @@ pub(super) fn name(text: &str) -> Result<String, Error> {
 /// Parses the name of a namespace.
 pub(super) fn namespace(text: &str) -> Result<String, Error> {
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    let good =
+    let is_valid =
         (1..=63).contains(&text.len()) && text.chars().all(allowed) && !text.starts_with('-') && !text.ends_with('-');
-    if good {
+    if is_valid {
         Ok(text.to_owned())
     } else {
         Err(Error("must be at most 63 lower-case letters, digits and '-'".to_owned()))

@@ -1,4 +1,4 @@
-//! Reads kubeconfigs: the files that kubectl reads, of bounded size.
+//! Reads the kubeconfigs that kubectl reads, up to a maximum size.
 
 use crate::source;
 use kube::config::{Kubeconfig, KubeconfigError};
@@ -6,34 +6,35 @@ use std::env;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The largest kubeconfig that is read, in bytes.
+/// The maximum size of a kubeconfig, in bytes.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// Reads the named kubeconfig; otherwise those in `KUBECONFIG`, or the one in the home directory.
+/// Reads the named kubeconfig. Without a name, reads the files in `KUBECONFIG`, or the file in the home directory.
 ///
 /// # Errors
-/// If one cannot be read, or is invalid.
+/// If a file cannot be read, or is invalid.
 pub(super) fn read(named: Option<&Path>) -> Result<Kubeconfig, KubeconfigError> {
     let files = match named {
         Some(file) => vec![file.to_owned()],
-        None => usual(),
+        None => default_files(),
     };
     let mut files = files.iter().peekable();
     if files.peek().is_none() {
         return Err(KubeconfigError::FindPath);
     }
-    files.try_fold(Kubeconfig::default(), |read, file| read.merge(of_file(file)?))
+    files.try_fold(Kubeconfig::default(), |merged, file| merged.merge(read_file(file)?))
 }
 
-/// Returns the files that kubectl reads.
-fn usual() -> Vec<PathBuf> {
+/// Returns the files that kubectl reads by default.
+fn default_files() -> Vec<PathBuf> {
     let listed = env::var_os("KUBECONFIG").unwrap_or_default();
     let listed: Vec<PathBuf> = env::split_paths(&listed).filter(|file| !file.as_os_str().is_empty()).collect();
     let at_home = || env::home_dir().map(|home| home.join(".kube/config"));
     if listed.is_empty() { at_home().into_iter().collect() } else { listed }
 }
 
-fn of_file(file: &Path) -> Result<Kubeconfig, KubeconfigError> {
+/// Reads one file.
+fn read_file(file: &Path) -> Result<Kubeconfig, KubeconfigError> {
     let unreadable = |error| KubeconfigError::ReadConfig(error, file.to_owned());
     if source::is_inherited(file) {
         let text = source::read_bounded(file, MAX_BYTES).map_err(unreadable)?;
@@ -44,6 +45,6 @@ fn of_file(file: &Path) -> Result<Kubeconfig, KubeconfigError> {
     if bytes > MAX_BYTES {
         return Err(unreadable(io::Error::other(format!("it is larger than {MAX_BYTES} bytes"))));
     }
-    // Resolves the paths in the file relative to it.
+    // Resolves paths in the file relative to its directory.
     Kubeconfig::read_from(file)
 }

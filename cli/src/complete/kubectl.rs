@@ -1,5 +1,5 @@
-//! Completion of `kubectl bloomery`. kubectl runs the program `kubectl_complete-bloomery`, and reads its output as that of
-//! programs with cobra.
+//! Completion of `kubectl bloomery`. kubectl runs the program `kubectl_complete-bloomery` and parses its output in the format of
+//! cobra, the library of kubectl's command line.
 
 use clap::Command;
 use clap_complete::engine::complete;
@@ -8,13 +8,13 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// cobra's directive: the shell completes no files by itself.
+/// cobra's directive that the shell does not complete files by itself.
 const NO_FILES: u8 = 4;
 
-/// cobra's directive [`NO_FILES`] that also adds no space after the word, so that a directory can be continued.
+/// cobra's directives [`NO_FILES`] and "no space after the word". Without a space, a person can continue a directory.
 const NO_FILES_NO_SPACE: u8 = NO_FILES | 2;
 
-/// kubectl, which completes for the shell.
+/// The completer for kubectl, which passes the candidates on to the shell.
 pub(super) struct Kubectl;
 
 impl EnvCompleter for Kubectl {

@@ -1,6 +1,7 @@
-//! The names that a cluster or a memory has. Errors lead to no names: completion cannot show them.
+//! The names of objects in a cluster or a memory, as candidates for completion. After an error there are no candidates, because
+//! completion cannot show errors.
 
-use crate::args::{ClusterArgs, Goal, Invocation, Place, PlaceArgs};
+use crate::args::{ClusterArgs, Invocation, Place, PlaceArgs, WaitTarget};
 use crate::cluster::{Cluster, list_all};
 use crate::local::memory;
 use crate::local::skill_directory::SkillDirectory;
@@ -22,16 +23,16 @@ const COMPLETION_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The kind of names that an argument takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum NameKind {
     /// Jobs of the cluster.
     Jobs,
     /// Jobs of the cluster that have not ended.
     LiveJobs,
-    /// Jobs of the cluster, or of the memory.
+    /// Jobs of the selected place: the cluster or the memory.
     JobsOfPlace,
-    /// Jobs of the cluster or of the memory, or directories of logs.
+    /// Jobs of the selected place, or directories of logs.
     JobsOrLogs,
-    /// Open Approvals, and the Jobs that have one.
+    /// Open Approvals, and the Jobs with open Approvals.
     Approvals,
     /// Skills.
     Skills,
@@ -44,18 +45,18 @@ pub(super) enum Kind {
     /// Contexts of the kubeconfig.
     Contexts,
     /// The states that `wait --for` takes.
-    Goals,
+    WaitTargets,
 }
 
-impl Kind {
-    /// Returns the kind of names that an argument of a command takes; `None` where it takes something else.
+impl NameKind {
+    /// Returns the kind of names that an argument of a command takes. Returns `None` if it takes no names.
     pub(super) fn of_argument(command: &str, argument: &str) -> Option<Self> {
         Some(match (command, argument) {
             ("approve" | "deny" | "can-approve", "name") => Self::Approvals,
             ("reply", "job") | ("cancel", "jobs") => Self::LiveJobs,
             ("reply", "question") => Self::Questions,
             ("wait", "job") => Self::Jobs,
-            ("wait", "goal") => Self::Goals,
+            ("wait", "target") => Self::WaitTargets,
             ("get", "key") => Self::JobsOfPlace,
             ("get", "skill") => Self::Skills,
             ("events", "log") => Self::JobsOrLogs,
@@ -69,18 +70,18 @@ impl Kind {
     }
 }
 
-/// Where names are looked up: the cluster or the memory that the command line selects.
+/// The source of names: the cluster or the memory that the command line selects.
 #[derive(Debug, Clone)]
-pub(super) struct Source {
+pub(super) struct NameSource {
     cluster: ClusterArgs,
-    /// The memory, where the command works on one.
+    /// The memory; `None` if the command uses the cluster.
     memory: Option<PathBuf>,
     /// The Job on the command line.
     job: Option<String>,
 }
 
-impl Source {
-    /// Reads the options of a command line, as far as it is typed.
+impl NameSource {
+    /// Reads the options of an incomplete command line.
     pub(super) fn new(command: &str, matches: &ArgMatches, invocation: Invocation) -> Self {
         let place = match command {
             "get" | "events" => PlaceArgs::from_arg_matches(matches).unwrap_or_default(),
@@ -100,18 +101,18 @@ impl Source {
     }
 
     /// Returns the names of a kind.
-    pub(super) fn names(&self, kind: Kind) -> Vec<String> {
+    pub(super) fn names(&self, kind: NameKind) -> Vec<String> {
         match (kind, &self.memory) {
-            (Kind::Contexts, _) => contexts(&self.cluster),
-            (Kind::Goals, _) => Goal::names().map(str::to_owned).collect(),
-            (Kind::JobsOfPlace | Kind::JobsOrLogs, Some(memory)) => keys(memory),
-            _ => on_the_cluster(kind, self),
+            (NameKind::Contexts, _) => contexts(&self.cluster),
+            (NameKind::WaitTargets, _) => WaitTarget::names().map(str::to_owned).collect(),
+            (NameKind::JobsOfPlace | NameKind::JobsOrLogs, Some(memory)) => job_keys(memory),
+            _ => names_in_cluster(kind, self),
         }
     }
 }
 
 /// Returns the keys of the Jobs of a memory.
-fn keys(dir: &Path) -> Vec<String> {
+fn job_keys(dir: &Path) -> Vec<String> {
     let directories = memory::skill_directories(dir).unwrap_or_default();
     let keys: BTreeSet<String> = directories.iter().flat_map(SkillDirectory::jobs).collect();
     keys.into_iter().collect()
@@ -123,51 +124,61 @@ fn contexts(args: &ClusterArgs) -> Vec<String> {
     contexts.into_iter().map(|context| context.name).collect()
 }
 
-fn on_the_cluster(kind: Kind, source: &Source) -> Vec<String> {
+/// Looks up names in the cluster, up to a timeout.
+fn names_in_cluster(kind: NameKind, source: &NameSource) -> Vec<String> {
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return Vec::new() };
     runtime.block_on(async {
-        let asked = async {
-            let cluster = Cluster::find(&source.cluster).await.ok()?;
-            Some(names(kind, &cluster, source.job.as_deref()).await)
+        let lookup = async {
+            let cluster = Cluster::from_args(&source.cluster).await.ok()?;
+            Some(list_names(kind, &cluster, source.job.as_deref()).await)
         };
-        tokio::time::timeout(COMPLETION_TIMEOUT, asked).await.ok().flatten().unwrap_or_default()
+        tokio::time::timeout(COMPLETION_TIMEOUT, lookup).await.ok().flatten().unwrap_or_default()
     })
 }
 
-async fn names(kind: Kind, cluster: &Cluster, job: Option<&str>) -> Vec<String> {
-    let of = |names: Vec<String>| names.into_iter().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>();
+async fn list_names(kind: NameKind, cluster: &Cluster, job: Option<&str>) -> Vec<String> {
+    let without_duplicates = |names: Vec<String>| names.into_iter().collect::<BTreeSet<_>>().into_iter().collect();
     match kind {
-        Kind::Jobs | Kind::JobsOfPlace | Kind::JobsOrLogs => object_names(&all::<Job>(cluster).await),
-        Kind::LiveJobs => {
+        NameKind::Jobs | NameKind::JobsOfPlace | NameKind::JobsOrLogs => object_names(&all::<Job>(cluster).await),
+        NameKind::LiveJobs => {
             let mut jobs = all::<Job>(cluster).await;
             jobs.retain(|job| !job.status.as_ref().is_some_and(JobStatus::is_terminal));
             object_names(&jobs)
         }
-        Kind::Approvals => {
+        NameKind::Approvals => {
             let open = cluster.approvals(|approval| approval.spec.decision.is_none()).await.unwrap_or_default();
-            of(open.iter().flat_map(|approval| [approval.name_any(), approval.spec.job.clone()]).collect())
+            without_duplicates(
+                open.iter().flat_map(|approval| [approval.name_any(), approval.spec.job.clone()]).collect(),
+            )
         }
-        Kind::Skills => object_names(&all::<Skill>(cluster).await),
-        Kind::SkillsAndJobs => {
-            of([object_names(&all::<Skill>(cluster).await), object_names(&all::<Job>(cluster).await)].concat())
+        NameKind::Skills => object_names(&all::<Skill>(cluster).await),
+        NameKind::SkillsAndJobs => {
+            let (skills, jobs) = (all::<Skill>(cluster).await, all::<Job>(cluster).await);
+            without_duplicates([object_names(&skills), object_names(&jobs)].concat())
         }
-        Kind::Questions => {
+        NameKind::Questions => {
             let api = Api::<Job>::namespaced(cluster.client.clone(), &cluster.namespace);
             let job = match job {
                 Some(name) => api.get(name).await.ok(),
                 None => None,
             };
             let waiting = job.and_then(|job| job.status?.waiting_for);
-            waiting.map(|waiting| waiting.questions).unwrap_or_default().into_iter().map(|asked| asked.id).collect()
+            waiting
+                .map(|waiting| waiting.questions)
+                .unwrap_or_default()
+                .into_iter()
+                .map(|question| question.id)
+                .collect()
         }
-        Kind::Namespaces => {
+        NameKind::Namespaces => {
             let api = Api::<Namespace>::all(cluster.client.clone());
             api.list_metadata(&ListParams::default()).await.map(|list| object_names(&list.items)).unwrap_or_default()
         }
-        Kind::Contexts | Kind::Goals => Vec::new(),
+        NameKind::Contexts | NameKind::WaitTargets => Vec::new(),
     }
 }
 
+/// Lists all objects of a kind in the namespace.
 async fn all<K>(cluster: &Cluster) -> Vec<K>
 where
     K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + DeserializeOwned + Debug,

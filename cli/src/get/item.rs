@@ -1,4 +1,4 @@
-//! A Job of the memory, as it is shown.
+//! A Job of the memory, in the form that `get` shows.
 
 use super::record::RecordedJob;
 use crate::text;
@@ -20,16 +20,16 @@ pub(super) struct LoggedJob {
     pub(super) status: Projection,
     /// Details for a person at this machine.
     #[serde(skip)]
-    pub(super) here: OnThisMachine,
+    pub(super) local: LocalDetails,
 }
 
-/// Details that the status on a cluster does not have.
+/// Details of a Job on this machine that the status on a cluster does not have.
 #[derive(Debug)]
-pub(super) struct OnThisMachine {
+pub(super) struct LocalDetails {
     /// The directory of the log.
     pub(super) log: PathBuf,
-    /// How to resume it; `None` if it has ended.
-    pub(super) on: Option<String>,
+    /// The state of a Job that has not ended, and the command that resumes it.
+    pub(super) unfinished: Option<String>,
     /// The open questions.
     pub(super) questions: Vec<UserQuestion>,
 }
@@ -45,8 +45,8 @@ pub(super) enum Item {
 }
 
 impl Item {
-    /// Returns its name as a line.
-    pub(super) fn line(&self) -> String {
+    /// Returns the key of the Job as a line.
+    pub(super) fn name_line(&self) -> String {
         let key = match self {
             Self::Logged(logged) => &logged.job,
             Self::Recorded(recorded) => &recorded.job,

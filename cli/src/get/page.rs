@@ -1,4 +1,4 @@
-//! The page of a Job of the memory: its goal, the decisions of the gates, its state.
+//! The page of a Job of the memory: its goal, the decisions of the gates, and its state.
 
 use super::item::{Item, LoggedJob};
 use super::record::RecordedJob;
@@ -14,20 +14,20 @@ pub(super) fn render(item: &Item) -> String {
 }
 
 fn render_recorded(recorded: &RecordedJob) -> String {
-    let RecordedJob { job, skill, goal, status, stays_behind, file } = recorded;
+    let RecordedJob { job, skill, goal, status, is_unmigrated, file } = recorded;
     let mut page = Page::default();
-    page.line("Job", &if *stays_behind { job.clone() } else { format!("{job} of the Skill {skill}") });
+    page.line("Job", &if *is_unmigrated { job.clone() } else { format!("{job} of the Skill {skill}") });
     page.line("Goal", goal);
     if let Some(status) = status {
         page.line("Phase", &phase(status.phase, Some(&status.outcome)));
         page.line("Spent", &usage(&status.usage));
     } else {
-        let what_next = if *stays_behind {
-            "it is from an older memory. `bloomery migrate` shows where it goes."
+        let what_next = if *is_unmigrated {
+            "the Job is from an older memory. `bloomery migrate` shows its new place."
         } else {
-            "it is from an older memory, and cannot be resumed."
+            "the Job is from an older memory, and cannot be resumed."
         };
-        page.line("Phase", &format!("{}: {what_next}", recorded.word()));
+        page.line("Phase", &format!("{}: {what_next}", recorded.migration_state()));
     }
     page.line("File", &file.display().to_string());
     if let Some(result) = status.as_ref().and_then(|status| status.result.as_ref()) {
@@ -37,7 +37,7 @@ fn render_recorded(recorded: &RecordedJob) -> String {
 }
 
 fn render_logged(logged: &LoggedJob) -> String {
-    let LoggedJob { job, skill, goal, status, here } = logged;
+    let LoggedJob { job, skill, goal, status, local } = logged;
     let mut page = Page::default();
     page.line("Job", &format!("{job} of the Skill {skill}"));
     page.line("Goal", goal);
@@ -47,22 +47,22 @@ fn render_logged(logged: &LoggedJob) -> String {
     if let Some(call) = status.waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref()) {
         page.line(
             "Waits for",
-            &format!("{} to let {} be called: {}", call.approvers.join(" and "), call.tool, call.reason),
+            &format!("{} to approve a call of {}: {}", call.approvers.join(" and "), call.tool, call.reason),
         );
     }
-    for question in &here.questions {
+    for question in &local.questions {
         page.question("Question", &question.text, &question.choices);
     }
     for remark in &status.remarks {
         page.line("Remark", remark);
     }
     page.line("Spent", &usage(&status.usage));
-    page.line("Log", &format!("{} events in {}", status.log.events, here.log.display()));
+    page.line("Log", &format!("{} events in {}", status.log.events, local.log.display()));
     if let Some(result) = &status.result {
         page.result(result.verified, &result.text, &result.fields);
     }
-    if let Some(on) = &here.on {
-        page.line("Unfinished", on);
+    if let Some(unfinished) = &local.unfinished {
+        page.line("Unfinished", unfinished);
     }
     page.text()
 }

@@ -1,4 +1,4 @@
-//! The file of a Job, `jobs/<key>.json`: the record of a Job that has ended, or a job of an older memory.
+//! The file of a Job, `jobs/<key>.json`. It is the record of a Job that has ended, or a job of an older memory.
 
 use crate::error::Error;
 use crate::local::older_jobs::{self, MAX_JOB_BYTES};
@@ -22,12 +22,12 @@ pub(super) struct RecordedJob {
     pub(super) skill: String,
     /// Its goal.
     pub(super) goal: String,
-    /// Its state; unknown for a job of an older memory.
+    /// Its state; `None` for a job of an older memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) status: Option<Status>,
-    /// Whether it is a job of an older memory that was not migrated.
+    /// True for a job of an older memory that was not migrated.
     #[serde(skip)]
-    pub(super) stays_behind: bool,
+    pub(super) is_unmigrated: bool,
     /// The file.
     pub(super) file: PathBuf,
 }
@@ -49,13 +49,13 @@ pub(super) struct Status {
 }
 
 impl RecordedJob {
-    /// Returns the phase that is shown for a job of an older memory.
-    pub(super) fn word(&self) -> &'static str {
-        if self.stays_behind { "NotMigrated" } else { "Migrated" }
+    /// Returns the word that is shown instead of a phase for a job of an older memory.
+    pub(super) fn migration_state(&self) -> &'static str {
+        if self.is_unmigrated { "NotMigrated" } else { "Migrated" }
     }
 }
 
-/// Reads the file of a Job. Returns `None` if it does not exist, or is not a Job's.
+/// Reads the file of a Job. Returns `None` if the file does not exist, or is not a JSON object.
 ///
 /// # Errors
 /// If it cannot be read.
@@ -68,14 +68,14 @@ pub(super) fn read(directory: &SkillDirectory, key: &str) -> Result<Option<Recor
     };
     let mut text = Vec::new();
     opened.take(MAX_JOB_BYTES).read_to_end(&mut text).map_err(unreadable)?;
-    let (job, skill, stays_behind) =
+    let (job, skill, is_unmigrated) =
         (key.to_owned(), directory.name.clone(), older_jobs::is_older_jobs_dir(&directory.dir));
     if let Ok(Record { goal, outcome: Some(outcome), result, usage, log, .. }) = serde_json::from_slice(&text) {
         let status = Status { phase: outcome.phase(), outcome, result, usage, log };
-        return Ok(Some(RecordedJob { job, skill, goal, status: Some(status), stays_behind: false, file }));
+        return Ok(Some(RecordedJob { job, skill, goal, status: Some(status), is_unmigrated: false, file }));
     }
     // The runtime before this one stored jobs as objects. Most of them have a goal.
     let Ok(Value::Object(older)) = serde_json::from_slice(&text) else { return Ok(None) };
     let goal = older.get("goal").and_then(Value::as_str).unwrap_or_default().to_owned();
-    Ok(Some(RecordedJob { job, skill, goal, status: None, stays_behind, file }))
+    Ok(Some(RecordedJob { job, skill, goal, status: None, is_unmigrated, file }))
 }

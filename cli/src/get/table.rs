@@ -4,7 +4,7 @@ use super::item::Item;
 use super::record::{RecordedJob, Status};
 use crate::text;
 
-/// Formats a line for each Job.
+/// Formats a header, and a line for each Job.
 pub(super) fn render(jobs: &[Item]) -> String {
     crate::table::render(&["JOB", "SKILL", "PHASE", "OUTCOME", "TOOLS"], jobs.iter().map(row))
 }
@@ -14,7 +14,7 @@ fn row(item: &Item) -> [String; 5] {
         Item::Logged(logged) => (&logged.job, &logged.skill),
         Item::Recorded(recorded) => (&recorded.job, &recorded.skill),
     };
-    let known = match item {
+    let state = match item {
         Item::Logged(logged) => {
             Ok((logged.status.phase, logged.status.outcome.as_ref(), logged.status.usage.tool_calls))
         }
@@ -22,10 +22,10 @@ fn row(item: &Item) -> [String; 5] {
             RecordedJob { status: Some(Status { phase, outcome, usage, .. }), .. } => {
                 Ok((*phase, Some(outcome), usage.tool_calls))
             }
-            RecordedJob { status: None, .. } => Err(recorded.word()),
+            RecordedJob { status: None, .. } => Err(recorded.migration_state()),
         },
     };
-    let [phase, outcome, tools] = match known {
+    let [phase, outcome, tools] = match state {
         Ok((phase, outcome, tools)) => {
             let code = outcome.map(|outcome| outcome.code.to_string()).unwrap_or_default();
             [phase.to_string(), code, tools.to_string()]

@@ -3,7 +3,7 @@
 use super::client::Client;
 use super::cluster_command::ClusterCommand;
 use super::{show, state, wait};
-use crate::args::{CancelArgs, Goal};
+use crate::args::{CancelArgs, WaitTarget};
 use crate::error::{Error, Errors};
 use crate::exit::Exit;
 use crate::{output, terminal, text};
@@ -13,15 +13,15 @@ use bloomery_crds::v1alpha1::Job;
 use kube::ResourceExt;
 use serde_json::json;
 
-/// The most of a goal that is shown, in bytes.
-const MAX_GOAL: usize = 120;
+/// The maximum length of a goal in the confirmation, in bytes.
+const MAX_GOAL_BYTES: usize = 120;
 
-/// The note for Jobs whose pod may be working.
-const AT_WORK: &str =
-    "Its pod is asked to stop; a tool in flight gets a short grace, and is then recorded as indeterminate. ";
+/// The note for Jobs whose pod may be running.
+const RUNNING_NOTE: &str = "A running pod is asked to stop. A tool call in progress gets a short grace period, and is then \
+                            recorded as indeterminate. ";
 
 /// The note for all Jobs.
-const MEANS: &str = "It cannot be undone.";
+const FINAL_NOTE: &str = "A cancellation cannot be undone.";
 
 /// Cancels Jobs.
 pub(super) async fn run(args: &CancelArgs, command: &ClusterCommand<'_>) -> Result<Exit, Error> {
@@ -36,8 +36,9 @@ pub(super) async fn run(args: &CancelArgs, command: &ClusterCommand<'_>) -> Resu
         exit = first_failure(exit, exit_code(job));
     }
     jobs.retain(|job| !state::has_ended(job));
-    let (under_way, open): (Vec<Job>, Vec<Job>) = jobs.into_iter().partition(|job| job.spec.cancel == Some(true));
-    for job in &under_way {
+    let (already_cancelling, open): (Vec<Job>, Vec<Job>) =
+        jobs.into_iter().partition(|job| job.spec.cancel == Some(true));
+    for job in &already_cancelling {
         text::inform(&format!("The Job {} is already being cancelled.", job.name_any()));
     }
     if !open.is_empty() {
@@ -51,7 +52,7 @@ pub(super) async fn run(args: &CancelArgs, command: &ClusterCommand<'_>) -> Resu
             return Err(Error::failed("nothing was cancelled"));
         }
     }
-    let mut cancelled = under_way;
+    let mut cancelled = already_cancelling;
     for job in open {
         match cancel(&client, &job).await {
             Ok(job) => {
@@ -63,50 +64,53 @@ pub(super) async fn run(args: &CancelArgs, command: &ClusterCommand<'_>) -> Resu
     }
     if args.wait {
         for job in &mut cancelled {
-            let end = match wait::until(&client, job, Some(Goal::Ended), args.timeout).await {
-                Ok(rested) => {
-                    print_status(args, &rested, &state::summary(&rested))?;
-                    *job = rested;
+            let code = match wait::until(&client, job, Some(WaitTarget::Ended), args.timeout).await {
+                Ok(ended) => {
+                    print_status(args, &ended, &state::summary(&ended))?;
+                    *job = ended;
                     exit_code(job)
                 }
                 Err(error) => report_error(&error),
             };
-            exit = first_failure(exit, end);
+            exit = first_failure(exit, code);
         }
     }
     print_objects(args, &cancelled)?;
     Ok(exit)
 }
 
-/// Returns the Jobs, each once.
+/// Reads the named Jobs. A Job that is named twice is returned once.
+///
+/// # Errors
+/// All errors, at once.
 async fn find_jobs(args: &CancelArgs, client: &Client) -> Result<Vec<Job>, Error> {
     let mut errors = Errors::default();
     let mut jobs: Vec<Job> = Vec::new();
     for name in &args.jobs {
-        let found = errors.keep(client.job(name).await);
+        let found = errors.collect(client.job(name).await);
         jobs.extend(found.filter(|job| !jobs.iter().any(|known| known.name_any() == job.name_any())));
     }
     if errors.is_empty() { Ok(jobs) } else { Err(errors.into_error()) }
 }
 
-/// Prints the cancelled Jobs for programs.
+/// Prints the cancelled Jobs in the format of `--output`, if it is given.
 fn print_objects(args: &CancelArgs, jobs: &[Job]) -> Result<(), Error> {
     match (args.output, jobs) {
         (None, _) | (_, []) => Ok(()),
-        (Some(form), [job]) => output::print(&show::object(job, form)?),
-        (Some(form), jobs) => output::print(&show::list(&jobs.iter().map(show::item).collect::<Vec<_>>(), form)?),
+        (Some(format), [job]) => output::print(&show::object(job, format)?),
+        (Some(format), jobs) => output::print(&show::list(&jobs.iter().map(show::item).collect::<Vec<_>>(), format)?),
     }
 }
 
-/// Prints the state of a Job for people.
-fn print_status(args: &CancelArgs, job: &Job, what: &str) -> Result<(), Error> {
+/// Prints the state of a Job, unless `--output` is given.
+fn print_status(args: &CancelArgs, job: &Job, status: &str) -> Result<(), Error> {
     match args.output {
         Some(_) => Ok(()),
-        None => output::print(&format!("skilljob.bloomery.dev/{} {what}\n", job.name_any())),
+        None => output::print(&format!("skilljob.bloomery.dev/{} {status}\n", job.name_any())),
     }
 }
 
-/// Reports an error of one Job, and continues with the others.
+/// Reports an error of one Job, and returns its exit code.
 fn report_error(error: &Error) -> Exit {
     text::report(&error.message);
     error.exit
@@ -115,15 +119,16 @@ fn report_error(error: &Error) -> Exit {
 /// Describes the Jobs for the confirmation.
 fn confirmation_text(jobs: &[Job]) -> String {
     let line = |job: &Job| {
-        let goal = text::sanitized_line(&bounded(&job.spec.goal, MAX_GOAL));
+        let goal = text::sanitized_line(&bounded(&job.spec.goal, MAX_GOAL_BYTES));
         format!("{}  {}  {goal}\n", job.name_any(), state::phase(job))
     };
-    let works = |job: &Job| matches!(state::phase(job), Phase::Starting | Phase::Running | Phase::Finalizing);
-    let at_work = if jobs.iter().any(works) { AT_WORK } else { "" };
+    let is_running = |job: &Job| matches!(state::phase(job), Phase::Starting | Phase::Running | Phase::Finalizing);
+    let running_note = if jobs.iter().any(is_running) { RUNNING_NOTE } else { "" };
     let jobs: String = jobs.iter().map(line).collect();
-    format!("{jobs}{at_work}{MEANS}\n")
+    format!("{jobs}{running_note}{FINAL_NOTE}\n")
 }
 
+/// Requests the cancellation of a Job.
 async fn cancel(client: &Client, job: &Job) -> Result<Job, Error> {
     let name = job.name_any();
     match client.patch(job, json!({ "spec": { "cancel": true } }), false).await {
@@ -133,12 +138,12 @@ async fn cancel(client: &Client, job: &Job) -> Result<Job, Error> {
     }
 }
 
-/// Returns the exit code for a Job that was to be cancelled.
+/// Returns the exit code for a Job that has ended.
 fn exit_code(job: &Job) -> Exit {
     if state::phase(job) == Phase::Cancelled { Exit::Success } else { Exit::TooLate }
 }
 
 /// Returns the first exit code that is an error.
-fn first_failure(so_far: Exit, next: Exit) -> Exit {
-    if so_far == Exit::Success { next } else { so_far }
+fn first_failure(first: Exit, second: Exit) -> Exit {
+    if first == Exit::Success { second } else { first }
 }

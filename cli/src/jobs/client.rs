@@ -26,9 +26,9 @@ impl Client {
     /// Creates a client for the namespace that the command line selects.
     ///
     /// # Errors
-    /// If no kubeconfig can be used.
+    /// If there is no usable kubeconfig.
     pub async fn open(command: &ClusterCommand<'_>) -> Result<Self, Error> {
-        let cluster = Cluster::find(command.cluster).await?;
+        let cluster = Cluster::from_args(command.cluster).await?;
         let jobs = Api::namespaced(cluster.client.clone(), &cluster.namespace);
         Ok(Self { cluster, jobs })
     }
@@ -45,28 +45,28 @@ impl Client {
         }
     }
 
-    /// Lists the Jobs of the namespace, or of all.
+    /// Lists the Jobs of the namespace, or of all namespaces.
     ///
     /// # Errors
     /// If they cannot be listed.
-    pub async fn jobs(&self, of_all: bool) -> Result<Vec<Job>, Error> {
+    pub async fn jobs(&self, in_all_namespaces: bool) -> Result<Vec<Job>, Error> {
         let all = || Api::all(self.cluster.client.clone());
-        let jobs = if of_all { all() } else { self.jobs.clone() };
+        let jobs = if in_all_namespaces { all() } else { self.jobs.clone() };
         match list_all(&jobs, ListParams::default(), |_| true).await {
             Ok(jobs) => Ok(jobs.into_iter().map(without_managed_fields).collect()),
-            Err(error) if of_all && is_refusal(&error) => {
+            Err(error) if in_all_namespaces && is_refusal(&error) => {
                 let doing = "listing the Jobs of all namespaces (-n NAMESPACE selects one)";
-                Err(self.cluster.refused_everywhere(doing, &error, vec![Right::on_jobs("list")]).await)
+                Err(self.cluster.refusal_error_everywhere(doing, &error, vec![Right::on_jobs("list")]).await)
             }
             Err(error) => Err(self.read_error(&error, "list").await),
         }
     }
 
-    /// Returns the state of the decision on a Job's held call. One denial decides it. An Approval that cannot be read counts as
-    /// open.
+    /// Returns the state of the decision on a Job's held call. One denial is enough for a decision. An Approval that cannot be read
+    /// counts as open.
     pub async fn decision_state(&self, job: &Job) -> DecisionState {
-        if let Some(why) = state::not_asked_reason(job) {
-            return DecisionState::NotAsked(why.to_owned());
+        if let Some(reason) = state::not_requested_reason(job) {
+            return DecisionState::NotRequested(reason.to_owned());
         }
         if state::approvals(job).is_empty() {
             return DecisionState::NoCall;
@@ -76,11 +76,11 @@ impl Client {
         let mut open = Vec::new();
         for name in state::approvals(job) {
             let approval = api.get_opt(name).await.ok().flatten();
-            let own = approval.filter(|approval| Some(&approval.spec.job_uid) == job.uid().as_ref());
-            match own.as_ref().and_then(state::verdict) {
+            let of_this_job = approval.filter(|approval| Some(&approval.spec.job_uid) == job.uid().as_ref());
+            match of_this_job.as_ref().and_then(state::verdict) {
                 Some(ApprovalVerdict::Approve) => {}
                 Some(ApprovalVerdict::Deny | ApprovalVerdict::Expired) => return DecisionState::Decided,
-                None if own.is_some_and(|approval| now >= approval.spec.expires_at.0) => expired = true,
+                None if of_this_job.is_some_and(|approval| now >= approval.spec.expires_at.0) => expired = true,
                 None => open.push(name.clone()),
             }
         }
@@ -92,6 +92,7 @@ impl Client {
         }
     }
 
+    /// Returns the error for a name without a Job, with a suggestion.
     async fn not_found_error(&self, name: &str) -> Result<Error, Error> {
         let near = match self.jobs.list_metadata(&ListParams::default()).await {
             Ok(known) if known.items.is_empty() => " There are no Jobs in it.".to_owned(),
@@ -112,17 +113,18 @@ impl Client {
             kube::Error::Api(status) if status.code == 404 => {
                 Error::failed("the cluster has no Jobs API: check that Bloomery is installed")
             }
-            _ => self.cluster.refused("reading Jobs", error, vec![Right::on_jobs(verb)]).await,
+            _ => self.cluster.refusal_error("reading Jobs", error, vec![Right::on_jobs(verb)]).await,
         }
     }
 
-    /// Patches a Job. One that was created again under the same name is not patched.
+    /// Patches a Job. The patch fails if the Job was deleted and created again. With `unchanged_only`, it also fails if the Job has
+    /// changed since it was read.
     ///
     /// # Errors
-    /// The error of the API server.
-    pub async fn patch(&self, job: &Job, mut patch: Value, as_read: bool) -> kube::Result<Job> {
+    /// If the API server refuses the patch, or cannot be reached.
+    pub async fn patch(&self, job: &Job, mut patch: Value, unchanged_only: bool) -> kube::Result<Job> {
         let mut metadata = json!({ "uid": job.uid() });
-        if as_read && let Some(fields) = metadata.as_object_mut() {
+        if unchanged_only && let Some(fields) = metadata.as_object_mut() {
             fields.insert("resourceVersion".to_owned(), json!(job.resource_version()));
         }
         if let Some(fields) = patch.as_object_mut() {
@@ -136,12 +138,13 @@ impl Client {
     pub async fn patch_error(&self, name: &str, doing: &str, error: &kube::Error) -> Error {
         match error {
             kube::Error::Api(status) if status.code == 404 => deleted_error(name),
-            error if is_refusal(error) => self.cluster.refused(doing, error, vec![Right::on_jobs("patch")]).await,
+            error if is_refusal(error) => self.cluster.refusal_error(doing, error, vec![Right::on_jobs("patch")]).await,
             _ => self.cluster.request_error(doing, error),
         }
     }
 }
 
+/// Returns whether the API server has refused a request because of missing rights.
 fn is_refusal(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 403)
 }

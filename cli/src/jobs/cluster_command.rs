@@ -1,4 +1,4 @@
-//! Commands that a person can type next, for the same cluster and with the same program.
+//! Command lines that messages suggest to a person. They use the same program and the same cluster as the current command.
 
 use crate::args::{ClusterArgs, Invocation};
 use crate::text::shell_quoted;
@@ -12,12 +12,12 @@ pub struct ClusterCommand<'a> {
 }
 
 impl<'a> ClusterCommand<'a> {
-    /// Creates it from the command line.
+    /// Creates it from the current command line.
     pub fn new(invocation: Invocation, cluster: &'a ClusterArgs) -> Self {
         Self { invocation, cluster }
     }
 
-    /// Returns a command line for a shell.
+    /// Returns the command line for a shell that runs the subcommand in `words`.
     pub fn line(&self, words: &str) -> String {
         let ClusterArgs { namespace, context, kubeconfig, user, groups } = self.cluster;
         let kubeconfig = kubeconfig.as_ref().map(|file| file.display().to_string());
@@ -32,11 +32,11 @@ impl<'a> ClusterCommand<'a> {
         let options: String = options
             .flat_map(|(name, value)| [" ".to_owned(), name.to_owned(), " ".to_owned(), shell_quoted(value)])
             .collect();
-        // Without options these two commands use the memory.
-        let is_local =
+        // Without options, `bloomery get` and `bloomery events` use the memory of this machine.
+        let needs_cluster_option =
             self.invocation == Invocation::Standalone && (words.starts_with("get ") || words.starts_with("events "));
-        let which = if is_local && options.is_empty() { " --cluster" } else { "" };
-        format!("{} {words}{options}{which}", self.invocation.command())
+        let place = if needs_cluster_option && options.is_empty() { " --cluster" } else { "" };
+        format!("{} {words}{options}{place}", self.invocation.command())
     }
 }
 
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_goes_the_way_that_somebody_went() {
+    fn a_suggested_command_uses_the_same_program_and_cluster() {
         let nothing = ClusterArgs::default();
         assert_eq!(
             ClusterCommand::new(Invocation::KubectlPlugin, &nothing).line("get refund"),

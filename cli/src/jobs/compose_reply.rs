@@ -1,4 +1,4 @@
-//! Composes a reply to a Job: which question it answers, and whether the Job accepts it. Pure functions.
+//! Composes a reply to a Job. Pure functions find the question that the reply answers, and check that the Job accepts the reply.
 
 use super::state;
 use crate::choice;
@@ -11,18 +11,19 @@ use kube::ResourceExt;
 /// The target of a reply.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ReplyTarget {
-    /// The conversation.
+    /// The conversation: the reply is a message.
     Message,
-    /// A question.
+    /// A question: the reply is an answer.
     Question(AskedQuestion),
-    /// One of several questions: the user has to select it.
+    /// One of several open questions. The user has to select it.
     Ambiguous(Vec<AskedQuestion>),
 }
 
-/// Returns the target of a reply: the named question, the conversation for a `message`, or the only open question.
+/// Returns the target of a reply. It is the named question, the conversation for a `message`, or else the only open question. A Job
+/// without questions gets a message.
 ///
 /// # Errors
-/// If the Job accepts no replies, there is no such question, or all are answered.
+/// If the Job accepts no replies, there is no such question, or all questions are answered.
 pub(super) fn target(job: &Job, question: Option<&str>, message: bool) -> Result<ReplyTarget, Error> {
     check_accepts_replies(job)?;
     if message {
@@ -42,8 +43,8 @@ pub(super) fn target(job: &Job, question: Option<&str>, message: bool) -> Result
         }
         (None, None) => Ok(ReplyTarget::Message),
         (None, Some(first)) => Err(Error::too_late(format!(
-            "the Job {} has no open question: {} is answered already, by a reply that it has not heard yet: {}. Say more to \
-             it with --message",
+            "the Job {} has no open question: {} is answered already, by a reply that the Job has not received yet: {}. To \
+             send a message, use --message",
             job.name_any(),
             first.id,
             quoted_text(pending_answer(job, &first.id))
@@ -51,29 +52,33 @@ pub(super) fn target(job: &Job, question: Option<&str>, message: bool) -> Result
     }
 }
 
+/// Returns the open question of an id.
 fn find_question(job: &Job, id: &str) -> Result<AskedQuestion, Error> {
     let asked = state::questions(job);
     if let Some(question) = asked.iter().find(|question| question.id == id) {
         return Ok(question.clone());
     }
-    // The status names the oldest questions only; this may be a later one.
+    // The status names only the oldest questions, so the id may be that of a newer one.
     if asked.len() >= WaitingFor::MAX_QUESTIONS {
         return Ok(AskedQuestion { id: id.to_owned(), ..AskedQuestion::default() });
     }
     let name = job.name_any();
     if asked.is_empty() {
         return Err(Error::usage(format!(
-            "the Job {name} has no open question {id}. It has no open questions at all. Without --question, the text is sent as a message"
+            "the Job {name} has no open questions. Without --question {id}, the text is sent as a message"
         )));
     }
     let near = nearest::did_you_mean(id, asked.iter().map(|question| question.id.as_str()));
-    Err(Error::usage(format!("the Job {name} has no open question {id}.{near} Open are:{}", list_questions(asked))))
+    Err(Error::usage(format!(
+        "the Job {name} has no open question {id}.{near} The open questions are:{}",
+        list_questions(asked)
+    )))
 }
 
 /// Checks that the Job accepts another reply.
 ///
 /// # Errors
-/// If it has ended, or has as many replies as it can hold.
+/// If the Job has ended or ends soon, or has the maximum number of replies.
 pub(super) fn check_accepts_replies(job: &Job) -> Result<(), Error> {
     let name = job.name_any();
     if state::has_ended(job) {
@@ -87,12 +92,12 @@ pub(super) fn check_accepts_replies(job: &Job) -> Result<(), Error> {
     }
     if state::is_without_skill(job) {
         return Err(Error::too_late(format!(
-            "the Skill of the Job {name} was deleted: the Job ends, and accepts no replies"
+            "the Skill of the Job {name} was deleted, so the Job ends and accepts no replies"
         )));
     }
     if job.spec.replies.len() >= Reply::MAX_REPLIES {
         return Err(Error::failed(format!(
-            "the Job {name} has {} replies, which is the limit: create another Job that continues it",
+            "the Job {name} has {} replies, which is the limit: create another Job with `continues: {name}`",
             Reply::MAX_REPLIES
         )));
     }
@@ -117,26 +122,26 @@ pub(super) fn check_still_open(job: &Job, reply: &Reply) -> Result<(), Error> {
 
 /// Returns the reply to a question that the conversation has not received yet.
 pub(super) fn pending_answer<'a>(job: &'a Job, id: &str) -> Option<&'a Reply> {
-    let heard = job.status.as_ref().and_then(|status| status.replies_heard).unwrap_or_default();
-    let unheard = job.spec.replies.iter().skip(usize::try_from(heard).unwrap_or(usize::MAX));
-    unheard.into_iter().find(|reply| reply.question.as_deref() == Some(id))
+    let received = job.status.as_ref().and_then(|status| status.replies_heard).unwrap_or_default();
+    let mut pending = job.spec.replies.iter().skip(usize::try_from(received).unwrap_or(usize::MAX));
+    pending.find(|reply| reply.question.as_deref() == Some(id))
 }
 
-/// Returns the text of the reply, and a note about it.
+/// Returns the text of the reply to a typed text, and a note for the user if the text is none of the choices.
 ///
 /// # Errors
-/// If it is empty or too long.
+/// If the text is empty or too long, or is a number without a choice.
 pub(super) fn reply_text(question: Option<&AskedQuestion>, typed: &str) -> Result<(String, Option<String>), Error> {
     let typed = typed.trim();
     if typed.is_empty() {
         return Err(Error::usage("the text is empty"));
     }
     let choices = question.map(|question| question.choices.as_slice()).unwrap_or_default();
-    if let Some(instead) = choice::out_of_range(choices, typed) {
-        return Err(Error::usage(instead));
+    if let Some(hint) = choice::out_of_range(choices, typed) {
+        return Err(Error::usage(hint));
     }
-    let meant = choice::parse(choices, typed);
-    let text = meant.unwrap_or(typed);
+    let selected = choice::parse(choices, typed);
+    let text = selected.unwrap_or(typed);
     if text.len() > Reply::MAX_TEXT {
         return Err(Error::usage(format!(
             "the text has {} bytes; the limit is {}. Shorten it, or put it where the Job can read it",
@@ -144,21 +149,21 @@ pub(super) fn reply_text(question: Option<&AskedQuestion>, typed: &str) -> Resul
             Reply::MAX_TEXT
         )));
     }
-    let note = (meant.is_none() && !choices.is_empty())
-        .then(|| format!("That is none of the choices ({}): it is sent unchanged.", choice::join(choices)));
+    let note = (selected.is_none() && !choices.is_empty())
+        .then(|| format!("The text is none of the choices ({}). It is sent unchanged.", choice::join(choices)));
     Ok((text.to_owned(), note))
 }
 
-/// Formats questions, one on a line, with their choices.
+/// Formats questions with their choices. Each question is preceded by a line break.
 pub(super) fn list_questions(questions: &[AskedQuestion]) -> String {
-    let one = |question: &AskedQuestion| {
+    let line = |question: &AskedQuestion| {
         let choices = match question.choices.as_slice() {
             [] => String::new(),
             choices => format!(" ({})", choice::join(choices)),
         };
         format!("\n  {}  {}{choices}", question.id, text::sanitized_line(&question.text))
     };
-    questions.iter().map(one).collect()
+    questions.iter().map(line).collect()
 }
 
 fn quoted_text(reply: Option<&Reply>) -> String {

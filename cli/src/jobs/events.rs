@@ -1,4 +1,4 @@
-//! `bloomery events` on a cluster: prints the logs of the Job's pods, or its log in the memory with a reader pod.
+//! `bloomery events` on a cluster: prints the logs of the Job's pods. If no pod is left, a reader pod reads the log from the memory.
 
 use super::client::{Client, deleted_error};
 use super::cluster_command::ClusterCommand;
@@ -16,10 +16,12 @@ use std::collections::BTreeSet;
 /// Prints the events of a Job.
 pub(super) async fn run(args: &EventsArgs, command: &ClusterCommand<'_>) -> Result<Exit, Error> {
     if let Some(fault) = bloomery_skills::names::name_fault(&args.log) {
-        return Err(Error::usage(format!("the name of a Job {fault}. The log in a directory is read with --memory .")));
+        return Err(Error::usage(format!(
+            "the name of a Job {fault}. To read the log in a directory of this machine, use --memory ."
+        )));
     }
     if args.json && args.follow {
-        return Err(Error::usage("--json reads the log in the memory, which cannot be followed: leave out --follow"));
+        return Err(Error::usage("--json reads the log from the memory and cannot follow it: leave out --follow"));
     }
     let client = Client::open(command).await?;
     let job = client.job(&args.log).await?;
@@ -40,7 +42,7 @@ pub(super) async fn run(args: &EventsArgs, command: &ClusterCommand<'_>) -> Resu
     }
     report_missing_attempts(&pods, &args.log, command);
     for pod in &pods {
-        if !logs::has_begun(pod) {
+        if !logs::has_started(pod) {
             text::report(&format!("the pod {} has not started yet", pod.name_any()));
         } else if !logs::print(&client, &pod.name_any(), false).await? {
             break;
@@ -49,34 +51,39 @@ pub(super) async fn run(args: &EventsArgs, command: &ClusterCommand<'_>) -> Resu
     Ok(Exit::Success)
 }
 
-/// Reports that the first attempts have no pods any more.
+/// Reports that the pods of the first attempts are gone.
 fn report_missing_attempts(pods: &[Pod], job: &str, command: &ClusterCommand<'_>) {
     let first = pods.first().and_then(logs::attempt).unwrap_or(1);
     if first > 1 {
-        let before = if first == 2 { "1 has no pod".to_owned() } else { format!("1 to {} have no pods", first - 1) };
+        let gone = if first == 2 {
+            "pod of attempt 1 is".to_owned()
+        } else {
+            format!("pods of attempts 1 to {} are", first - 1)
+        };
         let whole = command.line(&format!("events {job} --whole"));
-        text::inform(&format!("Attempt {before} any more. To read the whole log with a reader pod: {whole}"));
+        text::inform(&format!("The {gone} gone. To read the whole log with a reader pod: {whole}"));
     }
 }
 
+/// Returns whether a Job has ended or waits for people, so that it has no more events for now.
 fn is_at_rest(job: &Job) -> bool {
     state::has_ended(job) || state::waits_for_people(job)
 }
 
-/// The next step of following a Job.
-enum Next {
-    /// A pod that has started.
+/// The next step while a Job is followed.
+enum FollowStep {
+    /// Print the log of this pod, which has started.
     Pod(Box<Pod>),
-    /// The Job has ended, or waits for people.
-    Rest(Box<Job>),
+    /// Stop: the Job has ended, or waits for people.
+    Stop(Box<Job>),
 }
 
 /// Prints the logs of the pods in turn, until the Job has ended or waits for people.
 async fn follow(client: &Client, job: &Job, command: &ClusterCommand<'_>) -> Result<Exit, Error> {
     let mut printed: BTreeSet<String> = BTreeSet::new();
     loop {
-        let rested = match next(client, job, &printed).await? {
-            Next::Pod(pod) => {
+        let job_at_rest = match next_step(client, job, &printed).await? {
+            FollowStep::Pod(pod) => {
                 if printed.is_empty() {
                     report_missing_attempts(std::slice::from_ref(pod.as_ref()), &job.name_any(), command);
                 }
@@ -86,23 +93,23 @@ async fn follow(client: &Client, job: &Job, command: &ClusterCommand<'_>) -> Res
                 }
                 continue;
             }
-            Next::Rest(rested) => rested,
+            FollowStep::Stop(job) => job,
         };
-        text::inform(&format!("The Job {}: {}", job.name_any(), state::summary(&rested)));
-        for hint in state::hints(&rested, &client.decision_state(&rested).await, command) {
+        text::inform(&format!("The Job {}: {}", job.name_any(), state::summary(&job_at_rest)));
+        for hint in state::hints(&job_at_rest, &client.decision_state(&job_at_rest).await, command) {
             text::inform(&hint);
         }
         return Ok(Exit::Success);
     }
 }
 
-/// Waits for the next pod, or until the Job rests and all pods are printed.
-async fn next(client: &Client, job: &Job, printed: &BTreeSet<String>) -> Result<Next, Error> {
+/// Waits for the next pod that is not printed, or until the Job has ended or waits for people. A pod takes precedence.
+async fn next_step(client: &Client, job: &Job, printed: &BTreeSet<String>) -> Result<FollowStep, Error> {
     let (name, uid) = (job.name_any(), job.uid());
     let (watcher, namespace) = (&client.cluster.watch_client, &client.cluster.namespace);
     let unprinted = |pods: &mut dyn Iterator<Item = &Pod>| {
         let mut pods = logs::in_order(job, pods.cloned()).into_iter();
-        pods.find(|pod| pod.uid().is_some_and(|uid| !printed.contains(&uid)) && logs::has_begun(pod))
+        pods.find(|pod| pod.uid().is_some_and(|uid| !printed.contains(&uid)) && logs::has_started(pod))
     };
     let pods: Api<Pod> = Api::namespaced(watcher.clone(), namespace);
     let of_job = logs::selector(&name);
@@ -117,22 +124,23 @@ async fn next(client: &Client, job: &Job, printed: &BTreeSet<String>) -> Result<
     tokio::select! {
         biased;
         pod = pod => match pod {
-            Ok(pod) => Ok(Next::Pod(Box::new(pod))),
+            Ok(pod) => Ok(FollowStep::Pod(Box::new(pod))),
             Err(error) => {
                 let rights = ["list", "watch"].map(|verb| Right::on_pods(verb, "pods")).to_vec();
-                Err(client.cluster.refused(&watching, &error, rights).await)
+                Err(client.cluster.refusal_error(&watching, &error, rights).await)
             }
         },
         rested = rested => match rested {
-            // Its last pod may have started and ended meanwhile.
+            // The last pod may have started and ended meanwhile.
             Ok(rested) => {
                 let rested = rested?;
                 let pods = logs::pods(client, job).await?;
-                Ok(unprinted(&mut pods.iter()).map_or_else(|| Next::Rest(Box::new(rested)), |pod| Next::Pod(Box::new(pod))))
+                let pod = unprinted(&mut pods.iter());
+                Ok(pod.map_or_else(|| FollowStep::Stop(Box::new(rested)), |pod| FollowStep::Pod(Box::new(pod))))
             }
             Err(error) => {
                 let rights = ["list", "watch"].map(Right::on_jobs).to_vec();
-                Err(client.cluster.refused(&watching, &error, rights).await)
+                Err(client.cluster.refusal_error(&watching, &error, rights).await)
             }
         },
     }

@@ -5,17 +5,17 @@ use bloomery_crds::v1alpha1::{Job, JobStatus};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-/// An hour after each of these Jobs was made.
+/// The current time of the tests: one hour after the creation of each Job.
 pub(super) fn now() -> Timestamp {
     "2027-01-15T09:00:00Z".parse().unwrap()
 }
 
-/// A Job of which nobody has said anything.
+/// A Job without a status.
 pub(super) fn job(name: &str) -> Job {
-    of(name, &Value::Null)
+    with_status(name, &Value::Null)
 }
 
-fn of(name: &str, status: &Value) -> Job {
+fn with_status(name: &str, status: &Value) -> Job {
     serde_json::from_value(json!({
         "apiVersion": "bloomery.dev/v1alpha1", "kind": "Job",
         "metadata": {
@@ -30,10 +30,11 @@ fn of(name: &str, status: &Value) -> Job {
 
 /// A Job in a phase.
 pub(super) fn in_phase(phase: Phase) -> Job {
-    of("refund", &json!({"phase": phase}))
+    with_status("refund", &json!({"phase": phase}))
 }
 
-fn at_work() -> Value {
+/// The status fields of a Job that has started.
+fn started_status() -> Value {
     let digest = format!("sha256:{}", "0".repeat(64));
     json!({
         "attempt": {"number": 1, "pod": "refund-1-01234"},
@@ -64,20 +65,20 @@ fn at_work() -> Value {
     })
 }
 
-fn with(status: &mut Value, more: &Value) {
+fn extend(status: &mut Value, more: &Value) {
     let (Some(status), Some(more)) = (status.as_object_mut(), more.as_object()) else { return };
     status.extend(more.clone());
 }
 
-/// A Job that waits until two have decided.
-pub(super) fn holds() -> Job {
-    let mut status = at_work();
+/// A Job with a held call that waits for two approvers.
+pub(super) fn with_held_call() -> Job {
+    let mut status = started_status();
     let condition = |kind: &str, status: &str, reason: &str, message: &str| {
         json!({"type": kind, "status": status, "reason": reason, "message": message,
                "lastTransitionTime": "2027-01-15T08:20:00Z"})
     };
     let message = "process_refund waits for supervisor";
-    with(
+    extend(
         &mut status,
         &json!({
             "phase": "AwaitingApproval",
@@ -96,13 +97,13 @@ pub(super) fn holds() -> Job {
             ],
         }),
     );
-    of("refund", &status)
+    with_status("refund", &status)
 }
 
-/// A Job that waits for answers: to one of words, `q-1`, and to one with choices, `q-2`.
-pub(super) fn asks() -> Job {
-    let mut status = at_work();
-    with(
+/// A Job with two open questions: `q-1` has no choices, `q-2` has choices.
+pub(super) fn with_questions() -> Job {
+    let mut status = started_status();
+    extend(
         &mut status,
         &json!({
             "phase": "AwaitingReply",
@@ -113,22 +114,22 @@ pub(super) fn asks() -> Job {
             ]},
         }),
     );
-    let mut job = of("refund", &status);
+    let mut job = with_status("refund", &status);
     job.spec.replies = vec![serde_json::from_value(json!({"question": "q-1", "text": "B"})).unwrap()];
     job
 }
 
 /// A Job that has ended.
 pub(super) fn ended(outcome: &Outcome) -> Job {
-    let mut status = at_work();
-    with(
+    let mut status = started_status();
+    extend(
         &mut status,
         &json!({
             "phase": outcome.phase(), "outcome": outcome, "completionTime": "2027-01-15T08:40:00Z",
             "result": {"text": "Order A-443 was refunded.", "fields": {"amount": 901.9}, "verified": true},
         }),
     );
-    of("refund", &status)
+    with_status("refund", &status)
 }
 
 /// Changes the status of a Job.

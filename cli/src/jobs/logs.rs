@@ -15,7 +15,7 @@ use kube::{Api, ResourceExt};
 use std::io;
 use std::pin::pin;
 
-/// Selects the pods of a Job by its name. Pods of an earlier Job of the same name are filtered out later.
+/// Selects the pods of a Job by its name. [`in_order`] removes pods of an earlier Job of the same name.
 pub(super) fn selector(name: &str) -> Selector {
     Selector::label(LABEL_JOB, name)
 }
@@ -30,12 +30,12 @@ pub(super) async fn pods(client: &Client, job: &Job) -> Result<Vec<Pod>, Error> 
         Ok(list) => Ok(in_order(job, list.items)),
         Err(error) => {
             let right = Right::on_pods("list", "pods");
-            Err(client.cluster.refused("listing the Job's pods", &error, vec![right]).await)
+            Err(client.cluster.refusal_error("listing the Job's pods", &error, vec![right]).await)
         }
     }
 }
 
-/// Filters the pods that belong to the Job, in the order of its attempts.
+/// Returns the pods that belong to a Job, in the order of its attempts.
 pub(super) fn in_order(job: &Job, pods: impl IntoIterator<Item = Pod>) -> Vec<Pod> {
     let uid = job.uid().unwrap_or_default();
     let is_own = |pod: &Pod| attempt(pod).is_some() && pod.owner_references().iter().any(|owner| owner.uid == uid);
@@ -49,8 +49,8 @@ pub(super) fn attempt(pod: &Pod) -> Option<u32> {
     pod.labels().get(LABEL_ATTEMPT)?.parse().ok()
 }
 
-/// Returns whether the worker of a pod has started, so that it has a log.
-pub(super) fn has_begun(pod: &Pod) -> bool {
+/// Returns whether the worker of a pod has started. Only then the pod has a log.
+pub(super) fn has_started(pod: &Pod) -> bool {
     let state = pod::worker_status(pod).and_then(|worker| worker.state.as_ref());
     state.is_some_and(|state| state.running.is_some() || state.terminated.is_some())
 }
@@ -61,10 +61,11 @@ pub(super) fn has_ended(pod: &Pod) -> bool {
     matches!(phase, Some("Succeeded" | "Failed"))
 }
 
-/// Prints the log of a pod; with `follow`, until the pod ends. Returns whether the reader still listens.
+/// Prints the log of a pod. With `follow`, prints until the pod ends. Returns false if the reader of stdout has closed the pipe. A
+/// deleted pod is reported, and is not an error.
 ///
 /// # Errors
-/// If it cannot be read. A pod that is gone is reported.
+/// If the log cannot be read.
 pub(super) async fn print(client: &Client, pod: &str, follow: bool) -> Result<bool, Error> {
     let api: Api<Pod> = Api::namespaced(client.cluster.watch_client.clone(), &client.cluster.namespace);
     let params = LogParams { container: Some(WORKER_CONTAINER.to_owned()), follow, ..LogParams::default() };
@@ -78,7 +79,7 @@ pub(super) async fn print(client: &Client, pod: &str, follow: bool) -> Result<bo
             let right = Right::on_pods("get", "pods/log");
             return Err(client
                 .cluster
-                .refused(&format!("reading the log of the pod {pod}"), &error, vec![right])
+                .refusal_error(&format!("reading the log of the pod {pod}"), &error, vec![right])
                 .await);
         }
     };
@@ -93,7 +94,7 @@ pub(super) async fn print(client: &Client, pod: &str, follow: bool) -> Result<bo
                     return Ok(false);
                 }
             }
-            Err(error) => return Err(Error::failed(format!("the log of the pod {pod} broke off: {error}"))),
+            Err(error) => return Err(Error::failed(format!("the log of the pod {pod} was interrupted: {error}"))),
         }
     }
 }
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn pods_come_in_the_order_of_attempts_and_those_of_others_do_not() {
+    fn pods_of_a_job_are_sorted_by_attempt() {
         let pods = [
             pod("ten", "10", "uid-1"),
             pod("another", "1", "uid-0"),
@@ -125,17 +126,17 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_has_a_log_once_its_container_has_begun() {
+    fn a_pod_has_started_when_its_container_runs_or_has_ended() {
         let with = |state: serde_json::Value| {
             let mut pod = pod("one", "1", "uid-1");
             let status = json!({"containerStatuses": [
                 {"name": "worker", "image": "", "imageID": "", "ready": false, "restartCount": 0, "state": state},
             ]});
             pod.status = serde_json::from_value(status).unwrap();
-            has_begun(&pod)
+            has_started(&pod)
         };
         assert!(with(json!({"running": {}})) && with(json!({"terminated": {"exitCode": 0}})));
         assert!(!with(json!({"waiting": {"reason": "ContainerCreating"}})));
-        assert!(!has_begun(&pod("one", "1", "uid-1")));
+        assert!(!has_started(&pod("one", "1", "uid-1")));
     }
 }

@@ -1,4 +1,5 @@
-//! The page of a Job on a cluster: its goal, the decisions of the gates, what it waits for and how to answer.
+//! The page of a Job on a cluster: its goal, the decisions of the gates, the decisions and answers that it waits for, and the
+//! commands that give them.
 
 use super::cluster_command::ClusterCommand;
 use super::state::{self, DecisionState};
@@ -12,10 +13,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::ResourceExt;
 
 /// Formats the page of a Job.
-pub(super) fn render(job: &Job, deciding: &DecisionState, command: &ClusterCommand<'_>, now: Timestamp) -> String {
+pub(super) fn render(job: &Job, decision: &DecisionState, command: &ClusterCommand<'_>, now: Timestamp) -> String {
     let mut page = Page::default();
-    let none = JobStatus::default();
-    let status = job.status.as_ref().unwrap_or(&none);
+    let no_status = JobStatus::default();
+    let status = job.status.as_ref().unwrap_or(&no_status);
     let name = job.name_any();
     page.line("Job", &format!("{name} in {}", job.namespace().unwrap_or_default()));
     let revision = status.skill_revision.as_ref().map(|revision| format!(", revision {}", revision.name));
@@ -38,7 +39,7 @@ pub(super) fn render(job: &Job, deciding: &DecisionState, command: &ClusterComma
     stages(&mut page, status);
     page.workflows(&status.workflows);
     if let Some(waiting) = &status.waiting_for {
-        waits_for(&mut page, job, waiting, deciding, command);
+        waits_for(&mut page, job, waiting, decision, command);
     }
     replies(&mut page, job, status);
     if let Some(usage) = &status.usage {
@@ -59,7 +60,7 @@ pub(super) fn render(job: &Job, deciding: &DecisionState, command: &ClusterComma
     page.text()
 }
 
-/// Describes when it was created, started and ended.
+/// Describes the latest of these times: the end of the Job, the start of its wait for people, its start, its creation.
 fn since(job: &Job, status: &JobStatus, now: Timestamp) -> String {
     let at = |time: Option<&Time>| time.map(|Time(at)| *at);
     let ended = at(status.completion_time.as_ref());
@@ -68,20 +69,20 @@ fn since(job: &Job, status: &JobStatus, now: Timestamp) -> String {
         .as_ref()
         .and_then(|waiting| at(waiting.since.as_ref()))
         .filter(|_| state::waits_for_people(job));
-    let begun = at(status.start_time.as_ref());
-    let made = at(job.metadata.creation_timestamp.as_ref());
+    let started = at(status.start_time.as_ref());
+    let created = at(job.metadata.creation_timestamp.as_ref());
     let ago = |word: &str, at: Timestamp| format!("{word} {at}, {} ago", age(Some(at), now));
-    match (ended, waits, begun, made) {
-        (Some(ended), _, Some(begun), _) => format!("{}; it took {}", ago("ended", ended), age(Some(begun), ended)),
+    match (ended, waits, started, created) {
+        (Some(ended), _, Some(started), _) => format!("{}; it took {}", ago("ended", ended), age(Some(started), ended)),
         (Some(ended), _, None, _) => ago("ended", ended),
         (None, Some(waits), _, _) => ago("waiting since", waits),
-        (None, None, Some(begun), _) => ago("begun", begun),
-        (None, None, None, Some(made)) => ago("made", made),
+        (None, None, Some(started), _) => ago("started", started),
+        (None, None, None, Some(created)) => ago("created", created),
         (None, None, None, None) => "unknown".to_owned(),
     }
 }
 
-/// Formats an age, as kubectl does.
+/// Formats an age as kubectl does, such as `119s` or `2m`.
 pub(super) fn age(then: Option<Timestamp>, now: Timestamp) -> String {
     let Some(then) = then else { return String::new() };
     let passed = now.duration_since(then).max(SignedDuration::ZERO);
@@ -93,38 +94,43 @@ pub(super) fn age(then: Option<Timestamp>, now: Timestamp) -> String {
     }
 }
 
-/// Returns the conditions that a person should know. After the end of a Job the outcome replaces them, and a running Job is
-/// expected not to be ready.
+/// Returns the conditions that a person should know. These are not true, and the other lines of the page do not say the same.
 fn notable_conditions(status: &JobStatus) -> Vec<&Condition> {
     let is = |condition: &Condition, kind: ConditionType| condition.type_ == <&str>::from(kind);
-    let is_news = |condition: &&Condition| {
-        // `Ready` repeats these.
-        let is_twin = is(condition, ConditionType::Reconciling) || is(condition, ConditionType::Stalled);
-        let is_as_usual =
-            [Reason::Running, Reason::Finalizing].iter().any(|usual| condition.reason == <&str>::from(usual));
-        // Only the result of waiting for people matters.
-        let is_past =
-            is(condition, ConditionType::AwaitingPeople) && condition.reason != <&str>::from(&Reason::NotBegun);
-        let is_told =
-            is_twin || is_past || (is(condition, ConditionType::Ready) && (is_as_usual || status.is_terminal()));
-        condition.status != "True" && !is_told
+    let has_reason = |condition: &Condition, reason: Reason| condition.reason == <&str>::from(&reason);
+    let is_notable = |condition: &&Condition| {
+        if condition.status == "True" {
+            return false;
+        }
+        // `Ready` has the same reason and message as these.
+        if is(condition, ConditionType::Reconciling) || is(condition, ConditionType::Stalled) {
+            return false;
+        }
+        if is(condition, ConditionType::Ready) {
+            // A running Job is expected not to be ready. The outcome of a Job that has ended has a line of its own.
+            let is_running = has_reason(condition, Reason::Running) || has_reason(condition, Reason::Finalizing);
+            return !is_running && !status.is_terminal();
+        }
+        // The end of a wait is notable only if the call was not made after it.
+        !is(condition, ConditionType::AwaitingPeople) || has_reason(condition, Reason::NotBegun)
     };
-    status.conditions.iter().filter(is_news).collect()
+    status.conditions.iter().filter(is_notable).collect()
 }
 
-/// Adds what the Job waits for, with the commands that answer. The labels are reserved, so that no text of a model imitates them.
-fn waits_for(page: &mut Page, job: &Job, waiting: &WaitingFor, deciding: &DecisionState, command: &ClusterCommand<'_>) {
+/// Adds the held call and the questions that the Job waits for, with the commands that decide and answer. Texts of a model are
+/// escaped or indented, so that they cannot imitate these lines.
+fn waits_for(page: &mut Page, job: &Job, waiting: &WaitingFor, decision: &DecisionState, command: &ClusterCommand<'_>) {
     if let Some(call) = &waiting.call {
         let approvers = state::approvers(job).join(" and ");
         page.line(
             "Waits for",
-            &format!("{} to let {} be called: {}", escaped(&approvers), escaped(&call.tool), escaped(&call.reason)),
+            &format!("{} to approve a call of {}: {}", escaped(&approvers), escaped(&call.tool), escaped(&call.reason)),
         );
     }
-    if let Some(note) = deciding.note() {
+    if let Some(note) = decision.note() {
         page.line("", &note);
     }
-    for approval in deciding.open() {
+    for approval in decision.open() {
         page.line("Approve", &command.line(&format!("approve {approval}")));
         page.line("Deny", &command.line(&format!("deny {approval}")));
     }
@@ -140,7 +146,7 @@ fn waits_for(page: &mut Page, job: &Job, waiting: &WaitingFor, deciding: &Decisi
     }
 }
 
-/// Adds the number of requests to the model by stage.
+/// Adds the number of requests to the model in each stage.
 fn stages(page: &mut Page, status: &JobStatus) {
     let Some(calls) = status.usage.as_ref().map(|usage| &usage.llm_calls) else { return };
     let LlmCalls { intent, selection, plan, finalization, polish } = calls;
@@ -151,17 +157,18 @@ fn stages(page: &mut Page, status: &JobStatus) {
         ("finalization", finalization),
         ("polish", polish),
     ];
-    let asked = stages.iter().filter(|(_, calls)| **calls > 0).map(|(stage, calls)| format!("{stage} {calls}"));
-    let asked: Vec<String> = asked.collect();
-    if !asked.is_empty() {
-        page.line("Stages", &asked.join(", "));
+    let used = stages.iter().filter(|(_, calls)| **calls > 0);
+    let used: Vec<String> = used.map(|(stage, calls)| format!("{stage} {calls}")).collect();
+    if !used.is_empty() {
+        page.line("Requests", &used.join(", "));
     }
 }
 
+/// Adds the number of replies.
 fn replies(page: &mut Page, job: &Job, status: &JobStatus) {
-    let (given, heard) = (job.spec.replies.len(), status.replies_heard.unwrap_or_default());
-    if given > 0 {
-        page.line("Replies", &format!("{given} sent, {heard} received"));
+    let (sent, received) = (job.spec.replies.len(), status.replies_heard.unwrap_or_default());
+    if sent > 0 {
+        page.line("Replies", &format!("{sent} sent, {received} received"));
     }
 }
 
@@ -169,38 +176,38 @@ fn replies(page: &mut Page, job: &Job, status: &JobStatus) {
 mod tests {
     use super::*;
     use crate::args::{ClusterArgs, Invocation};
-    use crate::jobs::fixtures::{asks, ended, holds, job, now};
+    use crate::jobs::fixtures::{ended, job, now, with_held_call, with_questions};
     use bloomery_crds::names;
     use bloomery_crds::outcome::{Outcome, OutcomeCode};
     use rstest::rstest;
 
     fn page(job: &Job) -> String {
-        let deciding = match (state::not_asked_reason(job), state::approvals(job)) {
-            (Some(why), _) => DecisionState::NotAsked(why.to_owned()),
+        let decision = match (state::not_requested_reason(job), state::approvals(job)) {
+            (Some(reason), _) => DecisionState::NotRequested(reason.to_owned()),
             (None, []) => DecisionState::NoCall,
             (None, open) => DecisionState::Open(open.to_vec()),
         };
-        render(job, &deciding, &ClusterCommand::new(Invocation::KubectlPlugin, &ClusterArgs::default()), now())
+        render(job, &decision, &ClusterCommand::new(Invocation::KubectlPlugin, &ClusterArgs::default()), now())
     }
 
     #[test]
-    fn a_held_call_has_the_commands_that_decide() {
-        insta::assert_snapshot!(page(&holds()));
+    fn a_held_call_is_shown_with_the_commands_that_decide() {
+        insta::assert_snapshot!(page(&with_held_call()));
     }
 
     #[test]
-    fn who_has_decided_is_waited_for_no_more() {
-        let mut job = holds();
+    fn only_approvers_with_an_open_approval_are_waited_for() {
+        let mut job = with_held_call();
         if let Some(waiting) = job.status.as_mut().and_then(|status| status.waiting_for.as_mut()) {
             waiting.approvals = vec![names::approval("refund", "uid-1", "c-7", "finance")];
         }
-        assert!(page(&job).contains("Waits for   finance to let process_refund be called"), "{}", page(&job));
+        assert!(page(&job).contains("Waits for   finance to approve a call of process_refund"), "{}", page(&job));
     }
 
     #[test]
-    fn that_nobody_is_waited_for_is_said_where_a_call_came_to_nothing() {
-        let told = |reason: &str| {
-            let mut job = holds();
+    fn the_end_of_a_wait_is_shown_only_if_the_call_was_not_made() {
+        let is_shown = |reason: &str| {
+            let mut job = with_held_call();
             if let Some(status) = &mut job.status {
                 let mut past = status.conditions[0].clone();
                 (past.type_, past.reason) = ("AwaitingPeople".to_owned(), reason.to_owned());
@@ -208,60 +215,60 @@ mod tests {
             }
             page(&job).contains(&format!("Condition   {reason}"))
         };
-        assert!(!told("Resumed") && !told("Ended") && told("NotBegun"));
+        assert!(!is_shown("Resumed") && !is_shown("Ended") && is_shown("NotBegun"));
     }
 
     #[test]
-    fn that_nobody_can_decide_is_said_and_why() {
-        let mut job = holds();
+    fn the_page_says_why_nobody_can_decide() {
+        let mut job = with_held_call();
         if let Some(status) = &mut job.status {
             for condition in &mut status.conditions {
                 condition.reason = "ApprovalPolicyMissing".to_owned();
                 condition.message = "the binding is not as it was shipped".to_owned();
             }
         }
-        let told = page(&job);
-        assert!(told.contains("No decision is requested: the binding is not as it was shipped"), "{told}");
-        assert!(!told.contains("Decided, but") && !told.contains("Approve "), "{told}");
-        let told = render(
-            &holds(),
+        let text = page(&job);
+        assert!(text.contains("No decision is requested: the binding is not as it was shipped"), "{text}");
+        assert!(!text.contains("Decided, but") && !text.contains("Approve "), "{text}");
+        let text = render(
+            &with_held_call(),
             &DecisionState::Expired,
             &ClusterCommand::new(Invocation::KubectlPlugin, &ClusterArgs::default()),
             now(),
         );
-        assert!(told.contains("Expired, but") && !told.contains("Approve "), "{told}");
+        assert!(text.contains("Expired, but") && !text.contains("Approve "), "{text}");
     }
 
     #[test]
-    fn questions_have_the_commands_that_answer() {
-        insta::assert_snapshot!(page(&asks()));
+    fn questions_are_shown_with_the_commands_that_answer() {
+        insta::assert_snapshot!(page(&with_questions()));
     }
 
     #[test]
-    fn a_job_that_has_ended_says_how() {
+    fn a_job_that_has_ended_is_shown_with_its_outcome() {
         insta::assert_snapshot!(page(&ended(&Outcome::new(OutcomeCode::Succeeded, "The answer passed every gate."))));
     }
 
     #[test]
-    fn a_job_of_which_nobody_has_said_anything_has_a_page() {
+    fn a_job_without_a_status_has_a_page() {
         insta::assert_snapshot!(page(&job("new")));
     }
 
     #[test]
-    fn a_job_at_work_is_as_it_should_be() {
-        let told = |reason: &str| {
-            let mut job = holds();
+    fn the_reason_of_a_running_job_is_not_shown() {
+        let is_shown = |reason: &str| {
+            let mut job = with_held_call();
             if let Some(status) = &mut job.status {
                 status.conditions[0].reason = reason.to_owned();
             }
             page(&job).contains(&format!("Condition   {reason}"))
         };
-        assert!(!told("Running") && !told("Finalizing") && told("Unschedulable"));
+        assert!(!is_shown("Running") && !is_shown("Finalizing") && is_shown("Unschedulable"));
     }
 
     #[test]
-    fn nothing_steers_the_terminal() {
-        let mut job = asks();
+    fn no_text_controls_the_terminal() {
+        let mut job = with_questions();
         job.spec.goal = "Refund\u{1b}[2J".to_owned();
         if let Some(waiting) = job.status.as_mut().and_then(|status| status.waiting_for.as_mut()) {
             waiting.questions[0].text = "Which?\u{1b}]0;x\u{7}\u{202e}".to_owned();
@@ -276,7 +283,7 @@ mod tests {
     #[case::hours(7200, "2h")]
     #[case::days(172_800, "2d")]
     #[case::a_clock_that_is_behind(-5, "0s")]
-    fn an_age_is_as_kubectl_has_it(#[case] seconds: i64, #[case] expected: &str) {
+    fn an_age_has_the_format_of_kubectl(#[case] seconds: i64, #[case] expected: &str) {
         assert_eq!(age(Some(now() - SignedDuration::from_secs(seconds)), now()), expected);
     }
 }

@@ -11,7 +11,7 @@ use crate::exit::Exit;
 use crate::text;
 use bloomery_crds::names::{LABEL_COMPONENT, LABEL_MANAGED_BY, MANAGER};
 use bloomery_crds::v1alpha1::Job;
-use build::{DEADLINE, Template};
+use build::{DEADLINE_SECONDS, Template};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::{Api, ResourceExt};
@@ -19,58 +19,58 @@ use std::time::Duration;
 
 /// The state of a reader pod.
 enum PodState {
-    /// It has a log.
-    Begun,
-    /// It cannot start, with the reason.
+    /// Its container has started, so it has a log.
+    Started,
+    /// It cannot start, for this reason.
     Stuck(String),
     /// It was deleted.
-    Gone,
+    Deleted,
 }
 
-/// Prints the log of a Job.
+/// Prints the log of a Job: creates a reader pod, prints its output, and deletes it.
 ///
 /// # Errors
-/// If there is none, or the pod cannot read it.
+/// If the Job has no log, or the pod cannot read it.
 pub(super) async fn read(client: &Client, job: &Job, args: &EventsArgs) -> Result<Exit, Error> {
     let template = template(client, args.image.clone()).await?;
     let pod = build::pod(job, &template, args.json)?;
     let api: Api<Pod> = Api::namespaced(client.cluster.client.clone(), &client.cluster.namespace);
-    let made = match api.create(&PostParams::default(), &pod).await {
-        Ok(made) => made,
+    let created = match api.create(&PostParams::default(), &pod).await {
+        Ok(created) => created,
         Err(error) => {
             let doing = "creating a reader pod for the memory";
-            return Err(client.cluster.refused(doing, &error, vec![Right::on_pods("create", "pods")]).await);
+            return Err(client.cluster.refusal_error(doing, &error, vec![Right::on_pods("create", "pods")]).await);
         }
     };
-    let name = made.name_any();
+    let name = created.name_any();
     text::inform(&format!(
         "The reader pod {name} reads the log from the memory (mounted read-only), and is deleted afterwards."
     ));
-    let done = tokio::select! {
-        done = print_log(client, &name) => done,
+    let result = tokio::select! {
+        result = print_log(client, &name) => result,
         _ = tokio::signal::ctrl_c() => Err(Error { exit: Exit::Interrupted, message: "interrupted".to_owned() }),
     };
     match api.delete(&name, &DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::default() }).await {
-        Ok(_) => done,
-        Err(kube::Error::Api(status)) if status.code == 404 => done,
+        Ok(_) => {}
+        Err(kube::Error::Api(status)) if status.code == 404 => {}
         Err(error) => {
-            let doing = format!("the reader pod {name} is left, and ends by itself: deleting it");
-            let failure = client.cluster.request_error(&doing, &error);
-            text::report(&failure.message);
-            done
+            let doing = format!("deleting the reader pod {name}, which ends by itself within {DEADLINE_SECONDS} s");
+            text::report(&client.cluster.request_error(&doing, &error).message);
         }
     }
+    result
 }
 
-/// Returns the template for the pod: the newest worker of the namespace, if it can be read.
+/// Returns the template for the pod. It is made from the newest worker pod of the namespace, or from the chart's defaults and the
+/// image that the command line names.
 async fn template(client: &Client, image: Option<String>) -> Result<Template, Error> {
     let api: Api<Pod> = Api::namespaced(client.cluster.client.clone(), &client.cluster.namespace);
     let workers = ListParams::default().labels(&format!("{LABEL_MANAGED_BY}={MANAGER},{LABEL_COMPONENT}=worker"));
     let pods = match list_all(&api, workers, |_| true).await {
         Ok(pods) => pods,
         Err(error) if image.is_none() => {
-            let doing = "looking for a worker pod to take the image from (or name it with --image)";
-            return Err(client.cluster.refused(doing, &error, vec![Right::on_pods("list", "pods")]).await);
+            let doing = "looking for a worker pod to take the image from (--image selects an image without it)";
+            return Err(client.cluster.refusal_error(doing, &error, vec![Right::on_pods("list", "pods")]).await);
         }
         Err(_) => Vec::new(),
     };
@@ -80,51 +80,52 @@ async fn template(client: &Client, image: Option<String>) -> Result<Template, Er
         (Some(template), Some(image)) => Ok(template.with_image(image)),
         (None, Some(image)) => Ok(Template::default_with_image(image)),
         (None, None) => Err(Error::usage(format!(
-            "no worker pod is left in {} whose image could read the log: name the image with --image. It is that of the \
-             workers (worker.image in the chart)",
+            "the namespace {} has no worker pod to take the image of the reader pod from: name the image of the workers \
+             (worker.image in the chart) with --image",
             client.cluster.namespace
         ))),
     }
 }
 
-/// Returns the state of the pod; `None` while it is starting.
+/// Returns the state of the pod. Returns `None` while it is starting.
 fn pod_state(pod: Option<&Pod>) -> Option<PodState> {
     match pod {
-        None => Some(PodState::Gone),
-        Some(pod) if logs::has_begun(pod) => Some(PodState::Begun),
+        None => Some(PodState::Deleted),
+        Some(pod) if logs::has_started(pod) => Some(PodState::Started),
         Some(pod) => build::stuck(pod).map(PodState::Stuck),
     }
 }
 
-/// Prints the log of the pod, and returns how it ended.
+/// Waits for the start of the pod, prints its log, and checks that it ended without an error.
 async fn print_log(client: &Client, name: &str) -> Result<Exit, Error> {
     let watched: Api<Pod> = Api::namespaced(client.cluster.watch_client.clone(), &client.cluster.namespace);
     let only = watch::Selector::name(name);
     let mut unscheduled = None;
-    let life = watch::until(&watched, &only, |pods| {
+    let started = watch::until(&watched, &only, |pods| {
         let pod = pods.get(name);
         unscheduled = pod.and_then(build::unscheduled);
         pod_state(pod)
     });
-    // The deadline of the pod starts only on a node.
-    let life = tokio::time::timeout(Duration::from_secs(DEADLINE.into()), life).await;
-    let stuck = |why: &str| Err(Error::failed(format!("the reader pod {name} cannot start: {why}")));
+    // The deadline in the spec of the pod does not include the time until the pod is scheduled.
+    let started = tokio::time::timeout(Duration::from_secs(DEADLINE_SECONDS.into()), started).await;
+    let cannot_start = |why: &str| Err(Error::failed(format!("the reader pod {name} cannot start: {why}")));
     let rights = || ["list", "watch"].map(|verb| Right::on_pods(verb, "pods")).to_vec();
     let watching = format!("watching the reader pod {name}");
-    let Ok(life) = life else {
-        return stuck(&unscheduled.unwrap_or_else(|| format!("it has not started within {DEADLINE} s")));
+    let Ok(state) = started else {
+        return cannot_start(&unscheduled.unwrap_or_else(|| format!("it has not started within {DEADLINE_SECONDS} s")));
     };
-    match life {
-        Ok(PodState::Begun) => {}
-        Ok(PodState::Stuck(why)) => return stuck(&why),
-        Ok(PodState::Gone) => {
+    match state {
+        Ok(PodState::Started) => {}
+        Ok(PodState::Stuck(why)) => return cannot_start(&why),
+        Ok(PodState::Deleted) => {
             return Err(Error::failed(format!("the reader pod {name} was deleted before it started")));
         }
-        Err(error) => return Err(client.cluster.refused(&watching, &error, rights()).await),
+        Err(error) => return Err(client.cluster.refusal_error(&watching, &error, rights()).await),
     }
     if !logs::print(client, name, true).await? {
         return Ok(Exit::Success);
     }
+    // `Some(None)` means that the pod was deleted.
     let ended = watch::until(&watched, &only, |pods| match pods.get(name) {
         None => Some(None),
         Some(pod) => logs::has_ended(pod).then(|| Some(pod.clone())),
@@ -132,7 +133,7 @@ async fn print_log(client: &Client, name: &str) -> Result<Exit, Error> {
     let ended = match ended.await {
         Ok(Some(ended)) => ended,
         Ok(None) => return Err(Error::failed(format!("the reader pod {name} was deleted while it was reading"))),
-        Err(error) => return Err(client.cluster.refused(&watching, &error, rights()).await),
+        Err(error) => return Err(client.cluster.refusal_error(&watching, &error, rights()).await),
     };
     match build::failure(&ended) {
         None => Ok(Exit::Success),

@@ -1,4 +1,6 @@
-//! `bloomery reply`: appends to the replies of a Job, and keeps those of others.
+//! `bloomery reply`: appends a reply to the replies of a Job.
+//!
+//! Steps: read the Job, find the question, get the text, append the reply. Other users may append replies at the same time.
 
 use super::client::{Client, deleted_error};
 use super::cluster_command::ClusterCommand;
@@ -14,11 +16,12 @@ use kube::ResourceExt;
 use serde_json::json;
 use std::io::{self, Read};
 
-/// The number of attempts. The status of a Job changes with each of its steps.
-const TRIES: usize = 16;
+/// The maximum number of attempts to append a reply. An attempt fails if the Job has changed, and the status of a running Job changes
+/// often.
+const MAX_ATTEMPTS: usize = 16;
 
-/// The most that is read from stdin, in bytes. A longer text is refused.
-const MAX_STDIN: u64 = 64 * 1024;
+/// The maximum length of a text from stdin, in bytes, before spaces around it are removed.
+const MAX_STDIN_BYTES: u64 = 64 * 1024;
 
 /// Sends a reply.
 pub(super) async fn run(args: &ReplyArgs, command: &ClusterCommand<'_>) -> Result<Exit, Error> {
@@ -33,7 +36,7 @@ pub(super) async fn run(args: &ReplyArgs, command: &ClusterCommand<'_>) -> Resul
         ReplyTarget::Ambiguous(open) => Some(choose_question(&args.job, open).await?),
     };
     let typed = match args.text.as_deref() {
-        Some("-") => stdin()?,
+        Some("-") => read_stdin()?,
         Some(text) => text.to_owned(),
         None => ask_text(question.clone()).await?,
     };
@@ -42,15 +45,15 @@ pub(super) async fn run(args: &ReplyArgs, command: &ClusterCommand<'_>) -> Resul
         text::inform(&note);
     }
     let reply = Reply { question: question.as_ref().map(|question| question.id.clone()), text };
-    let said = append(&client, job, &reply).await?;
+    let changed = append(&client, job, &reply).await?;
     match args.output {
-        Some(form) => output::print(&show::object(&said, form)?)?,
+        Some(format) => output::print(&show::object(&changed, format)?)?,
         None => output::print(&confirmation(&args.job, question.as_ref(), &reply))?,
     }
     Ok(Exit::Success)
 }
 
-/// Asks which of several questions is answered.
+/// Asks the user which of several questions the reply answers.
 async fn choose_question(job: &str, open: Vec<AskedQuestion>) -> Result<AskedQuestion, Error> {
     if !terminal::is_interactive() {
         return Err(Error::usage(format!(
@@ -70,7 +73,7 @@ async fn choose_question(job: &str, open: Vec<AskedQuestion>) -> Result<AskedQue
     chosen.ok_or_else(|| Error::failed("nothing was sent"))
 }
 
-/// Asks for the text.
+/// Asks the user for the text.
 async fn ask_text(question: Option<AskedQuestion>) -> Result<String, Error> {
     let prompt = match &question {
         Some(question) => {
@@ -87,6 +90,7 @@ async fn ask_text(question: Option<AskedQuestion>) -> Result<String, Error> {
     typed.ok_or_else(|| Error::failed("nothing was sent"))
 }
 
+/// Formats questions with their ids.
 fn page(questions: &[AskedQuestion]) -> String {
     let mut page = Page::default();
     for question in questions {
@@ -95,25 +99,31 @@ fn page(questions: &[AskedQuestion]) -> String {
     page.text()
 }
 
-fn stdin() -> Result<String, Error> {
+/// Reads the text from stdin.
+fn read_stdin() -> Result<String, Error> {
     let mut bytes = Vec::new();
-    let read = io::stdin().lock().take(MAX_STDIN + 1).read_to_end(&mut bytes);
+    let read = io::stdin().lock().take(MAX_STDIN_BYTES + 1).read_to_end(&mut bytes);
     let read = read.map_err(|error| Error::usage(format!("stdin cannot be read: {error}")))?;
-    if u64::try_from(read).is_ok_and(|read| read > MAX_STDIN) {
-        let most = Reply::MAX_TEXT;
-        return Err(Error::usage(format!("the text has more than {MAX_STDIN} bytes; the limit is {most}. Shorten it")));
+    if u64::try_from(read).is_ok_and(|read| read > MAX_STDIN_BYTES) {
+        let limit = Reply::MAX_TEXT;
+        return Err(Error::usage(format!(
+            "the text has more than {MAX_STDIN_BYTES} bytes; the limit is {limit}. Shorten it"
+        )));
     }
     String::from_utf8(bytes).map_err(|error| Error::usage(format!("stdin is not valid UTF-8: {error}")))
 }
 
-/// Returns a warning if the question has a reply already.
+/// Returns a warning if the question has an answer already that the Job has not received yet.
 fn warning(job: &Job, question: &AskedQuestion) -> Option<String> {
     let other = compose_reply::pending_answer(job, &question.id)?;
     let text = text::escaped(&other.text);
-    Some(format!("{} already has an answer that was not received yet: \"{text}\". The first one counts.", question.id))
+    Some(format!(
+        "{} already has an answer that the Job has not received yet: \"{text}\". The first answer counts.",
+        question.id
+    ))
 }
 
-/// Formats the confirmation.
+/// Formats the confirmation for stdout.
 fn confirmation(job: &str, question: Option<&AskedQuestion>, reply: &Reply) -> String {
     let text = text::escaped(&reply.text);
     match question {
@@ -122,15 +132,15 @@ fn confirmation(job: &str, question: Option<&AskedQuestion>, reply: &Reply) -> S
     }
 }
 
-/// Appends a reply. If the Job has changed meanwhile, appends it to the changed list.
+/// Appends a reply. If the Job has changed meanwhile, checks that the reply is still possible, and tries again.
 async fn append(client: &Client, mut job: Job, reply: &Reply) -> Result<Job, Error> {
     let (name, uid, before) = (job.name_any(), job.uid(), job.spec.replies.len());
-    // The user was warned, and answers a second time.
+    // The user was warned that the question has an answer already, and answers it again.
     let is_second = reply.question.as_deref().is_some_and(|id| compose_reply::pending_answer(&job, id).is_some());
-    for _ in 0..TRIES {
+    for _ in 0..MAX_ATTEMPTS {
         let replies = [job.spec.replies.as_slice(), std::slice::from_ref(reply)].concat();
         match client.patch(&job, json!({ "spec": { "replies": replies } }), true).await {
-            Ok(said) => return Ok(said),
+            Ok(changed) => return Ok(changed),
             Err(kube::Error::Api(status)) if status.code == 409 => {}
             Err(error) => return Err(client.patch_error(&name, &format!("replying to {name}"), &error).await),
         }
@@ -138,8 +148,8 @@ async fn append(client: &Client, mut job: Job, reply: &Reply) -> Result<Job, Err
         if job.uid() != uid {
             return Err(deleted_error(&name));
         }
-        // An earlier attempt may have succeeded without a response.
-        if job.spec.replies.iter().skip(before).any(|said| said == reply) {
+        // The API server may have stored the reply in an earlier attempt, without a response.
+        if job.spec.replies.iter().skip(before).any(|sent| sent == reply) {
             return Ok(job);
         }
         if is_second {

@@ -1,4 +1,4 @@
-//! `bloomery get` on a cluster: shows a Job, or lists all.
+//! `bloomery get` on a cluster: shows the Job of a name, or lists all Jobs.
 
 use super::client::Client;
 use super::cluster_command::ClusterCommand;
@@ -15,19 +15,19 @@ use kube::ResourceExt;
 use serde_json::json;
 use std::io::Write;
 
-/// Shows a Job, or lists all.
+/// Shows the Job of a name, or lists all Jobs.
 pub(super) async fn get(args: &GetArgs, command: &ClusterCommand<'_>) -> Result<Exit, Error> {
     let client = Client::open(command).await?;
     let Some(name) = &args.key else { return list_jobs(&client, args).await };
     let job = client.job(name).await?;
     check_skill(&job, args.skill.as_deref())?;
     match args.output {
-        Some(form) => output::print(&object(&job, form)?).map(|()| Exit::Success),
+        Some(format) => output::print(&object(&job, format)?).map(|()| Exit::Success),
         None => print_page(&page::render(&job, &client.decision_state(&job).await, command, Timestamp::now())),
     }
 }
 
-/// Lists the Jobs of the namespace, or of all.
+/// Lists the Jobs of the namespace, or of all namespaces.
 async fn list_jobs(client: &Client, args: &GetArgs) -> Result<Exit, Error> {
     let mut jobs = client.jobs(args.all_namespaces).await?;
     jobs.retain(|job| args.skill.as_ref().is_none_or(|skill| job.spec.skill == *skill));
@@ -37,9 +37,9 @@ async fn list_jobs(client: &Client, args: &GetArgs) -> Result<Exit, Error> {
         text::report(&format!("there are no Jobs{of} in {place}"));
     }
     let text = match args.output {
-        Some(form) => list(&jobs.iter().map(item).collect::<Vec<_>>(), form)?,
+        Some(format) => list(&jobs.iter().map(item).collect::<Vec<_>>(), format)?,
         None if jobs.is_empty() => String::new(),
-        None => rows(&jobs, args.all_namespaces, Timestamp::now()),
+        None => table(&jobs, args.all_namespaces, Timestamp::now()),
     };
     output::print(&text).map(|()| Exit::Success)
 }
@@ -47,11 +47,11 @@ async fn list_jobs(client: &Client, args: &GetArgs) -> Result<Exit, Error> {
 /// Checks that a Job belongs to the selected Skill.
 ///
 /// # Errors
-/// If it belongs to another one.
+/// If it belongs to another Skill.
 pub(super) fn check_skill(job: &Job, skill: Option<&str>) -> Result<(), Error> {
     match skill {
         Some(skill) if job.spec.skill != skill => Err(Error::usage(format!(
-            "the Job {} is one of the Skill {}, not of {skill}",
+            "the Job {} belongs to the Skill {}, not to {skill}",
             job.name_any(),
             job.spec.skill
         ))),
@@ -71,43 +71,44 @@ fn print_page(page: &str) -> Result<Exit, Error> {
 /// Formats a Job for programs.
 ///
 /// # Errors
-/// If it has no form in that format.
-pub(super) fn object(job: &Job, form: ObjectOutput) -> Result<String, Error> {
-    match form {
+/// If the Job cannot be serialized.
+pub(super) fn object(job: &Job, format: ObjectOutput) -> Result<String, Error> {
+    match format {
         ObjectOutput::Name => Ok(name(job)),
         ObjectOutput::Json => output::json(job),
         ObjectOutput::Yaml => output::yaml(job),
     }
 }
 
-/// Formats several objects for programs. Each has the name that kubectl prints.
+/// Formats several objects for programs. Each object has the name that kubectl prints, as a line.
 ///
 /// # Errors
-/// If they have no form in that format.
-pub(super) fn list(objects: &[(String, serde_json::Value)], form: ObjectOutput) -> Result<String, Error> {
+/// If an object cannot be serialized.
+pub(super) fn list(objects: &[(String, serde_json::Value)], format: ObjectOutput) -> Result<String, Error> {
     let items = || objects.iter().map(|(_, object)| object).collect::<Vec<_>>();
     let all = || json!({ "apiVersion": "v1", "kind": "List", "items": items() });
-    match form {
+    match format {
         ObjectOutput::Name => Ok(objects.iter().map(|(name, _)| name.as_str()).collect()),
         ObjectOutput::Json => output::json(&all()),
         ObjectOutput::Yaml => output::yaml(&all()),
     }
 }
 
-/// Returns a Job as an item of a list.
+/// Returns a Job as an object for [`list`].
 pub(super) fn item(job: &Job) -> (String, serde_json::Value) {
     (name(job), json!(job))
 }
 
+/// Returns the name that kubectl prints, as a line.
 fn name(job: &Job) -> String {
     format!("skilljob.bloomery.dev/{}\n", job.name_any())
 }
 
-/// The columns of a list.
-const NAMES: [&str; 8] = ["NAME", "SKILL", "PHASE", "OUTCOME", "STEPS", "TOOLS", "WAITS FOR", "AGE"];
+/// The columns of the table.
+const COLUMNS: [&str; 8] = ["NAME", "SKILL", "PHASE", "OUTCOME", "STEPS", "TOOLS", "WAITS FOR", "AGE"];
 
-/// A line for each Job.
-fn rows(jobs: &[Job], of_all: bool, now: Timestamp) -> String {
+/// Formats the table of Jobs.
+fn table(jobs: &[Job], with_namespace: bool, now: Timestamp) -> String {
     let row = |job: &Job| {
         let status = job.status.as_ref();
         let outcome = status.and_then(|status| status.outcome.as_ref());
@@ -125,19 +126,19 @@ fn rows(jobs: &[Job], of_all: bool, now: Timestamp) -> String {
             page::age(job.metadata.creation_timestamp.as_ref().map(|Time(at)| *at), now),
         ]
     };
-    if !of_all {
-        return table::render(&NAMES, jobs.iter().map(row));
+    if !with_namespace {
+        return table::render(&COLUMNS, jobs.iter().map(row));
     }
-    let [name, skill, phase, outcome, steps, tools, waits, age] = NAMES;
-    let names = ["NAMESPACE", name, skill, phase, outcome, steps, tools, waits, age];
-    let of_namespace = |job: &Job| {
+    let [name, skill, phase, outcome, steps, tools, waits, age] = COLUMNS;
+    let header = ["NAMESPACE", name, skill, phase, outcome, steps, tools, waits, age];
+    let row_with_namespace = |job: &Job| {
         let [name, skill, phase, outcome, steps, tools, waits, age] = row(job);
         [job.namespace().unwrap_or_default(), name, skill, phase, outcome, steps, tools, waits, age]
     };
-    table::render(&names, jobs.iter().map(of_namespace))
+    table::render(&header, jobs.iter().map(row_with_namespace))
 }
 
-/// Summarizes what a Job waits for.
+/// Lists the approvers and the questions that a Job waits for.
 fn waits_for(job: &Job) -> String {
     let approvers =
         Some(text::sanitized_line(&state::approvers(job).join(","))).filter(|approvers| !approvers.is_empty());
@@ -148,18 +149,25 @@ fn waits_for(job: &Job) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::jobs::fixtures::{asks, holds, job, now};
+    use crate::jobs::fixtures::{job, now, with_held_call, with_questions};
 
     #[test]
-    fn jobs_are_listed_with_what_they_wait_for() {
-        let jobs = [job("new"), holds(), asks()];
-        insta::assert_snapshot!(rows(&jobs, false, now()));
-        assert!(rows(&jobs, true, now()).starts_with("NAMESPACE   NAME "));
+    fn the_table_shows_the_approvers_and_questions_that_jobs_wait_for() {
+        let jobs = [job("new"), with_held_call(), with_questions()];
+        insta::assert_snapshot!(table(&jobs, false, now()));
+        assert!(table(&jobs, true, now()).starts_with("NAMESPACE   NAME "));
     }
 
     #[test]
-    fn a_job_of_another_skill_is_told() {
-        assert!(check_skill(&holds(), Some("cs-tier-1")).is_ok() && check_skill(&holds(), None).is_ok());
-        assert!(check_skill(&holds(), Some("cs-tier-2")).unwrap_err().message.contains("one of the Skill cs-tier-1"));
+    fn a_job_of_another_skill_is_refused() {
+        assert!(
+            check_skill(&with_held_call(), Some("cs-tier-1")).is_ok() && check_skill(&with_held_call(), None).is_ok()
+        );
+        assert!(
+            check_skill(&with_held_call(), Some("cs-tier-2"))
+                .unwrap_err()
+                .message
+                .contains("belongs to the Skill cs-tier-1")
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! The state of a Job, and what people can do about it.
+//! The state of a Job, and the actions of people that it allows.
 
 use super::cluster_command::ClusterCommand;
 use crate::exit::Exit;
@@ -15,8 +15,8 @@ pub fn phase(job: &Job) -> Phase {
     job.status.as_ref().and_then(|status| status.phase).unwrap_or_default()
 }
 
-/// Returns whether the Job waits for people. It does not if it has an answer that it has not received yet. Only a reply
-/// to an open question is an answer.
+/// Returns whether the Job waits for people. A Job with an answer that it has not received yet does not wait. A message is not an
+/// answer.
 pub fn waits_for_people(job: &Job) -> bool {
     let Some(status) = job.status.as_ref().filter(|status| status.awaits_people()) else { return false };
     !job.spec.has_pending_answer(status)
@@ -38,71 +38,72 @@ pub fn questions(job: &Job) -> &[AskedQuestion] {
 pub enum DecisionState {
     /// There is no held call.
     NoCall,
-    /// No decision is requested, with the reason.
-    NotAsked(String),
+    /// No decision is requested, for this reason.
+    NotRequested(String),
     /// These Approvals are open.
     Open(Vec<String>),
-    /// All approvers have approved, or one has denied; the Job continues soon.
+    /// All approvers have approved, or one has denied. The Job continues soon.
     Decided,
-    /// One of the Approvals has expired; the Job continues soon.
+    /// One of the Approvals has expired. The Job continues soon.
     Expired,
 }
 
 impl DecisionState {
-    /// Returns the open Approvals.
+    /// Returns the names of the open Approvals.
     pub fn open(&self) -> &[String] {
         match self {
             Self::Open(open) => open,
-            Self::NoCall | Self::NotAsked(_) | Self::Decided | Self::Expired => &[],
+            Self::NoCall | Self::NotRequested(_) | Self::Decided | Self::Expired => &[],
         }
     }
 
-    /// Returns a note if no decision is possible.
+    /// Returns a note that says why no decision is possible, if none is.
     pub fn note(&self) -> Option<String> {
         match self {
             Self::NoCall | Self::Open(_) => None,
-            Self::NotAsked(why) => Some(format!("No decision is requested: {}", sanitized_lines(why))),
+            Self::NotRequested(reason) => Some(format!("No decision is requested: {}", sanitized_lines(reason))),
             Self::Decided => Some("Decided, but the Job has not received it yet".to_owned()),
             Self::Expired => Some("Expired, but the Job has not received it yet".to_owned()),
         }
     }
 }
 
-/// Returns why no decision is requested on the Job's held call.
-pub fn not_asked_reason(job: &Job) -> Option<&str> {
-    let is_so = has_reason(job, Reason::ApprovalPolicyMissing) || has_reason(job, Reason::NobodyAsked);
-    ready(job).filter(|_| is_so && !has_ended(job)).map(|ready| ready.message.as_str())
+/// Returns why no decision is requested on the Job's held call, if that is so.
+pub fn not_requested_reason(job: &Job) -> Option<&str> {
+    let is_not_requested = has_reason(job, Reason::ApprovalPolicyMissing) || has_reason(job, Reason::NobodyAsked);
+    not_ready(job).filter(|_| is_not_requested && !has_ended(job)).map(|ready| ready.message.as_str())
 }
 
-/// Returns the Approvals that the status names. They need not exist.
+/// Returns the names of the Approvals in the status. The Approvals need not exist.
 pub fn approvals(job: &Job) -> &[String] {
     let waiting = job.status.as_ref().and_then(|status| status.waiting_for.as_ref());
     waiting.map(|waiting| waiting.approvals.as_slice()).unwrap_or_default()
 }
 
-/// Returns the approvers whose decision is missing, or all if the open Approvals are unknown.
+/// Returns the approvers whose decision is missing. If the open Approvals are unknown, returns all approvers.
 pub fn approvers(job: &Job) -> Vec<&str> {
     let waiting = job.status.as_ref().and_then(|status| status.waiting_for.as_ref());
     let Some(call) = waiting.and_then(|waiting| waiting.call.as_ref()) else { return Vec::new() };
     let (name, uid) = (job.name_any(), job.uid().unwrap_or_default());
     let open = approvals(job);
-    let decides = |approver: &&String| open.contains(&names::approval(&name, &uid, &call.id, approver));
-    let awaited: Vec<&str> = call.approvers.iter().filter(decides).map(String::as_str).collect();
-    if awaited.is_empty() { call.approvers.iter().map(String::as_str).collect() } else { awaited }
+    let is_open = |approver: &&String| open.contains(&names::approval(&name, &uid, &call.id, approver));
+    let missing: Vec<&str> = call.approvers.iter().filter(is_open).map(String::as_str).collect();
+    if missing.is_empty() { call.approvers.iter().map(String::as_str).collect() } else { missing }
 }
 
-/// Returns the verdict that counts, or the decided one if that is unknown: a decision may have come too late.
+/// Returns the verdict of an Approval. The verdict that the operator has counted takes precedence over the decision, which may have
+/// come too late.
 pub fn verdict(approval: &Approval) -> Option<ApprovalVerdict> {
     let counted = approval.status.as_ref().and_then(|status| status.counted.as_ref()).map(|counted| counted.verdict);
     counted.or_else(|| approval.spec.decision.as_ref().map(|decision| decision.verdict))
 }
 
-/// Returns what people can do, or why they cannot, in one line each.
-pub fn hints(job: &Job, deciding: &DecisionState, command: &ClusterCommand<'_>) -> Vec<String> {
-    let approvals = deciding.open().iter().map(|name| command.line(&format!("approve {}", shell_quoted(name))));
+/// Returns the commands that answer what the Job waits for, or why nobody can decide. Each hint is one line.
+pub fn hints(job: &Job, decision: &DecisionState, command: &ClusterCommand<'_>) -> Vec<String> {
+    let approvals = decision.open().iter().map(|name| command.line(&format!("approve {}", shell_quoted(name))));
     let questions = questions(job).iter().map(|question| answer_command(job, question, command));
     let commands = approvals.chain(questions).map(|command| format!("Answer with: {command}"));
-    deciding.note().into_iter().chain(commands).collect()
+    decision.note().into_iter().chain(commands).collect()
 }
 
 /// Returns the command that answers a question.
@@ -127,18 +128,21 @@ pub fn is_without_skill(job: &Job) -> bool {
     has_reason(job, Reason::SkillDeleted) && !has_ended(job)
 }
 
+/// Returns whether the condition `Ready` is not true for this reason.
 fn has_reason(job: &Job, reason: Reason) -> bool {
-    ready(job).is_some_and(|ready| ready.reason == <&str>::from(&reason))
+    not_ready(job).is_some_and(|ready| ready.reason == <&str>::from(&reason))
 }
 
-fn ready(job: &Job) -> Option<&Condition> {
+/// Returns the condition `Ready` if it is not true.
+fn not_ready(job: &Job) -> Option<&Condition> {
     let conditions = job.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
     conditions::find(conditions, ConditionType::Ready).filter(|ready| ready.status != "True")
 }
 
-/// Summarizes the phase, with the reason why the Job is not ready.
+/// Summarizes the phase and the outcome, and says why the Job is not ready.
 pub fn summary_with_reason(job: &Job) -> String {
-    let why = ready(job).map(|ready| ready.message.as_str()).filter(|message| !message.is_empty() && !has_ended(job));
+    let why =
+        not_ready(job).map(|ready| ready.message.as_str()).filter(|message| !message.is_empty() && !has_ended(job));
     sanitized_lines(&[Some(summary(job).as_str()), why].into_iter().flatten().collect::<Vec<_>>().join(": "))
 }
 

@@ -24,7 +24,7 @@ use std::fmt::Write;
 /// The objects of a namespace.
 #[derive(Debug, Default)]
 struct NamespaceObjects {
-    /// `None` if they cannot be read.
+    /// The Skills; `None` if they cannot be read.
     skills: Option<Vec<Skill>>,
     jobs: Vec<Job>,
     approvals: Vec<Approval>,
@@ -32,140 +32,153 @@ struct NamespaceObjects {
 }
 
 impl NamespaceObjects {
+    /// Returns the Skill of a name.
     fn skill(&self, name: &str) -> Option<&Skill> {
         self.skills.iter().flatten().find(|skill| skill.name_any() == *name)
     }
 
+    /// Returns the Approvals of a Job.
     fn approvals_of(&self, job: &Job) -> impl Iterator<Item = &Approval> {
         let uid = job.uid().unwrap_or_default();
         self.approvals.iter().filter(move |approval| approval.spec.job_uid == uid)
     }
 
+    /// Returns the pods of a Job.
     fn pods_of(&self, job: &Job) -> impl Iterator<Item = &Pod> {
         let uid = job.uid().unwrap_or_default();
         self.pods.iter().filter(move |pod| pod.owner_references().iter().any(|owner| owner.uid == uid))
     }
 }
 
-/// A line, with the lines below it.
+/// A line of the tree, with the branches below it.
 #[derive(Debug)]
 struct Branch {
     line: String,
     below: Vec<Branch>,
 }
 
-/// Shows the tree.
+/// Prints the tree of a namespace, a Skill or a Job.
 pub(super) async fn run(args: &TreeArgs, command: &ClusterCommand<'_>) -> Result<Exit, Error> {
     let client = Client::open(command).await?;
-    let objects_found = read_objects(&client).await?;
-    let Some(skills) = select(&objects_found, args.name.as_deref()) else {
+    let namespace_objects = read_objects(&client).await?;
+    let Some(skills) = select(&namespace_objects, args.name.as_deref()) else {
         let (name, namespace) = (args.name.as_deref().unwrap_or_default(), &client.cluster.namespace);
-        return Err(not_found(&objects_found, name, namespace));
+        return Err(not_found(&namespace_objects, name, namespace));
     };
     if skills.is_empty() {
         text::report(&format!("there are no Skills and no Jobs in {}", client.cluster.namespace));
     }
     let text = match args.output {
-        Some(form) => show::list(&objects(&skills, &objects_found), form)?,
-        None => text(&skills, &objects_found, Timestamp::now()),
+        Some(format) => show::list(&objects(&skills, &namespace_objects), format)?,
+        None => tree_text(&skills, &namespace_objects, Timestamp::now()),
     };
     output::print(&text).map(|()| Exit::Success)
 }
 
 /// Returns all objects in the order of the tree, with the names that kubectl prints.
-fn objects(skills: &[(String, Vec<&Job>)], objects_found: &NamespaceObjects) -> Vec<(String, Value)> {
+fn objects(skills: &[(String, Vec<&Job>)], namespace_objects: &NamespaceObjects) -> Vec<(String, Value)> {
     let mut objects = Vec::new();
     for (name, jobs) in skills {
-        let skill = objects_found.skill(name);
+        let skill = namespace_objects.skill(name);
         objects.extend(skill.map(|skill| (format!("skill.bloomery.dev/{name}\n"), json!(skill))));
         for job in jobs {
             objects.push(show::item(job));
             let approval = |one: &Approval| (format!("approval.bloomery.dev/{}\n", one.name_any()), json!(one));
-            objects.extend(objects_found.approvals_of(job).map(approval));
-            objects.extend(objects_found.pods_of(job).map(|pod| (format!("pod/{}\n", pod.name_any()), json!(pod))));
+            objects.extend(namespace_objects.approvals_of(job).map(approval));
+            objects.extend(namespace_objects.pods_of(job).map(|pod| (format!("pod/{}\n", pod.name_any()), json!(pod))));
         }
     }
     objects
 }
 
-/// Reads the objects. Those that cannot be read are reported and left out, except Jobs.
+/// Reads the objects of the namespace. If Skills, Approvals or pods cannot be read, reports that and leaves them out.
+///
+/// # Errors
+/// If the Jobs cannot be read.
 async fn read_objects(client: &Client) -> Result<NamespaceObjects, Error> {
     let jobs = client.jobs(false).await?;
     let (kube, namespace) = (&client.cluster.client, &client.cluster.namespace);
-    let ours = |resource| Right { group: GROUP, verb: "list", resource, name: None };
+    let list_right = |resource| Right { group: GROUP, verb: "list", resource, name: None };
     let skills = list_all(&Api::<Skill>::namespaced(kube.clone(), namespace), ListParams::default(), |_| true).await;
     let approvals = client.cluster.approvals(|_| true).await;
     let of_jobs = ListParams::default().labels(LABEL_JOB);
     let pods = list_all(&Api::<Pod>::namespaced(kube.clone(), namespace), of_jobs, |_| true).await;
     Ok(NamespaceObjects {
-        skills: or_report(client, "Skills", ours("skills"), skills).await,
+        skills: or_report(client, "Skills", list_right("skills"), skills).await,
         jobs,
-        approvals: or_report(client, "Approvals", ours("approvals"), approvals).await.unwrap_or_default(),
+        approvals: or_report(client, "Approvals", list_right("approvals"), approvals).await.unwrap_or_default(),
         pods: or_report(client, "pods", Right::on_pods("list", "pods"), pods).await.unwrap_or_default(),
     })
 }
 
+/// Returns the listed objects. If they cannot be listed, reports the error and returns `None`.
 async fn or_report<K: Clone>(client: &Client, what: &str, right: Right, list: kube::Result<Vec<K>>) -> Option<Vec<K>> {
     match list {
         Ok(list) => Some(list),
         Err(error) => {
-            let error = client.cluster.refused(&format!("{what} are not shown"), &error, vec![right]).await;
+            let error = client.cluster.refusal_error(&format!("{what} are not shown"), &error, vec![right]).await;
             text::report(&error.message);
             None
         }
     }
 }
 
-/// Selects Skills with their Jobs. Returns `None` if no Skill or Job has the name.
-fn select<'a>(objects_found: &'a NamespaceObjects, name: Option<&str>) -> Option<Vec<(String, Vec<&'a Job>)>> {
-    let named = objects_found
+/// Selects Skills and their Jobs: all, those of the named Skill, or the named Job only. Returns `None` if no Skill or Job has the
+/// name. Jobs may name a Skill that does not exist.
+fn select<'a>(namespace_objects: &'a NamespaceObjects, name: Option<&str>) -> Option<Vec<(String, Vec<&'a Job>)>> {
+    let named = namespace_objects
         .skills
         .iter()
         .flatten()
         .map(ResourceExt::name_any)
-        .chain(objects_found.jobs.iter().map(|job| job.spec.skill.clone()));
+        .chain(namespace_objects.jobs.iter().map(|job| job.spec.skill.clone()));
     let skills: BTreeSet<String> = named.collect();
-    let of = |skill: &str| objects_found.jobs.iter().filter(|job| job.spec.skill == skill).collect::<Vec<_>>();
-    let Some(name) = name else { return Some(skills.into_iter().map(|skill| (skill.clone(), of(&skill))).collect()) };
+    let jobs_of = |skill: &str| namespace_objects.jobs.iter().filter(|job| job.spec.skill == skill).collect::<Vec<_>>();
+    let Some(name) = name else {
+        return Some(skills.into_iter().map(|skill| (skill.clone(), jobs_of(&skill))).collect());
+    };
     if skills.contains(name) {
-        return Some(vec![(name.to_owned(), of(name))]);
+        return Some(vec![(name.to_owned(), jobs_of(name))]);
     }
-    let job = objects_found.jobs.iter().find(|job| job.name_any() == name)?;
+    let job = namespace_objects.jobs.iter().find(|job| job.name_any() == name)?;
     Some(vec![(job.spec.skill.clone(), vec![job])])
 }
 
-fn not_found(objects_found: &NamespaceObjects, name: &str, namespace: &str) -> Error {
-    let skills = objects_found.skills.iter().flatten().map(ResourceExt::name_any);
-    let known: Vec<String> = skills.chain(objects_found.jobs.iter().map(ResourceExt::name_any)).collect();
+/// Returns the error for a name without a Skill or a Job.
+fn not_found(namespace_objects: &NamespaceObjects, name: &str, namespace: &str) -> Error {
+    let skills = namespace_objects.skills.iter().flatten().map(ResourceExt::name_any);
+    let known: Vec<String> = skills.chain(namespace_objects.jobs.iter().map(ResourceExt::name_any)).collect();
     let near = nearest::did_you_mean(name, known.iter().map(String::as_str));
     Error::usage(format!("the namespace {namespace} has no Skill and no Job {name}.{near}"))
 }
 
-fn text(skills: &[(String, Vec<&Job>)], objects_found: &NamespaceObjects, now: Timestamp) -> String {
+/// Formats the tree.
+fn tree_text(skills: &[(String, Vec<&Job>)], namespace_objects: &NamespaceObjects, now: Timestamp) -> String {
     let mut text = String::new();
     for (name, jobs) in skills {
-        let is_known = objects_found.skills.is_some();
+        let is_known = namespace_objects.skills.is_some();
         let readiness =
-            objects_found.skill(name).map(readiness).or_else(|| is_known.then(|| "does not exist".to_owned()));
+            namespace_objects.skill(name).map(readiness).or_else(|| is_known.then(|| "does not exist".to_owned()));
         let branch = Branch {
             line: format!("Skill {name}  {}", readiness.unwrap_or_default()),
-            below: jobs.iter().map(|job| job_branch(job, objects_found, now)).collect(),
+            below: jobs.iter().map(|job| job_branch(job, namespace_objects, now)).collect(),
         };
         write(&mut text, &branch, "", "");
     }
     text
 }
 
-/// Writes a branch. `first` is the indentation of its line, `rest` that of the lines below.
-fn write(text: &mut String, branch: &Branch, first: &str, rest: &str) {
+/// Writes a branch. `prefix` is the indentation of its line, `prefix_below` that of the lines below.
+fn write(text: &mut String, branch: &Branch, prefix: &str, prefix_below: &str) {
     // Writing to a string cannot fail.
-    let _ = writeln!(text, "{first}{}", text::sanitized_line(branch.line.trim_end()));
+    let _ = writeln!(text, "{prefix}{}", text::sanitized_line(branch.line.trim_end()));
     for (at, below) in branch.below.iter().enumerate() {
-        let (own, further) = if at + 1 == branch.below.len() { ("└─ ", "   ") } else { ("├─ ", "│  ") };
-        write(text, below, &format!("{rest}{own}"), &format!("{rest}{further}"));
+        let (own, deeper) = if at + 1 == branch.below.len() { ("└─ ", "   ") } else { ("├─ ", "│  ") };
+        write(text, below, &format!("{prefix_below}{own}"), &format!("{prefix_below}{deeper}"));
     }
 }
 
+/// Describes whether a Skill is ready.
 fn readiness(skill: &Skill) -> String {
     let conditions = skill.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
     match conditions::find(conditions, ConditionType::Ready) {
@@ -175,7 +188,7 @@ fn readiness(skill: &Skill) -> String {
     }
 }
 
-fn job_branch(job: &Job, objects_found: &NamespaceObjects, now: Timestamp) -> Branch {
+fn job_branch(job: &Job, namespace_objects: &NamespaceObjects, now: Timestamp) -> Branch {
     let name = job.name_any();
     let age = page::age(job.metadata.creation_timestamp.as_ref().map(|Time(at)| *at), now);
     let outcome =
@@ -187,24 +200,24 @@ fn job_branch(job: &Job, objects_found: &NamespaceObjects, now: Timestamp) -> Br
     Branch {
         line: format!("Job {name}  {phase}{outcome}  {age}"),
         below: questions
-            .chain(objects_found.approvals_of(job).map(approval_branch))
-            .chain(objects_found.pods_of(job).map(pod_branch))
+            .chain(namespace_objects.approvals_of(job).map(approval_branch))
+            .chain(namespace_objects.pods_of(job).map(pod_branch))
             .collect(),
     }
 }
 
 fn approval_branch(approval: &Approval) -> Branch {
     let spec = &approval.spec;
-    let readiness = match &spec.decision {
-        None => format!("open, asks {}", spec.approver),
+    let state = match &spec.decision {
+        None => format!("open, waits for {}", spec.approver),
         Some(decision) => match state::verdict(approval) {
-            Some(counts) if counts != decision.verdict => {
-                format!("{counts}: {} by {} came too late", decision.verdict, decision.by)
+            Some(counted) if counted != decision.verdict => {
+                format!("{counted}: {} by {} came too late", decision.verdict, decision.by)
             }
             Some(_) | None => format!("{} by {}", decision.verdict, decision.by),
         },
     };
-    leaf(format!("Approval {}  {}: {readiness}", approval.name_any(), spec.tool))
+    leaf(format!("Approval {}  {}: {state}", approval.name_any(), spec.tool))
 }
 
 fn pod_branch(pod: &Pod) -> Branch {
@@ -221,10 +234,10 @@ fn leaf(line: String) -> Branch {
 mod tests {
     use super::*;
     use crate::args::ObjectOutput;
-    use crate::jobs::fixtures::{asks, holds, now};
+    use crate::jobs::fixtures::{now, with_held_call, with_questions};
 
-    fn objects_found() -> NamespaceObjects {
-        let mut other = asks();
+    fn namespace_objects() -> NamespaceObjects {
+        let mut other = with_questions();
         other.metadata.name = Some("other".into());
         other.metadata.uid = Some("uid-2".into());
         other.spec.skill = "gone".into();
@@ -256,7 +269,7 @@ mod tests {
         });
         NamespaceObjects {
             skills: Some(vec![serde_json::from_value(skill).unwrap()]),
-            jobs: vec![holds(), other],
+            jobs: vec![with_held_call(), other],
             approvals: vec![
                 approval("refund-1", serde_json::Value::Null),
                 approval("refund-2", json!({"verdict": "Deny", "by": "joe@acme.io"})),
@@ -267,33 +280,39 @@ mod tests {
     }
 
     #[test]
-    fn a_namespace_is_a_tree() {
-        let objects_found = objects_found();
-        insta::assert_snapshot!(text(&select(&objects_found, None).unwrap(), &objects_found, now()));
+    fn a_namespace_is_shown_as_a_tree() {
+        let namespace_objects = namespace_objects();
+        insta::assert_snapshot!(tree_text(&select(&namespace_objects, None).unwrap(), &namespace_objects, now()));
     }
 
     #[test]
-    fn programs_get_all_of_it_in_its_order() {
-        let objects_found = objects_found();
-        let of = |form| show::list(&objects(&select(&objects_found, None).unwrap(), &objects_found), form).unwrap();
-        insta::assert_snapshot!(of(ObjectOutput::Name));
-        let list: Value = serde_json::from_str(&of(ObjectOutput::Json)).unwrap();
+    fn objects_for_programs_are_in_the_order_of_the_tree() {
+        let namespace_objects = namespace_objects();
+        let listed = |format| {
+            show::list(&objects(&select(&namespace_objects, None).unwrap(), &namespace_objects), format).unwrap()
+        };
+        insta::assert_snapshot!(listed(ObjectOutput::Name));
+        let list: Value = serde_json::from_str(&listed(ObjectOutput::Json)).unwrap();
         let kinds: Vec<&str> =
             list["items"].as_array().unwrap().iter().map(|one| one["kind"].as_str().unwrap()).collect();
-        assert_eq!((list["kind"].as_str(), kinds.len()), (Some("List"), of(ObjectOutput::Name).lines().count()));
+        assert_eq!((list["kind"].as_str(), kinds.len()), (Some("List"), listed(ObjectOutput::Name).lines().count()));
     }
 
     #[test]
-    fn a_skill_or_a_job_is_a_part_of_it() {
-        let objects_found = objects_found();
+    fn a_skill_or_a_job_can_be_selected() {
+        let namespace_objects = namespace_objects();
         let shown = |name| {
-            select(&objects_found, Some(name)).map(|skills| text(&skills, &objects_found, now())).unwrap_or_default()
+            select(&namespace_objects, Some(name))
+                .map(|skills| tree_text(&skills, &namespace_objects, now()))
+                .unwrap_or_default()
         };
         assert!(shown("cs-tier-1").contains("Job refund") && !shown("cs-tier-1").contains("other"));
         assert!(shown("other").starts_with("Skill gone  does not exist\n└─ Job other"));
-        let unseen = NamespaceObjects { skills: None, ..self::objects_found() };
-        assert!(text(&select(&unseen, Some("other")).unwrap(), &unseen, now()).starts_with("Skill gone\n└─ Job other"));
-        assert!(select(&objects_found, Some("refnud")).is_none());
-        assert!(not_found(&objects_found, "refnud", "acme").message.ends_with("Did you mean \"refund\"?"));
+        let unseen = NamespaceObjects { skills: None, ..self::namespace_objects() };
+        assert!(
+            tree_text(&select(&unseen, Some("other")).unwrap(), &unseen, now()).starts_with("Skill gone\n└─ Job other")
+        );
+        assert!(select(&namespace_objects, Some("refnud")).is_none());
+        assert!(not_found(&namespace_objects, "refnud", "acme").message.ends_with("Did you mean \"refund\"?"));
     }
 }

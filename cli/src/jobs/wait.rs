@@ -4,7 +4,7 @@ use super::client::{Client, deleted_error};
 use super::cluster_command::ClusterCommand;
 use super::state::DecisionState;
 use super::{show, state, watch};
-use crate::args::{Goal, WaitArgs};
+use crate::args::{WaitArgs, WaitTarget};
 use crate::cluster::Right;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -14,13 +14,13 @@ use kube::{Api, ResourceExt};
 use std::cell::RefCell;
 use std::time::Duration;
 
-/// Waits for a Job.
+/// Waits until a Job reaches the state that the command line names, and prints the state of the Job.
 pub(super) async fn run(args: &WaitArgs, command: &ClusterCommand<'_>) -> Result<Exit, Error> {
     let client = Client::open(command).await?;
     let job = client.job(&args.job).await?;
-    let job = until(&client, &job, args.goal, args.timeout).await?;
+    let job = until(&client, &job, args.target, args.timeout).await?;
     match args.output {
-        Some(form) => output::print(&show::object(&job, form)?)?,
+        Some(format) => output::print(&show::object(&job, format)?)?,
         None => output::print(&format!("skilljob.bloomery.dev/{} {}\n", args.job, state::summary(&job)))?,
     }
     if state::waits_for_people(&job) {
@@ -28,90 +28,95 @@ pub(super) async fn run(args: &WaitArgs, command: &ClusterCommand<'_>) -> Result
             text::inform(&hint);
         }
     }
-    Ok(exit_code(&job, args.goal))
+    Ok(exit_code(&job, args.target))
 }
 
-/// Waits until a Job reaches a state, or cannot reach it any more.
+/// Waits until a Job reaches a state, or cannot reach it any more. Without a `target`, waits until the Job has ended or needs an action
+/// of people.
 ///
 /// # Errors
 /// If it cannot be watched, is deleted, or the timeout has passed.
 pub(super) async fn until(
     client: &Client,
     job: &Job,
-    goal: Option<Goal>,
+    target: Option<WaitTarget>,
     timeout: Option<Duration>,
 ) -> Result<Job, Error> {
     let (name, uid) = (job.name_any(), job.uid());
     let api: Api<Job> = Api::namespaced(client.cluster.watch_client.clone(), &client.cluster.namespace);
     let only = watch::Selector::name(&name);
-    let last = RefCell::new(job.clone());
-    let seen = async {
-        let (mut answered, mut is_told): (Option<Job>, bool) = (None, false);
+    // The latest version of the Job, for the message of a timeout.
+    let latest = RefCell::new(job.clone());
+    let watched = async {
+        // The Job with a status that waits for a decision which was already made.
+        let mut decided: Option<Job> = None;
+        let mut suspension_reported = false;
         loop {
-            let is_news = |job: &Job| answered.as_ref().is_none_or(|known| known.status != job.status);
-            let seen = watch::until(&api, &only, |jobs| match jobs.get(&name) {
+            let is_new = |job: &Job| decided.as_ref().is_none_or(|known| known.status != job.status);
+            let found = watch::until(&api, &only, |jobs| match jobs.get(&name) {
                 Some(job) if job.uid() == uid => {
-                    let before = last.replace(job.clone());
-                    if state::is_suspended(job) && !(is_told && state::is_suspended(&before)) {
-                        is_told = true;
+                    let before = latest.replace(job.clone());
+                    if state::is_suspended(job) && !(suspension_reported && state::is_suspended(&before)) {
+                        suspension_reported = true;
                         text::inform(&format!("The Job {name} is waiting: {}", state::summary_with_reason(job)));
                     }
-                    (is_done(job, goal) && is_news(job)).then(|| Ok(job.clone()))
+                    (is_done(job, target) && is_new(job)).then(|| Ok(job.clone()))
                 }
                 Some(_) | None => Some(Err(deleted_error(&name))),
             });
-            match seen.await {
+            match found.await {
+                // The Job continues soon: wait for its next status.
                 Ok(Ok(job))
-                    if goal.is_none()
+                    if target.is_none()
                         && state::waits_for_people(&job)
-                        && goes_on(&client.decision_state(&job).await) =>
+                        && continues_soon(&client.decision_state(&job).await) =>
                 {
-                    answered = Some(job);
+                    decided = Some(job);
                 }
-                seen => break seen,
+                found => break found,
             }
         }
     };
-    let seen = match timeout {
-        None => seen.await,
-        Some(timeout) => tokio::time::timeout(timeout, seen).await.map_err(|_| Error {
+    let found = match timeout {
+        None => watched.await,
+        Some(timeout) => tokio::time::timeout(timeout, watched).await.map_err(|_| Error {
             exit: Exit::TooLate,
-            message: format!("timed out waiting for the Job {name}: {}", state::summary_with_reason(&last.borrow())),
+            message: format!("timed out waiting for the Job {name}: {}", state::summary_with_reason(&latest.borrow())),
         })?,
     };
-    match seen {
-        Ok(found) => found,
+    match found {
+        Ok(job) => job,
         Err(error) => {
             let rights = ["list", "watch"].map(Right::on_jobs).to_vec();
-            Err(client.cluster.refused(&format!("watching the Job {name}"), &error, rights).await)
+            Err(client.cluster.refusal_error(&format!("watching the Job {name}"), &error, rights).await)
         }
     }
 }
 
-/// Returns whether a Job with a held call continues soon.
-fn goes_on(deciding: &DecisionState) -> bool {
-    match deciding {
+/// Returns whether a Job with a held call continues soon, without a further decision.
+fn continues_soon(decision: &DecisionState) -> bool {
+    match decision {
         DecisionState::Decided | DecisionState::Expired => true,
-        DecisionState::NoCall | DecisionState::NotAsked(_) | DecisionState::Open(_) => false,
+        DecisionState::NoCall | DecisionState::NotRequested(_) | DecisionState::Open(_) => false,
     }
 }
 
-/// Returns whether the wait is over.
-fn is_done(job: &Job, goal: Option<Goal>) -> bool {
-    let comes = match goal {
+/// Returns whether the wait is over: the state is reached, or the Job has ended.
+fn is_done(job: &Job, target: Option<WaitTarget>) -> bool {
+    let is_reached = match target {
         None => state::waits_for_people(job),
-        Some(goal) => is_reached(job, goal),
+        Some(target) => is_reached(job, target),
     };
-    comes || state::has_ended(job)
+    is_reached || state::has_ended(job)
 }
 
 /// Returns whether a Job has reached a state.
-fn is_reached(job: &Job, goal: Goal) -> bool {
-    match goal {
-        Goal::Ended => state::has_ended(job),
-        Goal::Waiting => state::waits_for_people(job),
-        Goal::Phase(phase) => state::phase(job) == phase,
-        Goal::Code(code) => {
+fn is_reached(job: &Job, target: WaitTarget) -> bool {
+    match target {
+        WaitTarget::Ended => state::has_ended(job),
+        WaitTarget::Waiting => state::waits_for_people(job),
+        WaitTarget::Phase(phase) => state::phase(job) == phase,
+        WaitTarget::Code(code) => {
             let outcome = job.status.as_ref().and_then(|status| status.outcome.as_ref());
             outcome.is_some_and(|outcome| outcome.code == code)
         }
@@ -119,15 +124,11 @@ fn is_reached(job: &Job, goal: Goal) -> bool {
 }
 
 /// Returns the exit code of the wait.
-fn exit_code(job: &Job, goal: Option<Goal>) -> Exit {
-    match goal {
-        None | Some(Goal::Ended) => state::exit_code(job),
-        Some(goal @ (Goal::Waiting | Goal::Phase(_) | Goal::Code(_))) => {
-            if is_reached(job, goal) {
-                Exit::Success
-            } else {
-                Exit::Error
-            }
+fn exit_code(job: &Job, target: Option<WaitTarget>) -> Exit {
+    match target {
+        None | Some(WaitTarget::Ended) => state::exit_code(job),
+        Some(target @ (WaitTarget::Waiting | WaitTarget::Phase(_) | WaitTarget::Code(_))) => {
+            if is_reached(job, target) { Exit::Success } else { Exit::Error }
         }
     }
 }
@@ -141,32 +142,35 @@ mod tests {
 
     #[rstest]
     #[case::people(None, Some(Exit::Parked))]
-    #[case::the_end(Some(Goal::Ended), None)]
-    #[case::that_it_waits(Some(Goal::Waiting), Some(Exit::Success))]
-    #[case::its_phase(Some(Goal::Phase(Phase::AwaitingReply)), Some(Exit::Success))]
-    #[case::another_phase(Some(Goal::Phase(Phase::AwaitingApproval)), None)]
-    #[case::a_code(Some(Goal::Code(OutcomeCode::Succeeded)), None)]
-    fn a_job_that_waits_for_people(#[case] goal: Option<Goal>, #[case] expected: Option<Exit>) {
+    #[case::the_end(Some(WaitTarget::Ended), None)]
+    #[case::that_it_waits(Some(WaitTarget::Waiting), Some(Exit::Success))]
+    #[case::its_phase(Some(WaitTarget::Phase(Phase::AwaitingReply)), Some(Exit::Success))]
+    #[case::another_phase(Some(WaitTarget::Phase(Phase::AwaitingApproval)), None)]
+    #[case::a_code(Some(WaitTarget::Code(OutcomeCode::Succeeded)), None)]
+    fn a_job_that_waits_for_people_ends_the_wait_for_that_state(
+        #[case] target: Option<WaitTarget>,
+        #[case] expected: Option<Exit>,
+    ) {
         let job = in_phase(Phase::AwaitingReply);
-        assert_eq!(is_done(&job, goal).then(|| exit_code(&job, goal)), expected);
+        assert_eq!(is_done(&job, target).then(|| exit_code(&job, target)), expected);
     }
 
     #[rstest]
     #[case::anything(None, Exit::Failed)]
-    #[case::the_end(Some(Goal::Ended), Exit::Failed)]
-    #[case::that_it_waits(Some(Goal::Waiting), Exit::Error)]
-    #[case::its_phase(Some(Goal::Phase(Phase::Failed)), Exit::Success)]
-    #[case::another_phase(Some(Goal::Phase(Phase::Running)), Exit::Error)]
-    #[case::its_code(Some(Goal::Code(OutcomeCode::StepLimit)), Exit::Success)]
-    #[case::another_code(Some(Goal::Code(OutcomeCode::Succeeded)), Exit::Error)]
-    fn a_job_that_has_ended(#[case] goal: Option<Goal>, #[case] expected: Exit) {
+    #[case::the_end(Some(WaitTarget::Ended), Exit::Failed)]
+    #[case::that_it_waits(Some(WaitTarget::Waiting), Exit::Error)]
+    #[case::its_phase(Some(WaitTarget::Phase(Phase::Failed)), Exit::Success)]
+    #[case::another_phase(Some(WaitTarget::Phase(Phase::Running)), Exit::Error)]
+    #[case::its_code(Some(WaitTarget::Code(OutcomeCode::StepLimit)), Exit::Success)]
+    #[case::another_code(Some(WaitTarget::Code(OutcomeCode::Succeeded)), Exit::Error)]
+    fn the_end_of_a_job_ends_every_wait(#[case] target: Option<WaitTarget>, #[case] expected: Exit) {
         let job = ended(&Outcome::new(OutcomeCode::StepLimit, "12 steps"));
-        assert!(is_done(&job, goal));
-        assert_eq!(exit_code(&job, goal), expected);
+        assert!(is_done(&job, target));
+        assert_eq!(exit_code(&job, target), expected);
     }
 
     #[test]
-    fn a_job_at_work_is_waited_for() {
+    fn a_running_job_does_not_end_the_wait() {
         for phase in [Phase::Pending, Phase::Queued, Phase::Starting, Phase::Running, Phase::Finalizing] {
             assert!(!is_done(&in_phase(phase), None), "{phase}");
         }

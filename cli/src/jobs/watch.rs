@@ -1,4 +1,4 @@
-//! Watches objects until a condition holds.
+//! Watches objects until a condition is met.
 
 use futures::StreamExt;
 use kube::api::{ListParams, WatchEvent, WatchParams};
@@ -9,16 +9,16 @@ use std::fmt::Debug;
 use std::pin::pin;
 use std::time::Duration;
 
-/// The timeout of one watch request, in seconds. It is repeated afterwards.
+/// The timeout of one watch request, in seconds. The request is then repeated.
 const WATCH_SECONDS: u32 = 240;
 
-/// The time without events after which a watch counts as broken.
+/// The time without events after which a watch counts as failed.
 const WATCH_TIMEOUT: Duration = Duration::from_secs(WATCH_SECONDS as u64 + 30);
 
 /// The timeout of a list request.
 const LIST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The number of failures in a row after which the watch fails.
+/// The number of consecutive failures after which an error is returned.
 const MAX_FAILURES: u32 = 5;
 
 /// The delay before a retry.
@@ -60,7 +60,8 @@ impl Selector {
     }
 }
 
-/// Calls `inspect` with the objects, by name, after each change, until it returns a value.
+/// Waits until `inspect` returns a value, and returns it. `inspect` is called with all selected objects, by name, first and after each
+/// change.
 ///
 /// # Errors
 /// If the API server refuses the request, or fails repeatedly.
@@ -74,7 +75,7 @@ where
 {
     let mut failures = 0;
     loop {
-        match listed(api, selector).await {
+        match list(api, selector).await {
             Ok((mut objects, version)) => {
                 if let Some(found) = inspect(&objects) {
                     return Ok(found);
@@ -91,17 +92,18 @@ where
     }
 }
 
-/// Returns the error unless it may be temporary.
+/// Counts a failure. Returns the error if it is permanent or the last of [`MAX_FAILURES`].
 fn retry_or_fail(failures: &mut u32, error: kube::Error) -> kube::Result<()> {
-    let is_final = match &error {
+    let is_permanent = match &error {
         kube::Error::Api(status) => status.code < 500 && !matches!(status.code, 408 | 410 | 429),
         _ => false,
     };
     *failures += 1;
-    if is_final || *failures >= MAX_FAILURES { Err(error) } else { Ok(()) }
+    if is_permanent || *failures >= MAX_FAILURES { Err(error) } else { Ok(()) }
 }
 
-async fn listed<K>(api: &Api<K>, selector: &Selector) -> kube::Result<(BTreeMap<String, K>, String)>
+/// Lists the objects, by name, and returns the version from which they can be watched.
+async fn list<K>(api: &Api<K>, selector: &Selector) -> kube::Result<(BTreeMap<String, K>, String)>
 where
     K: Resource + Clone + DeserializeOwned + Debug,
 {
@@ -112,7 +114,7 @@ where
     Ok((list.items.into_iter().map(|object| (object.name_any(), object)).collect(), version))
 }
 
-/// Watches from a version. Returns `None` if the watch ends before a value is found.
+/// Watches the objects from a version, and calls `inspect` after each change. Returns `None` if the watch ends first.
 async fn watch<K, T>(
     api: &Api<K>,
     selector: &Selector,
@@ -133,7 +135,7 @@ where
                 objects.remove(&object.name_any());
             }
             WatchEvent::Bookmark(_) => continue,
-            // Mostly because the version is too old. The objects are listed again.
+            // In most cases the version is too old. The caller lists the objects again.
             WatchEvent::Error(_) => return Ok(None),
         }
         if let Some(found) = inspect(objects) {

@@ -1,4 +1,4 @@
-//! The state of a Job, read from its log. Nothing is written.
+//! The state of a Job, read from its log.
 
 use crate::error::Error;
 use crate::local::memory_error::log_error;
@@ -11,7 +11,7 @@ use bloomery_journal::files::Disk;
 use bloomery_journal::{JOBS, Segments};
 use bloomery_worker::inputs::Inputs;
 
-/// The state of a Job, as far as its log goes.
+/// The state of a Job at the end of its log.
 pub struct JobState {
     /// The conversation.
     pub conversation: Conversation,

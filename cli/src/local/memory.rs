@@ -1,11 +1,11 @@
-//! The memory: a directory that stands for a tenant, with one directory for each Skill (seed 000).
+//! The memory of one tenant: a directory with one directory for each Skill (seed 000).
 
 use crate::error::Error;
 use crate::local::memory_error::unusable;
 use crate::local::skill_directory::{SkillDirectory, file_names};
 use std::path::{Path, PathBuf};
 
-/// Returns the directories of all Skills with Jobs, in the order of their names.
+/// Returns the directories of all Skills that have Jobs, sorted by name.
 ///
 /// # Errors
 /// If there is no such memory.
@@ -15,42 +15,43 @@ pub fn skill_directories(memory: &Path) -> Result<Vec<SkillDirectory>, Error> {
     Ok(directories.filter(|directory| directory.dir.join(bloomery_journal::JOBS).is_dir()).collect())
 }
 
-/// Returns the directories that make up a memory: itself, those in it, and those that a link in one of these leads to. Such
-/// links may lead out of the memory.
+/// Returns all directories that belong to a memory: its own, the directories in it, and the directories that links in one of
+/// those lead to. Such a link may lead to a directory outside of the memory.
 pub fn all_directories(memory: &Path) -> Vec<PathBuf> {
-    let within =
+    let entries =
         |dir: &Path| file_names(dir).unwrap_or_default().into_iter().map(|name| dir.join(name)).collect::<Vec<_>>();
-    let first: Vec<PathBuf> = within(memory).into_iter().filter(|path| path.is_dir()).collect();
-    let linked = first.iter().flat_map(|dir| within(dir)).filter(|path| path.is_symlink() && path.is_dir());
+    let direct: Vec<PathBuf> = entries(memory).into_iter().filter(|path| path.is_dir()).collect();
+    let linked = direct.iter().flat_map(|dir| entries(dir)).filter(|path| path.is_symlink() && path.is_dir());
     let linked: Vec<PathBuf> = linked.collect();
-    [vec![memory.to_owned()], first, linked].concat()
+    [vec![memory.to_owned()], direct, linked].concat()
 }
 
-/// Returns the directory of the one Skill that has the log of a Job. `skill` selects one where several have.
+/// Returns the directory of the Skill that has the log of a Job. `skill` limits the search to one Skill.
 ///
 /// # Errors
-/// If none has, or several have and `skill` is `None`.
+/// If no Skill has the log, or several Skills have it.
 pub fn find_log(memory: &Path, skill: Option<&str>, key: &str) -> Result<SkillDirectory, Error> {
     let has_log = |directory: &SkillDirectory| directory.log(key).is_dir();
-    find(memory, skill, key, has_log).map_err(|none| match find_log_or_record(memory, skill, key) {
+    find(memory, skill, key, has_log).map_err(|not_found| match find_log_or_record(memory, skill, key) {
         Ok(directory) if !has_log(&directory) => Error::usage(format!(
             "the Job {key} of the Skill {} has no log, because it comes from an older memory. Its record is {}; \
              `bloomery get {key}` shows it",
             directory.name,
             directory.record(key).display()
         )),
-        _ => none,
+        _ => not_found,
     })
 }
 
-/// Returns the directory of the one Skill that has the log or the record of a Job.
+/// Returns the directory of the Skill that has the log or the record of a Job. `skill` limits the search to one Skill.
 ///
 /// # Errors
-/// If none has, or several have and `skill` is `None`.
+/// If no Skill has it, or several Skills have it.
 pub fn find_log_or_record(memory: &Path, skill: Option<&str>, key: &str) -> Result<SkillDirectory, Error> {
     find(memory, skill, key, |directory| directory.log(key).is_dir() || directory.record(key).is_file())
 }
 
+/// Returns the directory of the only Skill for which `has` is true.
 fn find(
     memory: &Path,
     skill: Option<&str>,

@@ -1,4 +1,4 @@
-//! Messages for failures of the memory and of the logs in it, in the terms of a machine without an operator.
+//! Errors of the memory and of the logs in it. Their messages use the terms of a local machine: no pods, no volumes.
 
 use crate::error::Error;
 use std::fs;
@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Returns the message for an error of a Job's log.
+/// Converts an error of a Job's log.
 pub fn log_error(error: &bloomery_journal::Error) -> Error {
     match error {
         bloomery_journal::Error::NotWritable { dir, source } => not_writable(dir, source),
@@ -16,8 +16,8 @@ pub fn log_error(error: &bloomery_journal::Error) -> Error {
             Error::usage(format!("{} is not in a directory: {source}", path.display()))
         }
         bloomery_journal::Error::Unsupported { dir, what, detail } => Error::usage(format!(
-            "the memory {} does not support {what} ({detail}), so two processes could write the same log: name a directory \
-             on a local disk with --memory",
+            "the memory {} does not support {what} ({detail}). Without it, two processes could write the same log: name a \
+             directory on a local disk with --memory",
             dir.display()
         )),
         bloomery_journal::Error::Broken { file, line, reason } => Error::failed(format!(
@@ -28,7 +28,7 @@ pub fn log_error(error: &bloomery_journal::Error) -> Error {
     }
 }
 
-/// Returns the message for a directory of the memory that cannot be created or used.
+/// Returns the error for a directory of the memory that cannot be created or used.
 pub fn unusable(dir: &Path, error: &io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::PermissionDenied => not_writable(dir, error),
@@ -39,7 +39,7 @@ pub fn unusable(dir: &Path, error: &io::Error) -> Error {
 }
 
 fn not_writable(dir: &Path, error: &io::Error) -> Error {
-    // A directory that does not exist yet would belong to the owner of the nearest one above it.
+    // If the directory does not exist, the nearest existing directory above it decides.
     let owner = dir.ancestors().find_map(|dir| fs::metadata(dir).ok()).map(|dir| dir.uid());
     let owner = owner.map(|uid| format!(" It belongs to user {uid}.")).unwrap_or_default();
     Error::usage(format!(

@@ -1,4 +1,4 @@
-//! Jobs of an older memory, which kept those of all Skills in one directory (seed 000, "What This Replaces").
+//! Jobs of an older memory, which holds the jobs of all Skills in one directory (seed 000, "What This Replaces").
 
 use crate::local::{DEFAULT_MEMORY, SKILL_FILE};
 use crate::text;
@@ -8,13 +8,13 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// The directory in an older memory that held the jobs of all Skills.
+/// The directory in an older memory that holds the jobs of all Skills.
 pub const OLDER_JOBS_DIR: &str = "workspace";
 
-/// The largest job file that is read, in bytes.
+/// The maximum size of a job file, in bytes.
 pub const MAX_JOB_BYTES: u64 = 64 * 1024 * 1024;
 
-/// The Skill that an older job file names.
+/// The fields of an older job file that name its Skill.
 #[derive(Deserialize)]
 struct OlderJob {
     #[serde(rename = "skillSlug")]
@@ -28,7 +28,7 @@ struct OlderSkill {
     id: Option<String>,
 }
 
-/// The reason that the Skill of an older job cannot be determined.
+/// The reason why the Skill of an older job cannot be determined.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The file cannot be read.
@@ -37,7 +37,7 @@ pub enum Error {
     /// The file is too large.
     #[error("it is larger than {MAX_JOB_BYTES} bytes")]
     TooLarge,
-    /// The file holds something else.
+    /// The file is not a job.
     #[error("it is not a job: {0}")]
     NotAJob(#[source] serde_json::Error),
     /// The name of its Skill is invalid.
@@ -45,7 +45,7 @@ pub enum Error {
     InvalidSkill(String),
 }
 
-/// Returns the Skill that an older job names; `None` where it names none.
+/// Returns the Skill that an older job names, if it names one.
 ///
 /// # Errors
 /// If the file is not a job, or the name is invalid.
@@ -57,27 +57,27 @@ pub fn skill_of(file: &Path) -> Result<Option<String>, Error> {
         return Err(Error::TooLarge);
     }
     let job: OlderJob = serde_json::from_slice(&text).map_err(Error::NotAJob)?;
-    // The older runtime wrote an empty name for none.
-    let named = |name: &String| !name.is_empty();
-    let skill = job.skill.and_then(|skill| skill.id).filter(named);
-    let Some(id) = job.slug.filter(named).or(skill) else { return Ok(None) };
+    // The older runtime wrote an empty name for a job without a Skill.
+    let is_named = |name: &String| !name.is_empty();
+    let skill = job.skill.and_then(|skill| skill.id).filter(is_named);
+    let Some(id) = job.slug.filter(is_named).or(skill) else { return Ok(None) };
     match name_fault(&id) {
         None => Ok(Some(id)),
         Some(fault) => Err(Error::InvalidSkill(fault)),
     }
 }
 
-/// Returns whether an older job names this Skill, and so is in the right place.
+/// Returns whether an older job names this Skill.
 pub fn belongs_to(job: &Path, skill: &str) -> bool {
     skill_of(job).is_ok_and(|named| named.as_deref() == Some(skill))
 }
 
-/// Returns whether a directory is the one that held the jobs of all Skills. It is known by its name, and by having no Skill.
+/// Returns whether a directory holds the jobs of all Skills of an older memory. It has a fixed name, and no Skill file.
 pub fn is_older_jobs_dir(dir: &Path) -> bool {
     dir.file_name().is_some_and(|name| name == OLDER_JOBS_DIR) && !dir.join(SKILL_FILE).exists()
 }
 
-/// Returns the instructions that move older jobs out of a directory that a Skill of the same name needs.
+/// Returns instructions to move older jobs out of a directory, so that a Skill of the same name can use it.
 pub fn rename_hint(memory: &Path, from: &str) -> String {
     let shell = |path: PathBuf| text::shell_quoted(&path.display().to_string());
     let older = format!("{from}-older");

@@ -1,4 +1,4 @@
-//! Who owns the memory: a memory belongs to one user, and the commands refuse that of another one.
+//! The owner of a memory. A memory belongs to one user, and the commands refuse the memory of another user.
 
 use crate::error::Error;
 use crate::local::memory_error::unusable;
@@ -7,8 +7,8 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Checks that a directory of a memory belongs to the user of this process, or does not exist. Write access is not enough:
-/// root may write everywhere, and a memory belongs to one tenant.
+/// Checks that a directory of a memory belongs to the user of this process, or does not exist. Write access is not enough,
+/// because root can write to the memories of all tenants.
 ///
 /// # Errors
 /// If it belongs to another user, or its owner cannot be read.

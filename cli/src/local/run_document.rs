@@ -1,4 +1,4 @@
-//! The parameters of a Job, stored beside its log. The Job is resumed with the same Skill, goal and bindings, even if
+//! The run document: the parameters of a Job, stored beside its log. A resumed Job has the same Skill, goal and bindings, even if
 //! `skill.yaml` has changed.
 
 use crate::error::Error;
@@ -15,10 +15,10 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
 
-/// The file in the directory of a Job's log.
+/// The name of the file in the directory of a Job's log.
 const FILE: &str = "run.json";
 
-/// The namespace of Jobs that run without a cluster.
+/// The namespace in the identity of Jobs that run without a cluster.
 pub const NAMESPACE: &str = "local";
 
 /// The parameters of a Job.
@@ -27,9 +27,9 @@ pub const NAMESPACE: &str = "local";
 pub struct RunDocument {
     /// The compiled Skill.
     pub revision: Revision,
-    /// The Job's part. Keys from the environment are left out.
+    /// The Job's part. It has no keys from the environment.
     pub part: JobPart,
-    /// The MCP server, if it is a program.
+    /// The MCP server if it is a program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<McpProgram>,
 }
@@ -45,9 +45,9 @@ pub struct McpProgram {
     pub env: Vec<String>,
 }
 
-/// The parameters that the command line adds to a Skill.
+/// The parameters of a Job that come from the command line and not from the Skill.
 #[derive(Debug)]
-pub struct Asked {
+pub struct JobParameters {
     /// The identity of the Job. Its name is the key.
     pub job: JobIdentity,
     /// The goal.
@@ -67,8 +67,8 @@ impl RunDocument {
     ///
     /// # Errors
     /// If the Skill cannot be serialized.
-    pub fn new(revision: Revision, asked: Asked, program: Option<McpProgram>) -> Result<Self, Error> {
-        let Asked { job, goal, limits, models, resources, continues } = asked;
+    pub fn new(revision: Revision, parameters: JobParameters, program: Option<McpProgram>) -> Result<Self, Error> {
+        let JobParameters { job, goal, limits, models, resources, continues } = parameters;
         let part = JobPart {
             version: VERSION,
             run_key: job.name.clone(),
@@ -88,22 +88,22 @@ impl RunDocument {
         Ok(Self { revision, part, program })
     }
 
-    /// Stores the document beside the log unless the Job has one. Returns whether it was stored.
+    /// Stores the document beside the log, unless the Job has one already. Returns whether it was stored.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn keep(&self, directory: &SkillDirectory, writer: &str) -> Result<bool, Error> {
+    pub fn store(&self, directory: &SkillDirectory, writer: &str) -> Result<bool, Error> {
         let dir = directory.log(&self.part.run_key);
         let text = serde_json::to_vec_pretty(self).map_err(|error| Error::failed(error.to_string()))?;
         let temporary = dir.join(format!(".tmp-{writer}-{FILE}"));
-        let kept = fs::create_dir_all(&dir)
+        let stored = fs::create_dir_all(&dir)
             .and_then(|()| Disk.sync_dir(&directory.dir.join(JOBS)))
             .and_then(|()| Disk.create(&temporary, &text))
             .and_then(|()| Disk.link(&temporary, &dir.join(FILE)))
             .and_then(|()| Disk.sync_dir(&dir));
-        // A leftover temporary file is harmless.
+        // If this fails, the temporary file stays, which is harmless.
         let _ = fs::remove_file(&temporary);
-        match kept {
+        match stored {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
             Err(error) => Err(log_error(&bloomery_journal::Error::of("write", &dir.join(FILE), error))),
@@ -114,7 +114,7 @@ impl RunDocument {
     ///
     /// # Errors
     /// If there is no such Job, or the document cannot be read or was changed.
-    pub fn required(directory: &SkillDirectory, key: &str) -> Result<Self, Error> {
+    pub fn read_required(directory: &SkillDirectory, key: &str) -> Result<Self, Error> {
         Self::read(directory, key)?.ok_or_else(|| not_found(directory, key))
     }
 
@@ -125,7 +125,10 @@ impl RunDocument {
     pub fn read(directory: &SkillDirectory, key: &str) -> Result<Option<Self>, Error> {
         let file = directory.log(key).join(FILE);
         let unusable = |why: String| {
-            Error::failed(format!("{} cannot be used: {why}. The Job cannot go on; begin another", file.display()))
+            Error::failed(format!(
+                "{} cannot be used: {why}. The Job cannot be resumed: start a new one",
+                file.display()
+            ))
         };
         let text = match plain_file::open(&file).and_then(|opened| plain_file::whole(opened, record::MAX_BYTES)) {
             Ok(text) => text,
@@ -136,7 +139,7 @@ impl RunDocument {
         };
         let document: Self = serde_json::from_slice(&text).map_err(|error| unusable(error.to_string()))?;
         if digest(&document.revision)? != document.part.revision || document.part.run_key != key {
-            return Err(unusable("it was changed after the Job began".to_owned()));
+            return Err(unusable("it was changed after the start of the Job".to_owned()));
         }
         Ok(Some(document))
     }
@@ -148,7 +151,7 @@ pub fn not_found(directory: &SkillDirectory, key: &str) -> Error {
 }
 
 fn digest(revision: &Revision) -> Result<Digest, Error> {
-    let sealed = seal(revision).map_err(|error| Error::failed(format!("the Skill cannot be written: {error}")))?;
+    let sealed = seal(revision).map_err(|error| Error::failed(format!("the Skill cannot be serialized: {error}")))?;
     Ok(sealed.digest)
 }
 
@@ -159,7 +162,7 @@ mod tests {
     fn document(goal: &str) -> RunDocument {
         let spec = serde_json::from_str(r#"{"problem": {"statement": "help"}}"#).unwrap();
         let revision = Revision { version: VERSION, skill: "s".into(), spec, mcp: None };
-        let asked = Asked {
+        let parameters = JobParameters {
             job: JobIdentity { namespace: NAMESPACE.into(), name: "k-1".into(), uid: "k-1-1".into() },
             goal: goal.into(),
             limits: EffectiveLimits::DEFAULT,
@@ -167,17 +170,17 @@ mod tests {
             resources: Vec::new(),
             continues: None,
         };
-        RunDocument::new(revision, asked, Some(McpProgram { argv: vec!["x".into()], env: Vec::new() })).unwrap()
+        RunDocument::new(revision, parameters, Some(McpProgram { argv: vec!["x".into()], env: Vec::new() })).unwrap()
     }
 
     #[test]
-    fn what_a_job_began_with_is_kept_once_and_read_as_it_was() {
+    fn a_document_is_stored_once_and_read_unchanged() {
         let memory = tempfile::tempdir().unwrap();
         let directory = SkillDirectory::new(memory.path(), "s");
         directory.open("w").unwrap();
         assert_eq!(RunDocument::read(&directory, "k-1").unwrap(), None);
-        assert!(document("one").keep(&directory, "w").unwrap());
-        assert!(!document("two").keep(&directory, "w").unwrap());
+        assert!(document("one").store(&directory, "w").unwrap());
+        assert!(!document("two").store(&directory, "w").unwrap());
         assert_eq!(RunDocument::read(&directory, "k-1").unwrap(), Some(document("one")));
         let names: Vec<_> =
             fs::read_dir(directory.log("k-1")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -185,11 +188,11 @@ mod tests {
     }
 
     #[test]
-    fn what_was_changed_since_is_refused() {
+    fn a_changed_document_is_refused() {
         let memory = tempfile::tempdir().unwrap();
         let directory = SkillDirectory::new(memory.path(), "s");
         directory.open("w").unwrap();
-        document("one").keep(&directory, "w").unwrap();
+        document("one").store(&directory, "w").unwrap();
         let file = directory.log("k-1").join(FILE);
         let text = fs::read_to_string(&file).unwrap();
         for changed in [text.replace("help", "harm"), text.replace("k-1", "k-2"), text.replace('{', "[")] {

@@ -12,10 +12,10 @@ use std::iter::once;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// The directories that are created with a Skill's directory.
+/// The directories that are created in a skill directory.
 const CREATED: [&str; 3] = [bloomery_journal::JOBS, trace::DIR, focus::DIR];
 
-/// The directories that a Job writes to, or that a model is shown.
+/// The directories in a skill directory that Jobs write to or that a model can see.
 const USED: [&str; 5] = [bloomery_journal::JOBS, trace::DIR, focus::DIR, recent::DIR, tools::BANK];
 
 /// The directory of one Skill.
@@ -28,17 +28,17 @@ pub struct SkillDirectory {
 }
 
 impl SkillDirectory {
-    /// The directory of a Skill in a memory. It need not exist.
+    /// Returns the directory of a Skill in a memory. It need not exist.
     pub fn new(memory: &Path, name: &str) -> Self {
         Self { name: name.to_owned(), dir: memory.join(name) }
     }
 
-    /// The directory of a Job's log.
+    /// Returns the directory of a Job's log.
     pub fn log(&self, key: &str) -> PathBuf {
         self.dir.join(bloomery_journal::JOBS).join(key)
     }
 
-    /// The record file of a Job.
+    /// Returns the path of a Job's record.
     pub fn record(&self, key: &str) -> PathBuf {
         record::file(&self.dir, key)
     }
@@ -57,30 +57,30 @@ impl SkillDirectory {
     /// Checks that the memory, this directory and the directories in it that Jobs use belong to the user of this process.
     ///
     /// # Errors
-    /// If one belongs to another user, or its owner cannot be read.
+    /// If one of them belongs to another user, or its owner cannot be read.
     pub fn check_owner(&self) -> Result<(), Error> {
         owner::check(self.dir.parent().unwrap_or(&self.dir))?;
         once(self.dir.clone()).chain(USED.map(|name| self.dir.join(name))).try_for_each(|dir| owner::check(&dir))
     }
 
-    /// Returns whether it holds jobs of an older memory that belong to other Skills: records without a log.
+    /// Returns whether the directory holds jobs of an older memory that belong to other Skills. Such jobs have no log.
     pub fn holds_older_jobs(&self) -> bool {
         let is_older = |key: &String| !self.log(key).is_dir() && !older_jobs::belongs_to(&self.record(key), &self.name);
         older_jobs::is_older_jobs_dir(&self.dir) && self.jobs().iter().any(is_older)
     }
 
-    /// Creates the directories that are missing, and checks that a log can be kept there.
+    /// Creates the directory and those in it, and checks that a log can be stored there.
     ///
     /// # Errors
-    /// If it belongs to another user, is read-only or full, or its file system cannot protect a log from two writers. What
-    /// was created is removed again.
+    /// If the directory belongs to another user, is read-only or full, or its file system cannot protect a log from two writers. New
+    /// directories are then removed again.
     pub fn open(&self, writer: &str) -> Result<(), Error> {
         self.check_owner()?;
         let inner = CREATED.map(|name| self.dir.join(name));
         let dirs = inner.iter().map(PathBuf::as_path).chain(self.dir.ancestors());
         let missing: Vec<&Path> = dirs.filter(|dir| !dir.as_os_str().is_empty() && !dir.exists()).collect();
         self.create(writer).inspect_err(|_| {
-            // The deepest first. A directory that is not empty stays.
+            // Removes the deepest directories first. This fails for a directory that is not empty.
             for dir in &missing {
                 drop(fs::remove_dir(dir));
             }
@@ -95,7 +95,7 @@ impl SkillDirectory {
             let dir = self.dir.join(name);
             fs::create_dir_all(&dir).map_err(|error| unusable(&dir, &error))?;
         }
-        // A log survives a loss of power only if the directories above it do.
+        // A log survives a power failure only if the entries of the directories above it are on disk.
         for dir in [&self.dir, self.dir.parent().unwrap_or(&self.dir)] {
             File::open(dir).and_then(|dir| dir.sync_all()).map_err(|error| unusable(dir, &error))?;
         }
@@ -103,7 +103,7 @@ impl SkillDirectory {
     }
 }
 
-/// Creates a memory that only its user can read, because goals and results are private. An existing one keeps its mode.
+/// Creates a memory that only its user can read, because goals and results are private. An existing memory keeps its mode.
 fn create_private(memory: &Path) -> io::Result<()> {
     if let Some(parent) = memory.parent() {
         fs::create_dir_all(parent)?;
@@ -114,7 +114,7 @@ fn create_private(memory: &Path) -> io::Result<()> {
     }
 }
 
-/// Returns the sorted names in a directory; names that are not UTF-8 are left out.
+/// Returns the sorted names of the files in a directory. Skips names that are not UTF-8.
 pub(super) fn file_names(dir: &Path) -> io::Result<Vec<String>> {
     let mut names: Vec<String> =
         fs::read_dir(dir)?.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
@@ -128,7 +128,7 @@ mod tests {
     use std::os::unix::fs::MetadataExt;
 
     #[test]
-    fn opening_creates_what_is_missing() {
+    fn opening_creates_missing_directories() {
         let memory = tempfile::tempdir().unwrap();
         let directory = SkillDirectory::new(memory.path(), "cs-tier-1");
         directory.open("w").unwrap();
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_memory_that_is_created_is_its_users_alone() {
+    fn only_its_user_can_read_a_new_memory() {
         let dir = tempfile::tempdir().unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
         let fresh = dir.path().join("new/memory");

@@ -1,4 +1,4 @@
-//! Unique names for this process and for what it writes.
+//! Unique names for this process, its files and its Jobs.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -18,7 +18,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_two_writers_have_one_name_and_each_is_a_file_name() {
+    fn the_name_of_a_writer_is_unique_and_a_valid_file_name() {
         let (one, other) = (unique_writer(), unique_writer());
         assert_ne!(one, other);
         assert!(one.len() <= 64 && one.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-'), "{one}");

@@ -1,4 +1,4 @@
-//! Moves one file within the memory. Nothing is replaced, and nothing is lost.
+//! Moves one file within the memory. It never replaces a file with other content.
 
 use crate::local::older_jobs;
 use std::fs::{self, File};
@@ -6,11 +6,11 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The reason that a file is not moved.
+/// The reason why a file is not moved.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Source and target are the same file of the same directory. The text says how to change that.
-    #[error("{} is the same place: {hint}", to.display())]
+    /// Source and target are the same name in the same directory.
+    #[error("it is already at {}: {hint}", to.display())]
     SamePlace {
         /// The target.
         to: PathBuf,
@@ -38,7 +38,7 @@ pub enum Error {
     },
     /// Source and target are on two file systems.
     #[error(
-        "{} is on another file system than {}, and files are only moved within one: copy it there, and remove it here",
+        "{} is on another file system than {}: copy the file there yourself, then remove it here",
         to.display(),
         from.display()
     )]
@@ -48,10 +48,10 @@ pub enum Error {
         /// The source.
         from: PathBuf,
     },
-    /// The file is at its new place, and cannot be removed from the old one.
-    #[error("it is at its new place, and cannot be removed here: {0}")]
+    /// The file has its new name, and the old name cannot be removed.
+    #[error("the file is at its new path too, and cannot be removed from the old one: {0}")]
     NotRemoved(#[source] io::Error),
-    /// Anything else.
+    /// Another IO error.
     #[error(transparent)]
     Io(io::Error),
 }
@@ -73,7 +73,7 @@ pub fn check(memory: &Path, from: &Path, to: &Path) -> Result<(), Error> {
     }
 }
 
-/// Returns what to do where a job's Skill has the directory that is migrated: it has the same name, or is a link to it.
+/// Returns what to do if the directory of a Skill is the directory that is migrated: it has the same name, or is a link to it.
 fn same_place_hint(memory: &Path, from: &Path, to: &Path) -> String {
     let first = |path: &Path| path.iter().next().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let (from, skill) = (first(from), first(to));
@@ -84,18 +84,18 @@ fn same_place_hint(memory: &Path, from: &Path, to: &Path) -> String {
     }
 }
 
-/// Returns whether two paths are one entry of one directory, over whatever links. Two names of one file in two directories are
-/// not: an interrupted move leaves these.
+/// Returns whether two paths lead to the same entry of the same directory, possibly through links. Hard links to one file in two
+/// directories are not the same entry: an interrupted move leaves such links.
 fn is_same_place(one: &Path, other: &Path) -> bool {
     let directory =
         |file: &Path| file.parent().and_then(|dir| fs::metadata(dir).ok()).map(|dir| (dir.dev(), dir.ino()));
     one.file_name() == other.file_name() && directory(one).is_some_and(|one| directory(other) == Some(one))
 }
 
-/// Moves a file. It has both names for a moment, so that an interrupted move can be repeated.
+/// Moves a file. It links the new name before it removes the old one, so that an interrupted move can be repeated.
 ///
 /// # Errors
-/// If it cannot be moved. Then the file stays where it is.
+/// If the file cannot be moved. It then keeps its old name.
 pub fn perform(memory: &Path, from: &Path, to: &Path) -> Result<(), Error> {
     let (source, target) = (memory.join(from), memory.join(to));
     let dir = target.parent().unwrap_or(memory);
@@ -108,7 +108,7 @@ pub fn perform(memory: &Path, from: &Path, to: &Path) -> Result<(), Error> {
         }
         linked => linked.map_err(Error::Io)?,
     }
-    // The old name is only removed while the new one has the same content.
+    // The old name is removed only if the new name has the same content.
     if is_same_place(&source, &target) || !has_same_content(&source, &target) {
         return Err(Error::Exists(to.to_owned()));
     }
@@ -117,7 +117,7 @@ pub fn perform(memory: &Path, from: &Path, to: &Path) -> Result<(), Error> {
     fs::remove_file(&source).map_err(Error::NotRemoved)
 }
 
-/// Returns whether two paths are regular files with the same content, or two names of one file.
+/// Returns whether two paths are regular files with the same content, or two hard links to one file.
 fn has_same_content(one: &Path, other: &Path) -> bool {
     let open = |file: &Path| {
         let is_file = fs::symlink_metadata(file).is_ok_and(|metadata| metadata.is_file());

@@ -1,4 +1,4 @@
-//! Which file of an older memory goes where.
+//! Plans the moves of a migration: the new path of each file of an older memory.
 
 use crate::local::older_jobs::{self, skill_of};
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,13 +6,13 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The deepest directory that is searched.
+/// The maximum depth of directories that are searched.
 const MAX_DEPTH: usize = 16;
 
-/// The directory of an older memory that had its jobs.
+/// The directory of an older memory that holds its jobs.
 const JOBS: &str = "jobs";
 
-/// The directories of an older memory. A Skill's directory has the same.
+/// The directories of an older memory. The directory of a Skill has the same ones.
 const DIRECTORIES: [&str; 3] = [JOBS, "logs", "focus-cache"];
 
 /// A file that is moved. Both paths are relative to the memory.
@@ -33,17 +33,17 @@ pub struct Unmoved {
     pub reason: Reason,
 }
 
-/// The reason that a file has no place in a skill directory.
+/// The reason why a file is not moved.
 #[derive(Debug, thiserror::Error)]
 pub enum Reason {
     /// The Skill of the job is unknown.
     #[error(transparent)]
     Job(#[from] older_jobs::Error),
     /// The file belongs to a job that is not moved.
-    #[error("it is named like the job {0}, which stays")]
+    #[error("it belongs to the job {0}, which stays")]
     JobStays(String),
     /// The file may belong to jobs of several Skills.
-    #[error("several Skills have a job {id}: {}. It may belong to any of them", skills.join(", "))]
+    #[error("several Skills have a job {id}, and the file may belong to any of them: {}", skills.join(", "))]
     Ambiguous {
         /// The id of the jobs.
         id: String,
@@ -56,10 +56,10 @@ pub enum Reason {
     /// The directory is too deep.
     #[error("it is more than {MAX_DEPTH} directories deep")]
     TooDeep,
-    /// A link, a pipe or the like.
+    /// The file is a link, a pipe or another special file.
     #[error("it is not a regular file")]
     NotAFile,
-    /// Moving the file failed, or would.
+    /// Moving the file failed, or would fail.
     #[error(transparent)]
     Move(#[from] super::moving::Error),
 }
@@ -73,17 +73,21 @@ pub struct Plan {
     pub unmoved: Vec<Unmoved>,
 }
 
-/// Plans the moves of all files of `from`, a directory in `memory`. A job goes to the Skill that it names. A file that is named
-/// like a job goes with it. Any other file goes to the Skill `other`. Jobs are moved last, because a job that is gone no longer
-/// says where its logs belong.
+/// Plans the moves of all files of `from`, a directory in `memory`:
+/// - A job goes to the Skill that it names, or to `default_skill` if it names none.
+/// - A file that is named after a job goes to the Skill of that job.
+/// - Any other file goes to `default_skill`.
+///
+/// Jobs are moved last. After an interruption, the remaining jobs still determine the Skills of the remaining files.
 ///
 /// # Errors
 /// If a directory cannot be read.
-pub fn plan(memory: &Path, from: &Path, other: &str) -> io::Result<Plan> {
+pub fn plan(memory: &Path, from: &Path, default_skill: &str) -> io::Result<Plan> {
     let mut plan = Plan::default();
     let mut files = Vec::new();
     walk(memory, from, 0, &mut files, &mut plan.unmoved)?;
     files.sort();
+    // The path of a file within `from`.
     let inner = |file: &Path| file.strip_prefix(from.strip_prefix(memory).unwrap_or(from)).map(Path::to_owned).ok();
     let (jobs, files): (Vec<PathBuf>, Vec<PathBuf>) = files.into_iter().partition(|file| {
         inner(file).is_some_and(|inner| inner.starts_with(JOBS)) && file.extension().is_some_and(|end| end == "json")
@@ -91,7 +95,7 @@ pub fn plan(memory: &Path, from: &Path, other: &str) -> io::Result<Plan> {
     let mut skills = SkillsById::default();
     let mut job_moves = Vec::new();
     for file in jobs {
-        let skill = skill_of(&memory.join(&file)).map(|skill| skill.unwrap_or_else(|| other.to_owned()));
+        let skill = skill_of(&memory.join(&file)).map(|skill| skill.unwrap_or_else(|| default_skill.to_owned()));
         skills.add(&file, skill.as_ref().ok());
         match (skill, inner(&file)) {
             (Ok(skill), Some(inner)) => job_moves.push(Move { to: Path::new(&skill).join(inner), from: file }),
@@ -102,7 +106,7 @@ pub fn plan(memory: &Path, from: &Path, other: &str) -> io::Result<Plan> {
     for file in files {
         let Some(inner) = inner(&file) else { continue };
         let skill = if DIRECTORIES.iter().any(|known| inner.starts_with(known)) {
-            skills.find(&inner).map(|skill| skill.unwrap_or(other))
+            skills.find(&inner).map(|skill| skill.unwrap_or(default_skill))
         } else {
             Err(Reason::UnknownDirectory)
         };
@@ -123,7 +127,7 @@ struct SkillsById(BTreeMap<String, Skills>);
 #[derive(Default)]
 struct Skills {
     names: BTreeSet<String>,
-    /// Whether the Skill of one of these jobs is unknown.
+    /// True if the Skill of one of these jobs is unknown.
     has_unknown: bool,
 }
 
@@ -135,8 +139,11 @@ impl SkillsById {
         skills.names.extend(skill.cloned());
     }
 
-    /// Returns the Skill of the job that a file is named after, as in `job_1.log`; otherwise the Skill of the job that the
-    /// nearest directory is named after, as in `logs/job_1/trace`. Returns `None` where there is no such job.
+    /// Returns the Skill of the job that a file is named after, as in `job_1.log`. Otherwise, returns the Skill of the job that the
+    /// nearest directory is named after, as in `logs/job_1/trace`. Returns `None` if there is no such job.
+    ///
+    /// # Errors
+    /// If the Skill of the job is unknown, or several Skills have a job of that id.
     fn find(&self, inner: &Path) -> Result<Option<&str>, Reason> {
         let names: Vec<_> = inner.iter().skip(1).map(|name| name.to_string_lossy()).collect();
         let Some((file, directories)) = names.split_last() else { return Ok(None) };
@@ -159,7 +166,7 @@ fn is_named_after(file: &str, id: &str) -> bool {
     rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-'))
 }
 
-/// Lists the files below a directory, by their paths relative to the memory. Links are not followed.
+/// Lists the files below a directory by their paths relative to the memory. Does not follow links.
 fn walk(
     memory: &Path,
     dir: &Path,
@@ -183,14 +190,14 @@ fn walk(
     Ok(())
 }
 
-/// Removes a directory and those below it, as far as they are empty.
+/// Removes a directory and the directories below it if they are empty.
 pub fn remove_empty(dir: &Path) {
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             remove_empty(&entry.path());
         }
     }
-    // Fails where it is not empty.
+    // This fails if the directory is not empty.
     let _ = fs::remove_dir(dir);
 }
 
@@ -216,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_goes_to_its_skill_and_what_is_named_like_it_goes_along() {
+    fn a_job_and_the_files_named_after_it_go_to_its_skill() {
         let memory = memory(&[
             ("jobs/job_1.json", r#"{"id": "job_1", "skillSlug": "cs-tier-1", "goal": "x"}"#),
             ("jobs/job_12.json", r#"{"id": "job_12", "__skill": {"id": "devops-tier-1"}}"#),
@@ -260,12 +267,12 @@ mod tests {
         &[("jobs/a.json", CS), ("jobs/b.json", OPS), ("logs/a/b.log", ""), ("logs/a/b/c", ""), ("logs/ab/x", "")],
         &["ops/logs/a/b/c", "ops/logs/a/b.log", "sw-dev-agent/logs/ab/x", "cs/jobs/a.json", "ops/jobs/b.json"]
     )]
-    fn a_job_goes_where_it_says_whatever_others_are_called(#[case] files: &[(&str, &str)], #[case] expected: &[&str]) {
+    fn a_job_goes_to_its_skill_despite_similar_names(#[case] files: &[(&str, &str)], #[case] expected: &[&str]) {
         assert_eq!(planned(&memory(files)), (expected.iter().map(|to| (*to).to_owned()).collect(), Vec::new()));
     }
 
     #[test]
-    fn a_log_of_which_nobody_can_tell_the_job_stays() {
+    fn a_log_that_may_belong_to_several_jobs_stays() {
         let memory = memory(&[
             ("jobs/x/a.json", CS),
             ("jobs/y/a.json", OPS),
@@ -282,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_can_place_stays() {
+    fn a_file_without_a_known_skill_stays() {
         let memory = memory(&[
             ("jobs/cut.json", r#"{"skillSlug": "cs"#),
             ("jobs/away.json", r#"{"skillSlug": "../../etc"}"#),

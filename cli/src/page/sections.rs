@@ -7,7 +7,7 @@ use bloomery_crds::outcome::{Outcome, Phase};
 use bloomery_crds::v1alpha1::{Finalization, Gates, Verdict, WorkflowProgress};
 use serde_json::{Map, Value};
 
-/// Formats a phase with its outcome.
+/// Formats a phase and the outcome.
 pub fn phase(phase: Phase, outcome: Option<&Outcome>) -> String {
     let phase = phase.to_string();
     let Some(Outcome { code, message, .. }) = outcome else { return phase };
@@ -26,14 +26,14 @@ impl Page {
     }
 
     /// Adds a question with its numbered choices.
-    pub fn question(&mut self, name: &str, text: &str, choices: &[String]) {
-        self.line(name, text);
+    pub fn question(&mut self, label: &str, text: &str, choices: &[String]) {
+        self.line(label, text);
         for (choice, number) in choices.iter().zip(1..) {
             self.line("", &format!("  {number}  {}", sanitized_line(choice)));
         }
     }
 
-    /// Adds an answer with its fields.
+    /// Adds an answer, and the fields of the output contract.
     pub fn result(&mut self, is_verified: bool, text: &str, fields: &Map<String, Value>) {
         self.line(if is_verified { "Answer" } else { "Draft" }, text);
         for (name, value) in fields {
@@ -59,6 +59,7 @@ impl Page {
         self.finalization(finalization);
     }
 
+    /// Adds the verdicts of the finalization gate.
     fn finalization(&mut self, gate: &Finalization) {
         if gate.form_errors > 0 {
             self.line("Format", &format!("answers with an invalid format: {}", gate.form_errors));

@@ -1,28 +1,29 @@
-//! The API keys of the command line. Each key is sent to one server only.
+//! The API keys that the command line names. Each key is sent to one server only.
 
 use crate::error::{Error, Errors};
 use crate::run::memory_key::is_one_line;
-use crate::run::resources::{Unusable, secret_file};
+use crate::run::resources::{InvalidValue, secret_file};
 use bloomery_crds::run::{KeyFile, ModelEndpoint};
 use bloomery_http as http;
 use bloomery_skills::names::name_fault;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-/// The option.
+/// The option that names API keys.
 const OPTION: &str = "--api-key-file";
 
-/// The keys of a command line.
+/// The files with the keys of a command line.
 #[derive(Debug, Default)]
 pub struct ApiKeys {
-    /// The keys of Models, by name.
-    own: BTreeMap<String, KeyFile>,
+    /// The keys of single Models, by the name of the Model.
+    of_model: BTreeMap<String, KeyFile>,
     /// The key of all other Models.
-    common: Option<KeyFile>,
+    default: Option<KeyFile>,
 }
 
 impl ApiKeys {
-    /// Reads the values of the option: `MODEL=FILE` or `FILE`. Text before a `=` that is not a name belongs to the path.
+    /// Reads the values of the option, which are `MODEL=FILE` or `FILE`. If the text before `=` is not a valid name, the whole value is a
+    /// path.
     ///
     /// # Errors
     /// If a file cannot be used, or a Model has two keys.
@@ -36,14 +37,16 @@ impl ApiKeys {
             let key = secret_file(file.as_ref(), OPTION)
                 .and_then(check_one_line)
                 .map_err(|fault| Error::usage(format!("{OPTION}: {fault}")));
-            let Some(key) = errors.keep(key) else { continue };
-            let before = match model {
-                Some(model) => keys.own.insert(model.to_owned(), key),
-                None => keys.common.replace(key),
+            let Some(key) = errors.collect(key) else { continue };
+            let previous = match model {
+                Some(model) => keys.of_model.insert(model.to_owned(), key),
+                None => keys.default.replace(key),
             };
-            if before.is_some() {
-                let whose = model.map_or_else(|| "all other Models".to_owned(), |model| format!("the Model {model}"));
-                errors.add(Error::usage(format!("{OPTION}: two keys for {whose}. Give one for each, as MODEL=FILE")));
+            if previous.is_some() {
+                let models = model.map_or_else(|| "all other Models".to_owned(), |model| format!("the Model {model}"));
+                errors.add(Error::usage(format!(
+                    "{OPTION}: two keys for {models}. Give one key for each Model, as MODEL=FILE"
+                )));
             }
         }
         if errors.is_empty() { Ok(keys) } else { Err(errors.into_error()) }
@@ -51,25 +54,25 @@ impl ApiKeys {
 
     /// Returns the key of a Model.
     pub fn get(&self, model: &str) -> Option<&KeyFile> {
-        self.own.get(model).or(self.common.as_ref())
+        self.of_model.get(model).or(self.default.as_ref())
     }
 
-    /// Checks that each key is sent to one server.
+    /// Checks that the default key is sent to one server only, and that each other key belongs to a Model in use.
     ///
     /// # Errors
-    /// If a key without a Model would be sent to several servers, or a key names a Model that is not used.
+    /// If the default key would be sent to several servers, or a key names a Model that is not used.
     pub fn check(&self, endpoints: &[ModelEndpoint]) -> Result<(), Error> {
         let known: BTreeSet<&str> = endpoints.iter().map(|endpoint| endpoint.name.as_str()).collect();
-        if let Some(unknown) = self.own.keys().find(|name| !known.contains(name.as_str())) {
+        if let Some(unknown) = self.of_model.keys().find(|name| !known.contains(name.as_str())) {
             let known: Vec<&str> = known.into_iter().collect();
             return Err(Error::usage(format!(
-                "{OPTION} {unknown}=...: no Model of that name is used, but {}",
+                "{OPTION} {unknown}=...: the run uses no Model of that name. It uses {}",
                 known.join(", ")
             )));
         }
-        let others = endpoints.iter().filter(|endpoint| !self.own.contains_key(&endpoint.name));
+        let others = endpoints.iter().filter(|endpoint| !self.of_model.contains_key(&endpoint.name));
         let servers: BTreeSet<String> = others.filter_map(|endpoint| http::origin(&endpoint.base_url)).collect();
-        if self.common.is_some() && servers.len() > 1 {
+        if self.default.is_some() && servers.len() > 1 {
             let servers: Vec<String> = servers.into_iter().collect();
             return Err(Error::usage(format!(
                 "{OPTION} would send one key to several servers, {}: give the Model of the key, as MODEL=FILE",
@@ -80,12 +83,12 @@ impl ApiKeys {
     }
 }
 
-/// Refuses a key that cannot be sent in a header.
-fn check_one_line(file: KeyFile) -> Result<KeyFile, Unusable> {
+/// Checks that a key can be sent in a header.
+fn check_one_line(file: KeyFile) -> Result<KeyFile, InvalidValue> {
     match fs::read_to_string(&file.path) {
         Ok(key) if is_one_line(&key) => Ok(file),
         Ok(_) | Err(_) => {
-            Err(Unusable(format!("the file {} does not hold a key: a key is one line of text.", file.key)))
+            Err(InvalidValue(format!("the file {} does not hold a key: a key is one line of text.", file.key)))
         }
     }
 }
@@ -114,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_goes_to_one_server() {
+    fn a_key_is_sent_to_one_server_only() {
         let dir = tempfile::tempdir().unwrap();
         let file = |name: &str| {
             let file = dir.path().join(name);
@@ -124,32 +127,32 @@ mod tests {
         let (one, other) = (file("one"), file("other=x"));
         let of_b = format!("b={other}");
         let read = |values: &[&str]| ApiKeys::read(&values.iter().map(|&value| value.to_owned()).collect::<Vec<_>>());
-        let told = |keys: Result<ApiKeys, crate::error::Error>, endpoints: &[ModelEndpoint]| {
+        let fault = |keys: Result<ApiKeys, crate::error::Error>, endpoints: &[ModelEndpoint]| {
             keys.and_then(|keys| keys.check(endpoints)).map_err(|error| error.to_string()).err().unwrap_or_default()
         };
         let apart = [endpoint("a", "https://a.example/v1"), endpoint("b", "https://b.example/v1")];
         let together = [endpoint("a", "https://a.example/v1"), endpoint("b", "https://a.example/v2")];
 
-        assert_eq!(told(read(&[&one]), &together), "");
-        assert_eq!(told(read(&[&one, &of_b]), &apart), "");
+        assert_eq!(fault(read(&[&one]), &together), "");
+        assert_eq!(fault(read(&[&one, &of_b]), &apart), "");
         let keys = read(&[&one, &of_b]).unwrap();
         assert_eq!((&keys.get("a").unwrap().path, &keys.get("b").unwrap().path), (&one, &other));
         // A path may have a `=` too.
         assert_eq!(read(&[&other]).unwrap().get("b").unwrap().path, other);
 
-        let several = told(read(&[&one]), &apart);
+        let several = fault(read(&[&one]), &apart);
         assert!(
             several.contains("several servers, https://a.example and https://b.example: give the Model"),
             "{several}"
         );
-        let unknown = told(read(&[&format!("c={one}")]), &apart);
-        assert!(unknown.contains("c=...: no Model of that name is used, but a, b"), "{unknown}");
+        let unknown = fault(read(&[&format!("c={one}")]), &apart);
+        assert!(unknown.contains("c=...: the run uses no Model of that name. It uses a, b"), "{unknown}");
         fs::write(&one, "sk-1\nsk-2").unwrap();
-        let lines = told(read(&[&one]), &apart);
+        let lines = fault(read(&[&one]), &apart);
         assert!(lines.contains("a key is one line of text") && !lines.contains("sk-"), "{lines}");
         fs::write(&one, "sk-one").unwrap();
         for twice in [[one.as_str(), one.as_str()], [of_b.as_str(), of_b.as_str()]] {
-            assert!(told(read(&twice), &apart).contains("two keys for"));
+            assert!(fault(read(&twice), &apart).contains("two keys for"));
         }
     }
 }

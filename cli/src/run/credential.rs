@@ -1,27 +1,27 @@
-//! Credentials on a command line, found by their names. The parameters of a Job are stored in clear, so that it can be resumed:
-//! a URL or an argument that holds a credential is refused.
+//! Finds credentials on a command line by their names. The parameters of a Job are stored in clear text, so that it can be resumed.
+//! Therefore a URL or an argument with a credential is refused.
 
 use bloomery_crds::resources::names_user;
 use bloomery_redact::credential_names::{is_of_option, is_of_parameter};
 
-/// Returns a clause that continues "the URL" if a URL holds a credential: a user, a password, or a parameter of its query or
-/// fragment with the name of a credential. The value is left out.
+/// Returns the fault of a URL with a credential: a user, a password, or a parameter of its query or fragment with the name of a
+/// credential. The fault continues a sentence that begins with "the URL". It does not contain the value.
 pub fn in_url(url: &str) -> Option<String> {
     if names_user(url) {
         return Some("names a user or a password".to_owned());
     }
-    let (_, beside) = url.split_once(['?', '#'])?;
-    let pairs = beside.split(['?', '#', '&']).filter_map(|pair| pair.split_once('='));
-    let name = pairs.filter(|(_, value)| is_value(value)).map(|(name, _)| name);
-    let held = name.into_iter().find(|name| is_of_parameter(name))?;
-    Some(format!("holds `{held}`, a credential by its name"))
+    let (_, parameters) = url.split_once(['?', '#'])?;
+    let pairs = parameters.split(['?', '#', '&']).filter_map(|pair| pair.split_once('='));
+    let mut names = pairs.filter(|(_, value)| is_value(value)).map(|(name, _)| name);
+    let credential = names.find(|name| is_of_parameter(name))?;
+    Some(format!("has the parameter `{credential}`, which is a credential by its name"))
 }
 
-/// Returns the first argument of a program that holds a credential, as the end of a sentence that begins with "the argument".
-/// The value is left out.
+/// Returns the fault of the first argument of a program that contains a credential. The fault continues a sentence that begins with
+/// "the argument". It does not contain the value.
 pub fn in_arguments(arguments: &[String]) -> Option<String> {
     let mut rest = arguments.iter().zip(1..).peekable();
-    while let Some((argument, place)) = rest.next() {
+    while let Some((argument, position)) = rest.next() {
         let (name, value) = match argument.split_once(['=', ':']) {
             Some((name, value)) => (name, Some(value)),
             None if argument.starts_with('-') => (argument.as_str(), rest.peek().map(|(next, _)| next.as_str())),
@@ -33,14 +33,14 @@ pub fn in_arguments(arguments: &[String]) -> Option<String> {
         }
         let urls =
             argument.split(|c: char| c.is_whitespace() || "\"'`".contains(c)).filter(|word| word.contains("://"));
-        if let Some(held) = urls.filter(|url| !names_only_a_user(url)).find_map(in_url) {
-            return Some(format!("{place} {held}"));
+        if let Some(fault) = urls.filter(|url| !names_only_a_user(url)).find_map(in_url) {
+            return Some(format!("{position} {fault}"));
         }
     }
     None
 }
 
-/// Returns whether a text may be a value: not empty, and not a reference that a program or a shell expands.
+/// Returns whether a text may be a value. It must not be empty, and not a reference that a program or a shell expands.
 fn is_value(text: &str) -> bool {
     !text.is_empty() && !text.contains('$')
 }
@@ -70,12 +70,12 @@ mod tests {
     #[case("http://h/token=x", None)]
     #[case("http://h/mcp?monkey=x&sortkey=x", None)]
     #[case("http://u@h/mcp", Some("names a user or a password"))]
-    #[case("http://h/mcp?token=x", Some("holds `token`, a credential by its name"))]
-    #[case("http://h?a=b&Access-Token=x", Some("holds `Access-Token`, a credential by its name"))]
-    #[case("http://h/#key=x", Some("holds `key`, a credential by its name"))]
-    #[case("http://h/?a#x?clientSecret=x", Some("holds `clientSecret`, a credential by its name"))]
-    #[case("http://h/?sv=1&sig=x", Some("holds `sig`, a credential by its name"))]
-    fn a_url_holds_a_credential_by_its_name(#[case] url: &str, #[case] says: Option<&str>) {
+    #[case("http://h/mcp?token=x", Some("has the parameter `token`, which is a credential by its name"))]
+    #[case("http://h?a=b&Access-Token=x", Some("has the parameter `Access-Token`, which is a credential by its name"))]
+    #[case("http://h/#key=x", Some("has the parameter `key`, which is a credential by its name"))]
+    #[case("http://h/?a#x?clientSecret=x", Some("has the parameter `clientSecret`, which is a credential by its name"))]
+    #[case("http://h/?sv=1&sig=x", Some("has the parameter `sig`, which is a credential by its name"))]
+    fn a_credential_in_a_url_is_found_by_its_name(#[case] url: &str, #[case] says: Option<&str>) {
         assert_eq!(in_url(url).as_deref(), says);
     }
 
@@ -96,24 +96,24 @@ mod tests {
     #[case(&["-e", "SLACK_BOT_TOKEN=x"], Some("`SLACK_BOT_TOKEN` passes a credential"))]
     #[case(&["--header", "X-Api-Key: x"], Some("`X-Api-Key` passes a credential"))]
     #[case(&["a", "postgres://me:x@db/orders"], Some("2 names a user or a password"))]
-    #[case(&["-c", "exec curl 'https://h/mcp?token=x'"], Some("2 holds `token`, a credential by its name"))]
-    fn an_argument_hands_a_credential_over_by_its_name(#[case] arguments: &[&str], #[case] says: Option<&str>) {
+    #[case(&["-c", "exec curl 'https://h/mcp?token=x'"], Some("2 has the parameter `token`, which is a credential by its name"))]
+    fn a_credential_in_an_argument_is_found_by_its_name(#[case] arguments: &[&str], #[case] says: Option<&str>) {
         let arguments: Vec<String> = arguments.iter().map(|&argument| argument.to_owned()).collect();
         assert_eq!(in_arguments(&arguments).as_deref(), says);
     }
 
     #[test]
-    fn no_value_is_told() {
+    fn no_fault_contains_the_value() {
         let value = "hunter22".to_owned();
         for name in ["api_key", "TOKEN", "X-Auth-Token", "password"] {
-            let told = [
+            let faults = [
                 in_url(&format!("https://h/mcp?{name}={value}")),
                 in_arguments(&[format!("--{name}"), value.clone()]),
                 in_arguments(&[format!("{name}={value}")]),
                 in_arguments(&[format!("x://{name}:{value}@h")]),
             ];
-            for told in told {
-                assert!(told.as_ref().is_some_and(|told| !told.contains(&value)), "{name}: {told:?}");
+            for fault in faults {
+                assert!(fault.as_ref().is_some_and(|fault| !fault.contains(&value)), "{name}: {fault:?}");
             }
         }
     }

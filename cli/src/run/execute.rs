@@ -1,4 +1,4 @@
-//! Executes one epoch of a Job, with a person at the terminal.
+//! Executes a prepared Job: reads its state, claims an epoch, drives the Job until it ends or parks, and prints the result.
 
 use super::people::Terminal;
 use super::prepare::PreparedJob;
@@ -11,7 +11,6 @@ use crate::exit::Exit;
 use crate::local::job_state::JobState;
 use crate::local::memory;
 use crate::local::memory_error::log_error;
-use crate::local::skill_directory::SkillDirectory;
 use crate::{events, summary};
 use bloomery_crds::report::Projection;
 use bloomery_engine::Conversation;
@@ -37,21 +36,24 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The timeout for the end of the session with the MCP server.
-const GOODBYE: Duration = Duration::from_secs(3);
+/// The timeout for closing the session with the MCP server.
+const MCP_CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Executes a Job until it ends or has to stop. One that has ended is only shown again.
+/// Executes a Job until it ends or parks. If the Job has ended already, only prints its result again.
+///
+/// # Errors
+/// If the Job cannot be executed, or its log or the result cannot be written.
 pub fn execute(job: &PreparedJob<'_>, mut inputs: Inputs, screen: &Screen, trace: &Trace) -> Result<Exit, Error> {
     let JobState { conversation, projection } = JobState::read(&job.directory, &inputs)?;
     if conversation.outcome().is_some() {
-        recorded(job, screen, &inputs, &conversation, &projection);
+        write_missing_record(job, screen, &inputs, &conversation, &projection);
         if job.args.json {
             events::print(job.directory.log(&inputs.part.run_key), Format::Json, false)?;
         }
-        return tell(job, screen, driver::Exit::Finished, &projection, conversation.result());
+        return print_result(job, screen, driver::Exit::Finished, &projection, conversation.result());
     }
     if projection.log.events > 0 && job.args.resume.is_none() {
-        return Err(unfinished(job));
+        return Err(unfinished_error(job));
     }
     // Each attempt is one epoch of the log.
     inputs.part.attempt = u32::try_from(conversation.epoch()).unwrap_or(u32::MAX).saturating_add(1);
@@ -60,7 +62,10 @@ pub fn execute(job: &PreparedJob<'_>, mut inputs: Inputs, screen: &Screen, trace
     // Links in the memory may have changed since the Job was started.
     resources::check_outside_memory(&inputs.part.resources, &job.args.memory)?;
     if let Err(error) = trace.open(&job.directory.dir, &inputs.part.run_key) {
-        screen.print(&format!("The trace in the memory's {} cannot be written: {error}", trace::DIR));
+        screen.print(&format!(
+            "The trace in {} cannot be written: {error}",
+            job.directory.dir.join(trace::DIR).display()
+        ));
     }
     let terminal = Terminal::open(screen);
     inputs.run.people = terminal.is_some();
@@ -68,18 +73,18 @@ pub fn execute(job: &PreparedJob<'_>, mut inputs: Inputs, screen: &Screen, trace
     let failed = |error: io::Error| Error::failed(format!("the runtime cannot be started: {error}"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
     let stop = Stop::default();
-    let end =
+    let last_line =
         format!("Stopped at once. {}", summary::resume_command(&job.args.memory, &job.directory, &inputs.part.run_key));
-    let signals = Signals::listen(&stop, screen, end)
+    let signals = Signals::listen(&stop, screen, last_line)
         .map_err(|error| Error::failed(format!("signals cannot be handled: {error}")))?;
     let exit = runtime.block_on(Box::pin(drive(job, &inputs, people, (screen, trace, &stop), signals)));
-    // A pending name lookup must not delay the exit. Programs are stopped as their handles are dropped.
+    // A pending name lookup must not delay the exit. Dropping the handle of a program stops it.
     runtime.shutdown_background();
     exit
 }
 
-/// Writes the record of a Job that has ended, if it is missing: the disk may have been full.
-fn recorded(
+/// Writes the record of a Job that has ended, if it is missing because the disk was full.
+fn write_missing_record(
     job: &PreparedJob<'_>,
     screen: &Screen,
     inputs: &Inputs,
@@ -91,18 +96,20 @@ fn recorded(
         return;
     }
     let record = Record::new(inputs, conversation, projection.clone());
-    // The log has all contents of the record.
+    // An error is only reported, because the log contains everything that the record contains.
     if let Err(error) = record.write(&Disk, &job.directory.dir, key, &job.writer) {
         screen.print(&format!("The Job's record cannot be written: {error}"));
     }
 }
 
-fn unfinished(job: &PreparedJob<'_>) -> Error {
+/// Returns the error for a new Job whose key has a Job that has not ended.
+fn unfinished_error(job: &PreparedJob<'_>) -> Error {
     let key = &job.document.part.run_key;
-    let go_on = summary::resume_command(&job.args.memory, &job.directory, key);
-    Error::usage(format!("the Job {key} was started and has not ended: it may be running. {go_on}"))
+    let resume = summary::resume_command(&job.args.memory, &job.directory, key);
+    Error::usage(format!("the Job {key} was started and has not ended: it may be running. {resume}"))
 }
 
+/// Executes an epoch until it ends, or a second signal stops the process.
 async fn drive(
     job: &PreparedJob<'_>,
     inputs: &Inputs,
@@ -111,27 +118,31 @@ async fn drive(
     signals: Signals,
 ) -> Result<Exit, Error> {
     tokio::select! {
-        exit = epoch(job, inputs, people, (screen, trace, stop)) => exit,
+        exit = execute_epoch(job, inputs, people, (screen, trace, stop)) => exit,
         () = signals.second() => Ok(Exit::Interrupted),
+        // Never completes.
         () = screen.run_status_line() => Ok(Exit::Error),
     }
 }
 
-async fn epoch(
+/// Connects the model and the MCP server, claims an epoch, and drives the Job.
+async fn execute_epoch(
     job: &PreparedJob<'_>,
     inputs: &Inputs,
     people: &dyn People,
     (screen, trace, stop): (&Screen, &Trace, &Stop),
 ) -> Result<Exit, Error> {
     let unusable = |error: bloomery_http::Error| Error::usage(error.to_string());
-    // The memory was checked before: from now on an error of the log is a failure.
+    // The memory was checked before. From now on, an error of the log is not an error of the input.
     let failed = |error: bloomery_journal::Error| Error::failed(log_error(&error).message);
     let patience = Duration::from_secs(job.args.patience);
     let part = &inputs.part;
     let redactor = &inputs.redactor;
     let models = model::Clients::new(&part.models, &part.job.uid, &model::Patience::new(patience), redactor);
     let models = models.map_err(unusable)?.with_observer(&screen.observer());
-    let tools = tools(job, screen, redactor).map_err(unusable)?.map(|tools| tools.with_observer(&screen.observer()));
+    let tools =
+        mcp_client(job, screen, redactor).map_err(unusable)?.map(|tools| tools.with_observer(&screen.observer()));
+    // File tools must not reach the memory.
     let hidden = memory::all_directories(&job.args.memory);
     let (dir, writer) = (job.directory.dir.as_path(), job.writer.as_str());
     let hidden: Vec<&Path> = hidden.iter().map(PathBuf::as_path).chain([dir]).collect();
@@ -152,7 +163,7 @@ async fn epoch(
     };
     let claimed = match Epoch::claim(Disk, inputs, environment).await {
         Err(bloomery_journal::Error::Superseded { .. }) => {
-            return tell(
+            return print_result(
                 job,
                 screen,
                 driver::Exit::Superseded,
@@ -166,18 +177,18 @@ async fn epoch(
         "Job {} of the Skill {}, in {}",
         part.run_key,
         job.directory.name,
-        shown(&job.directory, &part.run_key)
+        job.directory.log(&part.run_key).display()
     ));
     let stdout = CheckedWriter::new(io::stdout());
     let failure = stdout.failure();
     let printer = printer(job, redactor, (screen, trace), stdout)?;
     let ended = claimed.drive(screen, printer).await;
     if let Some(tools) = &tools {
-        // A program gets time to end by itself.
-        let _ = tokio::time::timeout(GOODBYE, tools.close()).await;
+        // Gives a program time to end by itself.
+        let _ = tokio::time::timeout(MCP_CLOSE_TIMEOUT, tools.close()).await;
     }
     let EpochEnd { exit, projection, result, hold: _ } = ended.map_err(failed)?;
-    let exit = tell(job, screen, exit, &projection, result.as_ref())?;
+    let exit = print_result(job, screen, exit, &projection, result.as_ref())?;
     failure.result().map(|()| exit)
 }
 
@@ -192,12 +203,12 @@ fn printer(
         return Ok(Printer::new(Format::Text, Box::new(redactor.writer(trace.tee(screen.clone())))));
     }
     let stdout =
-        BackgroundWriter::new(stdout).map_err(|error| Error::failed(format!("nothing can be printed: {error}")))?;
+        BackgroundWriter::new(stdout).map_err(|error| Error::failed(format!("stdout cannot be written: {error}")))?;
     Ok(Printer::new(Format::Json, Box::new(redactor.writer(trace.tee(stdout)))))
 }
 
-/// Connects the MCP server of the Skill.
-fn tools(
+/// Creates the client of the MCP server, if the Job has one.
+fn mcp_client(
     job: &PreparedJob<'_>,
     screen: &Screen,
     redactor: &Redactor,
@@ -217,8 +228,8 @@ fn tools(
     Ok(Some(mcp::Client::program(program, redactor.clone()).with_resources(&part.resources)))
 }
 
-/// Prints how the Job ended: the answer to stdout, the rest to stderr.
-fn tell(
+/// Prints the answer of a Job to stdout, and its outcome to stderr. Returns the exit code.
+fn print_result(
     job: &PreparedJob<'_>,
     screen: &Screen,
     exit: driver::Exit,
@@ -232,24 +243,20 @@ fn tell(
         (driver::Exit::Finished, Some(outcome)) => {
             if let Some(result) = result.filter(|_| !args.json) {
                 let printed = summary::print_answer(&mut io::stdout().lock(), result);
-                // The reader closed the pipe: `bloomery run ... | head`.
                 let unwritten = |error| Error::failed(format!("stdout cannot be written: {error}"));
-                printed.or_else(ignore_closed).map_err(unwritten)?;
+                printed.or_else(ignore_closed_pipe).map_err(unwritten)?;
             }
             screen.print(&summary::outcome(outcome, result, &projection.usage));
         }
         (driver::Exit::Finished, None) => screen.print("The Job has ended without an outcome."),
         (driver::Exit::Parked(reason), _) => screen.print(&summary::parked(reason, &args.memory, directory, key)),
-        (driver::Exit::Superseded, _) => screen.print("Another process has taken over the Job. This one stops."),
+        (driver::Exit::Superseded, _) => screen.print("Another process has taken over the Job. This process stops."),
     }
     let _ = io::stderr().flush();
     Ok(summary::exit_of(exit, projection.outcome.as_ref()))
 }
 
-fn ignore_closed(error: io::Error) -> io::Result<()> {
+/// Ignores the error of a closed pipe: `bloomery run ... | head`.
+fn ignore_closed_pipe(error: io::Error) -> io::Result<()> {
     if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) }
-}
-
-fn shown(directory: &SkillDirectory, key: &str) -> String {
-    directory.log(key).display().to_string()
 }

@@ -1,17 +1,17 @@
-//! The limits of a run, from `--limit`.
+//! The limits of a Job that `--limit` sets.
 
 use crate::error::{Error, Errors};
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::v1alpha1::{Limits, seconds};
 use serde_json::{Map, Value};
 
-/// Parses limits by the rules of a Job's manifest.
+/// Parses limits by the rules of a Job's manifest. Returns `None` if none are given.
 ///
 /// # Errors
 /// All invalid limits, at once.
 pub fn read(given: &[(String, String)]) -> Result<Option<Limits>, Error> {
     let mut errors = Errors::default();
-    let read: Vec<_> = given.iter().map(|(name, value)| errors.keep(limit(name, value))).collect();
+    let read: Vec<_> = given.iter().map(|(name, value)| errors.collect(limit(name, value))).collect();
     let Some(limits) = read.into_iter().collect::<Option<Map<String, Value>>>() else {
         return Err(errors.into_error());
     };
@@ -21,49 +21,54 @@ pub fn read(given: &[(String, String)]) -> Result<Option<Limits>, Error> {
     typed(limits, "--limit").map(Some)
 }
 
-/// Returns warnings about limits above the Skill's, which have no effect.
-pub fn ineffective_warnings(asked: Option<&Limits>, hold: &EffectiveLimits) -> Vec<String> {
-    let Some(Limits { steps, tool_calls, tokens, duration }) = asked else { return Vec::new() };
+/// Returns warnings about requested limits above the limits of the Skill. These have no effect.
+pub fn ineffective_warnings(requested: Option<&Limits>, effective: &EffectiveLimits) -> Vec<String> {
+    let Some(Limits { steps, tool_calls, tokens, duration }) = requested else { return Vec::new() };
     let each = [
-        ("steps", steps.map(u64::from), hold.steps.into(), ""),
-        ("toolCalls", tool_calls.map(u64::from), hold.tool_calls.into(), ""),
-        ("tokens", *tokens, hold.tokens, ""),
-        ("duration", duration.as_ref().map(seconds), hold.duration_seconds, "s"),
+        ("steps", steps.map(u64::from), effective.steps.into(), ""),
+        ("toolCalls", tool_calls.map(u64::from), effective.tool_calls.into(), ""),
+        ("tokens", *tokens, effective.tokens, ""),
+        ("duration", duration.as_ref().map(seconds), effective.duration_seconds, "s"),
     ];
-    let above = each.into_iter().filter_map(|(name, asked, holds, unit)| Some((name, asked?, holds, unit)));
-    above
-        .filter(|(_, asked, holds, _)| asked > holds)
-        .map(|(name, asked, holds, unit)| {
+    each.into_iter()
+        .filter_map(|(name, requested, effective, unit)| Some((name, requested?, effective, unit)))
+        .filter(|(_, requested, effective, _)| requested > effective)
+        .map(|(name, requested, effective, unit)| {
             format!(
-                "--limit {name}={asked}{unit}: the Skill's limit of {holds}{unit} applies, because a run can only lower it. Raise it \
+                "--limit {name}={requested}{unit}: the Skill's limit of {effective}{unit} applies, because a run can only lower it. Raise it \
                  in the Skill's `engine.limits`"
             )
         })
         .collect()
 }
 
-fn typed(limits: Map<String, Value>, of: &str) -> Result<Limits, Error> {
-    serde_json::from_value(Value::Object(limits)).map_err(|error| Error::usage(format!("{of}: {error}")))
+/// Converts JSON into limits. `option` is the beginning of the error.
+fn typed(limits: Map<String, Value>, option: &str) -> Result<Limits, Error> {
+    serde_json::from_value(Value::Object(limits)).map_err(|error| Error::usage(format!("{option}: {error}")))
 }
 
+/// Parses one limit, and checks it.
 fn limit(name: &str, value: &str) -> Result<(String, Value), Error> {
     const KNOWN: [&str; 4] = ["steps", "toolCalls", "tokens", "duration"];
     if !KNOWN.contains(&name) {
         let near = bloomery_crds::nearest::did_you_mean(name, KNOWN);
-        return Err(Error::usage(format!("--limit {name}: there is no such limit, but {}.{near}", KNOWN.join(", "))));
+        return Err(Error::usage(format!(
+            "--limit {name}: there is no such limit. The limits are {}.{near}",
+            KNOWN.join(", ")
+        )));
     }
     if name == "duration" && value != "0" && !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(Error::usage(format!("--limit duration={value}: the unit is missing: write {value}s for seconds")));
+        return Err(Error::usage(format!("--limit duration={value}: it has no unit: write {value}s for seconds")));
     }
-    let nothing = || Error::usage(format!("--limit {name}: must be more than 0"));
+    let not_positive = || Error::usage(format!("--limit {name}: must be more than 0"));
     if value.starts_with('-') {
-        return Err(nothing());
+        return Err(not_positive());
     }
     let value = value.parse::<u64>().map_or_else(|_| Value::from(value), Value::from);
     if value == 0 {
-        return Err(nothing());
+        return Err(not_positive());
     }
     let limit = (name.to_owned(), value);
     let read = typed(Map::from_iter([limit.clone()]), &format!("--limit {name}"))?;
-    if read.duration.is_some_and(|duration| seconds(&duration) == 0) { Err(nothing()) } else { Ok(limit) }
+    if read.duration.is_some_and(|duration| seconds(&duration) == 0) { Err(not_positive()) } else { Ok(limit) }
 }

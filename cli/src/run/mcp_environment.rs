@@ -1,4 +1,4 @@
-//! The environment of an MCP server program: the variables that every program needs, and those of `--mcp-env`.
+//! The environment of an MCP server that is a program: the variables that every program needs, and the variables of `--mcp-env`.
 
 use crate::error::Error;
 use crate::local::run_document::McpProgram;
@@ -7,10 +7,10 @@ use bloomery_redact::{MAX_VALUE_BYTES, Redactor};
 use std::collections::BTreeMap;
 use std::env;
 
-/// The variables that a program inherits, as in the SDKs of MCP. None of them holds a key.
+/// The variables that every program inherits, as in the SDKs of MCP. None of them contains a secret.
 const INHERITED: [&str; 10] = ["HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
 
-/// Returns the environment of a program. Variables that [`check`] refuses are left out.
+/// Returns the environment of a program, without variables that [`check`] refuses.
 pub fn environment(program: &McpProgram) -> BTreeMap<String, String> {
     let names = INHERITED.iter().copied().chain(program.env.iter().map(String::as_str));
     names.filter_map(|name| Some((name.to_owned(), env::var(name).ok()?))).collect()
@@ -19,14 +19,14 @@ pub fn environment(program: &McpProgram) -> BTreeMap<String, String> {
 /// Checks that all variables of `--mcp-env` can be passed.
 ///
 /// # Errors
-/// All variables that cannot be passed, at once, without their values.
+/// All variables that cannot be passed, at once. The errors do not contain values.
 pub fn check(program: &McpProgram) -> Result<(), Error> {
     let faults: Vec<Error> = program.env.iter().filter_map(|name| fault(name)).map(Error::usage).collect();
     if faults.is_empty() { Ok(()) } else { Err(Error::join(faults)) }
 }
 
-/// Redacts the values of `--mcp-env` from all texts, because programs get credentials this way. Inherited variables are no
-/// secrets.
+/// Makes `redactor` remove the values of `--mcp-env` from all texts, because programs get credentials this way. Inherited variables are
+/// not secret.
 pub fn redact_values(program: &McpProgram, redactor: &Redactor) {
     for (name, value) in values(program) {
         redactor.learn(name, value.as_bytes());
@@ -39,12 +39,13 @@ pub fn values(program: &McpProgram) -> impl Iterator<Item = (&str, String)> {
     names.filter_map(|name| Some((name, env::var(name).ok()?)))
 }
 
+/// Returns why a variable cannot be passed.
 fn fault(name: &str) -> Option<String> {
     if let Some((name, _)) = name.split_once('=') {
         let shown = text::sanitized_line(name);
         return Some(format!(
-            "--mcp-env {shown}=...: it takes the name of a variable without a value, which would be stored in clear: set {shown} \
-             in the environment, and use --mcp-env {shown}"
+            "--mcp-env {shown}=...: give the name of a variable without a value, because the value would be stored in clear \
+             text: set {shown} in the environment, and use --mcp-env {shown}"
         ));
     }
     let shown = text::sanitized_line(name);

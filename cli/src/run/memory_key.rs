@@ -1,7 +1,7 @@
 //! An API key from the environment, in a file that only this process can read.
 //!
-//! The worker reads keys from files, again for each request. An anonymous file in memory is invisible to other processes, is not
-//! inherited by children, and is gone with the process.
+//! The model client reads a key from its file again for each request. An anonymous file in RAM is invisible to other processes, is not
+//! inherited by child processes, and disappears with this process.
 
 use bloomery_crds::run::KeyFile;
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -9,12 +9,12 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 
-/// Returns whether a key is one line of text. Headers accept nothing else.
+/// Returns whether a key is one line of text. A key of several lines cannot be sent in a header.
 pub fn is_one_line(key: &str) -> bool {
     !key.trim().contains(char::is_control)
 }
 
-/// A key in memory, readable as long as this value lives.
+/// A key in an anonymous file, which is readable as long as this value exists.
 #[derive(Debug)]
 pub struct MemoryKey {
     file: File,
@@ -25,15 +25,15 @@ impl MemoryKey {
     /// Stores the value of a variable of the environment.
     ///
     /// # Errors
-    /// If the system cannot create files in memory.
+    /// If the system cannot create an anonymous file.
     pub fn new(variable: &str, value: &str) -> io::Result<Self> {
         let mut file = File::from(memfd_create("bloomery-key", MemfdFlags::CLOEXEC)?);
         file.write_all(value.as_bytes())?;
         Ok(Self { file, variable: variable.to_owned() })
     }
 
-    /// Returns whether the key comes from a variable.
-    pub fn is_of(&self, variable: &str) -> bool {
+    /// Returns whether the key is the value of this variable.
+    pub fn is_from(&self, variable: &str) -> bool {
         self.variable == variable
     }
 
@@ -52,14 +52,14 @@ mod tests {
     use super::MemoryKey;
 
     #[test]
-    fn a_key_is_read_again_and_again_and_gone_with_its_holder() {
-        let held = MemoryKey::new("OPENAI_API_KEY", "sk-1").unwrap();
-        let file = held.key_file();
+    fn a_key_can_be_read_repeatedly_until_it_is_dropped() {
+        let key = MemoryKey::new("OPENAI_API_KEY", "sk-1").unwrap();
+        let file = key.key_file();
         for _ in 0..2 {
             assert_eq!(std::fs::read_to_string(&file.path).unwrap(), "sk-1");
         }
-        assert!(!format!("{held:?}").contains("sk-1"));
-        drop(held);
+        assert!(!format!("{key:?}").contains("sk-1"));
+        drop(key);
         assert_ne!(std::fs::read_to_string(&file.path).ok().as_deref(), Some("sk-1"));
     }
 }

@@ -13,23 +13,24 @@ use bloomery_http::{self as http, ClientOptions};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// The models of a run.
+/// The models of a run, with their keys.
 #[derive(Debug)]
 pub struct Models {
     /// One endpoint for each name that the Skill uses.
     pub endpoints: Vec<ModelEndpoint>,
     /// Keeps the keys from the environment readable.
-    _held: Vec<MemoryKey>,
+    _memory_keys: Vec<MemoryKey>,
 }
 
-/// Finds the models that a Skill names. `names` is `None` if the Skill could not be read.
+/// Finds the models that a Skill names. If `names` is `None` because the Skill could not be read, finds the models of the command line, so
+/// that all errors can be reported at once.
 ///
 /// # Errors
 /// If a model or its key cannot be found.
 pub fn find(args: &ModelArgs, names: Option<&[&str]>, env: Env<'_>) -> Result<Models, Error> {
     let mut errors = Errors::default();
-    let keys = errors.keep(ApiKeys::read(&args.api_key_file));
-    let endpoints = errors.keep(if let Some(file) = args.model.as_deref().filter(|model| is_file(model)) {
+    let keys = errors.collect(ApiKeys::read(&args.api_key_file));
+    let endpoints = errors.collect(if let Some(file) = args.model.as_deref().filter(|model| is_file(model)) {
         super::model_file::endpoints(file, args, names)
     } else {
         let of_each = |endpoint: ModelEndpoint| {
@@ -39,18 +40,18 @@ pub fn find(args: &ModelArgs, names: Option<&[&str]>, env: Env<'_>) -> Result<Mo
         from_options(args, env).map(of_each)
     });
     let (Some(keys), Some(endpoints)) = (keys, endpoints) else { return Err(errors.into_error()) };
-    let ways: BTreeSet<_> = endpoints.iter().map(|endpoint| (&endpoint.base_url, &endpoint.proxy)).collect();
-    for (base_url, proxy) in ways {
+    let routes: BTreeSet<_> = endpoints.iter().map(|endpoint| (&endpoint.base_url, &endpoint.proxy)).collect();
+    for (base_url, proxy) in routes {
         if let Some(fault) = credential::in_url(base_url) {
             errors.add(Error::usage(format!(
-                "the URL of the model {fault}, which would be stored in clear: write the key to a file, and name that with \
-                 --api-key-file"
+                "the URL of the model {fault}, and would be stored in clear text: write the key to a file, and name the file \
+                 with --api-key-file"
             )));
             continue;
         }
-        // An unusable address is reported here, not as a server that does not respond.
+        // Checks the address now. The run would report an invalid address as a server that does not respond.
         let route = ClientOptions { proxy: proxy.clone(), ..ClientOptions::default() };
-        errors.keep(http::client(base_url, Duration::ZERO, route).map_err(|error| Error::usage(error.to_string())));
+        errors.collect(http::client(base_url, Duration::ZERO, route).map_err(|error| Error::usage(error.to_string())));
     }
     if !errors.is_empty() {
         return Err(errors.into_error());
@@ -58,23 +59,25 @@ pub fn find(args: &ModelArgs, names: Option<&[&str]>, env: Env<'_>) -> Result<Mo
     with_keys(endpoints, &keys, env)
 }
 
-/// Returns the models of a resumed Job, with the current keys.
+/// Returns the models of a resumed Job with the current keys. `endpoints` are those of its run document.
 ///
 /// # Errors
 /// If a key cannot be found.
-pub fn reload(kept: Vec<ModelEndpoint>, args: &ModelArgs, env: Env<'_>) -> Result<Models, Error> {
-    with_keys(kept, &ApiKeys::read(&args.api_key_file)?, env)
+pub fn reload(endpoints: Vec<ModelEndpoint>, args: &ModelArgs, env: Env<'_>) -> Result<Models, Error> {
+    with_keys(endpoints, &ApiKeys::read(&args.api_key_file)?, env)
 }
 
+/// Returns whether the value of `--model` is a file, and not the name of a model.
 fn is_file(model: &str) -> bool {
     [".yaml", ".yml", ".json"].iter().any(|end| model.ends_with(end))
 }
 
-/// Returns the model that options and environment select.
+/// Returns the model that the options and the environment select.
 fn from_options(args: &ModelArgs, env: Env<'_>) -> Result<ModelEndpoint, Error> {
     let vendor = vendor(args, env)?;
-    let model = args.model.clone().or_else(|| env(vendor.model_variable)).unwrap_or_else(|| vendor.model.to_owned());
-    let base_url = args.model_url.clone().unwrap_or_else(|| vendor.own_url(env));
+    let model =
+        args.model.clone().or_else(|| env(vendor.model_variable)).unwrap_or_else(|| vendor.default_model.to_owned());
+    let base_url = args.model_url.clone().unwrap_or_else(|| vendor.effective_url(env));
     Ok(ModelEndpoint {
         name: String::new(),
         provider: vendor.provider,
@@ -90,11 +93,12 @@ fn from_options(args: &ModelArgs, env: Env<'_>) -> Result<ModelEndpoint, Error> 
     })
 }
 
+/// Selects the provider: by `--provider`, the name of the model, the address, or the variables of the environment.
 fn vendor(args: &ModelArgs, env: Env<'_>) -> Result<&'static Vendor, Error> {
     if let Some(name) = &args.provider {
         return vendor::by_name(name).ok_or_else(|| {
             let known: Vec<&str> = vendor::ALL.iter().map(|vendor| vendor.name).collect();
-            Error::usage(format!("--provider is one of {}", known.join(", ")))
+            Error::usage(format!("--provider must be one of {}", known.join(", ")))
         });
     }
     let by_model = args.model.as_deref().and_then(vendor::by_model);
@@ -104,39 +108,42 @@ fn vendor(args: &ModelArgs, env: Env<'_>) -> Result<&'static Vendor, Error> {
     by_model.or(by_address).or(by_key).ok_or_else(|| {
         let keys: Vec<&str> = vendor::ALL.iter().map(|vendor| vendor.key_variable).collect();
         Error::usage(format!(
-            "no model is configured: set {}, or name a server that needs no key with --model-url (docs/how-to/run-locally.md has one that \
-             follows a script)",
+            "no model is configured: set {}, or name a server that needs no key with --model-url (docs/how-to/run-locally.md describes a \
+             scripted one)",
             keys.join(" or ")
         ))
     })
 }
 
-/// Adds the keys. A key from a file is sent to the server that the command line names. A key from the environment is sent only to
-/// the address of its provider.
+/// Adds the keys to the models. A key from a file is sent to the server of its Model. A key from the environment is sent only to the
+/// address of its provider.
 fn with_keys(endpoints: Vec<ModelEndpoint>, keys: &ApiKeys, env: Env<'_>) -> Result<Models, Error> {
     keys.check(&endpoints)?;
-    let (mut keyed, mut held) = (Vec::new(), Vec::new());
+    let (mut with_key, mut memory_keys) = (Vec::new(), Vec::new());
     for endpoint in endpoints {
         let api_key = match (keys.get(&endpoint.name), &endpoint.api_key) {
             (Some(file), _) => Some(file.clone()),
-            (None, Some(kept)) => Some(check_readable(kept)?),
-            (None, None) => from_environment(&endpoint, env, &mut held)?,
+            (None, Some(file)) => Some(check_readable(file)?),
+            (None, None) => from_environment(&endpoint, env, &mut memory_keys)?,
         };
-        keyed.push(ModelEndpoint { api_key, ..endpoint });
+        with_key.push(ModelEndpoint { api_key, ..endpoint });
     }
-    Ok(Models { endpoints: keyed, _held: held })
+    Ok(Models { endpoints: with_key, _memory_keys: memory_keys })
 }
 
-fn check_readable(kept: &KeyFile) -> Result<KeyFile, Error> {
-    secret_file(kept.path.as_ref(), &kept.secret).map_err(|error| Error::usage(error.to_string()))
+/// Checks that the key file of a resumed Job can still be read.
+fn check_readable(file: &KeyFile) -> Result<KeyFile, Error> {
+    secret_file(file.path.as_ref(), &file.secret).map_err(|error| Error::usage(error.to_string()))
 }
 
+/// Returns the key of a model from the environment, if the environment has a key for the address of the model. Adds new keys to
+/// `memory_keys`.
 fn from_environment(
     endpoint: &ModelEndpoint,
     env: Env<'_>,
-    held: &mut Vec<MemoryKey>,
+    memory_keys: &mut Vec<MemoryKey>,
 ) -> Result<Option<KeyFile>, Error> {
-    let Some(vendor) = vendor::by_provider(endpoint.provider).filter(|vendor| vendor.is_at(&endpoint.base_url, env))
+    let Some(vendor) = vendor::by_provider(endpoint.provider).filter(|vendor| vendor.owns_url(&endpoint.base_url, env))
     else {
         return Ok(None);
     };
@@ -153,12 +160,13 @@ fn from_environment(
             format!("{} holds a line break or another control character: a key is one line", vendor.key_variable);
         return Err(Error::usage(message));
     }
-    if let Some(held) = held.iter().find(|held| held.is_of(vendor.key_variable)) {
-        return Ok(Some(held.key_file()));
+    if let Some(key) = memory_keys.iter().find(|key| key.is_from(vendor.key_variable)) {
+        return Ok(Some(key.key_file()));
     }
-    let key = MemoryKey::new(vendor.key_variable, value.trim())
-        .map_err(|error| Error::failed(format!("{} cannot be kept in memory: {error}", vendor.key_variable)))?;
+    let key = MemoryKey::new(vendor.key_variable, value.trim()).map_err(|error| {
+        Error::failed(format!("the key in {} cannot be stored in RAM: {error}", vendor.key_variable))
+    })?;
     let file = key.key_file();
-    held.push(key);
+    memory_keys.push(key);
     Ok(Some(file))
 }

@@ -11,23 +11,24 @@ use bloomery_crds::v1alpha1::{Model, ModelSpec, seconds};
 use bloomery_skills::{Form, Options, yaml};
 use std::path::Path;
 
-/// Returns the endpoint of each name, or of every Model if `names` is `None`. A file with one Model has it for all names.
+/// Returns the endpoint of each Model that the Skill names, or of every Model in the file if `names` is `None`. The only Model of a file
+/// serves all names.
 ///
 /// # Errors
 /// If the file cannot be used, or lacks a Model.
 pub fn endpoints(file: &str, args: &ModelArgs, names: Option<&[&str]>) -> Result<Vec<ModelEndpoint>, Error> {
     let models = read(Path::new(file))?;
-    let all: Vec<&str> = models.iter().map(|(own, _)| own.as_str()).collect();
+    let all: Vec<&str> = models.iter().map(|(name, _)| name.as_str()).collect();
     let names = names.unwrap_or(&all);
     let mut errors = Errors::default();
     if models.iter().any(|(_, model)| model.spec.api_key.is_some()) && args.api_key_file.is_empty() {
         errors.add(Error::usage(format!(
-            "{file}: a Model takes its key from a Secret, which exists only on a cluster: use --api-key-file"
+            "{file}: a Model has its key in a Secret, which exists only on a cluster: use --api-key-file"
         )));
     }
     if models.iter().any(|(_, model)| model.spec.ca.is_some()) {
         errors.add(Error::usage(format!(
-            "{file}: a Model trusts certificates from the cluster: remove `ca` to trust those of this machine"
+            "{file}: a Model has certificates (`ca`) that exist only on a cluster: remove `ca` to use those of this machine"
         )));
     }
     if !errors.is_empty() {
@@ -38,20 +39,20 @@ pub fn endpoints(file: &str, args: &ModelArgs, names: Option<&[&str]>) -> Result
     {
         return Ok(names.iter().map(|name| endpoint(name, only, Vec::new())).collect());
     }
-    of_several(file, &models, names)
+    select(file, &models, names)
 }
 
-/// Returns the Models that the Skill names, followed by their fallbacks.
-fn of_several(file: &str, models: &[(String, Model)], names: &[&str]) -> Result<Vec<ModelEndpoint>, Error> {
-    let find = |name: &str| models.iter().find(|(own, _)| own == name).map(|(_, model)| model);
+/// Returns the endpoints of the named Models, followed by those of their fallbacks.
+fn select(file: &str, models: &[(String, Model)], names: &[&str]) -> Result<Vec<ModelEndpoint>, Error> {
+    let find = |name: &str| models.iter().find(|(known, _)| known == name).map(|(_, model)| model);
     let mut endpoints: Vec<ModelEndpoint> = Vec::new();
     let mut wanted: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
     let mut next = 0;
     while let Some(name) = wanted.get(next).cloned() {
         next += 1;
         let model = find(&name).ok_or_else(|| {
-            let known: Vec<&str> = models.iter().map(|(own, _)| own.as_str()).collect();
-            Error::usage(format!("{file} has no Model {name}, which the Skill names, but {}", known.join(", ")))
+            let known: Vec<&str> = models.iter().map(|(name, _)| name.as_str()).collect();
+            Error::usage(format!("{file} has no Model {name}, which the Skill uses. It has {}", known.join(", ")))
         })?;
         let fallback = fallback::resolve(&name, |name| find(name).map(|model| model.spec.fallback.clone()))
             .map_err(|fault| Error::usage(format!("{file}: {fault}")))?;
@@ -65,6 +66,7 @@ fn of_several(file: &str, models: &[(String, Model)], names: &[&str]) -> Result<
     Ok(endpoints)
 }
 
+/// Returns the endpoint of a Model, without a key.
 fn endpoint(name: &str, model: &Model, fallback: Vec<String>) -> ModelEndpoint {
     let ModelSpec {
         provider,
@@ -101,15 +103,15 @@ fn read(file: &Path) -> Result<Vec<(String, Model)>, Error> {
     let mut findings = read.findings;
     let mut models = Vec::new();
     for document in read.documents.iter().filter(|document| document.form() == Form::Manifest) {
-        let looked = check_document(document, &Options::default());
-        if looked.kind.as_deref() == Some("Model") {
-            findings.extend(looked.findings);
-            models.push(looked.object);
+        let checked = check_document(document, &Options::default());
+        if checked.kind.as_deref() == Some("Model") {
+            findings.extend(checked.findings);
+            models.push(checked.object);
         }
     }
     let tally = Tally::count(&findings);
     if tally.errors > 0 {
-        findings::text(&mut anstream::stderr().lock(), &findings::located(&source.name, findings))
+        findings::text(&mut anstream::stderr().lock(), &findings::in_file(&source.name, findings))
             .map_err(|error| Error::failed(error.to_string()))?;
         return Err(Error::usage(format!("{shown}: {}: nothing was run", tally.summary())));
     }

@@ -1,4 +1,4 @@
-//! The person at the terminal, who decides on held calls, answers questions and sends messages.
+//! The person at the terminal, who can decide on held calls, answer questions and send messages.
 
 mod dialogue;
 
@@ -10,10 +10,11 @@ use std::pin::Pin;
 use tokio::sync::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-/// A terminal with a person.
+/// The terminal of a person.
 #[derive(Debug)]
 pub struct Terminal {
     screen: Screen,
+    /// The typed lines.
     lines: Mutex<UnboundedReceiver<String>>,
     /// The person's name in the log.
     by: String,
@@ -27,7 +28,7 @@ impl Terminal {
         }
         let by = ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
         let (sender, lines) = unbounded_channel();
-        // A read from a terminal cannot be cancelled: the thread ends with the process.
+        // A read from a terminal cannot be cancelled, so the thread ends with the process.
         std::thread::spawn(move || {
             while let Some(line) = terminal::read_line() {
                 if sender.send(line).is_err() {
@@ -39,13 +40,13 @@ impl Terminal {
         Some(Self { screen: screen.clone(), lines: Mutex::new(lines), by })
     }
 
-    /// Converts an unprompted line into a message.
+    /// Converts a line that was typed without a prompt into a message. Returns `None` for an empty line.
     fn message(&self, line: String) -> Option<Statement> {
         (!line.trim().is_empty()).then(|| Statement::Message { text: line, by: self.by.clone(), nth: None })
     }
 
-    /// Asks the person the first request, and returns the answer. A line typed before the question was shown is a message, not an
-    /// answer. Such a message is returned first, and the engine asks again. Returns `None` at the end of the input.
+    /// Shows the first request, and returns the answer. If a line was typed before, it is a message and not an answer: it is returned, and
+    /// the engine asks again. Returns `None` at the end of the input.
     async fn answer(&self, requests: &[HumanRequest<'_>]) -> Option<Statement> {
         let first = requests.first()?;
         let mut lines = self.lines.lock().await;

@@ -1,13 +1,13 @@
-//! Prepares a Job: finds, checks and stores everything that it needs, before it starts.
+//! Prepares a Job before its start: finds and checks everything that it needs, and stores its run document.
 
 use super::model::{self, Models};
 use super::server::{self, Server};
-use super::skill::{self, Found, Loaded};
+use super::skill::{self, LoadedSkill, SelectedSkill};
 use super::{limits, mcp_environment, resources, short_secrets};
 use crate::args::RunArgs;
 use crate::error::{Error, Errors};
 use crate::local::job_state::JobState;
-use crate::local::run_document::{Asked, NAMESPACE, RunDocument};
+use crate::local::run_document::{JobParameters, NAMESPACE, RunDocument};
 use crate::local::skill_directory::SkillDirectory;
 use crate::local::writer::{random_hex, unique_writer};
 use crate::local::{DEFAULT_SKILL, memory, older_jobs, owner};
@@ -16,14 +16,15 @@ use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::run::{
     BoundResource, ContinuedJob, JobIdentity, JobPart, KeyFile, ModelEndpoint, Revision, VERSION,
 };
+use bloomery_crds::v1alpha1::Limits;
 use bloomery_redact::Redactor;
 use bloomery_worker::inputs::Inputs;
 use bloomery_worker::record::Record;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// The longest goal, in bytes, as on a cluster.
-const MAX_GOAL: usize = 8192;
+/// The maximum length of a goal, in bytes, as on a cluster.
+const MAX_GOAL_BYTES: usize = 8192;
 
 /// A Job that can be executed.
 #[derive(Debug)]
@@ -32,7 +33,7 @@ pub struct PreparedJob<'a> {
     pub args: &'a RunArgs,
     /// The directory of its Skill.
     pub directory: SkillDirectory,
-    /// The parameters that the Job was started with.
+    /// The parameters with which the Job was started.
     pub document: RunDocument,
     /// Keeps the keys from the environment readable.
     _models: Models,
@@ -40,119 +41,148 @@ pub struct PreparedJob<'a> {
     pub writer: String,
 }
 
-/// Prepares a new Job. A Job of the same key is resumed only if it was started with the same parameters. All errors are
-/// reported at once, before anything is written.
-pub fn new_job(args: &RunArgs, redactor: Redactor) -> Result<(PreparedJob<'_>, Inputs), Error> {
+/// The parts of a new Job that come from the command line, the memory and the environment.
+struct Parts {
+    goal: String,
+    /// The limits of the command line.
+    limits: Option<Limits>,
+    skill: SelectedSkill,
+    models: Models,
+    server: Server,
+    resources: Vec<BoundResource>,
+}
+
+/// Collects the parts of a new Job. Writes nothing.
+///
+/// # Errors
+/// All errors, at once.
+fn collect_parts(args: &RunArgs) -> Result<Parts, Error> {
     // Nothing in another user's memory is read.
     owner::check(&args.memory)?;
     let mut errors = Errors::default();
-    let goal = errors.keep(goal(args));
-    let limits = errors.keep(limits::read(&args.limits));
-    let given = errors.keep(server::from_args(&args.mcp));
-    let found = errors.keep(skill::find(&args.memory, args.skill.as_deref().unwrap_or(DEFAULT_SKILL), args.bootstrap));
-    if let Some(Found { directory, .. }) = &found {
-        errors.keep(usable(directory, &args.memory));
+    let goal = errors.collect(goal(args));
+    let limits = errors.collect(limits::read(&args.limits));
+    let server_of_args = errors.collect(server::from_args(&args.mcp));
+    let name = args.skill.as_deref().unwrap_or(DEFAULT_SKILL);
+    let skill = errors.collect(skill::find(&args.memory, name, args.bootstrap));
+    if let Some(SelectedSkill { directory, .. }) = &skill {
+        errors.collect(check_usable(directory, &args.memory));
     }
-    let names = found.as_ref().map(|found| found.loaded.spec.model_names());
-    let models = errors.keep(model::find(&args.model, names.as_deref(), &env));
-    let of_skill = found.as_ref().map(|Found { loaded, .. }| {
-        let server = given.and_then(|given| given.map_or_else(|| errors.keep(server::from_skill(loaded)), Some));
-        (server, errors.keep(bound(args, loaded)))
+    let model_names = skill.as_ref().map(|skill| skill.loaded.spec.model_names());
+    let models = errors.collect(model::find(&args.model, model_names.as_deref(), &env));
+    let of_skill = skill.as_ref().map(|SelectedSkill { loaded, .. }| {
+        let server = match server_of_args {
+            Some(None) => errors.collect(server::from_skill(loaded)),
+            Some(server) => server,
+            None => None,
+        };
+        (server, errors.collect(bind_resources(args, loaded)))
     });
-    let (Some(goal), Some(lowered), Some(found), Some(models), Some((Some(server), Some(resources)))) =
-        (goal, limits, found, models, of_skill)
-    else {
-        return Err(errors.into_error());
-    };
-    if !errors.is_empty() {
-        return Err(errors.into_error());
+    match (goal, limits, skill, models, of_skill) {
+        (Some(goal), Some(limits), Some(skill), Some(models), Some((Some(server), Some(resources))))
+            if errors.is_empty() =>
+        {
+            Ok(Parts { goal, limits, skill, models, server, resources })
+        }
+        _ => Err(errors.into_error()),
     }
+}
+
+/// Prepares a new Job. If the Job of the key exists, it must have the same parameters, and is resumed.
+///
+/// # Errors
+/// All errors of the parameters, at once and before anything is written; or if the Job cannot be stored.
+pub fn new_job(args: &RunArgs, redactor: Redactor) -> Result<(PreparedJob<'_>, Inputs), Error> {
+    let Parts { goal, limits: limits_of_args, skill, models, server, resources } = collect_parts(args)?;
     let key = args.run_key.clone().unwrap_or_else(new_key);
-    let Found { directory, loaded, .. } = &found;
-    let skill_limits = loaded.spec.engine.as_ref().and_then(|engine| engine.limits.as_ref());
-    let begun = RunDocument::read(directory, &key)?;
-    let asked = Asked {
-        job: identity(begun.as_ref(), &key),
+    let SelectedSkill { directory, loaded, .. } = &skill;
+    let limits_of_skill = loaded.spec.engine.as_ref().and_then(|engine| engine.limits.as_ref());
+    let existing = RunDocument::read(directory, &key)?;
+    let parameters = JobParameters {
+        job: identity(existing.as_ref(), &key),
         goal,
-        limits: EffectiveLimits::resolve(skill_limits, lowered.as_ref()),
-        models: models.endpoints.iter().map(without_held).collect(),
+        limits: EffectiveLimits::resolve(limits_of_skill, limits_of_args.as_ref()),
+        models: models.endpoints.iter().map(without_memory_key).collect(),
         resources,
-        continues: continued(directory, args.continues.as_deref())?,
+        continues: continued_job(directory, args.continues.as_deref())?,
     };
-    let (skill, spec) = (loaded.name.clone(), loaded.spec.clone());
-    let revision = Revision { version: VERSION, skill, spec, mcp: server.mcp };
-    let mut document = RunDocument::new(revision, asked, server.program)?;
+    let (name, spec) = (loaded.name.clone(), loaded.spec.clone());
+    let revision = Revision { version: VERSION, skill: name, spec, mcp: server.mcp };
+    let mut document = RunDocument::new(revision, parameters, server.program)?;
     let inputs = inputs(&document, &models, redactor)?;
-    // The goal is stored and compared as it is in the log.
+    // The document has the redacted goal, like the log.
     document.part.goal = inputs.redactor.owned(document.part.goal);
-    same_job(directory, begun.as_ref(), &document)?;
+    check_same_job(directory, existing.as_ref(), &document)?;
     let writer = unique_writer();
     if !has_ended(directory, &key, &inputs)? {
         directory.open(&writer)?;
-        found.store()?;
-        let above = limits::ineffective_warnings(lowered.as_ref(), &document.part.limits);
-        let idle = resources::unused_secret_warnings(&document.revision.spec.resources, &document.part.resources);
-        for line in above.into_iter().chain(idle).chain(short_secrets::warnings(&document, &models.endpoints)) {
-            text::inform(&line);
+        skill.store()?;
+        let ineffective = limits::ineffective_warnings(limits_of_args.as_ref(), &document.part.limits);
+        let unused = resources::unused_secret_warnings(&document.revision.spec.resources, &document.part.resources);
+        let short = short_secrets::warnings(&document, &models.endpoints);
+        for warning in [ineffective, unused, short].concat() {
+            text::inform(&warning);
         }
-        if !document.keep(directory, &writer)? {
+        if !document.store(directory, &writer)? {
             // Another process has started the Job meanwhile.
-            same_job(directory, RunDocument::read(directory, &key)?.as_ref(), &document)?;
+            check_same_job(directory, RunDocument::read(directory, &key)?.as_ref(), &document)?;
         }
     }
-    Ok((PreparedJob { args, directory: found.directory, document, _models: models, writer }, inputs))
+    Ok((PreparedJob { args, directory: skill.directory, document, _models: models, writer }, inputs))
 }
 
-/// Checks that a skill directory belongs to this user, and to a Skill.
-fn usable(directory: &SkillDirectory, memory: &Path) -> Result<(), Error> {
+/// Checks that a skill directory belongs to this user, and holds no jobs of other Skills from an older memory.
+fn check_usable(directory: &SkillDirectory, memory: &Path) -> Result<(), Error> {
     directory.check_owner()?;
     if !directory.holds_older_jobs() {
         return Ok(());
     }
     Err(Error::usage(format!(
-        "{} holds the jobs of an older memory, and a Skill of that name would mix them with its own: {}",
+        "{} holds the jobs of an older memory, which must not be mixed with those of a Skill of that name: {}",
         directory.dir.display(),
         older_jobs::rename_hint(memory, &directory.name)
     )))
 }
 
-/// Prepares the resumption of a Job. The models and the MCP server may have new addresses, because these are no part of the
-/// Job.
+/// Prepares a Job to be resumed. The command line may change the models and the MCP server, but no other parameter.
+///
+/// # Errors
+/// If there is no such Job, or its parameters cannot be used.
 pub fn resume<'a>(args: &'a RunArgs, key: &str, redactor: Redactor) -> Result<(PreparedJob<'a>, Inputs), Error> {
     if let Some(file) = args.skill.as_deref().filter(|skill| skill::is_file(skill)) {
         return Err(Error::usage(format!(
-            "--skill {file}: a Job is resumed with the Skill that it was started with, which is stored beside its log. Leave \
-             --skill out, or give the name of a Skill if several have a Job {key}"
+            "--skill {file}: a resumed Job uses the Skill with which it was started, which is stored beside its log. Leave \
+             --skill out. If several Skills have a Job {key}, give the name of the Skill"
         )));
     }
     owner::check(&args.memory)?;
     let directory = memory::find_log(&args.memory, args.skill.as_deref(), key)?;
     directory.check_owner()?;
-    let mut document = RunDocument::required(&directory, key)?;
+    let mut document = RunDocument::read_required(&directory, key)?;
     let mut errors = Errors::default();
-    let given = errors.keep(server::from_args(&args.mcp));
+    let server_of_args = errors.collect(server::from_args(&args.mcp));
     let names = document.revision.spec.model_names();
-    let models = errors.keep(match (&args.model.model, &args.model.model_url, &args.model.provider) {
+    let models = errors.collect(match (&args.model.model, &args.model.model_url, &args.model.provider) {
         (None, None, None) => model::reload(document.part.models.clone(), &args.model, &env),
         _ => model::find(&args.model, Some(&names), &env),
     });
-    let (Some(given), Some(models)) = (given, models) else { return Err(errors.into_error()) };
-    if let Some(Server { mcp, program }) = given {
+    let (Some(server_of_args), Some(models)) = (server_of_args, models) else { return Err(errors.into_error()) };
+    if let Some(Server { mcp, program }) = server_of_args {
         (document.revision.mcp, document.program) = (mcp, program);
     }
     let inputs = inputs(&document, &models, redactor)?;
     let writer = unique_writer();
     if !has_ended(&directory, key, &inputs)? {
         directory.open(&writer)?;
-        for line in short_secrets::warnings(&document, &models.endpoints) {
-            text::inform(&line);
+        for warning in short_secrets::warnings(&document, &models.endpoints) {
+            text::inform(&warning);
         }
     }
     Ok((PreparedJob { args, directory, document, _models: models, writer }, inputs))
 }
 
-/// Returns the Job that is continued: one of the Skill that has ended.
-fn continued(directory: &SkillDirectory, key: Option<&str>) -> Result<Option<ContinuedJob>, Error> {
+/// Returns the Job that `--continues` names. It must be a Job of the Skill that has ended.
+fn continued_job(directory: &SkillDirectory, key: Option<&str>) -> Result<Option<ContinuedJob>, Error> {
     let Some(key) = key else { return Ok(None) };
     match Record::read(&directory.dir, key) {
         Ok(record) if record.outcome.is_some() => {
@@ -167,7 +197,7 @@ fn continued(directory: &SkillDirectory, key: Option<&str>) -> Result<Option<Con
     }
 }
 
-/// Returns the inputs of the worker.
+/// Returns the inputs of the driver.
 fn inputs(document: &RunDocument, models: &Models, redactor: Redactor) -> Result<Inputs, Error> {
     let part = JobPart { models: models.endpoints.clone(), ..document.part.clone() };
     if let Some(program) = &document.program {
@@ -176,57 +206,59 @@ fn inputs(document: &RunDocument, models: &Models, redactor: Redactor) -> Result
     Inputs::new(document.revision.clone(), part, redactor).map_err(|error| Error::usage(error.to_string()))
 }
 
-/// Binds the resources, none of which may be in the memory.
-fn bound(args: &RunArgs, skill: &Loaded) -> Result<Vec<BoundResource>, Error> {
+/// Binds the resources, and checks that none of them is in the memory.
+fn bind_resources(args: &RunArgs, skill: &LoadedSkill) -> Result<Vec<BoundResource>, Error> {
     let bound = resources::bind(&skill.spec.resources, &args.resources, args.project_path.as_deref())?;
     resources::check_outside_memory(&bound, &args.memory).map(|()| bound)
 }
 
+/// Returns the goal of the command line, and checks its length.
 fn goal(args: &RunArgs) -> Result<String, Error> {
     let goal = args.goal.as_deref().unwrap_or_default();
     if goal.trim().is_empty() {
         return Err(Error::usage("--goal must not be empty"));
     }
-    if goal.len() > MAX_GOAL {
-        return Err(Error::usage(format!("--goal has {} bytes; the limit is {MAX_GOAL}", goal.len())));
+    if goal.len() > MAX_GOAL_BYTES {
+        return Err(Error::usage(format!("--goal has {} bytes; the limit is {MAX_GOAL_BYTES}", goal.len())));
     }
     Ok(goal.to_owned())
 }
 
-/// Returns a unique key with the time of the start.
+/// Returns a unique key that contains the current time.
 fn new_key() -> String {
     let now = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S").to_string();
     let suffix: String = random_hex().chars().take(5).collect();
     format!("{now}-{suffix}")
 }
 
-/// Removes a key from the environment, because its file belongs to this process.
-fn without_held(endpoint: &ModelEndpoint) -> ModelEndpoint {
+/// Removes a key that comes from the environment, because its file exists only in this process.
+fn without_memory_key(endpoint: &ModelEndpoint) -> ModelEndpoint {
     let api_key = endpoint.api_key.clone().filter(|KeyFile { path, .. }| !path.starts_with("/proc/self/"));
     ModelEndpoint { api_key, ..endpoint.clone() }
 }
 
-/// Returns the identity of the Job for servers. A Job that is resumed keeps its identity; a new Job of the same key gets
-/// another one.
-fn identity(begun: Option<&RunDocument>, key: &str) -> JobIdentity {
+/// Returns the identity of the Job. A resumed Job keeps its identity. A new Job gets a new uid, even if an earlier Job had the same key.
+fn identity(existing: Option<&RunDocument>, key: &str) -> JobIdentity {
     let new = || JobIdentity {
         namespace: NAMESPACE.to_owned(),
         name: key.to_owned(),
         uid: format!("{key}-{}", random_hex()),
     };
-    begun.map_or_else(new, |begun| begun.part.job.clone())
+    existing.map_or_else(new, |existing| existing.part.job.clone())
 }
 
-/// Checks that an existing Job of this key has the same parameters. The record of a Job without a log, as in an older memory,
-/// must not be replaced.
-fn same_job(directory: &SkillDirectory, begun: Option<&RunDocument>, asked: &RunDocument) -> Result<(), Error> {
-    let key = &asked.part.run_key;
-    let is_same = match begun {
-        Some(begun) => {
-            begun.part.goal == asked.part.goal
-                && begun.part.resources == asked.part.resources
-                && begun.part.revision == asked.part.revision
-                && begun.part.continues == asked.part.continues
+/// Checks that an existing Job of this key has the same parameters as the new one.
+///
+/// # Errors
+/// If its parameters differ, or if it has a record but no log, as in an older memory: its record must not be replaced.
+fn check_same_job(directory: &SkillDirectory, existing: Option<&RunDocument>, new: &RunDocument) -> Result<(), Error> {
+    let key = &new.part.run_key;
+    let is_same = match existing {
+        Some(existing) => {
+            existing.part.goal == new.part.goal
+                && existing.part.resources == new.part.resources
+                && existing.part.revision == new.part.revision
+                && existing.part.continues == new.part.continues
         }
         None if directory.record(key).exists() => {
             let record = directory.record(key);
@@ -247,11 +279,12 @@ fn same_job(directory: &SkillDirectory, begun: Option<&RunDocument>, asked: &Run
     )))
 }
 
-/// Returns whether a Job has ended. Showing it again requires no writable memory.
+/// Returns whether a Job has ended. To show such a Job again, the memory need not be writable.
 fn has_ended(directory: &SkillDirectory, key: &str, inputs: &Inputs) -> Result<bool, Error> {
     Ok(directory.log(key).is_dir() && JobState::read(directory, inputs)?.conversation.outcome().is_some())
 }
 
+/// Looks up a variable of the environment that is not empty.
 fn env(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }

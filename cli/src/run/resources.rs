@@ -1,4 +1,4 @@
-//! Binds paths, URLs and files with secrets on this machine to the resources that a Skill declares.
+//! Binds the resources that a Skill declares to paths, URLs and files with secrets on this machine.
 
 use super::credential;
 use crate::error::Error;
@@ -21,10 +21,10 @@ const CODEBASE: &str = "codebase";
 /// The suffix of a path that is bound read-only.
 const READ_ONLY: &str = ":ro";
 
-/// The reasons that a value cannot be bound, as one or more sentences.
+/// The reason why a value cannot be bound, as one or more sentences.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Unusable(pub String);
+pub struct InvalidValue(pub String);
 
 /// Binds values to the resources that a Skill declares, in the order of the declarations.
 ///
@@ -37,8 +37,8 @@ pub fn bind(
 ) -> Result<Vec<BoundResource>, Error> {
     let mut faults = Vec::new();
     let mut values: BTreeMap<&str, &str> = BTreeMap::new();
-    let legacy = project_path.map(|path| (CODEBASE, path));
-    for (name, value) in given.iter().map(|(name, value)| (name.as_str(), value.as_str())).chain(legacy) {
+    let codebase = project_path.map(|path| (CODEBASE, path));
+    for (name, value) in given.iter().map(|(name, value)| (name.as_str(), value.as_str())).chain(codebase) {
         if values.insert(name, value).is_some() {
             faults.push(format!("{name} is bound twice."));
         }
@@ -55,8 +55,10 @@ pub fn bind(
             },
             None if resource.required == Some(true) => {
                 let (name, kind) = (&resource.name, resource.kind);
-                faults
-                    .push(format!("{name}: the Skill requires this {kind}: --resource {name}={}.", placeholder(kind)));
+                faults.push(format!(
+                    "{name}: the Skill requires this {kind}: add --resource {name}={}.",
+                    placeholder(kind)
+                ));
             }
             None => {}
         }
@@ -65,18 +67,19 @@ pub fn bind(
     if faults.is_empty() { Ok(bound) } else { Err(Error::join(faults.into_iter().map(Error::usage).collect())) }
 }
 
-/// Checks that no bound path is in the memory, because an agent must not change its own log. A directory that contains the memory
-/// may be bound; file tools do not reach the memory there.
+/// Checks that no bound path is in the memory, because an agent must not change its own log. A directory that contains the memory may be
+/// bound: there, file tools do not reach the memory.
 ///
 /// # Errors
 /// If a bound path is in the memory.
 pub fn check_outside_memory(bound: &[BoundResource], memory: &Path) -> Result<(), Error> {
-    let real = |dir: &PathBuf| match dir.canonicalize() {
-        // A directory that does not exist contains nothing.
+    let canonical = |dir: &PathBuf| match dir.canonicalize() {
+        // A directory that does not exist contains no bound path.
         Err(error) if error.kind() == ErrorKind::NotFound => None,
-        real => Some(real.map_err(|error| Error::usage(format!("{}: {error}", dir.display())))),
+        path => Some(path.map_err(|error| Error::usage(format!("{}: {error}", dir.display())))),
     };
-    let memory_directories: Vec<PathBuf> = all_directories(memory).iter().filter_map(real).collect::<Result<_, _>>()?;
+    let memory_directories: Vec<PathBuf> =
+        all_directories(memory).iter().filter_map(canonical).collect::<Result<_, _>>()?;
     let within = bound.iter().find_map(|resource| match &resource.source {
         ResourceSource::Mount { path, .. } if memory_directories.iter().any(|dir| Path::new(path).starts_with(dir)) => {
             Some((&resource.name, path))
@@ -93,24 +96,25 @@ pub fn check_outside_memory(bound: &[BoundResource], memory: &Path) -> Result<()
     }
 }
 
-/// Returns warnings about bound secrets that no bound endpoint uses.
+/// Returns a warning for each bound secret that no bound endpoint uses.
 pub fn unused_secret_warnings(declared: &[ResourceDeclaration], bound: &[BoundResource]) -> Vec<String> {
     let is_bound = |name: &str| bound.iter().any(|resource| resource.name == name);
-    let called_with = |name: &str| {
+    let is_used = |name: &str| {
         let endpoints = declared.iter().filter(|endpoint| is_bound(&endpoint.name));
         endpoints.filter_map(|endpoint| endpoint.auth.as_ref()).any(|auth| auth.credential == name)
     };
     let secrets = bound.iter().filter(|resource| matches!(resource.source, ResourceSource::Secret(_)));
-    let idle = secrets.filter(|resource| !called_with(&resource.name));
-    idle.map(|BoundResource { name, kind, .. }| {
+    let unused = secrets.filter(|resource| !is_used(&resource.name));
+    unused.map(|BoundResource { name, kind, .. }| {
         format!(
-            "{name}: this {kind} is redacted but unused: no bound endpoint names it as its `auth`, and MCP servers do not receive \
-             bound secrets. Pass a secret to a program with --mcp-env"
+            "{name}: this {kind} is redacted but not used: no bound endpoint names it in `auth`, and MCP servers do not receive \
+             bound secrets. To pass a secret to a program, use --mcp-env"
         )
     })
     .collect()
 }
 
+/// Returns the form of a value for a type of resource.
 fn placeholder(kind: ResourceType) -> &'static str {
     match kind {
         ResourceType::Filesystem => "PATH",
@@ -119,48 +123,49 @@ fn placeholder(kind: ResourceType) -> &'static str {
     }
 }
 
-/// Parses the value for a resource of a type. Errors do not contain secrets.
-fn parse_source(kind: ResourceType, value: &str) -> Result<ResourceSource, Unusable> {
+/// Parses the value for a type of resource. The errors do not contain the value of a secret.
+fn parse_source(kind: ResourceType, value: &str) -> Result<ResourceSource, InvalidValue> {
     match kind {
         ResourceType::Filesystem => filesystem(value),
         ResourceType::ApiEndpoint => {
             let binding = Binding { value: Some(value.to_owned()), ..Binding::default() };
             let faults = resources::binding_faults(kind, &binding);
             if !faults.is_empty() {
-                return Err(Unusable(faults.join(" ")));
+                return Err(InvalidValue(faults.join(" ")));
             }
             if let Some(fault) = credential::in_url(value) {
-                return Err(Unusable(format!(
-                    "the URL {fault}, which would be stored in clear and sent to tools: declare a credential in the Skill, name it \
-                     in this resource's `auth`, and bind it to @FILE."
+                return Err(InvalidValue(format!(
+                    "the URL {fault}, and would be stored in clear text and sent to tools: declare a credential in the Skill, name it \
+                     in the `auth` of this resource, and bind it to @FILE."
                 )));
             }
             http::check_address(value, &AddressPolicy::for_local_machine())
-                .map_err(|error| Unusable(format!("{error}.")))?;
+                .map_err(|error| InvalidValue(format!("{error}.")))?;
             Ok(ResourceSource::Value(value.to_owned()))
         }
         ResourceType::ConnectionString | ResourceType::Credential => secret(kind, value),
     }
 }
 
-fn filesystem(value: &str) -> Result<ResourceSource, Unusable> {
+/// Parses the path of a file or directory.
+fn filesystem(value: &str) -> Result<ResourceSource, InvalidValue> {
     let (path, read_only) = match value.strip_suffix(READ_ONLY) {
         Some(path) => (path, true),
         None => (value, false),
     };
-    let real = readable(path)?;
-    let real = real.to_str().ok_or_else(|| Unusable(format!("the path {path} is not valid UTF-8.")))?;
-    match single_line_fault(real, bloomery_crds::persona::MAX_VALUE) {
-        Some(fault) => Err(Unusable(format!("the path {fault}."))),
-        None => Ok(ResourceSource::Mount { path: real.to_owned(), read_only }),
+    let canonical = readable(path)?;
+    let canonical = canonical.to_str().ok_or_else(|| InvalidValue(format!("the path {path} is not valid UTF-8.")))?;
+    match single_line_fault(canonical, bloomery_crds::persona::MAX_VALUE) {
+        Some(fault) => Err(InvalidValue(format!("the path {fault}."))),
+        None => Ok(ResourceSource::Mount { path: canonical.to_owned(), read_only }),
     }
 }
 
 /// Returns the canonical path of a readable file or directory.
-fn readable(path: &str) -> Result<PathBuf, Unusable> {
+fn readable(path: &str) -> Result<PathBuf, InvalidValue> {
     let is_home = path == "~" || path.starts_with("~/");
-    let hint = if is_home { " The shell leaves a `~` within a word as it is: write $HOME." } else { "" };
-    let unusable = |error: std::io::Error| Unusable(format!("the path {path} cannot be used: {error}.{hint}"));
+    let hint = if is_home { " The shell does not expand `~` within a word: write $HOME." } else { "" };
+    let unusable = |error: std::io::Error| InvalidValue(format!("the path {path} cannot be used: {error}.{hint}"));
     let real = Path::new(path).canonicalize().map_err(unusable)?;
     if real.is_dir() { real.read_dir().map(drop) } else { source::open(&real).map(drop) }.map_err(unusable)?;
     Ok(real)
@@ -176,36 +181,36 @@ pub fn check_available(bound: &[BoundResource]) -> Result<(), Error> {
         ResourceSource::Secret(file) => secret_file(Path::new(&file.path), "the file").err(),
         ResourceSource::Value(_) => None,
     };
-    let put_back = "Restore it, then resume the Job.";
-    let message = |resource: &BoundResource| Some(format!("{}: {} {put_back}", resource.name, fault(resource)?));
+    let message = |resource: &BoundResource| {
+        Some(format!("{}: {} Restore it, then resume the Job.", resource.name, fault(resource)?))
+    };
     let faults: Vec<Error> = bound.iter().filter_map(message).map(Error::usage).collect();
     if faults.is_empty() { Ok(()) } else { Err(Error::join(faults)) }
 }
 
-fn secret(kind: ResourceType, value: &str) -> Result<ResourceSource, Unusable> {
+/// Parses the value for a secret, which is `@FILE`.
+fn secret(kind: ResourceType, value: &str) -> Result<ResourceSource, InvalidValue> {
     let Some(file) = value.strip_prefix('@') else {
-        return Err(Unusable(if value.trim_start().to_ascii_lowercase().starts_with("vault:") {
+        return Err(InvalidValue(if value.trim_start().to_ascii_lowercase().starts_with("vault:") {
             "vault: references are not supported: write the value to a file, and bind @FILE.".to_owned()
         } else {
-            format!(
-                "a {kind} is a secret, which does not belong on a command line: write it to a file, and bind @FILE."
-            )
+            format!("a {kind} is a secret, which must not be on a command line: write it to a file, and bind @FILE.")
         }));
     };
     let key_file = secret_file(Path::new(file), "the file")?;
     Ok(ResourceSource::Secret(key_file))
 }
 
-/// Checks a file that holds a secret. `label` names the secret in later messages.
+/// Checks that a file holds a secret. `label` names the secret in later messages.
 ///
 /// # Errors
 /// If it cannot be read, is empty or is too large.
-pub fn secret_file(file: &Path, label: &str) -> Result<KeyFile, Unusable> {
+pub fn secret_file(file: &Path, label: &str) -> Result<KeyFile, InvalidValue> {
     let shown = file.display();
-    let unreadable = |error: std::io::Error| Unusable(format!("the file {shown} cannot be read: {error}."));
+    let unreadable = |error: std::io::Error| InvalidValue(format!("the file {shown} cannot be read: {error}."));
     let real = file.canonicalize().map_err(|error| {
         if source::is_inherited(file) && error.kind() == ErrorKind::NotFound {
-            Unusable(format!(
+            InvalidValue(format!(
                 "{shown} is a pipe, which can be read only once. A secret is read again for each request: write it to a file."
             ))
         } else {
@@ -217,15 +222,15 @@ pub fn secret_file(file: &Path, label: &str) -> Result<KeyFile, Unusable> {
         .and_then(|file| file.take(2 * MAX_VALUE_BYTES as u64).read_to_end(&mut value))
         .map_err(unreadable)?;
     match value.trim_ascii().len() {
-        0 => return Err(Unusable(format!("the file {shown} is empty."))),
+        0 => return Err(InvalidValue(format!("the file {shown} is empty."))),
         bytes if bytes > MAX_VALUE_BYTES || value.len() >= 2 * MAX_VALUE_BYTES => {
-            return Err(Unusable(format!(
+            return Err(InvalidValue(format!(
                 "the file {shown} has more than {MAX_VALUE_BYTES} bytes, and a secret of that size cannot be redacted."
             )));
         }
         _ => {}
     }
-    let path = real.to_str().ok_or_else(|| Unusable(format!("the path {shown} is not valid UTF-8.")))?.to_owned();
+    let path = real.to_str().ok_or_else(|| InvalidValue(format!("the path {shown} is not valid UTF-8.")))?.to_owned();
     Ok(KeyFile { path, secret: label.to_owned(), key: shown.to_string() })
 }
 
@@ -235,6 +240,7 @@ mod tests {
     use rstest::rstest;
     use std::fs;
 
+    /// Returns the declaration of the resource `codebase`.
     fn declared(kind: ResourceType, required: bool) -> Vec<ResourceDeclaration> {
         let (name, required) = ("codebase".to_owned(), Some(required));
         vec![ResourceDeclaration {
@@ -253,7 +259,7 @@ mod tests {
     #[case::absent(
         ResourceType::Filesystem,
         None,
-        "codebase: the Skill requires this filesystem: --resource codebase=PATH."
+        "codebase: the Skill requires this filesystem: add --resource codebase=PATH."
     )]
     #[case::secret(ResourceType::Credential, None, "--resource codebase=@FILE.")]
     #[case::no_path(
@@ -263,10 +269,10 @@ mod tests {
     )]
     #[case::unexpanded(ResourceType::Filesystem, Some("~/proj:ro"), "write $HOME.")]
     #[case::no_url(ResourceType::ApiEndpoint, Some("ftp://x"), "is not an http or https URL")]
-    #[case::typed(ResourceType::ConnectionString, Some("postgres://u:sk-1@h/d"), "does not belong on a command line")]
+    #[case::typed(ResourceType::ConnectionString, Some("postgres://u:sk-1@h/d"), "must not be on a command line")]
     #[case::vault(ResourceType::Credential, Some("vault:aws/creds/dev"), "vault: references are not supported")]
     #[case::no_file(ResourceType::Credential, Some("@/no/such"), "the file /no/such cannot be read")]
-    fn the_error_names_the_reason_and_no_secret(
+    fn the_error_contains_the_reason_and_no_secret(
         #[case] kind: ResourceType,
         #[case] value: Option<&str>,
         #[case] says: &str,
@@ -286,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_bound_as_it_really_is_and_the_older_option_is_the_codebase() {
+    fn the_canonical_path_is_bound_and_project_path_is_the_codebase() {
         let dir = tempfile::tempdir().unwrap();
         let link = dir.path().join("link");
         std::os::unix::fs::symlink(dir.path(), &link).unwrap();
@@ -300,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_is_bound_is_in_the_memory() {
+    fn a_path_in_the_memory_cannot_be_bound() {
         let dir = tempfile::tempdir().unwrap();
         for name in ["memory/slag", "project"] {
             fs::create_dir_all(dir.path().join(name)).unwrap();
@@ -328,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_a_file_that_holds_something() {
+    fn the_file_of_a_secret_must_be_regular_and_not_empty_or_too_large() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("token");
         let declared = declared(ResourceType::Credential, false);

@@ -1,4 +1,4 @@
-//! The output on stderr while a Job runs: events as lines, and a status line below them on a terminal.
+//! The output on stderr while a Job runs. Events are printed as lines. A terminal has a status line below them.
 
 mod activity;
 
@@ -12,31 +12,32 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The interval at which the status line is drawn.
+/// The interval at which the status line is redrawn.
 const REDRAW_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Moves to the beginning of the line, and clears it.
-const CLEAR: &str = "\r\x1b[2K";
+/// Moves the cursor to the beginning of the line, and clears the line.
+const CLEAR_LINE: &str = "\r\x1b[2K";
 
-/// Turns line wrapping off, so that the terminal cuts off a status line that is too wide. Only the terminal knows how wide its
-/// characters are.
-const UNWRAPPED: &str = "\x1b[?7l";
-const WRAPPED: &str = "\x1b[?7h";
+/// Turns line wrapping off, so that the terminal cuts off a status line that is too wide. This program cannot do that, because it does
+/// not know the widths of characters.
+const WRAPPING_OFF: &str = "\x1b[?7l";
+const WRAPPING_ON: &str = "\x1b[?7h";
 
 const SPINNER: [char; 4] = ['|', '/', '-', '\\'];
 
-/// Standard error, shared by all that write to it.
+/// Standard error. Clones share its state.
 #[derive(Debug, Clone)]
 pub struct Screen(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
-    /// False if stderr cannot show a status line, and after the screen is closed.
+    /// False if stderr cannot show a status line, or the screen is closed.
     has_status_line: bool,
     colours: bool,
-    ticks: usize,
-    last: LastLine,
-    /// The current prompt.
+    /// The number of times that the status line was drawn. It turns the spinner.
+    redraws: usize,
+    last_line: LastLine,
+    /// The text of the current prompt.
     prompt: String,
     activity: Activity,
 }
@@ -48,16 +49,16 @@ enum LastLine {
     Free,
     /// The status line.
     Status,
-    /// A prompt, where a person types.
+    /// A prompt, after which a person types.
     Prompt,
 }
 
 impl Screen {
     /// Creates the screen for stderr.
     pub fn for_stderr() -> Self {
-        let smart = std::env::var_os("TERM").is_some_and(|term| term != "dumb");
+        let is_capable = std::env::var_os("TERM").is_some_and(|term| term != "dumb");
         let colours = anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never;
-        Self::new(io::stderr().is_terminal() && smart, colours)
+        Self::new(io::stderr().is_terminal() && is_capable, colours)
     }
 
     fn new(has_status_line: bool, colours: bool) -> Self {
@@ -65,14 +66,14 @@ impl Screen {
         Self(Arc::new(Mutex::new(State {
             has_status_line,
             colours,
-            ticks: 0,
-            last: LastLine::Free,
+            redraws: 0,
+            last_line: LastLine::Free,
             prompt: String::new(),
             activity,
         })))
     }
 
-    /// Returns an observer of the progress between events. Without a status line it does nothing.
+    /// Returns an observer of the progress between events, for the status line. Without a status line, it does nothing.
     pub fn observer(&self) -> ProgressObserver {
         if !self.state().has_status_line {
             return ProgressObserver::default();
@@ -81,12 +82,12 @@ impl Screen {
         ProgressObserver::new(move |progress| screen.state().activity.observe(progress, Instant::now()))
     }
 
-    /// Updates the status line. Never returns.
+    /// Redraws the status line at each interval. Never returns.
     pub async fn run_status_line(&self) {
         loop {
             tokio::time::sleep(REDRAW_INTERVAL).await;
             let mut state = self.state();
-            state.ticks += 1;
+            state.redraws += 1;
             state.draw();
         }
     }
@@ -96,7 +97,7 @@ impl Screen {
         self.state().print_above(format!("{}\n", text::sanitized_lines(line)).as_bytes());
     }
 
-    /// Prints a dimmed line of untrusted text, without its control characters.
+    /// Prints an untrusted text as a dimmed line, without its control characters.
     pub fn print_dimmed(&self, line: &str) {
         let line = text::sanitized_line(line);
         let mut state = self.state();
@@ -109,11 +110,11 @@ impl Screen {
     pub fn prompt(&self, prompt: &str) -> Prompt<'_> {
         let mut state = self.state();
         state.print_above(prompt.as_bytes());
-        (state.last, state.prompt) = (LastLine::Prompt, prompt.to_owned());
+        (state.last_line, state.prompt) = (LastLine::Prompt, prompt.to_owned());
         Prompt(self)
     }
 
-    /// Removes the status line for good.
+    /// Removes the status line permanently.
     pub fn close(&self) {
         let mut state = self.state();
         state.end_prompt();
@@ -133,7 +134,7 @@ pub struct Prompt<'a>(&'a Screen);
 impl Prompt<'_> {
     /// Ends the prompt after the person has typed a line.
     pub fn finish(self) {
-        self.0.state().last = LastLine::Free;
+        self.0.state().last_line = LastLine::Free;
     }
 }
 
@@ -147,49 +148,51 @@ impl State {
     /// Writes above the status line or the prompt.
     fn print_above(&mut self, lines: &[u8]) {
         write(&self.framed(lines));
-        if self.last == LastLine::Status {
-            self.last = LastLine::Free;
+        if self.last_line == LastLine::Status {
+            self.last_line = LastLine::Free;
         }
     }
 
-    /// Returns the bytes that print lines and restore the prompt below them. Text that is typed so far is not repeated after the
-    /// prompt, but stays in the input buffer of the terminal.
+    /// Returns the bytes that print lines and restore the prompt below them. Text that a person has typed after the prompt is not printed
+    /// again, but stays in the input buffer of the terminal.
     fn framed(&self, lines: &[u8]) -> Vec<u8> {
-        match self.last {
+        match self.last_line {
             LastLine::Free => lines.to_vec(),
-            LastLine::Status => [CLEAR.as_bytes(), lines].concat(),
+            LastLine::Status => [CLEAR_LINE.as_bytes(), lines].concat(),
             LastLine::Prompt => [b"\n".as_slice(), lines, self.prompt.as_bytes()].concat(),
         }
     }
 
-    /// Ends a prompt. Later lines are printed below it.
+    /// Ends a prompt that was not answered. Later lines are printed below it.
     fn end_prompt(&mut self) {
-        if self.last == LastLine::Prompt {
-            self.last = LastLine::Free;
+        if self.last_line == LastLine::Prompt {
+            self.last_line = LastLine::Free;
             write(b"\n");
         }
     }
 
+    /// Draws the status line.
     fn draw(&mut self) {
-        if !self.has_status_line || self.last == LastLine::Prompt {
+        if !self.has_status_line || self.last_line == LastLine::Prompt {
             return;
         }
-        self.last = LastLine::Status;
+        self.last_line = LastLine::Status;
         let size = rustix::termios::tcgetwinsize(io::stderr());
-        // A terminal without a known size reports 0.
+        // A terminal that does not know its size reports 0.
         let width = size.ok().map(|size| usize::from(size.ws_col)).filter(|width| *width > 0).unwrap_or(80);
         let line: String = self.line().chars().take(width.saturating_sub(1)).collect();
         let style = if self.colours { AnsiColor::Cyan.on_default() } else { Style::new() };
-        write(format!("{CLEAR}{UNWRAPPED}{style}{line}{style:#}{WRAPPED}").as_bytes());
+        write(format!("{CLEAR_LINE}{WRAPPING_OFF}{style}{line}{style:#}{WRAPPING_ON}").as_bytes());
     }
 
+    /// Returns the text of the status line.
     fn line(&self) -> String {
-        let turning = SPINNER.get(self.ticks % SPINNER.len()).unwrap_or(&' ');
-        text::sanitized_line(&format!("{turning} {}", self.activity.line(Instant::now())))
+        let spinner = SPINNER.get(self.redraws % SPINNER.len()).unwrap_or(&' ');
+        text::sanitized_line(&format!("{spinner} {}", self.activity.line(Instant::now())))
     }
 }
 
-/// Writes to the terminal. Errors are ignored, because the Job continues without a reader.
+/// Writes to stderr. Errors are ignored, because the Job continues even if nobody reads its output.
 fn write(bytes: &[u8]) {
     let mut out = io::stderr().lock();
     let _ = out.write_all(bytes).and_then(|()| out.flush());
@@ -205,7 +208,7 @@ impl Observer for Screen {
     }
 }
 
-/// Writes the lines of events and diagnostics.
+/// Prints the lines of events and diagnostics.
 impl Write for Screen {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.state().print_above(bytes);
@@ -227,19 +230,19 @@ mod tests {
     fn without_a_terminal_no_status_line_is_drawn() {
         let screen = Screen::new(false, true);
         screen.state().draw();
-        assert_eq!(screen.state().last, LastLine::Free);
+        assert_eq!(screen.state().last_line, LastLine::Free);
     }
 
     #[test]
-    fn lines_printed_during_a_prompt_stand_above_it() {
+    fn lines_printed_during_a_prompt_are_above_it() {
         let screen = Screen::new(true, false);
         let prompted = screen.prompt("Your answer: ");
         assert_eq!(screen.state().framed(b"one\n"), b"\none\nYour answer: ");
         screen.print("one");
         screen.state().draw();
-        assert_eq!(screen.state().last, LastLine::Prompt);
+        assert_eq!(screen.state().last_line, LastLine::Prompt);
         drop(prompted);
-        assert_eq!(screen.state().last, LastLine::Free);
+        assert_eq!(screen.state().last_line, LastLine::Free);
         screen.prompt("Your answer: ").finish();
         assert_eq!(screen.state().framed(b"two\n"), b"two\n");
     }

@@ -1,6 +1,6 @@
-//! The MCP server of a run, with checks before it is used.
+//! Finds the MCP server of a Job, and checks it before the start.
 
-use super::skill::Loaded;
+use super::skill::LoadedSkill;
 use super::{credential, mcp_environment};
 use crate::args::McpArgs;
 use crate::error::{Error, Errors};
@@ -16,13 +16,13 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The default search path for programs.
+/// The search path for programs if PATH is not set.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
-/// The longest first line of a script, in bytes.
-const MAX_LINE: u64 = 256;
+/// The maximum length of the first line of a script, in bytes.
+const MAX_FIRST_LINE_BYTES: u64 = 256;
 
-/// The MCP server: an address, a program, or none.
+/// The MCP server of a Job. It is an address or a program. If both are `None`, the Job has no MCP server.
 #[derive(Debug)]
 pub struct Server {
     /// The address.
@@ -31,7 +31,7 @@ pub struct Server {
     pub program: Option<McpProgram>,
 }
 
-/// Returns the MCP server of the command line.
+/// Returns the MCP server that the command line names, if it names one.
 ///
 /// # Errors
 /// If it cannot be used.
@@ -44,8 +44,8 @@ pub fn from_args(args: &McpArgs) -> Result<Option<Server>, Error> {
             let program = McpProgram { argv: command.clone(), env: env.clone() };
             if let Some(fault) = credential::in_arguments(&program.argv) {
                 return Err(Error::usage(format!(
-                    "--mcp-command: the argument {fault}, which would be stored in clear: put it into a variable of the \
-                     environment, and name that with --mcp-env (docs/how-to/bring-your-own-mcp-server.md)"
+                    "--mcp-command: the argument {fault}, and would be stored in clear text: put the credential into a variable of \
+                     the environment, and name the variable with --mcp-env (docs/how-to/bring-your-own-mcp-server.md)"
                 )));
             }
             check_program(&program)?;
@@ -57,22 +57,23 @@ pub fn from_args(args: &McpArgs) -> Result<Option<Server>, Error> {
 /// Returns the MCP server of a Skill.
 ///
 /// # Errors
-/// If it cannot be used, or exists only on a cluster.
-pub fn from_skill(skill: &Loaded) -> Result<Server, Error> {
+/// If its address cannot be used, or it exists only on a cluster.
+pub fn from_skill(skill: &LoadedSkill) -> Result<Server, Error> {
     if skill.cluster_server().is_some() {
         return Err(Error::usage(format!(
-            "the MCP server of the Skill {} exists only on a cluster: name it with --mcp URL or --mcp-command PROGRAM",
+            "the MCP server of the Skill {} exists only on a cluster: name another one with --mcp URL or --mcp-command PROGRAM",
             skill.name
         )));
     }
     Ok(Server { mcp: skill.mcp.as_deref().map(endpoint).transpose()?, program: None })
 }
 
+/// Checks the URL of an MCP server.
 fn endpoint(url: &str) -> Result<McpEndpoint, Error> {
     if let Some(fault) = credential::in_url(url) {
         return Err(Error::usage(format!(
-            "the MCP server: its URL {fault}, which would be stored in clear: use a program as a proxy that reads it from the \
-             environment, with --mcp-env and --mcp-command (docs/how-to/bring-your-own-mcp-server.md)"
+            "the MCP server: its URL {fault}, and would be stored in clear text: use a program as a proxy that reads the \
+             credential from the environment, with --mcp-command and --mcp-env (docs/how-to/bring-your-own-mcp-server.md)"
         )));
     }
     let route = ClientOptions { addresses: Some(AddressPolicy::for_local_machine()), ..ClientOptions::default() };
@@ -80,7 +81,7 @@ fn endpoint(url: &str) -> Result<McpEndpoint, Error> {
     Ok(McpEndpoint { url: url.to_owned() })
 }
 
-/// Checks that a program can be started with its environment, as far as this is known before.
+/// Checks that a program exists and can be executed, and that its environment is complete.
 ///
 /// # Errors
 /// All errors, at once.
@@ -88,19 +89,20 @@ pub fn check_program(program: &McpProgram) -> Result<(), Error> {
     let name = program.argv.first().map_or("", String::as_str);
     let path = env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into());
     let mut errors = Errors::default();
-    if let Some(why) = program_fault(name, &path) {
-        errors.add(Error::usage(format!("--mcp-command {name}: {why}")));
+    if let Some(fault) = program_fault(name, &path) {
+        errors.add(Error::usage(format!("--mcp-command {name}: {fault}")));
     }
-    errors.keep(mcp_environment::check(program));
+    errors.collect(mcp_environment::check(program));
     if errors.is_empty() { Ok(()) } else { Err(errors.into_error()) }
 }
 
-/// Returns why a program cannot be started. It is searched in `path`.
+/// Returns why a program cannot be started. A name without a slash is looked up in `path`.
 fn program_fault(name: &str, path: &OsStr) -> Option<String> {
     if name.contains('/') {
         return file_fault(Path::new(name));
     }
     let found: Vec<PathBuf> = env::split_paths(path).map(|dir| dir.join(name)).filter(|file| file.is_file()).collect();
+    // `None` if a file has no fault.
     let faults: Option<Vec<String>> = found.iter().map(|file| file_fault(file)).collect();
     faults.map(|faults| faults.into_iter().next().unwrap_or_else(|| "there is no such program in PATH".to_owned()))
 }
@@ -123,7 +125,7 @@ fn file_fault(file: &Path) -> Option<String> {
 /// Returns the interpreter in the first line of a script.
 fn interpreter(file: &Path) -> Option<String> {
     let mut line = Vec::new();
-    BufReader::new(File::open(file).ok()?.take(MAX_LINE)).read_until(b'\n', &mut line).ok()?;
+    BufReader::new(File::open(file).ok()?.take(MAX_FIRST_LINE_BYTES)).read_until(b'\n', &mut line).ok()?;
     let named = line.strip_prefix(b"#!")?;
     Some(String::from_utf8_lossy(named).split_ascii_whitespace().next()?.to_owned())
 }
@@ -135,7 +137,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn the_first_program_of_the_path_that_runs_is_enough() {
+    fn one_executable_program_in_path_is_enough() {
         let dir = tempfile::tempdir().unwrap();
         let make = |name: &str, content: &str, mode: u32| {
             let file = dir.path().join(name);

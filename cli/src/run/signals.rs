@@ -1,6 +1,6 @@
-//! Signals from the person at the terminal or the system.
+//! Handles the signals that end the process: the first one parks the Job, the second one stops the process at once.
 //!
-//! A separate thread handles signals, because the thread of the Job may be blocked by unread output.
+//! A separate thread handles signals, because the thread of the Job may be blocked by output that nobody reads.
 
 use super::screen::Screen;
 use crate::exit::Exit;
@@ -15,79 +15,83 @@ use tokio::runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
-/// The time that the process has to end by itself after the second signal.
+/// The time in which the process can end by itself after the second signal.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The timeout for printing the last line.
 const PRINT_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// The signals that ask the process to end.
+/// The signals that end the process.
 #[derive(Debug)]
 pub struct Signals {
+    /// True after the second signal.
     second: watch::Receiver<bool>,
-    end: End,
+    last_line: LastLine,
 }
 
-/// The last line, printed once.
+/// The last line of the output. It is printed once, by the thread of the Job or the thread of the signals.
 #[derive(Debug, Clone)]
-struct End {
+struct LastLine {
     screen: Screen,
-    line: String,
-    is_said: Arc<AtomicBool>,
+    text: String,
+    is_printed: Arc<AtomicBool>,
 }
 
 impl Signals {
-    /// Turns the first signal into a request to stop. The second one ends the process and prints `line`, after a short delay for
-    /// an orderly end.
+    /// Starts the thread that handles signals. The first signal requests a stop. After the second signal, the process has a short time to
+    /// end by itself, and is then ended. `last_line` is printed last.
     ///
     /// # Errors
     /// If signals cannot be handled.
-    pub fn listen(stop: &Stop, screen: &Screen, line: String) -> io::Result<Self> {
+    pub fn listen(stop: &Stop, screen: &Screen, last_line: String) -> io::Result<Self> {
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
         let entered = runtime.enter();
         let each = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
         let [interrupt, terminate, hangup] = each.map(signal);
         let mut each = [interrupt?, terminate?, hangup?];
         drop(entered);
-        let (tell, second) = watch::channel(false);
-        let end = End { screen: screen.clone(), line, is_said: Arc::default() };
-        let (stop, last) = (stop.clone(), end.clone());
+        let (sender, second) = watch::channel(false);
+        let last_line = LastLine { screen: screen.clone(), text: last_line, is_printed: Arc::default() };
+        let (stop, own_last_line) = (stop.clone(), last_line.clone());
         let listen = move || {
             runtime.block_on(async {
                 next(&mut each).await;
                 stop.request(StopReason::Drain);
-                let screen = last.screen.clone();
-                let _ = on_thread(move || screen.print("Parking after the current step. ^C again stops at once."));
+                let screen = own_last_line.screen.clone();
+                let _ = on_thread(move || {
+                    screen.print("The Job is parked after the current step. Press ^C again to stop at once.");
+                });
                 next(&mut each).await;
-                let _ = tell.send(true);
+                let _ = sender.send(true);
                 tokio::time::sleep(SHUTDOWN_TIMEOUT).await;
-                if let Some(said) = on_thread(move || last.say()) {
-                    let _ = said.recv_timeout(PRINT_TIMEOUT);
+                if let Some(printed) = on_thread(move || own_last_line.print()) {
+                    let _ = printed.recv_timeout(PRINT_TIMEOUT);
                 }
                 std::process::exit(i32::from(Exit::Interrupted as u8));
             });
         };
         Builder::new().name("signals".to_owned()).spawn(listen)?;
-        Ok(Self { second, end })
+        Ok(Self { second, last_line })
     }
 
     /// Waits for the second signal, and prints the last line.
     pub async fn second(mut self) {
-        // The sending thread lives as long as the process.
+        // The sender exists as long as the process.
         let _ = self.second.wait_for(|second| *second).await;
-        self.end.say();
+        self.last_line.print();
     }
 }
 
-impl End {
-    fn say(&self) {
-        if !self.is_said.swap(true, Ordering::Relaxed) {
-            self.screen.print(&self.line);
+impl LastLine {
+    /// Prints the line, unless it is printed already.
+    fn print(&self) {
+        if !self.is_printed.swap(true, Ordering::Relaxed) {
+            self.screen.print(&self.text);
         }
     }
 }
 
-/// Runs a function that may block on a thread, and returns a receiver of its end.
+/// Runs a function that may block on a new thread. The returned receiver gets a message at its end.
 fn on_thread(act: impl FnOnce() + Send + 'static) -> Option<mpsc::Receiver<()>> {
     let (done, is_done) = mpsc::channel();
     let act = move || {
@@ -97,6 +101,7 @@ fn on_thread(act: impl FnOnce() + Send + 'static) -> Option<mpsc::Receiver<()>> 
     Builder::new().spawn(act).ok().map(|_| is_done)
 }
 
+/// Waits for the next signal.
 async fn next(each: &mut [Signal; 3]) {
     let [interrupt, terminate, hangup] = each;
     tokio::select! {

@@ -1,4 +1,4 @@
-//! The Skill of a run: from a file, from its directory, or from a template on first use (seed 000).
+//! Finds the Skill of a Job: in a file, in its skill directory, or in a template on the first use (seed 000).
 
 use crate::check::check_document;
 use crate::error::Error;
@@ -14,21 +14,21 @@ use bloomery_skills::{Checked, Document, Finding, Form, Options, yaml};
 use std::fs;
 use std::path::Path;
 
-/// A Skill that can be run.
+/// A valid Skill.
 #[derive(Debug)]
-pub struct Loaded {
-    /// Its name, which is that of its directory.
+pub struct LoadedSkill {
+    /// The name of the Skill and of its directory.
     pub name: String,
-    /// Its spec.
+    /// The spec.
     pub spec: SkillSpec,
-    /// The address of its MCP server, if the file has one.
+    /// The address of the MCP server, if the file has one.
     pub mcp: Option<String>,
     /// The content of the file.
     pub text: String,
 }
 
-impl Loaded {
-    /// Returns `spec.mcpServer`, which describes a server that only a cluster can run.
+impl LoadedSkill {
+    /// Returns `spec.mcpServer`: a server that only a cluster can run.
     pub fn cluster_server(&self) -> Option<&McpServer> {
         self.spec.mcp_server.as_ref()
     }
@@ -39,20 +39,20 @@ pub fn is_file(text: &str) -> bool {
     text == "-" || text.contains(['/', '\\']) || name_fault(text).is_some()
 }
 
-/// A Skill, its directory and its origin.
+/// The Skill that the command line selects.
 #[derive(Debug)]
-pub struct Found {
-    /// The directory, which need not exist.
+pub struct SelectedSkill {
+    /// The directory of the Skill. It need not exist.
     pub directory: SkillDirectory,
     /// The Skill.
-    pub loaded: Loaded,
+    pub loaded: LoadedSkill,
     origin: Origin,
 }
 
 /// The origin of a Skill.
 #[derive(Debug)]
 enum Origin {
-    /// Its directory.
+    /// The file in its skill directory.
     SkillDirectory,
     /// A template.
     Template,
@@ -60,15 +60,15 @@ enum Origin {
     File(String),
 }
 
-/// Finds the Skill that the command line names. Nothing is written.
+/// Finds the Skill that the command line names. Writes nothing.
 ///
 /// # Errors
-/// If there is none, or it cannot be used.
-pub fn find(memory: &Path, named: &str, bootstrap: bool) -> Result<Found, Error> {
+/// If there is no such Skill, or it cannot be used.
+pub fn find(memory: &Path, named: &str, bootstrap: bool) -> Result<SelectedSkill, Error> {
     if is_file(named) {
         let (file, skill) = split_name(named);
         let loaded = read(Path::new(file), skill, None)?;
-        return Ok(Found {
+        return Ok(SelectedSkill {
             directory: SkillDirectory::new(memory, &loaded.name),
             loaded,
             origin: Origin::File(named.to_owned()),
@@ -81,12 +81,12 @@ pub fn find(memory: &Path, named: &str, bootstrap: bool) -> Result<Found, Error>
     } else {
         let text = templates::find(named, bootstrap).ok_or_else(|| Error::usage(not_found_message(&directory)))?;
         let source = Source { name: format!("the template {named}"), bytes: text.into_bytes() };
-        (load_skill(&source, &Wanted { file: &file, name: None, directory: Some(named) })?, Origin::Template)
+        (load_skill(&source, &SkillSelector { file: &file, name: None, directory: Some(named) })?, Origin::Template)
     };
-    Ok(Found { directory, loaded, origin })
+    Ok(SelectedSkill { directory, loaded, origin })
 }
 
-/// Splits `FILE#NAME` into the file and the name of the Skill in it.
+/// Splits `FILE#NAME` into the file and the name of the Skill in it. Text without `#`, or the name of an existing file, is a file.
 fn split_name(named: &str) -> (&str, Option<&str>) {
     match named.rsplit_once('#') {
         Some((file, skill)) if !Path::new(named).exists() => (file, Some(skill)),
@@ -95,23 +95,23 @@ fn split_name(named: &str) -> (&str, Option<&str>) {
 }
 
 /// Reads the Skill in a skill directory. If the file has several Skills, the one with the name of the directory is used.
-fn read_from_skill_directory(directory: &SkillDirectory, file: &Path) -> Result<Loaded, Error> {
+fn read_from_skill_directory(directory: &SkillDirectory, file: &Path) -> Result<LoadedSkill, Error> {
     let loaded = read(file, None, Some(&directory.name))?;
     if loaded.name != directory.name {
         let (file, name, directory) = (file.display(), &loaded.name, &directory.name);
         return Err(Error::usage(format!(
-            "{file} is the Skill {name}, and is in the directory of the Skill {directory}: give both the same name"
+            "{file} is the Skill {name}, but is in the directory of the Skill {directory}: give both the same name"
         )));
     }
     Ok(loaded)
 }
 
-impl Found {
-    /// Writes a Skill from a template or a file to its directory. An existing `skill.yaml` is kept; if it differs from a file on the
-    /// command line, a note reports that.
+impl SelectedSkill {
+    /// Writes a Skill from a template or a file to its skill directory. An existing `skill.yaml` is kept. If it differs from the file that
+    /// the command line names, prints a note.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the file cannot be written.
     pub fn store(&self) -> Result<(), Error> {
         let (file, text) = (self.directory.dir.join(SKILL_FILE), self.loaded.text.as_bytes());
         let shown = file.display();
@@ -120,7 +120,7 @@ impl Found {
         }
         if file.try_exists().unwrap_or(true) {
             if let Origin::File(named) = &self.origin
-                && source::read(&file).map_or(true, |kept| text != kept.bytes)
+                && source::read(&file).map_or(true, |existing| text != existing.bytes)
             {
                 text::inform(&format!("{shown} differs from {named} and is not overwritten. This run uses {named}"));
             }
@@ -128,7 +128,7 @@ impl Found {
         }
         fs::write(&file, text).map_err(|error| Error::failed(format!("{shown} cannot be written: {error}")))?;
         if matches!(self.origin, Origin::Template) {
-            text::inform(&format!("{shown} is the Skill from now on. You can edit it"));
+            text::inform(&format!("{shown} was created from the template. Later runs use it, and you can edit it"));
         }
         Ok(())
     }
@@ -139,27 +139,27 @@ pub fn not_found_message(directory: &SkillDirectory) -> String {
     let near = bloomery_crds::nearest::did_you_mean(&directory.name, templates::names());
     let known: Vec<&str> = templates::names().collect();
     format!(
-        "there is no {}, and no template is called {:?}.{near} Templates are {}. --bootstrap creates a minimal Skill of that \
-         name; --skill FILE uses one of yours",
+        "there is no {}, and no template is called {:?}.{near} The templates are {}. --bootstrap creates a minimal Skill of that \
+         name. --skill FILE uses a Skill in a file",
         directory.dir.join(SKILL_FILE).display(),
         directory.name,
         known.join(", ")
     )
 }
 
-/// Reads the Skill in a file; other documents are skipped. `wanted` selects one of several. `directory` is the name of the skill
-/// directory: it replaces the id of a Skill in the older dialect (`domain.yaml`), and selects one of several.
+/// Reads the Skill in a file, and skips documents of other kinds. `name` selects one of several Skills. `directory` is the name of the
+/// skill directory. It also selects one of several Skills, and it replaces the id of a Skill in the older dialect (`domain.yaml`).
 ///
 /// # Errors
-/// If there is none, or it has errors, which are printed.
-fn read(file: &Path, wanted: Option<&str>, directory: Option<&str>) -> Result<Loaded, Error> {
+/// If there is no such Skill, or it has errors. These are printed.
+fn read(file: &Path, name: Option<&str>, directory: Option<&str>) -> Result<LoadedSkill, Error> {
     let source = source::read(file)
         .map_err(|error| Error::usage(format!("the Skill {} cannot be read: {error}", source::name(file))))?;
-    load_skill(&source, &Wanted { file, name: wanted, directory })
+    load_skill(&source, &SkillSelector { file, name, directory })
 }
 
-/// Selects the Skill in a file.
-struct Wanted<'a> {
+/// The parameters that select a Skill in a file.
+struct SkillSelector<'a> {
     /// The file, as named on the command line.
     file: &'a Path,
     /// The name of the Skill on the command line.
@@ -168,11 +168,11 @@ struct Wanted<'a> {
     directory: Option<&'a str>,
 }
 
-impl Wanted<'_> {
-    /// Selects one of several Skills.
+impl SkillSelector<'_> {
+    /// Selects one Skill.
     ///
     /// # Errors
-    /// If none or several match.
+    /// If no Skill matches, or several do.
     fn select(&self, mut skills: Vec<Checked>) -> Result<Checked, Finding> {
         let name_of = |checked: &Checked| checked.object.pointer("/metadata/name")?.as_str().map(str::to_owned);
         let names: Vec<String> = skills.iter().filter_map(name_of).collect();
@@ -180,25 +180,26 @@ impl Wanted<'_> {
             let Some(wanted) = self.name.or(self.directory) else {
                 let (file, first) = (self.file.display(), names.first().map_or("NAME", String::as_str));
                 return Err(Finding::of_file(format!(
-                    "there are several Skills in it: name the one to run, such as --skill {file}#{first}; there are {}",
+                    "the file has several Skills: select one, such as --skill {file}#{first}. It has {}",
                     names.join(", ")
                 )));
             };
             skills.retain(|checked| name_of(checked).as_deref() == Some(wanted));
             if skills.len() > 1 {
-                return Err(Finding::of_file(format!("there is more than one Skill {wanted:?} in it")));
+                return Err(Finding::of_file(format!("the file has more than one Skill {wanted:?}")));
             }
             let near = bloomery_crds::nearest::did_you_mean(wanted, names.iter().map(String::as_str));
             let present = names.join(", ");
-            return skills.pop().ok_or_else(|| {
-                Finding::of_file(format!("there is no Skill {wanted:?} in it; it has {present}.{near}"))
-            });
+            return skills
+                .pop()
+                .ok_or_else(|| Finding::of_file(format!("the file has no Skill {wanted:?}. It has {present}.{near}")));
         }
-        skills.pop().ok_or_else(|| Finding::of_file("there is no Skill in it"))
+        skills.pop().ok_or_else(|| Finding::of_file("the file has no Skill"))
     }
 }
 
-fn load_skill(source: &Source, wanted: &Wanted<'_>) -> Result<Loaded, Error> {
+/// Parses and checks the Skill that `wanted` selects. Prints its errors.
+fn load_skill(source: &Source, wanted: &SkillSelector<'_>) -> Result<LoadedSkill, Error> {
     let read = yaml::read(&source.bytes);
     let mut findings = read.findings;
     let checked = read.documents.iter().filter_map(|document| check_skill(document, wanted.directory));
@@ -209,9 +210,9 @@ fn load_skill(source: &Source, wanted: &Wanted<'_>) -> Result<Loaded, Error> {
         None
     } else {
         match wanted.select(skills) {
-            Ok(mut one) => {
-                findings.append(&mut one.findings);
-                one.skill.map(|skill| (skill, one.mcp_address))
+            Ok(mut checked) => {
+                findings.append(&mut checked.findings);
+                checked.skill.map(|skill| (skill, checked.mcp_address))
             }
             Err(finding) => {
                 findings.push(finding);
@@ -223,8 +224,8 @@ fn load_skill(source: &Source, wanted: &Wanted<'_>) -> Result<Loaded, Error> {
     let tally = Tally::count(&findings);
     let name = source.name.clone();
     if tally.errors > 0 {
-        let shown = findings::text(&mut anstream::stderr().lock(), &findings::located(&source.name, findings));
-        shown.map_err(|error| Error::failed(error.to_string()))?;
+        let printed = findings::text(&mut anstream::stderr().lock(), &findings::in_file(&source.name, findings));
+        printed.map_err(|error| Error::failed(error.to_string()))?;
     }
     let refused = || Error::usage(format!("{name}: {}: nothing was run", tally.summary()));
     let (skill, mcp) = skill.filter(|_| tally.errors == 0).ok_or_else(refused)?;
@@ -232,9 +233,10 @@ fn load_skill(source: &Source, wanted: &Wanted<'_>) -> Result<Loaded, Error> {
         text::inform(&format!("{name}: {}: run `bloomery lint` for details", tally.summary()));
     }
     let text = String::from_utf8_lossy(&source.bytes).into_owned();
-    Ok(Loaded { name: skill.metadata.name.unwrap_or_default(), spec: skill.spec, mcp, text })
+    Ok(LoadedSkill { name: skill.metadata.name.unwrap_or_default(), spec: skill.spec, mcp, text })
 }
 
+/// Checks a document. Returns `None` if it is not a Bloomery document.
 fn check_skill(document: &Document, directory: Option<&str>) -> Option<Checked> {
     let options = Options { name: directory.map(str::to_owned), local: true, ..Options::default() };
     (document.form() != Form::Foreign).then(|| check_document(document, &options))

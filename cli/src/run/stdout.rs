@@ -1,4 +1,4 @@
-//! Stdout while a Job runs. A failed write does not stop the Job, but is reported at its end.
+//! Stdout while a Job runs. A failed write does not stop the Job. It is reported when the Job ends.
 
 use crate::error::Error;
 use std::io::{self, ErrorKind, Write};
@@ -17,15 +17,16 @@ impl<W> CheckedWriter<W> {
         Self { out, failed: Arc::default() }
     }
 
-    /// Returns a handle to the failure.
+    /// Returns a handle to the first failure.
     pub fn failure(&self) -> Failure {
         Failure(self.failed.clone())
     }
 
-    fn note<T>(&self, done: io::Result<T>) -> io::Result<T> {
-        done.map_err(|error| {
+    /// Remembers the failure of a result, and returns the result.
+    fn remember_failure<T>(&self, result: io::Result<T>) -> io::Result<T> {
+        result.map_err(|error| {
             let kind = error.kind();
-            // The reader closed the pipe: `bloomery run --json ... | head`.
+            // A closed pipe is not a failure: `bloomery run --json ... | head`.
             if !matches!(kind, ErrorKind::BrokenPipe | ErrorKind::Interrupted) {
                 self.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
             }
@@ -37,21 +38,21 @@ impl<W> CheckedWriter<W> {
 impl<W: Write> Write for CheckedWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.out.write(bytes);
-        self.note(written)
+        self.remember_failure(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
         let flushed = self.out.flush();
-        self.note(flushed)
+        self.remember_failure(flushed)
     }
 }
 
-/// The failure of a writer, if any.
+/// The first failure of a writer, if there is one.
 #[derive(Debug)]
 pub struct Failure(Arc<Mutex<Option<io::Error>>>);
 
 impl Failure {
-    /// Returns whether all output was written. A closed pipe is no failure.
+    /// Checks that all output was written. A closed pipe is not a failure.
     ///
     /// # Errors
     /// If a write has failed.
@@ -78,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_failure_is_remembered_and_a_reader_who_is_gone_is_none() {
+    fn a_failure_is_remembered_and_a_closed_pipe_is_not_a_failure() {
         for (kind, fails) in [(ErrorKind::StorageFull, true), (ErrorKind::BrokenPipe, false)] {
             let mut out = CheckedWriter::new(Fails(kind));
             let failure = out.failure();

@@ -12,12 +12,13 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     TEMPLATES.iter().map(|(name, _)| *name)
 }
 
-/// Returns the template of a name. With `bootstrap`, returns a minimal one if there is none.
+/// Returns the template of a name. If there is none and `bootstrap` is true, returns a minimal Skill.
 pub fn find(name: &str, bootstrap: bool) -> Option<String> {
     let template = TEMPLATES.iter().find(|(known, _)| *known == name).map(|(_, text)| (*text).to_owned());
     template.or_else(|| bootstrap.then(|| minimal(name)))
 }
 
+/// Returns a minimal Skill.
 fn minimal(name: &str) -> String {
     format!(
         "apiVersion: bloomery.dev/v1alpha1\nkind: Skill\nmetadata:\n  name: {name}\nspec:\n  problem:\n    \
@@ -33,14 +34,14 @@ mod tests {
     use bloomery_skills::{Options, import, yaml};
 
     fn skill(text: &str) -> (String, SkillSpec) {
-        let looked = check_document(&yaml::read(text.as_bytes()).documents[0], &Options::default());
-        assert!(looked.findings.is_empty(), "{:?}", looked.findings);
-        let skill = looked.skill.unwrap();
+        let checked = check_document(&yaml::read(text.as_bytes()).documents[0], &Options::default());
+        assert!(checked.findings.is_empty(), "{:?}", checked.findings);
+        let skill = checked.skill.unwrap();
         (skill.metadata.name.unwrap(), skill.spec)
     }
 
     #[test]
-    fn every_template_is_a_skill_of_its_name_and_so_is_the_minimal_one() {
+    fn every_template_and_the_minimal_skill_are_valid_and_have_their_name() {
         for name in names().chain(["own"]) {
             assert_eq!(skill(&find(name, true).unwrap()).0, name);
         }
@@ -48,13 +49,13 @@ mod tests {
     }
 
     #[test]
-    fn looking_where_an_order_is_changes_nothing() {
+    fn the_tool_track_order_is_read_only() {
         let (_, spec) = skill(&find("cs-tier-1", false).unwrap());
         assert_eq!(spec.tools.iter().find(|tool| tool.name == "track_order").unwrap().read_only, Some(true));
     }
 
     #[test]
-    fn the_templates_of_the_seeds_ask_for_what_the_seeds_ask_for() {
+    fn the_templates_match_the_skills_of_the_seeds() {
         let seeds = [
             ("sw-dev-agent", include_str!("../../../skills/tests/seeds/000-sw-dev-agent.yaml")),
             ("sw-dev-senior", include_str!("../../../skills/tests/seeds/000-sw-dev-senior.yaml")),
@@ -71,7 +72,7 @@ mod tests {
             assert_eq!((&ours.display_name, ours.version), (&seed.display_name, seed.version), "{name}");
             let tools = |spec: &SkillSpec| spec.policy.as_ref().and_then(|policy| policy.tools.clone());
             assert_eq!(tools(&ours), tools(&seed), "{name}");
-            // Ours may tell more at the beginning than the seed asks for.
+            // A template may have a context that its seed does not have.
             assert!(seed.context.is_none() || ours.context == seed.context, "{name}");
             let rules = |spec: &SkillSpec| spec.policy.as_ref().and_then(|policy| policy.guardrails.clone());
             assert_eq!(rules(&ours), rules(&seed), "{name}");

@@ -1,5 +1,5 @@
-//! The providers of models: their addresses, and the variables of the environment with their keys. The names are
-//! those of their own SDKs.
+//! The providers of models: their addresses, and the variables of the environment that configure them. The names of the variables are
+//! those of the providers' SDKs.
 
 use bloomery_crds::v1alpha1::ModelProvider;
 
@@ -16,42 +16,42 @@ pub struct Vendor {
     /// The URL of its API.
     pub url: &'static str,
     /// The default model.
-    pub model: &'static str,
-    /// The variable with the key.
+    pub default_model: &'static str,
+    /// The variable with the API key.
     pub key_variable: &'static str,
-    /// The variable with another URL, as its SDK reads it.
+    /// The variable with a URL that replaces `url`.
     pub url_variable: &'static str,
-    /// The path that its SDK adds to such a URL.
-    pub below: &'static str,
+    /// The path that the SDK appends to the URL in that variable.
+    pub url_path: &'static str,
     /// The variable with the model.
     pub model_variable: &'static str,
     /// The prefix of the names of its models.
-    pub prefix: &'static str,
+    pub model_prefix: &'static str,
 }
 
-/// All providers, in the order in which their keys are searched.
+/// All providers, in the order in which their variables are looked up.
 pub const ALL: [Vendor; 2] = [
     Vendor {
         provider: ModelProvider::Openai,
         name: "openai",
         url: "https://api.openai.com/v1",
-        model: "gpt-5-mini",
+        default_model: "gpt-5-mini",
         key_variable: "OPENAI_API_KEY",
         url_variable: "OPENAI_BASE_URL",
-        below: "",
+        url_path: "",
         model_variable: "OPENAI_MODEL",
-        prefix: "gpt-",
+        model_prefix: "gpt-",
     },
     Vendor {
         provider: ModelProvider::Anthropic,
         name: "anthropic",
         url: "https://api.anthropic.com/v1",
-        model: "claude-sonnet-4-5",
+        default_model: "claude-sonnet-4-5",
         key_variable: "ANTHROPIC_API_KEY",
         url_variable: "ANTHROPIC_BASE_URL",
-        below: "/v1",
+        url_path: "/v1",
         model_variable: "ANTHROPIC_MODEL",
-        prefix: "claude-",
+        model_prefix: "claude-",
     },
 ];
 
@@ -65,21 +65,21 @@ pub fn by_provider(provider: ModelProvider) -> Option<&'static Vendor> {
     ALL.iter().find(|vendor| vendor.provider == provider)
 }
 
-/// Returns the provider of a model.
+/// Returns the provider of a model, by the prefix of its name.
 pub fn by_model(model: &str) -> Option<&'static Vendor> {
-    ALL.iter().find(|vendor| model.starts_with(vendor.prefix))
+    ALL.iter().find(|vendor| model.starts_with(vendor.model_prefix))
 }
 
 impl Vendor {
-    /// Returns its URL in this environment.
-    pub fn own_url(&self, env: Env<'_>) -> String {
-        let other = env(self.url_variable).map(|url| format!("{}{}", url.trim_end_matches('/'), self.below));
+    /// Returns the URL of the provider in this environment.
+    pub fn effective_url(&self, env: Env<'_>) -> String {
+        let other = env(self.url_variable).map(|url| format!("{}{}", url.trim_end_matches('/'), self.url_path));
         other.unwrap_or_else(|| self.url.to_owned())
     }
 
-    /// Returns whether a URL belongs to the provider, so that its key may be sent there.
-    pub fn is_at(&self, url: &str, env: Env<'_>) -> bool {
+    /// Returns whether a URL is that of the provider. Its key may be sent only there.
+    pub fn owns_url(&self, url: &str, env: Env<'_>) -> bool {
         let url = url.trim_end_matches('/');
-        url == self.url || url == self.own_url(env).trim_end_matches('/')
+        url == self.url || url == self.effective_url(env).trim_end_matches('/')
     }
 }

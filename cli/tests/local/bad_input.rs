@@ -1,6 +1,6 @@
-//! What cannot be used is refused before anything is begun, with the reason.
+//! Invalid input is refused with the reason before anything is written.
 
-use super::stand::{PATIENCE, SAYS_HELLO, SKILL, Stand};
+use super::setup::{SAYS_HELLO, SKILL, Setup, TIMEOUT};
 use rstest::rstest;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -17,41 +17,38 @@ use tokio::io::AsyncWriteExt;
     "did you mean \"policy\"?"
 )]
 #[case::dialect("id: x\nproblem: {statement: y}\nmcp_sever: http://x\n", "did you mean \"mcp_server\"?")]
-#[case::no_skill("apiVersion: v1\nkind: ConfigMap\n", "there is no Skill in it")]
+#[case::no_skill("apiVersion: v1\nkind: ConfigMap\n", "the file has no Skill")]
 #[case::nameless("problem: {statement: y}\n", "the Skill needs a name")]
-#[case::two(
-    "id: a\n---\nid: b\n",
-    "there are several Skills in it: name the one to run, such as --skill ./skill.yaml#a"
-)]
+#[case::two("id: a\n---\nid: b\n", "the file has several Skills: select one, such as --skill ./skill.yaml#a")]
 #[case::engine(
     "id: x\nproblem: {statement: y}\nrole: {persona: \"{{resources.docs}}\"}\n",
     "resources.docs is not declared"
 )]
 #[tokio::test]
-async fn a_skill_that_cannot_be_used_is_refused_and_leaves_nothing(#[case] text: &str, #[case] says: &str) {
-    let stand = Stand::new(SAYS_HELLO).await;
-    stand.write("skill.yaml", text);
-    let ran = stand.run(&["--skill", "./skill.yaml", "--goal", "Greet"]).await;
+async fn an_invalid_skill_is_refused_and_nothing_is_written(#[case] text: &str, #[case] says: &str) {
+    let setup = Setup::new(SAYS_HELLO).await;
+    setup.write("skill.yaml", text);
+    let ran = setup.run(&["--skill", "./skill.yaml", "--goal", "Greet"]).await;
     assert_eq!(ran.code, 2, "{ran:#?}");
     assert!(ran.err.to_lowercase().contains(&says.to_lowercase()), "{says}: {ran:#?}");
-    assert!(!stand.path("memory").exists());
+    assert!(!setup.path("memory").exists());
 }
 
 #[tokio::test]
-async fn a_skill_of_ten_mebibytes_is_not_even_read() {
-    let stand = Stand::new(SAYS_HELLO).await;
-    stand.write("skill.yaml", &format!("{SKILL}#{}\n", "x".repeat(10 << 20)));
-    stand
+async fn a_skill_of_ten_mebibytes_is_refused() {
+    let setup = Setup::new(SAYS_HELLO).await;
+    setup.write("skill.yaml", &format!("{SKILL}#{}\n", "x".repeat(10 << 20)));
+    setup
         .run(&["--skill", "./skill.yaml", "--goal", "Greet"])
         .await
         .assert(2, "skill.yaml:1:1: error: the input is larger than 1 MiB");
-    assert!(!stand.path("memory").exists());
+    assert!(!setup.path("memory").exists());
 }
 
 #[tokio::test]
-async fn what_is_asked_is_checked_first() {
-    let stand = Stand::new(SAYS_HELLO).await;
-    let run = async |args: &[&str]| stand.run(&[&["--skill", "./skill.yaml", "--goal", "Greet"], args].concat()).await;
+async fn arguments_are_checked_before_anything_is_written() {
+    let setup = Setup::new(SAYS_HELLO).await;
+    let run = async |args: &[&str]| setup.run(&[&["--skill", "./skill.yaml", "--goal", "Greet"], args].concat()).await;
     run(&["--resource", "codebase=."]).await.assert(2, "codebase: the Skill declares no resources");
     run(&["--limit", "step=3"]).await.assert(2, "Did you mean \"steps\"?");
     run(&["--limit", "steps=0"]).await.assert(2, "must be more than 0");
@@ -60,75 +57,75 @@ async fn what_is_asked_is_checked_first() {
     }
     run(&["--mcp", "http://u:pass@localhost/mcp"]).await.assert(2, "its URL names a user or a password");
     let asked = ["run", "--skill", "./skill.yaml", "--goal", "Greet", "--model-url", "http://u:pass@localhost/v1"];
-    stand.bloomery(&asked).await.assert(2, "the URL of the model names a user or a password");
+    setup.bloomery(&asked).await.assert(2, "the URL of the model names a user or a password");
     let proxied = "apiVersion: bloomery.dev/v1alpha1\nkind: Model\nmetadata: {name: default}\nspec: {provider: openai, model: m, \
                    baseUrl: 'https://models.example/v1?api-version=1&subscription_key=abc'}\n";
-    stand.write("keyed.yaml", proxied);
+    setup.write("keyed.yaml", proxied);
     let asked = ["run", "--skill", "./skill.yaml", "--goal", "Greet", "--model", "keyed.yaml"];
-    stand.bloomery(&asked).await.assert(2, "the URL of the model holds `subscription_key`, a credential by its name");
+    setup.bloomery(&asked).await.assert(2, "the URL of the model has the parameter `subscription_key`");
     run(&["--api-key-file", "/dev/zero"]).await.assert(2, "/dev/zero cannot be read: it is no regular file");
     run(&["--mcp", "ftp://x"]).await.assert(2, "is not an http or https URL");
-    run(&["--provider", "acme"]).await.assert(2, "--provider is one of openai");
+    run(&["--provider", "acme"]).await.assert(2, "--provider must be one of openai");
     run(&["--run-key", "K_1"]).await.assert(2, "must be at most 63 lower-case letters");
-    stand.run(&["--skill", "./skill.yaml", "--goal", " "]).await.assert(2, "--goal must not be empty");
-    stand.run(&["--skill", "sw-dev-agnet", "--goal", "x"]).await.assert(2, "Did you mean \"sw-dev-agent\"?");
-    stand
+    setup.run(&["--skill", "./skill.yaml", "--goal", " "]).await.assert(2, "--goal must not be empty");
+    setup.run(&["--skill", "sw-dev-agnet", "--goal", "x"]).await.assert(2, "Did you mean \"sw-dev-agent\"?");
+    setup
         .run(&["--goal", "x"])
         .await
-        .assert(2, "codebase: the Skill requires this filesystem: --resource codebase=PATH");
-    // A Skill of its own, which is not begun for a run that cannot be.
-    let none = stand.command(&["run", "--skill", "own", "--bootstrap", "--goal", "x"]).output().await.unwrap();
+        .assert(2, "codebase: the Skill requires this filesystem: add --resource codebase=PATH");
+    // A minimal Skill is not created if the run is refused.
+    let none = setup.command(&["run", "--skill", "own", "--bootstrap", "--goal", "x"]).output().await.unwrap();
     assert_eq!(none.status.code(), Some(2));
     assert!(String::from_utf8(none.stderr).unwrap().contains("no model is configured: set OPENAI_API_KEY"));
     let keyed = ["run", "--skill", "./skill.yaml", "--goal", "x", "--model", "gpt-5-mini"];
-    let keyless = stand.command(&keyed).output().await.unwrap();
+    let keyless = setup.command(&keyed).output().await.unwrap();
     assert!(String::from_utf8(keyless.stderr).unwrap().contains("requires a key: set OPENAI_API_KEY"));
-    let broken = stand.command(&keyed).env("OPENAI_API_KEY", "sk-1\nsk-2").output().await.unwrap();
+    let broken = setup.command(&keyed).env("OPENAI_API_KEY", "sk-1\nsk-2").output().await.unwrap();
     let said = String::from_utf8(broken.stderr).unwrap();
     assert!(
         broken.status.code() == Some(2) && said.contains("OPENAI_API_KEY holds a line break") && !said.contains("sk-"),
         "{said}"
     );
-    assert!(!stand.path("memory").exists(), "nothing is made for a run that is refused");
+    assert!(!setup.path("memory").exists(), "a refused run writes nothing");
 }
 
-/// What a Job is begun with is kept, so that it can go on.
+/// The parameters of a Job are stored, so that it can be resumed.
 #[rstest]
-#[case::token(&["--mcp", "http://127.0.0.1:9/mcp?token=hunter22"], "the MCP server: its URL holds `token`, a credential by its name")]
+#[case::token(&["--mcp", "http://127.0.0.1:9/mcp?token=hunter22"], "the MCP server: its URL has the parameter `token`, which is a credential by its name")]
 #[case::fragment(&["--mcp", "http://127.0.0.1:9/mcp?a=b#access_token=hunter22"], "`access_token`")]
 #[case::signed(&["--mcp", "http://127.0.0.1:9/mcp?x=1&X-Amz-Signature=hunter22"], "use a program as a proxy")]
 #[case::joined(&["--mcp-command", "sh", "--api-key=hunter22"], "--mcp-command: the argument `--api-key` passes a credential")]
-#[case::apart(&["--mcp-command", "sh", "--token", "hunter22"], "name that with --mcp-env")]
+#[case::apart(&["--mcp-command", "sh", "--token", "hunter22"], "name the variable with --mcp-env")]
 #[case::variable(&["--mcp-command", "sh", "-e", "GITHUB_TOKEN=hunter22"], "`GITHUB_TOKEN`")]
 #[case::header(&["--mcp-command", "sh", "--header", "Authorization: Bearer hunter22"], "`Authorization`")]
 #[case::password(&["--mcp-command", "sh", "postgres://me:hunter22@db/orders"], "--mcp-command: the argument 2 names a user or a password")]
-#[case::in_a_url(&["--mcp-command", "sh", "--url=https://h/mcp?key=hunter22"], "--mcp-command: the argument 2 holds `key`")]
+#[case::in_a_url(&["--mcp-command", "sh", "--url=https://h/mcp?key=hunter22"], "--mcp-command: the argument 2 has the parameter `key`")]
 #[tokio::test]
-async fn a_credential_that_would_be_kept_in_clear_is_refused(#[case] mcp: &[&str], #[case] says: &str) {
-    let stand = Stand::new(SAYS_HELLO).await;
-    let ran = stand.run(&[&["--skill", "./skill.yaml", "--goal", "Greet"], mcp].concat()).await;
+async fn a_credential_that_would_be_stored_in_clear_text_is_refused(#[case] mcp: &[&str], #[case] says: &str) {
+    let setup = Setup::new(SAYS_HELLO).await;
+    let ran = setup.run(&[&["--skill", "./skill.yaml", "--goal", "Greet"], mcp].concat()).await;
     ran.assert(2, says);
     assert!(!ran.err.contains("hunter22"), "{ran:#?}");
-    assert!(!stand.path("memory").exists());
+    assert!(!setup.path("memory").exists());
 }
 
 #[tokio::test]
 async fn a_credential_in_the_url_of_an_api_is_refused() {
-    let stand = Stand::new(SAYS_HELLO).await;
-    stand.write("skill.yaml", &format!("{SKILL}  resources: [{{name: api, type: api_endpoint}}]\n"));
+    let setup = Setup::new(SAYS_HELLO).await;
+    setup.write("skill.yaml", &format!("{SKILL}  resources: [{{name: api, type: api_endpoint}}]\n"));
     let bound = ["--resource", "api=http://127.0.0.1:9/v1?api_key=hunter22"];
-    let ran = stand.run(&[&["--skill", "./skill.yaml", "--goal", "Greet"], &bound[..]].concat()).await;
-    ran.assert(2, "api: the URL holds `api_key`, a credential by its name");
-    assert!(!ran.err.contains("hunter22") && !stand.path("memory").exists(), "{ran:#?}");
+    let ran = setup.run(&[&["--skill", "./skill.yaml", "--goal", "Greet"], &bound[..]].concat()).await;
+    ran.assert(2, "api: the URL has the parameter `api_key`, which is a credential by its name");
+    assert!(!ran.err.contains("hunter22") && !setup.path("memory").exists(), "{ran:#?}");
 }
 
 #[tokio::test]
-async fn a_limit_above_the_skills_is_lowered_with_a_word() {
-    let stand = Stand::new(SAYS_HELLO).await;
-    stand.write("skill.yaml", &format!("{SKILL}  engine: {{limits: {{steps: 5, duration: 10m}}}}\n"));
+async fn a_limit_above_that_of_the_skill_gets_a_warning() {
+    let setup = Setup::new(SAYS_HELLO).await;
+    setup.write("skill.yaml", &format!("{SKILL}  engine: {{limits: {{steps: 5, duration: 10m}}}}\n"));
     let limits =
         ["--limit", "steps=6", "--limit", "duration=1h", "--limit", "tokens=100000", "--limit", "toolCalls=101"];
-    let ran = stand.run(&[&["--skill", "./skill.yaml", "--goal", "Greet"], &limits[..]].concat()).await;
+    let ran = setup.run(&[&["--skill", "./skill.yaml", "--goal", "Greet"], &limits[..]].concat()).await;
     ran.assert(0, "--limit steps=6: the Skill's limit of 5 applies");
     ran.assert(0, "--limit duration=3600s: the Skill's limit of 600s applies");
     ran.assert(0, "--limit toolCalls=101: the Skill's limit of 100 applies");
@@ -136,53 +133,53 @@ async fn a_limit_above_the_skills_is_lowered_with_a_word() {
 }
 
 #[tokio::test]
-async fn a_pipe_with_a_name_is_no_skill_and_is_not_waited_for() {
-    let stand = Stand::new(SAYS_HELLO).await;
+async fn a_named_pipe_is_refused_and_an_inherited_pipe_is_read() {
+    let setup = Setup::new(SAYS_HELLO).await;
     let pipe = |name: &str| {
-        let made = std::process::Command::new("mkfifo").arg(stand.path(name)).status().unwrap();
+        let made = std::process::Command::new("mkfifo").arg(setup.path(name)).status().unwrap();
         assert!(made.success(), "{name}");
     };
     pipe("pipe.yaml");
-    fs::create_dir_all(stand.path("memory/piped/jobs")).unwrap();
+    fs::create_dir_all(setup.path("memory/piped/jobs")).unwrap();
     pipe("memory/piped/skill.yaml");
     for skill in ["pipe.yaml", "piped"] {
-        let ran = tokio::time::timeout(PATIENCE, stand.run(&["--skill", skill, "--goal", "x"])).await.expect(skill);
+        let ran = tokio::time::timeout(TIMEOUT, setup.run(&["--skill", skill, "--goal", "x"])).await.expect(skill);
         ran.assert(2, "cannot be read: it is no regular file");
     }
-    stand.write("skill.yaml", &format!("{SKILL}  resources: [{{name: docs, type: filesystem}}]\n"));
+    setup.write("skill.yaml", &format!("{SKILL}  resources: [{{name: docs, type: filesystem}}]\n"));
     let bound = ["--skill", "./skill.yaml", "--goal", "x", "--resource", "docs=pipe.yaml"];
-    let ran = tokio::time::timeout(PATIENCE, stand.run(&bound)).await.expect("a resource");
+    let ran = tokio::time::timeout(TIMEOUT, setup.run(&bound)).await.expect("a resource");
     ran.assert(2, "docs: the path pipe.yaml cannot be used: it is no regular file");
-    // What a shell hands over is one too, and is read.
-    let mut piped = stand.run_command(&["--skill", "/dev/stdin", "--goal", "x"]).stdin(Stdio::piped()).spawn().unwrap();
+    // An inherited pipe is read.
+    let mut piped = setup.run_command(&["--skill", "/dev/stdin", "--goal", "x"]).stdin(Stdio::piped()).spawn().unwrap();
     piped.stdin.take().unwrap().write_all(SKILL.as_bytes()).await.unwrap();
-    super::stand::Ran::of(piped.wait_with_output().await.unwrap()).assert(0, "Succeeded");
+    super::setup::Ran::new(piped.wait_with_output().await.unwrap()).assert(0, "Succeeded");
 }
 
 #[tokio::test]
-async fn a_secret_that_is_too_large_is_refused_before_anything_is_made() {
-    let stand = Stand::new(SAYS_HELLO).await;
-    stand.write("skill.yaml", &format!("{SKILL}  resources: [{{name: tok, type: credential}}]\n"));
-    stand.write("large", &"x".repeat(16 * 1024 + 1));
-    let run = async |args: &[&str]| stand.run(&[&["--skill", "./skill.yaml", "--goal", "Greet"], args].concat()).await;
+async fn a_secret_that_is_too_large_is_refused_before_anything_is_written() {
+    let setup = Setup::new(SAYS_HELLO).await;
+    setup.write("skill.yaml", &format!("{SKILL}  resources: [{{name: tok, type: credential}}]\n"));
+    setup.write("large", &"x".repeat(16 * 1024 + 1));
+    let run = async |args: &[&str]| setup.run(&[&["--skill", "./skill.yaml", "--goal", "Greet"], args].concat()).await;
     run(&["--resource", "tok=@large"]).await.assert(2, "tok: the file large has more than 16384 bytes");
     run(&["--resource", "tok=@/dev/zero"]).await.assert(2, "tok: the file /dev/zero cannot be read");
     run(&["--api-key-file", "large"]).await.assert(2, "--api-key-file: the file large has more than 16384 bytes");
-    assert!(!stand.path("memory").exists());
+    assert!(!setup.path("memory").exists());
 }
 
 #[tokio::test]
-async fn all_that_is_wrong_is_told_at_once() {
-    let stand = Stand::new(SAYS_HELLO).await;
+async fn all_errors_are_reported_at_once() {
+    let setup = Setup::new(SAYS_HELLO).await;
     let all = ["--model", "/nonexist.yaml", "--limit", "step=3", "--limit", "steps=0", "--resource", "docs=."];
     let more = ["--limit", "duration=10", "--api-key-file", "/no/such/key", "--mcp-command", "/no/such/program"];
-    let ran = stand.bloomery(&[&["run", "--goal", " "], &all[..], &more].concat()).await;
+    let ran = setup.bloomery(&[&["run", "--goal", " "], &all[..], &more].concat()).await;
     for says in [
         "--goal must not be empty",
         "/nonexist.yaml cannot be read",
         "--limit step: there is no such limit",
         "--limit steps: must be more than 0",
-        "--limit duration=10: the unit is missing: write 10s",
+        "--limit duration=10: it has no unit: write 10s",
         "--api-key-file: the file /no/such/key cannot be read",
         "docs: the Skill",
         "codebase: the Skill requires this filesystem",
@@ -193,37 +190,35 @@ async fn all_that_is_wrong_is_told_at_once() {
     for line in ran.err.lines().filter(|line| !line.starts_with(' ')) {
         assert!(line.starts_with("bloomery: "), "{line}");
     }
-    // What needs no Skill is looked at without one, too.
-    stand.write("skill.yaml", "kind: Skill\n");
-    stand.write("models.yaml", "kind: ConfigMap\napiVersion: v1\n");
-    let ran = stand.bloomery(&["run", "--skill", "./skill.yaml", "--goal", "x", "--model", "models.yaml"]).await;
+    // If the Skill is invalid, the other arguments are checked too.
+    setup.write("skill.yaml", "kind: Skill\n");
+    setup.write("models.yaml", "kind: ConfigMap\napiVersion: v1\n");
+    let ran = setup.bloomery(&["run", "--skill", "./skill.yaml", "--goal", "x", "--model", "models.yaml"]).await;
     ran.assert(2, "models.yaml has no Model");
     ran.assert(2, "nothing was run");
-    assert!(!stand.path("memory").exists());
+    assert!(!setup.path("memory").exists());
 }
 
 #[tokio::test]
-async fn of_several_skills_one_is_named() {
-    let stand = Stand::new(SAYS_HELLO).await;
+async fn one_of_several_skills_in_a_file_is_selected() {
+    let setup = Setup::new(SAYS_HELLO).await;
     let other = SKILL.replace("greeter", "other");
     let several = format!("apiVersion: v1\nkind: ConfigMap\n---\n{SKILL}---\n{other}---\nkind: Skill\n");
-    stand.write("skills.yaml", &several);
-    let run = async |skill: &str| stand.run(&["--skill", skill, "--goal", "Greet"]).await;
-    run("skills.yaml")
-        .await
-        .assert(2, "name the one to run, such as --skill skills.yaml#greeter; there are greeter, other");
+    setup.write("skills.yaml", &several);
+    let run = async |skill: &str| setup.run(&["--skill", skill, "--goal", "Greet"]).await;
+    run("skills.yaml").await.assert(2, "select one, such as --skill skills.yaml#greeter. It has greeter, other");
     run("skills.yaml#others").await.assert(2, "Did you mean \"other\"?");
-    assert!(!stand.path("memory").exists());
+    assert!(!setup.path("memory").exists());
     run("skills.yaml#other").await.assert(0, "of the Skill other, in memory/other/jobs/");
-    // In its slag, the one of its name counts.
+    // In a skill directory, the Skill with the name of the directory is used.
     run("other").await.assert(0, "of the Skill other, in memory/other/jobs/");
-    assert_eq!(stand.read("memory/other/skill.yaml"), several);
+    assert_eq!(setup.read("memory/other/skill.yaml"), several);
     run("./skill.yaml#greeter").await.assert(0, "of the Skill greeter");
-    run("./skill.yaml#other").await.assert(2, "there is no Skill \"other\" in it");
-    stand.write("a#b.yaml", SKILL);
+    run("./skill.yaml#other").await.assert(2, "the file has no Skill \"other\"");
+    setup.write("a#b.yaml", SKILL);
     run("./a#b.yaml").await.assert(0, "of the Skill greeter");
-    stand.write("skills.yaml", &format!("{SKILL}---\n{SKILL}"));
-    run("skills.yaml#greeter").await.assert(2, "there is more than one Skill \"greeter\" in it");
+    setup.write("skills.yaml", &format!("{SKILL}---\n{SKILL}"));
+    run("skills.yaml#greeter").await.assert(2, "the file has more than one Skill \"greeter\"");
 }
 
 #[rstest]
@@ -232,47 +227,47 @@ async fn of_several_skills_one_is_named() {
 #[case("http://[::ffff:169.254.169.254]/mcp", "a link-local, metadata or reserved address")]
 #[case("http://100.100.100.200/mcp", "a link-local, metadata or reserved address")]
 #[tokio::test]
-async fn where_clouds_tell_their_secrets_nothing_is_called(#[case] url: &str, #[case] says: &str) {
-    let stand = Stand::new(SAYS_HELLO).await;
-    stand.write("skill.yaml", &format!("{SKILL}  resources: [{{name: api, type: api_endpoint}}]\n"));
-    stand.write("dialect.yaml", &format!("id: dialect\nproblem: {{statement: y}}\nmcp_server: {url}\n"));
-    let run = async |args: &[&str]| stand.run(&[&["--goal", "Greet"], args].concat()).await;
+async fn addresses_of_cloud_metadata_are_refused(#[case] url: &str, #[case] says: &str) {
+    let setup = Setup::new(SAYS_HELLO).await;
+    setup.write("skill.yaml", &format!("{SKILL}  resources: [{{name: api, type: api_endpoint}}]\n"));
+    setup.write("dialect.yaml", &format!("id: dialect\nproblem: {{statement: y}}\nmcp_server: {url}\n"));
+    let run = async |args: &[&str]| setup.run(&[&["--goal", "Greet"], args].concat()).await;
     let ran = run(&["--skill", "./skill.yaml", "--mcp", url, "--resource", &format!("api={url}")]).await;
     ran.assert(2, says);
     assert_eq!(ran.err.matches(says).count(), 2, "{ran:#?}");
     run(&["--skill", "./dialect.yaml"]).await.assert(2, says);
-    assert!(!stand.path("memory").exists());
+    assert!(!setup.path("memory").exists());
 }
 
 #[tokio::test]
-async fn a_skill_of_another_name_is_not_a_slags() {
-    let stand = Stand::new(SAYS_HELLO).await;
-    stand.write("memory/other/skill.yaml", SKILL);
-    stand.run(&["--skill", "other", "--goal", "x"]).await.assert(2, "give both the same name");
+async fn a_skill_in_the_directory_of_another_skill_is_refused() {
+    let setup = Setup::new(SAYS_HELLO).await;
+    setup.write("memory/other/skill.yaml", SKILL);
+    setup.run(&["--skill", "other", "--goal", "x"]).await.assert(2, "give both the same name");
 }
 
 #[tokio::test]
-async fn a_minimal_skill_is_made_where_that_is_asked_for() {
-    let stand = Stand::new(SAYS_HELLO).await;
-    stand.run(&["--skill", "own", "--goal", "x"]).await.assert(2, "--bootstrap creates a minimal Skill");
-    stand.run(&["--skill", "own", "--goal", "x", "--bootstrap"]).await.assert(0, "Succeeded");
-    assert!(stand.read("memory/own/skill.yaml").contains("Do the work of own"));
+async fn bootstrap_creates_a_minimal_skill() {
+    let setup = Setup::new(SAYS_HELLO).await;
+    setup.run(&["--skill", "own", "--goal", "x"]).await.assert(2, "--bootstrap creates a minimal Skill");
+    setup.run(&["--skill", "own", "--goal", "x", "--bootstrap"]).await.assert(0, "Succeeded");
+    assert!(setup.read("memory/own/skill.yaml").contains("Do the work of own"));
 }
 
 #[tokio::test]
-async fn a_memory_that_is_none_is_refused_with_the_reason() {
-    let stand = Stand::new(SAYS_HELLO).await;
-    let run = async |memory: &str| stand.run(&["--skill", "./skill.yaml", "--goal", "x", "--memory", memory]).await;
-    stand.write("file", "");
+async fn a_memory_that_is_not_a_directory_is_refused() {
+    let setup = Setup::new(SAYS_HELLO).await;
+    let run = async |memory: &str| setup.run(&["--skill", "./skill.yaml", "--goal", "x", "--memory", memory]).await;
+    setup.write("file", "");
     run("file").await.assert(2, "the memory cannot be used: file");
     run("/proc/self/memory-of-a-tenant").await.assert(2, "the memory");
 }
 
-/// As another user: who runs the tests may be allowed everything.
+/// Runs as another user, because root has access to everything.
 #[tokio::test]
-async fn a_memory_of_another_tenant_is_refused_and_its_owner_named() {
-    let stand = Stand::new(SAYS_HELLO).await;
-    // Where this user cannot read, another cannot either.
+async fn a_memory_of_another_tenant_is_refused() {
+    let setup = Setup::new(SAYS_HELLO).await;
+    // The other user must be able to read the directory.
     let shared = tempfile::Builder::new().tempdir_in("/tmp").unwrap();
     let open = |path: &std::path::Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     open(shared.path(), 0o755);
@@ -282,7 +277,7 @@ async fn a_memory_of_another_tenant_is_refused_and_its_owner_named() {
     fs::write(shared.path().join("skill.yaml"), SKILL).unwrap();
     fs::create_dir(shared.path().join("memory")).unwrap();
     open(&shared.path().join("memory"), 0o555);
-    let url = stand.url();
+    let url = setup.url();
     let is_root = fs::metadata("/proc/self").map(|of| std::os::unix::fs::MetadataExt::uid(&of)).unwrap() == 0;
     let run = || {
         let mut command = std::process::Command::new(&program);
@@ -291,17 +286,17 @@ async fn a_memory_of_another_tenant_is_refused_and_its_owner_named() {
         if is_root {
             command.uid(65534).gid(65534);
         }
-        let ran = super::stand::Ran::of(command.output().unwrap());
+        let ran = super::setup::Ran::new(command.output().unwrap());
         ran.assert(2, "another tenant's");
         assert!(ran.err.contains("belongs to user "), "{ran:#?}");
     };
     run();
     if is_root {
-        // Nor where everybody may write.
+        // A memory to which everybody can write is refused too.
         open(&shared.path().join("memory"), 0o777);
         run();
         assert_eq!(fs::read_dir(shared.path().join("memory")).unwrap().count(), 0);
-        // Nor is anything in it looked at, a Job of the same key least of all.
+        // A Job of the same key in it is not read.
         let kept = shared.path().join("memory/greeter/jobs/k-1/run.json");
         fs::create_dir_all(kept.parent().unwrap()).unwrap();
         fs::write(&kept, "no document").unwrap();
@@ -309,7 +304,7 @@ async fn a_memory_of_another_tenant_is_refused_and_its_owner_named() {
         open(&shared.path().join("memory"), 0o700);
         run();
         fs::remove_dir_all(shared.path().join("memory/greeter")).unwrap();
-        // Nor where only one of the directories in it is somebody else's.
+        // One directory of another user in the memory is enough.
         let slag = shared.path().join("memory/greeter");
         fs::create_dir(&slag).unwrap();
         for own in [&shared.path().join("memory"), &slag] {

@@ -1,6 +1,6 @@
-//! A Skill that works on a folder, and the memory within it (`docs/explanation/design.md`, section 8).
+//! A Skill that works on a directory that contains the memory (`docs/explanation/design.md`, section 8).
 
-use super::stand::Stand;
+use super::setup::Setup;
 use std::fs;
 
 const CODER: &str = "apiVersion: bloomery.dev/v1alpha1
@@ -12,9 +12,9 @@ spec:
   context: {projectStructure: true, recentChanges: true}
 ";
 
-/// A Skill whose slag is elsewhere: within what is bound.
+/// The skill directory is a link to a directory within the bound one.
 #[tokio::test]
-async fn a_slag_that_is_a_link_is_memory_too() {
+async fn a_linked_skill_directory_belongs_to_the_memory() {
     let script = "
 conversations:
   - name: looks there
@@ -27,25 +27,25 @@ conversations:
     finalization: [{json: {passed: true, reasons: []}}]
     polish: [{say: Done.}]
 ";
-    let stand = Stand::new(script).await;
-    stand.write("skill.yaml", &CODER.replace("  context: {projectStructure: true, recentChanges: true}\n", ""));
+    let setup = Setup::new(script).await;
+    setup.write("skill.yaml", &CODER.replace("  context: {projectStructure: true, recentChanges: true}\n", ""));
     for (dir, link, to) in [
         ("slags/other/jobs", "memory/other", "../slags/other"),
         ("slags/jobs", "memory/third/jobs", "../../slags/jobs"),
     ] {
-        stand.write(&format!("{dir}/mark"), "");
-        fs::create_dir_all(stand.path(link).parent().unwrap()).unwrap();
-        std::os::unix::fs::symlink(to, stand.path(link)).unwrap();
+        setup.write(&format!("{dir}/mark"), "");
+        fs::create_dir_all(setup.path(link).parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(to, setup.path(link)).unwrap();
     }
     let run = |bound| ["--skill", "skill.yaml", "--goal", "Change code", "--resource", bound];
     for bound in ["codebase=slags/other", "codebase=slags/other/jobs", "codebase=slags/jobs"] {
-        stand.run(&run(bound)).await.assert(2, "an agent must not reach its own log");
+        setup.run(&run(bound)).await.assert(2, "an agent must not reach its own log");
     }
-    stand.run(&run("codebase=.")).await.assert(0, "Succeeded");
-    assert!(!stand.path("slags/other/skill.yaml").exists());
+    setup.run(&run("codebase=.")).await.assert(0, "Succeeded");
+    assert!(!setup.path("slags/other/skill.yaml").exists());
 }
 
-/// Looks for its own log by all file tools, and then does its work.
+/// A script that tries to reach its own log with all file tools.
 const LOOKS_AROUND: &str = "
 conversations:
   - name: looks around
@@ -67,26 +67,26 @@ conversations:
 ";
 
 #[tokio::test]
-async fn the_example_of_the_design_runs_and_its_agent_does_not_reach_its_own_log() {
-    let stand = Stand::new(LOOKS_AROUND).await;
-    stand.write("skill.yaml", CODER);
-    stand.write("src/main.rs", "fn main() {}\n");
+async fn an_agent_cannot_reach_its_own_log_in_a_bound_directory() {
+    let setup = Setup::new(LOOKS_AROUND).await;
+    setup.write("skill.yaml", CODER);
+    setup.write("src/main.rs", "fn main() {}\n");
     let run = ["--skill", "skill.yaml", "--goal", "Change code", "--resource", "codebase=.", "--run-key", "k-1"];
-    stand.run(&run).await.assert(0, "Succeeded");
-    assert_eq!(stand.read("memory/coder/skill.yaml"), CODER);
-    assert_eq!(stand.read("notes/new.md"), "mine");
+    setup.run(&run).await.assert(0, "Succeeded");
+    assert_eq!(setup.read("memory/coder/skill.yaml"), CODER);
+    assert_eq!(setup.read("notes/new.md"), "mine");
 }
 
 #[tokio::test]
-async fn what_is_in_the_memory_is_not_bound() {
-    let stand = Stand::new(LOOKS_AROUND).await;
-    stand.write("skill.yaml", CODER);
-    fs::create_dir(stand.path("src")).unwrap();
-    fs::create_dir_all(stand.path("memory/coder/jobs")).unwrap();
-    std::os::unix::fs::symlink("../memory/coder", stand.path("src/link")).unwrap();
+async fn a_path_in_the_memory_cannot_be_bound() {
+    let setup = Setup::new(LOOKS_AROUND).await;
+    setup.write("skill.yaml", CODER);
+    fs::create_dir(setup.path("src")).unwrap();
+    fs::create_dir_all(setup.path("memory/coder/jobs")).unwrap();
+    std::os::unix::fs::symlink("../memory/coder", setup.path("src/link")).unwrap();
     for within in ["memory", "memory/coder/jobs", "src/link", "src/../memory"] {
         let resource = format!("codebase={within}");
         let run = ["--skill", "skill.yaml", "--goal", "Change code", "--resource", &resource];
-        stand.run(&run).await.assert(2, "an agent must not reach its own log");
+        setup.run(&run).await.assert(2, "an agent must not reach its own log");
     }
 }

@@ -1,34 +1,20 @@
-//! Local mode, as people use it: the real binary against the scripted model of e2e, which refuses what a provider would.
+//! Local mode, as people use it: the real binary against the scripted model of the testkit, which refuses the requests that a
+//! provider would refuse.
+#![cfg(test)]
 
-#[cfg(test)]
 mod bad_input;
-#[cfg(test)]
 mod codebase;
-#[cfg(test)]
 mod docs;
-#[cfg(test)]
-mod logs;
-#[cfg(test)]
-mod migrating;
-#[cfg(test)]
+mod events;
+mod get;
+mod memory_bank;
+mod migrate;
 mod model_faults;
-#[cfg(test)]
-mod people;
-#[cfg(test)]
-mod places;
-#[cfg(test)]
-mod remembering;
-#[cfg(test)]
-mod resuming;
-#[cfg(test)]
+mod resume;
 mod runs;
-#[cfg(test)]
 mod seeds;
-#[cfg(test)]
-mod stand;
-#[cfg(test)]
-mod standing;
-#[cfg(test)]
+mod setup;
 mod suite;
-#[cfg(test)]
+mod terminal;
 mod tools;
+mod unusable_memory;

@@ -1,7 +1,7 @@
-//! What can go wrong between a model and its client, on the wire of each provider, streamed and in one piece: the real
-//! binary against the model server of e2e, with a tool that has an effect, which happens once.
+//! Faults between a model and its client, with the protocol of each provider, streamed and in one piece. The real binary runs against
+//! the scripted model server. The conversation has a tool with effect, which must be called at most once.
 
-use super::stand::{Ran, Stand, get};
+use super::setup::{Ran, Setup, get};
 use bloomery_crds::v1alpha1::{Model, ModelProvider, ModelSpec, Skill};
 use bloomery_testkit::model_server::Requests;
 use bloomery_testkit::script::{Conversation, Turn, call, conversation, raw_call, refund_of, say, script_text};
@@ -14,11 +14,11 @@ use std::time::Duration;
 
 const MIB: usize = 1024 * 1024;
 
-/// How an answer comes.
+/// The protocol of the model server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Wire {
     provider: ModelProvider,
-    /// In one piece, since the server knows nothing of streams.
+    /// True if the server does not support streams, and sends each answer in one piece.
     whole: bool,
 }
 
@@ -29,14 +29,14 @@ const WIRES: [Wire; 4] = [
     Wire { provider: ModelProvider::Anthropic, whole: true },
 ];
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug)]
 struct Seen {
     wire: Wire,
     ran: Ran,
-    /// How often each turn of the main loop was asked for.
+    /// The number of requests for each turn of the main loop.
     asked: BTreeMap<usize, u64>,
-    /// How often the order was refunded.
+    /// The number of refunds.
     refunds: u64,
 }
 
@@ -47,7 +47,7 @@ impl Seen {
 
     fn asked(&self, times: &[u64]) {
         let asked: Vec<u64> = self.asked.values().copied().collect();
-        // The request that has a field too many is refused once, and it is left out from then on.
+        // The first request has a field that the server refuses. Later requests omit it.
         let first = u64::from(self.wire.whole);
         let times: Vec<u64> = times.iter().enumerate().map(|(at, n)| n + if at == 0 { first } else { 0 }).collect();
         assert_eq!(asked, times, "{self:#?}");
@@ -58,51 +58,51 @@ impl Seen {
     }
 }
 
-/// How long a model is waited for, in seconds.
+/// The timeouts for a model, in seconds.
 #[derive(Clone, Copy)]
-struct Within {
-    /// Its longest silence.
+struct Timeouts {
+    /// The timeout of a request without a response.
     silence: u64,
-    /// In all, once it has failed.
+    /// The time for which a failing model is retried.
     patience: u64,
 }
 
-impl Within {
-    /// A machine that has much to do is no silent model: only faults that are silences are waited for briefly.
-    fn of(fault: &Value, patience: u64) -> Self {
+impl Timeouts {
+    /// Returns short timeouts only for faults that are silences. On a busy machine, other requests may be slow.
+    fn for_fault(fault: &Value, patience: u64) -> Self {
         let silent = fault.get("stall").is_some() || fault.get("hang").is_some();
         Self { silence: if silent { 4 } else { 60 }, patience }
     }
 
     fn brief() -> Self {
-        Self::of(&Value::Null, 1)
+        Self::for_fault(&Value::Null, 1)
     }
 }
 
-/// Holds a conversation about the order A-17 on each wire, all at once.
-async fn on_each_wire(within: Within, conversation: impl Fn(Wire) -> Conversation) -> [Seen; 4] {
-    let [a, b, c, d] = WIRES.map(|wire| held(wire, within, conversation(wire)));
+/// Runs a conversation about the order A-17 with each protocol, in parallel.
+async fn on_each_wire(timeouts: Timeouts, conversation: impl Fn(Wire) -> Conversation) -> [Seen; 4] {
+    let [a, b, c, d] = WIRES.map(|wire| held(wire, timeouts, conversation(wire)));
     let (a, b, c, d) = tokio::join!(a, b, c, d);
     [a, b, c, d]
 }
 
-async fn held(wire: Wire, within: Within, conversation: Conversation) -> Seen {
+async fn held(wire: Wire, timeouts: Timeouts, conversation: Conversation) -> Seen {
     let unknown: &[&str] = if wire.whole { &["stream"] } else { &[] };
-    let stand = Stand::new(&script_text(&[conversation.with_unknown_fields(unknown)])).await;
+    let setup = Setup::new(&script_text(&[conversation.with_unknown_fields(unknown)])).await;
     let shop = Shop::start(None).await;
     let mcp = shop.mcp_url();
-    stand.write("skill.yaml", &serde_yaml::to_string(&Skill::new("shop", refunds())).unwrap());
+    setup.write("skill.yaml", &serde_yaml::to_string(&Skill::new("shop", refunds())).unwrap());
     let spec = ModelSpec {
-        base_url: stand.url(),
-        timeout: Some(Duration::from_secs(within.silence).into()),
+        base_url: setup.url(),
+        timeout: Some(Duration::from_secs(timeouts.silence).into()),
         ..bloomery_testkit::suite::model(wire.provider)
     };
-    stand.write("models.yaml", &serde_yaml::to_string(&Model::new("default", spec)).unwrap());
+    setup.write("models.yaml", &serde_yaml::to_string(&Model::new("default", spec)).unwrap());
     let run = ["run", "--skill", "./skill.yaml", "--goal", "Refund A-17", "--model", "models.yaml", "--mcp", &mcp];
-    let patience = within.patience.to_string();
-    let ran = stand.bloomery(&[&run[..], &["--patience", &patience]].concat()).await;
-    stand.was_asked_without_fault().await;
-    let requests: Requests = get(&format!("{}/control/requests", stand.model.url())).await;
+    let patience = timeouts.patience.to_string();
+    let ran = setup.bloomery(&[&run[..], &["--patience", &patience]].concat()).await;
+    setup.assert_no_violations().await;
+    let requests: Requests = get(&format!("{}/control/requests", setup.model.url())).await;
     let [asked] = <[_; 1]>::try_from(requests.users.into_values().collect::<Vec<_>>()).unwrap();
     let ledger = shop.summary().await;
     assert_eq!(ledger.without_call_key, 0, "{ledger:#?}");
@@ -110,7 +110,7 @@ async fn held(wire: Wire, within: Within, conversation: Conversation) -> Seen {
     Seen { wire, ran, asked: asked.by_position, refunds }
 }
 
-/// In place of the call with effect, and in place of the last answer: what is there of a call that is cut is not made.
+/// The fault occurs in place of the call with effect, and in place of the last answer. An incomplete call is not made.
 #[rstest]
 #[case::no_json(json!({"garbage": true}))]
 #[case::ten_mib(json!({"huge": 10 * MIB}))]
@@ -126,9 +126,9 @@ async fn held(wire: Wire, within: Within, conversation: Conversation) -> Seen {
 #[case::too_many_until_a_date(json!({"status": 429, "retryAfterDate": 1}))]
 #[case::overloaded(json!({"status": 529, "retryAfter": 1}))]
 #[tokio::test]
-async fn what_passes_is_asked_for_again_and_nothing_happens_twice(#[case] fault: Value) {
+async fn a_temporary_fault_is_retried_and_no_call_is_repeated(#[case] fault: Value) {
     let troubled = |_| refund_of("A-17").fault(2, fault.clone()).fault(3, fault.clone());
-    for seen in on_each_wire(Within::of(&fault, 30), troubled).await {
+    for seen in on_each_wire(Timeouts::for_fault(&fault, 30), troubled).await {
         seen.ended(0, "Succeeded");
         seen.asked(&[1, 1, 2, 2]);
         seen.refunded(1);
@@ -140,20 +140,16 @@ async fn what_passes_is_asked_for_again_and_nothing_happens_twice(#[case] fault:
 #[case::ten_mib(json!({"huge": 10 * MIB}), 3, "larger than 2097152 bytes")]
 #[case::refused(json!({"status": 400}), 1, "refuses the request")]
 #[case::longer_than_the_window(json!({"tooLong": true}), 1, "longer than the model's window")]
-// A pause that would outlast the patience is cut to it.
+// A pause that is longer than the patience is shortened.
 #[case::too_many_requests(json!({"status": 429, "retryAfter": 3600}), 2, "limits the rate of requests")]
 #[case::overloaded(json!({"status": 529, "retryAfter": 3600}), 2, "answered HTTP 529")]
 #[case::internal_error(json!({"status": 500, "retryAfter": 3600}), 2, "answered HTTP 500")]
 #[tokio::test]
-async fn what_does_not_pass_ends_the_job_and_nothing_happens(
-    #[case] fault: Value,
-    #[case] times: u64,
-    #[case] says: &str,
-) {
+async fn a_permanent_fault_ends_the_job_without_a_call(#[case] fault: Value, #[case] times: u64, #[case] says: &str) {
     let mut fault = fault;
     fault["times"] = json!("always");
     let troubled = |_| conversation("A-17", [refund().fault(fault.clone())]);
-    for seen in on_each_wire(Within::of(&fault, 1), troubled).await {
+    for seen in on_each_wire(Timeouts::for_fault(&fault, 1), troubled).await {
         seen.ended(3, "ModelUnavailable");
         seen.ended(3, says);
         seen.asked(&[times]);
@@ -161,17 +157,17 @@ async fn what_does_not_pass_ends_the_job_and_nothing_happens(
     }
 }
 
-/// How often depends on the pauses, which are drawn.
+/// The number of requests depends on random pauses.
 #[rstest]
 #[case::error_inside(json!({"errorInside": true}), "As the script says")]
 #[case::cut(json!({"cut": "reset"}), "did not finish")]
-#[case::stands_still(json!({"stall": true}), "did not answer within 4 s")]
+#[case::stands_still(json!({"stall": true}), "did not answer timeouts 4 s")]
 #[tokio::test]
-async fn what_does_not_pass_within_patience_ends_the_job(#[case] fault: Value, #[case] says: &str) {
+async fn a_fault_that_outlasts_the_patience_ends_the_job(#[case] fault: Value, #[case] says: &str) {
     let mut fault = fault;
     fault["times"] = json!("always");
     let troubled = |_| conversation("A-17", [refund().fault(fault.clone())]);
-    for seen in on_each_wire(Within::of(&fault, 1), troubled).await {
+    for seen in on_each_wire(Timeouts::for_fault(&fault, 1), troubled).await {
         seen.ended(3, "ModelUnavailable");
         seen.ended(3, says);
         assert!(seen.asked.len() == 1 && seen.asked[&0] >= 2, "{seen:#?}");
@@ -179,20 +175,20 @@ async fn what_does_not_pass_within_patience_ends_the_job(#[case] fault: Value, #
     }
 }
 
-/// Without choices there is no answer. Anthropic's model may say nothing: an answer, which its gate sends back.
+/// An OpenAI response without choices is a fault, which is retried. An empty Anthropic response is an answer, which the gate rejects.
 #[tokio::test]
-async fn an_answer_with_nothing_in_it_is_none_or_has_no_fields() {
+async fn an_empty_answer_is_retried_or_rejected() {
     let empty = |wire: Wire| {
-        let says = Turn::answer("A-17");
+        let answer = Turn::answer("A-17");
         match wire.provider {
-            ModelProvider::Openai => conversation("A-17", [says.fault(json!({"empty": true}))]),
+            ModelProvider::Openai => conversation("A-17", [answer.fault(json!({"empty": true}))]),
             ModelProvider::Anthropic => {
                 let nothing = say("x").fault(json!({"empty": true, "times": "always"}));
-                conversation("A-17", [nothing, says.after_feedback("cannot be used as it is")])
+                conversation("A-17", [nothing, answer.after_feedback("cannot be used as it is")])
             }
         }
     };
-    for seen in on_each_wire(Within::brief(), empty).await {
+    for seen in on_each_wire(Timeouts::brief(), empty).await {
         seen.ended(0, "Succeeded");
         match seen.wire.provider {
             ModelProvider::Openai => seen.asked(&[2]),
@@ -200,7 +196,7 @@ async fn an_answer_with_nothing_in_it_is_none_or_has_no_fields() {
         }
     }
     let always = |_| conversation("A-17", [say("x").fault(json!({"empty": true, "times": "always"}))]);
-    let seen = held(WIRES[0], Within::brief(), always(WIRES[0])).await;
+    let seen = held(WIRES[0], Timeouts::brief(), always(WIRES[0])).await;
     seen.ended(3, "ModelUnavailable");
     seen.asked(&[3]);
 }
@@ -209,11 +205,11 @@ fn refund() -> Turn {
     call("process_refund", json!({"order_id": "A-17", "amount": 49.9}))
 }
 
-/// Longer in all than a request may be silent.
+/// The answer takes longer than the timeout of a silent request.
 #[tokio::test]
-async fn an_answer_that_comes_slowly_is_waited_for() {
+async fn a_slow_answer_is_accepted() {
     let slow = |_| refund_of("A-17").fault(2, json!({"slow": 500}));
-    for seen in on_each_wire(Within { silence: 2, patience: 1 }, slow).await {
+    for seen in on_each_wire(Timeouts { silence: 2, patience: 1 }, slow).await {
         seen.ended(0, "Succeeded");
         seen.asked(&[1, 1, 1, 1]);
         seen.refunded(1);
@@ -221,9 +217,9 @@ async fn an_answer_that_comes_slowly_is_waited_for() {
 }
 
 #[tokio::test]
-async fn fields_events_and_line_ends_that_no_client_knows_change_nothing() {
+async fn unknown_fields_events_and_line_ends_are_ignored() {
     let unusual = |_| refund_of("A-17").thinking("Who is it?").unusual();
-    for seen in on_each_wire(Within::brief(), unusual).await {
+    for seen in on_each_wire(Timeouts::brief(), unusual).await {
         seen.ended(0, "Succeeded");
         assert!(seen.ran.out.starts_with("Order A-17 is refunded.\n"), "{seen:#?}");
         seen.asked(&[1, 1, 1, 1]);
@@ -231,7 +227,7 @@ async fn fields_events_and_line_ends_that_no_client_knows_change_nothing() {
     }
 }
 
-/// The model is told what is wrong, may mend it, and is asked no more often than it answers.
+/// The model gets the reason, and can correct the call. No request is repeated.
 #[rstest]
 #[case::one_key_twice(r#"{"order_id": "A-17", "amount": 1, "amount": 49.9}"#, "the key \"amount\" appears twice")]
 #[case::one_key_twice_in_two_spellings(r#"{"order_id":"A-17","amount":1,"\u0061mount":49.9}"#, "appears twice")]
@@ -247,16 +243,16 @@ async fn fields_events_and_line_ends_that_no_client_knows_change_nothing() {
 #[case::unknown_field(r#"{"order_id": "A-17", "amount": 49.9, "force": true}"#, "force")]
 #[case::another_type(r#"{"order_id": "A-17", "amount": "49.9"}"#, "amount")]
 #[tokio::test]
-async fn arguments_that_cannot_be_used_are_told_to_the_model(#[case] arguments: &str, #[case] told: &str) {
+async fn invalid_arguments_are_reported_to_the_model(#[case] arguments: &str, #[case] reason: &str) {
     let mends = |_| {
         let turns = [
             raw_call("process_refund", arguments),
-            refund().after_result(told),
+            refund().after_result(reason),
             Turn::answer("A-17").after_result("R-1"),
         ];
         conversation("A-17", turns)
     };
-    for seen in on_each_wire(Within::brief(), mends).await {
+    for seen in on_each_wire(Timeouts::brief(), mends).await {
         seen.ended(0, "Succeeded");
         seen.asked(&[1, 1, 1]);
         seen.refunded(1);
@@ -264,7 +260,7 @@ async fn arguments_that_cannot_be_used_are_told_to_the_model(#[case] arguments: 
 }
 
 #[tokio::test]
-async fn arguments_of_too_many_bytes_are_told_and_not_sent() {
+async fn arguments_that_are_too_long_are_reported_to_the_model() {
     let mends = |_| {
         let long = json!({"order_id": "A-17", "amount": 49.9, "note": "x".repeat(65_536)}).to_string();
         let turns = [
@@ -274,16 +270,16 @@ async fn arguments_of_too_many_bytes_are_told_and_not_sent() {
         ];
         conversation("A-17", turns)
     };
-    for seen in on_each_wire(Within::brief(), mends).await {
+    for seen in on_each_wire(Timeouts::brief(), mends).await {
         seen.ended(0, "Succeeded");
         seen.asked(&[1, 1, 1]);
         seen.refunded(1);
     }
 }
 
-/// A call whose answer reached its length limit may be half of one.
+/// An answer that has reached its length limit may contain an incomplete call.
 #[tokio::test]
-async fn a_call_that_may_be_cut_off_is_not_made() {
+async fn a_truncated_call_is_not_made() {
     let cut = |_| {
         let turns = [
             refund().with_stop_reason("length"),
@@ -292,17 +288,17 @@ async fn a_call_that_may_be_cut_off_is_not_made() {
         ];
         conversation("A-17", turns)
     };
-    for seen in on_each_wire(Within::brief(), cut).await {
+    for seen in on_each_wire(Timeouts::brief(), cut).await {
         seen.ended(0, "Succeeded");
         seen.asked(&[1, 1, 1]);
         seen.refunded(1);
     }
 }
 
-/// Anthropic says that its filter stopped the model, which is no answer. OpenAI's model says no, which is one, and has
-/// to hold the fields of the contract.
+/// Anthropic marks a response that its filter stopped. OpenAI does not, so the refusal is an answer, which lacks the fields of the
+/// contract.
 #[tokio::test]
-async fn a_refusal_is_no_answer_where_the_provider_says_so() {
+async fn a_refusal_ends_the_job_if_the_provider_marks_it() {
     let refuses = |_| {
         let turns = [
             say("I will not do that.").with_stop_reason("refusal"),
@@ -310,7 +306,7 @@ async fn a_refusal_is_no_answer_where_the_provider_says_so() {
         ];
         conversation("A-17", turns)
     };
-    for seen in on_each_wire(Within::brief(), refuses).await {
+    for seen in on_each_wire(Timeouts::brief(), refuses).await {
         match seen.wire.provider {
             ModelProvider::Anthropic => {
                 seen.ended(3, "the provider's filter stopped it");

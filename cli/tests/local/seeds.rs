@@ -1,6 +1,6 @@
-//! The Skills of seed 000, as they stand there.
+//! The unchanged Skills of seed 000.
 
-use super::stand::{Ran, SAYS_HELLO, Stand};
+use super::setup::{Ran, SAYS_HELLO, Setup};
 use super::tools::{ANSWERS, SERVER};
 use bloomery_testkit::orders;
 use rstest::rstest;
@@ -8,17 +8,17 @@ use std::fs;
 use std::path::Path;
 
 #[tokio::test]
-async fn every_skill_of_the_seed_runs_as_it_is() {
-    let stand = Stand::new(SAYS_HELLO).await;
+async fn every_skill_of_the_seed_runs_unchanged() {
+    let setup = Setup::new(SAYS_HELLO).await;
     let orders = orders::start("127.0.0.1:0".parse().unwrap(), orders::Options::default()).await.unwrap();
     let url = format!("{}/mcp", orders.url());
-    fs::create_dir(stand.path("project")).unwrap();
+    fs::create_dir(setup.path("project")).unwrap();
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../skills/tests/seeds");
     let mut run = 0;
     for entry in fs::read_dir(directory).unwrap() {
         let file = entry.unwrap().path();
         let name = file.file_name().unwrap().to_str().unwrap().to_owned();
-        // A fragment that shows a template, and declares none of what it names.
+        // This file is a fragment: its template uses names that it does not declare.
         if !name.starts_with("000-") || name == "000-persona-template.yaml" {
             continue;
         }
@@ -26,7 +26,7 @@ async fn every_skill_of_the_seed_runs_as_it_is() {
         let bound: &[&str] = if text.contains("codebase") { &["--resource", "codebase=project"] } else { &[] };
         let memory = format!("memory-of-{run}");
         let args = ["--skill", file.to_str().unwrap(), "--goal", "Greet", "--mcp", &url, "--memory", &memory];
-        stand.run(&[&args, bound].concat()).await.assert(0, "Succeeded");
+        setup.run(&[&args, bound].concat()).await.assert(0, "Succeeded");
         run += 1;
     }
     assert_eq!(run, 6);
@@ -34,10 +34,10 @@ async fn every_skill_of_the_seed_runs_as_it_is() {
 
 /// The job request of seed 000, "Example: Job Request".
 #[tokio::test]
-async fn the_seeds_job_request_is_a_command() {
-    let stand = Stand::new(SAYS_HELLO).await;
-    fs::create_dir_all(stand.path("myapp/tests")).unwrap();
-    let ran = stand
+async fn the_job_request_of_the_seed_can_be_run() {
+    let setup = Setup::new(SAYS_HELLO).await;
+    fs::create_dir_all(setup.path("myapp/tests")).unwrap();
+    let ran = setup
         .run(&[
             "--goal",
             "Implement user authentication with JWT",
@@ -55,14 +55,14 @@ async fn the_seeds_job_request_is_a_command() {
         .await;
     ran.assert(0, "Succeeded");
     let opened =
-        stand.log("sw-dev-senior/jobs/k-1").into_iter().find(|line| line.contains("conversation.opened")).unwrap();
+        setup.log("sw-dev-senior/jobs/k-1").into_iter().find(|line| line.contains("conversation.opened")).unwrap();
     assert!(opened.contains("/myapp") && opened.contains("Its tests are at"), "{opened}");
 }
 
-/// "Tool Merging Rules": core tools are always there, the server's are added, of one name the server's counts, and
-/// `policy.tools` says which are seen.
+/// "Tool Merging Rules": a Job has the core tools and those of its server. If both have a tool of the same name, the server's is
+/// used. `policy.tools` filters the tools.
 #[tokio::test]
-async fn the_tools_of_a_job_are_the_core_tools_and_its_servers_and_the_policy_takes_away() {
+async fn a_job_has_the_core_tools_and_those_of_its_server_within_the_policy() {
     let script = "
 conversations:
   - name: merged
@@ -73,9 +73,9 @@ conversations:
     finalization: [{json: {passed: true, reasons: []}}]
     polish: [{say: Done.}]
 ";
-    let stand = Stand::new(script).await;
-    fs::create_dir(stand.path("project")).unwrap();
-    stand.write(
+    let setup = Setup::new(script).await;
+    fs::create_dir(setup.path("project")).unwrap();
+    setup.write(
         "shop.yaml",
         "id: shop\nresources: [{name: codebase, type: filesystem}]\npolicy:\n  tools:\n    \
          allowed: [check_order_status, read_file, delete_customer]\n    blocked: [delete_customer, search_files]\n",
@@ -84,23 +84,23 @@ conversations:
     let tools = ["read_file", "check_order_status", "delete_customer", "other"].map(tool).join(",");
     let run = ["--skill", "./shop.yaml", "--goal", "Look", "--resource", "codebase=project"];
     let server = ["--mcp-command", "sh", "-c", SERVER, "sh", ANSWERS, &tools];
-    stand.run(&[&run[..], &server].concat()).await.assert(0, "Succeeded");
+    setup.run(&[&run[..], &server].concat()).await.assert(0, "Succeeded");
 }
 
 /// "Parallel skills within a tenant": each has its own jobs, logs and cache.
 #[tokio::test]
-async fn skills_of_one_memory_run_at_once_and_keep_apart() {
-    let stand =
-        Stand::new(&SAYS_HELLO.replace("{say: Hello.}]\n    fin", "{faults: [{hold: gate}], say: Hello.}]\n    fin"))
+async fn skills_of_one_memory_run_in_parallel() {
+    let setup =
+        Setup::new(&SAYS_HELLO.replace("{say: Hello.}]\n    fin", "{faults: [{hold: gate}], say: Hello.}]\n    fin"))
             .await;
-    let one = stand.start(&["--skill", "one", "--bootstrap", "--goal", "Greet", "--run-key", "job-1"]);
-    let other = stand.start(&["--skill", "other", "--bootstrap", "--goal", "Greet", "--run-key", "job-2"]);
-    stand.until_held(2).await;
-    stand.release("gate").await;
+    let one = setup.start(&["--skill", "one", "--bootstrap", "--goal", "Greet", "--run-key", "job-1"]);
+    let other = setup.start(&["--skill", "other", "--bootstrap", "--goal", "Greet", "--run-key", "job-2"]);
+    setup.wait_for_held(2).await;
+    setup.release("gate").await;
     for child in [one, other] {
-        Ran::of(child.wait_with_output().await.unwrap()).assert(0, "Succeeded");
+        Ran::new(child.wait_with_output().await.unwrap()).assert(0, "Succeeded");
     }
-    let there = |file: &str| stand.path("memory").join(file).exists();
+    let there = |file: &str| setup.path("memory").join(file).exists();
     for (slag, key, other) in [("one", "job-1", "job-2"), ("other", "job-2", "job-1")] {
         assert!(there(&format!("{slag}/skill.yaml")) && there(&format!("{slag}/focus-cache")));
         assert!(there(&format!("{slag}/jobs/{key}.json")) && there(&format!("{slag}/logs/{key}.log")));
@@ -108,36 +108,36 @@ async fn skills_of_one_memory_run_at_once_and_keep_apart() {
     }
 }
 
-/// "Bootstrap Validation": everything that is wrong with what is bound is said at once, and nothing is begun.
+/// "Bootstrap Validation": all errors of the bindings are reported at once, and the Job is not started.
 #[tokio::test]
-async fn what_is_bound_is_validated_before_anything_happens() {
-    let stand = Stand::new(SAYS_HELLO).await;
+async fn bindings_are_checked_before_the_start() {
+    let setup = Setup::new(SAYS_HELLO).await;
     let bound = ["--resource", "tests=/no/such", "--resource", "ci_api=ftp://x", "--resource", "docs=."];
-    let ran = stand.run(&[&["--skill", "sw-dev-senior", "--goal", "Greet"], &bound[..]].concat()).await;
+    let ran = setup.run(&[&["--skill", "sw-dev-senior", "--goal", "Greet"], &bound[..]].concat()).await;
     ran.assert(2, "codebase: the Skill requires this filesystem");
     for fault in ["tests: the path /no/such cannot be used: No such file", "ci_api: ", "docs: the Skill declares no"] {
         assert!(ran.err.contains(fault), "{fault}: {ran:#?}");
     }
-    assert!(!stand.path("memory").exists());
+    assert!(!setup.path("memory").exists());
 }
 
-/// "Custom skill (user-created in /memory/): loads directly, no template needed"; without resources, none are asked for.
+/// "Custom skill (user-created in /memory/): loads directly, no template needed".
 #[tokio::test]
-async fn a_skill_that_somebody_put_into_the_memory_runs() {
-    let stand = Stand::new(SAYS_HELLO).await;
+async fn a_skill_that_a_user_put_into_the_memory_runs() {
+    let setup = Setup::new(SAYS_HELLO).await;
     let skill = "id: data-analyst\nname: Data Analyst\nrole: {persona: Careful.}\n";
-    stand.write("memory/data-analyst/skill.yaml", skill);
-    stand.run(&["--skill", "data-analyst", "--goal", "Greet"]).await.assert(0, "Succeeded");
-    assert_eq!(stand.read("memory/data-analyst/skill.yaml"), skill);
+    setup.write("memory/data-analyst/skill.yaml", skill);
+    setup.run(&["--skill", "data-analyst", "--goal", "Greet"]).await.assert(0, "Succeeded");
+    assert_eq!(setup.read("memory/data-analyst/skill.yaml"), skill);
 }
 
-/// `context` of "SW Dev: Senior Engineer", as the seed has it and as the template has.
+/// `context` of "SW Dev: Senior Engineer", in the seed and in the template.
 #[rstest]
 #[case::as_the_seed_has_it(concat!(env!("CARGO_MANIFEST_DIR"), "/../skills/tests/seeds/000-sw-dev-senior.yaml"))]
 #[case::of_the_template("sw-dev-senior")]
 #[case::without_a_name("sw-dev-agent")]
 #[tokio::test]
-async fn the_first_prompt_knows_the_project(#[case] skill: &str) {
+async fn the_first_prompt_contains_the_project_structure(#[case] skill: &str) {
     let script = "
 conversations:
   - name: knows
@@ -145,43 +145,43 @@ conversations:
     finalization: [{json: {passed: true, reasons: []}}]
     polish: [{say: Hello.}]
 ";
-    let stand = Stand::new(script).await;
-    stand.write("project/src/main.rs", "fn main() {}\n");
-    stand.write("project/.git/HEAD", "ref: refs/heads/login\n");
+    let setup = Setup::new(script).await;
+    setup.write("project/src/main.rs", "fn main() {}\n");
+    setup.write("project/.git/HEAD", "ref: refs/heads/login\n");
     let run = ["--skill", skill, "--goal", "Greet", "--resource", "codebase=project", "--run-key", "k-1"];
     let server = ["--mcp-command", "sh", "-c", SERVER, "sh", ANSWERS];
-    stand.run(&[&run[..], &server].concat()).await.assert(0, "Succeeded");
+    setup.run(&[&run[..], &server].concat()).await.assert(0, "Succeeded");
     let slag = if skill.contains("agent") { "sw-dev-agent" } else { "sw-dev-senior" };
-    let log = stand.log(&format!("{slag}/jobs/k-1"));
+    let log = setup.log(&format!("{slag}/jobs/k-1"));
     let gathered = log.iter().find(|line| line.contains("context.gathered")).unwrap();
     assert!(gathered.contains("src/main.rs") && gathered.contains("git, on login"), "{gathered}");
 }
 
 /// "Job Request with Resource Binding" and "System Prompt Injection": the first Skill of the seed, with its persona
-/// template. What is optional is in the prompt where it is bound, and a secret is nowhere.
+/// template. An optional resource is in the prompt only if it is bound. A secret never is.
 #[rstest]
 #[case::all_bound(&["--resource", "docs=myproject/docs", "--resource", "database=@database"], true)]
 #[case::what_is_required(&[], false)]
 #[tokio::test]
-async fn what_is_bound_is_in_the_prompt_and_what_is_not_is_left_out(#[case] more: &[&str], #[case] has_docs: bool) {
-    let stand = Stand::new(SAYS_HELLO).await;
-    stand.write("myproject/docs/index.md", "# Docs\n");
-    stand.write("database", "postgres://me:hunter2hunter2@localhost/db\n");
+async fn only_bound_resources_are_in_the_prompt(#[case] more: &[&str], #[case] has_docs: bool) {
+    let setup = Setup::new(SAYS_HELLO).await;
+    setup.write("myproject/docs/index.md", "# Docs\n");
+    setup.write("database", "postgres://me:hunter2hunter2@localhost/db\n");
     let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../skills/tests/seeds");
     let seed = |name: &str| fs::read_to_string(seeds.join(name)).unwrap();
     let skill = seed("000-sw-dev-tier-1.yaml");
     let skill =
         skill.replace("role:\n  persona: \"Senior software developer...\"\n", &seed("000-persona-template.yaml"));
     assert!(skill.contains("{{#if resources.docs}}"), "{skill}");
-    stand.write("sw-dev-tier-1.yaml", &skill);
+    setup.write("sw-dev-tier-1.yaml", &skill);
     let goal = "Fix the authentication bug in user service";
     let run = ["--skill", "sw-dev-tier-1.yaml", "--goal", goal, "--resource", "codebase=myproject", "--run-key", "k-1"];
     let server = ["--mcp-command", "sh", "-c", SERVER, "sh", ANSWERS];
-    let ran = stand.run(&[&run[..], more, &server].concat()).await;
+    let ran = setup.run(&[&run[..], more, &server].concat()).await;
     ran.assert(0, "Succeeded");
-    let log = stand.log("sw-dev-tier-1/jobs/k-1").join("\n");
+    let log = setup.log("sw-dev-tier-1/jobs/k-1").join("\n");
     assert!(log.contains("You are a senior software developer working on the codebase at /"), "{log}");
     assert_eq!(log.contains("Documentation is available at /"), has_docs, "{log}");
-    fs::remove_file(stand.path("database")).unwrap();
-    assert!(!format!("{ran:?}{}", stand.everything()).contains("hunter2"));
+    fs::remove_file(setup.path("database")).unwrap();
+    assert!(!format!("{ran:?}{}", setup.all_contents()).contains("hunter2"));
 }

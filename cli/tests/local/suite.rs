@@ -1,8 +1,8 @@
-//! The suite of conversations, held without a cluster. The stories of e2e hold the same cases on one.
+//! The suite of conversations in local mode. The stories of e2e run the same cases on a cluster.
 
-use super::people::Seat;
-use super::resuming::ended;
-use super::stand::{Ran, Stand};
+use super::resume::ended;
+use super::setup::{Ran, Setup};
+use super::terminal::TerminalSession;
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::v1alpha1::{ApprovalVerdict, JobStatus, Limits, Model, Skill};
 use bloomery_testkit::script::script_text;
@@ -12,135 +12,144 @@ use serde::Serialize;
 use serde_json::Value;
 use std::fs;
 
-/// What a terminal shows that waits for an answer, and for a decision.
-const PROMPT: &str = "Your answer";
-const DECIDE: &str = "Approve it";
+/// The prompt for an answer.
+const ANSWER_PROMPT: &str = "Your answer";
+/// The prompt for a decision.
+const DECISION_PROMPT: &str = "Approve it";
 
-bloomery_testkit::suite!(held);
+bloomery_testkit::suite!(run_case);
 
-async fn held(name: &str, case: Case) {
-    let stand = Stand::new(&script_text(&case.conversations)).await;
+/// Runs all Jobs of a case, and compares their records with the expected ones.
+async fn run_case(name: &str, case: Case) {
+    let setup = Setup::new(&script_text(&case.conversations)).await;
     let mut shop = Shop::start(None).await;
-    fs::create_dir(stand.path("folder")).unwrap();
-    stand.write("skill.yaml", &yaml(&Skill::new(SKILL, case.skill.clone())));
-    let origin = stand.model.url();
+    fs::create_dir(setup.path("folder")).unwrap();
+    setup.write("skill.yaml", &yaml(&Skill::new(SKILL, case.skill.clone())));
+    let origin = setup.model.url();
     let models = case.models_at(&origin).map(|(name, spec)| yaml(&Model::new(name, spec)));
-    stand.write("models.yaml", &models.collect::<Vec<_>>().join("---\n"));
+    setup.write("models.yaml", &models.collect::<Vec<_>>().join("---\n"));
 
     let mut record = CaseRecord::default();
     for (at, goal) in case.goals.iter().enumerate() {
         let key = format!("job-{at}");
         let mishap = case.mishap.filter(|_| at == 0);
-        let ran = ran(&stand, &mut shop, &case, (&key, goal, mishap)).await;
-        let seen = stand.bloomery(&["get", &key, "-o", "json"]).await;
+        let ran = run_job(&setup, &mut shop, &case, (&key, goal, mishap)).await;
+        let seen = setup.bloomery(&["get", &key, "-o", "json"]).await;
         let seen: Value = serde_json::from_str(&seen.out).unwrap_or_else(|error| panic!("{error}: {ran:#?} {seen:#?}"));
         let status: JobStatus = serde_json::from_value(seen["status"].clone()).unwrap();
         assert_eq!(ran.code, exit_code(&status), "{ran:#?}");
         let answer = status.result.as_ref().map(|result| result.text.as_str()).unwrap_or_default();
-        // A terminal shows what else was said, too.
+        // At a terminal, stdout contains the dialogue too.
         assert!(ran.out.starts_with(answer) || case.needs_people(), "{ran:#?}");
-        record.add(status, &stand.bloomery(&["events", &key]).await.out);
+        record.add(status, &setup.bloomery(&["events", &key]).await.out);
     }
-    stand.was_asked_without_fault().await;
+    setup.assert_no_violations().await;
     record.assert_expected(name, &shop.summary().await);
 }
 
-/// Runs a Job, and lets happen to it what the case says.
-async fn ran(stand: &Stand, shop: &mut Shop, case: &Case, (key, goal, mishap): (&str, &str, Option<Mishap>)) -> Ran {
+/// Runs a Job, with the mishap of the case.
+async fn run_job(
+    setup: &Setup,
+    shop: &mut Shop,
+    case: &Case,
+    (key, goal, mishap): (&str, &str, Option<Mishap>),
+) -> Ran {
     let mcp = shop.mcp_url();
-    let mut reached = vec!["run", "--model", "models.yaml"];
+    let mut servers = vec!["run", "--model", "models.yaml"];
     if case.has_orders {
-        reached.extend(["--mcp", &mcp]);
+        servers.extend(["--mcp", &mcp]);
     }
-    let mut first = [&reached[..], &["--skill", "./skill.yaml", "--run-key", key, "--goal", goal]].concat();
-    let again = [&reached[..], &["--resume", key]].concat();
+    let mut first = [&servers[..], &["--skill", "./skill.yaml", "--run-key", key, "--goal", goal]].concat();
+    let again = [&servers[..], &["--resume", key]].concat();
     let resources = [(FOLDER, format!("{FOLDER}=folder")), (LEDGER, format!("{LEDGER}={}", shop.ledger.url()))];
     for (_, bound) in resources.iter().filter(|(name, _)| case.binds(name)) {
         first.extend(["--resource", bound]);
     }
-    let limits: Vec<String> = case.limits.iter().flat_map(named).collect();
+    let limits: Vec<String> = case.limits.iter().flat_map(limit_args).collect();
     first.extend(limits.iter().flat_map(|limit| ["--limit", limit.as_str()]));
     if case.needs_people() {
-        return attended(stand, shop, (&first, &again), case, mishap).await;
+        return run_at_terminal(setup, shop, (&first, &again), case, mishap).await;
     }
     match mishap {
-        None => stand.bloomery(&first).await,
+        None => setup.bloomery(&first).await,
         Some(Mishap::ServerKilledAfterRefund(order)) => {
-            let run = stand.command(&first).spawn().unwrap();
+            let run = setup.command(&first).spawn().unwrap();
             shop.until_refunded(order).await;
             shop.kill_orders();
             ended(run).await
         }
         Some(Mishap::WorkerKilledAfterRefund(order)) => {
-            killed(stand, (&first, &again), shop.until_refunded(order)).await
+            run_killed(setup, (&first, &again), shop.until_refunded(order)).await
         }
-        Some(Mishap::WorkerKilledWhileTheModelThinks) => killed(stand, (&first, &again), stand.until_held(1)).await,
+        Some(Mishap::WorkerKilledWhileTheModelThinks) => {
+            run_killed(setup, (&first, &again), setup.wait_for_held(1)).await
+        }
     }
 }
 
-/// Runs a Job at a terminal: whoever sits there leaves it at its first question, and answers when they come back.
-async fn attended(
-    stand: &Stand,
+/// Runs a Job at a terminal. The user interrupts it at the first prompt, resumes it, and answers.
+async fn run_at_terminal(
+    setup: &Setup,
     shop: &mut Shop,
     (first, again): (&[&str], &[&str]),
     case: &Case,
     mishap: Option<Mishap>,
 ) -> Ran {
-    let mut seat = match mishap {
+    let mut session = match mishap {
         Some(Mishap::WorkerKilledAfterRefund(order)) => {
-            let mut run = stand.command(first).spawn().unwrap();
+            let mut run = setup.command(first).spawn().unwrap();
             shop.until_refunded(order).await;
             run.kill().await.unwrap();
-            seat(stand, case, again)
+            open_terminal(setup, case, again)
         }
         Some(Mishap::ServerKilledAfterRefund(order)) => {
-            let seat = seat(stand, case, first);
+            let session = open_terminal(setup, case, first);
             shop.until_refunded(order).await;
             shop.kill_orders();
-            seat
+            session
         }
-        Some(Mishap::WorkerKilledWhileTheModelThinks) => panic!("it asks nothing then"),
-        None => seat(stand, case, first),
+        Some(Mishap::WorkerKilledWhileTheModelThinks) => panic!("no case combines this mishap with people"),
+        None => open_terminal(setup, case, first),
     };
-    let typed = typed(case);
-    seat.until(typed[0].0).await;
-    seat.types("\u{3}").await;
-    seat.ended().await;
-    let mut seat = self::seat(stand, case, again);
-    for (prompt, line) in typed {
-        seat.until(prompt).await;
-        seat.types(&line).await;
+    let dialogue = dialogue(case);
+    session.until(dialogue[0].0).await;
+    session.types("\u{3}").await;
+    session.ended().await;
+    let mut session = open_terminal(setup, case, again);
+    for (prompt, line) in dialogue {
+        session.until(prompt).await;
+        session.types(&line).await;
     }
-    seat.ended().await
+    session.ended().await
 }
 
-/// What is typed at which prompt.
-fn typed(case: &Case) -> Vec<(&'static str, String)> {
+/// Returns the prompts, and the text to type at each of them.
+fn dialogue(case: &Case) -> Vec<(&'static str, String)> {
     let decision = case.decision.map(|Decision { verdict, reason }| {
         let word = match verdict {
             ApprovalVerdict::Approve => "yes",
             ApprovalVerdict::Deny => "no",
             ApprovalVerdict::Expired => panic!("nothing expires at a terminal"),
         };
-        (DECIDE, format!("{word} {reason}\n"))
+        (DECISION_PROMPT, format!("{word} {reason}\n"))
     });
-    let replies = case.replies.iter().map(|reply| (PROMPT, format!("{reply}\n")));
+    let replies = case.replies.iter().map(|reply| (ANSWER_PROMPT, format!("{reply}\n")));
     decision.into_iter().chain(replies).collect()
 }
 
-/// A terminal. Who answers in the spec of a Job is not named, and so nor is who sits there; who decides is.
-fn seat(stand: &Stand, case: &Case, args: &[&str]) -> Seat {
+/// Starts a command at a terminal. Decisions contain the name of the user, so the user is the decider of the suite.
+fn open_terminal(setup: &Setup, case: &Case, args: &[&str]) -> TerminalSession {
     let quoted: Vec<String> = args.iter().map(|arg| format!("'{arg}'")).collect();
-    Seat::of(stand, &quoted.join(" "), if case.decision.is_some() { DECIDER } else { "a person" })
+    TerminalSession::start(setup, &quoted.join(" "), if case.decision.is_some() { DECIDER } else { "a person" })
 }
 
-/// Runs a Job that is killed when it has come so far, and goes on with it.
-async fn killed(stand: &Stand, (first, again): (&[&str], &[&str]), until: impl Future<Output = ()>) -> Ran {
-    let mut run = stand.command(first).spawn().unwrap();
+/// Runs a Job, kills it after `until`, and resumes it.
+async fn run_killed(setup: &Setup, (first, again): (&[&str], &[&str]), until: impl Future<Output = ()>) -> Ran {
+    let mut run = setup.command(first).spawn().unwrap();
     until.await;
     run.kill().await.unwrap();
-    stand.release(THINKING).await;
-    stand.bloomery(again).await
+    setup.release(THINKING).await;
+    setup.bloomery(again).await
 }
 
 fn exit_code(status: &JobStatus) -> i32 {
@@ -157,7 +166,8 @@ fn yaml(object: &impl Serialize) -> String {
     serde_yaml::to_string(object).unwrap()
 }
 
-fn named(limits: &Limits) -> Vec<String> {
+/// Returns limits in the form of `--limit`.
+fn limit_args(limits: &Limits) -> Vec<String> {
     let Value::Object(limits) = serde_json::to_value(limits).unwrap() else { panic!("limits are an object") };
     limits.into_iter().map(|(name, value)| format!("{name}={value}")).collect()
 }

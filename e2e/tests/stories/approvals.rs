@@ -220,7 +220,7 @@ async fn people_decide_with_kubectl_bloomery() {
             "901.9",
             "ValidatingAdmissionPolicy",
             "mallory@acme.io may not approve for supervisor",
-            "missing is the verb approve on approvers.bloomery.dev/supervisor",
+            "Missing: the verb approve on approvers.bloomery.dev/supervisor",
         ] {
             assert!(said.contains(expected), "`{expected}` should be said in: {said}");
         }

@@ -128,7 +128,7 @@ async fn a_job_that_asks_is_answered() {
         assert!(waits.err.contains("Answer with: "), "{}", waits.err);
         run(tenant, &["get", "asks"]).exits(0).says(&["Is it broken, or lost?", "2  lost", "reply asks --question"]);
         run(tenant, &["get"]).exits(0).says(&["AwaitingReply"]);
-        run(tenant, &["reply", "asks", "lost", "--question", "q-99"]).exits(2).says(&["Open are:"]);
+        run(tenant, &["reply", "asks", "lost", "--question", "q-99"]).exits(2).says(&["The open questions are:"]);
         run(tenant, &["reply", "asks", "2"]).exits(0).says(&[" answered ", ": lost"]);
         run(tenant, &["wait", "asks", "--for", "ended", "--timeout", "3m"]).exits(0);
         job.succeeded().await;

@@ -4,18 +4,18 @@ use crate::page::coloured;
 use rstest::rstest;
 
 #[test]
-fn a_person_sees_all_of_what_they_decide() {
+fn the_page_shows_everything_that_a_person_decides_on() {
     let arguments = r#"{"amount":901.9,"note":"It arrived broken.\nSo I refund it.","order_id":"A-443","whole":false}"#;
     let page = render(&approval("refund-1", "supervisor", arguments), "jane@acme.io", now());
     insta::assert_snapshot!(page);
     let plain = anstream::adapter::strip_str(&coloured(&page)).to_string();
-    assert_eq!(plain, page, "colours change no text");
+    assert_eq!(plain, page, "colours must not change the text");
 }
 
-/// What a model writes must not look like more than its arguments.
+/// A model must not be able to imitate or hide a line of the page.
 #[test]
-fn nothing_steers_the_terminal_hides_or_poses_as_another_line() {
-    let hostile = "900\nUntil       never\u{202e}\u{1b}[2J\u{200b}";
+fn hostile_text_cannot_control_the_terminal_or_imitate_a_line() {
+    let hostile = "900\nExpires     never\u{202e}\u{1b}[2J\u{200b}";
     let arguments =
         canonical::to_string(&serde_json::json!({ "amount  1\nYou": 1, "note": hostile, "of": {"b": [1]} }));
     let mut approval = approval("refund-1", "super\u{1b}visor", &arguments);
@@ -28,14 +28,14 @@ fn nothing_steers_the_terminal_hides_or_poses_as_another_line() {
 #[rstest]
 #[case::no_object("[1]", "[1]")]
 #[case::no_json("amount=900", "amount=900")]
-#[case::another_text_than_its_table(r#"{"amount": 900}"#, r#"{"amount": 900}"#)]
-#[case::two_of_a_name(r#"{"a":1,"a":2}"#, r#"{"a":1,"a":2}"#)]
+#[case::not_canonical(r#"{"amount": 900}"#, r#"{"amount": 900}"#)]
+#[case::duplicate_names(r#"{"a":1,"a":2}"#, r#"{"a":1,"a":2}"#)]
 #[case::none("{}", "none")]
 #[case::empty(r#"{"":""}"#, r#"""  """#)]
 #[case::one_line_end(r#"{"a":"\n"}"#, r#"a  "\n""#)]
 #[case::no_line_end(r#"{"a":"\\n\\\""}"#, r#"a  "\\n\\\"""#)]
 #[case::digits_stay(r#"{"a":9007199254740993}"#, "a  9007199254740993")]
-fn arguments_are_a_table_where_it_says_the_same(#[case] text: &str, #[case] expected: &str) {
+fn only_canonical_arguments_are_a_table(#[case] text: &str, #[case] expected: &str) {
     assert_eq!(arguments(text), expected);
 }
 
@@ -43,7 +43,7 @@ fn arguments_are_a_table_where_it_says_the_same(#[case] text: &str, #[case] expe
 #[case::a_day("2027-01-16T08:30:10Z", "24h from now")]
 #[case::hours("2027-01-15T10:35:40Z", "2h 5m from now")]
 #[case::seconds("2027-01-15T08:30:52Z", "42s from now")]
-fn the_time_that_is_left_is_said(#[case] expires: Timestamp, #[case] expected: &str) {
-    let said = until(expires, now());
-    assert!(said.ends_with(expected), "{said}");
+fn the_time_until_the_expiry_is_shown(#[case] expires: Timestamp, #[case] expected: &str) {
+    let text = expiry(expires, now());
+    assert!(text.ends_with(expected), "{text}");
 }

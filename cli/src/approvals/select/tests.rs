@@ -4,8 +4,8 @@ use crate::exit::Exit;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-fn of_job(approvals: Vec<Approval>) -> Found {
-    Found::OfJob("refund".into(), approvals)
+fn of_job(approvals: Vec<Approval>) -> NameMatch {
+    NameMatch::OfJob("refund".into(), approvals)
 }
 
 fn by_jane() -> Approval {
@@ -13,22 +13,22 @@ fn by_jane() -> Approval {
 }
 
 #[test]
-fn a_job_stands_for_its_one_open_approval() {
+fn the_name_of_a_job_selects_its_only_open_approval() {
     let open = approval("refund-2", "finance", "{}");
     assert_eq!(select_open(of_job(vec![by_jane(), open.clone()]), now()), Ok(open));
 }
 
 #[test]
-fn of_several_one_has_to_be_named() {
+fn one_of_several_open_approvals_has_to_be_named() {
     let both = vec![approval("refund-1", "supervisor", "{}"), approval("refund-2", "finance", "{}")];
     let error = select_open(of_job(both), now()).unwrap_err();
     let expected = "the Job refund has several open Approvals. Name one of them:\n  \
-                    refund-1  process_refund: asks supervisor\n  refund-2  process_refund: asks finance";
+                    refund-1  process_refund: waits for supervisor\n  refund-2  process_refund: waits for finance";
     assert_eq!(error, Error::usage(expected));
 }
 
 #[test]
-fn a_job_that_waits_for_nobody_says_who_decided() {
+fn the_error_for_a_job_without_open_approvals_lists_the_decisions() {
     let error = select_open(of_job(vec![by_jane()]), now()).unwrap_err();
     let expected = "no Approval of the Job refund is open:\n  \
                     refund-1  process_refund: is approved already, by jane@acme.io: the photo shows it";
@@ -56,10 +56,10 @@ fn a_job_that_waits_for_nobody_says_who_decided() {
 )]
 #[case::too_late(
     counted(json!({"verdict": "Approve", "by": "jane@acme.io"})),
-    "refund-1 expired at 2027-01-16T08:00:00Z: the decision of jane@acme.io was seen only after it had expired"
+    "refund-1 expired at 2027-01-16T08:00:00Z: the operator received the decision of jane@acme.io only after that"
 )]
-fn what_is_decided_is_not_decided_again(#[case] approval: Approval, #[case] expected: &str) {
-    let error = select_open(Found::Approval(Box::new(approval)), now()).unwrap_err();
+fn a_closed_approval_cannot_be_decided(#[case] approval: Approval, #[case] expected: &str) {
+    let error = select_open(NameMatch::Approval(Box::new(approval)), now()).unwrap_err();
     assert_eq!((error.exit, error.message.as_str()), (Exit::TooLate, expected));
 }
 
@@ -67,7 +67,7 @@ fn expired(reason: Option<&str>) -> Value {
     json!({"verdict": "Expired", "by": "system:serviceaccount:bloomery:bloomery", "reason": reason})
 }
 
-/// One that nobody need decide on any more, a day before its time.
+/// An Approval that expired before its time, because its decision is no longer needed.
 fn withdrawn(why: &str) -> Approval {
     counted_at(expired(Some(why)), "2027-01-15T08:20:00Z")
 }
@@ -84,7 +84,7 @@ fn counted_at(decision: Value, at: &str) -> Approval {
 }
 
 #[test]
-fn the_time_is_up_at_the_instant_and_not_before() {
+fn an_approval_expires_exactly_at_its_time() {
     let approval = approval("refund-1", "supervisor", "{}");
     let at = |time: &str| closed_reason(&approval, time.parse().unwrap());
     assert_eq!(at("2027-01-16T07:59:59.999Z"), None);
@@ -92,18 +92,18 @@ fn the_time_is_up_at_the_instant_and_not_before() {
 }
 
 #[test]
-fn the_nearest_name_is_said() {
+fn a_misspelled_name_gets_a_suggestion() {
     let known = BTreeSet::from(["refund-1f0c4a9b27".to_owned(), "refund".to_owned()]);
-    let said = not_found("refnud", "acme", &known).message;
-    assert!(said.contains("no Approval refnud") && said.ends_with("Did you mean \"refund\"?"), "{said}");
-    let said = not_found("refund", "acme", &BTreeSet::new()).message;
-    assert!(said.ends_with("There are no Approvals in it."), "{said}");
+    let message = not_found("refnud", "acme", &known).message;
+    assert!(message.contains("no Approval refnud") && message.ends_with("Did you mean \"refund\"?"), "{message}");
+    let message = not_found("refund", "acme", &BTreeSet::new()).message;
+    assert!(message.ends_with("There are no Approvals in it."), "{message}");
 }
 
 #[test]
 fn a_change_in_the_meantime_is_reported() {
-    let report = |there: Option<&Approval>| {
-        let error = changed(there, "refund-1", now());
+    let report = |current: Option<&Approval>| {
+        let error = changed_error(current, "refund-1", now());
         (error.exit, error.message)
     };
     let (exit, said) = report(Some(&by_jane()));

@@ -14,19 +14,19 @@ use kube::{Resource, ResourceExt};
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
-/// The label value of this program. The operator ignores pods with it.
-const FIELD_MANAGER: &str = "kubectl-bloomery";
+/// The value of the label `managed-by`. The operator ignores pods with this value.
+const MANAGED_BY: &str = "kubectl-bloomery";
 
-/// The deadline of the pod, in seconds.
-pub(super) const DEADLINE: u32 = 120;
+/// The maximum lifetime of the pod, in seconds.
+pub(super) const DEADLINE_SECONDS: u32 = 120;
 
 /// The mount path of the skill directory.
-const SKILL_DIRECTORY: &str = "/slag";
+const MOUNT_PATH: &str = "/slag";
 
-/// The default user of workers.
-const USER: i64 = 65532;
+/// The default user and group of workers.
+const WORKER_UID: i64 = 65532;
 
-/// The properties that a reader pod takes over from a worker pod.
+/// The properties that a reader pod copies from a worker pod.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Template {
     image: String,
@@ -38,12 +38,12 @@ pub(super) struct Template {
     user: Option<i64>,
     group: Option<i64>,
     fs_group: Option<i64>,
-    /// Whether only one node at a time can mount the memory, as the operator has found.
-    one_node: bool,
+    /// True if only one node at a time can mount the memory. The reader pod then has to run on that node.
+    memory_on_one_node: bool,
 }
 
 impl Template {
-    /// Reads the template from a worker pod.
+    /// Creates the template from a worker pod. Returns `None` if the pod has no worker container.
     pub(super) fn from_worker(worker: &Pod) -> Option<Self> {
         let spec = worker.spec.as_ref()?;
         let container = spec.containers.iter().find(|container| container.name == WORKER_CONTAINER)?;
@@ -58,7 +58,7 @@ impl Template {
             user: user.and_then(|user| user.run_as_user),
             group: user.and_then(|user| user.run_as_group),
             fs_group: user.and_then(|user| user.fs_group),
-            one_node: wants_its_node(spec),
+            memory_on_one_node: requires_node_of_memory(spec),
         })
     }
 
@@ -67,7 +67,7 @@ impl Template {
         Self { image, ..self }
     }
 
-    /// The template with the defaults of the chart.
+    /// Creates a template from the defaults of the chart.
     pub(super) fn default_with_image(image: String) -> Self {
         let quantity = |text: &str| Quantity(text.to_owned());
         let resources = ResourceRequirements {
@@ -82,29 +82,29 @@ impl Template {
             resources: Some(resources),
             tolerations: None,
             node_selector: None,
-            user: Some(USER),
-            group: Some(USER),
-            fs_group: Some(USER),
-            one_node: true,
+            user: Some(WORKER_UID),
+            group: Some(WORKER_UID),
+            fs_group: Some(WORKER_UID),
+            memory_on_one_node: true,
         }
     }
 }
 
-/// Returns whether a worker requires the node of the other pods of the memory.
-fn wants_its_node(worker: &PodSpec) -> bool {
-    let company = worker.affinity.as_ref().and_then(|affinity| affinity.pod_affinity.as_ref());
-    let terms = company.and_then(|company| company.required_during_scheduling_ignored_during_execution.as_ref());
+/// Returns whether a worker has to run on the same node as the other pods that mount the memory.
+fn requires_node_of_memory(worker: &PodSpec) -> bool {
+    let affinity = worker.affinity.as_ref().and_then(|affinity| affinity.pod_affinity.as_ref());
+    let terms = affinity.and_then(|affinity| affinity.required_during_scheduling_ignored_during_execution.as_ref());
     terms.into_iter().flatten().any(|term| {
         let labels = term.label_selector.as_ref().and_then(|selector| selector.match_labels.as_ref());
         labels.is_some_and(|labels| labels.get(LABEL_MEMORY).is_some_and(|memory| memory == MEMORY_CLAIM))
     })
 }
 
-/// Builds the pod that reads the log of a Job. It passes the `restricted` Pod Security Standard, has no credentials, and sees
-/// only the directory of the Job's Skill, read-only.
+/// Builds the pod that reads the log of a Job. The pod meets the `restricted` Pod Security Standard and has no
+/// credentials. It mounts only the directory of the Job's Skill, read-only.
 ///
 /// # Errors
-/// If the Job has no log yet, or its status names one outside of the skill directory.
+/// If the Job has no log yet, or its status names a log outside of the skill directory.
 pub(super) fn pod(job: &Job, template: &Template, json: bool) -> Result<Pod, Error> {
     let name = job.name_any();
     let log = job.status.as_ref().and_then(|status| status.log.as_ref());
@@ -116,23 +116,23 @@ pub(super) fn pod(job: &Job, template: &Template, json: bool) -> Result<Pod, Err
         )));
     }
     let format = if json { "json" } else { "text" };
-    let args = vec!["events".to_owned(), format!("--log-format={format}"), format!("{SKILL_DIRECTORY}/{}", log.path)];
+    let args = vec!["events".to_owned(), format!("--log-format={format}"), format!("{MOUNT_PATH}/{}", log.path)];
     Ok(Pod { metadata: metadata(job), spec: Some(spec(job, template, args)), status: None })
 }
 
-/// Returns whether a path stays below its start.
+/// Returns whether a relative path stays below the directory that it starts from.
 fn is_within(path: &str) -> bool {
     !path.is_empty() && Path::new(path).components().all(|part| matches!(part, Component::Normal(_)))
 }
 
 fn metadata(job: &Job) -> ObjectMeta {
     let labels = [
-        (LABEL_MANAGED_BY, FIELD_MANAGER),
+        (LABEL_MANAGED_BY, MANAGED_BY),
         (LABEL_COMPONENT, "reader"),
         (LABEL_SKILL, &job.spec.skill),
         (LABEL_MEMORY, MEMORY_CLAIM),
     ];
-    // The pod is deleted with its Job at the latest. It has no controller.
+    // If this program does not delete the pod, the garbage collector deletes it with its Job.
     let owner = job.uid().map(|uid| OwnerReference {
         api_version: Job::api_version(&()).into_owned(),
         kind: Job::kind(&()).into_owned(),
@@ -154,13 +154,15 @@ fn spec(job: &Job, template: &Template, args: Vec<String>) -> PodSpec {
         automount_service_account_token: Some(false),
         enable_service_links: Some(false),
         restart_policy: Some("Never".to_owned()),
-        active_deadline_seconds: Some(i64::from(DEADLINE)),
+        active_deadline_seconds: Some(i64::from(DEADLINE_SECONDS)),
         termination_grace_period_seconds: Some(0),
         image_pull_secrets: template.pull_secrets.clone(),
         tolerations: template.tolerations.clone(),
         node_selector: template.node_selector.clone(),
         security_context: Some(pod::restricted_for_memory(template.user, template.group, template.fs_group)),
-        affinity: template.one_node.then(|| pod::same_node_as((LABEL_MEMORY.to_owned(), MEMORY_CLAIM.to_owned()))),
+        affinity: template
+            .memory_on_one_node
+            .then(|| pod::same_node_as((LABEL_MEMORY.to_owned(), MEMORY_CLAIM.to_owned()))),
         containers: vec![container(job, template, args)],
         volumes: Some(vec![Volume {
             name: "memory".to_owned(),
@@ -181,7 +183,7 @@ fn container(job: &Job, template: &Template, args: Vec<String>) -> Container {
         security_context: Some(SecurityContext { run_as_non_root: Some(true), ..pod::restricted_container() }),
         volume_mounts: Some(vec![VolumeMount {
             name: "memory".to_owned(),
-            mount_path: SKILL_DIRECTORY.to_owned(),
+            mount_path: MOUNT_PATH.to_owned(),
             sub_path: Some(job.spec.skill.clone()),
             read_only: Some(true),
             ..VolumeMount::default()
@@ -190,20 +192,21 @@ fn container(job: &Job, template: &Template, args: Vec<String>) -> Container {
     }
 }
 
+/// Returns the state of the container.
 fn state(pod: &Pod) -> Option<&ContainerState> {
     pod::worker_status(pod)?.state.as_ref()
 }
 
-/// Returns why a pod cannot start without an intervention.
+/// Returns why a pod cannot start. Returns `None` while it may still start by itself.
 pub(super) fn stuck(pod: &Pod) -> Option<String> {
     let status = pod.status.as_ref()?;
     if matches!(status.phase.as_deref(), Some("Succeeded" | "Failed")) {
-        return Some(because(status.reason.as_deref(), status.message.as_deref()));
+        return Some(reason_and_message(status.reason.as_deref(), status.message.as_deref()));
     }
     if let Some(waiting) = state(pod).and_then(|state| state.waiting.as_ref()) {
         let reason = waiting.reason.as_deref().unwrap_or_default();
-        let starts = matches!(reason, "" | "ContainerCreating" | "PodInitializing");
-        return (!starts).then(|| because(Some(reason), waiting.message.as_deref()));
+        let is_starting = matches!(reason, "" | "ContainerCreating" | "PodInitializing");
+        return (!is_starting).then(|| reason_and_message(Some(reason), waiting.message.as_deref()));
     }
     None
 }
@@ -213,14 +216,15 @@ pub(super) fn unscheduled(pod: &Pod) -> Option<String> {
     let conditions = pod.status.as_ref()?.conditions.iter().flatten();
     let mut waits = conditions.filter(|condition| condition.type_ == "PodScheduled" && condition.status == "False");
     let PodCondition { reason, message, .. } = waits.next()?;
-    Some(because(reason.as_deref(), message.as_deref()))
+    Some(reason_and_message(reason.as_deref(), message.as_deref()))
 }
 
-fn because(reason: Option<&str>, message: Option<&str>) -> String {
+/// Joins the reason and the message of a state.
+fn reason_and_message(reason: Option<&str>, message: Option<&str>) -> String {
     [reason, message].into_iter().flatten().collect::<Vec<_>>().join(": ")
 }
 
-/// Returns why a pod has failed.
+/// Returns why a pod has failed. Returns `None` if it has succeeded.
 pub(super) fn failure(pod: &Pod) -> Option<String> {
     let status = pod.status.as_ref()?;
     if status.phase.as_deref() == Some("Succeeded") {
@@ -228,9 +232,9 @@ pub(super) fn failure(pod: &Pod) -> Option<String> {
     }
     let ended = state(pod).and_then(|state| state.terminated.as_ref());
     let code = ended.map(|ended| format!("exit code {}", ended.exit_code));
-    let hint = ended.filter(|ended| ended.exit_code == 2).map(|_| {
-        "the image may be older than this command and lack `events`: name another one with --image".to_owned()
-    });
+    let hint = ended
+        .filter(|ended| ended.exit_code == 2)
+        .map(|_| "the image may be too old to have the command `events`: select another image with --image".to_owned());
     let reason = status.reason.clone();
     Some([reason, code, hint].into_iter().flatten().collect::<Vec<_>>().join("; "))
 }
@@ -238,7 +242,7 @@ pub(super) fn failure(pod: &Pod) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::jobs::fixtures::{changed, holds, job};
+    use crate::jobs::fixtures::{changed, job, with_held_call};
     use rstest::rstest;
     use serde_json::json;
 
@@ -247,12 +251,14 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_pod() {
-        insta::assert_snapshot!(yaml(&pod(&holds(), &Template::default_with_image("worker:1".into()), false).unwrap()));
+    fn the_default_pod_is_the_golden_one() {
+        insta::assert_snapshot!(yaml(
+            &pod(&with_held_call(), &Template::default_with_image("worker:1".into()), false).unwrap()
+        ));
     }
 
     #[test]
-    fn it_is_made_like_a_worker() {
+    fn the_pod_has_the_properties_of_a_worker() {
         let worker: Pod = serde_json::from_value(json!({
             "metadata": {},
             "spec": {
@@ -265,7 +271,7 @@ mod tests {
             },
         }))
         .unwrap();
-        let pod = pod(&holds(), &Template::from_worker(&worker).unwrap(), true).unwrap();
+        let pod = pod(&with_held_call(), &Template::from_worker(&worker).unwrap(), true).unwrap();
         let spec = pod.spec.unwrap();
         let user = spec.security_context.unwrap();
         assert_eq!((user.run_as_user, user.run_as_group, user.fs_group), (Some(1000), Some(1001), Some(1002)));
@@ -277,12 +283,15 @@ mod tests {
     }
 
     #[rstest]
-    #[case::other_company(json!({"app.kubernetes.io/name": "x"}), false)]
-    #[case::any_company(json!(null), false)]
+    #[case::other_pods(json!({"app.kubernetes.io/name": "x"}), false)]
+    #[case::any_pods(json!(null), false)]
     #[case::a_claim_that_the_job_binds(json!({"claim.bloomery.dev/0123": "bound"}), false)]
     #[case::the_memory(json!({LABEL_MEMORY: MEMORY_CLAIM}), true)]
-    fn it_demands_the_node_of_the_memory_where_workers_do(#[case] company: serde_json::Value, #[case] demands: bool) {
-        let term = json!({"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": company}});
+    fn the_pod_requires_the_node_of_the_memory_if_workers_do(
+        #[case] labels: serde_json::Value,
+        #[case] requires: bool,
+    ) {
+        let term = json!({"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": labels}});
         let worker: Pod = serde_json::from_value(json!({"metadata": {}, "spec": {
             "affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}},
             "containers": [{"name": "worker", "image": "worker:2"}],
@@ -292,8 +301,8 @@ mod tests {
             Template::from_worker(&worker).unwrap(),
             Template::from_worker(&worker).unwrap().with_image("worker:3".into()),
         ] {
-            let pod = pod(&holds(), &template, false).unwrap();
-            assert_eq!(pod.spec.unwrap().affinity.is_some(), demands);
+            let pod = pod(&with_held_call(), &template, false).unwrap();
+            assert_eq!(pod.spec.unwrap().affinity.is_some(), requires);
         }
     }
 
@@ -302,8 +311,8 @@ mod tests {
     #[case::from_the_root("/etc")]
     #[case::up_on_the_way("jobs/../../other")]
     #[case::nothing("")]
-    fn a_log_outside_of_the_slag_is_not_read(#[case] path: &str) {
-        let job = changed(holds(), |status| {
+    fn a_log_outside_of_the_skill_directory_is_not_read(#[case] path: &str) {
+        let job = changed(with_held_call(), |status| {
             if let Some(log) = &mut status.log {
                 log.path = path.to_owned();
             }
@@ -312,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_without_events_is_told() {
+    fn a_job_without_events_has_no_reader_pod() {
         let error = pod(&job("new"), &Template::default_with_image("worker:1".into()), false).unwrap_err();
         assert!(error.message.contains("no events yet"), "{error}");
     }
@@ -326,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_that_cannot_begin_says_why() {
+    fn a_pod_that_cannot_start_has_a_reason() {
         let waits =
             |reason: &str| with(&json!({"containerStatuses": container(&json!({"waiting": {"reason": reason}}))}));
         assert_eq!(stuck(&waits("ContainerCreating")), None);
@@ -344,13 +353,13 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_that_failed_says_why() {
+    fn a_failed_pod_has_a_reason() {
         assert_eq!(failure(&with(&json!({"phase": "Succeeded"}))), None);
         let ended = |code: u8| {
             let state = container(&json!({"terminated": {"exitCode": code}}));
             failure(&with(&json!({"phase": "Failed", "containerStatuses": state}))).unwrap()
         };
         assert_eq!(ended(1), "exit code 1");
-        assert!(ended(2).contains("may be older than this command"));
+        assert!(ended(2).contains("may be too old"));
     }
 }

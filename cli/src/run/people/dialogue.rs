@@ -1,4 +1,4 @@
-//! Requests to the person at the terminal as text, and the parsing of typed answers.
+//! Formats requests to the person at the terminal, and parses typed answers.
 
 use crate::terminal::Retry;
 use crate::{choice, text};
@@ -6,13 +6,13 @@ use bloomery_crds::text::bounded;
 use bloomery_engine::event::Decision;
 use bloomery_engine::people::{ApprovalRequest, HumanRequest, Statement};
 
-/// The most of the model's text that is shown with a held call, in bytes.
+/// The maximum length of the model's text that is shown with a held call, in bytes.
 const MAX_MODEL_TEXT_BYTES: usize = 512;
 
 /// Describes a request. `more` is the number of further requests.
-pub fn describe(ask: &HumanRequest<'_>, more: usize) -> String {
-    let mut lines = match ask {
-        HumanRequest::Approval(held) => call(held),
+pub fn describe(request: &HumanRequest<'_>, more: usize) -> String {
+    let mut lines = match request {
+        HumanRequest::Approval(held) => describe_call(held),
         HumanRequest::Question(open) => {
             let mut lines = vec![String::new(), visible(&open.question.text)];
             let choices = open.question.choices.iter().zip(1..);
@@ -24,12 +24,13 @@ pub fn describe(ask: &HumanRequest<'_>, more: usize) -> String {
         }
     };
     if more > 0 {
-        lines.push(format!("  ({more} more after this.)"));
+        lines.push(format!("  ({more} more requests after this one)"));
     }
     lines.join("\n")
 }
 
-fn call(held: &ApprovalRequest<'_>) -> Vec<String> {
+/// Describes a held call.
+fn describe_call(held: &ApprovalRequest<'_>) -> Vec<String> {
     let mut lines = vec![
         String::new(),
         format!("A call of {} waits for {}.", visible(held.tool), visible(&held.approvers.join(" and "))),
@@ -46,8 +47,8 @@ fn call(held: &ApprovalRequest<'_>) -> Vec<String> {
 }
 
 /// Returns the prompt of a request.
-pub fn prompt(ask: &HumanRequest<'_>) -> String {
-    match ask {
+pub fn prompt(request: &HumanRequest<'_>) -> String {
+    match request {
         HumanRequest::Approval(held) => {
             let approver = held.approvers.first().copied().unwrap_or("nobody");
             format!("Approve it for {}? yes or no, with an optional reason: ", visible(approver))
@@ -60,16 +61,16 @@ pub fn prompt(ask: &HumanRequest<'_>) -> String {
 /// Parses the answer to a request.
 ///
 /// # Errors
-/// If the line is no answer, with what to type instead.
-pub fn read(ask: &HumanRequest<'_>, line: &str, by: &str) -> Result<Statement, Retry> {
-    match ask {
-        HumanRequest::Approval(held) => decided(held, line, by),
+/// If the line is not a valid answer. The error says what to type instead.
+pub fn read(request: &HumanRequest<'_>, line: &str, by: &str) -> Result<Statement, Retry> {
+    match request {
+        HumanRequest::Approval(held) => parse_decision(held, line, by),
         HumanRequest::Question(_) if line.is_empty() => {
-            Err(Retry("Type an answer; ^C parks the Job until you know it.".to_owned()))
+            Err(Retry("Type an answer. To answer later, park the Job with ^C.".to_owned()))
         }
         HumanRequest::Question(open) => {
-            if let Some(instead) = choice::out_of_range(&open.question.choices, line) {
-                return Err(Retry(instead));
+            if let Some(hint) = choice::out_of_range(&open.question.choices, line) {
+                return Err(Retry(hint));
             }
             let text = choice::parse(&open.question.choices, line).unwrap_or(line).to_owned();
             Ok(Statement::Reply { question: open.question.id.clone(), text, by: by.to_owned(), nth: None })
@@ -77,7 +78,8 @@ pub fn read(ask: &HumanRequest<'_>, line: &str, by: &str) -> Result<Statement, R
     }
 }
 
-fn decided(held: &ApprovalRequest<'_>, line: &str, by: &str) -> Result<Statement, Retry> {
+/// Parses a decision: yes or no, and an optional reason.
+fn parse_decision(held: &ApprovalRequest<'_>, line: &str, by: &str) -> Result<Statement, Retry> {
     let (word, reason) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let is = |long: &str, short: &str| word.eq_ignore_ascii_case(long) || word.eq_ignore_ascii_case(short);
     let decision = || Decision {
@@ -91,10 +93,10 @@ fn decided(held: &ApprovalRequest<'_>, line: &str, by: &str) -> Result<Statement
     if is("no", "n") {
         return Ok(held.deny(decision()));
     }
-    Err(Retry("Type yes or no; ^C parks the Job until you know.".to_owned()))
+    Err(Retry("Type yes or no. To decide later, park the Job with ^C.".to_owned()))
 }
 
-/// Escapes the characters that control a terminal or are invisible, so that a person sees all that they decide on.
+/// Escapes the characters that control a terminal or are invisible, so that a person sees everything that they decide on.
 fn visible(text: &str) -> String {
     text.split('\n').map(text::escaped).collect::<Vec<_>>().join("\n    ")
 }
@@ -131,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_person_sees_all_of_a_call_and_nothing_of_it_steers_the_terminal() {
+    fn a_call_is_shown_completely_and_cannot_control_the_terminal() {
         with_held(|held| {
             let expected = "
 A call of process_refund waits for finance and supervisor.
@@ -140,7 +142,7 @@ A call of process_refund waits for finance and supervisor.
   goal       Refund A-17
   the model  It arrived broken.
     So I refund it.
-  (1 more after this.)";
+  (1 more requests after this one)";
             assert_eq!(describe(held, 1), expected);
             assert_eq!(prompt(held), "Approve it for finance? yes or no, with an optional reason: ");
         });
@@ -153,7 +155,7 @@ A call of process_refund waits for finance and supervisor.
     #[case::nothing("", None)]
     #[case::something_else("yesterday", None)]
     #[case::neither("ok", None)]
-    fn only_a_clear_word_decides(#[case] line: &str, #[case] expected: Option<(bool, Option<&str>)>) {
+    fn only_yes_or_no_decides(#[case] line: &str, #[case] expected: Option<(bool, Option<&str>)>) {
         with_held(|held| {
             let read = read(held, line, "jane").ok().map(|said| match said {
                 Statement::Approval { decision, .. } => (true, decision),
@@ -170,11 +172,11 @@ A call of process_refund waits for finance and supervisor.
 
     #[rstest]
     #[case::by_number("2", Some("B-4"))]
-    #[case::in_words("the one of May", Some("the one of May"))]
+    #[case::by_text("the one of May", Some("the one of May"))]
     #[case::no_such_number("3", None)]
     #[case::none_of_them("0", None)]
     #[case::nothing("", None)]
-    fn an_answer_is_a_choice_or_words(#[case] line: &str, #[case] expected: Option<&str>) {
+    fn an_answer_is_a_choice_or_a_text(#[case] line: &str, #[case] expected: Option<&str>) {
         let open = question(None);
         let said = read(&HumanRequest::Question(&open), line, "jane").ok();
         let replies = |text: &str| Statement::Reply {
@@ -187,7 +189,7 @@ A call of process_refund waits for finance and supervisor.
     }
 
     #[test]
-    fn a_question_is_shown_with_its_choices_and_why_it_is_asked_again() {
+    fn a_question_is_shown_with_its_choices_and_the_reason_for_asking_again() {
         let open = question(Some("\"C\" is none of them"));
         let expected =
             "\nWhich order?\n  1  A-17\n  2  B-4\n  The last answer was not accepted: \"C\" is none of them.";

@@ -1,4 +1,4 @@
-//! The current activity of a Job, as one line.
+//! The current activity of a Job, as the text of the status line.
 
 use crate::summary;
 use bloomery_crds::outcome::Phase;
@@ -8,23 +8,26 @@ use bloomery_engine::event::ToolProgress;
 use bloomery_http::progress::Progress;
 use std::time::Instant;
 
-/// The current activity.
+/// The current activity of a Job.
 #[derive(Debug)]
 pub struct Activity {
-    began: Instant,
-    /// The progress of the conversation at its last report.
-    progressed: Option<Progressed>,
-    step_now: Step,
+    /// The start of the run.
+    started: Instant,
+    /// The latest totals of the conversation; `None` before its first projection.
+    totals: Option<Totals>,
+    step: Step,
     /// The start of the current step.
     since: Instant,
+    /// A description of the server or secret that the Job waits for.
     waiting: Option<String>,
 }
 
+/// The phase and the usage of a conversation.
 #[derive(Debug)]
-struct Progressed {
+struct Totals {
     phase: String,
-    /// The requests of the main loop so far.
-    asked: u32,
+    /// The answered requests to the model in the main loop.
+    plan_requests: u32,
     tool_calls: u32,
     tokens: u64,
 }
@@ -32,35 +35,36 @@ struct Progressed {
 /// The current step.
 #[derive(Debug, PartialEq)]
 enum Step {
-    Nothing,
-    /// A model is asked. So many bytes of its answer were received.
-    Asking(Stage, usize),
-    /// Tools are called, with the last progress that their server reported.
+    /// No request and no call is in progress.
+    Idle,
+    /// A request to a model, and the number of bytes of its answer so far.
+    Requesting(Stage, usize),
+    /// Calls of tools, and the last progress that their server reported.
     Calling(Vec<String>, Option<String>),
 }
 
 impl Activity {
     /// Creates an activity without a step.
     pub fn new(now: Instant) -> Self {
-        Self { began: now, progressed: None, step_now: Step::Nothing, since: now, waiting: None }
+        Self { started: now, totals: None, step: Step::Idle, since: now, waiting: None }
     }
 
-    /// Updates the progress of the conversation. If it waits for people, the current step ends.
+    /// Updates the totals of the conversation. The current step ends if the Job is not running, for example because it waits for people.
     pub fn set_projection(&mut self, projection: &Projection, now: Instant) {
         let usage = &projection.usage;
-        self.progressed = Some(Progressed {
+        self.totals = Some(Totals {
             phase: projection.phase.to_string(),
-            asked: usage.llm_calls.plan,
+            plan_requests: usage.llm_calls.plan,
             tool_calls: usage.tool_calls,
             tokens: summary::tokens(usage),
         });
-        // The current step may have started before this report.
-        if self.step_now == Step::Nothing || !matches!(projection.phase, Phase::Running | Phase::Finalizing) {
-            self.begin(Step::Nothing, now);
+        // A running step is kept: it may have started before this projection was made.
+        if self.step == Step::Idle || !matches!(projection.phase, Phase::Running | Phase::Finalizing) {
+            self.begin(Step::Idle, now);
         }
     }
 
-    /// Updates what the Job waits for.
+    /// Updates the server or secret that the Job waits for.
     pub fn set_waiting(&mut self, waiting: Option<&ExternalWait>) {
         self.waiting = waiting.map(|waiting| match waiting {
             ExternalWait::SecretMissing { key, .. } => format!("Waiting for the key {key}"),
@@ -69,89 +73,96 @@ impl Activity {
         });
     }
 
-    /// Updates the current step.
+    /// Updates the current step after a notification.
     pub fn observe(&mut self, progress: Progress, now: Instant) {
-        match (progress, &mut self.step_now) {
+        match (progress, &mut self.step) {
             (Progress::ModelRequested(stage), _) => {
                 self.waiting = None;
-                self.begin(Step::Asking(stage, 0), now);
+                self.begin(Step::Requesting(stage, 0), now);
             }
-            (Progress::ModelAnswering(more), Step::Asking(_, bytes)) => *bytes = more,
+            (Progress::ModelAnswering(more), Step::Requesting(_, bytes)) => *bytes = more,
             (Progress::ToolCalled(tool), Step::Calling(tools, _)) => tools.push(tool),
             (Progress::ToolCalled(tool), _) => self.begin(Step::Calling(vec![tool], None), now),
-            (Progress::ToolProgressed(progress), Step::Calling(_, said)) => *said = Some(progress_text(&progress)),
-            (Progress::ToolEnded(tool), Step::Calling(tools, said)) => {
-                if let Some(at) = tools.iter().position(|under_way| *under_way == tool) {
+            (Progress::ToolProgressed(progress), Step::Calling(_, reported)) => {
+                *reported = Some(progress_text(&progress));
+            }
+            (Progress::ToolEnded(tool), Step::Calling(tools, reported)) => {
+                if let Some(at) = tools.iter().position(|called| *called == tool) {
                     tools.remove(at);
                 }
-                *said = None;
+                *reported = None;
                 if tools.is_empty() {
-                    self.begin(Step::Nothing, now);
+                    self.begin(Step::Idle, now);
                 }
             }
             _ => {}
         }
     }
 
-    fn begin(&mut self, step_now: Step, now: Instant) {
-        (self.step_now, self.since) = (step_now, now);
+    /// Starts a step.
+    fn begin(&mut self, step: Step, now: Instant) {
+        (self.step, self.since) = (step, now);
     }
 
-    /// Returns the line.
+    /// Returns the text: the activity, its duration, and the totals.
     pub fn line(&self, now: Instant) -> String {
-        let all = now.duration_since(self.began).as_secs();
-        let Some(progressed) = &self.progressed else {
+        let all = now.duration_since(self.started).as_secs();
+        let Some(totals) = &self.totals else {
             let activity = self.waiting.as_deref().unwrap_or("Starting");
             return format!("{activity} ({all} s; ^C parks)");
         };
-        let Progressed { asked, tool_calls, tokens, .. } = progressed;
+        let Totals { plan_requests, tool_calls, tokens, .. } = totals;
         // A request is counted only after its answer.
-        let step = match self.step_now {
-            Step::Asking(Stage::Plan, _) => asked.saturating_add(1),
-            _ => (*asked).max(1),
+        let step = match self.step {
+            Step::Requesting(Stage::Plan, _) => plan_requests.saturating_add(1),
+            _ => (*plan_requests).max(1),
         };
         let seconds = now.duration_since(self.since).as_secs();
         format!(
             "{}, {seconds} s (step {step}, {tool_calls} tool calls, {tokens} tokens, {all} s; ^C parks)",
-            self.description(progressed)
+            self.description(totals)
         )
     }
 
-    fn description(&self, progressed: &Progressed) -> String {
+    /// Describes the activity.
+    fn description(&self, totals: &Totals) -> String {
         if let Some(waiting) = &self.waiting {
             return waiting.clone();
         }
-        match &self.step_now {
-            Step::Nothing => progressed.phase.clone(),
-            Step::Asking(stage, 0) => format!("{} is asked", stage_name(*stage)),
-            Step::Asking(stage, bytes) => format!("{} answers: {}", stage_name(*stage), size(*bytes)),
+        match &self.step {
+            Step::Idle => totals.phase.clone(),
+            Step::Requesting(stage, 0) => format!("Waiting for the model{}", stage_note(*stage)),
+            Step::Requesting(stage, bytes) => format!("The model{} answers: {}", stage_note(*stage), size(*bytes)),
             Step::Calling(tools, None) => tools.join(", "),
-            Step::Calling(tools, Some(said)) => format!("{}: {said}", tools.join(", ")),
+            Step::Calling(tools, Some(reported)) => format!("{}: {reported}", tools.join(", ")),
         }
     }
 }
 
-fn stage_name(stage: Stage) -> &'static str {
+/// Returns a note for a request outside of the main loop.
+fn stage_note(stage: Stage) -> &'static str {
     match stage {
-        Stage::Intent => "The model, what is meant,",
-        Stage::Selection => "The model, which tools,",
-        Stage::Plan => "The model",
-        Stage::Finalization => "The model, as judge,",
-        Stage::Polish => "The model, as editor,",
+        Stage::Plan => "",
+        Stage::Intent => " (intent)",
+        Stage::Selection => " (tool selection)",
+        Stage::Finalization => " (finalization gate)",
+        Stage::Polish => " (polish)",
     }
 }
 
+/// Formats a number of bytes.
 fn size(bytes: usize) -> String {
     if bytes < 1000 { format!("{bytes} bytes") } else { format!("{}.{} kB", bytes / 1000, bytes % 1000 / 100) }
 }
 
+/// Formats the progress that a server has reported.
 fn progress_text(progress: &ToolProgress) -> String {
-    let far = match (progress.progress, progress.total) {
+    let amount = match (progress.progress, progress.total) {
         (Some(progress), Some(total)) => Some(format!("{progress} of {total}")),
         (Some(progress), None) => Some(progress.to_string()),
         (None, _) => None,
     };
-    let parts: Vec<String> = far.into_iter().chain(progress.message.clone()).collect();
+    let parts: Vec<String> = amount.into_iter().chain(progress.message.clone()).collect();
     parts.join(", ")
 }
 
@@ -183,10 +194,10 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_line_says_what_is_done_how_far_it_is_and_for_how_long() {
-        let began = Instant::now();
-        let after = |seconds| began + Duration::from_secs(seconds);
-        let mut activity = Activity::new(began);
+    fn the_line_shows_the_activity_its_progress_and_its_duration() {
+        let started = Instant::now();
+        let after = |seconds| started + Duration::from_secs(seconds);
+        let mut activity = Activity::new(started);
         assert_eq!(activity.line(after(1)), "Starting (1 s; ^C parks)");
         activity.set_projection(&projection(), after(2));
         let line = |activity: &Activity, step: u32| {
@@ -196,48 +207,48 @@ pub(super) mod tests {
         };
         assert_eq!(line(&activity, 3), "Running, 7 s ");
         activity.observe(Progress::ModelRequested(Stage::Plan), after(3));
-        assert_eq!(line(&activity, 4), "The model is asked, 6 s ");
+        assert_eq!(line(&activity, 4), "Waiting for the model, 6 s ");
         activity.observe(Progress::ModelAnswering(999), after(4));
         assert_eq!(line(&activity, 4), "The model answers: 999 bytes, 6 s ");
         activity.observe(Progress::ModelAnswering(12_345), after(4));
         assert_eq!(line(&activity, 4), "The model answers: 12.3 kB, 6 s ");
         activity.observe(Progress::ModelRequested(Stage::Finalization), after(5));
-        assert_eq!(line(&activity, 3), "The model, as judge, is asked, 4 s ");
+        assert_eq!(line(&activity, 3), "Waiting for the model (finalization gate), 4 s ");
         let mut first = projection();
         first.usage.llm_calls.plan = 0;
         activity.set_projection(&first, after(5));
-        assert_eq!(line(&activity, 1), "The model, as judge, is asked, 4 s ");
+        assert_eq!(line(&activity, 1), "Waiting for the model (finalization gate), 4 s ");
         first.phase = Phase::AwaitingReply;
         activity.set_projection(&first, after(5));
         assert_eq!(line(&activity, 1), "AwaitingReply, 4 s ");
     }
 
     #[test]
-    fn calls_that_are_under_way_are_named_with_what_their_server_tells() {
+    fn calls_in_progress_are_shown_with_the_progress_that_their_server_reports() {
         let now = Instant::now();
         let mut activity = Activity::new(now);
         activity.set_projection(&projection(), now);
-        let what = |activity: &Activity| activity.line(now).split(" (").next().unwrap().to_owned();
-        let told = |progress, message: Option<&str>| {
+        let description = |activity: &Activity| activity.line(now).split(" (").next().unwrap().to_owned();
+        let reported = |progress, message: Option<&str>| {
             let message = message.map(str::to_owned);
             Progress::ToolProgressed(ToolProgress { progress, total: Some(10.0), message, level: None })
         };
-        activity.observe(told(Some(1.0), None), now);
-        assert_eq!(what(&activity), "Running, 0 s");
+        activity.observe(reported(Some(1.0), None), now);
+        assert_eq!(description(&activity), "Running, 0 s");
         activity.observe(Progress::ToolCalled("pack".into()), now);
-        activity.observe(told(Some(2.5), Some("picking")), now);
-        assert_eq!(what(&activity), "pack: 2.5 of 10, picking, 0 s");
+        activity.observe(reported(Some(2.5), Some("picking")), now);
+        assert_eq!(description(&activity), "pack: 2.5 of 10, picking, 0 s");
         activity.observe(Progress::ToolCalled("ship".into()), now);
         activity.observe(Progress::ToolEnded("pack".into()), now);
-        assert_eq!(what(&activity), "ship, 0 s");
-        activity.observe(told(None, Some("loading")), now);
-        assert_eq!(what(&activity), "ship: loading, 0 s");
+        assert_eq!(description(&activity), "ship, 0 s");
+        activity.observe(reported(None, Some("loading")), now);
+        assert_eq!(description(&activity), "ship: loading, 0 s");
         activity.observe(Progress::ToolEnded("ship".into()), now);
-        assert_eq!(what(&activity), "Running, 0 s");
+        assert_eq!(description(&activity), "Running, 0 s");
     }
 
     #[test]
-    fn what_is_waited_for_is_said_until_there_is_an_answer() {
+    fn a_wait_is_shown_until_the_next_request() {
         let now = Instant::now();
         let mut activity = Activity::new(now);
         activity.set_waiting(Some(&ExternalWait::McpUnavailable { message: "refused".into() }));
@@ -246,9 +257,9 @@ pub(super) mod tests {
         activity.set_waiting(Some(&ExternalWait::ModelUnavailable { message: "busy".into() }));
         assert!(activity.line(now).starts_with("Waiting for the model, 0 s"));
         activity.observe(Progress::ModelRequested(Stage::Plan), now);
-        assert!(activity.line(now).starts_with("The model is asked"));
+        assert!(activity.line(now).starts_with("Waiting for the model, 0 s"));
         activity.set_waiting(Some(&ExternalWait::SecretMissing { name: "llm".into(), key: "token".into() }));
         activity.set_waiting(None);
-        assert!(activity.line(now).starts_with("The model is asked"));
+        assert!(activity.line(now).starts_with("Waiting for the model, 0 s"));
     }
 }

@@ -1,0 +1,406 @@
+//! Tests of `bloomery approve`, `deny` and `can-approve`.
+
+mod api;
+
+use super::shell::{Ran, kubeconfig};
+use api::Api;
+use insta::assert_snapshot;
+use rstest::rstest;
+use serde_json::{Value, json};
+use std::process::Stdio;
+use tempfile::TempDir;
+use tokio::process::Command;
+
+const JANE: &str = "jane@acme.io";
+const READS: [&str; 2] = ["get approvals", "list approvals"];
+
+/// A cluster, and the shell of a user.
+struct Setup {
+    api: Api,
+    home: TempDir,
+}
+
+impl Setup {
+    /// Creates a cluster with an open Approval of the Job `refund`. Jane is its approver, the supervisor.
+    async fn new() -> Self {
+        let (api, home) = (Api::default(), tempfile::tempdir().unwrap());
+        kubeconfig(home.path(), &api.serve().await);
+        api.put_approval(approval("refund-1f0c4a9b27", "refund", "supervisor"));
+        api.grant(JANE, &READS);
+        api.grant(JANE, &["patch approvals", "approve approvers/supervisor"]);
+        Self { api, home }
+    }
+
+    /// Runs a command without a terminal.
+    async fn run(&self, args: &[&str]) -> Ran {
+        let output = Command::new(env!("CARGO_BIN_EXE_bloomery"))
+            .args(args)
+            .env_clear()
+            .env("KUBECONFIG", self.home.path().join("config"))
+            .stdin(Stdio::null())
+            .output()
+            .await
+            .unwrap();
+        output.into()
+    }
+
+    /// Runs a command as a user.
+    async fn run_as(&self, user: &str, args: &[&str]) -> Ran {
+        self.run(&[args, &["--as", user]].concat()).await
+    }
+
+    fn decision(&self) -> Value {
+        self.api.approval("refund-1f0c4a9b27")["spec"]["decision"].clone()
+    }
+}
+
+fn approval(name: &str, job: &str, approver: &str) -> Value {
+    json!({
+        "apiVersion": "bloomery.dev/v1alpha1", "kind": "Approval",
+        "metadata": {
+            "name": name, "namespace": "acme", "uid": format!("uid of {name}"), "labels": {"bloomery.dev/job": job},
+            "managedFields": [{"manager": "kubectl-bloomery"}],
+        },
+        "spec": {
+            "job": job, "jobUid": "uid-1", "approver": approver, "tool": "process_refund", "callId": "c-7",
+            "arguments": r#"{"amount":901.9,"order_id":"A-443"}"#, "argumentsDigest": format!("sha256:{}", "0".repeat(64)),
+            "rules": [{"layer": "Approval", "text": "amount > 500", "approver": approver}],
+            "goal": "Refund order A-443", "events": ["2027-01-15T08:00:00Z    9 tool.held           c-7"],
+            "expiresAt": "2999-01-01T00:00:00Z",
+        },
+    })
+}
+
+fn by(user: &str, verdict: &str) -> Value {
+    json!({"verdict": verdict, "by": user})
+}
+
+#[tokio::test]
+async fn a_shown_call_is_approved_in_the_users_own_name() {
+    let setup = Setup::new().await;
+    let args = ["approve", "refund-1f0c4a9b27", "--yes", "--reason", " the photo shows it "];
+    let ran = setup.run_as(JANE, &args).await;
+    assert_eq!((ran.exit, ran.out.as_str()), (0, "approval.bloomery.dev/refund-1f0c4a9b27 approved\n"), "{}", ran.err);
+    // The time until the expiry changes, so it is removed.
+    let page: Vec<&str> = ran.err.lines().map(|line| line.split("Z, ").next().unwrap()).collect();
+    assert!(!ran.err.contains('\u{1b}'), "only a terminal gets colours");
+    assert_snapshot!(page.join("\n"));
+    let decision = json!({"verdict": "Approve", "by": JANE, "reason": "the photo shows it"});
+    let metadata = json!({"uid": "uid of refund-1f0c4a9b27", "resourceVersion": "1"});
+    assert_eq!(setup.api.patches(), [json!({"metadata": metadata, "spec": {"decision": decision}})]);
+    assert_eq!(setup.decision(), decision);
+    assert!(setup.api.requests().iter().all(|request| request.starts_with(JANE)), "{:?}", setup.api.requests());
+}
+
+#[rstest]
+#[case::yaml("yaml", "  decision:\n    verdict: Deny\n")]
+#[case::json("json", "\"verdict\": \"Deny\"")]
+#[case::name("name", "approval.bloomery.dev/refund-1f0c4a9b27\n")]
+#[tokio::test]
+async fn the_call_of_a_named_job_is_denied_and_printed_for_programs(#[case] form: &str, #[case] expected: &str) {
+    let setup = Setup::new().await;
+    let ran = setup.run_as(JANE, &["deny", "refund", "-y", "-o", form]).await;
+    assert_eq!(ran.exit, 0, "{}", ran.err);
+    assert!(ran.out.contains(expected) && !ran.out.contains("managedFields"), "{}", ran.out);
+    assert_eq!(setup.decision(), by(JANE, "Deny"));
+}
+
+#[tokio::test]
+async fn the_reason_for_not_requesting_a_decision_is_shown() {
+    let setup = Setup::new().await;
+    let condition = json!({
+        "type": "Ready", "status": "False", "reason": "ApprovalPolicyMissing", "message": "the binding is away",
+        "lastTransitionTime": "2027-01-15T08:20:00Z",
+    });
+    setup.api.put_job(json!({
+        "apiVersion": "bloomery.dev/v1alpha1", "kind": "Job",
+        "metadata": {"name": "payout", "namespace": "acme", "uid": "uid-9"},
+        "spec": {"skill": "cs-tier-1", "goal": "Refund"},
+        "status": {"phase": "AwaitingApproval", "conditions": [condition]},
+    }));
+    let blind = setup.run_as(JANE, &["approve", "payout", "--yes"]).await;
+    assert!(
+        blind.err.contains("no Job payout that waits for an approval"),
+        "without the right to read Jobs: {}",
+        blind.err
+    );
+    setup.api.grant(JANE, &["get skilljobs"]);
+    let ran = setup.run_as(JANE, &["approve", "payout", "--yes"]).await;
+    let reason = "no decision is requested on the call of the Job payout: the binding is away";
+    assert!(ran.exit == 1 && ran.err.contains(reason), "{} {}", ran.exit, ran.err);
+}
+
+#[rstest]
+#[case::gone(None, "its Job refund was deleted.")]
+#[case::another_of_the_name(Some("uid-2"), "the Job of that name is a new one")]
+#[tokio::test]
+async fn an_approval_of_a_deleted_job_cannot_be_decided(#[case] another: Option<&str>, #[case] says: &str) {
+    let setup = Setup::new().await;
+    setup.api.grant(JANE, &["get skilljobs"]);
+    setup.api.orphan("refund", another);
+    for (verb, name) in [("approve", "refund"), ("deny", "refund-1f0c4a9b27")] {
+        let ran = setup.run_as(JANE, &[verb, name, "--yes"]).await;
+        assert_eq!((ran.exit, ran.out.as_str(), setup.api.patches().len()), (6, "", 0), "{}", ran.err);
+        assert!(ran.err.contains(says), "{}", ran.err);
+    }
+    // Without the right to read Jobs, the check is skipped. The operator ignores such a decision.
+    setup.api.grant("sam@acme.io", &READS);
+    setup.api.grant("sam@acme.io", &["patch approvals", "approve approvers/supervisor"]);
+    assert_eq!(setup.run_as("sam@acme.io", &["deny", "refund", "--yes"]).await.exit, 0);
+}
+
+#[tokio::test]
+async fn without_a_terminal_yes_is_required() {
+    let setup = Setup::new().await;
+    let ran = setup.run_as(JANE, &["approve", "refund"]).await;
+    assert_eq!((ran.exit, setup.api.requests()), (2, Vec::new()), "{}", ran.err);
+    assert!(ran.err.contains("--yes"), "{}", ran.err);
+}
+
+#[tokio::test]
+async fn a_refused_decision_is_reported_with_the_missing_rights() {
+    let setup = Setup::new().await;
+    setup.api.grant("mallory@acme.io", &READS);
+    setup.api.grant("mallory@acme.io", &["patch approvals", "approve approvers/mallory"]);
+    let ran = setup.run_as("mallory@acme.io", &["approve", "refund", "--yes"]).await;
+    assert_eq!((ran.exit, ran.out.as_str()), (1, ""));
+    assert_snapshot!(ran.err.lines().skip_while(|line| !line.starts_with("bloomery: ")).collect::<Vec<_>>().join("\n"));
+    assert_eq!(setup.decision(), Value::Null);
+}
+
+#[tokio::test]
+async fn every_missing_right_is_named() {
+    let setup = Setup::new().await;
+    let ran = setup.run_as("nobody", &["approve", "refund", "--yes"]).await;
+    assert_eq!(ran.exit, 1);
+    assert!(ran.err.contains("cannot get resource \"approvals\""), "{}", ran.err);
+    assert!(ran.err.contains("resources: [approvals], verbs: [get, list, patch]"), "{}", ran.err);
+    setup.api.grant("nobody", &READS);
+    let ran = setup.run_as("nobody", &["approve", "refund", "--yes"]).await;
+    assert_eq!(ran.exit, 1);
+    assert!(
+        ran.err.contains("patch on approvals.bloomery.dev") && ran.err.contains("approvers.bloomery.dev/supervisor")
+    );
+}
+
+#[tokio::test]
+async fn a_refusal_by_the_admission_policy_is_reported() {
+    let setup = Setup::new().await;
+    let robot = "system:serviceaccount:acme:robot";
+    setup.api.grant(robot, &READS);
+    setup.api.grant(robot, &["patch approvals", "approve approvers"]);
+    let ran = setup.run_as(robot, &["approve", "refund", "--yes"]).await;
+    assert_eq!(ran.exit, 1);
+    assert!(ran.err.contains("ValidatingAdmissionPolicy") && !ran.err.contains("Missing:"), "{}", ran.err);
+}
+
+#[tokio::test]
+async fn a_decided_or_expired_approval_is_too_late() {
+    let setup = Setup::new().await;
+    let mut decided = approval("refund-1f0c4a9b27", "refund", "supervisor");
+    decided["spec"]["decision"] = by("joe@acme.io", "Deny");
+    setup.api.put_approval(decided);
+    let mut expired = approval("other-1f0c4a9b27", "other", "supervisor");
+    expired["spec"]["expiresAt"] = json!("2020-01-01T00:00:00Z");
+    setup.api.put_approval(expired);
+    for (name, expected) in [
+        ("refund-1f0c4a9b27", "refund-1f0c4a9b27 is denied already, by joe@acme.io"),
+        ("refund", "no Approval of the Job refund is open"),
+        ("other", "expired at 2020-01-01T00:00:00Z"),
+    ] {
+        let ran = setup.run_as(JANE, &["approve", name, "--yes"]).await;
+        assert_eq!(ran.exit, 6, "{name}: {}", ran.err);
+        assert!(ran.err.contains(expected), "{name}: {}", ran.err);
+    }
+    assert!(setup.api.patches().is_empty());
+}
+
+#[tokio::test]
+async fn an_unknown_or_ambiguous_name_decides_nothing() {
+    let setup = Setup::new().await;
+    setup.api.put_approval(approval("refund-2", "refund", "finance"));
+    for (args, expected) in [
+        (&["refnud"][..], "Did you mean \"refund\"?"),
+        (&["refund"], "refund-2  process_refund: waits for finance"),
+        (&["refund", "-n", "empty"], "the namespace empty has no Approval refund"),
+        (&["refund/../x"], "NAME|JOB"),
+    ] {
+        let ran = setup.run_as(JANE, &[&["approve", "--yes"], args].concat()).await;
+        assert_eq!(ran.exit, 2, "{args:?}: {}", ran.err);
+        assert!(ran.err.contains(expected), "{args:?}: {}", ran.err);
+    }
+    assert!(setup.api.patches().is_empty());
+}
+
+/// Everybody who can patch an Approval can change its labels. Only the spec determines its Job.
+#[tokio::test]
+async fn the_spec_and_not_a_label_determines_the_job_of_an_approval() {
+    let setup = Setup::new().await;
+    for label in ["innocent", "zzz"] {
+        let mut relabelled = approval("refund-1f0c4a9b27", "refund", "supervisor");
+        relabelled["metadata"]["labels"]["bloomery.dev/job"] = json!(label);
+        setup.api.put_approval(relabelled);
+        for command in [&["approve", label, "--yes"][..], &["deny", label, "--yes"], &["can-approve", label]] {
+            let ran = setup.run_as(JANE, command).await;
+            assert_eq!((ran.exit, setup.decision()), (2, Value::Null), "{command:?}: {}", ran.err);
+            assert!(ran.err.contains(&format!("no Approval {label}, and no Job {label} that waits")), "{}", ran.err);
+        }
+    }
+    assert!(setup.run_as(JANE, &["approve", "refnud", "--yes"]).await.err.ends_with("Did you mean \"refund\"?\n"));
+    let mut theirs = approval("refund-2", "refund", "finance");
+    theirs["metadata"]["labels"] = Value::Null;
+    setup.api.put_approval(theirs);
+    let ran = setup.run_as(JANE, &["approve", "refund-1f0c4a9b27", "--yes"]).await;
+    assert!(ran.exit == 0 && ran.err.ends_with("The call also waits for finance (refund-2).\n"), "{}", ran.err);
+    setup.api.grant("joe@acme.io", &[&READS[..], &["patch approvals", "approve approvers/finance"]].concat());
+    let ran = setup.run_as("joe@acme.io", &["deny", "refund", "--yes"]).await;
+    assert_eq!((ran.exit, &setup.api.approval("refund-2")["spec"]["decision"]), (0, &by("joe@acme.io", "Deny")));
+}
+
+#[tokio::test]
+async fn the_approval_of_a_job_is_found_on_a_later_page_of_the_list() {
+    let setup = Setup::new().await;
+    for nth in 0..1200 {
+        setup.api.put_approval(approval(&format!("a-{nth}"), &format!("other-{nth}"), "supervisor"));
+    }
+    let ran = setup.run_as(JANE, &["approve", "refund", "--yes"]).await;
+    assert_eq!((ran.exit, setup.decision()), (0, by(JANE, "Approve")), "{}", ran.err);
+    let lists = setup
+        .api
+        .requests()
+        .iter()
+        .filter(|request| request.ends_with("GET /apis/bloomery.dev/v1alpha1/namespaces/acme/approvals"))
+        .count();
+    assert_eq!(lists, 6, "the list of 1201 Approvals has three pages, and is read twice");
+}
+
+#[tokio::test]
+async fn the_other_approvers_are_named_after_an_approval() {
+    let setup = Setup::new().await;
+    setup.api.grant("joe@acme.io", &[&READS[..], &["patch approvals", "approve approvers/finance"]].concat());
+    setup.api.put_approval(approval("refund-2", "refund", "finance"));
+    let mut of_an_older_call = approval("refund-3", "refund", "legal");
+    of_an_older_call["spec"]["callId"] = json!("c-6");
+    setup.api.put_approval(of_an_older_call);
+    let ran = setup.run_as(JANE, &["approve", "refund-1f0c4a9b27", "--yes"]).await;
+    assert_eq!(ran.exit, 0, "{}", ran.err);
+    assert!(ran.err.ends_with("The call also waits for finance (refund-2).\n"), "{}", ran.err);
+    let ran = setup.run_as("joe@acme.io", &["approve", "refund-2", "--yes"]).await;
+    assert_eq!(ran.exit, 0, "{}", ran.err);
+    assert!(!ran.err.contains("waits for"), "{}", ran.err);
+}
+
+#[tokio::test]
+async fn an_approval_that_has_changed_meanwhile_is_not_decided() {
+    let setup = Setup::new().await;
+    let mut theirs = approval("refund-1f0c4a9b27", "refund", "supervisor");
+    theirs["metadata"]["labels"]["seen"] = json!("yes");
+    setup.api.overtake(theirs.clone());
+    let ran = setup.run_as(JANE, &["approve", "refund", "--yes"]).await;
+    assert_eq!((ran.exit, setup.decision()), (1, Value::Null), "{}", ran.err);
+    assert!(ran.err.contains("has changed since it was shown"), "{}", ran.err);
+
+    theirs["spec"]["decision"] = by("joe@acme.io", "Deny");
+    setup.api.overtake(theirs);
+    let ran = setup.run_as(JANE, &["approve", "refund", "--yes"]).await;
+    assert_eq!((ran.exit, setup.decision()), (6, by("joe@acme.io", "Deny")), "{}", ran.err);
+    assert!(ran.err.contains("your decision was not recorded"), "{}", ran.err);
+}
+
+#[tokio::test]
+async fn a_decision_succeeds_if_the_response_is_lost() {
+    let setup = Setup::new().await;
+    setup.api.lose_next_response();
+    let ran = setup.run_as(JANE, &["approve", "refund", "--yes"]).await;
+    assert_eq!((ran.exit, setup.api.patches().len()), (0, 2), "{}", ran.err);
+    assert_eq!(setup.decision(), by(JANE, "Approve"));
+}
+
+#[tokio::test]
+async fn can_approve_answers_with_an_exit_code() {
+    let setup = Setup::new().await;
+    setup.api.grant("mallory@acme.io", &READS);
+    for (user, args, exit, out) in [
+        (JANE, &["refund"][..], 0, "yes\n"),
+        (JANE, &["refund-1f0c4a9b27"], 0, "yes\n"),
+        (JANE, &["--approver", "supervisor"], 0, "yes\n"),
+        (JANE, &["--approver", "finance"], 1, "no\n"),
+        ("mallory@acme.io", &["refund"], 1, "no\n"),
+        (JANE, &["nothing-like-it"], 2, ""),
+        (JANE, &[], 2, ""),
+        (JANE, &["refund", "--approver", "supervisor"], 2, ""),
+    ] {
+        let ran = setup.run_as(user, &[&["can-approve"], args].concat()).await;
+        assert_eq!((ran.exit, ran.out.as_str()), (exit, out), "{user} {args:?}: {}", ran.err);
+        assert_eq!(ran.err.contains("may not decide in the namespace acme. Missing: "), exit == 1, "{}", ran.err);
+    }
+    assert!(setup.api.patches().is_empty());
+}
+
+#[tokio::test]
+async fn a_cluster_that_cannot_be_used_is_reported() {
+    let setup = Setup::new().await;
+    let nowhere = setup.home.path().join("nowhere");
+    std::fs::create_dir(&nowhere).unwrap();
+    kubeconfig(&nowhere, "http://127.0.0.1:1");
+    let nowhere = nowhere.join("config");
+    for (args, exit, expected) in [
+        (&["--context", "hare"][..], 2, "no context \"hare\". Did you mean \"here\"?"),
+        (&["--kubeconfig", "/no/such/file"], 2, "/no/such/file"),
+        (&["--kubeconfig", nowhere.to_str().unwrap()], 1, "the API server http://127.0.0.1:1/ cannot be reached"),
+        (&["--as-group", "x"], 2, "--as <USER>"),
+        (&["-n", "A_B"], 2, "lower-case letters"),
+    ] {
+        let ran = setup.run(&[&["deny", "refund", "--yes"], args].concat()).await;
+        assert_eq!(ran.exit, exit, "{args:?}: {}", ran.err);
+        assert!(ran.err.contains(expected), "{args:?}: {}", ran.err);
+    }
+    setup.api.forget_group("bloomery.dev");
+    let ran = setup.run(&["deny", "refund", "--yes"]).await;
+    assert_eq!(ran.exit, 1);
+    assert!(ran.err.contains("check that Bloomery is installed"), "{}", ran.err);
+}
+
+/// A named pipe or a device would block the command, so it is refused. An inherited pipe is read.
+#[tokio::test]
+async fn a_kubeconfig_is_a_regular_file_or_an_inherited_pipe() {
+    let setup = Setup::new().await;
+    let (pipe, large) = (setup.home.path().join("pipe"), setup.home.path().join("large"));
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    std::fs::File::create(&large).unwrap().set_len(20 << 20).unwrap();
+    let file = |path: &std::path::Path| path.to_str().unwrap().to_owned();
+    for (file, expected) in [
+        (file(&pipe), "it is no regular file"),
+        ("/dev/zero".to_owned(), "it is no regular file"),
+        (file(&large), "it is larger than 16777216 bytes"),
+    ] {
+        let refused = async |env: &[(&str, &str)], args: &[&str]| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_bloomery"));
+            command.args(["can-approve", "refund"]).args(args).env_clear().envs(env.iter().copied()).kill_on_drop(true);
+            let ran = tokio::time::timeout(std::time::Duration::from_mins(1), command.output()).await;
+            let ran = Ran::from(ran.unwrap_or_else(|_| panic!("{file} blocks the command")).unwrap());
+            assert!(ran.exit == 2 && ran.err.contains(expected), "{file}: {}", ran.err);
+        };
+        refused(&[], &["--kubeconfig", &file]).await;
+        refused(&[("KUBECONFIG", &file)], &["--context", "here"]).await;
+    }
+    let config = setup.home.path().join("config");
+    for given in ["--kubeconfig <(cat \"$1\")", "--kubeconfig /dev/stdin <\"$1\""] {
+        let line = format!("\"$0\" can-approve --approver supervisor --as {JANE} {given}");
+        let mut shell = Command::new("bash");
+        shell.args(["-c", &line, env!("CARGO_BIN_EXE_bloomery")]).arg(&config);
+        let ran = Ran::from(shell.output().await.unwrap());
+        assert_eq!(ran.exit, 0, "{given}: {}", ran.err);
+    }
+}
+
+#[tokio::test]
+async fn the_help_of_the_plugin_names_kubectl() {
+    let home = tempfile::tempdir().unwrap();
+    let plugin = home.path().join("kubectl-bloomery");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_bloomery"), &plugin).unwrap();
+    let output = Command::new(plugin).args(["approve", "--help"]).output().await.unwrap();
+    let help = String::from_utf8(output.stdout).unwrap();
+    assert!(help.contains("Usage: kubectl bloomery approve [OPTIONS] <NAME|JOB>"), "{help}");
+}
