@@ -161,7 +161,7 @@ async fn a_permanent_fault_ends_the_job_without_a_call(#[case] fault: Value, #[c
 #[rstest]
 #[case::error_inside(json!({"errorInside": true}), "As the script says")]
 #[case::cut(json!({"cut": "reset"}), "did not finish")]
-#[case::stands_still(json!({"stall": true}), "did not answer timeouts 4 s")]
+#[case::stands_still(json!({"stall": true}), "did not answer within 4 s")]
 #[tokio::test]
 async fn a_fault_that_outlasts_the_patience_ends_the_job(#[case] fault: Value, #[case] says: &str) {
     let mut fault = fault;
