@@ -135,7 +135,7 @@ impl Steps {
             model: "default",
             system: self.conversation.system().unwrap().into(),
             turns: self.conversation.turns()[..step.turns].into(),
-            history: 0,
+            turns_version: 0,
             tools: self.conversation.visible_tools(),
             temperature: None,
             answer_schema: None,

@@ -11,25 +11,25 @@ use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::v1alpha1::Stage;
 use std::borrow::Cow;
 
-/// The next step of a conversation. Deliberately exhaustive: a driver must handle every step.
+/// The next step of a conversation. A driver must handle every step.
 #[derive(Debug, PartialEq)]
 pub enum Step<'a> {
-    /// Record these events, then ask for the next step. The engine has decided.
+    /// Record these events, then ask for the next step.
     Record(Vec<Event>),
     /// List the tools of the MCP server (none if the Skill has no server), then record [`fix_catalogue`] of them.
     ///
     /// [`fix_catalogue`]: crate::catalogue::fix_catalogue
     ListTools,
-    /// Gather the context that the Skill wants of each bound file system, and the notes of the memory bank. Record
-    /// [`Event::ContextGathered`]. A part that cannot be gathered is recorded as a fault, and is no failure.
+    /// Gather the summaries of the bound file systems, the notes of the memory bank, and the earlier conversation. Record
+    /// [`Event::ContextGathered`]. A part that cannot be gathered is recorded with its fault.
     GatherContext,
     /// Record [`Event::ModelRequested`] with this reserve, make everything durable, call the model, and record
     /// [`Event::ModelAnswered`] or [`Event::ModelFailed`].
     CallModel(ModelRequest<'a>),
     /// Store each of these results in the focus cache, durably. Record [`Event::ResultOffloaded`] for each.
     Offload(Vec<Offload<'a>>),
-    /// Make everything durable, ask people all of this at once, and record the first reply. If people are not asked here,
-    /// record [`Event::Parked`] and end the pod.
+    /// Make everything durable, show people all requests at once, and record the first statement. Where people cannot be
+    /// asked, record [`Event::Parked`] and end the pod.
     AskPeople(Vec<HumanRequest<'a>>),
     /// Make everything durable, make all of these calls at once, and record the outcome of each.
     RunReads(Vec<ToolCall<'a>>),
@@ -50,8 +50,8 @@ pub struct ModelRequest<'a> {
     pub system: Cow<'a, str>,
     /// The turns so far.
     pub turns: Cow<'a, [Turn]>,
-    /// The version of the history. Within one version, turns are only added: a request begins as the one before it.
-    pub history: u32,
+    /// The version of the turns. Within one version, turns are only added: each request begins with the previous one.
+    pub turns_version: u32,
     /// The tools that the model sees.
     pub tools: &'a [CatalogueTool],
     /// The sampling temperature; the provider's default if none.
@@ -77,10 +77,10 @@ pub struct ToolCall<'a> {
     pub idempotent: bool,
     /// Whether the call changes nothing.
     pub read_only: bool,
-    /// Whether the call was, or may have been, sent before with an unknown outcome. Then it has not failed if it is not
-    /// sent now.
+    /// Whether an earlier try of this call with effect may have reached the server. If this try cannot be sent, the outcome
+    /// is then unknown, not failed.
     pub sent_before: bool,
-    /// The part that answers the call.
+    /// The part that performs the call.
     pub source: ToolSource,
     /// The digest of the tool's fixed definition. A tool with another definition is not called.
     pub definition: &'a Digest,
@@ -88,7 +88,7 @@ pub struct ToolCall<'a> {
     pub timeout_seconds: Option<u64>,
 }
 
-/// Returns the end of a conversation whose worker cannot continue, because a server that it needs does not answer.
+/// Returns the end of a conversation that cannot continue because a server does not answer.
 pub fn unavailable(code: OutcomeCode, message: impl AsRef<str>) -> Event {
     Event::Finished { outcome: Outcome::new(code, message), result: None }
 }

@@ -3,11 +3,11 @@
 use crate::attempt::{self, RetryDelay};
 use crate::error::{Error, ModelError};
 use crate::error_response::{ErrorResponse, attempt_error};
-use crate::history::{self, History};
 use crate::limits::MAX_ANSWER_BYTES;
 use crate::optional_fields::UnsupportedFields;
 use crate::patience::{Attempts, Patience};
 use crate::protocol::RequestContext;
+use crate::request_writer::{self, RequestWriter};
 use crate::transports::Transports;
 use crate::{provider, stream};
 use bloomery_crds::report::ExternalWait;
@@ -40,7 +40,7 @@ pub(crate) struct Client {
     pub(crate) patience: Patience,
     redactor: Redactor,
     /// The main loop's conversation.
-    history: Mutex<History>,
+    request_writer: Mutex<RequestWriter>,
     /// The request fields that the server does not support.
     unsupported: Mutex<UnsupportedFields>,
     pub(crate) observer: ProgressObserver,
@@ -67,7 +67,7 @@ impl Client {
             user: job_uid.to_owned(),
             patience,
             redactor,
-            history: Mutex::default(),
+            request_writer: Mutex::default(),
             unsupported: Mutex::default(),
             observer: ProgressObserver::default(),
         })
@@ -81,9 +81,9 @@ impl Client {
         }
     }
 
-    /// Frees the history, after another Model continued the conversation.
-    pub(crate) fn clear_history(&self) {
-        self.history.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    /// Frees the written request, after another Model continued the conversation.
+    pub(crate) fn clear_request(&self) {
+        self.request_writer.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// Asks until there is an answer, `patience` has passed, or requests took `within`, pauses not counted.
@@ -166,10 +166,10 @@ impl Client {
     fn body(&self, request: &ModelRequest<'_>, unsupported: &UnsupportedFields) -> serde_json::Result<Bytes> {
         let context = RequestContext { endpoint: &self.endpoint, user: &self.user, request, unsupported };
         match request.stage {
-            Stage::Plan => self.history.lock().unwrap_or_else(PoisonError::into_inner).next_body(context),
+            Stage::Plan => self.request_writer.lock().unwrap_or_else(PoisonError::into_inner).next_body(context),
             // Their texts of the Skill were redacted by no event, unlike those of the main loop's prompt.
             Stage::Intent | Stage::Selection | Stage::Finalization | Stage::Polish => {
-                let body = history::single_body(context)?;
+                let body = request_writer::single_body(context)?;
                 Ok(match self.redactor.json_bytes(&body) {
                     Cow::Borrowed(_) => body,
                     Cow::Owned(redacted) => redacted.into(),

@@ -136,7 +136,7 @@ impl Clients {
 
     fn note_answer(&self, chain: &[&Client], model: &str) {
         self.unanswered.lock().unwrap_or_else(PoisonError::into_inner).remove(model);
-        chain.iter().filter(|client| client.endpoint.name != model).for_each(|client| client.clear_history());
+        chain.iter().filter(|client| client.endpoint.name != model).for_each(|client| client.clear_request());
     }
 }
 

@@ -146,7 +146,7 @@ pub(crate) fn request(turns: &[Turn]) -> ModelRequest<'_> {
         model: "default",
         system: "Be kind.".into(),
         turns: turns.into(),
-        history: 0,
+        turns_version: 0,
         tools: &[],
         temperature: None,
         answer_schema: None,

@@ -12,7 +12,6 @@ mod error;
 mod error_response;
 #[cfg(test)]
 mod fixture;
-mod history;
 mod lenient;
 mod limits;
 mod openai;
@@ -20,6 +19,7 @@ mod optional_fields;
 mod patience;
 mod protocol;
 mod provider;
+mod request_writer;
 mod retry_after;
 mod sse;
 mod stream;

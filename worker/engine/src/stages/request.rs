@@ -10,7 +10,8 @@ use crate::step::{ModelRequest, Step};
 use bloomery_crds::v1alpha1::Stage;
 use std::borrow::Cow;
 
-/// The sampling temperature of every stage but the main loop. Seed 002 (section 4.4) sets it for the finalization gate.
+/// The sampling temperature of all requests outside the main loop. Seed 002 (section 4.4) sets it for the finalization
+/// gate.
 const STAGE_TEMPERATURE: f64 = 0.1;
 
 /// Returns the next request of the main loop, or the limit that forbids it.
@@ -27,7 +28,7 @@ pub(crate) fn main_loop(conversation: &Conversation) -> Step<'_> {
         system: Cow::Borrowed(shared.history.system().unwrap_or_default()),
         turns: Cow::Borrowed(shared.history.turns()),
         // Only offloading changes a turn.
-        history: shared.history.offloaded(),
+        turns_version: shared.history.offloaded(),
         tools: shared.catalogue.visible(),
         temperature: skill.engine.as_ref().and_then(|engine| engine.temperature),
         answer_schema: None,
@@ -35,8 +36,8 @@ pub(crate) fn main_loop(conversation: &Conversation) -> Step<'_> {
     })
 }
 
-/// Returns the request of another stage, or the limit that forbids it. A stage sends one prompt and no tools. After an
-/// answer that could not be read, the prompt ends with the `complaint`.
+/// Returns the request of a stage outside the main loop, or the limit that forbids it. The request has one prompt and no
+/// tools. `complaint` is the error of the previous answer, if that could not be read; the prompt then ends with it.
 pub(crate) fn stage<'a>(shared: &'a Shared, stage: Stage, prompt: StagePrompt, complaint: Option<&str>) -> Step<'a> {
     let StagePrompt { system, user, answer_schema } = prompt;
     let user = match complaint {
@@ -52,7 +53,7 @@ pub(crate) fn stage<'a>(shared: &'a Shared, stage: Stage, prompt: StagePrompt, c
         model: shared.run.skill.model_name(stage),
         system: Cow::Owned(system),
         turns: Cow::Owned(vec![Turn::User(user)]),
-        history: 0,
+        turns_version: 0,
         tools: &[],
         temperature: Some(STAGE_TEMPERATURE),
         answer_schema,

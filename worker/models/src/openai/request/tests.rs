@@ -1,7 +1,7 @@
 use super::*;
 use crate::fixture::{endpoint, form, request, said, tool};
-use crate::history::single_body as body;
 use crate::optional_fields::UnsupportedFields;
+use crate::request_writer::single_body as body;
 use bloomery_crds::v1alpha1::ModelProvider;
 use bloomery_engine::history::Turn;
 use bloomery_engine::step::ModelRequest;

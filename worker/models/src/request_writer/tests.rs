@@ -6,10 +6,10 @@ use bloomery_engine::step::ModelRequest;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-fn written(history: &mut History, endpoint: &ModelEndpoint, turns: &[Turn], number: u32) -> String {
+fn written(writer: &mut RequestWriter, endpoint: &ModelEndpoint, turns: &[Turn], number: u32) -> String {
     let tools = [tool()];
-    let request = ModelRequest { tools: &tools, history: number, temperature: Some(0.7), ..request(turns) };
-    let body = history.next_body(RequestContext {
+    let request = ModelRequest { tools: &tools, turns_version: number, temperature: Some(0.7), ..request(turns) };
+    let body = writer.next_body(RequestContext {
         endpoint,
         user: "uid-1",
         request: &request,
@@ -19,7 +19,7 @@ fn written(history: &mut History, endpoint: &ModelEndpoint, turns: &[Turn], numb
 }
 
 fn alone(endpoint: &ModelEndpoint, turns: &[Turn]) -> String {
-    written(&mut History::default(), endpoint, turns, 0)
+    written(&mut RequestWriter::default(), endpoint, turns, 0)
 }
 
 /// A conversation as the engine makes them: an answer, its results, now and then a word of the user's.
@@ -72,12 +72,12 @@ proptest! {
     #[test]
     fn a_request_begins_with_the_bytes_of_the_one_before_and_is_as_if_it_stood_alone(turns in turns()) {
         for endpoint in [endpoint("http://x"), claude("http://x")] {
-            let mut history = History::default();
+            let mut writer = RequestWriter::default();
             let mut before = String::new();
             for n in 1..=turns.len() {
-                let body = written(&mut history, &endpoint, &turns[..n], 0);
+                let body = written(&mut writer, &endpoint, &turns[..n], 0);
                 prop_assert_eq!(&body, &alone(&endpoint, &turns[..n]));
-                prop_assert_eq!(&body, &written(&mut history, &endpoint, &turns[..n], 0), "asked again");
+                prop_assert_eq!(&body, &written(&mut writer, &endpoint, &turns[..n], 0), "asked again");
                 prop_assert!(body.starts_with(before.trim_end_matches(['}', ']'])), "{before}\n{body}");
                 before = body;
             }
@@ -87,26 +87,26 @@ proptest! {
 }
 
 #[test]
-fn another_history_is_written_anew() {
+fn another_version_of_the_turns_is_written_from_the_beginning() {
     let result = |text: &str| Turn::ToolResult { id: "c1".into(), text: text.into() };
     let mut turns = vec![Turn::User("Refund A-17".into()), result("long")];
-    let mut history = History::default();
-    let before = written(&mut history, &endpoint("http://x"), &turns, 0);
+    let mut writer = RequestWriter::default();
+    let before = written(&mut writer, &endpoint("http://x"), &turns, 0);
     turns[1] = result("cut");
-    assert_eq!(written(&mut history, &endpoint("http://x"), &turns, 0), before, "nothing says that it changed");
-    assert_eq!(written(&mut history, &endpoint("http://x"), &turns, 1), alone(&endpoint("http://x"), &turns));
+    assert_eq!(written(&mut writer, &endpoint("http://x"), &turns, 0), before, "nothing says that it changed");
+    assert_eq!(written(&mut writer, &endpoint("http://x"), &turns, 1), alone(&endpoint("http://x"), &turns));
 }
 
 #[test]
 fn a_part_that_was_refused_changes_the_request_from_its_beginning() {
-    let mut history = History::default();
+    let mut writer = RequestWriter::default();
     let (endpoint, request) = (endpoint("http://x"), request(&[]));
     let mut refused = UnsupportedFields::default();
     let context = RequestContext { endpoint: &endpoint, user: "uid-1", request: &request, unsupported: &refused };
-    assert!(String::from_utf8_lossy(&history.next_body(context).unwrap()).contains("stream_options"));
+    assert!(String::from_utf8_lossy(&writer.next_body(context).unwrap()).contains("stream_options"));
     refused.add(OptionalField::StreamUsage);
     let context = RequestContext { endpoint: &endpoint, user: "uid-1", request: &request, unsupported: &refused };
-    assert!(!String::from_utf8_lossy(&history.next_body(context).unwrap()).contains("stream_options"));
+    assert!(!String::from_utf8_lossy(&writer.next_body(context).unwrap()).contains("stream_options"));
 }
 
 #[test]

@@ -12,12 +12,12 @@ use std::collections::BTreeMap;
 
 /// Writes the body of a single request.
 pub(crate) fn single_body(context: RequestContext<'_>) -> serde_json::Result<Bytes> {
-    History::default().next_body(context)
+    RequestWriter::default().next_body(context)
 }
 
-/// The latest request of a conversation, as written.
+/// Writes the requests of a conversation, and keeps the latest one to extend it.
 #[derive(Debug, Default)]
-pub(crate) struct History {
+pub(crate) struct RequestWriter {
     latest: Option<WrittenRequest>,
 }
 
@@ -29,14 +29,14 @@ struct WrittenRequest {
     prefix_length: usize,
     writer: Box<dyn TurnWriter>,
     turns: usize,
-    /// The number of the engine's history that the turns belong to.
-    history: u32,
+    /// [`ModelRequest::turns_version`](bloomery_engine::step::ModelRequest::turns_version) of the turns.
+    turns_version: u32,
     unsupported: UnsupportedFields,
     /// The calls of the latest answer if another Model gave it: the id of each in the log, and the id that is sent.
     renamed: BTreeMap<String, String>,
 }
 
-impl History {
+impl RequestWriter {
     /// Writes the body of the next request. System prompt, tools and temperature are those of the previous request: they never
     /// change within a conversation.
     pub(crate) fn next_body(&mut self, context: RequestContext<'_>) -> serde_json::Result<Bytes> {
@@ -58,10 +58,10 @@ impl History {
 impl WrittenRequest {
     fn begin(context: RequestContext<'_>) -> serde_json::Result<Self> {
         let (bytes, writer) = provider::begin_request(context)?;
-        let (history, unsupported) = (context.request.history, context.unsupported.clone());
+        let (turns_version, unsupported) = (context.request.turns_version, context.unsupported.clone());
         let prefix_length = bytes.len();
         let renamed = BTreeMap::new();
-        Ok(Self { body: bytes.into(), prefix_length, writer, turns: 0, history, unsupported, renamed })
+        Ok(Self { body: bytes.into(), prefix_length, writer, turns: 0, turns_version, unsupported, renamed })
     }
 
     /// Appends the new turns.
@@ -79,7 +79,9 @@ impl WrittenRequest {
 
     fn can_be_extended(&self, context: RequestContext<'_>) -> bool {
         let RequestContext { request, unsupported, .. } = context;
-        self.history == request.history && &self.unsupported == unsupported && self.turns <= request.turns.len()
+        self.turns_version == request.turns_version
+            && &self.unsupported == unsupported
+            && self.turns <= request.turns.len()
     }
 
     fn append(&mut self, bytes: &mut Vec<u8>, turn: &Turn, endpoint: &ModelEndpoint) -> serde_json::Result<()> {
