@@ -1,6 +1,7 @@
-//! A lost call: a call with effect whose answer was lost. A person finds out whether it happened (`docs/explanation/engine.md`, section 1).
+//! A lost call: a call with effect whose answer was lost. A person finds out whether it happened
+//! (`docs/explanation/engine.md`, section 1).
 
-mod finding;
+mod answer;
 mod next;
 mod state;
 

@@ -1,6 +1,6 @@
 //! The steps about a lost call.
 
-use super::finding::{Finding, question};
+use super::answer::{LostCallAnswer, question};
 use crate::conversation::Conversation;
 use crate::event::{Event, QuestionSubject};
 use crate::people;
@@ -23,7 +23,7 @@ pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
     if shared.questions.is_open(&about) {
         return Some(Step::AskPeople(people::open_requests(shared)));
     }
-    let question = (about, question(call), Finding::choices());
+    let question = (about, question(call), LostCallAnswer::choices());
     Some(Step::Record(questions::ask(&shared.questions, vec![question])))
 }
 

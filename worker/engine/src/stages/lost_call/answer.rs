@@ -1,46 +1,46 @@
-//! A person's finding about a lost call, and the texts about it.
+//! The question to a person about a lost call, and the person's answer.
 
 use crate::stages::calls::Call;
 use crate::stages::questions::Refused;
 use bloomery_crds::text::bounded;
 
 const HAPPENED: &str = "happened";
-const DID_NOT: &str = "did not happen";
+const DID_NOT_HAPPEN: &str = "did not happen";
 const STOP: &str = "stop";
 
 /// The longest arguments, and the longest result, in the question, in bytes.
 const MAX_SHOWN_BYTES: usize = 256;
 
-/// A person's finding about a lost call.
+/// A person's answer to the question about a lost call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Finding {
+pub(super) enum LostCallAnswer {
     /// The call happened.
     Happened,
     /// The call did not happen.
-    DidNot,
-    /// The Job ends here: it is not known, or the person does not want the Job to continue.
-    Stop,
+    DidNotHappen,
+    /// The Job ends: the person does not know, or does not want the Job to continue.
+    EndJob,
 }
 
-impl Finding {
-    /// Reads a finding: one of the choices, in upper or lower case.
+impl LostCallAnswer {
+    /// Reads an answer: one of the choices, in upper or lower case.
     pub(super) fn read(text: &str) -> Result<Self, Refused> {
         let is = |choice: &str| text.trim().eq_ignore_ascii_case(choice);
         if is(HAPPENED) {
             return Ok(Self::Happened);
         }
-        if is(DID_NOT) {
-            return Ok(Self::DidNot);
+        if is(DID_NOT_HAPPEN) {
+            return Ok(Self::DidNotHappen);
         }
         if is(STOP) {
-            return Ok(Self::Stop);
+            return Ok(Self::EndJob);
         }
-        Err(Refused::new(format!("{:?} is none of: {HAPPENED}, {DID_NOT}, {STOP}", bounded(text, 64))))
+        Err(Refused::new(format!("{:?} is none of: {HAPPENED}, {DID_NOT_HAPPEN}, {STOP}", bounded(text, 64))))
     }
 
     /// The answers to choose from.
     pub(super) fn choices() -> Vec<String> {
-        [HAPPENED, DID_NOT, STOP].map(str::to_owned).to_vec()
+        [HAPPENED, DID_NOT_HAPPEN, STOP].map(str::to_owned).to_vec()
     }
 }
 
@@ -58,28 +58,28 @@ pub(super) fn question(call: &Call) -> String {
 }
 
 /// Returns the result of a call that happened, for the model.
-pub(super) fn happened(by: &str) -> String {
+pub(super) fn happened_text(by: &str) -> String {
     format!("The call was sent and its answer was lost. It happened, as {by} confirmed. Its answer is not known.")
 }
 
 /// Returns the result of a call that did not happen, for the model.
-pub(super) fn did_not(by: &str) -> String {
+pub(super) fn did_not_happen_text(by: &str) -> String {
     format!("The call was sent and its answer was lost. It did not happen, as {by} confirmed.")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Finding;
+    use super::LostCallAnswer;
     use rstest::rstest;
 
     #[rstest]
-    #[case::happened(" Happened\n", Some(Finding::Happened))]
-    #[case::did_not("did not happen", Some(Finding::DidNot))]
-    #[case::stop("STOP", Some(Finding::Stop))]
+    #[case::happened(" Happened\n", Some(LostCallAnswer::Happened))]
+    #[case::did_not("did not happen", Some(LostCallAnswer::DidNotHappen))]
+    #[case::stop("STOP", Some(LostCallAnswer::EndJob))]
     #[case::not_whole("did", None)]
     #[case::more("it happened", None)]
     #[case::nothing("", None)]
-    fn only_a_choice_is_a_finding(#[case] text: &str, #[case] finding: Option<Finding>) {
-        assert_eq!(Finding::read(text).ok(), finding);
+    fn only_a_choice_is_an_answer(#[case] text: &str, #[case] expected: Option<LostCallAnswer>) {
+        assert_eq!(LostCallAnswer::read(text).ok(), expected);
     }
 }
