@@ -6,8 +6,8 @@ use crate::event::{CallId, Event, FullResult};
 use crate::history::Turn;
 use crate::people::{self, Statement};
 use crate::run::Run;
+use crate::stages::calls::Call;
 use crate::stages::calls::gate::Gate;
-use crate::stages::calls::{Call, rule};
 use crate::stages::questions::Questions;
 use crate::tool::{CatalogueTool, ListedTool};
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
@@ -58,7 +58,7 @@ impl Conversation {
 
     /// Returns the state that the pre-tool gate decides by.
     pub fn pre_tool_gate(&self) -> Gate<'_> {
-        rule::gate(&self.shared)
+        Gate::new(&self.shared)
     }
 
     /// The questions to people.

@@ -7,7 +7,6 @@ pub(crate) mod apply;
 mod arguments;
 pub mod gate;
 mod next;
-pub(crate) mod rule;
 mod state;
 mod subgoal;
 

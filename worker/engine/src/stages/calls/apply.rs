@@ -10,33 +10,33 @@ use crate::shared::Shared;
 use crate::tool::CatalogueTool;
 use bloomery_crds::v1alpha1::{Stage, Verdict};
 
-/// The most times that a repeatable call is sent.
+/// The most times that a read, or a call of an idempotent tool, is sent.
 const MAX_TRIES: u32 = 3;
 
-/// The text of a lost call whose tool has changed since.
-const NOT_REPEATED: &str = "its answer was lost, and the server has changed the tool since, so it is not sent again";
+/// The text of a lost call that is not sent again, because its tool has changed.
+const TOOL_CHANGED: &str = "its answer was lost, and the server has changed the tool since, so it is not sent again";
 
 /// Folds an event into the calls.
 pub(crate) fn apply(entry: &Entry, shared: &mut Shared) {
     match &entry.event {
-        Event::ModelAnswered { answer } if shared.model.stage == Stage::Plan => answered(entry.seq, answer, shared),
-        Event::ToolRequested { call, arguments, .. } => requested(call, arguments, shared),
-        Event::ToolRuled { call, verdict, reasons } => ruled(call, *verdict, reasons, shared),
+        Event::ModelAnswered { answer } if shared.model.stage == Stage::Plan => begin_calls(entry.seq, answer, shared),
+        Event::ToolRequested { call, arguments, .. } => set_arguments(call, arguments, shared),
+        Event::ToolRuled { call, verdict, reasons } => apply_ruling(call, *verdict, reasons, shared),
         Event::ToolSkipped { call, because } => settle(call, Settlement::Skipped, &skipped_text(because), shared),
-        Event::ToolStarted { call } => started(call, shared),
-        Event::ToolCompleted { call, text } => completed(call, text, shared),
-        Event::ToolFailed { call, text } => failed(call, text, shared),
-        Event::ToolIndeterminate { call, text } => indeterminate(call, text, shared),
-        Event::ResultOffloaded { call, excerpt, .. } => offloaded(call, excerpt, shared),
-        Event::CatalogueDrifted { changed, missing, .. } => drifted(changed, missing, shared),
+        Event::ToolStarted { call } => mark_started(call, shared),
+        Event::ToolCompleted { call, text } => complete(call, text, shared),
+        Event::ToolFailed { call, text } => fail(call, text, shared),
+        Event::ToolIndeterminate { call, text } => retry_or_lose(call, text, shared),
+        Event::ResultOffloaded { call, excerpt, .. } => take_excerpt(call, excerpt, shared),
+        Event::CatalogueDrifted { changed, missing, .. } => apply_drift(changed, missing, shared),
         Event::SubgoalDone { step, evidence, not_applicable } => {
-            shared.rules.workflows.closed(step, closed(*evidence, *not_applicable));
+            shared.rules.workflows.close(step, step_status(*evidence, *not_applicable));
         }
         _ => {}
     }
 }
 
-/// Settles a call. With the last one of its answer, all results join the history in the order of the calls.
+/// Settles a call. When the last call of the answer is settled, all results join the history in the order of the calls.
 pub(crate) fn settle(id: &CallId, settlement: Settlement, text: &str, shared: &mut Shared) {
     let Some(call) = shared.calls.get_mut(id) else { return };
     call.state = CallState::Settled(settlement);
@@ -49,17 +49,17 @@ pub(crate) fn settle(id: &CallId, settlement: Settlement, text: &str, shared: &m
         if state == CallState::Settled(Settlement::Completed) {
             shared.history.add_result(id, turn, &mut shared.budget);
         } else {
-            shared.say(turn);
+            shared.add_turn(turn);
         }
     }
     shared.join_messages();
 }
 
 /// Settles a call that was answered, and records its evidence.
-pub(crate) fn completed(id: &CallId, text: &str, shared: &mut Shared) {
+pub(crate) fn complete(id: &CallId, text: &str, shared: &mut Shared) {
     let Some(tool) = tool_of(id, shared) else { return };
     let (gives_evidence, name) = (core_tools::gives_evidence(tool), tool.name.clone());
-    // A step named like a tool is that tool, whether the tool gives evidence or not.
+    // A completed call completes its workflow step, even if the tool gives no evidence.
     if gives_evidence || shared.rules.workflows.has_step(&name) {
         shared.rules.workflows.completed(&name, shared.seq);
     }
@@ -74,26 +74,26 @@ pub(crate) fn completed(id: &CallId, text: &str, shared: &mut Shared) {
 }
 
 /// Settles a call that failed.
-pub(crate) fn failed(id: &CallId, text: &str, shared: &mut Shared) {
+pub(crate) fn fail(id: &CallId, text: &str, shared: &mut Shared) {
     let times = shared.calls.count_failure(id);
     settle(id, Settlement::Failed, &failed_text(text, times), shared);
 }
 
-fn answered(seq: u64, answer: &Answer, shared: &mut Shared) {
-    shared.say(Turn::Assistant(ModelMessage::from(answer)));
+fn begin_calls(seq: u64, answer: &Answer, shared: &mut Shared) {
+    shared.add_turn(Turn::Assistant(ModelMessage::from(answer)));
     if !answer.calls.is_empty() {
         shared.calls.begin(seq, answer);
     }
 }
 
-fn requested(id: &CallId, arguments: &Arguments, shared: &mut Shared) {
-    // The arguments that were ruled on and approved are the arguments that are sent: no later line replaces them.
+fn set_arguments(id: &CallId, arguments: &Arguments, shared: &mut Shared) {
+    // The first arguments stay: the gate and the approvers decide on them, and the worker sends them.
     if let Some(call) = shared.calls.get_mut(id).filter(|call| call.arguments.is_none()) {
         call.arguments = Some(arguments.clone());
     }
 }
 
-fn ruled(id: &CallId, verdict: Verdict, reasons: &[RulingReason], shared: &mut Shared) {
+fn apply_ruling(id: &CallId, verdict: Verdict, reasons: &[RulingReason], shared: &mut Shared) {
     let Some(call) = shared.calls.get_mut(id) else { return };
     let tool = call.tool.clone();
     call.state = if verdict == Verdict::Hold { CallState::Held } else { CallState::Ruled };
@@ -103,7 +103,7 @@ fn ruled(id: &CallId, verdict: Verdict, reasons: &[RulingReason], shared: &mut S
     }
 }
 
-fn started(id: &CallId, shared: &mut Shared) {
+fn mark_started(id: &CallId, shared: &mut Shared) {
     let epoch = shared.epoch;
     let Some(call) = shared.calls.get_mut(id) else { return };
     call.state = CallState::Started { epoch };
@@ -114,7 +114,8 @@ fn started(id: &CallId, shared: &mut Shared) {
     }
 }
 
-fn indeterminate(id: &CallId, text: &str, shared: &mut Shared) {
+/// Takes back a call whose answer was lost: for a retry if the call is repeatable, else as lost.
+fn retry_or_lose(id: &CallId, text: &str, shared: &mut Shared) {
     let tool = tool_of(id, shared);
     let (read_only, idempotent) = tool.map_or((false, false), |tool| (tool.read_only, tool.idempotent));
     let has_drifted = tool.is_some_and(|tool| shared.catalogue.drift_of(&tool.name).is_some());
@@ -131,31 +132,32 @@ fn indeterminate(id: &CallId, text: &str, shared: &mut Shared) {
     }
 }
 
-/// Takes an excerpt: as the result of a call under way, or in the place of an earlier result.
-fn offloaded(id: &CallId, excerpt: &str, shared: &mut Shared) {
+/// Takes the excerpt of an offloaded result. It replaces an earlier result in the history, or else is the result of a call
+/// under way.
+fn take_excerpt(id: &CallId, excerpt: &str, shared: &mut Shared) {
     if shared.history.offload(id, excerpt, &mut shared.budget) {
         shared.model.too_long = None;
     } else {
-        completed(id, excerpt, shared);
+        complete(id, excerpt, shared);
     }
 }
 
-/// Takes back what was allowed for tools that have changed. A call that may have happened is lost.
-fn drifted(changed: &[String], missing: &[String], shared: &mut Shared) {
+/// Withdraws the rulings on calls of changed tools: the gate rules again. A call with effect that was sent is lost.
+fn apply_drift(changed: &[String], missing: &[String], shared: &mut Shared) {
     shared.catalogue.drifted(changed, missing);
     let affected: Vec<(CallId, CallState, bool)> =
         shared.calls.all().iter().filter_map(|call| affected(call, shared)).collect();
     for (id, state, read_only) in affected {
         if state == CallState::Retry && !read_only {
-            settle(&id, Settlement::Indeterminate, NOT_REPEATED, shared);
+            settle(&id, Settlement::Indeterminate, TOOL_CHANGED, shared);
         } else if let Some(call) = shared.calls.get_mut(&id) {
-            // The ruling was about the tool as it was.
             call.state = CallState::Requested;
         }
     }
 }
 
-/// Returns a call that is allowed and not under way, whose tool has drifted.
+/// Returns the id and the state of a call, and whether its tool is read-only, if the tool has drifted and the call is
+/// allowed but not under way.
 fn affected(call: &Call, shared: &Shared) -> Option<(CallId, CallState, bool)> {
     let tool = shared.catalogue.tool(&call.tool)?;
     shared.catalogue.drift_of(&tool.name)?;
@@ -166,7 +168,7 @@ fn tool_of<'a>(id: &CallId, shared: &'a Shared) -> Option<&'a CatalogueTool> {
     shared.catalogue.tool(&shared.calls.get(id)?.tool)
 }
 
-fn closed(evidence: u64, not_applicable: bool) -> StepStatus {
+fn step_status(evidence: u64, not_applicable: bool) -> StepStatus {
     if not_applicable { StepStatus::NotApplicable { evidence } } else { StepStatus::Done { evidence } }
 }
 
@@ -179,7 +181,7 @@ fn skipped_text(because: &CallId) -> String {
     format!("Skipped: call {because} of the same answer was not completed. This call was not made.")
 }
 
-/// Ends a result with the number that the model names as evidence when it closes a step that is no tool.
+/// Appends the evidence number to a result. The model names it when it closes a workflow step that is not a tool.
 fn with_evidence(text: &str, seq: u64) -> String {
     format!("{text}\n[evidence: {seq}]")
 }

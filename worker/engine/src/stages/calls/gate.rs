@@ -1,5 +1,5 @@
-//! The pre-tool gate (`docs/explanation/engine.md`, section 3): mechanical, layer by layer. The strictest verdict wins and carries every
-//! reason of its rank.
+//! The pre-tool gate (`docs/explanation/engine.md`, section 3). It checks a call layer by layer, without a model. The
+//! strictest verdict wins, with every reason of that verdict.
 
 use super::arguments::InvalidArguments;
 use super::state::Call;
@@ -9,6 +9,7 @@ use crate::core_tools;
 use crate::event::{Arguments, RulingReason};
 use crate::rules::{Objection, Rules};
 use crate::run::Run;
+use crate::shared::Shared;
 use crate::tool::{CatalogueTool, ToolSource};
 use crate::tool_policy::{core_refusal, policy_refusal};
 use bloomery_crds::text::bounded;
@@ -30,12 +31,19 @@ pub struct Gate<'a> {
     pub allowed: u32,
 }
 
+impl<'a> Gate<'a> {
+    pub(crate) fn new(shared: &'a Shared) -> Self {
+        let Shared { catalogue, rules, run, calls, .. } = shared;
+        Self { catalogue, rules, run, allowed: calls.rulings().allowed }
+    }
+}
+
 /// The decision of the gate about a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ruling {
     /// The strictest verdict of all layers.
     pub verdict: Verdict,
-    /// Every reason of that rank.
+    /// Every reason for that verdict.
     pub reasons: Vec<RulingReason>,
 }
 
@@ -50,7 +58,7 @@ pub fn rule(call: &Call, gate: &Gate<'_>) -> Ruling {
     };
     let mut objections: Vec<Objection> = secrets(call).into_iter().chain(drift(tool, catalogue)).collect();
     objections.extend(policy(tool, run));
-    // The arguments hold marks in the place of secrets: no other layer can judge them.
+    // With placeholders in the place of secrets, no other layer can judge the arguments.
     let has_secrets = !call.secrets.is_empty();
     let arguments = if has_secrets { Err(InvalidArguments::new("")) } else { call.read_arguments() };
     let checked = arguments.as_ref().map(|arguments| CheckedArguments::check(arguments));
@@ -96,11 +104,12 @@ fn approvable(ruling: Ruling, call: &Call) -> Ruling {
 
 fn strictest(objections: Vec<Objection>) -> Ruling {
     let verdict = objections.iter().map(|objection| objection.verdict).max().unwrap_or(Verdict::Allow);
-    let of_rank = objections.into_iter().filter(|objection| objection.verdict == verdict);
-    Ruling { verdict, reasons: of_rank.map(|objection| objection.reason).collect() }
+    let decisive = objections.into_iter().filter(|objection| objection.verdict == verdict);
+    Ruling { verdict, reasons: decisive.map(|objection| objection.reason).collect() }
 }
 
-/// The worker has found the secrets and put marks in their place before the call was recorded.
+/// Denies a call with the value of a secret. The worker has replaced the value by a placeholder before it recorded the
+/// call.
 fn secrets(call: &Call) -> Option<Objection> {
     let detail = format!(
         "the arguments contain the value of {}: secrets must not be passed to tools. Leave it out",

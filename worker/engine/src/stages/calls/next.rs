@@ -1,6 +1,6 @@
-//! The steps of the calls.
+//! The next step of the calls of the latest answer.
 
-use super::rule::ruled;
+use super::gate::{self, Gate};
 use super::state::{Call, CallState};
 use super::subgoal;
 use crate::conversation::Conversation;
@@ -8,7 +8,7 @@ use crate::core_tools::{ASK_USER, SUBGOAL_DONE};
 use crate::event::{Arguments, Event};
 use crate::people;
 use crate::shared::Shared;
-use crate::stages::questions;
+use crate::stages::{approval, questions};
 use crate::step::{Step, ToolCall};
 use bloomery_crds::Digest;
 use bloomery_crds::canonical::{self, CanonicalJson};
@@ -18,36 +18,95 @@ use serde_json::Value;
 /// The largest arguments of a call, in bytes (`docs/explanation/engine.md`, section 3).
 const MAX_ARGUMENTS_BYTES: usize = 64 * 1024;
 
+/// The way in which a call is performed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CallKind {
+    /// A call of a tool that changes nothing. Adjacent reads run at once.
+    Read,
+    /// A call of `ask_user`, which people answer. Adjacent questions are asked at once.
+    Question,
+    /// A call of `subgoal_done`, which the engine answers.
+    SubgoalDone,
+    /// Any other call, including a call of an unknown tool.
+    Effect,
+}
+
 /// Returns the next step of the calls, or nothing when all of them are settled.
 pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
     let shared = &conversation.shared;
     let calls = shared.calls.all();
     if calls.iter().any(|call| call.arguments.is_none()) {
-        return Some(Step::Record(calls.iter().map(requested).collect()));
+        return Some(Step::Record(calls.iter().map(tool_requested).collect()));
     }
     let first = calls.iter().position(|call| !call.is_settled())?;
-    let call = calls.get(first)?;
-    if call.tool == SUBGOAL_DONE {
-        return Some(close_subgoal(call, shared));
+    let (before, open) = calls.split_at_checked(first)?;
+    let kind = kind_of(open.first()?, shared);
+    if kind == CallKind::Effect
+        && let Some(skipped) = skip_after_failure(open.first()?, before, shared)
+    {
+        return Some(Step::Record(vec![skipped]));
     }
-    if call.tool == ASK_USER {
-        return Some(questions::next(calls.get(first..).unwrap_or_default(), shared));
+    let mut group = group(kind, open, shared);
+    // The only place where the gate rules on calls. One ruling at a time: the limit of tool calls counts the calls that
+    // were allowed before.
+    if let Some(at) = group.iter().position(|call| call.state == CallState::Requested) {
+        let not_ruled = group.split_off(at);
+        if let Some(call) = not_ruled.first().filter(|call| !depends_on(&group, call, shared)) {
+            return Some(Step::Record(rule_on(call, shared)));
+        }
     }
-    if is_read(call, shared) {
-        return Some(reads(calls.get(first..).unwrap_or_default(), shared));
-    }
-    let before = calls.get(..first).unwrap_or_default();
-    if let Some(earlier) = before.iter().find(|call| call.was_not_completed() && !is_read(call, shared)) {
-        return Some(Step::Record(vec![Event::ToolSkipped { call: call.id.clone(), because: earlier.id.clone() }]));
-    }
-    Some(effect(call, shared))
+    group.retain(|call| !matches!(call.state, CallState::Held | CallState::AwaitingReply));
+    let step = match kind {
+        CallKind::Read => run_reads(&group, shared),
+        CallKind::Question => questions::next(&group, shared),
+        CallKind::SubgoalDone => group.first().map(|call| Step::Record(subgoal::close(call, &shared.rules.workflows))),
+        CallKind::Effect => group.first().map(|call| run_effect(call, shared)),
+    };
+    // Without a step, the whole group waits for people.
+    Some(step.unwrap_or_else(|| Step::AskPeople(people::open_requests(shared))))
 }
 
-fn requested(call: &Call) -> Event {
+fn kind_of(call: &Call, shared: &Shared) -> CallKind {
+    match call.tool.as_str() {
+        ASK_USER => CallKind::Question,
+        SUBGOAL_DONE => CallKind::SubgoalDone,
+        tool if shared.catalogue.tool(tool).is_some_and(|tool| tool.read_only) => CallKind::Read,
+        _ => CallKind::Effect,
+    }
+}
+
+/// Returns the first calls without a result that proceed together: adjacent reads, adjacent questions, or one other call.
+fn group<'a>(kind: CallKind, open: &'a [Call], shared: &Shared) -> Vec<&'a Call> {
+    let size = match kind {
+        CallKind::Read | CallKind::Question => usize::MAX,
+        CallKind::SubgoalDone | CallKind::Effect => 1,
+    };
+    let same_kind = open.iter().take_while(|call| kind_of(call, shared) == kind);
+    same_kind.filter(|call| !call.is_settled()).take(size).collect()
+}
+
+/// Returns the event that skips a call with effect, if an earlier call of the answer was not completed. A failed read
+/// skips nothing.
+fn skip_after_failure(call: &Call, before: &[Call], shared: &Shared) -> Option<Event> {
+    let failed = |call: &&Call| call.was_not_completed() && kind_of(call, shared) != CallKind::Read;
+    let earlier = before.iter().find(failed)?;
+    Some(Event::ToolSkipped { call: call.id.clone(), because: earlier.id.clone() })
+}
+
+/// Asks the gate about a call. Returns its ruling and, if it holds the call, the request to the approvers.
+fn rule_on(call: &Call, shared: &Shared) -> Vec<Event> {
+    let ruling = gate::rule(call, &Gate::new(shared));
+    let held = approval::held_call(call, &ruling);
+    let ruled = Event::ToolRuled { call: call.id.clone(), verdict: ruling.verdict, reasons: ruling.reasons };
+    std::iter::once(ruled).chain(held.map(|held| Event::ToolHeld { held })).collect()
+}
+
+fn tool_requested(call: &Call) -> Event {
     Event::ToolRequested { call: call.id.clone(), tool: call.tool.clone(), arguments: arguments(call) }
 }
 
-/// Converts arguments to the canonical form, which is ruled on and sent. Some models write nothing for no arguments.
+/// Converts arguments to the canonical form, which the gate rules on and the worker sends. An empty text means no
+/// arguments.
 fn arguments(call: &Call) -> Arguments {
     let malformed = |reason: String| Arguments::Malformed { reason };
     if call.cut {
@@ -67,63 +126,29 @@ fn arguments(call: &Call) -> Arguments {
     }
 }
 
-fn is_read(call: &Call, shared: &Shared) -> bool {
-    ![ASK_USER, SUBGOAL_DONE].contains(&call.tool.as_str())
-        && shared.catalogue.tool(&call.tool).is_some_and(|tool| tool.read_only)
+/// Runs the reads. Reads that a lost worker had started run again.
+fn run_reads<'a>(reads: &[&'a Call], shared: &'a Shared) -> Option<Step<'a>> {
+    let calls: Vec<ToolCall<'a>> = reads.iter().filter_map(|call| tool_call(call, shared)).collect();
+    (!calls.is_empty()).then_some(Step::RunReads(calls))
 }
 
-/// The next step of a call of `subgoal_done`.
-fn close_subgoal<'a>(call: &Call, shared: &'a Shared) -> Step<'a> {
-    match call.state {
-        CallState::Requested => Step::Record(ruled(call, shared)),
-        CallState::Held | CallState::AwaitingReply => Step::AskPeople(people::open_requests(shared)),
-        CallState::Ruled | CallState::Started { .. } | CallState::Retry | CallState::Settled(_) => {
-            Step::Record(subgoal::close(call, &shared.rules.workflows))
-        }
-    }
-}
-
-fn reads<'a>(from: &'a [Call], shared: &'a Shared) -> Step<'a> {
-    let mut side_by_side: Vec<&Call> =
-        from.iter().take_while(|call| is_read(call, shared)).filter(|call| !call.is_settled()).collect();
-    // One ruling at a time: the limit of tool calls counts the calls that were allowed before.
-    if let Some(at) = side_by_side.iter().position(|call| call.state == CallState::Requested) {
-        let not_ruled = side_by_side.split_off(at);
-        if let Some(call) = not_ruled.first().filter(|call| !depends_on(&side_by_side, call, shared)) {
-            return Step::Record(ruled(call, shared));
-        }
-    }
-    let allowed: Vec<ToolCall<'a>> = side_by_side
-        .into_iter()
-        .filter(|call| call.state != CallState::Held)
-        .filter_map(|call| tool_call(call, shared))
-        .collect();
-    if allowed.is_empty() { Step::AskPeople(people::open_requests(shared)) } else { Step::RunReads(allowed) }
-}
-
-/// Returns whether a workflow wants one of these reads before the call. The read then runs first, so that the gate does
-/// not deny a call that the model asked for in the right order.
-fn depends_on(reads: &[&Call], call: &Call, shared: &Shared) -> bool {
+/// Returns whether a workflow requires one of the `earlier` calls before the call. The earlier call then runs first, so
+/// that the gate does not deny a call that the model requested in the right order.
+fn depends_on(earlier: &[&Call], call: &Call, shared: &Shared) -> bool {
     let name = |call: &Call| shared.catalogue.tool(&call.tool).map(|tool| tool.name.as_str());
     let missing = name(call).map(|name| shared.rules.workflows.missing_before(name)).unwrap_or_default();
-    missing.iter().any(|missing| reads.iter().any(|read| name(read) == Some(missing.step)))
+    missing.iter().any(|missing| earlier.iter().any(|call| name(call) == Some(missing.step)))
 }
 
-fn effect<'a>(call: &'a Call, shared: &'a Shared) -> Step<'a> {
-    let lost = || {
-        Step::Record(vec![Event::ToolIndeterminate {
+/// Runs a call with effect. A call that a lost worker had started is indeterminate: it may have happened.
+fn run_effect<'a>(call: &'a Call, shared: &'a Shared) -> Step<'a> {
+    let was_started = matches!(call.state, CallState::Started { .. });
+    match tool_call(call, shared).filter(|_| !was_started) {
+        Some(call) => Step::RunEffect(call),
+        None => Step::Record(vec![Event::ToolIndeterminate {
             call: call.id.clone(),
             text: "the worker was lost while the call was under way".to_owned(),
-        }])
-    };
-    match call.state {
-        CallState::Requested => Step::Record(ruled(call, shared)),
-        CallState::Held | CallState::AwaitingReply => Step::AskPeople(people::open_requests(shared)),
-        // A worker was lost during the call. This is decided before anything else may run.
-        CallState::Started { .. } => lost(),
-        CallState::Ruled | CallState::Retry | CallState::Settled(_) => {
-            tool_call(call, shared).map_or_else(lost, Step::RunEffect)
-        }
+        }]),
     }
 }
 

@@ -18,11 +18,11 @@ const MAX_NAME_BYTES: usize = 128;
 /// The longest reason of a ruling, in bytes.
 const MAX_REASON_BYTES: usize = 256;
 
-/// The calls of the latest answer, and what the conversation remembers of all calls.
+/// The calls of the latest answer, and the counts and evidence of all calls of the conversation.
 #[derive(Debug, Default)]
 pub struct Calls {
     all: Vec<Call>,
-    /// The text of the answer that asked for the calls.
+    /// The text of the answer that requested the calls.
     answer_text: String,
     /// The counts and the latest rulings of the gate.
     rulings: PreTool,
@@ -36,8 +36,8 @@ impl Calls {
     /// Begins the calls of the answer with the event `seq`.
     pub(super) fn begin(&mut self, seq: u64, answer: &Answer) {
         self.answer_text.clone_from(&answer.text);
-        let asked = answer.calls.iter().enumerate();
-        self.all = asked.map(|(i, asked)| Call::asked(CallId::new(seq, i), asked, answer.cut)).collect();
+        let requested = answer.calls.iter().enumerate();
+        self.all = requested.map(|(i, requested)| Call::new(CallId::new(seq, i), requested, answer.cut)).collect();
     }
 
     /// Takes the calls for the history, once all of them are settled. Lost calls stay: people are asked about them.
@@ -103,7 +103,7 @@ impl Calls {
         self.all.is_empty()
     }
 
-    /// The text of the answer that asked for the calls.
+    /// The text of the answer that requested the calls.
     pub fn answer_text(&self) -> &str {
         &self.answer_text
     }
@@ -134,7 +134,7 @@ pub struct Call {
     pub id: CallId,
     /// The provider's id, for the history.
     pub provider_id: String,
-    /// The tool, as the model named it.
+    /// The alias of the tool: the name that the model uses.
     pub tool: String,
     /// The arguments as the model wrote them.
     pub raw_arguments: String,
@@ -194,13 +194,13 @@ pub enum Settlement {
 }
 
 impl Call {
-    fn asked(id: CallId, asked: &RequestedCall, cut: bool) -> Self {
+    fn new(id: CallId, requested: &RequestedCall, cut: bool) -> Self {
         Self {
             id,
-            provider_id: asked.id.clone(),
-            tool: asked.name.clone(),
-            raw_arguments: asked.arguments.clone(),
-            secrets: asked.secrets.clone(),
+            provider_id: requested.id.clone(),
+            tool: requested.name.clone(),
+            raw_arguments: requested.arguments.clone(),
+            secrets: requested.secrets.clone(),
             cut,
             arguments: None,
             state: CallState::Requested,

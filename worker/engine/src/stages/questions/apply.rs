@@ -10,10 +10,10 @@ use crate::stages::calls::{CallState, Settlement};
 /// Folds an event into the questions.
 pub(crate) fn apply(entry: &Entry, shared: &mut Shared) {
     match &entry.event {
-        Event::UserAsked { question, about } => asked(question, about, shared),
+        Event::UserAsked { question, about } => open_question(question, about, shared),
         Event::UserReplied { question, text, by, nth } => {
             shared.questions.reply_taken(*nth);
-            replied(question, text, (by, *nth), shared);
+            take_reply(question, text, (by, *nth), shared);
         }
         Event::UserMessage { text, by: _, nth } => {
             shared.questions.reply_taken(*nth);
@@ -25,7 +25,7 @@ pub(crate) fn apply(entry: &Entry, shared: &mut Shared) {
     }
 }
 
-fn asked(question: &UserQuestion, about: &QuestionSubject, shared: &mut Shared) {
+fn open_question(question: &UserQuestion, about: &QuestionSubject, shared: &mut Shared) {
     shared.questions.open_question(question, about);
     if let QuestionSubject::Call(id) = about
         && let Some(call) = shared.calls.get_mut(id)
@@ -35,7 +35,7 @@ fn asked(question: &UserQuestion, about: &QuestionSubject, shared: &mut Shared) 
 }
 
 /// Takes the reply to a call of `ask_user`, and keeps a stray reply. Other stages take the replies to their questions.
-fn replied(id: &QuestionId, text: &str, (by, nth): (&str, Option<u32>), shared: &mut Shared) {
+fn take_reply(id: &QuestionId, text: &str, (by, nth): (&str, Option<u32>), shared: &mut Shared) {
     match shared.questions.about(id) {
         Some(QuestionSubject::Call(_)) if text.trim().is_empty() => {
             shared.settle_question(id, Err(Refused::new("the answer is empty")));

@@ -1,11 +1,8 @@
-//! The steps of `ask_user`: a person answers the call.
+//! The steps of `ask_user`, whose calls people answer.
 
 use super::state::ask;
-use crate::core_tools::ASK_USER;
 use crate::event::{Event, QuestionSubject};
-use crate::people;
 use crate::shared::Shared;
-use crate::stages::calls::rule::ruled;
 use crate::stages::calls::{Call, CallState, InvalidArguments};
 use crate::step::Step;
 use serde::Deserialize;
@@ -18,16 +15,12 @@ struct Question {
     choices: Vec<String>,
 }
 
-/// Returns the next step of the questions at the beginning of `calls`. They are asked at once, and answered in any order.
-pub(crate) fn next<'a>(calls: &'a [Call], shared: &'a Shared) -> Step<'a> {
-    let open = || calls.iter().take_while(|call| call.tool == ASK_USER).filter(|call| !call.is_settled());
-    // One ruling at a time: the limit of tool calls counts the calls that were allowed before.
-    if let Some(call) = open().find(|call| call.state == CallState::Requested) {
-        return Step::Record(ruled(call, shared));
-    }
-    let allowed = open().filter(|call| call.state == CallState::Ruled);
-    let events = if shared.run.people { ask_people(allowed, shared) } else { allowed.map(nobody_there).collect() };
-    if events.is_empty() { Step::AskPeople(people::open_requests(shared)) } else { Step::Record(events) }
+/// Returns the step that asks people the questions of allowed calls, or nothing if all questions wait for their answer.
+pub(crate) fn next<'a>(calls: &[&'a Call], shared: &'a Shared) -> Option<Step<'a>> {
+    let allowed = calls.iter().copied().filter(|call| call.state == CallState::Ruled);
+    let events =
+        if shared.run.people { ask_people(allowed, shared) } else { allowed.map(fail_without_people).collect() };
+    (!events.is_empty()).then_some(Step::Record(events))
 }
 
 fn ask_people<'a>(calls: impl Iterator<Item = &'a Call>, shared: &Shared) -> Vec<Event> {
@@ -46,8 +39,8 @@ fn read(call: &Call) -> Result<Question, InvalidArguments> {
     Question::deserialize(call.read_arguments()?).map_err(InvalidArguments::new)
 }
 
-/// Fails a question. The catalogue may have been fixed where people were asked, and this attempt runs where they are not.
-fn nobody_there(call: &Call) -> Event {
+/// Fails a question in an attempt without people. The model knows `ask_user` from an earlier attempt with people.
+fn fail_without_people(call: &Call) -> Event {
     let text = "no person can be asked any more: go on with what you know, or say what is missing".to_owned();
     Event::ToolFailed { call: call.id.clone(), text }
 }
