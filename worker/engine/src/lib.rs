@@ -1,9 +1,8 @@
 //! The pure engine: a conversation is a fold of its events, and [`next`] returns its next step.
 //!
-//! Nothing here does IO, reads a clock or draws a random number (`hack/check-pure` lists what may be used of the
-//! standard library, and which crates; `docs/explanation/architecture.md` says what that leaves to trust): time and ids come in
-//! with the events, so a replay decides nothing again and ends in the same state
-//! (seed 004: "the conversation's state is a pure function of its applied events").
+//! The engine does no IO, reads no clock and draws no random numbers; `hack/check-pure` checks this. Times and ids come in
+//! with the events, so a replay of the log ends in the same state (seed 004: "the conversation's state is a pure function
+//! of its applied events").
 
 // Tests may start a thread and print.
 #![cfg_attr(test, allow(clippy::disallowed_macros, clippy::disallowed_methods, clippy::disallowed_types))]

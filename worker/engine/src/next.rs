@@ -1,4 +1,4 @@
-//! The one question of the driver's loop: what is the next step?
+//! The next step of a conversation, which the driver performs.
 
 use crate::conversation::Conversation;
 use crate::offload;
@@ -18,13 +18,14 @@ pub fn next(conversation: &Conversation) -> Step<'_> {
         .unwrap_or_else(|| request::main_loop(conversation))
 }
 
-/// The steps that come before every stage: the end of the conversation, and the question about a lost call. A Job that
-/// people ended asks nobody anything.
+/// Returns the step that comes before every stage: the end of the conversation, or the question about a lost call. A Job
+/// that a person has cancelled ends without the question.
 fn early_end(conversation: &Conversation) -> Option<Step<'_>> {
     ending::ended(conversation).or_else(|| lost_call::next(conversation)).or_else(|| ending::next(conversation))
 }
 
+/// Returns the step that offloads older results, if the model's window is nearly full.
 fn sweep(conversation: &Conversation) -> Option<Step<'_>> {
-    let sweep = offload::due(&conversation.shared);
-    (!sweep.is_empty()).then_some(Step::Offload(sweep))
+    let results = offload::due(&conversation.shared);
+    (!results.is_empty()).then_some(Step::Offload(results))
 }

@@ -1,22 +1,29 @@
-//! The inputs of a conversation: the run document without its transport.
+//! The inputs of a conversation.
+//!
+//! The path of the goal: the operator copies `Job.spec.goal` to [`JobPart::goal`], the input of one attempt. The worker
+//! redacts it into [`Run::goal`]. The opening records it in [`Event::ConversationOpened`], which makes it the first turn of
+//! the user. The prompts of the other stages contain it as data.
+//!
+//! [`JobPart::goal`]: bloomery_crds::run::JobPart::goal
+//! [`Event::ConversationOpened`]: crate::Event::ConversationOpened
 
 use bloomery_crds::Digest;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::run::BoundResource;
 use bloomery_crds::v1alpha1::SkillSpec;
 
-/// The inputs of a conversation, fixed for an attempt.
+/// The inputs of a conversation. They do not change during an attempt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
     /// The key of the run: it names the log, and is part of the key of each tool call.
     pub run_key: String,
     /// The Skill's name.
     pub skill_name: String,
-    /// The Skill.
+    /// The spec of the Skill.
     pub skill: SkillSpec,
     /// The digest of the Skill's revision.
     pub revision: Digest,
-    /// The goal.
+    /// The goal of the Job, without the values of secrets.
     pub goal: String,
     /// The limits.
     pub limits: EffectiveLimits,
@@ -26,10 +33,10 @@ pub struct Run {
     pub context_window: u64,
     /// The name of the Job that this one follows up.
     pub continues: Option<String>,
-    /// Whether people answer questions. If not, a question that only they can answer ends the conversation.
+    /// Whether people can be asked. If not, a question to them ends the conversation.
     pub people: bool,
     /// Whether the memory bank of the skill directory holds notes when the worker starts.
     pub has_notes: bool,
-    /// The most tokens of an answer of any of its models.
+    /// The most tokens of an answer, of any model of the Job.
     pub max_output: u64,
 }

@@ -8,18 +8,18 @@ use crate::line::Entry;
 use crate::progress::ProgressTracker;
 use crate::rules::Rules;
 use crate::run::Run;
-use crate::stage_prompt::goal_data;
+use crate::stage_prompt::data;
 use crate::stages::calls::{Call, Calls};
 use crate::stages::questions::{Questions, Refused};
 use bloomery_crds::v1alpha1::{DetectedIntent, Stage};
 
-/// How many unreadable answers in a row a model may give.
+/// The unreadable answers in a row after which the conversation ends.
 pub const MAX_UNREADABLE_ANSWERS: u32 = 3;
 
-/// The state that several stages read and change. Each event reaches it before the stages.
+/// The state that several stages read and change. It applies each event before the stages do.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    /// The inputs of the attempt.
+    /// The inputs of the conversation.
     pub run: Run,
     /// The sequence number of the latest event.
     pub seq: u64,
@@ -39,7 +39,7 @@ pub(crate) struct Shared {
     pub intent: Option<DetectedIntent>,
     /// The conversation that a follow-up Job continues.
     pub earlier: Option<String>,
-    /// The latest event with new evidence: a tool result that was not known, or words of a person.
+    /// The `seq` of the latest event with new evidence: a new tool result, or a statement of a person.
     pub evidence_at: u64,
 }
 
@@ -86,7 +86,7 @@ impl Shared {
                 self.epoch = *epoch;
                 self.attempt = *attempt;
                 self.budget.abandon_request();
-                // A new epoch has its own patience: it may reach what another pod could not.
+                // The worker of a new epoch may reach a model that another pod could not reach.
                 self.model.failure = None;
                 self.model.too_long = None;
             }
@@ -108,7 +108,7 @@ impl Shared {
     }
 
     /// Adds a turn to the history.
-    pub(crate) fn say(&mut self, turn: Turn) {
+    pub(crate) fn add_turn(&mut self, turn: Turn) {
         self.history.add(turn, &mut self.budget);
     }
 
@@ -119,12 +119,12 @@ impl Shared {
         }
     }
 
-    /// Records that the present event brings new evidence.
+    /// Records that the event being applied brings new evidence.
     pub(crate) fn found_evidence(&mut self) {
         self.evidence_at = self.seq;
     }
 
-    /// Closes a question whose reply was taken, which is evidence; keeps it open if the reply was refused.
+    /// Closes a question if its reply was taken; the reply is then new evidence. A refused reply keeps the question open.
     pub(crate) fn settle_question(&mut self, id: &QuestionId, taken: Result<(), Refused>) {
         if taken.is_ok() {
             self.found_evidence();
@@ -142,16 +142,22 @@ impl Shared {
         self.intent.as_ref()?.id.as_deref()
     }
 
-    /// Returns the goal as data for a prompt, with the earlier conversation of a follow-up Job.
+    /// Returns the goal as data for the prompt of a stage, with the earlier conversation of a follow-up Job.
     pub(crate) fn goal_data(&self) -> String {
-        goal_data(&self.run.goal, self.earlier.as_deref())
+        let goal = data("goal", &self.run.goal);
+        match &self.earlier {
+            None => goal,
+            Some(earlier) => {
+                format!("{goal}\n\nThe goal continues this earlier conversation:\n\n{}", data("earlier", earlier))
+            }
+        }
     }
 }
 
 impl ModelState {
     fn failed(&mut self, kind: ModelFailure, message: &str) {
         match (kind, self.stage) {
-            // The stage asks again, and an answer that passed does not fail because of its polish.
+            // After an invalid answer, the stage asks again. A failed polish leaves the answer unpolished.
             (ModelFailure::InvalidAnswer, _) | (_, Stage::Polish) => return,
             (ModelFailure::TooLong, Stage::Plan) => return self.too_long = Some(message.to_owned()),
             (ModelFailure::Unreadable, _) => self.unreadable += 1,

@@ -4,23 +4,23 @@ use crate::json_block;
 use bloomery_crds::Digest;
 use serde_json::{Map, Value, json};
 
-/// How often an answer may be unreadable before the stage gives up: one retry, with the error.
+/// The unreadable answers after which the stage gives up. It asks a second time, with the error of the first answer.
 const MAX_UNREADABLE_ANSWERS: u32 = 2;
 
-/// The fault of an answer, as a sentence for the model, which is asked once more.
+/// The error of an answer, as a sentence for the model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Error(String);
 
 impl From<String> for Error {
-    fn from(fault: String) -> Self {
-        Self(fault)
+    fn from(error: String) -> Self {
+        Self(error)
     }
 }
 
 impl From<&str> for Error {
-    fn from(fault: &str) -> Self {
-        Self(fault.to_owned())
+    fn from(error: &str) -> Self {
+        Self(error.to_owned())
     }
 }
 
@@ -54,7 +54,7 @@ impl AnswerSchema {
     }
 }
 
-/// The answer of a stage's model, and how often it could not be read.
+/// The latest answer of a stage's model, and the number of unreadable answers.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct StageAnswer {
     text: Option<String>,
@@ -67,24 +67,24 @@ impl StageAnswer {
         self.text = Some(text.to_owned());
     }
 
-    /// Drops the answer, because of `complaint`.
+    /// Drops an answer that cannot be read. `complaint` is its error.
     pub(crate) fn rejected(&mut self, complaint: &str) {
         self.text = None;
         self.unreadable += 1;
         self.complaint = Some(complaint.to_owned());
     }
 
-    /// The answer that has to be read.
+    /// The answer, until it is read.
     pub(crate) fn text(&self) -> Option<&str> {
         self.text.as_deref()
     }
 
-    /// The fault of the previous answer.
+    /// The error of the previous answer.
     pub(crate) fn complaint(&self) -> Option<&str> {
         self.complaint.as_deref()
     }
 
-    /// Returns whether the stage asks no further time.
+    /// Returns whether the stage has stopped asking.
     pub(crate) fn is_given_up(&self) -> bool {
         self.unreadable >= MAX_UNREADABLE_ANSWERS
     }
@@ -108,25 +108,14 @@ pub fn data(name: &str, text: &str) -> String {
     format!("<{name} id=\"{id}\">\n{text}\n</{name} id=\"{id}\">")
 }
 
-/// Returns the goal as data, with the earlier conversation of a follow-up Job.
-pub(crate) fn goal_data(goal: &str, earlier: Option<&str>) -> String {
-    let goal = data("goal", goal);
-    match earlier {
-        None => goal,
-        Some(earlier) => {
-            format!("{goal}\n\nThe goal continues this earlier conversation:\n\n{}", data("earlier", earlier))
-        }
-    }
-}
-
-/// Reads the one JSON object of an answer, bare or in a fenced block. Its keys appear once and its numbers are exact.
-/// Prose around a fenced block is ignored.
+/// Reads the one JSON object of an answer, bare or in a fenced block. Prose around a fenced block is ignored. Duplicate
+/// keys and inexact numbers are errors.
 ///
 /// # Errors
 /// If the answer has no such object.
 pub fn read_object(text: &str) -> Result<Map<String, Value>, Error> {
     if text.trim_start().starts_with('{') {
-        return json_block::object(text).map_err(|why| format!("the answer cannot be read as JSON: {why}").into());
+        return json_block::object(text).map_err(|error| format!("the answer cannot be read as JSON: {error}").into());
     }
     json_block::split(text).map(|(_, fields)| fields).map_err(|error| error.to_string().into())
 }
@@ -151,7 +140,7 @@ mod tests {
     #[case::bare(" {\"a\": 1} ")]
     #[case::fenced("```json\n{\"a\": 1}\n```")]
     #[case::fenced_in_prose("Here it is:\n```json\n{\"a\": 1}\n```\nDone.")]
-    fn one_object_is_read(#[case] text: &str) {
+    fn one_bare_or_fenced_object_is_read(#[case] text: &str) {
         assert_eq!(Value::Object(read_object(text).unwrap()), serde_json::json!({"a": 1}));
     }
 
@@ -160,7 +149,7 @@ mod tests {
     #[case::a_list("[{}]")]
     #[case::two_objects("{}{}")]
     #[case::two_blocks("```json\n{}\n```\n```json\n{}\n```")]
-    #[case::a_hidden_field("{\"a\":1,\"a\":2}")]
+    #[case::a_duplicate_key("{\"a\":1,\"a\":2}")]
     #[case::cut_off("{\"a\":")]
     #[case::too_deep(&format!("{{\"a\":{}", "[".repeat(100_000)))]
     #[case::deeper_than_a_line_of_the_log_takes(&format!("{{\"a\":{}{}}}", "[".repeat(32), "]".repeat(32)))]
@@ -169,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_cannot_end_the_data_that_it_stands_in() {
+    fn a_text_cannot_contain_its_own_closing_tag() {
         let inner = data("goal", "x");
         let outer = data("goal", &inner);
         let closing = outer.lines().last().unwrap();

@@ -118,7 +118,7 @@ impl Threshold {
 /// Compiles a rule against the names of the catalogue.
 pub fn compile(text: &str, list: RuleList, catalogue: &BTreeSet<&str>) -> Rule {
     let sentence = Sentence::new(text, list);
-    let attempt = sentence
+    let compiled = sentence
         .with_an_exception(catalogue)
         .or_else(|| sentence.tool_deny(catalogue))
         .or_else(|| sentence.threshold())
@@ -127,22 +127,22 @@ pub fn compile(text: &str, list: RuleList, catalogue: &BTreeSet<&str>) -> Rule {
     Rule {
         text: text.to_owned(),
         list,
-        stays_text: attempt.stays_text || attempt.effects.is_empty(),
-        effects: attempt.effects,
-        lint: attempt.lint,
+        stays_text: compiled.stays_text || compiled.effects.is_empty(),
+        effects: compiled.effects,
+        lint: compiled.lint,
     }
 }
 
 /// The result of a pattern that recognizes a sentence.
 #[derive(Default)]
-struct Attempt {
+struct Compiled {
     effects: Vec<RuleEffect>,
     stays_text: bool,
     lint: Option<String>,
 }
 
-impl Attempt {
-    fn compiled(effect: RuleEffect) -> Self {
+impl Compiled {
+    fn enforced(effect: RuleEffect) -> Self {
         Self { effects: vec![effect], ..Self::default() }
     }
 
@@ -173,7 +173,7 @@ impl<'a> Sentence<'a> {
 
     /// `Never call process_refund without approval`. The exception cannot be checked, so the rule stays text. If it says
     /// "approval" and names a tool, every call of the tool is held.
-    fn with_an_exception(&self, catalogue: &BTreeSet<&str>) -> Option<Attempt> {
+    fn with_an_exception(&self, catalogue: &BTreeSet<&str>) -> Option<Compiled> {
         if !self.has_exception() {
             return None;
         }
@@ -183,24 +183,24 @@ impl<'a> Sentence<'a> {
             BTreeSet::new()
         };
         let effects = tools.into_iter().map(|tool| RuleEffect::RequiresApproval { tool: tool.to_owned() }).collect();
-        Some(Attempt { effects, stays_text: true, lint: None })
+        Some(Compiled { effects, stays_text: true, lint: None })
     }
 
     /// `Never use deleteFile`.
-    fn tool_deny(&self, catalogue: &BTreeSet<&str>) -> Option<Attempt> {
+    fn tool_deny(&self, catalogue: &BTreeSet<&str>) -> Option<Compiled> {
         let [never, usage, tool] = self.words.as_slice() else { return None };
         if !never.eq_ignore_ascii_case("never") || !usage.eq_ignore_ascii_case("use") {
             return None;
         }
         Some(if catalogue.contains(tool) {
-            Attempt::compiled(RuleEffect::ToolDeny { tool: (*tool).to_owned() })
+            Compiled::enforced(RuleEffect::ToolDeny { tool: (*tool).to_owned() })
         } else {
-            Attempt::text(format!("there is no tool {tool:?}, so the rule is only text in the prompt"))
+            Compiled::text(format!("there is no tool {tool:?}, so the rule is only text in the prompt"))
         })
     }
 
     /// `amount > 500`, `amount > 500 needs approval`.
-    fn threshold(&self) -> Option<Attempt> {
+    fn threshold(&self) -> Option<Compiled> {
         let (rest, needs_approval) = self.without_approval();
         let (prefix, rest) = split_list(rest);
         let (field, operator, number) = comparison(&rest.join(" "))?;
@@ -209,16 +209,16 @@ impl<'a> Sentence<'a> {
             None => false,
         };
         if contradicts {
-            return Some(Attempt::text(
+            return Some(Compiled::text(
                 "its first word contradicts the rest, so the rule is only text in the prompt".into(),
             ));
         }
         let Some(value) = full_number(&number) else {
-            return Some(Attempt::text(format!(
+            return Some(Compiled::text(format!(
                 "{number:?} is not a plain number, so the rule is only text in the prompt"
             )));
         };
-        Some(Attempt::compiled(RuleEffect::Threshold(Threshold {
+        Some(Compiled::enforced(RuleEffect::Threshold(Threshold {
             field,
             operator,
             value,
@@ -228,14 +228,14 @@ impl<'a> Sentence<'a> {
     }
 
     /// `process_refund requires approval`.
-    fn approval(&self, catalogue: &BTreeSet<&str>) -> Option<Attempt> {
+    fn approval(&self, catalogue: &BTreeSet<&str>) -> Option<Compiled> {
         let (rest, needs_approval) = self.without_approval();
         let (prefix, rest) = split_list(rest);
         let ([tool], true, None | Some(RuleList::Always)) = (rest, needs_approval, prefix) else { return None };
         Some(if catalogue.contains(tool) {
-            Attempt::compiled(RuleEffect::RequiresApproval { tool: (*tool).to_owned() })
+            Compiled::enforced(RuleEffect::RequiresApproval { tool: (*tool).to_owned() })
         } else {
-            Attempt::text(format!("there is no tool {tool:?}, so the rule is only text in the prompt"))
+            Compiled::text(format!("there is no tool {tool:?}, so the rule is only text in the prompt"))
         })
     }
 

@@ -86,8 +86,8 @@ impl WorkflowTracker {
         }
     }
 
-    /// Records that a step was closed, by the id that a check returned.
-    pub fn closed(&mut self, id: &str, status: StepStatus) {
+    /// Closes a step. `id` is the id that a check has returned.
+    pub fn close(&mut self, id: &str, status: StepStatus) {
         let place = self.places().find(|(found, _)| found == id).map(|(_, place)| place);
         if let Some(place) = place
             && let Some(step) = self.tracks.get_mut(place.track).and_then(|track| track.steps.get_mut(place.step))

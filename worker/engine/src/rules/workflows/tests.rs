@@ -127,7 +127,7 @@ fn a_step_that_is_no_tool_is_closed_with_evidence() {
     progress.completed("track_order", 6);
     let id = progress.check_done("confirm with the customer", 6).unwrap();
     assert_eq!(id, "sg_refund_2");
-    progress.closed(&id, StepStatus::Done { evidence: 6 });
+    progress.close(&id, StepStatus::Done { evidence: 6 });
     assert_eq!(progress.missing_before("process_refund"), []);
 }
 
@@ -147,7 +147,7 @@ fn a_name_that_two_workflows_have_needs_the_id() {
     progress.completed("track_order", 3);
     let ids = "sg_a_1, sg_b_1".to_owned();
     assert_eq!(progress.check_done("talk", 3), Err(Refusal::Ambiguous { step: "talk".into(), ids }));
-    progress.closed("sg_a_1", StepStatus::Done { evidence: 3 });
+    progress.close("sg_a_1", StepStatus::Done { evidence: 3 });
     assert_eq!(progress.check_done("talk", 3), Ok("sg_b_1".into()));
 }
 
@@ -159,10 +159,10 @@ fn a_later_step_that_does_not_apply_completes_the_workflow_but_opens_no_way() {
     let other = progress.check_not_applicable("check_eligibility", 6).unwrap_err();
     assert_eq!(other, Refusal::NotFromEarlierStep { step: "check_eligibility".into(), evidence: 6 });
     let id = progress.check_not_applicable("check_eligibility", 5).unwrap();
-    progress.closed(&id, StepStatus::NotApplicable { evidence: 5 });
+    progress.close(&id, StepStatus::NotApplicable { evidence: 5 });
     assert_eq!(steps(&progress.missing_before("process_refund")), ["check_eligibility"]);
     let id = progress.check_not_applicable("process_refund", 5).unwrap();
-    progress.closed(&id, StepStatus::NotApplicable { evidence: 5 });
+    progress.close(&id, StepStatus::NotApplicable { evidence: 5 });
     assert_eq!(progress.incomplete(Some("refund")), []);
     assert_eq!(progress.sub_goals().last().unwrap().status, StepStatus::NotApplicable { evidence: 5 });
 }
@@ -218,7 +218,7 @@ proptest! {
         let mut progress = WorkflowTracker::new(&[workflow(&name, &[&step, "x"], Some(true), &[])], [step.as_str()]);
         let _ = progress.check_done(&name, evidence);
         let _ = progress.check_not_applicable(&step, evidence);
-        progress.closed(&step, StepStatus::NotApplicable { evidence });
+        progress.close(&step, StepStatus::NotApplicable { evidence });
         progress.completed(&step, evidence);
     }
 }

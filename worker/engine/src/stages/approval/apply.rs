@@ -12,16 +12,18 @@ use bloomery_crds::v1alpha1::{GateReason, HeldCall, Verdict};
 /// Folds an event into the holds of calls.
 pub(crate) fn apply(entry: &Entry, shared: &mut Shared) {
     match &entry.event {
-        Event::ToolRuled { call, verdict: Verdict::Hold, reasons } => held(call, reasons, &mut shared.calls),
-        Event::ToolHeld { held } => asked(held, &mut shared.calls),
-        Event::ToolApproved { call, digest, decision } => approved(call, digest, &decision.approver, &mut shared.calls),
-        Event::ToolDenied { call, decision } => denied(call, decision, shared),
+        Event::ToolRuled { call, verdict: Verdict::Hold, reasons } => set_hold(call, reasons, &mut shared.calls),
+        Event::ToolHeld { held } => set_held_call(held, &mut shared.calls),
+        Event::ToolApproved { call, digest, decision } => {
+            lift_holds(call, digest, &decision.approver, &mut shared.calls);
+        }
+        Event::ToolDenied { call, decision } => deny(call, decision, shared),
         _ => {}
     }
 }
 
-/// Returns whether a decision still counts: an approver of a held call gives it, and an approval is for the call's own
-/// arguments.
+/// Returns whether a decision changes anything: the call is held, the approver has to decide on it, and an approval is for
+/// its arguments.
 pub(crate) fn is_awaited(call: &CallId, digest: Option<&Digest>, decision: &Decision, calls: &Calls) -> bool {
     let held = calls.get(call).filter(|call| call.state == CallState::Held);
     held.is_some_and(|call| {
@@ -30,13 +32,13 @@ pub(crate) fn is_awaited(call: &CallId, digest: Option<&Digest>, decision: &Deci
     })
 }
 
-fn held(id: &CallId, reasons: &[RulingReason], calls: &mut Calls) {
+fn set_hold(id: &CallId, reasons: &[RulingReason], calls: &mut Calls) {
     if let Some(call) = calls.get_mut(id) {
         call.hold.set(reasons);
     }
 }
 
-fn asked(held: &HeldCall, calls: &mut Calls) {
+fn set_held_call(held: &HeldCall, calls: &mut Calls) {
     if let Some(call) = calls.get_mut(&CallId(held.id.clone())) {
         call.held = Some(held.clone());
     }
@@ -44,8 +46,8 @@ fn asked(held: &HeldCall, calls: &mut Calls) {
 
 /// Lifts the approver's holds of exactly this call. Once none is left, the gate rules on the call again.
 ///
-/// An approval of another call, of other arguments, or by nobody who still has to approve changes nothing.
-fn approved(id: &CallId, digest: &Digest, approver: &str, calls: &mut Calls) {
+/// An approval changes nothing if it is for other arguments, or if the approver does not have to approve.
+fn lift_holds(id: &CallId, digest: &Digest, approver: &str, calls: &mut Calls) {
     let Some(call) = held_mut(id, calls).filter(|call| has_arguments(call, digest)) else { return };
     if !call.hold.lift(approver) {
         return;
@@ -58,8 +60,8 @@ fn approved(id: &CallId, digest: &Digest, approver: &str, calls: &mut Calls) {
     }
 }
 
-/// Denies the call for the model, which may find another way. One denial is enough.
-fn denied(id: &CallId, decision: &Decision, shared: &mut Shared) {
+/// Denies a held call. One denial is enough. The model reads the reason and may find another way.
+fn deny(id: &CallId, decision: &Decision, shared: &mut Shared) {
     let is_approver = |call: &&mut Call| call.hold.approvers().contains(&decision.approver.as_str());
     let Some(call) = held_mut(id, &mut shared.calls).filter(is_approver) else { return };
     let tool = call.tool.clone();

@@ -37,16 +37,16 @@ enum Needed {
     Clarification,
 }
 
-/// The answers so far, and the rulings on them.
+/// The latest draft, and the rulings of the gate so far.
 #[derive(Debug, Default)]
 pub(crate) struct Finalization {
     draft: Option<Draft>,
-    /// Whether the draft needs no ruling: it has one, or a message of a person has withdrawn it.
-    ruled: bool,
+    /// Whether the gate still has to rule on the draft. A message of a person withdraws the draft.
+    needs_ruling: bool,
     form_errors: u32,
     attempts: Vec<FinalizationAttempt>,
     skipped: bool,
-    /// The answer of the model that judges the draft.
+    /// The answer of the judging model about the draft.
     judgement: StageAnswer,
     needed: Needed,
     given_up: Option<(OutcomeCode, String)>,
@@ -55,14 +55,14 @@ pub(crate) struct Finalization {
 impl Finalization {
     pub(crate) fn apply(&mut self, entry: &Entry, shared: &mut Shared) {
         match &entry.event {
-            Event::ModelAnswered { answer } => self.answered(answer, shared.model.stage),
+            Event::ModelAnswered { answer } => self.take_answer(answer, shared.model.stage),
             Event::ModelFailed { kind: ModelFailure::InvalidAnswer, message } => {
-                self.misread(message, shared.model.stage);
+                self.reject_judgement(message, shared.model.stage);
             }
-            Event::GateRuled { ruling } => self.ruled(ruling, shared),
+            Event::GateRuled { ruling } => self.apply_ruling(ruling, shared),
             Event::UserReplied { question, text, .. } => {
                 if let Some(QuestionSubject::Draft) = shared.questions.about(question) {
-                    let taken = self.clarified(text, shared);
+                    let taken = self.take_clarification(text, shared);
                     shared.settle_question(question, taken);
                 }
             }
@@ -72,16 +72,16 @@ impl Finalization {
             self.needed = Needed::Nothing;
         }
         if shared.history.messages_joined_with(entry.seq) {
-            // The model gives the answer again, with the message in mind.
-            self.ruled = true;
+            // The draft does not know the message: the model answers again.
+            self.needs_ruling = false;
         }
     }
 
-    fn answered(&mut self, answer: &Answer, stage: Stage) {
+    fn take_answer(&mut self, answer: &Answer, stage: Stage) {
         match stage {
             Stage::Plan if answer.calls.is_empty() => {
                 self.draft = Some(Draft { text: answer.text.clone(), cut: answer.cut });
-                self.ruled = false;
+                self.needs_ruling = true;
                 self.judgement = StageAnswer::default();
             }
             Stage::Finalization => self.judgement.answered(&answer.text),
@@ -89,19 +89,19 @@ impl Finalization {
         }
     }
 
-    fn misread(&mut self, message: &str, stage: Stage) {
+    fn reject_judgement(&mut self, message: &str, stage: Stage) {
         match stage {
             Stage::Finalization | Stage::Plan => self.judgement.rejected(message),
             Stage::Intent | Stage::Selection | Stage::Polish => {}
         }
     }
 
-    fn ruled(&mut self, ruling: &FinalizationRuling, shared: &mut Shared) {
-        self.ruled = true;
+    fn apply_ruling(&mut self, ruling: &FinalizationRuling, shared: &mut Shared) {
+        self.needs_ruling = false;
         match ruling {
             FinalizationRuling::FormError(attempt) => {
                 self.form_errors += 1;
-                shared.say(Turn::User(feedback::form_feedback(attempt)));
+                shared.add_turn(Turn::User(feedback::form_feedback(attempt)));
             }
             FinalizationRuling::Skipped => {
                 self.skipped = true;
@@ -112,27 +112,27 @@ impl Finalization {
                 self.given_up = Some((OutcomeCode::GateFailed, why));
             }
             FinalizationRuling::Attempt(attempt) => {
-                self.attempted(attempt, retries(&shared.run));
+                self.add_attempt(attempt, retries(&shared.run));
                 if !self.passed() && self.given_up.is_none() && !self.is_clarifying() {
-                    shared.say(Turn::User(feedback::attempt_feedback(attempt)));
+                    shared.add_turn(Turn::User(feedback::attempt_feedback(attempt)));
                 }
             }
         }
     }
 
-    fn attempted(&mut self, attempt: &FinalizationAttempt, retries: u32) {
+    fn add_attempt(&mut self, attempt: &FinalizationAttempt, retries: u32) {
         self.attempts.push(attempt.clone());
         if attempt.passed {
             self.given_up = None;
             self.needed = Needed::Nothing;
             return;
         }
-        self.given_up = self.end_of_attempts(attempt, retries);
+        self.given_up = self.reason_to_give_up(attempt, retries);
         let asks = attempt.suggested_action == Some(SuggestedAction::ClarifyUser) && self.given_up.is_none();
         self.needed = if asks { Needed::Clarification } else { Needed::Evidence };
     }
 
-    fn end_of_attempts(&self, attempt: &FinalizationAttempt, retries: u32) -> Option<(OutcomeCode, String)> {
+    fn reason_to_give_up(&self, attempt: &FinalizationAttempt, retries: u32) -> Option<(OutcomeCode, String)> {
         let failed = u32::try_from(self.attempts.len()).unwrap_or(u32::MAX);
         match attempt.suggested_action {
             Some(SuggestedAction::Escalate) => {
@@ -149,12 +149,12 @@ impl Finalization {
         }
     }
 
-    fn clarified(&mut self, text: &str, shared: &mut Shared) -> Result<(), Refused> {
+    fn take_clarification(&mut self, text: &str, shared: &mut Shared) -> Result<(), Refused> {
         if text.trim().is_empty() {
             return Err(Refused::new("the answer is empty"));
         }
         if let Some(attempt) = self.attempts.last() {
-            shared.say(Turn::User(feedback::clarified(attempt, text)));
+            shared.add_turn(Turn::User(feedback::clarification(attempt, text)));
         }
         self.needed = Needed::Nothing;
         Ok(())
@@ -162,7 +162,7 @@ impl Finalization {
 
     /// The draft that waits for its ruling.
     pub(crate) fn pending(&self) -> Option<&Draft> {
-        self.draft.as_ref().filter(|_| !self.ruled)
+        self.draft.as_ref().filter(|_| self.needs_ruling)
     }
 
     /// The latest draft.
@@ -192,7 +192,7 @@ impl Finalization {
 
     /// Returns whether an answer has passed.
     pub(crate) fn passed(&self) -> bool {
-        self.ruled && self.attempts.last().is_some_and(|attempt| attempt.passed)
+        !self.needs_ruling && self.attempts.last().is_some_and(|attempt| attempt.passed)
     }
 
     /// The code and the reason why no answer will pass any more.

@@ -44,7 +44,7 @@ impl IntentStage {
     fn take_entity(&mut self, name: &str, text: &str, shared: &mut Shared) -> Result<(), Refused> {
         let value = prompt::read_entity(&shared.run.skill, shared.intent.as_ref(), name, text)?;
         let words = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        shared.say(Turn::User(format!("{name}: {words}")));
+        shared.add_turn(Turn::User(format!("{name}: {words}")));
         self.missing.retain(|missing| missing != name);
         if let Some(intent) = &mut shared.intent {
             intent.entities.insert(name.to_owned(), value);
