@@ -105,8 +105,8 @@ impl Applier {
             require(&mut body, "resourceVersion", CREATE_ONLY_VERSION);
             return self.send(&target, &body, /* force */ false).await;
         };
-        if let Some(verdict) = target.obstacle(&known.metadata) {
-            return Ok(verdict);
+        if let Some(obstacle) = target.obstacle(&known.metadata) {
+            return Ok(obstacle);
         }
         let Some(uid) = known.metadata.uid.clone() else {
             return Err(Error::Incomplete { what: target.what, field: "metadata.uid" });
@@ -115,13 +115,13 @@ impl Applier {
             return Ok(ApplyResult::CacheBehind);
         }
         if known.satisfies(&body) || self.history.is_answer(&uid, &body, &known.value) {
-            if known.is_frozen() {
-                // Remembered, so that it is not read from the API server again.
+            if known.is_immutable() {
+                // The history then holds the object, so it is not read from the API server again.
                 self.history.remember(&known.metadata, &body, known.value);
             }
             return Ok(ApplyResult::Unchanged);
         }
-        if known.is_frozen() && !known.has_data_of(&body) {
+        if known.is_immutable() && !known.has_data_of(&body) {
             return Ok(ApplyResult::Replaced);
         }
         // With the UID, the apply fails if the object was deleted and created again in between.
@@ -155,12 +155,12 @@ impl Applier {
 
     /// Deletes the object with this name and UID.
     pub async fn delete<K: Object>(&self, metadata: &ObjectMeta) -> Result<(), Error> {
-        self.delete_within::<K>(metadata, None).await
+        self.delete_with_grace::<K>(metadata, None).await
     }
 
-    /// Deletes the object with this name and UID. `grace` is the grace period in seconds; the object's own applies
-    /// where it is absent.
-    pub async fn delete_within<K: Object>(&self, metadata: &ObjectMeta, grace: Option<u32>) -> Result<(), Error> {
+    /// Deletes the object with this name and UID. `grace` is the grace period in seconds. Without it, the object's own
+    /// grace period applies.
+    pub async fn delete_with_grace<K: Object>(&self, metadata: &ObjectMeta, grace: Option<u32>) -> Result<(), Error> {
         let (Some(namespace), Some(name), Some(uid)) = (&metadata.namespace, &metadata.name, &metadata.uid) else {
             return Ok(());
         };
@@ -185,11 +185,11 @@ impl Applier {
         }
     }
 
-    /// Deletes an object if it is unchanged since it was read. If it has changed, that change wakes the controllers
-    /// that depend on it.
-    pub async fn delete_as_seen<K: Object>(&self, seen: &K) -> Result<(), Error> {
-        let (namespace, name) = (seen.namespace().unwrap_or_default(), seen.name_any());
-        let preconditions = Preconditions { uid: seen.uid(), resource_version: seen.resource_version() };
+    /// Deletes an object if it is unchanged since it was read. If it has changed, the change wakes the controllers that
+    /// depend on it.
+    pub async fn delete_if_unchanged<K: Object>(&self, read: &K) -> Result<(), Error> {
+        let (namespace, name) = (read.namespace().unwrap_or_default(), read.name_any());
+        let preconditions = Preconditions { uid: read.uid(), resource_version: read.resource_version() };
         let parameters = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() };
         self.metrics.count_write(&K::kind(&()), "delete");
         let what = format!("delete {} {namespace}/{name}", K::kind(&()));
@@ -246,14 +246,16 @@ impl Target {
         }
     }
 
-    /// Returns why an existing object must not be written; none if it belongs to the owner.
-    fn obstacle<K>(&self, there: &ObjectMeta) -> Option<ApplyResult<K>> {
-        if owned::is_owned_by(there, &self.owner_uid) {
-            return there.deletion_timestamp.is_some().then_some(ApplyResult::BeingDeleted);
+    /// Returns why an existing object must not be written; none if it may be written.
+    fn obstacle<K>(&self, existing: &ObjectMeta) -> Option<ApplyResult<K>> {
+        if owned::is_owned_by(existing, &self.owner_uid) {
+            return existing.deletion_timestamp.is_some().then_some(ApplyResult::BeingDeleted);
         }
-        let owners = there.owner_references.iter().flatten();
-        let of_namesake = owners.into_iter().any(|owner| owner.name == self.owner_name && owner.uid != self.owner_uid);
-        if owned::is_managed(there) && of_namesake {
+        // The owner was deleted and created again. Kubernetes deletes the objects of the deleted owner.
+        let owners = existing.owner_references.iter().flatten();
+        let is_of_deleted_owner =
+            owners.into_iter().any(|owner| owner.name == self.owner_name && owner.uid != self.owner_uid);
+        if owned::is_managed(existing) && is_of_deleted_owner {
             Some(ApplyResult::BeingDeleted)
         } else {
             Some(ApplyResult::NameTaken)
@@ -272,7 +274,7 @@ fn add_digest(body: &mut Value) {
     }
 }
 
-/// Makes an apply fail unless the stored metadata has this value.
+/// Adds a precondition: the apply fails unless the stored metadata has this value.
 fn require(body: &mut Value, field: &str, value: &str) {
     if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.insert(field.to_owned(), Value::String(value.to_owned()));
@@ -289,7 +291,8 @@ fn refusal<K>(error: Error) -> Result<ApplyResult<K>, Error> {
     }
 }
 
-/// Server-side apply answers 500 for objects that it cannot read.
+/// Returns whether a status refuses an object because of its content or its namespace. Server-side apply answers 500
+/// for objects that it cannot read.
 fn is_refusal(status: &Status) -> bool {
     let unreadable = ["failed to convert new object", "failed to create typed patch object"];
     match status.code {

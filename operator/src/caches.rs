@@ -184,17 +184,17 @@ mod tests {
     }
 
     #[rstest]
-    #[case::labelled(None, None, false)]
+    #[case::never_suspended(None, None, false)]
     #[case::suspended(None, Some("true"), true)]
-    #[case::let_go(Some("true"), None, true)]
-    #[case::refused(Some("true"), Some("false"), true)]
-    #[case::still(Some("true"), Some("true"), false)]
-    #[case::no_word_of_ours(None, Some("yes"), false)]
-    fn of_a_namespace_only_its_suspension_is_told(
+    #[case::resumed(Some("true"), None, true)]
+    #[case::set_to_false(Some("true"), Some("false"), true)]
+    #[case::still_suspended(Some("true"), Some("true"), false)]
+    #[case::set_to_an_unknown_value(None, Some("yes"), false)]
+    fn only_a_changed_suspension_of_a_namespace_is_announced(
         #[case] before: Option<&str>,
         #[case] after: Option<&str>,
-        #[case] is_told: bool,
+        #[case] is_announced: bool,
     ) {
-        assert_eq!(suspension_changed(&annotated(before), &annotated(after)), is_told);
+        assert_eq!(suspension_changed(&annotated(before), &annotated(after)), is_announced);
     }
 }

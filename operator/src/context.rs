@@ -31,6 +31,6 @@ pub struct Context {
     pub report_ca_bundle: crate::report::CaBundle,
     /// The readiness of the parts.
     pub readiness: Readiness,
-    /// Whether this replica leads.
+    /// The leadership of this replica.
     pub leadership: Leadership,
 }

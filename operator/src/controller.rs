@@ -1,5 +1,5 @@
-//! The shared controller loop: wakes in, reconciles out. Concurrency is bounded, each object is reconciled at most once
-//! at a time, and failures are retried with backoff.
+//! The loop that all controllers share: it reconciles the objects that were woken. Concurrency is bounded, each object is
+//! reconciled at most once at a time, and failures are retried with backoff.
 
 use crate::caches::{Change, Guarded};
 use crate::context::Context;
@@ -28,7 +28,7 @@ pub struct Controller<K: Resource<DynamicType = ()> + Clone + 'static> {
     pub name: &'static str,
     /// The objects.
     pub store: Store<Guarded<K>>,
-    /// The objects to reconcile ([`wake_on`]).
+    /// The streams of objects to reconcile ([`wake_on`]).
     pub wakes: Vec<BoxStream<'static, Wake<K>>>,
     /// The maximum number of concurrent reconciles.
     pub concurrency: u16,
@@ -97,7 +97,7 @@ where
         .boxed()
 }
 
-/// The object that a label names, in the namespace of the labelled one.
+/// Returns the object that a label names, in the namespace of the labelled object.
 pub fn named_by_label<C, K>(object: &C, label: &str) -> Vec<Wake<K>>
 where
     C: Resource,
@@ -147,8 +147,8 @@ where
     let began = Instant::now();
     context.metrics.reconcile_began(name);
     let result = reconcile(resource, context.clone()).await;
-    let word = result.as_ref().map_or_else(Error::kind, |_| "ok");
-    context.metrics.reconcile_ended(name, word, began.elapsed().as_secs_f64());
+    let result_label = result.as_ref().map_or_else(Error::kind, |_| "ok");
+    context.metrics.reconcile_ended(name, result_label, began.elapsed().as_secs_f64());
     match &result {
         Ok(_) => retries.forget(object.as_ref()),
         Err(error) if error.is_conflict() || error.is_gone() => {

@@ -12,7 +12,7 @@ pub enum Error {
     /// The API server refused a request, or could not be reached.
     #[error("cannot {what}: {}", short_message(source))]
     Api {
-        /// The request, such as `apply Deployment acme/orders-mcp`.
+        /// The request as a verb and an object, such as `apply Deployment acme/orders-mcp`.
         what: String,
         /// The error of the client.
         source: kube::Error,
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn pauses_grow_and_are_bounded() {
+    fn delays_grow_and_are_bounded() {
         let bounds: Vec<Duration> = refused(500).backoff(1).build().take(30).collect();
         assert!(bounds.is_sorted() && bounds[0] < bounds[1]);
         let pauses: Vec<Duration> = (1..30).map(|failures| refused(500).retry_delay(failures)).collect();
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_was_asked_of_which_object() {
+    fn the_message_names_the_request_and_the_object() {
         assert!(refused(403).to_string().starts_with("cannot apply Service acme/orders-mcp: "));
         assert!(refused(404).is_gone() && refused(409).is_conflict());
     }

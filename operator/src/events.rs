@@ -22,7 +22,7 @@ pub struct Events {
 /// The content of an Event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventMessage {
-    /// Whether a person has to act.
+    /// True if a person has to act.
     pub warning: bool,
     /// The reason.
     pub reason: Reason,
@@ -121,9 +121,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_is_told_once_and_a_change_is_news() {
-        let mut told = LastEvents::default();
-        let mut record_if_new = |reason, note| told.record_if_new("u-1".to_owned(), reason, note);
+    fn an_event_is_new_if_it_differs_from_the_last_one() {
+        let mut last = LastEvents::default();
+        let mut record_if_new = |reason, note| last.record_if_new("u-1".to_owned(), reason, note);
         assert!(record_if_new(Reason::ServiceNotFound, "orders"));
         assert!(!record_if_new(Reason::ServiceNotFound, "orders"));
         assert!(record_if_new(Reason::Ready, "orders"));
@@ -131,11 +131,11 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded() {
-        let mut told = LastEvents::default();
+    fn the_number_of_remembered_objects_is_bounded() {
+        let mut last = LastEvents::default();
         for object in 0..2 * MAX_OBJECTS {
-            told.record_if_new(object.to_string(), Reason::Ready, "");
+            last.record_if_new(object.to_string(), Reason::Ready, "");
         }
-        assert_eq!(told.by_uid.len(), MAX_OBJECTS);
+        assert_eq!(last.by_uid.len(), MAX_OBJECTS);
     }
 }

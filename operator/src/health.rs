@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn not_ready_until_every_part_is_and_it_says_which() {
+    async fn readiness_names_the_parts_that_are_not_ready() {
         let readiness = Readiness::default();
         let router = router(readiness.clone(), Arc::new(Metrics::new()));
         assert_eq!(fetch(&router, "/healthz").await.0, StatusCode::OK);
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn metrics_are_open_metrics() {
+    async fn metrics_are_served_in_the_open_metrics_format() {
         let (status, body) = fetch(&router(Readiness::default(), Arc::new(Metrics::new())), "/metrics").await;
         assert_eq!(status, StatusCode::OK);
         assert!(body.ends_with("# EOF\n"), "{body}");

@@ -4,6 +4,12 @@
 //! [`decide`] comes before the pod's inputs are fetched, so a Job whose pod runs costs no request. The [`plan::Plan`]
 //! passes through the steps, and its type shows how far it has come. The progress of the conversation arrives through
 //! [`crate::report`].
+//!
+//! Two paths through these modules:
+//! - `spec.goal` reaches the worker in [`validate`] (`ValidAttempt::goal`) and [`build`] (the Job's part of the run
+//!   document, which the pod mounts as a file).
+//! - The decision of a person is counted in [`apply`] ([`crate::approval::store::update`]). Then [`decide`] starts the
+//!   next attempt, [`fetch::attempt`] reads the decision, and [`build`] puts it into the Job's part.
 
 pub mod applied;
 pub mod apply;
@@ -79,7 +85,7 @@ pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
 
 async fn reconcile(job: Job, context: Arc<Context>, state: Arc<ControllerState>) -> Result<Action, Error> {
     let now = Timestamp::now();
-    // Fetch (IO): the inputs of the decision.
+    // Fetch (IO): the Job, and the inputs of the decision.
     let Some(fetched) = fetch::fetch(&context, job, now).await? else { return Ok(Action::await_change()) };
     // Decide (pure).
     let retention = SignedDuration::try_from(context.settings.worker.pod_retention).unwrap_or(SignedDuration::MAX);

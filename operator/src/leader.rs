@@ -13,19 +13,19 @@ use tokio_util::sync::CancellationToken;
 /// The lease duration in seconds: how long other replicas wait for a leader that disappeared.
 const LEASE_SECONDS: u64 = 15;
 
-/// How many seconds before the end of the lease the leader renews it. Must be longer than [`REQUEST_TIMEOUT`].
+/// The leader renews its lease this number of seconds before it ends. Must be longer than [`REQUEST_TIMEOUT`].
 const RENEWAL_GRACE_SECONDS: u64 = 5;
 
 /// The timeout of a request for the lease: a leader that cannot renew finds out before another replica takes over.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// How often a replica checks the lease of another one, so that it takes over a released lease at once.
+/// The interval at which a replica checks the lease of another one, so that it takes over a released lease at once.
 const LEASE_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The pause after an error.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// Whether this replica leads.
+/// The leadership of this replica, which may change at any time.
 #[derive(Debug, Clone)]
 pub struct Leadership(watch::Receiver<bool>);
 
@@ -61,8 +61,8 @@ impl Leadership {
 
 /// Competes for the lease until the shutdown, and then releases it.
 ///
-/// On any error the replica stops leading at once: two leaders are worse than none for a second. Resource versions and
-/// UIDs refuse conflicting writes of two leaders.
+/// On any error the replica stops leading at once: two leaders are worse than none for a second. If two replicas lead
+/// nevertheless, resource versions and UIDs keep them from overwriting each other.
 pub async fn compete(
     client: Client,
     settings: &Settings,
@@ -114,8 +114,8 @@ async fn hold_lease(
 /// Waits until this replica holds the lease.
 ///
 /// A lease manager that has seen another holder sleeps until that lease would expire, and does not notice a release.
-/// Without the separate check, each rollout would be without a leader for that time. So a released lease starts a new
-/// manager.
+/// Each rollout would then be without a leader for that time. Therefore a separate check notices a release and starts a
+/// new manager.
 async fn acquire(client: &Client, settings: &Settings) -> Result<LeaseManager, LeaseManagerError> {
     loop {
         let manager = manager(client.clone(), settings).await?;

@@ -38,13 +38,13 @@ mod tests {
     #[case::all_and_not_a_byte_more(&["One is wrong.", "Two is wrong."], 27, "One is wrong. Two is wrong.")]
     #[case::some(&["One is wrong.", "Two is wrong.", "Three is wrong."], 42, "One is wrong. And 2 more.")]
     #[case::the_first_is_too_long(&["One is wrong, and much so.", "Two."], 30, "One… And 1 more.")]
-    fn whole_sentences(#[case] sentences: &[&str], #[case] max: usize, #[case] expected: &str) {
+    fn only_whole_sentences_are_joined(#[case] sentences: &[&str], #[case] max: usize, #[case] expected: &str) {
         assert_eq!(join_sentences(sentences, max), expected);
     }
 
     proptest! {
         #[test]
-        fn never_longer_than_asked(sentences in prop::collection::vec(".{0,40}", 0..9), max in 32_usize..200) {
+        fn the_list_is_never_longer_than_the_maximum(sentences in prop::collection::vec(".{0,40}", 0..9), max in 32_usize..200) {
             prop_assert!(join_sentences(&sentences, max).len() <= max);
         }
     }

@@ -47,16 +47,20 @@ impl Metrics {
         };
         let registry = &mut metrics.registry;
         registry.register("reconciles", "Reconciles by controller and result", metrics.reconciles.clone());
-        registry.register("reconcile_seconds", "How long a reconcile took", metrics.durations.clone());
-        registry.register("reconciles_running", "Reconciles under way", metrics.running.clone());
+        registry.register("reconcile_seconds", "Duration of a reconcile in seconds", metrics.durations.clone());
+        registry.register("reconciles_running", "Reconciles in progress", metrics.running.clone());
         registry.register("writes", "Requests that change the cluster, by kind and verb", metrics.writes.clone());
-        registry.register("leader", "Whether this replica leads", metrics.leader.clone());
+        registry.register("leader", "1 if this replica leads, otherwise 0", metrics.leader.clone());
         registry.register("jobs", "Jobs by phase", metrics.jobs.clone());
-        let help = "How long the Job that waits longest has waited for people, by phase";
+        let help = "Longest current wait of a Job for people in seconds, by phase";
         registry.register("waiting_longest_seconds", help, metrics.waiting.clone());
-        registry.register("waited_seconds", "How long Jobs waited for people, by phase", metrics.waited.clone());
+        registry.register(
+            "waited_seconds",
+            "Duration of finished waits for people in seconds, by phase",
+            metrics.waited.clone(),
+        );
         registry.register("reports", "Reports of workers by result", metrics.reports.clone());
-        registry.register("gate_verdicts", "Verdicts of gates", metrics.verdicts.clone());
+        registry.register("gate_verdicts", "Verdicts by gate and verdict", metrics.verdicts.clone());
         metrics
     }
 
@@ -136,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn series_carry_their_labels() {
+    fn series_have_their_labels_and_values() {
         let metrics = Metrics::new();
         metrics.reconcile_began("skill");
         metrics.reconcile_ended("skill", "conflict", 0.3);

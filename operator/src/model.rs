@@ -77,7 +77,7 @@ fn health(model: &Model, find: impl Fn(&str) -> Option<Vec<String>>) -> Health {
         let message = "spec.baseUrl must be an http or https URL without user, query or fragment, such as https://api.openai.com/v1";
         return Health::Stalled(Reason::Invalid, message.to_owned());
     }
-    // For the Model itself, use the fallbacks of the spec that is reconciled, not the cached ones.
+    // The fallbacks of this Model come from the reconciled object, because the cached one may differ.
     let fallbacks =
         fallback::resolve(&name, |other| if other == name { Some(spec.fallback.clone()) } else { find(other) });
     match fallbacks {

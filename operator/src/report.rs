@@ -1,4 +1,4 @@
-//! The report endpoint: receives the reports of workers, over TLS with a CA of its own.
+//! The report endpoint: receives the reports of workers over TLS. The operator runs its own CA for it.
 //!
 //! Every replica serves it. A report is authenticated by its token ([`auth`]), checked against the recorded attempt of
 //! its Job ([`judge`]), and merged into the status by a pure function ([`merge`]).

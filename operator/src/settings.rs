@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn the_chart_need_not_say_more_than_the_image() {
+    fn all_settings_except_the_image_and_the_pod_have_defaults() {
         let settings = parse(&[]).unwrap();
         assert_eq!(settings.report_url(), "https://bloomery-operator.bloomery.svc:8443");
         assert_eq!(settings.worker.pod_retention, Duration::from_mins(10));
@@ -242,7 +242,7 @@ mod tests {
     #[case("--approval-expiry=later", "BLOOMERY_APPROVAL_EXPIRY")]
     #[case("--approvals={}", "BLOOMERY_APPROVALS")]
     #[case("--reply-expiry=-1h", "BLOOMERY_REPLY_EXPIRY")]
-    fn a_bad_setting_is_refused_by_name(#[case] flag: &str, #[case] variable: &str) {
+    fn an_invalid_setting_is_refused_with_the_name_of_its_variable(#[case] flag: &str, #[case] variable: &str) {
         let message = Settings::describe_error(&parse(&[flag]).unwrap_err());
         assert!(message.contains(variable), "{message}");
     }

@@ -27,8 +27,8 @@ use tokio_util::sync::CancellationToken;
 /// The maximum number of concurrent reconciles.
 const CONCURRENCY: u16 = 8;
 
-/// The interval for retrying a Skill one of whose objects cannot be created, because an object of another owner has the
-/// name. That object has no label of the operator, so its deletion is not watched.
+/// The interval for retrying a Skill if one of its objects cannot be created, because an object of another owner has its
+/// name. The deletion of that object is not watched, because the object does not have the operator's label.
 const OBSTRUCTION_RETRY_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Reconciles Skills until the shutdown.
@@ -39,7 +39,7 @@ pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
 }
 
 async fn reconcile(skill: Skill, context: Arc<Context>) -> Result<Action, Error> {
-    // Kubernetes deletes its objects by their owner references; the memory stays.
+    // Kubernetes deletes the objects that the Skill owns. The tenant's memory stays.
     if skill.metadata.deletion_timestamp.is_some() {
         return Ok(Action::await_change());
     }
@@ -81,7 +81,7 @@ fn changes(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
         wake_on(caches.service_accounts.changes(), skills, |object| named_by_label(object, names::LABEL_SKILL)),
         wake_on(caches.deployments.changes(), skills, |object| named_by_label(object, names::LABEL_SKILL)),
         wake_on(caches.pods.changes(), skills, |pod| {
-            // The pods of workers do not change the state of the Skill.
+            // Worker pods do not change the state of the Skill.
             let is_mcp_server = pod.labels().get(names::LABEL_COMPONENT).is_some_and(|component| component == "mcp");
             if is_mcp_server { named_by_label(pod, names::LABEL_SKILL) } else { Vec::new() }
         }),
@@ -102,8 +102,8 @@ fn changes(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
 
 /// Returns the Skill of a Job that ended or was deleted.
 ///
-/// The cache is checked because a Job without finalizers is deleted without a deletion timestamp; the UID is compared
-/// because a new Job may have the same name.
+/// A Job without finalizers is deleted without a deletion timestamp, so the cache is checked. A new Job may have the same
+/// name, so the UID is compared.
 fn skill_of_ended_job(jobs: &Store<Guarded<Job>>, job: &Guarded<Job>) -> Vec<Wake<Skill>> {
     let Ok(read) = &job.0 else { return Vec::new() };
     let is_cached = jobs.get(&ObjectRef::from_obj(job)).is_some_and(|cached| cached.uid() == job.uid());

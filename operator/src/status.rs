@@ -49,7 +49,7 @@ pub fn unmet_message(conditions: &[Condition], kind: ConditionType) -> Option<St
     }
 }
 
-/// Writes statuses, and knows which copies of an object are older than its own last write.
+/// Writes statuses, and detects copies of an object that are older than its own last write.
 pub struct Statuses {
     client: Client,
     metrics: Arc<Metrics>,

@@ -22,10 +22,10 @@ use tokio_util::sync::CancellationToken;
 /// The timeout for requests and reconciles in progress after SIGTERM. The pod's grace period is longer.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The read timeout of the API client. A watch without changes ends earlier, by its own timeout.
+/// The read timeout of the API client. It is longer than the timeout of a watch without changes.
 const READ_TIMEOUT: Duration = Duration::from_secs(330);
 
-/// Why the operator failed.
+/// The reason why the operator failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The address of the API server is not configured.
@@ -49,7 +49,7 @@ pub enum Error {
 /// # Errors
 /// Returns an error if the operator cannot start, or if one of its servers fails. The kubelet restarts it.
 pub async fn run(settings: Settings) -> Result<(), Error> {
-    // Another part of the process may have installed the provider already, and can only have chosen the same one.
+    // The result is ignored: a provider that is installed already is the same one.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut terminate = signal(SignalKind::terminate()).map_err(io("cannot listen for SIGTERM"))?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(io("cannot listen for SIGINT"))?;
@@ -81,7 +81,7 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
     if drained.is_err() {
         tracing::warn!("requests or reconciles in progress did not end in time, and are aborted");
     }
-    // Only now may another replica lead: this one has nothing in progress.
+    // The lease is released last: another replica may lead only when this one has nothing in progress.
     drop(parts);
     released.cancel();
     let _ = tokio::time::timeout(leader::REQUEST_TIMEOUT * 2, competing).await;

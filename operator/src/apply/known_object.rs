@@ -40,7 +40,7 @@ impl KnownObject {
     }
 
     /// Returns whether the object is marked immutable. Always false if only the metadata is known.
-    pub(super) fn is_frozen(&self) -> bool {
+    pub(super) fn is_immutable(&self) -> bool {
         self.value.get("immutable") == Some(&Value::Bool(true))
     }
 

@@ -1,6 +1,6 @@
 //! Exact comparison of Kubernetes quantities.
 //!
-//! The crate `kube_quantity` 0.9 reads them through `f64`, compares `1Gi` with `1G` through `f32`, takes `Gi` for zero,
+//! The crate `kube_quantity` 0.9 reads them through `f64`, compares `1Gi` with `1G` through `f32`, reads `Gi` as zero,
 //! and may panic on overflow.
 
 /// Returns the value of a quantity in thousandths; none for text that is not a quantity.
@@ -68,7 +68,7 @@ mod tests {
     #[case("1e3", "1k")]
     #[case("1E3", "1000")]
     #[case("-.5", "-500m")]
-    fn equal_quantities(#[case] one: &str, #[case] other: &str) {
+    fn equal_quantities_have_equal_values(#[case] one: &str, #[case] other: &str) {
         assert_eq!(parse(one), parse(other));
         assert!(parse(one).is_some());
     }
@@ -76,7 +76,7 @@ mod tests {
     #[rstest]
     #[case("1G", "1Gi")]
     #[case("1", "1m")]
-    fn different_quantities(#[case] one: &str, #[case] other: &str) {
+    fn different_quantities_have_different_values(#[case] one: &str, #[case] other: &str) {
         assert_ne!(parse(one), parse(other));
     }
 
@@ -89,7 +89,7 @@ mod tests {
     #[case("1e99999999999")]
     #[case("1e-2147483648")]
     #[case("9e37")]
-    fn no_quantities(#[case] text: &str) {
+    fn invalid_quantities_are_rejected(#[case] text: &str) {
         assert_eq!(parse(text), None);
     }
 }

@@ -81,7 +81,7 @@ mod tests {
     #[case::empty_left_out(json!({"env": [{"name": "A", "value": ""}]}), json!({"env": [{"name": "A"}]}))]
     #[case::more_of_a_named_list(json!([{"name": "a"}]), json!([{"name": "mesh"}, {"name": "a", "x": 1}]))]
     #[case::plain_list(json!({"args": ["a", "b"]}), json!({"args": ["a", "b"]}))]
-    fn stands_in(#[case] wanted: Value, #[case] live: Value) {
+    fn an_object_with_the_wanted_fields_matches(#[case] wanted: Value, #[case] live: Value) {
         assert!(contains(&wanted, &live));
     }
 
@@ -93,12 +93,12 @@ mod tests {
     #[case::renamed(json!([{"name": "a"}]), json!([{"name": "b"}]))]
     #[case::argument_added(json!({"args": ["a"]}), json!({"args": ["a", "b"]}))]
     #[case::emptied(json!({"args": ["a"]}), json!({}))]
-    fn does_not_stand_in(#[case] wanted: Value, #[case] live: Value) {
+    fn an_object_without_a_wanted_field_does_not_match(#[case] wanted: Value, #[case] live: Value) {
         assert!(!contains(&wanted, &live));
     }
 
     #[test]
-    fn a_status_decides_nothing() {
+    fn the_status_and_the_fields_of_the_server_are_ignored() {
         let mut later = json!({"metadata": {"name": "a", "resourceVersion": "7"}, "spec": 1, "status": {"ready": 1}});
         let now = json!({"metadata": {"name": "a", "resourceVersion": "3"}, "spec": 1});
         assert_eq!(without_server_fields(later.clone()), without_server_fields(now.clone()));

@@ -17,7 +17,7 @@ pub(super) struct WriteHistory(Mutex<HashMap<String, Entry>>);
 
 enum Entry {
     /// The object was applied: the applied state, the answer of the API server, and its resource version.
-    ApplyResult { version: Option<u64>, wanted: Digest, answer: Digest },
+    Applied { version: Option<u64>, wanted: Digest, answer: Digest },
     /// The deletion of the object was requested.
     Deleted,
 }
@@ -26,7 +26,7 @@ impl WriteHistory {
     /// Records the answer to an apply.
     pub(super) fn remember(&self, metadata: &ObjectMeta, wanted: &Value, answer: Value) {
         let Some(uid) = metadata.uid.clone() else { return };
-        let entry = Entry::ApplyResult {
+        let entry = Entry::Applied {
             version: version(metadata.resource_version.as_deref()),
             wanted: fingerprint(wanted.clone()),
             answer: fingerprint(answer),
@@ -36,14 +36,14 @@ impl WriteHistory {
 
     /// Returns whether an answer is recorded for the object.
     pub(super) fn has_answer(&self, uid: Option<&str>) -> bool {
-        uid.is_some_and(|uid| matches!(self.entries().get(uid), Some(Entry::ApplyResult { .. })))
+        uid.is_some_and(|uid| matches!(self.entries().get(uid), Some(Entry::Applied { .. })))
     }
 
     /// Returns whether this resource version is older than the last write to the object.
     pub(super) fn is_older(&self, uid: &str, resource_version: Option<&str>) -> bool {
         let entries = self.entries();
         match (entries.get(uid), version(resource_version)) {
-            (Some(Entry::ApplyResult { version: Some(written), .. }), Some(seen)) => seen < *written,
+            (Some(Entry::Applied { version: Some(written), .. }), Some(seen)) => seen < *written,
             _ => false,
         }
     }
@@ -51,7 +51,7 @@ impl WriteHistory {
     /// Returns whether the object equals the answer of the API server to this same apply.
     pub(super) fn is_answer(&self, uid: &str, wanted: &Value, live: &Value) -> bool {
         match self.entries().get(uid) {
-            Some(Entry::ApplyResult { wanted: applied, answer, .. }) => {
+            Some(Entry::Applied { wanted: applied, answer, .. }) => {
                 *applied == fingerprint(wanted.clone()) && *answer == fingerprint(live.clone())
             }
             Some(Entry::Deleted) | None => false,
@@ -95,39 +95,39 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn at(version: &str) -> ObjectMeta {
+    fn metadata(version: &str) -> ObjectMeta {
         ObjectMeta { uid: Some("u-1".into()), resource_version: Some(version.into()), ..ObjectMeta::default() }
     }
 
     #[test]
-    fn an_answer_counts_until_somebody_changes_it_or_wants_another() {
-        let memory = WriteHistory::default();
+    fn an_answer_matches_until_the_object_or_the_wanted_state_changes() {
+        let history = WriteHistory::default();
         let wanted = json!({"metadata": {"name": "a", "uid": "u-1"}, "spec": {"mode": "0644"}});
         let answer = json!({"metadata": {"name": "a", "resourceVersion": "5"}, "spec": {"mode": 420}});
-        memory.remember(&at("5"), &wanted, answer.clone());
+        history.remember(&metadata("5"), &wanted, answer.clone());
         let again = json!({"metadata": {"name": "a"}, "spec": {"mode": "0644"}});
         let later = json!({"metadata": {"name": "a", "resourceVersion": "9"}, "spec": {"mode": 420}, "status": {}});
-        assert!(memory.is_answer("u-1", &again, &later));
-        assert!(!memory.is_answer("u-1", &again, &json!({"metadata": {"name": "a"}, "spec": {"mode": 421}})));
-        assert!(!memory.is_answer("u-1", &json!({"metadata": {"name": "a"}}), &answer));
-        assert!(!memory.is_answer("u-2", &again, &later));
+        assert!(history.is_answer("u-1", &again, &later));
+        assert!(!history.is_answer("u-1", &again, &json!({"metadata": {"name": "a"}, "spec": {"mode": 421}})));
+        assert!(!history.is_answer("u-1", &json!({"metadata": {"name": "a"}}), &answer));
+        assert!(!history.is_answer("u-2", &again, &later));
     }
 
     #[test]
-    fn a_cache_that_lags_is_known_to() {
-        let memory = WriteHistory::default();
-        memory.remember(&at("50"), &json!({}), json!({}));
-        assert!(memory.is_older("u-1", Some("9")));
-        assert!(!memory.is_older("u-1", Some("50")));
-        assert!(!memory.is_older("u-2", Some("9")));
+    fn an_older_resource_version_than_the_last_write_is_detected() {
+        let history = WriteHistory::default();
+        history.remember(&metadata("50"), &json!({}), json!({}));
+        assert!(history.is_older("u-1", Some("9")));
+        assert!(!history.is_older("u-1", Some("50")));
+        assert!(!history.is_older("u-2", Some("9")));
     }
 
     #[test]
-    fn an_object_is_asked_to_go_once() {
-        let memory = WriteHistory::default();
-        assert!(memory.record_deletion("u-1"));
-        assert!(!memory.record_deletion("u-1"));
-        memory.forget("u-1");
-        assert!(memory.record_deletion("u-1"));
+    fn a_deletion_is_recorded_once() {
+        let history = WriteHistory::default();
+        assert!(history.record_deletion("u-1"));
+        assert!(!history.record_deletion("u-1"));
+        history.forget("u-1");
+        assert!(history.record_deletion("u-1"));
     }
 }

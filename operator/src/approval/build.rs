@@ -10,10 +10,10 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube::core::ResourceExt;
 use std::time::Duration;
 
-/// The maximum time that an Approval stays open: the bound of the Skill's own field.
+/// The maximum time that an Approval stays open. The CRD allows the same maximum in the Skill.
 const MAX_EXPIRY: SignedDuration = SignedDuration::from_hours(8760);
 
-/// Why the Approvals of a reported call cannot be built: the report contradicts itself.
+/// The error of a report that contradicts itself, so that no Approvals can be built from it.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The held call is not the one that the Job waits for.
@@ -35,8 +35,8 @@ pub enum Error {
     },
 }
 
-/// Builds the Approvals of a reported call. `policy` is the digest of the admission policy that validates their
-/// decisions.
+/// Builds the Approvals of a reported call. They expire after the time in the report, or else after `default_expiry`.
+/// `policy` is the digest of the admission policy that validates their decisions.
 pub fn approvals(
     job: &Job,
     call: &HeldCall,
@@ -57,7 +57,7 @@ pub fn approvals(
         |seconds| SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX)),
     );
     let expires_at = Time(whole_seconds(now) + expiry.min(MAX_EXPIRY));
-    let made = call.approvers.iter().map(|approver| {
+    let approvals = call.approvers.iter().map(|approver| {
         let spec = ApprovalSpec {
             job: name.clone(),
             job_uid: uid.clone(),
@@ -81,7 +81,7 @@ pub fn approvals(
         approval.metadata.labels = Some(labels);
         approval
     });
-    Ok(made.collect())
+    Ok(approvals.collect())
 }
 
 /// Drops fractions of a second, which the API server does not store.
@@ -92,22 +92,22 @@ pub(super) fn whole_seconds(time: Timestamp) -> Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::fixtures::{at, guarded_by, held_call, hold, job};
+    use crate::job::fixtures::{at, held_call, hold, job, policy_digest};
 
     const DAY: Duration = Duration::from_hours(24);
 
     #[test]
-    fn each_approver_has_an_approval_that_says_all_of_the_call() {
-        let made = approvals(&job(), &held_call(), &hold(), (DAY, at(0)), &guarded_by()).unwrap();
-        let whole: Vec<_> = made.iter().map(|approval| serde_json::to_value(approval).unwrap()).collect();
+    fn each_approver_gets_an_approval_with_all_details_of_the_call() {
+        let built = approvals(&job(), &held_call(), &hold(), (DAY, at(0)), &policy_digest()).unwrap();
+        let whole: Vec<_> = built.iter().map(|approval| serde_json::to_value(approval).unwrap()).collect();
         insta::assert_snapshot!(serde_yaml::to_string(&whole).unwrap());
     }
 
     #[test]
-    fn what_the_skill_says_of_expiry_counts_within_a_year() {
+    fn the_expiry_of_the_skill_is_limited_to_a_year() {
         let expires = |seconds: Option<u64>| {
             let hold = HeldCallDetails { expiry_seconds: seconds, ..hold() };
-            approvals(&job(), &held_call(), &hold, (DAY, at(0)), &guarded_by()).unwrap()[0].spec.expires_at.0
+            approvals(&job(), &held_call(), &hold, (DAY, at(0)), &policy_digest()).unwrap()[0].spec.expires_at.0
         };
         assert_eq!(expires(None), at(24 * 3600));
         assert_eq!(expires(Some(90)), at(90));
@@ -115,11 +115,11 @@ mod tests {
     }
 
     #[test]
-    fn what_contradicts_the_call_is_refused() {
-        let of = |hold: HeldCallDetails| {
-            approvals(&job(), &held_call(), &hold, (DAY, at(0)), &guarded_by()).unwrap_err().to_string()
+    fn details_of_another_call_are_refused() {
+        let error = |hold: HeldCallDetails| {
+            approvals(&job(), &held_call(), &hold, (DAY, at(0)), &policy_digest()).unwrap_err().to_string()
         };
-        assert!(of(HeldCallDetails { call: "c-8".into(), ..hold() }).contains("c-8"));
-        assert!(of(HeldCallDetails { arguments: r#"{"amount":9}"#.into(), ..hold() }).contains("hold.arguments"));
+        assert!(error(HeldCallDetails { call: "c-8".into(), ..hold() }).contains("c-8"));
+        assert!(error(HeldCallDetails { arguments: r#"{"amount":9}"#.into(), ..hold() }).contains("hold.arguments"));
     }
 }

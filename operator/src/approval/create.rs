@@ -13,7 +13,7 @@ use kube::Api;
 use kube::api::PostParams;
 use kube::core::ResourceExt;
 
-/// Why Approvals could not be created.
+/// The error of a failed creation of Approvals.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The report contradicts itself.
@@ -35,8 +35,8 @@ pub enum Error {
 /// Creates the missing Approvals of a held call.
 ///
 /// # Errors
-/// Creates none if the admission policy is not installed unchanged: then the Job waits, and its worker reports the call
-/// again.
+/// If the admission policy is not installed unchanged, no Approval is created: the Job waits, and its worker reports the
+/// call again.
 pub async fn create(context: &Context, job: &Job, call: &HeldCall, hold: &HeldCallDetails) -> Result<(), Error> {
     let settings = &context.settings.approvals;
     let policy = match policy::check(settings.shipped.as_ref(), &context.caches) {
@@ -64,8 +64,8 @@ pub async fn create(context: &Context, job: &Job, call: &HeldCall, hold: &HeldCa
 
 /// Proves that the API server enforces the admission policy for objects created from now on.
 ///
-/// The API server enforces a policy only a moment after it is stored, and never if the plugin is off. So this sends, as
-/// a dry run, an Approval that is already decided, which only the policy refuses.
+/// The API server enforces a policy only a moment after it is stored, and never if the plugin is off. Therefore this
+/// function sends an Approval that is already decided, as a dry run: only the policy refuses it.
 async fn prove_enforced(api: &Api<Approval>, approval: &Approval, policy: &str) -> Result<(), Error> {
     let mut decided = approval.clone();
     let (verdict, by) = (ApprovalVerdict::Approve, names::MANAGER.to_owned());

@@ -47,9 +47,10 @@ pub struct PendingDecision {
 /// A pending update of one Approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ApprovalUpdate {
-    /// Count its decision, or its expiry.
+    /// Record in its status that its decision counts, or that it expired.
     Count(String),
-    /// Delete it, and ask again: it was changed, or was decided while the admission policy was not in force.
+    /// Delete it, so that a new one is created: it was changed, or was decided while the admission policy was not in
+    /// force.
     Void {
         /// The name of the Approval.
         name: String,
@@ -73,7 +74,7 @@ pub enum ApprovalUpdate {
         name: String,
         /// The UID of the Approval.
         uid: String,
-        /// How the Job ended, for people.
+        /// The end of the Job, for people.
         why: &'static str,
     },
 }
@@ -84,9 +85,9 @@ const ALREADY_DENIED: &str = "the call is denied already";
 /// Evaluates the Approvals of a call of this Job.
 pub fn evaluate(job: &str, job_uid: &str, call_approvals: &CallApprovals, now: Timestamp) -> ApprovalState {
     let CallApprovals { call, approvals, policy } = call_approvals;
-    let existing =
+    let by_approver =
         || call.approvers.iter().zip(approvals).map(|(approver, (_, approval))| (approver, approval.as_ref()));
-    let updates: Vec<ApprovalUpdate> = existing()
+    let updates: Vec<ApprovalUpdate> = by_approver()
         .filter_map(|(approver, approval)| {
             required_update(approval?, &expected(job, job_uid, call, approver), policy, now)
         })
@@ -98,24 +99,25 @@ pub fn evaluate(job: &str, job_uid: &str, call_approvals: &CallApprovals, now: T
         return ApprovalState::NoApprover;
     }
     let verdicts: Vec<Option<ApprovalVerdict>> =
-        existing().map(|(_, approval)| Some(approval?.status.as_ref()?.counted.as_ref()?.verdict)).collect();
+        by_approver().map(|(_, approval)| Some(approval?.status.as_ref()?.counted.as_ref()?.verdict)).collect();
     let is_denied = verdicts.iter().flatten().any(|verdict| *verdict != ApprovalVerdict::Approve);
     let others = if is_denied {
-        existing().filter_map(|(_, approval)| withdrawal(approval?, ALREADY_DENIED)).collect()
+        by_approver().filter_map(|(_, approval)| withdrawal(approval?, ALREADY_DENIED)).collect()
     } else {
         Vec::new()
     };
     if !others.is_empty() {
         return ApprovalState::NeedsUpdate(others);
     }
-    // Counted decisions are not used either: while no policy is in force, a status can be forged.
+    // While no policy is in force, a status can be forged, so even counted decisions are not used.
     if let PolicyState::Missing(why) = policy {
         return ApprovalState::PolicyMissing(why.clone());
     }
     if is_denied || verdicts.iter().all(Option::is_some) {
         return ApprovalState::Decided;
     }
-    let expiries: Option<Vec<Timestamp>> = existing().map(|(_, approval)| Some(approval?.spec.expires_at.0)).collect();
+    let expiries: Option<Vec<Timestamp>> =
+        by_approver().map(|(_, approval)| Some(approval?.spec.expires_at.0)).collect();
     match expiries.and_then(|expiries| expiries.into_iter().min()) {
         Some(first) => ApprovalState::Pending(first, pending(call_approvals, &verdicts)),
         None => ApprovalState::Missing,

@@ -81,14 +81,14 @@ mod tests {
 
     const JOB: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skilljobs/refund";
 
-    /// As `kubectl delete --cascade=orphan` leaves it.
+    /// The Approval after `kubectl delete --cascade=orphan` of its Job.
     fn orphan(mut approval: Approval) -> Approval {
         approval.metadata.owner_references = None;
         approval
     }
 
-    /// What an operator writes that looks at an Approval, and what it says then.
-    async fn looked_at(api: &FakeApi, approval: &Approval) -> (Vec<String>, Value) {
+    /// Reconciles an Approval. Returns the writes, and the Approval afterwards.
+    async fn reconciled(api: &FakeApi, approval: &Approval) -> (Vec<String>, Value) {
         put(api, approval);
         let context = api.operator().await;
         let cached = context.caches.approvals.get("acme", &approval.name_any()).unwrap();
@@ -97,15 +97,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_left_behind_expires_and_says_that_the_job_is_gone() {
+    async fn an_orphaned_approval_expires_with_the_reason_that_the_job_is_gone() {
         let (open, decided) = (orphan(open("supervisor")), orphan(decided(open("finance"), ApprovalVerdict::Approve)));
         let path_of = path(&open);
-        let (writes, after) = looked_at(&FakeApi::default(), &open).await;
+        let (writes, after) = reconciled(&FakeApi::default(), &open).await;
         assert_eq!(writes, [format!("replace {path_of}"), format!("status {path_of}")]);
         assert_eq!(after["spec"]["decision"]["reason"], "the Job refund is gone");
         assert_eq!(after["status"]["conditions"][0]["message"], "the Job refund is gone: the call is not made");
 
-        let (writes, after) = looked_at(&FakeApi::default(), &decided).await;
+        let (writes, after) = reconciled(&FakeApi::default(), &decided).await;
         assert_eq!(writes, [format!("status {}", path(&decided))]);
         assert_eq!(after["status"]["counted"]["verdict"], "Expired");
         let said = after["status"]["conditions"][0]["message"].as_str().unwrap();
@@ -116,27 +116,27 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn another_job_of_the_name_is_not_the_one_that_asked() {
+    async fn a_new_job_of_the_same_name_does_not_keep_the_approval_open() {
         let api = FakeApi::default();
         let mut another = serde_json::to_value(job()).unwrap();
         another["metadata"]["uid"] = json!("another");
         api.put(JOB, another);
-        assert_eq!(looked_at(&api, &orphan(open("supervisor"))).await.0.len(), 2);
+        assert_eq!(reconciled(&api, &orphan(open("supervisor"))).await.0.len(), 2);
     }
 
     #[tokio::test]
-    async fn one_with_a_job_or_with_an_owner_or_that_counts_is_left_alone() {
+    async fn an_approval_with_a_job_or_an_owner_or_a_counted_decision_is_left_unchanged() {
         let api = FakeApi::default();
-        assert_eq!(looked_at(&api, &open("supervisor")).await.0, [""; 0], "it goes with its Job");
+        assert_eq!(reconciled(&api, &open("supervisor")).await.0, [""; 0], "Kubernetes deletes it with its Job");
         let settled = orphan(counted(open("supervisor"), ApprovalVerdict::Approve));
-        assert_eq!(looked_at(&api, &settled).await.0, [""; 0]);
+        assert_eq!(reconciled(&api, &settled).await.0, [""; 0]);
         api.put(JOB, serde_json::to_value(job()).unwrap());
-        assert_eq!(looked_at(&api, &orphan(open("supervisor"))).await.0, [""; 0]);
-        assert!(!api.reads().iter().any(|read| read == JOB), "the cache knows it");
+        assert_eq!(reconciled(&api, &orphan(open("supervisor"))).await.0, [""; 0]);
+        assert!(!api.reads().iter().any(|read| read == JOB), "the cached Job is enough");
     }
 
     #[tokio::test]
-    async fn a_job_that_goes_wakes_what_it_leaves_and_one_that_stays_nothing() {
+    async fn only_a_deleted_job_wakes_its_approvals() {
         let api = FakeApi::default();
         put(&api, &orphan(open("supervisor")));
         let gone = DeserializeGuard(Ok(job()));

@@ -31,7 +31,7 @@ pub enum PolicyState {
     Missing(String),
 }
 
-/// Why the admission policy is not in force.
+/// The reason why the admission policy is not in force.
 #[derive(Debug, thiserror::Error)]
 enum Error {
     #[error("the {kind} {name} does not exist")]
@@ -91,7 +91,7 @@ fn find_as_shipped<'a, K>(
     }
 }
 
-/// Identifies an object and its spec: another object, or a changed spec, has another identity.
+/// Returns a text that changes if the object is created again, or if its spec changes.
 fn identity(metadata: &ObjectMeta) -> String {
     format!("{}/{}", metadata.uid.as_deref().unwrap_or_default(), metadata.generation.unwrap_or_default())
 }
@@ -118,19 +118,20 @@ mod tests {
     }
 
     #[test]
-    fn what_was_shipped_stands_and_is_another_once_it_was_made_anew_or_changed() {
+    fn the_digest_changes_when_the_policy_or_its_binding_is_replaced_or_changed() {
         let ShippedPolicy { policy, binding, .. } = shipped();
-        let of = |of_policy: (&str, i64), of_binding: (&str, i64)| {
+        let digest = |of_policy: (&str, i64), of_binding: (&str, i64)| {
             let policy = stored(policy.clone(), of_policy.0, of_policy.1);
             let binding = stored(binding.clone(), of_binding.0, of_binding.1);
-            let PolicyState::InForce(by) = compare(&shipped(), Some(&policy), Some(&binding)) else {
-                panic!("it is missing")
+            let PolicyState::InForce(digest) = compare(&shipped(), Some(&policy), Some(&binding)) else {
+                panic!("the policy is not in force")
             };
-            by
+            digest
         };
-        let first = of(("p", 1), ("b", 1));
-        assert_eq!(of(("p", 1), ("b", 1)), first);
-        for other in [of(("q", 1), ("b", 1)), of(("p", 3), ("b", 1)), of(("p", 1), ("c", 1)), of(("p", 1), ("b", 2))] {
+        let first = digest(("p", 1), ("b", 1));
+        assert_eq!(digest(("p", 1), ("b", 1)), first);
+        let changes = [(("q", 1), ("b", 1)), (("p", 3), ("b", 1)), (("p", 1), ("c", 1)), (("p", 1), ("b", 2))];
+        for other in changes.map(|(policy, binding)| digest(policy, binding)) {
             assert_ne!(other, first);
         }
     }
@@ -140,13 +141,17 @@ mod tests {
     #[case::no_binding(Some(shipped().policy), None, "Binding bloomery-approvals does not exist")]
     #[case::weaker(Some(json!({"failurePolicy": "Ignore", "validations": [{"expression": "false"}]})), Some(shipped().binding), "differs from the shipped one")]
     #[case::with_a_condition(Some(json!({"failurePolicy": "Fail", "validations": [{"expression": "false"}], "matchConditions": [{"name": "never", "expression": "false"}]})), Some(shipped().binding), "differs from the shipped one")]
-    #[case::a_field_nobody_knows(Some(json!({"failurePolicy": "Fail", "validations": [{"expression": "false"}], "off": true})), Some(shipped().binding), "differs from the shipped one")]
+    #[case::with_an_unknown_field(Some(json!({"failurePolicy": "Fail", "validations": [{"expression": "false"}], "off": true})), Some(shipped().binding), "differs from the shipped one")]
     #[case::only_warns(Some(shipped().policy), Some(json!({"policyName": "bloomery-approvals", "validationActions": ["Warn"]})), "Binding bloomery-approvals differs from the shipped one")]
     #[case::of_some_namespaces(Some(shipped().policy), Some(json!({"policyName": "bloomery-approvals", "validationActions": ["Deny"], "matchResources": {}})), "Binding bloomery-approvals differs from the shipped one")]
-    fn anything_else_does_not(#[case] policy: Option<Value>, #[case] binding: Option<Value>, #[case] said: &str) {
+    fn a_missing_or_different_policy_is_not_in_force(
+        #[case] policy: Option<Value>,
+        #[case] binding: Option<Value>,
+        #[case] said: &str,
+    ) {
         let (policy, binding) = (policy.map(|spec| stored(spec, "p", 1)), binding.map(|spec| stored(spec, "b", 1)));
         let PolicyState::Missing(why) = compare(&shipped(), policy.as_ref(), binding.as_ref()) else {
-            panic!("it stands")
+            panic!("the policy is in force")
         };
         assert!(why.contains(said), "{why}");
     }

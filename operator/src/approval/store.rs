@@ -64,12 +64,12 @@ pub async fn update(
     }
 }
 
-/// Expires an Approval early, because no decision is needed any more. A decision that was made already is recorded as
-/// too late.
+/// Expires an Approval early, because no decision is needed any more. If a person has decided already, the decision is
+/// recorded as too late.
 pub async fn withdraw(context: &Context, namespace: &str, (name, uid): (&str, &str), why: &str) -> Result<(), Error> {
     let stored = read(context, namespace, name).await?;
-    let is_meant = |stored: &Approval| stored.metadata.uid.as_deref() == Some(uid) && is_uncounted(stored);
-    let Some(approval) = stored.filter(is_meant) else { return Ok(()) };
+    let is_open = |stored: &Approval| stored.metadata.uid.as_deref() == Some(uid) && is_uncounted(stored);
+    let Some(approval) = stored.filter(is_open) else { return Ok(()) };
     let now = Timestamp::now();
     let (approval, status) = match &approval.spec.decision {
         None => {
@@ -101,8 +101,9 @@ pub async fn record_call_not_started(
         return Ok(());
     }
     let message = format!("{} approved the call, and {why} before the call was started: it is not made", decision.by);
-    let said = status_with(&approval, counted.verdict, (Reason::JobEnded, message), Timestamp::now());
-    let status = ApprovalStatus { counted: Some(counted), ..said };
+    let new = status_with(&approval, counted.verdict, (Reason::JobEnded, message), Timestamp::now());
+    // The time of the decision stays.
+    let status = ApprovalStatus { counted: Some(counted), ..new };
     context.statuses.replace(&approval, status).await.map(|_| ())
 }
 
@@ -149,8 +150,8 @@ fn counted_status(approval: &Approval, now: Timestamp) -> ApprovalStatus {
         }
         ApprovalVerdict::Deny => (Reason::Denied, format!("{by} denied the call")),
         ApprovalVerdict::Expired if is_late => {
-            let seen = format!("the decision of {by} was seen only after it had expired");
-            (Reason::Expired, format!("{seen}: it counts as denied, and the call is not made"))
+            let late = format!("the decision of {by} was seen only after it had expired");
+            (Reason::Expired, format!("{late}: it counts as denied, and the call is not made"))
         }
         ApprovalVerdict::Expired => {
             let why = approval
@@ -173,16 +174,17 @@ fn status_with(
     now: Timestamp,
 ) -> ApprovalStatus {
     let current = approval.status.clone().unwrap_or_default();
-    let seen = Health::Ready(reason, message).observations();
+    let observations = Health::Ready(reason, message).observations();
     let at = Time(whole_seconds(now));
     ApprovalStatus {
         observed_generation: approval.metadata.generation,
-        conditions: conditions::merge(&current.conditions, &seen, approval.metadata.generation, &at),
+        conditions: conditions::merge(&current.conditions, &observations, approval.metadata.generation, &at),
         counted: Some(CountedDecision { verdict, at }),
     }
 }
 
-/// Reads the decision that a worker is given, as long as the admission policy that validated it is in force.
+/// Reads the decision on an Approval for the worker. Returns none unless the decision counts and the admission policy
+/// that validated it is still in force.
 pub async fn decision_for_worker(
     context: &Context,
     namespace: &str,
@@ -227,29 +229,29 @@ fn given_decision(approval: &Approval) -> Option<GivenDecision> {
 mod tests {
     use super::*;
     use crate::approval::evaluate::expected_approval;
-    use crate::job::fixtures::{UID, approval, at, decided, held_call, stands};
+    use crate::job::fixtures::{UID, approval, at, decided, held_call, policy_in_force};
 
     #[test]
-    fn edited_arguments_are_void_whatever_was_decided() {
+    fn an_approval_with_edited_arguments_is_void_even_if_it_is_decided() {
         let call = held_call();
         let mut edited = decided(approval("supervisor"), ApprovalVerdict::Approve);
         edited.spec.arguments = r#"{"amount":9000}"#.into();
         let name = edited.name_any();
         let expected = expected_approval("refund", UID, &call, &name).unwrap();
-        let mark = update_of_stored(&edited, &expected, &stands(), at(1));
+        let mark = update_of_stored(&edited, &expected, &policy_in_force(), at(1));
         assert!(matches!(mark, Some(ApprovalUpdate::Void { .. })), "{mark:?}");
     }
 
-    /// The operator may have been away: nobody says when a decision was made that can be trusted.
+    /// The operator may have been down. The object holds no trustworthy decision time.
     #[test]
-    fn a_decision_that_is_seen_late_is_not_said_to_have_been_made_late() {
+    fn the_message_of_a_late_decision_names_when_it_was_seen() {
         let status = counted_status(&decided(approval("supervisor"), ApprovalVerdict::Approve), at(9_000_000));
         let said = "the decision of jane@acme.io was seen only after it had expired: it counts as denied, and the call is not made";
         assert_eq!(status.conditions[0].message, said);
     }
 
     #[test]
-    fn what_was_withdrawn_says_why_and_is_not_told_to_the_worker() {
+    fn a_withdrawn_approval_records_the_reason_and_is_not_passed_to_the_worker() {
         let mut withdrawn = approval("supervisor");
         let reason = Some("the Job was cancelled".to_owned());
         withdrawn.spec.decision =
@@ -261,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_counts_is_told_to_people_and_to_the_worker() {
+    fn a_counted_decision_is_recorded_and_passed_to_the_worker() {
         for (verdict, seconds, reason) in [
             (ApprovalVerdict::Approve, 1, "Approved"),
             (ApprovalVerdict::Deny, 1, "Denied"),
@@ -269,7 +271,7 @@ mod tests {
             (ApprovalVerdict::Approve, 9_000_000, "Expired"),
         ] {
             let mut approval = decided(approval("supervisor"), verdict);
-            assert_eq!(given_decision(&approval), None, "it does not count yet");
+            assert_eq!(given_decision(&approval), None, "the decision does not count yet");
             let status = counted_status(&approval, at(seconds));
             assert_eq!(status.conditions[0].reason, reason);
             approval.status = Some(status);

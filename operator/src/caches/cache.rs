@@ -19,7 +19,7 @@ pub type Guarded<K> = DeserializeGuard<K>;
 /// The stream that fills a cache while it is polled. It ends only when it is dropped.
 pub type Feed = BoxStream<'static, ()>;
 
-/// How many changes a subscriber may be behind. Beyond that it receives [`Change::Anything`] instead.
+/// The maximum number of changes that wait for a subscriber. A slower subscriber receives [`Change::Anything`] instead.
 const MAX_PENDING_CHANGES: usize = 1024;
 
 /// The cache of one kind.
@@ -31,7 +31,7 @@ pub struct Cache<K: Resource<DynamicType = ()> + Clone + 'static> {
     filled: watch::Receiver<bool>,
 }
 
-/// How a cache stores objects, and which changes it announces.
+/// The options of a cache: the form in which it stores objects, and the changes that it announces.
 pub struct CacheOptions<K> {
     trim: fn(&mut K),
     index_key: fn(&K) -> Option<String>,
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn everybody_who_waits_for_a_filled_cache_is_woken() {
+    async fn every_task_that_waits_for_a_filled_cache_is_woken() {
         let (watch, events) = mpsc::unbounded();
         let (cache, feed) = Cache::<ServiceAccount>::fed_by(events, CacheOptions::trimmed(|_| {}));
         let cache = Arc::new(cache);
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn changes_name_their_object_and_gaps_say_so() {
+    async fn a_change_names_its_object_and_a_restarted_watch_names_none() {
         let (watch, events) = mpsc::unbounded();
         let (cache, feed) = Cache::<ServiceAccount>::fed_by(events, CacheOptions::trimmed(|_| {}));
         let changes = cache.changes();
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_falls_behind_looks_at_everything() {
+    async fn a_subscriber_that_falls_behind_is_informed_that_anything_may_have_changed() {
         let (watch, events) = mpsc::unbounded();
         let (cache, feed) = Cache::<ServiceAccount>::fed_by(events, CacheOptions::trimmed(|_| {}));
         let mut changes = cache.changes();
@@ -253,7 +253,7 @@ mod tests {
         assert!(matches!(changes.next().await, Some(Change::Touched(_))));
     }
 
-    /// An account that is found by this key, and whose changes are announced where that differs.
+    /// An account with this index key.
     fn with_key(name: &str, index_key: Option<&str>) -> ServiceAccount {
         let mut account = account(name);
         account.metadata.labels = index_key.map(|key| [("key".to_owned(), key.to_owned())].into());
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn objects_are_found_by_their_word_whatever_becomes_of_it() {
+    async fn objects_are_found_by_their_current_key() {
         let (watch, events) = mpsc::unbounded();
         let (cache, mut feed) = Cache::fed_by(events, CacheOptions::trimmed(|_| {}).indexed_by(index_key));
         let mut after = async |event| {
@@ -289,7 +289,7 @@ mod tests {
         assert_eq!(after(Event::Apply(with_key("c", Some("y")))).await, both("b", "a c"));
         assert_eq!(after(Event::Apply(with_key("c", None))).await, both("b", "a"));
         assert_eq!(after(Event::Delete(with_key("b", Some("x")))).await, both("", "a"));
-        // Another watch: what is gone is not found any more.
+        // The watch starts again: objects that were deleted meanwhile are not found any more.
         after(Event::Init).await;
         after(Event::InitApply(with_key("d", Some("x")))).await;
         assert_eq!(after(Event::InitDone).await, both("d", ""));
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_is_told_of_what_is_no_news() {
+    async fn only_selected_changes_are_announced() {
         let (watch, events) = mpsc::unbounded();
         let (cache, feed) = Cache::fed_by(
             events,
@@ -305,19 +305,19 @@ mod tests {
         );
         let changes = cache.changes();
         let a = |index_key: Option<&str>| with_key("a", index_key);
-        let same =
+        let updates =
             [Event::Apply(a(None)), Event::Apply(a(None)), Event::Apply(a(Some("x"))), Event::Apply(a(Some("x")))];
-        for event in same.into_iter().chain([Event::Delete(a(Some("x"))), Event::Apply(a(Some("x")))]) {
+        for event in updates.into_iter().chain([Event::Delete(a(Some("x"))), Event::Apply(a(Some("x")))]) {
             watch.unbounded_send(Ok(event)).unwrap();
         }
         drop(watch);
         feed.for_each(|()| async {}).await;
-        let told = changes.map(|change| match change {
+        let announced = changes.map(|change| match change {
             Change::Touched(account) => index_key(&account),
             Change::Anything => Some("*".to_owned()),
         });
         let x = || Some("x".to_owned());
-        assert_eq!(told.take(4).collect::<Vec<_>>().await, [None, x(), x(), x()]);
+        assert_eq!(announced.take(4).collect::<Vec<_>>().await, [None, x(), x(), x()]);
         assert!(cache.get("acme", "a").is_some());
     }
 }

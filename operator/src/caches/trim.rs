@@ -15,30 +15,30 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// Removes the bookkeeping of the API server and of kubectl.
 pub(super) fn metadata<K: Resource>(object: &mut K) {
-    bookkeeping(object.meta_mut());
+    remove_bookkeeping(object.meta_mut());
 }
 
 /// Keeps only the name, type and ports of a Service that the operator does not own.
 pub(super) fn service(service: &mut Service) {
-    bookkeeping(&mut service.metadata);
+    remove_bookkeeping(&mut service.metadata);
     service.status = None;
     if is_ours(&service.metadata) {
         return;
     }
-    service.metadata = identity(&mut service.metadata);
+    service.metadata = take_identity(&mut service.metadata);
     service.spec =
         service.spec.take().map(|spec| ServiceSpec { type_: spec.type_, ports: spec.ports, ..ServiceSpec::default() });
 }
 
 /// Keeps only the name, deletion timestamp and access modes of a claim, unless it is the tenant's memory.
 pub(super) fn claim(claim: &mut PersistentVolumeClaim) {
-    bookkeeping(&mut claim.metadata);
+    remove_bookkeeping(&mut claim.metadata);
     if claim.metadata.name.as_deref() == Some(names::MEMORY_CLAIM) {
         return;
     }
     claim.status = None;
     let deletion_timestamp = claim.metadata.deletion_timestamp.take();
-    claim.metadata = ObjectMeta { deletion_timestamp, ..identity(&mut claim.metadata) };
+    claim.metadata = ObjectMeta { deletion_timestamp, ..take_identity(&mut claim.metadata) };
     claim.spec = claim.spec.take().map(|spec| PersistentVolumeClaimSpec {
         access_modes: spec.access_modes,
         ..PersistentVolumeClaimSpec::default()
@@ -47,7 +47,7 @@ pub(super) fn claim(claim: &mut PersistentVolumeClaim) {
 
 /// Removes the environment, the volumes and the Job's part of a pod.
 pub(super) fn pod(pod: &mut Pod) {
-    bookkeeping(&mut pod.metadata);
+    remove_bookkeeping(&mut pod.metadata);
     if let Some(annotations) = &mut pod.metadata.annotations {
         annotations.remove(names::ANNOTATION_JOB_PART);
     }
@@ -69,12 +69,12 @@ pub(super) fn namespace(namespace: &mut PartialObjectMeta<Namespace>) {
     let suspend = annotations.and_then(|mut annotations| annotations.remove_entry(names::ANNOTATION_SUSPEND));
     let annotations = suspend.map(|suspend| BTreeMap::from([suspend]));
     let resource_version = metadata.resource_version.take();
-    *metadata = ObjectMeta { annotations, resource_version, ..identity(metadata) };
+    *metadata = ObjectMeta { annotations, resource_version, ..take_identity(metadata) };
 }
 
-/// Keeps what a decision on an Approval depends on. The rest is for people.
+/// Keeps the fields that the operator's decisions depend on. The other fields are for people.
 pub(super) fn approval(approval: &mut Guarded<Approval>) {
-    bookkeeping(approval.meta_mut());
+    remove_bookkeeping(approval.meta_mut());
     if let Ok(Approval { spec, .. }) = &mut approval.0 {
         spec.arguments = String::new();
         spec.goal = String::new();
@@ -83,15 +83,15 @@ pub(super) fn approval(approval: &mut Guarded<Approval>) {
     }
 }
 
-fn bookkeeping(metadata: &mut ObjectMeta) {
+fn remove_bookkeeping(metadata: &mut ObjectMeta) {
     metadata.managed_fields = None;
     if let Some(annotations) = &mut metadata.annotations {
         annotations.remove(LAST_APPLIED);
     }
 }
 
-/// Takes the fields that identify an object.
-fn identity(metadata: &mut ObjectMeta) -> ObjectMeta {
+/// Moves the fields that identify an object into new metadata.
+fn take_identity(metadata: &mut ObjectMeta) -> ObjectMeta {
     ObjectMeta {
         name: metadata.name.take(),
         namespace: metadata.namespace.take(),
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_foreign_service_ports_and_type_stay_and_of_ours_what_is_compared() {
+    fn a_foreign_service_keeps_its_type_and_ports_and_an_own_one_its_spec() {
         let object = |manager: &str| {
             json!({
                 "apiVersion": "v1", "kind": "Service",
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_claim_that_is_not_the_memory_little_stays() {
+    fn only_the_memory_claim_is_kept_in_full() {
         let object = |name: &str| {
             json!({
                 "apiVersion": "v1", "kind": "PersistentVolumeClaim",
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_namespace_its_name_stays_and_whether_it_is_suspended() {
+    fn a_namespace_keeps_its_name_and_its_suspension() {
         let object = |annotations: Value| {
             json!({
                 "apiVersion": "v1", "kind": "Namespace",
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn of_an_approval_what_is_decided_on_stays_and_what_people_read_does_not() {
+    fn an_approval_keeps_its_decision_and_not_the_description_of_the_call() {
         let kept = crate::job::fixtures::decided(
             crate::job::fixtures::approval("supervisor"),
             bloomery_crds::v1alpha1::ApprovalVerdict::Deny,
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_keeps_what_it_tells_and_not_what_it_was_told() {
+    fn a_pod_keeps_its_status_and_not_its_configuration() {
         let annotation = names::ANNOTATION_JOB_PART;
         let seen = trimmed(
             pod,

@@ -7,7 +7,7 @@ use bloomery_crds::report::TerminationMessage;
 use bloomery_crds::v1alpha1::{HeldCall, RevisionRef};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-/// What was done for a Job.
+/// The action that was applied for a Job.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AppliedPlan {
     /// Nothing that changes the status.

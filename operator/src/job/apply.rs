@@ -63,7 +63,7 @@ pub async fn apply(
         Act::Wait(wait, after) => AppliedPlan::Waiting(wait, after),
         Act::AwaitPodEnd(ending, problem) => AppliedPlan::AwaitsPodEnd(ending, problem),
         Act::Delete => {
-            context.applier.delete_as_seen(&fetched.job).await?;
+            context.applier.delete_if_unchanged(&fetched.job).await?;
             return Ok((AppliedPlan::Deleted, None));
         }
         Act::End(end) => ended(fetched, end),
@@ -91,7 +91,7 @@ async fn delete_pod(context: &Context, fetched: &FetchedJob, pod: &PodDeletion) 
         uid: Some(pod.uid.clone()),
         ..ObjectMeta::default()
     };
-    context.applier.delete_within::<Pod>(&metadata, pod.grace).await
+    context.applier.delete_with_grace::<Pod>(&metadata, pod.grace).await
 }
 
 async fn update_approval(context: &Context, fetched: &FetchedJob, update: &ApprovalUpdate) -> Result<(), Error> {

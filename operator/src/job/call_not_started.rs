@@ -32,8 +32,8 @@ impl CallNotStarted {
         Observation::fails(ConditionType::AwaitingPeople, Reason::NotBegun, self.to_string())
     }
 
-    /// Returns whether an Approval is for this call.
-    pub fn is_asked_by(&self, approval: &ApprovalSpec) -> bool {
+    /// Returns whether an Approval belongs to this call.
+    pub fn matches_approval(&self, approval: &ApprovalSpec) -> bool {
         approval.call_id == self.id && approval.tool == self.tool
     }
 }
@@ -113,24 +113,24 @@ mod tests {
     #[rstest]
     #[case::plain("c-7", "process_refund")]
     #[case::a_tool_with_blanks("9-1", "list of orders was begun: it is not made")]
-    fn what_is_recorded_is_read_again(#[case] id: &str, #[case] tool: &str) {
+    fn a_recorded_call_can_be_read_again(#[case] id: &str, #[case] tool: &str) {
         let call = CallNotStarted { id: id.into(), tool: tool.into() };
         let conditions = conditions::merge(&[], &[call.observation()], Some(3), &Time(at(1)));
         assert_eq!(CallNotStarted::recorded(&JobStatus { conditions, ..JobStatus::default() }), Some(call));
     }
 
     #[test]
-    fn a_wait_that_is_over_for_another_reason_records_no_call() {
-        let over =
+    fn a_wait_that_ended_for_another_reason_records_no_call() {
+        let ended =
             Observation::fails(ConditionType::AwaitingPeople, Reason::Ended, "the Job has ended, and waits for nobody");
-        let conditions = conditions::merge(&[], &[over], Some(3), &Time(at(1)));
+        let conditions = conditions::merge(&[], &[ended], Some(3), &Time(at(1)));
         assert_eq!(CallNotStarted::recorded(&JobStatus { conditions, ..JobStatus::default() }), None);
         assert_eq!(CallNotStarted::recorded(&JobStatus::default()), None);
         assert_eq!("another message".parse::<CallNotStarted>(), Err(Error));
     }
 
-    /// A Job that has begun three calls, and waits with another one.
-    fn holds(phase: Phase) -> JobStatus {
+    /// The status of a Job that has started three calls, and whose fourth call is held.
+    fn holding(phase: Phase) -> JobStatus {
         let mut status = status(1, phase);
         status.waiting_for = Some(WaitingFor { call: Some(held_call()), ..WaitingFor::default() });
         status.usage = Some(Usage { tool_calls: 3, ..Usage::default() });
@@ -148,16 +148,16 @@ mod tests {
     }
 
     #[rstest]
-    #[case::rests(holds(Phase::AwaitingApproval), vec![], true)]
-    #[case::with_its_pod(holds(Phase::AwaitingApproval), vec![ended_pod(1, 10, None)], true)]
-    #[case::asks_besides(holds(Phase::AwaitingReply), vec![], true)]
-    #[case::queued(holds(Phase::Queued), vec![], false)]
-    #[case::lost(lost(holds(Phase::Queued)), vec![], false)]
-    #[case::started(holds(Phase::Starting), vec![], false)]
-    #[case::running(holds(Phase::Running), vec![], false)]
-    #[case::started_and_not_recorded(holds(Phase::AwaitingApproval), vec![pod(2, "Failed")], false)]
-    #[case::waits_with_no_call(without_the_call(holds(Phase::AwaitingApproval)), vec![], false)]
-    fn of_a_job_that_ends_without_a_word_of_its_worker(
+    #[case::parked(holding(Phase::AwaitingApproval), vec![], true)]
+    #[case::with_its_pod(holding(Phase::AwaitingApproval), vec![ended_pod(1, 10, None)], true)]
+    #[case::with_an_open_question_too(holding(Phase::AwaitingReply), vec![], true)]
+    #[case::queued(holding(Phase::Queued), vec![], false)]
+    #[case::lost(lost(holding(Phase::Queued)), vec![], false)]
+    #[case::started(holding(Phase::Starting), vec![], false)]
+    #[case::running(holding(Phase::Running), vec![], false)]
+    #[case::started_and_not_recorded(holding(Phase::AwaitingApproval), vec![pod(2, "Failed")], false)]
+    #[case::waits_with_no_call(without_the_call(holding(Phase::AwaitingApproval)), vec![], false)]
+    fn at_the_end_without_a_message_only_a_parked_job_has_an_unstarted_call(
         #[case] current: JobStatus,
         #[case] pods: Vec<Pod>,
         #[case] is_known: bool,
@@ -169,11 +169,15 @@ mod tests {
     }
 
     #[rstest]
-    #[case::none_was_begun(3, 9, true)]
-    #[case::one_was(4, 9, false)]
-    #[case::of_a_log_that_lost_events(3, 4, false)]
-    fn of_a_job_whose_worker_told_the_end(#[case] calls: u32, #[case] events: u64, #[case] is_known: bool) {
-        let mut current = holds(Phase::Starting);
+    #[case::no_further_call(3, 9, true)]
+    #[case::one_further_call(4, 9, false)]
+    #[case::log_that_lost_events(3, 4, false)]
+    fn at_the_end_by_message_the_number_of_calls_decides(
+        #[case] calls: u32,
+        #[case] events: u64,
+        #[case] is_known: bool,
+    ) {
+        let mut current = holding(Phase::Starting);
         current.log = Some(crate::job::fixtures::log(7));
         let mut message = message(1, PodEnd::Finished, Some(OutcomeCode::Cancelled));
         message.usage = Some(Usage { tool_calls: calls, ..Usage::default() });
@@ -181,7 +185,7 @@ mod tests {
         let end = JobEnd { outcome: message.outcome.clone().unwrap(), read_from: Some(Box::new(message.clone())) };
         assert_eq!(at_end(&current, &[], &end).is_some(), is_known);
         current.usage = None;
-        assert_eq!(at_end(&current, &[], &end), None, "nobody knows how many there were");
-        assert_eq!(as_reported(&holds(Phase::Running), None), None);
+        assert_eq!(at_end(&current, &[], &end), None, "the earlier number of calls is unknown");
+        assert_eq!(as_reported(&holding(Phase::Running), None), None);
     }
 }

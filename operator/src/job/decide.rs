@@ -31,10 +31,10 @@ fn act(facts: &Facts) -> (Act, Option<SignedDuration>) {
         if let Some((why, _)) = facts.ending {
             return ending::act(facts, why, None, None);
         }
-        // The pod may exist already: then it is found under its name, and recorded.
+        // If the pod exists already, the apply step finds it under its name and records it.
         return (Act::Start { attempt: 1, after: None }, None);
     };
-    // A pod of this attempt that was created again from the same manifest counts as well: it may be running.
+    // A pod of this attempt with another UID was created again from the same manifest, and may be running.
     let is_recorded = |pod: &&WorkerPod| recorded.pod_uid.as_deref() == Some(&pod.uid);
     let of_attempt = || facts.pods.iter().find(|pod| pod.attempt == recorded.number);
     let pod = facts.pods.iter().find(is_recorded).or_else(of_attempt);
@@ -55,7 +55,7 @@ fn act(facts: &Facts) -> (Act, Option<SignedDuration>) {
     {
         return (Act::UpdateApprovals(updates), None);
     }
-    // A queued Job is past its wait for people, and continues as soon as it can.
+    // A queued Job no longer waits for people, whatever the termination message says.
     if let Some(message) = pod.and_then(observe::parked_for_people).filter(|_| status.phase != Some(Phase::Queued)) {
         return (Act::RecordParking(Box::new(message.clone())), None);
     }
@@ -64,16 +64,16 @@ fn act(facts: &Facts) -> (Act, Option<SignedDuration>) {
 
 /// Decides for a Job that has ended.
 fn ended(facts: &Facts) -> (Act, Option<SignedDuration>) {
-    // A Job that is kept for another one that continues it is woken by that Job.
-    match time_to_live(facts) {
+    // A Job that is kept for a follow-up is woken when the follow-up starts.
+    match remaining_time_to_live(facts) {
         Some(left) if left <= SignedDuration::ZERO && !facts.has_pending_follow_up => (Act::Delete, None),
         left if facts.open_approval_updates.is_empty() => (Act::Idle, left),
         left => (Act::UpdateApprovals(facts.open_approval_updates.to_vec()), left),
     }
 }
 
-/// Returns how long an ended Job is still kept (`spec.ttlSecondsAfterFinished`); none without a limit.
-fn time_to_live(facts: &Facts) -> Option<SignedDuration> {
+/// Returns the remaining time to live of an ended Job (`spec.ttlSecondsAfterFinished`); none without a limit.
+fn remaining_time_to_live(facts: &Facts) -> Option<SignedDuration> {
     let ended = facts.status.completion_time.as_ref().filter(|_| facts.status.is_terminal())?;
     let ttl = SignedDuration::from_secs(facts.ttl?);
     Some(ttl - facts.now.duration_since(ended.0))

@@ -1,4 +1,4 @@
-//! Why a Job is ending, and the time at which this process first saw it.
+//! The reason why the operator ends a Job, and the time at which this process first saw it.
 
 use crate::status::reason_of;
 use bloomery_crds::conditions::{ConditionType, Reason};
@@ -8,13 +8,13 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-/// How many Jobs are remembered before old ones are dropped.
+/// The maximum number of remembered Jobs before old ones are dropped.
 const MAX_JOBS: usize = 4096;
 
 /// The age at which a remembered Job may be dropped: a Job that has been ending for so long has its pod on a lost node.
 const MAX_AGE: SignedDuration = SignedDuration::from_hours(1);
 
-/// Why a Job ends, whatever its worker does.
+/// The reason why the operator ends a Job, even if its worker continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
     /// A person cancelled it.
@@ -40,7 +40,7 @@ impl Ending {
         }
     }
 
-    /// The ending that the status of a Job records: the only information that every replica and the next leader share.
+    /// Returns the ending that the status of a Job records. Every replica and the next leader read it there.
     pub fn recorded(status: &JobStatus) -> Option<Self> {
         let reason = reason_of(&status.conditions, ConditionType::Reconciling)?;
         [Self::Cancelled, Self::SkillDeleted].into_iter().find(|ending| ending.reason() == reason)
@@ -93,18 +93,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_first_counts_until_the_job_has_ended() {
+    fn the_first_time_is_kept_until_the_job_has_ended() {
         let known = EndingSince::default();
         let first = |uid, seconds| known.first_seen(uid, at(seconds));
         assert_eq!((first("a", 1), first("a", 9), first("b", 9)), (at(1), at(1), at(9)));
-        assert_eq!(first("a", -3600), at(-3600), "a clock that was set back gives nobody more time");
+        assert_eq!(first("a", -3600), at(-3600), "a clock that was set back does not extend the time");
         assert_eq!(first("a", 10), at(-3600));
         known.forget("a");
         assert_eq!(first("a", 20), at(20));
     }
 
     #[test]
-    fn what_is_old_makes_room() {
+    fn old_jobs_are_dropped_at_the_limit() {
         let known = EndingSince::default();
         for job in 0..MAX_JOBS {
             known.first_seen(&job.to_string(), at(0));

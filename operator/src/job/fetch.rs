@@ -36,7 +36,7 @@ pub struct FetchedJob {
     pub uid: String,
     /// Its status.
     pub status: JobStatus,
-    /// Its Skill.
+    /// Its Skill, unless the Job has ended.
     pub skill: Option<Arc<Guarded<Skill>>>,
     /// Its pods, by attempt.
     pub pods: Vec<WorkerPod>,
@@ -44,11 +44,11 @@ pub struct FetchedJob {
     pub call_approvals: Option<CallApprovals>,
     /// The updates for Approvals, if the Job has ended.
     pub open_approval_updates: Vec<ApprovalUpdate>,
-    /// Whether another Job continues this one and has not started.
+    /// True if another Job continues this one and has not started.
     pub has_pending_follow_up: bool,
-    /// Whether the namespace is suspended.
+    /// True if the namespace is suspended.
     pub suspended: bool,
-    /// How long the Job may wait for a reply.
+    /// The time that the Job may wait for a reply.
     pub reply_expiry: Option<SignedDuration>,
 }
 
@@ -72,11 +72,11 @@ impl FetchedJob {
         }
     }
 
-    /// Returns why the Job ends whatever its worker does; none if it does not. A Job that has not started waits for its
-    /// Skill.
+    /// Returns why the operator ends the Job; none if it does not. A deleted Skill ends only a Job that has started:
+    /// another Job waits for the Skill.
     ///
     /// Once the status records that the Skill was deleted, the Job ends even if the Skill is created again: its worker
-    /// may have been informed already.
+    /// may have received that directive already.
     pub fn ending(&self) -> Option<Ending> {
         let is_gone = || self.skill.as_ref().is_none_or(|skill| skill.meta().deletion_timestamp.is_some());
         if self.status.is_terminal() {
@@ -127,7 +127,7 @@ pub async fn fetch(context: &Context, job: Job, now: Timestamp) -> Result<Option
     Ok(Some(fetched))
 }
 
-/// Fetches the Skill. For a started Job, only the API server can confirm that it is gone.
+/// Fetches the Skill. For a started Job, only the API server can confirm that the Skill is gone.
 async fn skill(context: &Context, fetched: &FetchedJob) -> Result<Option<Arc<Guarded<Skill>>>, Error> {
     let FetchedJob { namespace, job, status, .. } = fetched;
     let name = &job.spec.skill;
@@ -140,8 +140,7 @@ async fn skill(context: &Context, fetched: &FetchedJob) -> Result<Option<Arc<Gua
     Ok(stored.map(Arc::new))
 }
 
-/// Returns how long a Job may wait for a reply, according to the current Skill: an edit of the Skill also applies to
-/// waiting Jobs.
+/// Returns the time that a Job may wait for a reply. The current Skill counts: an edit also applies to waiting Jobs.
 fn reply_expiry(context: &Context, skill: Option<&Guarded<Skill>>) -> Option<SignedDuration> {
     let engine = skill?.0.as_ref().ok()?.spec.engine.as_ref();
     let of_skill = engine.and_then(|engine| engine.reply_expiry.as_ref()).map(seconds);
@@ -177,7 +176,7 @@ fn open_approval_updates(context: &Context, fetched: &FetchedJob) -> Vec<Approva
     let why = if outcome.code == OutcomeCode::Cancelled { "the Job was cancelled" } else { "the Job has ended" };
     let not_started = CallNotStarted::recorded(&fetched.status);
     let is_not_started =
-        |approval: &Approval| not_started.as_ref().is_some_and(|call| call.is_asked_by(&approval.spec));
+        |approval: &Approval| not_started.as_ref().is_some_and(|call| call.matches_approval(&approval.spec));
     let approvals = context.caches.approvals.found_by(&fetched.namespace, &fetched.uid);
     let approvals = approvals.iter().filter_map(|approval| approval.0.as_ref().ok());
     approvals
@@ -188,13 +187,13 @@ fn open_approval_updates(context: &Context, fetched: &FetchedJob) -> Vec<Approva
         .collect()
 }
 
-/// Returns whether a Job that continues this one has not started. Once it has, its status holds everything that it
-/// needs.
+/// Returns whether a Job that continues this one has not started. A follow-up that has started no longer needs this
+/// Job, because its own status records the UID.
 fn has_pending_follow_up(context: &Context, fetched: &FetchedJob) -> bool {
     if !fetched.status.is_terminal() || fetched.job.spec.ttl_seconds_after_finished.is_none() {
         return false;
     }
-    let has_to_begin = |job: &Job| {
+    let is_pending = |job: &Job| {
         let status = job.status.as_ref();
         job.spec.skill == fetched.job.spec.skill
             && job.uid().as_ref() != Some(&fetched.uid)
@@ -202,7 +201,7 @@ fn has_pending_follow_up(context: &Context, fetched: &FetchedJob) -> bool {
             && !status.is_some_and(|status| status.is_terminal() || status.continued_uid.is_some())
     };
     let follow_ups = context.caches.jobs.found_by(&fetched.namespace, &fetched.name);
-    follow_ups.iter().filter_map(|job| job.0.as_ref().ok()).any(has_to_begin)
+    follow_ups.iter().filter_map(|job| job.0.as_ref().ok()).any(is_pending)
 }
 
 /// Fetches the pods of all attempts under their computed names, including the next one, which may not be recorded yet.

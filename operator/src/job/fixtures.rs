@@ -46,7 +46,7 @@ pub(crate) fn revision() -> RevisionRef {
     RevisionRef { name: "cs-tier-1-4f1c9a2e".into(), digest: Digest::of_bytes(b"revision") }
 }
 
-/// The Job `refund`, as it was created.
+/// The Job `refund`, without a status.
 pub(crate) fn job() -> Job {
     let spec = JobSpec { skill: "cs-tier-1".into(), goal: "Refund order A-17".into(), ..JobSpec::default() };
     let mut job = Job::new("refund", spec);
@@ -188,7 +188,7 @@ pub(crate) fn hold() -> HeldCallDetails {
 /// The stored Approval of that call for an approver. It expires after a day.
 pub(crate) fn approval(approver: &str) -> Approval {
     let made =
-        approval::build::approvals(&job(), &held_call(), &hold(), (Duration::from_hours(24), at(0)), &guarded_by())
+        approval::build::approvals(&job(), &held_call(), &hold(), (Duration::from_hours(24), at(0)), &policy_digest())
             .unwrap();
     let mut approval = made.into_iter().find(|approval| approval.spec.approver == approver).unwrap();
     approval.metadata.uid = Some(format!("{approver}-uid"));
@@ -196,14 +196,14 @@ pub(crate) fn approval(approver: &str) -> Approval {
     approval
 }
 
-/// The digest of the admission policy and binding of [`api::FakeApi::guard`].
-pub(crate) fn guarded_by() -> Digest {
+/// The digest of the admission policy and binding of [`api::FakeApi::install_policy`].
+pub(crate) fn policy_digest() -> Digest {
     Digest::of_bytes(format!("{}/0 {}/0", api::POLICIES, api::BINDINGS).as_bytes())
 }
 
 /// The state of that policy: in force.
-pub(crate) fn stands() -> PolicyState {
-    PolicyState::InForce(guarded_by())
+pub(crate) fn policy_in_force() -> PolicyState {
+    PolicyState::InForce(policy_digest())
 }
 
 /// The Approval, decided by jane.

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The interval between counts. Metrics are not scraped more often.
+/// The interval between two counts. Prometheus usually scrapes less often.
 const COUNT_INTERVAL: Duration = Duration::from_secs(15);
 
 /// Counts Jobs at an interval. It ends only when it is dropped.
@@ -18,7 +18,7 @@ pub(super) async fn run(context: &Context) {
     loop {
         let jobs = context.caches.jobs.store().state();
         context.metrics.set_jobs_by_phase(by_phase(&jobs));
-        context.metrics.set_longest_waits(waiting_longest(&jobs, Timestamp::now()));
+        context.metrics.set_longest_waits(longest_waits(&jobs, Timestamp::now()));
         tokio::time::sleep(COUNT_INTERVAL).await;
     }
 }
@@ -33,7 +33,7 @@ fn by_phase(jobs: &[Arc<Guarded<Job>>]) -> BTreeMap<String, usize> {
 }
 
 /// For each phase in which Jobs wait for people: the seconds that the longest-waiting one has waited.
-fn waiting_longest(jobs: &[Arc<Guarded<Job>>], now: Timestamp) -> BTreeMap<String, i64> {
+fn longest_waits(jobs: &[Arc<Guarded<Job>>], now: Timestamp) -> BTreeMap<String, i64> {
     let mut longest = BTreeMap::new();
     for status in jobs.iter().filter_map(|job| job.0.as_ref().ok()?.status.as_ref()) {
         if let Some((phase, waited)) = waiting(status, now) {
@@ -73,13 +73,14 @@ mod tests {
         let jobs = [running.clone(), running, job()].map(|job| Arc::new(DeserializeGuard(Ok(job))));
         assert_eq!(by_phase(&jobs), BTreeMap::from([("Pending".into(), 1), ("Running".into(), 2)]));
     }
+
     #[test]
-    fn the_wait_of_the_first_is_shown_and_each_is_counted_when_it_is_over() {
+    fn the_longest_wait_is_shown_and_each_wait_is_recorded_at_its_end() {
         let waits = |since| JobStatus { waiting_for: Some(asked(since)), ..status(1, Phase::AwaitingReply) };
         let jobs = [10, 40, 20].map(|since| Job { status: Some(waits(since)), ..job() });
         let jobs = jobs.map(|job| Arc::new(DeserializeGuard(Ok(job))));
-        assert_eq!(waiting_longest(&jobs, at(100)), BTreeMap::from([("AwaitingReply".into(), 90)]));
-        assert_eq!(waiting_longest(&jobs, at(0)), BTreeMap::from([("AwaitingReply".into(), 0)]));
+        assert_eq!(longest_waits(&jobs, at(100)), BTreeMap::from([("AwaitingReply".into(), 90)]));
+        assert_eq!(longest_waits(&jobs, at(0)), BTreeMap::from([("AwaitingReply".into(), 0)]));
         let metrics = Metrics::new();
         observe_wait(&metrics, &waits(10), &waits(10), at(100));
         observe_wait(&metrics, &status(1, Phase::Running), &status(1, Phase::Queued), at(100));

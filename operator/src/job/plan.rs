@@ -14,15 +14,15 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 /// pod. Each step of a reconcile takes the plan of the step before it, and only a plan with a built pod can be applied.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan<A = u32> {
-    /// What to do for the Job itself.
+    /// The action for the Job itself.
     pub act: Act<A>,
     /// The pods to delete.
     pub delete: Vec<PodDeletion>,
-    /// When to reconcile again, even if nothing changes until then.
+    /// The time until the next reconcile, even if nothing changes before.
     pub requeue_after: Option<SignedDuration>,
 }
 
-/// What to do for the Job itself.
+/// The action for the Job itself.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Act<A = u32> {
     /// Nothing: the Job has ended.
@@ -43,7 +43,7 @@ pub enum Act<A = u32> {
     Start {
         /// The attempt, as far as the steps have come with it.
         attempt: A,
-        /// The attempt before, if it ended without an outcome and did not park.
+        /// The previous attempt, if it ended without an outcome and did not park.
         after: Option<LostAttempt>,
     },
     /// Start no attempt while the namespace is suspended.
@@ -58,7 +58,7 @@ pub enum Act<A = u32> {
     End(JobEnd),
 }
 
-/// The people that a Job without a pod waits for.
+/// The people for whom a Job without a pod waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PeopleWait {
     /// The people that its status names.
@@ -72,15 +72,15 @@ pub enum PeopleWait {
 /// An attempt that ended without an outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LostAttempt {
-    /// When it ended.
+    /// The time at which it ended.
     pub ended: Timestamp,
-    /// How many consecutive attempts, up to this one, ended without a report or a message.
+    /// The number of consecutive attempts, up to this one, that ended without a report or a termination message.
     pub silent: u32,
-    /// How it ended, for people.
+    /// The description of its end, for people.
     pub message: String,
 }
 
-/// The end of a Job that no report carried.
+/// The end of a Job for which no report has arrived.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobEnd {
     /// The outcome.
@@ -112,9 +112,9 @@ pub struct PodDeletion {
 pub struct Wait {
     /// The reason for the conditions of the Job.
     pub reason: Reason,
-    /// What is missing, and what to do.
+    /// The missing condition and its remedy, for people.
     pub message: String,
-    /// When to retry, if the end of the wait changes no watched object.
+    /// The time until a retry, if the end of the wait changes no watched object.
     pub retry: Option<SignedDuration>,
 }
 
@@ -131,12 +131,12 @@ impl Wait {
     }
 }
 
-/// Why an attempt does not start.
+/// The reason why an attempt does not start.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Blocked {
     /// Something that its pod needs is missing.
     Wait(Wait),
-    /// It can never start, and the Job ends.
+    /// The attempt can never start, and the Job ends.
     Never(JobEnd),
 }
 
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_passes_the_attempt_on_or_says_why_it_does_not_start() {
+    fn a_step_passes_the_attempt_on_or_blocks_it_with_a_reason() {
         let starts = || plan(Act::Start { attempt: 2, after: None });
         let passed = starts().and_then(|attempt| Ok(format!("pod {attempt}")));
         assert_eq!(passed.act, Act::Start { attempt: "pod 2".to_owned(), after: None });
@@ -211,7 +211,7 @@ mod tests {
         let wait = Wait::new(Reason::ModelNotFound, "no Model").retry_after(SignedDuration::from_secs(5));
         let waits: Plan<String> = starts().and_then(|_| Err(wait.clone().into()));
         assert_eq!((waits.act, waits.requeue_after), (Act::Wait(wait, None), Some(SignedDuration::from_secs(5))));
-        assert_eq!(waits.delete, starts().delete, "what else is planned is done");
+        assert_eq!(waits.delete, starts().delete, "the planned deletions stay");
 
         let end = JobEnd::decided(Outcome::new(OutcomeCode::UserNeeded, "it does not fit"));
         let ends: Plan<String> = starts().and_then(|_| Err(Blocked::Never(end.clone())));

@@ -1,4 +1,4 @@
-//! Reads the state of a worker pod: whether it runs, what prevents that, and how it ended.
+//! Reads the state of a worker pod: alive, alive with a problem, or ended.
 
 mod problem;
 
@@ -17,7 +17,7 @@ use k8s_openapi::jiff::Timestamp;
 /// The maximum size of a worker's exit message that is passed on, in bytes.
 const MAX_EXIT_MESSAGE_BYTES: usize = 512;
 
-/// One pod of a Job, as decisions need it.
+/// The part of a worker pod on which decisions depend.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorkerPod {
     /// Its name.
@@ -26,11 +26,11 @@ pub struct WorkerPod {
     pub uid: String,
     /// The number of the attempt.
     pub attempt: u32,
-    /// Whether the pod has the labels that put it into the cache and let its changes wake its Job.
+    /// True if the pod has the labels that put it into the cache and let its changes wake its Job.
     pub watched: bool,
     /// The creation time.
     pub created: Option<Timestamp>,
-    /// Whether the pod is being deleted.
+    /// True if the pod is being deleted.
     pub deleting: bool,
     /// The termination message of the worker, once its container ended.
     pub message: Option<TerminationMessage>,
@@ -41,13 +41,13 @@ pub struct WorkerPod {
 /// The state of a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PodState {
-    /// It is pending, running or ending. Holds the problem that keeps it from running, if any.
+    /// The pod is pending, running or terminating. Holds the problem that keeps it from running, if any.
     Alive(Option<PodProblem>),
-    /// Its containers ended for good.
+    /// The containers of the pod ended, and are not restarted.
     Ended {
         /// The end time, if the kubelet recorded one.
         at: Option<Timestamp>,
-        /// How it ended, for people.
+        /// The description of the end, for people.
         how: String,
     },
 }
@@ -55,8 +55,8 @@ pub enum PodState {
 impl WorkerPod {
     /// Reads a pod of the Job with this UID; none for a pod of another Job or without an attempt.
     ///
-    /// The recorded pod counts as the recorded attempt whatever its labels and owners are: anybody may remove those
-    /// while it runs.
+    /// The recorded pod counts as the recorded attempt even if it has lost its labels and owners: anybody may remove
+    /// those while it runs.
     pub fn read(pod: &Pod, job_uid: &str, recorded: Option<&Attempt>, now: Timestamp) -> Option<Self> {
         let recorded = recorded.filter(|recorded| recorded.pod_uid.is_some() && recorded.pod_uid == pod.metadata.uid);
         let attempt = match recorded {

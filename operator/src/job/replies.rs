@@ -8,7 +8,7 @@ use bloomery_crds::run::GivenReply;
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{JobSpec, JobStatus, Reply};
 
-/// Whether the open questions are answered, or can still be answered.
+/// The state of the answers to the open questions of a Job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnswerState {
     /// No unheard reply of the spec is for an open question.
@@ -19,13 +19,13 @@ pub enum AnswerState {
     Impossible,
 }
 
-/// Separates the worker's text from the operator's, in the message of the condition.
+/// The text in the condition's message that separates the worker's part from the operator's part.
 const UNDELIVERED_PREFIX: &str = "Not heard: ";
 
-/// The maximum size of either text in the message, in bytes.
+/// The maximum size of each part of the message, in bytes.
 const MAX_SHARE_BYTES: usize = 480;
 
-/// Returns whether the open questions are answered.
+/// Returns the state of the answers to the open questions.
 pub fn answers(spec: &JobSpec, status: &JobStatus) -> AnswerState {
     if spec.has_pending_answer(status) {
         AnswerState::Available
@@ -36,9 +36,10 @@ pub fn answers(spec: &JobSpec, status: &JobStatus) -> AnswerState {
     }
 }
 
-/// Records the replies that no worker will hear, or that none will hear before the Job continues for another reason.
+/// Records the replies that no worker receives: all pending ones of an ended Job, and those to unknown questions of a
+/// Job that waits for people.
 pub fn with_undelivered_replies(status: JobStatus, spec: &JobSpec, stamp: &StatusStamp) -> JobStatus {
-    let (reason, strays) = if status.is_terminal() {
+    let (reason, undelivered) = if status.is_terminal() {
         (Reason::JobEnded, spec.pending_replies(&status).map(|reply| missed_reply(&reply)).collect::<Vec<_>>())
     } else if status.awaits_people() {
         (
@@ -48,7 +49,7 @@ pub fn with_undelivered_replies(status: JobStatus, spec: &JobSpec, stamp: &Statu
     } else {
         return status;
     };
-    if strays.is_empty() {
+    if undelivered.is_empty() {
         return status;
     }
     let current = conditions::find(&status.conditions, ConditionType::RepliesTaken);
@@ -59,9 +60,9 @@ pub fn with_undelivered_replies(status: JobStatus, spec: &JobSpec, stamp: &Statu
         message.push(' ');
     }
     message += UNDELIVERED_PREFIX;
-    message += &join_sentences(&strays, MAX_SHARE_BYTES);
-    let seen = Observation::fails(ConditionType::RepliesTaken, reason, message);
-    let conditions = conditions::put(&status.conditions, &seen, stamp.generation, &stamp.now);
+    message += &join_sentences(&undelivered, MAX_SHARE_BYTES);
+    let observation = Observation::fails(ConditionType::RepliesTaken, reason, message);
+    let conditions = conditions::put(&status.conditions, &observation, stamp.generation, &stamp.now);
     JobStatus { conditions, ..status }
 }
 

@@ -42,7 +42,7 @@ fn next_status(current: &JobStatus, applied: &AppliedPlan, stamp: &StatusStamp) 
     }
 }
 
-/// Returns whether two statuses differ only in the message that says why the Job waits.
+/// Returns whether two statuses differ only in the message that explains the wait of the Job.
 pub fn only_message_changed(current: &JobStatus, next: &JobStatus) -> bool {
     let reason = |status: &JobStatus| reason_of(&status.conditions, ConditionType::Reconciling);
     let rest = JobStatus { conditions: current.conditions.clone(), ..next.clone() };
@@ -154,10 +154,11 @@ fn is_pod_problem(reason: Reason) -> bool {
 /// The status while the Job waits for people. It changes only if the admission policy is missing, was missing, or some
 /// people have decided.
 fn waits_for_people(current: &JobStatus, wait: &PeopleWait, stamp: &StatusStamp) -> JobStatus {
-    let was_unasked = reason_of(&current.conditions, ConditionType::Reconciling) == Some(Reason::ApprovalPolicyMissing);
+    let was_policy_missing =
+        reason_of(&current.conditions, ConditionType::Reconciling) == Some(Reason::ApprovalPolicyMissing);
     match wait {
         PeopleWait::PolicyMissing(why) => policy_missing(current, why.clone(), stamp),
-        PeopleWait::Approvers(pending) if was_unasked || !names_approvals(current, pending) => {
+        PeopleWait::Approvers(pending) if was_policy_missing || !names_approvals(current, pending) => {
             let mut status = current.clone();
             if let Some(waiting) = &mut status.waiting_for {
                 waiting.approvals = pending.iter().map(|decision| decision.approval.clone()).collect();
@@ -166,7 +167,7 @@ fn waits_for_people(current: &JobStatus, wait: &PeopleWait, stamp: &StatusStamp)
             let health = messages::approval_health(&status, &approvers);
             with_health(status, health, stamp)
         }
-        PeopleWait::AsRecorded if was_unasked => with_health(current.clone(), phase_health(current), stamp),
+        PeopleWait::AsRecorded if was_policy_missing => with_health(current.clone(), phase_health(current), stamp),
         PeopleWait::AsRecorded | PeopleWait::Approvers(_) => unchanged(current, stamp),
     }
 }
@@ -240,7 +241,7 @@ pub fn finish(mut status: JobStatus, outcome: Outcome, more: Vec<Observation>, s
     status.phase = Some(outcome.phase());
     status.outcome = Some(outcome);
     status.completion_time = Some(stamp.now.clone());
-    // No person has to act for the Job any more.
+    // An ended Job waits for nobody.
     status.waiting_for = None;
     with_conditions(status, seen, stamp)
 }

@@ -32,7 +32,7 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
     let (revision, compiled) = revision::revision(fetched, revision.as_ref())?;
     let report = report_endpoint(settings, report_ca)?;
     let bound = resources::resources(&compiled.spec.resources, &job.spec.resources, &claims)
-        .map_err(|wait| unfit(status, wait))?;
+        .map_err(|wait| resources_invalid(status, wait))?;
     let models = models::models(&compiled.spec.model_names(), |name| models.get(name).cloned())?;
     let owner = owned::owner_reference(job);
     let owner = owner.ok_or_else(|| Wait::new(Reason::Invalid, format!("the Job {name} has no UID")))?;
@@ -75,9 +75,9 @@ fn report_endpoint(settings: &Settings, ca: Option<String>) -> Result<ReportEndp
 
 /// Decides how to continue a Job whose bindings do not fit.
 ///
-/// As long as the Job has no revision, an edit of the Skill may fix that. With a revision, both sides are immutable:
-/// only an operator with stricter rules than the one before finds the misfit, and a person has to decide.
-fn unfit(status: &JobStatus, wait: Wait) -> Blocked {
+/// A Job without a revision waits, because an edit of the Skill may fix the fault. A Job with a revision ends, because
+/// its revision and its bindings are immutable. This happens only after an upgrade to an operator with stricter rules.
+fn resources_invalid(status: &JobStatus, wait: Wait) -> Blocked {
     match &status.skill_revision {
         Some(RevisionRef { name, .. }) if wait.reason == Reason::ResourcesInvalid => {
             let message = format!(
@@ -90,7 +90,7 @@ fn unfit(status: &JobStatus, wait: Wait) -> Blocked {
     }
 }
 
-/// Resolves the Job that this one continues. Once the first pod was created, the status records it.
+/// Resolves the Job that this one continues. After the first pod was created, the status holds its UID.
 fn continues(job: &Job, status: &JobStatus, found: Option<&Guarded<Job>>) -> Result<Option<ContinuedJob>, Wait> {
     let Some(name) = &job.spec.continues else { return Ok(None) };
     let run_key = match &status.continued_uid {

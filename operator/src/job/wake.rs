@@ -1,4 +1,4 @@
-//! The changes that wake a Job: of itself, of its pods, and of the objects that it depends on.
+//! The changes that wake a Job: those of the Job itself, of its pods, and of the objects that it depends on.
 //!
 //! The Jobs that depend on a Skill, a Model, a claim or a policy are found by a scan of the cached Jobs: those objects
 //! change seldom, and a scan of 10,000 Jobs takes a millisecond or two. Jobs change often, so their follow-ups are
@@ -62,13 +62,13 @@ fn follow_ups(caches: &Caches, job: &Guarded<Job>) -> Vec<Wake<Job>> {
     unfinished.map(|job| ObjectRef::from_obj(job.as_ref())).collect()
 }
 
-/// The Job that the changed one continues: it may be deleted once the changed one has started.
+/// The Job that the changed one continues. It may be deleted once the changed one has started.
 pub(super) fn continued_by(job: &Guarded<Job>) -> Vec<Wake<Job>> {
     let (Ok(job), Some(namespace)) = (&job.0, &job.meta().namespace) else { return Vec::new() };
     job.spec.continues.iter().map(|continued| ObjectRef::new(continued).within(namespace)).collect()
 }
 
-/// The Job of an Approval. Taken from its spec, because labels can be changed.
+/// The Job of an Approval, according to its spec, because labels can be changed.
 fn job_of_approval(approval: &Guarded<Approval>) -> Vec<Wake<Job>> {
     let (Ok(approval), Some(namespace)) = (&approval.0, &approval.meta().namespace) else { return Vec::new() };
     vec![ObjectRef::new(&approval.spec.job).within(namespace)]
@@ -86,7 +86,7 @@ pub(super) fn dependents<C>(
     }
 }
 
-/// The suspension of a namespace concerns its unfinished Jobs. Other changes of a namespace are not announced.
+/// Returns whether an unfinished Job is in the namespace. Only changed suspensions of a namespace are announced.
 pub(super) fn is_in_namespace(namespace: &PartialObjectMeta<Namespace>, job: &Job) -> bool {
     job.metadata.namespace == namespace.metadata.name && is_unfinished(job)
 }
@@ -101,7 +101,8 @@ fn uses_revision(revision: &PartialObjectMeta<ConfigMap>, job: &Job) -> bool {
         && is_unfinished(job)
 }
 
-/// Only the revision lists the Models of a Job, so each Job of the namespace that waits for a pod may call this Model.
+/// Returns whether a Job may call a Model. Only the revision lists the Models, so this is true for every Job of the
+/// namespace that waits for a pod.
 fn may_call(model: &Guarded<Model>, job: &Job) -> bool {
     is_same_namespace(model, job) && waits_for_a_pod(job)
 }
@@ -174,7 +175,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_change_wakes_what_depends_on_it_and_no_other_job() {
+    async fn a_change_wakes_only_the_jobs_that_depend_on_the_object() {
         let api = FakeApi::default();
         put(&api, "at-work", "cs-tier-1", Phase::Running);
         put(&api, "lookup", "other", Phase::Queued);
@@ -205,7 +206,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_job_that_is_gone_is_not_woken() {
+    async fn a_deleted_job_is_not_woken() {
         let api = FakeApi::default();
         put(&api, "refund", "cs-tier-1", Phase::Running);
         let context = api.operator().await;

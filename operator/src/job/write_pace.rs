@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// one write for each ten seconds).
 pub const MESSAGE_WRITE_INTERVAL: Duration = Duration::from_secs(10);
 
-/// How many Jobs are remembered before expired entries are dropped.
+/// The maximum number of remembered Jobs before expired entries are dropped.
 const MAX_JOBS: usize = 4096;
 
 /// The time of the last status write of each Job by this process.
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn small_news_waits_for_the_rest_of_the_interval() {
+    fn a_changed_message_waits_for_the_rest_of_the_interval() {
         let (pace, start) = (WritePace::default(), Instant::now());
         assert_eq!(pace.remaining("a", start), None);
         pace.record_write("a", start);
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_longer_matters_is_forgotten() {
+    fn expired_entries_are_dropped_at_the_limit() {
         let (pace, start) = (WritePace::default(), Instant::now());
         for job in 0..MAX_JOBS {
             pace.record_write(&job.to_string(), start);

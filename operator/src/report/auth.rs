@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 /// The maximum number of concurrent reviews, so that a flood of tokens does not become a flood at the API server.
 const MAX_CONCURRENT_REVIEWS: usize = 16;
 
-/// How long a reviewed token is trusted. A deleted pod may report for that much longer.
+/// The time that a reviewed token is trusted. A deleted pod may still report for this time.
 const TRUST_DURATION: Duration = Duration::from_mins(1);
 
 /// The maximum number of cached tokens. A token that is not cached is reviewed again.
@@ -54,9 +54,9 @@ impl Authenticator {
         if let Some(caller) = self.tokens.get(&key, Instant::now()) {
             return Ok(caller);
         }
-        let asked = Instant::now();
+        let requested = Instant::now();
         let caller = identify(&self.review(token).await?)?;
-        self.tokens.put(key, caller.clone(), asked);
+        self.tokens.put(key, caller.clone(), requested);
         Ok(caller)
     }
 
@@ -100,20 +100,20 @@ impl TokenCache {
     /// Returns the worker of a token that was reviewed within the last minute.
     fn get(&self, token: &Digest, now: Instant) -> Option<Caller> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (asked, caller) = known.get(token)?;
-        (now.saturating_duration_since(*asked) < TRUST_DURATION).then(|| caller.clone())
+        let (requested, caller) = known.get(token)?;
+        (now.saturating_duration_since(*requested) < TRUST_DURATION).then(|| caller.clone())
     }
 
     /// Caches a worker, from the time of the review request.
-    fn put(&self, token: Digest, caller: Caller, asked: Instant) {
+    fn put(&self, token: Digest, caller: Caller, requested: Instant) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MAX_TOKENS {
-            known.retain(|_, (then, _)| asked.saturating_duration_since(*then) < TRUST_DURATION);
+            known.retain(|_, (then, _)| requested.saturating_duration_since(*then) < TRUST_DURATION);
         }
         if known.len() >= MAX_TOKENS {
             known.clear();
         }
-        known.insert(token, (asked, caller));
+        known.insert(token, (requested, caller));
     }
 }
 

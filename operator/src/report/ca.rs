@@ -22,10 +22,10 @@ pub const AUTHORITY_LIFETIME_SECONDS: u64 = 360 * DAY;
 /// The lifetime of a replica's certificate, in seconds.
 pub const LEAF_LIFETIME_SECONDS: u64 = 14 * DAY;
 
-/// How many seconds certificates are valid in the past, for clocks that are behind.
+/// The seconds by which the validity of a certificate begins in the past, for clocks that are behind.
 const CLOCK_SKEW_SECONDS: u64 = 3600;
 
-/// Why the CA cannot be used.
+/// The reason why the CA cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The content of the Secret is not what the operator wrote.
@@ -33,7 +33,7 @@ pub enum Error {
     Unreadable(#[from] pem::Error),
     /// A certificate cannot be created.
     #[error("a certificate cannot be created: {0}")]
-    Making(#[from] rcgen::Error),
+    NotCreated(#[from] rcgen::Error),
     /// All authorities have expired.
     #[error("all certificates of the CA have expired, and the leader has not created a new one yet")]
     Expired,

@@ -33,47 +33,47 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_nobody_says_anything_of_is_only_acknowledged() {
-        let said = directives(&fixtures::job(), false, &report(0), 4);
-        assert_eq!(said, Directives { ack: 4, ..Directives::default() });
-        let mut kept = fixtures::job();
-        kept.spec.cancel = Some(false);
-        assert!(!directives(&kept, false, &report(0), 4).cancel);
+    fn a_report_without_directives_is_only_acknowledged() {
+        let sent = directives(&fixtures::job(), false, &report(0), 4);
+        assert_eq!(sent, Directives { ack: 4, ..Directives::default() });
+        let mut not_cancelled = fixtures::job();
+        not_cancelled.spec.cancel = Some(false);
+        assert!(!directives(&not_cancelled, false, &report(0), 4).cancel);
     }
 
     #[test]
-    fn a_cancelled_job_and_a_suspended_namespace_are_told_each_and_together() {
+    fn a_cancelled_job_and_a_suspended_namespace_have_separate_directives() {
         let mut job = fixtures::job();
         assert!(directives(&job, true, &report(0), 4).park);
         job.spec.cancel = Some(true);
-        let said = directives(&job, true, &report(0), 4);
-        assert_eq!((said.cancel, said.park), (true, true));
+        let sent = directives(&job, true, &report(0), 4);
+        assert_eq!((sent.cancel, sent.park), (true, true));
         assert!(!directives(&job, false, &report(0), 4).park);
     }
 
     #[test]
-    fn a_deleted_skill_is_told_as_long_as_the_status_says_so() {
+    fn a_deleted_skill_is_a_directive_as_long_as_the_status_records_it() {
         let mut job = fixtures::job();
         let mut status = fixtures::status(1, Phase::Running);
-        let told = Health::Reconciling(Reason::SkillDeleted, "the Skill was deleted".into()).observations();
-        status.conditions = conditions::merge(&[], &told, Some(1), &Time(fixtures::at(0)));
+        let observations = Health::Reconciling(Reason::SkillDeleted, "the Skill was deleted".into()).observations();
+        status.conditions = conditions::merge(&[], &observations, Some(1), &Time(fixtures::at(0)));
         job.status = Some(status);
-        let said = directives(&job, false, &report(0), 4);
-        assert_eq!((said.skill_deleted, said.cancel, said.park), (true, false, false));
+        let sent = directives(&job, false, &report(0), 4);
+        assert_eq!((sent.skill_deleted, sent.cancel, sent.park), (true, false, false));
     }
 
     #[test]
-    fn replies_are_told_until_they_are_heard_and_keep_their_numbers() {
+    fn replies_are_repeated_until_they_are_heard_and_keep_their_numbers() {
         let mut job = fixtures::job();
         let reply =
             |question: Option<&str>, text: &str| Reply { question: question.map(str::to_owned), text: text.into() };
         job.spec.replies = vec![reply(Some("q-1"), "A-17"), reply(None, "be quick"), reply(Some("q-2"), "no")];
-        let told = |heard| {
+        let replies_after = |heard| {
             let replies = directives(&job, false, &report(heard), 4).replies;
             replies.into_iter().map(|reply| (reply.nth, reply.question, reply.text)).collect::<Vec<_>>()
         };
-        assert_eq!(told(0).len(), 3);
-        assert_eq!(told(1), [(2, None, "be quick".into()), (3, Some("q-2".into()), "no".into())]);
-        assert_eq!((told(3), told(9)), (vec![], vec![]));
+        assert_eq!(replies_after(0).len(), 3);
+        assert_eq!(replies_after(1), [(2, None, "be quick".into()), (3, Some("q-2".into()), "no".into())]);
+        assert_eq!((replies_after(3), replies_after(9)), (vec![], vec![]));
     }
 }

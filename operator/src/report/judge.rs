@@ -65,7 +65,7 @@ pub fn check_tenant(caller: &Caller, report: &Report) -> Result<(), Refusal> {
 pub fn check_report(report: &Report) -> Result<(), Refusal> {
     let job = &report.job;
     for (what, value) in [("namespace", &job.namespace), ("name", &job.name), ("UID", &job.uid)] {
-        // They become parts of request paths to the API server.
+        // These values become parts of request paths to the API server.
         if !is_dns_label(value) {
             return Err(Refusal::Invalid(format!("the {what} of the Job is not a DNS label")));
         }

@@ -57,13 +57,13 @@ fn is_news(current: &JobStatus, report: &Report) -> bool {
     !current.is_terminal()
         && attempt.number == report.attempt
         && report.end != Some(PodEnd::Superseded)
-        // A log that lost acknowledged events is not followed, whatever its epoch.
+        // A log that lost acknowledged events is ignored, even in a later epoch.
         && report.projection.log.events >= events
         && position >= (attempt.epoch.unwrap_or(0), events)
 }
 
 fn merged(current: &JobStatus, report: &Report, stamp: &StatusStamp) -> JobStatus {
-    // Without `..`, so that an added field of the projection cannot be forgotten here.
+    // Without `..`, so that a new field of the projection does not compile here until it is merged.
     let Projection {
         phase,
         outcome,
@@ -124,8 +124,7 @@ fn merged(current: &JobStatus, report: &Report, stamp: &StatusStamp) -> JobStatu
 }
 
 /// Returns the phase in which the Job waits for people, if it does: its worker parked with a held call or an open
-/// question, whatever it parked for. A worker that continues afterwards also reports the call or question at first, but
-/// runs.
+/// question, for any reason. The next worker also reports the call or question at first, but it runs.
 pub(super) fn waiting_phase(report: &Report) -> Option<Phase> {
     match report.end {
         Some(PodEnd::Parked(ParkReason::Approval)) => Some(Phase::AwaitingApproval),
@@ -151,15 +150,15 @@ fn with_approval_names(waiting: WaitingFor, job: &JobIdentity) -> WaitingFor {
     WaitingFor { approvals, ..waiting }
 }
 
-/// Returns the health that a report does not replace: that the Job is ending, until it has ended; and that its node is
-/// lost, as long as the log has not grown.
+/// Returns the health that a report does not replace. The health of an ending Job stays until it has ended. The health of
+/// a Job on a lost node stays until its log grows.
 fn persistent_health(current: &JobStatus, report: &Report) -> Option<Health> {
     let reason = reason_of(&current.conditions, ConditionType::Reconciling)?;
     let nothing_happened = current.log.as_ref().is_some_and(|log| log.events == report.projection.log.events);
-    let stands =
+    let persists =
         Ending::recorded(current).is_some() || (reason == Reason::NodeLost && nothing_happened && report.end.is_none());
     let message = &conditions::find(&current.conditions, ConditionType::Reconciling)?.message;
-    stands.then(|| Health::Reconciling(reason, message.clone()))
+    persists.then(|| Health::Reconciling(reason, message.clone()))
 }
 
 fn worker_wait_health(waiting: &ExternalWait) -> Health {
@@ -181,8 +180,8 @@ fn worker_wait_health(waiting: &ExternalWait) -> Health {
 /// Returns whether people should see the change now, and not with the next write.
 fn is_urgent(current: &JobStatus, merged: &JobStatus) -> bool {
     let epoch = |status: &JobStatus| status.attempt.as_ref().and_then(|attempt| attempt.epoch);
-    let rests = |status: &JobStatus, phase| status.phase == Some(phase);
-    let changed = |phase| rests(current, phase) != rests(merged, phase);
+    let is_in = |status: &JobStatus, phase| status.phase == Some(phase);
+    let changed = |phase| is_in(current, phase) != is_in(merged, phase);
     merged.is_terminal()
         || epoch(current) != epoch(merged)
         || changed(Phase::Queued)

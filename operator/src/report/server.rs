@@ -33,7 +33,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
 /// The maximum size of the request headers in bytes. The token is the largest.
 const MAX_HEADER_BYTES: usize = 32 * 1024;
 
-/// How long requests in progress may take after the shutdown.
+/// The time that requests in progress may take after the shutdown.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Serves reports until the shutdown, then finishes those in progress.
@@ -78,11 +78,11 @@ async fn report(
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Json<Directives>, Refusal> {
-    let taken = match parse(&headers, body) {
+    let result = match parse(&headers, body) {
         Ok((token, report)) => service.handle(token, &report).await,
         Err(refusal) => Err(refusal),
     };
-    taken.map(Json).inspect_err(|refusal| service.count_refusal(refusal))
+    result.map(Json).inspect_err(|refusal| service.count_refusal(refusal))
 }
 
 fn parse(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<(&str, Report), Refusal> {
@@ -123,7 +123,7 @@ async fn accept(listener: TcpListener, tls: TlsAcceptor, router: Router, shutdow
                 });
             }
             Err(error) => {
-                // Probably out of file descriptors: some will be released.
+                // The process is probably out of file descriptors. Connections that end release some.
                 tracing::warn!(%error, "a connection could not be accepted");
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }

@@ -53,7 +53,7 @@ impl Service {
     pub async fn handle(&self, token: &str, report: &Report) -> Result<Directives, Refusal> {
         check_report(report)?;
         let caller = self.authenticator.caller(token).await?;
-        // Before anything is read: a worker must not make the operator read another tenant's objects.
+        // This check comes before any read: a worker must not make the operator read another tenant's objects.
         check_tenant(&caller, report)?;
         if let Some(job) = self.cached(report)
             && judge(Some(&job), &caller, report) == Judgement::Accepted

@@ -21,13 +21,13 @@ use std::time::Duration;
 const CERTIFICATES: &str = "ca.crt";
 const KEYS: &str = "ca.key";
 
-/// How soon to retry after an error, or while the leader has not filled the Secret.
+/// The interval for retrying after an error, or while the leader has not filled the Secret.
 const RETRY_INTERVAL: Duration = Duration::from_secs(2);
 
-/// How often the Secret is read, and this replica's certificate renewed.
+/// The interval for reading the Secret and renewing this replica's certificate.
 const RENEWAL_INTERVAL: Duration = Duration::from_hours(12);
 
-/// Why there is no certificate.
+/// The reason why there is no certificate.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
     /// The Secret cannot be read or written.
@@ -129,8 +129,8 @@ async fn authorities(context: &Context, now: u64) -> Result<Authorities, Error> 
     }
     let renewed = current.renewed(now)?;
     let filled = with_authorities(secret, &renewed);
-    // The update carries the version that was read: of two concurrent leaders, one is refused and reads what the other
-    // wrote.
+    // The update carries the version that was read. If two replicas lead at the same time, the API server refuses one
+    // update, and that replica reads the authorities of the other.
     context.metrics.count_write("Secret", "update");
     let written = api.replace(name, &PostParams::default(), &filled).await;
     written.map_err(|source| Error::Api { what: "filled", source })?;

@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use std::time::Duration;
 use tracing_subscriber::EnvFilter;
 
-/// Why the value of a setting is invalid.
+/// The reason why the value of a setting is invalid.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
     /// The value is empty.

@@ -47,7 +47,7 @@ pub enum AppliedMcp {
 /// Returns the first error that may be temporary. A permanent refusal by the API server is a result, so that the status
 /// can report it.
 pub async fn apply(prepared: PreparedSkill, fetched: &FetchedSkill, applier: &Applier) -> Result<AppliedSkill, Error> {
-    // Without `..`, so that an added object cannot be forgotten here.
+    // Without `..`, so that a new object does not compile here until it is applied.
     let PreparedSkill { memory_claim, revision, revision_ref, worker_account, mcp } = prepared;
     let known_revision = fetched.revisions.iter().find(|known| known.metadata.name == revision.metadata.name);
     let (memory_claim, revision, worker_account, mcp) = tokio::try_join!(
@@ -71,7 +71,8 @@ async fn apply_mcp(mcp: PreparedMcp, fetched: &FetchedSkill, applier: &Applier) 
         PreparedMcp::Managed(own) => own,
     };
     let ManagedMcp { account, deployment, service } = *own;
-    // Before the Deployment: a pod without its account is refused, and an Event would report that for an hour.
+    // The account comes before the Deployment. Kubernetes refuses a pod without its account, and would show the Event
+    // for an hour.
     let account = applier.apply(&account, fetched.mcp_account.as_deref().and_then(KnownObject::full)).await?;
     let (deployment, service) = tokio::try_join!(
         applier.apply(&deployment, fetched.mcp_deployment.as_deref().and_then(KnownObject::full)),
@@ -81,7 +82,7 @@ async fn apply_mcp(mcp: PreparedMcp, fetched: &FetchedSkill, applier: &Applier) 
 }
 
 impl AppliedSkill {
-    /// Returns whether an object of another owner is in the way. Its deletion may not be watched.
+    /// Returns whether an object of another owner has the name of a wanted object. Its deletion may not be watched.
     pub fn is_obstructed(&self) -> bool {
         fn obstructs<K>(applied: &ApplyResult<K>) -> bool {
             matches!(applied, ApplyResult::NameTaken | ApplyResult::Replaced)

@@ -1,4 +1,4 @@
-//! The Kubernetes Events of a Skill: it is ready, or a person has to correct something.
+//! The Kubernetes Events of a Skill. They report that it is ready, or that a person has to correct something.
 
 use crate::events::{EventMessage, Events};
 use bloomery_crds::conditions::{ConditionType, Reason, find, is_true};
@@ -11,7 +11,7 @@ pub async fn publish(skill: &Skill, before: &SkillStatus, after: &SkillStatus, e
     }
 }
 
-/// Returns the Event for a change of the status. A state that the operator leaves without a person has none.
+/// Returns the Event for a change of the status; none for a state that passes without a person.
 fn event_for(before: &SkillStatus, after: &SkillStatus) -> Option<EventMessage> {
     let ready = find(&after.conditions, ConditionType::Ready)?;
     let earlier = find(&before.conditions, ConditionType::Ready);

@@ -12,7 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::Resource;
 use std::cmp::Reverse;
 
-/// How many unused revisions are kept: a Job that chose one a moment ago may not have recorded it yet.
+/// The number of unused revisions that are kept. A new Job may use one of them before its status records it.
 const MAX_UNUSED_REVISIONS: usize = 2;
 
 /// Deletes objects that a Skill owns and no longer needs.
@@ -44,7 +44,7 @@ pub async fn prune(
 }
 
 /// Returns whether unfinished Jobs run on another revision than the current one: they may call its MCP server. The end
-/// of each wakes the Skill.
+/// of such a Job wakes the Skill.
 fn is_earlier_revision_in_use(current: &str, fetched: &FetchedSkill) -> bool {
     fetched.revisions_in_use.iter().any(|name| name != current)
 }
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn only_old_unused_revisions_of_this_skill_go() {
+    fn only_old_unused_revisions_of_this_skill_are_deleted() {
         let all = [
             ("r-1", 1, "u-skill"),
             ("r-2", 2, "u-skill"),
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_the_skills_own_is_not_found() {
+    fn an_object_of_another_owner_is_not_deleted() {
         let service: Service =
             serde_json::from_value(json!({"metadata": {"name": "orders-mcp", "namespace": "acme"}})).unwrap();
         assert_eq!(owned_metadata("u-skill", Some(&service)), None);

@@ -25,7 +25,7 @@ pub fn compute(
 ) -> SkillStatus {
     let current = skill.status.clone().unwrap_or_default();
     let (revision, findings) = match applied {
-        // Running Jobs keep their revision, and a reverted Skill gets its earlier one.
+        // An invalid Skill keeps its current revision, on which its Jobs run.
         Err(invalid) => (current.revision, vec![refused(invalid)]),
         Ok(applied) => {
             let name = skill.name_any();
@@ -37,22 +37,22 @@ pub fn compute(
             (Some(applied.revision_ref.clone()), findings)
         }
     };
-    let mut seen = health(&findings).observations();
-    seen.extend(findings.into_iter().map(|finding| finding.seen));
+    let mut observations = health(&findings).observations();
+    observations.extend(findings.into_iter().map(|finding| finding.seen));
     SkillStatus {
         observed_generation: skill.metadata.generation,
         revision,
-        conditions: merge(&current.conditions, &seen, skill.metadata.generation, now),
+        conditions: merge(&current.conditions, &observations, skill.metadata.generation, now),
     }
 }
 
-/// The health of the Skill: a finding that needs a person comes before one that passes by itself.
+/// The health of the Skill. A finding that needs a person comes before a finding that may pass by itself.
 fn health(findings: &[Finding]) -> Health {
     let first = |blocker| findings.iter().find(|finding| finding.blocker == Some(blocker)).map(|found| &found.seen);
     if let Some(seen) = first(Blocker::Person) {
         return Health::Stalled(seen.reason, seen.message.clone());
     }
-    if let Some(seen) = first(Blocker::Time) {
+    if let Some(seen) = first(Blocker::Progress) {
         return Health::Reconciling(seen.reason, seen.message.clone());
     }
     Health::Ready(Reason::Ready, "Jobs can use this Skill".to_owned())

@@ -29,13 +29,13 @@ pub struct ValidSkill {
 /// The source of the MCP server.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ValidMcp {
-    /// The operator runs it.
+    /// The operator runs this container.
     Container(McpContainer),
-    /// It is an existing Service.
+    /// An existing Service leads to the server.
     Service(McpService),
 }
 
-/// Why a Skill cannot be built: every fault, each a sentence that begins with the path of its field.
+/// The faults of an invalid Skill. Each is a sentence that begins with the path of its field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidSkill(pub Vec<String>);
 
@@ -83,7 +83,7 @@ mod tests {
     use crate::skill::fixtures;
 
     #[test]
-    fn a_skill_is_taken_as_it_is() {
+    fn a_valid_skill_passes_unchanged() {
         let valid = validate(&fixtures::with_container()).unwrap();
         assert_eq!((valid.namespace.as_str(), valid.name.as_str()), ("acme", "orders"));
         assert_eq!((valid.owner.uid.as_str(), valid.owner.controller), ("u-skill", Some(true)));
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_older_crd_let_pass_is_refused_by_field_and_all_at_once() {
+    fn all_faults_that_an_older_crd_accepted_are_listed_by_field() {
         let mut skill = fixtures::with_container();
         skill.spec.mcp_server.as_mut().unwrap().service = fixtures::with_service().spec.mcp_server.unwrap().service;
         skill.spec.role.as_mut().unwrap().persona = Some("You are {{name}}".into());

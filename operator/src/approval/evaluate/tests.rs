@@ -1,5 +1,5 @@
 use super::*;
-use crate::job::fixtures::{UID, approval, at, counted, decided, held_call, stands};
+use crate::job::fixtures::{UID, approval, at, counted, decided, held_call, policy_in_force};
 use rstest::rstest;
 
 fn asked(approvals: [Option<Approval>; 2], policy: PolicyState) -> CallApprovals {
@@ -73,38 +73,38 @@ const LATE: ApprovalVerdict = ApprovalVerdict::Expired;
 const EXPIRY: i64 = 24 * 3600;
 
 #[rstest]
-#[case::open(Some(supervisor()), Some(finance()), stands(), 1, "open: supervisor finance")]
-#[case::one_is_not_there(Some(supervisor()), None, stands(), 1, "missing")]
-#[case::none_is_there(None, None, stands(), 1, "missing")]
-#[case::one_decided(Some(decided(supervisor(), YES)), Some(finance()), stands(), 1, "count")]
-#[case::one_counts(Some(counted(supervisor(), YES)), Some(finance()), stands(), 1, "open: finance")]
-#[case::the_other_counts(Some(supervisor()), Some(counted(finance(), YES)), stands(), 1, "open: supervisor")]
-#[case::both_count(Some(counted(supervisor(), YES)), Some(counted(finance(), YES)), stands(), 1, "decided")]
-#[case::one_denial_is_enough(Some(supervisor()), Some(counted(finance(), NO)), stands(), 1, "withdraw")]
+#[case::open(Some(supervisor()), Some(finance()), policy_in_force(), 1, "open: supervisor finance")]
+#[case::one_is_not_there(Some(supervisor()), None, policy_in_force(), 1, "missing")]
+#[case::none_is_there(None, None, policy_in_force(), 1, "missing")]
+#[case::one_decided(Some(decided(supervisor(), YES)), Some(finance()), policy_in_force(), 1, "count")]
+#[case::one_counts(Some(counted(supervisor(), YES)), Some(finance()), policy_in_force(), 1, "open: finance")]
+#[case::the_other_counts(Some(supervisor()), Some(counted(finance(), YES)), policy_in_force(), 1, "open: supervisor")]
+#[case::both_count(Some(counted(supervisor(), YES)), Some(counted(finance(), YES)), policy_in_force(), 1, "decided")]
+#[case::one_denial_is_enough(Some(supervisor()), Some(counted(finance(), NO)), policy_in_force(), 1, "withdraw")]
 #[case::and_then_the_other_is_withdrawn(
     Some(withdrawn(supervisor())),
     Some(counted(finance(), NO)),
-    stands(),
+    policy_in_force(),
     1,
     "decided"
 )]
-#[case::one_denial_and_the_other_gone(None, Some(counted(finance(), NO)), stands(), 1, "decided")]
+#[case::one_denial_and_the_other_gone(None, Some(counted(finance(), NO)), policy_in_force(), 1, "decided")]
 #[case::one_denial_and_a_late_approval(
     Some(decided(supervisor(), YES)),
     Some(counted(finance(), NO)),
-    stands(),
+    policy_in_force(),
     1,
     "count"
 )]
 #[case::one_denial_unguarded(Some(supervisor()), Some(counted(finance(), NO)), missing(), 1, "withdraw")]
-#[case::one_expired(Some(counted(supervisor(), YES)), Some(counted(finance(), LATE)), stands(), 1, "decided")]
-#[case::just_in_time(Some(supervisor()), Some(finance()), stands(), EXPIRY - 1, "open: supervisor finance")]
-#[case::time_is_up(Some(supervisor()), Some(counted(finance(), YES)), stands(), EXPIRY, "count")]
-#[case::counted_and_nobody_decided(Some(forged(supervisor())), Some(finance()), stands(), 1, "void")]
+#[case::one_expired(Some(counted(supervisor(), YES)), Some(counted(finance(), LATE)), policy_in_force(), 1, "decided")]
+#[case::just_in_time(Some(supervisor()), Some(finance()), policy_in_force(), EXPIRY - 1, "open: supervisor finance")]
+#[case::time_is_up(Some(supervisor()), Some(counted(finance(), YES)), policy_in_force(), EXPIRY, "count")]
+#[case::counted_and_nobody_decided(Some(forged(supervisor())), Some(finance()), policy_in_force(), 1, "void")]
 #[case::what_counted_goes_on_to(
     Some(counted(supervisor(), YES)),
     Some(counted(finance(), YES)),
-    stands(),
+    policy_in_force(),
     EXPIRY,
     "decided"
 )]
@@ -122,14 +122,14 @@ const EXPIRY: i64 = 24 * 3600;
 #[case::under_another_guard(Some(supervisor()), Some(finance()), another(), 1, "void void")]
 #[case::decided_under_another_guard(Some(decided(supervisor(), YES)), None, another(), 1, "void")]
 #[case::counted_under_another_guard(Some(counted(supervisor(), YES)), None, another(), 1, "void")]
-#[case::under_nobody_knows_which(Some(edited(|spec| spec.guard = None)), None, stands(), 1, "void")]
-#[case::of_another_job(Some(edited(|spec| spec.job_uid = "another".into())), Some(finance()), stands(), 1, "void")]
-#[case::of_another_call(Some(edited(|spec| spec.call_id = "c-8".into())), Some(finance()), stands(), 1, "void")]
-#[case::of_another_tool(Some(edited(|spec| spec.tool = "track_order".into())), Some(finance()), stands(), 1, "void")]
-#[case::of_another_approver(Some(edited(|spec| spec.approver = "me".into())), Some(finance()), stands(), 1, "void")]
+#[case::under_nobody_knows_which(Some(edited(|spec| spec.guard = None)), None, policy_in_force(), 1, "void")]
+#[case::of_another_job(Some(edited(|spec| spec.job_uid = "another".into())), Some(finance()), policy_in_force(), 1, "void")]
+#[case::of_another_call(Some(edited(|spec| spec.call_id = "c-8".into())), Some(finance()), policy_in_force(), 1, "void")]
+#[case::of_another_tool(Some(edited(|spec| spec.tool = "track_order".into())), Some(finance()), policy_in_force(), 1, "void")]
+#[case::of_another_approver(Some(edited(|spec| spec.approver = "me".into())), Some(finance()), policy_in_force(), 1, "void")]
 #[case::of_other_arguments(
     Some(edited(|spec| spec.arguments_digest = bloomery_crds::Digest::of_bytes(b"other"))),
-    Some(finance()), stands(), 1, "void"
+    Some(finance()), policy_in_force(), 1, "void"
 )]
 fn what_follows(
     #[case] supervisor: Option<Approval>,
@@ -143,7 +143,7 @@ fn what_follows(
 
 #[test]
 fn a_call_that_names_nobody_is_never_decided() {
-    let mut asked = asked([None, None], stands());
+    let mut asked = asked([None, None], policy_in_force());
     asked.call.approvers.clear();
     asked.approvals.clear();
     assert_eq!(evaluate("refund", UID, &asked, at(1)), ApprovalState::NoApprover);

@@ -45,14 +45,14 @@ mod tests {
     use super::*;
     use crate::job::fixtures::valid_attempt;
 
-    /// The labels of the pods that this one wants to be with.
-    fn label(attempt: &ValidAttempt) -> Option<BTreeMap<String, String>> {
+    /// The labels that select the pods whose node is required.
+    fn required_label(attempt: &ValidAttempt) -> Option<BTreeMap<String, String>> {
         let terms = affinity(attempt)?.pod_affinity?.required_during_scheduling_ignored_during_execution?;
-        assert_eq!(terms.len(), 1, "more would have to be met by one pod");
+        assert_eq!(terms.len(), 1, "one other pod would have to match all terms");
         terms.into_iter().next()?.label_selector?.match_labels
     }
 
-    fn with(single_node: bool, claims: &[(&str, bool)]) -> ValidAttempt {
+    fn attempt_with(single_node: bool, claims: &[(&str, bool)]) -> ValidAttempt {
         let mut attempt = valid_attempt();
         attempt.single_node = single_node;
         let example = attempt.bound.filesystems[0].clone();
@@ -68,25 +68,25 @@ mod tests {
     }
 
     #[test]
-    fn a_memory_of_one_node_decides_for_all_claims() {
-        let wanted = label(&with(true, &[("src", true)])).unwrap();
+    fn a_memory_that_one_node_can_mount_decides_the_node() {
+        let wanted = required_label(&attempt_with(true, &[("src", true)])).unwrap();
         assert_eq!(wanted, BTreeMap::from([("bloomery.dev/memory".into(), "bloomery-memory".into())]));
     }
 
     #[test]
-    fn with_a_shared_memory_a_claim_of_one_node_decides() {
-        let attempt = with(false, &[("src", true), ("docs", false)]);
-        let wanted = label(&attempt).unwrap();
-        assert_eq!(wanted, labels(&attempt), "a pod is its own label");
-        assert_eq!(labels(&with(false, &[("src", true), ("other", true)])).len(), 2);
-        assert_eq!(label(&with(false, &[("docs", false)])), None);
+    fn with_a_shared_memory_a_claim_that_one_node_can_mount_decides_the_node() {
+        let attempt = attempt_with(false, &[("src", true), ("docs", false)]);
+        let wanted = required_label(&attempt).unwrap();
+        assert_eq!(wanted, labels(&attempt), "a pod matches its own term");
+        assert_eq!(labels(&attempt_with(false, &[("src", true), ("other", true)])).len(), 2);
+        assert_eq!(required_label(&attempt_with(false, &[("docs", false)])), None);
     }
 
     #[test]
-    fn jobs_that_bind_a_claim_want_the_same_node_in_whatever_order_they_name_it() {
-        let one = label(&with(false, &[("a", true), ("b", true)]));
-        assert_eq!(one, label(&with(false, &[("b", true), ("a", true)])));
-        let labels = labels(&with(false, &[("b", true), ("a", true)]));
+    fn the_order_of_bindings_does_not_change_the_node() {
+        let one = required_label(&attempt_with(false, &[("a", true), ("b", true)]));
+        assert_eq!(one, required_label(&attempt_with(false, &[("b", true), ("a", true)])));
+        let labels = labels(&attempt_with(false, &[("b", true), ("a", true)]));
         assert!(one.unwrap().iter().all(|(label, value)| labels.get(label) == Some(value)));
     }
 }

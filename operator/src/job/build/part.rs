@@ -5,7 +5,7 @@ use crate::job::validate::ValidAttempt;
 use bloomery_crds::conditions::Reason;
 use bloomery_crds::run::{self, GivenReply, JobPart, MAX_JOB_PART, Sealed};
 
-/// The maximum size of the replies in it, in bytes of JSON. It is larger than the longest reply with every byte
+/// The maximum size of the replies in the Job's part, in bytes of JSON. The longest reply fits, even with every byte
 /// escaped.
 const MAX_REPLIES_BYTES: usize = 16 * 1024;
 
@@ -56,20 +56,21 @@ mod tests {
     use crate::job::fixtures::valid_attempt;
 
     #[test]
-    fn names_the_job_its_revision_its_models_and_what_it_binds() {
+    fn the_part_holds_the_job_its_revision_its_models_and_its_resources() {
         let sealed = build_job_part(&valid_attempt()).unwrap();
         insta::assert_snapshot!(sealed.text);
         run::open_job_part(&sealed.text, &sealed.digest).unwrap();
     }
 
     #[test]
-    fn what_no_pod_can_carry_is_refused() {
+    fn a_part_that_is_too_large_for_a_pod_is_refused() {
         let mut attempt = valid_attempt();
         attempt.report.ca = "x".repeat(MAX_JOB_PART);
         assert_eq!(build_job_part(&attempt).unwrap_err().reason, Reason::TooLarge);
     }
+
     #[test]
-    fn replies_leave_room_and_the_first_always_fits() {
+    fn replies_are_limited_and_the_first_always_fits() {
         let reply = |nth| GivenReply { nth, question: Some("q-1".into()), text: "\u{1}".repeat(1024) };
         let fitting = replies_that_fit((1..=32).map(reply));
         assert_eq!(fitting.iter().map(|reply| reply.nth).collect::<Vec<_>>(), [1, 2]);

@@ -13,13 +13,13 @@ use k8s_openapi::api::core::v1::{Container, EnvVar, EnvVarSource, ObjectFieldSel
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use std::collections::BTreeMap;
 
-/// How many seconds a pod may outlive the duration of its Job: the time to start, to park and to report.
+/// The seconds that a pod may outlive the duration of its Job: the time to start, to park and to report.
 const DEADLINE_MARGIN_SECONDS: u64 = 300;
 
 /// The maximum deadline of a pod that the API server accepts, in seconds.
 const MAX_DEADLINE_SECONDS: i64 = i32::MAX as i64;
 
-/// How many seconds a call in progress may take after the worker was asked to stop.
+/// The seconds that a call in progress may take after the worker was asked to stop.
 const TERMINATION_GRACE_SECONDS: i64 = 60;
 
 /// Lets the cluster autoscaler evict a worker: on SIGTERM the worker parks, and its Job continues on another node.
@@ -97,7 +97,7 @@ fn container(attempt: &ValidAttempt, settings: &WorkerSettings, part: &Sealed) -
         }]),
         resources: Some(settings.resources.clone()),
         security_context: Some(SecurityContext { run_as_non_root: Some(true), ..pod::restricted_container() }),
-        // Only the worker's own message counts, not the end of its log.
+        // Kubernetes must not use the end of the log as the termination message.
         termination_message_policy: Some("File".to_owned()),
         volume_mounts: Some(volumes::mounts(attempt)),
         ..Container::default()
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_binds_nothing_and_calls_a_model_without_a_key_mounts_what_every_job_does() {
+    fn a_job_without_bindings_and_keys_mounts_only_the_common_volumes() {
         let mut attempt = ValidAttempt { bound: BoundResources::default(), ..valid_attempt() };
         attempt.models.truncate(1);
         attempt.models[0].api_key = None;
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_duration_is_a_deadline_that_the_api_server_takes() {
+    fn the_deadline_is_limited_to_the_maximum_of_the_api_server() {
         for (remaining, deadline) in [(1100, 1400), (2_147_483_347, 2_147_483_647), (u64::MAX, 2_147_483_647)] {
             let attempt = ValidAttempt { remaining_seconds: remaining, ..valid_attempt() };
             assert_eq!(built(&attempt).spec.unwrap().active_deadline_seconds, Some(deadline));
@@ -168,14 +168,14 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_tells_the_revision_that_it_was_made_with() {
+    fn the_revision_can_be_read_from_the_pod() {
         let attempt = valid_attempt();
         assert_eq!(revision_of(&built(&attempt)), Some(attempt.revision));
         assert_eq!(revision_of(&Pod::default()), None);
     }
 
     #[test]
-    fn a_worker_is_told_where_endpoints_may_be() {
+    fn the_worker_receives_the_allowed_endpoint_ranges() {
         let attempt = valid_attempt();
         let endpoint_ranges = vec!["10.1.0.0/16".parse().unwrap(), "fd12::/16".parse().unwrap()];
         let settings = WorkerSettings { endpoint_ranges, ..worker_settings() };
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_in_the_environment_but_which_pod_it_is() {
+    fn the_environment_holds_only_the_uid_of_the_pod() {
         let spec = built(&valid_attempt()).spec.unwrap();
         let env: Vec<_> = spec.containers[0].env.iter().flatten().map(|env| env.name.as_str()).collect();
         assert_eq!((env, &spec.containers[0].env_from), (vec!["POD_UID"], &None));

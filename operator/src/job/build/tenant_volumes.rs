@@ -14,7 +14,7 @@ pub(super) fn volumes(attempt: &ValidAttempt) -> Vec<Volume> {
     let secrets = secrets(attempt);
     let secrets = secrets.iter().map(|(secret, volume)| Volume {
         name: volume.clone(),
-        // The whole Secret, and optional: the pod starts without it, and the worker reports what is missing.
+        // Optional: the pod starts without the Secret, and the worker reports that it is missing.
         secret: Some(SecretVolumeSource {
             secret_name: Some((*secret).to_owned()),
             optional: Some(true),
@@ -25,7 +25,7 @@ pub(super) fn volumes(attempt: &ValidAttempt) -> Vec<Volume> {
     let config_maps = config_maps(attempt);
     let config_maps = config_maps.iter().map(|(config_map, volume)| Volume {
         name: volume.clone(),
-        // As for Secrets.
+        // Optional, like the Secrets.
         config_map: Some(ConfigMapVolumeSource {
             name: (*config_map).to_owned(),
             optional: Some(true),
@@ -116,35 +116,36 @@ mod tests {
     use super::*;
     use crate::job::fixtures::{filesystem, valid_attempt};
 
-    fn with(filesystems: Vec<Filesystem>) -> ValidAttempt {
+    fn attempt_with(filesystems: Vec<Filesystem>) -> ValidAttempt {
         let mut attempt = valid_attempt();
         attempt.bound.filesystems = filesystems;
         attempt
     }
 
     /// The claims of the volumes, and whether they are read-only.
-    fn of_claims(attempt: &ValidAttempt) -> Vec<(String, bool)> {
+    fn claim_volumes(attempt: &ValidAttempt) -> Vec<(String, bool)> {
         let sources = volumes(attempt).into_iter().filter_map(|volume| volume.persistent_volume_claim);
         sources.map(|source| (source.claim_name, source.read_only == Some(true))).collect()
     }
 
     #[test]
     fn a_claim_that_is_bound_twice_is_one_volume() {
-        let twice = with(vec![filesystem("code", "src", true), filesystem("docs", "src", true)]);
-        assert_eq!(of_claims(&twice), [("src".into(), true)]);
+        let twice = attempt_with(vec![filesystem("code", "src", true), filesystem("docs", "src", true)]);
+        assert_eq!(claim_volumes(&twice), [("src".into(), true)]);
         assert_eq!(mounts(&twice).iter().filter(|mount| mount.name == "claim-0").count(), 2);
     }
 
     #[test]
-    fn a_claim_that_is_also_written_is_read_only_at_the_mount_where_it_is_bound_so() {
-        let both = with(vec![filesystem("code", "src", false), filesystem("docs", "src", true)]);
-        assert_eq!(of_claims(&both), [("src".into(), false)]);
-        let of = |path: &str| mounts(&both).into_iter().find(|mount| mount.mount_path == path).unwrap().read_only;
-        assert_eq!((of("/resources/code"), of("/resources/docs")), (None, Some(true)));
+    fn a_claim_with_a_writable_and_a_read_only_binding_is_read_only_in_one_mount() {
+        let both = attempt_with(vec![filesystem("code", "src", false), filesystem("docs", "src", true)]);
+        assert_eq!(claim_volumes(&both), [("src".into(), false)]);
+        let read_only =
+            |path: &str| mounts(&both).into_iter().find(|mount| mount.mount_path == path).unwrap().read_only;
+        assert_eq!((read_only("/resources/code"), read_only("/resources/docs")), (None, Some(true)));
     }
 
     #[test]
-    fn no_two_volumes_and_no_two_mounts_are_alike() {
+    fn the_names_of_volumes_and_the_paths_of_mounts_are_unique() {
         let attempt = valid_attempt();
         let (volumes, mounts) = (volumes(&attempt), mounts(&attempt));
         let names: BTreeSet<_> = volumes.iter().map(|volume| &volume.name).collect();
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_whole_optional_and_read_only_where_the_worker_looks_for_their_keys() {
+    fn secrets_are_optional_and_mounted_read_only_at_the_paths_of_their_keys() {
         let attempt = valid_attempt();
         for key in attempt.models.iter().filter_map(|model| model.api_key.as_ref()) {
             let mounts = mounts(&attempt);

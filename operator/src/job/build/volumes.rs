@@ -17,11 +17,11 @@ const MEMORY: &str = "memory";
 const TOKEN: &str = "token";
 const SCRATCH: &str = "tmp";
 
-/// The lifetime of a report's token in seconds. The kubelet renews it after four fifths of that.
+/// The lifetime in seconds of the token that reports carry. The kubelet renews the token after four fifths of it.
 const TOKEN_EXPIRATION_SECONDS: i64 = 3600;
 
-/// The field path of the annotation for the downward API.
-fn annotation() -> String {
+/// The field path of the Job's part for the downward API.
+fn job_part_field_path() -> String {
     format!("metadata.annotations['{}']", names::ANNOTATION_JOB_PART)
 }
 
@@ -31,7 +31,7 @@ pub(super) fn volumes(attempt: &ValidAttempt) -> Vec<Volume> {
     let revision = ConfigMapVolumeSource { name: attempt.revision.name.clone(), ..ConfigMapVolumeSource::default() };
     let part = DownwardAPIVolumeFile {
         path: paths::JOB_FILE.to_owned(),
-        field_ref: Some(ObjectFieldSelector { field_path: annotation(), ..ObjectFieldSelector::default() }),
+        field_ref: Some(ObjectFieldSelector { field_path: job_part_field_path(), ..ObjectFieldSelector::default() }),
         ..DownwardAPIVolumeFile::default()
     };
     let part = DownwardAPIVolumeSource { items: Some(vec![part]), ..DownwardAPIVolumeSource::default() };

@@ -8,10 +8,10 @@ use bloomery_crds::report::{PodEnd, TerminationMessage};
 use bloomery_crds::v1alpha1::{Attempt, JobStatus};
 use k8s_openapi::jiff::SignedDuration;
 
-/// How many consecutive attempts may end without a report or a message.
+/// The maximum number of consecutive attempts that end without a report or a termination message.
 const MAX_SILENT_ATTEMPTS: u32 = 3;
 
-/// A pause so short that recording it is not worth a write.
+/// The maximum pause that is not worth a write to the status.
 const BRIEF_PAUSE: SignedDuration = SignedDuration::from_secs(1);
 
 /// The pause after the attempt with this number.
@@ -27,7 +27,7 @@ pub(super) fn pause_after(attempt: u32) -> SignedDuration {
 pub(super) fn next_act(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) -> (Act, Option<SignedDuration>) {
     let next = recorded.number.saturating_add(1);
     if facts.pods.iter().any(|pod| pod.attempt == next) {
-        // Created before the operator crashed, and not recorded yet.
+        // The operator created this pod, and crashed before it recorded it.
         return (Act::Start { attempt: next, after: lost_attempt(facts, recorded, pod) }, None);
     }
     let Some(lost) = lost_attempt(facts, recorded, pod) else {
@@ -41,7 +41,7 @@ pub(super) fn next_act(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod
     if left <= SignedDuration::ZERO {
         return (Act::Start { attempt: next, after: Some(lost) }, None);
     }
-    // The pod records the end itself, unless its node's clock is ahead of the operator's.
+    // The pod holds its end time. It cannot be used if its node's clock is ahead of the operator's.
     let is_timed_by_pod = pod.and_then(WorkerPod::end_time).is_some_and(|ended| ended <= facts.now);
     let is_timed = recorded.ended.is_some() || (pause <= BRIEF_PAUSE && is_timed_by_pod);
     let act = if is_timed { Act::KeepPausing } else { Act::Pause(lost) };

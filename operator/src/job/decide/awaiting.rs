@@ -12,7 +12,7 @@ use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
 use bloomery_crds::v1alpha1::{AskedQuestion, Attempt, Reply};
 use k8s_openapi::jiff::SignedDuration;
 
-/// How many consecutive attempts may park for a person without a report of the call or question.
+/// The maximum number of consecutive attempts that park for a person without a report of the call or question.
 const MAX_UNREPORTED_PARKINGS: u32 = 3;
 
 /// The remedy for a question that stays open.
@@ -24,7 +24,7 @@ pub(super) fn approval(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod
     let (name, uid) = facts.job;
     let state = match facts.call_approvals {
         Some(call_approvals) => evaluate(name, uid, call_approvals, facts.now),
-        // No report has named the call.
+        // No report has described the call.
         None => ApprovalState::Missing,
     };
     // Questions may be open in addition to the call.
@@ -50,7 +50,7 @@ pub(super) fn reply(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) 
     if facts.answers == AnswerState::Available || questions.is_empty() {
         return match observe_alive(facts, pod) {
             Some(observed) => observed,
-            // No report has named the question, or the replies that were heard.
+            // No report has described the question.
             None if questions.is_empty() => report_again(facts, recorded, pod),
             None => (start_next(recorded), None),
         };
@@ -116,8 +116,8 @@ fn user_needed(message: &str) -> JobEnd {
     JobEnd::decided(Outcome::new(OutcomeCode::UserNeeded, message))
 }
 
-/// Starts, after a pause, a worker that reports again what the Job waits for. After several such attempts without a
-/// report the Job ends, since nobody can be asked.
+/// Starts a worker after a pause, so that it reports the call or question again. After several such attempts without a
+/// report the Job ends, because nobody can be asked.
 fn report_again(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) -> (Act, Option<SignedDuration>) {
     let unreported = recorded.untold.unwrap_or(0);
     if unreported >= MAX_UNREPORTED_PARKINGS {
@@ -138,7 +138,7 @@ fn report_again(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) -> (
     }
 }
 
-/// The end of a Job that waits for a person, and whose workers cannot report what it waits for.
+/// The end of a Job that waits for a person, and whose workers cannot report the call or question.
 fn unreportable(facts: &Facts, recorded: &Attempt, unreported: u32) -> JobEnd {
     let is_call = facts.status.phase == Some(Phase::AwaitingApproval);
     let what = if is_call { "a call waits for an approval" } else { "a question waits for an answer" };

@@ -7,8 +7,8 @@ use crate::job::pods::{PodState, WorkerPod};
 use bloomery_crds::outcome::OutcomeCode;
 use k8s_openapi::jiff::SignedDuration;
 
-/// How long the pod of an ended Job may take to end by itself. Its worker waits 120 s for the acknowledgement of its
-/// final report.
+/// The time that the pod of an ended Job may take to end by itself. Its worker waits 120 s for the acknowledgement of
+/// its final report.
 const LAST_REPORT_TIMEOUT: SignedDuration = SignedDuration::from_secs(180);
 
 /// Returns the pods to delete now, and when to look again.

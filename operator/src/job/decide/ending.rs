@@ -14,12 +14,13 @@ use bloomery_crds::report::{ParkReason, PodEnd, TerminationMessage};
 use bloomery_crds::v1alpha1::Attempt;
 use k8s_openapi::jiff::SignedDuration;
 
-/// How long a worker may take to learn that the Job is ending, to finish a call with an effect, and to stop.
+/// The time that a worker may take to receive the news that the Job is ending, to finish a call with an effect, and to
+/// stop.
 const WORKER_END_TIMEOUT: SignedDuration = SignedDuration::from_secs(30);
 
-/// The grace period, in seconds, of a pod whose worker has not reported. It is shorter than the pod's own grace period,
-/// during which a tool call may continue, because this worker may never learn that its Job is ending. A worker that
-/// does learn it has 5 s for a call.
+/// The grace period, in seconds, of a pod whose worker has not reported. This worker may never receive the news that its
+/// Job is ending. Therefore the period is shorter than the pod's own, during which a tool call may continue. A worker
+/// that receives the news has 5 s for a call.
 const UNREPORTED_GRACE_SECONDS: u32 = 8;
 
 /// Decides for a Job whose recorded attempt left no outcome.
@@ -29,14 +30,14 @@ pub(super) fn act(
     recorded: Option<&Attempt>,
     pod: Option<&WorkerPod>,
 ) -> (Act, Option<SignedDuration>) {
-    // A pod that was created and is not recorded yet counts as well.
+    // This includes a pod that was created and is not recorded yet.
     for pod in facts.pods {
         if let PodState::Alive(problem) = &pod.state {
             return (Act::AwaitPodEnd(why, problem.clone()), next_check(pod, facts.now));
         }
     }
-    let left_behind = facts.pods.iter().rev().find_map(outcome);
-    (Act::End(left_behind.unwrap_or_else(|| end(facts, why, recorded, pod))), None)
+    let outcome_of_worker = facts.pods.iter().rev().find_map(outcome);
+    (Act::End(outcome_of_worker.unwrap_or_else(|| end(facts, why, recorded, pod))), None)
 }
 
 /// Returns how long a live pod of an ending Job may stay. The operator does not wait for a worker that has not
@@ -58,8 +59,8 @@ pub(super) fn grace(facts: &Facts, pod: &WorkerPod) -> Option<u32> {
     (is_ending && is_unreported(facts, pod)).then_some(UNREPORTED_GRACE_SECONDS)
 }
 
-/// Returns whether the worker of a pod has not reported, according to the status. It may be killed: its actions are in
-/// its log, and nothing is done twice.
+/// Returns whether the worker of a pod has not reported, according to the status. This worker may be killed: the log
+/// holds its actions, and the next worker repeats none of them.
 fn is_unreported(facts: &Facts, pod: &WorkerPod) -> bool {
     !facts.is_recorded(pod) || facts.status.phase == Some(Phase::Starting)
 }

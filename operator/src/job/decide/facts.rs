@@ -22,17 +22,17 @@ pub struct Facts<'a> {
     pub open_approval_updates: &'a [ApprovalUpdate],
     /// Why the Job is ending, and the time at which this process first saw it.
     pub ending: Option<(Ending, Timestamp)>,
-    /// Whether the namespace is suspended.
+    /// True if the namespace is suspended.
     pub suspended: bool,
-    /// How many seconds the Job is kept after its end; no limit if absent.
+    /// The number of seconds that the Job is kept after its end; no limit if absent.
     pub ttl: Option<i64>,
-    /// Whether the open questions are answered.
+    /// The state of the answers to the open questions.
     pub answers: AnswerState,
-    /// How long the Job may wait for a reply; absent if its Skill cannot be read.
+    /// The time that the Job may wait for a reply; absent if its Skill cannot be read.
     pub reply_expiry: Option<SignedDuration>,
-    /// Whether another Job continues this one, has not started, and still needs it.
+    /// True if another Job continues this one and has not started: it still needs this Job.
     pub has_pending_follow_up: bool,
-    /// How long finished pods are kept.
+    /// The time that finished pods are kept.
     pub retention: SignedDuration,
     /// The current time.
     pub now: Timestamp,
@@ -44,7 +44,7 @@ impl<'a> Facts<'a> {
         self.status.attempt.as_ref().is_some_and(|recorded| recorded.number == pod.attempt)
     }
 
-    /// The open questions that fit into the status.
+    /// Returns the open questions that the status lists. It has room for a limited number.
     pub fn questions(&self) -> &'a [AskedQuestion] {
         self.status.waiting_for.as_ref().map_or(&[], |waiting| &waiting.questions)
     }

@@ -1,4 +1,4 @@
-//! Reads from a pod whether it is alive, and what its termination message holds.
+//! Decides for a live pod, and reads the termination message of an ended one.
 
 use super::facts::Facts;
 use crate::job::plan::{Act, JobEnd};
@@ -6,13 +6,13 @@ use crate::job::pods::{PodState, WorkerPod};
 use bloomery_crds::report::{ParkReason, PodEnd, TerminationMessage};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
-/// How often to check a pod that is not watched, because its labels were removed.
+/// The interval for checking a pod that is not watched, because its labels were removed.
 const UNWATCHED_POD_INTERVAL: SignedDuration = SignedDuration::from_secs(60);
 
-/// How often to check a pod that is being deleted: on a lost node it stays.
+/// The interval for checking a pod that is being deleted: on a lost node it stays.
 const DELETING_POD_INTERVAL: SignedDuration = SignedDuration::from_secs(30);
 
-/// The ages at which a pod is checked for problems that cause no change of the pod.
+/// The ages at which a pod is checked for problems that do not change the pod object.
 const PROBLEM_AGES: [SignedDuration; 2] = [SignedDuration::from_secs(5), SignedDuration::from_secs(60)];
 
 /// Observes a live pod; none if no pod is alive.

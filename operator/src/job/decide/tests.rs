@@ -3,7 +3,7 @@ use crate::approval::evaluate::{ApprovalUpdate, CallApprovals, PendingDecision};
 use crate::approval::policy::PolicyState;
 use crate::job::ending::Ending;
 use crate::job::fixtures::{
-    UID, approval, at, counted, decided, ended_pod, held_call, message, pod, pod_uid, stands, status,
+    UID, approval, at, counted, decided, ended_pod, held_call, message, pod, pod_uid, policy_in_force, status,
 };
 use crate::job::plan::{JobEnd, PeopleWait, PodDeletion};
 use crate::job::replies::AnswerState;
@@ -351,13 +351,13 @@ fn awaits(approvers: &[&str]) -> Act {
 #[test]
 fn a_job_waits_for_people_until_the_first_approval_expires_and_costs_nothing() {
     let open = || [Some(approval("supervisor")), Some(approval("finance"))];
-    let waits = waits_with(&[], open(), stands(), 60);
+    let waits = waits_with(&[], open(), policy_in_force(), 60);
     assert_eq!(
         (waits.act, waits.requeue_after),
         (awaits(&["supervisor", "finance"]), Some(SignedDuration::from_secs(24 * 3600 - 60)))
     );
     let one = [Some(counted(approval("supervisor"), ApprovalVerdict::Approve)), Some(approval("finance"))];
-    assert_eq!(waits_with(&[], one, stands(), 60).act, awaits(&["finance"]));
+    assert_eq!(waits_with(&[], one, policy_in_force(), 60).act, awaits(&["finance"]));
     let missing = PolicyState::Missing("gone".into());
     assert_eq!(waits_with(&[], open(), missing, 60).act, Act::WaitForPeople(PeopleWait::PolicyMissing("gone".into())));
 }
@@ -367,13 +367,13 @@ fn a_decision_is_settled_first_and_then_the_next_attempt_starts() {
     let yes = ApprovalVerdict::Approve;
     let supervisor = decided(approval("supervisor"), yes);
     let name = supervisor.metadata.name.clone().unwrap();
-    let settles = waits_with(&[], [Some(supervisor), Some(approval("finance"))], stands(), 60);
+    let settles = waits_with(&[], [Some(supervisor), Some(approval("finance"))], policy_in_force(), 60);
     assert_eq!(settles.act, Act::UpdateApprovals(vec![ApprovalUpdate::Count(name)]));
     let both = || [Some(counted(approval("supervisor"), yes)), Some(counted(approval("finance"), yes))];
-    assert_eq!(waits_with(&[], both(), stands(), 60).act, start(2));
-    assert_eq!(waits_with(&[ended_pod(1, 59, None)], both(), stands(), 60).act, start(2));
+    assert_eq!(waits_with(&[], both(), policy_in_force(), 60).act, start(2));
+    assert_eq!(waits_with(&[ended_pod(1, 59, None)], both(), policy_in_force(), 60).act, start(2));
     // Never beside the pod before it.
-    assert_eq!(waits_with(&[pod(1, "Running")], both(), stands(), 60).act, Act::Observe(None));
+    assert_eq!(waits_with(&[pod(1, "Running")], both(), policy_in_force(), 60).act, Act::Observe(None));
 }
 
 #[rstest]
@@ -383,7 +383,7 @@ fn a_decision_is_settled_first_and_then_the_next_attempt_starts() {
 fn a_decision_in_time_counts_whatever_the_clock_did_before(#[case] now: i64) {
     let yes = decided(approval("supervisor"), ApprovalVerdict::Approve);
     let name = yes.metadata.name.clone().unwrap();
-    let settles = waits_with(&[], [Some(yes.clone()), Some(approval("finance"))], stands(), now);
+    let settles = waits_with(&[], [Some(yes.clone()), Some(approval("finance"))], policy_in_force(), now);
     assert_eq!(settles.act, Act::UpdateApprovals(vec![ApprovalUpdate::Count(name)]));
     assert_eq!(crate::approval::evaluate::verdict_at(&yes.spec, at(now)), ApprovalVerdict::Approve);
 }
@@ -392,11 +392,11 @@ fn a_decision_in_time_counts_whatever_the_clock_did_before(#[case] now: i64) {
 fn what_has_counted_stands_whatever_the_clock_does_then() {
     let both = || ["supervisor", "finance"].map(|of| Some(counted(approval(of), ApprovalVerdict::Approve)));
     for now in [-3600, 60, 24 * 3600, 1000 * 24 * 3600] {
-        assert_eq!(waits_with(&[], both(), stands(), now).act, start(2), "{now}");
+        assert_eq!(waits_with(&[], both(), policy_in_force(), now).act, start(2), "{now}");
     }
     // Nobody is asked for longer than the Approval says, but for what the clock was set back by.
     let open = || [Some(approval("supervisor")), Some(approval("finance"))];
-    let back = waits_with(&[], open(), stands(), -3600);
+    let back = waits_with(&[], open(), policy_in_force(), -3600);
     assert_eq!(
         (back.act, back.requeue_after),
         (awaits(&["supervisor", "finance"]), Some(SignedDuration::from_secs(25 * 3600)))

@@ -77,7 +77,7 @@ async fn revision(context: &Context, fetched: &FetchedJob) -> Result<Option<Conf
     api.get_opt(name).await.map_err(Error::api(format!("read ConfigMap {namespace}/{name}")))
 }
 
-/// Reads the decisions of people on the held call that the status names: the worker may not have received them yet.
+/// Reads the decisions of people on the held call that the status names. The log may not have them yet.
 async fn decisions(context: &Context, fetched: &FetchedJob) -> Result<Vec<GivenDecision>, Error> {
     let FetchedJob { namespace, name: job, uid, status, .. } = fetched;
     let mut decisions = Vec::new();

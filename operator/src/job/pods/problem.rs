@@ -7,18 +7,18 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 /// The minimum age for "unschedulable": a scheduler that waits for a volume reports it for a moment.
 const SCHEDULING_GRACE: SignedDuration = SignedDuration::from_secs(5);
 
-/// How long a container may be in creation before it counts as a problem.
+/// The age of a pod from which a container in creation counts as a problem.
 const CREATION_TIMEOUT: SignedDuration = SignedDuration::from_secs(60);
 
-/// How long a pod may outlive its deletion deadline. A kubelet that answers removes it sooner.
+/// The time that a pod may outlive its deletion deadline. A kubelet that answers removes the pod sooner.
 const REMOVAL_TIMEOUT: SignedDuration = SignedDuration::from_secs(30);
 
-/// Why a pod does not run.
+/// The reason why a pod does not run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PodProblem {
     /// The reason for the conditions of the Job.
     pub reason: Reason,
-    /// What happened, to which pod, and what to do.
+    /// The problem, the pod and the remedy, for people.
     pub message: String,
 }
 
@@ -39,15 +39,16 @@ pub(super) fn find(
 /// Detects a lost node: its pods stay unchanged, or are terminating without an end.
 fn node_lost(pod: &Pod, status: &PodStatus, container: Option<&ContainerStatus>, now: Timestamp) -> Option<String> {
     let deletion = pod.metadata.deletion_timestamp.as_ref();
-    let overdue = deletion.is_some_and(|last| now.duration_since(last.0) > REMOVAL_TIMEOUT);
-    // The kubelet sets both of these together. For a silent kubelet, the node controller sets only the condition.
-    let at_work = container.is_some_and(|container| {
+    let is_overdue = deletion.is_some_and(|last| now.duration_since(last.0) > REMOVAL_TIMEOUT);
+    // A kubelet sets `ready` and the condition `Ready` together. If the kubelet is silent, the node controller sets only
+    // the condition.
+    let is_running = container.is_some_and(|container| {
         container.ready && container.state.as_ref().is_some_and(|state| state.running.is_some())
     });
-    let disowned =
-        deletion.is_none() && at_work && condition(status, "Ready").is_some_and(|ready| ready.status == "False");
-    let unknown = status.phase.as_deref() == Some("Unknown") || status.reason.as_deref() == Some("NodeLost");
-    if !(overdue || disowned || unknown) {
+    let is_kubelet_silent =
+        deletion.is_none() && is_running && condition(status, "Ready").is_some_and(|ready| ready.status == "False");
+    let is_unknown = status.phase.as_deref() == Some("Unknown") || status.reason.as_deref() == Some("NodeLost");
+    if !(is_overdue || is_kubelet_silent || is_unknown) {
         return None;
     }
     let name = pod.metadata.name.as_deref().unwrap_or_default();

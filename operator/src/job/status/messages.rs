@@ -37,16 +37,17 @@ pub(super) fn approval_health(status: &JobStatus, approvers: &[&str]) -> Health 
     Health::Reconciling(Reason::AwaitingApproval, held_call_message(status, approvers))
 }
 
-/// All approvers of the call that a Job waits with.
+/// All approvers of the held call of a Job.
 fn approvers(status: &JobStatus) -> Vec<&str> {
     let call = status.waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref());
     call.map(|call| call.approvers.iter().map(String::as_str).collect()).unwrap_or_default()
 }
 
-/// The condition `AwaitingPeople`: present for a Job that waits for people, or has waited.
+/// The condition `AwaitingPeople`: present for a Job that waits for people, or has waited. `is_asked` is false if the
+/// admission policy is missing, so that approvers are not asked.
 pub(super) fn awaiting_people_condition(status: &JobStatus, is_asked: bool) -> Option<Observation> {
-    if let Some(rests) = status.phase.filter(|_| is_asked).and_then(rest_condition) {
-        return Some(rests);
+    if let Some(waiting) = status.phase.filter(|_| is_asked).and_then(waiting_condition) {
+        return Some(waiting);
     }
     let current = conditions::find(&status.conditions, ConditionType::AwaitingPeople)?;
     // A Job that resumed was not waiting when it ended.
@@ -63,8 +64,8 @@ pub(super) fn awaiting_people_condition(status: &JobStatus, is_asked: bool) -> O
 }
 
 /// The condition of a Job that waits for a person, for `kubectl wait --for=condition=AwaitingPeople`. The message of
-/// `Ready` says what it waits for.
-fn rest_condition(phase: Phase) -> Option<Observation> {
+/// `Ready` describes the call or question.
+fn waiting_condition(phase: Phase) -> Option<Observation> {
     let (reason, message) = match phase {
         Phase::AwaitingApproval => (Reason::AwaitingApproval, "a person has to decide"),
         Phase::AwaitingReply => (Reason::AwaitingReply, "a person has to answer"),
@@ -144,7 +145,7 @@ fn unreported_message(what: &str, status: &JobStatus) -> String {
     format!("a {what} waits for a person; {} shows which, and a new pod reports it again", log_location(status))
 }
 
-/// Returns where the log of a Job is, for people.
+/// Returns the location of the log of a Job, for people.
 pub fn log_location(status: &JobStatus) -> &str {
     status.log.as_ref().map_or("the log in the Skill's memory", |log| &log.path)
 }

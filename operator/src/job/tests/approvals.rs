@@ -2,7 +2,7 @@
 
 use super::super::fixtures::api::POLICIES;
 use super::super::fixtures::open::{open, path, put};
-use super::super::fixtures::{counted, decided, guarded_by, held_call, status};
+use super::super::fixtures::{counted, decided, held_call, policy_digest, status};
 use super::*;
 use bloomery_crds::Digest;
 use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict, WaitingFor};
@@ -16,7 +16,7 @@ fn expired(approver: &str) -> Approval {
 /// A Job whose worker parked with a call that supervisor and finance have to approve; its pod is gone.
 pub(super) fn waiting() -> FakeApi {
     let api = tenant();
-    api.guard();
+    api.install_policy();
     let call = held_call();
     let approvals = crate::approval::approval_names("refund", UID, &call);
     let mut waits = status(1, Phase::AwaitingApproval);
@@ -90,8 +90,8 @@ async fn a_worker_is_given_only_what_was_decided_under_the_policy() {
         let made = api.writes().contains(&format!("create {POD_2}"));
         made.then(|| part(&api, POD_2)["approvals"].as_array().map_or(0, Vec::len))
     };
-    assert_eq!(given(true, Some(guarded_by())).await, Some(2));
-    assert_ne!(given(false, Some(guarded_by())).await, Some(2));
+    assert_eq!(given(true, Some(policy_digest())).await, Some(2));
+    assert_ne!(given(false, Some(policy_digest())).await, Some(2));
     assert_ne!(given(true, None).await, Some(2));
 }
 
@@ -150,7 +150,7 @@ async fn without_the_policy_nobody_is_asked_and_what_was_decided_then_never_coun
     assert_eq!(api.writes(), [format!("delete {}", path(&forged))]);
 
     // With the policy, the worker is started to tell the call again, and nobody has decided.
-    api.guard();
+    api.install_policy();
     look(&api).await.unwrap();
     assert_eq!(api.writes(), [format!("create {POD_2}"), format!("status {JOB}")]);
     assert_eq!(part(&api, POD_2)["approvals"], Value::Null);

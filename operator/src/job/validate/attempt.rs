@@ -30,9 +30,9 @@ pub struct ValidAttempt {
     pub models: Vec<ModelEndpoint>,
     /// The resources that the Job binds.
     pub bound: BoundResources,
-    /// The recorded position in the log.
+    /// The position in the log that the status records.
     pub log: Option<LogPosition>,
-    /// The decisions of people on the held call that the Job waits with.
+    /// The decisions of people on the held call of the Job.
     pub approvals: Vec<GivenDecision>,
     /// The Job that this one continues.
     pub continues: Option<ContinuedJob>,
@@ -40,7 +40,7 @@ pub struct ValidAttempt {
     pub replies: Vec<GivenReply>,
     /// The report endpoint.
     pub report: ReportEndpoint,
-    /// Whether only one node at a time can mount the memory.
+    /// True if only one node at a time can mount the memory.
     pub single_node: bool,
 }
 
@@ -62,8 +62,8 @@ pub struct Filesystem {
     pub claim: String,
     /// The path within its volume; the whole volume if absent.
     pub sub_path: Option<String>,
-    /// Whether the pod cannot change it.
+    /// True if the pod cannot change it.
     pub read_only: bool,
-    /// Whether only one node at a time can mount the claim.
+    /// True if only one node at a time can mount the claim.
     pub single_node: bool,
 }

@@ -38,7 +38,8 @@ pub(super) fn models(
     Err(Wait::new(first.reason, join_sentences(&messages, MAX_LIST_BYTES)))
 }
 
-/// Resolves the fallbacks. The condition of the Model lists the same faults, unless they are newer.
+/// Resolves the fallbacks of a model. The faults are checked again here, because the condition of the Model may be
+/// older.
 fn with_fallbacks(
     endpoint: ModelEndpoint,
     find: impl Fn(&str) -> Option<Arc<Guarded<Model>>>,
@@ -65,8 +66,8 @@ pub(super) fn model(name: &str, model: Option<&Guarded<Model>>) -> Result<ModelE
         }
         Some(Ok(model)) => model,
     };
-    let stands = model.status.as_ref().filter(|status| status.observed_generation == model.metadata.generation);
-    let conditions = stands.map(|status| status.conditions.as_slice()).unwrap_or_default();
+    let current = model.status.as_ref().filter(|status| status.observed_generation == model.metadata.generation);
+    let conditions = current.map(|status| status.conditions.as_slice()).unwrap_or_default();
     if let Some(unmet) = unmet_message(conditions, ConditionType::Ready) {
         return Err(Wait::new(Reason::ModelNotReady, format!("the Model {name} is not ready: {unmet}")));
     }

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_bound_is_told_in_the_order_of_the_skill_and_mounted_read_only_unless_asked() {
+    fn resources_are_in_the_order_of_the_skill_and_read_only_by_default() {
         let BoundResources { resources, filesystems } = resolved(all(), &["ReadWriteOnce"]).unwrap();
         insta::assert_snapshot!(serde_json::to_string_pretty(&resources).unwrap());
         let expected = Filesystem {
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn every_fault_is_told_before_anything_that_is_missing() {
+    fn every_fault_is_listed_before_missing_claims() {
         let bindings = json!({
             "token": { "value": "abc" },
             "nothing": { "value": "https://x" },
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_that_is_missing_or_on_its_way_out_is_named() {
+    fn a_claim_that_is_missing_or_being_deleted_is_named() {
         let mut bindings = all();
         bindings["codebase"]["persistentVolumeClaim"]["claimName"] = json!("gone");
         let wait = resolved(bindings, &[]).unwrap_err();
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_bound_to_a_skill_that_asks_for_nothing_is_nothing() {
+    fn a_job_without_bindings_has_no_resources() {
         assert_eq!(resources(&[], &BTreeMap::new(), &BTreeMap::new()), Ok(BoundResources::default()));
     }
 }

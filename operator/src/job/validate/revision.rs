@@ -11,7 +11,7 @@ use bloomery_crds::v1alpha1::{RevisionRef, Skill};
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::jiff::SignedDuration;
 
-/// The interval for checking a missing revision again: reads of it are not watched.
+/// The interval for checking a missing revision again.
 const REVISION_RETRY_INTERVAL: SignedDuration = SignedDuration::from_secs(60);
 
 /// The conditions of a Skill that must hold before the first pod of its Job starts, in order. Waiting costs nothing,
@@ -33,8 +33,8 @@ pub(super) fn revision(fetched: &FetchedJob, stored: Option<&ConfigMap>) -> Resu
     }
 }
 
-/// Decides how to continue a Job whose revision no longer exists. If the Skill is unchanged, the Skill controller
-/// creates the revision again.
+/// Decides how to continue a Job whose revision no longer exists. The Job ends if the Skill has another revision now.
+/// Otherwise it waits until the Skill controller creates the revision again.
 fn without_revision(lost: &RevisionRef, current: Option<RevisionRef>, wait: Wait) -> Blocked {
     match current {
         Some(current) if current.digest != lost.digest => {

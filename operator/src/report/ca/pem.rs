@@ -4,7 +4,7 @@ use rcgen::{KeyPair, PublicKeyData};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 
-/// Why the texts of the Secret cannot be used.
+/// The reason why the texts of the Secret cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The numbers of certificates and keys differ.

@@ -120,7 +120,7 @@ mod tests {
     use rstest::rstest;
     use serde_json::json;
 
-    /// A projection that says as much as a status holds.
+    /// A projection with the maximum size and number of every part.
     fn full() -> Value {
         let mut projection = report(1, 1, 3, Phase::AwaitingApproval).projection;
         projection.remarks = vec!["r".repeat(MAX_REMARK); MAX_REMARKS];
@@ -150,13 +150,13 @@ mod tests {
         json!({ "a": "x".repeat(bytes - r#"{"a":""}"#.len()) })
     }
 
-    fn told(projection: Value) -> Option<String> {
+    fn fault(projection: Value) -> Option<String> {
         projection_fault(&serde_json::from_value(projection).unwrap())
     }
 
     #[test]
-    fn what_a_status_holds_is_taken() {
-        assert_eq!(told(full()), None);
+    fn a_projection_at_its_limits_is_accepted() {
+        assert_eq!(fault(full()), None);
     }
 
     #[rstest]
@@ -188,10 +188,10 @@ mod tests {
     #[case::entities("/gates/intent/entities", of_size(2049), "gates.intent.entities: 2049 bytes")]
     #[case::fields("/result/fields", of_size(4097), "result.fields: 4097 bytes")]
     #[case::deep("/result/fields", (0..33).fold(json!({}), |inner, _| json!({ "a": inner })), "result.fields: 34 levels")]
-    fn what_is_more_is_named(#[case] pointer: &str, #[case] value: Value, #[case] expected: &str) {
+    fn a_part_beyond_its_limit_is_named(#[case] pointer: &str, #[case] value: Value, #[case] expected: &str) {
         let mut projection = full();
         *projection.pointer_mut(pointer).unwrap() = value;
-        let fault = told(projection).unwrap_or_default();
+        let fault = fault(projection).unwrap_or_default();
         assert!(fault.starts_with(expected), "{fault}");
     }
 }

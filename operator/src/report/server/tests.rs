@@ -194,7 +194,7 @@ const APPROVALS: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/approvals";
 #[tokio::test]
 async fn people_are_asked_before_the_status_says_so_and_once() {
     let api = starting();
-    api.guard();
+    api.install_policy();
     let names = crate::approval::approval_names("refund", UID, &fixtures::held_call());
     let router = endpoint(&api).await;
     let body = serde_json::to_string(&held()).unwrap();
@@ -223,8 +223,8 @@ async fn as_long_as_nothing_checks_decisions_nobody_is_asked() {
 #[tokio::test]
 async fn as_long_as_a_policy_is_stored_and_not_enforced_the_worker_comes_again_and_hears_what_people_want() {
     let api = starting();
-    api.guard();
-    api.enforces(false);
+    api.install_policy();
+    api.set_policy_enforced(false);
     let router = endpoint(&api).await;
     let body = serde_json::to_string(&held()).unwrap();
     assert_eq!(post(&router, body.clone()).await, acked(0));
@@ -236,7 +236,7 @@ async fn as_long_as_a_policy_is_stored_and_not_enforced_the_worker_comes_again_a
     let router = endpoint(&api).await;
     let (status, said) = post(&router, body.clone()).await;
     assert_eq!((status, &said["cancel"], api.writes()), (200, &json!(true), Vec::new()));
-    api.enforces(true);
+    api.set_policy_enforced(true);
     api.change(JOB, |job| job["spec"]["cancel"] = json!(false));
     assert_eq!(post(&endpoint(&api).await, body).await, acked(7));
     assert_eq!(api.writes().len(), 3);
@@ -245,7 +245,7 @@ async fn as_long_as_a_policy_is_stored_and_not_enforced_the_worker_comes_again_a
 #[tokio::test]
 async fn arguments_that_are_not_those_of_the_call_are_refused() {
     let api = starting();
-    api.guard();
+    api.install_policy();
     let mut forged = held();
     forged.hold.as_mut().unwrap().arguments = "other arguments".to_owned();
     let (status, answer) = post(&endpoint(&api).await, serde_json::to_string(&forged).unwrap()).await;

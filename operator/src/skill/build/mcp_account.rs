@@ -21,7 +21,7 @@ mod tests {
     use crate::skill::{fixtures, validate::validate};
 
     #[test]
-    fn an_identity_without_rights() {
+    fn the_account_has_no_permissions() {
         let skill = validate(&fixtures::with_container()).unwrap();
         insta::assert_snapshot!("mcp_account", yaml(&build_mcp_account(&skill)));
     }

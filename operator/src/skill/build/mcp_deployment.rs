@@ -17,10 +17,10 @@ use std::collections::BTreeMap;
 /// The name of the server's port and of its container.
 pub const PORT: &str = "mcp";
 
-/// How many seconds a server may take to listen before it is restarted.
+/// The seconds that a server may take to listen before it is restarted.
 const STARTUP_SECONDS: i32 = 120;
 
-/// After how many seconds without progress a rollout counts as failed: one failed start, and a margin.
+/// The seconds without progress after which a rollout counts as failed: one failed start, and a margin.
 const PROGRESS_SECONDS: i32 = STARTUP_SECONDS + 30;
 
 /// The labels that select the server's pods.
@@ -108,7 +108,7 @@ fn server(container: &McpContainer) -> Container {
     }
 }
 
-/// Checks that the port accepts connections. Only workers send requests to the server behind it.
+/// A probe that only opens a connection to the port. It sends no request to the server.
 fn probe(period_seconds: i32, failure_threshold: i32) -> Probe {
     Probe {
         tcp_socket: Some(TCPSocketAction { port: IntOrString::String(PORT.to_owned()), ..TCPSocketAction::default() }),
@@ -139,14 +139,14 @@ mod tests {
     use crate::skill::{fixtures, validate::validate};
 
     #[test]
-    fn a_server_as_the_skill_says() {
+    fn the_deployment_of_a_skill_with_all_fields() {
         let skill = validate(&fixtures::with_container()).unwrap();
         let Some(ValidMcp::Container(container)) = skill.mcp.clone() else { panic!() };
         insta::assert_snapshot!("mcp_deployment", yaml(&build_mcp_deployment(&skill, &container)));
     }
 
     #[test]
-    fn a_server_of_which_little_is_said() {
+    fn the_deployment_of_a_skill_with_defaults() {
         let skill = validate(&fixtures::with_container()).unwrap();
         let least = serde_json::from_value(serde_json::json!({"image": "localhost/orders:4"})).unwrap();
         insta::assert_snapshot!("mcp_deployment_least", yaml(&build_mcp_deployment(&skill, &least)));

@@ -36,7 +36,7 @@ mod tests {
     use crate::skill::{fixtures, validate::validate};
 
     #[test]
-    fn a_service_on_the_servers_own_port() {
+    fn the_service_has_the_port_of_the_server() {
         let skill = validate(&fixtures::with_container()).unwrap();
         let Some(ValidMcp::Container(container)) = skill.mcp.clone() else { panic!() };
         insta::assert_snapshot!("mcp_service", yaml(&build_mcp_service(&skill, &container)));

@@ -36,7 +36,7 @@ mod tests {
     use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
     #[test]
-    fn a_claim_of_the_default_class_and_one_that_spreads() {
+    fn a_claim_of_the_default_class_and_one_for_several_nodes() {
         let plain =
             MemorySettings { size: Quantity("3Gi".into()), class: None, access_mode: AccessMode::ReadWriteOnce };
         insta::assert_snapshot!("memory_claim", yaml(&build_memory_claim("acme", &plain)));

@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn a_revision_of_each_kind_of_server() {
+    fn the_revision_for_each_kind_of_mcp_server() {
         insta::assert_snapshot!("revision_container", yaml(&built(&fixtures::with_container()).0));
         insta::assert_snapshot!("revision_service", yaml(&built(&fixtures::with_service()).0));
         insta::assert_snapshot!("revision_without_server", yaml(&built(&fixtures::without_server()).0));
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_the_skills_content_changes_nothing_and_a_return_finds_the_same() {
+    fn the_name_depends_only_on_the_spec_of_the_skill() {
         let mut touched = fixtures::with_service();
         touched.metadata.generation = Some(9);
         touched.metadata.labels = Some([("team".to_owned(), "a".to_owned())].into());
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn all_of_a_skill_is_in_its_revision() {
+    fn the_revision_holds_the_whole_spec() {
         let skill = fixtures::complete();
         let (config_map, reference) = built(&skill);
         let text = &config_map.data.unwrap()[run::REVISION_KEY];

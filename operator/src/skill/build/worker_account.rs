@@ -21,7 +21,7 @@ mod tests {
     use crate::skill::{fixtures, validate::validate};
 
     #[test]
-    fn an_identity_without_rights() {
+    fn the_account_has_no_permissions() {
         let skill = validate(&fixtures::without_server()).unwrap();
         insta::assert_snapshot!("worker_account", yaml(&build_worker_account(&skill)));
     }

@@ -8,17 +8,17 @@ use bloomery_crds::conditions::{ConditionType, Observation, Reason};
 pub(super) struct Finding {
     /// The condition.
     pub(super) seen: Observation,
-    /// What keeps the Skill from being ready, if anything does.
+    /// The reason why the Skill is not ready, if the condition keeps it from being ready.
     pub(super) blocker: Option<Blocker>,
 }
 
-/// What a Skill waits for.
+/// The kind of change that makes the Skill ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Blocker {
     /// A person has to act.
     Person,
-    /// The object is in progress, or may appear by itself.
-    Time,
+    /// The object is in progress, or may appear without a change of the Skill.
+    Progress,
 }
 
 impl Finding {
@@ -29,7 +29,7 @@ impl Finding {
 
     /// A finding that may pass by itself.
     pub(super) fn waits(kind: ConditionType, reason: Reason, message: impl Into<String>) -> Self {
-        Self { seen: Observation::fails(kind, reason, message), blocker: Some(Blocker::Time) }
+        Self { seen: Observation::fails(kind, reason, message), blocker: Some(Blocker::Progress) }
     }
 
     /// A finding that a person has to fix.

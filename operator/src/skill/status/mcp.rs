@@ -1,4 +1,4 @@
-//! Checks whether the MCP server is available, according to Kubernetes. The operator never connects to it.
+//! Checks with the state of the cluster whether the MCP server is available. The operator never connects to it.
 
 use super::super::apply::{AppliedMcp, AppliedSkill};
 use super::super::fetch::FetchedSkill;
@@ -76,18 +76,20 @@ fn deployment_finding(applied: &ApplyResult<Deployment>, fetched: &FetchedSkill)
         return Finding::healthy(KIND, Reason::Available, "the MCP server accepts connections");
     }
     let conditions = status.conditions.as_deref().unwrap_or_default();
-    let why = refused(conditions).or_else(|| pods::problem(newest(&fetched.mcp_pods)?)).or_else(|| overdue(conditions));
+    let why = refused_pod(conditions)
+        .or_else(|| pods::problem(newest(&fetched.mcp_pods)?))
+        .or_else(|| rollout_timeout(conditions));
     why.map_or_else(progressing, |why| Finding::stalls(KIND, Reason::McpUnavailable, why))
 }
 
-/// Returns why the namespace refuses the pods, such as a quota or a Pod Security level.
-fn refused(conditions: &[DeploymentCondition]) -> Option<String> {
+/// Describes why the namespace refuses the pods, for example because of a quota or a Pod Security level.
+fn refused_pod(conditions: &[DeploymentCondition]) -> Option<String> {
     let failure = conditions.iter().find(|found| found.type_ == "ReplicaFailure" && found.status == "True")?;
     let why = failure.message.as_deref().unwrap_or("no reason is given");
     Some(format!("the namespace refuses the MCP server's pod: {why}"))
 }
 
-fn overdue(conditions: &[DeploymentCondition]) -> Option<String> {
+fn rollout_timeout(conditions: &[DeploymentCondition]) -> Option<String> {
     let progressing = conditions.iter().find(|found| found.type_ == "Progressing")?;
     (progressing.reason.as_deref() == Some("ProgressDeadlineExceeded")).then(|| pods::NOT_LISTENING.to_owned())
 }

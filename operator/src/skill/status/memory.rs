@@ -20,11 +20,11 @@ pub(super) fn finding(applied: &AppliedSkill, fetched: &FetchedSkill) -> Finding
     if let Some(finding) = object_fault(KIND, &what, &applied.memory_claim) {
         return finding;
     }
-    let made = match &applied.memory_claim {
+    let claim = match &applied.memory_claim {
         ApplyResult::Written(claim) => Some(claim.as_ref()),
         _ => fetched.memory_claim.as_deref(),
     };
-    made.map_or_else(waiting, claim_finding)
+    claim.map_or_else(waiting, claim_finding)
 }
 
 fn claim_finding(claim: &PersistentVolumeClaim) -> Finding {
@@ -48,13 +48,13 @@ fn claim_finding(claim: &PersistentVolumeClaim) -> Finding {
 
 fn pending(claim: &PersistentVolumeClaim) -> Finding {
     let class = claim.spec.as_ref().and_then(|spec| spec.storage_class_name.as_deref()).unwrap_or_default();
-    let asked_for = claim.metadata.annotations.as_ref().is_some_and(|all| all.contains_key(PROVISIONER));
+    let is_provisioning = claim.metadata.annotations.as_ref().is_some_and(|all| all.contains_key(PROVISIONER));
     if class.is_empty() {
         return unknown(format!(
             "{MEMORY_CLAIM} has no storage class, and the cluster has no default class: create a volume for it, or a default class"
         ));
     }
-    if asked_for {
+    if is_provisioning {
         return unknown(format!("class {class} is provisioning a volume for {MEMORY_CLAIM}"));
     }
     waiting()
@@ -65,7 +65,7 @@ fn waiting() -> Finding {
     Finding::healthy(KIND, Reason::WaitingForFirstConsumer, message)
 }
 
-/// A finding whose state is not known yet, and that does not block the Skill.
+/// A finding with the condition status `Unknown`, which does not block the Skill.
 fn unknown(message: String) -> Finding {
     Finding { seen: Observation { kind: KIND, holds: None, reason: Reason::ClaimPending, message }, blocker: None }
 }

@@ -8,7 +8,7 @@ pub(super) const NOT_LISTENING: &str =
 
 /// Describes the problem that keeps a pod from serving, and what to do.
 ///
-/// The sentence is the same at every retry. Kubelets alternate between the failure and the pause after it, and the
+/// The sentence is the same at every retry: kubelets alternate between the failure and the pause after it, and the
 /// condition should not change each time.
 pub(super) fn problem(pod: &Pod) -> Option<String> {
     let name = pod.metadata.name.as_deref()?;

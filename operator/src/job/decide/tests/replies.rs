@@ -1,7 +1,7 @@
 //! Jobs that wait for the answer to a question.
 
 use super::*;
-use crate::job::fixtures::{asked, stands};
+use crate::job::fixtures::{asked, policy_in_force};
 use bloomery_crds::v1alpha1::WaitingFor;
 
 const DAY: i64 = 24 * 3600;
@@ -15,7 +15,7 @@ fn waits(phase: Phase, pods: &[Pod], answered: bool, now: i64) -> Plan {
     let call = held_call();
     let approvals = [Some(approval("supervisor")), Some(approval("finance"))];
     let names = crate::approval::approval_names("refund", UID, &call);
-    let held = CallApprovals { approvals: names.into_iter().zip(approvals).collect(), call, policy: stands() };
+    let held = CallApprovals { approvals: names.into_iter().zip(approvals).collect(), call, policy: policy_in_force() };
     decide(&Facts {
         call_approvals: (phase == Phase::AwaitingApproval).then_some(&held),
         answers: if answered { AnswerState::Available } else { AnswerState::Pending },
@@ -77,7 +77,7 @@ fn beside_a_held_call_an_answer_starts_the_next_attempt_and_the_questions_do_not
     assert_eq!(waits(Phase::AwaitingApproval, &[], false, DAY - 1).act, awaits(&["supervisor", "finance"]));
     // Without a question that is open, a reply waits for the decision.
     let supervisor = || [Some(approval("supervisor")), Some(approval("finance"))];
-    assert_eq!(waits_with(&[], supervisor(), stands(), 60).act, awaits(&["supervisor", "finance"]));
+    assert_eq!(waits_with(&[], supervisor(), policy_in_force(), 60).act, awaits(&["supervisor", "finance"]));
 }
 
 #[test]
