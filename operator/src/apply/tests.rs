@@ -18,42 +18,42 @@ fn account(owner_uid: &str, managed: bool) -> ServiceAccount {
     .unwrap()
 }
 
-fn claim(there: &ServiceAccount) -> Option<ApplyResult<ServiceAccount>> {
-    Target::new(&account("u-skill", true)).unwrap().obstacle(&there.metadata)
+fn obstacle(existing: &ServiceAccount) -> Option<ApplyResult<ServiceAccount>> {
+    Target::new(&account("u-skill", true)).unwrap().obstacle(&existing.metadata)
 }
 
 #[test]
-fn ours_may_be_written_unless_it_is_on_its_way_out() {
-    assert_eq!(claim(&account("u-skill", true)), None);
-    // A label that somebody took away is put back.
-    assert_eq!(claim(&account("u-skill", false)), None);
-    let mut leaving = account("u-skill", true);
-    leaving.metadata.deletion_timestamp = Some(serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap());
-    assert_eq!(claim(&leaving), Some(ApplyResult::BeingDeleted));
+fn an_own_object_may_be_written_unless_it_is_being_deleted() {
+    assert_eq!(obstacle(&account("u-skill", true)), None);
+    // A removed label is set again.
+    assert_eq!(obstacle(&account("u-skill", false)), None);
+    let mut deleting = account("u-skill", true);
+    deleting.metadata.deletion_timestamp = Some(serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap());
+    assert_eq!(obstacle(&deleting), Some(ApplyResult::BeingDeleted));
 }
 
 #[test]
-fn what_was_made_for_an_earlier_skill_of_the_name_is_waited_out() {
-    assert_eq!(claim(&account("u-earlier", true)), Some(ApplyResult::BeingDeleted));
+fn an_object_of_a_deleted_skill_of_the_same_name_counts_as_being_deleted() {
+    assert_eq!(obstacle(&account("u-earlier", true)), Some(ApplyResult::BeingDeleted));
 }
 
 #[test]
-fn what_somebody_else_has_is_left_alone() {
-    assert_eq!(claim(&account("u-foreign", false)), Some(ApplyResult::NameTaken));
+fn an_object_of_another_owner_is_left_unchanged() {
+    assert_eq!(obstacle(&account("u-foreign", false)), Some(ApplyResult::NameTaken));
     let mut unowned = account("u-skill", true);
     unowned.metadata.owner_references = None;
-    assert_eq!(claim(&unowned), Some(ApplyResult::NameTaken));
+    assert_eq!(obstacle(&unowned), Some(ApplyResult::NameTaken));
 }
 
 #[test]
-fn what_has_no_owner_is_not_applied() {
+fn an_object_without_an_owner_is_not_applied() {
     let mut unowned = account("u-skill", true);
     unowned.metadata.owner_references = None;
     assert!(matches!(Target::new(&unowned), Err(Error::Incomplete { field: "metadata.ownerReferences", .. })));
 }
 
 #[test]
-fn of_an_object_that_cannot_change_only_metadata_is_compared() {
+fn only_the_metadata_of_an_immutable_object_is_compared() {
     let wanted = serde_json::to_value(account("u-skill", true)).unwrap();
     let seen: PartialObjectMeta<ServiceAccount> = serde_json::from_value(wanted.clone()).unwrap();
     let mut more = wanted;
@@ -64,7 +64,7 @@ fn of_an_object_that_cannot_change_only_metadata_is_compared() {
 }
 
 #[test]
-fn a_field_that_is_no_longer_wanted_is_noticed() {
+fn a_field_that_is_no_longer_wanted_makes_a_difference() {
     let mut before = json!({"metadata": {"name": "a"}, "spec": {"args": ["x"], "replicas": 1}});
     add_digest(&mut before);
     let live = before.clone();
@@ -83,7 +83,7 @@ fn a_field_that_is_no_longer_wanted_is_noticed() {
 #[case(500, "etcdserver: request timed out", false)]
 #[case(409, "the object has been modified", false)]
 #[case(429, "too many requests", false)]
-fn a_refusal_is_a_result_and_what_may_pass_is_an_error(
+fn a_refusal_is_a_result_and_a_temporary_failure_is_an_error(
     #[case] code: u16,
     #[case] message: &str,
     #[case] refused: bool,
@@ -94,15 +94,15 @@ fn a_refusal_is_a_result_and_what_may_pass_is_an_error(
 }
 
 #[test]
-fn a_change_by_somebody_else_is_told_from_another_wish() {
+fn a_change_by_another_writer_differs_from_a_new_wanted_state() {
     let mut wanted = serde_json::to_value(account("u-skill", true)).unwrap();
     add_digest(&mut wanted);
-    let mut there = account("u-skill", true);
-    assert!(!KnownObject::full(&there).unwrap().was_applied(&wanted));
+    let mut existing = account("u-skill", true);
+    assert!(!KnownObject::full(&existing).unwrap().was_applied(&wanted));
     let applied = wanted["metadata"]["annotations"][ANNOTATION_APPLIED].as_str().unwrap().to_owned();
-    there.annotations_mut().insert(ANNOTATION_APPLIED.to_owned(), applied);
-    assert!(KnownObject::full(&there).unwrap().was_applied(&wanted));
+    existing.annotations_mut().insert(ANNOTATION_APPLIED.to_owned(), applied);
+    assert!(KnownObject::full(&existing).unwrap().was_applied(&wanted));
     wanted["automountServiceAccountToken"] = json!(false);
     add_digest(&mut wanted);
-    assert!(!KnownObject::full(&there).unwrap().was_applied(&wanted));
+    assert!(!KnownObject::full(&existing).unwrap().was_applied(&wanted));
 }

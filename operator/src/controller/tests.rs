@@ -19,7 +19,8 @@ fn good() -> serde_json::Value {
     json!({"provider": "openai", "model": "m", "baseUrl": "https://x/v1"})
 }
 
-/// Starts a controller of Models whose reconciles are told one by one, and end as `outcome` says.
+/// Starts a controller of Models. Each reconcile sends the name of its Model to the returned receiver, and returns
+/// `outcome`.
 async fn started(
     api: &FakeApi,
     wakes: Vec<BoxStream<'static, Wake<Model>>>,
@@ -28,17 +29,17 @@ async fn started(
 ) -> (mpsc::UnboundedReceiver<String>, tokio::task::JoinHandle<()>) {
     let context = api.operator().await;
     let store = context.caches.models.store().clone();
-    let (told, seen) = mpsc::unbounded();
+    let (reconciled, names) = mpsc::unbounded();
     let controller = Controller { name: "model", store, wakes, concurrency: 1 };
     let one = move |model: Model, _| {
-        let _ = told.unbounded_send(model.name_any());
+        let _ = reconciled.unbounded_send(model.name_any());
         futures::future::ready(outcome())
     };
-    (seen, tokio::spawn(controller.run(context, one, shutdown.clone())))
+    (names, tokio::spawn(controller.run(context, one, shutdown.clone())))
 }
 
 #[tokio::test]
-async fn an_object_that_cannot_be_read_stops_nobody_else() {
+async fn an_unreadable_object_does_not_stop_the_others() {
     let api = FakeApi::default();
     for (path, object) in [
         model("a-older", &json!({"provider": "telepathy"})),
@@ -58,7 +59,7 @@ async fn an_object_that_cannot_be_read_stops_nobody_else() {
 }
 
 #[tokio::test]
-async fn a_failure_is_tried_again_without_a_wake() {
+async fn a_failed_reconcile_is_retried_without_a_wake() {
     let api = FakeApi::default();
     let (path, object) = model("only", &good());
     api.put(&path, object);
@@ -73,7 +74,7 @@ async fn a_failure_is_tried_again_without_a_wake() {
 }
 
 #[tokio::test]
-async fn a_change_wakes_who_it_concerns_and_a_gap_wakes_all() {
+async fn a_change_wakes_its_dependents_and_a_gap_wakes_all() {
     let api = FakeApi::default();
     for (path, object) in [model("a", &good()), model("b", &good())] {
         api.put(&path, object);

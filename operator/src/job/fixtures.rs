@@ -293,7 +293,7 @@ pub(crate) fn message(attempt: u32, end: PodEnd, outcome: Option<OutcomeCode>) -
         attempt,
         epoch: Some(u64::from(attempt)),
         end,
-        outcome: outcome.map(|code| Outcome::new(code, "as told by the pod")),
+        outcome: outcome.map(|code| Outcome::new(code, "as the pod reported")),
         log: Some(log(9)),
         usage: Some(Usage { tool_calls: 4, ..Usage::default() }),
         questions: Vec::new(),

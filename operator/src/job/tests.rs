@@ -1,4 +1,4 @@
-//! One look at a time, over an API server in memory; each operator starts anew, as after a crash.
+//! Tests of single reconciles with an API server in memory. Each operator has just started, as after a crash.
 
 use super::fixtures::api::FakeApi;
 use super::fixtures::{UID, ended_pod, message};
@@ -13,7 +13,7 @@ use kube::runtime::reflector::ObjectRef;
 use serde_json::{Value, json};
 
 const JOB: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skilljobs/refund";
-const BEFORE: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skilljobs/refund-0";
+const CONTINUED: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skilljobs/refund-0";
 const SKILL: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skills/cs-tier-1";
 const MODEL: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/models/default";
 const REVISION: &str = "cs-tier-1-4f1c9a2e";
@@ -77,6 +77,7 @@ fn put_job(api: &FakeApi) {
     api.put(JOB, job);
 }
 
+/// An API server with a Skill, a Model and a Job.
 fn tenant() -> FakeApi {
     let api = FakeApi::default();
     put_skill(&api);
@@ -85,20 +86,21 @@ fn tenant() -> FakeApi {
     api
 }
 
-/// A new operator looks at the Job once.
-async fn look(api: &FakeApi) -> Result<Action, Error> {
+/// Reconciles the Job once, with an operator that has just started.
+async fn reconcile_once(api: &FakeApi) -> Result<Action, Error> {
     let context = api.operator().await;
     let job = serde_json::from_value(api.get(JOB)).unwrap();
     reconcile(job, context, Arc::default()).await
 }
 
-/// The Job rests in this status, of the current revision, as its worker has told.
-fn rests(api: &FakeApi, mut rests: JobStatus) {
-    rests.observed_generation = Some(1);
-    rests.skill_revision = serde_json::from_value(api.get(SKILL)["status"]["revision"].clone()).unwrap();
-    let told = status::phase_health(&rests).observations();
-    let rests = status::with_conditions(rests, told, &StatusStamp { now: Time(fixtures::at(0)), generation: Some(1) });
-    api.change(JOB, |job| job["status"] = serde_json::to_value(rests).unwrap());
+/// Stores this status of the Job, with the conditions that follow from it and the current revision.
+fn put_status(api: &FakeApi, mut status: JobStatus) {
+    status.observed_generation = Some(1);
+    status.skill_revision = serde_json::from_value(api.get(SKILL)["status"]["revision"].clone()).unwrap();
+    let observations = super::status::phase_health(&status).observations();
+    let stamp = StatusStamp { now: Time(fixtures::at(0)), generation: Some(1) };
+    let status = super::status::with_conditions(status, observations, &stamp);
+    api.change(JOB, |job| job["status"] = serde_json::to_value(status).unwrap());
 }
 
 fn reason(api: &FakeApi) -> String {
@@ -112,26 +114,26 @@ fn stored(pod: &Pod) -> Value {
 }
 
 #[tokio::test]
-async fn a_job_starts_with_two_writes_and_then_there_are_none() {
+async fn a_job_starts_with_two_writes_and_then_costs_none() {
     let api = tenant();
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     assert_eq!(api.writes(), [format!("create {POD_1}"), format!("status {JOB}")]);
     let status = &api.get(JOB)["status"];
     assert_eq!((&status["phase"], &status["attempt"]["podUID"]), (&json!("Starting"), &json!("pod-uid-1")));
     assert_eq!(status["skillRevision"]["name"], REVISION);
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     assert_eq!(api.writes(), [""; 0]);
 }
 
 #[tokio::test]
-async fn a_crash_before_the_status_leaves_a_pod_that_is_taken_over() {
+async fn a_pod_that_was_created_before_a_crash_is_adopted() {
     let api = tenant();
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     api.change(JOB, |job| job["status"] = Value::Null);
-    // Meanwhile the Skill was edited: the Job stays on what its pod was made with.
+    // The Skill was edited meanwhile. The Job stays on the revision of its pod.
     put_skill_of(&api, "returns", "cs-tier-1-edited");
     api.writes();
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     assert_eq!(api.writes(), [format!("create {POD_1}"), format!("status {JOB}")]);
     let status = &api.get(JOB)["status"];
     assert_eq!(
@@ -141,18 +143,18 @@ async fn a_crash_before_the_status_leaves_a_pod_that_is_taken_over() {
 }
 
 #[tokio::test]
-async fn what_is_missing_is_named_and_healed() {
+async fn a_job_waits_for_its_skill_and_its_model() {
     let api = FakeApi::default();
     put_job(&api);
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     assert_eq!(reason(&api), "SkillNotFound");
     put_skill(&api);
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     assert_eq!(reason(&api), "ModelNotFound");
-    look(&api).await.unwrap();
-    assert_eq!(api.writes().len(), 2, "a wait is told once");
+    reconcile_once(&api).await.unwrap();
+    assert_eq!(api.writes().len(), 2, "a wait is written once");
     put_model(&api);
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     assert_eq!(reason(&api), "Starting");
 }
 
@@ -167,16 +169,16 @@ fn tenant_with_a_claim(declared: &Value) -> FakeApi {
 }
 
 #[tokio::test]
-async fn a_claim_that_is_missing_is_named_and_healed_and_mounted() {
+async fn a_job_waits_for_a_missing_claim_and_then_mounts_it() {
     let api = tenant_with_a_claim(&json!([{ "name": "codebase", "type": "filesystem" }]));
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     assert_eq!(reason(&api), "ResourceNotFound");
     let claim = json!({
         "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": { "namespace": "acme", "name": "src", "uid": "src" },
         "spec": { "accessModes": ["ReadWriteMany"] },
     });
     api.put("/api/v1/namespaces/acme/persistentvolumeclaims/src", claim);
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     assert_eq!(reason(&api), "Starting");
     let volumes = api.get(POD_1)["spec"]["volumes"].clone();
     let bound = volumes.as_array().unwrap().iter().find(|volume| volume["name"] == "claim-0").unwrap();
@@ -184,21 +186,21 @@ async fn a_claim_that_is_missing_is_named_and_healed_and_mounted() {
 }
 
 #[tokio::test]
-async fn a_binding_that_does_not_fit_waits_for_another_skill_until_the_job_has_a_revision() {
+async fn an_invalid_binding_waits_without_a_revision_and_ends_the_job_with_one() {
     let api = tenant_with_a_claim(&json!([{ "name": "codebase", "type": "credential" }]));
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     assert_eq!((reason(&api).as_str(), &api.get(JOB)["status"]["phase"]), ("ResourcesInvalid", &json!("Pending")));
     let revision = api.get(SKILL)["status"]["revision"].clone();
     let filesystem = json!([{ "name": "codebase", "type": "filesystem" }]);
     put_skill_with(&api, &json!({ "problem": { "statement": "refunds" }, "resources": filesystem }), REVISION);
-    look(&api).await.unwrap();
-    assert_eq!(reason(&api), "ResourceNotFound", "what it binds fits, and is not there yet");
-    // Only an operator with stricter rules finds that: both sides are immutable.
+    reconcile_once(&api).await.unwrap();
+    assert_eq!(reason(&api), "ResourceNotFound", "the binding is valid now, and its claim is missing");
+    // With a revision this happens only after an upgrade to an operator with stricter rules.
     let broken = tenant_with_a_claim(&json!([{ "name": "codebase", "type": "credential" }]));
     let status =
         json!({ "phase": "Queued", "skillRevision": revision, "attempt": { "number": 1, "pod": "refund-1-01234" } });
     broken.change(JOB, |job| job["status"] = status);
-    look(&broken).await.unwrap();
+    reconcile_once(&broken).await.unwrap();
     let status = &broken.get(JOB)["status"];
     assert_eq!((&status["phase"], &status["outcome"]["code"]), (&json!("Escalated"), &json!("UserNeeded")));
     let message = status["outcome"]["message"].as_str().unwrap();
@@ -206,61 +208,60 @@ async fn a_binding_that_does_not_fit_waits_for_another_skill_until_the_job_has_a
 }
 
 #[tokio::test]
-async fn every_model_of_the_skill_is_needed() {
+async fn a_job_waits_for_every_model_of_its_skill() {
     let api = tenant();
     let engine = json!({ "finalizationGate": { "model": "fast" } });
     put_skill_with(&api, &json!({ "problem": { "statement": "refunds" }, "engine": engine }), REVISION);
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     assert_eq!(reason(&api), "ModelNotFound");
     let mut fast = api.get(MODEL);
     fast["metadata"]["name"] = json!("fast");
     api.put(&MODEL.replace("default", "fast"), fast);
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     assert_eq!(reason(&api), "Starting");
 }
 
 #[tokio::test]
-async fn a_held_call_that_only_the_pod_told_is_told_again() {
+async fn a_held_call_that_only_the_termination_message_shows_is_reported_again() {
     let api = tenant();
-    look(&api).await.unwrap();
-    let told = message(1, PodEnd::Parked(ParkReason::Approval), None);
-    let mut ended = stored(&ended_pod(1, 0, Some(told)));
+    reconcile_once(&api).await.unwrap();
+    let termination = message(1, PodEnd::Parked(ParkReason::Approval), None);
+    let mut ended = stored(&ended_pod(1, 0, Some(termination)));
     ended["status"]["containerStatuses"][0]["state"]["terminated"]["finishedAt"] = json!("2020-01-01T00:00:00Z");
     api.put(POD_1, ended);
     api.change(JOB, |job| job["status"]["phase"] = json!("Running"));
     api.writes();
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     assert_eq!((api.writes(), reason(&api).as_str()), (vec![format!("status {JOB}")], "AwaitingApproval"));
-    // No report told which call it is: the next worker tells it again.
-    look(&api).await.unwrap();
+    // No report has described the call, so the next worker reports it.
+    reconcile_once(&api).await.unwrap();
     assert_eq!(api.writes(), [format!("delete {POD_1}"), format!("create {POD_2}"), format!("status {JOB}")]);
 }
 
-/// The pod of the attempt that is recorded has parked, and none of its reports arrived.
-fn parks_unheard(api: &FakeApi, why: ParkReason, questions: &[bloomery_crds::v1alpha1::AskedQuestion]) {
+/// Ends the pod of the recorded attempt with a termination message that it parked. No report of it has arrived.
+fn park_without_report(api: &FakeApi, why: ParkReason, questions: &[bloomery_crds::v1alpha1::AskedQuestion]) {
     let recorded = &api.get(JOB)["status"]["attempt"];
     let attempt = u32::try_from(recorded["number"].as_u64().unwrap()).unwrap();
-    let mut told = message(attempt, PodEnd::Parked(why), None);
-    told.questions = questions.to_vec();
-    let mut ended = stored(&ended_pod(attempt, 0, Some(told)));
+    let mut termination = message(attempt, PodEnd::Parked(why), None);
+    termination.questions = questions.to_vec();
+    let mut ended = stored(&ended_pod(attempt, 0, Some(termination)));
     ended["status"]["containerStatuses"][0]["state"]["terminated"]["finishedAt"] = json!("2020-01-01T00:00:00Z");
     api.put(&format!("/api/v1/namespaces/acme/pods/{}", recorded["pod"].as_str().unwrap()), ended);
 }
 
-/// Whatever keeps the reports away: the Job is not restarted without end.
 #[tokio::test]
-async fn a_job_whose_workers_park_and_are_never_heard_ends_with_the_third() {
+async fn a_job_ends_after_three_workers_that_parked_without_a_report() {
     for (why, what) in [(ParkReason::Approval, "a call"), (ParkReason::Reply, "a question")] {
         let api = tenant();
-        look(&api).await.unwrap();
+        reconcile_once(&api).await.unwrap();
         let mut pods = 0;
         for _ in 0..12 {
             let status = api.get(JOB)["status"].clone();
             if status["phase"] == "Starting" {
                 pods += 1;
-                parks_unheard(&api, why, &[]);
+                park_without_report(&api, why, &[]);
             }
-            look(&api).await.unwrap();
+            reconcile_once(&api).await.unwrap();
         }
         let status = &api.get(JOB)["status"];
         assert_eq!(
@@ -273,24 +274,27 @@ async fn a_job_whose_workers_park_and_are_never_heard_ends_with_the_third() {
 }
 
 #[tokio::test]
-async fn questions_that_only_the_pod_told_are_asked_and_answered_without_another_pod_for_it() {
+async fn questions_in_the_termination_message_need_no_further_pod_to_be_asked() {
     let api = tenant();
-    look(&api).await.unwrap();
-    parks_unheard(&api, ParkReason::Reply, &fixtures::asked(0).questions);
+    reconcile_once(&api).await.unwrap();
+    park_without_report(&api, ParkReason::Reply, &fixtures::asked(0).questions);
     api.writes();
     for _ in 0..3 {
-        look(&api).await.unwrap();
+        reconcile_once(&api).await.unwrap();
     }
-    let rests = api.get(JOB)["status"].clone();
-    assert_eq!((&rests["phase"], &rests["waitingFor"]["questions"][1]["id"]), (&json!("AwaitingReply"), &json!("q-2")));
+    let status = api.get(JOB)["status"].clone();
+    assert_eq!(
+        (&status["phase"], &status["waitingFor"]["questions"][1]["id"]),
+        (&json!("AwaitingReply"), &json!("q-2"))
+    );
     assert!(!api.writes().contains(&format!("create {POD_2}")));
     api.change(JOB, |job| job["spec"]["replies"] = json!([{ "question": "q-2", "text": "Mill Lane" }]));
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     assert!(api.writes().contains(&format!("create {POD_2}")));
 }
 
 #[tokio::test]
-async fn what_the_operator_itself_misses_is_named_and_healed() {
+async fn a_job_waits_for_the_ca_of_the_report_endpoint() {
     let api = tenant();
     let context = api.replica(/* leads */ true).await;
     let job = || serde_json::from_value(api.get(JOB)).unwrap();
@@ -306,7 +310,7 @@ async fn what_the_operator_itself_misses_is_named_and_healed() {
 }
 
 #[tokio::test]
-async fn jobs_are_not_looked_at_before_the_operator_is_ready_for_their_reports() {
+async fn jobs_are_reconciled_only_after_the_ca_is_known() {
     let api = tenant();
     let context = api.replica(/* leads */ true).await;
     let shutdown = CancellationToken::new();
@@ -327,29 +331,29 @@ async fn jobs_are_not_looked_at_before_the_operator_is_ready_for_their_reports()
 }
 
 #[tokio::test]
-async fn a_pod_of_somebody_else_is_left_alone() {
+async fn a_pod_of_another_owner_is_left_unchanged() {
     let api = tenant();
     let mut foreign = stored(&ended_pod(1, 0, None));
     foreign["metadata"]["ownerReferences"][0]["uid"] = json!("another");
     api.put(POD_1, foreign);
-    let action = look(&api).await.unwrap();
+    let action = reconcile_once(&api).await.unwrap();
     assert_eq!((reason(&api).as_str(), action), ("NameTaken", Action::requeue(Duration::from_mins(1))));
 }
 
 #[tokio::test]
-async fn a_refused_pod_is_named() {
+async fn a_job_waits_while_its_pod_is_refused() {
     let api = tenant();
     let message = "exceeded quota: pods=10";
     api.refuse_creates(Some(json!({ "kind": "Status", "code": 403, "reason": "Forbidden", "message": message })));
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     assert_eq!(reason(&api), "PodNotStarting");
     api.refuse_creates(None);
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     assert_eq!(reason(&api), "Starting");
 }
 
 #[tokio::test]
-async fn nothing_starts_for_a_job_that_changed_since_it_was_read() {
+async fn no_pod_is_created_for_a_job_that_changed_since_it_was_read() {
     let api = tenant();
     let context = api.operator().await;
     let job: Job = serde_json::from_value(api.get(JOB)).unwrap();
@@ -359,7 +363,7 @@ async fn nothing_starts_for_a_job_that_changed_since_it_was_read() {
 }
 
 #[tokio::test]
-async fn a_pod_that_the_cache_does_not_know_yet_is_not_taken_for_gone() {
+async fn a_pod_that_is_not_cached_yet_is_read_from_the_api_server() {
     let api = tenant();
     let context = api.operator().await;
     let first: Job = serde_json::from_value(api.get(JOB)).unwrap();
@@ -371,17 +375,17 @@ async fn a_pod_that_the_cache_does_not_know_yet_is_not_taken_for_gone() {
 }
 
 #[tokio::test]
-async fn a_pod_whose_owners_were_removed_is_not_taken_for_gone() {
+async fn a_pod_without_owners_is_still_the_recorded_pod() {
     let api = tenant();
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     api.change(POD_1, |pod| pod["metadata"]["ownerReferences"] = Value::Null);
     api.writes();
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     assert_eq!(api.writes(), [""; 0]);
 }
 
 #[tokio::test]
-async fn a_pod_whose_labels_were_removed_is_not_taken_for_gone() {
+async fn a_pod_without_labels_is_still_the_recorded_pod() {
     let api = tenant();
     let context = api.operator().await;
     let first: Job = serde_json::from_value(api.get(JOB)).unwrap();
@@ -394,74 +398,74 @@ async fn a_pod_whose_labels_were_removed_is_not_taken_for_gone() {
 }
 
 #[tokio::test]
-async fn a_lost_attempt_is_followed_by_the_next_and_then_its_pod_goes() {
+async fn a_lost_attempt_is_followed_by_the_next_and_then_its_pod_is_deleted() {
     let api = tenant();
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     let mut ended = stored(&ended_pod(1, 0, None));
     ended["status"]["containerStatuses"][0]["state"]["terminated"]["finishedAt"] = json!("2020-01-01T00:00:00Z");
     api.put(POD_1, ended);
     api.change(JOB, |job| job["status"]["phase"] = json!("Running"));
     api.writes();
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     assert_eq!(api.writes(), [format!("create {POD_2}"), format!("status {JOB}")]);
     assert_eq!(api.get(JOB)["status"]["attempt"]["number"], 2);
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     assert_eq!(api.writes(), [format!("delete {POD_1}")]);
 }
 
 #[tokio::test]
 async fn a_deleted_skill_ends_the_pod_that_has_not_reported_and_then_its_job() {
     let api = tenant();
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     api.remove(SKILL);
     api.writes();
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     assert_eq!(api.writes(), [format!("delete {POD_1} within 8 s"), format!("status {JOB}")]);
     assert_eq!(reason(&api), "SkillDeleted");
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     assert_eq!((api.writes(), reason(&api).as_str()), (vec![format!("status {JOB}")], "Failed"));
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     assert_eq!(api.writes(), [""; 0]);
 }
 
 #[tokio::test]
-async fn a_job_on_its_way_out_is_left_to_the_garbage_collector() {
+async fn a_job_that_is_being_deleted_is_ignored() {
     let api = tenant();
     api.change(JOB, |job| job["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z"));
-    assert_eq!(look(&api).await.unwrap(), Action::await_change());
+    assert_eq!(reconcile_once(&api).await.unwrap(), Action::await_change());
     assert_eq!(api.writes(), [""; 0]);
 }
 
 #[tokio::test]
-async fn a_follow_up_waits_for_the_end_of_what_it_follows_up_and_remembers_which_it_was() {
+async fn a_follow_up_waits_for_the_end_of_the_continued_job_and_records_its_uid() {
     let api = tenant();
     api.change(JOB, |job| job["spec"]["continues"] = json!("refund-0"));
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     assert_eq!(reason(&api), "ContinuedNotEnded");
     let before = |skill: &str, phase: &str| {
         resource("Job", "refund-0", &json!({"skill": skill, "goal": "Refund"}), &json!({ "phase": phase }))
     };
     for unfit in [before("cs-tier-1", "Running"), before("cs-tier-2", "Succeeded")] {
-        api.put(BEFORE, unfit);
-        look(&api).await.unwrap();
+        api.put(CONTINUED, unfit);
+        reconcile_once(&api).await.unwrap();
         assert_eq!(reason(&api), "ContinuedNotEnded");
     }
-    api.put(BEFORE, before("cs-tier-1", "Failed"));
-    look(&api).await.unwrap();
+    api.put(CONTINUED, before("cs-tier-1", "Failed"));
+    reconcile_once(&api).await.unwrap();
     assert_eq!(api.get(JOB)["status"]["continuedUID"], "refund-0-uid");
     let part = |pod: &str| {
         let part = api.get(pod)["metadata"]["annotations"]["bloomery.dev/job-part"].as_str().unwrap().to_owned();
         serde_json::from_str::<Value>(&part).unwrap()["continues"].clone()
     };
     assert_eq!(part(POD_1), json!({"name": "refund-0", "runKey": "refund-0-uid"}));
-    // It is gone, and so is the pod: the next one knows it as well.
-    api.remove(BEFORE);
+    // The continued Job and the pod are deleted. The next pod still has the recorded UID.
+    api.remove(CONTINUED);
     api.remove(POD_1);
     api.change(JOB, |job| job["status"]["phase"] = json!("Queued"));
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     assert_eq!(part(POD_2), json!({"name": "refund-0", "runKey": "refund-0-uid"}));
 }
 
 mod approvals;
+mod lifecycle;
 mod replies;
-mod wanted;

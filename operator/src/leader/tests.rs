@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::sync::Mutex;
 
-/// How long a test waits for what should come in a second: it hangs otherwise.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// The timeout for a step that should take a second.
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// An API server that has one lease, and counts how often it was read.
 #[derive(Clone)]
@@ -18,7 +18,7 @@ struct LeaseApi {
 }
 
 impl LeaseApi {
-    /// The lease is held for another hour.
+    /// An API server whose lease is held for another hour.
     fn held_by(holder: &str) -> Self {
         let now = Timestamp::now().to_string();
         let spec = json!({
@@ -55,7 +55,7 @@ impl LeaseApi {
 
     async fn read(&self, times: usize) {
         let mut reads = self.reads.subscribe();
-        tokio::time::timeout(PATIENCE, reads.wait_for(|reads| *reads >= times)).await.unwrap().unwrap();
+        tokio::time::timeout(TIMEOUT, reads.wait_for(|reads| *reads >= times)).await.unwrap().unwrap();
     }
 }
 
@@ -66,7 +66,7 @@ fn settings(pod: &str) -> Settings {
 }
 
 #[tokio::test]
-async fn who_waits_is_woken_by_gain_and_loss() {
+async fn gained_and_lost_leadership_wakes_waiting_tasks() {
     let (sender, known) = Leadership::channel();
     assert!(!known.is_leader());
     sender.send_replace(true);
@@ -77,7 +77,7 @@ async fn who_waits_is_woken_by_gain_and_loss() {
 }
 
 #[tokio::test]
-async fn a_lease_that_is_given_back_is_taken_over_and_given_back_again() {
+async fn a_released_lease_is_taken_over_and_released_at_the_shutdown() {
     let api = LeaseApi::held_by("op-0");
     let (sender, known) = Leadership::channel();
     let shutdown = CancellationToken::new();
@@ -85,11 +85,11 @@ async fn a_lease_that_is_given_back_is_taken_over_and_given_back_again() {
         let (client, shutdown) = (api.client(), shutdown.clone());
         async move { compete(client, &settings("op-1"), sender, &Arc::new(Metrics::new()), shutdown).await }
     });
-    // Once when the manager is made, once by the manager: it knows now how long the lease would last.
+    // The creation of the manager reads the lease once, and the manager reads it again. Now the manager waits for its end.
     api.read(2).await;
     assert!(!known.is_leader());
     release(api.client(), &settings("op-0")).await.unwrap();
-    tokio::time::timeout(PATIENCE, known.gained()).await.unwrap();
+    tokio::time::timeout(TIMEOUT, known.gained()).await.unwrap();
     assert_eq!(api.holder(), "op-1");
     shutdown.cancel();
     competing.await.unwrap();
@@ -97,7 +97,7 @@ async fn a_lease_that_is_given_back_is_taken_over_and_given_back_again() {
 }
 
 #[tokio::test]
-async fn a_lease_that_is_held_stays_with_its_holder() {
+async fn a_held_lease_stays_with_its_holder() {
     let api = LeaseApi::held_by("op-0");
     let (client, waiting) = (api.client(), settings("op-1"));
     tokio::select! {

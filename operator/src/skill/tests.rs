@@ -1,4 +1,4 @@
-//! One look at a time, over an API server in memory; each operator starts anew, as after a crash.
+//! Tests of single reconciles with an API server in memory. Each operator has just started, as after a crash.
 
 use super::{fixtures, reconcile, skill_of_ended_job};
 use crate::caches::Guarded;
@@ -27,13 +27,13 @@ fn put(api: &FakeApi, skill: &Skill) {
 async fn provisioned(skill: &Skill) -> FakeApi {
     let api = FakeApi::default();
     put(&api, skill);
-    look(&api).await;
+    reconcile_once(&api).await;
     api.writes();
     api
 }
 
-/// A new operator looks at the Skill once.
-async fn look(api: &FakeApi) -> Action {
+/// Reconciles the Skill once, with an operator that has just started.
+async fn reconcile_once(api: &FakeApi) -> Action {
     let context = api.operator().await;
     let skill = serde_json::from_value(api.get(SKILL)).unwrap();
     reconcile(skill, context).await.unwrap()
@@ -48,7 +48,7 @@ fn reason(api: &FakeApi, kind: ConditionType) -> String {
     find(&conditions(api), kind).unwrap().reason.clone()
 }
 
-/// The writes, without the names that hold a digest.
+/// The sorted writes. Names that contain a digest are replaced by `*`.
 fn writes(api: &FakeApi) -> Vec<String> {
     let mut writes = api.writes();
     for write in &mut writes {
@@ -61,10 +61,10 @@ fn writes(api: &FakeApi) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_skill_is_provisioned_within_its_budget_and_then_quiet_across_restarts() {
+async fn a_skill_is_provisioned_with_seven_writes_and_then_costs_none() {
     let api = FakeApi::default();
     put(&api, &fixtures::with_container());
-    look(&api).await;
+    reconcile_once(&api).await;
     let expected = [
         format!("apply {ACCOUNT}"),
         format!("apply {DEPLOYMENT}"),
@@ -80,8 +80,8 @@ async fn a_skill_is_provisioned_within_its_budget_and_then_quiet_across_restarts
     expected.sort();
     assert_eq!(found, expected);
     assert_eq!(reason(&api, ConditionType::Ready), "Progressing");
-    look(&api).await;
-    look(&api).await;
+    reconcile_once(&api).await;
+    reconcile_once(&api).await;
     assert_eq!(writes(&api), Vec::<String>::new());
 }
 
@@ -90,28 +90,28 @@ async fn a_skill_is_provisioned_within_its_budget_and_then_quiet_across_restarts
 #[case::label(|deployment: &mut Value| deployment["metadata"]["labels"]["bloomery.dev/skill"] = json!("other"))]
 #[case::image(|deployment: &mut Value| deployment["spec"]["template"]["spec"]["containers"][0]["image"] = json!("evil:1"))]
 #[tokio::test]
-async fn what_somebody_changed_is_set_back(#[case] change: fn(&mut Value)) {
+async fn a_change_by_another_writer_is_reverted(#[case] change: fn(&mut Value)) {
     let api = provisioned(&fixtures::with_container()).await;
     let before = api.get(DEPLOYMENT)["spec"].clone();
     api.change(DEPLOYMENT, change);
-    look(&api).await;
+    reconcile_once(&api).await;
     assert_eq!(writes(&api), [format!("apply {DEPLOYMENT}")]);
     assert_eq!(api.get(DEPLOYMENT)["spec"], before);
 }
 
 #[tokio::test]
-async fn a_field_that_the_skill_no_longer_has_goes() {
+async fn a_field_that_the_skill_no_longer_sets_is_removed() {
     let mut skill = fixtures::with_container();
     let api = provisioned(&skill).await;
     skill.spec.mcp_server.as_mut().unwrap().container.as_mut().unwrap().args.clear();
     put(&api, &skill);
-    look(&api).await;
+    reconcile_once(&api).await;
     assert!(writes(&api).contains(&format!("apply {DEPLOYMENT}")));
     assert!(api.get(DEPLOYMENT)["spec"]["template"]["spec"]["containers"][0]["args"].is_null());
 }
 
 #[tokio::test]
-async fn what_somebody_else_has_is_neither_taken_nor_deleted() {
+async fn an_object_of_another_owner_is_neither_changed_nor_deleted() {
     let api = FakeApi::default();
     let foreign = json!({
         "apiVersion": "v1", "kind": "ServiceAccount",
@@ -119,19 +119,19 @@ async fn what_somebody_else_has_is_neither_taken_nor_deleted() {
     });
     api.put(ACCOUNT, foreign);
     put(&api, &fixtures::with_container());
-    look(&api).await;
+    reconcile_once(&api).await;
     assert!(!writes(&api).iter().any(|write| write.ends_with(ACCOUNT)));
     assert_eq!(reason(&api, ConditionType::McpAvailable), "NameTaken");
     put(&api, &fixtures::without_server());
-    look(&api).await;
+    reconcile_once(&api).await;
     assert_eq!(api.get(ACCOUNT)["metadata"]["uid"], "foreign");
 }
 
 #[tokio::test]
-async fn what_somebody_else_makes_in_the_same_moment_is_not_taken_over() {
+async fn an_object_that_another_writer_creates_concurrently_is_not_taken_over() {
     let api = FakeApi::default();
     put(&api, &fixtures::with_container());
-    // As little as an object can be: it contradicts nothing that is wanted of it.
+    // The object has no field that differs from the wanted one.
     let foreign = json!({
         "apiVersion": "v1", "kind": "ServiceAccount",
         "metadata": {"namespace": "acme", "name": "orders-mcp", "uid": "foreign"},
@@ -141,7 +141,7 @@ async fn what_somebody_else_makes_in_the_same_moment_is_not_taken_over() {
     let error = reconcile(skill, api.operator().await).await.unwrap_err();
     assert!(error.is_conflict(), "{error}");
     writes(&api);
-    look(&api).await;
+    reconcile_once(&api).await;
     let found = writes(&api);
     assert!(!found.iter().any(|write| write.ends_with(ACCOUNT)), "{found:?}");
     assert_eq!(reason(&api, ConditionType::McpAvailable), "NameTaken");
@@ -150,7 +150,7 @@ async fn what_somebody_else_makes_in_the_same_moment_is_not_taken_over() {
 }
 
 #[tokio::test]
-async fn a_memory_claim_that_is_there_is_used_as_it_is() {
+async fn an_existing_memory_claim_is_used_unchanged() {
     let api = FakeApi::default();
     let claim = json!({
         "apiVersion": "v1", "kind": "PersistentVolumeClaim",
@@ -159,7 +159,7 @@ async fn a_memory_claim_that_is_there_is_used_as_it_is() {
     });
     api.put(CLAIM, claim.clone());
     put(&api, &fixtures::without_server());
-    look(&api).await;
+    reconcile_once(&api).await;
     assert_eq!(api.get(CLAIM)["spec"], claim["spec"]);
     assert!(api.get(CLAIM)["metadata"]["annotations"][ANNOTATION_APPLIED].is_null());
     assert_eq!(reason(&api, ConditionType::MemoryReady), "Bound");
@@ -167,10 +167,10 @@ async fn a_memory_claim_that_is_there_is_used_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_server_that_the_skill_no_longer_has_is_deleted() {
+async fn an_mcp_server_that_the_skill_no_longer_has_is_deleted() {
     let api = provisioned(&fixtures::with_container()).await;
     put(&api, &fixtures::with_service());
-    look(&api).await;
+    reconcile_once(&api).await;
     let found = writes(&api);
     for gone in [ACCOUNT, DEPLOYMENT, SERVICE] {
         assert!(found.contains(&format!("delete {gone}")), "{found:?}");
@@ -180,20 +180,20 @@ async fn a_server_that_the_skill_no_longer_has_is_deleted() {
 }
 
 #[tokio::test]
-async fn a_server_stays_for_the_job_that_runs_on_the_revision_with_it() {
+async fn an_mcp_server_is_kept_while_a_job_runs_on_a_revision_with_it() {
     let api = provisioned(&fixtures::with_container()).await;
     let first = api.get(SKILL)["status"]["revision"].clone();
     api.put(JOB, job_on(&first));
     put(&api, &fixtures::without_server());
-    look(&api).await;
+    reconcile_once(&api).await;
     assert_eq!(deletions(&api), [""; 0]);
     api.change(JOB, |job| job["status"]["phase"] = json!("Succeeded"));
-    look(&api).await;
+    reconcile_once(&api).await;
     assert_eq!(deletions(&api), [ACCOUNT, SERVICE, DEPLOYMENT].map(|gone| format!("delete {gone}")));
 }
 
 #[tokio::test]
-async fn the_end_of_a_job_wakes_its_skill_and_so_does_its_deletion() {
+async fn the_end_and_the_deletion_of_a_job_wake_its_skill() {
     let api = provisioned(&fixtures::without_server()).await;
     let revision = api.get(SKILL)["status"]["revision"].clone();
     api.put(JOB, job_on(&revision));
@@ -204,14 +204,14 @@ async fn the_end_of_a_job_wakes_its_skill_and_so_does_its_deletion() {
     let mut finished = job_on(&revision);
     finished["status"]["phase"] = json!("Failed");
     assert_eq!(skill_of_ended_job(jobs, &read(finished)).len(), 1);
-    for (field, value) in [("name", "another"), ("uid", "of a namesake made later")] {
+    for (field, value) in [("name", "another"), ("uid", "new")] {
         let mut gone = job_on(&revision);
         gone["metadata"][field] = json!(value);
-        assert_eq!(skill_of_ended_job(jobs, &read(gone)).len(), 1, "the cache no longer has it");
+        assert_eq!(skill_of_ended_job(jobs, &read(gone)).len(), 1, "the Job is not in the cache");
     }
 }
 
-/// What was deleted since the last time that writes were asked for.
+/// The deletions since the writes were last read.
 fn deletions(api: &FakeApi) -> Vec<String> {
     writes(api).into_iter().filter(|write| write.starts_with("delete")).collect()
 }
@@ -227,7 +227,7 @@ fn job_on(revision: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn an_earlier_revision_stays_for_the_job_that_runs_on_it() {
+async fn an_earlier_revision_is_kept_while_a_job_runs_on_it() {
     let mut skill = fixtures::without_server();
     let api = provisioned(&skill).await;
     let revision = |api: &FakeApi| api.get(SKILL)["status"]["revision"].clone();
@@ -238,34 +238,34 @@ async fn an_earlier_revision_stays_for_the_job_that_runs_on_it() {
         skill.status = Some(status);
         skill.spec.version = Some(version);
         put(&api, &skill);
-        look(&api).await;
+        reconcile_once(&api).await;
     }
     let path = format!("/api/v1/namespaces/acme/configmaps/{}", first["name"].as_str().unwrap());
     assert_eq!(api.get(&path)["metadata"]["name"], first["name"]);
     assert_eq!(deletions(&api).len(), 2);
     api.change(JOB, |job| job["status"]["phase"] = json!("Succeeded"));
-    look(&api).await;
+    reconcile_once(&api).await;
     assert_eq!(api.writes(), [format!("delete {path}")]);
 }
 
 #[tokio::test]
-async fn a_skill_on_its_way_out_is_left_to_go() {
+async fn a_skill_that_is_being_deleted_is_ignored() {
     let api = FakeApi::default();
     let mut skill = fixtures::with_container();
     skill.metadata.deletion_timestamp = Some(serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap());
     put(&api, &skill);
-    look(&api).await;
+    reconcile_once(&api).await;
     assert_eq!(api.writes(), Vec::<String>::new());
 }
 
-/// Where the current revision of the Skill is.
+/// The path of the current revision of the Skill.
 fn revision_path(api: &FakeApi) -> String {
     let name = api.get(SKILL)["status"]["revision"]["name"].as_str().unwrap().to_owned();
     format!("/api/v1/namespaces/acme/configmaps/{name}")
 }
 
-/// Makes the revision anew, with the metadata that it had.
-fn replaces(api: &FakeApi, change: impl FnOnce(&mut Value)) {
+/// Replaces the revision by an object with the same metadata and another UID.
+fn replace_revision(api: &FakeApi, change: impl FnOnce(&mut Value)) {
     api.change(&revision_path(api), |map| {
         map["metadata"]["uid"] = json!("another");
         change(map);
@@ -273,47 +273,47 @@ fn replaces(api: &FakeApi, change: impl FnOnce(&mut Value)) {
 }
 
 #[tokio::test]
-async fn a_revision_that_somebody_has_replaced_is_told_and_made_anew_once_it_is_deleted() {
+async fn a_replaced_revision_stalls_the_skill_until_it_is_deleted() {
     let api = provisioned(&fixtures::without_server()).await;
     assert_eq!(reason(&api, ConditionType::Ready), "Ready");
     let path = revision_path(&api);
     let before = api.get(&path)["data"].clone();
-    replaces(&api, |map| map["data"]["revision.json"] = json!("{}"));
-    assert_eq!(look(&api).await, Action::requeue(std::time::Duration::from_mins(1)));
-    assert_eq!(api.writes(), [format!("status {SKILL}")], "what is immutable is not written in vain");
+    replace_revision(&api, |map| map["data"]["revision.json"] = json!("{}"));
+    assert_eq!(reconcile_once(&api).await, Action::requeue(std::time::Duration::from_mins(1)));
+    assert_eq!(api.writes(), [format!("status {SKILL}")], "an immutable object is not written");
     assert_eq!(
         (reason(&api, ConditionType::Accepted), reason(&api, ConditionType::Ready)),
         ("Replaced".to_owned(), "Replaced".to_owned())
     );
     let conditions = conditions(&api);
     assert!(is_true(&conditions, ConditionType::Stalled));
-    let told = &find(&conditions, ConditionType::Accepted).unwrap().message;
-    assert!(told.contains(path.rsplit('/').next().unwrap()) && told.contains("kubectl delete"), "{told}");
-    look(&api).await;
+    let message = &find(&conditions, ConditionType::Accepted).unwrap().message;
+    assert!(message.contains(path.rsplit('/').next().unwrap()) && message.contains("kubectl delete"), "{message}");
+    reconcile_once(&api).await;
     assert_eq!(api.writes(), [""; 0]);
 
     api.remove(&path);
-    assert_eq!(look(&api).await, Action::await_change());
+    assert_eq!(reconcile_once(&api).await, Action::await_change());
     assert_eq!(api.writes(), [format!("apply {path}"), format!("status {SKILL}")]);
     assert_eq!((&api.get(&path)["data"], reason(&api, ConditionType::Ready).as_str()), (&before, "Ready"));
 }
 
 #[rstest]
-#[case::as_it_was(|_: &mut Value| (), false)]
-#[case::as_it_was_without_a_label(|map: &mut Value| { map["metadata"]["labels"] = json!({}); }, true)]
-#[case::so_that_it_can_be_changed(|map: &mut Value| { map["immutable"] = json!(false); map["data"]["revision.json"] = json!("{}"); }, true)]
+#[case::same_content(|_: &mut Value| (), false)]
+#[case::without_labels(|map: &mut Value| { map["metadata"]["labels"] = json!({}); }, true)]
+#[case::other_content_and_mutable(|map: &mut Value| { map["immutable"] = json!(false); map["data"]["revision.json"] = json!("{}"); }, true)]
 #[tokio::test]
-async fn a_revision_that_can_be_set_right_is(#[case] change: fn(&mut Value), #[case] is_written: bool) {
+async fn a_replaced_revision_is_corrected_if_possible(#[case] change: fn(&mut Value), #[case] is_written: bool) {
     let api = provisioned(&fixtures::without_server()).await;
     let (path, before) = (revision_path(&api), api.get(&revision_path(&api))["data"].clone());
-    replaces(&api, change);
-    look(&api).await;
+    replace_revision(&api, change);
+    reconcile_once(&api).await;
     assert_eq!(api.writes(), if is_written { vec![format!("apply {path}")] } else { vec![] });
     assert_eq!((&api.get(&path)["data"], reason(&api, ConditionType::Ready).as_str()), (&before, "Ready"));
 }
 
 #[tokio::test]
-async fn a_revision_is_read_once() {
+async fn the_revision_is_read_from_the_api_server_once() {
     let api = provisioned(&fixtures::without_server()).await;
     let (path, context) = (revision_path(&api), api.operator().await);
     api.reads();

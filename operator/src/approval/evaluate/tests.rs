@@ -2,7 +2,7 @@ use super::*;
 use crate::job::fixtures::{UID, approval, at, counted, decided, held_call, policy_in_force};
 use rstest::rstest;
 
-fn asked(approvals: [Option<Approval>; 2], policy: PolicyState) -> CallApprovals {
+fn call_approvals(approvals: [Option<Approval>; 2], policy: PolicyState) -> CallApprovals {
     let call = held_call();
     let names = crate::approval::approval_names("refund", UID, &call);
     CallApprovals { approvals: names.into_iter().zip(approvals).collect(), call, policy }
@@ -12,13 +12,13 @@ fn missing() -> PolicyState {
     PolicyState::Missing("gone".into())
 }
 
-/// What was installed since.
-fn another() -> PolicyState {
+/// The state after another policy was installed.
+fn other_policy() -> PolicyState {
     PolicyState::InForce(bloomery_crds::Digest::of_bytes(b"another"))
 }
 
-/// The short word for what follows.
-fn word(state: ApprovalState) -> String {
+/// A short description of a state.
+fn summary(state: ApprovalState) -> String {
     match state {
         ApprovalState::NeedsUpdate(updates) => {
             let words = updates.iter().map(|update| match update {
@@ -30,13 +30,13 @@ fn word(state: ApprovalState) -> String {
             words.collect::<Vec<_>>().join(" ")
         }
         ApprovalState::Decided => "decided".into(),
-        ApprovalState::PolicyMissing(why) => format!("unguarded: {why}"),
+        ApprovalState::PolicyMissing(why) => format!("policy missing: {why}"),
         ApprovalState::Missing => "missing".into(),
-        ApprovalState::Pending(_, awaited) => {
-            let of: Vec<&str> = awaited.iter().map(|awaited| awaited.approver.as_str()).collect();
-            format!("open: {}", of.join(" "))
+        ApprovalState::Pending(_, pending) => {
+            let of: Vec<&str> = pending.iter().map(|decision| decision.approver.as_str()).collect();
+            format!("pending: {}", of.join(" "))
         }
-        ApprovalState::NoApprover => "nobody".into(),
+        ApprovalState::NoApprover => "no approver".into(),
     }
 }
 
@@ -54,14 +54,14 @@ fn edited(change: impl FnOnce(&mut ApprovalSpec)) -> Approval {
     edited
 }
 
-/// A status that says that it counts, without a decision.
+/// An Approval whose status records a decision that the spec does not have.
 fn forged(approval: Approval) -> Approval {
     let mut forged = counted(approval, YES);
     forged.spec.decision = None;
     forged
 }
 
-/// Expired before its time.
+/// An Approval that expired before its time.
 fn withdrawn(approval: Approval) -> Approval {
     counted(approval, LATE)
 }
@@ -69,19 +69,25 @@ fn withdrawn(approval: Approval) -> Approval {
 const YES: ApprovalVerdict = ApprovalVerdict::Approve;
 const NO: ApprovalVerdict = ApprovalVerdict::Deny;
 const LATE: ApprovalVerdict = ApprovalVerdict::Expired;
-/// When the fixtures' Approvals expire, in seconds.
+/// The expiry of the fixtures' Approvals, in seconds.
 const EXPIRY: i64 = 24 * 3600;
 
 #[rstest]
-#[case::open(Some(supervisor()), Some(finance()), policy_in_force(), 1, "open: supervisor finance")]
-#[case::one_is_not_there(Some(supervisor()), None, policy_in_force(), 1, "missing")]
-#[case::none_is_there(None, None, policy_in_force(), 1, "missing")]
+#[case::open(Some(supervisor()), Some(finance()), policy_in_force(), 1, "pending: supervisor finance")]
+#[case::one_does_not_exist(Some(supervisor()), None, policy_in_force(), 1, "missing")]
+#[case::none_exists(None, None, policy_in_force(), 1, "missing")]
 #[case::one_decided(Some(decided(supervisor(), YES)), Some(finance()), policy_in_force(), 1, "count")]
-#[case::one_counts(Some(counted(supervisor(), YES)), Some(finance()), policy_in_force(), 1, "open: finance")]
-#[case::the_other_counts(Some(supervisor()), Some(counted(finance(), YES)), policy_in_force(), 1, "open: supervisor")]
+#[case::one_counts(Some(counted(supervisor(), YES)), Some(finance()), policy_in_force(), 1, "pending: finance")]
+#[case::the_other_counts(
+    Some(supervisor()),
+    Some(counted(finance(), YES)),
+    policy_in_force(),
+    1,
+    "pending: supervisor"
+)]
 #[case::both_count(Some(counted(supervisor(), YES)), Some(counted(finance(), YES)), policy_in_force(), 1, "decided")]
 #[case::one_denial_is_enough(Some(supervisor()), Some(counted(finance(), NO)), policy_in_force(), 1, "withdraw")]
-#[case::and_then_the_other_is_withdrawn(
+#[case::one_denial_and_the_other_withdrawn(
     Some(withdrawn(supervisor())),
     Some(counted(finance(), NO)),
     policy_in_force(),
@@ -96,33 +102,33 @@ const EXPIRY: i64 = 24 * 3600;
     1,
     "count"
 )]
-#[case::one_denial_unguarded(Some(supervisor()), Some(counted(finance(), NO)), missing(), 1, "withdraw")]
+#[case::one_denial_without_policy(Some(supervisor()), Some(counted(finance(), NO)), missing(), 1, "withdraw")]
 #[case::one_expired(Some(counted(supervisor(), YES)), Some(counted(finance(), LATE)), policy_in_force(), 1, "decided")]
-#[case::just_in_time(Some(supervisor()), Some(finance()), policy_in_force(), EXPIRY - 1, "open: supervisor finance")]
+#[case::just_in_time(Some(supervisor()), Some(finance()), policy_in_force(), EXPIRY - 1, "pending: supervisor finance")]
 #[case::time_is_up(Some(supervisor()), Some(counted(finance(), YES)), policy_in_force(), EXPIRY, "count")]
 #[case::counted_and_nobody_decided(Some(forged(supervisor())), Some(finance()), policy_in_force(), 1, "void")]
-#[case::what_counted_goes_on_to(
+#[case::counted_decisions_do_not_expire(
     Some(counted(supervisor(), YES)),
     Some(counted(finance(), YES)),
     policy_in_force(),
     EXPIRY,
     "decided"
 )]
-#[case::unguarded(Some(supervisor()), Some(finance()), missing(), 1, "unguarded: gone")]
-#[case::unguarded_and_not_asked(None, None, missing(), 1, "unguarded: gone")]
-#[case::decided_unguarded(Some(decided(supervisor(), YES)), Some(finance()), missing(), 1, "void")]
-#[case::denied_unguarded(Some(decided(supervisor(), NO)), Some(finance()), missing(), 1, "void")]
-#[case::counted_and_unguarded(
+#[case::without_policy(Some(supervisor()), Some(finance()), missing(), 1, "policy missing: gone")]
+#[case::without_policy_and_not_asked(None, None, missing(), 1, "policy missing: gone")]
+#[case::decided_without_policy(Some(decided(supervisor(), YES)), Some(finance()), missing(), 1, "void")]
+#[case::denied_without_policy(Some(decided(supervisor(), NO)), Some(finance()), missing(), 1, "void")]
+#[case::counted_and_without_policy(
     Some(counted(supervisor(), YES)),
     Some(counted(finance(), YES)),
     missing(),
     1,
-    "unguarded: gone"
+    "policy missing: gone"
 )]
-#[case::under_another_guard(Some(supervisor()), Some(finance()), another(), 1, "void void")]
-#[case::decided_under_another_guard(Some(decided(supervisor(), YES)), None, another(), 1, "void")]
-#[case::counted_under_another_guard(Some(counted(supervisor(), YES)), None, another(), 1, "void")]
-#[case::under_nobody_knows_which(Some(edited(|spec| spec.guard = None)), None, policy_in_force(), 1, "void")]
+#[case::under_another_policy(Some(supervisor()), Some(finance()), other_policy(), 1, "void void")]
+#[case::decided_under_another_policy(Some(decided(supervisor(), YES)), None, other_policy(), 1, "void")]
+#[case::counted_under_another_policy(Some(counted(supervisor(), YES)), None, other_policy(), 1, "void")]
+#[case::without_a_policy_digest(Some(edited(|spec| spec.guard = None)), None, policy_in_force(), 1, "void")]
 #[case::of_another_job(Some(edited(|spec| spec.job_uid = "another".into())), Some(finance()), policy_in_force(), 1, "void")]
 #[case::of_another_call(Some(edited(|spec| spec.call_id = "c-8".into())), Some(finance()), policy_in_force(), 1, "void")]
 #[case::of_another_tool(Some(edited(|spec| spec.tool = "track_order".into())), Some(finance()), policy_in_force(), 1, "void")]
@@ -131,26 +137,26 @@ const EXPIRY: i64 = 24 * 3600;
     Some(edited(|spec| spec.arguments_digest = bloomery_crds::Digest::of_bytes(b"other"))),
     Some(finance()), policy_in_force(), 1, "void"
 )]
-fn what_follows(
+fn the_state_of_a_call_follows_from_its_approvals(
     #[case] supervisor: Option<Approval>,
     #[case] finance: Option<Approval>,
     #[case] policy: PolicyState,
     #[case] now: i64,
     #[case] expected: &str,
 ) {
-    assert_eq!(word(evaluate("refund", UID, &asked([supervisor, finance], policy), at(now))), expected);
+    assert_eq!(summary(evaluate("refund", UID, &call_approvals([supervisor, finance], policy), at(now))), expected);
 }
 
 #[test]
-fn a_call_that_names_nobody_is_never_decided() {
-    let mut asked = asked([None, None], policy_in_force());
+fn a_call_without_approvers_is_never_decided() {
+    let mut asked = call_approvals([None, None], policy_in_force());
     asked.call.approvers.clear();
     asked.approvals.clear();
     assert_eq!(evaluate("refund", UID, &asked, at(1)), ApprovalState::NoApprover);
 }
 
 #[test]
-fn a_decision_counts_that_is_seen_in_time() {
+fn a_decision_counts_if_it_is_seen_before_the_expiry() {
     let spec = decided(supervisor(), YES).spec;
     assert_eq!(verdict_at(&spec, at(EXPIRY - 1)), YES);
     assert_eq!(verdict_at(&spec, at(EXPIRY)), LATE);
@@ -158,7 +164,7 @@ fn a_decision_counts_that_is_seen_in_time() {
 }
 
 #[test]
-fn what_is_withdrawn_is_told_from_what_expired() {
+fn a_withdrawn_approval_differs_from_an_expired_one() {
     let withdrawn = withdrawn(supervisor());
     assert!(is_withdrawn(&withdrawn) && !is_uncounted(&withdrawn));
     let mut expired = withdrawn.clone();
@@ -167,6 +173,6 @@ fn what_is_withdrawn_is_told_from_what_expired() {
     assert!(!is_withdrawn(&counted(supervisor(), NO)) && !is_withdrawn(&supervisor()));
     assert_eq!(withdrawal(&counted(supervisor(), NO), "over"), None);
     for approval in [supervisor(), decided(supervisor(), YES)] {
-        assert!(withdrawal(&approval, "over").is_some(), "nothing has come of it");
+        assert!(withdrawal(&approval, "over").is_some(), "its decision has not counted");
     }
 }

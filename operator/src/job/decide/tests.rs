@@ -1,3 +1,5 @@
+//! Tests of the decision for a Job.
+
 use super::*;
 use crate::approval::evaluate::{ApprovalUpdate, CallApprovals, PendingDecision};
 use crate::approval::policy::PolicyState;
@@ -29,7 +31,7 @@ fn read(now: i64, status: &JobStatus, pods: &[Pod]) -> Vec<WorkerPod> {
     pods.iter().filter_map(|pod| WorkerPod::read(pod, UID, recorded, at(now))).collect()
 }
 
-/// Of a Job that nobody wants anything of.
+/// The facts of a Job without requests of people.
 fn facts<'a>(now: i64, status: &'a JobStatus, pods: &'a [WorkerPod]) -> Facts<'a> {
     Facts {
         job: ("refund", UID),
@@ -56,54 +58,56 @@ fn start(attempt: u32) -> Act {
     Act::Start { attempt, after: None }
 }
 
+/// The status after this number of consecutive attempts without a report or a message.
 fn silent(mut status: JobStatus, silent: u32) -> JobStatus {
     status.attempt.as_mut().unwrap().silent = Some(silent);
     status
 }
 
-fn asked_by_message() -> TerminationMessage {
+fn parked_for_reply() -> TerminationMessage {
     message(1, PodEnd::Parked(ParkReason::Reply), None)
 }
 
-fn held() -> TerminationMessage {
+fn parked_for_approval() -> TerminationMessage {
     message(1, PodEnd::Parked(ParkReason::Approval), None)
 }
 
-fn parked() -> TerminationMessage {
+fn parked_for_drain() -> TerminationMessage {
     message(1, PodEnd::Parked(ParkReason::Drain), None)
 }
 
-fn untold(mut status: JobStatus, untold: u32) -> JobStatus {
-    status.attempt.as_mut().unwrap().untold = Some(untold);
+/// The status after this number of consecutive attempts that parked without a report.
+fn unreported(mut status: JobStatus, attempts: u32) -> JobStatus {
+    status.attempt.as_mut().unwrap().untold = Some(attempts);
     status
 }
 
-/// The pod of an attempt, deleted with all its time to end.
-fn doomed(attempt: u32) -> PodDeletion {
+/// The deletion of the pod of an attempt, with the pod's own grace period.
+fn deletion(attempt: u32) -> PodDeletion {
     PodDeletion { name: format!("refund-{attempt}-01234"), uid: pod_uid(attempt), grace: None }
 }
 
-/// The short word for an act.
-fn word(act: &Act) -> String {
+/// A short description of an act.
+fn summary(act: &Act) -> String {
     match act {
-        Act::Idle => "rest".into(),
+        Act::Idle => "idle".into(),
         Act::Delete => "delete".into(),
         Act::Suspend(None) => "suspend".into(),
         Act::Suspend(Some(lost)) => format!("suspend silent={}", lost.silent),
         Act::AwaitPodEnd(why, problem) => {
             let problem = problem.as_ref().map(|problem| format!(" {}", problem.reason)).unwrap_or_default();
-            format!("give up {}{problem}", why.code())
+            format!("await pod end {}{problem}", why.code())
         }
         Act::Observe(problem) => problem.as_ref().map_or("observe".into(), |problem| problem.reason.to_string()),
         Act::KeepPausing => "keep pausing".into(),
-        Act::WaitForPeople(PeopleWait::PolicyMissing(_)) => "unguarded".into(),
-        Act::WaitForPeople(PeopleWait::AsRecorded | PeopleWait::Approvers(_)) => "await".into(),
-        Act::UpdateApprovals(updates) => format!("settle {}", updates.len()),
+        Act::WaitForPeople(PeopleWait::PolicyMissing(_)) => "policy missing".into(),
+        Act::WaitForPeople(PeopleWait::AsRecorded | PeopleWait::Approvers(_)) => "wait for people".into(),
+        Act::UpdateApprovals(updates) => format!("update {} Approvals", updates.len()),
         Act::Wait(wait, _) => panic!("{wait:?} is found by a later step"),
         Act::Pause(lost) => format!("pause silent={}", lost.silent),
         Act::Start { attempt, after: None } => format!("start {attempt}"),
         Act::Start { attempt, after: Some(lost) } => format!("start {attempt} silent={}", lost.silent),
-        Act::RecordParking(_) => "rest as told".into(),
+        Act::RecordParking(_) => "record parking".into(),
         Act::End(end) => {
             format!("end {}{}", end.outcome.code, if end.read_from.is_some() { " by message" } else { "" })
         }
@@ -114,38 +118,38 @@ fn word(act: &Act) -> String {
 #[case::new(JobStatus::default(), vec![], 0, "start 1")]
 #[case::alive(status(1, Phase::Starting), vec![pod(1, "Pending")], 0, "observe")]
 #[case::running(status(1, Phase::Running), vec![pod(1, "Running")], 0, "observe")]
-// A pause of one second is not worth a write where the pod itself keeps the time.
+// A pause of one second is not written if the pod holds its end time.
 #[case::crashed(status(1, Phase::Running), vec![ended_pod(1, 10, None)], 10, "keep pausing")]
 #[case::crashed_a_second_ago(status(1, Phase::Running), vec![ended_pod(1, 10, None)], 11, "start 2 silent=0")]
-#[case::never_heard_of(status(1, Phase::Starting), vec![ended_pod(1, 10, None)], 11, "start 2 silent=1")]
+#[case::without_a_report(status(1, Phase::Starting), vec![ended_pod(1, 10, None)], 11, "start 2 silent=1")]
 #[case::vanished(status(1, Phase::Starting), vec![], 11, "pause silent=1")]
 #[case::vanished_after_reports(status(1, Phase::Running), vec![], 11, "pause silent=0")]
 #[case::second_pause(silent(status(2, Phase::Starting), 1), vec![ended_pod(2, 10, None)], 14, "pause silent=2")]
 #[case::second_pause_over(silent(status(2, Phase::Starting), 1), vec![ended_pod(2, 10, None)], 15, "start 3 silent=2")]
-#[case::third_silence(silent(status(3, Phase::Starting), 2), vec![ended_pod(3, 10, None)], 11, "end CrashLoop")]
-#[case::silence_broken(silent(status(3, Phase::Running), 2), vec![ended_pod(3, 10, None)], 35, "start 4 silent=0")]
+#[case::third_silent_attempt(silent(status(3, Phase::Starting), 2), vec![ended_pod(3, 10, None)], 11, "end CrashLoop")]
+#[case::report_after_silent_attempts(silent(status(3, Phase::Running), 2), vec![ended_pod(3, 10, None)], 35, "start 4 silent=0")]
 #[case::third_pause(status(3, Phase::Running), vec![ended_pod(3, 10, None)], 34, "pause silent=0")]
-#[case::parked_by_message(status(1, Phase::Running), vec![ended_pod(1, 10, Some(parked()))], 10, "start 2")]
+#[case::parked_by_message(status(1, Phase::Running), vec![ended_pod(1, 10, Some(parked_for_drain()))], 10, "start 2")]
 #[case::parked_by_report(status(1, Phase::Queued), vec![ended_pod(1, 10, None)], 10, "start 2")]
-#[case::parked_and_gone(status(1, Phase::Queued), vec![], 10, "start 2")]
-#[case::parked_and_still_there(status(1, Phase::Queued), vec![pod(1, "Running")], 10, "observe")]
-#[case::held_by_message(status(1, Phase::Running), vec![ended_pod(1, 10, Some(held()))], 11, "rest as told")]
-#[case::asked_by_message(status(1, Phase::Running), vec![ended_pod(1, 10, Some(asked_by_message()))], 11, "rest as told")]
-#[case::asked_and_not_told(status(1, Phase::AwaitingReply), vec![ended_pod(1, 10, Some(asked_by_message()))], 11, "start 2")]
-#[case::asked_and_not_told_yet(status(2, Phase::AwaitingReply), vec![ended_pod(2, 10, Some(asked_by_message()))], 11, "await")]
-#[case::asked_and_still_there(status(1, Phase::AwaitingReply), vec![pod(1, "Running")], 11, "observe")]
-#[case::asked_and_gone(status(1, Phase::AwaitingReply), vec![], 5000, "start 2")]
-// Nobody knows which call: a worker tells it again.
-#[case::held_and_not_told(status(1, Phase::AwaitingApproval), vec![ended_pod(1, 10, Some(held()))], 11, "start 2")]
-#[case::held_and_not_told_yet(status(2, Phase::AwaitingApproval), vec![ended_pod(2, 10, Some(held()))], 11, "await")]
-#[case::held_and_still_there(status(1, Phase::AwaitingApproval), vec![pod(1, "Running")], 11, "observe")]
-#[case::held_and_gone(status(1, Phase::AwaitingApproval), vec![], 5000, "start 2")]
-// Nobody can be asked of whom the operator never hears.
-#[case::asked_in_vain_twice(untold(status(2, Phase::AwaitingReply), 2), vec![], 11, "start 3")]
-#[case::asked_in_vain_again(untold(status(3, Phase::AwaitingReply), 3), vec![], 11, "end UserNeeded")]
-#[case::held_in_vain_again(untold(status(3, Phase::AwaitingApproval), 3), vec![ended_pod(3, 10, Some(held()))], 11, "end UserNeeded")]
-#[case::held_in_vain_and_still_there(untold(status(3, Phase::AwaitingApproval), 3), vec![pod(3, "Running")], 11, "observe")]
-#[case::drained_in_vain(untold(status(3, Phase::Queued), 3), vec![], 11, "start 4")]
+#[case::parked_and_deleted_pod(status(1, Phase::Queued), vec![], 10, "start 2")]
+#[case::parked_and_live_pod(status(1, Phase::Queued), vec![pod(1, "Running")], 10, "observe")]
+#[case::parked_for_approval(status(1, Phase::Running), vec![ended_pod(1, 10, Some(parked_for_approval()))], 11, "record parking")]
+#[case::parked_for_reply(status(1, Phase::Running), vec![ended_pod(1, 10, Some(parked_for_reply()))], 11, "record parking")]
+#[case::question_not_reported(status(1, Phase::AwaitingReply), vec![ended_pod(1, 10, Some(parked_for_reply()))], 11, "start 2")]
+#[case::question_not_reported_in_the_pause(status(2, Phase::AwaitingReply), vec![ended_pod(2, 10, Some(parked_for_reply()))], 11, "wait for people")]
+#[case::question_and_live_pod(status(1, Phase::AwaitingReply), vec![pod(1, "Running")], 11, "observe")]
+#[case::question_and_deleted_pod(status(1, Phase::AwaitingReply), vec![], 5000, "start 2")]
+// No report has described the call, so the next worker reports it.
+#[case::call_not_reported(status(1, Phase::AwaitingApproval), vec![ended_pod(1, 10, Some(parked_for_approval()))], 11, "start 2")]
+#[case::call_not_reported_in_the_pause(status(2, Phase::AwaitingApproval), vec![ended_pod(2, 10, Some(parked_for_approval()))], 11, "wait for people")]
+#[case::call_and_live_pod(status(1, Phase::AwaitingApproval), vec![pod(1, "Running")], 11, "observe")]
+#[case::call_and_deleted_pod(status(1, Phase::AwaitingApproval), vec![], 5000, "start 2")]
+// After three attempts without a report, nobody can be asked.
+#[case::question_twice_not_reported(unreported(status(2, Phase::AwaitingReply), 2), vec![], 11, "start 3")]
+#[case::question_never_reported(unreported(status(3, Phase::AwaitingReply), 3), vec![], 11, "end UserNeeded")]
+#[case::call_never_reported(unreported(status(3, Phase::AwaitingApproval), 3), vec![ended_pod(3, 10, Some(parked_for_approval()))], 11, "end UserNeeded")]
+#[case::call_never_reported_and_live_pod(unreported(status(3, Phase::AwaitingApproval), 3), vec![pod(3, "Running")], 11, "observe")]
+#[case::drained_after_unreported_parkings(unreported(status(3, Phase::Queued), 3), vec![], 11, "start 4")]
 #[case::superseded(
     status(1, Phase::Starting),
     vec![ended_pod(1, 10, Some(message(1, PodEnd::Superseded, None)))],
@@ -158,37 +162,42 @@ fn word(act: &Act) -> String {
     10,
     "end GateFailed by message"
 )]
-#[case::made_and_not_recorded(status(1, Phase::Running), vec![ended_pod(1, 10, None), pod(2, "Running")], 10, "start 2 silent=0")]
-#[case::ended(status(1, Phase::Succeeded), vec![ended_pod(1, 10, None)], 10, "rest")]
-fn what_is_done(#[case] status: JobStatus, #[case] pods: Vec<Pod>, #[case] now: i64, #[case] expected: &str) {
-    assert_eq!(word(&act_at(now, &status, &pods)), expected);
+#[case::created_and_not_recorded(status(1, Phase::Running), vec![ended_pod(1, 10, None), pod(2, "Running")], 10, "start 2 silent=0")]
+#[case::ended(status(1, Phase::Succeeded), vec![ended_pod(1, 10, None)], 10, "idle")]
+fn the_act_follows_from_the_status_and_the_pods(
+    #[case] status: JobStatus,
+    #[case] pods: Vec<Pod>,
+    #[case] now: i64,
+    #[case] expected: &str,
+) {
+    assert_eq!(summary(&act_at(now, &status, &pods)), expected);
 }
 
 #[test]
-fn a_pause_that_was_written_down_lasts_whatever_becomes_of_the_pod() {
+fn a_recorded_pause_does_not_depend_on_the_pod() {
     let mut status = silent(status(2, Phase::Queued), 2);
     status.attempt.as_mut().unwrap().ended = Some(Time(at(10)));
     for pods in [vec![], vec![ended_pod(2, 10, None)]] {
-        let held = decide_at(12, &status, &pods, false);
-        assert_eq!((held.act, held.requeue_after), (Act::KeepPausing, Some(SignedDuration::from_secs(3))));
-        assert_eq!(word(&act_at(15, &status, &pods)), "start 3 silent=2");
+        let paused = decide_at(12, &status, &pods, false);
+        assert_eq!((paused.act, paused.requeue_after), (Act::KeepPausing, Some(SignedDuration::from_secs(3))));
+        assert_eq!(summary(&act_at(15, &status, &pods)), "start 3 silent=2");
     }
 }
 
 #[test]
-fn a_clock_ahead_does_not_lengthen_a_pause() {
+fn a_node_whose_clock_is_ahead_does_not_lengthen_a_pause() {
     let decision = decide_at(10, &status(1, Phase::Running), &[ended_pod(1, 500, None)], false);
     let Act::Pause(lost) = decision.act else { panic!("{:?}", decision.act) };
     assert_eq!((lost.ended, decision.requeue_after), (at(10), Some(SignedDuration::from_secs(1))));
 }
 
 #[rstest]
-#[case::ours_goes_on(Some(10), 10, 12, Some(3))]
-#[case::the_pause_is_over(Some(10), 10, 15, None)]
-#[case::the_node_is_ahead(Some(10), 500, 12, Some(3))]
-#[case::ours_was_set_back(Some(10), 10, -3600, None)]
-#[case::nobody_wrote_when(None, 10, 12, Some(3))]
-fn the_pause_before_something_is_told_again(
+#[case::in_the_pause(Some(10), 10, 12, Some(3))]
+#[case::after_the_pause(Some(10), 10, 15, None)]
+#[case::clock_of_the_node_is_ahead(Some(10), 500, 12, Some(3))]
+#[case::clock_of_the_operator_was_set_back(Some(10), 10, -3600, None)]
+#[case::start_of_the_wait_is_unknown(None, 10, 12, Some(3))]
+fn the_pause_before_a_second_report_uses_the_earlier_clock(
     #[case] since: Option<i64>,
     #[case] ended: i64,
     #[case] now: i64,
@@ -197,38 +206,38 @@ fn the_pause_before_something_is_told_again(
     let mut status = status(2, Phase::AwaitingReply);
     let since = since.map(|since| Time(at(since)));
     status.waiting_for = Some(bloomery_crds::v1alpha1::WaitingFor { since, ..Default::default() });
-    let told = message(2, PodEnd::Parked(ParkReason::Reply), None);
-    let decision = decide_at(now, &status, &[ended_pod(2, ended, Some(told))], false);
+    let termination = message(2, PodEnd::Parked(ParkReason::Reply), None);
+    let decision = decide_at(now, &status, &[ended_pod(2, ended, Some(termination))], false);
     let expected = left.map_or_else(|| start(3), |_| Act::WaitForPeople(PeopleWait::AsRecorded));
     assert_eq!((decision.act, left.and(decision.requeue_after)), (expected, left.map(SignedDuration::from_secs)));
 }
 
 #[test]
-fn a_job_that_nobody_can_be_asked_for_says_why() {
-    let mut told_in_vain = untold(status(3, Phase::AwaitingApproval), 3);
-    told_in_vain.log = Some(crate::job::fixtures::log(7));
-    let Act::End(JobEnd { outcome, read_from: None }) = act_at(11, &told_in_vain, &[]) else { panic!("it ends") };
+fn the_outcome_explains_that_nobody_can_be_asked() {
+    let mut waiting = unreported(status(3, Phase::AwaitingApproval), 3);
+    waiting.log = Some(crate::job::fixtures::log(7));
+    let Act::End(JobEnd { outcome, read_from: None }) = act_at(11, &waiting, &[]) else { panic!("it ends") };
     let log = format!("jobs/{UID}");
     for part in
         ["a call waits for an approval", "3 consecutive attempts", &log, "kubectl logs refund-3-01234", "was not made"]
     {
         assert!(outcome.message.contains(part), "{part}: {}", outcome.message);
     }
-    let Act::End(end) = act_at(11, &untold(status(3, Phase::AwaitingReply), 3), &[]) else { panic!("it ends") };
+    let Act::End(end) = act_at(11, &unreported(status(3, Phase::AwaitingReply), 3), &[]) else { panic!("it ends") };
     assert!(end.outcome.message.starts_with("a question waits for an answer"), "{}", end.outcome.message);
 }
 
 #[test]
-fn a_silent_node_never_gets_a_twin() {
+fn no_second_pod_starts_while_the_node_is_lost() {
     let mut lost = pod(1, "Running");
     lost.metadata.deletion_timestamp = Some(Time(at(60)));
     let decision = decide_at(1000, &status(1, Phase::Running), &[lost], false);
-    assert_eq!(word(&decision.act), "NodeLost");
+    assert_eq!(summary(&decision.act), "NodeLost");
     assert!(decision.requeue_after.is_some());
 }
 
 #[test]
-fn a_live_pod_without_its_labels_never_gets_a_twin() {
+fn no_second_pod_starts_while_a_pod_without_labels_is_alive() {
     let mut bare = pod(1, "Running");
     bare.metadata.labels = None;
     let decision = decide_at(1000, &status(1, Phase::Running), &[bare.clone()], false);
@@ -238,15 +247,15 @@ fn a_live_pod_without_its_labels_never_gets_a_twin() {
     labels.insert(bloomery_crds::names::LABEL_ATTEMPT.into(), "2".into());
     assert_eq!(act_at(1000, &status(1, Phase::Running), &[mislabelled]), Act::Observe(None));
     let labelled = decide_at(1000, &status(1, Phase::Running), &[pod(1, "Running")], false);
-    assert_eq!(labelled.requeue_after, None, "changes of that one are told");
+    assert_eq!(labelled.requeue_after, None, "a labelled pod is watched");
 }
 
 #[test]
-fn a_live_pod_without_its_owner_never_gets_a_twin_and_still_goes_in_the_end() {
+fn no_second_pod_starts_while_a_pod_without_an_owner_is_alive() {
     let mut orphan = pod(1, "Running");
     orphan.metadata.owner_references = None;
     let decision = decide_at(1000, &status(1, Phase::Running), std::slice::from_ref(&orphan), false);
-    assert_eq!((decision.act, decision.requeue_after), (Act::Observe(None), None), "its labels still tell of it");
+    assert_eq!((decision.act, decision.requeue_after), (Act::Observe(None), None), "the pod is watched by its labels");
     let mut ended = status(1, Phase::Succeeded);
     ended.completion_time = Some(Time(at(1000)));
     let deleted: Vec<String> =
@@ -255,28 +264,29 @@ fn a_live_pod_without_its_owner_never_gets_a_twin_and_still_goes_in_the_end() {
 }
 
 #[test]
-fn a_worker_at_work_is_waited_for_where_the_skill_is_deleted() {
+fn a_job_whose_skill_was_deleted_waits_for_its_worker() {
     let running = decide_at(5, &status(1, Phase::Running), &[pod(1, "Running")], true);
-    assert_eq!((word(&running.act).as_str(), running.delete.len()), ("give up SkillDeleted", 0));
+    assert_eq!((summary(&running.act).as_str(), running.delete.len()), ("await pod end SkillDeleted", 0));
     assert_eq!(running.requeue_after, Some(SignedDuration::from_secs(25)));
-    let told = ended_pod(1, 3, Some(message(1, PodEnd::Finished, Some(OutcomeCode::Succeeded))));
-    assert_eq!(word(&decide_at(5, &status(1, Phase::Running), &[told], true).act), "end Succeeded by message");
+    let ended = ended_pod(1, 3, Some(message(1, PodEnd::Finished, Some(OutcomeCode::Succeeded))));
+    assert_eq!(summary(&decide_at(5, &status(1, Phase::Running), &[ended], true).act), "end Succeeded by message");
 }
 
 #[test]
-fn the_pod_of_a_held_job_is_kept_for_its_log_and_then_goes() {
-    let held = status(1, Phase::AwaitingApproval);
-    let kept = decide_at(609, &held, &[ended_pod(1, 10, None)], false);
+fn the_pod_of_a_waiting_job_is_deleted_after_the_retention() {
+    let waiting = status(1, Phase::AwaitingApproval);
+    let kept = decide_at(609, &waiting, &[ended_pod(1, 10, None)], false);
     assert_eq!((kept.delete, kept.requeue_after), (vec![], Some(SignedDuration::from_secs(1))));
-    let gone = decide_at(610, &held, &[ended_pod(1, 10, None)], false);
-    assert_eq!(gone.delete, [doomed(1)]);
-    let untold = decide_at(5000, &status(1, Phase::Running), &[ended_pod(1, 10, Some(self::held()))], false);
-    assert_eq!(untold.delete, [], "what only the pod says is written down first");
-    assert_eq!(word(&decide_at(11, &held, &[], true).act), "end SkillDeleted");
+    let expired = decide_at(610, &waiting, &[ended_pod(1, 10, None)], false);
+    assert_eq!(expired.delete, [deletion(1)]);
+    let unrecorded =
+        decide_at(5000, &status(1, Phase::Running), &[ended_pod(1, 10, Some(parked_for_approval()))], false);
+    assert_eq!(unrecorded.delete, [], "the termination message is not recorded yet");
+    assert_eq!(summary(&decide_at(11, &waiting, &[], true).act), "end SkillDeleted");
 }
 
 #[test]
-fn a_pod_made_again_of_the_same_text_keeps_its_attempt() {
+fn a_pod_that_was_created_again_from_its_manifest_keeps_its_attempt() {
     let mut copy = pod(1, "Running");
     copy.metadata.uid = Some("copy".into());
     assert_eq!(act_at(5, &status(1, Phase::Running), &[copy]), Act::Observe(None));
@@ -291,12 +301,12 @@ fn terminal(code: OutcomeCode) -> JobStatus {
 }
 
 #[rstest]
-#[case::kept_for_its_log(OutcomeCode::Succeeded, ended_pod(1, 10, None), 609, false, Some(1))]
-#[case::served_its_time(OutcomeCode::Succeeded, ended_pod(1, 10, None), 610, true, None)]
-#[case::says_farewell(OutcomeCode::Succeeded, pod(1, "Running"), 20, false, Some(170))]
-#[case::stays_too_long(OutcomeCode::Succeeded, pod(1, "Running"), 190, true, None)]
-#[case::has_no_skill(OutcomeCode::SkillDeleted, pod(1, "Running"), 20, false, Some(170))]
-fn pods_of_a_job_that_ended(
+#[case::in_the_retention(OutcomeCode::Succeeded, ended_pod(1, 10, None), 609, false, Some(1))]
+#[case::after_the_retention(OutcomeCode::Succeeded, ended_pod(1, 10, None), 610, true, None)]
+#[case::alive_for_its_final_report(OutcomeCode::Succeeded, pod(1, "Running"), 20, false, Some(170))]
+#[case::alive_for_too_long(OutcomeCode::Succeeded, pod(1, "Running"), 190, true, None)]
+#[case::alive_without_its_skill(OutcomeCode::SkillDeleted, pod(1, "Running"), 20, false, Some(170))]
+fn pods_of_an_ended_job_are_deleted_after_a_time(
     #[case] code: OutcomeCode,
     #[case] pod: Pod,
     #[case] now: i64,
@@ -304,25 +314,25 @@ fn pods_of_a_job_that_ended(
     #[case] again: Option<i64>,
 ) {
     let decision = decide_at(now, &terminal(code), &[pod], false);
-    let expected = deleted.then(|| doomed(1));
+    let expected = deleted.then(|| deletion(1));
     assert_eq!(decision.act, Act::Idle);
     assert_eq!(decision.delete, Vec::from_iter(expected));
     assert_eq!(decision.requeue_after, again.map(SignedDuration::from_secs));
 }
 
 #[test]
-fn pods_of_replaced_attempts_go_and_the_last_one_stays_while_it_is_needed() {
+fn pods_of_replaced_attempts_are_deleted_and_the_last_pod_is_kept() {
     let pods = [ended_pod(1, 10, None), ended_pod(2, 20, None)];
     let decision = decide_at(700, &status(2, Phase::Running), &pods, false);
-    assert_eq!(decision.delete, [doomed(1)]);
-    assert_eq!(word(&decision.act), "start 3 silent=0");
+    assert_eq!(decision.delete, [deletion(1)]);
+    assert_eq!(summary(&decision.act), "start 3 silent=0");
     let mut going = ended_pod(1, 10, None);
     going.metadata.deletion_timestamp = Some(Time(at(650)));
     assert_eq!(decide_at(700, &status(2, Phase::Running), &[going, pod(2, "Running")], false).delete, []);
 }
 
 #[test]
-fn starting_is_looked_at_again_when_it_takes_long() {
+fn a_starting_pod_is_checked_at_the_ages_of_known_problems() {
     let again = |now| decide_at(now, &status(1, Phase::Starting), &[pod(1, "Pending")], false).requeue_after;
     assert_eq!(again(1), Some(SignedDuration::from_secs(4)));
     assert_eq!(again(5), Some(SignedDuration::from_secs(55)));
@@ -330,77 +340,81 @@ fn starting_is_looked_at_again_when_it_takes_long() {
     assert_eq!(act_at(0, &JobStatus::default(), &[]), start(1));
 }
 
-fn waits_with(pods: &[Pod], approvals: [Option<Approval>; 2], guard: PolicyState, now: i64) -> Plan {
+/// The plan for a Job that waits for these Approvals.
+fn plan_with_approvals(pods: &[Pod], approvals: [Option<Approval>; 2], guard: PolicyState, now: i64) -> Plan {
     let status = status(1, Phase::AwaitingApproval);
     let pods = read(now, &status, pods);
     let call = held_call();
     let names = crate::approval::approval_names("refund", UID, &call);
-    let asked = CallApprovals { approvals: names.into_iter().zip(approvals).collect(), call, policy: guard };
-    decide(&Facts { call_approvals: Some(&asked), ..facts(now, &status, &pods) })
+    let call_approvals = CallApprovals { approvals: names.into_iter().zip(approvals).collect(), call, policy: guard };
+    decide(&Facts { call_approvals: Some(&call_approvals), ..facts(now, &status, &pods) })
 }
 
-/// These have still to decide.
-fn awaits(approvers: &[&str]) -> Act {
-    let awaited = |approver: &&str| PendingDecision {
+/// The wait for these approvers.
+fn wait_for_approvers(approvers: &[&str]) -> Act {
+    let pending = |approver: &&str| PendingDecision {
         approver: (*approver).to_owned(),
         approval: approval(approver).metadata.name.unwrap(),
     };
-    Act::WaitForPeople(PeopleWait::Approvers(approvers.iter().map(awaited).collect()))
+    Act::WaitForPeople(PeopleWait::Approvers(approvers.iter().map(pending).collect()))
 }
 
 #[test]
-fn a_job_waits_for_people_until_the_first_approval_expires_and_costs_nothing() {
+fn a_job_waits_for_approvers_until_the_first_approval_expires() {
     let open = || [Some(approval("supervisor")), Some(approval("finance"))];
-    let waits = waits_with(&[], open(), policy_in_force(), 60);
+    let waits = plan_with_approvals(&[], open(), policy_in_force(), 60);
     assert_eq!(
         (waits.act, waits.requeue_after),
-        (awaits(&["supervisor", "finance"]), Some(SignedDuration::from_secs(24 * 3600 - 60)))
+        (wait_for_approvers(&["supervisor", "finance"]), Some(SignedDuration::from_secs(24 * 3600 - 60)))
     );
     let one = [Some(counted(approval("supervisor"), ApprovalVerdict::Approve)), Some(approval("finance"))];
-    assert_eq!(waits_with(&[], one, policy_in_force(), 60).act, awaits(&["finance"]));
+    assert_eq!(plan_with_approvals(&[], one, policy_in_force(), 60).act, wait_for_approvers(&["finance"]));
     let missing = PolicyState::Missing("gone".into());
-    assert_eq!(waits_with(&[], open(), missing, 60).act, Act::WaitForPeople(PeopleWait::PolicyMissing("gone".into())));
+    assert_eq!(
+        plan_with_approvals(&[], open(), missing, 60).act,
+        Act::WaitForPeople(PeopleWait::PolicyMissing("gone".into()))
+    );
 }
 
 #[test]
-fn a_decision_is_settled_first_and_then_the_next_attempt_starts() {
+fn a_decision_is_counted_before_the_next_attempt_starts() {
     let yes = ApprovalVerdict::Approve;
     let supervisor = decided(approval("supervisor"), yes);
     let name = supervisor.metadata.name.clone().unwrap();
-    let settles = waits_with(&[], [Some(supervisor), Some(approval("finance"))], policy_in_force(), 60);
+    let settles = plan_with_approvals(&[], [Some(supervisor), Some(approval("finance"))], policy_in_force(), 60);
     assert_eq!(settles.act, Act::UpdateApprovals(vec![ApprovalUpdate::Count(name)]));
     let both = || [Some(counted(approval("supervisor"), yes)), Some(counted(approval("finance"), yes))];
-    assert_eq!(waits_with(&[], both(), policy_in_force(), 60).act, start(2));
-    assert_eq!(waits_with(&[ended_pod(1, 59, None)], both(), policy_in_force(), 60).act, start(2));
-    // Never beside the pod before it.
-    assert_eq!(waits_with(&[pod(1, "Running")], both(), policy_in_force(), 60).act, Act::Observe(None));
+    assert_eq!(plan_with_approvals(&[], both(), policy_in_force(), 60).act, start(2));
+    assert_eq!(plan_with_approvals(&[ended_pod(1, 59, None)], both(), policy_in_force(), 60).act, start(2));
+    // The next pod never starts while the previous one is alive.
+    assert_eq!(plan_with_approvals(&[pod(1, "Running")], both(), policy_in_force(), 60).act, Act::Observe(None));
 }
 
 #[rstest]
 #[case::set_back_after_it_was_asked(-3600)]
 #[case::in_time(60)]
 #[case::in_the_last_second(24 * 3600 - 1)]
-fn a_decision_in_time_counts_whatever_the_clock_did_before(#[case] now: i64) {
+fn a_decision_before_the_expiry_counts_even_if_the_clock_was_set_back(#[case] now: i64) {
     let yes = decided(approval("supervisor"), ApprovalVerdict::Approve);
     let name = yes.metadata.name.clone().unwrap();
-    let settles = waits_with(&[], [Some(yes.clone()), Some(approval("finance"))], policy_in_force(), now);
+    let settles = plan_with_approvals(&[], [Some(yes.clone()), Some(approval("finance"))], policy_in_force(), now);
     assert_eq!(settles.act, Act::UpdateApprovals(vec![ApprovalUpdate::Count(name)]));
     assert_eq!(crate::approval::evaluate::verdict_at(&yes.spec, at(now)), ApprovalVerdict::Approve);
 }
 
 #[test]
-fn what_has_counted_stands_whatever_the_clock_does_then() {
+fn a_counted_decision_does_not_depend_on_the_clock() {
     let both = || ["supervisor", "finance"].map(|of| Some(counted(approval(of), ApprovalVerdict::Approve)));
     for now in [-3600, 60, 24 * 3600, 1000 * 24 * 3600] {
-        assert_eq!(waits_with(&[], both(), policy_in_force(), now).act, start(2), "{now}");
+        assert_eq!(plan_with_approvals(&[], both(), policy_in_force(), now).act, start(2), "{now}");
     }
-    // Nobody is asked for longer than the Approval says, but for what the clock was set back by.
+    // A clock that was set back extends the wait by the same time.
     let open = || [Some(approval("supervisor")), Some(approval("finance"))];
-    let back = waits_with(&[], open(), policy_in_force(), -3600);
+    let back = plan_with_approvals(&[], open(), policy_in_force(), -3600);
     assert_eq!(
         (back.act, back.requeue_after),
-        (awaits(&["supervisor", "finance"]), Some(SignedDuration::from_secs(25 * 3600)))
+        (wait_for_approvers(&["supervisor", "finance"]), Some(SignedDuration::from_secs(25 * 3600)))
     );
 }
 
-mod wanted;
+mod lifecycle;

@@ -45,7 +45,7 @@ fn running() -> ContainerState {
 }
 
 #[rstest]
-#[case::a_moment_to_schedule(with_condition("PodScheduled", "Unschedulable", ContainerState::default()), 4, None)]
+#[case::unschedulable_for_a_moment(with_condition("PodScheduled", "Unschedulable", ContainerState::default()), 4, None)]
 #[case::unschedulable(
     with_condition("PodScheduled", "Unschedulable", ContainerState::default()),
     5,
@@ -59,11 +59,15 @@ fn running() -> ContainerState {
 #[case::no_image(waiting("ImagePullBackOff"), 0, Some(Reason::ImageUnavailable))]
 #[case::no_such_image_name(waiting("InvalidImageName"), 0, Some(Reason::ImageUnavailable))]
 #[case::bad_container(waiting("CreateContainerConfigError"), 0, Some(Reason::PodNotStarting))]
-#[case::in_the_making(waiting("ContainerCreating"), 59, None)]
-#[case::too_long_in_the_making(waiting("ContainerCreating"), 60, Some(Reason::PodNotStarting))]
+#[case::creating(waiting("ContainerCreating"), 59, None)]
+#[case::creating_for_too_long(waiting("ContainerCreating"), 60, Some(Reason::PodNotStarting))]
 #[case::running(with_condition("None", "", running()), 900, None)]
 #[case::silent_node(with_condition("Ready", "NodeNotReady", running()), 0, Some(Reason::NodeLost))]
-fn what_keeps_a_pod_from_its_work_is_named(#[case] pod: Pod, #[case] now: i64, #[case] expected: Option<Reason>) {
+fn the_problem_of_a_pod_has_a_reason_and_names_the_pod(
+    #[case] pod: Pod,
+    #[case] now: i64,
+    #[case] expected: Option<Reason>,
+) {
     let found = problem(&pod, now);
     assert_eq!(found.as_ref().map(|problem| problem.reason), expected, "{found:?}");
     if let Some(problem) = found {
@@ -72,7 +76,7 @@ fn what_keeps_a_pod_from_its_work_is_named(#[case] pod: Pod, #[case] now: i64, #
 }
 
 #[test]
-fn a_pod_that_should_be_gone_and_is_not_lost_its_node() {
+fn the_node_of_a_pod_that_outlives_its_deletion_is_lost() {
     let mut pod = with_condition("None", "", running());
     pod.metadata.deletion_timestamp = Some(Time(at(60)));
     assert_eq!(problem(&pod, 90), None);
@@ -82,7 +86,7 @@ fn a_pod_that_should_be_gone_and_is_not_lost_its_node() {
 }
 
 #[test]
-fn an_ended_pod_says_when_and_how() {
+fn the_time_and_the_cause_of_an_end_are_read() {
     let ended = read(&ended_pod(2, 30, None), 40);
     assert_eq!(ended.state, PodState::Ended { at: Some(at(30)), how: "exit code 137 (OOMKilled)".into() });
     assert_eq!((ended.attempt, ended.uid, ended.message), (2, pod_uid(2), None));
@@ -100,21 +104,22 @@ fn an_ended_pod_says_when_and_how() {
 }
 
 #[test]
-fn a_message_counts_only_for_the_attempt_that_left_it() {
-    let told = message(2, PodEnd::Finished, Some(OutcomeCode::Succeeded));
-    assert_eq!(read(&ended_pod(2, 30, Some(told.clone())), 40).message, Some(told.clone()));
-    assert_eq!(read(&ended_pod(1, 30, Some(told.clone())), 40).message, None);
-    let of_another = TerminationMessage { job: "other".into(), ..told };
+fn a_termination_message_of_another_attempt_or_job_is_ignored() {
+    let termination = message(2, PodEnd::Finished, Some(OutcomeCode::Succeeded));
+    assert_eq!(read(&ended_pod(2, 30, Some(termination.clone())), 40).message, Some(termination.clone()));
+    assert_eq!(read(&ended_pod(1, 30, Some(termination.clone())), 40).message, None);
+    let of_another = TerminationMessage { job: "other".into(), ..termination };
     assert_eq!(read(&ended_pod(2, 30, Some(of_another)), 40).message, None);
 }
 
 #[test]
-fn questions_that_no_status_could_hold_are_not_taken_from_a_message() {
+fn invalid_questions_in_a_termination_message_are_ignored() {
     let asks = |id: &str, heard| {
-        let mut told = message(2, PodEnd::Parked(ParkReason::Reply), None);
-        told.questions = vec![AskedQuestion { id: id.into(), text: "Which?".into(), ..AskedQuestion::default() }];
-        told.replies_heard = heard;
-        let read = read(&ended_pod(2, 30, Some(told)), 40).message.unwrap();
+        let mut termination = message(2, PodEnd::Parked(ParkReason::Reply), None);
+        termination.questions =
+            vec![AskedQuestion { id: id.into(), text: "Which?".into(), ..AskedQuestion::default() }];
+        termination.replies_heard = heard;
+        let read = read(&ended_pod(2, 30, Some(termination)), 40).message.unwrap();
         (read.questions.len(), read.replies_heard)
     };
     assert_eq!(asks("q-1", 32), (1, 32));
@@ -122,7 +127,7 @@ fn questions_that_no_status_could_hold_are_not_taken_from_a_message() {
 }
 
 #[test]
-fn a_pod_of_another_owner_is_none_of_ours() {
+fn a_pod_of_another_owner_is_ignored_unless_it_is_recorded() {
     assert_eq!(WorkerPod::read(&pod(1, "Running"), "another-uid", None, at(0)), None);
     let mut unlabelled = pod(1, "Running");
     unlabelled.metadata.labels = None;

@@ -13,12 +13,12 @@ fn spec(replies: Vec<Reply>) -> JobSpec {
     JobSpec { replies, ..JobSpec::default() }
 }
 
-/// A Job that waits for that, and has heard one reply.
-fn waits(phase: Phase, waiting_for: Option<WaitingFor>) -> JobStatus {
+/// The status of a Job that has heard one reply.
+fn waiting_status(phase: Phase, waiting_for: Option<WaitingFor>) -> JobStatus {
     JobStatus { waiting_for, replies_heard: Some(1), ..status(1, phase) }
 }
 
-/// A Job with as many questions as its status names.
+/// A wait with the maximum number of questions.
 fn many() -> WaitingFor {
     let question = |nth: usize| AskedQuestion { id: format!("q-{nth}"), ..AskedQuestion::default() };
     WaitingFor { questions: (1..=WaitingFor::MAX_QUESTIONS).map(question).collect(), ..asked(0) }
@@ -29,34 +29,34 @@ fn held() -> WaitingFor {
 }
 
 #[rstest]
-#[case::one_of_them(Some(asked(0)), Some("q-2"), AnswerState::Available)]
-#[case::a_message(Some(asked(0)), None, AnswerState::Pending)]
-#[case::another(Some(asked(0)), Some("q-9"), AnswerState::Pending)]
-#[case::one_that_the_status_has_no_room_for(Some(many()), Some("q-9"), AnswerState::Available)]
-#[case::one_that_nobody_told(Some(WaitingFor::default()), Some("q-9"), AnswerState::Available)]
-#[case::one_that_nothing_is_known_of(None, Some("q-9"), AnswerState::Available)]
-#[case::a_call_and_no_question(Some(held()), Some("q-9"), AnswerState::Pending)]
-#[case::a_call_and_another_question(Some(WaitingFor { call: Some(held_call()), ..asked(0) }), Some("q-9"), AnswerState::Pending)]
-#[case::a_call_and_its_question(Some(WaitingFor { call: Some(held_call()), ..asked(0) }), Some("q-1"), AnswerState::Available)]
+#[case::open_question(Some(asked(0)), Some("q-2"), AnswerState::Available)]
+#[case::without_a_question(Some(asked(0)), None, AnswerState::Pending)]
+#[case::unknown_question(Some(asked(0)), Some("q-9"), AnswerState::Pending)]
+#[case::question_beyond_the_maximum(Some(many()), Some("q-9"), AnswerState::Available)]
+#[case::unreported_question(Some(WaitingFor::default()), Some("q-9"), AnswerState::Available)]
+#[case::without_a_wait(None, Some("q-9"), AnswerState::Available)]
+#[case::held_call_without_questions(Some(held()), Some("q-9"), AnswerState::Pending)]
+#[case::held_call_and_unknown_question(Some(WaitingFor { call: Some(held_call()), ..asked(0) }), Some("q-9"), AnswerState::Pending)]
+#[case::held_call_and_open_question(Some(WaitingFor { call: Some(held_call()), ..asked(0) }), Some("q-1"), AnswerState::Available)]
 fn an_answer_is_a_reply_to_an_open_question(
     #[case] waiting: Option<WaitingFor>,
     #[case] question: Option<&str>,
     #[case] expected: AnswerState,
 ) {
-    let waits = waits(Phase::AwaitingReply, waiting);
+    let status = waiting_status(Phase::AwaitingReply, waiting);
     let given = spec(vec![to(None, "heard"), to(question, "A-17")]);
-    assert_eq!(answers(&given, &waits), expected);
-    // What was heard does not count again.
-    assert_eq!(answers(&spec(vec![to(question, "A-17")]), &waits), AnswerState::Pending);
+    assert_eq!(answers(&given, &status), expected);
+    // A heard reply does not count again.
+    assert_eq!(answers(&spec(vec![to(question, "A-17")]), &status), AnswerState::Pending);
     let full = spec(vec![to(question, "A-17"); Reply::MAX_REPLIES]);
     let expected = if expected == AnswerState::Available { AnswerState::Available } else { AnswerState::Impossible };
-    assert_eq!(answers(&full, &waits), expected);
+    assert_eq!(answers(&full, &status), expected);
 }
 
 fn message(status: &JobStatus) -> Option<(String, String)> {
-    let told = conditions::find(&status.conditions, ConditionType::RepliesTaken)?;
-    assert_eq!(told.status, "False");
-    Some((told.reason.clone(), told.message.clone()))
+    let condition = conditions::find(&status.conditions, ConditionType::RepliesTaken)?;
+    assert_eq!(condition.status, "False");
+    Some((condition.reason.clone(), condition.message.clone()))
 }
 
 #[rstest]
@@ -70,23 +70,23 @@ fn message(status: &JobStatus) -> Option<(String, String)> {
         "Not heard: reply 2, before the Job ended: \"A\". reply 3 to q-9, before the Job ended: \"B\". reply 4 to q-1, before the Job ended: \"C\"."
     )
 )]
-fn what_is_said_of_a_job_that_is(#[case] phase: Phase, #[case] expected: Option<&str>) {
+fn undelivered_replies_are_recorded_by_phase(#[case] phase: Phase, #[case] expected: Option<&str>) {
     let given = spec(vec![to(None, "heard"), to(None, "A"), to(Some("q-9"), "B"), to(Some("q-1"), "C")]);
-    let after = with_undelivered_replies(waits(phase, Some(asked(0))), &given, &stamp(9));
+    let after = with_undelivered_replies(waiting_status(phase, Some(asked(0))), &given, &stamp(9));
     assert_eq!(message(&after).map(|(_, message)| message).as_deref(), expected);
-    assert_eq!(with_undelivered_replies(after.clone(), &given, &stamp(90)), after, "it is said once");
+    assert_eq!(with_undelivered_replies(after.clone(), &given, &stamp(90)), after, "the replies are recorded once");
 }
 
 #[test]
-fn what_a_worker_said_stands_beside_it_and_every_reply_is_named_once() {
-    let mut standing = waits(Phase::AwaitingReply, Some(asked(0)));
+fn the_worker_s_text_stays_and_every_reply_is_named_once() {
+    let mut before_status = waiting_status(Phase::AwaitingReply, Some(asked(0)));
     let of_worker =
         crate::job::status::stray_replies_condition(&["reply 1 is to q-7, which nobody has asked: \"x\"".to_owned()]);
-    standing.conditions = conditions::merge(&[], &[of_worker.unwrap()], Some(3), &stamp(1).now);
+    before_status.conditions = conditions::merge(&[], &[of_worker.unwrap()], Some(3), &stamp(1).now);
     let mut given = spec(vec![to(Some("q-7"), "x"), to(Some("q-9"), "y")]);
-    let rests = with_undelivered_replies(standing, &given, &stamp(9));
+    let waiting = with_undelivered_replies(before_status, &given, &stamp(9));
     given.replies.push(to(Some("q-8"), "z"));
-    let ended = JobStatus { phase: Some(Phase::Failed), ..with_undelivered_replies(rests, &given, &stamp(10)) };
+    let ended = JobStatus { phase: Some(Phase::Failed), ..with_undelivered_replies(waiting, &given, &stamp(10)) };
     let (reason, message) = message(&with_undelivered_replies(ended, &given, &stamp(11))).unwrap();
     assert_eq!(reason, "JobEnded");
     assert!(
@@ -99,25 +99,25 @@ fn what_a_worker_said_stands_beside_it_and_every_reply_is_named_once() {
 }
 
 #[test]
-fn a_job_that_has_heard_everything_is_left_as_it_is() {
-    let ended = JobStatus { phase: Some(Phase::Succeeded), ..waits(Phase::Succeeded, None) };
+fn a_job_that_has_heard_every_reply_is_unchanged() {
+    let ended = JobStatus { phase: Some(Phase::Succeeded), ..waiting_status(Phase::Succeeded, None) };
     assert_eq!(with_undelivered_replies(ended.clone(), &spec(vec![to(None, "heard")]), &stamp(9)), ended);
     assert_eq!(with_undelivered_replies(ended.clone(), &spec(Vec::new()), &stamp(9)), ended);
 }
 
 proptest! {
-    /// Whatever people write, and whatever stood there: a second look changes nothing.
+    /// Holds for any replies and any earlier message.
     #[test]
-    fn what_is_said_is_said_once(
+    fn a_second_reconcile_does_not_change_the_message(
         texts in prop::collection::vec("(Not heard: |[a-zé\"\u{1}]{0,8}){0,200}", 0..6),
         before in "(Not heard: |[a-zé ]{0,8}){0,300}",
         ended in any::<bool>(),
     ) {
-        let mut standing = waits(if ended { Phase::Failed } else { Phase::AwaitingReply }, Some(asked(0)));
+        let mut before_status = waiting_status(if ended { Phase::Failed } else { Phase::AwaitingReply }, Some(asked(0)));
         let seen = Observation::fails(ConditionType::RepliesTaken, Reason::UnknownQuestion, before);
-        standing.conditions = conditions::merge(&[], &[seen], Some(3), &stamp(1).now);
+        before_status.conditions = conditions::merge(&[], &[seen], Some(3), &stamp(1).now);
         let given = spec(texts.iter().map(|text| to(Some("q-9"), text)).collect());
-        let once = with_undelivered_replies(standing, &given, &stamp(9));
+        let once = with_undelivered_replies(before_status, &given, &stamp(9));
         prop_assert_eq!(with_undelivered_replies(once.clone(), &given, &stamp(90)), once);
     }
 }

@@ -1,10 +1,12 @@
+//! Tests of the status of a Job.
+
 use super::*;
 use crate::job::fixtures::{asked, at, held_call, job, log, message, pod_uid, revision, stamp, status};
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::v1alpha1::{OutOfDomainAction, Usage, WaitingFor};
 use rstest::rstest;
 
-/// The status of a Job without replies.
+/// Computes the status of a Job without replies.
 fn next(current: &JobStatus, applied: &AppliedPlan, stamp: &StatusStamp) -> JobStatus {
     compute(current, &JobSpec::default(), applied, stamp)
 }
@@ -28,18 +30,19 @@ fn yaml(status: &JobStatus) -> String {
     serde_yaml::to_string(&serde_json::to_value(status).unwrap()).unwrap()
 }
 
-fn told(status: &JobStatus, kind: ConditionType) -> (String, String) {
+/// The status and the reason of a condition.
+fn condition(status: &JobStatus, kind: ConditionType) -> (String, String) {
     let condition = conditions::find(&status.conditions, kind).unwrap();
     (condition.status.clone(), condition.reason.clone())
 }
 
 #[test]
-fn the_first_pod_was_made() {
+fn the_first_started_pod_is_recorded() {
     insta::assert_snapshot!(yaml(&next(&JobStatus::default(), &AppliedPlan::Started(started(1), None), &stamp(2))));
 }
 
 #[test]
-fn a_further_attempt_keeps_what_stands() {
+fn a_further_attempt_keeps_the_log_and_the_start_time() {
     let mut before = status(1, Phase::Running);
     before.attempt.as_mut().unwrap().epoch = Some(1);
     before.log = Some(log(7));
@@ -50,7 +53,7 @@ fn a_further_attempt_keeps_what_stands() {
 }
 
 #[test]
-fn nothing_new_changes_nothing() {
+fn the_same_plan_does_not_change_the_status() {
     let begun = next(&JobStatus::default(), &AppliedPlan::Started(started(1), None), &stamp(2));
     let wait = AppliedPlan::Waiting(Wait::new(Reason::SkillNotFound, "no Skill"), None);
     let pending = next(&JobStatus::default(), &wait, &stamp(2));
@@ -62,11 +65,11 @@ fn nothing_new_changes_nothing() {
 }
 
 #[test]
-fn a_wait_has_its_phase_by_whether_there_was_a_pod() {
+fn a_job_that_waits_is_pending_before_its_first_pod_and_queued_after_it() {
     let wait = AppliedPlan::Waiting(Wait::new(Reason::ModelNotFound, "make the Model default"), Some(lost(1)));
     let first = next(&JobStatus::default(), &wait, &stamp(1));
     assert_eq!(
-        (first.phase, told(&first, ConditionType::Reconciling).1.as_str()),
+        (first.phase, condition(&first, ConditionType::Reconciling).1.as_str()),
         (Some(Phase::Pending), "ModelNotFound")
     );
     let later = next(&status(1, Phase::Running), &wait, &stamp(40));
@@ -75,35 +78,38 @@ fn a_wait_has_its_phase_by_whether_there_was_a_pod() {
 }
 
 #[test]
-fn a_problem_is_told_and_taken_back() {
+fn a_problem_of_the_pod_is_recorded_until_it_is_over() {
     let begun = next(&JobStatus::default(), &AppliedPlan::Started(started(1), None), &stamp(2));
     let problem = |reason, message: &str| Some(PodProblem { reason, message: message.into() });
     let stuck = next(&begun, &AppliedPlan::Observed(problem(Reason::ImageUnavailable, "ErrImagePull")), &stamp(9));
-    assert_eq!(told(&stuck, ConditionType::Reconciling).1, "ImageUnavailable");
+    assert_eq!(condition(&stuck, ConditionType::Reconciling).1, "ImageUnavailable");
     let again = next(&stuck, &AppliedPlan::Observed(problem(Reason::ImageUnavailable, "ImagePullBackOff")), &stamp(20));
     assert_eq!(again, stuck);
     assert_eq!(next(&stuck, &AppliedPlan::Observed(None), &stamp(2)), begun);
-    // What a worker said of itself is better than what its container says.
+    // The report of a worker counts more than the state of its container.
     let running =
         next(&status(1, Phase::Running), &AppliedPlan::Observed(problem(Reason::PodNotStarting, "x")), &stamp(9));
     assert_eq!(running, status(1, Phase::Running));
     let lost = next(&status(1, Phase::Running), &AppliedPlan::Observed(problem(Reason::NodeLost, "gone")), &stamp(9));
-    assert_eq!(told(&lost, ConditionType::Reconciling).1, "NodeLost");
+    assert_eq!(condition(&lost, ConditionType::Reconciling).1, "NodeLost");
     let back = next(&lost, &AppliedPlan::Observed(None), &stamp(30));
-    assert_eq!((back.phase, told(&back, ConditionType::Reconciling).1.as_str()), (Some(Phase::Running), "Running"));
+    assert_eq!(
+        (back.phase, condition(&back, ConditionType::Reconciling).1.as_str()),
+        (Some(Phase::Running), "Running")
+    );
 }
 
 #[test]
-fn an_outcome_that_only_the_pod_told() {
-    let told = message(1, PodEnd::Finished, Some(OutcomeCode::GateFailed));
-    let end = JobEnd { outcome: told.outcome.clone().unwrap(), read_from: Some(Box::new(told)) };
+fn an_outcome_from_the_termination_message_is_recorded() {
+    let termination = message(1, PodEnd::Finished, Some(OutcomeCode::GateFailed));
+    let end = JobEnd { outcome: termination.outcome.clone().unwrap(), read_from: Some(Box::new(termination)) };
     insta::assert_snapshot!(yaml(&next(&status(1, Phase::Running), &AppliedPlan::Ended(end, None), &stamp(50))));
 }
 
 #[test]
-fn a_message_never_takes_the_log_back() {
-    let told = message(1, PodEnd::Finished, Some(OutcomeCode::GateFailed));
-    let end = JobEnd { outcome: told.outcome.clone().unwrap(), read_from: Some(Box::new(told)) };
+fn an_older_termination_message_does_not_reset_the_log() {
+    let termination = message(1, PodEnd::Finished, Some(OutcomeCode::GateFailed));
+    let end = JobEnd { outcome: termination.outcome.clone().unwrap(), read_from: Some(Box::new(termination)) };
     let mut current = status(1, Phase::Running);
     current.attempt.as_mut().unwrap().epoch = Some(5);
     current.log = Some(log(12));
@@ -124,34 +130,37 @@ fn held() -> JobStatus {
 }
 
 #[test]
-fn a_hold_that_only_the_pod_told() {
-    let told = message(1, PodEnd::Parked(ParkReason::Approval), None);
-    let after = next(&status(1, Phase::Running), &AppliedPlan::Parked(Box::new(told)), &stamp(50));
+fn a_held_call_from_the_termination_message_is_recorded() {
+    let termination = message(1, PodEnd::Parked(ParkReason::Approval), None);
+    let after = next(&status(1, Phase::Running), &AppliedPlan::Parked(Box::new(termination)), &stamp(50));
     insta::assert_snapshot!(yaml(&after));
     assert_eq!(next(&after, &AppliedPlan::Nothing, &stamp(90)), after);
 }
 
 #[test]
-fn a_hold_names_the_call_the_people_and_the_rules() {
+fn the_message_of_a_held_call_names_the_call_the_approvers_and_the_rules() {
     let held = held();
-    assert_eq!(told(&held, ConditionType::Ready), ("False".into(), "AwaitingApproval".into()));
+    assert_eq!(condition(&held, ConditionType::Ready), ("False".into(), "AwaitingApproval".into()));
     let message = &conditions::find(&held.conditions, ConditionType::Reconciling).unwrap().message;
     for word in ["c-7", "process_refund", "supervisor and finance", "amount > 500", "refund-a and refund-b"] {
         assert!(message.contains(word), "{word} is not in {message}");
     }
-    let mut endless = held.clone();
-    let call = endless.waiting_for.as_mut().unwrap().call.as_mut().unwrap();
+    let mut with_long_reason = held.clone();
+    let call = with_long_reason.waiting_for.as_mut().unwrap().call.as_mut().unwrap();
     call.reason = "r".repeat(1024);
-    let Health::Reconciling(_, message) = phase_health(&endless) else { panic!("it waits") };
-    assert!(message.find("spec.decision").unwrap() < 1024, "what to do comes before what may be cut");
+    let Health::Reconciling(_, message) = phase_health(&with_long_reason) else { panic!("it waits") };
+    assert!(
+        message.find("spec.decision").unwrap() < 1024,
+        "the instruction comes before the part that may be truncated"
+    );
 }
 
 #[test]
-fn a_question_that_only_the_pod_told() {
+fn a_termination_message_without_the_question_makes_the_job_wait() {
     let message = message(1, PodEnd::Parked(ParkReason::Reply), None);
     let after = next(&status(1, Phase::Running), &AppliedPlan::Parked(Box::new(message)), &stamp(50));
     assert_eq!(
-        (after.phase, told(&after, ConditionType::Reconciling).1.as_str()),
+        (after.phase, condition(&after, ConditionType::Reconciling).1.as_str()),
         (Some(Phase::AwaitingReply), "AwaitingReply")
     );
     let lost = &conditions::find(&after.conditions, ConditionType::Reported).unwrap().message;
@@ -160,7 +169,7 @@ fn a_question_that_only_the_pod_told() {
 }
 
 #[test]
-fn questions_that_the_pod_told_are_asked_as_if_they_had_been_reported() {
+fn questions_from_the_termination_message_are_recorded_like_reported_ones() {
     let mut message = message(1, PodEnd::Parked(ParkReason::Reply), None);
     message.questions = asked(0).questions;
     message.replies_heard = 2;
@@ -173,26 +182,26 @@ fn questions_that_the_pod_told_are_asked_as_if_they_had_been_reported() {
     assert_eq!(after.attempt.as_ref().unwrap().untold, None);
     let asks = &conditions::find(&after.conditions, ConditionType::Reconciling).unwrap().message;
     assert!(asks.contains("--question q-1"), "{asks}");
-    assert_eq!(told(&after, ConditionType::Reported), ("False".into(), "ReportLost".into()));
-    // What is known already is not taken back.
+    assert_eq!(condition(&after, ConditionType::Reported), ("False".into(), "ReportLost".into()));
+    // The number of heard replies never decreases.
     running.replies_heard = Some(5);
     let after = next(&running, &AppliedPlan::Parked(Box::new(message)), &stamp(50));
     assert_eq!(after.replies_heard, Some(5));
 }
 
 #[test]
-fn what_nobody_is_told_of_is_counted_over_attempts() {
+fn unreported_parkings_are_counted_across_attempts() {
     let parks = |end| AppliedPlan::Parked(Box::new(message(1, PodEnd::Parked(end), None)));
-    let untold = |status: &JobStatus| status.attempt.as_ref().unwrap().untold;
+    let unreported = |status: &JobStatus| status.attempt.as_ref().unwrap().untold;
     let first = next(&status(1, Phase::Running), &parks(ParkReason::Reply), &stamp(50));
     let again = next(&first, &AppliedPlan::Started(started(2), None), &stamp(60));
-    assert_eq!((untold(&first), untold(&again)), (Some(1), Some(1)));
+    assert_eq!((unreported(&first), unreported(&again)), (Some(1), Some(1)));
     let second = next(&again, &parks(ParkReason::Approval), &stamp(70));
-    assert_eq!(untold(&second), Some(2));
+    assert_eq!(unreported(&second), Some(2));
 }
 
 #[test]
-fn a_call_that_no_rule_names_an_approver_for_can_be_given_up() {
+fn the_message_of_a_call_without_approvers_says_how_to_cancel_the_job() {
     let mut held = held();
     held.waiting_for.as_mut().unwrap().call.as_mut().unwrap().approvers = Vec::new();
     let Health::Reconciling(_, message) = phase_health(&held) else { panic!("it waits") };
@@ -200,7 +209,7 @@ fn a_call_that_no_rule_names_an_approver_for_can_be_given_up() {
 }
 
 #[test]
-fn what_is_asked_says_how_to_answer_before_what_may_be_cut() {
+fn the_instruction_for_an_answer_comes_before_the_part_that_may_be_truncated() {
     let mut asks = status(1, Phase::AwaitingReply);
     let mut waiting = asked(0);
     waiting.questions[0].text = "t".repeat(1024);
@@ -211,7 +220,7 @@ fn what_is_asked_says_how_to_answer_before_what_may_be_cut() {
     for what in ["kubectl bloomery reply refund --question q-1", "spec.replies", "it is empty", "q-2"] {
         assert!(message.find(what).is_some_and(|at| at < 1024), "{what} is not in {message}");
     }
-    // It has a pod again, and waits for nobody as long as that runs.
+    // A Job with a running pod does not wait for people.
     let again = next(&asks, &AppliedPlan::Started(started(2), None), &stamp(50));
     assert_eq!((again.phase, again.waiting_for.unwrap().since), (Some(Phase::Starting), None));
 }
@@ -229,18 +238,18 @@ fn a_job_that_ended_waits_for_nobody() {
 #[case(Outcome::out_of_domain(OutOfDomainAction::Escalate, "orders only"), Phase::Escalated, "Escalated")]
 #[case(Outcome::new(OutcomeCode::UserNeeded, "which order?"), Phase::Escalated, "Escalated")]
 #[case(Outcome::new(OutcomeCode::Stuck, "no way on"), Phase::Failed, "Failed")]
-fn an_end_that_is_none_people_wished_for_stalls(#[case] outcome: Outcome, #[case] phase: Phase, #[case] reason: &str) {
+fn an_unwanted_outcome_stalls_the_job(#[case] outcome: Outcome, #[case] phase: Phase, #[case] reason: &str) {
     let message = outcome.message.clone();
     let ended =
         next(&status(1, Phase::Running), &AppliedPlan::Ended(JobEnd { outcome, read_from: None }, None), &stamp(50));
     assert_eq!(ended.phase, Some(phase));
-    assert_eq!(told(&ended, ConditionType::Stalled), ("True".into(), reason.into()));
-    let told = &conditions::find(&ended.conditions, ConditionType::Ready).unwrap().message;
-    assert!(told.contains(&message), "{told}");
+    assert_eq!(condition(&ended, ConditionType::Stalled), ("True".into(), reason.into()));
+    let ready = &conditions::find(&ended.conditions, ConditionType::Ready).unwrap().message;
+    assert!(ready.contains(&message), "{ready}");
 }
 
 #[test]
-fn remarks_on_the_skill_stand_whatever_becomes_of_the_pod() {
+fn the_worker_s_remarks_stay_when_its_pod_changes() {
     let mut current = status(1, Phase::Running);
     let remarks = remarks_condition(&["The tool x is not offered.".to_owned()]).unwrap();
     let strays = stray_replies_condition(&["reply 1 is to q-9".to_owned()]).unwrap();
@@ -249,9 +258,9 @@ fn remarks_on_the_skill_stand_whatever_becomes_of_the_pod() {
     for applied in [AppliedPlan::Paused(lost(0)), AppliedPlan::Started(started(2), None), AppliedPlan::Ended(end, None)]
     {
         let after = next(&current, &applied, &stamp(50));
-        assert_eq!(told(&after, ConditionType::SkillAsWritten), ("False".into(), "Differs".into()), "{applied:?}");
+        assert_eq!(condition(&after, ConditionType::SkillAsWritten), ("False".into(), "Differs".into()), "{applied:?}");
         assert_eq!(
-            told(&after, ConditionType::RepliesTaken),
+            condition(&after, ConditionType::RepliesTaken),
             ("False".into(), "UnknownQuestion".into()),
             "{applied:?}"
         );
@@ -260,20 +269,20 @@ fn remarks_on_the_skill_stand_whatever_becomes_of_the_pod() {
 }
 
 #[test]
-fn a_deleted_skill_stalls_the_job_and_loses_no_report() {
+fn a_deleted_skill_stalls_the_job() {
     let end = JobEnd { outcome: Outcome::new(OutcomeCode::SkillDeleted, "the Skill was deleted"), read_from: None };
     let ended = next(&status(1, Phase::Running), &AppliedPlan::Ended(end, None), &stamp(50));
     assert_eq!(ended.phase, Some(Phase::Failed));
-    assert_eq!(told(&ended, ConditionType::Stalled), ("True".into(), "Failed".into()));
-    assert_eq!(told(&ended, ConditionType::Ready), ("False".into(), "Failed".into()));
+    assert_eq!(condition(&ended, ConditionType::Stalled), ("True".into(), "Failed".into()));
+    assert_eq!(condition(&ended, ConditionType::Ready), ("False".into(), "Failed".into()));
     assert!(conditions::find(&ended.conditions, ConditionType::Reported).is_none());
     assert!(conditions::find(&ended.conditions, ConditionType::Reconciling).is_none());
 }
 
 #[test]
-fn an_edit_is_seen_without_a_word_lost() {
-    let told = message(1, PodEnd::Finished, Some(OutcomeCode::GateFailed));
-    let end = JobEnd { outcome: told.outcome.clone().unwrap(), read_from: Some(Box::new(told)) };
+fn an_edit_updates_only_the_observed_generation() {
+    let termination = message(1, PodEnd::Finished, Some(OutcomeCode::GateFailed));
+    let end = JobEnd { outcome: termination.outcome.clone().unwrap(), read_from: Some(Box::new(termination)) };
     let ended = next(&status(1, Phase::Running), &AppliedPlan::Ended(end, None), &stamp(50));
     let edited = StatusStamp { generation: Some(4), ..stamp(70) };
     let seen = next(&ended, &AppliedPlan::Nothing, &edited);
@@ -283,7 +292,7 @@ fn an_edit_is_seen_without_a_word_lost() {
 }
 
 #[test]
-fn words_alone_can_wait() {
+fn a_change_of_the_message_alone_is_detected() {
     let wait = |reason, message: &str| {
         next(&JobStatus::default(), &AppliedPlan::Waiting(Wait::new(reason, message), None), &stamp(1))
     };

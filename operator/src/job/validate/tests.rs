@@ -32,7 +32,7 @@ const ALL: [(&str, &str, &str); 3] =
     [("Accepted", "True", ""), ("MemoryReady", "True", ""), ("McpAvailable", "True", "")];
 
 #[test]
-fn a_skill_that_is_ready_gives_its_revision() {
+fn a_ready_skill_has_a_current_revision() {
     assert_eq!(current_revision("cs-tier-1", Some(&skill(&ALL))), Ok(fixtures::revision()));
     let unbound = [ALL[0], ("MemoryReady", "Unknown", "soon"), ALL[2]];
     assert_eq!(current_revision("cs-tier-1", Some(&skill(&unbound))), Ok(fixtures::revision()));
@@ -43,14 +43,14 @@ fn a_skill_that_is_ready_gives_its_revision() {
 #[case::no_server(&[ALL[0], ALL[1], ("McpAvailable", "False", "0 of 1 pods")], "McpAvailable=False (Because): 0 of 1 pods")]
 #[case::no_memory(&[ALL[0], ("MemoryReady", "False", "lost"), ALL[2]], "is not ready (Because): lost")]
 #[case::unknown(&[], "Accepted is not known yet")]
-fn a_skill_that_is_not_ready_says_why(#[case] conditions: &[(&str, &str, &str)], #[case] why: &str) {
+fn the_wait_for_a_skill_names_the_unmet_condition(#[case] conditions: &[(&str, &str, &str)], #[case] why: &str) {
     let wait = current_revision("cs-tier-1", Some(&skill(conditions))).unwrap_err();
     assert_eq!(wait.reason, Reason::SkillNotReady);
     assert!(wait.message.contains(why), "{}", wait.message);
 }
 
 #[test]
-fn a_skill_that_was_just_edited_is_waited_for() {
+fn a_job_waits_for_a_skill_that_was_just_edited() {
     let mut edited = skill(&ALL);
     edited.0.as_mut().unwrap().metadata.generation = Some(3);
     assert_eq!(current_revision("cs-tier-1", Some(&edited)).unwrap_err().reason, Reason::SkillNotReady);
@@ -60,11 +60,11 @@ fn a_skill_that_was_just_edited_is_waited_for() {
 }
 
 #[test]
-fn nothing_begins_with_a_skill_on_its_way_out() {
-    let mut going = skill(&ALL);
+fn no_job_starts_with_a_skill_that_is_being_deleted() {
+    let mut deleting = skill(&ALL);
     let now = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(fixtures::at(0));
-    going.0.as_mut().unwrap().metadata.deletion_timestamp = Some(now);
-    assert_eq!(current_revision("cs-tier-1", Some(&going)).unwrap_err().reason, Reason::SkillNotFound);
+    deleting.0.as_mut().unwrap().metadata.deletion_timestamp = Some(now);
+    assert_eq!(current_revision("cs-tier-1", Some(&deleting)).unwrap_err().reason, Reason::SkillNotFound);
 }
 
 fn stored(text: &str) -> ConfigMap {
@@ -73,7 +73,7 @@ fn stored(text: &str) -> ConfigMap {
 }
 
 #[test]
-fn a_revision_counts_behind_its_seal_only() {
+fn a_revision_is_used_only_if_its_digest_matches() {
     let skill = skill(&ALL).0.unwrap();
     let compiled = Revision { version: 1, skill: "cs-tier-1".into(), spec: skill.spec, mcp: None };
     let sealed = seal(&compiled).unwrap();
@@ -99,7 +99,7 @@ fn model_of(spec: &serde_json::Value, status: &str) -> Guarded<Model> {
 }
 
 #[test]
-fn a_model_is_told_as_the_worker_calls_it() {
+fn a_ready_model_is_resolved_to_its_endpoint() {
     let spec = json!({
         "provider": "openai", "model": "gpt-5-mini", "baseUrl": "https://x/v1", "timeout": "90s",
         "apiKey": { "secretKeyRef": { "name": "llm", "key": "token" } },
@@ -113,7 +113,7 @@ fn a_model_is_told_as_the_worker_calls_it() {
 }
 
 #[test]
-fn every_model_is_told_in_order_or_every_one_that_is_missing_is_named() {
+fn models_are_resolved_in_order_or_every_missing_one_is_named() {
     let spec = json!({ "provider": "openai", "model": "gpt", "baseUrl": "https://x/v1", "contextWindow": 9000 });
     let named = |name: &str, status: &str| {
         let mut model = model_of(&spec, status);
@@ -121,8 +121,8 @@ fn every_model_is_told_in_order_or_every_one_that_is_missing_is_named() {
         Some(Arc::new(model))
     };
     let found = models(&["large", "fast"], |name| named(name, "True")).unwrap();
-    let told: Vec<_> = found.iter().map(|model| (model.name.as_str(), model.context_window)).collect();
-    assert_eq!(told, [("large", 9000), ("fast", 9000)]);
+    let endpoints: Vec<_> = found.iter().map(|model| (model.name.as_str(), model.context_window)).collect();
+    assert_eq!(endpoints, [("large", 9000), ("fast", 9000)]);
     let wait = models(&["large", "fast", "kind"], |name| if name == "large" { named(name, "True") } else { None });
     let wait = wait.unwrap_err();
     assert_eq!(wait.reason, Reason::ModelNotFound);
@@ -132,8 +132,8 @@ fn every_model_is_told_in_order_or_every_one_that_is_missing_is_named() {
     assert!(wait.message.contains("Model large"), "{}", wait.message);
 }
 
-/// Models by name, each with its fallbacks; all of them ready.
-fn found(models: &[(&str, &[&str])], name: &str) -> Option<Arc<Guarded<Model>>> {
+/// Finds a ready Model by name in a list of names with their fallbacks.
+fn find_model(models: &[(&str, &[&str])], name: &str) -> Option<Arc<Guarded<Model>>> {
     let (_, fallback) = models.iter().find(|(known, _)| *known == name)?;
     let spec = json!({ "provider": "openai", "model": "gpt", "baseUrl": "https://x/v1", "fallback": fallback });
     let mut model = model_of(&spec, "True");
@@ -142,28 +142,28 @@ fn found(models: &[(&str, &[&str])], name: &str) -> Option<Arc<Guarded<Model>>> 
 }
 
 #[test]
-fn fallbacks_are_told_after_the_models_of_stages_each_with_its_own() {
+fn fallbacks_are_resolved_after_the_named_models() {
     let all: &[(&str, &[&str])] = &[("large", &["fast"]), ("fast", &["local"]), ("local", &[]), ("kind", &["local"])];
-    let told: Vec<(String, Vec<String>)> = models(&["large", "kind"], |name| found(all, name))
+    let endpoints: Vec<(String, Vec<String>)> = models(&["large", "kind"], |name| find_model(all, name))
         .unwrap()
         .into_iter()
         .map(|endpoint| (endpoint.name, endpoint.fallback))
         .collect();
     let expected = json!([["large", ["fast", "local"]], ["kind", ["local"]], ["fast", ["local"]], ["local", []]]);
-    assert_eq!(json!(told), expected);
+    assert_eq!(json!(endpoints), expected);
 }
 
 #[rstest]
 #[case::missing(&[("large", &["fast"][..])], "the Model large names the Model fast, which does not exist")]
 #[case::in_a_circle(&[("large", &["fast"][..]), ("fast", &["large"][..])], "large -> fast -> large")]
-fn fallbacks_that_cannot_be_used_are_named(#[case] all: &[(&str, &[&str])], #[case] why: &str) {
-    let wait = models(&["large"], |name| found(all, name)).unwrap_err();
+fn invalid_fallbacks_are_named(#[case] all: &[(&str, &[&str])], #[case] why: &str) {
+    let wait = models(&["large"], |name| find_model(all, name)).unwrap_err();
     assert_eq!(wait.reason, Reason::ModelNotReady);
     assert!(wait.message.contains(why), "{}", wait.message);
 }
 
 #[test]
-fn all_that_a_model_says_is_told() {
+fn every_field_of_a_model_is_passed_on() {
     let spec = json!({
         "provider": "anthropic", "model": "claude", "baseUrl": "https://x/v1", "maxOutputTokens": 2000,
         "ca": { "configMapKeyRef": { "name": "corporate", "key": "ca.crt" } }, "proxy": "http://proxy:3128",
@@ -185,7 +185,7 @@ fn all_that_a_model_says_is_told() {
 #[rstest]
 #[case(&["ReadWriteOnce"], true)]
 #[case(&["ReadWriteOnce", "ReadWriteMany"], false)]
-fn the_claim_itself_says_whether_pods_share_a_node(#[case] modes: &[&str], #[case] single_node: bool) {
+fn the_access_modes_of_the_claim_decide_if_pods_share_a_node(#[case] modes: &[&str], #[case] single_node: bool) {
     let claim = serde_json::from_value(json!({ "spec": { "accessModes": modes } })).unwrap();
     assert_eq!(is_single_node(Some(&claim)), single_node);
     assert!(is_single_node(None));

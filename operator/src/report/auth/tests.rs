@@ -18,17 +18,17 @@ fn bound() -> serde_json::Value {
 }
 
 #[test]
-fn a_projected_token_tells_namespace_and_pod() {
+fn a_projected_token_identifies_the_namespace_and_the_pod() {
     let caller = identify(&review(WORKER, "bloomery", &bound())).unwrap();
     assert_eq!(caller, Caller { namespace: "acme".into(), pod_uid: "pod-uid-1".into() });
 }
 
 #[rstest]
 #[case::for_the_api_server(review(WORKER, "https://kubernetes.default.svc", &bound()), "audience")]
-#[case::of_no_pod(review(WORKER, "bloomery", &json!({})), "not bound to a pod")]
+#[case::without_a_pod(review(WORKER, "bloomery", &json!({})), "not bound to a pod")]
 #[case::of_a_person(review("jane", "bloomery", &bound()), "ServiceAccount")]
-#[case::of_nobody(TokenReviewStatus { user: None, ..review(WORKER, "bloomery", &bound()) }, "no user")]
-#[case::no_audience_known(TokenReviewStatus { audiences: None, ..review(WORKER, "bloomery", &bound()) }, "audience")]
+#[case::without_a_user(TokenReviewStatus { user: None, ..review(WORKER, "bloomery", &bound()) }, "no user")]
+#[case::without_an_audience(TokenReviewStatus { audiences: None, ..review(WORKER, "bloomery", &bound()) }, "audience")]
 #[case::refused(TokenReviewStatus { authenticated: Some(false), ..review(WORKER, "bloomery", &bound()) }, "not valid")]
 #[case::empty(TokenReviewStatus::default(), "not valid")]
 fn any_other_token_is_refused(#[case] review: TokenReviewStatus, #[case] why: &str) {
@@ -41,7 +41,7 @@ fn caller(pod_uid: &str) -> Caller {
 }
 
 #[test]
-fn a_token_is_believed_for_a_minute_and_no_longer() {
+fn a_token_is_trusted_for_a_minute() {
     let (known, start, token) = (TokenCache::default(), Instant::now(), Digest::of_bytes(b"token"));
     known.put(token.clone(), caller("a"), start);
     assert_eq!(known.get(&token, start + Duration::from_secs(59)), Some(caller("a")));
@@ -50,7 +50,7 @@ fn a_token_is_believed_for_a_minute_and_no_longer() {
 }
 
 #[test]
-fn the_number_of_tokens_is_bounded() {
+fn the_number_of_cached_tokens_is_bounded() {
     let (known, start) = (TokenCache::default(), Instant::now());
     for token in 0..=MAX_TOKENS {
         known.put(Digest::of_bytes(&token.to_be_bytes()), caller("a"), start);

@@ -13,7 +13,7 @@ fn names() -> Vec<String> {
     vec!["bloomery-operator.bloomery.svc".to_owned()]
 }
 
-/// Whether a client that trusts `bundle` would talk to a server of that name with that certificate at that time.
+/// Returns whether a client that trusts `bundle` accepts this certificate for this server name at this time.
 fn is_trusted(bundle: &str, leaf: &Leaf, name: &'static str, now: u64) -> bool {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(bundle.as_bytes()) {
@@ -30,7 +30,7 @@ fn first() -> Authorities {
 }
 
 #[test]
-fn what_is_signed_is_trusted_for_its_name_and_time_only() {
+fn a_certificate_is_trusted_only_for_its_name_and_time() {
     let ca = first();
     let leaf = ca.issue(&names(), NOW).unwrap();
     let bundle = ca.bundle(NOW);
@@ -41,7 +41,7 @@ fn what_is_signed_is_trusted_for_its_name_and_time_only() {
 }
 
 #[test]
-fn the_secret_comes_back_as_it_was_written() {
+fn written_authorities_can_be_read_again() {
     let ca = first().renewed(NOW + 5).unwrap();
     let (certificates, keys) = ca.to_pem();
     let read = Authorities::read(&certificates, &keys).unwrap();
@@ -50,7 +50,7 @@ fn the_secret_comes_back_as_it_was_written() {
 }
 
 #[test]
-fn what_the_operator_did_not_write_is_refused_and_not_replaced() {
+fn foreign_contents_of_the_secret_are_refused() {
     let (certificates, keys) = first().to_pem();
     let (_, other_keys) = first().to_pem();
     for (certificates, keys) in [
@@ -65,7 +65,7 @@ fn what_the_operator_did_not_write_is_refused_and_not_replaced() {
 }
 
 #[test]
-fn an_authority_is_due_when_a_third_of_its_life_is_left() {
+fn an_authority_is_renewed_when_a_third_of_its_lifetime_is_left() {
     let ca = first();
     let third = AUTHORITY_LIFETIME_SECONDS / 3;
     assert!(!ca.needs_renewal(NOW + 2 * third - CLOCK_SKEW_SECONDS));
@@ -80,7 +80,7 @@ fn pods_of_every_age_trust_the_endpoint_through_a_rotation() {
     let both = old.renewed(rotation).unwrap();
     let end_of_old = NOW + AUTHORITY_LIFETIME_SECONDS;
     let (old_pod, new_pod) = (old.bundle(NOW), both.bundle(rotation));
-    // Until shortly before the old authority ends, it signs, and pods of either age agree.
+    // The old authority signs until shortly before it expires. Old and new pods trust it.
     for now in [rotation, rotation + 60 * DAY, end_of_old - LEAF_LIFETIME_SECONDS - DAY] {
         let leaf = both.issue(&names(), now).unwrap();
         assert!(is_trusted(&old_pod, &leaf, name, now) && is_trusted(&new_pod, &leaf, name, now));
@@ -88,7 +88,7 @@ fn pods_of_every_age_trust_the_endpoint_through_a_rotation() {
     let late = end_of_old - LEAF_LIFETIME_SECONDS + DAY;
     let leaf = both.issue(&names(), late).unwrap();
     assert!(is_trusted(&new_pod, &leaf, name, late) && !is_trusted(&old_pod, &leaf, name, late));
-    // The next rotation drops what has expired.
+    // The next rotation drops the expired authority.
     let next = both.renewed(end_of_old + DAY).unwrap();
     assert_eq!(next.0.len(), 2);
     assert!(matches!(both.issue(&names(), rotation + 2 * AUTHORITY_LIFETIME_SECONDS), Err(Error::Expired)));

@@ -14,8 +14,8 @@ fn running(attempt: u32) -> Job {
     Job { status: Some(status(attempt, Phase::Running)), ..job() }
 }
 
-fn code(verdict: Judgement) -> u16 {
-    match verdict {
+fn code(judgement: Judgement) -> u16 {
+    match judgement {
         Judgement::Accepted => 200,
         Judgement::OtherPod(_) => 0,
         Judgement::Refused(refusal) => refusal.status().as_u16(),
@@ -30,20 +30,20 @@ fn code(verdict: Judgement) -> u16 {
 #[case::behind(Some(running(3)), caller(&pod_uid(2)), 410)]
 #[case::no_job(None, caller(&pod_uid(2)), 404)]
 #[case::other_tenant(Some(running(2)), Caller { namespace: "other".into(), ..caller(&pod_uid(2)) }, 403)]
-fn who_may_report(#[case] job: Option<Job>, #[case] caller: Caller, #[case] expected: u16) {
+fn only_the_recorded_pod_may_report(#[case] job: Option<Job>, #[case] caller: Caller, #[case] expected: u16) {
     assert_eq!(code(judge(job.as_ref(), &caller, &report(2, 1, 3, Phase::Running))), expected);
 }
 
 #[test]
-fn a_namesake_made_later_is_another_job() {
+fn a_new_job_of_the_same_name_is_another_job() {
     let mut other = running(2);
     other.metadata.uid = Some("another".into());
-    let verdict = judge(Some(&other), &caller(&pod_uid(2)), &report(2, 1, 3, Phase::Running));
-    assert!(matches!(&verdict, Judgement::Refused(Refusal::NotFound(why)) if why.contains(UID)), "{verdict:?}");
+    let judgement = judge(Some(&other), &caller(&pod_uid(2)), &report(2, 1, 3, Phase::Running));
+    assert!(matches!(&judgement, Judgement::Refused(Refusal::NotFound(why)) if why.contains(UID)), "{judgement:?}");
 }
 
 #[test]
-fn a_pod_that_is_not_recorded_yet_comes_again() {
+fn a_pod_that_is_not_recorded_yet_has_to_report_again() {
     let mut job = running(2);
     job.status.as_mut().unwrap().attempt.as_mut().unwrap().pod_uid = None;
     assert_eq!(code(judge(Some(&job), &caller(&pod_uid(2)), &report(2, 1, 3, Phase::Running))), 409);
@@ -71,7 +71,7 @@ fn a_pod_that_is_not_recorded_yet_comes_again() {
     Some(PodEnd::Parked(ParkReason::Drain)),
     false
 )]
-fn contradictions_are_refused(
+fn a_report_that_contradicts_itself_is_refused(
     #[case] phase: Phase,
     #[case] code: Option<OutcomeCode>,
     #[case] end: Option<PodEnd>,
@@ -86,17 +86,17 @@ fn contradictions_are_refused(
 }
 
 #[test]
-fn more_than_a_status_holds_is_refused() {
+fn a_report_that_is_too_large_for_a_status_is_refused() {
     let mut report = report(1, 1, 1, Phase::Running);
     report.projection.remarks = vec!["r".repeat(257)];
     assert!(matches!(check_report(&report), Err(Refusal::Invalid(why)) if why.contains("a remark")));
 }
 
 #[rstest]
-#[case::as_deep_as_a_worker_may(MAX_DEPTH, true)]
-#[case::deeper(MAX_DEPTH + 1, false)]
-fn fields_that_would_make_lists_unreadable_are_refused(#[case] levels: usize, #[case] fits: bool) {
-    // The fields are one level, and each array another one.
+#[case::at_the_limit(MAX_DEPTH, true)]
+#[case::beyond_the_limit(MAX_DEPTH + 1, false)]
+fn fields_that_are_nested_too_deeply_are_refused(#[case] levels: usize, #[case] fits: bool) {
+    // The object of the fields is one level, and each array is another one.
     let nested = (1..levels).fold(Value::Null, |inner, _| json!([inner]));
     let fields = Map::from_iter([("flat".to_owned(), json!("A-17")), ("order".to_owned(), nested)]);
     assert_eq!(depth(&Value::Object(fields.clone())), levels);

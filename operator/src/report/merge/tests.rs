@@ -6,8 +6,8 @@ use bloomery_crds::v1alpha1::{DetectedIntent, JobResult, JobSpec, ToolName, Wait
 use proptest::prelude::*;
 use rstest::rstest;
 
-/// The status after what the operator did.
-fn after(current: &JobStatus, applied: &AppliedPlan) -> JobStatus {
+/// The status after the operator applied a plan.
+fn after_plan(current: &JobStatus, applied: &AppliedPlan) -> JobStatus {
     crate::job::status::compute(current, &JobSpec::default(), applied, &stamp(20))
 }
 
@@ -18,7 +18,7 @@ fn apply(current: &JobStatus, report: &Report) -> JobStatus {
     }
 }
 
-fn is_now(current: &JobStatus, report: &Report) -> bool {
+fn is_urgent_report(current: &JobStatus, report: &Report) -> bool {
     matches!(merge(current, report, &stamp(9)), Merged::Urgent(_))
 }
 
@@ -27,15 +27,15 @@ fn reason(status: &JobStatus) -> String {
 }
 
 #[test]
-fn the_first_report_of_an_attempt_is_told_at_once_and_the_next_can_wait() {
+fn the_first_report_of_an_attempt_is_urgent_and_the_next_is_deferrable() {
     let started = status(1, Phase::Starting);
     let first = report(1, 1, 3, Phase::Running);
-    assert!(is_now(&started, &first));
+    assert!(is_urgent_report(&started, &first));
     let running = apply(&started, &first);
     assert_eq!((running.phase, reason(&running).as_str()), (Some(Phase::Running), "Running"));
     assert_eq!(merge(&running, &first, &stamp(90)), Merged::Unchanged);
     let second = report(1, 1, 5, Phase::Finalizing);
-    assert!(!is_now(&running, &second));
+    assert!(!is_urgent_report(&running, &second));
     assert_eq!(
         (acknowledged_events(&running, &second), acknowledged_events(&apply(&running, &second), &second)),
         (3, 5)
@@ -43,14 +43,14 @@ fn the_first_report_of_an_attempt_is_told_at_once_and_the_next_can_wait() {
 }
 
 #[test]
-fn a_report_breaks_the_silence() {
+fn a_report_resets_the_number_of_silent_attempts() {
     let mut started = status(3, Phase::Starting);
     started.attempt.as_mut().unwrap().silent = Some(2);
     assert_eq!(apply(&started, &report(3, 1, 3, Phase::Running)).attempt.unwrap().silent, None);
 }
 
 #[test]
-fn only_the_report_of_an_end_says_that_ends_are_told() {
+fn only_a_final_report_resets_the_number_of_unreported_parkings() {
     let mut started = status(3, Phase::Starting);
     started.attempt.as_mut().unwrap().untold = Some(2);
     let running = apply(&started, &report(3, 1, 3, Phase::Running));
@@ -63,22 +63,22 @@ fn only_the_report_of_an_end_says_that_ends_are_told() {
 fn an_outcome_ends_the_job_and_stays() {
     let running = apply(&status(1, Phase::Starting), &report(1, 1, 3, Phase::Running));
     let last = report(1, 1, 9, Phase::Succeeded);
-    assert!(is_now(&running, &last));
+    assert!(is_urgent_report(&running, &last));
     let ended = apply(&running, &last);
     assert_eq!((ended.phase, reason(&ended).as_str()), (Some(Phase::Succeeded), "Succeeded"));
     assert!(ended.completion_time.is_some());
     let other = report(1, 2, 12, Phase::Escalated);
     assert_eq!(merge(&ended, &other, &stamp(99)), Merged::Unchanged);
-    // Nothing will ever be written of it, so nobody need wait for that.
+    // Nothing more is written for an ended Job, so the worker need not wait.
     assert_eq!(acknowledged_events(&ended, &other), 12);
 }
 
 #[test]
-fn parking_queues_the_job_and_nothing_of_the_same_attempt_takes_it_back() {
+fn a_parked_job_is_queued_and_late_reports_do_not_change_that() {
     let running = apply(&status(1, Phase::Starting), &report(1, 1, 3, Phase::Running));
     let mut parks = report(1, 1, 4, Phase::Running);
     parks.end = Some(PodEnd::Parked(ParkReason::Drain));
-    assert!(is_now(&running, &parks));
+    assert!(is_urgent_report(&running, &parks));
     let parked = apply(&running, &parks);
     assert_eq!((parked.phase, reason(&parked).as_str()), (Some(Phase::Queued), "Parked"));
     for late in [parks, report(1, 1, 4, Phase::Running), report(1, 1, 6, Phase::Running)] {
@@ -96,9 +96,9 @@ fn held(events: u64) -> Report {
 }
 
 #[test]
-fn a_held_call_rests_the_job_and_nothing_takes_it_back() {
+fn a_held_call_makes_the_job_wait_and_late_reports_do_not_change_that() {
     let running = apply(&status(1, Phase::Starting), &report(1, 1, 3, Phase::Running));
-    assert!(is_now(&running, &held(7)));
+    assert!(is_urgent_report(&running, &held(7)));
     let waiting = apply(&running, &held(7));
     assert_eq!((waiting.phase, reason(&waiting).as_str()), (Some(Phase::AwaitingApproval), "AwaitingApproval"));
     assert_eq!(waiting.waiting_for.as_ref().unwrap().call, Some(held_call()));
@@ -109,7 +109,7 @@ fn a_held_call_rests_the_job_and_nothing_takes_it_back() {
     }
     let names = waiting.waiting_for.as_ref().map(|waiting| waiting.approvals.len());
     assert_eq!(names, Some(2), "one for each approver");
-    // Said of the end, or with a drain in between: the log holds the call.
+    // The worker parked for a drain, or reports another phase: the Job waits for approval all the same.
     let mut drained = held(7);
     drained.end = Some(PodEnd::Parked(ParkReason::Drain));
     let mut by_end = held(7);
@@ -120,7 +120,7 @@ fn a_held_call_rests_the_job_and_nothing_takes_it_back() {
 }
 
 #[test]
-fn a_worker_that_goes_on_after_a_decision_is_at_work_though_the_call_is_still_held() {
+fn a_resumed_worker_runs_although_its_first_report_names_the_held_call() {
     let waiting = apply(&status(1, Phase::Running), &held(7));
     let resumed = JobStatus { phase: Some(Phase::Starting), ..waiting };
     let resumed = JobStatus { attempt: status(2, Phase::Starting).attempt, ..resumed };
@@ -128,12 +128,12 @@ fn a_worker_that_goes_on_after_a_decision_is_at_work_though_the_call_is_still_he
     first.projection.waiting_for = held(7).projection.waiting_for;
     let begun = apply(&resumed, &first);
     assert_eq!((begun.phase, reason(&begun).as_str()), (Some(Phase::Running), "Running"));
-    assert!(begun.waiting_for.is_some(), "an attempt after it has to be told, too");
+    assert!(begun.waiting_for.is_some(), "a later attempt needs the call, too");
     assert_eq!(apply(&begun, &report(2, 2, 10, Phase::Running)).waiting_for, None);
 }
 
 #[test]
-fn a_worker_that_ends_without_a_further_call_has_not_begun_the_one_that_was_held() {
+fn an_end_without_a_further_call_records_the_held_call_as_not_started() {
     let waiting = apply(&status(1, Phase::Running), &held(7));
     let resumed = JobStatus { phase: Some(Phase::Starting), attempt: status(2, Phase::Starting).attempt, ..waiting };
     let ended = |calls: u32| {
@@ -142,8 +142,8 @@ fn a_worker_that_ends_without_a_further_call_has_not_begun_the_one_that_was_held
         apply(&resumed, &end)
     };
     let not_started = Some(CallNotStarted::from(&held_call()));
-    assert_eq!(CallNotStarted::recorded(&ended(7)), not_started, "the report that it parked with told of seven calls");
-    assert_eq!(CallNotStarted::recorded(&ended(8)), None, "it may be the eighth");
+    assert_eq!(CallNotStarted::recorded(&ended(7)), not_started, "the worker had made seven calls when it parked");
+    assert_eq!(CallNotStarted::recorded(&ended(8)), None, "the eighth call may be the held one");
 }
 
 /// A report of a worker that parks because questions are open.
@@ -155,21 +155,21 @@ fn asking(events: u64) -> Report {
 }
 
 #[test]
-fn a_question_rests_the_job_since_it_was_asked_and_nothing_takes_it_back() {
+fn a_question_makes_the_job_wait_and_late_reports_do_not_change_that() {
     let running = apply(&status(1, Phase::Starting), &report(1, 1, 3, Phase::Running));
-    assert!(is_now(&running, &asking(7)));
+    assert!(is_urgent_report(&running, &asking(7)));
     let waiting = apply(&running, &asking(7));
     assert_eq!((waiting.phase, reason(&waiting).as_str()), (Some(Phase::AwaitingReply), "AwaitingReply"));
     assert_eq!(waiting.waiting_for, Some(asked(9)));
-    let told = &conditions::find(&waiting.conditions, ConditionType::Reconciling).unwrap().message;
+    let message = &conditions::find(&waiting.conditions, ConditionType::Reconciling).unwrap().message;
     let expected = "q-1 asks \"Which order?\": answer with kubectl bloomery reply refund --question q-1 TEXT, or add it to \
         spec.replies of the Job; also open: q-2";
-    assert_eq!(told, expected);
-    assert_eq!(merge(&waiting, &asking(7), &stamp(99)), Merged::Unchanged, "it waits since it was asked first");
+    assert_eq!(message, expected);
+    assert_eq!(merge(&waiting, &asking(7), &stamp(99)), Merged::Unchanged, "the start of the wait stays");
     for late in [report(1, 1, 4, Phase::Running), report(1, 1, 9, Phase::Running)] {
         assert_eq!(apply(&waiting, &late).phase, Some(Phase::AwaitingReply));
     }
-    // Said of the end, or with a drain in between: the log holds the question.
+    // The worker parked for a drain, or reports another phase: the Job waits for the answer all the same.
     let mut drained = asking(7);
     drained.end = Some(PodEnd::Parked(ParkReason::Drain));
     let mut by_end = asking(7);
@@ -177,7 +177,7 @@ fn a_question_rests_the_job_since_it_was_asked_and_nothing_takes_it_back() {
     for report in [drained, by_end] {
         assert_eq!(apply(&running, &report).phase, Some(Phase::AwaitingReply));
     }
-    // Both: who approves is asked first.
+    // With a held call and a question, the phase is that of the call.
     let mut both = held(7);
     both.projection.waiting_for.as_mut().unwrap().questions = asked(0).questions;
     let both = apply(&running, &both);
@@ -185,7 +185,7 @@ fn a_question_rests_the_job_since_it_was_asked_and_nothing_takes_it_back() {
 }
 
 #[test]
-fn a_job_that_asks_again_waits_anew() {
+fn a_job_that_asks_again_starts_a_new_wait() {
     let waiting = apply(&status(1, Phase::Running), &asking(7));
     let resumed = JobStatus { phase: Some(Phase::Starting), attempt: status(2, Phase::Starting).attempt, ..waiting };
     let mut first = asking(8);
@@ -196,17 +196,17 @@ fn a_job_that_asks_again_waits_anew() {
     assert_eq!(begun.waiting_for.as_ref().unwrap().since, None, "it has a pod");
     let mut again = asking(9);
     (again.attempt, again.epoch) = (2, 2);
-    let Merged::Urgent(again) = merge(&begun, &again, &stamp(500)) else { panic!("it is told at once") };
+    let Merged::Urgent(again) = merge(&begun, &again, &stamp(500)) else { panic!("the report is urgent") };
     assert_eq!(again.waiting_for.unwrap().since, Some(Time(at(500))));
 }
 
 #[test]
-fn a_reply_to_no_question_is_a_condition_as_long_as_it_is_told() {
+fn a_stray_reply_is_a_condition_as_long_as_it_is_reported() {
     let stray = "reply 1 is to q-9, which nobody has asked: \"A-17\"";
     let mut strays = asking(7);
     strays.projection.stray_replies = vec![stray.to_owned()];
-    let told = apply(&status(1, Phase::Running), &strays);
-    let condition = conditions::find(&told.conditions, ConditionType::RepliesTaken).unwrap();
+    let merged = apply(&status(1, Phase::Running), &strays);
+    let condition = conditions::find(&merged.conditions, ConditionType::RepliesTaken).unwrap();
     assert_eq!(
         (condition.status.as_str(), condition.reason.as_str(), condition.message.as_str()),
         ("False", "UnknownQuestion", format!("{stray}.").as_str())
@@ -216,7 +216,7 @@ fn a_reply_to_no_question_is_a_condition_as_long_as_it_is_told() {
 }
 
 #[test]
-fn all_of_a_projection_stands_in_the_status() {
+fn the_status_holds_every_field_of_the_projection() {
     let mut full = held(7);
     full.projection.gates.intent = Some(DetectedIntent {
         id: Some("refund".into()),
@@ -243,13 +243,13 @@ fn all_of_a_projection_stands_in_the_status() {
 }
 
 #[test]
-fn a_remark_that_is_taken_back_leaves_no_condition() {
+fn a_remark_that_is_no_longer_reported_has_no_condition() {
     let mut remarks = report(1, 1, 3, Phase::Running);
     remarks.projection.remarks = vec!["x differs.".into()];
-    let told = apply(&status(1, Phase::Starting), &remarks);
-    let condition = conditions::find(&told.conditions, ConditionType::SkillAsWritten).unwrap();
+    let merged = apply(&status(1, Phase::Starting), &remarks);
+    let condition = conditions::find(&merged.conditions, ConditionType::SkillAsWritten).unwrap();
     assert_eq!((condition.status.as_str(), condition.message.as_str()), ("False", "x differs."));
-    let later = apply(&told, &report(1, 1, 4, Phase::Running));
+    let later = apply(&merged, &report(1, 1, 4, Phase::Running));
     assert_eq!(conditions::find(&later.conditions, ConditionType::SkillAsWritten), None);
     let mut last = report(1, 1, 5, Phase::Succeeded);
     last.projection.remarks = vec!["y differs.".into()];
@@ -258,21 +258,21 @@ fn a_remark_that_is_taken_back_leaves_no_condition() {
 }
 
 #[test]
-fn what_a_worker_waits_for_is_told_when_it_begins_and_when_it_ends() {
+fn the_start_and_the_end_of_an_external_wait_are_urgent() {
     let running = apply(&status(1, Phase::Starting), &report(1, 1, 3, Phase::Running));
     let mut waits = report(1, 1, 3, Phase::Running);
     waits.waiting = Some(ExternalWait::SecretMissing { name: "llm".into(), key: "token".into() });
-    assert!(is_now(&running, &waits));
+    assert!(is_urgent_report(&running, &waits));
     let waiting = apply(&running, &waits);
     assert_eq!(reason(&waiting), "SecretMissing");
     assert_eq!(merge(&waiting, &waits, &stamp(99)), Merged::Unchanged);
-    let goes_on = report(1, 1, 3, Phase::Running);
-    assert!(is_now(&waiting, &goes_on));
-    assert_eq!(reason(&apply(&waiting, &goes_on)), "Running");
+    let resumed = report(1, 1, 3, Phase::Running);
+    assert!(is_urgent_report(&waiting, &resumed));
+    assert_eq!(reason(&apply(&waiting, &resumed)), "Running");
 }
 
 #[test]
-fn who_was_superseded_and_who_is_of_another_attempt_says_nothing() {
+fn reports_of_superseded_workers_and_other_attempts_are_ignored() {
     let running = apply(&status(2, Phase::Starting), &report(2, 2, 5, Phase::Running));
     let mut superseded = report(2, 2, 6, Phase::Running);
     superseded.end = Some(PodEnd::Superseded);
@@ -283,14 +283,14 @@ fn who_was_superseded_and_who_is_of_another_attempt_says_nothing() {
 }
 
 #[test]
-fn a_log_that_forgot_is_not_followed() {
+fn a_log_that_lost_events_is_ignored() {
     let running = apply(&status(2, Phase::Starting), &report(2, 2, 5, Phase::Running));
-    let forgot = report(2, 3, 4, Phase::Running);
-    assert_eq!(merge(&running, &forgot, &stamp(9)), Merged::Unchanged);
-    assert_eq!(acknowledged_events(&running, &forgot), 5);
+    let lossy = report(2, 3, 4, Phase::Running);
+    assert_eq!(merge(&running, &lossy, &stamp(9)), Merged::Unchanged);
+    assert_eq!(acknowledged_events(&running, &lossy), 5);
 }
 
-/// Reports of one attempt at distinct places of its log, the last of which may be the outcome.
+/// Reports of one attempt at distinct positions in its log. The last one may carry the outcome.
 fn reports() -> impl Strategy<Value = Vec<Report>> {
     let places = prop::collection::btree_set((1_u64..4, 1_u64..30), 1..8);
     let sorted = places.prop_map(|places| {
@@ -338,21 +338,21 @@ proptest! {
 #[rstest]
 #[case::cancelled(Ending::Cancelled, "Cancelling")]
 #[case::without_its_skill(Ending::SkillDeleted, "SkillDeleted")]
-fn a_report_does_not_say_that_a_job_is_not_being_given_up_any_more(#[case] why: Ending, #[case] reason: &str) {
-    let current = after(&status(1, Phase::Running), &AppliedPlan::AwaitsPodEnd(why, None));
-    let told = |status: &JobStatus| {
-        let told = conditions::find(&status.conditions, ConditionType::Reconciling).unwrap();
-        (told.reason.clone(), told.message.clone())
+fn a_report_does_not_replace_the_health_of_an_ending_job(#[case] why: Ending, #[case] reason: &str) {
+    let current = after_plan(&status(1, Phase::Running), &AppliedPlan::AwaitsPodEnd(why, None));
+    let reconciling = |status: &JobStatus| {
+        let condition = conditions::find(&status.conditions, ConditionType::Reconciling).unwrap();
+        (condition.reason.clone(), condition.message.clone())
     };
-    assert_eq!(told(&current).0, reason);
+    assert_eq!(reconciling(&current).0, reason);
     for phase in [Phase::Running, Phase::Finalizing] {
         let merged = merge(&current, &report(1, 1, 9, phase), &stamp(25));
         let (Merged::Urgent(merged) | Merged::Deferrable(merged)) = merged else { panic!("{merged:?}") };
-        assert_eq!(told(&merged), told(&current));
+        assert_eq!(reconciling(&merged), reconciling(&current));
     }
     let mut over = report(1, 1, 9, Phase::Cancelled);
     over.projection.outcome = Some(Outcome::new(OutcomeCode::Cancelled, "The Job was cancelled."));
-    let Merged::Urgent(merged) = merge(&current, &over, &stamp(25)) else { panic!("an end is told now") };
+    let Merged::Urgent(merged) = merge(&current, &over, &stamp(25)) else { panic!("an end is urgent") };
     assert_eq!(
         (merged.phase, conditions::find(&merged.conditions, ConditionType::Reconciling)),
         (Some(Phase::Cancelled), None)
@@ -361,11 +361,11 @@ fn a_report_does_not_say_that_a_job_is_not_being_given_up_any_more(#[case] why: 
 }
 
 #[test]
-fn a_worker_with_no_news_does_not_say_that_its_node_is_back() {
+fn a_report_without_new_events_does_not_end_the_loss_of_the_node() {
     let running = apply(&status(1, Phase::Starting), &report(1, 1, 3, Phase::Running));
     let problem =
         crate::job::pods::PodProblem { reason: Reason::NodeLost, message: "the node n does not answer".into() };
-    let lost = after(&running, &AppliedPlan::Observed(Some(problem)));
+    let lost = after_plan(&running, &AppliedPlan::Observed(Some(problem)));
     assert_eq!(reason(&lost), "NodeLost");
     assert_eq!(merge(&lost, &report(1, 1, 3, Phase::Running), &stamp(25)), Merged::Unchanged);
     assert_eq!(reason(&apply(&lost, &report(1, 1, 4, Phase::Running))), "Running");

@@ -1,4 +1,4 @@
-//! The real router, over an API server in memory.
+//! Tests of the real router with an API server in memory.
 
 use super::*;
 use crate::job::fixtures::api::FakeApi;
@@ -12,7 +12,7 @@ use tower::ServiceExt;
 
 const JOB: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skilljobs/refund";
 
-fn vouch(api: &FakeApi, namespace: &str, pod_uid: &str) {
+fn accept_token_of(api: &FakeApi, namespace: &str, pod_uid: &str) {
     api.review_tokens(json!({
         "authenticated": true,
         "audiences": ["bloomery"],
@@ -31,7 +31,7 @@ fn store(api: &FakeApi, job: &Job) {
 
 fn starting() -> FakeApi {
     let api = FakeApi::default();
-    vouch(&api, "acme", &pod_uid(1));
+    accept_token_of(&api, "acme", &pod_uid(1));
     store(&api, &Job { status: Some(status(1, Phase::Starting)), ..fixtures::job() });
     api
 }
@@ -61,11 +61,11 @@ fn acked(ack: u64) -> (u16, Value) {
 }
 
 #[tokio::test]
-async fn a_conversation_of_a_moment_is_two_writes() {
+async fn a_short_conversation_costs_two_writes() {
     let api = starting();
     let router = endpoint(&api).await;
     assert_eq!(post(&router, report(3, Phase::Running)).await, acked(3));
-    // Nothing that a person waits for: it comes with the next write.
+    // A deferrable report: the next write includes it.
     assert_eq!(post(&router, report(5, Phase::Running)).await, acked(3));
     assert_eq!(post(&router, report(3, Phase::Running)).await, acked(3));
     assert_eq!(post(&router, report(9, Phase::Succeeded)).await, acked(9));
@@ -76,7 +76,7 @@ async fn a_conversation_of_a_moment_is_two_writes() {
 }
 
 #[tokio::test]
-async fn what_somebody_else_wrote_meanwhile_is_kept() {
+async fn a_concurrent_change_by_another_writer_is_kept() {
     let api = starting();
     let router = endpoint(&api).await;
     let mut other = api.get(JOB);
@@ -87,7 +87,7 @@ async fn what_somebody_else_wrote_meanwhile_is_kept() {
     assert_eq!(post(&router, report(3, Phase::Running)).await, acked(3));
     let conditions = api.get(JOB)["status"]["conditions"].clone();
     assert!(conditions.as_array().unwrap().iter().any(|condition| condition["type"] == "example.com/Audited"));
-    assert_eq!(api.writes().len(), 2, "one was refused");
+    assert_eq!(api.writes().len(), 2, "the first write was refused");
 }
 
 #[tokio::test]
@@ -98,23 +98,23 @@ async fn a_pod_may_report_before_it_is_recorded() {
     let router = endpoint(&api).await;
     assert_eq!(post(&router, report(3, Phase::Running)).await.0, 409);
     api.put(JOB, recorded);
-    // The cache of this replica learns nothing more: the Job is asked for.
+    // The cache of this replica is not updated any more, so the Job is read from the API server.
     assert_eq!(post(&router, report(3, Phase::Running)).await, acked(3));
 }
 
 #[tokio::test]
-async fn who_may_not_report_is_told_why() {
+async fn a_worker_of_another_namespace_is_refused_with_the_reason() {
     let api = starting();
     let router = endpoint(&api).await;
-    vouch(&api, "other", &pod_uid(1));
+    accept_token_of(&api, "other", &pod_uid(1));
     let (status, body) = post(&router, report(3, Phase::Running)).await;
     assert_eq!(status, 403);
     assert!(body["error"].as_str().unwrap().contains("namespace other"), "{body}");
-    assert_eq!((api.reads(), api.writes()), (vec![], vec![]), "nothing of another tenant is even looked at");
+    assert_eq!((api.reads(), api.writes()), (vec![], vec![]), "no object of another tenant is read");
 }
 
 #[tokio::test]
-async fn a_job_of_no_possible_name_is_not_asked_for() {
+async fn a_job_with_an_impossible_name_is_refused_without_a_request() {
     let api = starting();
     let router = endpoint(&api).await;
     for (named, instead) in [
@@ -133,9 +133,9 @@ async fn a_job_of_no_possible_name_is_not_asked_for() {
 }
 
 #[tokio::test]
-async fn another_pod_may_report_only_in_the_place_of_the_recorded_one() {
+async fn another_pod_may_report_only_if_it_replaced_the_recorded_one() {
     let api = starting();
-    vouch(&api, "acme", "copy");
+    accept_token_of(&api, "acme", "copy");
     let path = "/api/v1/namespaces/acme/pods/refund-1-01234";
     api.put(path, serde_json::to_value(fixtures::pod(1, "Running")).unwrap());
     let router = endpoint(&api).await;
@@ -145,7 +145,7 @@ async fn another_pod_may_report_only_in_the_place_of_the_recorded_one() {
 }
 
 #[tokio::test]
-async fn replaced_and_deleted_jobs_are_told_apart() {
+async fn a_replaced_attempt_and_a_deleted_job_have_different_refusals() {
     let api = starting();
     store(&api, &Job { status: Some(status(2, Phase::Starting)), ..fixtures::job() });
     let router = endpoint(&api).await;
@@ -155,7 +155,7 @@ async fn replaced_and_deleted_jobs_are_told_apart() {
 }
 
 #[tokio::test]
-async fn a_report_must_be_one() {
+async fn an_invalid_request_is_refused() {
     let api = starting();
     let router = endpoint(&api).await;
     let twice = report(3, Phase::Running).replacen("\"attempt\":1", "\"attempt\":1,\"attempt\":1", 1);
@@ -179,7 +179,7 @@ async fn a_report_must_be_one() {
     assert!(report(3, Phase::Running).contains(UID));
 }
 
-/// A report of a worker that parks with a held call, and tells what people need to know of it.
+/// A report of a worker that parks with a held call, with the details for approvers.
 fn held() -> bloomery_crds::report::Report {
     let mut held = fixtures::report(1, 1, 7, Phase::AwaitingApproval);
     held.projection.waiting_for =
@@ -192,7 +192,7 @@ fn held() -> bloomery_crds::report::Report {
 const APPROVALS: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/approvals";
 
 #[tokio::test]
-async fn people_are_asked_before_the_status_says_so_and_once() {
+async fn approvals_are_created_once_and_before_the_status_names_them() {
     let api = starting();
     api.install_policy();
     let names = crate::approval::approval_names("refund", UID, &fixtures::held_call());
@@ -205,14 +205,14 @@ async fn people_are_asked_before_the_status_says_so_and_once() {
     assert_eq!((&status["phase"], &status["waitingFor"]["approvals"]), (&json!("AwaitingApproval"), &json!(names)));
     let approval = api.get(&format!("{APPROVALS}/{}", names[0]));
     assert_eq!((&approval["spec"]["approver"], &approval["spec"]["decision"]), (&json!("supervisor"), &Value::Null));
-    // A repetition, and another replica that has seen nothing of it.
+    // Repeated reports, one of them to a replica that has just started, create nothing.
     assert_eq!(post(&router, body.clone()).await, acked(7));
     assert_eq!(post(&endpoint(&api).await, body).await, acked(7));
     assert_eq!(api.writes(), [""; 0]);
 }
 
 #[tokio::test]
-async fn as_long_as_nothing_checks_decisions_nobody_is_asked() {
+async fn without_the_admission_policy_no_approval_is_created() {
     let api = starting();
     let body = serde_json::to_string(&held()).unwrap();
     assert_eq!(post(&endpoint(&api).await, body).await, acked(7));
@@ -221,7 +221,7 @@ async fn as_long_as_nothing_checks_decisions_nobody_is_asked() {
 }
 
 #[tokio::test]
-async fn as_long_as_a_policy_is_stored_and_not_enforced_the_worker_comes_again_and_hears_what_people_want() {
+async fn while_the_policy_is_not_enforced_a_report_is_not_merged_and_gets_directives() {
     let api = starting();
     api.install_policy();
     api.set_policy_enforced(false);
@@ -229,13 +229,16 @@ async fn as_long_as_a_policy_is_stored_and_not_enforced_the_worker_comes_again_a
     let body = serde_json::to_string(&held()).unwrap();
     assert_eq!(post(&router, body.clone()).await, acked(0));
     assert_eq!(api.writes(), [format!("status {JOB}")]);
-    let told = api.get(JOB)["status"]["conditions"][1].clone();
-    assert_eq!(told["reason"], "NobodyAsked");
-    assert!(told["message"].as_str().unwrap().contains("does not enforce the admission policy approvals"), "{told}");
+    let condition = api.get(JOB)["status"]["conditions"][1].clone();
+    assert_eq!(condition["reason"], "NobodyAsked");
+    assert!(
+        condition["message"].as_str().unwrap().contains("does not enforce the admission policy approvals"),
+        "{condition}"
+    );
     api.change(JOB, |job| job["spec"]["cancel"] = json!(true));
     let router = endpoint(&api).await;
-    let (status, said) = post(&router, body.clone()).await;
-    assert_eq!((status, &said["cancel"], api.writes()), (200, &json!(true), Vec::new()));
+    let (status, directives) = post(&router, body.clone()).await;
+    assert_eq!((status, &directives["cancel"], api.writes()), (200, &json!(true), Vec::new()));
     api.set_policy_enforced(true);
     api.change(JOB, |job| job["spec"]["cancel"] = json!(false));
     assert_eq!(post(&endpoint(&api).await, body).await, acked(7));
@@ -243,7 +246,7 @@ async fn as_long_as_a_policy_is_stored_and_not_enforced_the_worker_comes_again_a
 }
 
 #[tokio::test]
-async fn arguments_that_are_not_those_of_the_call_are_refused() {
+async fn arguments_that_do_not_match_the_call_are_refused() {
     let api = starting();
     api.install_policy();
     let mut forged = held();
@@ -258,7 +261,7 @@ async fn arguments_that_are_not_those_of_the_call_are_refused() {
 }
 
 #[tokio::test]
-async fn what_people_want_is_told_with_every_reply_and_repeated_reports_cost_nothing() {
+async fn every_response_repeats_the_directives() {
     let api = starting();
     api.change(JOB, |job| {
         job["spec"]["cancel"] = json!(true);
@@ -269,13 +272,11 @@ async fn what_people_want_is_told_with_every_reply_and_repeated_reports_cost_not
         json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "acme", "annotations": annotations } });
     api.put("/api/v1/namespaces/acme", namespace);
     let router = endpoint(&api).await;
-    let said = json!({
+    let mut expected = json!({
         "cancel": true, "park": true,
         "replies": [{ "nth": 1, "question": "q-1", "text": "A-17" }, { "nth": 2, "text": "be quick" }],
     });
-    let mut expected = said.clone();
-    expected["ack"] = json!(3);
-    // Merged, repeated, deferred.
+    // A merged, a repeated and a deferred report.
     for (events, acked) in [(3, 3), (3, 3), (4, 3)] {
         expected["ack"] = json!(acked);
         assert_eq!(post(&router, report(events, Phase::Running)).await, (200, expected.clone()));
@@ -287,9 +288,9 @@ async fn what_people_want_is_told_with_every_reply_and_repeated_reports_cost_not
 }
 
 #[tokio::test]
-async fn a_worker_that_has_nothing_new_costs_no_request() {
+async fn a_repeated_report_costs_no_request() {
     let api = starting();
-    // What the cache has is what stands: as after a moment.
+    // The second replica starts after the write, so its cache is up to date.
     let running = endpoint(&api).await;
     post(&running, report(3, Phase::Running)).await;
     let router = endpoint(&api).await;
@@ -304,7 +305,7 @@ async fn a_worker_that_has_nothing_new_costs_no_request() {
 }
 
 #[tokio::test]
-async fn a_question_is_told_with_one_write_and_a_lie_about_it_is_refused() {
+async fn a_question_costs_one_write_and_an_oversized_question_is_refused() {
     let api = starting();
     let mut asking = fixtures::report(1, 1, 7, Phase::AwaitingReply);
     asking.projection.waiting_for = Some(fixtures::asked(0));
@@ -319,7 +320,7 @@ async fn a_question_is_told_with_one_write_and_a_lie_about_it_is_refused() {
     assert_eq!((&status["phase"], &status["repliesHeard"]), (&json!("AwaitingReply"), &json!(2)));
     let waiting = &status["waitingFor"];
     assert_eq!(waiting["questions"][1]["text"], "Which shop?");
-    assert_ne!(waiting["since"], json!(fixtures::at(0)), "since when, the operator says");
+    assert_ne!(waiting["since"], json!(fixtures::at(0)), "the operator records the start of the wait");
 
     asking.projection.waiting_for.as_mut().unwrap().questions[0].text = "x".repeat(1025);
     let (status, answer) = post(&router, serde_json::to_string(&asking).unwrap()).await;

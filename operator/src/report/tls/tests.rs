@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 const SECRET: &str = "/api/v1/namespaces/bloomery/secrets/bloomery-report-ca";
 
-/// The Secret as the chart ships it.
+/// An API server with the empty Secret of the chart.
 fn shipped() -> FakeApi {
     let api = FakeApi::default();
     let metadata = json!({ "namespace": "bloomery", "name": "bloomery-report-ca" });
@@ -14,7 +14,7 @@ fn shipped() -> FakeApi {
 }
 
 #[tokio::test]
-async fn the_leader_fills_the_secret_once_and_every_replica_serves_of_it() {
+async fn the_leader_fills_the_secret_once_and_every_replica_uses_it() {
     let api = shipped();
     let (leader, follower) = (api.replica(true).await, api.replica(false).await);
     let served = ServedCertificate::default();
@@ -29,7 +29,7 @@ async fn the_leader_fills_the_secret_once_and_every_replica_serves_of_it() {
 }
 
 #[tokio::test]
-async fn what_is_in_the_secret_and_cannot_be_read_is_left_alone() {
+async fn an_unreadable_secret_is_left_unchanged() {
     let api = shipped();
     api.change(SECRET, |secret| {
         secret["data"] = json!({ "ca.crt": "bm9uZQ==", "ca.key": "LS0tLS1CRUdJTiBLRVktLS0tLQ==" });
@@ -42,7 +42,7 @@ async fn what_is_in_the_secret_and_cannot_be_read_is_left_alone() {
 }
 
 #[tokio::test]
-async fn of_two_leaders_one_fills_it() {
+async fn only_one_of_two_leaders_fills_the_secret() {
     let api = shipped();
     let stale: Secret = serde_json::from_value(api.get(SECRET)).unwrap();
     let first = api.replica(true).await;
@@ -59,12 +59,12 @@ async fn of_two_leaders_one_fills_it() {
 #[case("https://reports.example.com", &["reports.example.com"])]
 #[case("https://10.0.0.7:8443", &["10.0.0.7"])]
 #[case("https://[fd00::7]:8443", &["fd00::7"])]
-fn the_certificate_has_the_names_that_workers_know(#[case] url: &str, #[case] names: &[&str]) {
+fn the_certificate_has_the_host_names_of_the_url(#[case] url: &str, #[case] names: &[&str]) {
     assert_eq!(host_names(url), names);
 }
 
 #[test]
-fn filling_the_secret_keeps_its_version_and_what_others_put_there() {
+fn filling_the_secret_keeps_its_version_and_its_other_keys() {
     let mut secret = Secret::default();
     secret.metadata.resource_version = Some("7".into());
     secret.data = Some(BTreeMap::from([("note".to_owned(), ByteString(b"keep".to_vec()))]));

@@ -68,8 +68,8 @@ fn pod(container: &Value) -> Value {
     json!({"metadata": {"name": "orders-mcp-1"}, "status": {"containerStatuses": [status]}})
 }
 
-/// `<Ready> <Reconciling|Stalled|-> <type>=<status>/<reason>: <message>`
-fn told(applied: AppliedSkill, fetched: &FetchedSkill, kind: ConditionType) -> String {
+/// Describes the health of the Skill and one condition: `<health> <status>/<reason>: <message>`.
+fn summary(applied: AppliedSkill, fetched: &FetchedSkill, kind: ConditionType) -> String {
     let skill = fixtures::with_container();
     let status = compute(&skill, &Ok(applied), fetched, &at(1));
     let condition = find(&status.conditions, kind).unwrap();
@@ -88,7 +88,7 @@ fn told(applied: AppliedSkill, fetched: &FetchedSkill, kind: ConditionType) -> S
 const ROLLED_OUT: &str = r#"{"observedGeneration": 3, "replicas": 1, "updatedReplicas": 1, "availableReplicas": 1}"#;
 
 #[test]
-fn a_skill_whose_parts_stand_is_ready_and_quiet() {
+fn a_skill_with_all_objects_is_ready_and_stays_unchanged() {
     let fetched = with_deployment(&serde_json::from_str(ROLLED_OUT).unwrap(), &[]);
     let mut skill = fixtures::with_container();
     let status = compute(&skill, &Ok(applied(own())), &fetched, &at(1));
@@ -121,18 +121,18 @@ fn an_invalid_skill_keeps_its_last_revision() {
 #[case(json!({"annotations": {"volume.kubernetes.io/storage-provisioner": "x"}}), json!({"phase": "Pending"}), "Ready Unknown/ClaimPending: class fast is provisioning")]
 #[case(json!({"deletionTimestamp": "2026-01-01T00:00:00Z"}), json!({"phase": "Bound"}), "Reconciling False/ClaimPending: ")]
 #[case(json!({}), json!({"phase": "Lost"}), "Stalled False/ClaimLost: ")]
-fn memory(#[case] metadata: Value, #[case] status: Value, #[case] expected: &str) {
+fn the_state_of_the_memory_claim_is_reported(#[case] metadata: Value, #[case] status: Value, #[case] expected: &str) {
     let fetched = FetchedSkill { memory_claim: Some(claim(&metadata, &status)), ..FetchedSkill::default() };
-    let told = told(applied(AppliedMcp::Absent), &fetched, ConditionType::MemoryReady);
-    assert!(told.starts_with(expected), "{told}");
+    let summary = summary(applied(AppliedMcp::Absent), &fetched, ConditionType::MemoryReady);
+    assert!(summary.starts_with(expected), "{summary}");
 }
 
 #[test]
-fn memory_without_any_class_says_so_and_blocks_nothing() {
+fn a_claim_without_a_storage_class_is_reported_and_does_not_block_the_skill() {
     let claim = object(json!({"metadata": {}, "spec": {}, "status": {"phase": "Pending"}}));
     let fetched = FetchedSkill { memory_claim: Some(Arc::new(claim)), ..FetchedSkill::default() };
-    let told = told(applied(AppliedMcp::Absent), &fetched, ConditionType::MemoryReady);
-    assert!(told.starts_with("Ready Unknown/ClaimPending: bloomery-memory has no storage class"), "{told}");
+    let summary = summary(applied(AppliedMcp::Absent), &fetched, ConditionType::MemoryReady);
+    assert!(summary.starts_with("Ready Unknown/ClaimPending: bloomery-memory has no storage class"), "{summary}");
 }
 
 #[rstest]
@@ -148,9 +148,9 @@ fn memory_without_any_class_says_so_and_blocks_nothing() {
     json!({"observedGeneration": 3, "conditions": [{"type": "ReplicaFailure", "status": "True", "message": "exceeded quota: pods"}]}),
     "Stalled False/McpUnavailable: the namespace refuses the MCP server's pod: exceeded quota: pods"
 )]
-fn a_deployment(#[case] status: Value, #[case] expected: &str) {
-    let told = told(applied(own()), &with_deployment(&status, &[]), ConditionType::McpAvailable);
-    assert!(told.starts_with(expected), "{told}");
+fn the_state_of_the_deployment_is_reported(#[case] status: Value, #[case] expected: &str) {
+    let summary = summary(applied(own()), &with_deployment(&status, &[]), ConditionType::McpAvailable);
+    assert!(summary.starts_with(expected), "{summary}");
 }
 
 #[rstest]
@@ -167,7 +167,7 @@ fn a_deployment(#[case] status: Value, #[case] expected: &str) {
     json!({"state": {"running": {}}, "lastState": {"terminated": {"exitCode": 2, "reason": "Error"}}}),
     "Stalled False/McpUnavailable: the MCP server exited with code 2 and is restarted"
 )]
-#[case::deaf(
+#[case::not_listening(
     json!({"started": false, "state": {"running": {}}, "lastState": {"terminated": {"exitCode": 143, "reason": "Error"}}}),
     "Stalled False/McpUnavailable: the MCP server did not accept connections in time"
 )]
@@ -175,23 +175,27 @@ fn a_deployment(#[case] status: Value, #[case] expected: &str) {
     json!({"started": false, "state": {"running": {}}, "lastState": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}),
     "Stalled False/McpUnavailable: the MCP server exited with code 137 (OOMKilled)"
 )]
-fn a_pod(#[case] container: Value, #[case] expected: &str) {
+fn the_problem_of_the_pod_is_reported(#[case] container: Value, #[case] expected: &str) {
     let fetched = with_deployment(&json!({"observedGeneration": 3, "replicas": 1}), &[pod(&container)]);
-    let told = told(applied(own()), &fetched, ConditionType::McpAvailable);
-    assert!(told.starts_with(expected), "{told}");
+    let summary = summary(applied(own()), &fetched, ConditionType::McpAvailable);
+    assert!(summary.starts_with(expected), "{summary}");
 }
 
 #[rstest]
 #[case(json!({"waiting": {"reason": "ErrImagePull", "message": "a"}}), json!({"waiting": {"reason": "ImagePullBackOff", "message": "b"}}))]
 #[case(json!({"terminated": {"exitCode": 2, "reason": "Error"}}), json!({"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s"}}))]
-fn a_failure_and_the_pause_after_it_read_the_same(#[case] failure: Value, #[case] pause: Value) {
+fn a_failure_and_the_pause_after_it_have_the_same_message(#[case] failure: Value, #[case] pause: Value) {
     let ended = json!({"terminated": {"exitCode": 2, "reason": "Error"}});
     let last = if failure["terminated"].is_null() { json!({}) } else { ended };
-    let told = |state: &Value| {
+    let summary_of = |state: &Value| {
         let seen = pod(&json!({"state": state, "lastState": last}));
-        told(applied(own()), &with_deployment(&json!({"observedGeneration": 3}), &[seen]), ConditionType::McpAvailable)
+        summary(
+            applied(own()),
+            &with_deployment(&json!({"observedGeneration": 3}), &[seen]),
+            ConditionType::McpAvailable,
+        )
     };
-    assert_eq!(told(&failure), told(&pause));
+    assert_eq!(summary_of(&failure), summary_of(&pause));
 }
 
 #[rstest]
@@ -200,30 +204,30 @@ fn a_failure_and_the_pause_after_it_read_the_same(#[case] failure: Value, #[case
 #[case(Some(json!({"ports": [{"port": 80}, {"port": 8090, "protocol": "UDP"}]})), "Stalled False/PortNotFound: Service shared-orders has no TCP port 8090, it has 80:")]
 #[case(Some(json!({})), "Stalled False/PortNotFound: Service shared-orders has no TCP port 8090, it has none:")]
 #[case(Some(json!({"type": "ExternalName", "ports": [{"port": 8090}]})), "Stalled False/Invalid: ")]
-fn a_named_service(#[case] spec: Option<Value>, #[case] expected: &str) {
+fn the_state_of_a_named_service_is_reported(#[case] spec: Option<Value>, #[case] expected: &str) {
     let service = spec.map(|spec| Arc::new(object(json!({"metadata": {"name": "shared-orders"}, "spec": spec}))));
-    let told =
-        told(applied(foreign()), &FetchedSkill { named_service: service, ..bound() }, ConditionType::McpAvailable);
-    assert!(told.starts_with(expected), "{told}");
+    let summary =
+        summary(applied(foreign()), &FetchedSkill { named_service: service, ..bound() }, ConditionType::McpAvailable);
+    assert!(summary.starts_with(expected), "{summary}");
 }
 
 #[test]
-fn what_belongs_to_somebody_else_and_what_is_refused_is_said() {
+fn objects_of_another_owner_and_refused_objects_are_reported() {
     let mut taken = applied(AppliedMcp::Absent);
     taken.worker_account = ApplyResult::NameTaken;
-    let told_taken = told(taken, &bound(), ConditionType::Accepted);
+    let taken = summary(taken, &bound(), ConditionType::Accepted);
     assert!(
-        told_taken.starts_with("Stalled False/NameTaken: the ServiceAccount orders-worker has another owner"),
-        "{told_taken}"
+        taken.starts_with("Stalled False/NameTaken: the ServiceAccount orders-worker has another owner"),
+        "{taken}"
     );
     let mut refused = applied(AppliedMcp::Absent);
     refused.memory_claim = ApplyResult::Refused("exceeded quota".into());
-    let told_refused = told(refused, &bound(), ConditionType::MemoryReady);
-    assert!(told_refused.starts_with("Stalled False/Refused: "), "{told_refused}");
+    let refused = summary(refused, &bound(), ConditionType::MemoryReady);
+    assert!(refused.starts_with("Stalled False/Refused: "), "{refused}");
 }
 
 #[test]
-fn of_two_pods_the_newer_one_counts() {
+fn the_newer_of_two_pods_counts() {
     let made = |minute: u32, container: Value| {
         let mut pod = pod(&container);
         pod["metadata"]["creationTimestamp"] = json!(format!("2026-01-01T00:{minute:02}:00Z"));
@@ -233,6 +237,6 @@ fn of_two_pods_the_newer_one_counts() {
     let starting = json!({"state": {"waiting": {"reason": "ContainerCreating"}}});
     let pods = [made(1, broken), made(2, starting)];
     let fetched = with_deployment(&json!({"observedGeneration": 3, "replicas": 2, "updatedReplicas": 1}), &pods);
-    let told = told(applied(own()), &fetched, ConditionType::McpAvailable);
-    assert!(told.starts_with("Reconciling False/Progressing: "), "{told}");
+    let summary = summary(applied(own()), &fetched, ConditionType::McpAvailable);
+    assert!(summary.starts_with("Reconciling False/Progressing: "), "{summary}");
 }

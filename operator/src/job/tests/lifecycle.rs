@@ -1,6 +1,6 @@
-//! What people want of a Job: that it is cancelled, that nothing of its namespace runs, that it goes after a time.
+//! Tests of cancelled Jobs, suspended namespaces, deleted Skills and the time to live.
 
-use super::approvals::waiting;
+use super::approvals::awaiting_approval;
 use super::*;
 use crate::job::fixtures::open::{open, path, put};
 use crate::job::fixtures::{decided, pod};
@@ -22,10 +22,10 @@ fn status(api: &FakeApi) -> Value {
     api.get(JOB)["status"].clone()
 }
 
-/// A Job with a pod, in a phase.
+/// A Job with a running pod, in this phase.
 async fn with_pod(phase: &str) -> FakeApi {
     let api = tenant();
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     let mut running = stored(&pod(1, "Running"));
     running["metadata"]["creationTimestamp"] = json!("2027-01-15T08:00:00Z");
     api.put(POD_1, running);
@@ -44,17 +44,17 @@ fn assert_cancelled(api: &FakeApi) {
 }
 
 #[tokio::test]
-async fn a_job_that_has_not_begun_is_cancelled_with_one_write() {
+async fn a_job_that_has_not_started_is_cancelled_with_one_write() {
     let waits_for_its_skill = FakeApi::default();
     put_job(&waits_for_its_skill);
-    look(&waits_for_its_skill).await.unwrap();
+    reconcile_once(&waits_for_its_skill).await.unwrap();
     waits_for_its_skill.writes();
     for api in [waits_for_its_skill, tenant()] {
         cancel(&api);
-        look(&api).await.unwrap();
+        reconcile_once(&api).await.unwrap();
         assert_eq!(api.writes(), [format!("status {JOB}")]);
         assert_cancelled(&api);
-        look(&api).await.unwrap();
+        reconcile_once(&api).await.unwrap();
         assert_eq!(api.writes(), [""; 0]);
     }
 }
@@ -64,7 +64,7 @@ async fn a_parked_job_is_cancelled_with_one_write() {
     let api = with_pod("Queued").await;
     api.remove(POD_1);
     cancel(&api);
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     assert_eq!(api.writes(), [format!("status {JOB}")]);
     assert_cancelled(&api);
     assert_eq!(status(&api)["outcome"]["message"], "The Job was cancelled.");
@@ -74,10 +74,10 @@ async fn a_parked_job_is_cancelled_with_one_write() {
 async fn the_pod_of_a_worker_that_has_not_reported_is_deleted_first() {
     let api = with_pod("Starting").await;
     cancel(&api);
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     assert_eq!(api.writes(), [format!("delete {POD_1} within 8 s"), format!("status {JOB}")]);
-    // The fake gives nobody time: the pod is gone.
-    look(&api).await.unwrap();
+    // The fake API server deletes the pod at once.
+    reconcile_once(&api).await.unwrap();
     assert_eq!(api.writes(), [format!("status {JOB}")]);
     assert_cancelled(&api);
     let message = status(&api)["outcome"]["message"].as_str().unwrap().to_owned();
@@ -85,76 +85,80 @@ async fn the_pod_of_a_worker_that_has_not_reported_is_deleted_first() {
 }
 
 #[tokio::test]
-async fn a_worker_at_work_is_waited_for_and_its_outcome_stands() {
+async fn a_cancelled_job_waits_for_its_worker_and_keeps_the_outcome_of_the_worker() {
     let api = with_pod("Running").await;
     cancel(&api);
-    let action = look(&api).await.unwrap();
+    let action = reconcile_once(&api).await.unwrap();
     assert_eq!((api.writes(), reason(&api).as_str()), (vec![format!("status {JOB}")], "Cancelling"));
     assert_eq!(action, Action::requeue(Duration::from_secs(30)));
-    look(&api).await.unwrap();
-    assert_eq!(api.writes(), [""; 0], "it is told once");
-    let told = message(1, PodEnd::Finished, Some(bloomery_crds::outcome::OutcomeCode::Succeeded));
-    api.put(POD_1, stored(&ended_pod(1, 0, Some(told))));
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
+    assert_eq!(api.writes(), [""; 0], "the wait is written once");
+    let termination = message(1, PodEnd::Finished, Some(bloomery_crds::outcome::OutcomeCode::Succeeded));
+    api.put(POD_1, stored(&ended_pod(1, 0, Some(termination))));
+    reconcile_once(&api).await.unwrap();
     assert_eq!((&status(&api)["phase"], reason(&api).as_str()), (&json!("Succeeded"), "Succeeded"));
 }
 
 #[tokio::test]
-async fn a_worker_at_work_whose_skill_is_deleted_is_waited_for_whatever_becomes_of_the_skill() {
+async fn a_job_whose_skill_was_deleted_ends_even_if_the_skill_is_created_again() {
     let api = with_pod("Running").await;
     api.remove(SKILL);
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     assert_eq!((api.writes(), reason(&api).as_str()), (vec![format!("status {JOB}")], "SkillDeleted"));
     put_skill(&api);
-    look(&api).await.unwrap();
-    assert_eq!((api.writes(), reason(&api).as_str()), (vec![], "SkillDeleted"), "its worker may have heard it");
-    let told = message(1, PodEnd::Finished, Some(bloomery_crds::outcome::OutcomeCode::SkillDeleted));
-    api.put(POD_1, stored(&ended_pod(1, 0, Some(told))));
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
+    assert_eq!(
+        (api.writes(), reason(&api).as_str()),
+        (vec![], "SkillDeleted"),
+        "the worker may have received the directive"
+    );
+    let termination = message(1, PodEnd::Finished, Some(bloomery_crds::outcome::OutcomeCode::SkillDeleted));
+    api.put(POD_1, stored(&ended_pod(1, 0, Some(termination))));
+    reconcile_once(&api).await.unwrap();
     assert_eq!((&status(&api)["phase"], &status(&api)["outcome"]["code"]), (&json!("Failed"), &json!("SkillDeleted")));
 }
 
 #[tokio::test]
-async fn a_job_that_never_had_its_skill_waits_for_it_and_one_that_had_ends() {
+async fn without_a_skill_a_new_job_waits_and_a_started_job_ends() {
     let api = tenant();
     api.remove(SKILL);
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     assert_eq!(reason(&api), "SkillNotFound");
     let api = with_pod("Queued").await;
     api.remove(POD_1);
     api.remove(SKILL);
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     let outcome = status(&api)["outcome"].clone();
     let message = "The Job ended because the Skill was deleted. Create the Skill again, and then another Job.";
     assert_eq!(outcome, json!({ "code": "SkillDeleted", "message": message }));
 }
 
 #[tokio::test]
-async fn a_worker_that_does_not_end_is_deleted_and_what_it_did_is_not_known() {
+async fn a_worker_that_does_not_stop_in_time_is_deleted() {
     let api = with_pod("Running").await;
     cancel(&api);
     let context = api.operator().await;
-    let memory = Arc::new(ControllerState::default());
-    memory.ending.first_seen(UID, Timestamp::now() - SignedDuration::from_secs(31));
-    reconcile(serde_json::from_value(api.get(JOB)).unwrap(), context, memory).await.unwrap();
+    let state = Arc::new(ControllerState::default());
+    state.ending.first_seen(UID, Timestamp::now() - SignedDuration::from_secs(31));
+    reconcile(serde_json::from_value(api.get(JOB)).unwrap(), context, state).await.unwrap();
     assert_eq!(api.writes(), [format!("delete {POD_1}"), format!("status {JOB}")]);
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     assert_cancelled(&api);
     let message = status(&api)["outcome"]["message"].as_str().unwrap().to_owned();
     assert!(message.contains("may have been in progress") && message.contains("refund-1-01234"), "{message}");
 }
 
 #[tokio::test]
-async fn approvals_of_a_cancelled_job_are_withdrawn_and_what_was_decided_is_told_to_be_late() {
-    let api = waiting();
+async fn approvals_of_a_cancelled_job_are_withdrawn_and_decisions_recorded_as_late() {
+    let api = awaiting_approval();
     let (supervisor, finance) = (open("supervisor"), open("finance"));
     put(&api, &supervisor);
     put(&api, &decided(finance.clone(), ApprovalVerdict::Approve));
     cancel(&api);
-    look(&api).await.unwrap();
-    assert_eq!(api.writes(), [format!("status {JOB}")], "the decision of the other one does not matter any more");
+    reconcile_once(&api).await.unwrap();
+    assert_eq!(api.writes(), [format!("status {JOB}")], "the decision of finance does not count any more");
     assert_cancelled(&api);
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     let written = ["replace", "status"].map(|verb| format!("{verb} {}", path(&supervisor)));
     let mut writes = api.writes();
     writes.sort();
@@ -169,17 +173,17 @@ async fn approvals_of_a_cancelled_job_are_withdrawn_and_what_was_decided_is_told
     );
     let said = late["status"]["conditions"][0]["message"].as_str().unwrap();
     assert_eq!(said, "the Job was cancelled: the decision of jane@acme.io came too late, and the call is not made");
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     assert_eq!(api.writes(), [""; 0]);
 }
 
 #[tokio::test]
-async fn an_approval_that_is_decided_meanwhile_keeps_its_decision() {
-    let api = waiting();
+async fn a_withdrawal_keeps_a_concurrent_decision() {
+    let api = awaiting_approval();
     let supervisor = open("supervisor");
     put(&api, &supervisor);
     cancel(&api);
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     let context = api.operator().await;
     put(&api, &decided(supervisor.clone(), ApprovalVerdict::Approve));
     api.writes();
@@ -188,35 +192,35 @@ async fn an_approval_that_is_decided_meanwhile_keeps_its_decision() {
 }
 
 #[tokio::test]
-async fn a_suspended_namespace_gets_no_pod_until_that_is_lifted() {
+async fn no_pod_starts_in_a_namespace_until_it_is_resumed() {
     let api = tenant();
     suspend(&api, "true");
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     assert_eq!((api.writes(), reason(&api).as_str()), (vec![format!("status {JOB}")], "Suspended"));
     assert_eq!(status(&api)["phase"], "Pending");
-    let told = status(&api)["conditions"][0]["message"].as_str().unwrap().to_owned();
-    assert!(told.contains("kubectl annotate namespace acme bloomery.dev/suspend-"), "{told}");
-    look(&api).await.unwrap();
+    let message = status(&api)["conditions"][0]["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("kubectl annotate namespace acme bloomery.dev/suspend-"), "{message}");
+    reconcile_once(&api).await.unwrap();
     assert_eq!(api.writes(), [""; 0]);
-    for lifted in ["false", ""] {
+    for resumed in ["false", ""] {
         let api = api.clone();
-        suspend(&api, lifted);
+        suspend(&api, resumed);
         api.change(JOB, |job| job["status"] = Value::Null);
-        let _ = look(&api).await.unwrap();
-        assert_eq!(reason(&api), "Starting", "{lifted:?}");
+        let _ = reconcile_once(&api).await.unwrap();
+        assert_eq!(reason(&api), "Starting", "{resumed:?}");
         api.remove(POD_1);
     }
 }
 
 #[tokio::test]
-async fn a_parked_job_of_a_suspended_namespace_waits_and_goes_on() {
+async fn a_parked_job_waits_in_a_suspended_namespace_and_then_resumes() {
     let api = with_pod("Queued").await;
     api.remove(POD_1);
     suspend(&api, "true");
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     assert_eq!((&status(&api)["phase"], reason(&api).as_str()), (&json!("Queued"), "Suspended"));
     suspend(&api, "false");
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     assert_eq!((api.get(POD_2)["kind"].clone(), reason(&api).as_str()), (json!("Pod"), "Starting"));
 }
 
@@ -224,25 +228,25 @@ async fn a_parked_job_of_a_suspended_namespace_waits_and_goes_on() {
 async fn a_job_can_be_cancelled_in_a_suspended_namespace() {
     let api = tenant();
     suspend(&api, "true");
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     cancel(&api);
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     assert_cancelled(&api);
 }
 
 #[tokio::test]
-async fn a_decision_that_comes_while_the_namespace_is_suspended_counts_afterwards() {
-    let api = waiting();
+async fn a_decision_during_a_suspension_counts_afterwards() {
+    let api = awaiting_approval();
     suspend(&api, "true");
     for approver in ["supervisor", "finance"] {
         put(&api, &decided(open(approver), ApprovalVerdict::Approve));
     }
-    look(&api).await.unwrap();
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     assert_eq!(reason(&api), "Suspended");
     suspend(&api, "false");
     api.writes();
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     assert_eq!(api.writes(), [format!("create {POD_2}"), format!("status {JOB}")]);
     let part = api.get(POD_2)["metadata"]["annotations"][names::ANNOTATION_JOB_PART].as_str().unwrap().to_owned();
     let part: Value = serde_json::from_str(&part).unwrap();
@@ -250,7 +254,7 @@ async fn a_decision_that_comes_while_the_namespace_is_suspended_counts_afterward
 }
 
 #[tokio::test]
-async fn what_wakes_the_jobs_of_a_namespace_wakes_no_others() {
+async fn a_suspension_wakes_only_the_unfinished_jobs_of_the_namespace() {
     let api = tenant();
     let mut over = api.get(JOB);
     over["metadata"]["name"] = json!("over");
@@ -261,14 +265,15 @@ async fn what_wakes_the_jobs_of_a_namespace_wakes_no_others() {
     api.put(&JOB.replace("acme", "globex"), other);
     suspend(&api, "true");
     let context = api.operator().await;
-    let woken = |name: &str| {
+    let wakes = |name: &str| {
         let namespace = context.caches.namespaces.store().get(&ObjectRef::new(name)).unwrap();
         wake::dependents(context.caches.jobs.store(), wake::is_in_namespace)(&namespace)
     };
-    let names: Vec<String> = woken("acme").into_iter().map(|wake| wake.name).collect();
+    let names: Vec<String> = wakes("acme").into_iter().map(|wake| wake.name).collect();
     assert_eq!(names, ["refund"]);
 }
 
+/// A Job that succeeded at this time, with this time to live in seconds.
 async fn finished(ttl: i64, ended: Timestamp) -> FakeApi {
     let api = with_pod("Succeeded").await;
     api.remove(POD_1);
@@ -281,16 +286,16 @@ async fn finished(ttl: i64, ended: Timestamp) -> FakeApi {
 }
 
 #[tokio::test]
-async fn a_job_goes_when_its_time_is_over() {
+async fn a_job_is_deleted_at_the_end_of_its_time_to_live() {
     let api = finished(0, Timestamp::now() - SignedDuration::from_secs(1)).await;
-    assert_eq!(look(&api).await.unwrap(), Action::await_change());
+    assert_eq!(reconcile_once(&api).await.unwrap(), Action::await_change());
     assert_eq!(api.writes(), [format!("delete {JOB}")]);
 }
 
 #[tokio::test]
-async fn a_job_is_looked_at_again_when_its_time_will_be_over() {
+async fn an_ended_job_is_requeued_for_the_end_of_its_time_to_live() {
     let api = finished(3600, Timestamp::now()).await;
-    let action = format!("{:?}", look(&api).await.unwrap());
+    let action = format!("{:?}", reconcile_once(&api).await.unwrap());
     assert!(action.contains("3599") || action.contains("3600"), "{action}");
     assert_eq!(api.writes(), [""; 0]);
 }
@@ -301,7 +306,7 @@ async fn a_job_that_changed_since_it_was_read_is_not_deleted() {
     let mut kept = api.get(JOB);
     kept["spec"]["ttlSecondsAfterFinished"] = Value::Null;
     api.meanwhile(JOB, kept);
-    look(&api).await.unwrap();
+    reconcile_once(&api).await.unwrap();
     assert_eq!(api.get(JOB)["kind"], "Job");
 }
 
@@ -311,25 +316,25 @@ fn follow_up(skill: &str, status: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_job_stays_as_long_as_a_follow_up_waits_for_it() {
-    let over = || finished(0, Timestamp::now() - SignedDuration::from_secs(1));
+async fn a_job_is_kept_while_a_follow_up_waits_for_it() {
+    let expired = || finished(0, Timestamp::now() - SignedDuration::from_secs(1));
     let path = JOB.replace("refund", "refund-2");
-    let waits = json!({ "phase": "Pending" });
-    let api = over().await;
-    api.put(&path, follow_up("cs-tier-1", &waits));
-    assert_eq!(look(&api).await.unwrap(), Action::await_change(), "the follow-up tells when it has begun");
+    let pending = json!({ "phase": "Pending" });
+    let api = expired().await;
+    api.put(&path, follow_up("cs-tier-1", &pending));
+    assert_eq!(reconcile_once(&api).await.unwrap(), Action::await_change(), "the start of the follow-up wakes the Job");
     assert_eq!(api.writes(), [""; 0]);
     let wake = wake::continued_by(&kube::core::DeserializeGuard(
         serde_json::from_value(api.get(&path)).map_err(|_| unreachable!()),
     ));
     assert_eq!(wake, [ObjectRef::new("refund").within("acme")]);
-    // One that has begun, has ended, or never can begin, needs it no longer.
-    let begun = json!({ "phase": "Running", "continuedUID": UID });
+    // A follow-up that has started, has ended, or can never start does not need the Job.
+    let started = json!({ "phase": "Running", "continuedUID": UID });
     let ended = json!({ "phase": "Cancelled" });
-    for (skill, status) in [("cs-tier-1", &begun), ("cs-tier-1", &ended), ("cs-tier-2", &waits)] {
-        let api = over().await;
+    for (skill, status) in [("cs-tier-1", &started), ("cs-tier-1", &ended), ("cs-tier-2", &pending)] {
+        let api = expired().await;
         api.put(&path, follow_up(skill, status));
-        look(&api).await.unwrap();
+        reconcile_once(&api).await.unwrap();
         assert_eq!(api.writes(), [format!("delete {JOB}")], "{skill} {status}");
     }
 }
