@@ -1,4 +1,4 @@
-//! The claim of an epoch: it links a segment whose first line is `epoch.started`.
+//! Claims an epoch, by linking a segment whose first line is `epoch.started`.
 
 use super::clock::Clock;
 use super::files::Files;
@@ -8,7 +8,7 @@ use bloomery_engine::line::{Chain, Entry};
 use bloomery_engine::{Conversation, Event};
 use std::time::Duration;
 
-/// The time limit for events that the operator has acknowledged to appear: a network file system may be that late.
+/// The longest wait for events that the operator has acknowledged. A network file system may show them late.
 const MAX_VISIBILITY_DELAY: Duration = Duration::from_secs(30);
 
 /// An epoch that this worker has begun.
@@ -16,7 +16,7 @@ const MAX_VISIBILITY_DELAY: Duration = Duration::from_secs(30);
 pub struct Claimed<F> {
     /// The log. This worker may write to it until another attempt claims it.
     pub log: Log<F>,
-    /// The clock of the epoch, which began with the claim.
+    /// The clock of the epoch. It started with the claim.
     pub clock: Clock,
     /// The line that began the epoch.
     pub line: String,
@@ -24,10 +24,11 @@ pub struct Claimed<F> {
     pub entry: Entry,
 }
 
-/// Reads the log into `conversation`, and claims the next epoch for this attempt. If another worker was faster, it reads on and
-/// tries the next name.
+/// Reads the log into `conversation`, and claims the next epoch for this attempt. If another worker was faster, this worker reads
+/// the new events and tries the next name.
 ///
-/// It waits for segments that the volume does not show yet for `patience`, and at most for half a minute.
+/// Segments that must exist may not be visible on the volume yet. The claim waits for them for `patience`, but not longer than
+/// [`MAX_VISIBILITY_DELAY`].
 ///
 /// # Errors
 /// [`Error::Lost`] if the log lacks events that `chain` knows to be acknowledged; otherwise the errors of reading and writing.
@@ -38,7 +39,7 @@ pub async fn claim<F: Files>(
     attempt: u32,
     patience: Duration,
 ) -> Result<Claimed<F>, Error> {
-    let mut late = Late::new(patience.min(MAX_VISIBILITY_DELAY));
+    let mut wait = VisibilityWait::new(patience.min(MAX_VISIBILITY_DELAY));
     loop {
         let before = chain.events();
         store.read(&mut chain, |entry| conversation.apply(entry))?;
@@ -46,10 +47,10 @@ pub async fn claim<F: Files>(
         // log would have a gap.
         store.sync()?;
         if let Some(known) = chain.missing_lines() {
-            if late.wait().await {
+            if wait.next().await {
                 continue;
             }
-            return Err(store.lost(chain.events(), known));
+            return Err(store.lost_events(chain.events(), known));
         }
         let mut claimed = chain.clone();
         let started = Event::EpochStarted { epoch: conversation.epoch() + 1, attempt };
@@ -57,16 +58,16 @@ pub async fn claim<F: Files>(
         let (line, entry) = claimed.append(started, clock.stamp())?;
         match store.add(entry.seq, format!("{line}\n").as_bytes()) {
             Ok(()) => {
-                store.clear(entry.seq);
+                store.remove_leftovers_of_others(entry.seq);
                 conversation.apply(&entry);
                 return Ok(Claimed { log: Log::new(store, claimed), clock, line, entry });
             }
             Err(Error::Superseded { .. }) if chain.events() > before => {
-                late = Late::new(patience.min(MAX_VISIBILITY_DELAY));
+                wait = VisibilityWait::new(patience.min(MAX_VISIBILITY_DELAY));
             }
-            // The name exists, and its content is not visible yet.
+            // The name exists, but the volume does not show the segment yet.
             Err(error @ Error::Superseded { .. }) => {
-                if !late.wait().await {
+                if !wait.next().await {
                     return Err(error);
                 }
             }
@@ -75,14 +76,14 @@ pub async fn claim<F: Files>(
     }
 }
 
-/// The time that is left for something to appear that must be there.
-struct Late {
-    looked: bool,
+/// The wait for a segment that must exist.
+struct VisibilityWait {
+    has_retried: bool,
     left: Duration,
     delays: ExponentialBackoff,
 }
 
-impl Late {
+impl VisibilityWait {
     fn new(left: Duration) -> Self {
         // The jitter adds up to the whole delay.
         let delays = ExponentialBuilder::new()
@@ -90,12 +91,12 @@ impl Late {
             .with_max_delay(Duration::from_secs(1))
             .without_max_times()
             .with_jitter();
-        Self { looked: false, left, delays: delays.build() }
+        Self { has_retried: false, left, delays: delays.build() }
     }
 
-    /// Waits before the next look, and returns true; returns false once the time is over. The first look is at once.
-    async fn wait(&mut self) -> bool {
-        if !std::mem::replace(&mut self.looked, true) {
+    /// Waits before the next try, except before the first. Returns `false` once the time is over.
+    async fn next(&mut self) -> bool {
+        if !std::mem::replace(&mut self.has_retried, true) {
             return true;
         }
         let Some(delay) = self.delays.next() else { return false };

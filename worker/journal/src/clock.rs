@@ -1,28 +1,30 @@
-//! When things happen: the wall clock for people, a monotonic one for budgets.
+//! The times of events: wall-clock time for people, monotonic time for budgets.
 
 use bloomery_engine::line::EventTime;
 use std::time::{Duration, Instant};
 
-/// Stamps the events of one epoch.
+/// The clock that stamps the events of one epoch.
 #[derive(Debug, Default)]
 pub struct Clock {
+    /// The time of the last stamp.
     last: Option<Instant>,
-    idle: Duration,
+    /// The time since then that does not count as work.
+    excluded: Duration,
 }
 
 impl Clock {
-    /// Stamps the next event: its work is the time since the event before, less what was spent waiting.
+    /// Returns the stamp of the next event. Its working time is the time since the last stamp, without excluded waits.
     pub fn stamp(&mut self) -> EventTime {
         let now = Instant::now();
         let since = self.last.map_or(Duration::ZERO, |last| now.saturating_duration_since(last));
-        let worked = since.saturating_sub(std::mem::take(&mut self.idle));
+        let worked = since.saturating_sub(std::mem::take(&mut self.excluded));
         self.last = Some(now);
         EventTime { time: wall_time(), elapsed_ms: u64::try_from(worked.as_millis()).unwrap_or(u64::MAX) }
     }
 
-    /// Takes waiting out of the work of the next event.
-    pub fn waited(&mut self, time: Duration) {
-        self.idle += time;
+    /// Excludes a wait from the working time of the next event.
+    pub fn exclude_wait(&mut self, time: Duration) {
+        self.excluded += time;
     }
 }
 
@@ -36,10 +38,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_event_of_an_epoch_has_no_work_and_waiting_is_none() {
+    fn the_first_event_of_an_epoch_and_excluded_waits_count_no_work() {
         let mut clock = Clock::default();
         assert_eq!(clock.stamp().elapsed_ms, 0);
-        clock.waited(Duration::from_hours(1));
+        clock.exclude_wait(Duration::from_hours(1));
         assert_eq!(clock.stamp().elapsed_ms, 0);
     }
 

@@ -1,10 +1,10 @@
-//! Errors of the log, with the remedy for people.
+//! The errors of the log. Their messages name the remedy.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why the log cannot be read or written. Any of these ends the epoch. Nothing is retried, because a failed sync may have lost
-/// the data.
+/// The reason that the log cannot be read or written. Each of these errors ends the epoch. No operation is retried, because a
+/// failed sync may have lost the data.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The worker may not write to the memory volume.
@@ -21,8 +21,8 @@ pub enum Error {
     },
     /// The memory volume has no room left.
     #[error(
-        "VolumeFull: there is no room left on the memory volume for {}: {source}. Make room on it, or enlarge the claim \
-         bloomery-memory; the Job goes on from its log with its next attempt", .path.display()
+        "VolumeFull: the memory volume has no room left for {}: {source}. Free some space on the volume, or enlarge the claim \
+         bloomery-memory; the Job's next attempt continues from the log", .path.display()
     )]
     Full {
         /// The path that could not be written.
@@ -32,8 +32,8 @@ pub enum Error {
     },
     /// The memory volume is read-only.
     #[error(
-        "VolumeReadOnly: the memory volume is read-only at {}: {source}. Mount it writable; a file system that went \
-         read-only by itself has met an error of its disk, which the node's log tells", .path.display()
+        "VolumeReadOnly: the memory volume is read-only at {}: {source}. Mount the volume writable. If the kernel has made it \
+         read-only after a disk error, the log of the node shows the error", .path.display()
     )]
     ReadOnly {
         /// The path that could not be written.
@@ -43,11 +43,11 @@ pub enum Error {
     },
     /// The memory volume lacks a feature that keeps the log from forking.
     #[error(
-        "the memory volume at {} has no {what} ({detail}), so two workers could write one log. Use a volume that has \
-         them: ext4, xfs, NFS 3 or later, CephFS or EFS; a mount of an object store does not", .dir.display()
+        "the memory volume at {} has no {what} ({detail}), so two workers could write to one log. Use a volume that supports \
+         this, such as ext4, xfs, NFS 3 or later, CephFS or EFS; a mount of an object store does not", .dir.display()
     )]
     Unsupported {
-        /// The directory that was tried.
+        /// The directory where the feature was tried.
         dir: PathBuf,
         /// The missing feature.
         what: &'static str,
@@ -56,8 +56,8 @@ pub enum Error {
     },
     /// Something other than a worker changed the log, or a part of it is lost.
     #[error(
-        "the log is broken at {}, line {line}: {reason}. It is not continued; restore the file from a backup of the \
-         memory volume, or delete the Job and start another", .file.display()
+        "the log is broken at {}, line {line}: {reason}. The Job is not continued; restore the file from a backup of the \
+         memory volume, or delete the Job and start another one", .file.display()
     )]
     Broken {
         /// The segment.
@@ -69,12 +69,12 @@ pub enum Error {
     },
     /// The end of the log is lost.
     #[error(
-        "the log at {} ends after {events} events, and {known} were acknowledged: what is gone may have been calls that \
-         changed something. It is not continued; restore its last files from a backup of the memory volume, or delete \
-         the Job and start another", .dir.display()
+        "the log at {} ends after {events} events, but the operator has acknowledged {known}: the missing events may include \
+         calls that changed something. The Job is not continued; restore the last files of the log from a backup of the memory \
+         volume, or delete the Job and start another one", .dir.display()
     )]
     Lost {
-        /// The log.
+        /// The directory of the log.
         dir: PathBuf,
         /// The number of events in the log.
         events: u64,
@@ -98,7 +98,7 @@ pub enum Error {
         source: io::Error,
     },
     /// An event cannot be redacted.
-    #[error("the event {event} cannot be told: {source}")]
+    #[error("the event {event} cannot be recorded without a secret in it: {source}")]
     Secret {
         /// The name of the event.
         event: &'static str,
@@ -108,14 +108,14 @@ pub enum Error {
     /// An event could not be written as JSON.
     #[error("an event cannot be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
-    /// The log was used after a failure.
-    #[error("the log has failed before, so this epoch is over")]
-    Over,
+    /// The log was closed, or an earlier write failed.
+    #[error("the log is closed, because this epoch has ended or an earlier write to the log failed")]
+    Closed,
 }
 
 impl Error {
-    /// Returns the error of a failed file operation. The message of one that a person can repair says how.
-    pub fn of(action: &'static str, path: &Path, source: io::Error) -> Self {
+    /// Returns the error of a failed file operation on `path`. `action` completes the message "cannot {action} {path}".
+    pub fn from_io(action: &'static str, path: &Path, source: io::Error) -> Self {
         match source.kind() {
             io::ErrorKind::PermissionDenied => Self::NotWritable { dir: path.to_owned(), source },
             io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly { path: path.to_owned(), source },

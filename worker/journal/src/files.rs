@@ -4,14 +4,14 @@
 //! operations block: nothing else may happen before an event is durable.
 
 use bloomery_redact::plain_file;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::time::SystemTime;
 
 /// File operations with the guarantees that the log needs.
 pub trait Files {
-    /// Creates a directory, unless it exists. It is durable once its parent is synced.
+    /// Creates a directory, unless it exists. The directory is durable once its parent is synced.
     fn create_dir(&self, dir: &Path) -> io::Result<()>;
 
     /// Makes the entries of a directory durable.
@@ -20,18 +20,6 @@ pub trait Files {
     /// Writes a new file, and makes its content durable. Fails if the name exists. The name is durable once the directory is
     /// synced.
     fn create(&self, file: &Path, content: &[u8]) -> io::Result<()>;
-
-    /// Creates a new file for [`Files::fill`] in advance. Together they do what [`Files::create`] does. Returns `None` if the
-    /// implementation does not support this.
-    fn prepare(&self, _file: &Path) -> io::Result<Option<File>> {
-        Ok(None)
-    }
-
-    /// Writes a prepared file, and makes its content durable.
-    fn fill(&self, mut prepared: File, content: &[u8]) -> io::Result<()> {
-        prepared.write_all(content)?;
-        prepared.sync_all()
-    }
 
     /// Gives a file a second name atomically. Fails if the name exists.
     fn link(&self, file: &Path, name: &Path) -> io::Result<()>;
@@ -45,9 +33,9 @@ pub trait Files {
     /// Reads a complete file.
     fn read(&self, file: &Path) -> io::Result<Vec<u8>>;
 
-    /// Returns the size of a file, and when it was used last.
+    /// Returns the size of a file and the time of its last use.
     ///
-    /// Only caches need this and [`Files::touch`], so the default implementations use the local file system.
+    /// Only caches call this and [`Files::touch`], so the default implementations use the local file system.
     fn usage(&self, file: &Path) -> io::Result<Usage> {
         let metadata = fs::metadata(file)?;
         Ok(Usage { bytes: metadata.len(), used: metadata.modified()? })
@@ -61,19 +49,19 @@ pub trait Files {
     /// Lists the names in a directory. On a network file system the list may be older than the result of [`Files::read`].
     fn list(&self, dir: &Path) -> io::Result<Vec<String>>;
 
-    /// Returns the same implementation for another thread, so that a slow file system does not block this one. Returns `None` if
-    /// the implementation is bound to its thread.
-    fn elsewhere(&self) -> Option<Box<dyn Files + Send>> {
+    /// Returns the same file layer for use in another thread, so that a slow file system does not block this one. Returns `None`
+    /// if the implementation is bound to its thread.
+    fn for_other_thread(&self) -> Option<Box<dyn Files + Send>> {
         None
     }
 }
 
-/// The size of a file, and when it was used last.
+/// The size of a file and the time of its last use.
 #[derive(Debug, Clone, Copy)]
 pub struct Usage {
-    /// The size.
+    /// The size, in bytes.
     pub bytes: u64,
-    /// When it was last written or touched.
+    /// The time of the last write or [`Files::touch`].
     pub used: SystemTime,
 }
 
@@ -94,11 +82,9 @@ impl Files for Disk {
     }
 
     fn create(&self, file: &Path, content: &[u8]) -> io::Result<()> {
-        self.fill(new(file)?, content)
-    }
-
-    fn prepare(&self, file: &Path) -> io::Result<Option<File>> {
-        new(file).map(Some)
+        let mut created = File::create_new(file)?;
+        created.write_all(content)?;
+        created.sync_all()
     }
 
     fn link(&self, file: &Path, name: &Path) -> io::Result<()> {
@@ -123,13 +109,9 @@ impl Files for Disk {
         fs::read_dir(dir)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
     }
 
-    fn elsewhere(&self) -> Option<Box<dyn Files + Send>> {
+    fn for_other_thread(&self) -> Option<Box<dyn Files + Send>> {
         Some(Box::new(*self))
     }
-}
-
-fn new(file: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).create_new(true).open(file)
 }
 
 /// Removes a file that may be absent.
@@ -140,10 +122,10 @@ pub(crate) fn remove_if_there(files: &impl Files, file: &Path) -> io::Result<()>
     }
 }
 
-/// Removes the least recently used files of a directory, until `most` are left.
-pub fn keep_newest(files: &impl Files, dir: &Path, most: usize) -> io::Result<()> {
+/// Removes the least recently used files of a directory, until `max_files` are left.
+pub fn keep_newest(files: &impl Files, dir: &Path, max_files: usize) -> io::Result<()> {
     let names = files.list(dir)?;
-    let surplus = names.len().saturating_sub(most);
+    let surplus = names.len().saturating_sub(max_files);
     if surplus == 0 {
         return Ok(());
     }
@@ -152,7 +134,7 @@ pub fn keep_newest(files: &impl Files, dir: &Path, most: usize) -> io::Result<()
     let mut by_age: Vec<(SystemTime, String)> = names.into_iter().map(|name| (used(&name), name)).collect();
     by_age.sort();
     for (_, name) in by_age.into_iter().take(surplus) {
-        // Another worker may have removed it.
+        // Another worker may have removed the file.
         let _ = files.remove(&dir.join(name));
     }
     Ok(())

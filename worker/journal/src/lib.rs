@@ -1,16 +1,16 @@
 //! The event log of one Job on disk, which cannot fork (`docs/explanation/engine.md`, section 1).
 //!
-//! [`Log`] buffers lines until something needs them to be durable. Then they become one **segment**: an immutable file, which
-//! is linked exclusively to a name that follows from its first line. Two workers that share a prefix of the log need the same
-//! name, so one of them finds out that it is superseded before it does anything.
+//! [`Log`] buffers lines until the worker needs them to be durable. The lines then become one **segment**: an immutable file,
+//! linked exclusively to a name that contains the number of its first line. Two workers that continue the same log need the same
+//! name. The link of one of them fails, so that worker detects that it is superseded before it acts.
 //!
 //! | module | contents |
 //! |---|---|
 //! | [`claim`](mod@claim) | reads the log and begins the next epoch |
 //! | [`Store`], [`Segments`] | the directory of a log, for its writer and for readers |
 //! | [`segment`] | the names of segments, and the lines in one |
-//! | [`files`] | the file operations below, which tests replace |
-//! | [`clock`] | the times that events are stamped with |
+//! | [`files`] | the file operations that the log needs, which tests replace |
+//! | [`clock`] | the times of events |
 
 mod claim;
 pub mod clock;

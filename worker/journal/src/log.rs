@@ -11,30 +11,34 @@ use std::cell::RefCell;
 #[derive(Debug)]
 pub struct Log<F> {
     store: Store<F>,
-    /// In a cell, because events are added while an act borrows the file layer.
+    /// In a cell, because events are added while the driver's current act borrows the file layer.
     end: RefCell<End>,
 }
 
 /// The end of the log, where events are added.
 #[derive(Debug)]
 struct End {
+    /// The position after the last event, durable or not.
     chain: Chain,
+    /// The lines that are not durable yet.
     buffer: String,
+    /// The number of durable events.
     durable: u64,
-    over: bool,
+    /// Whether the log was closed, or a write failed.
+    is_closed: bool,
 }
 
 impl<F: Files> Log<F> {
     pub(super) fn new(store: Store<F>, chain: Chain) -> Self {
-        let end = End { durable: chain.events(), chain, buffer: String::new(), over: false };
+        let end = End { durable: chain.events(), chain, buffer: String::new(), is_closed: false };
         Self { store, end: RefCell::new(end) }
     }
 
     /// Adds an event, and returns its line and its entry. The event is not durable before [`Log::sync`].
     pub fn append(&self, event: Event, stamp: EventTime) -> Result<(String, Entry), Error> {
         let mut end = self.end.borrow_mut();
-        if end.over {
-            return Err(Error::Over);
+        if end.is_closed {
+            return Err(Error::Closed);
         }
         let (line, entry) = end.chain.append(event, stamp)?;
         end.buffer.push_str(&line);
@@ -45,35 +49,26 @@ impl<F: Files> Log<F> {
     /// Makes every event durable, as one new segment. Does nothing if there is no new event.
     ///
     /// # Errors
-    /// [`Error::Superseded`] if another attempt has taken over. After any error the log cannot be used any more.
+    /// [`Error::Superseded`] if another attempt has taken the log over. Any error closes the log.
     pub fn sync(&self) -> Result<(), Error> {
         let mut end = self.end.borrow_mut();
-        if end.over {
-            return Err(Error::Over);
+        if end.is_closed {
+            return Err(Error::Closed);
         }
         if end.buffer.is_empty() {
             return Ok(());
         }
         let added = self.store.add(end.durable + 1, end.buffer.as_bytes());
-        end.over = added.is_err();
+        end.is_closed = added.is_err();
         added?;
         end.buffer.clear();
         end.durable = end.chain.events();
         Ok(())
     }
 
-    /// Does the deferred work of the last and the next segment; see [`Store::tidy`].
-    pub fn tidy(&self) {
-        let end = self.end.borrow();
-        if !end.over {
-            self.store.tidy(end.durable + 1);
-        }
-    }
-
-    /// Removes temporary files. Nothing can be added after it.
+    /// Closes the log. Later appends fail.
     pub fn close(&self) {
-        self.end.borrow_mut().over = true;
-        self.store.close();
+        self.end.borrow_mut().is_closed = true;
     }
 
     /// Returns the position of the log, including events that are not durable yet.
@@ -84,13 +79,13 @@ impl<F: Files> Log<F> {
     /// Reads all durable events, from the beginning.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If the log cannot be read.
     pub fn reread(&self, each: impl FnMut(&Entry)) -> Result<(), Error> {
-        let mut anew = self.end.borrow().chain.restarted();
-        self.store.read(&mut anew, each)
+        let mut chain = self.end.borrow().chain.restarted();
+        self.store.read(&mut chain, each)
     }
 
-    /// The file layer below, for what is kept beside the log.
+    /// Returns the file layer, for the files beside the log.
     pub fn files(&self) -> &F {
         self.store.files()
     }

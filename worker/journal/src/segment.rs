@@ -5,7 +5,8 @@ use bloomery_engine::line::{Chain, Entry};
 use std::path::Path;
 
 const SUFFIX: &str = ".jsonl";
-const TEMPORARY: &str = ".tmp-";
+const TEMPORARY_PREFIX: &str = ".tmp-";
+/// The number of digits in the name of a segment.
 const DIGITS: usize = 20;
 
 /// Returns the name of the segment whose first line is `seq`. Names sort in the order of `seq`.
@@ -21,25 +22,25 @@ pub fn seq_of(name: &str) -> Option<u64> {
 }
 
 /// Returns the name of the temporary file that a segment is written to before it is linked.
-pub fn temporary(writer: &str, seq: u64) -> String {
-    format!("{TEMPORARY}{writer}-{seq}")
+pub fn temporary_name(writer: &str, seq: u64) -> String {
+    format!("{TEMPORARY_PREFIX}{writer}-{seq}")
 }
 
 /// Returns the writer of a temporary file, and the first `seq` of its segment; `None` for other files.
-pub fn of_temporary(name: &str) -> Option<(&str, u64)> {
-    let (writer, digits) = name.strip_prefix(TEMPORARY)?.rsplit_once('-')?;
+pub fn parse_temporary_name(name: &str) -> Option<(&str, u64)> {
+    let (writer, digits) = name.strip_prefix(TEMPORARY_PREFIX)?.rsplit_once('-')?;
     let seq: u64 = digits.parse().ok()?;
     (seq.to_string() == digits).then_some((writer, seq))
 }
 
-/// Reads the lines of a segment into the chain, which checks the position of each.
+/// Reads the lines of a segment into the chain, which checks the position of each line.
 pub fn read(file: &Path, content: &[u8], chain: &mut Chain, mut each: impl FnMut(&str, &Entry)) -> Result<(), Error> {
     let broken = |line: usize, reason: String| Error::Broken {
         file: file.to_owned(),
         line: u64::try_from(line).unwrap_or(u64::MAX),
         reason,
     };
-    let text = std::str::from_utf8(content).map_err(|error| broken(1, format!("it is not text: {error}")))?;
+    let text = std::str::from_utf8(content).map_err(|error| broken(1, format!("it is not UTF-8 text: {error}")))?;
     let Some(text) = text.strip_suffix('\n') else {
         let reason = if content.is_empty() { "the file is empty" } else { "the file is cut off" };
         return Err(broken(text.lines().count().max(1), reason.to_owned()));
@@ -56,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_says_its_seq_and_nothing_else_is_a_segment() {
+    fn a_name_contains_its_seq_and_other_names_are_no_segments() {
         assert_eq!(name(1), "00000000000000000001.jsonl");
         assert_eq!(seq_of(&name(u64::MAX)), Some(u64::MAX));
         for other in ["1.jsonl", "0000000000000000000a.jsonl", ".tmp-uid-1", "99999999999999999999.jsonl", ""] {
@@ -65,14 +66,14 @@ mod tests {
     }
 
     #[test]
-    fn a_temporary_name_says_whose_it_is_and_nothing_else_is_one() {
+    fn a_temporary_name_contains_its_writer_and_seq_and_other_names_are_none() {
         for (writer, seq) in [("uid-1", 1), ("a", u64::MAX), ("local-7-00ff", 40)] {
-            assert_eq!(of_temporary(&temporary(writer, seq)), Some((writer, seq)));
+            assert_eq!(parse_temporary_name(&temporary_name(writer, seq)), Some((writer, seq)));
         }
         for other in
             [&*name(1), ".probe-uid-1", ".tmp-uid", ".tmp-uid-run.json", ".tmp-uid-01", ".tmp-uid-+1", "tmp-uid-1", ""]
         {
-            assert_eq!(of_temporary(other), None, "{other}");
+            assert_eq!(parse_temporary_name(other), None, "{other}");
         }
     }
 }

@@ -6,7 +6,7 @@ use bloomery_engine::line::{Chain, Entry};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A log for reading. It never writes.
+/// The log of one Job, for readers.
 #[derive(Debug)]
 pub struct Segments<F> {
     files: F,
@@ -31,12 +31,13 @@ impl<F: Files> Segments<F> {
 
     /// Reads from the end of `chain` to the end of the log.
     ///
-    /// Segments are opened by name, because a directory listing may be stale. The listing only shows that a segment is missing.
+    /// Segments are opened by name, because a directory listing may be stale. The listing is only used to detect that a segment
+    /// is missing.
     pub fn read(&self, chain: &mut Chain, mut each: impl FnMut(&Entry)) -> Result<(), Error> {
         self.read_lines(chain, |_, entry| each(entry))
     }
 
-    /// Reads like [`Segments::read`], and passes the text of each line, too.
+    /// Reads like [`Segments::read`], and also passes the text of each line.
     pub fn read_lines(&self, chain: &mut Chain, mut each: impl FnMut(&str, &Entry)) -> Result<(), Error> {
         while self.read_segment(chain, &mut each)? {}
         Ok(())
@@ -48,18 +49,18 @@ impl<F: Files> Segments<F> {
             return Ok(true);
         }
         let next = chain.events() + 1;
-        let Some(beyond) = self.first_beyond(next)? else { return Ok(false) };
-        // It may have been linked in the meantime.
+        let Some(later) = self.first_from(next)? else { return Ok(false) };
+        // The next segment may have been linked since the first try.
         if self.read_next(chain, each)? {
             return Ok(true);
         }
-        let reason = format!("the file is missing, and {} exists", segment::name(beyond));
+        let reason = format!("the file is missing, but {} exists", segment::name(later));
         Err(Error::Broken { file: self.dir.join(segment::name(next)), line: 1, reason })
     }
 
     /// Returns the names of all files in the directory.
     pub(super) fn names(&self) -> Result<Vec<String>, Error> {
-        self.files.list(&self.dir).map_err(|error| Error::of("list the directory", &self.dir, error))
+        self.files.list(&self.dir).map_err(|error| Error::from_io("list the directory", &self.dir, error))
     }
 
     fn read_next(&self, chain: &mut Chain, each: &mut impl FnMut(&str, &Entry)) -> Result<bool, Error> {
@@ -71,7 +72,8 @@ impl<F: Files> Segments<F> {
         }
     }
 
-    fn first_beyond(&self, seq: u64) -> Result<Option<u64>, Error> {
+    /// Returns the first `seq` of the earliest segment that begins at `seq` or later.
+    fn first_from(&self, seq: u64) -> Result<Option<u64>, Error> {
         let names = self.names()?;
         Ok(names.iter().filter_map(|name| segment::seq_of(name)).filter(|found| *found >= seq).min())
     }

@@ -3,12 +3,10 @@
 use super::files::{Files, remove_if_there};
 use super::{Error, Segments, segment, volume};
 use bloomery_engine::line::{Chain, Entry};
-use std::cell::RefCell;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The directory in a slag's memory that holds the logs and records of its Jobs.
+/// The directory in the memory of a skill directory that holds the logs and records of its Jobs.
 pub const JOBS: &str = "jobs";
 
 /// The segments of one Job, as one worker reads and adds to them.
@@ -16,25 +14,15 @@ pub const JOBS: &str = "jobs";
 pub struct Store<F> {
     segments: Segments<F>,
     writer: String,
-    /// The second name of the last segment, which nobody needs any more.
-    leftover: RefCell<Option<PathBuf>>,
-    /// What the next segment is to be written to, where that was made ready.
-    prepared: RefCell<Option<Prepared>>,
-}
-
-/// A file that will be a segment.
-#[derive(Debug)]
-struct Prepared {
-    file: File,
-    temporary: PathBuf,
 }
 
 impl<F: Files> Store<F> {
-    /// Opens the log of a Job in `memory`, making it where it does not exist. `writer` is unique to this worker:
-    /// the UID of its pod.
+    /// Opens the log of a Job in `memory`, and creates its directory if it is missing. `writer` is unique to this worker: the UID
+    /// of its pod.
     ///
     /// # Errors
-    /// If the volume is not writable or lacks hard links or exclusive creation, or either name is no file name.
+    /// If the volume is not writable, if it lacks hard links or exclusive creation, or if one of the names is not a valid file
+    /// name.
     pub fn open(files: F, memory: &Path, run_key: &str, writer: &str) -> Result<Self, Error> {
         for name in [run_key, writer] {
             check_name(name)?;
@@ -42,24 +30,22 @@ impl<F: Files> Store<F> {
         let jobs = memory.join(JOBS);
         let dir = jobs.join(run_key);
         for (parent, child) in [(memory, &jobs), (&jobs, &dir)] {
-            files.create_dir(child).map_err(|error| Error::of("create the directory", child, error))?;
-            files.sync_dir(parent).map_err(|error| Error::of("sync the directory", parent, error))?;
+            files.create_dir(child).map_err(|error| Error::from_io("create the directory", child, error))?;
+            files.sync_dir(parent).map_err(|error| Error::from_io("sync the directory", parent, error))?;
         }
-        let segments = Segments::new(files, dir);
-        let store =
-            Self { segments, writer: writer.to_owned(), leftover: RefCell::default(), prepared: RefCell::default() };
+        let store = Self { segments: Segments::new(files, dir), writer: writer.to_owned() };
         store.remove_own_leftovers()?;
         volume::check(store.files(), store.dir(), writer)?;
         Ok(store)
     }
 
-    /// The path of the log in the memory, for reports.
+    /// Returns the path of the log within the memory, for reports.
     pub fn path(&self) -> String {
         let key = self.dir().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         format!("{JOBS}/{key}")
     }
 
-    /// The file layer, for what is kept beside the log.
+    /// Returns the file layer, for the files beside the log.
     pub fn files(&self) -> &F {
         self.segments.files()
     }
@@ -68,135 +54,91 @@ impl<F: Files> Store<F> {
         self.segments.dir()
     }
 
-    /// Reads on from where `chain` stands to the end of the log; see [`Segments::read`].
+    /// Reads from the end of `chain` to the end of the log; see [`Segments::read`].
     pub fn read(&self, chain: &mut Chain, each: impl FnMut(&Entry)) -> Result<(), Error> {
         self.segments.read(chain, each)
     }
 
-    /// Adds a segment, durable when this returns.
+    /// Adds a segment. It is durable when this returns.
     ///
     /// # Errors
-    /// [`Error::Superseded`] if its name exists, even where that is this worker's own link whose reply was lost.
-    /// After any other error the segment may exist or not, and nothing may be done that needs it.
+    /// [`Error::Superseded`] if the name of the segment exists, even if this worker created it and the reply was lost. After any
+    /// other error the segment may or may not exist, so the caller must not act on it.
     pub fn add(&self, first: u64, content: &[u8]) -> Result<(), Error> {
-        let temporary = self.temporary(first);
+        let temporary = self.dir().join(segment::temporary_name(&self.writer, first));
         let file = self.dir().join(segment::name(first));
-        let unwritten = |error| Error::of("write the segment", &temporary, error);
-        self.write(&temporary, content).map_err(unwritten)?;
+        self.create(&temporary, content)?;
         let mut linked = self.files().link(&temporary, &file);
-        // Whoever has removed what was written has not taken the name: it may lie there long before it is needed. Nothing
-        // was linked then, and a link stays exclusive however often it is tried.
         if linked.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
-            self.create(&temporary, content).map_err(unwritten)?;
+            // Another worker has removed the temporary file, after it claimed this name or a later one. With the file back, the
+            // link shows that the name exists.
+            self.create(&temporary, content)?;
             linked = self.files().link(&temporary, &file);
         }
-        // Its removal need not be durable: leftovers are ignored. This worker may still want the name of one.
-        self.remove_leftover();
-        self.leftover.replace(Some(temporary));
+        self.remove_unneeded(&temporary);
         match linked {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                self.remove_leftover();
-                Err(Error::Superseded { file })
-            }
-            Err(error) => Err(Error::of("link the segment", &file, error)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(Error::Superseded { file }),
+            Err(error) => Err(Error::from_io("link the segment", &file, error)),
             Ok(()) => self.sync(),
         }
     }
 
-    fn write(&self, temporary: &Path, content: &[u8]) -> io::Result<()> {
-        match self.prepared.take() {
-            Some(prepared) if prepared.temporary == temporary => {
-                let filled = self.files().fill(prepared.file, content);
-                filled.inspect_err(|_| self.give_up(temporary))
-            }
-            Some(_) | None => self.create(temporary, content),
-        }
+    /// Writes a temporary file. If that fails, removes what was written of it, since a full disk needs the room.
+    fn create(&self, temporary: &Path, content: &[u8]) -> Result<(), Error> {
+        self.files().create(temporary, content).map_err(|error| {
+            self.remove_unneeded(temporary);
+            Error::from_io("write the segment", temporary, error)
+        })
     }
 
-    fn create(&self, temporary: &Path, content: &[u8]) -> io::Result<()> {
-        self.files().create(temporary, content).inspect_err(|_| self.give_up(temporary))
-    }
-
-    /// Removes what nobody will ever read; on a full disk there is no room for it. Nothing depends on that.
-    fn give_up(&self, temporary: &Path) {
+    /// Removes a temporary file. Readers ignore such files, so a failure has no effect.
+    fn remove_unneeded(&self, temporary: &Path) {
         let _ = self.files().remove(temporary);
     }
 
-    /// Does what can wait until there is nothing else to do: removes what the last segment has left, and makes ready what
-    /// the next one, which begins with `first`, is written to. Nothing depends on it.
-    pub fn tidy(&self, first: u64) {
-        self.remove_leftover();
-        let temporary = self.temporary(first);
-        if self.prepared.borrow().is_none()
-            // What is wrong is told when the segment is written.
-            && let Ok(Some(file)) = self.files().prepare(&temporary)
-        {
-            self.prepared.replace(Some(Prepared { file, temporary }));
-        }
-    }
-
-    /// Removes what is of no more use once nothing is added any more.
-    pub fn close(&self) {
-        self.remove_leftover();
-        if let Some(prepared) = self.prepared.take() {
-            self.give_up(&prepared.temporary);
-        }
-    }
-
-    /// Removes what killed workers have left of segments up to `claimed`, which this worker has just made durable by
-    /// [`Store::add`]. Nothing depends on it.
+    /// Removes the temporary files that other workers left for segments up to `claimed`. This worker must just have made segment
+    /// `claimed` durable with [`Store::add`].
     ///
-    /// It takes nothing from a worker that is frozen and let go later. What such a worker wants next is the first name
-    /// behind segments that it has read whole, or has written. Those are the ones that this worker has read, so that the
-    /// name of each of them, and that of the next one, up to `claimed`, is taken: durably, since the directory was synced
-    /// before the claim, and again after. Whatever becomes of its temporary file, the link fails: the name exists, or, where
-    /// the file has gone, there is nothing to be linked; written anew, it finds that the name exists. So it is superseded,
-    /// or an error ends it (where the file goes once more between these two), and never takes a line for durable that
-    /// is not. A file beyond `claimed` may belong to a worker that was faster, and stays.
-    pub(super) fn clear(&self, claimed: u64) {
+    /// This is safe even if another worker is only frozen and continues later. It then tries to link its file to the name that
+    /// follows the segments that it knows. This worker has read those segments, so that name is at most `claimed`, and it exists
+    /// durably. The link therefore fails: the name exists, or the temporary file is missing. A file beyond `claimed` may belong
+    /// to a worker that was faster, and stays.
+    pub(super) fn remove_leftovers_of_others(&self, claimed: u64) {
         for name in self.segments.names().unwrap_or_default() {
-            if segment::of_temporary(&name).is_some_and(|(writer, seq)| writer != self.writer && seq <= claimed) {
-                self.give_up(&self.dir().join(name));
+            if segment::parse_temporary_name(&name).is_some_and(|(writer, seq)| writer != self.writer && seq <= claimed)
+            {
+                self.remove_unneeded(&self.dir().join(name));
             }
         }
     }
 
-    fn temporary(&self, first: u64) -> PathBuf {
-        self.dir().join(segment::temporary(&self.writer, first))
-    }
-
-    fn remove_leftover(&self) {
-        if let Some(leftover) = self.leftover.take() {
-            self.give_up(&leftover);
-        }
-    }
-
-    /// A log that ends too early.
-    pub(super) fn lost(&self, events: u64, known: u64) -> Error {
-        Error::Lost { dir: self.dir().to_owned(), events, known }
-    }
-
-    /// Makes durable the names of all segments that were read.
-    pub fn sync(&self) -> Result<(), Error> {
-        self.files().sync_dir(self.dir()).map_err(|error| Error::of("sync the directory", self.dir(), error))
-    }
-
     fn remove_own_leftovers(&self) -> Result<(), Error> {
-        let is_own = |name: &&String| segment::of_temporary(name).is_some_and(|(writer, _)| writer == self.writer);
+        let is_own =
+            |name: &&String| segment::parse_temporary_name(name).is_some_and(|(writer, _)| writer == self.writer);
         for name in self.segments.names()?.iter().filter(is_own) {
             let file = self.dir().join(name);
-            remove_if_there(self.files(), &file).map_err(|error| Error::of("remove a leftover", &file, error))?;
+            remove_if_there(self.files(), &file).map_err(|error| Error::from_io("remove a leftover", &file, error))?;
         }
         Ok(())
     }
+
+    /// Returns the error of a log with `events` events, of which the operator has acknowledged `known`.
+    pub(super) fn lost_events(&self, events: u64, known: u64) -> Error {
+        Error::Lost { dir: self.dir().to_owned(), events, known }
+    }
+
+    /// Makes the names of all segments durable.
+    pub fn sync(&self) -> Result<(), Error> {
+        self.files().sync_dir(self.dir()).map_err(|error| Error::from_io("sync the directory", self.dir(), error))
+    }
 }
 
-// Both names come from the operator; a path in one of them would leave the slag's memory.
+/// Checks a file name that the operator has chosen. A path would lead out of the memory of the skill directory.
 fn check_name(name: &str) -> Result<(), Error> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     if (1..=64).contains(&name.len()) && name.bytes().all(plain) {
         return Ok(());
     }
-    let source = io::Error::new(io::ErrorKind::InvalidInput, "letters, digits and '-' are allowed, 1 to 64 of them");
+    let source = io::Error::new(io::ErrorKind::InvalidInput, "a name has 1 to 64 letters, digits and '-'");
     Err(Error::Io { action: "use as a file name", path: PathBuf::from(name), source })
 }

@@ -89,7 +89,7 @@ async fn each_sync_is_one_segment_named_by_its_first_line() {
 }
 
 #[tokio::test]
-async fn what_is_not_synced_is_not_there() {
+async fn an_event_that_was_not_synced_is_not_in_the_log() {
     let memory = tempfile::tempdir().unwrap();
     let log = log_of(memory.path(), "uid-1").await;
     log.append(event(0), stamp()).unwrap();
@@ -98,15 +98,15 @@ async fn what_is_not_synced_is_not_there() {
 }
 
 #[tokio::test]
-async fn a_claim_takes_the_log_over_and_the_one_before_finds_out_before_it_acts() {
+async fn after_a_claim_the_previous_worker_is_superseded_before_it_acts() {
     let memory = tempfile::tempdir().unwrap();
     let mut first = log_of(memory.path(), "uid-1").await;
     add(&mut first, 0).unwrap();
     first.append(event(1), stamp()).unwrap();
     let mut second = log_of(memory.path(), "uid-2").await;
     assert!(matches!(first.sync(), Err(Error::Superseded { .. })));
-    assert!(matches!(first.append(event(2), stamp()), Err(Error::Over)));
-    assert!(matches!(first.sync(), Err(Error::Over)));
+    assert!(matches!(first.append(event(2), stamp()), Err(Error::Closed)));
+    assert!(matches!(first.sync(), Err(Error::Closed)));
     add(&mut second, 3).unwrap();
     assert_eq!(epochs(memory.path()), [1, 2]);
     assert_eq!(read_all(memory.path()).unwrap().last().unwrap().event, event(3));
@@ -136,7 +136,7 @@ fn fails_although_linked(done: io::Result<()>) -> io::Result<()> {
 }
 
 #[tokio::test]
-async fn a_claim_whose_reply_was_lost_counts_as_the_name_of_another() {
+async fn a_claim_whose_reply_was_lost_counts_as_the_claim_of_another_worker() {
     let memory = tempfile::tempdir().unwrap();
     let files = Faulty::default();
     files.link_reply.set(Some(exists_although_linked));
@@ -146,37 +146,37 @@ async fn a_claim_whose_reply_was_lost_counts_as_the_name_of_another() {
 }
 
 #[tokio::test]
-async fn a_sync_whose_reply_was_lost_ends_the_epoch_and_the_next_one_reads_what_it_left() {
+async fn a_sync_whose_reply_was_lost_ends_the_epoch_and_the_next_epoch_reads_its_events() {
     let memory = tempfile::tempdir().unwrap();
     for (reply, n) in [(exists_although_linked as fn(_) -> _, 0), (fails_although_linked, 1)] {
         let mut log = claim_with(Faulty::default(), memory.path(), &format!("uid-{n}")).await.unwrap().log;
         log.files().link_reply.set(Some(reply));
         let failed = add(&mut log, n).unwrap_err();
         assert_eq!(matches!(failed, Error::Superseded { .. }), n == 0, "{failed}");
-        assert!(matches!(log.sync(), Err(Error::Over)));
+        assert!(matches!(log.sync(), Err(Error::Closed)));
         assert_eq!(read_all(memory.path()).unwrap().last().unwrap().event, event(n));
     }
     assert_eq!(epochs(memory.path()), [1, 2]);
 }
 
 #[tokio::test]
-async fn a_failed_sync_is_never_tried_again() {
+async fn a_failed_sync_is_never_retried() {
     let memory = tempfile::tempdir().unwrap();
     let healthy = claim_with(Faulty::default(), memory.path(), "uid-0").await.unwrap().log;
     let operations = healthy.files().operations.get();
-    // Creation, link and sync of the directory: what is left is clearing up.
-    for step in 0..3 {
+    // Creation, link, removal of the temporary file, sync of the directory.
+    for step in 0..4 {
         let memory = tempfile::tempdir().unwrap();
         let files = Faulty::killed(operations + step, Fault::KillBefore);
         let mut log = claim_with(files, memory.path(), "uid-1").await.unwrap().log;
         assert!(matches!(add(&mut log, 0), Err(Error::Io { .. })), "{step}");
-        assert!(matches!(log.sync(), Err(Error::Over)), "{step}");
+        assert!(matches!(log.sync(), Err(Error::Closed)), "{step}");
     }
 }
 
 #[rstest]
 #[case::cut_in_a_line(|text: String| text[..text.len() - 5].to_owned(), (2, 2), "cut off")]
-// What went missing at the end of a segment is noticed where the next would begin.
+// Missing lines at the end of a segment are detected at the start of the next one.
 #[case::cut_between_lines(|text: String| text.lines().next().unwrap().to_owned() + "\n", (3, 1), "is missing")]
 #[case::emptied(|_| String::new(), (2, 1), "empty")]
 #[case::edited(|text: String| text.replacen("1-0", "1-9", 1), (2, 2), "edited")]
@@ -216,7 +216,7 @@ async fn a_missing_segment_is_named(#[case] seq: u64) {
     fs::remove_file(dir(memory.path()).join(segment::name(seq))).unwrap();
     let error = claim_with(Disk, memory.path(), "uid-2").await.unwrap_err();
     assert!(error.to_string().contains(&segment::name(seq)), "{error}");
-    assert!(error.to_string().contains(&format!("missing, and {} exists", segment::name(seq + 1))), "{error}");
+    assert!(error.to_string().contains(&format!("missing, but {} exists", segment::name(seq + 1))), "{error}");
 }
 
 #[tokio::test]
@@ -233,11 +233,11 @@ async fn a_log_that_lost_its_end_is_not_continued() {
         assert!(matches!(error, Error::Lost { events, known: 3, .. } if events == kept), "{error}");
         assert!(error.to_string().contains("backup"), "{error}");
     }
-    assert_eq!(epochs(memory.path()), [0_u64; 0], "nothing is begun");
+    assert_eq!(epochs(memory.path()), [0_u64; 0], "no epoch begins");
 }
 
 #[tokio::test]
-async fn a_log_that_was_exchanged_is_not_continued() {
+async fn a_log_that_was_replaced_by_another_is_not_continued() {
     let [memory, other] = [(), ()].map(|()| tempfile::tempdir().unwrap());
     let mut logs = Vec::new();
     for (n, memory) in [&memory, &other].into_iter().enumerate() {
@@ -253,70 +253,55 @@ async fn a_log_that_was_exchanged_is_not_continued() {
 }
 
 #[tokio::test]
-async fn what_is_made_ready_becomes_the_next_segment_and_nothing_else_is_left() {
+async fn a_segment_leaves_no_temporary_file() {
     let memory = tempfile::tempdir().unwrap();
     let mut log = log_of(memory.path(), "uid-1").await;
     add(&mut log, 0).unwrap();
-    for _ in 0..2 {
-        log.tidy();
-        assert_eq!(names(memory.path()), [".tmp-uid-1-3".to_owned(), segment::name(1), segment::name(2)]);
-    }
     add(&mut log, 1).unwrap();
-    assert_eq!(read_all(memory.path()).unwrap()[2].event, event(1));
-    log.tidy();
-    assert!(names(memory.path()).contains(&".tmp-uid-1-4".to_owned()));
-    log.close();
     assert_eq!(names(memory.path()), [1, 2, 3].map(segment::name));
-    assert!(matches!(add(&mut log, 2), Err(Error::Over)));
+    log.close();
+    assert!(matches!(add(&mut log, 2), Err(Error::Closed)));
 }
 
 #[tokio::test]
-async fn a_file_that_was_made_ready_and_has_gone_is_written_anew() {
+async fn a_temporary_file_that_another_worker_removes_is_written_again_and_finds_the_name_taken() {
     let memory = tempfile::tempdir().unwrap();
-    let mut log = log_of(memory.path(), "uid-1").await;
-    for n in 0..2 {
-        log.tidy();
-        fs::remove_file(dir(memory.path()).join(format!(".tmp-uid-1-{}", n + 2))).unwrap();
-        add(&mut log, n).unwrap();
-        assert_eq!(read_all(memory.path()).unwrap().last().unwrap().event, event(n));
-    }
-    log.tidy();
-    fs::remove_file(dir(memory.path()).join(".tmp-uid-1-4")).unwrap();
-    log_of(memory.path(), "uid-2").await;
-    assert!(matches!(add(&mut log, 2), Err(Error::Superseded { .. })));
+    let mut log = claim_with(Faulty::default(), memory.path(), "uid-1").await.unwrap().log;
+    let other = memory.path().to_owned();
+    let faster = move || {
+        let ran = std::thread::spawn(move || futures::executor::block_on(log_of(&other, "uid-2")));
+        let _ = ran.join().unwrap();
+    };
+    log.files().before_link.replace(Some(Box::new(faster)));
+    assert!(matches!(add(&mut log, 0), Err(Error::Superseded { .. })));
     assert_eq!(epochs(memory.path()), [1, 2]);
-    assert!(!names(memory.path()).iter().any(|name| name.starts_with(".tmp-uid-1")), "{:?}", names(memory.path()));
+    assert_eq!(names(memory.path()), [1, 2].map(segment::name));
 }
 
-#[rstest]
 #[tokio::test]
-async fn what_could_not_be_written_is_removed(#[values(false, true)] prepared: bool) {
+async fn a_segment_that_cannot_be_written_is_removed() {
     let [counted, memory] = [(), ()].map(|()| tempfile::tempdir().unwrap());
     let sound = Failing::never();
     claim_with(sound.clone(), counted.path(), "uid-1").await.unwrap();
     let full = Failing::from(sound.writes(), io::ErrorKind::StorageFull);
     let mut log = claim_with(full, memory.path(), "uid-1").await.unwrap().log;
-    if prepared {
-        log.tidy();
-    }
     assert!(matches!(add(&mut log, 0), Err(Error::Full { .. })));
     assert!(!names(memory.path()).contains(&".tmp-uid-1-2".to_owned()), "{:?}", names(memory.path()));
 }
 
 #[tokio::test]
-async fn what_killed_workers_have_left_goes_where_its_name_is_taken() {
+async fn a_claim_removes_the_temporary_files_of_killed_workers_up_to_its_own_segment() {
     let memory = tempfile::tempdir().unwrap();
     let mut killed = log_of(memory.path(), "uid-1").await;
     add(&mut killed, 0).unwrap();
-    killed.tidy();
-    for other in [".tmp-uid-2-4", ".tmp-uid-2-x", ".probe-uid-2"] {
+    for other in [".tmp-uid-1-3", ".tmp-uid-2-4", ".tmp-uid-2-x", ".probe-uid-2"] {
         fs::write(dir(memory.path()).join(other), "").unwrap();
     }
     let log = log_of(memory.path(), "uid-3").await;
     log.close();
     let left = [".probe-uid-2".to_owned(), ".tmp-uid-2-4".into(), ".tmp-uid-2-x".into()];
     assert_eq!(names(memory.path()), [&left[..], &[1, 2, 3].map(segment::name)].concat());
-    // It was frozen.
+    // The first worker was only frozen.
     assert!(matches!(add(&mut killed, 1), Err(Error::Superseded { .. })));
     assert_eq!(epochs(memory.path()), [1, 2]);
 }
@@ -335,7 +320,7 @@ async fn leftovers_are_removed_and_other_files_ignored() {
 }
 
 #[tokio::test]
-async fn a_clock_that_was_set_back_changes_nothing_but_what_people_read() {
+async fn a_wall_clock_that_was_set_back_only_changes_the_displayed_times() {
     let memory = tempfile::tempdir().unwrap();
     let log = log_of(memory.path(), "uid-1").await;
     for time in ["2026-01-01T00:00:00.000Z", "1999-12-31T23:59:59.999Z"] {
@@ -346,11 +331,11 @@ async fn a_clock_that_was_set_back_changes_nothing_but_what_people_read() {
     let store = Store::open(Disk, memory.path(), "k-1", "uid-2").unwrap();
     let claimed = claim(store, Chain::new(SOURCE), &mut conversation, 2, Duration::ZERO).await.unwrap();
     assert_eq!((claimed.entry.seq, conversation.epoch()), (4, 2));
-    // Work is measured by a clock that only goes on.
+    // The monotonic clock measures work.
     assert_eq!(conversation.budget().worked_ms(), 14);
 }
 
-/// A mount of an object store, in three makes.
+/// A mount of an object store. The text names the feature that it lacks.
 struct ObjectStore(&'static str);
 
 impl Files for ObjectStore {
@@ -396,7 +381,7 @@ fn a_volume_that_cannot_keep_a_log_is_refused_with_the_remedy(#[case] lacks: &'s
     let error = Store::open(ObjectStore(lacks), memory.path(), "k-1", "uid-1").err().unwrap().to_string();
     assert!(error.contains(says), "{error}");
     assert!(error.contains(&*memory.path().to_string_lossy()), "{error}");
-    assert!(error.contains("Use a volume") || error.contains("Mount it writable"), "{error}");
+    assert!(error.contains("Use a volume") || error.contains("Mount the volume writable"), "{error}");
 }
 
 #[rstest]

@@ -5,30 +5,30 @@ use super::files::{Files, remove_if_there};
 use std::io;
 use std::path::Path;
 
-/// Tries what the log needs: exclusive creation of files, and exclusive hard links. `writer` makes the names of the probe files
-/// unique to this worker.
+/// Tries exclusive creation of files and exclusive hard links in `dir`. `writer` makes the names of the probe files unique to this
+/// worker.
 ///
 /// # Errors
-/// If the volume lacks one of them, or they cannot be tried.
+/// If the volume lacks one of these features, or if they cannot be tried.
 pub fn check(files: &impl Files, dir: &Path, writer: &str) -> Result<(), Error> {
     let probe = dir.join(format!(".probe-{writer}"));
     let second = dir.join(format!(".probe-{writer}-link"));
     let clear = || {
         remove_if_there(files, &probe)
             .and_then(|()| remove_if_there(files, &second))
-            .map_err(|error| Error::of("remove a probe", &probe, error))
+            .map_err(|error| Error::from_io("remove a probe", &probe, error))
     };
     clear()?;
     if let Err(error) = files.create(&probe, b"probe\n") {
         // On a full volume the file may exist without its content.
         let _ = clear();
-        return Err(Error::of("create a file in", dir, error));
+        return Err(Error::from_io("create a file in", dir, error));
     }
     let unsupported = |what, detail| Error::Unsupported { dir: dir.to_owned(), what, detail };
     let failed = |what, error: io::Error| {
-        if is_passing(&error) {
-            // It shows nothing about the volume's features, only its current state.
-            Error::of("try the volume at", dir, error)
+        if may_be_temporary(&error) {
+            // The error shows the volume's current state, not its features.
+            Error::from_io("try the volume at", dir, error)
         } else {
             unsupported(what, error.to_string())
         }
@@ -36,7 +36,7 @@ pub fn check(files: &impl Files, dir: &Path, writer: &str) -> Result<(), Error> 
     let excluded = |what, result: io::Result<()>| match result {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(failed(what, error)),
-        Ok(()) => Err(unsupported(what, "a name was given twice".to_owned())),
+        Ok(()) => Err(unsupported(what, "the same name was created twice".to_owned())),
     };
     let checked = excluded("exclusive creation of files", files.create(&probe, b"again\n"))
         .and_then(|()| files.link(&probe, &second).map_err(|error| failed("hard links", error)))
@@ -45,8 +45,8 @@ pub fn check(files: &impl Files, dir: &Path, writer: &str) -> Result<(), Error> 
     checked
 }
 
-/// Returns whether an error may pass. `PermissionDenied` may not: file systems without hard links return it.
-fn is_passing(error: &io::Error) -> bool {
+/// Returns whether an error may be temporary. `PermissionDenied` is not: file systems without hard links return it.
+fn may_be_temporary(error: &io::Error) -> bool {
     use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StaleNetworkFileHandle, StorageFull, TimedOut};
     matches!(error.kind(), QuotaExceeded | ReadOnlyFilesystem | StaleNetworkFileHandle | StorageFull | TimedOut)
 }

@@ -106,13 +106,12 @@ impl<F: Files> Recorder<F> {
         Ok(())
     }
 
-    /// Prints durable events, and prepares the log's next segment.
+    /// Prints durable events.
     pub fn tidy(&self) {
         self.print();
-        self.log.tidy();
     }
 
-    /// Prints durable events, and removes the log's temporary files. Nothing can be added after it.
+    /// Prints durable events, and closes the log. Nothing can be added after it.
     pub fn close(&mut self) {
         self.print();
         self.printer.get_mut().close();
@@ -135,7 +134,7 @@ impl<F: Files> Recorder<F> {
 
     /// Excludes time spent waiting from the work of the next event.
     pub fn waited(&self, time: Duration) {
-        self.clock.borrow_mut().waited(time);
+        self.clock.borrow_mut().exclude_wait(time);
     }
 
     /// Returns the file layer below the log.

@@ -55,7 +55,7 @@ fn bounded_outcome(outcome: Event, handle: Option<io::Result<Digest>>) -> Event 
 pub(super) fn offloaded(results: &[Offload<'_>], focus: &FocusCache, files: &impl Files) -> Result<Vec<Event>, Error> {
     let texts: Vec<&str> = results.iter().map(|result| result.text).collect();
     let recorded = |(result, handle): (&Offload<'_>, io::Result<Digest>)| {
-        let handle = handle.map_err(|error| Error::of("keep a result in", focus.dir(), error))?;
+        let handle = handle.map_err(|error| Error::from_io("keep a result in", focus.dir(), error))?;
         Ok(put_aside(result.call.clone(), result.text, short_excerpt(result.text, &handle), handle))
     };
     results.iter().zip(focus.keep(files, &texts)).map(recorded).collect()

@@ -1,14 +1,14 @@
-//! Attempts that freeze anywhere between reading and linking, in every order that proptest thinks of.
+//! Attempts that freeze between reading and linking, in random orders.
 
 use super::*;
 
-/// One attempt, which may be let go on at any time.
+/// One attempt. It takes one step at a time, so it can be frozen between any two steps.
 struct Attempt {
     store: Store<Disk>,
     chain: Chain,
     epoch_begun: bool,
     dead: bool,
-    /// Read the log, and has not tried to claim since.
+    /// Whether it has read the log since its last try to claim.
     has_read: bool,
 }
 
@@ -18,7 +18,7 @@ impl Attempt {
         Self { store, chain: Chain::new(SOURCE), epoch_begun: false, dead: false, has_read: false }
     }
 
-    /// Goes one step on; gives the event that is durable now.
+    /// Takes the next step, and returns the event that it made durable, if any.
     fn step(&mut self, n: usize) -> Option<Entry> {
         if self.dead {
             return None;
@@ -35,11 +35,9 @@ impl Attempt {
             Ok(()) => {
                 self.chain = next;
                 if !self.epoch_begun {
-                    self.store.clear(entry.seq);
+                    self.store.remove_leftovers_of_others(entry.seq);
                 }
                 self.epoch_begun = true;
-                // What lies there while others go on, which may remove it.
-                self.store.tidy(entry.seq + 1);
                 Some(entry)
             }
             Err(Error::Superseded { .. }) => {
@@ -64,7 +62,7 @@ proptest! {
         for (n, which) in steps.into_iter().enumerate() {
             if let Some(entry) = attempts[which].step(n) {
                 acknowledged.push(entry);
-                // One writer at a time: the others' next segment has a name that is taken.
+                // Only one attempt can write: the name of the others' next segment exists.
                 prop_assert_eq!(&read_with(&reader).unwrap(), &acknowledged);
             }
         }
