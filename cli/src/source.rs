@@ -49,7 +49,7 @@ pub fn open(file: &Path) -> io::Result<File> {
 /// # Errors
 /// If it cannot be read, is not a regular file, or is larger.
 pub fn read_bounded(file: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
-    open(file).and_then(|opened| plain_file::whole(opened, max_bytes))
+    open(file).and_then(|opened| plain_file::read_bounded(opened, max_bytes))
 }
 
 /// Returns whether a path leads to a file that this process inherited.

@@ -177,7 +177,7 @@ fn from_log(dir: PathBuf) -> Result<Excerpt, Error> {
 fn render(excerpt: Excerpt, redactor: &Redactor) -> String {
     let bounded = |text: &str, max_bytes: usize| bounded(&redactor.text(text), max_bytes);
     let Excerpt { earlier, goal, outcome, result } = excerpt;
-    let mut text = redactor.owned(earlier.unwrap_or_default());
+    let mut text = redactor.owned_text(earlier.unwrap_or_default());
     let _ = writeln!(text, "The person asked:\n{}\n", bounded(goal.trim(), MAX_GOAL_BYTES));
     match (result, outcome) {
         (Some(result), _) => {

@@ -80,7 +80,7 @@ impl Inputs {
             }
         }
         redactor.watch_job(&part);
-        if redactor.is_blind() {
+        if redactor.is_too_large() {
             return Err(Error::Secrets);
         }
         let max_output = part.models.iter().map(ModelEndpoint::max_output).max().unwrap_or_default();
@@ -124,7 +124,7 @@ mod tests {
     #[tokio::test]
     async fn nothing_is_begun_where_secrets_cannot_be_looked_for() {
         let stand = Stand::new(Vec::new(), Refund::Answers).await;
-        let error = Inputs::read(&stand.args(1), Redactor::blind()).unwrap_err().to_string();
+        let error = Inputs::read(&stand.args(1), Redactor::too_large()).unwrap_err().to_string();
         assert!(error.contains("too large together"), "{error}");
     }
 

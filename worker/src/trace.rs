@@ -221,12 +221,12 @@ mod tests {
         std::os::unix::fs::symlink(&file, logs.join("link.log")).unwrap();
         for key in ["pipe", "link"] {
             let error = Trace::default().open(memory.path(), key).unwrap_err().to_string();
-            assert_eq!(error, format!("`{key}.log` is no regular file"));
+            assert_eq!(error, format!("`{key}.log` is not a regular file"));
         }
         fs::remove_dir_all(&logs).unwrap();
         std::os::unix::fs::symlink(outside.path(), &logs).unwrap();
         let error = Trace::default().open(memory.path(), "k-1").unwrap_err().to_string();
-        assert!(error.contains("logs` is no directory"), "{error}");
+        assert!(error.contains("logs` is not a directory"), "{error}");
         assert_eq!(fs::read_to_string(&file).unwrap(), "theirs");
         assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
     }

@@ -130,7 +130,8 @@ impl RunDocument {
                 file.display()
             ))
         };
-        let text = match plain_file::open(&file).and_then(|opened| plain_file::whole(opened, record::MAX_BYTES)) {
+        let text = match plain_file::open(&file).and_then(|opened| plain_file::read_bounded(opened, record::MAX_BYTES))
+        {
             Ok(text) => text,
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 return Ok(None);

@@ -341,7 +341,7 @@ mod tests {
         fs::write(&file, " \n").unwrap();
         let value = format!("@{}", file.display());
         assert!(bind(&declared, &given(&value), None).unwrap_err().message.contains("is empty"));
-        assert!(bind(&declared, &given("@/dev/zero"), None).unwrap_err().message.contains("is no regular file"));
+        assert!(bind(&declared, &given("@/dev/zero"), None).unwrap_err().message.contains("is not a regular file"));
         let (ours, _theirs) = std::io::pipe().unwrap();
         let pipe = format!("@/dev/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&ours));
         assert!(

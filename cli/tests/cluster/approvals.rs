@@ -371,8 +371,8 @@ async fn a_kubeconfig_is_a_regular_file_or_an_inherited_pipe() {
     std::fs::File::create(&large).unwrap().set_len(20 << 20).unwrap();
     let file = |path: &std::path::Path| path.to_str().unwrap().to_owned();
     for (file, expected) in [
-        (file(&pipe), "it is no regular file"),
-        ("/dev/zero".to_owned(), "it is no regular file"),
+        (file(&pipe), "it is not a regular file"),
+        ("/dev/zero".to_owned(), "it is not a regular file"),
         (file(&large), "it is larger than 16777216 bytes"),
     ] {
         let refused = async |env: &[(&str, &str)], args: &[&str]| {

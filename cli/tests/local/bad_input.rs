@@ -63,7 +63,7 @@ async fn arguments_are_checked_before_anything_is_written() {
     setup.write("keyed.yaml", proxied);
     let asked = ["run", "--skill", "./skill.yaml", "--goal", "Greet", "--model", "keyed.yaml"];
     setup.bloomery(&asked).await.assert(2, "the URL of the model has the parameter `subscription_key`");
-    run(&["--api-key-file", "/dev/zero"]).await.assert(2, "/dev/zero cannot be read: it is no regular file");
+    run(&["--api-key-file", "/dev/zero"]).await.assert(2, "/dev/zero cannot be read: it is not a regular file");
     run(&["--mcp", "ftp://x"]).await.assert(2, "is not an http or https URL");
     run(&["--provider", "acme"]).await.assert(2, "--provider must be one of openai");
     run(&["--run-key", "K_1"]).await.assert(2, "must be at most 63 lower-case letters");
@@ -144,12 +144,12 @@ async fn a_named_pipe_is_refused_and_an_inherited_pipe_is_read() {
     pipe("memory/piped/skill.yaml");
     for skill in ["pipe.yaml", "piped"] {
         let ran = tokio::time::timeout(TIMEOUT, setup.run(&["--skill", skill, "--goal", "x"])).await.expect(skill);
-        ran.assert(2, "cannot be read: it is no regular file");
+        ran.assert(2, "cannot be read: it is not a regular file");
     }
     setup.write("skill.yaml", &format!("{SKILL}  resources: [{{name: docs, type: filesystem}}]\n"));
     let bound = ["--skill", "./skill.yaml", "--goal", "x", "--resource", "docs=pipe.yaml"];
     let ran = tokio::time::timeout(TIMEOUT, setup.run(&bound)).await.expect("a resource");
-    ran.assert(2, "docs: the path pipe.yaml cannot be used: it is no regular file");
+    ran.assert(2, "docs: the path pipe.yaml cannot be used: it is not a regular file");
     // An inherited pipe is read.
     let mut piped = setup.run_command(&["--skill", "/dev/stdin", "--goal", "x"]).stdin(Stdio::piped()).spawn().unwrap();
     piped.stdin.take().unwrap().write_all(SKILL.as_bytes()).await.unwrap();

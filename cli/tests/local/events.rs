@@ -87,5 +87,5 @@ async fn a_named_pipe_in_place_of_the_trace_does_not_block_the_run() {
     let pipe = setup.path("memory/greeter/logs/k-1.log");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let ran = setup.run(&RUN).await;
-    ran.assert(0, "The trace in memory/greeter/logs cannot be written: `k-1.log` is no regular file");
+    ran.assert(0, "The trace in memory/greeter/logs cannot be written: `k-1.log` is not a regular file");
 }

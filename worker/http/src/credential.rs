@@ -52,7 +52,7 @@ impl Credential {
         let missing = || SecretMissing { name: file.secret.clone(), key: file.key.clone() }.into();
         // Secrets are mounted from memory, so this read needs no thread of its own.
         let opened = plain_file::open(Path::new(&file.path));
-        let secret = match opened.and_then(|opened| plain_file::whole(opened, MAX_FILE_BYTES)) {
+        let secret = match opened.and_then(|opened| plain_file::read_bounded(opened, MAX_FILE_BYTES)) {
             Ok(bytes) => match String::from_utf8(bytes) {
                 Ok(text) => text.trim().to_owned(),
                 Err(_) => return Err(unusable(file, "it is no text in UTF-8")),
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[rstest]
-    #[case("/dev/zero", "it is no regular file")]
+    #[case("/dev/zero", "it is not a regular file")]
     #[case("/", "directory")]
     fn what_is_no_file_is_not_read(#[case] path: &str, #[case] why: &str) {
         let file = KeyFile { path: path.to_owned(), secret: "llm".into(), key: "token".into() };

@@ -1,13 +1,14 @@
-//! The names of credentials: of fields in JSON, of parameters in URLs, of options, variables and headers.
+//! Recognizes the names of credentials: JSON fields, URL parameters, command-line options, environment variables and headers.
 
-/// Where a word marks a name as that of a credential.
+/// The rule by which a word in a name shows that the name is that of a credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rule {
-    /// At the end of any name.
+    /// The word ends the name of an option or parameter, or is in the name of a field.
     Clear,
-    /// As the whole name of a URL's parameter. Options of programs use it for other things: `--key server.pem`, `--auth none`.
+    /// The word is the whole name of a URL parameter, or is in the name of a field. Options use the word for other things, too:
+    /// `--key server.pem`, `--auth none`.
     Ambiguous,
-    /// The same; and it is too short to be searched within the names of fields.
+    /// The word is the whole name of a URL parameter. It is too short to be searched in the names of fields.
     Short,
 }
 
@@ -38,26 +39,26 @@ const WORDS: [(&str, Rule); 22] = [
 ];
 
 /// Returns whether a field of a secret's JSON may hold a credential: `private_key`, `SecretAccessKey`, `identitytoken`, `auth`.
-/// Such a value is redacted, so this errs on the side of a credential.
+/// The values of such fields are redacted, so in doubt the field counts as a credential.
 pub fn may_be_of_field(name: &str) -> bool {
     let letters = letters(name);
     WORDS.iter().any(|(word, rule)| *rule != Rule::Short && letters.contains(word))
 }
 
-/// Returns whether a program's option, a variable or a header names a credential: `--api-key`, `SLACK_BOT_TOKEN`. Such a value
-/// is refused on a command line, so `--token-file` and `--key` are none.
+/// Returns whether the name of a program's option, a variable or a header is that of a credential: `--api-key`, `SLACK_BOT_TOKEN`.
+/// Values of such options are refused on a command line, so `--token-file` and `--key` do not count.
 pub fn is_of_option(name: &str) -> bool {
     let letters = letters(name);
     WORDS.iter().any(|(word, rule)| *rule == Rule::Clear && letters.ends_with(word))
 }
 
-/// Returns whether a parameter of a URL names a credential: `access_token`, `key`.
+/// Returns whether the name of a URL parameter is that of a credential: `access_token`, `key`.
 pub fn is_of_parameter(name: &str) -> bool {
     let letters = letters(name);
     is_of_option(name) || WORDS.iter().any(|(word, _)| letters == *word)
 }
 
-/// Returns a name in lower case, without what separates its words.
+/// Returns the letters and digits of a name, in lower case.
 fn letters(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
@@ -67,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_place_has_its_rule() {
+    fn fields_options_and_parameters_have_their_own_rules() {
         for (name, field, option, parameter) in [
             ("Access-Token", true, true, true),
             ("clientSecret", true, true, true),

@@ -1,22 +1,22 @@
-//! Why redaction fails.
+//! The errors of redaction.
 
 use super::forms::MAX_VALUE_BYTES;
 
-/// Why an event cannot be redacted.
+/// The reason that an event cannot be redacted.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The event is invalid without a value.
+    /// The event is invalid once its values are redacted.
     #[error(
-        "it means nothing without the value of a secret ({0}): a secret of the Job is a word that events are made of. \
-         Choose another value"
+        "it is invalid once the secrets in it are redacted ({0}), because the value of one of the Job's secrets is a word that \
+         all events contain. Choose another value for that secret"
     )]
-    Word(#[from] serde_json::Error),
+    Invalid(#[from] serde_json::Error),
     /// A value is larger than [`MAX_VALUE_BYTES`].
     #[error(
-        "the value of the secret `{0}` has more than {MAX_VALUE_BYTES} bytes, and cannot be kept out of texts: make it smaller"
+        "the value of the secret `{0}` has more than {MAX_VALUE_BYTES} bytes, which is too large to be redacted. Use a smaller value"
     )]
     Oversized(String),
     /// All values together are too large to search for.
-    #[error("the secrets of the Job are too large together to be kept out of texts")]
-    Blind,
+    #[error("the secrets of the Job are too large together to be redacted. Use smaller or fewer secrets")]
+    TooLarge,
 }

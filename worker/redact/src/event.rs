@@ -1,16 +1,16 @@
-//! Events: what becomes part of the log, and so of every later prompt.
+//! Redacts events, before they become part of the log and of later prompts.
 
 use super::error::Error;
 use super::redactor::Redactor;
 use bloomery_engine::Event;
 
 impl Redactor {
-    /// An event without the values. Each call whose arguments held one is marked, so that the gate denies it: the raw
-    /// value is in no log, and a replay rules as it was ruled.
+    /// Returns an event with all values redacted. A call whose arguments contained a value gets the names of the secrets, and the
+    /// gate denies it. A replay decides the same, although the log does not contain the value.
     ///
     /// # Errors
-    /// If the event means nothing without a value, because the value is a word that events are made of; or if there are
-    /// values that cannot be kept out of it. Only the end of a conversation is let through then, which says so.
+    /// If the event is invalid once redacted, or if some values are too large to be redacted. In the second case only
+    /// [`Event::Finished`] is accepted, so that the log can record the end of the conversation.
     pub fn event(&self, mut event: Event) -> Result<Event, Error> {
         self.refresh();
         if !matches!(event, Event::Finished { .. })
@@ -22,12 +22,12 @@ impl Redactor {
             for call in &mut answer.calls {
                 call.secrets = self.names_in(&call.arguments);
                 if !call.secrets.is_empty() {
-                    // A number becomes a text: arguments that can be read stay so.
+                    // Redacting the parsed JSON keeps the arguments valid: a number becomes a text.
                     call.arguments = self.json_text(&call.arguments).into_owned();
                 }
             }
         }
-        // One look at the line that the event becomes finds whatever a look at each of its texts would.
+        // Most events contain no value. One search in the serialized event finds every value that a search in each text would.
         if !self.patterns().is_in(&serde_json::to_string(&event)?) {
             return Ok(event);
         }

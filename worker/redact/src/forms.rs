@@ -1,38 +1,38 @@
-//! What is looked for, for one secret value.
+//! The byte sequences that are searched for one secret value: its forms.
 
 use super::credential_names::may_be_of_field;
 use super::notation::Notation;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// The least that is looked for, in bytes: anything shorter stands in innocent texts too.
+/// The shortest value that is searched for, in bytes. Shorter values also occur in harmless texts.
 pub const MIN_VALUE_BYTES: usize = 8;
 
-/// The most of a value that is looked for, in bytes: what is made ready for it takes up to some 240 times as much memory.
+/// The largest value that is searched for, in bytes. The search takes up to about 240 times as much memory as the value.
 pub const MAX_VALUE_BYTES: usize = 16 * 1024;
 
-const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-const URL_SAFE: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+const BASE64_STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const BASE64_URL_SAFE: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// The forms of a value and of its parts: of each line of several, since what shows a file line by line shows a key so; and
-/// where it is JSON, as credentials of clouds are, of each text in it that is one by its name, and of its lines.
-pub(super) fn of_all(value: &[u8]) -> BTreeSet<Vec<u8>> {
+/// Returns the forms of a value and of its parts. In a value of several lines, each line is a part, because programs print files
+/// line by line. In a JSON value, such as the credentials of a cloud, each text that is a credential by its name is a part, too.
+pub(super) fn all_forms(value: &[u8]) -> BTreeSet<Vec<u8>> {
     let value = value.get(..MAX_VALUE_BYTES).unwrap_or(value);
     let json = value.strip_prefix("\u{feff}".as_bytes()).unwrap_or(value);
     let documents = serde_json::Deserializer::from_slice(json).into_iter::<Value>().map_while(Result::ok);
     let texts: Vec<String> = documents.flat_map(|document| credentials("", document)).collect();
-    let wholes = texts.iter().map(String::as_bytes).chain([value]);
-    wholes.flat_map(|whole| lines(whole).map(of).chain([of(whole)])).flatten().collect()
+    let values = texts.iter().map(String::as_bytes).chain([value]);
+    values.flat_map(|value| secret_lines(value).map(forms).chain([forms(value)])).flatten().collect()
 }
 
-/// The lines of a text that has several, where they say something.
-fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+/// Returns the secret lines of a text with several lines.
+fn secret_lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let lines = text.split(|byte| matches!(byte, b'\r' | b'\n')).map(<[u8]>::trim_ascii);
-    lines.filter(|line| line.len() < text.len() && says_something(line))
+    lines.filter(|line| line.len() < text.len() && is_secret_line(line))
 }
 
-/// The texts of a JSON value that are secret: those of several lines, as keys are, and those whose field is called so.
-/// What stands beside them, a project or a server, is what a Skill works with.
+/// Returns the secret texts of a JSON value: those with several lines, like keys, and those whose field has the name of a
+/// credential. Other texts, such as the name of a project or a server, are not secret, and Skills work with them.
 fn credentials(name: &str, json: Value) -> Vec<String> {
     match json {
         Value::String(text) if text.trim().contains('\n') || may_be_of_field(name) && !text.contains("://") => {
@@ -44,30 +44,33 @@ fn credentials(name: &str, json: Value) -> Vec<String> {
     }
 }
 
-/// Whether a line is a value's own: not what PEM has around every value, and no rule of one character.
-fn says_something(line: &[u8]) -> bool {
-    let is_mark = line.ends_with(b"-----") && (line.starts_with(b"-----BEGIN ") || line.starts_with(b"-----END "));
-    !is_mark && line.iter().any(|byte| line.first() != Some(byte))
+/// Returns whether a line can be secret. The first and last line of a PEM file are not, and neither is a line of one repeated
+/// character.
+fn is_secret_line(line: &[u8]) -> bool {
+    let is_pem_boundary =
+        line.ends_with(b"-----") && (line.starts_with(b"-----BEGIN ") || line.starts_with(b"-----END "));
+    !is_pem_boundary && line.iter().any(|byte| line.first() != Some(byte))
 }
 
-/// The forms of a value, as a text means them in one notation or another: itself, in base64, and in hexadecimal digits.
-/// None of a value that is too short.
-fn of(value: &[u8]) -> BTreeSet<Vec<u8>> {
+/// Returns the forms of a value in a decoded text: the value itself, in base64, and in hexadecimal digits. A value that is too
+/// short has none.
+fn forms(value: &[u8]) -> BTreeSet<Vec<u8>> {
     let value = value.get(..MAX_VALUE_BYTES).unwrap_or(value);
-    if Notation::Plain.meaning(value).len() < MIN_VALUE_BYTES {
+    let plain = Notation::Plain.decode(value);
+    if plain.len() < MIN_VALUE_BYTES {
         return BTreeSet::new();
     }
-    let plain = Notation::Plain.meaning(value);
-    // Forms write a space so.
+    // HTML forms encode a space as `+`.
     let with_plus = plain.iter().map(|byte| if *byte == b' ' { b'+' } else { *byte }).collect();
-    let base64 = (0..3).flat_map(|before| [STANDARD, URL_SAFE].map(|digits| base64(value, before, digits)));
+    let base64 =
+        (0..3).flat_map(|before| [BASE64_STANDARD, BASE64_URL_SAFE].map(|digits| base64(value, before, digits)));
     let hex = [b"0123456789abcdef", b"0123456789ABCDEF"].map(|digits| hex(value, digits));
-    let forms = [Notation::Json.meaning(value), plain, with_plus].into_iter().chain(base64).chain(hex);
+    let forms = [Notation::Json.decode(value), plain, with_plus].into_iter().chain(base64).chain(hex);
     forms.filter(|form| form.len() >= MIN_VALUE_BYTES).collect()
 }
 
-/// The digits that are a value's alone in the base64 of a longer text, in which `before` more bytes than a multiple of
-/// three come before it. A digit at either end may be made of a neighbour too, and is not among them.
+/// Returns the base64 digits that depend on the value alone, if the value is encoded as a part of a longer text. `before` is the
+/// number of bytes before the value, modulo three. A first or last digit that also depends on a neighbouring byte is left out.
 fn base64(value: &[u8], before: usize, digits: &[u8; 64]) -> Vec<u8> {
     let bit = |at: usize| value.get(at / 8).is_some_and(|byte| byte >> (7 - at % 8) & 1 == 1);
     let digit = |at: usize| (at..at + 6).fold(0_usize, |digit, at| digit * 2 + usize::from(bit(at)));
@@ -76,6 +79,7 @@ fn base64(value: &[u8], before: usize, digits: &[u8; 64]) -> Vec<u8> {
     (0..whole).filter_map(|n| digits.get(digit(first + n * 6)).copied()).collect()
 }
 
+/// Returns the hexadecimal digits of a value.
 fn hex(value: &[u8], digits: &[u8; 16]) -> Vec<u8> {
     let both = value.iter().flat_map(|byte| [byte >> 4, byte & 15]);
     both.filter_map(|digit| digits.get(usize::from(digit)).copied()).collect()
@@ -86,8 +90,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// RFC 4648, with padding; written down differently from the above.
-    fn encoded(bytes: &[u8], digits: &[u8; 64]) -> String {
+    /// Encodes as RFC 4648 does, with padding. An implementation that is independent of the one above.
+    fn encode_base64(bytes: &[u8], digits: &[u8; 64]) -> String {
         let mut text = String::new();
         for three in bytes.chunks(3) {
             let number =
@@ -101,16 +105,16 @@ mod tests {
     }
 
     #[test]
-    fn the_encoder_of_these_tests_is_right() {
-        assert_eq!(encoded(b"foobar", STANDARD), "Zm9vYmFy");
-        assert_eq!(encoded(b"foob", STANDARD), "Zm9vYg==");
-        assert_eq!(encoded(&[0xfb, 0xff], URL_SAFE), "-_8=");
+    fn the_encoder_of_these_tests_is_correct() {
+        assert_eq!(encode_base64(b"foobar", BASE64_STANDARD), "Zm9vYmFy");
+        assert_eq!(encode_base64(b"foob", BASE64_STANDARD), "Zm9vYg==");
+        assert_eq!(encode_base64(&[0xfb, 0xff], BASE64_URL_SAFE), "-_8=");
     }
 
     #[test]
     fn short_values_have_no_forms() {
-        assert!(of(b"1234567").is_empty() && of(b"1234\n567").is_empty());
-        assert!(of(b"12345678").contains(&b"12345678"[..]));
+        assert!(forms(b"1234567").is_empty() && forms(b"1234\n567").is_empty());
+        assert!(forms(b"12345678").contains(&b"12345678"[..]));
     }
 
     #[test]
@@ -121,7 +125,7 @@ mod tests {
         let marked = ["\u{feff}".as_bytes(), value].concat();
         let second = [b"{}\n", &value[..]].concat();
         for value in [&value[..], &marked, &second] {
-            let forms = of_all(value);
+            let forms = all_forms(value);
             for held in ["a2V5LW9mLXJlZ2lzdHJ5!", "Passw0rd-123", "one-of-two", "MIIEvQIBADANBg", "kqhkiG9w0BAQ"] {
                 assert!(forms.contains(held.as_bytes()), "{held}");
             }
@@ -133,7 +137,7 @@ mod tests {
 
     #[test]
     fn hexadecimal_digits_are_a_form() {
-        let forms = of(b"token\xff/:");
+        let forms = forms(b"token\xff/:");
         for form in [&b"746f6b656eff2f3a"[..], b"746F6B656EFF2F3A"] {
             assert!(forms.contains(form), "{}", String::from_utf8_lossy(form));
         }
@@ -147,10 +151,10 @@ mod tests {
             after in prop::collection::vec(any::<u8>(), 0..7),
         ) {
             let text = [before, value.clone(), after].concat();
-            let forms = of(&value);
+            let forms = forms(&value);
             prop_assume!(!forms.is_empty());
-            for digits in [STANDARD, URL_SAFE] {
-                let text = encoded(&text, digits);
+            for digits in [BASE64_STANDARD, BASE64_URL_SAFE] {
+                let text = encode_base64(&text, digits);
                 let holds = |form: &Vec<u8>| text.as_bytes().windows(form.len()).any(|part| part == form);
                 prop_assert!(forms.iter().any(holds), "{text}");
             }

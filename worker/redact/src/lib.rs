@@ -1,16 +1,16 @@
 //! Redaction: keeps the values of secrets out of everything that is stored, shown or sent to a model (`docs/explanation/engine.md`, section 4).
 //!
-//! The values are those that this worker can read: the keys of models, the secrets that the Job binds and the token for
-//! reports. Values shorter than [`MIN_VALUE_BYTES`] are ignored. Of a value with several lines, each line is a value too; of
-//! one that is JSON, each credential in it. The redactor finds values as they are, as JSON and URLs escape them, in base64 at
-//! any offset, and in hexadecimal digits. `[redacted: <name>]` takes their place.
+//! The redactor searches for the values that this worker can read: the keys of models, the secrets that the Job binds and the
+//! token for reports. It ignores values shorter than [`MIN_VALUE_BYTES`]. In a value with several lines, each line is a value,
+//! too. In a value that is JSON, each credential is. The redactor finds values in plain text, with JSON or URL escapes, in base64
+//! at any offset, and in hexadecimal digits. It replaces each value with the mark `[redacted: <name>]`.
 //!
-//! The redactor reads a file again when it changes, and keeps redacting the values that it held before.
+//! The redactor reads a file again when the file changes, and continues to redact the earlier values of the file.
 //!
-//! Texts are redacted where they enter, before anything is cut off them, because half a value is not found. They are redacted
-//! again where they leave: the log of events, stdout, stderr, reports, records.
+//! Texts are redacted when they enter the worker, before they are truncated, because a part of a value is not found. They are
+//! redacted again when they leave it: in the event log, stdout, stderr, reports and records.
 //!
-//! A secret that only another program knows, above all an MCP server, cannot be found.
+//! The redactor cannot find a secret that only another program knows, such as an MCP server.
 
 pub mod credential_names;
 mod error;

@@ -1,4 +1,5 @@
-//! Files that may be anything: those that people and clusters hand over, read within bounds, and those that are added to.
+//! Opens files whose paths come from people or clusters. The path may lead to a pipe or a device; only regular files are read, up
+//! to a limit, or appended to.
 
 use rustix::fs::{Mode, OFlags, open as open_as, openat};
 use rustix::io::Errno;
@@ -7,60 +8,59 @@ use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::path::Path;
 
-/// Opens a file. What is none, such as a pipe with a name, may never end, nor even begin: it is not waited for.
+/// Opens a regular file for reading. Never waits, even if the path is that of a named pipe.
 ///
 /// # Errors
-/// If it cannot be opened, or is no regular file.
+/// If the file cannot be opened, or is not a regular file.
 pub fn open(file: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let opened = File::from(open_as(file, flags, Mode::empty())?);
     let metadata = opened.metadata()?;
-    // A directory says itself that it is one.
-    if metadata.is_file() || metadata.is_dir() { Ok(opened) } else { Err(io::Error::other("it is no regular file")) }
+    // Reading a directory fails with a clear error.
+    if metadata.is_file() || metadata.is_dir() { Ok(opened) } else { Err(io::Error::other("it is not a regular file")) }
 }
 
-/// Opens a directory that is no symbolic link.
+/// Opens a directory, without following a symbolic link at the end of the path.
 ///
 /// # Errors
-/// If it cannot be opened, or is something else.
+/// If the path cannot be opened, or is not a directory.
 pub fn open_dir(dir: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::DIRECTORY | OFlags::NOFOLLOW;
     open_as(dir, flags, Mode::empty()).map(File::from).map_err(|error| match error {
-        Errno::NOTDIR | Errno::LOOP => other(dir, "is no directory: a symbolic link is not followed"),
+        Errno::NOTDIR | Errno::LOOP => other(dir, "is not a directory: a symbolic link is not followed"),
         error => error.into(),
     })
 }
 
-/// Opens a file in a directory to be added to, and makes it where there is none. What else has the name, a symbolic link too,
-/// is neither followed nor waited for.
+/// Opens a regular file in a directory for appending, and creates it if it is missing. Follows no symbolic link, and never waits.
 ///
 /// # Errors
-/// If it cannot be opened or made, or is no regular file.
+/// If the file cannot be opened or created, or is not a regular file.
 pub fn open_to_append(dir: impl AsFd, name: &str) -> io::Result<File> {
     let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::CLOEXEC;
     let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let none = || other(Path::new(name), "is no regular file");
+    let not_regular = || other(Path::new(name), "is not a regular file");
     let opened = openat(dir, name, flags, Mode::from_raw_mode(0o666)).map(File::from).map_err(|error| match error {
-        // A symbolic link; a pipe that nobody reads; a directory.
-        Errno::LOOP | Errno::NXIO | Errno::ISDIR => none(),
+        // A symbolic link, a pipe without a reader, or a directory.
+        Errno::LOOP | Errno::NXIO | Errno::ISDIR => not_regular(),
         error => error.into(),
     })?;
-    if opened.metadata()?.is_file() { Ok(opened) } else { Err(none()) }
+    if opened.metadata()?.is_file() { Ok(opened) } else { Err(not_regular()) }
 }
 
 fn other(path: &Path, what: &str) -> io::Error {
     io::Error::other(format!("`{}` {what}", path.display()))
 }
 
-/// All that comes out of what was opened, which may be so many bytes.
+/// Reads an open file to its end, but at most `max_bytes`.
 ///
 /// # Errors
-/// If it cannot be read, or is more.
-pub fn whole(opened: impl Read, most: u64) -> io::Result<Vec<u8>> {
+/// If the file cannot be read, or is larger.
+pub fn read_bounded(opened: impl Read, max_bytes: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    opened.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most {
-        return Err(io::Error::other(format!("it is larger than {most} bytes")));
+    opened.take(max_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > max_bytes {
+        return Err(io::Error::other(format!("it is larger than {max_bytes} bytes")));
     }
     Ok(bytes)
 }
@@ -73,25 +73,25 @@ mod tests {
     use std::io::Write;
 
     #[test]
-    fn only_files_are_read_within_bounds_and_no_pipe_is_waited_for() {
+    fn only_regular_files_up_to_the_limit_are_read_and_a_pipe_does_not_block() {
         let dir = tempfile::tempdir().unwrap();
         let (file, pipe, link) = (dir.path().join("file"), dir.path().join("pipe"), dir.path().join("link"));
         fs::write(&file, "text").unwrap();
-        let read = |file: &Path, most| open(file).and_then(|file| whole(file, most));
+        let read = |file: &Path, max_bytes| open(file).and_then(|file| read_bounded(file, max_bytes));
         assert_eq!(read(&file, 4).unwrap(), b"text");
         assert_eq!(read(&file, 3).unwrap_err().to_string(), "it is larger than 3 bytes");
         mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
         std::os::unix::fs::symlink(&pipe, &link).unwrap();
         for none in [&pipe, &link, Path::new("/dev/zero")] {
             let error = open(none).unwrap_err().to_string();
-            assert_eq!(error, "it is no regular file", "{}", none.display());
+            assert_eq!(error, "it is not a regular file", "{}", none.display());
         }
         assert!(read(dir.path(), 4).unwrap_err().to_string().contains("directory"));
         assert_eq!(open(&dir.path().join("none")).unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 
     #[test]
-    fn only_files_are_added_to_and_no_link_is_followed() {
+    fn only_regular_files_are_appended_to_and_no_link_is_followed() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         fs::write(at("outside"), "outside").unwrap();
@@ -102,12 +102,12 @@ mod tests {
         for pipe in ["pipe", "read"] {
             mknodat(CWD, at(pipe), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
         }
-        // Somebody reads this one.
+        // This pipe has a reader.
         let _reader = open_as(at("read"), OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty()).unwrap();
         let handle = open_dir(dir.path()).unwrap();
         for none in ["link", "dangling", "dir", "pipe", "read"] {
             let error = open_to_append(&handle, none).unwrap_err().to_string();
-            assert_eq!(error, format!("`{none}` is no regular file"));
+            assert_eq!(error, format!("`{none}` is not a regular file"));
         }
         for text in ["one", "two"] {
             open_to_append(&handle, "new").unwrap().write_all(text.as_bytes()).unwrap();
@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(fs::read_to_string(at("outside")).unwrap(), "outside");
         assert!(!at("none").exists());
         for none in ["dir-link", "outside"] {
-            assert!(open_dir(&at(none)).unwrap_err().to_string().contains("is no directory"), "{none}");
+            assert!(open_dir(&at(none)).unwrap_err().to_string().contains("is not a directory"), "{none}");
         }
     }
 }

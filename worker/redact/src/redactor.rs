@@ -1,4 +1,4 @@
-//! The redactor: all secrets of a run, and every way of taking them out of texts.
+//! The redactor, which knows all secrets of a run.
 
 use super::error::Error;
 use super::forms::MAX_VALUE_BYTES;
@@ -6,27 +6,28 @@ use super::patterns::Patterns;
 use super::source::Source;
 use bloomery_crds::run::{JobPart, ResourceSource};
 use bloomery_crds::text::bounded;
-use bloomery_files::{Finder, Marks, Secrets};
+use bloomery_files::{Marks, SecretFinder, Secrets};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Knows the secrets of a run, and keeps them out of texts. All clones are one; the first knows none.
+/// Redacts the secrets of a run. Clones share the secrets. The default redactor has none.
 #[derive(Clone, Default)]
 pub struct Redactor(Arc<Mutex<Known>>);
 
-/// What is known, and where more of it comes from.
+/// The known secrets, and the files that they come from.
 #[derive(Default)]
 struct Known {
     sources: Vec<Source>,
+    /// The names and values.
     values: Vec<(String, Vec<u8>)>,
     patterns: Arc<Patterns>,
-    /// The first secret whose value is larger than what is looked for.
+    /// The name of the first secret whose value is larger than [`MAX_VALUE_BYTES`].
     oversized: Option<String>,
 }
 
-/// Without the values.
+/// Hides the values.
 impl std::fmt::Debug for Redactor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Redactor")
@@ -34,15 +35,15 @@ impl std::fmt::Debug for Redactor {
 }
 
 impl Redactor {
-    /// Returns a redactor that has a value and cannot search for it. For tests.
+    /// Returns a redactor whose values are too large to search for. For tests.
     #[doc(hidden)]
-    pub fn blind() -> Self {
+    pub fn too_large() -> Self {
         let redactor = Self::default();
-        redactor.with(|known| known.patterns = Arc::new(Patterns::built([("word", &b"hunter22"[..])], |_| None)));
+        redactor.with(|known| known.patterns = Arc::new(Patterns::build([("word", &b"hunter22"[..])], |_| None)));
         redactor
     }
 
-    /// Watches every secret that a Job's part names: the keys of its models, and what it binds.
+    /// Watches the files of all secrets of a Job: the keys of its models, and the secrets that it binds.
     pub fn watch_job(&self, part: &JobPart) {
         for model in &part.models {
             if let Some(key) = &model.api_key {
@@ -56,7 +57,7 @@ impl Redactor {
         }
     }
 
-    /// Watches a file that holds, or will hold, a secret value; `name` is what stands in its place.
+    /// Watches a file that contains, or will contain, a secret value. The mark of the value contains `name`.
     pub fn watch(&self, name: &str, file: &Path) {
         self.with(|known| known.sources.push(Source::new(name, file)));
         self.refresh();
@@ -65,52 +66,52 @@ impl Redactor {
     /// Reads the files that have changed.
     pub fn refresh(&self) {
         self.with(|known| {
-            let read: Vec<_> = known.sources.iter_mut().filter_map(Source::changed).collect();
+            let read: Vec<_> = known.sources.iter_mut().filter_map(Source::read_if_changed).collect();
             known.learn(read);
         });
     }
 
-    /// Learns a value that is about to be used. What surrounds a value in its file does not matter.
+    /// Adds a value, without the whitespace around it.
     pub fn learn(&self, name: &str, value: &[u8]) {
         self.with(|known| known.learn([(name.to_owned(), value.trim_ascii().to_owned())]));
     }
 
-    /// A text without the values.
+    /// Returns a text with all values redacted.
     pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         self.patterns().redact(text)
     }
 
-    /// The same, without a copy where nothing is found.
-    pub fn owned(&self, text: String) -> String {
+    /// Returns a text with all values redacted. Copies the text only if it contains a value.
+    pub fn owned_text(&self, text: String) -> String {
         match self.text(&text) {
             Cow::Borrowed(_) => text,
             Cow::Owned(redacted) => redacted,
         }
     }
 
-    /// The first `most` bytes of a text without the values: what is found there may go on for [`Redactor::reach`] bytes behind
-    /// them.
-    pub fn beginning<'t>(&self, text: &'t str, most: usize) -> Cow<'t, str> {
-        self.patterns().beginning(text, most)
+    /// Returns the first `max_bytes` bytes of a text with all values redacted. To find a value that crosses the cut, `text` must
+    /// continue for [`Redactor::max_value_length`] bytes after it.
+    pub fn beginning<'t>(&self, text: &'t str, max_bytes: usize) -> Cow<'t, str> {
+        self.patterns().beginning(text, max_bytes)
     }
 
-    /// How many bytes of a text one value takes at most, however it is written.
-    pub fn reach(&self) -> usize {
-        self.patterns().reach()
+    /// Returns the largest number of bytes of a text that one value takes, in any notation.
+    pub fn max_value_length(&self) -> usize {
+        self.patterns().max_secret_length()
     }
 
-    /// What may be passed on of a text that somebody else wrote: on one line, at most `max` bytes. Servers like to
-    /// quote what they refuse. Values go first, so that no cut leaves a part of one.
+    /// Returns a redacted text of another program on one line of at most `max` bytes. Servers often quote the request in their error
+    /// messages. The text is redacted before it is cut, so no part of a value remains.
     pub fn quote(&self, text: &str, max: usize) -> String {
         bounded(&self.text(text).split_whitespace().collect::<Vec<_>>().join(" "), max)
     }
 
-    /// Takes the values out of JSON: of its texts, its names, and its numbers, which become texts.
+    /// Redacts JSON: its texts, its field names, and its numbers. A number with a value becomes a text.
     pub fn json(&self, value: &mut Value) {
         redact(&self.patterns(), value);
     }
 
-    /// The text of some JSON, which stays JSON.
+    /// Redacts the text of a JSON document. The result is valid JSON, too. A text that is not JSON is redacted as plain text.
     pub fn json_text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let patterns = self.patterns();
         if !patterns.is_in(text) {
@@ -125,7 +126,7 @@ impl Redactor {
         }
     }
 
-    /// The same for bytes that are to be JSON.
+    /// Redacts the bytes of a JSON document like [`Redactor::json_text`]. Invalid UTF-8 is replaced.
     pub fn json_bytes<'b>(&self, bytes: &'b [u8]) -> Cow<'b, str> {
         match String::from_utf8_lossy(bytes) {
             Cow::Borrowed(text) => self.json_text(text),
@@ -133,31 +134,31 @@ impl Redactor {
         }
     }
 
-    /// Whether nothing can be looked for, though there are values: every text then counts as one that holds them.
-    pub fn is_blind(&self) -> bool {
-        self.patterns().are_blind()
+    /// Returns whether the values are too large to search for. Every text is then redacted completely.
+    pub fn is_too_large(&self) -> bool {
+        self.patterns().is_too_large()
     }
 
-    /// Returns why texts cannot be kept free of the values that are known now.
+    /// Returns the reason that the current values cannot be redacted, if there is one.
     pub(crate) fn error(&self) -> Option<Error> {
         self.with(|known| match &known.oversized {
-            _ if known.patterns.are_blind() => Some(Error::Blind),
+            _ if known.patterns.is_too_large() => Some(Error::TooLarge),
             Some(name) => Some(Error::Oversized(name.clone())),
             None => None,
         })
     }
 
-    /// The names of the secrets that a text holds.
+    /// Returns the names of the secrets in a text.
     pub fn names_in(&self, text: &str) -> Vec<String> {
         self.patterns().names_in(text).into_iter().map(str::to_owned).collect()
     }
 
-    /// What stands in place of the secrets that are known now, wherever one is taken out of a text.
+    /// Returns the marks that replace the current values.
     pub fn marks(&self) -> Vec<String> {
         self.patterns().marks()
     }
 
-    /// The secrets as those know them who read files, as they are known now.
+    /// Returns the current secrets for the file tools.
     pub fn secrets(&self) -> Secrets {
         let patterns = self.patterns();
         Secrets::new(Marks::new(patterns.marks()), patterns)
@@ -167,7 +168,7 @@ impl Redactor {
         self.with(|known| known.patterns.clone())
     }
 
-    /// Nothing may be logged within `act`: log lines are redacted.
+    /// Calls `act` with the secrets locked. `act` must not log, because redacting the log line would lock them again.
     fn with<T>(&self, act: impl FnOnce(&mut Known) -> T) -> T {
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

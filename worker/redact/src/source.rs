@@ -1,4 +1,4 @@
-//! A file with a secret value, read again when it has changed.
+//! The file of a secret value, which is read again when it has changed.
 
 use super::forms::MAX_VALUE_BYTES;
 use super::plain_file;
@@ -7,14 +7,15 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Where a secret value comes from.
+/// The file of a secret value.
 pub(super) struct Source {
     name: String,
     path: PathBuf,
+    /// The version of the file that was read last.
     read: Option<Version>,
 }
 
-/// What changes when a file does: the kubelet puts another file in its place.
+/// The metadata that shows a change. The kubelet replaces the file by another one.
 #[derive(PartialEq, Eq)]
 struct Version {
     inode: u64,
@@ -27,8 +28,9 @@ impl Source {
         Self { name: name.to_owned(), path: path.to_owned(), read: None }
     }
 
-    /// The name and the value, where the file was not read as it is now. One that is not there (yet) holds nothing.
-    pub(super) fn changed(&mut self) -> Option<(String, Vec<u8>)> {
+    /// Reads the file if it has changed since the last read. Returns the name and the value of the secret; `None` if the file is
+    /// unchanged, or missing.
+    pub(super) fn read_if_changed(&mut self) -> Option<(String, Vec<u8>)> {
         let metadata = fs::metadata(&self.path).ok()?;
         let modified = (metadata.mtime(), metadata.mtime_nsec());
         let version = Version { inode: metadata.ino(), bytes: metadata.len(), modified };
@@ -36,9 +38,9 @@ impl Source {
             return None;
         }
         let mut value = Vec::new();
-        // What is round a value is trimmed, so a little more than the value is read.
+        // The limit is above that of a value, because whitespace around the value is removed.
         plain_file::open(&self.path).ok()?.take(2 * MAX_VALUE_BYTES as u64).read_to_end(&mut value).ok()?;
-        // What was put there since is found at the next look.
+        // If the file was replaced since its metadata was read, the next call reads it again.
         self.read = Some(version);
         Some((self.name.clone(), value.trim_ascii().to_owned()))
     }

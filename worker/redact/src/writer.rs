@@ -1,9 +1,10 @@
-//! Where texts leave: what is written is redacted first.
+//! A writer that redacts.
 
 use super::redactor::Redactor;
 use std::io::{self, Write};
 
-/// Redacts what is written to it. Each write has to be whole lines, as those of `tracing` and of the printer are.
+/// Redacts each write before it passes it on. Each write must consist of whole lines, as the writes of `tracing` and of the printer
+/// do.
 #[derive(Debug)]
 pub struct Writer<W> {
     redactor: Redactor,
@@ -11,7 +12,7 @@ pub struct Writer<W> {
 }
 
 impl Redactor {
-    /// Returns a writer that redacts what is written to `out`. Each write has to be whole lines.
+    /// Returns a writer to `out` that redacts each write. Each write must consist of whole lines.
     pub fn writer<W: Write>(&self, out: W) -> Writer<W> {
         Writer { redactor: self.clone(), out }
     }

@@ -69,7 +69,7 @@ async fn read(stderr: impl AsyncRead + Unpin, listener: StderrListener, kept: Ke
         let end = read.iter().position(|byte| *byte == b'\n');
         let part = read.get(..end.unwrap_or(read.len())).unwrap_or_default();
         // A secret that begins in the part that is passed on must be complete to be found.
-        let room = (MAX_LINE_BYTES + redactor.reach()).saturating_sub(line.len());
+        let room = (MAX_LINE_BYTES + redactor.max_value_length()).saturating_sub(line.len());
         line.extend_from_slice(part.get(..room.min(part.len())).unwrap_or_default());
         let (used, is_over) = (end.map_or(read.len(), |end| end + 1), read.is_empty());
         if end.is_some() || (is_over && !line.is_empty()) {

@@ -21,15 +21,15 @@ fn patterns(values: &[(&'static str, &'static str)]) -> Patterns {
 #[case::base64_after_a_byte("Basic OnMzY3IidC9wYXNzIHdvcmQ=", "Basic On[redacted: token]Q=")]
 #[case::wrapped("s3cr\"t/\r\npass\n word", "[redacted: token]")]
 #[case::wrapped_in_json(r#""s3cr\"t/\r\npass\n word""#, r#""[redacted: token]""#)]
-fn a_value_is_found_however_it_is_written(#[case] text: &str, #[case] expected: &str) {
+fn a_value_is_found_in_every_notation(#[case] text: &str, #[case] expected: &str) {
     let patterns = patterns(&[("token", "s3cr\"t/pass word")]);
-    // `!` ends the first case: nothing but the value goes.
+    // The `!` after the value stays.
     let expected = if text.ends_with('!') { format!("{expected}!") } else { expected.to_owned() };
     assert_eq!(patterns.redact(text), expected);
 }
 
 #[test]
-fn values_that_overlap_go_together() {
+fn overlapping_values_get_one_mark() {
     let patterns = patterns(&[("one", "12345678"), ("other", "5678abcdefgh"), ("inner", "45678abc")]);
     assert_eq!(patterns.redact("<12345678abcdefgh>"), "<[redacted: one]>");
     assert_eq!(patterns.redact("<5678abcdefgh>"), "<[redacted: other]>");
@@ -38,7 +38,7 @@ fn values_that_overlap_go_together() {
 }
 
 #[test]
-fn a_value_that_is_a_word_of_its_mark_does_not_stand_in_it() {
+fn a_mark_does_not_contain_a_value() {
     for (name, value, mark) in [("password", "password", "[redacted]"), ("it", "redacted", "***")] {
         let patterns = patterns(&[(name, value)]);
         assert_eq!(patterns.redact(value), mark);
@@ -46,7 +46,7 @@ fn a_value_that_is_a_word_of_its_mark_does_not_stand_in_it() {
 }
 
 #[test]
-fn whole_characters_go_where_a_value_is_no_text() {
+fn a_value_that_is_not_utf_8_is_replaced_with_whole_characters() {
     let value = [b'a', b'b', b'c', b'd', b'e', b'f', b'g', 0xc3];
     let patterns = Patterns::new([("binary", value.as_slice())]);
     assert_eq!(patterns.redact("abcdefgé!"), "[redacted: binary]!");
@@ -56,7 +56,7 @@ fn whole_characters_go_where_a_value_is_no_text() {
 fn a_long_text_is_searched_once() {
     let value = "a".repeat(200);
     let patterns = Patterns::new([("it", value.as_bytes())]);
-    // Every byte ends a match, and all of it is one part.
+    // A match ends at every byte, and all matches overlap.
     assert_eq!(patterns.redact(&"a".repeat(1 << 20)), "[redacted: it]");
     assert_eq!(patterns.redact(&format!("{}b", "a".repeat(199))), format!("{}b", "a".repeat(199)));
 }
