@@ -1,18 +1,18 @@
-//! The memory bank of a skill directory: notes that a Skill's Jobs leave for one another (seed 003, "Memory Bank"; `docs/explanation/design.md`,
-//! section 5). Six core notes, and `details/` for what is too long for them.
+//! The memory bank of a skill directory: notes that a Skill's Jobs leave for one another (`docs/explanation/design.md`, section 5).
+//! There are six core notes, and `details/` for longer notes.
 //!
-//! Several workers may write at once, on one machine or on a network file system, and any of them may freeze or die at
-//! any point. So there is no lock: like the log, each write claims a number by an exclusive hard link (`ledger`), and
-//! the claim says what it replaces. What is read is data of others: links are not followed, nothing large is held.
+//! Several workers may write at the same time, on one machine or on a network file system, and each of them may freeze or die at any
+//! point. So the bank has no lock. Each write claims a number with an exclusive hard link, as in the log, and the claim names the
+//! content that it replaces (`ledger`). Other programs may have written the files, so links are not followed, and sizes are limited.
 
 mod author;
 mod consult;
 mod error;
-mod held;
 mod ledger;
 mod length;
 mod limits;
 mod name;
+mod note_content;
 mod open_bank;
 mod write;
 
@@ -25,10 +25,10 @@ pub use name::{CORE, MAX_NAME};
 use crate::Error;
 use crate::secrets::Secrets;
 use crate::text;
-use error::unusable;
-use held::Held;
-use length::{advice, words};
+use error::bank_error;
+use length::{advice, count_words};
 use name::Name;
+use note_content::NoteContent;
 use open_bank::OpenBank;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -56,78 +56,81 @@ struct WriteArguments {
 }
 
 impl Bank {
-    /// Returns the bank of the skill directory whose memory is at `memory`. `writer` is unique to this worker.
+    /// Returns the bank in the memory of a skill directory. `writer` is unique to this worker.
     pub fn new(memory: &Path, writer: &str) -> Self {
         Self { memory: memory.to_owned(), writer: writer.to_owned(), secrets: Secrets::default() }
     }
 
-    /// Returns the same bank, which redacts these secrets and refuses to write their marks.
+    /// Returns the same bank with secrets. It redacts them, and does not overwrite them with their marks.
     #[must_use]
     pub fn with_secrets(&self, secrets: impl Into<Secrets>) -> Self {
         Self { secrets: secrets.into(), ..self.clone() }
     }
 
-    /// Returns whether the bank holds a note, or something in the place of one.
-    pub fn holds_notes(&self) -> bool {
-        match OpenBank::find(&self.memory) {
-            Ok(cabinet) => cabinet.is_some_and(|cabinet| cabinet.holds_notes()),
+    /// Returns whether the bank has a note, or another file with the name of one.
+    pub fn has_notes(&self) -> bool {
+        match OpenBank::open(&self.memory) {
+            Ok(bank) => bank.is_some_and(|bank| bank.has_notes()),
             Err(error) => error.kind() != std::io::ErrorKind::NotFound,
         }
     }
 
-    /// Answers a call of `memory_read`: a note, and its hash.
+    /// Answers a call of `memory_read` with a note and its hash.
     ///
     /// # Errors
     /// A message for the model.
     pub fn read(&self, arguments: &str) -> Result<String, Error> {
-        let ReadArguments { file } = crate::parsed(arguments)?;
+        let ReadArguments { file } = crate::parse_arguments(arguments)?;
         let name = Name::parse(&file)?;
-        let cabinet = OpenBank::find(&self.memory).map_err(|error| unusable(&error))?;
-        let held = match &cabinet {
-            Some(cabinet) => cabinet.held(&name)?,
+        let bank = OpenBank::open(&self.memory).map_err(|error| bank_error(&error))?;
+        let content = match &bank {
+            Some(bank) => bank.content(&name)?,
             None => None,
         };
-        let (Some(cabinet), Some(held)) = (&cabinet, held) else {
-            return Err(format!("There is no note {name} yet: its hash, for memory_write, is {NONE}.").into());
+        let (Some(bank), Some(content)) = (&bank, content) else {
+            return Err(format!(
+                "The note {name} does not exist yet. To create it with memory_write, set expect to {NONE}."
+            )
+            .into());
         };
-        Ok(rendered(&name, &held, cabinet))
+        Ok(render(&name, &content, bank))
     }
 
-    /// Answers a call of `memory_write`: replaces a note, if it is still what the caller has read.
+    /// Answers a call of `memory_write`: replaces a note, if its hash is still the expected one.
     ///
-    /// Writing the current content again changes nothing, whatever `expect` says, so a call can be retried after a lost
-    /// reply.
+    /// Writing the current content again changes nothing and succeeds with any `expect`. A call can therefore be retried after a
+    /// lost reply.
     ///
     /// # Errors
-    /// If the note was not written, or may not have been.
+    /// If the note was not written, or if the outcome is unknown.
     pub fn write(&self, arguments: &str, author: &Author) -> Result<String, WriteError> {
-        let WriteArguments { file, content, expect } = crate::parsed(arguments)?;
+        let WriteArguments { file, content, expect } = crate::parse_arguments(arguments)?;
         let name = Name::parse(&file)?;
         if content.len() > MAX_NOTE {
             return Err(Error::from(format!(
-                "The content has {} bytes, more than the {MAX_NOTE} that a note may have; nothing was written. Keep what \
-                 later Jobs need, and put parts of it into {DETAILS}/.",
+                "The content has {} bytes, more than the limit of {MAX_NOTE} for a note. Nothing was written. Keep only what later \
+                 Jobs need, and move parts to notes in {DETAILS}/.",
                 content.len()
             ))
             .into());
         }
         if text::has_nul(content.as_bytes()) {
-            return Err(Error::from("The content holds a NUL byte: a note is text; nothing was written.").into());
+            return Err(Error::from("The content contains a NUL byte, but a note is text. Nothing was written.").into());
         }
-        let cabinet = OpenBank::make(&self.memory).map_err(|error| unusable(&error))?;
+        let bank = OpenBank::open_or_create(&self.memory).map_err(|error| bank_error(&error))?;
         let (content, expect) = (content.as_bytes(), expect.trim());
-        let wish = write::NoteWrite { name: &name, content, expect, author, marks: &self.secrets.marks };
-        cabinet.write(&wish, &self.writer)
+        let request = write::NoteWrite { name: &name, content, expect, author, marks: &self.secrets.marks };
+        bank.write(&request, &self.writer)
     }
 }
 
 /// Formats a note for the model.
-fn rendered(name: &Name, held: &Held, cabinet: &OpenBank) -> String {
-    let text::Decoded { text, notes } = text::decoded(&held.bytes);
+fn render(name: &Name, content: &NoteContent, bank: &OpenBank) -> String {
+    let text::Decoded { text, notes } = text::decode(&content.bytes);
     let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-    let author = cabinet.authors(std::slice::from_ref(name)).suffix(name, &held.digest);
+    let author = bank.authors(std::slice::from_ref(name)).suffix(name, &content.digest);
     let advice = advice(name, &text);
-    format!("{text}{gap}[{name}: {} bytes, hash {}{author}{notes}]{advice}", held.bytes.len(), held.hash())
+    format!("{text}{gap}[{name}: {} bytes, hash {}{author}{notes}]{advice}", content.bytes.len(), content.hash())
 }
 
 #[cfg(test)]

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 pub struct Author {
     /// The Job, as `namespace/name`.
     pub job: String,
-    /// The run key, which names the Job's log.
+    /// The run key, which is the name of the directory of the Job's log.
     pub run_key: String,
-    /// The call ID. It begins with the number of the line in that log that requested the call.
+    /// The call ID. It begins with the number of the log line that requested the call.
     pub call: String,
     /// The time of the write, in RFC 3339.
     pub time: String,

@@ -1,4 +1,4 @@
-//! The errors of the bank.
+//! The errors of the memory bank.
 
 use crate::Error;
 
@@ -14,6 +14,6 @@ pub enum WriteError {
 }
 
 /// Returns the message for a bank that cannot be opened or listed.
-pub(super) fn unusable(error: &std::io::Error) -> Error {
-    format!("The memory bank cannot be used: {error}; nothing was done.").into()
+pub(super) fn bank_error(error: &std::io::Error) -> Error {
+    format!("The memory bank cannot be opened: {error}. Nothing was changed.").into()
 }

@@ -1,13 +1,20 @@
-//! The order of all writes of a bank, without a lock: compare-and-swap by exclusive hard links, as the log has it.
+//! The ledger orders all writes of a bank without a lock. Each write has a number, which is claimed with an exclusive hard link.
 //!
-//! A write is staged as two files of its own: the content, and a record that says which note it is of and what it
-//! replaces. Linking the record to the next number **is** the write: the link is exclusive and atomic, so of all who
-//! have read the same state one gets the number. Then the content takes the note's name, by a rename that uses it up:
-//! whoever does it, it happens once, so one that was frozen meanwhile cannot bring an old content back. Nobody claims
-//! a number before the claim before it has taken its name; so a worker that died in between is finished by the next.
+//! 1. **Stage.** The worker writes two files: the content, and a record with the name of the note and the replaced content.
+//! 2. **Claim.** It links the record to the next number. The link is atomic, and only one worker gets the number. From then on the
+//!    write has happened.
+//! 3. **Publish.** It renames the content to the name of the note. The rename can happen only once, so a worker that was frozen
+//!    cannot publish an old content again.
 //!
-//! Old claims are removed, and staged files for their numbers before them: a worker that was frozen all along finds its
-//! own file gone, and nothing to link.
+//! Before a worker claims a number, it publishes the content of the claim before it. So the next write completes that of a worker
+//! that died between claim and publication.
+//!
+//! Pruning removes old claims. It first removes the staged files with their numbers, so a worker that was frozen for long has
+//! nothing to link.
+//!
+//! The log (`bloomery-journal`) claims names in the same way, but its code is not shared. A log segment has no second file to
+//! publish, and a lost reply to a link ends the epoch there. Here, the call must learn whether the link exists. The log uses paths,
+//! which tests replace by simulated disks; the ledger uses open directory handles, because it must not follow links.
 
 mod publish;
 mod staged;
@@ -16,8 +23,8 @@ pub(super) use publish::PublishError;
 pub(super) use staged::{ClaimError, Staged};
 
 use super::Author;
-use super::held::{self, Held};
 use super::name::Name;
+use super::note_content::{self, NoteContent};
 use crate::Error;
 use bloomery_crds::Digest;
 use cap_std::fs::Dir;
@@ -27,7 +34,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 /// The largest record that is read, in bytes.
-const MAX_RECORD: u64 = 16 * 1024;
+const MAX_RECORD_BYTES: u64 = 16 * 1024;
 
 /// The record of a write.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,14 +50,14 @@ pub(super) struct Record {
     /// The author of the write.
     #[serde(flatten)]
     pub(super) author: Author,
-    /// The suffix of the staged content's file name.
+    /// The unique part of the names of the staged files.
     pub(super) staged: String,
 }
 
 impl Record {
-    /// Returns whether this write replaced `held`.
-    pub(super) fn replaces(&self, held: Option<&Held>) -> bool {
-        self.replaced.as_ref() == held.map(|held| &held.digest)
+    /// Returns whether this write replaces `content`.
+    pub(super) fn replaces(&self, content: Option<&NoteContent>) -> bool {
+        self.replaced.as_ref() == content.map(|content| &content.digest)
     }
 }
 
@@ -65,22 +72,24 @@ impl Ledger {
         Self { dir }
     }
 
-    /// Returns the number of the latest claim, or 0. A directory listing may be stale on a network file system, a lookup is
-    /// not.
+    /// Returns the number of the latest claim, or 0. The directory listing may be stale on a network file system, so the next
+    /// numbers are looked up by name.
     pub(super) fn latest(&self) -> io::Result<u64> {
-        let mut latest = self.names()?.iter().filter_map(|name| claimed(name)).max().unwrap_or_default();
+        let mut latest = self.file_names()?.iter().filter_map(|name| parse_claim_file(name)).max().unwrap_or_default();
         while let Some(next) = latest.checked_add(1)
-            && self.dir.symlink_metadata(claim(next)).is_ok()
+            && self.dir.symlink_metadata(claim_file(next)).is_ok()
         {
             latest = next;
         }
         Ok(latest)
     }
 
-    /// What a claim says; nothing where it is gone, or no claim of ours. One that cannot be read is an error: what it
-    /// claims may be a write that nobody has finished.
+    /// Returns the record of a claim; `None` if the claim does not exist, or is not from a worker.
+    ///
+    /// # Errors
+    /// If the claim cannot be read. Its write may not be published yet, so it must not be ignored.
     pub(super) fn record(&self, number: u64) -> io::Result<Option<Record>> {
-        let name = claim(number);
+        let name = claim_file(number);
         let bytes = match self.read(&name) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(io::Error::new(error.kind(), format!("{name} cannot be read: {error}"))),
@@ -90,8 +99,8 @@ impl Ledger {
         Ok(record.filter(|record| !record.staged.contains('/')))
     }
 
-    /// The latest claim of each of these notes.
-    pub(super) fn latest_of(&self, names: &[Name]) -> io::Result<BTreeMap<String, Record>> {
+    /// Returns the record of the latest write of each of these notes.
+    pub(super) fn latest_records(&self, names: &[Name]) -> io::Result<BTreeMap<String, Record>> {
         let wanted: BTreeSet<String> = names.iter().map(Name::to_string).collect();
         let mut latest = BTreeMap::new();
         for number in self.numbers()?.into_iter().rev() {
@@ -105,10 +114,10 @@ impl Ledger {
         Ok(latest)
     }
 
-    /// Returns whether a claim matches the predicate.
-    pub(super) fn holds(&self, is_meant: impl Fn(&Record) -> bool) -> io::Result<bool> {
+    /// Returns whether the ledger has a record that matches.
+    pub(super) fn has_record(&self, matches: impl Fn(&Record) -> bool) -> io::Result<bool> {
         for number in self.numbers()?.into_iter().rev() {
-            if self.record(number)?.is_some_and(|record| is_meant(&record)) {
+            if self.record(number)?.is_some_and(|record| matches(&record)) {
                 return Ok(true);
             }
         }
@@ -117,42 +126,44 @@ impl Ledger {
 
     /// Returns the claimed numbers in ascending order.
     fn numbers(&self) -> io::Result<Vec<u64>> {
-        let mut numbers: Vec<u64> = self.names()?.iter().filter_map(|name| claimed(name)).collect();
+        let mut numbers: Vec<u64> = self.file_names()?.iter().filter_map(|name| parse_claim_file(name)).collect();
         numbers.sort_unstable();
         Ok(numbers)
     }
 
-    /// Returns the claimed content, until it is published.
-    pub(super) fn content(&self, number: u64, record: &Record, name: &Name) -> Result<Option<Held>, Error> {
-        let read = held::read(&self.dir, Path::new(&content(number, &record.staged)), name)?;
-        Ok(read.filter(|held| held.digest == record.digest))
+    /// Returns the content of a claim that is not published yet.
+    pub(super) fn content(&self, number: u64, record: &Record, name: &Name) -> Result<Option<NoteContent>, Error> {
+        let content = note_content::read(&self.dir, Path::new(&content_file(number, &record.staged)), name)?;
+        Ok(content.filter(|content| content.digest == record.digest))
     }
 
-    fn names(&self) -> io::Result<Vec<String>> {
+    fn file_names(&self) -> io::Result<Vec<String>> {
         let names = self.dir.entries()?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
         names.collect()
     }
 
     fn read(&self, name: &str) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        held::open(&self.dir, name)?.take(MAX_RECORD).read_to_end(&mut bytes)?;
+        note_content::open(&self.dir, name)?.take(MAX_RECORD_BYTES).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 }
 
-fn claim(number: u64) -> String {
+/// Returns the file name of a claim.
+fn claim_file(number: u64) -> String {
     format!("{number:020}.json")
 }
 
-fn content(number: u64, staged: &str) -> String {
+/// Returns the file name of a staged content.
+fn content_file(number: u64, staged: &str) -> String {
     format!("{number:020}.{staged}.md")
 }
 
-/// Returns the number of a claim from its file name.
-fn claimed(name: &str) -> Option<u64> {
-    numbered(name.strip_suffix(".json")?)
+/// Returns the number of a claim from its file name; `None` for other files.
+fn parse_claim_file(name: &str) -> Option<u64> {
+    parse_number(name.strip_suffix(".json")?)
 }
 
-fn numbered(digits: &str) -> Option<u64> {
+fn parse_number(digits: &str) -> Option<u64> {
     if digits.len() == 20 && digits.bytes().all(|byte| byte.is_ascii_digit()) { digits.parse().ok() } else { None }
 }

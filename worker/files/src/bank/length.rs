@@ -3,19 +3,19 @@
 use super::limits::{CORE_WORDS, DETAILS};
 use super::name::Name;
 
-/// Returns the request to shorten a core note that exceeds [`CORE_WORDS`].
+/// Returns the advice to shorten a core note with more than [`CORE_WORDS`] words; empty for other notes.
 pub(super) fn advice(name: &Name, text: &str) -> String {
-    let words = words(text);
+    let words = count_words(text);
     if !name.is_core() || words <= CORE_WORDS {
         return String::new();
     }
     format!(
-        "\n[{name} has {words} words. Every Job begins by reading it: keep it to about {CORE_WORDS}, move the rest to \
+        "\n[{name} has {words} words. Every Job reads it at its start. Shorten it to about {CORE_WORDS} words, move the rest to \
          notes in {DETAILS}/, and name them here.]"
     )
 }
 
 /// Returns the number of words in a text.
-pub(super) fn words(text: &str) -> usize {
+pub(super) fn count_words(text: &str) -> usize {
     text.split_whitespace().count()
 }

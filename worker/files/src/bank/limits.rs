@@ -3,20 +3,20 @@
 /// The directory of the bank in the memory of a skill directory.
 pub const DIR: &str = "memory-bank";
 
-/// The directory for notes with details that do not fit into the core notes.
+/// The directory of the notes with details.
 pub const DETAILS: &str = "details";
 
-/// How many words a core note should have at most (seed 003).
+/// The advised limit on the words of a core note.
 pub const CORE_WORDS: usize = 300;
 
 /// The largest note that is written, in bytes.
 pub const MAX_NOTE: usize = 16 * 1024;
 
-/// The most notes in [`DETAILS`].
+/// The limit on the number of notes in [`DETAILS`].
 pub const MAX_DETAILS: usize = 64;
 
 /// The limit on the size of all notes together, in bytes, checked at each write.
 pub const MAX_BANK: u64 = 512 * 1024;
 
-/// The placeholder hash of a missing note.
+/// The hash of a missing note.
 pub const NONE: &str = "none";

@@ -2,28 +2,28 @@
 
 use super::DETAILS;
 use crate::Error;
-use crate::place;
+use crate::resource_path;
 use std::fmt;
 use std::path::Path;
 
-/// The core notes, in the order in which they are read (seed 003).
+/// The core notes, in the order in which they are read.
 pub const CORE: [&str; 6] =
     ["projectbrief.md", "productContext.md", "systemPatterns.md", "techContext.md", "activeContext.md", "progress.md"];
 
-/// The longest name of a note in [`DETAILS`], without its `.md`.
+/// The longest name of a note in [`DETAILS`], in bytes, without `.md`.
 pub const MAX_NAME: usize = 64;
 
 /// The name of a note.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Name {
-    /// One of [`CORE`].
+    /// A core note: one of [`CORE`].
     Core(&'static str),
-    /// One in [`DETAILS`], with its `.md`.
+    /// A note in [`DETAILS`]: the name of its file.
     Detail(String),
 }
 
 impl Name {
-    /// Reads a name.
+    /// Parses a name.
     ///
     /// # Errors
     /// A message for the model.
@@ -32,26 +32,27 @@ impl Name {
             return Ok(Self::Core(core));
         }
         match text.strip_prefix(DETAILS).and_then(|rest| rest.strip_prefix('/')) {
-            Some(name) if is_detail(name) => Ok(Self::Detail(name.to_owned())),
+            Some(name) if is_details_file(name) => Ok(Self::Detail(name.to_owned())),
             _ => Err(format!(
-                "{} is no note: notes are {}, and {DETAILS}/NAME.md, where NAME has at most {MAX_NAME} letters, digits, \
-                 dots, - and _, and begins with no dot.",
-                place::shown(text),
+                "{} is not the name of a note. The notes are {}, and {DETAILS}/NAME.md, where NAME has at most {MAX_NAME} letters, \
+                 digits, dots, - and _, and does not begin with a dot.",
+                resource_path::quote(text),
                 CORE.join(", ")
             ).into()),
         }
     }
 
     /// Returns the note of a file in [`DETAILS`], if its name is valid.
-    pub(super) fn of_detail(file: &str) -> Option<Self> {
-        is_detail(file).then(|| Self::Detail(file.to_owned()))
+    pub(super) fn from_details_file(file: &str) -> Option<Self> {
+        is_details_file(file).then(|| Self::Detail(file.to_owned()))
     }
 
+    /// Returns whether this is a core note.
     pub(super) fn is_core(&self) -> bool {
         matches!(self, Self::Core(_))
     }
 
-    /// Returns the name of its file within its directory.
+    /// Returns the name of the note's file within its directory.
     pub(super) fn file(&self) -> &Path {
         match self {
             Self::Core(name) => Path::new(name),
@@ -69,7 +70,8 @@ impl fmt::Display for Name {
     }
 }
 
-fn is_detail(file: &str) -> bool {
+/// Returns whether the name of a file in [`DETAILS`] is valid.
+fn is_details_file(file: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     file.strip_suffix(".md").is_some_and(|name| {
         !name.is_empty() && name.len() <= MAX_NAME && !name.starts_with('.') && name.bytes().all(plain)
@@ -86,7 +88,7 @@ mod tests {
     #[case::core("activeContext.md")]
     #[case::detail("details/api.v2_notes-1.md")]
     #[case::longest(&format!("details/{}.md", "x".repeat(MAX_NAME)))]
-    fn a_note(#[case] name: &str) {
+    fn a_valid_name_is_parsed(#[case] name: &str) {
         assert_eq!(Name::parse(name).unwrap().to_string(), name);
     }
 
@@ -104,9 +106,9 @@ mod tests {
     #[case::too_long(&format!("details/{}.md", "x".repeat(MAX_NAME + 1)))]
     #[case::not_ascii("details/ä.md")]
     #[case::nul("details/a\0.md")]
-    fn no_note(#[case] name: &str) {
+    fn an_invalid_name_is_refused(#[case] name: &str) {
         let error = Name::parse(name).unwrap_err().to_string();
-        assert!(error.contains("is no note") && error.len() < 700, "{error}");
+        assert!(error.contains("is not the name of a note") && error.len() < 700, "{error}");
     }
 
     proptest! {

@@ -1,10 +1,10 @@
-//! The open directories of the bank. Access stays below them; links are not followed.
+//! The open directories of the bank. All access stays below them, and follows no links.
 
-use super::held::{self, Held};
 use super::ledger::{Ledger, Record};
+use super::note_content::{self, NoteContent};
 use super::{CORE, DETAILS, DIR, Name};
 use crate::Error;
-use crate::place::shown;
+use crate::resource_path::quote;
 use bloomery_crds::Digest;
 use cap_fs_ext::DirExt;
 use cap_std::ambient_authority;
@@ -14,116 +14,119 @@ use std::io;
 use std::path::Path;
 
 /// The directory of the claims, in the bank.
-const LEDGER: &str = ".ledger";
+const LEDGER_DIR: &str = ".ledger";
 
 /// The limit on the entries of the details directory that are read.
 const MAX_ENTRIES: usize = 10_000;
 
-/// The open bank.
+/// The directories of an open bank.
 #[derive(Debug)]
 pub(super) struct OpenBank {
     bank: Dir,
     details: Option<Dir>,
-    /// `None` until a Job writes a note.
+    /// The ledger; `None` before a Job has written a note.
     pub(super) ledger: Option<Ledger>,
 }
 
 impl OpenBank {
-    /// Opens an existing bank. Returns `None` if there is none.
-    pub(super) fn find(memory: &Path) -> io::Result<Option<Self>> {
-        let Some(bank) = found(Dir::open_ambient_dir(memory, ambient_authority())?.open_dir_nofollow(DIR))? else {
+    /// Opens an existing bank. Returns `None` if the bank does not exist.
+    pub(super) fn open(memory: &Path) -> io::Result<Option<Self>> {
+        let Some(bank) = if_exists(Dir::open_ambient_dir(memory, ambient_authority())?.open_dir_nofollow(DIR))? else {
             return Ok(None);
         };
-        let details = found(bank.open_dir_nofollow(DETAILS))?;
-        let ledger = found(bank.open_dir_nofollow(LEDGER))?.map(Ledger::new);
+        let details = if_exists(bank.open_dir_nofollow(DETAILS))?;
+        let ledger = if_exists(bank.open_dir_nofollow(LEDGER_DIR))?.map(Ledger::new);
         Ok(Some(Self { bank, details, ledger }))
     }
 
     /// Opens the bank for writing, and creates missing directories.
-    pub(super) fn make(memory: &Path) -> io::Result<Self> {
+    pub(super) fn open_or_create(memory: &Path) -> io::Result<Self> {
         let memory = Dir::open_ambient_dir(memory, ambient_authority())?;
-        let bank = made(&memory, DIR)?;
-        let details = made(&bank, DETAILS)?;
-        let ledger = Ledger::new(made(&bank, LEDGER)?);
+        let bank = create_dir(&memory, DIR)?;
+        let details = create_dir(&bank, DETAILS)?;
+        let ledger = Ledger::new(create_dir(&bank, LEDGER_DIR)?);
         Ok(Self { bank, details: Some(details), ledger: Some(ledger) })
     }
 
     /// Returns the directory of a note's file, if it exists.
-    pub(super) fn place(&self, name: &Name) -> Option<&Dir> {
+    pub(super) fn dir_of(&self, name: &Name) -> Option<&Dir> {
         if name.is_core() { Some(&self.bank) } else { self.details.as_ref() }
     }
 
-    /// Returns the content of a note: the one claimed last, even if it is not published yet.
+    /// Returns the content of a note. If the latest claim is for this note, that is the claimed content, even before it is
+    /// published.
     ///
     /// # Errors
     /// A message for the model.
-    pub(super) fn held(&self, name: &Name) -> Result<Option<Held>, Error> {
-        if let Some(claimed) = self.claimed(name)? {
-            return Ok(Some(claimed));
+    pub(super) fn content(&self, name: &Name) -> Result<Option<NoteContent>, Error> {
+        match self.unpublished_content(name)? {
+            Some(claimed) => Ok(Some(claimed)),
+            None => self.published_content(name),
         }
-        self.published(name)
     }
 
     /// Returns the published content of a note.
-    pub(super) fn published(&self, name: &Name) -> Result<Option<Held>, Error> {
-        self.place(name).map_or(Ok(None), |dir| held::read(dir, name.file(), name))
+    pub(super) fn published_content(&self, name: &Name) -> Result<Option<NoteContent>, Error> {
+        self.dir_of(name).map_or(Ok(None), |dir| note_content::read(dir, name.file(), name))
     }
 
     /// Returns the content of the latest claim, if it is for this note and not published yet.
-    fn claimed(&self, name: &Name) -> Result<Option<Held>, Error> {
+    fn unpublished_content(&self, name: &Name) -> Result<Option<NoteContent>, Error> {
         let Some(ledger) = &self.ledger else { return Ok(None) };
-        let latest = ledger.latest().map_err(|error| super::unusable(&error))?;
-        let record = ledger.record(latest).map_err(|error| super::unusable(&error))?;
+        let latest = ledger.latest().map_err(|error| super::bank_error(&error))?;
+        let record = ledger.record(latest).map_err(|error| super::bank_error(&error))?;
         let Some(record) = record.filter(|record| record.file == name.to_string()) else { return Ok(None) };
-        let before = self.published(name)?;
-        // A manual change after the claim is newer than the claim.
-        if !record.replaces(before.as_ref()) {
+        let published = self.published_content(name)?;
+        // If a person has changed the note after the claim, that change is the latest.
+        if !record.replaces(published.as_ref()) {
             return Ok(None);
         }
         ledger.content(latest, &record, name)
     }
 
-    /// Returns the last authors of these notes, as far as their claims can be read.
+    /// Returns the last authors of these notes, if their claims can be read.
     pub(super) fn authors(&self, names: &[Name]) -> Authors {
-        let read = self.ledger.as_ref().and_then(|ledger| ledger.latest_of(names).ok());
+        let read = self.ledger.as_ref().and_then(|ledger| ledger.latest_records(names).ok());
         Authors(read.unwrap_or_default())
     }
 
-    /// Returns the notes in the details, by name, and whether there are more entries than the limit.
+    /// Returns the notes in [`DETAILS`], sorted by name, and whether the directory has more entries than the limit.
     pub(super) fn details(&self) -> io::Result<(Vec<Name>, bool)> {
         let Some(details) = &self.details else { return Ok((Vec::new(), false)) };
         let mut names = Vec::new();
         let mut entries = details.entries()?;
         for entry in entries.by_ref().take(MAX_ENTRIES) {
-            names.extend(entry?.file_name().to_str().and_then(Name::of_detail));
+            names.extend(entry?.file_name().to_str().and_then(Name::from_details_file));
         }
         names.sort();
         Ok((names, entries.next().is_some()))
     }
 
-    /// Returns the size of a note's file in bytes, if it exists.
+    /// Returns the size of a note's file in bytes, if the file exists.
     pub(super) fn size(&self, name: &Name) -> Option<u64> {
-        let metadata = self.place(name)?.symlink_metadata(name.file()).ok()?;
+        let metadata = self.dir_of(name)?.symlink_metadata(name.file()).ok()?;
         metadata.is_file().then(|| metadata.len())
     }
 
-    /// Returns whether the bank holds a note, or something in the place of one.
-    pub(super) fn holds_notes(&self) -> bool {
-        let is_there = |core: &&str| self.bank.symlink_metadata(core).is_ok();
-        CORE.iter().any(is_there) || self.details().is_ok_and(|(names, _)| !names.is_empty()) || self.holds_a_claim()
+    /// Returns whether the bank has a note, or another file with the name of one.
+    pub(super) fn has_notes(&self) -> bool {
+        let exists = |core: &&str| self.bank.symlink_metadata(core).is_ok();
+        CORE.iter().any(exists)
+            || self.details().is_ok_and(|(names, _)| !names.is_empty())
+            || self.has_unpublished_note()
     }
 
-    /// Returns whether a claimed note is not published yet.
-    fn holds_a_claim(&self) -> bool {
+    /// Returns whether a claimed note is not published yet. Returns `true` if the claim cannot be read, so that the caller reads
+    /// the bank and gets the error.
+    fn has_unpublished_note(&self) -> bool {
         let Some(ledger) = &self.ledger else { return false };
-        // A later read returns the error.
         let Ok(latest) = ledger.latest().and_then(|latest| ledger.record(latest)) else { return true };
         let name = latest.and_then(|record| Name::parse(&record.file).ok());
-        name.is_some_and(|name| self.claimed(&name).map_or(true, |held| held.is_some()))
+        name.is_some_and(|name| self.unpublished_content(&name).map_or(true, |content| content.is_some()))
     }
 }
 
-/// The latest claims of some notes.
+/// The records of the latest writes of some notes, by the names of the notes.
 #[derive(Debug)]
 pub(super) struct Authors(BTreeMap<String, Record>);
 
@@ -132,22 +135,23 @@ impl Authors {
     pub(super) fn suffix(&self, name: &Name, digest: &Digest) -> String {
         let record = self.0.get(&name.to_string()).filter(|record| record.digest == *digest);
         record.map_or_else(String::new, |Record { author, .. }| {
-            format!(", written by Job {} at {}", shown(&author.job), shown(&author.time))
+            format!(", written by Job {} at {}", quote(&author.job), quote(&author.time))
         })
     }
 }
 
 /// Turns a missing directory into `None`.
-fn found(opened: io::Result<Dir>) -> io::Result<Option<Dir>> {
+fn if_exists(opened: io::Result<Dir>) -> io::Result<Option<Dir>> {
     match opened {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         opened => opened.map(Some),
     }
 }
 
-fn made(parent: &Dir, name: &str) -> io::Result<Dir> {
+/// Opens a directory, and creates it durably if it is missing.
+fn create_dir(parent: &Dir, name: &str) -> io::Result<Dir> {
     match parent.create_dir(name) {
-        Ok(()) => sync(parent)?,
+        Ok(()) => sync_dir(parent)?,
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         Err(error) => return Err(error),
     }
@@ -155,6 +159,6 @@ fn made(parent: &Dir, name: &str) -> io::Result<Dir> {
 }
 
 /// Makes the entries of a directory durable.
-pub(super) fn sync(dir: &Dir) -> io::Result<()> {
+pub(super) fn sync_dir(dir: &Dir) -> io::Result<()> {
     dir.open(".")?.sync_all()
 }

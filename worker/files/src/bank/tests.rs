@@ -10,7 +10,7 @@ use crate::marks::Marks;
 use serde_json::{Value, json};
 use std::fs;
 
-/// A slag's memory.
+/// The memory of a skill directory.
 struct Stand {
     dir: tempfile::TempDir,
 }
@@ -20,7 +20,7 @@ impl Stand {
         Self { dir: tempfile::tempdir().unwrap() }
     }
 
-    /// With these notes, written by hand.
+    /// Creates the notes, as a person would.
     fn of(notes: &[(&str, &str)]) -> Self {
         let stand = Self::new();
         for (name, content) in notes {
@@ -51,18 +51,18 @@ impl Stand {
     }
 
     fn write(&self, file: &str, content: &str, expect: &str) -> Result<String, Error> {
-        self.written(&wish(file, content, expect), "7-0")
+        self.written(&request(file, content, expect), "7-0")
     }
 
-    /// As a call of a Job, whose faults leave nothing written.
-    fn written(&self, wish: &Value, call: &str) -> Result<String, Error> {
-        self.bank().write(&wish.to_string(), &author(call)).map_err(|fault| match fault {
+    /// Calls `memory_write`. Panics if the outcome is unknown.
+    fn written(&self, request: &Value, call: &str) -> Result<String, Error> {
+        self.bank().write(&request.to_string(), &author(call)).map_err(|fault| match fault {
             WriteError::Unwritten(error) => error,
             WriteError::Unknown(text) => panic!("{text}"),
         })
     }
 
-    /// The names in the ledger, those of claims or all others.
+    /// Returns the file names in the ledger: those of claims, or all others.
     fn ledger(&self, claims: bool) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.at(".ledger")) else { return Vec::new() };
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -72,7 +72,7 @@ impl Stand {
     }
 }
 
-fn wish(file: &str, content: &str, expect: &str) -> Value {
+fn request(file: &str, content: &str, expect: &str) -> Value {
     json!({"file": file, "content": content, "expect": expect})
 }
 
@@ -85,19 +85,19 @@ fn author(call: &str) -> Author {
     }
 }
 
-/// The hash that an answer tells.
+/// Returns the hash in an answer.
 fn hash_in(answer: &str) -> String {
     let (_, rest) = answer.rsplit_once("hash ").or_else(|| answer.rsplit_once("hash is ")).unwrap();
-    rest.trim_start_matches("is ").chars().take_while(char::is_ascii_alphanumeric).collect()
+    rest.trim_start_matches("is ").trim_start_matches("now ").chars().take_while(char::is_ascii_alphanumeric).collect()
 }
 
 #[test]
 fn a_note_is_written_and_read_with_its_hash_and_its_author() {
     let stand = Stand::new();
     let absent = stand.read("progress.md").unwrap_err().to_string();
-    assert!(absent.contains("no note progress.md yet") && absent.contains("is none"), "{absent}");
+    assert!(absent.contains("progress.md does not exist yet") && absent.contains("set expect to none"), "{absent}");
     let wrote = stand.write("progress.md", "One.\n", NONE).unwrap();
-    assert!(wrote.starts_with("Wrote progress.md: a new note of 5 bytes; its hash is "), "{wrote}");
+    assert!(wrote.starts_with("Wrote progress.md: a new note of 5 bytes. Its hash is now "), "{wrote}");
     let read = stand.read("progress.md").unwrap();
     let expected = format!(
         "One.\n[progress.md: 5 bytes, hash {}, written by Job `acme/refund` at `2026-01-01T00:00:00.000Z`]",
@@ -118,16 +118,16 @@ fn a_note_is_written_and_read_with_its_hash_and_its_author() {
 }
 
 #[test]
-fn the_same_content_again_changes_nothing_whatever_was_expected() {
+fn writing_the_same_content_again_changes_nothing_with_any_expected_hash() {
     let stand = Stand::new();
     stand.write("progress.md", "One.\n", NONE).unwrap();
     let again = stand.write("progress.md", "One.\n", NONE).unwrap();
-    assert!(again.contains("nothing was changed"), "{again}");
+    assert!(again.contains("Nothing was changed"), "{again}");
     assert_eq!(stand.ledger(true).len(), 1);
 }
 
 #[test]
-fn who_has_not_read_what_is_there_replaces_nothing_and_learns_what_it_is() {
+fn a_write_with_another_hash_is_refused_and_returns_the_current_hash() {
     let stand = Stand::of(&[("activeContext.md", "By hand.\n")]);
     for expect in [NONE, "0123456789abcdef", ""] {
         let conflict = stand.write("activeContext.md", "Mine.\n", expect).unwrap_err().to_string();
@@ -136,36 +136,36 @@ fn who_has_not_read_what_is_there_replaces_nothing_and_learns_what_it_is() {
         assert_eq!(now, hash_in(&stand.read("activeContext.md").unwrap()));
     }
     let gone = stand.write("progress.md", "Mine.\n", "0123456789abcdef").unwrap_err().to_string();
-    assert!(gone.contains("expect has to be none"), "{gone}");
+    assert!(gone.contains("set expect to none"), "{gone}");
     assert_eq!(stand.get("activeContext.md"), "By hand.\n");
     let hash = hash_in(&stand.read("activeContext.md").unwrap());
     stand.write("activeContext.md", "Mine.\n", &hash).unwrap();
-    // A person has changed it since; it has no author that is known.
+    // A person changes the note, so the note has no known author.
     stand.put("activeContext.md", "By hand again.\n");
     assert!(!stand.read("activeContext.md").unwrap().contains("written by"));
-    let mine = wish("activeContext.md", "Mine, too.\n", Held::new("Mine.\n".into()).hash());
+    let mine = request("activeContext.md", "Mine, too.\n", NoteContent::new("Mine.\n".into()).hash());
     let conflict = stand.written(&mine, "9-0").unwrap_err().to_string();
-    assert!(conflict.contains("is not what you have read"), "{conflict}");
+    assert!(conflict.contains("has changed since you read it"), "{conflict}");
     assert_eq!(stand.get("activeContext.md"), "By hand again.\n");
 }
 
-/// A call whose answer was lost is made again: its own write is not a conflict, though another has followed it.
+/// A call is retried after its answer was lost. Its own earlier write is not a conflict.
 #[test]
-fn a_write_that_another_has_followed_did_happen() {
+fn a_retried_write_that_was_replaced_since_succeeds() {
     let stand = Stand::new();
     stand.write("progress.md", "One.\n", NONE).unwrap();
     let hash = hash_in(&stand.read("progress.md").unwrap());
-    stand.bank().write(&wish("progress.md", "Two.\n", &hash).to_string(), &author("9-0")).unwrap();
+    stand.bank().write(&request("progress.md", "Two.\n", &hash).to_string(), &author("9-0")).unwrap();
     let again = stand.write("progress.md", "One.\n", NONE).unwrap();
-    assert!(again.contains("has been changed since then"), "{again}");
+    assert!(again.contains("Another write has changed it since"), "{again}");
     assert_eq!(stand.get("progress.md"), "Two.\n");
-    // What the same call had not written is a conflict.
+    // Another content of the same call is a conflict.
     let other = stand.write("progress.md", "Three.\n", NONE).unwrap_err().to_string();
-    assert!(other.contains("is not what you have read"), "{other}");
+    assert!(other.contains("has changed since you read it"), "{other}");
 }
 
 #[test]
-fn a_long_core_note_is_to_be_moved_to_the_details_and_a_long_detail_is_not() {
+fn only_long_core_notes_get_the_advice_to_shorten_them() {
     let stand = Stand::new();
     let long = "word ".repeat(CORE_WORDS + 1);
     let wrote = stand.write("techContext.md", &long, NONE).unwrap();
@@ -175,10 +175,10 @@ fn a_long_core_note_is_to_be_moved_to_the_details_and_a_long_detail_is_not() {
 }
 
 #[test]
-fn what_is_too_much_is_refused() {
+fn a_write_above_a_limit_is_refused() {
     let stand = Stand::new();
     let too_large = stand.write("progress.md", &"x".repeat(MAX_NOTE + 1), NONE).unwrap_err().to_string();
-    assert!(too_large.contains("16385 bytes") && too_large.contains("nothing was written"), "{too_large}");
+    assert!(too_large.contains("16385 bytes") && too_large.contains("Nothing was written"), "{too_large}");
     let nul = stand.write("progress.md", "a\0b", NONE).unwrap_err().to_string();
     assert!(nul.contains("NUL"), "{nul}");
     for number in 0..MAX_DETAILS {
@@ -186,43 +186,39 @@ fn what_is_too_much_is_refused() {
     }
     let many = stand.write("details/more.md", "x", NONE).unwrap_err().to_string();
     assert!(many.contains("has 64 notes"), "{many}");
-    // One that is there may change.
+    // An existing note may change.
     stand.write("details/0.md", "y", &hash_in(&stand.read("details/0.md").unwrap())).unwrap();
     for number in 0..4 {
         stand.put(&format!("details/{number}.md"), "x".repeat(200 * 1024));
     }
     let full = stand.write("progress.md", "x", NONE).unwrap_err().to_string();
-    assert!(full.contains("may have 524288"), "{full}");
+    assert!(full.contains("limit of 524288"), "{full}");
     assert!(!stand.at("progress.md").exists() && stand.ledger(false).is_empty());
-    // Else it would stay too large.
+    // A note that becomes shorter is accepted, although the bank is above its limit.
     let hash = hash_in(&stand.read("details/0.md").unwrap());
     stand.write("details/0.md", &"y".repeat(MAX_NOTE), &hash).unwrap();
     let hash = hash_in(&stand.read("details/9.md").unwrap());
-    assert!(stand.write("details/9.md", "xx", &hash).unwrap_err().to_string().contains("may have 524288"));
+    assert!(stand.write("details/9.md", "xx", &hash).unwrap_err().to_string().contains("limit of 524288"));
     stand.write("details/9.md", "y", &hash).unwrap();
 }
 
 #[test]
-fn arguments_that_are_none_are_refused() {
+fn invalid_arguments_are_refused() {
     let bank = Stand::new().bank();
     for arguments in ["", "[]", "{}", "{\"file\":1}", "{\"file\":\"progress.md\",\"path\":\"x\"}"] {
-        assert!(bank.read(arguments).unwrap_err().to_string().contains("cannot be used"), "{arguments}");
-        assert!(
-            bank.write(arguments, &author("1-0")).unwrap_err().to_string().contains("cannot be used"),
-            "{arguments}"
-        );
+        assert!(bank.read(arguments).unwrap_err().to_string().contains("are invalid"), "{arguments}");
+        assert!(bank.write(arguments, &author("1-0")).unwrap_err().to_string().contains("are invalid"), "{arguments}");
     }
 }
 
-/// What stands in place of a secret in what a model reads is no note of it.
 #[test]
-fn a_mark_takes_the_place_of_nothing_in_a_note() {
+fn a_mark_does_not_overwrite_a_secret_in_a_note() {
     let stand = Stand::of(&[("projectbrief.md", "The key is sk-1234567890.\n")]);
     let bank = stand.bank().with_secrets(Marks::new(vec!["[redacted: default]".into()]));
     let digest = bloomery_crds::Digest::of_bytes(stand.get("projectbrief.md").as_bytes());
-    let hash = held::hash(&digest);
-    let write = |content: &str| bank.write(&wish("projectbrief.md", content, hash).to_string(), &author("7-0"));
+    let hash = note_content::hash(&digest);
+    let write = |content: &str| bank.write(&request("projectbrief.md", content, hash).to_string(), &author("7-0"));
     let fault = write("The key is [redacted: default]. More.\n").unwrap_err();
-    assert!(matches!(&fault, WriteError::Unwritten(why) if why.to_string().contains("stands for a secret")), "{fault}");
+    assert!(matches!(&fault, WriteError::Unwritten(why) if why.to_string().contains("replaces a secret")), "{fault}");
     assert_eq!(stand.get("projectbrief.md"), "The key is sk-1234567890.\n");
 }

@@ -1,20 +1,22 @@
-//! Publishing claimed contents, and removing old claims.
+//! Publishes claimed contents, and removes old claims.
 
-use super::{Ledger, Record, claim, claimed, content, numbered};
+use super::{Ledger, Record, claim_file, content_file, parse_claim_file, parse_number};
 use crate::Error;
 use crate::bank::name::Name;
-use crate::bank::open_bank::{OpenBank, sync};
+use crate::bank::open_bank::{OpenBank, sync_dir};
 use std::collections::BTreeSet;
 use std::io;
 use std::time::Duration;
 
-/// How many claims there may be before old ones go, and how many of the newest stay in any case.
+/// The number of claims above which old claims are removed.
 const MAX_CLAIMS: usize = 512;
-const KEPT_CLAIMS: usize = 256;
 
-/// How much older than the newest claim one must be to go, by the clock of the file system: no worker is in the middle
-/// of a write for as long, and no list of names is as old.
-const KEPT_FOR: Duration = Duration::from_hours(1);
+/// The number of the newest claims, which are never removed.
+const MIN_CLAIMS: usize = 256;
+
+/// The age above which a claim can be removed, compared with the newest claim by the clock of the file system. No write takes that
+/// long, and no directory listing is that stale.
+const MIN_AGE: Duration = Duration::from_hours(1);
 
 /// The error of publishing a claimed content under its note's name.
 #[derive(Debug)]
@@ -27,72 +29,69 @@ pub(in crate::bank) enum PublishError {
 
 impl Ledger {
     /// Publishes a claimed content under its note's name, unless that was done before.
-    pub(in crate::bank) fn publish(
-        &self,
-        number: u64,
-        record: &Record,
-        cabinet: &OpenBank,
-    ) -> Result<(), PublishError> {
+    pub(in crate::bank) fn publish(&self, number: u64, record: &Record, bank: &OpenBank) -> Result<(), PublishError> {
         // A record with an invalid note name is not from a worker.
         let Ok(name) = Name::parse(&record.file) else { return Ok(()) };
-        let from = content(number, &record.staged);
-        let fault = |error: &io::Error| PublishError::Failed(format!("{name} cannot be written: {error}.").into());
-        let now = cabinet.published(&name).map_err(PublishError::Failed)?;
+        let from = content_file(number, &record.staged);
+        let failure = |error: &io::Error| PublishError::Failed(format!("{name} cannot be written: {error}.").into());
+        let current = bank.published_content(&name).map_err(PublishError::Failed)?;
         match self.dir.symlink_metadata(&from) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            found => found.map_err(|error| fault(&error))?,
+            found => found.map_err(|error| failure(&error))?,
         };
-        // Asked after the content, which others may have used up: then this is not what was replaced either.
-        if !record.replaces(now.as_ref()) && now.is_none_or(|now| now.digest != record.digest) {
+        // The staged content still exists, so no worker has published it since `current` was read.
+        if !record.replaces(current.as_ref()) && current.is_none_or(|current| current.digest != record.digest) {
             return match self.dir.remove_file(&from) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
                 _ => Err(PublishError::ChangedByHand),
             };
         }
-        let Some(to) = cabinet.place(&name) else { return Ok(()) };
+        let Some(to) = bank.dir_of(&name) else { return Ok(()) };
         match self.dir.rename(&from, to, name.file()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            renamed => renamed.map_err(|error| fault(&error))?,
+            renamed => renamed.map_err(|error| failure(&error))?,
         }
-        sync(to).and_then(|()| sync(&self.dir)).map_err(|error| fault(&error))
+        sync_dir(to).and_then(|()| sync_dir(&self.dir)).map_err(|error| failure(&error))
     }
 
-    /// Removes old claims above [`MAX_CLAIMS`], except the last one of each existing note.
-    pub(in crate::bank) fn prune(&self, cabinet: &OpenBank) -> io::Result<()> {
-        let names = self.names()?;
-        let mut claims: Vec<u64> = names.iter().filter_map(|name| claimed(name)).collect();
+    /// Removes old claims if there are more than [`MAX_CLAIMS`]. The last claim of each existing note stays.
+    pub(in crate::bank) fn prune(&self, bank: &OpenBank) -> io::Result<()> {
+        let names = self.file_names()?;
+        let mut claims: Vec<u64> = names.iter().filter_map(|name| parse_claim_file(name)).collect();
         if claims.len() <= MAX_CLAIMS {
             return Ok(());
         }
         claims.sort_unstable();
-        let aged = |number: u64| self.dir.symlink_metadata(claim(number)).and_then(|found| found.modified());
-        let newest = aged(claims.last().copied().unwrap_or_default())?;
-        let mut later = BTreeSet::new();
-        let mut old = Vec::new();
+        let time = |number: u64| self.dir.symlink_metadata(claim_file(number)).and_then(|found| found.modified());
+        let newest = time(claims.last().copied().unwrap_or_default())?;
+        let mut seen = BTreeSet::new();
+        // The claims to remove, the newest first.
+        let mut removable = Vec::new();
         for (at, number) in claims.into_iter().rev().enumerate() {
             let Ok(record) = self.record(number) else { continue };
             let file = record.map(|record| record.file);
-            let is_last = file.as_ref().is_some_and(|file| later.insert(file.clone()) && is_there(cabinet, file));
-            let is_old = || aged(number).is_ok_and(|at| newest.duration_since(at).is_ok_and(|age| age > KEPT_FOR));
-            if at >= KEPT_CLAIMS && !is_last && is_old() {
-                old.push(number);
+            let is_last = file.as_ref().is_some_and(|file| seen.insert(file.clone()) && note_exists(bank, file));
+            let is_old = || time(number).is_ok_and(|time| newest.duration_since(time).is_ok_and(|age| age > MIN_AGE));
+            if at >= MIN_CLAIMS && !is_last && is_old() {
+                removable.push(number);
             }
         }
-        let Some(youngest) = old.first().copied() else { return Ok(()) };
-        for name in names.iter().filter(|name| staged_for(name).is_some_and(|number| number <= youngest)) {
+        let Some(newest_removable) = removable.first().copied() else { return Ok(()) };
+        let is_stale = |name: &&String| parse_staged_file(name).is_some_and(|number| number <= newest_removable);
+        for name in names.iter().filter(is_stale) {
             let _ = self.dir.remove_file(name);
         }
-        sync(&self.dir)?;
-        old.into_iter().rev().try_for_each(|number| self.dir.remove_file(claim(number)))
+        sync_dir(&self.dir)?;
+        removable.into_iter().rev().try_for_each(|number| self.dir.remove_file(claim_file(number)))
     }
 }
 
-/// Returns the number of a staged file from its name.
-fn staged_for(name: &str) -> Option<u64> {
+/// Returns the number of a staged file from its name; `None` for claims and other files.
+fn parse_staged_file(name: &str) -> Option<u64> {
     let (number, rest) = name.split_once('.')?;
-    if rest == "json" { None } else { numbered(number) }
+    if rest == "json" { None } else { parse_number(number) }
 }
 
-fn is_there(cabinet: &OpenBank, file: &str) -> bool {
-    Name::parse(file).is_ok_and(|name| cabinet.size(&name).is_some())
+fn note_exists(bank: &OpenBank, file: &str) -> bool {
+    Name::parse(file).is_ok_and(|name| bank.size(&name).is_some())
 }

@@ -1,17 +1,18 @@
-//! A staged write.
+//! Stages and claims writes.
 
 use super::publish::PublishError;
-use super::{Ledger, Record, claim, content};
-use crate::bank::open_bank::{OpenBank, sync};
+use super::{Ledger, Record, claim_file, content_file};
+use crate::bank::open_bank::{OpenBank, sync_dir};
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
 use cap_std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// How many names are tried for a staged file: those of workers that died may still be there.
+/// The limit on names tried for a staged file. Staged files of killed workers may still exist.
 const MAX_NAMES: u32 = 1000;
 
-static STAGED: AtomicU32 = AtomicU32::new(0);
+/// The number of staged writes of this process, which makes their names unique.
+static STAGED_COUNT: AtomicU32 = AtomicU32::new(0);
 
 /// A staged write. Dropping it before the claim removes its files.
 #[derive(Debug)]
@@ -19,7 +20,7 @@ pub(in crate::bank) struct Staged<'a> {
     ledger: &'a Ledger,
     number: u64,
     pub(in crate::bank) record: Record,
-    /// Whether the content belongs to a claim, or may belong to one.
+    /// Whether the number was claimed, or may have been. The content must then stay.
     is_claimed: bool,
 }
 
@@ -33,7 +34,7 @@ pub(in crate::bank) enum ClaimError {
 }
 
 impl Ledger {
-    /// Stages a content and its record durably, to claim `number` with them.
+    /// Stages a content and its record durably for the claim of `number`.
     pub(in crate::bank) fn stage(
         &self,
         number: u64,
@@ -42,19 +43,19 @@ impl Ledger {
         writer: &str,
     ) -> io::Result<Staged<'_>> {
         for _ in 0..MAX_NAMES {
-            let count = STAGED.fetch_add(1, Ordering::Relaxed);
+            let count = STAGED_COUNT.fetch_add(1, Ordering::Relaxed);
             record.staged = format!("{writer}-{}-{count}", std::process::id());
-            let file = match self.create(&content(number, &record.staged)) {
+            let file = match self.create(&content_file(number, &record.staged)) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                 created => created?,
             };
-            // From here on, whatever is there of it goes with this.
+            // From here on, dropping `staged` removes the files.
             let staged = Staged { ledger: self, number, record, is_claimed: false };
-            fill(file, bytes)?;
-            fill(self.create(&staged.draft())?, &serde_json::to_vec(&staged.record)?)?;
+            write_durably(file, bytes)?;
+            write_durably(self.create(&staged.record_file())?, &serde_json::to_vec(&staged.record)?)?;
             return Ok(staged);
         }
-        Err(io::Error::other("too many files of workers that died lie in it"))
+        Err(io::Error::other("the ledger contains too many files of workers that died"))
     }
 
     fn create(&self, name: &str) -> io::Result<File> {
@@ -64,30 +65,30 @@ impl Ledger {
 }
 
 impl Staged<'_> {
-    /// Claims the number. The content of the claim before it must be published.
+    /// Claims the number. The content of the previous claim must be published.
     ///
-    /// Returns `false` if another worker has claimed it.
+    /// Returns `false` if another worker has claimed the number.
     pub(in crate::bank) fn claim(&mut self) -> Result<bool, ClaimError> {
         let dir = &self.ledger.dir;
-        let linked = dir.hard_link(self.draft(), dir, claim(self.number));
-        self.is_claimed = self.is_after(linked)?;
+        let linked = dir.hard_link(self.record_file(), dir, claim_file(self.number));
+        self.is_claimed = self.owns_number(linked)?;
         if self.is_claimed {
-            sync(&self.ledger.dir).map_err(ClaimError::Unknown)?;
+            sync_dir(&self.ledger.dir).map_err(ClaimError::Unknown)?;
         }
         Ok(self.is_claimed)
     }
 
-    /// Returns whether this worker owns the number after a link attempt. The link may exist even if the attempt returned an
-    /// error.
-    pub(in crate::bank) fn is_after(&mut self, linked: io::Result<()>) -> Result<bool, ClaimError> {
+    /// Returns whether this worker owns the number, from the result of the link. On a network file system, the link may exist even
+    /// if the operation returned an error.
+    pub(in crate::bank) fn owns_number(&mut self, linked: io::Result<()>) -> Result<bool, ClaimError> {
         let error = match linked {
             Ok(()) => return Ok(true),
-            // It was removed, with the claims of long ago.
+            // Another worker has pruned the record, so the number is an old one.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             Err(error) => error,
         };
         match self.ledger.record(self.number) {
-            // The reply was lost: the name exists, and is ours.
+            // The link exists, and only its reply was lost.
             Ok(Some(record)) if record == self.record => Ok(true),
             Ok(_) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
             Ok(_) => Err(ClaimError::Failed(error)),
@@ -99,27 +100,28 @@ impl Staged<'_> {
     }
 
     /// Publishes the claimed content under its note's name.
-    pub(in crate::bank) fn publish(&self, cabinet: &OpenBank) -> Result<(), PublishError> {
-        self.ledger.publish(self.number, &self.record, cabinet)
+    pub(in crate::bank) fn publish(&self, bank: &OpenBank) -> Result<(), PublishError> {
+        self.ledger.publish(self.number, &self.record, bank)
     }
 
-    fn draft(&self) -> String {
+    /// Returns the file name of the staged record.
+    fn record_file(&self) -> String {
         format!("{:020}.{}.json", self.number, self.record.staged)
     }
 }
 
 impl Drop for Staged<'_> {
     fn drop(&mut self) {
-        // Pruning removes a file that cannot be removed here.
-        let _ = self.ledger.dir.remove_file(self.draft());
+        // If a removal fails, pruning removes the file later.
+        let _ = self.ledger.dir.remove_file(self.record_file());
         if !self.is_claimed {
-            let _ = self.ledger.dir.remove_file(content(self.number, &self.record.staged));
+            let _ = self.ledger.dir.remove_file(content_file(self.number, &self.record.staged));
         }
     }
 }
 
-/// Writes a file, durably.
-fn fill(mut file: File, bytes: &[u8]) -> io::Result<()> {
+/// Writes a content durably.
+fn write_durably(mut file: File, bytes: &[u8]) -> io::Result<()> {
     file.write_all(bytes)?;
     file.sync_all()
 }

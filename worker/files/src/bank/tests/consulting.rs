@@ -1,4 +1,4 @@
-//! What a conversation begins with.
+//! The notes for the start of a conversation.
 
 use super::*;
 
@@ -7,27 +7,27 @@ fn consulted(stand: &Stand) -> Vec<(String, String)> {
 }
 
 #[test]
-fn an_empty_bank_has_nothing_to_say() {
+fn an_empty_bank_has_no_notes() {
     let stand = Stand::new();
-    assert!(!stand.bank().holds_notes() && stand.bank().consult().is_empty());
-    assert!(!Bank::new(&stand.dir.path().join("absent"), "uid-1").holds_notes());
-    // Looking makes nothing.
+    assert!(!stand.bank().has_notes() && stand.bank().consult().is_empty());
+    assert!(!Bank::new(&stand.dir.path().join("absent"), "uid-1").has_notes());
+    // Reading creates no directory.
     assert!(!stand.at("").exists());
     fs::create_dir_all(stand.at("details")).unwrap();
     stand.put("details/no note.txt", "x");
-    assert!(!stand.bank().holds_notes() && stand.bank().consult().is_empty());
+    assert!(!stand.bank().has_notes() && stand.bank().consult().is_empty());
 }
 
 #[test]
-fn core_notes_are_told_in_their_order_and_the_others_by_name() {
+fn core_notes_come_in_their_order_and_the_index_lists_all_notes() {
     let stand = Stand::of(&[("progress.md", "Half done.\n"), ("details/b.md", "xx"), ("details/a.md", "x")]);
     stand.write("projectbrief.md", "Orders.\n", NONE).unwrap();
-    assert!(stand.bank().holds_notes());
+    assert!(stand.bank().has_notes());
     let told = consulted(&stand);
     let names: Vec<&str> = told.iter().map(|(file, _)| file.as_str()).collect();
     assert_eq!(names, ["projectbrief.md", "progress.md", INDEX]);
     assert_eq!(told[0].1, "Orders.\n");
-    let (brief, progress) = (Held::new("Orders.\n".into()), Held::new("Half done.\n".into()));
+    let (brief, progress) = (NoteContent::new("Orders.\n".into()), NoteContent::new("Half done.\n".into()));
     let expected = format!(
         "projectbrief.md  1 words, 8 bytes, hash {}, written by Job `acme/refund` at `2026-01-01T00:00:00.000Z`\n\
          progress.md  2 words, 11 bytes, hash {}\ndetails/a.md  1 bytes\ndetails/b.md  2 bytes\n",
@@ -38,7 +38,7 @@ fn core_notes_are_told_in_their_order_and_the_others_by_name() {
 }
 
 #[test]
-fn all_of_it_together_is_bounded_and_says_what_was_cut_off() {
+fn all_notes_together_are_limited_and_cuts_are_noted() {
     let stand = Stand::of(&[("projectbrief.md", &"ä".repeat(100_000)), ("activeContext.md", "short\n")]);
     for number in 0..200 {
         stand.put(&format!("details/{number:0>60}.md"), "x");
@@ -46,7 +46,7 @@ fn all_of_it_together_is_bounded_and_says_what_was_cut_off() {
     let told = consulted(&stand);
     assert!(told.iter().map(|(_, text)| text.len()).sum::<usize>() <= 12 * 1024 + 200);
     let (long, short, index) = (&told[0].1, &told[1].1, &told[2].1);
-    assert!(long.ends_with("bytes; memory_read gives all of it]") && long.len() > 8000, "{}", long.len());
+    assert!(long.ends_with("bytes. Call memory_read for the whole note.]") && long.len() > 8000, "{}", long.len());
     assert_eq!(short, "short\n");
-    assert!(index.ends_with("[there are more notes than are listed]\n"), "{index}");
+    assert!(index.ends_with("[the memory bank has more notes, which are not listed]\n"), "{index}");
 }

@@ -1,10 +1,10 @@
-//! What others may have put into the bank.
+//! Files in the bank that did not come from a worker.
 
 use super::*;
 use rstest::rstest;
 use std::os::unix::fs as unix;
 
-/// Makes a named pipe.
+/// Creates a named pipe.
 fn pipe(at: &Path) {
     assert!(std::process::Command::new("mkfifo").arg(at).status().unwrap().success());
 }
@@ -17,7 +17,7 @@ fn pipe(at: &Path) {
 #[case::link_out(|at: &Path| unix::symlink("../secret", at).unwrap(), "a symbolic link")]
 #[case::link_within(|at: &Path| unix::symlink("projectbrief.md", at).unwrap(), "a symbolic link")]
 #[case::link_to_nothing(|at: &Path| unix::symlink("nothing", at).unwrap(), "a symbolic link")]
-fn what_is_no_note_is_told_and_left_alone(#[case] make: impl Fn(&Path), #[case] why: &str) {
+fn a_file_that_is_not_a_note_is_reported_and_stays(#[case] make: impl Fn(&Path), #[case] why: &str) {
     let stand = Stand::of(&[("projectbrief.md", "Orders.\n")]);
     fs::write(stand.dir.path().join("secret"), "outside").unwrap();
     make(&stand.at("progress.md"));
@@ -32,17 +32,17 @@ fn what_is_no_note_is_told_and_left_alone(#[case] make: impl Fn(&Path), #[case] 
     assert!(
         notes[1].file == "progress.md" && notes[1].text.as_ref().is_err_and(|error| error.to_string().contains(why))
     );
-    // Other notes can be written, whatever lies beside them.
+    // Other notes can be written.
     stand.write("techContext.md", "Rust.\n", NONE).unwrap();
     assert_eq!(fs::read_to_string(stand.dir.path().join("secret")).unwrap(), "outside");
 }
 
 #[test]
-fn what_is_no_utf_8_is_shown_as_far_as_that_goes() {
+fn invalid_utf_8_in_a_note_is_replaced_and_noted() {
     let stand = Stand::new();
     stand.put("progress.md", b"caf\xe9\n");
     let read = stand.read("progress.md").unwrap();
-    assert!(read.starts_with("caf\u{fffd}\n") && read.contains("it is not UTF-8"), "{read}");
+    assert!(read.starts_with("caf\u{fffd}\n") && read.contains("the file is not UTF-8"), "{read}");
     stand.write("progress.md", "café\n", &hash_in(&read)).unwrap();
 }
 
@@ -59,9 +59,9 @@ fn a_link_in_place_of_a_directory_is_not_followed(#[case] place: &str) {
     unix::symlink(&elsewhere, stand.dir.path().join(place)).unwrap();
     let write = stand.write("details/a.md", "x", NONE).unwrap_err().to_string();
     let read = stand.read("details/progress.md").unwrap_err().to_string();
-    assert!(write.contains("cannot be used") && read.contains("cannot be used"), "{write} {read}");
-    assert!(stand.bank().holds_notes());
-    assert!(stand.bank().consult()[0].text.as_ref().is_err_and(|error| error.to_string().contains("cannot be used")));
+    assert!(write.contains("cannot be opened") && read.contains("cannot be opened"), "{write} {read}");
+    assert!(stand.bank().has_notes());
+    assert!(stand.bank().consult()[0].text.as_ref().is_err_and(|error| error.to_string().contains("cannot be opened")));
     assert_eq!(fs::read_dir(elsewhere).unwrap().count(), 1);
 }
 
@@ -71,7 +71,7 @@ fn a_link_in_place_of_a_directory_is_not_followed(#[case] place: &str) {
 #[case::staged_elsewhere("00000000000000000001.json", r#"{"file":"progress.md","digest":"sha256:0000000000000000000000000000000000000000000000000000000000000000","job":"j","runKey":"k","call":"1-0","time":"t","staged":"../../secret"}"#)]
 #[case::another_name("notes.txt", "x")]
 #[case::a_number_that_is_none("99999999999999999999.json", "{}")]
-fn a_ledger_that_somebody_has_written_to(#[case] name: &str, #[case] content: &str) {
+fn other_files_in_the_ledger_are_ignored(#[case] name: &str, #[case] content: &str) {
     let stand = Stand::of(&[("progress.md", "One.\n")]);
     stand.put(&format!(".ledger/{name}"), content);
     fs::write(stand.dir.path().join("secret"), "outside").unwrap();
@@ -82,17 +82,17 @@ fn a_ledger_that_somebody_has_written_to(#[case] name: &str, #[case] content: &s
 }
 
 #[test]
-fn a_ledger_without_a_number_left_is_told() {
+fn a_ledger_without_free_numbers_is_reported() {
     let stand = Stand::new();
     stand.put(&format!(".ledger/{}.json", u64::MAX), "{}");
     let error = stand.write("progress.md", "x", NONE).unwrap_err().to_string();
-    assert!(error.contains("no numbers left"), "{error}");
+    assert!(error.contains("has used all its numbers"), "{error}");
 }
 
 #[test]
-fn a_file_in_place_of_a_directory_is_told() {
+fn a_file_in_place_of_a_directory_is_reported() {
     let stand = Stand::of(&[("progress.md", "One.\n")]);
     fs::write(stand.at("details"), "no directory").unwrap();
     let error = stand.write("progress.md", "x", NONE).unwrap_err().to_string();
-    assert!(error.contains("cannot be used"), "{error}");
+    assert!(error.contains("cannot be opened"), "{error}");
 }

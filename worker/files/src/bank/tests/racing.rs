@@ -1,16 +1,16 @@
-//! Many at once, in threads and in processes.
+//! Many concurrent writers, in threads and in processes.
 
 use super::*;
 use crate::bank::ledger::Record;
 use std::collections::BTreeMap;
 use std::process::Command;
 
-/// How often each writes.
+/// The number of writes of each writer.
 const WRITES: usize = 15;
 
 const NOTES: [&str; 3] = ["activeContext.md", "progress.md", "details/a.md"];
 
-/// Writes until it has written so often; each content says what its writer had read.
+/// Writes [`WRITES`] contents. Each content names the hash that its writer had read.
 fn writes(memory: &Path, who: &str) -> Vec<String> {
     let bank = Bank::new(memory, who);
     let mut written = Vec::new();
@@ -23,12 +23,12 @@ fn writes(memory: &Path, who: &str) -> Vec<String> {
                 hash_in(told)
             }
             Err(absent) => {
-                assert!(absent.to_string().contains("no note"), "{absent}");
+                assert!(absent.to_string().contains("does not exist yet"), "{absent}");
                 NONE.to_owned()
             }
         };
         let content = format!("{who} {number} after {hash}\n");
-        match bank.write(&wish(note, &content, &hash).to_string(), &author(&format!("{number}-{who}"))) {
+        match bank.write(&request(note, &content, &hash).to_string(), &author(&format!("{number}-{who}"))) {
             Ok(_) => written.push(content),
             Err(conflict) => {
                 let conflict = conflict.to_string();
@@ -39,10 +39,10 @@ fn writes(memory: &Path, who: &str) -> Vec<String> {
     written
 }
 
-/// The claims tell one history of each note, in which every write has replaced what its writer had read.
+/// Asserts that each write has replaced the content that its writer had read.
 fn assert_one_history(stand: &Stand, written: &[String]) {
     let by_digest: BTreeMap<String, &String> =
-        written.iter().map(|content| (Held::new(content.clone().into()).digest.to_string(), content)).collect();
+        written.iter().map(|content| (NoteContent::new(content.clone().into()).digest.to_string(), content)).collect();
     let claims = stand.ledger(true);
     assert_eq!(claims.len(), written.len());
     let mut last: BTreeMap<String, bloomery_crds::Digest> = BTreeMap::new();
@@ -50,11 +50,11 @@ fn assert_one_history(stand: &Stand, written: &[String]) {
         let record: Record = serde_json::from_str(&stand.get(&format!(".ledger/{claim}"))).unwrap();
         let before = last.insert(record.file.clone(), record.digest.clone());
         assert_eq!(before, record.replaced, "{claim}");
-        let read = before.map_or_else(|| NONE.to_owned(), |digest| held::hash(&digest).to_owned());
+        let read = before.map_or_else(|| NONE.to_owned(), |digest| note_content::hash(&digest).to_owned());
         assert!(by_digest[record.digest.as_str()].ends_with(&format!("after {read}\n")), "{claim}");
     }
     for (note, digest) in last {
-        assert_eq!(Held::new(stand.get(&note).into()).digest, digest);
+        assert_eq!(NoteContent::new(stand.get(&note).into()).digest, digest);
     }
     assert_eq!(stand.ledger(false), [""; 0]);
 }

@@ -11,19 +11,19 @@ use std::io::{self, Read};
 use std::path::Path;
 
 /// The largest note that is read, in bytes. People may write larger notes than Jobs.
-pub(super) const MAX_READ: u64 = 256 * 1024;
+pub(super) const MAX_READ_BYTES: u64 = 256 * 1024;
 
-/// The length of the hash that a caller reads and returns, in digits of the digest.
-const HASH: usize = 16;
+/// The length of the hash for callers, in digits of the digest.
+const HASH_DIGITS: usize = 16;
 
 /// The content of a note.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Held {
+pub(super) struct NoteContent {
     pub(super) bytes: Vec<u8>,
     pub(super) digest: Digest,
 }
 
-impl Held {
+impl NoteContent {
     pub(super) fn new(bytes: Vec<u8>) -> Self {
         Self { digest: Digest::of_bytes(&bytes), bytes }
     }
@@ -36,12 +36,12 @@ impl Held {
 
 /// Returns the short hash of a digest.
 pub(super) fn hash(digest: &Digest) -> &str {
-    digest.short(HASH)
+    digest.short(HASH_DIGITS)
 }
 
 /// Returns the value of `expect` that matches the current content.
-pub(super) fn expectation(held: Option<&Held>) -> &str {
-    held.map_or(NONE, Held::hash)
+pub(super) fn expected_hash(current: Option<&NoteContent>) -> &str {
+    current.map_or(NONE, NoteContent::hash)
 }
 
 /// Opens a file of the bank without following links or blocking.
@@ -50,20 +50,21 @@ pub(super) fn open(dir: &Dir, file: impl AsRef<Path>) -> io::Result<File> {
     dir.open_with(file, options.read(true).follow(FollowSymlinks::No).nonblock(true))
 }
 
-/// Reads a regular file of the bank. Returns `None` if there is none.
+/// Reads the file of a note. Returns `None` if the file does not exist.
 ///
 /// # Errors
 /// A message for the model.
-pub(super) fn read(dir: &Dir, file: &Path, name: &Name) -> Result<Option<Held>, Error> {
-    let cannot = |error: &io::Error| Error::from(format!("{name} cannot be read: {error}; nothing was done."));
+pub(super) fn read(dir: &Dir, file: &Path, name: &Name) -> Result<Option<NoteContent>, Error> {
+    let cannot = |error: &io::Error| Error::from(format!("{name} cannot be read: {error}. Nothing was changed."));
     let found = match dir.symlink_metadata(file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         found => found.map_err(|error| cannot(&error))?,
     };
-    let no_file =
-        |what: &str| Error::from(format!("{name} is {what}, no note: a person has to move it away; nothing was done."));
+    let not_a_file = |kind: &str| {
+        Error::from(format!("{name} is {kind} instead of a note. Nothing was changed. A person must move it away."))
+    };
     if !found.is_file() {
-        return Err(no_file(kind(&found)));
+        return Err(not_a_file(kind(&found)));
     }
     let opened = match open(dir, file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -71,21 +72,22 @@ pub(super) fn read(dir: &Dir, file: &Path, name: &Name) -> Result<Option<Held>, 
     };
     let metadata = opened.metadata().map_err(|error| cannot(&error))?;
     if !metadata.is_file() {
-        return Err(no_file(kind(&metadata)));
+        return Err(not_a_file(kind(&metadata)));
     }
     let mut bytes = Vec::new();
-    opened.take(MAX_READ + 1).read_to_end(&mut bytes).map_err(|error| cannot(&error))?;
-    if bytes.len() as u64 > MAX_READ {
+    opened.take(MAX_READ_BYTES + 1).read_to_end(&mut bytes).map_err(|error| cannot(&error))?;
+    if bytes.len() as u64 > MAX_READ_BYTES {
         let size = metadata.len();
         return Err(format!(
-            "{name} has {size} bytes, more than the {MAX_READ} of a note that is read: a person has to shorten it; nothing \
-             was done."
+            "{name} has {size} bytes, more than the limit of {MAX_READ_BYTES} for a note. Nothing was changed. A person must \
+             shorten it."
         ).into());
     }
     if text::has_nul(&bytes) {
-        return Err(
-            format!("{name} holds a NUL byte, so it is no text: a person has to fix it; nothing was done.").into()
-        );
+        return Err(format!(
+            "{name} contains a NUL byte, so it is not text. Nothing was changed. A person must correct it."
+        )
+        .into());
     }
-    Ok(Some(Held::new(bytes)))
+    Ok(Some(NoteContent::new(bytes)))
 }
