@@ -93,7 +93,7 @@ impl CoreTools {
     /// # Errors
     /// If a directory cannot be opened.
     pub fn hiding(self, dirs: &[&Path]) -> io::Result<Self> {
-        let workspace = Arc::unwrap_or_clone(self.workspace).hiding(dirs)?;
+        let workspace = Arc::unwrap_or_clone(self.workspace).with_hidden_dirs(dirs)?;
         Ok(Self { workspace: Arc::new(workspace), ..self })
     }
 

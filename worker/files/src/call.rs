@@ -1,4 +1,4 @@
-//! A call of a file tool: what its arguments have in common, and its time limit.
+//! The common argument and the time limit of all calls of file tools.
 
 use serde::de::DeserializeOwned;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ pub(crate) const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The arguments of a file tool.
 pub(crate) trait Call: DeserializeOwned {
-    /// Returns the name of the resource that the call is for, if the call has one.
+    /// Returns the name of the resource in the call, if it has one.
     fn resource(&self) -> Option<&str>;
 }
 
@@ -19,12 +19,12 @@ pub(crate) struct Deadline {
 }
 
 impl Deadline {
-    /// Returns the deadline of a call that starts now and may take this long.
+    /// Returns the deadline of a call that starts now.
     pub(crate) fn start(limit: Duration) -> Self {
         Self { at: Instant::now() + limit }
     }
 
-    /// Returns the point in time.
+    /// Returns the deadline as an instant.
     pub(crate) fn instant(&self) -> Instant {
         self.at
     }

@@ -1,14 +1,14 @@
-//! `edit_file`: replaces one place in a file.
+//! `edit_file`: replaces a text that occurs once in a file.
 
 use crate::Error;
-use crate::replace::{Target, other_names_sentence};
+use crate::replace::{Target, hard_links_sentence};
 use crate::root::Root;
 use memchr::memmem;
 use serde::Deserialize;
 use std::ops::Range;
 
 /// The limit on the matches that an error message lists.
-const MAX_NAMED: usize = 10;
+const MAX_LISTED_MATCHES: usize = 10;
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -22,42 +22,41 @@ pub(crate) struct Arguments {
 /// Answers a call.
 ///
 /// # Errors
-/// A message for the model; nothing was changed.
+/// A message for the model. Nothing was changed.
 pub(crate) fn edit(root: &Root, arguments: &Arguments) -> Result<String, Error> {
-    let place = root.place(arguments.path.as_deref())?;
-    let target = Target::find(root, &place, false)?;
+    let path = root.resource_path(arguments.path.as_deref())?;
+    let target = Target::find(root, &path, false)?;
     let Some(content) = target.content()? else {
-        return Err(format!("There is no {}; nothing was done.", place.shown()).into());
+        return Err(format!("{} does not exist. Nothing was changed.", path.describe()).into());
     };
     let (old, new) = (&arguments.old_text, &arguments.new_text);
     if old.is_empty() {
-        return Err("oldText is empty: say what is there; nothing was done.".into());
+        return Err("oldText is empty. Set it to the text to replace. Nothing was changed.".into());
     }
     let mut replacement = Replacement { old: old.clone(), new: new.clone() };
-    // No match inside a secret: otherwise a model could guess a secret piece by piece.
-    let secrets = root.secrets.places(&content);
-    let mut places = replacement.places(&content, &secrets);
-    if places.is_empty() && ends_lines_with_crlf(&content) {
-        // The model does not see line endings, so the file's own apply.
+    // Matches inside a secret do not count. Otherwise a model could guess a secret piece by piece.
+    let secrets = root.secrets.ranges(&content);
+    let mut matches = replacement.matches(&content, &secrets);
+    if matches.is_empty() && ends_lines_with_crlf(&content) {
+        // The model does not see line endings, so the texts get those of the file.
         replacement = Replacement { old: with_crlf(old), new: with_crlf(new) };
-        places = replacement.places(&content, &secrets);
+        matches = replacement.matches(&content, &secrets);
     }
-    let at = match places.as_slice() {
+    let at = match matches.as_slice() {
         [at] => *at,
         [] => {
-            return Err(
-                (not_there(&content, &secrets, old, &place.shown()) + &root.secrets.marks.hint(old, &content)).into()
-            );
+            let message = not_found(&content, &secrets, old, &path.describe());
+            return Err((message + &root.secrets.marks.not_found_hint(old, &content)).into());
         }
-        several => return Err(not_unique(&content, several, &place.shown()).into()),
+        several => return Err(not_unique(&content, several, &path.describe()).into()),
     };
     if replacement.old == replacement.new {
-        return Ok(format!("newText is what is there: nothing was changed in {}.", place.shown()));
+        return Ok(format!("oldText and newText are equal. {} was not changed.", path.describe()));
     }
-    let others = other_names_sentence(target.old.as_ref());
-    target.stage(&replacement.applied(&content, at))?.commit()?;
-    let line = line_of(&content, at);
-    Ok(format!("Edited {} at line {line}.{others}", place.shown()))
+    let hard_links = hard_links_sentence(target.existing.as_ref());
+    target.stage(&replacement.apply(&content, at))?.commit()?;
+    let line = line_number(&content, at);
+    Ok(format!("Edited {} at line {line}.{hard_links}", path.describe()))
 }
 
 struct Replacement {
@@ -66,24 +65,26 @@ struct Replacement {
 }
 
 impl Replacement {
-    /// Returns the offsets of the old text outside of secrets, with overlaps, at most one more than [`MAX_NAMED`].
-    fn places(&self, content: &[u8], secrets: &[Range<usize>]) -> Vec<usize> {
+    /// Returns the offsets of the old text outside of secrets, including overlapping ones, but at most one more than
+    /// [`MAX_LISTED_MATCHES`].
+    fn matches(&self, content: &[u8], secrets: &[Range<usize>]) -> Vec<usize> {
         let finder = memmem::Finder::new(&self.old);
-        let mut places = Vec::new();
+        let mut matches = Vec::new();
         let mut from = 0;
         while let Some(at) = content.get(from..).and_then(|rest| finder.find(rest)) {
-            if !is_within(secrets, from + at, self.old.len()) {
-                places.push(from + at);
+            if !overlaps_secret(secrets, from + at, self.old.len()) {
+                matches.push(from + at);
             }
-            if places.len() > MAX_NAMED {
+            if matches.len() > MAX_LISTED_MATCHES {
                 break;
             }
             from += at + 1;
         }
-        places
+        matches
     }
 
-    fn applied(&self, content: &[u8], at: usize) -> Vec<u8> {
+    /// Returns the content with the old text at `at` replaced.
+    fn apply(&self, content: &[u8], at: usize) -> Vec<u8> {
         let (before, rest) = content.split_at(at);
         let after = rest.get(self.old.len()..).unwrap_or_default();
         [before, self.new.as_bytes(), after].concat()
@@ -91,11 +92,12 @@ impl Replacement {
 }
 
 /// Returns whether `length` bytes at `at` overlap a secret.
-fn is_within(secrets: &[Range<usize>], at: usize, length: usize) -> bool {
+fn overlaps_secret(secrets: &[Range<usize>], at: usize, length: usize) -> bool {
     secrets.iter().any(|secret| secret.start < at + length && at < secret.end)
 }
 
-fn line_of(content: &[u8], at: usize) -> usize {
+/// Returns the number of the line at an offset, from 1.
+fn line_number(content: &[u8], at: usize) -> usize {
     memchr::memchr_iter(b'\n', content.get(..at).unwrap_or_default()).count() + 1
 }
 
@@ -107,29 +109,32 @@ fn with_crlf(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\n', "\r\n")
 }
 
-fn not_there(content: &[u8], secrets: &[Range<usize>], old: &str, shown: &str) -> String {
+/// Returns the message for a text that was not found. If its first line was found, the message names that line.
+fn not_found(content: &[u8], secrets: &[Range<usize>], old: &str, file: &str) -> String {
     let first = old.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    let mut places = memmem::find_iter(content, first).filter(|at| !is_within(secrets, *at, first.len()));
-    let near = if first.is_empty() { None } else { places.next() };
+    let mut matches = memmem::find_iter(content, first).filter(|at| !overlaps_secret(secrets, *at, first.len()));
+    let near = if first.is_empty() { None } else { matches.next() };
     let hint = near.map_or_else(String::new, |at| {
         format!(
-            " Its first line is at line {}, but what follows or the blanks differ: read it there.",
-            line_of(content, at)
+            " Its first line is at line {}, but the whitespace or the lines after it differ. Read the file there.",
+            line_number(content, at)
         )
     });
-    format!("oldText does not stand in {shown}.{hint} Nothing was changed.")
+    format!("oldText does not occur in {file}. Nothing was changed.{hint}")
 }
 
-fn not_unique(content: &[u8], places: &[usize], shown: &str) -> String {
-    let many = if places.len() > MAX_NAMED {
-        format!("more than {MAX_NAMED} times")
+/// Returns the message for a text that was found several times.
+fn not_unique(content: &[u8], matches: &[usize], file: &str) -> String {
+    let times = if matches.len() > MAX_LISTED_MATCHES {
+        format!("more than {MAX_LISTED_MATCHES} times")
     } else {
-        format!("{} times", places.len())
+        format!("{} times", matches.len())
     };
-    let lines: Vec<String> = places.iter().take(MAX_NAMED).map(|at| line_of(content, *at).to_string()).collect();
+    let listed = matches.iter().take(MAX_LISTED_MATCHES);
+    let lines: Vec<String> = listed.map(|at| line_number(content, *at).to_string()).collect();
     format!(
-        "oldText stands {many} in {shown}, at the lines {}: take in more of what is around the one that is meant. \
-         Nothing was changed.",
+        "oldText occurs {times} in {file}, at the lines {}. Nothing was changed. Add more of the surrounding text to oldText, so \
+         that it occurs once.",
         lines.join(", ")
     )
 }

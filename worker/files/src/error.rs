@@ -2,30 +2,30 @@
 
 use std::io::{self, ErrorKind};
 
-/// The error of a file or memory bank call: a message for the model, which says what failed, on which file, and whether
-/// anything was changed.
+/// The error of a file or memory bank call. It is a message for the model: the failure, its file, and whether anything was
+/// changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Error(String);
+pub struct Error(pub(crate) String);
 
 impl Error {
-    /// Returns the error of a file system operation that changed nothing. `action` is a participle, like `read`; `place` is
-    /// inserted unchanged.
-    pub(crate) fn io(action: &str, place: &str, error: &io::Error) -> Self {
+    /// Returns the error of a failed file system operation that changed nothing. `action` is a participle, such as `read`. `file`
+    /// becomes part of the message, without further escapes.
+    pub(crate) fn io(action: &str, file: &str, error: &io::Error) -> Self {
         let reason = match error.kind() {
-            ErrorKind::NotFound => return Self(format!("There is no {place}; nothing was done.")),
-            // Errors of the kernel have a number; errors of cap-std have none.
+            ErrorKind::NotFound => return Self(format!("{file} does not exist. Nothing was changed.")),
+            // The kernel's errors have a number. Those of cap-std and of this crate do not.
             ErrorKind::PermissionDenied if error.raw_os_error().is_none() => {
-                "it leads out of the resource (a symbolic link to elsewhere)".to_owned()
+                "a symbolic link on the path leads out of the resource".to_owned()
             }
             ErrorKind::PermissionDenied => "the worker lacks permission".to_owned(),
             ErrorKind::ReadOnlyFilesystem => "the file system is mounted read-only".to_owned(),
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "the file system is full".to_owned(),
-            ErrorKind::NotADirectory => "a part of the path is no directory".to_owned(),
-            ErrorKind::InvalidFilename => "the file system does not take such a name".to_owned(),
+            ErrorKind::NotADirectory => "a part of the path is not a directory".to_owned(),
+            ErrorKind::InvalidFilename => "the file system does not allow this name".to_owned(),
             _ => error.to_string(),
         };
-        Self(format!("{place} cannot be {action}: {reason}; nothing was done."))
+        Self(format!("{file} cannot be {action}: {reason}. Nothing was changed."))
     }
 }
 

@@ -1,48 +1,53 @@
-//! Globs, as regular expressions that run in linear time.
+//! Globs, translated to regular expressions, which match in linear time.
+//!
+//! `globset` is not used: `GlobMatcher` panics if a glob is nested too deeply, its `?` and `[é]` match bytes instead of characters,
+//! and its `src/**.rs` does not match in subdirectories.
 
 use crate::Error;
 use regex::{Regex, RegexBuilder};
 
-/// The largest compiled pattern, in bytes.
-const MAX_COMPILED: usize = 1024 * 1024;
+/// The limit on a compiled glob, in bytes.
+const MAX_COMPILED_BYTES: usize = 1024 * 1024;
 
 /// A compiled glob.
 #[derive(Debug, Clone)]
 pub(crate) struct Glob {
     pattern: Regex,
+    /// Whether the glob is matched against names instead of paths.
     matches_names: bool,
 }
 
 impl Glob {
-    /// Compiles a glob: `*` and `?` within a name, `**` across directories, `{a,b}`, `[a-z]`, `[!a-z]`, `\` before what
-    /// is meant as it stands. One without `/` is of names, any other of whole paths.
+    /// Compiles a glob: `*` and `?` match within a name, `**` across directories; `{a,b}`, `[a-z]` and `[!a-z]` work as in a shell,
+    /// and `\` escapes the next character. A glob without `/` is matched against names, any other glob against paths.
     ///
     /// # Errors
     /// A message for the model.
     pub(crate) fn new(glob: &str) -> Result<Self, Error> {
-        let faulty = |why: &str| format!("The glob {} cannot be used: {why}.", crate::place::shown(glob));
-        let pattern = translated(glob).map_err(faulty)?;
+        let invalid = |reason: &str| format!("The glob {} is invalid: {reason}.", crate::resource_path::quote(glob));
+        let pattern = translate(glob).map_err(invalid)?;
         let mut builder = RegexBuilder::new(&pattern);
-        builder.size_limit(MAX_COMPILED).dfa_size_limit(MAX_COMPILED).nest_limit(32);
-        let pattern = builder.build().map_err(|_| faulty("it is too large, or a range in it is empty"))?;
+        builder.size_limit(MAX_COMPILED_BYTES).dfa_size_limit(MAX_COMPILED_BYTES).nest_limit(32);
+        let pattern = builder.build().map_err(|_| invalid("it is too large, or a range in it is empty"))?;
         Ok(Self { pattern, matches_names: !glob.contains('/') })
     }
 
-    /// Returns whether it matches the entry with this path, whose last part is `name`.
+    /// Returns whether the glob matches the entry at `path`, whose last part is `name`.
     pub(crate) fn is_match(&self, path: &str, name: &str) -> bool {
         self.pattern.is_match(if self.matches_names { name } else { path })
     }
 }
 
-fn translated(glob: &str) -> Result<String, &'static str> {
+/// Translates a glob to a regular expression.
+fn translate(glob: &str) -> Result<String, &'static str> {
     let mut pattern = String::from("(?s)^");
     let mut rest = glob.strip_prefix('/').unwrap_or(glob).chars().peekable();
     let mut open = 0_u32;
     while let Some(c) = rest.next() {
         match c {
             '*' if rest.next_if_eq(&'*').is_some() => {
-                let whole_names = rest.next_if_eq(&'/').is_some();
-                pattern.push_str(if whole_names { "(?:.*/)?" } else { ".*" });
+                let matches_whole_names = rest.next_if_eq(&'/').is_some();
+                pattern.push_str(if matches_whole_names { "(?:.*/)?" } else { ".*" });
             }
             '*' => pattern.push_str("[^/]*"),
             '?' => pattern.push_str("[^/]"),
@@ -55,19 +60,20 @@ fn translated(glob: &str) -> Result<String, &'static str> {
                 pattern.push(')');
             }
             ',' if open > 0 => pattern.push('|'),
-            '[' => pattern.push_str(&class(&mut rest)?),
-            '\\' => literal(rest.next().ok_or("it ends in a \\")?, &mut pattern),
-            other => literal(other, &mut pattern),
+            '[' => pattern.push_str(&translate_class(&mut rest)?),
+            '\\' => push_literal(rest.next().ok_or("it ends with a \\")?, &mut pattern),
+            other => push_literal(other, &mut pattern),
         }
     }
     if open > 0 {
-        return Err("a { has no }");
+        return Err("a { is not closed");
     }
     pattern.push('$');
     Ok(pattern)
 }
 
-fn class(rest: &mut impl Iterator<Item = char>) -> Result<String, &'static str> {
+/// Translates a character class, whose opening bracket was read.
+fn translate_class(rest: &mut impl Iterator<Item = char>) -> Result<String, &'static str> {
     let mut class = String::from("[");
     let mut is_first = true;
     for c in rest.by_ref() {
@@ -77,20 +83,21 @@ fn class(rest: &mut impl Iterator<Item = char>) -> Result<String, &'static str> 
                 return Ok(class);
             }
             '!' | '^' if is_first && class.len() == 1 => {
-                // What is negated may still begin with a `]`.
+                // A `]` that follows is a member of the class.
                 class.push('^');
                 continue;
             }
             '-' => class.push('-'),
-            '/' => return Err("a [ ] holds a /"),
-            other => literal(other, &mut class),
+            '/' => return Err("a [ ] contains a /"),
+            other => push_literal(other, &mut class),
         }
         is_first = false;
     }
-    Err("a [ has no ]")
+    Err("a [ is not closed")
 }
 
-fn literal(c: char, pattern: &mut String) {
+/// Appends a character that matches itself.
+fn push_literal(c: char, pattern: &mut String) {
     pattern.push_str(&regex::escape(c.encode_utf8(&mut [0; 4])));
 }
 
@@ -113,8 +120,8 @@ mod tests {
     #[case::but_no_slash("x/a?c", "x/a/c", false)]
     #[case::class("[a-c]x", "bx", true)]
     #[case::no_class("[!a-c]x", "bx", false)]
-    #[case::what_regular_expressions_mean_is_meant_as_it_stands("a.(b)+", "a.(b)+", true)]
-    #[case::escaped("\\*", "*", true)]
+    #[case::characters_with_a_meaning_in_regular_expressions("a.(b)+", "a.(b)+", true)]
+    #[case::escape_controls("\\*", "*", true)]
     #[case::from_the_root("/src/*", "src/a", true)]
     fn globs(#[case] glob: &str, #[case] path: &str, #[case] expected: bool) {
         let name = path.rsplit('/').next().unwrap();
@@ -127,8 +134,8 @@ mod tests {
     #[case::empty_range("[z-a]")]
     #[case::trailing("a\\")]
     #[case::a_path_in_a_class("[a/b]")]
-    fn no_glob(#[case] glob: &str) {
-        assert!(Glob::new(glob).unwrap_err().to_string().contains("cannot be used"));
+    fn an_invalid_glob_is_refused(#[case] glob: &str) {
+        assert!(Glob::new(glob).unwrap_err().to_string().contains("is invalid"));
     }
 
     proptest! {
@@ -140,7 +147,7 @@ mod tests {
         }
 
         #[test]
-        fn what_has_no_meaning_of_its_own_means_itself(name in "[a-zA-Z0-9_.+()|$^é ]{1,12}") {
+        fn a_character_without_a_special_meaning_matches_itself(name in "[a-zA-Z0-9_.+()|$^é ]{1,12}") {
             prop_assert!(Glob::new(&name).unwrap().is_match(&name, &name));
         }
     }

@@ -1,25 +1,25 @@
-//! The file tools: they read and change the file systems that a Job binds (`docs/explanation/design.md`, section 6). And the
+//! The file tools, which read and change the file systems that a Job binds (`docs/explanation/design.md`, section 6), and the
 //! memory bank of a skill directory ([`bank`]).
 //!
-//! No call leaves its binding. Paths are plain names below one open handle, and `cap-std` keeps them below it even if symbolic
-//! links lead elsewhere or other processes change them meanwhile. Checks apply to what is open, not to its name. All functions
-//! block, for a bounded time; the caller chooses the thread.
+//! No call leaves its binding. Each binding is one open directory handle, and `cap-std` keeps all paths below the handle, even if
+//! symbolic links lead elsewhere or other processes change directories during the call. Checks apply to the open file, because its
+//! name may mean another file by then. All functions block for a bounded time; the caller chooses the thread.
 
-mod at;
 pub mod bank;
 mod call;
 mod edit;
 mod error;
 mod glob;
-mod hidden;
+mod hidden_dirs;
 mod list;
 mod marks;
 mod overview;
 mod patch;
-mod place;
 mod read;
 mod replace;
 mod resolve;
+mod resolved_path;
+mod resource_path;
 mod root;
 mod search;
 mod secrets;
@@ -30,12 +30,12 @@ mod write;
 pub use error::Error;
 pub use list::DEFAULT_DEPTH;
 pub use marks::Marks;
-pub use overview::{Overview, OverviewKind, Wanted};
+pub use overview::{Overview, OverviewKind, OverviewSelection};
 pub use root::Binding;
-pub use secrets::{Finder, Secrets, Spot};
+pub use secrets::{SecretFinder, SecretMatch, Secrets};
 
 use call::{CALL_TIMEOUT, Call, Deadline};
-use hidden::Hidden;
+use hidden_dirs::HiddenDirs;
 use root::Root;
 use serde::de::DeserializeOwned;
 use std::io;
@@ -53,7 +53,7 @@ pub enum Tool {
     Search,
     /// Writes a complete file.
     Write,
-    /// Replaces one place in a file.
+    /// Replaces a text in a file.
     Edit,
     /// Applies a unified diff.
     Patch,
@@ -63,66 +63,68 @@ pub enum Tool {
 #[derive(Debug, Clone, Default)]
 pub struct Workspace {
     bindings: Vec<Binding>,
-    hidden: Option<Arc<Hidden>>,
+    hidden: Option<Arc<HiddenDirs>>,
     secrets: Secrets,
 }
 
 impl Workspace {
-    /// Creates the workspace of a Job with its bindings, in the order of the Skill. A file system is opened by each call.
+    /// Creates the workspace of a Job from its bindings, in the order of the Skill. Each call opens its file system.
     pub fn new(bindings: Vec<Binding>) -> Self {
         Self { bindings, ..Self::default() }
     }
 
-    /// Hides directories, with everything in them. No path, link or other name lists, reads or changes them, even if they are
-    /// renamed later.
+    /// Returns the same workspace with hidden directories. No call lists, reads or changes a hidden directory or anything in it, by
+    /// any path or link, even if the directory is renamed later.
     ///
     /// # Errors
-    /// If one cannot be opened.
-    pub fn hiding(self, dirs: &[&Path]) -> io::Result<Self> {
-        Ok(Self { hidden: Some(Arc::new(Hidden::open(dirs)?)), ..self })
+    /// If one of the directories cannot be opened.
+    pub fn with_hidden_dirs(self, dirs: &[&Path]) -> io::Result<Self> {
+        Ok(Self { hidden: Some(Arc::new(HiddenDirs::open(dirs)?)), ..self })
     }
 
-    /// Returns the same workspace, which redacts these secrets, and refuses to write their marks in place of the secrets.
+    /// Returns the same workspace with secrets. It redacts them, and does not overwrite them with their marks.
     #[must_use]
     pub fn with_secrets(&self, secrets: impl Into<Secrets>) -> Self {
         Self { secrets: secrets.into(), ..self.clone() }
     }
 
-    /// Answers a call. `arguments` are those of the tool, as JSON.
+    /// Answers a call of a tool. `arguments` is the JSON that the model sent.
     ///
     /// # Errors
-    /// A message for the model: what failed, and what was done nevertheless.
+    /// A message for the model: the failure, and any change that was made before it.
     pub fn call(&self, tool: Tool, arguments: &str) -> Result<String, Error> {
         let deadline = Deadline::start(CALL_TIMEOUT);
         match tool {
-            Tool::Read => self.reading(arguments, |root, call| read::read(root, call, &deadline)),
-            Tool::List => self.reading(arguments, |root, call| list::list(root, call, &deadline)),
-            Tool::Search => self.reading(arguments, |root, call| search::search(root, call, &deadline)),
-            Tool::Write => self.writing(arguments, write::write),
-            Tool::Edit => self.writing(arguments, edit::edit),
-            Tool::Patch => self.writing(arguments, patch::patch),
+            Tool::Read => self.call_reading(arguments, |root, call| read::read(root, call, &deadline)),
+            Tool::List => self.call_reading(arguments, |root, call| list::list(root, call, &deadline)),
+            Tool::Search => self.call_reading(arguments, |root, call| search::search(root, call, &deadline)),
+            Tool::Write => self.call_writing(arguments, write::write),
+            Tool::Edit => self.call_writing(arguments, edit::edit),
+            Tool::Patch => self.call_writing(arguments, patch::patch),
         }
     }
 
-    fn reading<C: Call>(
+    /// Answers a call of a tool that only reads.
+    fn call_reading<C: Call>(
         &self,
         arguments: &str,
         answer: impl FnOnce(&Root, &C) -> Result<String, Error>,
     ) -> Result<String, Error> {
-        let call: C = parsed(arguments)?;
+        let call: C = parse_arguments(arguments)?;
         let binding = self.binding(call.resource(), |_| true)?;
         answer(&self.open(binding)?, &call)
     }
 
-    fn writing<C: Call>(
+    /// Answers a call of a tool that writes.
+    fn call_writing<C: Call>(
         &self,
         arguments: &str,
         answer: impl FnOnce(&Root, &C) -> Result<String, Error>,
     ) -> Result<String, Error> {
-        let call: C = parsed(arguments)?;
+        let call: C = parse_arguments(arguments)?;
         let binding = self.binding(call.resource(), |binding| !binding.read_only)?;
         if binding.read_only {
-            return Err(format!("The resource `{}` is bound read-only; nothing was done.", binding.name).into());
+            return Err(format!("The resource `{}` is bound read-only. Nothing was changed.", binding.name).into());
         }
         answer(&self.open(binding)?, &call)
     }
@@ -133,19 +135,19 @@ impl Workspace {
         Ok(root)
     }
 
-    /// Returns the binding that a call names, or the only one that fits if it names none.
-    fn binding(&self, name: Option<&str>, serves: impl Fn(&Binding) -> bool) -> Result<&Binding, Error> {
+    /// Returns the binding that a call names. Without a name, returns the only suitable binding.
+    fn binding(&self, name: Option<&str>, is_suitable: impl Fn(&Binding) -> bool) -> Result<&Binding, Error> {
         if let Some(name) = name {
             let named = self.bindings.iter().find(|binding| binding.name == name);
             return named.ok_or_else(|| {
-                let shown = place::shown(name);
-                format!("The Job binds no file system {shown}, but {}.", self.names()).into()
+                let name = resource_path::quote(name);
+                format!("The Job binds no file system {name}. The bound file systems are: {}.", self.names()).into()
             });
         }
-        let mut serving = self.bindings.iter().filter(|binding| serves(binding));
-        match (serving.next(), serving.next()) {
+        let mut suitable = self.bindings.iter().filter(|binding| is_suitable(binding));
+        match (suitable.next(), suitable.next()) {
             (Some(only), None) => Ok(only),
-            _ => Err(format!("Say which resource is meant: {}.", self.names()).into()),
+            _ => Err(format!("The argument resource is missing. Set it to one of: {}.", self.names()).into()),
         }
     }
 
@@ -158,8 +160,8 @@ impl Workspace {
     }
 }
 
-fn parsed<C: DeserializeOwned>(arguments: &str) -> Result<C, Error> {
-    serde_json::from_str(arguments).map_err(|error| format!("The arguments cannot be used: {error}.").into())
+fn parse_arguments<C: DeserializeOwned>(arguments: &str) -> Result<C, Error> {
+    serde_json::from_str(arguments).map_err(|error| format!("The arguments are invalid: {error}.").into())
 }
 
 #[cfg(test)]

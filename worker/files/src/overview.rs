@@ -1,4 +1,4 @@
-//! Summaries of the file systems before a conversation opens: their structure and their recent changes.
+//! Overviews of the file systems for the start of a conversation: their structure and their recent changes.
 
 mod changes;
 mod history;
@@ -11,9 +11,9 @@ use crate::{Binding, Workspace};
 /// The limit on the overviews of all file systems together, in bytes.
 const MAX_BYTES: usize = 16 * 1024;
 
-/// The selection of overviews.
+/// The kinds of overviews that a Skill selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wanted {
+pub struct OverviewSelection {
     /// The directory structure.
     pub structure: bool,
     /// The recent changes.
@@ -27,7 +27,7 @@ pub struct Overview {
     pub resource: String,
     /// The kind of overview.
     pub kind: OverviewKind,
-    /// The text, or the reason why there is none.
+    /// The text, or the reason that it is missing.
     pub text: Result<String, Error>,
 }
 
@@ -41,35 +41,35 @@ pub enum OverviewKind {
 }
 
 impl Workspace {
-    /// Returns the overviews of all file systems, in the order of the Skill. One that exceeds the limit becomes an error.
-    pub fn overviews(&self, wanted: Wanted) -> Vec<Overview> {
+    /// Returns the overviews of all file systems, in the order of the Skill. Overviews beyond the size limit become errors.
+    pub fn overviews(&self, selection: OverviewSelection) -> Vec<Overview> {
         let deadline = Deadline::start(crate::call::CALL_TIMEOUT);
         let mut room = MAX_BYTES;
-        self.each(wanted, |binding, kind| {
+        self.build_overviews(selection, |binding, kind| {
             let text = self.open(binding).and_then(|root| match kind {
                 OverviewKind::Structure => list::overview(&root, &deadline),
                 OverviewKind::Changes => changes::overview(&root, &deadline),
             })?;
-            room = room.checked_sub(text.len()).ok_or("There is no room for it beside the others.")?;
+            room = room.checked_sub(text.len()).ok_or("The overviews together are larger than the limit.")?;
             Ok(text)
         })
     }
 
-    /// Returns the selected overviews, all failed with the reason `why`.
-    pub fn without_overviews(&self, wanted: Wanted, why: &str) -> Vec<Overview> {
-        self.each(wanted, |_, _| Err(why.into()))
+    /// Returns the selected overviews, all failed with `reason`.
+    pub fn failed_overviews(&self, selection: OverviewSelection, reason: &str) -> Vec<Overview> {
+        self.build_overviews(selection, |_, _| Err(reason.into()))
     }
 
-    fn each(
+    fn build_overviews(
         &self,
-        wanted: Wanted,
+        selection: OverviewSelection,
         mut text: impl FnMut(&Binding, OverviewKind) -> Result<String, Error>,
     ) -> Vec<Overview> {
-        let kinds = [(OverviewKind::Structure, wanted.structure), (OverviewKind::Changes, wanted.changes)];
-        let wanted: Vec<OverviewKind> =
-            kinds.into_iter().filter_map(|(kind, is_wanted)| is_wanted.then_some(kind)).collect();
-        let of_all = self.bindings.iter().flat_map(|binding| wanted.iter().map(move |kind| (binding, *kind)));
-        of_all
+        let kinds = [(OverviewKind::Structure, selection.structure), (OverviewKind::Changes, selection.changes)];
+        let selected: Vec<OverviewKind> =
+            kinds.into_iter().filter_map(|(kind, is_selected)| is_selected.then_some(kind)).collect();
+        let pairs = self.bindings.iter().flat_map(|binding| selected.iter().map(move |kind| (binding, *kind)));
+        pairs
             .map(|(binding, kind)| Overview { resource: binding.name.clone(), kind, text: text(binding, kind) })
             .collect()
     }

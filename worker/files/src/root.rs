@@ -1,8 +1,8 @@
-//! A bound file system as a capability: everything is opened below one handle, and checked after it is open.
+//! An open binding. Everything in it is opened below one directory handle, and checked once it is open.
 
 use crate::Error;
-use crate::hidden::{self, Hidden};
-use crate::place::{self, Place};
+use crate::hidden_dirs::{self, HiddenDirs};
+use crate::resource_path::{self, ResourcePath};
 use crate::secrets::Secrets;
 use cap_fs_ext::{FollowSymlinks, OpenOptionsSyncExt};
 use cap_std::ambient_authority;
@@ -19,29 +19,29 @@ pub struct Binding {
     pub name: String,
     /// The path of the directory or file.
     pub path: PathBuf,
-    /// Whether it is read-only.
+    /// Whether the binding is read-only.
     pub read_only: bool,
 }
 
 /// An open binding.
 #[derive(Debug)]
 pub(crate) struct Root {
-    /// The directory, or the one that the file is in. What is below it is opened by the functions of `at`, or what is hidden
-    /// would not be.
+    /// The bound directory, or the parent of the bound file. Paths below it must be opened with the functions of
+    /// `resolved_path`, which check for hidden directories.
     pub(crate) dir: Dir,
-    /// The name of the file, where the resource is one. Nothing beside it is reached.
+    /// The name of the file, if the resource is one file. Calls cannot reach other files then.
     pub(crate) file: Option<OsString>,
     /// The hidden directories.
-    pub(crate) hidden: Option<Arc<Hidden>>,
-    /// Whether all of it is within a directory of version control.
-    pub(crate) is_version_controls: bool,
+    pub(crate) hidden: Option<Arc<HiddenDirs>>,
+    /// Whether the binding is within a directory of version control.
+    pub(crate) is_in_version_control: bool,
     /// The secrets to redact, and their marks.
     pub(crate) secrets: Secrets,
     /// The path of the binding. Calls may begin their paths with it, because the persona may mention it.
-    bound: String,
+    binding_path: String,
 }
 
-/// An open regular file, and its metadata after it was opened.
+/// An open regular file, and the metadata of the open file.
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) file: File,
@@ -53,20 +53,20 @@ impl Root {
     ///
     /// # Errors
     /// A message for the model.
-    pub(crate) fn open(binding: &Binding, hidden: Option<&Arc<Hidden>>) -> Result<Self, Error> {
+    pub(crate) fn open(binding: &Binding, hidden: Option<&Arc<HiddenDirs>>) -> Result<Self, Error> {
         Self::try_open(&binding.path, hidden)
-            .map_err(|error| Error::io("opened", &format!("resource `{}`", binding.name), &error))
+            .map_err(|error| Error::io("opened", &format!("The resource `{}`", binding.name), &error))
     }
 
-    fn try_open(bound: &Path, hidden: Option<&Arc<Hidden>>) -> io::Result<Self> {
+    fn try_open(binding_path: &Path, hidden: Option<&Arc<HiddenDirs>>) -> io::Result<Self> {
         // Links in the path of the binding are trusted; links below it are not.
-        let path = bound.canonicalize()?;
+        let path = binding_path.canonicalize()?;
         if let Some(hidden) = hidden
-            && hidden.holds(&path)?
+            && hidden.covers(&path)?
         {
-            return Err(hidden::refused());
+            return Err(hidden_dirs::access_error());
         }
-        let bound = bound.to_string_lossy().trim_end_matches('/').to_owned();
+        let binding_path = binding_path.to_string_lossy().trim_end_matches('/').to_owned();
         let (dir, file) = if path.is_dir() {
             (path.as_path(), None)
         } else {
@@ -76,62 +76,65 @@ impl Root {
             (parent, Some(name.to_owned()))
         };
         let dir = Dir::open_ambient_dir(dir, ambient_authority())?;
-        let is_version_controls = place::is_within_version_control(&path);
-        let root = Self { dir, file, hidden: hidden.cloned(), is_version_controls, secrets: Secrets::default(), bound };
+        let is_in_version_control = resource_path::leads_into_version_control(&path);
+        let (hidden, secrets) = (hidden.cloned(), Secrets::default());
+        let root = Self { dir, file, hidden, is_in_version_control, secrets, binding_path };
         // The directory may have been replaced since the first check.
-        root.shows(&root.dir.dir_metadata()?)?;
+        root.check_not_hidden(&root.dir.dir_metadata()?)?;
         Ok(root)
     }
 
-    /// The place that a call means; its path may begin with where the resource is bound. Of a resource that is a file: the file, by its name or by none.
+    /// Parses the path in a call. The path may begin with the path of the binding. In a resource that is one file, only that file
+    /// has a path: its name, or none.
     ///
     /// # Errors
     /// A message for the model.
-    pub(crate) fn place(&self, path: Option<&str>) -> Result<Place, Error> {
+    pub(crate) fn resource_path(&self, path: Option<&str>) -> Result<ResourcePath, Error> {
         let path = path.unwrap_or_default();
-        let below = path.strip_prefix(&self.bound).filter(|rest| rest.is_empty() || rest.starts_with('/'));
-        let place = Place::parse(below.map_or(path, |rest| rest.trim_start_matches('/')))?;
-        let Some(name) = &self.file else { return Ok(place) };
+        let below = path.strip_prefix(&self.binding_path).filter(|rest| rest.is_empty() || rest.starts_with('/'));
+        let parsed = ResourcePath::parse(below.map_or(path, |rest| rest.trim_start_matches('/')))?;
+        let Some(name) = &self.file else { return Ok(parsed) };
         let name = name.to_string_lossy();
-        if place.is_root() || place.path() == Path::new(&*name) {
-            return Place::parse(&name);
+        if parsed.is_root() || parsed.as_path() == Path::new(&*name) {
+            return ResourcePath::parse(&name);
         }
-        Err(format!("The resource is one file, {}; there is no {} in it.", place::shown(&name), place.shown()).into())
+        let name = resource_path::quote(&name);
+        Err(format!("{} does not exist: the resource is the one file {name}.", parsed.describe()).into())
     }
 
-    /// Opens a regular file to be read, links within the resource followed.
+    /// Opens a regular file for reading. Follows links within the resource.
     ///
     /// # Errors
     /// A message for the model.
-    pub(crate) fn open_file(&self, place: &Place) -> Result<Opened, Error> {
-        self.open_regular(place, FollowSymlinks::Yes)
-            .map_err(|error| Error::io("read", &place.shown(), &error))?
-            .map_err(|kind| format!("{} is {kind}, no file that can be read.", place.shown()).into())
+    pub(crate) fn open_file(&self, path: &ResourcePath) -> Result<Opened, Error> {
+        self.open_regular(path, FollowSymlinks::Yes)
+            .map_err(|error| Error::io("read", &path.describe(), &error))?
+            .map_err(|kind| format!("{} is {kind}, and only regular files can be read.", path.describe()).into())
     }
 
-    /// Opens a place if it is a regular file, or else returns its type.
+    /// Opens a regular file for reading, or returns the type of another file.
     ///
-    /// Nothing that is opened is waited for, and a device is not even opened: both would be effects. What matters is
-    /// what is open, since the name may mean something else by now.
+    /// Does not open devices, and does not wait for a named pipe, because both can have effects. The type is checked again once
+    /// the file is open, because the name may mean another file by then.
     pub(crate) fn open_regular(
         &self,
-        place: &Place,
+        path: &ResourcePath,
         follow: FollowSymlinks,
     ) -> io::Result<Result<Opened, &'static str>> {
-        let at = self.at(place.path(), follow)?;
-        let found = at.metadata()?;
+        let resolved = self.resolve(path.as_path(), follow)?;
+        let found = resolved.metadata()?;
         if !found.is_file() {
             return Ok(Err(kind(&found)));
         }
         let mut options = OpenOptions::new();
         options.read(true).nonblock(true);
-        let file = at.open(&mut options)?;
+        let file = resolved.open(&mut options)?;
         let metadata = file.metadata()?;
         Ok(if metadata.is_file() { Ok(Opened { file, metadata }) } else { Err(kind(&metadata)) })
     }
 }
 
-/// Returns the type of a file that is not a regular one.
+/// Returns the type of a file that is not a regular file, with an article.
 pub(crate) fn kind(metadata: &Metadata) -> &'static str {
     let kind = metadata.file_type();
     if kind.is_dir() {

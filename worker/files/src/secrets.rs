@@ -1,5 +1,5 @@
-//! Secrets in what is read: where they stand is asked before anything is cut off a text, because a part of a value is not
-//! found any more. So no cut falls within one.
+//! Redacts secrets in file contents. Secrets are searched before a text is cut, because a part of a secret is not found. No text is
+//! cut within a secret.
 
 use crate::marks::Marks;
 use cap_std::fs::{File, FileExt};
@@ -9,32 +9,32 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The part of a file that is scanned ahead, in bytes: the next part shown is usually near.
-const AHEAD: u64 = 16 * 1024;
+/// The number of bytes that are searched in advance, because the next part to redact is usually near.
+const READ_AHEAD_BYTES: u64 = 16 * 1024;
 
 /// Finds secrets in text.
-pub trait Finder: Debug + Send + Sync {
-    /// Returns the places of secrets in a text: ordered, disjoint, at character boundaries.
-    fn find(&self, text: &[u8]) -> Vec<Spot>;
+pub trait SecretFinder: Debug + Send + Sync {
+    /// Returns the secrets in a text. The ranges are in order and disjoint, and begin and end at character boundaries.
+    fn find(&self, text: &[u8]) -> Vec<SecretMatch>;
 
     /// Returns the largest number of bytes that one secret takes in a text, in any encoding.
-    fn reach(&self) -> usize;
+    fn max_secret_length(&self) -> usize;
 }
 
-/// The place of a secret in a text.
+/// A secret in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spot {
-    /// The bytes.
-    pub place: Range<usize>,
-    /// The mark that replaces it.
+pub struct SecretMatch {
+    /// The range of the secret in the text, in bytes.
+    pub range: Range<usize>,
+    /// The mark that replaces the secret.
     pub mark: String,
 }
 
-/// The secrets that a call redacts: how to find them, and their marks.
+/// The secrets that a call redacts, and their marks.
 #[derive(Debug, Clone, Default)]
 pub struct Secrets {
     pub(crate) marks: Marks,
-    finder: Option<Arc<dyn Finder>>,
+    finder: Option<Arc<dyn SecretFinder>>,
 }
 
 impl From<Marks> for Secrets {
@@ -44,96 +44,105 @@ impl From<Marks> for Secrets {
 }
 
 impl Secrets {
-    /// Returns the secrets that `finder` finds, with the marks that replace them.
-    pub fn new(marks: Marks, finder: Arc<dyn Finder>) -> Self {
+    /// Returns the secrets that `finder` finds. `marks` are all marks that can replace them.
+    pub fn new(marks: Marks, finder: Arc<dyn SecretFinder>) -> Self {
         Self { marks, finder: Some(finder) }
     }
 
-    /// Returns a text with marks in place of secrets.
-    pub(crate) fn text(&self, text: String) -> String {
+    /// Redacts a complete text.
+    pub(crate) fn redact(&self, text: String) -> String {
         let found = self.find(text.as_bytes());
         if found.is_empty() {
             return text;
         }
-        String::from_utf8_lossy(&covered(text.as_bytes(), 0, &placed(found, 0))).into_owned()
+        String::from_utf8_lossy(&replace_by_marks(text.as_bytes(), 0, &with_offset(found, 0))).into_owned()
     }
 
-    /// Returns a redacted part of a content. Secrets that cross its bounds are found, too.
-    pub(crate) fn part<'c>(&self, content: &'c [u8], part: Range<usize>) -> Cow<'c, [u8]> {
-        let around = part.start.saturating_sub(self.reach())..content.len().min(part.end.saturating_add(self.reach()));
-        let found = placed(self.find(content.get(around.clone()).unwrap_or_default()), around.start as u64);
-        let shown = content.get(part.clone()).unwrap_or_default();
-        if found.is_empty() { Cow::Borrowed(shown) } else { Cow::Owned(covered(shown, part.start as u64, &found)) }
+    /// Redacts a range of a content, including secrets that begin before the range or end after it.
+    pub(crate) fn redact_range<'c>(&self, content: &'c [u8], range: Range<usize>) -> Cow<'c, [u8]> {
+        let margin = self.max_secret_length();
+        let around = range.start.saturating_sub(margin)..content.len().min(range.end.saturating_add(margin));
+        let found = with_offset(self.find(content.get(around.clone()).unwrap_or_default()), around.start as u64);
+        let part = content.get(range.clone()).unwrap_or_default();
+        if found.is_empty() {
+            Cow::Borrowed(part)
+        } else {
+            Cow::Owned(replace_by_marks(part, range.start as u64, &found))
+        }
     }
 
-    /// Returns the places of secrets in a content.
-    pub(crate) fn places(&self, content: &[u8]) -> Vec<Range<usize>> {
-        self.find(content).into_iter().map(|spot| spot.place).collect()
+    /// Returns the ranges of secrets in a content.
+    pub(crate) fn ranges(&self, content: &[u8]) -> Vec<Range<usize>> {
+        self.find(content).into_iter().map(|found| found.range).collect()
     }
 
-    fn find(&self, text: &[u8]) -> Vec<Spot> {
+    fn find(&self, text: &[u8]) -> Vec<SecretMatch> {
         self.finder.as_ref().map_or_else(Vec::new, |finder| finder.find(text))
     }
 
-    fn reach(&self) -> usize {
-        self.finder.as_ref().map_or(0, |finder| finder.reach())
+    fn max_secret_length(&self) -> usize {
+        self.finder.as_ref().map_or(0, |finder| finder.max_secret_length())
     }
 }
 
-/// A place in a file where a secret stands, and its mark.
-type Placed = (Range<u64>, String);
+/// The range of a secret in a file, and its mark.
+type FileMatch = (Range<u64>, String);
 
-fn placed(found: Vec<Spot>, from: u64) -> Vec<Placed> {
-    found.into_iter().map(|spot| (from + spot.place.start as u64..from + spot.place.end as u64, spot.mark)).collect()
+/// Turns ranges in a part of a file into ranges in the file. The part begins at `offset`.
+fn with_offset(found: Vec<SecretMatch>, offset: u64) -> Vec<FileMatch> {
+    let in_file = |found: SecretMatch| (offset + found.range.start as u64..offset + found.range.end as u64, found.mark);
+    found.into_iter().map(in_file).collect()
 }
 
-/// A part that begins at `start`, with a mark in place of each secret, or of what of it lies in the part.
-fn covered(part: &[u8], start: u64, found: &[Placed]) -> Vec<u8> {
-    let mut shown = Vec::with_capacity(part.len());
-    let at = |place: u64| usize::try_from(place.saturating_sub(start)).map_or(part.len(), |at| at.min(part.len()));
+/// Replaces secrets by their marks in a part of a file that begins at `start`. A secret that is only partly in the part is replaced,
+/// too.
+fn replace_by_marks(part: &[u8], start: u64, found: &[FileMatch]) -> Vec<u8> {
+    let mut redacted = Vec::with_capacity(part.len());
+    let in_part = |at: u64| usize::try_from(at.saturating_sub(start)).map_or(part.len(), |at| at.min(part.len()));
     let mut next = 0;
-    for (place, mark) in found {
-        let (from, to) = (at(place.start), at(place.end));
+    for (range, mark) in found {
+        let (from, to) = (in_part(range.start), in_part(range.end));
         if from < to {
-            shown.extend_from_slice(part.get(next..from).unwrap_or_default());
-            shown.extend_from_slice(mark.as_bytes());
+            redacted.extend_from_slice(part.get(next..from).unwrap_or_default());
+            redacted.extend_from_slice(mark.as_bytes());
             next = to;
         }
     }
-    shown.extend_from_slice(part.get(next..).unwrap_or_default());
-    shown
+    redacted.extend_from_slice(part.get(next..).unwrap_or_default());
+    redacted
 }
 
-/// Finds the secrets in and around the shown part of a file, without reading the rest.
+/// Redacts parts of a file. Searches only around each part, not in the whole file.
 #[derive(Debug)]
 pub(crate) struct SecretWindow<'a> {
     file: &'a File,
     secrets: &'a Secrets,
-    /// The range that was scanned, and the secrets found there.
-    seen: Range<u64>,
-    found: Vec<Placed>,
+    /// The range that was searched.
+    searched: Range<u64>,
+    /// The secrets in the searched range.
+    found: Vec<FileMatch>,
 }
 
 impl<'a> SecretWindow<'a> {
     /// Returns a window on this file.
     pub(crate) fn new(file: &'a File, secrets: &'a Secrets) -> Self {
-        Self { file, secrets, seen: 0..0, found: Vec::new() }
+        Self { file, secrets, searched: 0..0, found: Vec::new() }
     }
 
-    /// Returns a part that was read at `start`, with marks in place of secrets.
-    pub(crate) fn cover(&mut self, start: u64, part: Vec<u8>) -> io::Result<Vec<u8>> {
-        self.look(start..start + part.len() as u64)?;
-        let is_near = |(place, _): &&Placed| place.start < start + part.len() as u64 && start < place.end;
-        let is_any = self.found.iter().any(|placed| is_near(&placed));
-        Ok(if is_any { covered(&part, start, &self.found) } else { part })
+    /// Redacts a part that was read at `start`.
+    pub(crate) fn redact(&mut self, start: u64, part: Vec<u8>) -> io::Result<Vec<u8>> {
+        let end = start + part.len() as u64;
+        self.search(start..end)?;
+        let has_secret = self.found.iter().any(|(range, _)| range.start < end && start < range.end);
+        Ok(if has_secret { replace_by_marks(&part, start, &self.found) } else { part })
     }
 
-    /// A part that was read at `start`, which goes on where it would end within a secret: to the end of it, and of the
-    /// line, where it ended with one.
+    /// Extends a part that was read at `start` if it ends within a secret: to the end of the secret, and to the end of the line
+    /// if the part ended with a line.
     pub(crate) fn extend(&mut self, start: u64, part: &mut Vec<u8>) -> io::Result<()> {
         let end = start + part.len() as u64;
-        self.look(start..end)?;
-        let Some((cut, _)) = self.found.iter().find(|(place, _)| place.start < end && end < place.end) else {
+        self.search(start..end)?;
+        let Some((cut, _)) = self.found.iter().find(|(range, _)| range.start < end && end < range.end) else {
             return Ok(());
         };
         let rest = usize::try_from(cut.end - end).unwrap_or_default();
@@ -150,15 +159,17 @@ impl<'a> SecretWindow<'a> {
         Ok(())
     }
 
-    fn look(&mut self, part: Range<u64>) -> io::Result<()> {
-        let reach = self.secrets.reach() as u64;
-        let around = part.start.saturating_sub(reach)..part.end + reach;
-        if self.secrets.finder.is_none() || self.seen.start <= around.start && around.end <= self.seen.end {
+    /// Searches in and around a part, unless that was done before.
+    fn search(&mut self, part: Range<u64>) -> io::Result<()> {
+        let margin = self.secrets.max_secret_length() as u64;
+        let around = part.start.saturating_sub(margin)..part.end + margin;
+        let is_searched = self.searched.start <= around.start && around.end <= self.searched.end;
+        if self.secrets.finder.is_none() || is_searched {
             return Ok(());
         }
-        self.seen = around.start..around.end + AHEAD;
-        let length = usize::try_from(self.seen.end - self.seen.start).map_err(io::Error::other)?;
-        self.found = placed(self.secrets.find(&read_at(self.file, around.start, length)?), around.start);
+        self.searched = around.start..around.end + READ_AHEAD_BYTES;
+        let length = usize::try_from(self.searched.end - self.searched.start).map_err(io::Error::other)?;
+        self.found = with_offset(self.secrets.find(&read_at(self.file, around.start, length)?), around.start);
         Ok(())
     }
 }

@@ -16,13 +16,13 @@ use std::fs;
 use std::os::unix::fs as unix;
 use std::path::Path;
 
-/// A directory that is bound as `code`, and what lies beside it.
+/// A directory that is bound as `code`, next to a file that is not bound.
 struct Stand {
     dir: tempfile::TempDir,
     read_only: bool,
 }
 
-// Arguments are handed over as `json!` makes them.
+// The arguments are passed as `json!` returns them.
 #[allow(clippy::needless_pass_by_value)]
 impl Stand {
     fn new() -> Self {
@@ -32,7 +32,7 @@ impl Stand {
         Self { dir, read_only: false }
     }
 
-    /// With these files.
+    /// Creates the files.
     fn of(files: &[(&str, &str)]) -> Self {
         let stand = Self::new();
         for (path, content) in files {
@@ -70,9 +70,9 @@ impl Stand {
         self.workspace().call(tool, &arguments.to_string())
     }
 
-    /// The same, where a directory elsewhere is hidden: all ways are gone step by step.
+    /// Returns the workspace with a hidden directory elsewhere, so that all paths are resolved step by step.
     fn step_by_step(&self) -> Workspace {
-        self.workspace().hiding(&[Path::new("/dev")]).unwrap()
+        self.workspace().with_hidden_dirs(&[Path::new("/dev")]).unwrap()
     }
 
     fn does(&self, tool: Tool, arguments: Value) -> String {
@@ -83,19 +83,19 @@ impl Stand {
         answer
     }
 
-    /// Calls, and gives the error, which leaves nothing behind.
+    /// Calls a tool, and returns the error. Asserts that the call has changed nothing.
     fn refuses(&self, tool: Tool, arguments: Value) -> String {
         let before = tree(self.dir.path());
         let step_by_step = self.step_by_step().call(tool, &arguments.to_string()).unwrap_err().to_string();
         let error = self.call(tool, arguments).unwrap_err().to_string();
-        // The kernel finds out that a link leads out after something that is not made is there.
-        assert!(step_by_step == error || step_by_step.contains("it leads out"), "{step_by_step}: {error}");
+        // Step by step, a link out of the resource is detected earlier, with its own error.
+        assert!(step_by_step == error || step_by_step.contains("leads out of the resource"), "{step_by_step}: {error}");
         assert_eq!(tree(self.dir.path()), before, "{error}");
         error
     }
 }
 
-/// Everything below a directory: names, kinds, and what files hold.
+/// Returns everything below a directory: names, types, and contents of files.
 fn tree(dir: &Path) -> Vec<String> {
     let mut all = Vec::new();
     for entry in fs::read_dir(dir).unwrap() {
@@ -115,7 +115,7 @@ fn tree(dir: &Path) -> Vec<String> {
     all
 }
 
-/// No temporary file is left.
+/// Returns whether no temporary file is left.
 fn is_tidy(stand: &Stand) -> bool {
     tree(stand.dir.path()).iter().all(|entry| !entry.contains(".bloomery-"))
 }
@@ -133,10 +133,7 @@ fn the_only_resource_need_not_be_named_and_one_of_several_must() {
     ]);
     let call = |tool, arguments: Value| both.call(tool, &arguments.to_string());
     assert!(
-        call(Tool::Read, json!({"path": "a"}))
-            .unwrap_err()
-            .to_string()
-            .contains("which resource is meant: `code`, `docs`")
+        call(Tool::Read, json!({"path": "a"})).unwrap_err().to_string().contains("Set it to one of: `code`, `docs`")
     );
     assert!(call(Tool::Read, json!({"resource": "docs", "path": "a"})).unwrap().starts_with("in docs\n"));
     assert!(
@@ -145,11 +142,11 @@ fn the_only_resource_need_not_be_named_and_one_of_several_must() {
             .to_string()
             .contains("binds no file system `tests`")
     );
-    // Only one of them may be written.
+    // Only one of them is writable.
     call(Tool::Write, json!({"path": "b", "content": "x"})).unwrap();
     assert!(stand.at("b").exists());
     let refused = call(Tool::Write, json!({"resource": "docs", "path": "b", "content": "x"})).unwrap_err().to_string();
-    assert_eq!(refused, "The resource `docs` is bound read-only; nothing was done.");
+    assert_eq!(refused, "The resource `docs` is bound read-only. Nothing was changed.");
     assert!(!docs.join("b").exists());
 }
 
@@ -162,16 +159,16 @@ fn a_read_only_resource_is_never_written() {
 }
 
 #[test]
-fn arguments_that_are_not_the_tools_are_told() {
+fn unknown_or_malformed_arguments_are_refused() {
     let stand = Stand::new();
     let error = stand.refuses(Tool::Write, json!({"path": "a", "content": "x", "mode": 511}));
     assert!(error.contains("unknown field `mode`"), "{error}");
-    assert!(stand.workspace().call(Tool::Read, "[").unwrap_err().to_string().contains("cannot be used"));
+    assert!(stand.workspace().call(Tool::Read, "[").unwrap_err().to_string().contains("are invalid"));
 }
 
-/// The persona may say where a resource is bound: a path from there on is one below it, and no other absolute one is.
+/// The persona may mention the path of a binding. No other absolute path is accepted.
 #[test]
-fn a_path_may_begin_with_where_the_resource_is_bound() {
+fn a_path_may_begin_with_the_path_of_the_binding() {
     let stand = Stand::of(&[("a/b", "x\n")]);
     let root = stand.root().to_str().unwrap().to_owned();
     assert!(stand.does(Tool::Read, json!({"path": format!("{root}/a/b")})).starts_with("x\n"));
@@ -183,14 +180,14 @@ fn a_path_may_begin_with_where_the_resource_is_bound() {
 }
 
 #[test]
-fn a_resource_that_is_gone_is_told() {
+fn a_missing_resource_is_reported() {
     let stand = Stand::new();
     fs::remove_dir(stand.root()).unwrap();
     let error = stand.call(Tool::List, json!({})).unwrap_err().to_string();
-    assert_eq!(error, "There is no resource `code`; nothing was done.");
+    assert_eq!(error, "The resource `code` does not exist. Nothing was changed.");
 }
 
-/// A resource may be one file: nothing beside it is reached, by any tool.
+/// No tool reaches the files next to a resource that is one file.
 #[test]
 fn a_resource_may_be_one_file() {
     let stand = Stand::of(&[("notes.md", "one\ntwo\n"), ("other", "beside\n")]);
@@ -198,13 +195,13 @@ fn a_resource_may_be_one_file() {
     let call = |tool, arguments: Value| file.call(tool, &arguments.to_string());
     assert!(call(Tool::Read, json!({})).unwrap().starts_with("one\ntwo\n"));
     assert!(call(Tool::Read, json!({"path": "notes.md"})).unwrap().starts_with("one\n"));
-    assert_eq!(call(Tool::List, json!({})).unwrap(), "notes.md  8 bytes\n[it is one file]");
+    assert_eq!(call(Tool::List, json!({})).unwrap(), "notes.md  8 bytes\n[the path is that of a file]");
     assert!(call(Tool::Search, json!({"pattern": "t.o"})).unwrap().starts_with("notes.md\n  2: two\n"));
     for tool in [Tool::Read, Tool::List] {
         let error = call(tool, json!({"path": "other"})).unwrap_err().to_string();
-        assert_eq!(error, "The resource is one file, `notes.md`; there is no `other` in it.");
+        assert_eq!(error, "`other` does not exist: the resource is the one file `notes.md`.");
     }
-    // It may be a mount, whose name no other file can take: it stays the file that it is.
+    // The file may be a mount, which cannot be replaced. So its inode stays the same.
     let inode = |path: &Path| std::os::unix::fs::MetadataExt::ino(&path.metadata().unwrap());
     let before = inode(&stand.at("notes.md"));
     call(Tool::Write, json!({"content": "three\n"})).unwrap();
@@ -220,9 +217,9 @@ fn a_resource_may_be_one_file() {
     assert_eq!(stand.get("other"), "beside\n");
 }
 
-/// Written in place, it would change under its other names too.
+/// A write in place would also change the other names.
 #[test]
-fn one_file_with_other_names_is_not_written() {
+fn a_resource_that_is_one_file_with_hard_links_is_not_written() {
     let stand = Stand::of(&[("notes.md", "one\n")]);
     fs::hard_link(stand.at("notes.md"), stand.at("other")).unwrap();
     let file = Workspace::new(vec![Binding { name: "notes".into(), path: stand.at("notes.md"), read_only: false }]);

@@ -1,7 +1,7 @@
 //! `write_file`: writes a whole file.
 
 use crate::Error;
-use crate::replace::{Old, Target, other_names_sentence};
+use crate::replace::{ExistingFile, Target, hard_links_sentence};
 use crate::root::Root;
 use serde::Deserialize;
 
@@ -18,21 +18,21 @@ pub(crate) struct Arguments {
 /// Answers a call.
 ///
 /// # Errors
-/// A message for the model; nothing was written.
+/// A message for the model. Nothing was written.
 pub(crate) fn write(root: &Root, arguments: &Arguments) -> Result<String, Error> {
-    let place = root.place(arguments.path.as_deref())?;
-    let target = Target::find(root, &place, arguments.create_directories)?;
+    let path = root.resource_path(arguments.path.as_deref())?;
+    let target = Target::find(root, &path, arguments.create_directories)?;
     let content = arguments.content.as_bytes();
     let bytes = content.len();
-    let had = target.old.as_ref().map(Old::size);
-    if had == Some(bytes as u64) && target.content()?.as_deref() == Some(content) {
-        return Ok(format!("{} holds exactly that already: nothing was changed.", place.shown()));
+    let old_bytes = target.existing.as_ref().map(ExistingFile::size);
+    if old_bytes == Some(bytes as u64) && target.content()?.as_deref() == Some(content) {
+        return Ok(format!("{} already has this content. Nothing was changed.", path.describe()));
     }
-    let others = other_names_sentence(target.old.as_ref());
+    let hard_links = hard_links_sentence(target.existing.as_ref());
     target.stage(content)?.commit()?;
-    Ok(match had {
-        Some(had) => format!("Wrote {}: {bytes} bytes in place of {had}.{others}", place.shown()),
-        None => format!("Wrote {}: a new file of {bytes} bytes.", place.shown()),
+    Ok(match old_bytes {
+        Some(old_bytes) => format!("Wrote {}: {bytes} bytes in place of {old_bytes}.{hard_links}", path.describe()),
+        None => format!("Wrote {}: a new file of {bytes} bytes.", path.describe()),
     })
 }
 

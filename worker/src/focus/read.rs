@@ -56,7 +56,7 @@ fn part(text: &str, offset: u64, bytes: u64) -> Option<String> {
         end = text.ceil_char_boundary(start + 1);
     }
     let whole = text.len();
-    let next = if end == whole { "the end".to_owned() } else { format!("go on with offset {end}") };
+    let next = if end == whole { "end of result".to_owned() } else { format!("continue with offset {end}") };
     Some(format!("{}\n[bytes {start} to {end} of {whole}; {next}]", text.get(start..end)?))
 }
 
@@ -67,12 +67,12 @@ mod tests {
 
     #[test]
     fn a_part_says_where_it_is_and_what_follows() {
-        assert_eq!(part("0123456789", 0, 4).unwrap(), "0123\n[bytes 0 to 4 of 10; go on with offset 4]");
-        assert_eq!(part("0123456789", 4, 99).unwrap(), "456789\n[bytes 4 to 10 of 10; the end]");
+        assert_eq!(part("0123456789", 0, 4).unwrap(), "0123\n[bytes 0 to 4 of 10; continue with offset 4]");
+        assert_eq!(part("0123456789", 4, 99).unwrap(), "456789\n[bytes 4 to 10 of 10; end of result]");
         assert_eq!(part("0123456789", 10, 1), None);
         assert_eq!(part("", 0, 1), None);
         assert_eq!(part("x", u64::MAX, u64::MAX), None);
-        assert_eq!(part("a€b", 2, 1).unwrap(), "€\n[bytes 1 to 4 of 5; go on with offset 4]");
+        assert_eq!(part("a€b", 2, 1).unwrap(), "€\n[bytes 1 to 4 of 5; continue with offset 4]");
     }
 
     proptest! {

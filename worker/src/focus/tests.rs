@@ -40,9 +40,9 @@ fn what_is_kept_is_read_in_parts_by_its_handle() {
     let read = cache
         .read(&Disk, &format!("{{\"handle\":\"{handle}\",\"offset\":6,\"bytes\":5}}"), &Redactor::default())
         .unwrap();
-    assert_eq!(read, "order\n[bytes 6 to 11 of 30000; go on with offset 11]");
+    assert_eq!(read, "order\n[bytes 6 to 11 of 30000; continue with offset 11]");
     let whole = cache.read(&Disk, &format!("{{\"handle\":\"{handle}\"}}"), &Redactor::default()).unwrap();
-    assert!(whole.ends_with("[bytes 0 to 8192 of 30000; go on with offset 8192]"), "{whole}");
+    assert!(whole.ends_with("[bytes 0 to 8192 of 30000; continue with offset 8192]"), "{whole}");
 }
 
 #[test]

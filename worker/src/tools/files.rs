@@ -5,7 +5,7 @@ use bloomery_crds::run::{BoundResource, ResourceSource};
 use bloomery_crds::v1alpha1::{Context, ResourceType};
 use bloomery_engine::core_tools::files::{APPLY_PATCH, EDIT_FILE, LIST_FILES, READ_FILE, SEARCH_FILES, WRITE_FILE};
 use bloomery_engine::event::{ContextKind, ContextPart};
-use bloomery_files::{Binding, Overview, OverviewKind, Secrets, Tool, Wanted, Workspace};
+use bloomery_files::{Binding, Overview, OverviewKind, OverviewSelection, Secrets, Tool, Workspace};
 use std::time::Duration;
 
 /// Returns the file systems among the resources that a Job binds.
@@ -52,14 +52,16 @@ pub(super) async fn gather(
     within: Duration,
     secrets: &Secrets,
 ) -> Vec<ContextPart> {
-    let wanted =
-        Wanted { structure: wanted.project_structure == Some(true), changes: wanted.recent_changes == Some(true) };
+    let wanted = OverviewSelection {
+        structure: wanted.project_structure == Some(true),
+        changes: wanted.recent_changes == Some(true),
+    };
     let looking = workspace.with_secrets(secrets.clone());
     let looked = tokio::time::timeout(within, tokio::task::spawn_blocking(move || looking.overviews(wanted))).await;
     let overviews = match looked {
         Ok(Ok(overviews)) => overviews,
-        Ok(Err(error)) => workspace.without_overviews(wanted, &format!("It could not be looked over: {error}.")),
-        Err(_) => workspace.without_overviews(wanted, &format!("It was not looked over within {within:?}.")),
+        Ok(Err(error)) => workspace.failed_overviews(wanted, &format!("It could not be looked over: {error}.")),
+        Err(_) => workspace.failed_overviews(wanted, &format!("It was not looked over within {within:?}.")),
     };
     overviews.into_iter().map(part).collect()
 }

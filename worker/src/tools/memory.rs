@@ -47,7 +47,7 @@ impl Notes {
 
     /// Returns whether the bank has notes that the Job may read.
     pub fn has_notes(&self) -> bool {
-        self.usage != BankUse::Off && self.bank.holds_notes()
+        self.usage != BankUse::Off && self.bank.has_notes()
     }
 
     /// Executes a call. It checks the Skill's rights although the gate did, because the catalogue may be older than the Skill.

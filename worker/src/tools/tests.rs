@@ -71,7 +71,7 @@ async fn a_result_that_was_put_aside_is_read_by_its_handle() {
     let text = "row\n".repeat(1000);
     let handle = core.focus().keep(&Disk, &[&text]).pop().unwrap().unwrap();
     let answer = asked(&core, FOCUS_READ, &format!("{{\"handle\":\"{handle}\",\"bytes\":4}}")).await;
-    let read = "row\n\n[bytes 0 to 4 of 4000; go on with offset 4]".to_owned();
+    let read = "row\n\n[bytes 0 to 4 of 4000; continue with offset 4]".to_owned();
     assert_eq!(answer, Event::ToolCompleted { call: id(), text: read });
 }
 
@@ -96,10 +96,10 @@ async fn files_are_read_and_written_where_they_are_bound() {
     let text = "Wrote `a.md`: a new file of 4 bytes.".to_owned();
     assert_eq!(wrote, Event::ToolCompleted { call: id(), text });
     let read = asked(&core, READ_FILE, r#"{"resource":"code","path":"a.md"}"#).await;
-    let text = "# A\n[lines 1 to 1, bytes 0 to 4 of 4; the end]".to_owned();
+    let text = "# A\n[lines 1 to 1, bytes 0 to 4 of 4; end of file]".to_owned();
     assert_eq!(read, Event::ToolCompleted { call: id(), text });
     let failed = asked(&core, READ_FILE, r#"{"path":"../a.md"}"#).await;
-    assert!(matches!(failed, Event::ToolFailed { text, .. } if text.contains("goes up")));
+    assert!(matches!(failed, Event::ToolFailed { text, .. } if text.contains("contains `..`")));
 }
 
 /// The tools of a Job that binds a project which it may change.

@@ -19,8 +19,9 @@ pub fn files_are_written_read_and_changed_in_what_is_bound_only() -> Case {
         )
         .offered(&["read_file", "list_files", "search_files", "write_file", "edit_file", "apply_patch"]),
         call("read_file", json!({"path": "../../etc/passwd"})).after_result("a new file of 14 bytes"),
-        call("write_file", json!({"path": ".git/hooks/post-checkout", "content": "#!/bin/sh"})).after_result("goes up"),
-        say("It is written.").after_result("it is never written"),
+        call("write_file", json!({"path": ".git/hooks/post-checkout", "content": "#!/bin/sh"}))
+            .after_result("contains `..`"),
+        say("It is written.").after_result("in a directory of version control"),
     ];
     let patch = "--- notes/today.md\n+++ notes/today.md\n@@ -1,3 +1,3 @@\n one\n-2\n+second\n three\n";
     let change = [

@@ -1,16 +1,15 @@
 //! Applies the hunks of a patch to the content of a file, without I/O.
 //!
-//! Lines are compared byte by byte, but for how they end: that is the file's own business, and stays so, CRLF and a last
-//! line without an end.
+//! Lines are compared without their line endings. The file keeps its line endings, and a missing one at its end.
 
 use super::parse::{Hunk, Line};
 use crate::Error;
-use crate::place::shown;
+use crate::resource_path::quote;
 use crate::secrets::Secrets;
 use std::ops::Range;
 
-/// The limit on line comparisons in the search for a hunk's place.
-const MAX_COMPARED: usize = 10_000_000;
+/// The limit on line comparisons in the search for the position of a hunk.
+const MAX_COMPARISONS: usize = 10_000_000;
 
 /// The result of applying hunks.
 #[derive(Debug, PartialEq, Eq)]
@@ -18,28 +17,31 @@ pub(super) struct Applied {
     pub(super) content: Vec<u8>,
     pub(super) added: usize,
     pub(super) removed: usize,
-    /// A note if a hunk was found at another line than its heading says.
+    /// A note about hunks that were applied at other lines than their headings say.
     pub(super) note: String,
 }
 
-/// Applies hunks, which follow one another.
+/// Applies hunks in their order.
 ///
 /// # Errors
-/// The hunk that does not fit, without a full stop.
+/// The first hunk that does not apply and the reason, without a full stop at the end.
 pub(super) fn apply(content: &[u8], hunks: &[Hunk], secrets: &Secrets) -> Result<Applied, Error> {
     let file = File::parse(content);
     let mut output = Output { bytes: Vec::with_capacity(content.len()), newline: file.newline };
-    let mut ends = file.ends();
-    let (mut next, mut shift, mut moved) = (0_usize, 0_isize, 0_usize);
-    let (mut added, mut removed) = (0, 0);
+    let mut ends_with_newline = file.ends_with_newline();
+    // The first line of the file that is not in the output yet, counted from 0.
+    let mut next = 0_usize;
+    // The distance of the last hunk from the line in its heading. The next hunk is expected at the same distance.
+    let mut shift = 0_isize;
+    let (mut moved, mut added, mut removed) = (0_usize, 0, 0);
     for (number, hunk) in (1..).zip(hunks) {
-        let old: Vec<&str> = hunk.old().collect();
-        let said = hunk.start.saturating_sub(usize::from(!old.is_empty()));
-        let expected = said.saturating_add_signed(shift);
-        let place = file.find(&old, expected, next, secrets);
-        let at = place.map_err(|why| format!("hunk {number} (line {}) {why}", hunk.start))?;
+        let old: Vec<&str> = hunk.old_lines().collect();
+        let stated = hunk.start.saturating_sub(usize::from(!old.is_empty()));
+        let expected = stated.saturating_add_signed(shift);
+        let found = file.find(&old, expected, next, secrets);
+        let at = found.map_err(|reason| format!("hunk {number} (line {}) {reason}", hunk.start))?;
         moved += usize::from(at != expected);
-        shift = at.cast_signed().wrapping_sub(said.cast_signed());
+        shift = at.cast_signed().wrapping_sub(stated.cast_signed());
         output.copy(file.lines(next..at));
         next = at;
         for line in &hunk.lines {
@@ -53,28 +55,25 @@ pub(super) fn apply(content: &[u8], hunks: &[Hunk], secrets: &Secrets) -> Result
             }
             next += usize::from(line.old().is_some());
         }
-        if next == file.count() {
-            ends = match hunk.unended {
-                (false, false) => ends,
-                (_, unended) => !unended,
-            };
+        if next == file.count() && (hunk.old_lacks_newline || hunk.new_lacks_newline) {
+            ends_with_newline = !hunk.new_lacks_newline;
         }
     }
     output.copy(file.lines(next..file.count()));
     let note = match moved {
         0 => String::new(),
-        1 => ", one hunk at another line than it says".to_owned(),
-        many => format!(", {many} hunks at other lines than they say"),
+        1 => ", one hunk at another line than its heading says".to_owned(),
+        many => format!(", {many} hunks at other lines than their headings say"),
     };
-    Ok(Applied { content: output.finish(ends), added, removed, note })
+    Ok(Applied { content: output.finish(ends_with_newline), added, removed, note })
 }
 
-/// A content, line by line.
+/// The lines of a content.
 struct File<'a> {
     content: &'a [u8],
     /// The offset of each line.
     starts: Vec<usize>,
-    /// The line ending.
+    /// The line ending of the first line, which is used for added lines.
     newline: &'static [u8],
 }
 
@@ -95,7 +94,7 @@ impl<'a> File<'a> {
     }
 
     /// Returns whether the last line has a line ending.
-    fn ends(&self) -> bool {
+    fn ends_with_newline(&self) -> bool {
         self.content.is_empty() || self.content.ends_with(b"\n")
     }
 
@@ -111,63 +110,63 @@ impl<'a> File<'a> {
         without_cr(line.strip_suffix(b"\n").unwrap_or(line))
     }
 
-    /// Finds the old lines: where the hunk says, or else at the only other place from `from` on.
-    fn find(&self, old: &[&str], said: usize, from: usize, secrets: &Secrets) -> Result<usize, Error> {
+    /// Returns the index of the line where the old lines of a hunk are: `expected`, or else the only match at or after `from`.
+    fn find(&self, old: &[&str], expected: usize, from: usize, secrets: &Secrets) -> Result<usize, Error> {
         if old.is_empty() {
-            let is_there = (from..=self.count()).contains(&said);
-            return if is_there {
-                Ok(said)
+            return if (from..=self.count()).contains(&expected) {
+                Ok(expected)
             } else {
-                Err(format!("adds lines after line {said}, and there are {}", self.count()).into())
+                Err(format!("adds lines after line {expected}, but the file has {} lines", self.count()).into())
             };
         }
-        let mut compared = 0;
-        let mut fits = |at: usize| {
-            let same = old
+        let mut comparisons = 0;
+        // Returns whether the old lines are at a position, and whether the limit is exceeded.
+        let mut matches_at = |at: usize| {
+            let equal = old
                 .iter()
                 .zip(at..self.count())
                 .take_while(|(old, at)| self.text(*at) == without_cr(old.as_bytes()))
                 .count();
-            compared += same + 1;
-            (same == old.len(), compared > MAX_COMPARED)
+            comparisons += equal + 1;
+            (equal == old.len(), comparisons > MAX_COMPARISONS)
         };
-        if said >= from && fits(said).0 {
-            return Ok(said);
+        if expected >= from && matches_at(expected).0 {
+            return Ok(expected);
         }
         let mut found = None;
         for at in from..self.count() {
-            let (is_here, is_enough) = fits(at);
-            if is_enough {
+            let (is_match, is_over_limit) = matches_at(at);
+            if is_over_limit {
                 break;
             }
-            match found {
-                Some(one) if is_here => {
-                    return Err(format!(
-                        "does not fit where it says, and fits at the lines {} and {}: give more context",
-                        one + 1,
-                        at + 1
-                    )
-                    .into());
-                }
-                None if is_here => found = Some(at),
-                _ => {}
+            if !is_match {
+                continue;
             }
+            if let Some(first) = found {
+                return Err(format!(
+                    "does not match at that line, but matches at the lines {} and {}. Add more context lines",
+                    first + 1,
+                    at + 1
+                )
+                .into());
+            }
+            found = Some(at);
         }
-        found.ok_or_else(|| self.difference(old, said.max(from), secrets))
+        found.ok_or_else(|| self.difference(old, expected.max(from), secrets))
     }
 
-    /// Describes the first old line that is not where the hunk says.
-    fn difference(&self, old: &[&str], said: usize, secrets: &Secrets) -> Error {
+    /// Describes the first line that differs from the old lines of a hunk at `expected`.
+    fn difference(&self, old: &[&str], expected: usize, secrets: &Secrets) -> Error {
         let differs =
-            (said..).zip(old).find(|(at, old)| *at >= self.count() || self.text(*at) != without_cr(old.as_bytes()));
-        let Some((at, old)) = differs else { return "fits in no other place".into() };
-        let there = if at < self.count() {
+            (expected..).zip(old).find(|(at, old)| *at >= self.count() || self.text(*at) != without_cr(old.as_bytes()));
+        let Some((at, old)) = differs else { return "matches at no other line".into() };
+        let actual = if at < self.count() {
             let start = self.starts.get(at).copied().unwrap_or_default();
-            shown(&String::from_utf8_lossy(&secrets.part(self.content, start..start + self.text(at).len())))
+            quote(&String::from_utf8_lossy(&secrets.redact_range(self.content, start..start + self.text(at).len())))
         } else {
             "the end of the file".to_owned()
         };
-        format!("expects {} in line {}, where there is {there}", shown(old), at + 1).into()
+        format!("expects {} in line {}, but found {actual}", quote(old), at + 1).into()
     }
 }
 
@@ -182,7 +181,7 @@ struct Output {
 }
 
 impl Output {
-    /// Copies lines unchanged. The last line of the file gets a line ending if others follow.
+    /// Copies lines unchanged. If the output ends without a line ending, adds one first.
     fn copy(&mut self, lines: &[u8]) {
         if !lines.is_empty() && !self.bytes.is_empty() && !self.bytes.ends_with(b"\n") {
             self.bytes.extend_from_slice(self.newline);
@@ -196,8 +195,9 @@ impl Output {
         self.copy(&line);
     }
 
-    fn finish(mut self, ends: bool) -> Vec<u8> {
-        match (ends, self.bytes.ends_with(b"\n")) {
+    /// Returns the content, with or without a line ending at its end.
+    fn finish(mut self, ends_with_newline: bool) -> Vec<u8> {
+        match (ends_with_newline, self.bytes.ends_with(b"\n")) {
             (true, false) if !self.bytes.is_empty() => self.bytes.extend_from_slice(self.newline),
             (false, true) => {
                 let end = self.bytes.len() - if self.bytes.ends_with(self.newline) { self.newline.len() } else { 1 };

@@ -1,9 +1,9 @@
 //! The parser of unified diffs.
 
 use crate::Error;
-use crate::place::shown;
+use crate::resource_path::quote;
 
-/// The change of a patch to one file.
+/// The kind of change to one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change {
     Create,
@@ -11,7 +11,7 @@ pub(super) enum Change {
     Remove,
 }
 
-/// The part of a patch that is about one file.
+/// The part of a patch for one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FilePatch {
     pub(super) path: String,
@@ -19,17 +19,19 @@ pub(super) struct FilePatch {
     pub(super) hunks: Vec<Hunk>,
 }
 
-/// One place of a file: its old and its new lines.
+/// A hunk: the old and the new lines at one position of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Hunk {
-    /// The number of its first old line, from 1; of the line before it where it has no old lines.
+    /// The number of the first old line, from 1. In a hunk without old lines, the number of the line before it.
     pub(super) start: usize,
     pub(super) lines: Vec<Line>,
-    /// Whether the last old line is said to have no end, and the last new one.
-    pub(super) unended: (bool, bool),
+    /// Whether the patch says that the last old line has no line ending.
+    pub(super) old_lacks_newline: bool,
+    /// Whether the patch says that the last new line has no line ending.
+    pub(super) new_lacks_newline: bool,
 }
 
-/// A line of a hunk, without its end.
+/// A line of a hunk, without its line ending.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Line {
     Context(String),
@@ -38,14 +40,14 @@ pub(super) enum Line {
 }
 
 impl Hunk {
-    /// Returns the expected old text.
-    pub(super) fn old(&self) -> impl Iterator<Item = &str> {
+    /// Returns the old lines.
+    pub(super) fn old_lines(&self) -> impl Iterator<Item = &str> {
         self.lines.iter().filter_map(Line::old)
     }
 }
 
 impl Line {
-    /// Returns the expected old text.
+    /// Returns the text of an old line; `None` for an added line.
     pub(super) fn old(&self) -> Option<&str> {
         match self {
             Self::Context(text) | Self::Removed(text) => Some(text),
@@ -54,10 +56,10 @@ impl Line {
     }
 }
 
-/// Reads a patch: every file has a heading `---`, `+++` and at least one hunk, whose counts are right.
+/// Parses a patch. Each file has a `---` and a `+++` line and at least one hunk, whose line counts are correct.
 ///
 /// # Errors
-/// The reason, without a full stop.
+/// The reason, without a full stop at the end.
 pub(super) fn parse(patch: &str) -> Result<Vec<FilePatch>, Error> {
     let mut lines = Lines::new(patch);
     let mut files: Vec<FilePatch> = Vec::new();
@@ -65,143 +67,149 @@ pub(super) fn parse(patch: &str) -> Result<Vec<FilePatch>, Error> {
         if let Some(old) = line.strip_prefix("--- ") {
             let number = lines.number;
             let new = lines.next().and_then(|line| line.strip_prefix("+++ "));
-            let new = new.ok_or_else(|| format!("line {number} begins a file with ---, and no +++ follows"))?;
-            files.push(file(old, new, &mut lines)?);
+            let new = new.ok_or_else(|| format!("line {number} begins a file with ---, but no +++ line follows"))?;
+            files.push(parse_file(old, new, &mut lines)?);
         } else if line.starts_with("@@") {
-            return Err(format!("the hunk in line {} belongs to no file: begin with --- and +++", lines.number).into());
-        } else if let Some(what) = unsupported(line) {
-            return Err(format!("line {} is about {what}, which is not done: {}", lines.number, shown(line)).into());
+            return Err(format!("the hunk in line {} has no --- and +++ lines before it", lines.number).into());
+        } else if let Some(operation) = unsupported_operation(line) {
+            return Err(format!("line {} is not supported: {} ({operation})", lines.number, quote(line)).into());
         }
     }
-    if files.is_empty() { Err("it has no file: each begins with --- and +++".into()) } else { Ok(files) }
+    if files.is_empty() { Err("it contains no file, which begins with a --- and a +++ line".into()) } else { Ok(files) }
 }
 
-/// Returns the unsupported operation of a line between files, if there is one. All other lines there are ignored.
-fn unsupported(line: &str) -> Option<&'static str> {
+/// Returns the unsupported operation that a line between files requests. Other lines are ignored.
+fn unsupported_operation(line: &str) -> Option<&'static str> {
     let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| line.starts_with(prefix));
     if begins(&["rename from ", "rename to ", "copy from ", "copy to "]) {
-        Some("renaming (remove the one and make the other)")
+        Some("files cannot be renamed or copied: remove the old file and create the new one")
     } else if begins(&["old mode ", "new mode "]) || (begins(&["new file mode "]) && !line.ends_with("100644")) {
-        Some("the mode of a file")
+        Some("the mode of a file cannot be changed")
     } else if begins(&["GIT binary patch", "Binary files "]) {
-        Some("a binary file")
+        Some("binary files cannot be patched")
     } else {
         None
     }
 }
 
-fn file(old: &str, new: &str, lines: &mut Lines<'_>) -> Result<FilePatch, Error> {
-    let (old, new) = (name(old), name(new));
-    let (change, path) = match (old == NOTHING, new == NOTHING) {
-        (true, true) => return Err("a file has /dev/null on both sides".into()),
+/// Parses the hunks of a file, after its `---` and `+++` lines.
+fn parse_file(old: &str, new: &str, lines: &mut Lines<'_>) -> Result<FilePatch, Error> {
+    let (old, new) = (without_timestamp(old), without_timestamp(new));
+    let (change, path) = match (old == NO_FILE, new == NO_FILE) {
+        (true, true) => return Err("a file has /dev/null in both its --- and its +++ line".into()),
         (true, false) => (Change::Create, new.strip_prefix("b/").unwrap_or(new)),
         (false, true) => (Change::Remove, old.strip_prefix("a/").unwrap_or(old)),
-        (false, false) => (Change::Modify, same(old, new)?),
+        (false, false) => (Change::Modify, common_path(old, new)?),
     };
     let mut hunks: Vec<Hunk> = Vec::new();
     while let Some(heading) = lines.next_if(|line| line.starts_with("@@")) {
-        hunks.push(hunk(heading, lines)?);
+        hunks.push(parse_hunk(heading, lines)?);
     }
     if hunks.is_empty() {
-        return Err(format!("{} has no hunk: each begins with @@", shown(path)).into());
+        return Err(format!("{} has no hunk, which begins with @@", quote(path)).into());
     }
     Ok(FilePatch { path: path.to_owned(), change, hunks })
 }
 
-const NOTHING: &str = "/dev/null";
+/// The path of a file that does not exist before or after the patch.
+const NO_FILE: &str = "/dev/null";
 
-/// The name in a heading, without the time that may follow it.
-fn name(heading: &str) -> &str {
+/// Returns the path in a `---` or `+++` line, without the timestamp that may follow.
+fn without_timestamp(heading: &str) -> &str {
     heading.split('\t').next().unwrap_or_default().trim_end_matches(['\r', ' '])
 }
 
-fn same<'a>(old: &'a str, new: &'a str) -> Result<&'a str, Error> {
+/// Returns the path of a modified file, which must be the same in both lines.
+fn common_path<'a>(old: &'a str, new: &'a str) -> Result<&'a str, Error> {
     let bare = old.strip_prefix("a/").zip(new.strip_prefix("b/"));
     let (old, new) = bare.unwrap_or((old, new));
     if old == new {
         Ok(new)
     } else {
-        Err(format!("{} becomes {}, and renaming is not done", shown(old), shown(new)).into())
+        Err(format!("{} becomes {}, but files cannot be renamed", quote(old), quote(new)).into())
     }
 }
 
-fn hunk(heading: &str, lines: &mut Lines<'_>) -> Result<Hunk, Error> {
+/// Parses a hunk, after its `@@` line.
+fn parse_hunk(heading: &str, lines: &mut Lines<'_>) -> Result<Hunk, Error> {
     let number = lines.number;
     let (old, new) =
-        ranges(heading).ok_or_else(|| format!("line {number} is no heading of a hunk, as in @@ -1,3 +1,4 @@"))?;
-    let (mut left_old, mut left_new) = (old.1, new.1);
-    let mut hunk = Hunk { start: old.0, lines: Vec::new(), unended: (false, false) };
-    while left_old > 0 || left_new > 0 {
+        parse_ranges(heading).ok_or_else(|| format!("line {number} is not of the form @@ -1,3 +1,4 @@"))?;
+    let (mut remaining_old, mut remaining_new) = (old.count, new.count);
+    let mut hunk = Hunk { start: old.start, lines: Vec::new(), old_lacks_newline: false, new_lacks_newline: false };
+    while remaining_old > 0 || remaining_new > 0 {
         let line = lines.next();
-        let wrong = || {
+        let wrong_counts = || {
             Error::from(format!(
-                "the hunk in line {number} says {} old and {} new lines, and has others: count them again",
-                old.1, new.1
+                "the hunk in line {number} announces {} old and {} new lines, but has other numbers of lines. Count the \
+                 context and removed lines, and the context and added lines",
+                old.count, new.count
             ))
         };
-        let line = line.ok_or_else(wrong)?;
-        // An editor may have taken the blank off an empty line.
+        let line = line.ok_or_else(wrong_counts)?;
+        // Editors may have removed the space of an empty context line.
         let (mark, text) = if line.is_empty() {
             (' ', "")
         } else {
             line.split_at_checked(1).map_or((' ', ""), |(mark, text)| (mark.chars().next().unwrap_or(' '), text))
         };
-        let takes = |left: &mut usize| left.checked_sub(1).map(|now| *left = now).ok_or_else(wrong);
+        let decrement = |count: &mut usize| count.checked_sub(1).map(|less| *count = less).ok_or_else(wrong_counts);
         let line = match mark {
             ' ' => {
-                takes(&mut left_old)?;
-                takes(&mut left_new)?;
+                decrement(&mut remaining_old)?;
+                decrement(&mut remaining_new)?;
                 Line::Context(text.to_owned())
             }
             '-' => {
-                takes(&mut left_old)?;
+                decrement(&mut remaining_old)?;
                 Line::Removed(text.to_owned())
             }
             '+' => {
-                takes(&mut left_new)?;
+                decrement(&mut remaining_new)?;
                 Line::Added(text.to_owned())
             }
             '\\' => {
-                hunk.mark_unended();
+                hunk.mark_missing_newline();
                 continue;
             }
-            _ => return Err(wrong()),
+            _ => return Err(wrong_counts()),
         };
         hunk.lines.push(line);
     }
     while lines.next_if(|line| line.starts_with('\\')).is_some() {
-        hunk.mark_unended();
+        hunk.mark_missing_newline();
     }
     Ok(hunk)
 }
 
 impl Hunk {
-    /// `\ No newline at end of file` is about the line before it.
-    fn mark_unended(&mut self) {
-        match self.lines.last() {
-            Some(Line::Context(_)) => self.unended = (true, true),
-            Some(Line::Removed(_)) => self.unended.0 = true,
-            Some(Line::Added(_)) => self.unended.1 = true,
-            None => {}
-        }
+    /// Records a line `\ No newline at end of file`, which refers to the line before it.
+    fn mark_missing_newline(&mut self) {
+        let Some(last) = self.lines.last() else { return };
+        self.old_lacks_newline |= matches!(last, Line::Context(_) | Line::Removed(_));
+        self.new_lacks_newline |= matches!(last, Line::Context(_) | Line::Added(_));
     }
 }
 
-/// `@@ -start,count +start,count @@`; a count that is left out is 1.
-fn ranges(heading: &str) -> Option<((usize, usize), (usize, usize))> {
+/// The range of lines in the heading of a hunk.
+struct LineRange {
+    start: usize,
+    count: usize,
+}
+
+/// Parses `@@ -start,count +start,count @@`. The default count is 1.
+fn parse_ranges(heading: &str) -> Option<(LineRange, LineRange)> {
     let inner = heading.strip_prefix("@@ ")?.split(" @@").next()?;
     let (old, new) = inner.trim().split_once(' ')?;
-    Some((range(old.strip_prefix('-')?)?, range(new.strip_prefix('+')?)?))
+    Some((parse_range(old.strip_prefix('-')?)?, parse_range(new.strip_prefix('+')?)?))
 }
 
-fn range(text: &str) -> Option<(usize, usize)> {
-    match text.split_once(',') {
-        Some((start, count)) => Some((start.parse().ok()?, count.parse().ok()?)),
-        None => Some((text.parse().ok()?, 1)),
-    }
+fn parse_range(text: &str) -> Option<LineRange> {
+    let (start, count) = text.split_once(',').unwrap_or((text, "1"));
+    Some(LineRange { start: start.parse().ok()?, count: count.parse().ok()? })
 }
 
-/// The lines of a patch, counted.
+/// The lines of a patch, and the number of the current line.
 struct Lines<'a> {
     lines: std::iter::Peekable<std::str::Split<'a, char>>,
     number: usize,
@@ -209,7 +217,7 @@ struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     fn new(patch: &'a str) -> Self {
-        // What follows the last line end is no line.
+        // The text after the last line ending is not a line.
         let patch = patch.strip_suffix('\n').unwrap_or(patch);
         Self { lines: patch.split('\n').peekable(), number: 0 }
     }
@@ -219,8 +227,8 @@ impl<'a> Lines<'a> {
         self.lines.next()
     }
 
-    fn next_if(&mut self, is_meant: impl Fn(&str) -> bool) -> Option<&'a str> {
-        let line = self.lines.next_if(|line| is_meant(line))?;
+    fn next_if(&mut self, matches: impl Fn(&str) -> bool) -> Option<&'a str> {
+        let line = self.lines.next_if(|line| matches(line))?;
         self.number += 1;
         Some(line)
     }

@@ -1,7 +1,7 @@
-//! Search within one file.
+//! Finds lines in one file.
 
 use crate::call::Deadline;
-use crate::place::escaped;
+use crate::resource_path::escape_controls;
 use crate::root::Opened;
 use crate::secrets::{SecretWindow, Secrets};
 use crate::text;
@@ -11,44 +11,46 @@ use std::fmt::Write;
 use std::io::{self, BufRead, BufReader};
 
 /// The longest part of a line that is matched, in bytes.
-const MAX_LINE: usize = 32 * 1024;
+const MAX_LINE_BYTES: usize = 32 * 1024;
 
 /// The longest part of a line that is shown, in bytes.
-const MAX_SHOWN: usize = 300;
+const MAX_SHOWN_BYTES: usize = 300;
 
 /// The size of the read buffer, in bytes.
-const BUFFER: usize = 64 * 1024;
+const BUFFER_BYTES: usize = 64 * 1024;
 
-/// The number of a line, where it begins, and the line.
+/// The number of a line, its offset, and its text.
 type Line = (u64, u64, Vec<u8>);
 
 /// The matches in a file.
 #[derive(Debug, Default)]
 pub(super) struct FileMatches {
-    /// The lines, each with its number: `12: ` before one that matches, `11- ` before one around it.
+    /// The lines with their numbers. A matching line begins with `12: `, a context line with `11- `.
     pub(super) text: String,
     /// The number of matching lines.
     pub(super) matches: usize,
-    /// Whether there are more matches.
+    /// Whether the file has more matches.
     pub(super) has_more: bool,
     /// Whether the search stopped at the deadline.
-    pub(super) is_cut: bool,
+    pub(super) timed_out: bool,
 }
 
-/// Looks through a file; none, if it is no text. No more than a line of it is held, and its context, of which there are so
-/// many lines. What matches matches without secrets too: else a pattern could find out what they are.
-pub(super) fn matching(
+/// Finds up to `max_matches` lines in a file, with `context` lines around each. Returns `None` for a binary file.
+///
+/// Holds only one line and its context in memory. A line must also match with its secrets redacted. Otherwise a pattern could
+/// reveal them.
+pub(super) fn find(
     opened: &Opened,
     secrets: &Secrets,
     pattern: &Regex,
-    (context, most): (usize, usize),
+    (context, max_matches): (usize, usize),
     deadline: &Deadline,
 ) -> io::Result<Option<FileMatches>> {
     if text::is_binary(opened)? {
         return Ok(None);
     }
-    let mut reader = BufReader::with_capacity(BUFFER, &opened.file);
-    let mut sight = SecretWindow::new(&opened.file, secrets);
+    let mut reader = BufReader::with_capacity(BUFFER_BYTES, &opened.file);
+    let mut window = SecretWindow::new(&opened.file, secrets);
     let (mut found, mut number, mut next) = (FileMatches::default(), 0_u64, 0_u64);
     let mut before: VecDeque<Line> = VecDeque::new();
     let (mut line, mut last_shown, mut after) = (Vec::new(), 0, 0);
@@ -60,13 +62,13 @@ pub(super) fn matching(
         }
         number += 1;
         if deadline.is_over() {
-            found.is_cut = true;
+            found.timed_out = true;
             break;
         }
-        let is_hit = pattern.is_match(&line);
-        let shown = if is_hit || after > 0 { sight.cover(start, line.clone())? } else { Vec::new() };
-        if is_hit && pattern.is_match(&shown) {
-            if found.matches == most {
+        let may_match = pattern.is_match(&line);
+        let redacted = if may_match || after > 0 { window.redact(start, line.clone())? } else { Vec::new() };
+        if may_match && pattern.is_match(&redacted) {
+            if found.matches == max_matches {
                 found.has_more = true;
                 break;
             }
@@ -76,12 +78,12 @@ pub(super) fn matching(
                 found.text.push_str("  --\n");
             }
             for (number, start, line) in before.drain(..) {
-                push_line(&mut found.text, number, '-', &sight.cover(start, line)?, pattern);
+                push_line(&mut found.text, number, '-', &window.redact(start, line)?, pattern);
             }
-            push_line(&mut found.text, number, ':', &shown, pattern);
+            push_line(&mut found.text, number, ':', &redacted, pattern);
             (last_shown, after) = (number, context);
         } else if after > 0 {
-            push_line(&mut found.text, number, '-', &shown, pattern);
+            push_line(&mut found.text, number, '-', &redacted, pattern);
             (last_shown, after) = (number, after - 1);
         } else if context > 0 {
             if before.len() == context {
@@ -93,7 +95,8 @@ pub(super) fn matching(
     Ok(Some(found))
 }
 
-/// Reads the next line without its end, as much of it as is matched; gives how long it is with it: 0 at the end of the file.
+/// Reads up to [`MAX_LINE_BYTES`] of the next line, without the line ending. Returns the length of the whole line with its ending;
+/// 0 at the end of the file.
 fn next_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<u64> {
     line.clear();
     let mut length = 0;
@@ -104,7 +107,7 @@ fn next_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<u64> {
         }
         let end = memchr::memchr(b'\n', buffer);
         let part = buffer.get(..end.unwrap_or(buffer.len())).unwrap_or_default();
-        let room = MAX_LINE - line.len();
+        let room = MAX_LINE_BYTES - line.len();
         line.extend_from_slice(part.get(..part.len().min(room)).unwrap_or_default());
         let taken = end.map_or(buffer.len(), |end| end + 1);
         reader.consume(taken);
@@ -119,14 +122,14 @@ fn next_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<u64> {
     Ok(length)
 }
 
-/// Appends a line to the text. A long line is cut to the part around the match.
+/// Appends a line to the text. A long line is cut to the part around its first match.
 fn push_line(text: &mut String, number: u64, mark: char, line: &[u8], pattern: &Regex) {
-    let at = if line.len() > MAX_SHOWN { pattern.find(line).map_or(0, |found| found.start()) } else { 0 };
-    let start = at.saturating_sub(MAX_SHOWN / 4).min(line.len().saturating_sub(MAX_SHOWN));
-    let end = line.len().min(start + MAX_SHOWN);
+    let at = if line.len() > MAX_SHOWN_BYTES { pattern.find(line).map_or(0, |found| found.start()) } else { 0 };
+    let start = at.saturating_sub(MAX_SHOWN_BYTES / 4).min(line.len().saturating_sub(MAX_SHOWN_BYTES));
+    let end = line.len().min(start + MAX_SHOWN_BYTES);
     let shown = String::from_utf8_lossy(line.get(start..end).unwrap_or_default());
-    // Tabs stay: code is indented with them.
-    let shown: Vec<String> = shown.split('\t').map(escaped).collect();
+    // Tabs are not escaped, because code is indented with them.
+    let shown: Vec<String> = shown.split('\t').map(escape_controls).collect();
     let (dots, more) = (if start > 0 { "..." } else { "" }, if end < line.len() { "..." } else { "" });
     // Writing to a String does not fail.
     let _ = writeln!(text, "  {number}{mark} {dots}{}{more}", shown.join("\t"));

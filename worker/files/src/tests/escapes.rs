@@ -1,4 +1,4 @@
-//! Ways out of a binding, and things in it that are no files.
+//! Attempts to leave a binding, and special files in it.
 
 use super::*;
 use rstest::rstest;
@@ -7,7 +7,7 @@ use std::process::Command;
 
 pub(super) const ALL: [Tool; 6] = [Tool::Read, Tool::List, Tool::Search, Tool::Write, Tool::Edit, Tool::Patch];
 
-/// A call of a tool that has to do with a path.
+/// Returns the arguments of a call of a tool for a path.
 pub(super) fn about(tool: Tool, path: &str) -> Value {
     match tool {
         Tool::Read | Tool::List => json!({"path": path}),
@@ -18,8 +18,8 @@ pub(super) fn about(tool: Tool, path: &str) -> Value {
     }
 }
 
-/// No tool reads or changes what is outside, and no answer tells of it.
-fn nobody_gets_out(stand: &Stand, path: &str) {
+/// Asserts that no tool reads or changes the file outside through this path.
+fn assert_stays_inside(stand: &Stand, path: &str) {
     for tool in ALL {
         let error = stand.refuses(tool, about(tool, path));
         assert!(!error.contains("outside"), "{tool:?} {path}: {error}");
@@ -34,9 +34,9 @@ fn nobody_gets_out(stand: &Stand, path: &str) {
 #[case::the_process_root("/proc/self/root/etc/passwd")]
 fn paths(#[case] path: &str) {
     let stand = Stand::of(&[("sub/a", "x")]);
-    nobody_gets_out(&stand, path);
+    assert_stays_inside(&stand, path);
     let absolute = stand.outside();
-    nobody_gets_out(&stand, absolute.to_str().unwrap());
+    assert_stays_inside(&stand, absolute.to_str().unwrap());
 }
 
 #[rstest]
@@ -51,28 +51,28 @@ fn symbolic_links(#[case] to: &str, #[case] path: &str) {
     unix::symlink("..", stand.at("hop")).unwrap();
     let link = path.split("link").next().unwrap().to_owned() + "link";
     unix::symlink(to, stand.at(&link)).unwrap();
-    nobody_gets_out(&stand, path);
+    assert_stays_inside(&stand, path);
 }
 
 #[test]
-fn an_absolute_link_to_what_is_outside() {
+fn an_absolute_link_to_a_file_outside() {
     let stand = Stand::new();
     unix::symlink(stand.outside(), stand.at("link")).unwrap();
-    nobody_gets_out(&stand, "link");
+    assert_stays_inside(&stand, "link");
 }
 
-/// What is written must not appear where a dangling link points to.
+/// A write must not create the target of a dangling link.
 #[test]
 fn a_dangling_link_is_not_written_through() {
     let stand = Stand::new();
     unix::symlink("../made", stand.at("link")).unwrap();
     for tool in [Tool::Write, Tool::Edit, Tool::Patch] {
         let error = stand.refuses(tool, about(tool, "link"));
-        assert!(error.contains("is a symbolic link to ../made, which is not written through"), "{error}");
+        assert!(error.contains("is a symbolic link to ../made, and no file is written through a link"), "{error}");
     }
     let patch = "--- /dev/null\n+++ b/link\n@@ -0,0 +1 @@\n+x\n";
     stand.refuses(Tool::Patch, json!({"patch": patch}));
-    // Nor are directories made where one points to.
+    // No directories are created there either.
     unix::symlink("../elsewhere", stand.at("dir")).unwrap();
     stand.refuses(Tool::Write, json!({"path": "dir/a/b", "content": "x", "createDirectories": true}));
     assert!(!stand.dir.path().join("made").exists() && !stand.dir.path().join("elsewhere").exists());
@@ -89,19 +89,19 @@ fn a_link_within_the_resource_is_read_and_not_written() {
     assert!(error.contains("symbolic link to sub/a"), "{error}");
     for path in ["dir/a", "dir/new", "dir/deep/new"] {
         let error = stand.refuses(Tool::Write, json!({"path": path, "content": "x", "createDirectories": true}));
-        assert!(error.contains("`dir` is a symbolic link to sub, which is not written through"), "{error}");
+        assert!(error.contains("`dir` is a symbolic link to sub, and no file is written through a link"), "{error}");
     }
     assert_eq!(stand.get("sub/a"), "within\n");
     assert!(!stand.at("sub/new").exists() && !stand.at("sub/deep").exists());
 }
 
-/// A repository that somebody else has made may hold links to its own `.git`.
+/// An untrusted repository may contain links to its own `.git`.
 #[rstest]
 #[case::of_the_directory("vendor", ".git", "vendor/config")]
 #[case::below("docs/inner", "../.git", "docs/inner/config")]
 #[case::of_one_in_it("h", ".git/hooks", "h/post-commit")]
 #[case::by_way_of_another("twice", "once", "twice/config")]
-fn version_control_has_no_other_name(#[case] link: &str, #[case] to: &str, #[case] path: &str) {
+fn version_control_is_not_written_through_links(#[case] link: &str, #[case] to: &str, #[case] path: &str) {
     let stand = Stand::of(&[(".git/config", "outside\n"), (".git/hooks/post-commit", "outside\n"), ("docs/a", "x")]);
     unix::symlink(".git", stand.at("once")).unwrap();
     unix::symlink(to, stand.at(link)).unwrap();
@@ -113,13 +113,13 @@ fn version_control_has_no_other_name(#[case] link: &str, #[case] to: &str, #[cas
     assert_eq!(tree(stand.dir.path()), before);
 }
 
-/// A run binds what its user names: a slip must not hand over what runs as a program.
+/// Files there can run as programs, so a binding in them is read-only even if the user did not mean that.
 #[rstest]
 #[case::the_directory(".git")]
 #[case::one_in_it(".git/hooks")]
 #[case::one_file(".git/config")]
 #[case::by_a_link("link")]
-fn what_is_bound_of_version_control_is_only_read(#[case] bound: &str) {
+fn a_binding_in_version_control_is_read_only(#[case] bound: &str) {
     let stand = Stand::of(&[(".git/config", "outside\n"), (".git/hooks/post-commit", "outside\n")]);
     unix::symlink(".git/config", stand.at("link")).unwrap();
     let binding = Binding { name: "code".into(), path: stand.at(bound), read_only: false };
@@ -128,11 +128,11 @@ fn what_is_bound_of_version_control_is_only_read(#[case] bound: &str) {
     let before = tree(stand.dir.path());
     let file = json!({"path": if is_file { "" } else { "new" }, "content": "x"});
     let error = workspace.call(Tool::Write, &file.to_string()).unwrap_err().to_string();
-    assert!(error.contains("version control's own"), "{error}");
+    assert!(error.contains("in a directory of version control"), "{error}");
     assert_eq!(tree(stand.dir.path()), before);
 }
 
-/// A walk does not follow links: neither out, nor round and round.
+/// Links out of the resource and circles of links are not followed.
 #[test]
 fn walks_follow_no_links() {
     let stand = Stand::of(&[("sub/a", "inside outside\n")]);
@@ -142,26 +142,26 @@ fn walks_follow_no_links() {
     let listed = stand.does(Tool::List, json!({"depth": 32}));
     assert_eq!(listed.lines().count(), 6, "{listed}");
     let found = stand.does(Tool::Search, json!({"pattern": "outside"}));
-    assert_eq!(found, "sub/a\n  1: inside outside\n[1 match in 1 file, of 1 looked at]");
+    assert_eq!(found, "sub/a\n  1: inside outside\n[1 match in 1 file, of 1 searched]");
 }
 
 fn make(kind: &str, path: &Path) -> bool {
     let made = match kind {
         "fifo" => Command::new("mkfifo").arg(path).status(),
-        // The one that never ends.
+        // `/dev/zero`, which never ends.
         _ => Command::new("mknod").arg(path).args(["c", "1", "5"]).status(),
     };
     made.unwrap().success()
 }
 
-/// Opening a named pipe waits for its other end, and a device may do anything: neither is opened.
+/// Opening a named pipe waits for its other end, and opening a device can have any effect.
 #[rstest]
 #[case::fifo("fifo", "a named pipe")]
 #[case::device("device", "a device")]
-fn what_is_no_file_is_neither_read_nor_written_nor_waited_for(#[case] kind: &str, #[case] told: &str) {
+fn pipes_and_devices_are_not_opened(#[case] kind: &str, #[case] told: &str) {
     let stand = Stand::new();
     if !make(kind, &stand.at("it")) {
-        // Only root makes devices.
+        // Only root can create devices.
         assert_eq!(kind, "device");
         return;
     }
@@ -169,13 +169,13 @@ fn what_is_no_file_is_neither_read_nor_written_nor_waited_for(#[case] kind: &str
         let error = stand.refuses(tool, about(tool, "it"));
         assert!(error.contains(told), "{tool:?}: {error}");
     }
-    assert_eq!(stand.does(Tool::List, json!({})), format!("it  ({told})\n[1 entry; the end]"));
-    assert_eq!(stand.does(Tool::Search, json!({"pattern": "x"})), "[0 matches in 0 files, of 0 looked at]");
+    assert_eq!(stand.does(Tool::List, json!({})), format!("it  ({told})\n[1 entry; all listed]"));
+    assert_eq!(stand.does(Tool::Search, json!({"pattern": "x"})), "[0 matches in 0 files, of 0 searched]");
 }
 
-/// The look at the name says a file, and what is opened is a pipe: what is open decides, and nobody waits.
+/// The check of the name found a file, but then a pipe is opened. The check of the open file detects it.
 #[test]
-fn a_pipe_that_was_swapped_in_is_found_out_when_it_is_open() {
+fn a_pipe_that_was_swapped_in_is_detected_once_it_is_open() {
     let stand = Stand::new();
     assert!(make("fifo", &stand.at("it")));
     let root = Root::open(&Binding { name: "code".into(), path: stand.root(), read_only: true }, None).unwrap();
@@ -186,7 +186,7 @@ fn a_pipe_that_was_swapped_in_is_found_out_when_it_is_open() {
 }
 
 #[test]
-fn a_socket_is_no_file() {
+fn a_socket_is_refused() {
     let stand = Stand::new();
     let _listener = std::os::unix::net::UnixListener::bind(stand.at("it")).unwrap();
     for tool in ALL {
@@ -195,7 +195,7 @@ fn a_socket_is_no_file() {
     }
 }
 
-/// A hard link to a file outside looks like any other file: what must not happen is that the file outside changes.
+/// A hard link to a file outside looks like any other file. The file outside must not change.
 #[rstest]
 #[case::written(Tool::Write)]
 #[case::edited(Tool::Edit)]
@@ -211,7 +211,7 @@ fn a_hard_link_is_replaced_and_not_written_through(#[case] tool: Tool) {
     assert_eq!(stand.outside().metadata().unwrap().nlink(), 1);
 }
 
-/// What is written there runs as a program when a person uses it next.
+/// Files there can run as programs when a person uses the version control system.
 #[rstest]
 #[case::as_it_is(".git/hooks/post-checkout")]
 #[case::where_upper_and_lower_case_are_the_same(".GIT/config")]
@@ -222,17 +222,17 @@ fn version_control_is_read_and_never_written(#[case] path: &str) {
     let stand = Stand::of(&[(path, "outside\n")]);
     for tool in [Tool::Write, Tool::Edit, Tool::Patch] {
         let error = stand.refuses(tool, about(tool, path));
-        assert!(error.contains("version control's own"), "{error}");
+        assert!(error.contains("in a directory of version control"), "{error}");
     }
     assert!(stand.does(Tool::Read, json!({"path": path})).starts_with("outside"));
 }
 
-/// On a file system that takes upper and lower case for the same, two names are one file.
+/// Two names can be the same file: hard links, or names that differ in case only.
 #[test]
 fn two_names_of_one_file_are_not_patched_as_two() {
     let stand = Stand::of(&[("Readme", "one\n")]);
     fs::hard_link(stand.at("Readme"), stand.at("README")).unwrap();
     let patch = ["Readme", "README"].map(|name| format!("--- {name}\n+++ {name}\n@@ -1 +1 @@\n-one\n+two\n")).concat();
     let error = stand.refuses(Tool::Patch, json!({"patch": patch}));
-    assert!(error.contains("`Readme` and `README` are one file"), "{error}");
+    assert!(error.contains("`Readme` and `README` are the same file"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! A directory that is hidden: the memory of Jobs, within what is bound.
+//! A hidden directory within a binding: the memory of Jobs.
 
 use super::escapes::{ALL, about};
 use super::*;
@@ -6,7 +6,7 @@ use rstest::rstest;
 
 const LOG: &str = "memory/greeter/jobs/log";
 
-/// A codebase that holds the memory, with all that leads there from within.
+/// A codebase with the memory in it, and many links to the memory.
 fn stand() -> Stand {
     let stand = Stand::of(&[("src/a", "shown\n"), (LOG, "outside\n"), ("memory/greeter/.git/HEAD", "outside\n")]);
     for (to, link) in [
@@ -24,20 +24,23 @@ fn stand() -> Stand {
 }
 
 fn hiding(stand: &Stand) -> Workspace {
-    stand.workspace().hiding(&[&stand.at("memory")]).unwrap()
+    stand.workspace().with_hidden_dirs(&[&stand.at("memory")]).unwrap()
 }
 
-/// Nobody reads, finds or changes anything by this path.
+/// Asserts that no tool reads, finds or changes anything at this path.
 #[track_caller]
-fn is_not_reached(stand: &Stand, workspace: &Workspace, path: &str) {
+fn assert_hidden(stand: &Stand, workspace: &Workspace, path: &str) {
     let before = tree(stand.dir.path());
     for tool in ALL {
         let error = workspace.call(tool, &about(tool, path).to_string()).unwrap_err().to_string();
         assert_eq!(tree(stand.dir.path()), before, "{tool:?} {path}");
         assert!(!error.contains("outside"), "{tool:?} {path}: {error}");
-        // Links are not written through, wherever they lead.
-        let says =
-            ["it is in the memory of Jobs, which no file tool reaches", "is a symbolic link", "version control's"];
+        // Writing tools refuse every link.
+        let says = [
+            "it is in the memory of Jobs, which the file tools cannot access",
+            "is a symbolic link",
+            "in a directory of version control",
+        ];
         assert!(says.iter().any(|says| error.contains(says)), "{tool:?} {path}: {error}");
     }
 }
@@ -56,15 +59,15 @@ fn is_not_reached(stand: &Stand, workspace: &Workspace, path: &str) {
 #[case::by_several_links("hop")]
 #[case::by_a_winding_link("winding")]
 #[case::as_version_control(".git/HEAD")]
-fn what_is_hidden_is_reached_by_no_path(#[case] path: &str) {
+fn no_path_leads_to_a_hidden_directory(#[case] path: &str) {
     let stand = stand();
-    is_not_reached(&stand, &hiding(&stand), path);
+    assert_hidden(&stand, &hiding(&stand), path);
     let absolute = format!("{}/{path}", stand.root().display());
-    is_not_reached(&stand, &hiding(&stand), &absolute);
+    assert_hidden(&stand, &hiding(&stand), &absolute);
 }
 
 #[test]
-fn what_is_hidden_is_not_listed_found_or_summed_up() {
+fn a_hidden_directory_is_not_listed_searched_or_in_overviews() {
     let stand = stand();
     let workspace = hiding(&stand);
     let call = |tool, arguments: Value| workspace.call(tool, &arguments.to_string()).unwrap();
@@ -73,19 +76,18 @@ fn what_is_hidden_is_not_listed_found_or_summed_up() {
     assert!(!listed.contains("memory/\n") && !listed.contains("jobs/log  "), "{listed}");
     assert_eq!(call(Tool::List, json!({"glob": "**/log"})).lines().filter(|line| line.contains(" bytes")).count(), 0);
     let found = call(Tool::Search, json!({"pattern": "outside|shown"}));
-    assert_eq!(found, "src/a\n  1: shown\n[1 match in 1 file, of 1 looked at]");
-    for overview in workspace.overviews(Wanted { structure: true, changes: true }) {
+    assert_eq!(found, "src/a\n  1: shown\n[1 match in 1 file, of 1 searched]");
+    for overview in workspace.overviews(OverviewSelection { structure: true, changes: true }) {
         let text = overview.text.unwrap();
         assert!(text.contains("src/a") && !text.contains("greeter/jobs/log  ") && !text.contains("git, on"), "{text}");
     }
 }
 
-/// The directories of a link's target are not made, whether something is hidden or not.
 #[rstest]
 #[case::the_link("dangling/file")]
 #[case::below_it("dangling/deep/file")]
 #[case::by_another_link("hop-there/file")]
-fn no_directory_is_made_through_a_link_that_leads_nowhere(#[case] path: &str) {
+fn no_directory_is_created_through_a_link(#[case] path: &str) {
     let stand = stand();
     unix::symlink("src/nowhere/further", stand.at("dangling")).unwrap();
     unix::symlink("dangling", stand.at("hop-there")).unwrap();
@@ -95,7 +97,7 @@ fn no_directory_is_made_through_a_link_that_leads_nowhere(#[case] path: &str) {
         workspace.call(Tool::Write, &write).unwrap_err().to_string();
         assert_eq!(tree(stand.dir.path()), before);
     }
-    // Nor through one that leads somewhere.
+    // The same with a link to an existing directory.
     unix::symlink("src", stand.at("leads")).unwrap();
     let before = tree(stand.dir.path());
     for workspace in [stand.workspace(), hiding(&stand)] {
@@ -105,56 +107,55 @@ fn no_directory_is_made_through_a_link_that_leads_nowhere(#[case] path: &str) {
     }
 }
 
-/// It is known by what it is: another name does not show it, and another directory of its name is not hidden.
+/// The directory is identified by its inode, not by its name.
 #[test]
-fn what_is_hidden_may_be_renamed() {
+fn a_hidden_directory_stays_hidden_when_it_is_renamed() {
     let stand = stand();
     let workspace = hiding(&stand);
     fs::rename(stand.at("memory"), stand.at("Memory")).unwrap();
-    is_not_reached(&stand, &workspace, "Memory/greeter/jobs/log");
+    assert_hidden(&stand, &workspace, "Memory/greeter/jobs/log");
     fs::rename(stand.at("Memory"), stand.at("src/deeper")).unwrap();
-    is_not_reached(&stand, &workspace, "src/deeper/greeter");
+    assert_hidden(&stand, &workspace, "src/deeper/greeter");
     stand.put("memory/a", "another\n");
     let read = workspace.call(Tool::Read, &json!({"path": "memory/a"}).to_string()).unwrap();
     assert!(read.starts_with("another"), "{read}");
-    // Brought back by way of a mount, it would be the same directory; so would be what a resource was swapped for.
+    // The hidden directory takes the place of the resource itself.
     fs::remove_dir_all(stand.at("memory")).unwrap();
     fs::rename(stand.at("src/deeper"), stand.dir.path().join("kept")).unwrap();
     fs::rename(stand.root(), stand.dir.path().join("away")).unwrap();
     fs::rename(stand.dir.path().join("kept"), stand.root()).unwrap();
-    is_not_reached(&stand, &workspace, "greeter/jobs/log");
+    assert_hidden(&stand, &workspace, "greeter/jobs/log");
 }
 
 #[test]
-fn nothing_in_what_is_hidden_is_a_resource() {
+fn a_resource_in_a_hidden_directory_cannot_be_opened() {
     let stand = stand();
     for within in ["memory", "memory/greeter", LOG, "to-slag"] {
         let binding = Binding { name: "code".into(), path: stand.at(within), read_only: false };
-        let workspace = Workspace::new(vec![binding]).hiding(&[&stand.at("memory")]).unwrap();
+        let workspace = Workspace::new(vec![binding]).with_hidden_dirs(&[&stand.at("memory")]).unwrap();
         let error = workspace.call(Tool::List, "{}").unwrap_err().to_string();
         assert!(error.contains("it is in the memory of Jobs"), "{within}: {error}");
     }
-    assert!(stand.workspace().hiding(&[&stand.at("none")]).is_err());
+    assert!(stand.workspace().with_hidden_dirs(&[&stand.at("none")]).is_err());
 }
 
-/// A part of the memory may lie elsewhere: a link in it leads there.
+/// A link in the memory may lead to a part of it elsewhere.
 #[test]
 fn several_directories_are_hidden() {
     let stand = stand();
     fs::rename(stand.at("memory/greeter"), stand.at("src/slag")).unwrap();
     unix::symlink("../src/slag", stand.at("memory/greeter")).unwrap();
     let slag = stand.at("memory/greeter");
-    let workspace = stand.workspace().hiding(&[&stand.at("memory"), &slag]).unwrap();
+    let workspace = stand.workspace().with_hidden_dirs(&[&stand.at("memory"), &slag]).unwrap();
     for path in ["src/slag/jobs/log", "memory/greeter", "memory"] {
-        is_not_reached(&stand, &workspace, path);
+        assert_hidden(&stand, &workspace, path);
     }
     let listed = workspace.call(Tool::List, &json!({"path": "src"}).to_string()).unwrap();
     assert!(!listed.contains("slag/") && listed.contains("src/a"), "{listed}");
 }
 
-/// What is beside it is read and changed as ever, with directories that are made on the way too.
 #[test]
-fn what_is_beside_is_changed_as_ever() {
+fn other_directories_are_changed_as_usual() {
     let stand = stand();
     let workspace = hiding(&stand);
     let call = |tool, arguments: Value| workspace.call(tool, &arguments.to_string());
@@ -165,11 +166,11 @@ fn what_is_beside_is_changed_as_ever() {
     assert_eq!((stand.get("src/new/deep/b").as_str(), stand.get("docs/c").as_str()), ("two\n", "three\n"));
     assert!(!stand.at("src/a").exists() && is_tidy(&stand));
     let error = call(Tool::Write, json!({"path": "no/b", "content": "x"})).unwrap_err().to_string();
-    assert!(error.contains("There is no directory `no`: set createDirectories"), "{error}");
+    assert!(error.contains("The directory `no` does not exist. Nothing was changed. Set createDirectories"), "{error}");
 }
 
 #[test]
-fn links_that_go_round_are_not_followed_for_ever() {
+fn circles_of_links_are_not_followed_forever() {
     let stand = stand();
     unix::symlink("round", stand.at("round")).unwrap();
     unix::symlink("b/x", stand.at("a")).unwrap();
@@ -181,9 +182,8 @@ fn links_that_go_round_are_not_followed_for_ever() {
     }
 }
 
-/// A directory and a link into the memory take turns.
 #[test]
-fn a_link_into_it_that_is_swapped_in_is_not_followed() {
+fn a_link_to_a_hidden_directory_that_is_swapped_in_is_not_followed() {
     let stand = Stand::of(&[("dir/log", "inside\n"), ("memory/log", "outside\n")]);
     unix::symlink("memory", stand.at("other")).unwrap();
     let workspace = hiding(&stand);

@@ -1,50 +1,50 @@
-//! What is read has no part of a secret, wherever it is cut.
+//! No answer contains a part of a secret, wherever it is cut.
 
 use super::*;
 use memchr::memmem;
 use proptest::prelude::*;
 use rstest::rstest;
 
-/// No two characters of it are the same.
+/// A secret in which all characters differ.
 const SECRET: &str = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-/// One of several lines.
+/// A secret with several lines.
 const KEY: &str = "----BEGIN\nabcdefghijklm\nopqrstuvw\nxyz\n----END";
 
 const MARK: &str = "[redacted: it]";
 
-/// Knows what stands there as it is.
+/// Finds the two secrets in plain text.
 #[derive(Debug)]
-struct Known;
+struct PlainFinder;
 
-impl Finder for Known {
-    fn find(&self, text: &[u8]) -> Vec<Spot> {
+impl SecretFinder for PlainFinder {
+    fn find(&self, text: &[u8]) -> Vec<SecretMatch> {
         let of = |value: &'static str| {
-            let stand = |at: usize| Spot { place: at..at + value.len(), mark: MARK.into() };
+            let stand = |at: usize| SecretMatch { range: at..at + value.len(), mark: MARK.into() };
             memmem::find_iter(text, value).map(stand).collect::<Vec<_>>()
         };
         let mut found = [of(SECRET), of(KEY)].concat();
-        found.sort_by_key(|stand| stand.place.start);
+        found.sort_by_key(|stand| stand.range.start);
         found
     }
 
-    fn reach(&self) -> usize {
+    fn max_secret_length(&self) -> usize {
         KEY.len()
     }
 }
 
 fn secrets() -> Secrets {
-    Secrets::new(Marks::new(vec![MARK.into()]), Arc::new(Known))
+    Secrets::new(Marks::new(vec![MARK.into()]), Arc::new(PlainFinder))
 }
 
-// Arguments are handed over as `json!` makes them.
+// The arguments are passed as `json!` returns them.
 #[allow(clippy::needless_pass_by_value)]
 fn call(stand: &Stand, tool: Tool, arguments: Value) -> Result<String, Error> {
     stand.workspace().with_secrets(secrets()).call(tool, &arguments.to_string())
 }
 
-/// Whether four bytes of a secret stand in a text.
-fn shows(text: &str) -> bool {
+/// Returns whether a text contains four consecutive bytes of a secret.
+fn shows_secret(text: &str) -> bool {
     let key = KEY.replace('\n', "");
     [SECRET, &key]
         .iter()
@@ -52,11 +52,11 @@ fn shows(text: &str) -> bool {
 }
 
 #[rstest]
-#[case::the_line_of_one(json!({"line": 2, "lines": 1}), "is [redacted: it].\n[lines 2 to 2, bytes 6 to 47 of 107; go on with line 3]")]
-#[case::the_first_line_of_a_key(json!({"line": 3, "lines": 1}), "[redacted: it]\n[lines 3 to 7, bytes 47 to 93 of 107; go on with line 8]")]
-#[case::a_line_of_a_key(json!({"line": 4, "lines": 1}), "[redacted: it]\n[lines 4 to 7, bytes 57 to 93 of 107; go on with line 8]")]
-#[case::the_last_line_of_a_key(json!({"line": 7}), "[redacted: it]\nThat is all.\n\n[lines 7 to 9, bytes 85 to 107 of 107; the end]")]
-#[case::an_offset_within(json!({"offset": 20, "lines": 1}), "[redacted: it].\n[bytes 20 to 47 of 107; go on with offset 47]")]
+#[case::the_line_of_one(json!({"line": 2, "lines": 1}), "is [redacted: it].\n[lines 2 to 2, bytes 6 to 47 of 107; continue with line 3]")]
+#[case::the_first_line_of_a_key(json!({"line": 3, "lines": 1}), "[redacted: it]\n[lines 3 to 7, bytes 47 to 93 of 107; continue with line 8]")]
+#[case::a_line_of_a_key(json!({"line": 4, "lines": 1}), "[redacted: it]\n[lines 4 to 7, bytes 57 to 93 of 107; continue with line 8]")]
+#[case::the_last_line_of_a_key(json!({"line": 7}), "[redacted: it]\nThat is all.\n\n[lines 7 to 9, bytes 85 to 107 of 107; end of file]")]
+#[case::an_offset_within(json!({"offset": 20, "lines": 1}), "[redacted: it].\n[bytes 20 to 47 of 107; continue with offset 47]")]
 fn a_part_of_a_file_has_no_part_of_a_secret(#[case] mut arguments: Value, #[case] expected: &str) {
     let stand = Stand::of(&[("a", &format!("Here:\nis {SECRET}.\n{KEY}\nThat is all.\n\n"))]);
     arguments["path"] = json!("a");
@@ -65,7 +65,7 @@ fn a_part_of_a_file_has_no_part_of_a_secret(#[case] mut arguments: Value, #[case
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// The answers one after the other are the file with marks, however it is cut.
+    /// The answers together are the redacted file, wherever it is cut.
     #[test]
     fn a_file_that_is_read_on_shows_each_secret_as_one_mark(before in 0_usize..80, lines in 0_usize..3, key in any::<bool>()) {
         let value = if key { KEY } else { SECRET };
@@ -77,11 +77,11 @@ proptest! {
             let answer = call(&stand, Tool::Read, from).unwrap();
             let (part, note) = answer.rsplit_once('[').unwrap();
             read.push_str(part);
-            let Some((_, next)) = note.rsplit_once("go on with ") else { break };
+            let Some((_, next)) = note.rsplit_once("continue with ") else { break };
             let (what, at) = next.trim_end_matches(']').split_once(' ').unwrap();
             from = json!({"path": "a", what: at.parse::<u64>().unwrap()});
         }
-        prop_assert!(!shows(&read), "{read}");
+        prop_assert!(!shows_secret(&read), "{read}");
         prop_assert_eq!(read.replace('\n', ""), text.replace(value, MARK).replace('\n', ""));
     }
 
@@ -89,7 +89,7 @@ proptest! {
     fn no_offset_shows_a_part_of_a_secret(offset in 0_u64..90, lines in 1_u64..4) {
         let stand = Stand::of(&[("a", &format!("#{SECRET}#\n{KEY}#\n"))]);
         if let Ok(read) = call(&stand, Tool::Read, json!({"path": "a", "offset": offset, "lines": lines})) {
-            prop_assert!(!shows(&read), "{read}");
+            prop_assert!(!shows_secret(&read), "{read}");
         }
     }
 
@@ -98,11 +98,11 @@ proptest! {
         let line = format!("{}{SECRET}{}here{}{SECRET}", "#".repeat(before), "#".repeat(between), "#".repeat(300 - between.min(300)));
         let stand = Stand::of(&[("a", &format!("{line}\n{KEY} here\n"))]);
         let found = call(&stand, Tool::Search, json!({"pattern": "here", "context": context})).unwrap();
-        prop_assert!(!shows(&found) && found.contains("2 matches"), "{found}");
+        prop_assert!(!shows_secret(&found) && found.contains("2 matches"), "{found}");
     }
 }
 
-/// Else a pattern could ask for one character after the other.
+/// Otherwise a pattern could guess a secret character by character.
 #[test]
 fn a_pattern_does_not_match_a_secret() {
     let stand = Stand::of(&[("a", &format!("key {SECRET}\n{KEY}\n"))]);
@@ -115,21 +115,21 @@ fn a_pattern_does_not_match_a_secret() {
 }
 
 #[test]
-fn a_patch_that_does_not_fit_is_told_without_a_part_of_a_secret() {
+fn the_error_of_a_patch_contains_no_part_of_a_secret() {
     for before in 200..260 {
         let stand = Stand::of(&[("a", &format!("{}{SECRET}\n", "#".repeat(before)))]);
         let patch = "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n";
         let error = call(&stand, Tool::Patch, json!({"patch": patch})).unwrap_err().to_string();
-        assert!(!shows(&error) && error.contains("where there is"), "{error}");
+        assert!(!shows_secret(&error) && error.contains("but found"), "{error}");
     }
     let stand = Stand::of(&[("a", &format!("{KEY}\n"))]);
     let error =
         call(&stand, Tool::Patch, json!({"patch": "--- a/a\n+++ b/a\n@@ -2 +2 @@\n-x\n+y\n"})).unwrap_err().to_string();
-    assert!(!shows(&error) && error.contains(MARK), "{error}");
+    assert!(!shows_secret(&error) && error.contains(MARK), "{error}");
 }
 
 #[test]
-fn what_git_says_is_told_without_a_part_of_a_secret() {
+fn git_operations_are_listed_without_a_part_of_a_secret() {
     for before in [60, 85, 90, 100, 115, 8 * 1024 - 20] {
         let who = "0 1 Jane <j@example.com> 1767225600 +0100";
         let log = format!("{who}\tcommit: {}{SECRET}\n", "#".repeat(before));
@@ -137,10 +137,10 @@ fn what_git_says_is_told_without_a_part_of_a_secret() {
             (".git/HEAD", &format!("ref: refs/heads/{}{SECRET}\n", "#".repeat(before))),
             (".git/logs/HEAD", &log),
         ]);
-        let wanted = Wanted { structure: false, changes: true };
+        let wanted = OverviewSelection { structure: false, changes: true };
         let told = stand.workspace().with_secrets(secrets()).overviews(wanted);
         let text = told[0].text.as_ref().unwrap();
-        assert!(!shows(text) && text.contains("git, on"), "{text}");
+        assert!(!shows_secret(text) && text.contains("git, on"), "{text}");
     }
 }
 
@@ -153,7 +153,7 @@ fn a_core_note_that_is_cut_shows_no_part_of_a_secret() {
         fs::write(dir.join("progress.md"), format!("{}{SECRET}{}", "#".repeat(before), "#".repeat(99))).unwrap();
         let notes = bank::Bank::new(memory.path(), "uid-1").with_secrets(secrets()).consult();
         let text = notes[0].text.as_ref().unwrap();
-        assert!(!shows(text) && text.contains("[cut off: "), "{text}");
+        assert!(!shows_secret(text) && text.contains("[cut: "), "{text}");
     }
 }
 
@@ -164,7 +164,7 @@ fn no_part_of_a_secret_can_be_guessed_by_editing_it() {
     for old in ["0123", "key 01", "MNOP", "XYZ\n", "xyz", "klm\nopq"] {
         let error =
             call(&stand, Tool::Edit, json!({"path": "a", "oldText": old, "newText": old})).unwrap_err().to_string();
-        assert_eq!(error, "oldText does not stand in `a`. Nothing was changed.");
+        assert_eq!(error, "oldText does not occur in `a`. Nothing was changed.");
     }
     call(&stand, Tool::Edit, json!({"path": "a", "oldText": "key ", "newText": "a key "})).unwrap();
     assert_eq!(stand.get("a"), format!("a {content}"));

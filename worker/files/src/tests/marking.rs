@@ -1,13 +1,13 @@
-//! What stands in place of a secret in what a model reads is never written in the secret's place.
+//! A mark is never written in place of its secret.
 
 use super::*;
 use rstest::rstest;
 
 const MARK: &str = "[redacted: default]";
 const ENV: &str = "NAME=shop\nKEY=sk-1234567890\nDEBUG=no\n";
-const REFUSAL: &str = "holds `[redacted: default]`, which stands for a secret that you cannot see";
+const REFUSAL: &str = "contains `[redacted: default]`, which replaces a secret that you cannot see";
 
-// Arguments are handed over as `json!` makes them.
+// The arguments are passed as `json!` returns them.
 #[allow(clippy::needless_pass_by_value)]
 fn call(stand: &Stand, tool: Tool, arguments: Value) -> Result<String, Error> {
     let marks = Marks::new(vec!["[redacted: other]".into(), MARK.into()]);
@@ -20,34 +20,34 @@ fn call(stand: &Stand, tool: Tool, arguments: Value) -> Result<String, Error> {
 #[case::edited(Tool::Edit, json!({"path": ".env", "oldText": "DEBUG=no", "newText": format!("DEBUG={MARK}")}))]
 #[case::patched(Tool::Patch, json!({"patch": format!("--- a/.env\n+++ b/.env\n@@ -3 +3 @@\n-DEBUG=no\n+DEBUG={MARK}\n")}))]
 #[case::made_by_a_patch(Tool::Patch, json!({"patch": format!("--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+{MARK}\n")}))]
-fn no_mark_takes_the_place_of_a_secret(#[case] tool: Tool, #[case] arguments: Value) {
+fn a_mark_does_not_overwrite_a_secret(#[case] tool: Tool, #[case] arguments: Value) {
     let stand = Stand::of(&[(".env", ENV)]);
     let before = super::tree(stand.dir.path());
     let error = call(&stand, tool, arguments).unwrap_err().to_string();
-    assert!(error.contains(REFUSAL) && error.ends_with("nothing was done."), "{error}");
+    assert!(error.contains(REFUSAL) && error.contains("Nothing was changed."), "{error}");
     assert_eq!(super::tree(stand.dir.path()), before);
 }
 
 #[rstest]
 #[case::edited(Tool::Edit, json!({"path": ".env", "oldText": format!("KEY={MARK}\nDEBUG=no"), "newText": "DEBUG=yes"}))]
 #[case::patched(Tool::Patch, json!({"patch": format!("--- a/.env\n+++ b/.env\n@@ -2,2 +2,2 @@\n KEY={MARK}\n-DEBUG=no\n+DEBUG=yes\n")}))]
-fn a_mark_that_is_looked_for_is_told_to_stand_for_a_secret(#[case] tool: Tool, #[case] arguments: Value) {
+fn an_error_explains_a_mark_in_the_text_that_was_not_found(#[case] tool: Tool, #[case] arguments: Value) {
     let stand = Stand::of(&[(".env", ENV)]);
     let error = call(&stand, tool, arguments).unwrap_err().to_string();
-    assert!(error.contains("`[redacted: default]` stands for a secret that you cannot see"), "{error}");
+    assert!(error.contains("`[redacted: default]` replaces a secret that you cannot see"), "{error}");
     assert_eq!(stand.get(".env"), ENV);
 }
 
 #[test]
-fn other_parts_are_changed_beside_a_secret() {
+fn other_parts_of_a_file_with_a_secret_can_be_changed() {
     let stand = Stand::of(&[(".env", ENV)]);
     call(&stand, Tool::Edit, json!({"path": ".env", "oldText": "DEBUG=no", "newText": "DEBUG=yes"})).unwrap();
     assert_eq!(stand.get(".env"), ENV.replace("no", "yes"));
-    // Another run may have such a mark, and this one has read it as it stands.
+    // The mark of another run is plain text here.
     call(&stand, Tool::Write, json!({"path": "a", "content": "[redacted: third]"})).unwrap();
 }
 
-/// A text about marks holds them itself; beside a secret there is one more to be seen than there is.
+/// A text about marks contains them. Only a mark that was added is refused.
 #[test]
 fn a_text_that_holds_a_mark_may_be_edited() {
     let about = format!("What was {MARK} is gone.\n");

@@ -1,9 +1,9 @@
 use super::*;
 use std::time::Duration;
 
-const BOTH: Wanted = Wanted { structure: true, changes: true };
+const BOTH: OverviewSelection = OverviewSelection { structure: true, changes: true };
 
-/// Says that a file was changed so many seconds after 2026 began.
+/// Sets the modification time of a file to this many seconds after the start of 2026.
 fn changed(stand: &Stand, path: &str, seconds: u64) {
     let time = std::time::UNIX_EPOCH + Duration::from_secs(1_767_225_600 + seconds);
     fs::File::options().append(true).open(stand.at(path)).unwrap().set_modified(time).unwrap();
@@ -14,7 +14,7 @@ fn texts(overviews: Vec<Overview>) -> Vec<String> {
 }
 
 #[test]
-fn what_there_is_and_what_has_changed_lately() {
+fn overviews_show_the_structure_and_the_recent_changes() {
     let stand = Stand::of(&[
         ("src/main.rs", "fn main() {}\n"),
         ("README.md", "# A\n"),
@@ -30,7 +30,7 @@ fn what_there_is_and_what_has_changed_lately() {
         texts(stand.workspace().overviews(BOTH)),
         [
             ".git/\nREADME.md  4 bytes\nsrc/\nsrc/main.rs  13 bytes\n\
-             [4 entries; the end; of version control, not looked into: `.git`]",
+             [4 entries; all listed; version control directories, not entered: `.git`]",
             "2026-01-01T00:00:02Z  src/main.rs\n2026-01-01T00:00:01Z  README.md\ngit, on main:\n\
              2026-01-01T00:01:00Z  commit: Go on\n2026-01-01T00:00:00Z  commit (initial): Begin\n",
         ]
@@ -38,36 +38,36 @@ fn what_there_is_and_what_has_changed_lately() {
 }
 
 #[test]
-fn what_is_wanted_and_of_one_file_too() {
+fn only_selected_overviews_are_returned_also_of_one_file() {
     let stand = Stand::of(&[("notes.md", "one\n")]);
     changed(&stand, "notes.md", 0);
     let file = Workspace::new(vec![Binding { name: "notes".into(), path: stand.at("notes.md"), read_only: true }]);
-    assert_eq!(file.overviews(Wanted { structure: false, changes: false }), []);
-    let changes = file.overviews(Wanted { structure: false, changes: true });
+    assert_eq!(file.overviews(OverviewSelection { structure: false, changes: false }), []);
+    let changes = file.overviews(OverviewSelection { structure: false, changes: true });
     assert_eq!(changes[0].kind, OverviewKind::Changes);
     assert_eq!(texts(changes), ["2026-01-01T00:00:00Z  notes.md\n"]);
     assert_eq!(
-        texts(file.overviews(Wanted { structure: true, changes: false })),
-        ["notes.md  4 bytes\n[it is one file]"]
+        texts(file.overviews(OverviewSelection { structure: true, changes: false })),
+        ["notes.md  4 bytes\n[the path is that of a file]"]
     );
 }
 
-/// `.git` of a worktree is a file, and one that links elsewhere is not ours to read.
+/// In a worktree, `.git` is a file that names another directory. A link may lead out of the resource.
 #[test]
-fn git_that_is_elsewhere_is_not_told() {
+fn git_operations_of_another_directory_are_not_listed() {
     let stand = Stand::of(&[("a", "x"), (".git", "gitdir: /elsewhere\n")]);
-    let told = texts(stand.workspace().overviews(Wanted { structure: false, changes: true }));
+    let told = texts(stand.workspace().overviews(OverviewSelection { structure: false, changes: true }));
     assert!(!told[0].contains("git,"), "{told:?}");
     fs::remove_file(stand.at(".git")).unwrap();
     fs::create_dir(stand.dir.path().join("elsewhere")).unwrap();
     fs::write(stand.dir.path().join("elsewhere/HEAD"), "ref: refs/heads/outside\n").unwrap();
     unix::symlink("../elsewhere", stand.at(".git")).unwrap();
-    let told = texts(stand.workspace().overviews(Wanted { structure: false, changes: true }));
+    let told = texts(stand.workspace().overviews(OverviewSelection { structure: false, changes: true }));
     assert!(!told[0].contains("outside"), "{told:?}");
 }
 
 #[test]
-fn however_much_there_is_an_overview_is_short_and_faults_are_told() {
+fn overviews_are_limited_and_report_errors() {
     let stand = Stand::new();
     for file in 0..500 {
         stand.put(&format!("{file:03}-{}", "x".repeat(80)), "");
@@ -78,9 +78,9 @@ fn however_much_there_is_an_overview_is_short_and_faults_are_told() {
     let overviews = Workspace::new(bindings).overviews(BOTH);
     assert_eq!(overviews.len(), 10);
     let text = |at: usize| overviews[at].text.clone();
-    assert_eq!(text(0).unwrap_err().to_string(), "There is no resource `gone`; nothing was done.");
-    assert!(text(2).unwrap().contains("there are more"));
-    assert_eq!(text(8).unwrap_err().to_string(), "There is no room for it beside the others.");
+    assert_eq!(text(0).unwrap_err().to_string(), "The resource `gone` does not exist. Nothing was changed.");
+    assert!(text(2).unwrap().contains("more entries exist"));
+    assert_eq!(text(8).unwrap_err().to_string(), "The overviews together are larger than the limit.");
     let all: usize = overviews.iter().filter_map(|overview| overview.text.as_ref().ok()).map(String::len).sum();
     assert!(all <= 16 * 1024, "{all}");
 }

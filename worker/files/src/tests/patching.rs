@@ -30,7 +30,7 @@ fn patched(content: &str, hunks: &str) -> Result<String, Error> {
 #[case::an_end_is_removed("1\n2\n", "@@ -2 +2 @@\n-2\n+2\n\\ No newline at end of file\n", "1\n2")]
 #[case::added_after_a_line_without_end("1\r\n2", "@@ -2 +2,2 @@\n 2\n+3\n", "1\r\n2\r\n3")]
 #[case::all_removed("1\n2\n", "@@ -1,2 +0,0 @@\n-1\n-2\n", "")]
-fn a_patch_that_fits(#[case] content: &str, #[case] hunks: &str, #[case] expected: &str) {
+fn a_patch_that_applies(#[case] content: &str, #[case] hunks: &str, #[case] expected: &str) {
     assert_eq!(patched(content, hunks).unwrap(), expected);
 }
 
@@ -38,20 +38,24 @@ fn a_patch_that_fits(#[case] content: &str, #[case] hunks: &str, #[case] expecte
 #[case::context_differs(
     "1\n2\n3\n",
     "@@ -1,2 +1,2 @@\n 1\n-two\n+2\n",
-    "hunk 1 (line 1) expects `two` in line 2, where there is `2`"
+    "hunk 1 (line 1) expects `two` in line 2, but found `2`"
 )]
-#[case::blanks_differ("  1\n", "@@ -1 +1 @@\n-1\n+2\n", "expects `1` in line 1, where there is `  1`")]
-#[case::beyond_the_end("1\n", "@@ -1,2 +1,2 @@\n 1\n-2\n+3\n", "where there is the end of the file")]
-#[case::several_places("x\n1\nx\n2\nx\n", "@@ -2 +2 @@\n-x\n+y\n", "fits at the lines 1 and 3: give more context")]
+#[case::blanks_differ("  1\n", "@@ -1 +1 @@\n-1\n+2\n", "expects `1` in line 1, but found `  1`")]
+#[case::beyond_the_end("1\n", "@@ -1,2 +1,2 @@\n 1\n-2\n+3\n", "but found the end of the file")]
+#[case::several_places(
+    "x\n1\nx\n2\nx\n",
+    "@@ -2 +2 @@\n-x\n+y\n",
+    "matches at the lines 1 and 3. Add more context lines"
+)]
 #[case::hunks_out_of_order("1\n2\n", "@@ -2 +2 @@\n-2\n+b\n@@ -1 +1 @@\n-1\n+a\n", "hunk 2")]
-#[case::too_few_lines("1\n2\n", "@@ -1,2 +1,2 @@\n-1\n+a\n", "says 2 old and 2 new lines")]
-#[case::too_many_lines("1\n2\n", "@@ -1 +1 @@\n-1\n-2\n+a\n", "says 1 old and 1 new lines")]
-#[case::no_heading("1\n", "@@ nowhere @@\n-1\n+2\n", "is no heading of a hunk")]
+#[case::too_few_lines("1\n2\n", "@@ -1,2 +1,2 @@\n-1\n+a\n", "announces 2 old and 2 new lines")]
+#[case::too_many_lines("1\n2\n", "@@ -1 +1 @@\n-1\n-2\n+a\n", "announces 1 old and 1 new lines")]
+#[case::no_heading("1\n", "@@ nowhere @@\n-1\n+2\n", "is not of the form")]
 #[case::no_hunk("1\n", "", "`a` has no hunk")]
-#[case::added_beyond_the_end("1\n", "@@ -9,0 +10 @@\n+x\n", "adds lines after line 9, and there are 1")]
-fn a_patch_that_does_not_fit(#[case] content: &str, #[case] hunks: &str, #[case] why: &str) {
+#[case::added_beyond_the_end("1\n", "@@ -9,0 +10 @@\n+x\n", "adds lines after line 9, but the file has 1 lines")]
+fn a_patch_that_does_not_apply(#[case] content: &str, #[case] hunks: &str, #[case] why: &str) {
     let error = patched(content, hunks).unwrap_err().to_string();
-    assert!(error.contains(why) && error.ends_with("Nothing was changed."), "{error}");
+    assert!(error.contains(why) && error.contains("Nothing was changed."), "{error}");
 }
 
 #[test]
@@ -63,32 +67,38 @@ fn files_are_made_changed_and_removed_together() {
                  @@ -0,0 +1,2 @@\n+1\n+2\n\
                  --- keep.rs\n+++ keep.rs\n@@ -1 +1 @@\n-a\n+b\n";
     let answer = stand.does(Tool::Patch, json!({"patch": patch}));
-    assert_eq!(answer, "Applied: removed `src/old.rs`, changed `keep.rs` (+1 -1), made `src/new/n.rs` (+2 -0).");
+    assert_eq!(answer, "Applied: removed `src/old.rs`, changed `keep.rs` (+1 -1), created `src/new/n.rs` (+2 -0).");
     assert!(!stand.at("src/old.rs").exists());
     assert_eq!((stand.get("src/new/n.rs").as_str(), stand.get("keep.rs").as_str()), ("1\n2\n", "b\n"));
     assert!(is_tidy(&stand));
 }
 
 #[rstest]
-#[case::one_of_them_does_not_fit("--- a/b\n+++ b/b\n@@ -1 +1 @@\n-9\n+8\n", "does not fit `b`")]
-#[case::one_of_them_is_there_already("--- /dev/null\n+++ b/b\n@@ -0,0 +1 @@\n+x\n", "`b` is there already")]
-#[case::one_of_them_is_not_there("--- a/c\n+++ b/c\n@@ -1 +1 @@\n-1\n+2\n", "There is no `c`")]
+#[case::one_of_them_does_not_fit("--- a/b\n+++ b/b\n@@ -1 +1 @@\n-9\n+8\n", "does not apply to `b`")]
+#[case::one_of_them_is_there_already(
+    "--- /dev/null\n+++ b/b\n@@ -0,0 +1 @@\n+x\n",
+    "The patch creates `b`, but the file exists"
+)]
+#[case::one_of_them_is_not_there("--- a/c\n+++ b/c\n@@ -1 +1 @@\n-1\n+2\n", "`c` does not exist")]
 #[case::not_all_is_removed("--- a/b\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n", "not all of its lines")]
-#[case::one_of_them_twice("--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+3\n", "are one file")]
-#[case::renamed("diff --git a/b b/c\nrename from b\nrename to c\n", "is about renaming")]
-#[case::renamed_by_its_heading("--- a/b\n+++ b/c\n@@ -1 +1 @@\n-1\n+3\n", "`b` becomes `c`, and renaming is not done")]
+#[case::one_of_them_twice("--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+3\n", "are the same file")]
+#[case::renamed("diff --git a/b b/c\nrename from b\nrename to c\n", "cannot be renamed or copied")]
+#[case::renamed_by_its_heading(
+    "--- a/b\n+++ b/c\n@@ -1 +1 @@\n-1\n+3\n",
+    "`b` becomes `c`, but files cannot be renamed"
+)]
 #[case::made_executable(
     "old mode 100644\nnew mode 100755\n--- a/b\n+++ b/b\n@@ -1 +1 @@\n-1\n+3\n",
     "the mode of a file"
 )]
-#[case::binary("GIT binary patch\nliteral 0\n", "a binary file")]
-#[case::nothing_from_nothing("--- /dev/null\n+++ /dev/null\n@@ -0,0 +1 @@\n+x\n", "/dev/null on both sides")]
+#[case::binary("GIT binary patch\nliteral 0\n", "binary files cannot be patched")]
+#[case::nothing_from_nothing("--- /dev/null\n+++ /dev/null\n@@ -0,0 +1 @@\n+x\n", "/dev/null in both")]
 #[case::made_and_something_else_does_not_fit(
     "--- /dev/null\n+++ b/new/n\n@@ -0,0 +1 @@\n+x\n--- a/b\n+++ b/b\n@@ -1 +1 @@\n-9\n+8\n",
-    "does not fit `b`"
+    "does not apply to `b`"
 )]
-#[case::out_of_the_resource("--- /dev/null\n+++ b/../x\n@@ -0,0 +1 @@\n+x\n", "goes up")]
-fn all_of_it_or_nothing(#[case] second: &str, #[case] why: &str) {
+#[case::out_of_the_resource("--- /dev/null\n+++ b/../x\n@@ -0,0 +1 @@\n+x\n", "contains `..`")]
+fn a_patch_is_applied_completely_or_not_at_all(#[case] second: &str, #[case] why: &str) {
     let stand = Stand::of(&[("a", "1\n"), ("b", "1\n2\n")]);
     let patch = format!("--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n{second}");
     let error = stand.refuses(Tool::Patch, json!({"patch": patch}));
@@ -97,55 +107,54 @@ fn all_of_it_or_nothing(#[case] second: &str, #[case] why: &str) {
 }
 
 #[rstest]
-#[case::prose("Please change line 3.", "it has no file")]
-#[case::a_hunk_of_nothing("@@ -1 +1 @@\n-1\n+2\n", "belongs to no file")]
-#[case::half_a_heading("--- a/a\n@@ -1 +1 @@\n-1\n+2\n", "no +++ follows")]
-fn no_patch(#[case] patch: &str, #[case] why: &str) {
+#[case::prose("Please change line 3.", "it contains no file")]
+#[case::a_hunk_of_nothing("@@ -1 +1 @@\n-1\n+2\n", "has no --- and +++ lines before it")]
+#[case::half_a_heading("--- a/a\n@@ -1 +1 @@\n-1\n+2\n", "no +++ line follows")]
+fn a_text_that_is_no_patch_is_refused(#[case] patch: &str, #[case] why: &str) {
     let stand = Stand::of(&[("a", "1\n")]);
     let error = stand.refuses(Tool::Patch, json!({"patch": patch}));
-    assert!(error.starts_with("The patch cannot be read") && error.contains(why), "{error}");
+    assert!(error.starts_with("The patch is invalid") && error.contains(why), "{error}");
 }
 
 #[test]
 fn a_patch_that_changes_nothing_says_so() {
     let stand = Stand::of(&[("a", "1\n")]);
     let patch = "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+1\n";
-    assert_eq!(stand.does(Tool::Patch, json!({"patch": patch})), "The patch changes nothing: the files already match.");
+    assert_eq!(
+        stand.does(Tool::Patch, json!({"patch": patch})),
+        "The patch changes nothing: the files already have this content."
+    );
 }
 
-/// The second file cannot be written when the first one is: what was done is told.
+/// The second file cannot be written after the first one was.
 #[test]
-fn a_patch_that_is_stopped_midway_says_what_it_has_done() {
+fn a_patch_that_stops_midway_names_the_changed_files() {
     let stand = Stand::of(&[("a", "1\n"), ("b", "1\n")]);
     let root = Root::open(&Binding { name: "code".into(), path: stand.root(), read_only: false }, None).unwrap();
     let mut ready = Vec::new();
     for path in ["a", "b"] {
-        let target = replace::Target::find(&root, &root.place(Some(path)).unwrap(), false).unwrap();
-        let (shown, identity, told) = (path.to_owned(), target.identity(), format!("changed `{path}`"));
-        ready.push(patch::Ready { shown, identity, summary: told, staged: Some(target.stage(b"2\n").unwrap()) });
+        let target = replace::Target::find(&root, &root.resource_path(Some(path)).unwrap(), false).unwrap();
+        let (label, identity, summary) = (path.to_owned(), target.identity(), format!("changed `{path}`"));
+        ready.push(patch::PreparedFile { label, identity, summary, staged: Some(target.stage(b"2\n").unwrap()) });
     }
     stand.put("b", "changed by another\n");
     let error = patch::commit(ready).unwrap_err().to_string();
-    assert!(error.contains("`b` cannot be written: it was changed meanwhile"), "{error}");
-    assert!(
-        error
-            .ends_with("Before that the patch has changed `a`. It was stopped there; 1 of its files are as they were."),
-        "{error}"
-    );
+    assert!(error.contains("`b` cannot be written: another process has changed it"), "{error}");
+    assert!(error.starts_with("The patch was applied in part: changed `a`. Then the patch stopped"), "{error}");
     assert_eq!((stand.get("a").as_str(), stand.get("b").as_str()), ("2\n", "changed by another\n"));
     assert!(is_tidy(&stand));
 }
 
-/// A place that is looked for in a file made to be compared again and again is given up.
+/// The file and the patch are made for many line comparisons.
 #[test]
-fn a_hunk_that_fits_nearly_everywhere_is_given_up() {
+fn the_search_for_a_hunk_is_limited() {
     let content = "\n".repeat(1_000_000);
     let old = "-\n".repeat(20_000);
     let error = patched(&content, &format!("@@ -1,20001 +0,0 @@\n{old}-x\n")).unwrap_err().to_string();
-    assert!(error.contains("does not fit `a`"), "{error}");
+    assert!(error.contains("does not apply to `a`"), "{error}");
 }
 
-/// A unified diff of two texts, with one hunk that has all of both.
+/// Returns a unified diff of two texts, with one hunk that contains all lines.
 fn diff(old: &[String], new: &[String]) -> String {
     let range = |lines: &[String]| format!("{},{}", usize::from(!lines.is_empty()), lines.len());
     let removed = old.iter().map(|line| format!("-{line}\n")).collect::<Vec<_>>().concat();
@@ -157,7 +166,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn a_diff_of_two_texts_makes_one_of_the_other(
+    fn a_diff_of_two_texts_turns_one_into_the_other(
         old in prop::collection::vec("[a-c+@ -]{0,3}", 1..8),
         new in prop::collection::vec("[a-c+@ -]{0,3}", 1..8),
     ) {

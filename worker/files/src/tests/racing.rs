@@ -1,16 +1,16 @@
-//! Races between the look at a name and its use: somebody swaps what the name means, again and again.
+//! Races: another thread swaps the file of a name between the check of the name and its use.
 
 use super::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Calls again and again while another thread swaps `name` between two things by renaming.
+/// Calls repeatedly while another thread swaps `name` with other files by renaming.
 pub(super) fn racing(stand: &Stand, name: &str, swaps: [&str; 2], mut call: impl FnMut()) {
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !over.load(Ordering::Relaxed) {
                 for from in swaps {
-                    // Exchanged by way of a third name, so that both live on.
+                    // Exchanged through a third name, so that both files continue to exist.
                     let _ = fs::rename(stand.at(name), stand.at("third"));
                     let _ = fs::rename(stand.at(from), stand.at(name));
                     let _ = fs::rename(stand.at("third"), stand.at(from));
@@ -24,7 +24,7 @@ pub(super) fn racing(stand: &Stand, name: &str, swaps: [&str; 2], mut call: impl
     });
 }
 
-fn outside_is_as_it_was(stand: &Stand) {
+fn assert_outside_is_unchanged(stand: &Stand) {
     assert_eq!(fs::read_to_string(stand.outside()).unwrap(), "outside");
     let beside: Vec<String> = fs::read_dir(stand.dir.path())
         .unwrap()
@@ -34,7 +34,6 @@ fn outside_is_as_it_was(stand: &Stand) {
     assert_eq!(beside, [""; 0]);
 }
 
-/// A file and a link to a file outside take turns.
 #[test]
 fn a_link_that_is_swapped_in_for_a_file() {
     let stand = Stand::of(&[("it", "inside\n")]);
@@ -46,10 +45,9 @@ fn a_link_that_is_swapped_in_for_a_file() {
         let _ = stand.call(Tool::Edit, json!({"path": "it", "oldText": "outside", "newText": "changed"}));
         let _ = stand.call(Tool::Write, json!({"path": "it", "content": "inside\n"}));
     });
-    outside_is_as_it_was(&stand);
+    assert_outside_is_unchanged(&stand);
 }
 
-/// A directory and a link to the directory outside take turns.
 #[test]
 fn a_link_that_is_swapped_in_for_a_directory() {
     let stand = Stand::of(&[("dir/secret", "inside\n")]);
@@ -67,10 +65,10 @@ fn a_link_that_is_swapped_in_for_a_directory() {
         let _ = stand.call(Tool::Write, json!({"path": "dir/secret", "content": "changed\n"}));
         let _ = stand.call(Tool::Write, json!({"path": "dir/new", "content": "x"}));
     });
-    outside_is_as_it_was(&stand);
+    assert_outside_is_unchanged(&stand);
 }
 
-/// A pipe that is swapped in is not waited for.
+/// Opening the pipe must not block.
 #[test]
 fn a_pipe_that_is_swapped_in_for_a_file() {
     let stand = Stand::of(&[("it", "inside\n")]);
@@ -82,18 +80,17 @@ fn a_pipe_that_is_swapped_in_for_a_file() {
     });
 }
 
-/// Somebody else's change between the reading and the writing of an edit is not lost.
 #[test]
-fn what_somebody_else_has_changed_meanwhile_is_not_overwritten() {
+fn a_change_by_another_process_during_a_write_is_not_overwritten() {
     let stand = Stand::of(&[("a", "one\n")]);
     let root = Root::open(&Binding { name: "code".into(), path: stand.root(), read_only: false }, None).unwrap();
-    let target = replace::Target::find(&root, &root.place(Some("a")).unwrap(), false).unwrap();
+    let target = replace::Target::find(&root, &root.resource_path(Some("a")).unwrap(), false).unwrap();
     let staged = target.stage(b"two\n").unwrap();
     stand.put("a", "three, of another\n");
     let error = staged.commit().unwrap_err().to_string();
-    assert!(error.contains("it was changed meanwhile"), "{error}");
+    assert!(error.contains("another process has changed it"), "{error}");
     assert_eq!(stand.get("a"), "three, of another\n");
-    let target = replace::Target::find(&root, &root.place(Some("b")).unwrap(), false).unwrap();
+    let target = replace::Target::find(&root, &root.resource_path(Some("b")).unwrap(), false).unwrap();
     let staged = target.stage(b"two\n").unwrap();
     stand.put("b", "made by another\n");
     staged.commit().unwrap_err().to_string();

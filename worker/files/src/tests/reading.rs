@@ -8,11 +8,11 @@ fn numbered(lines: std::ops::RangeInclusive<usize>) -> String {
 }
 
 #[rstest]
-#[case::all(json!({}), "line 1\nline 2\nline 3\n[lines 1 to 3, bytes 0 to 21 of 21; the end]")]
-#[case::from_a_line(json!({"line": 3}), "line 3\n[lines 3 to 3, bytes 14 to 21 of 21; the end]")]
-#[case::some_lines(json!({"line": 2, "lines": 1}), "line 2\n[lines 2 to 2, bytes 7 to 14 of 21; go on with line 3]")]
-#[case::more_lines_than_there_are(json!({"lines": 9}), "line 1\nline 2\nline 3\n[lines 1 to 3, bytes 0 to 21 of 21; the end]")]
-#[case::from_an_offset(json!({"offset": 14}), "line 3\n[bytes 14 to 21 of 21; the end]")]
+#[case::all(json!({}), "line 1\nline 2\nline 3\n[lines 1 to 3, bytes 0 to 21 of 21; end of file]")]
+#[case::from_a_line(json!({"line": 3}), "line 3\n[lines 3 to 3, bytes 14 to 21 of 21; end of file]")]
+#[case::some_lines(json!({"line": 2, "lines": 1}), "line 2\n[lines 2 to 2, bytes 7 to 14 of 21; continue with line 3]")]
+#[case::more_lines_than_there_are(json!({"lines": 9}), "line 1\nline 2\nline 3\n[lines 1 to 3, bytes 0 to 21 of 21; end of file]")]
+#[case::from_an_offset(json!({"offset": 14}), "line 3\n[bytes 14 to 21 of 21; end of file]")]
 fn a_part_of_a_file(#[case] arguments: Value, #[case] expected: &str) {
     let stand = Stand::of(&[("a", &numbered(1..=3))]);
     let mut arguments = arguments;
@@ -21,13 +21,13 @@ fn a_part_of_a_file(#[case] arguments: Value, #[case] expected: &str) {
 }
 
 #[rstest]
-#[case::no_such_line(json!({"path": "a", "line": 9}), "`a` has 3 lines, so there is no line 9.")]
-#[case::the_line_after_the_last(json!({"path": "a", "line": 4}), "`a` has 3 lines, so there is no line 4.")]
-#[case::no_such_offset(json!({"path": "a", "offset": 21}), "`a` has 21 bytes, so nothing begins at offset 21.")]
-#[case::two_beginnings(json!({"path": "a", "line": 1, "offset": 0}), "two ways to say where to begin")]
-#[case::no_such_file(json!({"path": "b"}), "There is no `b`")]
-#[case::a_directory(json!({"path": "."}), "the resource itself is a directory")]
-#[case::a_part_that_is_no_directory(json!({"path": "a/b"}), "a part of the path is no directory")]
+#[case::no_such_line(json!({"path": "a", "line": 9}), "`a` has 3 lines, so line 9 does not exist.")]
+#[case::the_line_after_the_last(json!({"path": "a", "line": 4}), "`a` has 3 lines, so line 4 does not exist.")]
+#[case::no_such_offset(json!({"path": "a", "offset": 21}), "`a` has 21 bytes, so offset 21 is after its end.")]
+#[case::two_beginnings(json!({"path": "a", "line": 1, "offset": 0}), "exclude each other")]
+#[case::no_such_file(json!({"path": "b"}), "`b` does not exist")]
+#[case::a_directory(json!({"path": "."}), "The resource itself is a directory")]
+#[case::a_part_that_is_no_directory(json!({"path": "a/b"}), "a part of the path is not a directory")]
 fn what_cannot_be_read(#[case] arguments: Value, #[case] why: &str) {
     let stand = Stand::of(&[("a", &numbered(1..=3))]);
     let error = stand.refuses(Tool::Read, arguments);
@@ -35,25 +35,25 @@ fn what_cannot_be_read(#[case] arguments: Value, #[case] why: &str) {
 }
 
 #[test]
-fn no_text_is_refused_with_its_size() {
+fn a_binary_file_is_refused_with_its_size() {
     let stand = Stand::new();
     stand.put("a.png", b"\x89PNG\0\0\0");
     assert_eq!(
         stand.refuses(Tool::Read, json!({"path": "a.png"})),
-        "`a.png` is no text: it has 7 bytes, and NUL bytes among them."
+        "`a.png` is not a text file: it has 7 bytes, including NUL bytes."
     );
 }
 
 #[test]
-fn how_a_file_is_written_is_told() {
+fn notes_report_crlf_and_invalid_utf_8() {
     let stand = Stand::of(&[("crlf", "a\r\nb\r\n"), ("empty", "")]);
     stand.put("latin", b"caf\xe9\n");
-    assert!(stand.does(Tool::Read, json!({"path": "crlf"})).ends_with("the end; lines end with CRLF]"));
-    assert!(stand.does(Tool::Read, json!({"path": "latin"})).contains("it is not UTF-8"));
+    assert!(stand.does(Tool::Read, json!({"path": "crlf"})).ends_with("end of file; lines end with CRLF]"));
+    assert!(stand.does(Tool::Read, json!({"path": "latin"})).contains("the file is not UTF-8"));
     assert_eq!(stand.does(Tool::Read, json!({"path": "empty"})), "[the file is empty]");
 }
 
-/// However large a file is and wherever it is begun, no more than one answer is held.
+/// Memory use does not depend on the size of the file.
 #[test]
 fn a_huge_file_is_read_from_anywhere() {
     let stand = Stand::new();
@@ -62,15 +62,15 @@ fn a_huge_file_is_read_from_anywhere() {
     std::io::Write::write_all(&mut &file, line.repeat(20_000).as_bytes()).unwrap();
     let answer = stand.does(Tool::Read, json!({"path": "huge", "line": 19_000}));
     assert!(answer.len() < 16 * 1024);
-    assert!(answer.contains("[lines 19000 to 19142, bytes 1899900 to 1914200 of 2000000; go on with line 19143]"));
+    assert!(answer.contains("[lines 19000 to 19142, bytes 1899900 to 1914200 of 2000000; continue with line 19143]"));
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// What the notes say to go on with leads through all of a file, whatever its lines are like.
+    /// The notes lead through the whole file, with lines of any length.
     #[test]
-    fn parts_one_after_the_other_are_the_whole(lines in prop::collection::vec((0_usize..20_000, 0_usize..3), 1..6), ended: bool) {
+    fn all_parts_together_are_the_file(lines in prop::collection::vec((0_usize..20_000, 0_usize..3), 1..6), ended: bool) {
         let lines: Vec<String> = lines.into_iter().map(|(length, kind)| ["x", "é", "€"][kind].repeat(length / 3)).collect();
         let text = lines.join("\n") + if ended { "\n" } else { "" };
         prop_assume!(!text.is_empty());
@@ -84,7 +84,7 @@ proptest! {
             let end: usize = rest.split(' ').next().unwrap().parse().unwrap();
             prop_assert_eq!(start.parse::<usize>().unwrap(), read.len());
             read.push_str(&part[..end - read.len()]);
-            if note.contains("the end") {
+            if note.contains("end of file") {
                 break;
             }
             let (what, number) = note.trim_end_matches(']').rsplit_once(' ').unwrap();
@@ -108,28 +108,28 @@ fn project() -> Stand {
 #[rstest]
 #[case::two_levels(json!({}), &[
     ".git/", ".gitignore  7 bytes", "Cargo.toml  10 bytes", "src/", "src/lib/", "src/main.rs  13 bytes",
-    "[6 entries; the end; of version control, not looked into: `.git`; 1 directories are deeper and not looked into]",
+    "[6 entries; all listed; version control directories, not entered: `.git`; 1 deeper directories, not entered]",
 ])]
 #[case::one_level(json!({"path": "src", "depth": 1}), &[
-    "src/lib/", "src/main.rs  13 bytes", "[2 entries; the end; 1 directories are deeper and not looked into]",
+    "src/lib/", "src/main.rs  13 bytes", "[2 entries; all listed; 1 deeper directories, not entered]",
 ])]
 #[case::by_name(json!({"glob": "*.rs", "depth": 9}), &[
     "src/main.rs  13 bytes", "src/lib/deep/far.rs  16 bytes",
-    "[2 entries; the end; of version control, not looked into: `.git`]",
+    "[2 entries; all listed; version control directories, not entered: `.git`]",
 ])]
 #[case::without_some(json!({"exclude": "{src,.git}"}), &[
-    ".gitignore  7 bytes", "Cargo.toml  10 bytes", "[2 entries; the end]",
+    ".gitignore  7 bytes", "Cargo.toml  10 bytes", "[2 entries; all listed]",
 ])]
-#[case::version_control_where_it_is_meant(json!({"path": ".git"}), &[".git/HEAD  21 bytes", "[1 entry; the end]"])]
+#[case::version_control_where_it_is_meant(json!({"path": ".git"}), &[".git/HEAD  21 bytes", "[1 entry; all listed]"])]
 #[case::on_from_an_entry(json!({"after": "Cargo.toml", "depth": 1, "exclude": ".git"}), &[
-    "src/", "[1 entry; the end; 1 directories are deeper and not looked into]",
+    "src/", "[1 entry; all listed; 1 deeper directories, not entered]",
 ])]
 fn a_listing(#[case] arguments: Value, #[case] lines: &[&str]) {
     assert_eq!(project().does(Tool::List, arguments).lines().collect::<Vec<_>>(), lines);
 }
 
 #[test]
-fn a_long_listing_is_cut_and_goes_on_where_it_says() {
+fn a_long_listing_is_cut_and_continues_after_the_entry_in_its_note() {
     let stand = Stand::new();
     let names: Vec<String> = (0..900).map(|at| format!("file-{at:03}")).collect();
     for name in &names {
@@ -141,81 +141,81 @@ fn a_long_listing_is_cut_and_goes_on_where_it_says() {
         assert!(answer.len() < 13 * 1024, "{}", answer.len());
         let (entries, note) = answer.rsplit_once('[').unwrap();
         listed.extend(entries.lines().map(|line| line.split(' ').next().unwrap().to_owned()));
-        let Some((_, after)) = note.split_once("go on with after `") else { break };
-        arguments = json!({"after": after.trim_end_matches("`]")});
+        let Some((_, after)) = note.split_once("set after to `") else { break };
+        arguments = json!({"after": after.split('`').next().unwrap()});
     }
     assert_eq!(listed, names);
     let gone = stand.refuses(Tool::List, json!({"after": "file-999"}));
-    assert!(gone.contains("does not come by `file-999`"), "{gone}");
+    assert!(gone.contains("has no entry `file-999`"), "{gone}");
 }
 
 #[test]
-fn what_is_no_file_is_told_as_what_it_is() {
+fn a_listing_shows_the_types_of_other_files() {
     let stand = Stand::new();
     unix::symlink("../secret\nx", stand.at("link")).unwrap();
     std::os::unix::net::UnixListener::bind(stand.at("socket")).unwrap();
     stand.put("new\nline", "");
     assert_eq!(
         stand.does(Tool::List, json!({})),
-        "link -> ../secret\\u{a}x\nnew\\u{a}line  0 bytes\nsocket  (a socket)\n[3 entries; the end]"
+        "link -> ../secret\\u{a}x\nnew\\u{a}line  0 bytes\nsocket  (a socket)\n[3 entries; all listed]"
     );
 }
 
 #[rstest]
 #[case::a_pattern(json!({"pattern": "fn \\w+"}), &[
     "src/main.rs", "  1: fn main() {}", "src/lib/deep/far.rs", "  1: pub fn far() {}",
-    "[2 matches in 2 files, of 4 looked at; of version control, not looked into: `.git`]",
+    "[2 matches in 2 files, of 4 searched; version control directories, not entered: `.git`]",
 ])]
 #[case::as_it_stands(json!({"pattern": "() {", "literal": true, "path": "src/main.rs"}), &[
-    "src/main.rs", "  1: fn main() {}", "[1 match in 1 file, of 1 looked at]",
+    "src/main.rs", "  1: fn main() {}", "[1 match in 1 file, of 1 searched]",
 ])]
 #[case::whatever_the_case(json!({"pattern": "PACKAGE", "ignoreCase": true, "glob": "*.toml"}), &[
-    "Cargo.toml", "  1: [package]", "[1 match in 1 file, of 1 looked at; of version control, not looked into: `.git`]",
+    "Cargo.toml", "  1: [package]", "[1 match in 1 file, of 1 searched; version control directories, not entered: `.git`]",
 ])]
-#[case::nothing(json!({"pattern": "nothing like it", "exclude": ".git"}), &["[0 matches in 0 files, of 4 looked at]"])]
+#[case::nothing(json!({"pattern": "nothing like it", "exclude": ".git"}), &["[0 matches in 0 files, of 4 searched]"])]
 #[case::version_control_where_it_is_meant(json!({"pattern": "main", "path": ".git"}), &[
-    ".git/HEAD", "  1: ref: refs/heads/main", "[1 match in 1 file, of 1 looked at]",
+    ".git/HEAD", "  1: ref: refs/heads/main", "[1 match in 1 file, of 1 searched]",
 ])]
 fn a_search(#[case] arguments: Value, #[case] lines: &[&str]) {
     assert_eq!(project().does(Tool::Search, arguments).lines().collect::<Vec<_>>(), lines);
 }
 
 #[test]
-fn what_is_around_a_match_is_told_once() {
+fn context_lines_are_shown_once() {
     let stand = Stand::of(&[("a", "1\n2\nx\n4\nx\n6\n7\n8\n9\nx\n")]);
     assert_eq!(
         stand.does(Tool::Search, json!({"pattern": "x", "context": 1})),
-        "a\n  2- 2\n  3: x\n  4- 4\n  5: x\n  6- 6\n  --\n  9- 9\n  10: x\n[3 matches in 1 file, of 1 looked at]"
+        "a\n  2- 2\n  3: x\n  4- 4\n  5: x\n  6- 6\n  --\n  9- 9\n  10: x\n[3 matches in 1 file, of 1 searched]"
     );
 }
 
 #[test]
-fn many_matches_are_cut_and_the_search_goes_on_where_it_says() {
+fn many_matches_are_cut_and_the_search_continues_after_the_file_in_its_note() {
     let stand = Stand::new();
     for file in 0..9 {
         stand.put(&format!("f{file}"), "x\n".repeat(30));
     }
     stand.put("binary", b"x\0x");
     let answer = stand.does(Tool::Search, json!({"pattern": "x"}));
-    assert!(answer.contains("[there are more in this file: search it alone, or read it]"), "{answer}");
-    assert!(answer.ends_with("[100 matches in 5 files, of 6 looked at; there may be more: go on with after `f4`; 1 no text, not searched]"), "{answer}");
+    assert!(answer.contains("[this file has more matches: search this file alone, or read it]"), "{answer}");
+    assert!(answer.ends_with("[100 matches in 5 files, of 6 searched; more matches may exist: set after to `f4` to continue; 1 binary file not searched]"), "{answer}");
     let answer = stand.does(Tool::Search, json!({"pattern": "x", "after": "f4"}));
-    assert!(answer.ends_with("[80 matches in 4 files, of 4 looked at]"), "{answer}");
+    assert!(answer.ends_with("[80 matches in 4 files, of 4 searched]"), "{answer}");
 }
 
 #[test]
-fn of_a_long_line_the_part_around_the_match_is_told() {
+fn a_long_line_is_cut_to_the_part_around_the_match() {
     let stand = Stand::of(&[("min.js", &format!("{}needle{}", "a".repeat(5000), "b".repeat(5000)))]);
     let answer = stand.does(Tool::Search, json!({"pattern": "needle"}));
     assert!(answer.len() < 500 && answer.contains("aaneedlebb"), "{answer}");
 }
 
-/// Each of these takes an engine that backtracks longer than anybody waits.
+/// These patterns take exponential time in an engine that backtracks.
 #[rstest]
 #[case::nested("(a+)+$")]
 #[case::alternatives("(a|a)*b")]
 #[case::repeated("(.*)(.*)(.*)(.*)(.*)[^a]$")]
-fn a_pattern_takes_time_as_the_line_is_long_and_no_more(#[case] pattern: &str) {
+fn matching_takes_linear_time(#[case] pattern: &str) {
     let stand = Stand::of(&[("a", &format!("{}!", "a".repeat(30_000)))]);
     stand.does(Tool::Search, json!({"pattern": pattern}));
 }
@@ -225,19 +225,19 @@ fn a_pattern_takes_time_as_the_line_is_long_and_no_more(#[case] pattern: &str) {
 #[case::back_reference("(a)\\1", "back-references")]
 #[case::open("(", "unclosed group")]
 #[case::huge("(a{1000}){1000}", "size limit")]
-#[case::nested(&"(".repeat(500), "pattern cannot be used")]
+#[case::nested(&"(".repeat(500), "pattern is invalid")]
 fn a_pattern_that_is_refused(#[case] pattern: &str, #[case] why: &str) {
     let error = project().refuses(Tool::Search, json!({"pattern": pattern}));
     assert!(error.contains(why) && error.len() < 900, "{error}");
 }
 
 #[test]
-fn a_call_whose_time_is_over_says_what_it_has() {
+fn a_call_after_its_deadline_reports_the_time_limit() {
     let stand = project();
     let root = Root::open(&Binding { name: "code".into(), path: stand.root(), read_only: true }, None).unwrap();
     let over = Deadline::start(Duration::ZERO);
     let listed = list::list(&root, &serde_json::from_value(json!({})).unwrap(), &over).unwrap();
-    assert_eq!(listed, "[0 entries; the end; the walk was cut short: it takes too long]");
+    assert_eq!(listed, "[0 entries; all listed; stopped early: time limit]");
     let arguments = serde_json::from_value(json!({"pattern": "x", "path": "src/main.rs"})).unwrap();
     let found = search::search(&root, &arguments, &over).unwrap();
     assert!(found.contains("was not searched to its end"), "{found}");
@@ -246,6 +246,6 @@ fn a_call_whose_time_is_over_says_what_it_has() {
         read::read(&root, &arguments, &over)
             .unwrap_err()
             .to_string()
-            .contains("was not reached in time: give an offset")
+            .contains("was not reached in time. Set offset instead of line")
     );
 }

@@ -16,15 +16,15 @@ fn a_write_that_changes_nothing_says_so_and_does_nothing() {
     let stand = Stand::of(&[("a", "same")]);
     let before = stand.at("a").metadata().unwrap().modified().unwrap();
     let answer = stand.does(Tool::Write, json!({"path": "a", "content": "same"}));
-    assert_eq!(answer, "`a` holds exactly that already: nothing was changed.");
+    assert_eq!(answer, "`a` already has this content. Nothing was changed.");
     assert_eq!(stand.at("a").metadata().unwrap().modified().unwrap(), before);
 }
 
 #[test]
-fn directories_are_made_where_that_is_asked_for() {
+fn missing_directories_are_created_on_request() {
     let stand = Stand::new();
     let error = stand.refuses(Tool::Write, json!({"path": "a/b/c", "content": "x"}));
-    assert_eq!(error, "There is no directory `a/b`: set createDirectories to make it; nothing was done.");
+    assert_eq!(error, "The directory `a/b` does not exist. Nothing was changed. Set createDirectories to create it.");
     stand.does(Tool::Write, json!({"path": "a/b/c", "content": "x", "createDirectories": true}));
     assert_eq!(stand.get("a/b/c"), "x");
 }
@@ -42,9 +42,9 @@ fn a_file_keeps_its_mode(#[case] mode: u32) {
 
 #[rstest]
 #[case::a_directory("dir", "is a directory")]
-#[case::the_resource("", "path is the resource itself")]
-#[case::below_a_file("file/a", "is no directory")]
-#[case::a_name_that_is_too_long(&"x".repeat(300), "does not take such a name")]
+#[case::the_resource("", "path is that of the resource itself")]
+#[case::below_a_file("file/a", "is not a directory")]
+#[case::a_name_that_is_too_long(&"x".repeat(300), "does not allow this name")]
 fn what_cannot_be_written(#[case] path: &str, #[case] why: &str) {
     let stand = Stand::of(&[("dir/a", "x"), ("file", "x")]);
     let error = stand.refuses(Tool::Write, json!({"path": path, "content": "y"}));
@@ -52,7 +52,7 @@ fn what_cannot_be_written(#[case] path: &str, #[case] why: &str) {
 }
 
 #[test]
-fn the_one_place_is_replaced() {
+fn a_text_that_occurs_once_is_replaced() {
     let stand = Stand::of(&[("a", "one\ntwo\nthree\n")]);
     let answer = stand.does(Tool::Edit, json!({"path": "a", "oldText": "two\nth", "newText": "2\nTh"}));
     assert_eq!(answer, "Edited `a` at line 2.");
@@ -61,11 +61,11 @@ fn the_one_place_is_replaced() {
 }
 
 #[rstest]
-#[case::not_there("four", "oldText does not stand in `a`. Nothing was changed.")]
+#[case::not_there("four", "oldText does not occur in `a`. Nothing was changed.")]
 #[case::blanks_differ("two\n  three", "Its first line is at line 2")]
-#[case::several("o", "oldText stands 2 times in `a`, at the lines 1, 2")]
-#[case::overlapping("aa", "oldText stands 2 times in `a`, at the lines 4, 4")]
-#[case::many("z", "oldText stands more than 10 times in `a`")]
+#[case::several("o", "oldText occurs 2 times in `a`, at the lines 1, 2")]
+#[case::overlapping("aa", "oldText occurs 2 times in `a`, at the lines 4, 4")]
+#[case::many("z", "oldText occurs more than 10 times in `a`")]
 #[case::empty("", "oldText is empty")]
 fn an_edit_that_is_refused(#[case] old: &str, #[case] why: &str) {
     let stand = Stand::of(&[("a", "one\ntwo\nthree\naaa\nzzzzzzzzzzzz\n")]);
@@ -74,17 +74,17 @@ fn an_edit_that_is_refused(#[case] old: &str, #[case] why: &str) {
 }
 
 #[test]
-fn an_edit_of_what_is_not_there_or_too_large_is_refused() {
+fn an_edit_of_a_missing_or_large_file_is_refused() {
     let stand = Stand::new();
     let edit = |path: &str| json!({"path": path, "oldText": "x", "newText": "y"});
-    assert_eq!(stand.refuses(Tool::Edit, edit("a")), "There is no `a`; nothing was done.");
+    assert_eq!(stand.refuses(Tool::Edit, edit("a")), "`a` does not exist. Nothing was changed.");
     stand.put("large", "x".repeat(3 * 1024 * 1024));
     let error = stand.refuses(Tool::Edit, edit("large"));
     assert!(error.contains("3145728 bytes, more than"), "{error}");
 }
 
 #[test]
-fn an_edit_keeps_how_lines_end_and_what_is_no_text() {
+fn an_edit_keeps_line_endings_and_invalid_utf_8() {
     let stand = Stand::new();
     stand.put("crlf", "one\r\ntwo\r\nthree\r\n");
     stand.does(Tool::Edit, json!({"path": "crlf", "oldText": "one\ntwo", "newText": "1\n2"}));
@@ -98,5 +98,5 @@ fn an_edit_keeps_how_lines_end_and_what_is_no_text() {
 fn an_edit_that_changes_nothing_says_so() {
     let stand = Stand::of(&[("a", "same")]);
     let answer = stand.does(Tool::Edit, json!({"path": "a", "oldText": "same", "newText": "same"}));
-    assert_eq!(answer, "newText is what is there: nothing was changed in `a`.");
+    assert_eq!(answer, "oldText and newText are equal. `a` was not changed.");
 }

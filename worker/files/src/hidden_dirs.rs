@@ -1,4 +1,4 @@
-//! Directories that no call reaches. They are identified by device and inode number, not by path.
+//! Directories that no call can reach. They are identified by device and inode number, not by path.
 
 use cap_std::fs::{Metadata, MetadataExt};
 use std::fs::File;
@@ -6,9 +6,9 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// Directories that are hidden from all calls, with everything in them.
+/// Directories that are hidden from all calls, with all their contents.
 #[derive(Debug)]
-pub(crate) struct Hidden(Vec<Directory>);
+pub(crate) struct HiddenDirs(Vec<Directory>);
 
 #[derive(Debug)]
 struct Directory {
@@ -18,11 +18,11 @@ struct Directory {
     _open: File,
 }
 
-impl Hidden {
-    /// Hides the directories that are at these paths now, even if they are moved later.
+impl HiddenDirs {
+    /// Hides the directories at these paths, even if they are moved later.
     ///
     /// # Errors
-    /// If one cannot be opened.
+    /// If one of the directories cannot be opened.
     pub(crate) fn open(paths: &[&Path]) -> io::Result<Self> {
         let opened = |path: &&Path| {
             let open = File::open(path)?;
@@ -33,12 +33,12 @@ impl Hidden {
     }
 
     /// Returns whether the metadata is that of a hidden directory.
-    pub(crate) fn is(&self, metadata: &Metadata) -> bool {
+    pub(crate) fn contains(&self, metadata: &Metadata) -> bool {
         metadata.is_dir() && self.has((metadata.dev(), metadata.ino()))
     }
 
     /// Returns whether a path is a hidden directory or below one. The path must be canonical.
-    pub(crate) fn holds(&self, path: &Path) -> io::Result<bool> {
+    pub(crate) fn covers(&self, path: &Path) -> io::Result<bool> {
         for above in path.ancestors() {
             let metadata = std::fs::metadata(above)?;
             if self.has((metadata.dev(), metadata.ino())) {
@@ -54,6 +54,6 @@ impl Hidden {
 }
 
 /// Returns the error of a call that would reach a hidden directory.
-pub(crate) fn refused() -> io::Error {
-    io::Error::other("it is in the memory of Jobs, which no file tool reaches")
+pub(crate) fn access_error() -> io::Error {
+    io::Error::other("it is in the memory of Jobs, which the file tools cannot access")
 }
