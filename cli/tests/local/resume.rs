@@ -213,7 +213,9 @@ async fn a_run_document_is_a_regular_file_of_bounded_size() {
     let setup = Setup::new(HOLDS).await;
     setup.write("memory/greeter/jobs/k-1/x", "");
     let kept = setup.path("memory/greeter/jobs/k-1/run.json");
-    for (made, says) in [("mkfifo", "it is not a regular file"), ("truncate -s 20M", "it is larger than 16777216 bytes")] {
+    for (made, says) in
+        [("mkfifo", "it is not a regular file"), ("truncate -s 20M", "it is larger than 16777216 bytes")]
+    {
         let _ = std::fs::remove_file(&kept);
         let made = std::process::Command::new("sh").args(["-c", &format!("{made} {}", kept.display())]).status();
         assert!(made.unwrap().success());
