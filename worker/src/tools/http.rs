@@ -64,7 +64,7 @@ impl Http {
 
     /// Refuses a body with the mark of a redacted secret, which the endpoint would take for the value.
     fn refuse_marks(&self, body: &str) -> Result<(), NotSent> {
-        match Marks::new(self.redactor.marks()).brought(body.as_bytes(), b"") {
+        match Marks::new(self.redactor.marks()).first_added(body.as_bytes(), b"") {
             Some(mark) => Err(NotSent(format!(
                 "the body holds `{mark}`, which stands for a secret that you cannot see: leave that part out"
             ))),
