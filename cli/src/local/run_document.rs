@@ -106,7 +106,7 @@ impl RunDocument {
         match stored {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-            Err(error) => Err(log_error(&bloomery_journal::Error::of("write", &dir.join(FILE), error))),
+            Err(error) => Err(log_error(&bloomery_journal::Error::from_io("write", &dir.join(FILE), error))),
         }
     }
 

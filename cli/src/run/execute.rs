@@ -148,7 +148,7 @@ async fn execute_epoch(
     let hidden: Vec<&Path> = hidden.iter().map(PathBuf::as_path).chain([dir]).collect();
     let core = CoreTools::for_job(inputs, dir, writer, focus::BUDGET, AddressPolicy::for_local_machine())
         .hiding(&hidden)
-        .map_err(|error| failed(bloomery_journal::Error::of("hide", dir, error)))?;
+        .map_err(|error| failed(bloomery_journal::Error::from_io("hide", dir, error)))?;
     let recent = Recent::new(dir, writer);
     let environment = Environment {
         memory: dir,
