@@ -102,7 +102,7 @@ impl Applier {
         let mut body = json(wanted, &target.what)?;
         add_digest(&mut body);
         let Some(known) = known else {
-            require(&mut body, "resourceVersion", CREATE_ONLY_VERSION);
+            add_precondition(&mut body, "resourceVersion", CREATE_ONLY_VERSION);
             return self.send(&target, &body, /* force */ false).await;
         };
         if let Some(obstacle) = target.obstacle(&known.metadata) {
@@ -125,7 +125,7 @@ impl Applier {
             return Ok(ApplyResult::Replaced);
         }
         // With the UID, the apply fails if the object was deleted and created again in between.
-        require(&mut body, "uid", &uid);
+        add_precondition(&mut body, "uid", &uid);
         let applied = self.send(&target, &body, /* force */ true).await?;
         if matches!(&applied, ApplyResult::Refused(why) if why.contains(DUPLICATE_VALUE)) && known.was_applied(&body) {
             self.delete::<K>(&known.metadata).await?;
@@ -149,7 +149,7 @@ impl Applier {
         match api.create(&owned::post_params(), wanted).await.map_err(Error::api(format!("create {what}"))) {
             Ok(created) => Ok(ApplyResult::Written(Box::new(created))),
             Err(error) if error.is_conflict() => Ok(ApplyResult::Unchanged),
-            Err(error) => refusal(error),
+            Err(error) => refusal_or_error(error),
         }
     }
 
@@ -214,7 +214,7 @@ impl Applier {
                 self.history.remember(answer.meta(), body, json(&answer, &target.what)?);
                 Ok(ApplyResult::Written(Box::new(answer)))
             }
-            Err(error) => refusal(error),
+            Err(error) => refusal_or_error(error),
         }
     }
 
@@ -275,14 +275,15 @@ fn add_digest(body: &mut Value) {
 }
 
 /// Adds a precondition: the apply fails unless the stored metadata has this value.
-fn require(body: &mut Value, field: &str, value: &str) {
+fn add_precondition(body: &mut Value, field: &str, value: &str) {
     if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.insert(field.to_owned(), Value::String(value.to_owned()));
     }
 }
 
-/// Separates refusals that depend on the object or its namespace from errors that may be temporary.
-fn refusal<K>(error: Error) -> Result<ApplyResult<K>, Error> {
+/// Returns a result for a refusal that depends on the object or its namespace, and an error for a failure that may be
+/// temporary.
+fn refusal_or_error<K>(error: Error) -> Result<ApplyResult<K>, Error> {
     match &error {
         Error::Api { source: kube::Error::Api(status), .. } if !error.is_gone() && is_refusal(status) => {
             Ok(ApplyResult::Refused(status.message.clone()))

@@ -102,7 +102,7 @@ impl Caches {
     }
 
     /// Waits until every cache has been filled once.
-    pub async fn synced(&self) {
+    pub async fn wait_until_synced(&self) {
         let Self {
             skills,
             jobs,
@@ -119,19 +119,19 @@ impl Caches {
             namespaces,
         } = self;
         tokio::join!(
-            approvals.synced(),
-            policies.synced(),
-            bindings.synced(),
-            skills.synced(),
-            jobs.synced(),
-            models.synced(),
-            revisions.synced(),
-            service_accounts.synced(),
-            deployments.synced(),
-            services.synced(),
-            claims.synced(),
-            pods.synced(),
-            namespaces.synced(),
+            approvals.wait_until_synced(),
+            policies.wait_until_synced(),
+            bindings.wait_until_synced(),
+            skills.wait_until_synced(),
+            jobs.wait_until_synced(),
+            models.wait_until_synced(),
+            revisions.wait_until_synced(),
+            service_accounts.wait_until_synced(),
+            deployments.wait_until_synced(),
+            services.wait_until_synced(),
+            claims.wait_until_synced(),
+            pods.wait_until_synced(),
+            namespaces.wait_until_synced(),
         );
     }
 

@@ -49,7 +49,7 @@ where
     {
         let Self { name, store, wakes, concurrency } = self;
         tokio::select! {
-            () = context.caches.synced() => {}
+            () = context.caches.wait_until_synced() => {}
             () = shutdown.cancelled() => return,
         }
         let everything = stream::iter(references(&store)).boxed();
@@ -145,10 +145,10 @@ where
         return Ok(Action::await_change());
     }
     let began = Instant::now();
-    context.metrics.reconcile_began(name);
+    context.metrics.record_reconcile_start(name);
     let result = reconcile(resource, context.clone()).await;
     let result_label = result.as_ref().map_or_else(Error::kind, |_| "ok");
-    context.metrics.reconcile_ended(name, result_label, began.elapsed().as_secs_f64());
+    context.metrics.record_reconcile_end(name, result_label, began.elapsed().as_secs_f64());
     match &result {
         Ok(_) => retries.forget(object.as_ref()),
         Err(error) if error.is_conflict() || error.is_gone() => {

@@ -65,7 +65,7 @@ struct ControllerState {
 /// Runs the Job controller until the shutdown.
 pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
     tokio::select! {
-        () = context.report_ca_bundle.known() => {}
+        () = context.report_ca_bundle.wait_until_known() => {}
         () = tokio::time::sleep(CA_TIMEOUT) => {}
         () = shutdown.cancelled() => return,
     }

@@ -42,12 +42,12 @@ impl Leadership {
     }
 
     /// Waits until this replica leads.
-    pub async fn gained(&self) {
+    pub async fn wait_until_gained(&self) {
         self.wait_for(true).await;
     }
 
     /// Waits until this replica does not lead any more.
-    pub async fn lost(&self) {
+    pub async fn wait_until_lost(&self) {
         self.wait_for(false).await;
     }
 

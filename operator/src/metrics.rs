@@ -65,12 +65,12 @@ impl Metrics {
     }
 
     /// Records the start of a reconcile.
-    pub fn reconcile_began(&self, controller: &str) {
+    pub fn record_reconcile_start(&self, controller: &str) {
         self.running.get_or_create(&[("controller", controller.to_owned())]).inc();
     }
 
     /// Records the end of a reconcile after this number of seconds. `result` is `ok` or the kind of the error.
-    pub fn reconcile_ended(&self, controller: &str, result: &str, seconds: f64) {
+    pub fn record_reconcile_end(&self, controller: &str, result: &str, seconds: f64) {
         let controller = controller.to_owned();
         self.running.get_or_create(&[("controller", controller.clone())]).dec();
         self.durations.get_or_create(&[("controller", controller.clone())]).observe(seconds);
@@ -142,8 +142,8 @@ mod tests {
     #[test]
     fn series_have_their_labels_and_values() {
         let metrics = Metrics::new();
-        metrics.reconcile_began("skill");
-        metrics.reconcile_ended("skill", "conflict", 0.3);
+        metrics.record_reconcile_start("skill");
+        metrics.record_reconcile_end("skill", "conflict", 0.3);
         metrics.count_verdicts("preTool", "Deny", 2);
         metrics.set_jobs_by_phase([("Running".to_owned(), 3)]);
         metrics.set_longest_waits([("AwaitingReply".to_owned(), 90)]);

@@ -93,7 +93,8 @@ impl Statuses {
 
     /// Returns whether this copy is older than the last write of this process. The watch will deliver the newer one.
     pub fn is_stale<K: Resource>(&self, object: &K) -> bool {
-        let (Some(uid), Some(version)) = (&object.meta().uid, version(object.meta().resource_version.as_deref()))
+        let (Some(uid), Some(version)) =
+            (&object.meta().uid, parse_resource_version(object.meta().resource_version.as_deref()))
         else {
             return false;
         };
@@ -109,7 +110,7 @@ impl Statuses {
     }
 
     fn remember(&self, uid: Option<&str>, resource_version: Option<&str>) {
-        let (Some(uid), Some(version)) = (uid, version(resource_version)) else { return };
+        let (Some(uid), Some(version)) = (uid, parse_resource_version(resource_version)) else { return };
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         if written.len() >= MAX_OBJECTS {
             written.clear();
@@ -120,6 +121,6 @@ impl Statuses {
 
 /// Parses a resource version. The versions of one kind are comparable numbers (KEP-5504); anything else is not
 /// compared.
-pub(crate) fn version(text: Option<&str>) -> Option<u64> {
+pub(crate) fn parse_resource_version(text: Option<&str>) -> Option<u64> {
     text?.parse().ok()
 }

@@ -135,7 +135,7 @@ async fn start(context: &Arc<Context>, stopping: &CancellationToken) -> Result<J
 /// Marks the caches as ready once they are filled.
 async fn synced(context: Arc<Context>, stopping: CancellationToken) -> Result<(), Error> {
     tokio::select! {
-        () = context.caches.synced() => {
+        () = context.caches.wait_until_synced() => {
             context.readiness.caches.set();
             tracing::info!("the caches are filled");
             stopping.cancelled().await;
@@ -149,7 +149,7 @@ async fn synced(context: Arc<Context>, stopping: CancellationToken) -> Result<()
 async fn lead(context: Arc<Context>, stopping: CancellationToken) -> Result<(), Error> {
     loop {
         tokio::select! {
-            () = context.leadership.gained() => {}
+            () = context.leadership.wait_until_gained() => {}
             () = stopping.cancelled() => return Ok(()),
         }
         // Dropping the set aborts its tasks.
@@ -160,7 +160,7 @@ async fn lead(context: Arc<Context>, stopping: CancellationToken) -> Result<(), 
         controllers.spawn(approval::orphans::run(context.clone(), stopping.clone()));
         tokio::select! {
             ended = drain(&mut controllers) => return ended,
-            () = context.leadership.lost() => {}
+            () = context.leadership.wait_until_lost() => {}
         }
     }
 }

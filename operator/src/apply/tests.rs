@@ -89,7 +89,7 @@ fn a_refusal_is_a_result_and_a_temporary_failure_is_an_error(
     #[case] refused: bool,
 ) {
     let status = Status::failure(message, "Reason").with_code(code);
-    let verdict = refusal::<ServiceAccount>(Error::api("apply it")(kube::Error::Api(Box::new(status))));
+    let verdict = refusal_or_error::<ServiceAccount>(Error::api("apply it")(kube::Error::Api(Box::new(status))));
     assert_eq!(matches!(verdict, Ok(ApplyResult::Refused(why)) if why == message), refused);
 }
 

@@ -1,7 +1,7 @@
 //! The record of the applier's own writes, kept until the cache shows them.
 
 use super::subset::without_server_fields;
-use crate::status::version;
+use crate::status::parse_resource_version;
 use bloomery_crds::Digest;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
@@ -27,7 +27,7 @@ impl WriteHistory {
     pub(super) fn remember(&self, metadata: &ObjectMeta, wanted: &Value, answer: Value) {
         let Some(uid) = metadata.uid.clone() else { return };
         let entry = Entry::Applied {
-            version: version(metadata.resource_version.as_deref()),
+            version: parse_resource_version(metadata.resource_version.as_deref()),
             wanted: fingerprint(wanted.clone()),
             answer: fingerprint(answer),
         };
@@ -42,7 +42,7 @@ impl WriteHistory {
     /// Returns whether this resource version is older than the last write to the object.
     pub(super) fn is_older(&self, uid: &str, resource_version: Option<&str>) -> bool {
         let entries = self.entries();
-        match (entries.get(uid), version(resource_version)) {
+        match (entries.get(uid), parse_resource_version(resource_version)) {
             (Some(Entry::Applied { version: Some(written), .. }), Some(seen)) => seen < *written,
             _ => false,
         }

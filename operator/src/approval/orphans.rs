@@ -36,7 +36,7 @@ fn approvals_of_deleted(context: &Context, job: &Guarded<Job>) -> Vec<Wake<Appro
     if is_known(context, namespace, &job.name_any(), uid) {
         return Vec::new();
     }
-    let left = context.caches.approvals.found_by(namespace, uid);
+    let left = context.caches.approvals.find_by_key(namespace, uid);
     left.iter().map(|approval| ObjectRef::from_obj(approval.as_ref())).collect()
 }
 
@@ -108,9 +108,9 @@ mod tests {
         let (writes, after) = reconciled(&FakeApi::default(), &decided).await;
         assert_eq!(writes, [format!("status {}", path(&decided))]);
         assert_eq!(after["status"]["counted"]["verdict"], "Expired");
-        let said = after["status"]["conditions"][0]["message"].as_str().unwrap();
+        let message = after["status"]["conditions"][0]["message"].as_str().unwrap();
         assert_eq!(
-            said,
+            message,
             "the Job refund is gone: the decision of jane@acme.io came too late, and the call is not made"
         );
     }

@@ -147,12 +147,12 @@ mod tests {
     fn a_missing_or_different_policy_is_not_in_force(
         #[case] policy: Option<Value>,
         #[case] binding: Option<Value>,
-        #[case] said: &str,
+        #[case] expected: &str,
     ) {
         let (policy, binding) = (policy.map(|spec| stored(spec, "p", 1)), binding.map(|spec| stored(spec, "b", 1)));
         let PolicyState::Missing(why) = compare(&shipped(), policy.as_ref(), binding.as_ref()) else {
             panic!("the policy is in force")
         };
-        assert!(why.contains(said), "{why}");
+        assert!(why.contains(expected), "{why}");
     }
 }

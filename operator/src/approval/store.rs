@@ -246,8 +246,8 @@ mod tests {
     #[test]
     fn the_message_of_a_late_decision_names_when_it_was_seen() {
         let status = counted_status(&decided(approval("supervisor"), ApprovalVerdict::Approve), at(9_000_000));
-        let said = "the decision of jane@acme.io was seen only after it had expired: it counts as denied, and the call is not made";
-        assert_eq!(status.conditions[0].message, said);
+        let message = "the decision of jane@acme.io was seen only after it had expired: it counts as denied, and the call is not made";
+        assert_eq!(status.conditions[0].message, message);
     }
 
     #[test]

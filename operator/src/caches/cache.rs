@@ -44,7 +44,7 @@ impl<K> CacheOptions<K> {
         Self { trim, index_key: |_| None, announces: |_, _| true }
     }
 
-    /// Indexes the objects by this key, for those that have one ([`Cache::found_by`]).
+    /// Indexes the objects by this key, for those that have one ([`Cache::find_by_key`]).
     #[must_use]
     pub fn indexed_by(self, index_key: fn(&K) -> Option<String>) -> Self {
         Self { index_key, ..self }
@@ -72,10 +72,10 @@ where
 {
     /// Creates a cache and its feed.
     pub fn new(api: Api<K>, config: watcher::Config, options: CacheOptions<K>) -> (Self, Feed) {
-        Self::fed_by(watcher(api, config).default_backoff(), options)
+        Self::with_watch(watcher(api, config).default_backoff(), options)
     }
 
-    fn fed_by<S>(watch: S, options: CacheOptions<K>) -> (Self, Feed)
+    fn with_watch<S>(watch: S, options: CacheOptions<K>) -> (Self, Feed)
     where
         S: Stream<Item = watcher::Result<watcher::Event<K>>> + Send + 'static,
     {
@@ -105,7 +105,7 @@ where
     }
 
     /// The objects of a namespace with an index key ([`CacheOptions::indexed_by`]).
-    pub fn found_by(&self, namespace: &str, index_key: &str) -> Vec<Arc<K>> {
+    pub fn find_by_key(&self, namespace: &str, index_key: &str) -> Vec<Arc<K>> {
         self.index.names(namespace, index_key).iter().filter_map(|name| self.get(namespace, name)).collect()
     }
 
@@ -120,7 +120,7 @@ where
     }
 
     /// Waits until the cache was filled once.
-    pub async fn synced(&self) {
+    pub async fn wait_until_synced(&self) {
         // The feed is dropped only when the process ends.
         let _ = self.filled.clone().wait_for(|filled| *filled).await;
     }
@@ -202,12 +202,12 @@ mod tests {
     #[tokio::test]
     async fn every_task_that_waits_for_a_filled_cache_is_woken() {
         let (watch, events) = mpsc::unbounded();
-        let (cache, feed) = Cache::<ServiceAccount>::fed_by(events, CacheOptions::trimmed(|_| {}));
+        let (cache, feed) = Cache::<ServiceAccount>::with_watch(events, CacheOptions::trimmed(|_| {}));
         let cache = Arc::new(cache);
         let waiting: Vec<_> = (0..8)
             .map(|_| {
                 let cache = cache.clone();
-                tokio::spawn(async move { cache.synced().await })
+                tokio::spawn(async move { cache.wait_until_synced().await })
             })
             .collect();
         tokio::task::yield_now().await;
@@ -225,7 +225,7 @@ mod tests {
     #[tokio::test]
     async fn a_change_names_its_object_and_a_restarted_watch_names_none() {
         let (watch, events) = mpsc::unbounded();
-        let (cache, feed) = Cache::<ServiceAccount>::fed_by(events, CacheOptions::trimmed(|_| {}));
+        let (cache, feed) = Cache::<ServiceAccount>::with_watch(events, CacheOptions::trimmed(|_| {}));
         let changes = cache.changes();
         for event in [Event::Init, Event::InitApply(account("a")), Event::InitDone, Event::Delete(account("a"))] {
             watch.unbounded_send(Ok(event)).unwrap();
@@ -242,7 +242,7 @@ mod tests {
     #[tokio::test]
     async fn a_subscriber_that_falls_behind_is_informed_that_anything_may_have_changed() {
         let (watch, events) = mpsc::unbounded();
-        let (cache, feed) = Cache::<ServiceAccount>::fed_by(events, CacheOptions::trimmed(|_| {}));
+        let (cache, feed) = Cache::<ServiceAccount>::with_watch(events, CacheOptions::trimmed(|_| {}));
         let mut changes = cache.changes();
         for _ in 0..=MAX_PENDING_CHANGES {
             watch.unbounded_send(Ok(Event::Apply(account("a")))).unwrap();
@@ -267,12 +267,12 @@ mod tests {
     #[tokio::test]
     async fn objects_are_found_by_their_current_key() {
         let (watch, events) = mpsc::unbounded();
-        let (cache, mut feed) = Cache::fed_by(events, CacheOptions::trimmed(|_| {}).indexed_by(index_key));
+        let (cache, mut feed) = Cache::with_watch(events, CacheOptions::trimmed(|_| {}).indexed_by(index_key));
         let mut after = async |event| {
             watch.unbounded_send(Ok(event)).unwrap();
             feed.next().await.unwrap();
             let names = |key| {
-                let found = cache.found_by("acme", key);
+                let found = cache.find_by_key("acme", key);
                 let mut names: Vec<_> = found.iter().filter_map(|account| account.metadata.name.clone()).collect();
                 names.sort();
                 names.join(" ")
@@ -293,13 +293,13 @@ mod tests {
         after(Event::Init).await;
         after(Event::InitApply(with_key("d", Some("x")))).await;
         assert_eq!(after(Event::InitDone).await, both("d", ""));
-        assert_eq!(cache.found_by("other", "x").len(), 0);
+        assert_eq!(cache.find_by_key("other", "x").len(), 0);
     }
 
     #[tokio::test]
     async fn only_selected_changes_are_announced() {
         let (watch, events) = mpsc::unbounded();
-        let (cache, feed) = Cache::fed_by(
+        let (cache, feed) = Cache::with_watch(
             events,
             CacheOptions::trimmed(|_| {}).announcing(|before, after| index_key(before) != index_key(after)),
         );

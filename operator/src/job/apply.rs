@@ -80,7 +80,7 @@ pub async fn apply(
 }
 
 fn ended(fetched: &FetchedJob, end: JobEnd) -> AppliedPlan {
-    let not_started = call_not_started::at_end(&fetched.status, &fetched.pods, &end).cloned();
+    let not_started = call_not_started::unstarted_call_at_end(&fetched.status, &fetched.pods, &end).cloned();
     AppliedPlan::Ended(end, not_started)
 }
 
@@ -123,15 +123,15 @@ async fn create(context: &Context, fetched: &FetchedJob, prepared: PreparedPod) 
     let api: Api<Pod> = Api::namespaced(context.client.clone(), namespace);
     context.metrics.count_write("Pod", "create");
     match api.create(&owned::post_params(), &prepared.pod).await {
-        Ok(pod) => Ok(started(&pod, prepared)),
+        Ok(pod) => Ok(started_pod(&pod, prepared)),
         Err(kube::Error::Api(refusal)) if refusal.reason == "AlreadyExists" => {
             Ok(match stored_pod(context, namespace, &name).await? {
-                Some(pod) if owned::is_owned_by(&pod.metadata, &fetched.uid) => started(&pod, prepared),
+                Some(pod) if owned::is_owned_by(&pod.metadata, &fetched.uid) => started_pod(&pod, prepared),
                 Some(_) => Created::Waits(name_taken(&name)),
                 None => Created::Later(CACHE_CATCH_UP_DELAY),
             })
         }
-        Err(error) => refused(Error::api(format!("create Pod {namespace}/{name}"))(error)),
+        Err(error) => wait_if_refused(Error::api(format!("create Pod {namespace}/{name}"))(error)),
     }
 }
 
@@ -146,7 +146,7 @@ async fn is_current(context: &Context, fetched: &FetchedJob) -> Result<bool, Err
     }))
 }
 
-fn started(pod: &Pod, prepared: PreparedPod) -> Created {
+fn started_pod(pod: &Pod, prepared: PreparedPod) -> Created {
     let PreparedPod { pod: _, attempt, revision, continued } = prepared;
     // An adopted pod may run another revision than a Job that starts now would get.
     let revision = revision_of(pod).unwrap_or(revision);
@@ -168,9 +168,9 @@ fn name_taken(name: &str) -> Wait {
     Wait::new(Reason::NameTaken, message).retry_after(REFUSED_POD_RETRY_INTERVAL)
 }
 
-/// Separates refusals that a person has to fix, such as a quota or an admission rule, from errors that may be
-/// temporary.
-fn refused(error: Error) -> Result<Created, Error> {
+/// Returns a wait for a refusal that a person has to fix, for example because of a quota, and an error for a failure that
+/// may be temporary.
+fn wait_if_refused(error: Error) -> Result<Created, Error> {
     match &error {
         Error::Api { source: kube::Error::Api(status), .. }
             if matches!(status.code, 400 | 403 | 422) && !error.is_gone() =>

@@ -73,17 +73,17 @@ impl FromStr for CallNotStarted {
 
 /// Returns the held call of a Job that certainly ended without starting it: no worker ran since the Job parked, or the
 /// last worker reported the same number of started calls as before.
-pub fn at_end<'a>(current: &'a JobStatus, pods: &[WorkerPod], end: &JobEnd) -> Option<&'a HeldCall> {
+pub fn unstarted_call_at_end<'a>(current: &'a JobStatus, pods: &[WorkerPod], end: &JobEnd) -> Option<&'a HeldCall> {
     let Some(message) = &end.read_from else {
         return held(current).filter(|_| is_parked_with_it(current, pods));
     };
     let events = |log: Option<&LogPosition>| log.map_or(0, |log| log.events);
     let is_later = events(message.log.as_ref()) >= events(current.log.as_ref());
-    as_reported(current, message.usage.as_ref().filter(|_| is_later))
+    unstarted_call_of_report(current, message.usage.as_ref().filter(|_| is_later))
 }
 
 /// Returns the held call that a reported end left unstarted, given the reported usage.
-pub fn as_reported<'a>(current: &'a JobStatus, usage: Option<&Usage>) -> Option<&'a HeldCall> {
+pub fn unstarted_call_of_report<'a>(current: &'a JobStatus, usage: Option<&Usage>) -> Option<&'a HeldCall> {
     let before = current.usage.as_ref()?.tool_calls;
     held(current).filter(|_| usage.is_some_and(|usage| usage.tool_calls == before))
 }
@@ -165,7 +165,7 @@ mod tests {
         let read = |pod: &Pod| WorkerPod::read(pod, crate::job::fixtures::UID, current.attempt.as_ref(), at(11));
         let pods: Vec<WorkerPod> = pods.iter().filter_map(read).collect();
         let end = JobEnd { outcome: Outcome::new(OutcomeCode::Cancelled, "cancelled"), read_from: None };
-        assert_eq!(at_end(&current, &pods, &end), is_known.then(held_call).as_ref());
+        assert_eq!(unstarted_call_at_end(&current, &pods, &end), is_known.then(held_call).as_ref());
     }
 
     #[rstest]
@@ -183,9 +183,9 @@ mod tests {
         message.usage = Some(Usage { tool_calls: calls, ..Usage::default() });
         message.log = Some(crate::job::fixtures::log(events));
         let end = JobEnd { outcome: message.outcome.clone().unwrap(), read_from: Some(Box::new(message.clone())) };
-        assert_eq!(at_end(&current, &[], &end).is_some(), is_known);
+        assert_eq!(unstarted_call_at_end(&current, &[], &end).is_some(), is_known);
         current.usage = None;
-        assert_eq!(at_end(&current, &[], &end), None, "the earlier number of calls is unknown");
-        assert_eq!(as_reported(&holding(Phase::Running), None), None);
+        assert_eq!(unstarted_call_at_end(&current, &[], &end), None, "the earlier number of calls is unknown");
+        assert_eq!(unstarted_call_of_report(&holding(Phase::Running), None), None);
     }
 }

@@ -55,7 +55,7 @@ fn act(facts: &Facts) -> (Act, Option<SignedDuration>) {
     {
         return (Act::UpdateApprovals(updates), None);
     }
-    // A queued Job no longer waits for people, whatever the termination message says.
+    // A queued Job no longer waits for people, although the termination message is still there.
     if let Some(message) = pod.and_then(observe::parked_for_people).filter(|_| status.phase != Some(Phase::Queued)) {
         return (Act::RecordParking(Box::new(message.clone())), None);
     }

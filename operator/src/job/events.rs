@@ -13,18 +13,18 @@ use bloomery_crds::v1alpha1::{Job, JobStatus};
 /// Publishes the Event for an applied plan, if it has one; `after` is the new status.
 pub(super) async fn publish(context: &Context, fetched: &FetchedJob, applied: &AppliedPlan, after: &JobStatus) {
     let event = match applied {
-        AppliedPlan::Started(made, _) if made.attempt == 1 => EventMessage::normal(
+        AppliedPlan::Started(started, _) if started.attempt == 1 => EventMessage::normal(
             Reason::Starting,
-            format!("created the pod {}: kubectl logs {} shows the conversation", made.pod, made.pod),
+            format!("created the pod {}: kubectl logs {} shows the conversation", started.pod, started.pod),
         ),
-        AppliedPlan::Started(made, Some(lost)) if made.attempt == 2 => EventMessage::warning(
+        AppliedPlan::Started(started, Some(lost)) if started.attempt == 2 => EventMessage::warning(
             Reason::BackOff,
-            format!("{}; the Job continues in the pod {}", lost.message, made.pod),
+            format!("{}; the Job continues in the pod {}", lost.message, started.pod),
         ),
-        AppliedPlan::Started(made, None) if made.attempt == 2 && fetched.status.waiting_for.is_none() => {
+        AppliedPlan::Started(started, None) if started.attempt == 2 && fetched.status.waiting_for.is_none() => {
             EventMessage::normal(
                 Reason::Starting,
-                format!("the earlier pod was drained or deleted; the Job continues in the pod {}", made.pod),
+                format!("the earlier pod was drained or deleted; the Job continues in the pod {}", started.pod),
             )
         }
         AppliedPlan::Parked(_) => return publish_waiting(context, &fetched.job, after).await,

@@ -177,7 +177,7 @@ fn open_approval_updates(context: &Context, fetched: &FetchedJob) -> Vec<Approva
     let not_started = CallNotStarted::recorded(&fetched.status);
     let is_not_started =
         |approval: &Approval| not_started.as_ref().is_some_and(|call| call.matches_approval(&approval.spec));
-    let approvals = context.caches.approvals.found_by(&fetched.namespace, &fetched.uid);
+    let approvals = context.caches.approvals.find_by_key(&fetched.namespace, &fetched.uid);
     let approvals = approvals.iter().filter_map(|approval| approval.0.as_ref().ok());
     approvals
         .filter(|approval| !context.statuses.is_stale(*approval))
@@ -200,7 +200,7 @@ fn has_pending_follow_up(context: &Context, fetched: &FetchedJob) -> bool {
             && job.metadata.deletion_timestamp.is_none()
             && !status.is_some_and(|status| status.is_terminal() || status.continued_uid.is_some())
     };
-    let follow_ups = context.caches.jobs.found_by(&fetched.namespace, &fetched.name);
+    let follow_ups = context.caches.jobs.find_by_key(&fetched.namespace, &fetched.name);
     follow_ups.iter().filter_map(|job| job.0.as_ref().ok()).any(is_pending)
 }
 

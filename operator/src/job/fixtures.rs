@@ -187,10 +187,10 @@ pub(crate) fn hold() -> HeldCallDetails {
 
 /// The stored Approval of that call for an approver. It expires after a day.
 pub(crate) fn approval(approver: &str) -> Approval {
-    let made =
+    let approvals =
         approval::build::approvals(&job(), &held_call(), &hold(), (Duration::from_hours(24), at(0)), &policy_digest())
             .unwrap();
-    let mut approval = made.into_iter().find(|approval| approval.spec.approver == approver).unwrap();
+    let mut approval = approvals.into_iter().find(|approval| approval.spec.approver == approver).unwrap();
     approval.metadata.uid = Some(format!("{approver}-uid"));
     approval.metadata.generation = Some(1);
     approval

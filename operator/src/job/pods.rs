@@ -134,9 +134,9 @@ fn end_description(status: &PodStatus, terminated: Option<&ContainerStateTermina
             _ => format!("exit code {}", state.exit_code),
         };
         // A worker that failed to start leaves a sentence instead of a termination message.
-        let said = state.message.as_deref().map(str::trim);
-        let said = said.filter(|said| !said.is_empty() && TerminationMessage::from_text(said).is_none());
-        said.map_or_else(|| code.clone(), |said| format!("{code}: {}", bounded(said, MAX_EXIT_MESSAGE_BYTES)))
+        let message = state.message.as_deref().map(str::trim);
+        let message = message.filter(|message| !message.is_empty() && TerminationMessage::from_text(message).is_none());
+        message.map_or_else(|| code.clone(), |message| format!("{code}: {}", bounded(message, MAX_EXIT_MESSAGE_BYTES)))
     });
     let pod = status.reason.as_deref().map(|reason| match status.message.as_deref() {
         Some(message) => format!("{reason}: {message}"),

@@ -29,11 +29,11 @@ const CA_RETRY_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
 pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settings) -> Result<ValidAttempt, Blocked> {
     let AttemptSources { attempt, revision, models, claims, continued, decisions, report_ca } = sources;
     let FetchedJob { job, namespace, name, uid, status, .. } = fetched;
-    let (revision, compiled) = revision::revision(fetched, revision.as_ref())?;
+    let (revision, compiled) = revision::resolve_revision(fetched, revision.as_ref())?;
     let report = report_endpoint(settings, report_ca)?;
-    let bound = resources::resources(&compiled.spec.resources, &job.spec.resources, &claims)
+    let bound = resources::resolve_resources(&compiled.spec.resources, &job.spec.resources, &claims)
         .map_err(|wait| resources_invalid(status, wait))?;
-    let models = models::models(&compiled.spec.model_names(), |name| models.get(name).cloned())?;
+    let models = models::resolve_models(&compiled.spec.model_names(), |name| models.get(name).cloned())?;
     let owner = owned::owner_reference(job);
     let owner = owner.ok_or_else(|| Wait::new(Reason::Invalid, format!("the Job {name} has no UID")))?;
     let of_skill = compiled.spec.engine.as_ref().and_then(|engine| engine.limits.as_ref());
@@ -52,7 +52,7 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
         bound,
         log: status.log.clone(),
         approvals: decisions,
-        continues: continues(job, status, continued.as_deref())?,
+        continues: resolve_continued_job(job, status, continued.as_deref())?,
         replies: fetched.pending_replies().collect(),
         report,
         single_node: resources::is_single_node(claims.get(names::MEMORY_CLAIM).map(AsRef::as_ref)),
@@ -91,7 +91,11 @@ fn resources_invalid(status: &JobStatus, wait: Wait) -> Blocked {
 }
 
 /// Resolves the Job that this one continues. After the first pod was created, the status holds its UID.
-fn continues(job: &Job, status: &JobStatus, found: Option<&Guarded<Job>>) -> Result<Option<ContinuedJob>, Wait> {
+fn resolve_continued_job(
+    job: &Job,
+    status: &JobStatus,
+    found: Option<&Guarded<Job>>,
+) -> Result<Option<ContinuedJob>, Wait> {
     let Some(name) = &job.spec.continues else { return Ok(None) };
     let run_key = match &status.continued_uid {
         Some(uid) => uid.clone(),

@@ -57,7 +57,7 @@ fn changed_job(jobs: &Store<Guarded<Job>>) -> impl Fn(&Guarded<Job>) -> Vec<Wake
 /// The Jobs that continue the changed one, and may wait for its end.
 fn follow_ups(caches: &Caches, job: &Guarded<Job>) -> Vec<Wake<Job>> {
     let Some(namespace) = &job.meta().namespace else { return Vec::new() };
-    let follow_ups = caches.jobs.found_by(namespace, &job.name_any());
+    let follow_ups = caches.jobs.find_by_key(namespace, &job.name_any());
     let unfinished = follow_ups.iter().filter(|job| job.0.as_ref().is_ok_and(is_unfinished));
     unfinished.map(|job| ObjectRef::from_obj(job.as_ref())).collect()
 }

@@ -70,10 +70,10 @@ async fn gained_and_lost_leadership_wakes_waiting_tasks() {
     let (sender, known) = Leadership::channel();
     assert!(!known.is_leader());
     sender.send_replace(true);
-    known.gained().await;
+    known.wait_until_gained().await;
     assert!(known.is_leader());
     drop(sender);
-    known.lost().await;
+    known.wait_until_lost().await;
 }
 
 #[tokio::test]
@@ -89,7 +89,7 @@ async fn a_released_lease_is_taken_over_and_released_at_the_shutdown() {
     api.read(2).await;
     assert!(!known.is_leader());
     release(api.client(), &settings("op-0")).await.unwrap();
-    tokio::time::timeout(TIMEOUT, known.gained()).await.unwrap();
+    tokio::time::timeout(TIMEOUT, known.wait_until_gained()).await.unwrap();
     assert_eq!(api.holder(), "op-1");
     shutdown.cancel();
     competing.await.unwrap();

@@ -20,7 +20,7 @@ impl CaBundle {
     }
 
     /// Waits until the CA is known.
-    pub async fn known(&self) {
+    pub async fn wait_until_known(&self) {
         // The sender is this object, so the channel stays open.
         let _ = self.0.subscribe().wait_for(Option::is_some).await;
     }

@@ -1,7 +1,7 @@
 //! Merges a report into a Job's status: pure, idempotent, and never backwards.
 
 use crate::approval::approval_names;
-use crate::job::call_not_started::{CallNotStarted, as_reported};
+use crate::job::call_not_started::{CallNotStarted, unstarted_call_of_report};
 use crate::job::ending::Ending;
 use crate::job::status::{finish, phase_health, remarks_condition, stray_replies_condition, with_conditions};
 use crate::status::{StatusStamp, reason_of};
@@ -97,7 +97,9 @@ fn merged(current: &JobStatus, report: &Report, stamp: &StatusStamp) -> JobStatu
     let mut remarks_seen =
         remarks_condition(remarks).into_iter().chain(stray_replies_condition(stray_replies)).collect::<Vec<_>>();
     if let Some(outcome) = outcome {
-        remarks_seen.extend(as_reported(current, Some(usage)).map(|call| CallNotStarted::from(call).observation()));
+        remarks_seen.extend(
+            unstarted_call_of_report(current, Some(usage)).map(|call| CallNotStarted::from(call).observation()),
+        );
         return finish(status, outcome.clone(), remarks_seen, stamp);
     }
     let waiting_phase = waiting_phase(report);

@@ -97,14 +97,14 @@ pub(super) async fn keep_renewed(context: &Context, served: &ServedCertificate) 
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             // A new leader checks at once whether a new authority is needed.
-            () = context.leadership.gained(), if !context.leadership.is_leader() => {}
+            () = context.leadership.wait_until_gained(), if !context.leadership.is_leader() => {}
         }
     }
 }
 
 async fn renew(context: &Context, served: &ServedCertificate) -> Result<(), Error> {
     let now = u64::try_from(Timestamp::now().as_second()).unwrap_or(0);
-    let authorities = authorities(context, now).await?;
+    let authorities = read_or_renew_authorities(context, now).await?;
     let names = host_names(&context.settings.report_url());
     let leaf = authorities.issue(&names, now)?;
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(leaf.key));
@@ -116,7 +116,7 @@ async fn renew(context: &Context, served: &ServedCertificate) -> Result<(), Erro
 }
 
 /// Reads the authorities. The leader creates a new one if needed.
-async fn authorities(context: &Context, now: u64) -> Result<Authorities, Error> {
+async fn read_or_renew_authorities(context: &Context, now: u64) -> Result<Authorities, Error> {
     let api: Api<Secret> = Api::namespaced(context.client.clone(), &context.settings.pod_namespace);
     let name = &context.settings.report.ca_secret;
     let secret = api.get(name).await.map_err(|source| Error::Api { what: "read", source })?;

@@ -172,8 +172,8 @@ async fn an_mcp_server_that_the_skill_no_longer_has_is_deleted() {
     put(&api, &fixtures::with_service());
     reconcile_once(&api).await;
     let found = writes(&api);
-    for gone in [ACCOUNT, DEPLOYMENT, SERVICE] {
-        assert!(found.contains(&format!("delete {gone}")), "{found:?}");
+    for path in [ACCOUNT, DEPLOYMENT, SERVICE] {
+        assert!(found.contains(&format!("delete {path}")), "{found:?}");
     }
     assert!(!found.contains(&format!("delete {WORKER}")));
     assert_eq!(reason(&api, ConditionType::McpAvailable), "ServiceNotFound");
@@ -189,7 +189,7 @@ async fn an_mcp_server_is_kept_while_a_job_runs_on_a_revision_with_it() {
     assert_eq!(deletions(&api), [""; 0]);
     api.change(JOB, |job| job["status"]["phase"] = json!("Succeeded"));
     reconcile_once(&api).await;
-    assert_eq!(deletions(&api), [ACCOUNT, SERVICE, DEPLOYMENT].map(|gone| format!("delete {gone}")));
+    assert_eq!(deletions(&api), [ACCOUNT, SERVICE, DEPLOYMENT].map(|path| format!("delete {path}")));
 }
 
 #[tokio::test]
@@ -205,9 +205,9 @@ async fn the_end_and_the_deletion_of_a_job_wake_its_skill() {
     finished["status"]["phase"] = json!("Failed");
     assert_eq!(skill_of_ended_job(jobs, &read(finished)).len(), 1);
     for (field, value) in [("name", "another"), ("uid", "new")] {
-        let mut gone = job_on(&revision);
-        gone["metadata"][field] = json!(value);
-        assert_eq!(skill_of_ended_job(jobs, &read(gone)).len(), 1, "the Job is not in the cache");
+        let mut other = job_on(&revision);
+        other["metadata"][field] = json!(value);
+        assert_eq!(skill_of_ended_job(jobs, &read(other)).len(), 1, "the Job is not in the cache");
     }
 }
 

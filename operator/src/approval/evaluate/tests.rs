@@ -149,10 +149,10 @@ fn the_state_of_a_call_follows_from_its_approvals(
 
 #[test]
 fn a_call_without_approvers_is_never_decided() {
-    let mut asked = call_approvals([None, None], policy_in_force());
-    asked.call.approvers.clear();
-    asked.approvals.clear();
-    assert_eq!(evaluate("refund", UID, &asked, at(1)), ApprovalState::NoApprover);
+    let mut without_approvers = call_approvals([None, None], policy_in_force());
+    without_approvers.call.approvers.clear();
+    without_approvers.approvals.clear();
+    assert_eq!(evaluate("refund", UID, &without_approvers, at(1)), ApprovalState::NoApprover);
 }
 
 #[test]

@@ -381,8 +381,8 @@ fn a_decision_is_counted_before_the_next_attempt_starts() {
     let yes = ApprovalVerdict::Approve;
     let supervisor = decided(approval("supervisor"), yes);
     let name = supervisor.metadata.name.clone().unwrap();
-    let settles = plan_with_approvals(&[], [Some(supervisor), Some(approval("finance"))], policy_in_force(), 60);
-    assert_eq!(settles.act, Act::UpdateApprovals(vec![ApprovalUpdate::Count(name)]));
+    let plan = plan_with_approvals(&[], [Some(supervisor), Some(approval("finance"))], policy_in_force(), 60);
+    assert_eq!(plan.act, Act::UpdateApprovals(vec![ApprovalUpdate::Count(name)]));
     let both = || [Some(counted(approval("supervisor"), yes)), Some(counted(approval("finance"), yes))];
     assert_eq!(plan_with_approvals(&[], both(), policy_in_force(), 60).act, start(2));
     assert_eq!(plan_with_approvals(&[ended_pod(1, 59, None)], both(), policy_in_force(), 60).act, start(2));
@@ -397,8 +397,8 @@ fn a_decision_is_counted_before_the_next_attempt_starts() {
 fn a_decision_before_the_expiry_counts_even_if_the_clock_was_set_back(#[case] now: i64) {
     let yes = decided(approval("supervisor"), ApprovalVerdict::Approve);
     let name = yes.metadata.name.clone().unwrap();
-    let settles = plan_with_approvals(&[], [Some(yes.clone()), Some(approval("finance"))], policy_in_force(), now);
-    assert_eq!(settles.act, Act::UpdateApprovals(vec![ApprovalUpdate::Count(name)]));
+    let plan = plan_with_approvals(&[], [Some(yes.clone()), Some(approval("finance"))], policy_in_force(), now);
+    assert_eq!(plan.act, Act::UpdateApprovals(vec![ApprovalUpdate::Count(name)]));
     assert_eq!(crate::approval::evaluate::verdict_at(&yes.spec, at(now)), ApprovalVerdict::Approve);
 }
 

@@ -114,7 +114,7 @@ fn a_termination_message_of_another_attempt_or_job_is_ignored() {
 
 #[test]
 fn invalid_questions_in_a_termination_message_are_ignored() {
-    let asks = |id: &str, heard| {
+    let read_questions = |id: &str, heard| {
         let mut termination = message(2, PodEnd::Parked(ParkReason::Reply), None);
         termination.questions =
             vec![AskedQuestion { id: id.into(), text: "Which?".into(), ..AskedQuestion::default() }];
@@ -122,8 +122,8 @@ fn invalid_questions_in_a_termination_message_are_ignored() {
         let read = read(&ended_pod(2, 30, Some(termination)), 40).message.unwrap();
         (read.questions.len(), read.replies_heard)
     };
-    assert_eq!(asks("q-1", 32), (1, 32));
-    assert_eq!((asks(&"q".repeat(17), 1), asks("q-1", 33)), ((0, 0), (0, 0)));
+    assert_eq!(read_questions("q-1", 32), (1, 32));
+    assert_eq!((read_questions(&"q".repeat(17), 1), read_questions("q-1", 33)), ((0, 0), (0, 0)));
 }
 
 #[test]

@@ -54,7 +54,7 @@ pub(super) fn awaiting_people_condition(status: &JobStatus, is_asked: bool) -> O
     let had_resumed = current.status == "False"
         && reason_of(&status.conditions, ConditionType::AwaitingPeople) == Some(Reason::Resumed);
     let (reason, message) = if !is_asked {
-        (Reason::ApprovalPolicyMissing, "nobody is asked")
+        (Reason::ApprovalPolicyMissing, "approvers are not asked, because the admission policy is missing")
     } else if had_resumed || !status.is_terminal() {
         (Reason::Resumed, "the Job has continued, and waits for nobody")
     } else {

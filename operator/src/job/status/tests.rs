@@ -180,8 +180,8 @@ fn questions_from_the_termination_message_are_recorded_like_reported_ones() {
     assert_eq!(after.waiting_for, Some(asked(50)));
     assert_eq!((after.phase, after.replies_heard), (Some(Phase::AwaitingReply), Some(2)));
     assert_eq!(after.attempt.as_ref().unwrap().untold, None);
-    let asks = &conditions::find(&after.conditions, ConditionType::Reconciling).unwrap().message;
-    assert!(asks.contains("--question q-1"), "{asks}");
+    let reconciling = &conditions::find(&after.conditions, ConditionType::Reconciling).unwrap().message;
+    assert!(reconciling.contains("--question q-1"), "{reconciling}");
     assert_eq!(condition(&after, ConditionType::Reported), ("False".into(), "ReportLost".into()));
     // The number of heard replies never decreases.
     running.replies_heard = Some(5);
@@ -210,18 +210,18 @@ fn the_message_of_a_call_without_approvers_says_how_to_cancel_the_job() {
 
 #[test]
 fn the_instruction_for_an_answer_comes_before_the_part_that_may_be_truncated() {
-    let mut asks = status(1, Phase::AwaitingReply);
+    let mut waiting_status = status(1, Phase::AwaitingReply);
     let mut waiting = asked(0);
     waiting.questions[0].text = "t".repeat(1024);
     waiting.questions[0].choices = vec!["c".repeat(128); 8];
     waiting.questions[0].refused = Some("it is empty".into());
-    asks.waiting_for = Some(waiting);
-    let Health::Reconciling(_, message) = phase_health(&asks) else { panic!("it waits") };
+    waiting_status.waiting_for = Some(waiting);
+    let Health::Reconciling(_, message) = phase_health(&waiting_status) else { panic!("it waits") };
     for what in ["kubectl bloomery reply refund --question q-1", "spec.replies", "it is empty", "q-2"] {
         assert!(message.find(what).is_some_and(|at| at < 1024), "{what} is not in {message}");
     }
     // A Job with a running pod does not wait for people.
-    let again = next(&asks, &AppliedPlan::Started(started(2), None), &stamp(50));
+    let again = next(&waiting_status, &AppliedPlan::Started(started(2), None), &stamp(50));
     assert_eq!((again.phase, again.waiting_for.unwrap().since), (Some(Phase::Starting), None));
 }
 

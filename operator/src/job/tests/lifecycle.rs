@@ -171,8 +171,8 @@ async fn approvals_of_a_cancelled_job_are_withdrawn_and_decisions_recorded_as_la
         (&late["spec"]["decision"]["by"], &late["status"]["counted"]["verdict"]),
         (&json!("jane@acme.io"), &json!("Expired"))
     );
-    let said = late["status"]["conditions"][0]["message"].as_str().unwrap();
-    assert_eq!(said, "the Job was cancelled: the decision of jane@acme.io came too late, and the call is not made");
+    let message = late["status"]["conditions"][0]["message"].as_str().unwrap();
+    assert_eq!(message, "the Job was cancelled: the decision of jane@acme.io came too late, and the call is not made");
     reconcile_once(&api).await.unwrap();
     assert_eq!(api.writes(), [""; 0]);
 }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// Resolves the models that a worker calls: the named ones in order, then their fallbacks. The wait lists every fault
 /// of every model.
-pub(super) fn models(
+pub(super) fn resolve_models(
     names: &[&str],
     find: impl Fn(&str) -> Option<Arc<Guarded<Model>>>,
 ) -> Result<Vec<ModelEndpoint>, Wait> {
@@ -25,7 +25,7 @@ pub(super) fn models(
     let mut wanted: VecDeque<String> = names.iter().map(|name| (*name).to_owned()).collect();
     let mut seen: BTreeSet<String> = wanted.iter().cloned().collect();
     while let Some(name) = wanted.pop_front() {
-        match model(&name, find(&name).as_deref()).and_then(|endpoint| with_fallbacks(endpoint, &find)) {
+        match resolve_model(&name, find(&name).as_deref()).and_then(|endpoint| with_fallbacks(endpoint, &find)) {
             Ok(endpoint) => {
                 wanted.extend(endpoint.fallback.iter().filter(|name| seen.insert((*name).clone())).cloned());
                 endpoints.push(endpoint);
@@ -54,7 +54,7 @@ fn with_fallbacks(
 }
 
 /// Resolves a model that a worker calls, without its fallbacks.
-pub(super) fn model(name: &str, model: Option<&Guarded<Model>>) -> Result<ModelEndpoint, Wait> {
+pub(super) fn resolve_model(name: &str, model: Option<&Guarded<Model>>) -> Result<ModelEndpoint, Wait> {
     let model = match model.map(|model| &model.0) {
         None => {
             let message = format!("the Model {name} does not exist: create it, and the Job continues by itself.");

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Resolves the bindings of a Job, in the order in which its Skill declares them. The wait lists every fault.
-pub(super) fn resources(
+pub(super) fn resolve_resources(
     declared: &[ResourceDeclaration],
     bindings: &BTreeMap<String, Binding>,
     claims: &BTreeMap<String, Arc<PersistentVolumeClaim>>,
@@ -117,7 +117,7 @@ mod tests {
         let claim = json!({ "metadata": { "name": "src" }, "spec": { "accessModes": modes } });
         let claim: Arc<PersistentVolumeClaim> = Arc::new(serde_json::from_value(claim).unwrap());
         let bindings = serde_json::from_value(bindings).unwrap();
-        resources(&declared(), &bindings, &BTreeMap::from([("src".to_owned(), claim)]))
+        resolve_resources(&declared(), &bindings, &BTreeMap::from([("src".to_owned(), claim)]))
     }
 
     fn all() -> Value {
@@ -171,12 +171,12 @@ mod tests {
         let going = json!({ "metadata": { "name": "src", "deletionTimestamp": "2026-01-01T00:00:00Z" } });
         let going: Arc<PersistentVolumeClaim> = Arc::new(serde_json::from_value(going).unwrap());
         let bindings = serde_json::from_value(all()).unwrap();
-        let wait = resources(&declared(), &bindings, &BTreeMap::from([("src".to_owned(), going)])).unwrap_err();
+        let wait = resolve_resources(&declared(), &bindings, &BTreeMap::from([("src".to_owned(), going)])).unwrap_err();
         assert_eq!(wait.reason, Reason::ResourceNotFound);
     }
 
     #[test]
     fn a_job_without_bindings_has_no_resources() {
-        assert_eq!(resources(&[], &BTreeMap::new(), &BTreeMap::new()), Ok(BoundResources::default()));
+        assert_eq!(resolve_resources(&[], &BTreeMap::new(), &BTreeMap::new()), Ok(BoundResources::default()));
     }
 }

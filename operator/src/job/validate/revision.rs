@@ -19,14 +19,17 @@ const REVISION_RETRY_INTERVAL: SignedDuration = SignedDuration::from_secs(60);
 const REQUIRED_SKILL_CONDITIONS: [ConditionType; 2] = [ConditionType::Accepted, ConditionType::McpAvailable];
 
 /// Resolves the revision that a Job runs on: the recorded one, or else the current one of its Skill.
-pub(super) fn revision(fetched: &FetchedJob, stored: Option<&ConfigMap>) -> Result<(RevisionRef, Revision), Blocked> {
+pub(super) fn resolve_revision(
+    fetched: &FetchedJob,
+    stored: Option<&ConfigMap>,
+) -> Result<(RevisionRef, Revision), Blocked> {
     let FetchedJob { job, status, skill, .. } = fetched;
     let current = || current_revision(&job.spec.skill, skill.as_deref());
     let reference = match &status.skill_revision {
         Some(recorded) => recorded.clone(),
         None => current()?,
     };
-    match compiled(&reference, stored) {
+    match open_revision(&reference, stored) {
         Ok(compiled) => Ok((reference, compiled)),
         Err(wait) if stored.is_some() => Err(wait.into()),
         Err(wait) => Err(without_revision(&reference, current().ok(), wait)),
@@ -89,7 +92,7 @@ pub(super) fn current_revision(name: &str, skill: Option<&Guarded<Skill>>) -> Re
 }
 
 /// Opens a revision, and verifies its digest.
-pub(super) fn compiled(expected: &RevisionRef, stored: Option<&ConfigMap>) -> Result<Revision, Wait> {
+pub(super) fn open_revision(expected: &RevisionRef, stored: Option<&ConfigMap>) -> Result<Revision, Wait> {
     let text = stored.and_then(|map| map.data.as_ref()?.get(run::REVISION_KEY));
     let Some(text) = text else {
         let message = format!("the revision {} (a ConfigMap) that the Job runs on does not exist", expected.name);

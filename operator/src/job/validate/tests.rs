@@ -1,6 +1,6 @@
-use super::models::{model, models};
+use super::models::{resolve_model, resolve_models};
 use super::resources::is_single_node;
-use super::revision::{compiled as open, current_revision};
+use super::revision::{current_revision, open_revision};
 use super::*;
 use crate::job::fixtures;
 use bloomery_crds::run::{self, KeyFile, Revision, seal};
@@ -78,9 +78,9 @@ fn a_revision_is_used_only_if_its_digest_matches() {
     let compiled = Revision { version: 1, skill: "cs-tier-1".into(), spec: skill.spec, mcp: None };
     let sealed = seal(&compiled).unwrap();
     let expected = RevisionRef { name: "cs-tier-1-x".into(), digest: sealed.digest };
-    assert_eq!(open(&expected, Some(&stored(&sealed.text))), Ok(compiled));
+    assert_eq!(open_revision(&expected, Some(&stored(&sealed.text))), Ok(compiled));
     for broken in [None, Some(stored("{}"))] {
-        let wait = open(&expected, broken.as_ref()).unwrap_err();
+        let wait = open_revision(&expected, broken.as_ref()).unwrap_err();
         assert!(wait.message.contains("cs-tier-1-x"), "{}", wait.message);
     }
 }
@@ -105,11 +105,11 @@ fn a_ready_model_is_resolved_to_its_endpoint() {
         "apiKey": { "secretKeyRef": { "name": "llm", "key": "token" } },
     });
     let key = KeyFile { path: "/etc/bloomery/secrets/llm/token".into(), secret: "llm".into(), key: "token".into() };
-    let endpoint = model("fast", Some(&model_of(&spec, "True"))).unwrap();
+    let endpoint = resolve_model("fast", Some(&model_of(&spec, "True"))).unwrap();
     assert_eq!((endpoint.name.as_str(), endpoint.timeout_seconds, endpoint.api_key), ("fast", 90, Some(key)));
     assert_eq!(endpoint.context_window, 128_000);
-    assert_eq!(model("fast", Some(&model_of(&spec, "False"))).unwrap_err().reason, Reason::ModelNotReady);
-    assert_eq!(model("fast", None).unwrap_err().reason, Reason::ModelNotFound);
+    assert_eq!(resolve_model("fast", Some(&model_of(&spec, "False"))).unwrap_err().reason, Reason::ModelNotReady);
+    assert_eq!(resolve_model("fast", None).unwrap_err().reason, Reason::ModelNotFound);
 }
 
 #[test]
@@ -120,14 +120,15 @@ fn models_are_resolved_in_order_or_every_missing_one_is_named() {
         model.0.as_mut().unwrap().metadata.name = Some(name.to_owned());
         Some(Arc::new(model))
     };
-    let found = models(&["large", "fast"], |name| named(name, "True")).unwrap();
+    let found = resolve_models(&["large", "fast"], |name| named(name, "True")).unwrap();
     let endpoints: Vec<_> = found.iter().map(|model| (model.name.as_str(), model.context_window)).collect();
     assert_eq!(endpoints, [("large", 9000), ("fast", 9000)]);
-    let wait = models(&["large", "fast", "kind"], |name| if name == "large" { named(name, "True") } else { None });
+    let wait =
+        resolve_models(&["large", "fast", "kind"], |name| if name == "large" { named(name, "True") } else { None });
     let wait = wait.unwrap_err();
     assert_eq!(wait.reason, Reason::ModelNotFound);
     assert!(wait.message.contains("Model fast") && wait.message.contains("Model kind"), "{}", wait.message);
-    let wait = models(&["large"], |name| named(name, "False")).unwrap_err();
+    let wait = resolve_models(&["large"], |name| named(name, "False")).unwrap_err();
     assert_eq!(wait.reason, Reason::ModelNotReady);
     assert!(wait.message.contains("Model large"), "{}", wait.message);
 }
@@ -144,7 +145,7 @@ fn find_model(models: &[(&str, &[&str])], name: &str) -> Option<Arc<Guarded<Mode
 #[test]
 fn fallbacks_are_resolved_after_the_named_models() {
     let all: &[(&str, &[&str])] = &[("large", &["fast"]), ("fast", &["local"]), ("local", &[]), ("kind", &["local"])];
-    let endpoints: Vec<(String, Vec<String>)> = models(&["large", "kind"], |name| find_model(all, name))
+    let endpoints: Vec<(String, Vec<String>)> = resolve_models(&["large", "kind"], |name| find_model(all, name))
         .unwrap()
         .into_iter()
         .map(|endpoint| (endpoint.name, endpoint.fallback))
@@ -157,7 +158,7 @@ fn fallbacks_are_resolved_after_the_named_models() {
 #[case::missing(&[("large", &["fast"][..])], "the Model large names the Model fast, which does not exist")]
 #[case::in_a_circle(&[("large", &["fast"][..]), ("fast", &["large"][..])], "large -> fast -> large")]
 fn invalid_fallbacks_are_named(#[case] all: &[(&str, &[&str])], #[case] why: &str) {
-    let wait = models(&["large"], |name| find_model(all, name)).unwrap_err();
+    let wait = resolve_models(&["large"], |name| find_model(all, name)).unwrap_err();
     assert_eq!(wait.reason, Reason::ModelNotReady);
     assert!(wait.message.contains(why), "{}", wait.message);
 }
@@ -168,14 +169,14 @@ fn every_field_of_a_model_is_passed_on() {
         "provider": "anthropic", "model": "claude", "baseUrl": "https://x/v1", "maxOutputTokens": 2000,
         "ca": { "configMapKeyRef": { "name": "corporate", "key": "ca.crt" } }, "proxy": "http://proxy:3128",
     });
-    let endpoint = model("fast", Some(&model_of(&spec, "True"))).unwrap();
+    let endpoint = resolve_model("fast", Some(&model_of(&spec, "True"))).unwrap();
     let ca = endpoint.ca.unwrap();
     assert_eq!(ca.path, "/etc/bloomery/configmaps/corporate/ca.crt");
     assert_eq!(ca.object.to_string(), "ConfigMap `corporate`");
     assert_eq!((endpoint.proxy.as_deref(), endpoint.max_output_tokens), (Some("http://proxy:3128"), Some(2000)));
     let mut spec = spec;
     spec["ca"] = json!({ "secretKeyRef": { "name": "llm", "key": "ca.crt" } });
-    let ca = model("fast", Some(&model_of(&spec, "True"))).unwrap().ca.unwrap();
+    let ca = resolve_model("fast", Some(&model_of(&spec, "True"))).unwrap().ca.unwrap();
     assert_eq!(
         (ca.path.as_str(), ca.object.to_string()),
         ("/etc/bloomery/secrets/llm/ca.crt", "Secret `llm`".to_owned())

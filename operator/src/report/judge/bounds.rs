@@ -25,14 +25,16 @@ const MAX_REASON_CHARS: usize = 1024;
 /// Describes the first part of a held call that is too large for an Approval; none if all parts fit.
 pub(super) fn hold_fault(hold: &HeldCallDetails) -> Option<String> {
     let HeldCallDetails { call, arguments, rules, goal, events, expiry_seconds: _ } = hold;
-    text("hold.call", call, MAX_NAME_CHARS)
-        .or_else(|| excess("hold.arguments", arguments.len(), ApprovalSpec::MAX_ARGUMENTS, "bytes"))
-        .or_else(|| items("hold.rules", rules.len(), ApprovalSpec::MAX_RULES))
-        .or_else(|| rules.iter().find_map(|rule| text("a rule of hold", &rule.text, ApprovalSpec::MAX_RULE)))
-        .or_else(|| rules.iter().find_map(|rule| text("an approver of hold", rule.approver.as_ref()?, MAX_NAME_CHARS)))
-        .or_else(|| text("hold.goal", goal, ApprovalSpec::MAX_GOAL))
-        .or_else(|| items("hold.events", events.len(), ApprovalSpec::MAX_EVENTS))
-        .or_else(|| events.iter().find_map(|event| text("an event of hold", event, ApprovalSpec::MAX_EVENT)))
+    too_long("hold.call", call, MAX_NAME_CHARS)
+        .or_else(|| beyond_maximum("hold.arguments", arguments.len(), ApprovalSpec::MAX_ARGUMENTS, "bytes"))
+        .or_else(|| too_many("hold.rules", rules.len(), ApprovalSpec::MAX_RULES))
+        .or_else(|| rules.iter().find_map(|rule| too_long("a rule of hold", &rule.text, ApprovalSpec::MAX_RULE)))
+        .or_else(|| {
+            rules.iter().find_map(|rule| too_long("an approver of hold", rule.approver.as_ref()?, MAX_NAME_CHARS))
+        })
+        .or_else(|| too_long("hold.goal", goal, ApprovalSpec::MAX_GOAL))
+        .or_else(|| too_many("hold.events", events.len(), ApprovalSpec::MAX_EVENTS))
+        .or_else(|| events.iter().find_map(|event| too_long("an event of hold", event, ApprovalSpec::MAX_EVENT)))
 }
 
 /// Describes the first part of a projection that does not fit; none if all parts fit.
@@ -41,74 +43,81 @@ pub(super) fn projection_fault(projection: &Projection) -> Option<String> {
         projection;
     let intent = gates.intent.as_ref();
     let call = waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref());
-    items("remarks", remarks.len(), MAX_REMARKS)
-        .or_else(|| remarks.iter().find_map(|remark| excess("a remark", remark.len(), MAX_REMARK, "bytes")))
-        .or_else(|| items("workflows", workflows.len(), MAX_WORKFLOWS))
+    too_many("remarks", remarks.len(), MAX_REMARKS)
+        .or_else(|| remarks.iter().find_map(|remark| beyond_maximum("a remark", remark.len(), MAX_REMARK, "bytes")))
+        .or_else(|| too_many("workflows", workflows.len(), MAX_WORKFLOWS))
         .or_else(|| workflows.iter().find_map(workflow_fault))
-        .or_else(|| items("toolNames", tool_names.len(), MAX_TOOL_NAMES))
+        .or_else(|| too_many("toolNames", tool_names.len(), MAX_TOOL_NAMES))
         .or_else(|| tool_names.iter().find_map(tool_name_fault))
         .or_else(|| call.and_then(call_fault))
         .or_else(|| questions_fault(&waiting_for.as_ref()?.questions))
-        .or_else(|| items("strayReplies", stray_replies.len(), MAX_REMARKS))
-        .or_else(|| stray_replies.iter().find_map(|stray| excess("a stray reply", stray.len(), MAX_REMARK, "bytes")))
-        .or_else(|| items("repliesHeard", usize::try_from(*replies_heard).unwrap_or(usize::MAX), Reply::MAX_REPLIES))
-        .or_else(|| text("gates.intent.id", intent?.id.as_ref()?, MAX_NAME_CHARS))
-        .or_else(|| object("gates.intent.entities", &intent?.entities, MAX_ENTITIES))
-        .or_else(|| object("result.fields", &result.as_ref()?.fields, MAX_FIELDS))
+        .or_else(|| too_many("strayReplies", stray_replies.len(), MAX_REMARKS))
+        .or_else(|| {
+            stray_replies.iter().find_map(|stray| beyond_maximum("a stray reply", stray.len(), MAX_REMARK, "bytes"))
+        })
+        .or_else(|| too_many("repliesHeard", usize::try_from(*replies_heard).unwrap_or(usize::MAX), Reply::MAX_REPLIES))
+        .or_else(|| too_long("gates.intent.id", intent?.id.as_ref()?, MAX_NAME_CHARS))
+        .or_else(|| too_large("gates.intent.entities", &intent?.entities, MAX_ENTITIES))
+        .or_else(|| too_large("result.fields", &result.as_ref()?.fields, MAX_FIELDS))
 }
 
 fn workflow_fault(workflow: &WorkflowProgress) -> Option<String> {
     let WorkflowProgress { name, required: _, done, not_applicable, open } = workflow;
     let steps = || [done, not_applicable, open].into_iter().flatten();
-    text("a workflow's name", name, MAX_NAME_CHARS)
-        .or_else(|| items("a workflow's steps", steps().count(), MAX_STEPS))
-        .or_else(|| steps().find_map(|step| text("a workflow's step", step, MAX_NAME_CHARS)))
+    too_long("a workflow's name", name, MAX_NAME_CHARS)
+        .or_else(|| too_many("a workflow's steps", steps().count(), MAX_STEPS))
+        .or_else(|| steps().find_map(|step| too_long("a workflow's step", step, MAX_NAME_CHARS)))
 }
 
 fn tool_name_fault(name: &ToolName) -> Option<String> {
     let ToolName { tool, alias } = name;
-    text("the name of a tool", tool, MAX_TOOL_CHARS).or_else(|| text("the alias of a tool", alias, MAX_NAME_CHARS))
+    too_long("the name of a tool", tool, MAX_TOOL_CHARS)
+        .or_else(|| too_long("the alias of a tool", alias, MAX_NAME_CHARS))
 }
 
 fn call_fault(call: &HeldCall) -> Option<String> {
     let HeldCall { id, tool, digest, approvers, reason } = call;
-    text("waitingFor.call.id", id, MAX_NAME_CHARS)
-        .or_else(|| text("waitingFor.call.tool", tool, MAX_TOOL_CHARS))
+    too_long("waitingFor.call.id", id, MAX_NAME_CHARS)
+        .or_else(|| too_long("waitingFor.call.tool", tool, MAX_TOOL_CHARS))
         .or_else(|| digest.as_str().parse::<bloomery_crds::Digest>().err().map(|error| error.to_string()))
-        .or_else(|| items("waitingFor.call.approvers", approvers.len(), MAX_APPROVERS))
-        .or_else(|| approvers.iter().find_map(|approver| text("an approver", approver, MAX_NAME_CHARS)))
-        .or_else(|| text("waitingFor.call.reason", reason, MAX_REASON_CHARS))
+        .or_else(|| too_many("waitingFor.call.approvers", approvers.len(), MAX_APPROVERS))
+        .or_else(|| approvers.iter().find_map(|approver| too_long("an approver", approver, MAX_NAME_CHARS)))
+        .or_else(|| too_long("waitingFor.call.reason", reason, MAX_REASON_CHARS))
 }
 
 /// Describes the first part of questions that does not fit; none if all parts fit.
 pub(crate) fn questions_fault(questions: &[AskedQuestion]) -> Option<String> {
-    items("waitingFor.questions", questions.len(), WaitingFor::MAX_QUESTIONS)
+    too_many("waitingFor.questions", questions.len(), WaitingFor::MAX_QUESTIONS)
         .or_else(|| questions.iter().find_map(question_fault))
 }
 
 fn question_fault(question: &AskedQuestion) -> Option<String> {
     let AskedQuestion { id, text: asked, choices, refused } = question;
-    text("the id of a question", id, AskedQuestion::MAX_ID)
-        .or_else(|| text("a question", asked, AskedQuestion::MAX_TEXT))
-        .or_else(|| items("a question's choices", choices.len(), AskedQuestion::MAX_CHOICES))
-        .or_else(|| choices.iter().find_map(|choice| text("a choice", choice, AskedQuestion::MAX_CHOICE)))
-        .or_else(|| text("why a reply was not taken", refused.as_ref()?, AskedQuestion::MAX_REFUSED))
+    too_long("the id of a question", id, AskedQuestion::MAX_ID)
+        .or_else(|| too_long("a question", asked, AskedQuestion::MAX_TEXT))
+        .or_else(|| too_many("a question's choices", choices.len(), AskedQuestion::MAX_CHOICES))
+        .or_else(|| choices.iter().find_map(|choice| too_long("a choice", choice, AskedQuestion::MAX_CHOICE)))
+        .or_else(|| too_long("why a reply was not taken", refused.as_ref()?, AskedQuestion::MAX_REFUSED))
 }
 
-fn object(what: &str, value: &Map<String, Value>, max: usize) -> Option<String> {
-    excess(what, canonical::object_depth(value), MAX_DEPTH, "levels")
-        .or_else(|| excess(what, canonical::object_to_string(value).len(), max, "bytes"))
+/// Checks an object against a maximum depth, and a maximum size in bytes.
+fn too_large(what: &str, value: &Map<String, Value>, max: usize) -> Option<String> {
+    beyond_maximum(what, canonical::object_depth(value), MAX_DEPTH, "levels")
+        .or_else(|| beyond_maximum(what, canonical::object_to_string(value).len(), max, "bytes"))
 }
 
-fn text(what: &str, text: &str, max: usize) -> Option<String> {
-    excess(what, text.chars().count(), max, "characters")
+/// Checks a text against a maximum length in characters.
+fn too_long(what: &str, text: &str, max: usize) -> Option<String> {
+    beyond_maximum(what, text.chars().count(), max, "characters")
 }
 
-fn items(what: &str, found: usize, max: usize) -> Option<String> {
-    excess(what, found, max, "items")
+/// Checks a list against a maximum length.
+fn too_many(what: &str, found: usize, max: usize) -> Option<String> {
+    beyond_maximum(what, found, max, "items")
 }
 
-fn excess(what: &str, found: usize, max: usize, unit: &str) -> Option<String> {
+/// Describes a number beyond its maximum; none within it.
+fn beyond_maximum(what: &str, found: usize, max: usize, unit: &str) -> Option<String> {
     (found > max).then(|| format!("{what}: {found} {unit} exceed the maximum of {max}"))
 }
 

@@ -199,8 +199,8 @@ async fn approvals_are_created_once_and_before_the_status_names_them() {
     let router = endpoint(&api).await;
     let body = serde_json::to_string(&held()).unwrap();
     assert_eq!(post(&router, body.clone()).await, acked(7));
-    let made: Vec<String> = names.iter().map(|name| format!("create {APPROVALS}/{name}")).collect();
-    assert_eq!(api.writes(), [made[0].clone(), made[1].clone(), format!("status {JOB}")]);
+    let creates: Vec<String> = names.iter().map(|name| format!("create {APPROVALS}/{name}")).collect();
+    assert_eq!(api.writes(), [creates[0].clone(), creates[1].clone(), format!("status {JOB}")]);
     let status = api.get(JOB)["status"].clone();
     assert_eq!((&status["phase"], &status["waitingFor"]["approvals"]), (&json!("AwaitingApproval"), &json!(names)));
     let approval = api.get(&format!("{APPROVALS}/{}", names[0]));

@@ -228,14 +228,14 @@ fn objects_of_another_owner_and_refused_objects_are_reported() {
 
 #[test]
 fn the_newer_of_two_pods_counts() {
-    let made = |minute: u32, container: Value| {
+    let pod_at = |minute: u32, container: Value| {
         let mut pod = pod(&container);
         pod["metadata"]["creationTimestamp"] = json!(format!("2026-01-01T00:{minute:02}:00Z"));
         pod
     };
     let broken = json!({"state": {"waiting": {"reason": "ErrImagePull"}}});
     let starting = json!({"state": {"waiting": {"reason": "ContainerCreating"}}});
-    let pods = [made(1, broken), made(2, starting)];
+    let pods = [pod_at(1, broken), pod_at(2, starting)];
     let fetched = with_deployment(&json!({"observedGeneration": 3, "replicas": 2, "updatedReplicas": 1}), &pods);
     let summary = summary(applied(own()), &fetched, ConditionType::McpAvailable);
     assert!(summary.starts_with("Reconciling False/Progressing: "), "{summary}");

@@ -120,14 +120,14 @@ fn a_cancelled_job_waits_for_a_pod_on_a_lost_node() {
 fn the_outcome_says_that_a_call_may_have_been_in_progress(
     #[case] mut status: JobStatus,
     #[case] pods: Vec<Pod>,
-    #[case] says: Option<&str>,
+    #[case] expected: Option<&str>,
 ) {
     status.log = Some(crate::job::fixtures::log(7));
     let Act::End(JobEnd { outcome, read_from: _ }) = cancelled_at(11, &status, &pods).act else { panic!("it ends") };
-    match says {
+    match expected {
         None => assert_eq!(outcome.message, "The Job was cancelled."),
-        Some(says) => {
-            for part in [says, "a tool call may have been in progress", &format!("jobs/{UID}")] {
+        Some(expected) => {
+            for part in [expected, "a tool call may have been in progress", &format!("jobs/{UID}")] {
                 assert!(outcome.message.contains(part), "{part}: {}", outcome.message);
             }
         }
@@ -144,7 +144,7 @@ fn question(text: &str) -> AskedQuestion {
 #[case::with_no_room_for_it(vec![], "with an open question, which jobs/")]
 fn the_outcome_names_questions_that_only_the_termination_message_shows(
     #[case] questions: Vec<AskedQuestion>,
-    #[case] says: &str,
+    #[case] expected: &str,
     #[values(Ending::Cancelled, Ending::SkillDeleted)] why: Ending,
 ) {
     let mut running = status(1, Phase::Running);
@@ -153,7 +153,7 @@ fn the_outcome_names_questions_that_only_the_termination_message_shows(
     let pods = read(11, &running, &[ended_pod(1, 10, Some(parked.clone()))]);
     let decided = decide(&Facts { ending: Some((why, at(0))), ..facts(11, &running, &pods) });
     let Act::End(JobEnd { outcome, read_from }) = decided.act else { panic!("it ends") };
-    assert!(outcome.message.contains(says), "{}", outcome.message);
+    assert!(outcome.message.contains(expected), "{}", outcome.message);
     assert_eq!((outcome.code, read_from), (why.code(), Some(Box::new(parked))));
     let remedy = outcome.message.ends_with("Create the Skill again, and then another Job.");
     assert_eq!(remedy, why == Ending::SkillDeleted, "{}", outcome.message);
@@ -163,8 +163,8 @@ fn the_outcome_names_questions_that_only_the_termination_message_shows(
 fn an_unrecorded_pod_of_a_cancelled_job_is_deleted_at_once() {
     let mut over = terminal(OutcomeCode::Cancelled);
     over.attempt = None;
-    let gone = decide_at(11, &over, &[pod(1, "Running")], false);
-    assert_eq!((gone.act, gone.delete.len()), (Act::Idle, 1));
+    let unrecorded = decide_at(11, &over, &[pod(1, "Running")], false);
+    assert_eq!((unrecorded.act, unrecorded.delete.len()), (Act::Idle, 1));
     let recorded = decide_at(11, &terminal(OutcomeCode::Cancelled), &[pod(1, "Running")], false);
     assert_eq!(recorded.delete, [], "the recorded worker may send its final report");
 }
