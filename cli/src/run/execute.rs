@@ -13,13 +13,11 @@ use crate::local::memory;
 use crate::local::memory_error::log_error;
 use crate::{events, summary};
 use bloomery_crds::report::Projection;
-use bloomery_engine::Conversation;
 use bloomery_engine::event::FullResult;
 use bloomery_http::address::AddressPolicy;
 use bloomery_journal::files::Disk;
 use bloomery_mcp as mcp;
 use bloomery_models as model;
-use bloomery_redact::Redactor;
 use bloomery_worker::driver::{Environment, Nobody, Patience, People};
 use bloomery_worker::epoch::{Epoch, EpochEnd};
 use bloomery_worker::inputs::Inputs;
@@ -44,62 +42,51 @@ const MCP_CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 /// # Errors
 /// If the Job cannot be executed, or its log or the result cannot be written.
 pub fn execute(job: &PreparedJob<'_>, mut inputs: Inputs, screen: &Screen, trace: &Trace) -> Result<Exit, Error> {
-    let JobState { conversation, projection } = JobState::read(&job.directory, &inputs)?;
-    if conversation.outcome().is_some() {
-        write_missing_record(job, screen, &inputs, &conversation, &projection);
-        if job.args.json {
-            events::print(job.directory.log(&inputs.part.run_key), Format::Json, false)?;
-        }
-        return print_result(job, screen, driver::Exit::Finished, &projection, conversation.result());
+    let state = JobState::read(&job.directory, &inputs)?;
+    if state.conversation.outcome().is_some() {
+        return show_again(job, screen, &inputs, &state);
     }
-    if projection.log.events > 0 && job.args.resume.is_none() {
+    if state.projection.log.events > 0 && job.args.resume.is_none() {
         return Err(unfinished_error(job));
     }
+    check_surroundings(job, &inputs)?;
     // Each attempt is one epoch of the log.
-    inputs.part.attempt = u32::try_from(conversation.epoch()).unwrap_or(u32::MAX).saturating_add(1);
-    resources::check_available(&inputs.part.resources)?;
-    job.document.program.iter().try_for_each(server::check_program)?;
-    // Links in the memory may have changed since the Job was started.
-    resources::check_outside_memory(&inputs.part.resources, &job.args.memory)?;
-    if let Err(error) = trace.open(&job.directory.dir, &inputs.part.run_key) {
-        screen.print(&format!(
-            "The trace in {} cannot be written: {error}",
-            job.directory.dir.join(trace::DIR).display()
-        ));
+    inputs.part.attempt = u32::try_from(state.conversation.epoch()).unwrap_or(u32::MAX).saturating_add(1);
+    let key = &inputs.part.run_key;
+    if let Err(error) = trace.open(&job.directory.dir, key) {
+        let dir = job.directory.dir.join(trace::DIR);
+        screen.print(&format!("The trace in {} cannot be written: {error}", dir.display()));
     }
-    let terminal = Terminal::open(screen);
-    inputs.run.people = terminal.is_some();
-    let people: &dyn People = terminal.as_ref().map_or(&Nobody, |terminal| terminal);
     let failed = |error: io::Error| Error::failed(format!("the runtime cannot be started: {error}"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
     let stop = Stop::default();
-    let last_line =
-        format!("Stopped at once. {}", summary::resume_command(&job.args.memory, &job.directory, &inputs.part.run_key));
+    let last_line = format!("Stopped at once. {}", summary::resume_command(&job.args.memory, &job.directory, key));
     let signals = Signals::listen(&stop, screen, last_line)
         .map_err(|error| Error::failed(format!("signals cannot be handled: {error}")))?;
-    let exit = runtime.block_on(Box::pin(drive(job, &inputs, people, (screen, trace, &stop), signals)));
+    let terminal = Terminal::open(screen);
+    inputs.run.people = terminal.is_some();
+    let people: &dyn People = terminal.as_ref().map_or(&Nobody, |terminal| terminal);
+    let execution = Execution { job, inputs: &inputs, people, screen, trace, stop: &stop };
+    let exit = runtime.block_on(Box::pin(execution.run(signals)));
     // A pending name lookup must not delay the exit. Dropping the handle of a program stops it.
     runtime.shutdown_background();
     exit
 }
 
-/// Writes the record of a Job that has ended, if it is missing because the disk was full.
-fn write_missing_record(
-    job: &PreparedJob<'_>,
-    screen: &Screen,
-    inputs: &Inputs,
-    conversation: &Conversation,
-    projection: &Projection,
-) {
-    let key = &inputs.part.run_key;
-    if job.directory.record(key).exists() {
-        return;
+/// Prints the result of a Job that has ended. Writes its record if that is missing because the disk was full.
+fn show_again(job: &PreparedJob<'_>, screen: &Screen, inputs: &Inputs, state: &JobState) -> Result<Exit, Error> {
+    let (directory, key) = (&job.directory, &inputs.part.run_key);
+    if !directory.record(key).exists() {
+        let record = Record::new(inputs, &state.conversation, state.projection.clone());
+        // An error is only reported, because the log contains everything that the record contains.
+        if let Err(error) = record.write(&Disk, &directory.dir, key, &job.writer) {
+            screen.print(&format!("The Job's record cannot be written: {error}"));
+        }
     }
-    let record = Record::new(inputs, conversation, projection.clone());
-    // An error is only reported, because the log contains everything that the record contains.
-    if let Err(error) = record.write(&Disk, &job.directory.dir, key, &job.writer) {
-        screen.print(&format!("The Job's record cannot be written: {error}"));
+    if job.args.json {
+        events::print(directory.log(key), Format::Json, false)?;
     }
+    print_result(job, screen, driver::Exit::Finished, &state.projection, state.conversation.result())
 }
 
 /// Returns the error for a new Job whose key has a Job that has not ended.
@@ -109,123 +96,117 @@ fn unfinished_error(job: &PreparedJob<'_>) -> Error {
     Error::usage(format!("the Job {key} was started and has not ended: it may be running. {resume}"))
 }
 
-/// Executes an epoch until it ends, or a second signal stops the process.
-async fn drive(
-    job: &PreparedJob<'_>,
-    inputs: &Inputs,
-    people: &dyn People,
-    (screen, trace, stop): (&Screen, &Trace, &Stop),
-    signals: Signals,
-) -> Result<Exit, Error> {
-    tokio::select! {
-        exit = execute_epoch(job, inputs, people, (screen, trace, stop)) => exit,
-        () = signals.second() => Ok(Exit::Interrupted),
-        // Never completes.
-        () = screen.run_status_line() => Ok(Exit::Error),
-    }
+/// Checks the bound files and the server program again, which may have changed since the Job was started.
+fn check_surroundings(job: &PreparedJob<'_>, inputs: &Inputs) -> Result<(), Error> {
+    let resources = &inputs.part.resources;
+    resources::check_available(resources)?;
+    // Links in the memory may have changed too.
+    resources::check_outside_memory(resources, &job.args.memory)?;
+    job.document.program.iter().try_for_each(server::check_program)
 }
 
-/// Connects the model and the MCP server, claims an epoch, and drives the Job.
-async fn execute_epoch(
-    job: &PreparedJob<'_>,
-    inputs: &Inputs,
-    people: &dyn People,
-    (screen, trace, stop): (&Screen, &Trace, &Stop),
-) -> Result<Exit, Error> {
-    let unusable = |error: bloomery_http::Error| Error::usage(error.to_string());
-    // The memory was checked before. From now on, an error of the log is not an error of the input.
-    let failed = |error: bloomery_journal::Error| Error::failed(log_error(&error).message);
-    let patience = Duration::from_secs(job.args.patience);
-    let part = &inputs.part;
-    let redactor = &inputs.redactor;
-    let models = model::Clients::new(&part.models, &part.job.uid, &model::Patience::new(patience), redactor);
-    let models = models.map_err(unusable)?.with_observer(&screen.observer());
-    let tools =
-        mcp_client(job, screen, redactor).map_err(unusable)?.map(|tools| tools.with_observer(&screen.observer()));
-    // File tools must not reach the memory.
-    let hidden = memory::all_directories(&job.args.memory);
-    let (dir, writer) = (job.directory.dir.as_path(), job.writer.as_str());
-    let hidden: Vec<&Path> = hidden.iter().map(PathBuf::as_path).chain([dir]).collect();
-    let core = CoreTools::for_job(inputs, dir, writer, focus::BUDGET, AddressPolicy::for_local_machine())
-        .hiding(&hidden)
-        .map_err(|error| failed(bloomery_journal::Error::from_io("hide", dir, error)))?;
-    let recent = Recent::new(dir, writer);
-    let environment = Environment {
-        memory: dir,
-        writer,
-        model: &models,
-        tools: &tools,
-        core: &core,
-        recent: &recent,
-        people,
-        stop,
-        patience: Patience::new(patience),
-    };
-    let claimed = match Epoch::claim(Disk, inputs, environment).await {
-        Err(bloomery_journal::Error::Superseded { .. }) => {
-            return print_result(
-                job,
-                screen,
-                driver::Exit::Superseded,
-                &JobState::read(&job.directory, inputs)?.projection,
-                None,
-            );
+/// One execution of a Job, which is one epoch of its log.
+struct Execution<'a> {
+    job: &'a PreparedJob<'a>,
+    inputs: &'a Inputs,
+    /// The person at the terminal, or nobody.
+    people: &'a dyn People,
+    screen: &'a Screen,
+    trace: &'a Trace,
+    /// The request of a signal to stop.
+    stop: &'a Stop,
+}
+
+impl Execution<'_> {
+    /// Executes the epoch until it ends, or a second signal stops the process.
+    async fn run(&self, signals: Signals) -> Result<Exit, Error> {
+        tokio::select! {
+            exit = self.run_epoch() => exit,
+            () = signals.second() => Ok(Exit::Interrupted),
+            // Never completes.
+            () = self.screen.run_status_line() => Ok(Exit::Error),
         }
-        claimed => claimed.map_err(failed)?,
-    };
-    screen.print(&format!(
-        "Job {} of the Skill {}, in {}",
-        part.run_key,
-        job.directory.name,
-        job.directory.log(&part.run_key).display()
-    ));
-    let stdout = CheckedWriter::new(io::stdout());
-    let failure = stdout.failure();
-    let printer = printer(job, redactor, (screen, trace), stdout)?;
-    let ended = claimed.drive(screen, printer).await;
-    if let Some(tools) = &tools {
-        // Gives a program time to end by itself.
-        let _ = tokio::time::timeout(MCP_CLOSE_TIMEOUT, tools.close()).await;
     }
-    let EpochEnd { exit, projection, result, hold: _ } = ended.map_err(failed)?;
-    let exit = print_result(job, screen, exit, &projection, result.as_ref())?;
-    failure.result().map(|()| exit)
-}
 
-/// Creates the printer of events: to stdout as JSON, or to the screen as text.
-fn printer(
-    job: &PreparedJob<'_>,
-    redactor: &Redactor,
-    (screen, trace): (&Screen, &Trace),
-    stdout: CheckedWriter<io::Stdout>,
-) -> Result<Printer, Error> {
-    if !job.args.json {
-        return Ok(Printer::new(Format::Text, Box::new(redactor.writer(trace.tee(screen.clone())))));
+    /// Connects the model and the MCP server, claims the epoch, drives the Job, and prints its result.
+    async fn run_epoch(&self) -> Result<Exit, Error> {
+        let Self { job, inputs, people, screen, stop, .. } = *self;
+        let unusable = |error: bloomery_http::Error| Error::usage(error.to_string());
+        // The memory was checked before. From now on, an error of the log is not an error of the input.
+        let failed = |error: bloomery_journal::Error| Error::failed(log_error(&error).message);
+        let (part, redactor) = (&inputs.part, &inputs.redactor);
+        let patience = Duration::from_secs(job.args.patience);
+        let models = model::Clients::new(&part.models, &part.job.uid, &model::Patience::new(patience), redactor);
+        let models = models.map_err(unusable)?.with_observer(&screen.observer());
+        let tools = self.mcp_client().map_err(unusable)?.map(|tools| tools.with_observer(&screen.observer()));
+        let (dir, writer) = (job.directory.dir.as_path(), job.writer.as_str());
+        // File tools must not reach the memory.
+        let hidden = memory::all_directories(&job.args.memory);
+        let hidden: Vec<&Path> = hidden.iter().map(PathBuf::as_path).chain([dir]).collect();
+        let core = CoreTools::for_job(inputs, dir, writer, focus::BUDGET, AddressPolicy::for_local_machine())
+            .hiding(&hidden)
+            .map_err(|error| failed(bloomery_journal::Error::from_io("hide", dir, error)))?;
+        let recent = Recent::new(dir, writer);
+        let environment = Environment {
+            memory: dir,
+            writer,
+            model: &models,
+            tools: &tools,
+            core: &core,
+            recent: &recent,
+            people,
+            stop,
+            patience: Patience::new(patience),
+        };
+        let epoch = match Epoch::claim(Disk, inputs, environment).await {
+            Err(bloomery_journal::Error::Superseded { .. }) => {
+                let projection = JobState::read(&job.directory, inputs)?.projection;
+                return print_result(job, screen, driver::Exit::Superseded, &projection, None);
+            }
+            claimed => claimed.map_err(failed)?,
+        };
+        let log = job.directory.log(&part.run_key);
+        screen.print(&format!("Job {} of the Skill {}, in {}", part.run_key, job.directory.name, log.display()));
+        let stdout = CheckedWriter::new(io::stdout());
+        let failure = stdout.failure();
+        let ended = epoch.drive(screen, self.printer(stdout)?).await;
+        if let Some(tools) = &tools {
+            // Gives a program time to end by itself.
+            let _ = tokio::time::timeout(MCP_CLOSE_TIMEOUT, tools.close()).await;
+        }
+        let EpochEnd { exit, projection, result, hold: _ } = ended.map_err(failed)?;
+        let exit = print_result(job, screen, exit, &projection, result.as_ref())?;
+        failure.result().map(|()| exit)
     }
-    let stdout =
-        BackgroundWriter::new(stdout).map_err(|error| Error::failed(format!("stdout cannot be written: {error}")))?;
-    Ok(Printer::new(Format::Json, Box::new(redactor.writer(trace.tee(stdout)))))
-}
 
-/// Creates the client of the MCP server, if the Job has one.
-fn mcp_client(
-    job: &PreparedJob<'_>,
-    screen: &Screen,
-    redactor: &Redactor,
-) -> Result<Option<mcp::Client>, bloomery_http::Error> {
-    let (part, revision) = (&job.document.part, &job.document.revision);
-    let Some(program) = &job.document.program else {
+    /// Creates the printer of events: to stdout as JSON, or to the screen as text. Both also go to the trace.
+    fn printer(&self, stdout: CheckedWriter<io::Stdout>) -> Result<Printer, Error> {
+        let Self { inputs: Inputs { redactor, .. }, screen, trace, .. } = *self;
+        if !self.job.args.json {
+            return Ok(Printer::new(Format::Text, Box::new(redactor.writer(trace.tee(screen.clone())))));
+        }
+        let stdout = BackgroundWriter::new(stdout)
+            .map_err(|error| Error::failed(format!("stdout cannot be written: {error}")))?;
+        Ok(Printer::new(Format::Json, Box::new(redactor.writer(trace.tee(stdout)))))
+    }
+
+    /// Creates the client of the MCP server, if the Job has one.
+    fn mcp_client(&self) -> Result<Option<mcp::Client>, bloomery_http::Error> {
+        let Self { job, inputs: Inputs { redactor, .. }, screen, .. } = *self;
+        let (part, revision) = (&job.document.part, &job.document.revision);
+        if let Some(program) = &job.document.program {
+            let env = mcp_environment::environment(program);
+            let screen = screen.clone();
+            let listener: mcp::StderrListener = Arc::new(move |line| screen.print_dimmed(line));
+            let program = mcp::Program { argv: program.argv.clone(), env, listener };
+            return Ok(Some(mcp::Client::program(program, redactor.clone()).with_resources(&part.resources)));
+        }
         let Some(endpoint) = &revision.mcp else { return Ok(None) };
-        let recent = Recent::new(&job.directory.dir, &job.writer);
         let client = mcp::Client::restricted(AddressPolicy::for_local_machine(), endpoint, redactor.clone())?;
+        let recent = Recent::new(&job.directory.dir, &job.writer);
         let cache = ToolListCache::new(recent, &endpoint.url, &revision.spec.mcp_server);
-        return Ok(Some(client.with_resources(&part.resources).without_credentials().with_cache(cache)));
-    };
-    let env = mcp_environment::environment(program);
-    let screen = screen.clone();
-    let listener: mcp::StderrListener = Arc::new(move |line| screen.print_dimmed(line));
-    let program = mcp::Program { argv: program.argv.clone(), env, listener };
-    Ok(Some(mcp::Client::program(program, redactor.clone()).with_resources(&part.resources)))
+        Ok(Some(client.with_resources(&part.resources).without_credentials().with_cache(cache)))
+    }
 }
 
 /// Prints the answer of a Job to stdout, and its outcome to stderr. Returns the exit code.
