@@ -1,5 +1,5 @@
-//! `bloomery approve`, `deny` and `can-approve`. People decide on held calls with their own kubeconfig, rights and name, and the API
-//! server authorizes each decision.
+//! `bloomery approve`, `deny` and `can-approve`. People decide on held calls with their own kubeconfig, rights and name, and
+//! the API server authorizes each decision.
 
 mod client;
 #[cfg(test)]

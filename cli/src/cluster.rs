@@ -156,30 +156,9 @@ impl Cluster {
         }
         Ok(missing)
     }
-}
 
-/// Lists all objects that `keep` accepts, page by page.
-///
-/// # Errors
-/// If they cannot be listed.
-pub async fn list_all<K>(api: &Api<K>, params: ListParams, mut keep: impl FnMut(&K) -> bool) -> kube::Result<Vec<K>>
-where
-    K: Clone + DeserializeOwned + Debug,
-{
-    let (mut kept, mut params) = (Vec::new(), params.limit(PAGE_SIZE));
-    loop {
-        let page = api.list(&params).await?;
-        kept.extend(page.items.into_iter().filter(&mut keep));
-        match page.metadata.continue_.filter(|token| !token.is_empty()) {
-            Some(token) => params.continue_token = Some(token),
-            None => return Ok(kept),
-        }
-    }
-}
-
-impl Cluster {
-    /// Lists the Approvals of the namespace that `keep` accepts. Use their specs to find their Jobs, not their labels: everybody who
-    /// can patch an Approval can change its labels.
+    /// Lists the Approvals of the namespace that `keep` accepts. Use their specs to find their Jobs, not their labels:
+    /// everybody who can patch an Approval can change its labels.
     ///
     /// # Errors
     /// If they cannot be listed.
@@ -203,8 +182,8 @@ impl Cluster {
         }
     }
 
-    /// Returns the error of a failed request in the namespace. If the API server refused the request, the error lists which of the
-    /// `rights` are missing.
+    /// Returns the error of a failed request in the namespace. If the API server refused the request, the error lists which of
+    /// the `rights` are missing.
     pub async fn refusal_error(&self, doing: &str, error: &kube::Error, rights: Vec<Right>) -> Error {
         self.refusal_error_in(Some(&self.namespace), doing, error, rights).await
     }
@@ -214,6 +193,7 @@ impl Cluster {
         self.refusal_error_in(None, doing, error, rights).await
     }
 
+    /// Returns the error of a failed request in a namespace, or in all namespaces for `None`.
     async fn refusal_error_in(
         &self,
         namespace: Option<&str>,
@@ -241,6 +221,25 @@ impl Cluster {
         };
         let what = what.join(", and ");
         Error::failed(format!("{}\nMissing {place}: {what}. {role}:{}", failure.message, rules.concat()))
+    }
+}
+
+/// Lists all objects that `keep` accepts, page by page.
+///
+/// # Errors
+/// If they cannot be listed.
+pub async fn list_all<K>(api: &Api<K>, params: ListParams, mut keep: impl FnMut(&K) -> bool) -> kube::Result<Vec<K>>
+where
+    K: Clone + DeserializeOwned + Debug,
+{
+    let (mut kept, mut params) = (Vec::new(), params.limit(PAGE_SIZE));
+    loop {
+        let page = api.list(&params).await?;
+        kept.extend(page.items.into_iter().filter(&mut keep));
+        match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => params.continue_token = Some(token),
+            None => return Ok(kept),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Completion in shells: commands, options, files, and the names of objects in a cluster or a memory.
 //!
-//! A shell loads the script that `bloomery completion` prints. The script calls this program with the variable [`VARIABLE`] set and
-//! the words of the command line after `--`. clap's engine computes the candidates.
+//! A shell loads the script that `bloomery completion` prints. The script calls this program with the variable [`VARIABLE`] set
+//! and the words of the command line after `--`. clap's engine computes the candidates.
 
 mod kubectl;
 mod names;
@@ -22,6 +22,7 @@ use std::{env, path};
 /// The variable of the environment that requests completion. Its value is the name of the shell.
 const VARIABLE: &str = "BLOOMERY_COMPLETE";
 
+/// The supported shells, and kubectl.
 const SHELLS: Shells<'static> = Shells(&[&Bash, &Elvish, &Fish, &Kubectl, &Powershell, &Zsh]);
 
 /// Completes a command line if a shell requests that. Returns whether it did.
@@ -64,7 +65,7 @@ fn command(words: &[OsString], invocation: Invocation) -> Command {
     let hide_option = |arg: Arg| if arg.is_positional() || is_option { arg } else { arg.hide(true) };
     command.mut_subcommand(name, |subcommand| {
         subcommand.disable_help_flag(!is_option).mut_args(|arg| {
-            match NameKind::of_argument(name, arg.get_id().as_str()) {
+            match NameKind::for_argument(name, arg.get_id().as_str()) {
                 Some(kind) => hide_option(arg).add(completer(kind, source.clone())),
                 None => hide_option(arg),
             }
@@ -72,8 +73,8 @@ fn command(words: &[OsString], invocation: Invocation) -> Command {
     })
 }
 
-/// Returns the completer of an argument that takes names of a kind. If no name matches and the argument also takes directories, it
-/// completes these.
+/// Returns the completer of an argument that takes names of a kind. If no name matches and the argument also takes directories,
+/// it completes these.
 fn completer(kind: NameKind, source: NameSource) -> ArgValueCompleter {
     ArgValueCompleter::new(move |current: &OsStr| {
         let prefix = current.to_string_lossy();

@@ -59,6 +59,14 @@ impl Errors {
         self.0.is_empty()
     }
 
+    /// Returns the value if there are no errors. Otherwise, joins all errors into one.
+    ///
+    /// # Errors
+    /// The joined errors.
+    pub fn into_result<T>(self, value: T) -> Result<T, Error> {
+        if self.is_empty() { Ok(value) } else { Err(self.into_error()) }
+    }
+
     /// Joins all errors into one.
     pub fn into_error(self) -> Error {
         Error::join(self.0)

@@ -35,8 +35,8 @@ pub fn run(args: &ImportArgs) -> io::Result<Exit> {
     }
 }
 
-/// Returns the only document of a file. If the file was not `read_completely`, the reader has added a finding already, and a missing
-/// document adds none.
+/// Returns the only document of a file. If the file was not `read_completely`, the reader has added a finding already, and a
+/// missing document adds none.
 fn only_document(documents: &[Document], read_completely: bool) -> Result<&Document, Option<Finding>> {
     match documents {
         [document] => match document.form() {

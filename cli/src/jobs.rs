@@ -1,5 +1,5 @@
-//! The commands for Jobs on a cluster: `get`, `events`, `reply`, `cancel`, `wait` and `tree`. They use the kubeconfig and the rights
-//! of the user.
+//! The commands for Jobs on a cluster: `get`, `events`, `reply`, `cancel`, `wait` and `tree`. They use the kubeconfig and the
+//! rights of the user.
 
 mod cancel;
 mod client;

@@ -11,7 +11,7 @@ use crate::local::SKILL_FILE;
 use crate::local::memory;
 use crate::local::skill_directory::SkillDirectory;
 use crate::{output, text};
-use plan::{Move, Unmoved, plan};
+use plan::{Move, Plan, Unmoved, plan};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -39,10 +39,22 @@ pub fn run(args: &MigrateArgs) -> Result<Exit, Error> {
     let plan = plan(&args.memory, &from, &args.skill)
         .map_err(|error| Error::failed(format!("{} cannot be read: {error}", from.display())))?;
     check_owner(&args.memory, &args.from, &plan.moves)?;
-    let mut unmoved = plan.unmoved;
-    let mut moved = 0_usize;
+    let Plan { moves, mut unmoved } = plan;
+    let moved = move_files(args, &moves, &mut unmoved)?;
+    if args.apply {
+        plan::remove_empty(&from);
+    }
+    let what = if args.apply { "moved" } else { "to move; --apply moves them" };
+    anstream::eprintln!("{moved} files {what}; {} stay", unmoved.len());
+    Ok(if unmoved.is_empty() { Exit::Success } else { Exit::Error })
+}
+
+/// Moves the files, or only checks the moves without `--apply`. Prints each move, and each file that stays. Returns the number
+/// of moves.
+fn move_files(args: &MigrateArgs, planned: &[Move], unmoved: &mut Vec<Unmoved>) -> Result<usize, Error> {
+    let mut count = 0;
     let mut out = anstream::stdout().lock();
-    for step in &plan.moves {
+    for step in planned {
         let result = if args.apply {
             moving::perform(&args.memory, &step.from, &step.to)
         } else {
@@ -50,21 +62,16 @@ pub fn run(args: &MigrateArgs) -> Result<Exit, Error> {
         };
         match result {
             Ok(()) => {
-                moved += 1;
+                count += 1;
                 print_line(&mut out, &format!("{} -> {}", step.from.display(), step.to.display()))?;
             }
             Err(error) => unmoved.push(Unmoved { file: step.from.clone(), reason: error.into() }),
         }
     }
-    for Unmoved { file, reason } in &unmoved {
+    for Unmoved { file, reason } in unmoved {
         print_line(&mut out, &format!("{} stays: {reason}", file.display()))?;
     }
-    if args.apply {
-        plan::remove_empty(&from);
-    }
-    let what = if args.apply { "moved" } else { "to move; --apply moves them" };
-    anstream::eprintln!("{moved} files {what}; {} stay", unmoved.len());
-    Ok(if unmoved.is_empty() { Exit::Success } else { Exit::Error })
+    Ok(count)
 }
 
 /// Returns the directory whose files are moved. It must be in the memory.
@@ -74,7 +81,7 @@ fn source_dir(memory: &Path, name: &str) -> Result<PathBuf, Error> {
     let is_below = !name.is_empty() && parts.all(|part| matches!(part, Component::Normal(_)));
     let leads_out = match (memory.canonicalize(), from.canonicalize()) {
         (Ok(memory), Ok(from)) => from == memory || !from.starts_with(&memory),
-        // A directory that is missing or unreadable is reported where it is used.
+        // The caller reports a missing or unreadable directory.
         _ => false,
     };
     if is_below && !leads_out {

@@ -1,5 +1,5 @@
-//! `bloomery run`: runs a Skill on this machine, without a cluster. It uses the engine, the driver and the log of worker pods. On a
-//! cluster, the operator prepares a Job; here, [`prepare`] does, and [`execute`] runs it.
+//! `bloomery run`: runs a Skill on this machine, without a cluster. It uses the engine, the driver and the log of worker pods.
+//! On a cluster, the operator prepares a Job; here, [`prepare`] does, and [`execute`] runs it.
 
 mod api_keys;
 mod credential;

@@ -36,8 +36,8 @@ impl Client {
     /// If there are none, or they cannot be read.
     pub async fn find(&self, name: &str) -> Result<NameMatch, Error> {
         match self.look_up(name).await {
-            Ok(Ok(found)) => Ok(found),
-            Ok(Err(known)) => {
+            Ok((Some(found), _)) => Ok(found),
+            Ok((None, known)) => {
                 // Without the right to read Jobs, this check is skipped.
                 check_requested(name, self.job(name).await.ok().flatten().as_ref())?;
                 Err(select::not_found(name, &self.cluster.namespace, &known))
@@ -46,10 +46,10 @@ impl Client {
         }
     }
 
-    /// Looks up a name. If nothing has the name, returns the names of all Approvals and their Jobs as the inner error.
-    async fn look_up(&self, name: &str) -> kube::Result<Result<NameMatch, BTreeSet<String>>> {
+    /// Looks up a name. Also returns the names of all Approvals and their Jobs, as far as they were read.
+    async fn look_up(&self, name: &str) -> kube::Result<(Option<NameMatch>, BTreeSet<String>)> {
         if let Some(approval) = self.approvals.get_opt(name).await? {
-            return Ok(Ok(NameMatch::Approval(Box::new(approval))));
+            return Ok((Some(NameMatch::Approval(Box::new(approval))), BTreeSet::new()));
         }
         let mut known = BTreeSet::new();
         let of_job = self.cluster.approvals(|approval| {
@@ -57,7 +57,8 @@ impl Client {
             approval.spec.job == name
         });
         let of_job = of_job.await?;
-        Ok(if of_job.is_empty() { Err(known) } else { Ok(NameMatch::OfJob(name.to_owned(), of_job)) })
+        let found = (!of_job.is_empty()).then(|| NameMatch::OfJob(name.to_owned(), of_job));
+        Ok((found, known))
     }
 
     /// Returns the Job of a name. An invalid Job is an error within the guard.
@@ -134,8 +135,8 @@ impl Client {
         }
     }
 
-    /// Returns the Approval if it has this decision already: the client may have repeated a request that had succeeded. Otherwise,
-    /// returns the error for a changed Approval.
+    /// Returns the Approval if it has this decision already: the client may have repeated a request that had succeeded.
+    /// Otherwise, returns the error for a changed Approval.
     async fn check_own_decision(&self, name: &str, decision: ApprovalDecision) -> Result<Approval, Error> {
         let current = self.approvals.get_opt(name).await;
         match current.map_err(|error| self.cluster.request_error(&format!("reading {name}"), &error))? {

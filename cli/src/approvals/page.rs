@@ -30,8 +30,8 @@ pub(super) fn render(approval: &Approval, by: &str, now: Timestamp) -> String {
     page.text()
 }
 
-/// Formats arguments as a table with one name and one JSON value on each line. Text that is not canonical JSON is shown unchanged, because
-/// a table could hide differences.
+/// Formats arguments as a table with one name and one JSON value on each line. Text that is not canonical JSON is shown
+/// unchanged, because a table could hide differences.
 fn arguments(text: &str) -> String {
     let parsed = canonical::parse(text).ok().filter(|value| canonical::to_string(value) == text);
     let Some(Value::Object(fields)) = parsed else { return escaped(text) };

@@ -50,7 +50,7 @@ pub(super) enum NameKind {
 
 impl NameKind {
     /// Returns the kind of names that an argument of a command takes. Returns `None` if it takes no names.
-    pub(super) fn of_argument(command: &str, argument: &str) -> Option<Self> {
+    pub(super) fn for_argument(command: &str, argument: &str) -> Option<Self> {
         Some(match (command, argument) {
             ("approve" | "deny" | "can-approve", "name") => Self::Approvals,
             ("reply", "job") | ("cancel", "jobs") => Self::LiveJobs,
@@ -118,6 +118,7 @@ fn job_keys(dir: &Path) -> Vec<String> {
     keys.into_iter().collect()
 }
 
+/// Returns the contexts of the kubeconfig.
 fn contexts(args: &ClusterArgs) -> Vec<String> {
     let read = args.kubeconfig.as_ref().map_or_else(Kubeconfig::read, Kubeconfig::read_from);
     let contexts = read.map(|config| config.contexts).unwrap_or_default();
@@ -136,6 +137,7 @@ fn names_in_cluster(kind: NameKind, source: &NameSource) -> Vec<String> {
     })
 }
 
+/// Lists the names of a kind in the cluster. `job` is the Job on the command line.
 async fn list_names(kind: NameKind, cluster: &Cluster, job: Option<&str>) -> Vec<String> {
     let without_duplicates = |names: Vec<String>| names.into_iter().collect::<BTreeSet<_>>().into_iter().collect();
     match kind {
@@ -187,6 +189,7 @@ where
     list_all(&api, ListParams::default(), |_| true).await.unwrap_or_default()
 }
 
+/// Returns the names of objects.
 fn object_names<K: Resource>(objects: &[K]) -> Vec<String> {
     objects.iter().map(ResourceExt::name_any).collect()
 }

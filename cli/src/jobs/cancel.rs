@@ -90,7 +90,7 @@ async fn find_jobs(args: &CancelArgs, client: &Client) -> Result<Vec<Job>, Error
         let found = errors.collect(client.job(name).await);
         jobs.extend(found.filter(|job| !jobs.iter().any(|known| known.name_any() == job.name_any())));
     }
-    if errors.is_empty() { Ok(jobs) } else { Err(errors.into_error()) }
+    errors.into_result(jobs)
 }
 
 /// Prints the cancelled Jobs in the format of `--output`, if it is given.

@@ -62,8 +62,8 @@ impl Client {
         }
     }
 
-    /// Returns the state of the decision on a Job's held call. One denial is enough for a decision. An Approval that cannot be read
-    /// counts as open.
+    /// Returns the state of the decision on a Job's held call. One denial is enough for a decision. An Approval that cannot be
+    /// read counts as open.
     pub async fn decision_state(&self, job: &Job) -> DecisionState {
         if let Some(reason) = state::not_requested_reason(job) {
             return DecisionState::NotRequested(reason.to_owned());
@@ -117,8 +117,8 @@ impl Client {
         }
     }
 
-    /// Patches a Job. The patch fails if the Job was deleted and created again. With `unchanged_only`, it also fails if the Job has
-    /// changed since it was read.
+    /// Patches a Job. The patch fails if the Job was deleted and created again. With `unchanged_only`, it also fails if the Job
+    /// has changed since it was read.
     ///
     /// # Errors
     /// If the API server refuses the patch, or cannot be reached.

@@ -19,8 +19,8 @@ pub(super) enum ReplyTarget {
     Ambiguous(Vec<AskedQuestion>),
 }
 
-/// Returns the target of a reply. It is the named question, the conversation for a `message`, or else the only open question. A Job
-/// without questions gets a message.
+/// Returns the target of a reply. It is the named question, the conversation for a `message`, or else the only open question. A
+/// Job without questions gets a message.
 ///
 /// # Errors
 /// If the Job accepts no replies, there is no such question, or all questions are answered.

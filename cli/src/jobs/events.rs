@@ -1,4 +1,5 @@
-//! `bloomery events` on a cluster: prints the logs of the Job's pods. If no pod is left, a reader pod reads the log from the memory.
+//! `bloomery events` on a cluster: prints the logs of the Job's pods. If no pod is left, a reader pod reads the log from the
+//! memory.
 
 use super::client::{Client, deleted_error};
 use super::cluster_command::ClusterCommand;
@@ -13,7 +14,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::{Api, ResourceExt};
 use std::collections::BTreeSet;
 
-/// Prints the events of a Job.
+/// Prints the events of a Job. A reader pod is used if the command line requires it, or if no pod of the Job is left.
 pub(super) async fn run(args: &EventsArgs, command: &ClusterCommand<'_>) -> Result<Exit, Error> {
     if let Some(fault) = bloomery_skills::names::name_fault(&args.log) {
         return Err(Error::usage(format!(
@@ -81,8 +82,8 @@ enum FollowStep {
 /// Prints the logs of the pods in turn, until the Job has ended or waits for people.
 async fn follow(client: &Client, job: &Job, command: &ClusterCommand<'_>) -> Result<Exit, Error> {
     let mut printed: BTreeSet<String> = BTreeSet::new();
-    loop {
-        let job_at_rest = match next_step(client, job, &printed).await? {
+    let job_at_rest = loop {
+        match next_step(client, job, &printed).await? {
             FollowStep::Pod(pod) => {
                 if printed.is_empty() {
                     report_missing_attempts(std::slice::from_ref(pod.as_ref()), &job.name_any(), command);
@@ -91,16 +92,15 @@ async fn follow(client: &Client, job: &Job, command: &ClusterCommand<'_>) -> Res
                 if !logs::print(client, &pod.name_any(), true).await? {
                     return Ok(Exit::Success);
                 }
-                continue;
             }
-            FollowStep::Stop(job) => job,
-        };
-        text::inform(&format!("The Job {}: {}", job.name_any(), state::summary(&job_at_rest)));
-        for hint in state::hints(&job_at_rest, &client.decision_state(&job_at_rest).await, command) {
-            text::inform(&hint);
+            FollowStep::Stop(job) => break job,
         }
-        return Ok(Exit::Success);
+    };
+    text::inform(&format!("The Job {}: {}", job.name_any(), state::summary(&job_at_rest)));
+    for hint in state::hints(&job_at_rest, &client.decision_state(&job_at_rest).await, command) {
+        text::inform(&hint);
     }
+    Ok(Exit::Success)
 }
 
 /// Waits for the next pod that is not printed, or until the Job has ended or waits for people. A pod takes precedence.
@@ -116,7 +116,7 @@ async fn next_step(client: &Client, job: &Job, printed: &BTreeSet<String>) -> Re
     let pod = watch::until(&pods, &of_job, |pods| unprinted(&mut pods.values()));
     let jobs: Api<Job> = Api::namespaced(watcher.clone(), namespace);
     let only = watch::Selector::name(&name);
-    let rested = watch::until(&jobs, &only, |jobs| match jobs.get(&name) {
+    let job_at_rest = watch::until(&jobs, &only, |jobs| match jobs.get(&name) {
         Some(job) if job.uid() == uid => is_at_rest(job).then(|| Ok(job.clone())),
         Some(_) | None => Some(Err(deleted_error(&name))),
     });
@@ -130,13 +130,13 @@ async fn next_step(client: &Client, job: &Job, printed: &BTreeSet<String>) -> Re
                 Err(client.cluster.refusal_error(&watching, &error, rights).await)
             }
         },
-        rested = rested => match rested {
+        job_at_rest = job_at_rest => match job_at_rest {
             // The last pod may have started and ended meanwhile.
-            Ok(rested) => {
-                let rested = rested?;
+            Ok(job_at_rest) => {
+                let job_at_rest = job_at_rest?;
                 let pods = logs::pods(client, job).await?;
                 let pod = unprinted(&mut pods.iter());
-                Ok(pod.map_or_else(|| FollowStep::Stop(Box::new(rested)), |pod| FollowStep::Pod(Box::new(pod))))
+                Ok(pod.map_or_else(|| FollowStep::Stop(Box::new(job_at_rest)), |pod| FollowStep::Pod(Box::new(pod))))
             }
             Err(error) => {
                 let rights = ["list", "watch"].map(Right::on_jobs).to_vec();

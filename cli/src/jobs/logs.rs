@@ -61,8 +61,8 @@ pub(super) fn has_ended(pod: &Pod) -> bool {
     matches!(phase, Some("Succeeded" | "Failed"))
 }
 
-/// Prints the log of a pod. With `follow`, prints until the pod ends. Returns false if the reader of stdout has closed the pipe. A
-/// deleted pod is reported, and is not an error.
+/// Prints the log of a pod. With `follow`, prints until the pod ends. Returns false if the reader of stdout has closed the
+/// pipe. A deleted pod is reported, and is not an error.
 ///
 /// # Errors
 /// If the log cannot be read.

@@ -36,7 +36,7 @@ pub(super) fn render(job: &Job, decision: &DecisionState, command: &ClusterComma
     if let Some(gates) = status.gates.as_ref().filter(|gates| **gates != Gates::default()) {
         page.gates(gates);
     }
-    stages(&mut page, status);
+    model_requests(&mut page, status);
     page.workflows(&status.workflows);
     if let Some(waiting) = &status.waiting_for {
         waits_for(&mut page, job, waiting, decision, command);
@@ -94,7 +94,7 @@ pub(super) fn age(then: Option<Timestamp>, now: Timestamp) -> String {
     }
 }
 
-/// Returns the conditions that a person should know. These are not true, and the other lines of the page do not say the same.
+/// Returns the conditions that the page shows: those that are not true, and that add something to its other lines.
 fn notable_conditions(status: &JobStatus) -> Vec<&Condition> {
     let is = |condition: &Condition, kind: ConditionType| condition.type_ == <&str>::from(kind);
     let has_reason = |condition: &Condition, reason: Reason| condition.reason == <&str>::from(&reason);
@@ -147,7 +147,7 @@ fn waits_for(page: &mut Page, job: &Job, waiting: &WaitingFor, decision: &Decisi
 }
 
 /// Adds the number of requests to the model in each stage.
-fn stages(page: &mut Page, status: &JobStatus) {
+fn model_requests(page: &mut Page, status: &JobStatus) {
     let Some(calls) = status.usage.as_ref().map(|usage| &usage.llm_calls) else { return };
     let LlmCalls { intent, selection, plan, finalization, polish } = calls;
     let stages = [

@@ -16,8 +16,8 @@ use kube::ResourceExt;
 use serde_json::json;
 use std::io::{self, Read};
 
-/// The maximum number of attempts to append a reply. An attempt fails if the Job has changed, and the status of a running Job changes
-/// often.
+/// The maximum number of attempts to append a reply. An attempt fails if the Job has changed, and the status of a running Job
+/// changes often.
 const MAX_ATTEMPTS: usize = 16;
 
 /// The maximum length of a text from stdin, in bytes, before spaces around it are removed.

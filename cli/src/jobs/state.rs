@@ -91,8 +91,8 @@ pub fn approvers(job: &Job) -> Vec<&str> {
     if missing.is_empty() { call.approvers.iter().map(String::as_str).collect() } else { missing }
 }
 
-/// Returns the verdict of an Approval. The verdict that the operator has counted takes precedence over the decision, which may have
-/// come too late.
+/// Returns the verdict of an Approval. The verdict that the operator has counted takes precedence over the decision, which may
+/// have come too late.
 pub fn verdict(approval: &Approval) -> Option<ApprovalVerdict> {
     let counted = approval.status.as_ref().and_then(|status| status.counted.as_ref()).map(|counted| counted.verdict);
     counted.or_else(|| approval.spec.decision.as_ref().map(|decision| decision.verdict))

@@ -31,8 +31,8 @@ pub(super) async fn run(args: &WaitArgs, command: &ClusterCommand<'_>) -> Result
     Ok(exit_code(&job, args.target))
 }
 
-/// Waits until a Job reaches a state, or cannot reach it any more. Without a `target`, waits until the Job has ended or needs an action
-/// of people.
+/// Waits until a Job reaches a state, or cannot reach it any more. Without a `target`, waits until the Job has ended or needs
+/// an action of people.
 ///
 /// # Errors
 /// If it cannot be watched, is deleted, or the timeout has passed.

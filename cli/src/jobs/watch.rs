@@ -60,8 +60,8 @@ impl Selector {
     }
 }
 
-/// Waits until `inspect` returns a value, and returns it. `inspect` is called with all selected objects, by name, first and after each
-/// change.
+/// Waits until `inspect` returns a value, and returns it. `inspect` is called with all selected objects, by name, first and
+/// after each change.
 ///
 /// # Errors
 /// If the API server refuses the request, or fails repeatedly.

@@ -72,8 +72,8 @@ impl SkillDirectory {
     /// Creates the directory and those in it, and checks that a log can be stored there.
     ///
     /// # Errors
-    /// If the directory belongs to another user, is read-only or full, or its file system cannot protect a log from two writers. New
-    /// directories are then removed again.
+    /// If the directory belongs to another user, is read-only or full, or its file system cannot protect a log from two
+    /// writers. New directories are then removed again.
     pub fn open(&self, writer: &str) -> Result<(), Error> {
         self.check_owner()?;
         let inner = CREATED.map(|name| self.dir.join(name));

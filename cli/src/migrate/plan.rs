@@ -27,7 +27,7 @@ pub struct Move {
 /// A file that is not moved.
 #[derive(Debug)]
 pub struct Unmoved {
-    /// Its path, relative to the memory.
+    /// The path, relative to the memory.
     pub file: PathBuf,
     /// The reason.
     pub reason: Reason,
@@ -132,6 +132,7 @@ struct Skills {
 }
 
 impl SkillsById {
+    /// Adds the Skill of a job; `None` if it is unknown.
     fn add(&mut self, job: &Path, skill: Option<&String>) {
         let id = job.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let skills = self.0.entry(id).or_default();
@@ -139,8 +140,8 @@ impl SkillsById {
         skills.names.extend(skill.cloned());
     }
 
-    /// Returns the Skill of the job that a file is named after, as in `job_1.log`. Otherwise, returns the Skill of the job that the
-    /// nearest directory is named after, as in `logs/job_1/trace`. Returns `None` if there is no such job.
+    /// Returns the Skill of the job that a file is named after, as in `job_1.log`. Otherwise, returns the Skill of the job that
+    /// the nearest directory is named after, as in `logs/job_1/trace`. Returns `None` if there is no such job.
     ///
     /// # Errors
     /// If the Skill of the job is unknown, or several Skills have a job of that id.

@@ -22,8 +22,8 @@ pub struct ApiKeys {
 }
 
 impl ApiKeys {
-    /// Reads the values of the option, which are `MODEL=FILE` or `FILE`. If the text before `=` is not a valid name, the whole value is a
-    /// path.
+    /// Reads the values of the option, which are `MODEL=FILE` or `FILE`. If the text before `=` is not a valid name, the whole
+    /// value is a path.
     ///
     /// # Errors
     /// If a file cannot be used, or a Model has two keys.
@@ -49,7 +49,7 @@ impl ApiKeys {
                 )));
             }
         }
-        if errors.is_empty() { Ok(keys) } else { Err(errors.into_error()) }
+        errors.into_result(keys)
     }
 
     /// Returns the key of a Model.

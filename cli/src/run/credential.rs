@@ -1,5 +1,5 @@
-//! Finds credentials on a command line by their names. The parameters of a Job are stored in clear text, so that it can be resumed.
-//! Therefore a URL or an argument with a credential is refused.
+//! Finds credentials on a command line by their names. The parameters of a Job are stored in clear text, so that it can be
+//! resumed. Therefore a URL or an argument with a credential is refused.
 
 use bloomery_crds::resources::names_user;
 use bloomery_redact::credential_names::{is_of_option, is_of_parameter};
@@ -17,8 +17,8 @@ pub fn in_url(url: &str) -> Option<String> {
     Some(format!("has the parameter `{credential}`, which is a credential by its name"))
 }
 
-/// Returns the fault of the first argument of a program that contains a credential. The fault continues a sentence that begins with
-/// "the argument". It does not contain the value.
+/// Returns the fault of the first argument of a program that contains a credential. The fault continues a sentence that begins
+/// with "the argument". It does not contain the value.
 pub fn in_arguments(arguments: &[String]) -> Option<String> {
     let mut rest = arguments.iter().zip(1..).peekable();
     while let Some((argument, position)) = rest.next() {

@@ -25,8 +25,8 @@ pub fn check(program: &McpProgram) -> Result<(), Error> {
     if faults.is_empty() { Ok(()) } else { Err(Error::join(faults)) }
 }
 
-/// Makes `redactor` remove the values of `--mcp-env` from all texts, because programs get credentials this way. Inherited variables are
-/// not secret.
+/// Makes `redactor` remove the values of `--mcp-env` from all texts, because programs get credentials this way. Inherited
+/// variables are not secret.
 pub fn redact_values(program: &McpProgram, redactor: &Redactor) {
     for (name, value) in values(program) {
         redactor.learn(name, value.as_bytes());

@@ -1,7 +1,7 @@
 //! An API key from the environment, in a file that only this process can read.
 //!
-//! The model client reads a key from its file again for each request. An anonymous file in RAM is invisible to other processes, is not
-//! inherited by child processes, and disappears with this process.
+//! The model client reads a key from its file again for each request. An anonymous file in RAM is invisible to other processes,
+//! is not inherited by child processes, and disappears with this process.
 
 use bloomery_crds::run::KeyFile;
 use rustix::fs::{MemfdFlags, memfd_create};

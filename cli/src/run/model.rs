@@ -22,8 +22,8 @@ pub struct Models {
     _memory_keys: Vec<MemoryKey>,
 }
 
-/// Finds the models that a Skill names. If `names` is `None` because the Skill could not be read, finds the models of the command line, so
-/// that all errors can be reported at once.
+/// Finds the models that a Skill names. If `names` is `None` because the Skill could not be read, finds the models of the
+/// command line, so that all errors can be reported at once.
 ///
 /// # Errors
 /// If a model or its key cannot be found.
@@ -115,8 +115,8 @@ fn vendor(args: &ModelArgs, env: Env<'_>) -> Result<&'static Vendor, Error> {
     })
 }
 
-/// Adds the keys to the models. A key from a file is sent to the server of its Model. A key from the environment is sent only to the
-/// address of its provider.
+/// Adds the keys to the models. A key from a file is sent to the server of its Model. A key from the environment is sent only
+/// to the address of its provider.
 fn with_keys(endpoints: Vec<ModelEndpoint>, keys: &ApiKeys, env: Env<'_>) -> Result<Models, Error> {
     keys.check(&endpoints)?;
     let (mut with_key, mut memory_keys) = (Vec::new(), Vec::new());

@@ -11,8 +11,8 @@ use bloomery_crds::v1alpha1::{Model, ModelSpec, seconds};
 use bloomery_skills::{Form, Options, yaml};
 use std::path::Path;
 
-/// Returns the endpoint of each Model that the Skill names, or of every Model in the file if `names` is `None`. The only Model of a file
-/// serves all names.
+/// Returns the endpoint of each Model that the Skill names, or of every Model in the file if `names` is `None`. The only Model
+/// of a file serves all names.
 ///
 /// # Errors
 /// If the file cannot be used, or lacks a Model.

@@ -45,8 +45,8 @@ impl Terminal {
         (!line.trim().is_empty()).then(|| Statement::Message { text: line, by: self.by.clone(), nth: None })
     }
 
-    /// Shows the first request, and returns the answer. If a line was typed before, it is a message and not an answer: it is returned, and
-    /// the engine asks again. Returns `None` at the end of the input.
+    /// Shows the first request, and returns the answer. If a line was typed before, it is a message and not an answer: it is
+    /// returned, and the engine asks again. Returns `None` at the end of the input.
     async fn answer(&self, requests: &[HumanRequest<'_>]) -> Option<Statement> {
         let first = requests.first()?;
         let mut lines = self.lines.lock().await;
@@ -57,9 +57,9 @@ impl Terminal {
         }
         self.screen.print(&dialogue::describe(first, requests.len() - 1));
         loop {
-            let prompted = self.screen.prompt(&dialogue::prompt(first));
+            let prompt = self.screen.prompt(&dialogue::prompt(first));
             let line = lines.recv().await?;
-            prompted.finish();
+            prompt.finish();
             match dialogue::read(first, line.trim(), &self.by) {
                 Ok(statement) => return Some(statement),
                 Err(Retry(hint)) => self.screen.print(&hint),

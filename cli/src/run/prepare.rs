@@ -237,7 +237,8 @@ fn without_memory_key(endpoint: &ModelEndpoint) -> ModelEndpoint {
     ModelEndpoint { api_key, ..endpoint.clone() }
 }
 
-/// Returns the identity of the Job. A resumed Job keeps its identity. A new Job gets a new uid, even if an earlier Job had the same key.
+/// Returns the identity of the Job. A resumed Job keeps its identity. A new Job gets a new uid, even if an earlier Job had the
+/// same key.
 fn identity(existing: Option<&RunDocument>, key: &str) -> JobIdentity {
     let new = || JobIdentity {
         namespace: NAMESPACE.to_owned(),

@@ -67,8 +67,8 @@ pub fn bind(
     if faults.is_empty() { Ok(bound) } else { Err(Error::join(faults.into_iter().map(Error::usage).collect())) }
 }
 
-/// Checks that no bound path is in the memory, because an agent must not change its own log. A directory that contains the memory may be
-/// bound: there, file tools do not reach the memory.
+/// Checks that no bound path is in the memory, because an agent must not change its own log. A directory that contains the
+/// memory may be bound: there, file tools do not reach the memory.
 ///
 /// # Errors
 /// If a bound path is in the memory.
@@ -308,10 +308,10 @@ mod tests {
     #[test]
     fn a_path_in_the_memory_cannot_be_bound() {
         let dir = tempfile::tempdir().unwrap();
-        for name in ["memory/slag", "project"] {
+        for name in ["memory/skill", "project"] {
             fs::create_dir_all(dir.path().join(name)).unwrap();
         }
-        std::os::unix::fs::symlink("../memory/slag", dir.path().join("project/link")).unwrap();
+        std::os::unix::fs::symlink("../memory/skill", dir.path().join("project/link")).unwrap();
         let bound = |path: &Path| {
             let given = given(path.to_str().unwrap());
             bind(&declared(ResourceType::Filesystem, true), &given, None).unwrap()
@@ -321,13 +321,13 @@ mod tests {
             assert_eq!(check_outside_memory(&bound(beside), &memory), Ok(()));
         }
         // Skill directories, and directories in them, may be symbolic links.
-        for (link, to) in [("memory/other", "slags/other"), ("memory/slag/jobs", "jobs")] {
+        for (link, to) in [("memory/other", "linked/other"), ("memory/skill/jobs", "jobs")] {
             fs::create_dir_all(dir.path().join(to).join("within")).unwrap();
             std::os::unix::fs::symlink(dir.path().join(to), dir.path().join(link)).unwrap();
         }
-        let linked = ["slags/other", "slags/other/within", "jobs"];
-        assert_eq!(check_outside_memory(&bound(&dir.path().join("slags")), &memory), Ok(()));
-        for within in ["memory", "memory/slag", "project/link", "project/../memory"].into_iter().chain(linked) {
+        let linked = ["linked/other", "linked/other/within", "jobs"];
+        assert_eq!(check_outside_memory(&bound(&dir.path().join("linked")), &memory), Ok(()));
+        for within in ["memory", "memory/skill", "project/link", "project/../memory"].into_iter().chain(linked) {
             let error = check_outside_memory(&bound(&dir.path().join(within)), &memory).unwrap_err();
             assert!(error.message.contains("must not reach its own log"), "{within}: {error}");
         }

@@ -18,17 +18,20 @@ const REDRAW_INTERVAL: Duration = Duration::from_millis(200);
 /// Moves the cursor to the beginning of the line, and clears the line.
 const CLEAR_LINE: &str = "\r\x1b[2K";
 
-/// Turns line wrapping off, so that the terminal cuts off a status line that is too wide. This program cannot do that, because it does
-/// not know the widths of characters.
+/// Turns line wrapping off, so that the terminal cuts off a status line that is too wide. This program cannot do that, because
+/// it does not know the widths of characters.
 const WRAPPING_OFF: &str = "\x1b[?7l";
+/// Turns line wrapping on.
 const WRAPPING_ON: &str = "\x1b[?7h";
 
+/// The frames of the spinner.
 const SPINNER: [char; 4] = ['|', '/', '-', '\\'];
 
 /// Standard error. Clones share its state.
 #[derive(Debug, Clone)]
 pub struct Screen(Arc<Mutex<State>>);
 
+/// The state of the terminal, and the texts of its last line.
 #[derive(Debug)]
 struct State {
     /// False if stderr cannot show a status line, or the screen is closed.
@@ -153,8 +156,8 @@ impl State {
         }
     }
 
-    /// Returns the bytes that print lines and restore the prompt below them. Text that a person has typed after the prompt is not printed
-    /// again, but stays in the input buffer of the terminal.
+    /// Returns the bytes that print lines and restore the prompt below them. Text that a person has typed after the prompt is
+    /// not printed again, but stays in the input buffer of the terminal.
     fn framed(&self, lines: &[u8]) -> Vec<u8> {
         match self.last_line {
             LastLine::Free => lines.to_vec(),

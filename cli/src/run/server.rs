@@ -93,7 +93,7 @@ pub fn check_program(program: &McpProgram) -> Result<(), Error> {
         errors.add(Error::usage(format!("--mcp-command {name}: {fault}")));
     }
     errors.collect(mcp_environment::check(program));
-    if errors.is_empty() { Ok(()) } else { Err(errors.into_error()) }
+    errors.into_result(())
 }
 
 /// Returns why a program cannot be started. A name without a slash is looked up in `path`.

@@ -33,6 +33,7 @@ pub fn warnings(document: &RunDocument, models: &[ModelEndpoint]) -> Vec<String>
         .collect()
 }
 
+/// Returns whether a value is too short to be redacted.
 fn is_short(value: &[u8]) -> bool {
     (1..MIN_VALUE_BYTES).contains(&value.trim_ascii().len())
 }

@@ -38,8 +38,8 @@ struct LastLine {
 }
 
 impl Signals {
-    /// Starts the thread that handles signals. The first signal requests a stop. After the second signal, the process has a short time to
-    /// end by itself, and is then ended. `last_line` is printed last.
+    /// Starts the thread that handles signals. The first signal requests a stop. After the second signal, the process has a
+    /// short time to end by itself, and is then ended. `last_line` is printed last.
     ///
     /// # Errors
     /// If signals cannot be handled.

@@ -86,7 +86,8 @@ pub fn find(memory: &Path, named: &str, bootstrap: bool) -> Result<SelectedSkill
     Ok(SelectedSkill { directory, loaded, origin })
 }
 
-/// Splits `FILE#NAME` into the file and the name of the Skill in it. Text without `#`, or the name of an existing file, is a file.
+/// Splits `FILE#NAME` into the file and the name of the Skill in it. Text without `#`, or the name of an existing file, is a
+/// file.
 fn split_name(named: &str) -> (&str, Option<&str>) {
     match named.rsplit_once('#') {
         Some((file, skill)) if !Path::new(named).exists() => (file, Some(skill)),
@@ -107,8 +108,8 @@ fn read_from_skill_directory(directory: &SkillDirectory, file: &Path) -> Result<
 }
 
 impl SelectedSkill {
-    /// Writes a Skill from a template or a file to its skill directory. An existing `skill.yaml` is kept. If it differs from the file that
-    /// the command line names, prints a note.
+    /// Writes a Skill from a template or a file to its skill directory. An existing `skill.yaml` is kept. If it differs from
+    /// the file that the command line names, prints a note.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -147,8 +148,9 @@ pub fn not_found_message(directory: &SkillDirectory) -> String {
     )
 }
 
-/// Reads the Skill in a file, and skips documents of other kinds. `name` selects one of several Skills. `directory` is the name of the
-/// skill directory. It also selects one of several Skills, and it replaces the id of a Skill in the older dialect (`domain.yaml`).
+/// Reads the Skill in a file, and skips documents of other kinds. `name` selects one of several Skills. `directory` is the name
+/// of the skill directory. It also selects one of several Skills, and it replaces the id of a Skill in the older dialect
+/// (`domain.yaml`).
 ///
 /// # Errors
 /// If there is no such Skill, or it has errors. These are printed.

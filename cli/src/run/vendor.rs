@@ -1,5 +1,5 @@
-//! The providers of models: their addresses, and the variables of the environment that configure them. The names of the variables are
-//! those of the providers' SDKs.
+//! The providers of models: their addresses, and the variables of the environment that configure them. The names of the
+//! variables are those of the providers' SDKs.
 
 use bloomery_crds::v1alpha1::ModelProvider;
 

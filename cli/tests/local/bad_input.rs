@@ -305,13 +305,13 @@ async fn a_memory_of_another_tenant_is_refused() {
         run();
         fs::remove_dir_all(shared.path().join("memory/greeter")).unwrap();
         // One directory of another user in the memory is enough.
-        let slag = shared.path().join("memory/greeter");
-        fs::create_dir(&slag).unwrap();
-        for own in [&shared.path().join("memory"), &slag] {
+        let skill = shared.path().join("memory/greeter");
+        fs::create_dir(&skill).unwrap();
+        for own in [&shared.path().join("memory"), &skill] {
             std::os::unix::fs::chown(own, Some(65534), Some(65534)).unwrap();
         }
         for used in ["jobs", "logs", "focus-cache", "cache", "memory-bank"] {
-            let dir = slag.join(used);
+            let dir = skill.join(used);
             fs::create_dir(&dir).unwrap();
             open(&dir, 0o777);
             run();

@@ -19,8 +19,8 @@ async fn a_linked_skill_directory_belongs_to_the_memory() {
 conversations:
   - name: looks there
     turns:
-      - calls: [{name: write_file, arguments: {path: slags/other/skill.yaml, content: mine}}]
-      - calls: [{name: read_file, arguments: {path: slags/jobs/mark}}]
+      - calls: [{name: write_file, arguments: {path: linked/other/skill.yaml, content: mine}}]
+      - calls: [{name: read_file, arguments: {path: linked/jobs/mark}}]
         expect: {lastToolResultContains: it is in the memory of Jobs}
       - say: Done.
         expect: {lastToolResultContains: it is in the memory of Jobs}
@@ -30,19 +30,19 @@ conversations:
     let setup = Setup::new(script).await;
     setup.write("skill.yaml", &CODER.replace("  context: {projectStructure: true, recentChanges: true}\n", ""));
     for (dir, link, to) in [
-        ("slags/other/jobs", "memory/other", "../slags/other"),
-        ("slags/jobs", "memory/third/jobs", "../../slags/jobs"),
+        ("linked/other/jobs", "memory/other", "../linked/other"),
+        ("linked/jobs", "memory/third/jobs", "../../linked/jobs"),
     ] {
         setup.write(&format!("{dir}/mark"), "");
         fs::create_dir_all(setup.path(link).parent().unwrap()).unwrap();
         std::os::unix::fs::symlink(to, setup.path(link)).unwrap();
     }
     let run = |bound| ["--skill", "skill.yaml", "--goal", "Change code", "--resource", bound];
-    for bound in ["codebase=slags/other", "codebase=slags/other/jobs", "codebase=slags/jobs"] {
+    for bound in ["codebase=linked/other", "codebase=linked/other/jobs", "codebase=linked/jobs"] {
         setup.run(&run(bound)).await.assert(2, "an agent must not reach its own log");
     }
     setup.run(&run("codebase=.")).await.assert(0, "Succeeded");
-    assert!(!setup.path("slags/other/skill.yaml").exists());
+    assert!(!setup.path("linked/other/skill.yaml").exists());
 }
 
 /// A script that tries to reach its own log with all file tools.

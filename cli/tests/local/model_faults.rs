@@ -1,5 +1,5 @@
-//! Faults between a model and its client, with the protocol of each provider, streamed and in one piece. The real binary runs against
-//! the scripted model server. The conversation has a tool with effect, which must be called at most once.
+//! Faults between a model and its client, with the protocol of each provider, streamed and in one piece. The real binary runs
+//! against the scripted model server. The conversation has a tool with effect, which must be called at most once.
 
 use super::setup::{Ran, Setup, get};
 use bloomery_crds::v1alpha1::{Model, ModelProvider, ModelSpec, Skill};
@@ -175,7 +175,8 @@ async fn a_fault_that_outlasts_the_patience_ends_the_job(#[case] fault: Value, #
     }
 }
 
-/// An OpenAI response without choices is a fault, which is retried. An empty Anthropic response is an answer, which the gate rejects.
+/// An OpenAI response without choices is a fault, which is retried. An empty Anthropic response is an answer, which the gate
+/// rejects.
 #[tokio::test]
 async fn an_empty_answer_is_retried_or_rejected() {
     let empty = |wire: Wire| {
@@ -295,8 +296,8 @@ async fn a_truncated_call_is_not_made() {
     }
 }
 
-/// Anthropic marks a response that its filter stopped. OpenAI does not, so the refusal is an answer, which lacks the fields of the
-/// contract.
+/// Anthropic marks a response that its filter stopped. OpenAI does not, so the refusal is an answer, which lacks the fields of
+/// the contract.
 #[tokio::test]
 async fn a_refusal_ends_the_job_if_the_provider_marks_it() {
     let refuses = |_| {

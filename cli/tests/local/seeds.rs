@@ -101,10 +101,10 @@ async fn skills_of_one_memory_run_in_parallel() {
         Ran::new(child.wait_with_output().await.unwrap()).assert(0, "Succeeded");
     }
     let there = |file: &str| setup.path("memory").join(file).exists();
-    for (slag, key, other) in [("one", "job-1", "job-2"), ("other", "job-2", "job-1")] {
-        assert!(there(&format!("{slag}/skill.yaml")) && there(&format!("{slag}/focus-cache")));
-        assert!(there(&format!("{slag}/jobs/{key}.json")) && there(&format!("{slag}/logs/{key}.log")));
-        assert!(!there(&format!("{slag}/jobs/{other}.json")) && !there(&format!("{slag}/logs/{other}.log")));
+    for (skill, key, other) in [("one", "job-1", "job-2"), ("other", "job-2", "job-1")] {
+        assert!(there(&format!("{skill}/skill.yaml")) && there(&format!("{skill}/focus-cache")));
+        assert!(there(&format!("{skill}/jobs/{key}.json")) && there(&format!("{skill}/logs/{key}.log")));
+        assert!(!there(&format!("{skill}/jobs/{other}.json")) && !there(&format!("{skill}/logs/{other}.log")));
     }
 }
 
@@ -151,8 +151,8 @@ conversations:
     let run = ["--skill", skill, "--goal", "Greet", "--resource", "codebase=project", "--run-key", "k-1"];
     let server = ["--mcp-command", "sh", "-c", SERVER, "sh", ANSWERS];
     setup.run(&[&run[..], &server].concat()).await.assert(0, "Succeeded");
-    let slag = if skill.contains("agent") { "sw-dev-agent" } else { "sw-dev-senior" };
-    let log = setup.log(&format!("{slag}/jobs/k-1"));
+    let name = if skill.contains("agent") { "sw-dev-agent" } else { "sw-dev-senior" };
+    let log = setup.log(&format!("{name}/jobs/k-1"));
     let gathered = log.iter().find(|line| line.contains("context.gathered")).unwrap();
     assert!(gathered.contains("src/main.rs") && gathered.contains("git, on login"), "{gathered}");
 }

@@ -105,9 +105,9 @@ async fn the_end_of_the_input_parks_the_job() {
     // ^D is the end of the input.
     session.types("\u{4}").await;
     session.ended().await.assert(7, "a question waits for an answer");
-    let stands = setup.bloomery(&["get", "k-1"]).await;
-    stands.assert(0, "Question    Whom, [2J please?\n              1  Jane\n              2  Joe\n");
-    stands.assert(0, "Unfinished  Parked: a question waits for an answer");
+    let shown = setup.bloomery(&["get", "k-1"]).await;
+    shown.assert(0, "Question    Whom, [2J please?\n              1  Jane\n              2  Joe\n");
+    shown.assert(0, "Unfinished  Parked: a question waits for an answer");
 }
 
 /// A script whose only call needs an approval.
@@ -172,8 +172,8 @@ answer '{"content":[{"type":"text","text":"done"}]}'
 async fn the_status_line_shows_the_current_activity() {
     let setup = Setup::new(SLOW).await;
     setup.write("server.sh", super::tools::SERVER);
-    setup.write("tells.sh", REPORTS_PROGRESS);
-    let mut session = TerminalSession::new(&setup, &format!("{RUN} --mcp-command sh server.sh \". ./tells.sh\""));
+    setup.write("progress.sh", REPORTS_PROGRESS);
+    let mut session = TerminalSession::new(&setup, &format!("{RUN} --mcp-command sh server.sh \". ./progress.sh\""));
     session.until("act: 1 of 3, picking, ").await;
     setup.write("go", "");
     session.until("The model answers: ").await;

@@ -89,10 +89,10 @@ conversations:
     finalization: [{json: {passed: true, reasons: []}}]
     polish: [{say: It is tok-of-the-shop-4711.}]
 ";
-    let tells = r#"answer "{\"content\":[{\"type\":\"text\",\"text\":\"it is $NAMED\"}]}""#;
+    let reveals = r#"answer "{\"content\":[{\"type\":\"text\",\"text\":\"it is $NAMED\"}]}""#;
     for json in [&[][..], &["--json"]] {
         let setup = Setup::new(script).await;
-        let more = ["--mcp-env", "NAMED", "--mcp-env", "PATH", "--mcp-command", "sh", "-c", SERVER, "sh", tells];
+        let more = ["--mcp-env", "NAMED", "--mcp-env", "PATH", "--mcp-command", "sh", "-c", SERVER, "sh", reveals];
         let goal = ["--skill", "./skill.yaml", "--goal", "Act with tok-of-the-shop-4711", "--run-key", "k-1"];
         let mut command = setup.run_command(&[&goal[..], json, &more].concat());
         let ran = super::setup::Ran::new(command.env("NAMED", "tok-of-the-shop-4711").output().await.unwrap());
@@ -189,8 +189,8 @@ async fn the_progress_of_a_call_is_printed_while_it_runs() {
     for json in [&["--json"][..], &[]] {
         let setup = Setup::new(CALLS).await;
         setup.write("server.sh", SERVER);
-        setup.write("tells.sh", super::terminal::REPORTS_PROGRESS);
-        let mcp = ["--mcp-command", "sh", "server.sh", ". ./tells.sh"];
+        setup.write("progress.sh", super::terminal::REPORTS_PROGRESS);
+        let mcp = ["--mcp-command", "sh", "server.sh", ". ./progress.sh"];
         let mut run = setup.start(&[&RUN[..], json, &mcp].concat());
         let (out, err) = (run.stdout.take().unwrap(), run.stderr.take().unwrap());
         let mut printed: Box<dyn tokio::io::AsyncBufRead + Unpin> =

@@ -1,5 +1,5 @@
-//! Directories that cannot be a memory are refused at the start, with the reason. Tests with mounts use a separate mount namespace,
-//! which needs root. A preloaded library simulates file systems that cannot protect a log.
+//! Directories that cannot be a memory are refused at the start, with the reason. Tests with mounts use a separate mount
+//! namespace, which needs root. A preloaded library simulates file systems that cannot protect a log.
 
 use super::setup::{Ran, SAYS_HELLO, Setup};
 use std::fs;

@@ -49,7 +49,8 @@ impl Activity {
         Self { started: now, totals: None, step: Step::Idle, since: now, waiting: None }
     }
 
-    /// Updates the totals of the conversation. The current step ends if the Job is not running, for example because it waits for people.
+    /// Updates the totals of the conversation. The current step ends if the Job is not running, for example because it waits
+    /// for people.
     pub fn set_projection(&mut self, projection: &Projection, now: Instant) {
         let usage = &projection.usage;
         self.totals = Some(Totals {
