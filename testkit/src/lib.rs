@@ -16,6 +16,8 @@ pub mod http;
 #[expect(clippy::needless_pass_by_value, clippy::panic, reason = "it fails as tests do, and is given literals")]
 pub mod json;
 pub mod ledger;
+#[expect(clippy::expect_used, clippy::missing_panics_doc, reason = "it is part of tests, which fail by panicking")]
+pub mod local_server;
 pub mod logging;
 pub mod model_server;
 pub mod orders;

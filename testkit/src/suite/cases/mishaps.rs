@@ -59,7 +59,7 @@ pub fn a_tool_that_changes_is_denied_and_the_others_go_on() -> Case {
         call("track_order", json!({"order_id": "NEWS-17"})).after_result("true"),
         call("check_eligibility", json!({"order_id": "NEWS-17"})).after_result("delivered"),
         call("process_refund", json!({"order_id": "NEWS-17", "amount": 49.9}))
-            .after_result("The call was not sent, because the tool is not what it was"),
+            .after_result("The call was not sent, because its tool has changed"),
         call("check_eligibility", json!({"order_id": "NEWS-17"})).after_result("refunded"),
         Turn::answer("NEWS-17").after_result("Denied: the tool \"check_eligibility\" cannot be used"),
     ];
