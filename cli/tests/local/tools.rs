@@ -226,10 +226,7 @@ async fn a_redirect_or_a_missing_credential_is_not_retried() {
     let router = axum::Router::new().route("/mcp", axum::routing::any(moved)).fallback(locked);
     tokio::spawn(async move { axum::serve(listener, router).await });
     for (url, says) in [
-        (
-            format!("{at}/mcp"),
-            format!("it answered HTTP 307, which points to {at}/mcp/, and redirects are not followed"),
-        ),
+        (format!("{at}/mcp"), format!("it redirects to {at}/mcp/ (HTTP 307), and redirects are not followed")),
         (format!("{at}/locked"), "it answered HTTP 401: no token.".to_owned()),
     ] {
         let mut command = setup.command(&["run", "--model-url", "http://127.0.0.1:9/v1", "--patience", "600"]);
@@ -271,11 +268,11 @@ async fn a_program_that_ends_at_once_is_not_retried() {
     for (program, says) in [
         (
             &ends[..],
-            "the MCP server `sh` cannot be asked for its tools: the program ended (exit status: 3) and said last: starting / no KEY is set.",
+            "the tools of the MCP server `sh` cannot be listed: the program ended (exit status: 3); the end of its stderr: starting / no KEY is set.",
         ),
         (
             &["./binary"],
-            "the MCP server `./binary` cannot be asked for its tools: it cannot be started: Exec format error",
+            "the tools of the MCP server `./binary` cannot be listed: it cannot be started: Exec format error",
         ),
     ] {
         let args =

@@ -1,4 +1,4 @@
-//! The request of a tool call, and the meaning of its reply.
+//! Builds the request of a tool call, and classifies its reply.
 
 use crate::outcome::CallOutcome;
 use crate::repair;
@@ -12,13 +12,13 @@ use rmcp::model::{
 };
 use serde_json::Value;
 
-/// The field of `_meta` with the key of a call. It is the same whenever that call is sent again.
+/// The field of `_meta` that holds the key of a call. A repeated call has the same key.
 const CALL_KEY: &str = "bloomery.dev/callKey";
 
-/// The field of `_meta` with what the Job binds, without secrets.
+/// The field of `_meta` that lists the resources that the Job binds, without their secrets.
 const RESOURCES: &str = "bloomery.dev/resources";
 
-/// The field of `_meta` by which servers of the newer era are asked for log lines that belong to a call.
+/// The field of `_meta` that requests the log lines of a call from a server of the newer era.
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
 /// The longest error message that is passed on, in bytes.
@@ -27,10 +27,10 @@ const MAX_ERROR_BYTES: usize = 4096;
 /// The longest name of an unknown result type that is passed on, in bytes.
 const MAX_TYPE_BYTES: usize = 64;
 
-/// What is known about a call after one attempt.
+/// The result of one attempt to make a call.
 #[derive(Debug)]
 pub(crate) enum Attempt {
-    /// The server has answered, or the answer is known without sending the call.
+    /// The server answered.
     Answered(CallOutcome),
     /// No byte of the call was sent. The text is a clause.
     NotSent(String),
@@ -40,12 +40,12 @@ pub(crate) enum Attempt {
     Unknown(String),
 }
 
-/// The arguments of a call are not a JSON object.
+/// The error for a call whose arguments are not a JSON object.
 #[derive(Debug, thiserror::Error)]
-#[error("The call was not sent: its arguments are no JSON object ({0}).")]
+#[error("The call was not sent: its arguments are not a JSON object ({0}).")]
 pub(crate) struct InvalidArguments(#[from] serde_json::Error);
 
-/// Builds the request of a call: the arguments that were allowed, the key of the call, and what the Job binds.
+/// Builds the request of a call from its arguments, its key, and the resources that the Job binds.
 pub(crate) fn request(
     call: &ToolCall<'_>,
     resources: &[Value],
@@ -61,7 +61,7 @@ pub(crate) fn request(
     Ok((ClientRequest::CallToolRequest(CallToolRequest::new(params)), RequestMetaObject::from(meta)))
 }
 
-/// Returns what a reply proves about the call.
+/// Classifies a reply by what it proves about the call.
 pub(crate) fn classify(reply: Reply) -> Attempt {
     match reply {
         Reply::Result(result) => classify_result(*result),
@@ -79,10 +79,11 @@ fn classify_result(result: ServerResult) -> Attempt {
     match result {
         ServerResult::CallToolResult(result) => Attempt::Answered(outcome(result)),
         ServerResult::InputRequiredResult(_) => Attempt::Answered(CallOutcome::failed(
-            "The tool asks for input before it acts, which cannot be given; the call was not done.".to_owned(),
+            "The tool asks for input before it acts. The client cannot give input, so the call had no effect."
+                .to_owned(),
         )),
         ServerResult::CreateTaskResult(_) | ServerResult::GetTaskResult(_) => {
-            Attempt::Unknown("it goes on with the call as a task of its own, which was not asked for".to_owned())
+            Attempt::Unknown("it turned the call into a task, which was not requested".to_owned())
         }
         ServerResult::CustomResult(CustomResult(value)) => match value.get("resultType").and_then(Value::as_str) {
             Some(kind) if kind != "complete" => {
@@ -90,15 +91,15 @@ fn classify_result(result: ServerResult) -> Attempt {
             }
             _ => verbatim(&value.to_string()),
         },
-        // Any other result answers the call, too.
+        // A result of another kind also answers the call.
         other => match serde_json::to_string(&other) {
             Ok(raw) => verbatim(&raw),
-            Err(_) => Attempt::Unknown("it answered with something else than the result of a tool".to_owned()),
+            Err(_) => Attempt::Unknown("its answer is not the result of a tool call".to_owned()),
         },
     }
 }
 
-/// An answer that is not the result of a tool. The model reads it as it was received.
+/// Passes an answer that is not the result of a tool call to the model, unchanged.
 fn verbatim(raw: &str) -> Attempt {
     Attempt::Answered(outcome(CallToolResult::success(vec![ContentBlock::text(repair::verbatim_answer(raw))])))
 }

@@ -7,7 +7,7 @@ use crate::http_transport::HttpTransport;
 use crate::known_tools::KnownTools;
 use crate::limits::{MAX_BODY_BYTES, MAX_TOOLS};
 use crate::listing;
-use crate::outcome::{CallOutcome, CallResult, not_repeatable};
+use crate::outcome::{CallOutcome, CallResult, describe_lost_call};
 use crate::program::Program;
 use crate::session::{self, Server, Session};
 use bloomery_crds::run::{BoundResource, McpEndpoint};
@@ -29,10 +29,11 @@ use tokio::time::Instant;
 /// The default timeout of a call, and the timeout of a list with all its pages.
 pub const CALL_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// The longest timeout that a Skill can give a call: a pod may exceed the duration of its Job by 5 minutes only.
+/// The longest timeout that a Skill can set for a call. It is below 5 minutes, the time by which a pod may exceed the duration of its
+/// Job.
 pub const MAX_CALL_TIMEOUT: Duration = Duration::from_mins(4);
 
-/// The shortest timeout of the first call, whose server may have to start (`docs/explanation/design.md`, section 6).
+/// The shortest timeout of the first call, because its server may have to start (`docs/explanation/design.md`, section 6).
 const MIN_FIRST_CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long a call is retried while its server cannot be reached: long enough for a restart of the server.
@@ -45,19 +46,19 @@ pub struct Client {
     /// The URL of the server, or the name of its program.
     url: Arc<str>,
     session: Mutex<Option<Arc<Session>>>,
-    /// What the Job binds, as it is sent with each call.
+    /// The resources that the Job binds, in the form in which each call sends them.
     resources: Vec<Value>,
     cache: Option<Box<dyn ToolListCache>>,
     observer: ProgressObserver,
-    /// The tools came from the cache, and no session has begun since.
+    /// Whether the tools came from the cache and no session has begun since.
     is_from_cache: AtomicBool,
     has_called: AtomicBool,
     unreachable_retry_period: Duration,
 }
 
 impl Client {
-    /// Creates a client of a server at any address. The session begins with the first request, and again after it was lost: that has
-    /// no side effect. What the server sends is redacted.
+    /// Creates a client of a server at any address. The first request begins a session, and the next request after a lost session
+    /// begins another. Beginning a session has no side effect. The client redacts everything that the server sends.
     pub fn new(endpoint: &McpEndpoint, redactor: Redactor) -> Result<Self, bloomery_http::Error> {
         Self::with_options(endpoint, ClientOptions::default(), redactor)
     }
@@ -104,7 +105,7 @@ impl Client {
         }
     }
 
-    /// Sends what the Job binds with each call, without secrets.
+    /// Sends the resources that the Job binds with each call, without their secrets.
     #[must_use]
     pub fn with_resources(self, resources: &[BoundResource]) -> Self {
         Self { resources: bindings::for_tools(resources), ..self }
@@ -122,7 +123,7 @@ impl Client {
         Self { observer: observer.clone(), ..self }
     }
 
-    /// Does not wait for a server that requires credentials, because there will be none.
+    /// Treats a server that requires credentials as unusable. By default, the client retries, because credentials may be added later.
     #[must_use]
     pub fn without_credentials(self) -> Self {
         let server = match self.server {
@@ -167,11 +168,11 @@ impl Client {
         })
     }
 
-    /// Calls a tool: sends the call at most once. The timeout is that of the Skill or `within`, whichever is shorter. A tool that changed
-    /// after the Job began is not called.
+    /// Calls a tool. The timeout is that of the Skill or `within`, whichever is shorter. A tool that changed after the Job began is
+    /// not called.
     ///
-    /// While the server cannot be reached, the call is retried for a short time, because no byte of it was sent. Progress of the call
-    /// is passed to `listener` at once.
+    /// The call is sent at most once. If the server cannot be reached, no byte was sent, so the call is retried for a short time.
+    /// `listener` receives progress while the call runs.
     pub async fn call(&self, call: &ToolCall<'_>, within: Duration, listener: &dyn Fn(ToolProgress)) -> CallResult {
         let _observed = ObservedCall::new(&self.observer, call.tool);
         let began = Instant::now();
@@ -200,7 +201,7 @@ impl Client {
         if self.has_called.swap(true, Ordering::Relaxed) { own } else { own.max(MIN_FIRST_CALL_TIMEOUT) }
     }
 
-    /// Ends the session, so that the server need not wait for its timeout.
+    /// Ends the session. Otherwise the server would keep it until a timeout.
     pub async fn close(&self) {
         if let Some(session) = self.session.lock().await.take().and_then(Arc::into_inner) {
             session.close().await;
@@ -219,7 +220,7 @@ impl Client {
             Err(error) => return Attempt::Refused(error.to_string()),
         };
         if Instant::now() >= until {
-            return Attempt::NotSent("no time is left for it".to_owned());
+            return Attempt::NotSent("no time is left for the call".to_owned());
         }
         let session = match self.session(until).await {
             Ok(session) => session,
@@ -262,7 +263,7 @@ impl Client {
         Ok(session)
     }
 
-    /// Lets the next request begin a new session. Running requests keep theirs.
+    /// Discards a session, so that the next request begins a new one. Running requests keep the old one.
     async fn discard(&self, session: &Arc<Session>) {
         let mut slot = self.session.lock().await;
         if slot.as_ref().is_some_and(|current| Arc::ptr_eq(current, session)) {
@@ -277,17 +278,19 @@ impl Client {
     /// Returns the outcome of a call that was not sent: it failed, unless an earlier attempt was sent.
     fn not_sent(&self, call: &ToolCall<'_>, text: String) -> CallOutcome {
         if call.sent_before {
-            return self.indeterminate(&not_repeatable(&text));
+            return self.indeterminate(&describe_lost_call(&text));
         }
         CallOutcome::failed(text)
     }
 
     fn indeterminate(&self, reason: &str) -> CallOutcome {
-        CallOutcome::Indeterminate { text: format!("the MCP server at {} was asked, and {reason}", self.url) }
+        CallOutcome::Indeterminate {
+            text: format!("the call was sent to the MCP server at {}, and {reason}", self.url),
+        }
     }
 }
 
-/// Reports to an observer that a call is running, until this is dropped.
+/// Reports the beginning of a call to an observer when created, and the end of the call when dropped.
 struct ObservedCall<'a> {
     observer: &'a ProgressObserver,
     tool: &'a str,

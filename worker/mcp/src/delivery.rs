@@ -1,7 +1,8 @@
-//! Records the delivery of each request: the proof for failed and indeterminate calls, and the progress that the server reports.
+//! Records whether each request was sent, and the progress that the server reports. The record proves that a call failed, or that its
+//! outcome is indeterminate.
 //!
-//! rmcp reports requests that were never sent, that were lost, and whose stream ended, with errors that look alike. So the transports
-//! record here what they do with each request. A request that was abandoned before it was sent is never sent later.
+//! The errors of rmcp do not show whether a request was never sent, was lost, or was cut off. Therefore the transports record here
+//! what they do with each request. A request that was abandoned before it was sent is never sent later.
 
 use crate::notification::ServerMessage;
 use bloomery_engine::event::ToolProgress;
@@ -11,24 +12,24 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
 
-/// The most progress reports of one call that are buffered. At the limit, a new report replaces the latest.
+/// The largest number of buffered progress reports of one call. At the limit, a new report replaces the latest.
 pub(crate) const MAX_BUFFERED_PROGRESS: usize = 32;
 
-/// The most requests of a server that are remembered.
+/// The largest number of requests of a server that are remembered.
 const MAX_SERVER_REQUESTS: usize = 64;
 
-/// What is proven about a request without an answer.
+/// The delivery of a request that has no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Delivery {
-    /// No byte of it was sent, and none will be.
+    /// No byte of the request was sent, and none will be. Holds the reason as a clause.
     NotSent(String),
-    /// It was sent, or may have been.
+    /// The request was sent, or may have been.
     Sent,
-    /// It was sent, and then its connection or its answer broke.
+    /// The request was sent, and then its connection or its answer broke. Holds the reason as a clause.
     Broken(String),
 }
 
-/// Returns the id of a request and the token of its progress; nothing for other messages.
+/// Returns the id of a request, and the token of its progress. Messages that are not requests have neither.
 pub(crate) fn request_ids(message: &ClientJsonRpcMessage) -> (Option<RequestId>, Option<ProgressToken>) {
     match message {
         JsonRpcMessage::Request(request) => (Some(request.id.clone()), request.request.get_meta().get_progress_token()),
@@ -39,9 +40,9 @@ pub(crate) fn request_ids(message: &ClientJsonRpcMessage) -> (Option<RequestId>,
 /// The record of a request.
 #[derive(Debug)]
 enum Record {
-    /// It was abandoned before it was sent.
+    /// The request was abandoned before it was sent.
     Abandoned,
-    /// It is running.
+    /// The request is running.
     Running(Running),
 }
 
@@ -52,7 +53,7 @@ struct Running {
     token: Option<ProgressToken>,
     progress: Vec<ToolProgress>,
     is_cancelled: bool,
-    /// The id of the last event on the stream of its answer.
+    /// The id of the last event that was read from the stream of its answer.
     last_event: Option<String>,
 }
 
@@ -79,12 +80,12 @@ struct Records {
 }
 
 impl DeliveryLog {
-    /// Creates empty records, which pass on progress to `observer`.
+    /// Creates an empty log. It reports progress to `observer`.
     pub(crate) fn with_observer(observer: &ProgressObserver) -> Self {
         Self(Arc::new(Shared { observer: observer.clone(), ..Shared::default() }))
     }
 
-    /// Records that a request is about to be sent. Returns false if it was abandoned, and must not be sent.
+    /// Records that a request is about to be sent. Returns false if the request was abandoned and must not be sent.
     pub(crate) fn begin(&self, id: &RequestId, token: Option<ProgressToken>) -> bool {
         self.with(|records| {
             if matches!(records.requests.get(id), Some(Record::Abandoned)) {
@@ -134,7 +135,7 @@ impl DeliveryLog {
         self.with(|records| records.is_final)
     }
 
-    /// Records a message of the server. `stream` is the request on whose stream it arrived, if that is known.
+    /// Records a message of the server. `stream` identifies the request on whose stream the message arrived, if known.
     pub(crate) fn receive(&self, stream: Option<&RequestId>, message: ServerMessage) {
         if let ServerMessage::Progress(_, progress) | ServerMessage::Log(progress) = &message {
             self.0.observer.notify(|| Progress::ToolProgressed(progress.clone()));
@@ -143,7 +144,7 @@ impl DeliveryLog {
         self.0.changed.notify_waiters();
     }
 
-    /// Records the last event that was read of the stream of a request's answer.
+    /// Records the id of the last event that was read from the stream of a request's answer.
     pub(crate) fn record_event(&self, id: &RequestId, event: &str) {
         self.with(|records| {
             if let Some(running) = records.running(id) {
@@ -152,7 +153,7 @@ impl DeliveryLog {
         });
     }
 
-    /// Returns the request on whose stream `event` was the last that was read.
+    /// Returns the request whose stream last delivered `event`.
     pub(crate) fn request_of_event(&self, event: &str) -> Option<RequestId> {
         let matches_event = |record: &Record| matches!(record, Record::Running(running) if running.last_event.as_deref() == Some(event));
         self.with(|records| records.requests.iter().find(|(_, record)| matches_event(record)).map(|(id, _)| id.clone()))
@@ -169,7 +170,7 @@ impl DeliveryLog {
         }
     }
 
-    /// Waits for progress of a request, and takes it.
+    /// Waits for progress of a request, and removes it from the log.
     pub(crate) async fn take_progress(&self, id: &RequestId) -> Vec<ToolProgress> {
         loop {
             let changed = self.0.changed.notified();
@@ -182,18 +183,18 @@ impl DeliveryLog {
         }
     }
 
-    /// Ends a request, and returns its delivery and the rest of its progress. If it was not sent by now, it is never sent.
+    /// Ends a request, and returns its delivery and the rest of its progress. A request that was not sent yet is never sent.
     pub(crate) fn finish(&self, id: &RequestId) -> (Delivery, Vec<ToolProgress>) {
         self.with(|records| match records.requests.remove(id) {
             Some(Record::Running(running)) => (running.delivery, running.progress),
             Some(Record::Abandoned) | None => {
                 records.requests.insert(id.clone(), Record::Abandoned);
-                (Delivery::NotSent("it was given up before it could be sent".to_owned()), Vec::new())
+                (Delivery::NotSent("the call was abandoned before it was sent".to_owned()), Vec::new())
             }
         })
     }
 
-    /// Records that no running request will be answered.
+    /// Records that no running request will get an answer.
     pub(crate) fn break_all(&self, reason: &str) {
         self.with(|records| {
             records.last_error = Some(reason.to_owned());
@@ -205,12 +206,12 @@ impl DeliveryLog {
         });
     }
 
-    /// Returns whether the server has announced a change of its tools since the last call.
+    /// Returns whether the server announced a change of its tools, and resets that.
     pub(crate) fn take_tools_changed(&self) -> bool {
         self.with(|records| std::mem::take(&mut records.tools_changed))
     }
 
-    /// Returns whether the server has announced a change of its tools that was not taken yet.
+    /// Returns whether the server announced a change of its tools since the last [`DeliveryLog::take_tools_changed`].
     pub(crate) fn tools_changed(&self) -> bool {
         self.with(|records| records.tools_changed)
     }
@@ -244,7 +245,7 @@ impl Records {
     fn receive(&mut self, stream: Option<&RequestId>, message: ServerMessage) {
         match message {
             ServerMessage::Progress(token, progress) => {
-                // The token identifies the request, on whichever stream the message arrives.
+                // The token identifies the request. The stream does not matter.
                 let with_token = self.requests.values_mut().find_map(|record| match record {
                     Record::Running(running) if running.token.as_ref() == Some(&token) => Some(running),
                     _ => None,
@@ -272,7 +273,7 @@ impl Records {
                 }
                 if let Some(running) = self.running(&id) {
                     let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-                    running.delivery = Delivery::Broken(format!("it gave the call up{reason}"));
+                    running.delivery = Delivery::Broken(format!("it cancelled the call{reason}"));
                     running.is_cancelled = true;
                 }
             }
@@ -313,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn what_broke_is_told() {
+    fn finish_returns_the_recorded_delivery() {
         let log = DeliveryLog::default();
         assert!(log.begin(&id(1), None) && log.begin(&id(2), None));
         log.record(&id(1), Delivery::NotSent("refused".into()));
@@ -324,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn where_all_breaks_what_was_not_sent_stays_so() {
+    fn break_all_does_not_change_a_request_that_was_not_sent() {
         let log = DeliveryLog::default();
         assert!(log.begin(&id(1), None) && log.begin(&id(2), None));
         log.record(&id(1), Delivery::NotSent("full".into()));
@@ -335,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_was_given_up_is_never_sent() {
+    fn a_request_that_was_abandoned_is_never_sent() {
         let log = DeliveryLog::default();
         assert!(matches!(log.finish(&id(1)).0, Delivery::NotSent(_)));
         assert!(!log.begin(&id(1), None));
@@ -343,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_belongs_to_the_call_with_its_token_and_a_log_to_the_call_on_whose_answer_it_came() {
+    fn progress_is_assigned_by_its_token_and_a_log_line_by_its_stream() {
         let log = DeliveryLog::default();
         assert!(log.begin(&id(1), Some(token(11))) && log.begin(&id(2), Some(token(12))));
         log.receive(Some(&id(2)), ServerMessage::Progress(token(11), progress(1.0)));
@@ -355,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn of_too_much_the_last_is_kept() {
+    fn at_the_limit_a_new_report_replaces_the_latest() {
         let log = DeliveryLog::default();
         assert!(log.begin(&id(1), Some(token(1))));
         for n in 0..100 {
@@ -367,11 +368,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_told_is_taken_when_it_comes_and_once() {
+    async fn each_report_is_taken_once_and_as_soon_as_it_arrives() {
         let log = DeliveryLog::default();
         assert!(log.begin(&id(1), Some(token(1))));
-        let hears = log.clone();
-        let (taken, ()) = tokio::join!(async move { hears.take_progress(&id(1)).await }, async {
+        let waiting = log.clone();
+        let (taken, ()) = tokio::join!(async move { waiting.take_progress(&id(1)).await }, async {
             log.receive(None, ServerMessage::Progress(token(1), progress(1.0)));
         });
         assert_eq!(taken, [progress(1.0)]);
@@ -380,16 +381,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_gives_our_request_up_and_its_own_is_another() {
+    async fn a_server_cancels_a_request_of_the_client_or_one_of_its_own() {
         let log = DeliveryLog::default();
         assert!(log.begin(&id(1), None));
         log.receive(Some(&id(1)), ServerMessage::Request(id(1)));
         log.receive(Some(&id(1)), ServerMessage::Cancelled(id(1), None));
         assert!(!log.with(|records| records.running(&id(1)).unwrap().is_cancelled));
-        let (waits, ours) = (log.clone(), id(1));
-        tokio::join!(async move { waits.cancelled(&ours).await }, async {
+        let (waiting, ours) = (log.clone(), id(1));
+        tokio::join!(async move { waiting.cancelled(&ours).await }, async {
             log.receive(None, ServerMessage::Cancelled(id(1), Some("shutdown".into())));
         });
-        assert_eq!(log.finish(&id(1)).0, Delivery::Broken("it gave the call up: shutdown".into()));
+        assert_eq!(log.finish(&id(1)).0, Delivery::Broken("it cancelled the call: shutdown".into()));
     }
 }

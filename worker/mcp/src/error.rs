@@ -1,38 +1,38 @@
-//! Why the tools of a server cannot be listed.
+//! The error of listing the tools of a server.
 
-/// Why the tools of a server cannot be listed.
+/// The reason that the tools of a server cannot be listed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The server does not answer, or not as an MCP server. A retry may succeed.
-    #[error("the MCP server at {url} cannot be asked for its tools: {message}")]
+    /// The server gives no answer, or an answer that is not MCP. A retry may succeed.
+    #[error("the tools of the MCP server at {url} cannot be listed: {message}")]
     Unavailable {
         /// The URL of the server.
         url: String,
-        /// The reason.
+        /// The reason, as a clause. "It" refers to the server.
         message: String,
     },
-    /// The server is a program that cannot be started, or that ends before it answers. A retry would fail, too.
-    #[error("the MCP server {url} cannot be asked for its tools: {message}")]
+    /// The server is a program that cannot be started, or that ends before it answers. A retry would fail again.
+    #[error("the tools of the MCP server {url} cannot be listed: {message}")]
     ProgramFailed {
         /// The name of the program.
         url: String,
-        /// The reason.
+        /// The reason, as a clause. "It" refers to the server.
         message: String,
     },
-    /// The server has moved, or requires credentials that do not exist. A retry would fail, too.
-    #[error("the MCP server at {url} cannot be asked for its tools: {message}")]
+    /// The server redirects, or requires credentials that do not exist. A retry would fail again.
+    #[error("the tools of the MCP server at {url} cannot be listed: {message}")]
     Refused {
         /// The URL of the server.
         url: String,
-        /// The reason.
+        /// The reason, as a clause. "It" refers to the server.
         message: String,
     },
-    /// The list itself cannot be used, until the server changes.
-    #[error("the MCP server at {url} lists tools that cannot be used: {message}")]
+    /// The list exceeds a limit. A retry succeeds only after the server changed.
+    #[error("the tools of the MCP server at {url} cannot be used: {message}")]
     Unusable {
         /// The URL of the server.
         url: String,
-        /// The reason.
+        /// The reason, as a clause. "It" refers to the server.
         message: String,
     },
 }

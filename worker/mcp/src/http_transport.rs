@@ -1,7 +1,7 @@
-//! The HTTP transport of rmcp. It records on the [`DeliveryLog`] what it does with each request.
+//! The HTTP transport of rmcp. It records in the [`DeliveryLog`] whether each request was sent.
 //!
-//! Every body is bounded, and nothing is sent twice. A stream whose connection was lost may be resumed if the server numbers its
-//! events. That requests the rest of an answer, and repeats no call.
+//! Every body is bounded, and no request is sent twice. If the server numbers its events, a stream whose connection was lost is
+//! resumed. Resuming only requests the rest of an answer. It does not repeat the call.
 
 use crate::delivery::{self, Delivery, DeliveryLog};
 use crate::limits::MAX_BODY_BYTES;
@@ -30,16 +30,16 @@ const LAST_EVENT_ID: &str = "last-event-id";
 const EVENT_STREAM: &str = "text/event-stream";
 const JSON: &str = "application/json";
 
-/// How much of an error response is read, in bytes.
+/// The largest part of an error response that is read, in bytes.
 const MAX_REFUSAL_BYTES: usize = 64 * 1024;
 
-/// How much of an error response is passed on, in bytes.
+/// The longest quote of a response in an error message, in bytes.
 const MAX_QUOTE_BYTES: usize = 300;
 
-/// The shortest delay before a stream is resumed. A server may ask for none, many times in a row.
+/// The shortest delay before a stream is resumed. A server may request no delay, many times in a row.
 const MIN_RESUME_DELAY: Duration = Duration::from_millis(200);
 
-/// How long the request that ends a session may take.
+/// The timeout of the request that ends a session.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 type Outcome<T> = Result<T, StreamableHttpError<Error>>;
@@ -51,14 +51,14 @@ pub(crate) struct HttpTransport {
     http: reqwest::Client,
     redactor: Redactor,
     deliveries: DeliveryLog,
-    /// A stream exceeded [`MAX_BODY_BYTES`], so it must not be resumed.
+    /// Whether a stream exceeded [`MAX_BODY_BYTES`] and therefore must not be resumed.
     overflowed: Arc<AtomicBool>,
-    /// No credentials will ever exist for the server.
+    /// Whether no credentials will ever exist for the server.
     is_without_credentials: bool,
 }
 
 impl HttpTransport {
-    /// Creates a transport without a session. What it reads is redacted.
+    /// Creates a transport without a session. It redacts everything that it reads.
     pub(crate) fn new(http: reqwest::Client, redactor: Redactor) -> Self {
         Self {
             http,
@@ -69,7 +69,7 @@ impl HttpTransport {
         }
     }
 
-    /// Treats a request for credentials as final.
+    /// Treats a server that requires credentials as unusable: a retry would get the same answer.
     pub(crate) fn without_credentials(self) -> Self {
         Self { is_without_credentials: true, ..self }
     }
@@ -94,7 +94,7 @@ impl HttpTransport {
         let status = response.status();
         let request = match message {
             JsonRpcMessage::Request(request) => request,
-            // Of other messages, only the status matters.
+            // A message of another kind has no answer, so only the status matters.
             _ if status.is_success() => return Ok(StreamableHttpPostResponse::Accepted),
             _ => return Err(broken(format!("it answered HTTP {}", status.as_u16()))),
         };
@@ -123,7 +123,8 @@ impl HttpTransport {
         }
     }
 
-    /// Returns the events of a response, up to [`MAX_BODY_BYTES`]. An error is recorded for the request `id`, which they answer.
+    /// Returns the events of a response, up to [`MAX_BODY_BYTES`]. `id` is the request that they answer. An error is recorded as the
+    /// delivery of that request.
     fn events(&self, response: Response, id: Option<RequestId>) -> Events {
         let (deliveries, overflowed) = (self.deliveries.clone(), self.overflowed.clone());
         let mut left = MAX_BODY_BYTES;
@@ -161,7 +162,7 @@ impl HttpTransport {
         events.inspect(record).boxed()
     }
 
-    /// Handles an error response. An error that names this request is its answer; any other response proves nothing.
+    /// Handles an error response. A JSON-RPC error with the id of the request answers the request. Any other response proves nothing.
     async fn handle_refusal(
         &self,
         response: Response,
@@ -175,8 +176,8 @@ impl HttpTransport {
         if let Some(to) = location(&response) {
             self.deliveries.record_final();
             let to = self.redactor.quote(&to, MAX_QUOTE_BYTES);
-            let how = "redirects are not followed: name the server by the address that it has";
-            return Err(broken(format!("it answered HTTP {}, which points to {to}, and {how}", status.as_u16())));
+            let hint = "redirects are not followed: set the URL of the server to its final address";
+            return Err(broken(format!("it redirects to {to} (HTTP {}), and {hint}", status.as_u16())));
         }
         let body = body::read(response, MAX_REFUSAL_BYTES).await.unwrap_or_default();
         let is_text = std::str::from_utf8(&body).is_ok();
@@ -220,7 +221,9 @@ impl StreamableHttpClient for HttpTransport {
     ) -> Outcome<StreamableHttpPostResponse> {
         let (id, token) = delivery::request_ids(&message);
         if id.as_ref().is_some_and(|id| !self.deliveries.begin(id, token)) {
-            return Err(StreamableHttpError::Client(Error::NotSent("it was given up".to_owned())));
+            return Err(StreamableHttpError::Client(Error::NotSent(
+                "the call was abandoned before it was sent".to_owned(),
+            )));
         }
         let in_session = session_id.is_some();
         if in_session {
@@ -248,8 +251,8 @@ impl StreamableHttpClient for HttpTransport {
         sent.map(drop).map_err(|error| StreamableHttpError::Client(Error::from(&error)))
     }
 
-    /// Resumes a stream. The other use of GET, a stream for unsolicited messages, is declined: it would cost one connection per session,
-    /// and has no use here.
+    /// Resumes a stream. GET can also open a stream for unsolicited messages. That use is declined, because it costs one connection per
+    /// session and the client does not need such messages.
     async fn get_stream(
         &self,
         uri: Arc<str>,
@@ -292,7 +295,7 @@ fn with_headers(
 
 type Request = rmcp::model::JsonRpcRequest<ClientRequest>;
 
-/// Returns the answer of a server of the older era to an unknown request, in the form in which rmcp recognizes it.
+/// Converts the answer of an older-era server to an unknown request into the form that rmcp recognizes.
 fn unknown_request(
     answer: Option<ServerJsonRpcMessage>,
     request: &Request,
@@ -305,7 +308,7 @@ fn unknown_request(
     ServerJsonRpcMessage::error(error, Some(request.id.clone()))
 }
 
-/// Checks that a message answers a request. An error may omit the id only while a session begins.
+/// Checks that a message answers a request. Only while a session begins, an error may omit the id.
 fn check_answers(answer: &ServerJsonRpcMessage, request: &Request) -> Outcome<()> {
     let begins = matches!(request.request, ClientRequest::DiscoverRequest(_) | ClientRequest::InitializeRequest(_));
     let id = match answer {
@@ -315,10 +318,10 @@ fn check_answers(answer: &ServerJsonRpcMessage, request: &Request) -> Outcome<()
         JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
     };
     match id {
-        // Some servers return a numeric id as a text.
+        // Some servers return a numeric id as a string.
         Some(id) if id.to_string() == request.id.to_string() => Ok(()),
-        Some(id) => Err(broken(format!("it answered the request {id}, and {} was asked", request.id))),
-        None => Err(broken("its answer names no request".to_owned())),
+        Some(id) => Err(broken(format!("it answered the request {id} instead of the request {}", request.id))),
+        None => Err(broken("its answer has no request id".to_owned())),
     }
 }
 

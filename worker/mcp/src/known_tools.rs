@@ -1,4 +1,4 @@
-//! The definitions of the tools in a session, against which each call is checked.
+//! The tool definitions that each call of a session is checked against.
 
 use bloomery_crds::Digest;
 use bloomery_engine::catalogue::Drift;
@@ -9,19 +9,20 @@ use std::collections::BTreeMap;
 /// The tools of a session.
 #[derive(Debug, Default)]
 pub(crate) struct KnownTools {
-    /// The digests of each tool's latest definition; `None` for a name that was listed twice.
+    /// The digests of each tool's latest definition, by the name of the tool. A name that was listed twice has `None`. The whole map is
+    /// `None` until the tools were listed in this session.
     definitions: Option<BTreeMap<String, Option<[Digest; 2]>>>,
-    /// The tools came from the cache, and are recent enough to call them without listing them again.
+    /// The tools came from the cache. They are recent, so they can be called without another list.
     is_cached: bool,
 }
 
 impl KnownTools {
-    /// The tools were recently read from the cache.
+    /// Creates the record of tools that were recently read from the cache.
     pub(crate) fn cached() -> Self {
         Self { definitions: None, is_cached: true }
     }
 
-    /// The tools were listed in this session.
+    /// Creates the record of tools that were listed in this session.
     pub(crate) fn listed(tools: &[ListedTool]) -> Self {
         let mut definitions = BTreeMap::new();
         for tool in tools {
@@ -46,13 +47,13 @@ impl KnownTools {
         self.definitions.iter().flatten().filter(|(_, definition)| definition.is_none()).map(|(name, _)| name.as_str())
     }
 
-    /// Returns why a call must not be sent: its tool changed after the Job began.
+    /// Returns the reason that a call must not be sent, if its tool changed after the Job began.
     pub(crate) fn objection(&self, call: &ToolCall<'_>) -> Option<String> {
         let drift = match self.definitions.as_ref()?.get(call.tool) {
             Some(Some(definitions)) if definitions.contains(call.definition) => return None,
             Some(_) => Drift::Changed,
             None => Drift::Missing,
         };
-        Some(format!("The call was not sent, because the tool is not what it was: {}.", drift.objection()))
+        Some(format!("The call was not sent, because its tool has changed: {}.", drift.objection()))
     }
 }

@@ -1,13 +1,16 @@
-//! A client of MCP servers: the tools of a Skill, over streamable HTTP or the standard streams of a local program, with the
-//! stateless protocol and with the older `initialize` handshake.
+//! A client of MCP servers, which provide the tools of a Skill. A server is reached over streamable HTTP, or over the standard
+//! streams of a local program.
 //!
-//! A tool call may have a side effect. So [`Client::call`] sends it at most once, and returns what is proven about it:
+//! MCP has two eras, and the client supports both. Since protocol version 2026-07-28 (the newer era), requests are independent of each
+//! other. Before that version (the older era), a session begins with an `initialize` handshake.
 //!
-//! - [`CallOutcome::Completed`]: the server has answered.
-//! - [`CallOutcome::Failed`]: the server has answered that the call failed, or no byte of it was sent.
-//! - [`CallOutcome::Indeterminate`]: neither can be proven.
+//! A tool call may have a side effect. Therefore [`Client::call`] sends it at most once, and its outcome states only what is proven:
 //!
-//! The proof is recorded where bytes are sent (the module `delivery`), and never derived from error messages.
+//! - [`CallOutcome::Completed`]: the server answered.
+//! - [`CallOutcome::Failed`]: the server answered that the call failed, or no byte of the call was sent.
+//! - [`CallOutcome::Indeterminate`]: neither is proven.
+//!
+//! The module `delivery` records the proof where bytes are sent. Error messages are never used as proof.
 
 mod cache;
 mod call;
@@ -31,5 +34,5 @@ pub use cache::ToolListCache;
 pub use client::{CALL_TIMEOUT, Client, MAX_CALL_TIMEOUT};
 pub use error::Error;
 pub use limits::MAX_BODY_BYTES;
-pub use outcome::{CallOutcome, CallResult, not_repeatable};
+pub use outcome::{CallOutcome, CallResult, describe_lost_call};
 pub use program::{Program, StderrListener};

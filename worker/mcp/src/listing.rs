@@ -14,10 +14,10 @@ use serde_json::Value;
 use std::sync::Arc;
 use tokio::time::Instant;
 
-/// The most pages of a list.
+/// The largest number of pages of a list.
 pub(crate) const MAX_PAGES: usize = 32;
 
-/// The largest definition of one tool, in bytes. The model reads it with every request.
+/// The size limit of the definition of one tool, in bytes. Every request to the model contains the definition.
 pub(crate) const MAX_DEFINITION_BYTES: usize = 64 * 1024;
 
 /// The longest name of an ignored tool in a log message, in bytes.
@@ -26,19 +26,19 @@ const MAX_NAME_BYTES: usize = 128;
 /// The longest reason for ignoring a tool in a log message, in bytes.
 const MAX_REASON_BYTES: usize = 300;
 
-/// Why the tools cannot be listed. Each text is a clause.
+/// The reason that the tools cannot be listed. Each text is a clause.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Error {
     /// A retry may succeed.
     Unavailable(String),
-    /// The list cannot be used.
+    /// The list exceeds a limit.
     Unusable(String),
 }
 
 /// The check of a tool before it is called.
 #[derive(Debug, Default)]
 pub(crate) struct ToolCheck {
-    /// Why the call must not be sent.
+    /// The reason that the call must not be sent, if there is one.
     pub(crate) objection: Option<String>,
     /// The tools, if they were listed for the check.
     pub(crate) listed: Option<Vec<ListedTool>>,
@@ -50,8 +50,8 @@ pub(crate) async fn list(session: &Session, until: Instant) -> Result<Vec<Listed
     list_into(session, &mut known, until).await
 }
 
-/// Checks that a tool did not change, before it is called. The tools are listed if that has not happened in this session, or if the
-/// server has announced a change. Concurrent calls share one list.
+/// Checks that a tool has not changed since the Job began. The tools are listed first if they were not listed in this session, or if
+/// the server announced a change. Concurrent calls share one list.
 pub(crate) async fn check_tool(session: &Session, call: &ToolCall<'_>, until: Instant) -> Result<ToolCheck, Error> {
     let mut known = session.known_tools.lock().await;
     let is_known = known.are_listed() || known.are_cached() && !session.is_newer_era();
@@ -63,19 +63,19 @@ pub(crate) async fn check_tool(session: &Session, call: &ToolCall<'_>, until: In
     Ok(ToolCheck { objection: known.objection(call), listed })
 }
 
-/// Returns the size of tools as it counts against [`MAX_BODY_BYTES`].
+/// Returns the size of the tools in bytes, which is limited to [`MAX_BODY_BYTES`].
 pub(crate) fn total_bytes(tools: &[ListedTool]) -> usize {
     tools.iter().map(ListedTool::bytes).sum()
 }
 
 async fn list_into(session: &Session, known: &mut KnownTools, until: Instant) -> Result<Vec<ListedTool>, Error> {
-    // Cleared before the request: a change that is announced meanwhile leads to another list.
+    // The flag is cleared before the request, so a change that is announced during the request leads to another list.
     session.deliveries().take_tools_changed();
     *known = KnownTools::default();
     let tools = pages(session, until).await?;
     *known = KnownTools::listed(&tools);
     for name in known.duplicates() {
-        tracing::warn!("the MCP server lists the tool {name:?} more than once: it is ignored, because it is ambiguous");
+        tracing::warn!("the MCP server lists the tool {name:?} more than once, so the tool is ambiguous and ignored");
     }
     Ok(tools)
 }
@@ -91,21 +91,21 @@ async fn pages(session: &Session, until: Instant) -> Result<Vec<ListedTool>, Err
             return Ok(list.tools);
         }
     }
-    Err(Error::Unusable(format!("more than {MAX_PAGES} pages")))
+    Err(Error::Unusable(format!("the list has more than {MAX_PAGES} pages")))
 }
 
 async fn page(session: &Session, cursor: Option<String>, until: Instant) -> Result<ListToolsResult, Error> {
     let params = cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
     let request = ListToolsRequest { params, ..ListToolsRequest::default() };
-    // rmcp's own method for this may answer from a cache.
+    // The request is sent directly, because the method of rmcp may answer from a cache.
     let request = ClientRequest::ListToolsRequest(request);
     match session.ask(request, RequestMetaObject::default(), until, &|_| {}).await {
         Reply::Result(result) => match *result {
             ServerResult::ListToolsResult(page) => Ok(page),
-            _ => Err(Error::Unavailable("it answered with something else than a list of tools".to_owned())),
+            _ => Err(Error::Unavailable("its answer is not a list of tools".to_owned())),
         },
         Reply::Error(error) => Err(Error::Unavailable(format!(
-            "it refuses to list them: {} (code {})",
+            "it refused to list its tools: {} (code {})",
             bounded(&error.message, MAX_REASON_BYTES),
             error.code.0
         ))),
@@ -113,7 +113,7 @@ async fn page(session: &Session, cursor: Option<String>, until: Instant) -> Resu
     }
 }
 
-/// The tools that were read so far.
+/// The tools of all pages that were read so far.
 #[derive(Default)]
 struct List {
     tools: Vec<ListedTool>,
@@ -127,7 +127,7 @@ impl List {
         for tool in page {
             self.count += 1;
             if self.count > MAX_TOOLS {
-                return Err(Error::Unusable(format!("more than {MAX_TOOLS} of them")));
+                return Err(Error::Unusable(format!("the list has more than {MAX_TOOLS} tools")));
             }
             let name = bounded(&tool.name, MAX_NAME_BYTES);
             let tool = match usable(tool) {
@@ -140,14 +140,14 @@ impl List {
             self.bytes += tool.bytes();
             self.tools.push(tool);
             if self.bytes > MAX_BODY_BYTES {
-                return Err(Error::Unusable(format!("more than {MAX_BODY_BYTES} bytes of them")));
+                return Err(Error::Unusable(format!("the list has more than {MAX_BODY_BYTES} bytes")));
             }
         }
         Ok(())
     }
 }
 
-/// Why a tool is ignored.
+/// The reason that a tool is ignored, as a clause.
 struct UnusableTool(String);
 
 fn usable(tool: Tool) -> Result<ListedTool, UnusableTool> {
@@ -158,7 +158,7 @@ fn usable(tool: Tool) -> Result<ListedTool, UnusableTool> {
     match tool.bytes() {
         _ if tool.name.is_empty() => Err(UnusableTool("it has no name, so it cannot be called".to_owned())),
         bytes if bytes > MAX_DEFINITION_BYTES => {
-            Err(UnusableTool(format!("its definition takes {bytes} bytes, and the most is {MAX_DEFINITION_BYTES}")))
+            Err(UnusableTool(format!("its definition has {bytes} bytes, and the limit is {MAX_DEFINITION_BYTES}")))
         }
         _ => Ok(tool),
     }

@@ -1,6 +1,6 @@
-//! Parses the messages of a server that are not answers: progress, log lines, cancelled calls, changed tools, requests.
+//! Parses the messages of a server that are not answers: progress, log lines, cancelled calls, changed tools, and requests.
 //!
-//! They are parsed where bytes are received, because there the call that they belong to and their order are known.
+//! The transports parse these messages where bytes are received. Only there, the order of the messages and the call of each are known.
 
 use bloomery_crds::text::bounded;
 use bloomery_engine::event::ToolProgress;
@@ -11,10 +11,10 @@ use serde_json::Value;
 /// The largest message that is parsed, in bytes.
 const MAX_MESSAGE_BYTES: usize = 64 * 1024;
 
-/// The longest text of a notification, in bytes. Longer ones are cut.
+/// The longest text of a notification, in bytes. A longer text is cut.
 const MAX_TEXT_BYTES: usize = 512;
 
-/// The log levels of MCP. Any other is replaced by `info`.
+/// The log levels of MCP. Any other level is replaced by `info`.
 const LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
 /// A message that is not an answer.
@@ -24,9 +24,9 @@ pub(crate) enum ServerMessage {
     Progress(ProgressToken, ToolProgress),
     /// A line of the server's log.
     Log(ToolProgress),
-    /// The server cancels a request: one of the client, or one of its own.
+    /// The server cancels a request of the client or of its own, for an optional reason.
     Cancelled(RequestId, Option<String>),
-    /// The tools differ from those that were listed.
+    /// The tools of the server changed.
     ToolsChanged,
     /// The server sends a request to the client.
     Request(RequestId),
@@ -63,9 +63,9 @@ struct CancelledParams {
     reason: Option<String>,
 }
 
-/// Parses a message; `None` if it is an answer, or unknown.
+/// Parses a message. Returns `None` for an answer, and for a message of an unknown kind.
 pub(crate) fn read(data: &str) -> Option<ServerMessage> {
-    // Answers may be large, and are not parsed twice.
+    // Answers may be large, and rmcp parses them. They are not parsed twice.
     if data.len() > MAX_MESSAGE_BYTES || !data.contains("\"method\"") {
         return None;
     }
@@ -117,8 +117,9 @@ mod tests {
     }
 
     fn progress(progress: f64, total: Option<f64>, message: Option<&str>) -> ServerMessage {
-        let told = ToolProgress { progress: Some(progress), total, level: None, message: message.map(str::to_owned) };
-        ServerMessage::Progress(ProgressToken(NumberOrString::Number(7)), told)
+        let progress =
+            ToolProgress { progress: Some(progress), total, level: None, message: message.map(str::to_owned) };
+        ServerMessage::Progress(ProgressToken(NumberOrString::Number(7)), progress)
     }
 
     fn logged(level: &str, message: &str) -> ServerMessage {
@@ -143,28 +144,28 @@ mod tests {
     #[case("notifications/cancelled", json!({}), None)]
     #[case("notifications/tools/list_changed", json!({}), Some(ServerMessage::ToolsChanged))]
     #[case("notifications/resources/updated", json!({"uri": "x"}), None)]
-    fn what_is_no_answer_is_news(#[case] method: &str, #[case] params: Value, #[case] expected: Option<ServerMessage>) {
+    fn notifications_are_parsed(#[case] method: &str, #[case] params: Value, #[case] expected: Option<ServerMessage>) {
         assert_eq!(read(&notification(method, &params)), expected);
     }
 
     #[test]
-    fn a_request_of_the_server_is_told_from_a_notification() {
+    fn a_message_with_a_method_and_an_id_is_a_request() {
         let request = json!({"jsonrpc": "2.0", "id": 4, "method": "sampling/createMessage", "params": {}});
         assert_eq!(read(&request.to_string()), Some(ServerMessage::Request(NumberOrString::Number(4))));
         assert_eq!(read(&json!({"jsonrpc": "2.0", "id": 4, "result": {"method": 1}}).to_string()), None);
     }
 
     #[test]
-    fn a_long_message_is_cut_and_a_huge_one_is_not_read() {
+    fn a_long_text_is_cut_and_a_huge_message_is_ignored() {
         let message = |bytes| notification("notifications/message", &json!({"data": "x".repeat(bytes)}));
-        let Some(ServerMessage::Log(told)) = read(&message(5000)) else { panic!("not read") };
-        assert_eq!(told.message.unwrap().len(), MAX_TEXT_BYTES);
+        let Some(ServerMessage::Log(logged)) = read(&message(5000)) else { panic!("not read") };
+        assert_eq!(logged.message.unwrap().len(), MAX_TEXT_BYTES);
         assert_eq!(read(&message(MAX_MESSAGE_BYTES)), None);
     }
 
     proptest! {
         #[test]
-        fn nothing_that_a_server_sends_stops_the_reader(data in "(\\{|\\}|\"method\"|\"id\"|\"params\"|:|,|\"notifications/progress\"|[0-9.e+-]|null){0,30}") {
+        fn no_message_makes_the_parser_panic(data in "(\\{|\\}|\"method\"|\"id\"|\"params\"|:|,|\"notifications/progress\"|[0-9.e+-]|null){0,30}") {
             let _ = read(&data);
         }
     }

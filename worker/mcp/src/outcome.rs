@@ -3,19 +3,20 @@
 use bloomery_engine::tool::ListedTool;
 use serde_json::Value;
 
-/// The outcome of a call. Its text is for the model; that of an indeterminate call becomes part of a sentence for people.
+/// The outcome of a call. The text of a completed or failed call is for the model. The text of an indeterminate call is a clause that
+/// becomes part of a sentence for people.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CallOutcome {
-    /// The server has answered.
+    /// The server answered.
     Completed {
         /// The text of the result.
         text: String,
-        /// The structured content, which is part of the text, too.
+        /// The structured content. The text includes it, too.
         structured: Option<Value>,
-        /// The binary content. The text names each item by its digest.
+        /// The binary content. The text refers to each item by its digest.
         media: Vec<Vec<u8>>,
     },
-    /// The server has answered that the call failed, or no byte of the call was sent.
+    /// The server answered that the call failed, or no byte of the call was sent.
     Failed {
         /// The reason.
         text: String,
@@ -24,13 +25,13 @@ pub enum CallOutcome {
     },
     /// The call was sent, and may or may not have taken effect.
     Indeterminate {
-        /// What is known.
+        /// The reason that the outcome is unknown.
         text: String,
     },
 }
 
 impl CallOutcome {
-    /// A failure without binary content.
+    /// Creates a failure without binary content.
     pub fn failed(text: String) -> Self {
         Self::Failed { text, media: Vec::new() }
     }
@@ -41,11 +42,11 @@ impl CallOutcome {
 pub struct CallResult {
     /// The outcome.
     pub outcome: CallOutcome,
-    /// The tools, if they were listed again before the call.
+    /// The tools of the server, if they were listed before the call.
     pub listed: Option<Vec<ListedTool>>,
 }
 
-/// Describes a call whose answer was lost and that could not be repeated, as a clause.
-pub fn not_repeatable(reason: &str) -> String {
-    format!("its answer was lost; it could not be repeated: {reason}")
+/// Describes a call whose answer was lost and whose repetition failed for `reason`, as a clause.
+pub fn describe_lost_call(reason: &str) -> String {
+    format!("its answer was lost, and the call could not be repeated: {reason}")
 }

@@ -1,18 +1,18 @@
-//! How a server that is a local program is started.
+//! The command line and the environment of a server that is a local program.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// Receives what a program writes to its standard error, line by line, redacted. A line may hold control characters.
+/// Receives each line that a program writes to its standard error, redacted. A line may hold control characters.
 pub type StderrListener = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// A server that is a program of this machine.
 #[derive(Clone)]
 pub struct Program {
-    /// The program and its arguments. They are not interpreted by a shell.
+    /// The program and its arguments. No shell interprets them.
     pub argv: Vec<String>,
-    /// The whole environment of the program. It inherits nothing, because the worker's environment may hold keys.
+    /// The whole environment of the program. The program inherits no variable from the worker, whose environment may hold keys.
     pub env: BTreeMap<String, String>,
     /// Receives the standard error of the program.
     pub listener: StderrListener,

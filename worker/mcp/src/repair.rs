@@ -1,7 +1,7 @@
-//! Repairs malformed answers that still say what happened to their request.
+//! Repairs malformed answers that still show the result of their request.
 //!
-//! They are repaired as text, before rmcp parses them: rmcp rejects a malformed message as a whole, and the request would stay without
-//! an answer.
+//! The text of an answer is repaired before rmcp parses it. rmcp rejects a malformed message as a whole, and the request would get no
+//! answer.
 
 mod list;
 mod raw;
@@ -41,10 +41,10 @@ pub(crate) fn read<'t>(text: &'t str, redactor: &Redactor) -> Cow<'t, str> {
     })
 }
 
-/// Repairs a message; a well-formed one stays as it is.
+/// Repairs a message. A well-formed message is returned unchanged.
 ///
-/// An error may be a text, or an object with any fields. As in JSON-RPC 1.0, an error of `null` means that there was none. An answer
-/// with neither an error nor a result stays malformed: the request may have taken effect.
+/// An error may be a text, or an object with any fields. As in JSON-RPC 1.0, an error of `null` means that there is no error. An answer
+/// with neither an error nor a result is not repaired, because the request may have had an effect.
 pub(crate) fn repaired(text: Cow<'_, str>) -> Cow<'_, str> {
     let repaired = answer(&text).map(|message| message.to_string());
     repaired.map_or(text, Cow::Owned)
@@ -69,7 +69,7 @@ fn answer(text: &str) -> Option<Value> {
     }
 }
 
-/// Returns the repaired error; `None` if it is well-formed, unless `even_if_valid`.
+/// Returns the repaired error. Returns `None` if the error cannot be repaired, or if it is well-formed and not `even_if_valid`.
 fn loose_error(error: &RawValue, even_if_valid: bool) -> Option<Value> {
     if serde_json::from_str::<ErrorData>(error.get()).is_ok() {
         return if even_if_valid { serde_json::from_str(error.get()).ok() } else { None };
@@ -87,8 +87,8 @@ fn loose_error(error: &RawValue, even_if_valid: bool) -> Option<Value> {
     Some(json!({"code": code.unwrap_or(ErrorCode::INTERNAL_ERROR.0), "message": message}))
 }
 
-/// Replaces each escaped lone surrogate of a JSON text by U+FFFD. JavaScript writes them for strings that it cut within a character,
-/// and our parser rejects them.
+/// Replaces each escaped lone surrogate of a JSON text by U+FFFD. JavaScript writes a lone surrogate when it cuts a string within a
+/// character, and `serde_json` rejects it.
 fn without_lone_surrogates(text: &str) -> Cow<'_, str> {
     if !text.contains("\\ud") && !text.contains("\\uD") {
         return Cow::Borrowed(text);

@@ -1,4 +1,4 @@
-//! Converts the result of a tool to text for the model. Binary content is kept separately, and named by its digest.
+//! Converts the result of a tool to text for the model. Binary content is kept separately, and the text refers to it by its digest.
 
 use crate::limits::MAX_BODY_BYTES;
 use base64::Engine;
@@ -11,7 +11,7 @@ use serde_json::Value;
 /// The longest text of a result, in bytes. The model sees an excerpt of a long one.
 pub(crate) const MAX_TEXT_BYTES: usize = MAX_BODY_BYTES;
 
-/// The most binary items of one result that are kept.
+/// The largest number of binary items of one result that are kept.
 const MAX_MEDIA: usize = 16;
 
 /// The longest URI, name or MIME type in a note, in bytes.
@@ -20,14 +20,14 @@ const MAX_NAME_BYTES: usize = 256;
 /// The content of a result.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Content {
-    /// Its texts, its structured content, and a note for each other item.
+    /// The texts, the structured content, and a note for each other item.
     pub(crate) text: String,
-    /// Its binary items. The note of each has its digest.
+    /// The binary items. The note of each item holds its digest.
     pub(crate) media: Vec<Vec<u8>>,
 }
 
-/// Reads a result. A text that only repeats the structured content is left out: servers send it for clients without support for
-/// structured content.
+/// Reads a result. A text that only repeats the structured content is left out: servers send such a text for clients that do not
+/// support structured content.
 pub(crate) fn read(result: &CallToolResult) -> Content {
     let mut content = Content::default();
     let mut structured = result.structured_content.as_ref();
@@ -74,7 +74,7 @@ impl Content {
     fn keep(&mut self, what: &str, mime_type: Option<&str>, base64: &str) -> String {
         let kind = type_name(mime_type);
         let Ok(data) = STANDARD.decode(base64) else {
-            return format!("[{what}, {kind}, whose data is no base64]");
+            return format!("[{what}, {kind}, whose data is not base64]");
         };
         let bytes = data.len();
         if data.is_empty() || self.media.len() == MAX_MEDIA {
@@ -82,11 +82,11 @@ impl Content {
         }
         let handle = Digest::of_bytes(&data);
         self.media.push(data);
-        format!("[{what}, {kind}, {bytes} bytes, kept as {handle}; it is no text]")
+        format!("[{what}, {kind}, {bytes} bytes, kept as {handle}; it is not text]")
     }
 }
 
-/// Returns the note of a link. It is not followed: reading its target takes a tool.
+/// Returns the note of a link. The client does not follow links: a tool has to read the target.
 fn link_note(link: &Resource) -> String {
     let size = link.size.map(|size| format!(", {size} bytes")).unwrap_or_default();
     format!(
@@ -114,7 +114,7 @@ fn truncated(mut text: String) -> String {
         return text;
     }
     let note = |kept: usize| format!("\n[cut: {} of {whole} bytes are left out]", whole - kept);
-    // The note is longest if nothing is kept.
+    // The note is longest if no text is kept.
     let kept = text.floor_char_boundary(MAX_TEXT_BYTES - note(0).len());
     text.truncate(kept);
     text.push_str(&note(kept));
@@ -155,15 +155,15 @@ mod tests {
         json!({"content": [{"type": "resource", "resource": {"uri": "file:///a", "mimeType": "text/x", "text": "12"}}]}),
         "[resource file:///a, text/x]\n12"
     )]
-    #[case::a_link_that_would_end_its_note(
+    #[case::a_link_with_line_breaks(
         json!({"content": [{"type": "resource_link", "uri": "file:///c", "name": "c\n\n  d", "mimeType": "text/plain", "size": 9}]}),
         "[link to the resource file:///c (c d), text/plain, 9 bytes; not read]"
     )]
     #[case::no_base64(
         json!({"content": [{"type": "image", "data": "%%%", "mimeType": "image/png"}]}),
-        "[image, image/png, whose data is no base64]"
+        "[image, image/png, whose data is not base64]"
     )]
-    fn what_a_model_reads(#[case] result: Value, #[case] expected: &str) {
+    fn results_become_text(#[case] result: Value, #[case] expected: &str) {
         assert_eq!(content(result), Content { text: expected.to_owned(), media: Vec::new() });
     }
 
@@ -174,14 +174,14 @@ mod tests {
         json!({"type": "resource", "resource": {"uri": "file:///b", "blob": "aGVsbG8="}}),
         "resource file:///b, type unknown"
     )]
-    fn what_is_no_text_is_kept_and_told_by_its_digest(#[case] block: Value, #[case] what: &str) {
+    fn binary_content_is_kept_and_the_text_has_its_digest(#[case] block: Value, #[case] what: &str) {
         let content = content(json!({"content": [block]}));
-        assert_eq!(content.text, format!("[{what}, 5 bytes, kept as {HELLO}; it is no text]"));
+        assert_eq!(content.text, format!("[{what}, 5 bytes, kept as {HELLO}; it is not text]"));
         assert_eq!(content.media, [b"hello"]);
     }
 
     #[test]
-    fn no_more_is_kept_than_there_is_room_for() {
+    fn binary_items_beyond_the_limit_are_not_kept() {
         let image = json!({"type": "image", "data": "aGVsbG8=", "mimeType": "image/png"});
         let content = content(json!({"content": vec![image; MAX_MEDIA + 1]}));
         assert_eq!(content.media.len(), MAX_MEDIA);
@@ -192,8 +192,8 @@ mod tests {
     #[case("x", MAX_TEXT_BYTES, MAX_TEXT_BYTES)]
     #[case("x", MAX_TEXT_BYTES + 1, MAX_TEXT_BYTES)]
     #[case("€", 400_000, MAX_TEXT_BYTES)]
-    fn a_text_is_bounded_and_says_how_much_is_left_out(#[case] of: &str, #[case] times: usize, #[case] max: usize) {
-        let whole = of.repeat(times);
+    fn a_long_text_is_cut_and_notes_the_size_of_the_cut(#[case] part: &str, #[case] times: usize, #[case] max: usize) {
+        let whole = part.repeat(times);
         let bounded = text(json!({"content": [{"type": "text", "text": whole}]}));
         assert!(bounded.len() <= max && bounded.len() > max - 8, "{}", bounded.len());
         if whole.len() > max {

@@ -1,4 +1,4 @@
-//! A session with a server: how it begins, and how a request is sent in it.
+//! A session with a server. It begins in the newer era of the protocol if the server supports it, or else in the older era.
 
 use crate::delivery::{Delivery, DeliveryLog};
 use crate::http_transport::HttpTransport;
@@ -26,16 +26,16 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout_at};
 
-/// How long the beginning of a session may take. rmcp tries the newer era first, and waits 10 s for an answer.
+/// The longest time to begin a session. rmcp tries the newer era first, and waits 10 s for an answer.
 const BEGIN_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long sending a cancellation may take.
+/// The timeout of sending a cancellation.
 const CONTROL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The most failed attempts in a row to resume a stream.
+/// The largest number of failed attempts in a row to resume a stream.
 const MAX_RESUMES: usize = 5;
 
-/// The codes with which servers reject a request of an unknown form.
+/// The error codes for a request in a form that the server does not know.
 const PROTOCOL_ERRORS: [ErrorCode; 6] = [
     ErrorCode::INVALID_REQUEST,
     ErrorCode::METHOD_NOT_FOUND,
@@ -55,37 +55,37 @@ pub(crate) enum Server {
         /// Its streamable HTTP endpoint.
         url: Arc<str>,
     },
-    /// A program that is started for each session, and whose output is redacted.
+    /// A program that is started for each session. Its output is redacted.
     Program(Program, Redactor),
 }
 
 /// The reply to a request.
 #[derive(Debug)]
 pub(crate) enum Reply {
-    /// The server has answered.
+    /// The server answered.
     Result(Box<ServerResult>),
-    /// The server has answered with an error.
+    /// The server answered with an error.
     Error(ErrorData),
-    /// No byte of the request was sent.
+    /// No byte of the request was sent. Holds the reason as a clause.
     NotSent(String),
-    /// The request was sent, or may have been, and there is no answer.
+    /// The request was sent, or may have been, and there is no answer. Holds the reason as a clause.
     Unknown(String),
 }
 
-/// Why one attempt to begin a session failed.
+/// The reason that one attempt to begin a session failed.
 enum BeginError {
-    /// The server only supports older versions of the protocol.
+    /// The server only supports versions of the older era.
     OlderOnly,
     /// Another reason.
     Failed(Error),
 }
 
-/// Why there is no session.
+/// The reason that no session began.
 #[derive(Debug)]
 pub(crate) struct Error {
     /// The reason, as a clause.
     pub(crate) reason: String,
-    /// A retry would fail, too: the server is a program that cannot be started, or that ends; or it has moved, or requires
+    /// Whether a retry would fail again: the server is a program that cannot be started or that ends, or it redirects, or it requires
     /// credentials that do not exist.
     pub(crate) is_final: bool,
 }
@@ -96,7 +96,7 @@ impl From<String> for Error {
     }
 }
 
-/// Answers requests of the server: the client identifies itself and offers nothing.
+/// Answers requests of the server. The client identifies itself, and offers no capabilities.
 #[derive(Debug)]
 struct RequestHandler(ClientConfig);
 
@@ -105,14 +105,14 @@ impl ClientHandler for RequestHandler {
         self.0.clone()
     }
 
-    // By default, rmcp would answer with an empty list of roots. Servers of the older era may still ask.
+    // By default, rmcp would answer with an empty list of roots. Servers of the older era may request roots.
     #[expect(deprecated, reason = "declining a request takes its type")]
     async fn list_roots(&self, _: RequestContext<RoleClient>) -> Result<rmcp::model::ListRootsResult, ErrorData> {
         Err(ErrorData::method_not_found::<rmcp::model::ListRootsRequestMethod>())
     }
 }
 
-/// A session. It holds no state that requests depend on: any request can be sent in a new one.
+/// A session. Requests do not depend on its state, so any request can be sent in a new session.
 #[derive(Debug)]
 pub(crate) struct Session {
     service: RunningService<RoleClient, RequestHandler>,
@@ -134,8 +134,8 @@ impl Session {
             legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
         };
         match Self::begin_as(newer, server, until, observer).await {
-            // rmcp only falls back to the older era if the server does not know the request, not if it answers with older
-            // versions. And some programs of that era end when they receive the request.
+            // rmcp falls back to the older era only if the server does not know the request. A server that answers with older
+            // versions, and a program that ends when it receives the request, are tried again here in the older era.
             Err(BeginError::OlderOnly | BeginError::Failed(Error { is_final: true, .. })) => {
                 Self::begin_as(ClientLifecycleMode::Initialize, server, until, observer).await
             }
@@ -143,7 +143,7 @@ impl Session {
         }
         .map(|begun| Self { known_tools: Mutex::new(known_tools), ..begun })
         .map_err(|error| match error {
-            BeginError::OlderOnly => "it supports no version of MCP that the worker does".to_owned().into(),
+            BeginError::OlderOnly => "it supports no MCP version that the worker supports".to_owned().into(),
             BeginError::Failed(error) => error,
         })
     }
@@ -155,7 +155,7 @@ impl Session {
         observer: &ProgressObserver,
     ) -> Result<Self, BeginError> {
         let deliveries = DeliveryLog::with_observer(observer);
-        // Without capabilities, a server has nothing to request. If it does, it is declined.
+        // The client has no capabilities, so a server has nothing to request. The handler declines any request.
         let info = Implementation::new("bloomery-worker", env!("CARGO_PKG_VERSION"));
         let handler = RequestHandler(
             ClientConfig::new(ClientCapabilities::default(), info)
@@ -190,8 +190,8 @@ impl Session {
         !self.service.is_closed() && !self.service.is_transport_closed()
     }
 
-    /// Sends a request and waits for its answer until `until`, and passes progress to `listener`. At the timeout, the request is
-    /// cancelled at the server.
+    /// Sends a request, and waits for its answer until `until`. `listener` receives progress. At the timeout, the client asks the server
+    /// to cancel the request.
     pub(crate) async fn ask(
         &self,
         request: ClientRequest,
@@ -202,7 +202,7 @@ impl Session {
         let options = PeerRequestOptions::with_timeout(until.saturating_duration_since(Instant::now())).with_meta(meta);
         let handle = match self.service.send_request_with_option(request, options).await {
             Ok(handle) => handle,
-            Err(error) => return Reply::NotSent(format!("the session is over: {error}")),
+            Err(error) => return Reply::NotSent(format!("the session has ended: {error}")),
         };
         let id = handle.id.clone();
         let mut answered = pin!(handle.await_response());
@@ -225,26 +225,26 @@ impl Session {
         &self.deliveries
     }
 
-    /// Returns whether the session is of the newer era. There, rmcp sends arguments that a tool's schema marks as headers, and it only
-    /// knows schemas that were listed in the same session.
+    /// Returns whether the session is of the newer era. In that era, a tool's schema may require that rmcp sends arguments as headers,
+    /// and rmcp only knows the schemas that were listed in the same session.
     pub(crate) fn is_newer_era(&self) -> bool {
         self.service.peer_info().is_some_and(|server| !server.protocol_version.has_initialize())
     }
 
-    /// Returns whether a reply may mean that the server was restarted in another era. If the server keeps no state for the session, a
-    /// new session costs little.
+    /// Returns whether a reply may mean that the server was restarted in another era. This only applies if the server keeps no state for
+    /// the session, because then a new session costs little.
     pub(crate) fn is_outdated_by(&self, reply: &Reply) -> bool {
         let Reply::Error(error) = reply else { return false };
         PROTOCOL_ERRORS.contains(&error.code) && !self.deliveries.has_server_state()
     }
 
-    /// Ends the session at the server, if it keeps one.
+    /// Ends the session. A server that keeps state for the session is informed.
     pub(crate) async fn close(mut self) {
         let _ = self.service.close_with_timeout(CONTROL_TIMEOUT).await;
     }
 }
 
-/// Returns the error for a server whose program has ended.
+/// Returns the error for a program that ended. Returns `None` if the program runs, or the server is not a program.
 async fn program_ended(process: Option<Process>) -> Option<Error> {
     let reason = process?.exit_description().await?;
     Some(Error { reason, is_final: true })
@@ -253,7 +253,7 @@ async fn program_ended(process: Option<Process>) -> Option<Error> {
 fn reply(answer: Result<ServerResult, ServiceError>, delivery: Delivery) -> Reply {
     match answer {
         Ok(result) => Reply::Result(Box::new(result)),
-        // This is an error of the server: errors of rmcp itself have other variants.
+        // This is an error of the server. Errors of rmcp itself have other variants.
         Err(ServiceError::McpError(error)) => Reply::Error(error),
         Err(error) => match delivery {
             Delivery::NotSent(reason) => Reply::NotSent(reason),
@@ -272,7 +272,7 @@ fn config(url: Arc<str>) -> StreamableHttpClientTransportConfig {
     resumes.max_times = Some(MAX_RESUMES);
     resumes.max_delay = Some(Duration::from_secs(5));
     let mut config = StreamableHttpClientTransportConfig::with_uri(url)
-        // By default, a request whose session has expired is sent a second time.
+        // By default, rmcp would send a request again if its session has expired.
         .reinit_on_expired_session(false)
         .control_request_timeout(CONTROL_TIMEOUT);
     config.retry_config = Arc::new(resumes);
@@ -281,7 +281,7 @@ fn config(url: Arc<str>) -> StreamableHttpClientTransportConfig {
 
 fn describe(error: &ClientInitializeError, server: &Server) -> String {
     match error {
-        ClientInitializeError::JsonRpcError(error) => format!("it refuses a session: {}", error.message),
+        ClientInitializeError::JsonRpcError(error) => format!("it refused a session: {}", error.message),
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => describe(fallback, server),
         ClientInitializeError::TransportError { error, .. } => error.error.to_string(),
         _ => match server {

@@ -1,7 +1,9 @@
 //! The transport to a local program: MCP over its standard input and output, one message per line.
 //!
-//! A call is written at most once, and the [`DeliveryLog`] records when its first byte is sent, as over HTTP. The program runs in a
-//! process group of its own. So a terminal's ^C does not reach it, and the processes that it started are killed when it ends.
+//! As over HTTP, a call is written at most once, and the [`DeliveryLog`] records whether it was sent.
+//!
+//! The program runs in a separate process group. Therefore a ^C in the terminal does not reach it, and the processes that it started
+//! are killed when it ends.
 
 mod process;
 mod stderr;
@@ -23,24 +25,24 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{ChildStdin, ChildStdout, Command};
 use tokio::sync::Mutex;
 
-/// Why a program cannot be started, as a clause.
+/// The reason that a program cannot be started, as a clause.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StartError {
     /// The command line is empty.
-    #[error("it has no name")]
-    NoName,
-    /// The operating system refuses to start it.
+    #[error("its command line is empty")]
+    EmptyCommandLine,
+    /// The operating system refused to start the program.
     #[error("it cannot be started: {0}")]
     Spawn(io::Error),
-    /// It was started without pipes.
+    /// The program was started without pipes.
     #[error("it has no standard input or output")]
     NoPipes,
 }
 
-/// Why a program sends no more messages, as a clause.
+/// The reason that a program sends no more messages, as a clause.
 struct EndOfOutput(String);
 
-/// The pipes to a running program.
+/// The transport to a running program.
 #[derive(Debug)]
 pub(crate) struct StdioTransport {
     input: Arc<Mutex<Option<ChildStdin>>>,
@@ -55,9 +57,9 @@ impl StdioTransport {
     /// Starts the program.
     ///
     /// # Errors
-    /// If the program cannot be started. A retry would fail, too.
+    /// If the program cannot be started. A retry would fail again.
     pub(crate) fn start(program: &Program, deliveries: DeliveryLog, redactor: Redactor) -> Result<Self, StartError> {
-        let Some((name, arguments)) = program.argv.split_first() else { return Err(StartError::NoName) };
+        let Some((name, arguments)) = program.argv.split_first() else { return Err(StartError::EmptyCommandLine) };
         let mut command = Command::new(name);
         command.args(arguments).env_clear().envs(&program.env).process_group(0).kill_on_drop(true);
         command.stdin(Pipe::piped()).stdout(Pipe::piped()).stderr(Pipe::piped());
@@ -82,7 +84,7 @@ impl StdioTransport {
         self.process.clone()
     }
 
-    /// Reads the next line; `None` at the end of the output. Dropping the future loses nothing.
+    /// Reads the next line. Returns `None` at the end of the output. Dropping the future loses no data.
     async fn next_line(&mut self) -> io::Result<Option<Vec<u8>>> {
         loop {
             let read = self.output.fill_buf().await?;
@@ -117,11 +119,11 @@ impl StdioTransport {
                 }
                 Err(error) => return Err(EndOfOutput(error.to_string())),
             };
-            // As over HTTP, a line that is not UTF-8 proves nothing about a call.
+            // As over HTTP, a message that is not UTF-8 proves nothing about a call.
             let read = match std::str::from_utf8(&line) {
                 Ok(text) => text,
                 Err(_) if is_not_a_message(&line) => continue,
-                Err(error) => return Err(EndOfOutput(format!("it wrote what cannot be read: {error}"))),
+                Err(error) => return Err(EndOfOutput(format!("it wrote a line that is not UTF-8: {error}"))),
             };
             let text = repair::read(read, &self.redactor);
             match serde_json::from_str(&text) {
@@ -132,7 +134,7 @@ impl StdioTransport {
                     return Ok(message);
                 }
                 Err(_) if is_not_a_message(&line) => {}
-                Err(error) => return Err(EndOfOutput(format!("it wrote what is no message of MCP: {error}"))),
+                Err(error) => return Err(EndOfOutput(format!("it wrote a line that is not an MCP message: {error}"))),
             }
         }
     }
@@ -161,7 +163,7 @@ impl Transport<RoleClient> for StdioTransport {
             if let Some(id) = &id
                 && !deliveries.begin(id, token)
             {
-                return Err(io::Error::other("it was given up before it could be sent"));
+                return Err(io::Error::other("the call was abandoned before it was sent"));
             }
             let Err((sent, error)) = write(input.as_mut(), &line).await else { return Ok(()) };
             process.note_closed();
@@ -190,12 +192,12 @@ impl Transport<RoleClient> for StdioTransport {
     }
 }
 
-/// Returns whether a line is not a message. The protocol forbids such lines, but many programs print a greeting to their standard output.
+/// Returns whether a line is not a message. The protocol forbids such lines, but many programs print a greeting to standard output.
 fn is_not_a_message(line: &[u8]) -> bool {
     line.trim_ascii_start().first() != Some(&b'{')
 }
 
-/// Writes a line. An error says how many bytes of it were sent.
+/// Writes a line. An error contains the number of bytes that were sent.
 async fn write(input: Option<&mut ChildStdin>, line: &[u8]) -> Result<(), (usize, io::Error)> {
     let Some(input) = input else { return Err((0, io::ErrorKind::BrokenPipe.into())) };
     let mut sent = 0;

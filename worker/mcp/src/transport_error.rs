@@ -1,4 +1,4 @@
-//! The reasons that a request got no answer, and what each proves.
+//! Errors of the HTTP transport, and what each proves about the delivery of its request.
 
 use crate::delivery::Delivery;
 use bloomery_http::root_cause;
@@ -16,7 +16,7 @@ pub(crate) enum Error {
 }
 
 impl From<&reqwest::Error> for Error {
-    /// A connection that was not established has carried nothing; any other error may have occurred after the request was sent.
+    /// An error of the connection set-up proves that nothing was sent. Any other error may have occurred after the request was sent.
     fn from(error: &reqwest::Error) -> Self {
         if error.is_connect() {
             Self::NotSent(format!("it cannot be reached: {}", root_cause(error)))
@@ -26,7 +26,7 @@ impl From<&reqwest::Error> for Error {
     }
 }
 
-/// An error of a request that was sent.
+/// Returns the error of a request that was sent, or may have been.
 pub(crate) fn broken(reason: String) -> StreamableHttpError<Error> {
     StreamableHttpError::Client(Error::Broken(reason))
 }

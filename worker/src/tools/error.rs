@@ -1,7 +1,7 @@
 //! The error of a core tool's call.
 
 use bloomery_crds::v1alpha1::Method;
-use bloomery_mcp::not_repeatable;
+use bloomery_mcp::describe_lost_call;
 
 /// The reason why a call of a core tool has no answer: text for the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,7 +17,7 @@ impl Error {
     /// effect even if it fails now.
     pub(super) fn after_lost_answer(self, sent_before: bool) -> Self {
         match self {
-            Self::Failed(text) if sent_before => Self::Indeterminate(not_repeatable(&text)),
+            Self::Failed(text) if sent_before => Self::Indeterminate(describe_lost_call(&text)),
             error => error,
         }
     }

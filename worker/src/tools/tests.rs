@@ -60,7 +60,7 @@ async fn a_call_that_was_sent_before_does_not_fail_but_is_lost() {
     let failed = asked(&core, WRITE_FILE, "{}").await;
     let Event::ToolFailed { text: why, .. } = failed else { panic!("{failed:?}") };
     let lost = call_again(&core, WRITE_FILE, "{}", (PLENTY, true), &Disk).await;
-    let text = format!("its answer was lost; it could not be repeated: {why}");
+    let text = format!("its answer was lost, and the call could not be repeated: {why}");
     assert_eq!(lost, Event::ToolIndeterminate { call: id(), text });
 }
 

@@ -121,7 +121,7 @@ mod tests {
         let (text, _, media) = job.completed("get-tiny-image", "{}").await;
         assert!(media[0].starts_with(b"\x89PNG"), "no PNG");
         let note = format!(
-            "[image, image/png, {} bytes, kept as {}; it is no text]",
+            "[image, image/png, {} bytes, kept as {}; it is not text]",
             media[0].len(),
             Digest::of_bytes(&media[0])
         );

@@ -1,15 +1,15 @@
-//! The client against real servers on sockets: those that rmcp makes, in every era, and rude ones of our own.
+//! Tests of the client against servers on sockets: servers of rmcp in every era, and scripted servers that break the protocol.
 
-mod beside;
+mod arbitrary_answers;
 mod drift;
 mod eras;
-mod genuine;
-mod hostile;
+mod failures;
 mod listing;
-mod odd;
-mod rude;
+mod progress;
+mod protocol_violations;
+mod rmcp_server;
+mod scripted_server;
 mod stdio;
-mod wrong;
 
 use super::*;
 use bloomery_crds::Digest;
@@ -18,9 +18,9 @@ use bloomery_engine::tool::ToolSource;
 use bloomery_redact::Redactor;
 use serde_json::json;
 
-const PLENTY: Duration = Duration::from_secs(30);
+const LONG_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A client that holds no call back.
+/// Returns a client that does not retry a call whose server cannot be reached.
 fn client(url: &str) -> Client {
     // Another test may have installed it.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -28,11 +28,11 @@ fn client(url: &str) -> Client {
     Client { unreachable_retry_period: Duration::ZERO, ..client }
 }
 
-/// The tools of every server here, as it lists them.
+/// The tools that every server lists, unless a test replaces the list.
 const TOOLS: [&str; 7] = ["echo", "refuse", "fail", "hang", "refund", "get", "ask"];
 
-/// A tool as it was when the Job began.
-fn fixed(name: &str) -> ListedTool {
+/// Returns the definition of a tool when the Job began.
+fn tool_at_start(name: &str) -> ListedTool {
     let schema = json!({"type": "object", "properties": {"order": {"type": "string"}}});
     let hint = (name == "echo").then(|| ("readOnlyHint".to_owned(), json!(true)));
     ListedTool {
@@ -45,37 +45,44 @@ fn fixed(name: &str) -> ListedTool {
 }
 
 async fn call(client: &Client, tool: &str, arguments: &str) -> CallOutcome {
-    call_within(client, tool, arguments, PLENTY).await
+    call_within(client, tool, arguments, LONG_TIMEOUT).await
 }
 
 async fn call_within(client: &Client, tool: &str, arguments: &str, within: Duration) -> CallOutcome {
-    called(client, tool, arguments, within).await.outcome
+    call_result(client, tool, arguments, within).await.outcome
 }
 
-async fn called(client: &Client, tool: &str, arguments: &str, within: Duration) -> CallResult {
-    called_as(client, tool, arguments, within, false).await
+async fn call_result(client: &Client, tool: &str, arguments: &str, within: Duration) -> CallResult {
+    repeated_call(client, tool, arguments, within, false).await
 }
 
-/// A call, and what its server told of it.
-async fn followed(client: &Client, tool: &str, within: Duration) -> (CallOutcome, Vec<ToolProgress>) {
-    let told = std::cell::RefCell::new(Vec::new());
-    let called = called_by(client, (tool, "{}"), within, false, &|progress| told.borrow_mut().push(progress)).await;
-    (called.outcome, told.into_inner())
+/// Calls a tool, and returns the outcome and the progress.
+async fn call_with_progress(client: &Client, tool: &str, within: Duration) -> (CallOutcome, Vec<ToolProgress>) {
+    let received = std::cell::RefCell::new(Vec::new());
+    let called =
+        call_and_listen(client, (tool, "{}"), within, false, &|progress| received.borrow_mut().push(progress)).await;
+    (called.outcome, received.into_inner())
 }
 
-/// A call that was sent before, or was not.
-async fn called_as(client: &Client, tool: &str, arguments: &str, within: Duration, sent_before: bool) -> CallResult {
-    called_by(client, (tool, arguments), within, sent_before, &|_| {}).await
+/// Calls a tool. `sent_before` means that an earlier attempt at the call was sent.
+async fn repeated_call(
+    client: &Client,
+    tool: &str,
+    arguments: &str,
+    within: Duration,
+    sent_before: bool,
+) -> CallResult {
+    call_and_listen(client, (tool, arguments), within, sent_before, &|_| {}).await
 }
 
-async fn called_by(
+async fn call_and_listen(
     client: &Client,
     (tool, arguments): (&str, &str),
     within: Duration,
     sent_before: bool,
     listener: &dyn Fn(ToolProgress),
 ) -> CallResult {
-    let (id, definition) = (CallId::new(7, 0), fixed(tool).digest());
+    let (id, definition) = (CallId::new(7, 0), tool_at_start(tool).digest());
     let call = ToolCall {
         id: &id,
         tool,
@@ -100,7 +107,7 @@ fn failed(text: &str) -> CallOutcome {
 }
 
 #[tokio::test]
-async fn a_server_may_be_kept_within_reach() {
+async fn a_restricted_client_only_calls_allowed_addresses() {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = |url: &str| {
         Client::restricted(
@@ -116,18 +123,18 @@ async fn a_server_may_be_kept_within_reach() {
     for url in ["http://127.0.0.1/mcp", "http://10.1.2.3/mcp", "http://orders:8080/mcp"] {
         client(url).unwrap();
     }
-    // A name is looked at when it is resolved.
-    let nowhere = Client::restricted(
+    // A host name is checked when it is resolved.
+    let restricted = Client::restricted(
         AddressPolicy::default(),
         &McpEndpoint { url: "http://localhost:9/mcp".into() },
         Redactor::default(),
     );
-    let error = nowhere.unwrap().list(PLENTY).await.unwrap_err();
+    let error = restricted.unwrap().list(LONG_TIMEOUT).await.unwrap_err();
     assert!(error.to_string().contains("a loopback address"), "{error}");
 }
 
 #[test]
-fn a_url_that_is_none_is_refused() {
+fn an_invalid_url_is_refused() {
     let error = Client::new(&McpEndpoint { url: "orders:8080".into() }, Redactor::default()).unwrap_err();
     assert!(error.to_string().contains("is not an http or https URL"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! Repairs lists of tools: a malformed tool does not affect the others.
+//! Repairs lists of tools, so that a malformed tool does not affect the others.
 
 use crate::limits::MAX_TOOLS;
 use bloomery_crds::canonical::{MAX_DEPTH, depth};
@@ -8,10 +8,10 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// The field of `_meta` with the reason why a tool cannot be used.
+/// The field of `_meta` that holds the reason that a tool cannot be used.
 pub(crate) const UNUSABLE: &str = "bloomery.dev/unusable";
 
-/// The fields that name a tool and show what it lacks.
+/// The fields that every tool needs. Each is `None` if it is missing.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct NamedTool<'t> {
@@ -21,10 +21,10 @@ struct NamedTool<'t> {
     input_schema: Option<&'t RawValue>,
 }
 
-/// Returns a page in which each malformed tool is replaced by a marked one; `None` if all are well-formed.
+/// Replaces each malformed tool of a page by a marked one. Returns `None` if all tools are well-formed.
 pub(super) fn repaired(page: &str, tools: &str) -> Option<Value> {
     let tools: Vec<&RawValue> = serde_json::from_str(tools).ok()?;
-    // One tool beyond the limit suffices to detect that it is exceeded.
+    // One tool beyond the limit suffices to show that the limit is exceeded.
     let read: Vec<_> = tools.iter().take(MAX_TOOLS + 1).map(|tool| parse(tool.get())).collect();
     if read.iter().all(Result::is_ok) {
         return None;
@@ -40,7 +40,7 @@ pub(super) fn repaired(page: &str, tools: &str) -> Option<Value> {
     Some(Value::Object(fields))
 }
 
-/// Why a tool is malformed.
+/// The reason that a tool is malformed, as a clause.
 struct Malformed(String);
 
 fn parse(raw: &str) -> Result<Value, Malformed> {
@@ -51,29 +51,29 @@ fn parse(raw: &str) -> Result<Value, Malformed> {
     match named.input_schema {
         None => return Err(Malformed("it has no inputSchema".to_owned())),
         Some(schema) if !schema.get().starts_with('{') => {
-            return Err(Malformed("its inputSchema is no object".to_owned()));
+            return Err(Malformed("its inputSchema is not an object".to_owned()));
         }
         Some(_) => {}
     }
     let too_deep = || Malformed(format!("it is nested more than {MAX_DEPTH} levels deep"));
     let tool: Value = serde_json::from_str(raw).map_err(|error| match error.to_string() {
         error if error.starts_with("recursion limit") => too_deep(),
-        error => unlike(&error),
+        error => nonconforming(&error),
     })?;
     // The tool itself is one level.
     if depth(&tool) > MAX_DEPTH + 1 {
         return Err(too_deep());
     }
-    serde_json::from_str::<Tool>(raw).map(|_| tool).map_err(|error| unlike(&error.to_string()))
+    serde_json::from_str::<Tool>(raw).map(|_| tool).map_err(|error| nonconforming(&error.to_string()))
 }
 
-/// Describes a parser's error, without its position, which means nothing to the reader.
-fn unlike(error: &str) -> Malformed {
-    let what = error.rsplit_once(" at line ").map_or(error, |(what, _)| what);
-    Malformed(format!("it is not as MCP says: {what}"))
+/// Describes the parser's error for a tool. The position is left out, because the reader does not see the text.
+fn nonconforming(error: &str) -> Malformed {
+    let reason = error.rsplit_once(" at line ").map_or(error, |(reason, _)| reason);
+    Malformed(format!("it does not conform to MCP: {reason}"))
 }
 
-/// Returns a tool that only has its name and the reason why it cannot be used.
+/// Returns a tool with only the name of a malformed one, and the reason that it cannot be used.
 fn marked(raw: &str, reason: &str) -> Value {
     let named: NamedTool<'_> = serde_json::from_str(raw).unwrap_or_default();
     let name = named.name.and_then(|name| serde_json::from_str::<String>(name.get()).ok()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Repairs the results of calls, so that the model reads what a call returned, whatever its form.
+//! Repairs the results of calls. The model gets the readable parts of a malformed result, or else its whole text.
 
 use super::list;
 use bloomery_crds::text::bounded;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 /// The longest name of an unknown content type in a note, in bytes.
 const MAX_TYPE_BYTES: usize = 64;
 
-/// The fields that show what kind of result it is.
+/// The fields that identify the kind of a result.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Fields<'t> {
@@ -26,7 +26,7 @@ struct Fields<'t> {
     tools: Option<&'t RawValue>,
 }
 
-/// Returns a repaired result; `None` if it is well-formed, or no result of a call or list.
+/// Returns a repaired result. Returns `None` if the result is well-formed, or is not the result of a call or a list.
 pub(super) fn repaired(result: &RawValue) -> Option<Value> {
     let raw = result.get();
     let fields: Fields<'_> = serde_json::from_str(raw).unwrap_or_default();
@@ -36,7 +36,7 @@ pub(super) fn repaired(result: &RawValue) -> Option<Value> {
         return list::repaired(raw, tools.get());
     }
     if fields.result_type.is_some_and(|kind| kind.get() != "\"complete\"") {
-        // Other types do not say what a call returned.
+        // A result of another type does not hold what the call returned.
         return None;
     }
     let is_of_a_call = fields.content.is_some() || fields.structured_content.is_some() || fields.is_error.is_some();
@@ -48,13 +48,13 @@ pub(super) fn repaired(result: &RawValue) -> Option<Value> {
     if is_well_formed { None } else { Some(fields.readable_parts().unwrap_or_else(|| fields.verbatim(raw))) }
 }
 
-/// Returns the text with which the model reads an answer that is not a result of a tool.
+/// Returns the text that presents an answer to the model if it is not the result of a tool call.
 pub(crate) fn verbatim_answer(raw: &str) -> String {
-    format!("[The server has answered the call, though not as MCP says. This is its answer as it came:]\n{raw}")
+    format!("[The server answered the call, but the answer does not conform to MCP. The unchanged answer:]\n{raw}")
 }
 
 impl Fields<'_> {
-    /// Returns a result with the parts that can be read.
+    /// Returns a result with the readable parts. Returns `None` if there are none.
     fn readable_parts(&self) -> Option<Value> {
         let items: Vec<&RawValue> =
             self.content.map_or(Some(Vec::new()), |raw| serde_json::from_str(raw.get()).ok())?;
@@ -72,7 +72,7 @@ impl Fields<'_> {
         Some(Value::Object(result))
     }
 
-    /// Returns a result with the whole text, if no part can be read.
+    /// Returns a result with the whole text.
     fn verbatim(&self, raw: &str) -> Value {
         json!({"content": [{"type": "text", "text": verbatim_answer(raw)}], "isError": self.is_error()})
     }
@@ -92,7 +92,7 @@ fn block(raw: &str) -> Value {
         Ok(item) => unknown_type(&item),
         Err(_) => None,
     };
-    json!({"type": "text", "text": note.unwrap_or_else(|| format!("[content that is not as MCP says:]\n{raw}"))})
+    json!({"type": "text", "text": note.unwrap_or_else(|| format!("[content that does not conform to MCP:]\n{raw}"))})
 }
 
 fn unknown_type(item: &Value) -> Option<String> {
@@ -101,5 +101,5 @@ fn unknown_type(item: &Value) -> Option<String> {
         return None;
     }
     let kind = bounded(&kind.split_whitespace().collect::<Vec<_>>().join(" "), MAX_TYPE_BYTES);
-    Some(format!("[content of the type `{kind}`, which MCP does not have, is left out]"))
+    Some(format!("[content of the type `{kind}`, which MCP does not define, is left out]"))
 }

@@ -9,17 +9,17 @@ use std::time::Duration;
 use tokio::process::Child;
 use tokio::sync::Mutex;
 
-/// How long a program may take to end by itself after its input was closed.
+/// The time for a program to end by itself after its input was closed.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A handle to a program, which is killed with its last handle.
+/// A handle to a program. Dropping the last handle kills the program.
 #[derive(Debug, Clone)]
 pub(crate) struct Process(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
     group: Mutex<Group>,
-    /// The program closed its input or its output before the worker did.
+    /// Whether the program closed its input or its output before the worker did.
     has_closed: AtomicBool,
 }
 
@@ -30,19 +30,20 @@ impl Process {
         Self(Arc::new(Shared { group, has_closed: AtomicBool::default() }))
     }
 
-    /// Records that the program closed its input or its output, which means that it most likely ends.
+    /// Records that the program closed its input or its output. It most likely ends soon.
     pub(super) fn note_closed(&self) {
         self.0.has_closed.store(true, Ordering::Relaxed);
     }
 
-    /// Waits up to [`EXIT_TIMEOUT`] for the program to end, and kills what is left of it. Returns its status if it ended by itself.
+    /// Waits up to [`EXIT_TIMEOUT`] for the program to end, and then kills its process group. Returns its status if it ended by itself.
     pub(super) async fn end(&self) -> Option<ExitStatus> {
         self.0.group.lock().await.end().await
     }
 
-    /// Ends the program like [`Process::end`], and describes its status and its last lines of standard error. Returns `None` if it did
-    /// not end by itself. A program that had not closed a pipe before may only have ended because the worker closed its input, so
-    /// that does not count.
+    /// Ends the program like [`Process::end`], and describes its status and the last lines of its standard error.
+    ///
+    /// Returns `None` if the program did not end by itself, or had not closed a pipe before. In the latter case, it may only have ended
+    /// because the worker closed its input.
     pub(crate) async fn exit_description(&self) -> Option<String> {
         if !self.0.has_closed.load(Ordering::Relaxed) {
             return None;
@@ -50,21 +51,22 @@ impl Process {
         let mut group = self.0.group.lock().await;
         let status = group.end().await?;
         let last = group.stderr.last_lines().await;
-        let said = if last.is_empty() { String::new() } else { format!(" and said last: {}", last.join(" / ")) };
-        Some(format!("the program ended ({status}){said}"))
+        let stderr =
+            if last.is_empty() { String::new() } else { format!("; the end of its stderr: {}", last.join(" / ")) };
+        Some(format!("the program ended ({status}){stderr}"))
     }
 }
 
 #[derive(Debug)]
 struct Group {
     leader: Child,
-    /// The id of the group, which is that of its leader, until it is killed.
+    /// The id of the process group, which is the id of its leader. `None` after the group was killed.
     number: Option<Pid>,
     stderr: StderrReader,
 }
 
 impl Group {
-    /// Ends the group. Its id is not used afterwards, because another group may get it.
+    /// Ends the group. The id is not used afterwards, because another group may get the same id.
     async fn end(&mut self) -> Option<ExitStatus> {
         let ended = tokio::time::timeout(EXIT_TIMEOUT, self.leader.wait()).await;
         self.kill();
@@ -73,7 +75,7 @@ impl Group {
 
     fn kill(&mut self) {
         if let Some(number) = self.number.take() {
-            // This fails if no process is left.
+            // This fails if no process is left, which is not an error.
             let _ = kill_process_group(number, Signal::KILL);
         }
     }

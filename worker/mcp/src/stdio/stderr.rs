@@ -1,4 +1,4 @@
-//! The standard error of a program.
+//! Reads the standard error of a program.
 
 use crate::program::StderrListener;
 use bloomery_crds::text::{alters_display, bounded};
@@ -19,12 +19,12 @@ const MAX_KEPT_LINES: usize = 3;
 /// The longest kept line, in bytes.
 const MAX_KEPT_LINE_BYTES: usize = 120;
 
-/// How long the rest of the output may take after the program ended. Other processes may hold the pipe open.
+/// The longest wait for the rest of the output after the program ended. Other processes may hold the pipe open.
 const REST_TIMEOUT: Duration = Duration::from_millis(500);
 
 type KeptLines = Arc<Mutex<VecDeque<String>>>;
 
-/// Passes on the lines of standard error, and keeps the last ones.
+/// Passes the lines of standard error to a listener, and keeps the last lines.
 #[derive(Debug)]
 pub(super) struct StderrReader {
     kept: KeptLines,
@@ -68,7 +68,7 @@ async fn read(stderr: impl AsyncRead + Unpin, listener: StderrListener, kept: Ke
         let Ok(read) = stderr.fill_buf().await else { return };
         let end = read.iter().position(|byte| *byte == b'\n');
         let part = read.get(..end.unwrap_or(read.len())).unwrap_or_default();
-        // A secret that begins in the part that is passed on must be complete to be found.
+        // The redactor only finds a secret if the line contains all of it.
         let room = (MAX_LINE_BYTES + redactor.max_value_length()).saturating_sub(line.len());
         line.extend_from_slice(part.get(..room.min(part.len())).unwrap_or_default());
         let (used, is_over) = (end.map_or(read.len(), |end| end + 1), read.is_empty());
@@ -90,7 +90,7 @@ async fn read(stderr: impl AsyncRead + Unpin, listener: StderrListener, kept: Ke
 mod tests {
     use super::*;
 
-    /// What is passed on of a text that a program says.
+    /// Returns the lines that the listener receives for a text on standard error.
     async fn passed_on(text: &str, redactor: Redactor) -> Vec<String> {
         let passed = Arc::new(Mutex::new(Vec::new()));
         let lines = Arc::clone(&passed);
@@ -107,11 +107,11 @@ mod tests {
         redactor.learn("long", long.as_bytes());
         for before in (MAX_LINE_BYTES - 15..MAX_LINE_BYTES + 5).chain([0, 8 * 1024 - 5, 64 * 1024 - 5]) {
             for (value, part) in [("sk-abcdefgh", "sk-"), (long.as_str(), "0123")] {
-                // What is taken out makes room for nothing that was cut.
+                // A redacted secret is shorter than the secret. The cut must not move behind another part of a secret.
                 let text = format!("{}{value}{}{value}\nnext\n", "#".repeat(before), "#".repeat(300));
-                let heard = passed_on(&text, redactor.clone()).await;
-                assert!(heard.len() == 2 && heard[1] == "next", "{heard:?}");
-                assert!(heard[0].len() <= MAX_LINE_BYTES && !heard[0].contains(part), "{before}: {}", heard[0]);
+                let lines = passed_on(&text, redactor.clone()).await;
+                assert!(lines.len() == 2 && lines[1] == "next", "{lines:?}");
+                assert!(lines[0].len() <= MAX_LINE_BYTES && !lines[0].contains(part), "{before}: {}", lines[0]);
             }
         }
         let key = "first-line-of-it\nsecond-line-of-it";

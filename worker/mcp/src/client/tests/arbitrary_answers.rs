@@ -1,6 +1,6 @@
-//! Whatever a server may say to a call: nothing panics, and nothing counts as an answer that is none.
+//! Tests with arbitrary answers to a call: the client does not panic, and only an answer to the call counts as its answer.
 
-use super::rude::{Rude, event, events, json};
+use super::scripted_server::{ScriptedServer, event, events, json};
 use super::*;
 use axum::response::{IntoResponse, Response};
 use proptest::prelude::*;
@@ -9,10 +9,10 @@ use rstest::rstest;
 use serde_json::{Value, json};
 use std::sync::Mutex;
 
-/// What a server says, in either form of an answer.
+/// The body of an answer.
 #[derive(Debug, Clone)]
-enum Said {
-    /// A result for the call, or for another one.
+enum Body {
+    /// A result. `is_ours` means that it has the id of the call.
     Result { is_ours: bool, result: Value },
     /// Any JSON.
     Json(Value),
@@ -20,7 +20,7 @@ enum Said {
     Text(String),
 }
 
-impl Said {
+impl Body {
     fn response(&self, request: &Value, as_events: bool) -> Response {
         let value = match self {
             Self::Result { is_ours, result } => {
@@ -87,44 +87,44 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-fn said() -> impl Strategy<Value = Said> {
-    let result = (any::<bool>(), value(), any::<bool>()).prop_map(|(is_ours, value, is_tool_s)| {
-        let result = if is_tool_s { json!({"content": [value], "isError": is_ours}) } else { value };
-        Said::Result { is_ours, result }
+fn body() -> impl Strategy<Value = Body> {
+    let result = (any::<bool>(), value(), any::<bool>()).prop_map(|(is_ours, value, is_tool_result)| {
+        let result = if is_tool_result { json!({"content": [value], "isError": is_ours}) } else { value };
+        Body::Result { is_ours, result }
     });
     let text = "(\\{|\\}|\\[|\\]|,|:|\"id\"|\"result\"|\"jsonrpc\":\"2.0\"|[0-9]|é|\"|\\\\u0000|null| ){0,40}";
-    prop_oneof![result, value().prop_map(Said::Json), text.prop_map(Said::Text)]
+    prop_oneof![result, value().prop_map(Body::Json), text.prop_map(Body::Text)]
 }
 
 #[test]
 fn only_a_result_of_this_call_is_its_answer() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let next = Arc::new(Mutex::new((Said::Json(Value::Null), false)));
+    let next = Arc::new(Mutex::new((Body::Json(Value::Null), false)));
     let (client, server) = runtime.block_on(async {
         let server = {
             let next = next.clone();
-            Rude::calls(move |request| {
-                let (said, as_events) = next.lock().unwrap().clone();
-                said.response(request, as_events)
+            ScriptedServer::answering_calls(move |request| {
+                let (body, as_events) = next.lock().unwrap().clone();
+                body.response(request, as_events)
             })
         };
         (client(&server.start().await), server)
     });
-    // Each case is a session over a socket.
+    // Fewer cases than usual, because each case is a session over a socket.
     let mut runner = TestRunner::new(Config { cases: 96, ..Config::default() });
     runner
-        .run(&(said(), any::<bool>()), |(said, as_events)| {
-            *next.lock().unwrap() = (said.clone(), as_events);
+        .run(&(body(), any::<bool>()), |(body, as_events)| {
+            *next.lock().unwrap() = (body.clone(), as_events);
             let outcome = runtime.block_on(call(&client, "refund", "{}"));
-            let could_be = matches!(&said, Said::Result { is_ours: true, .. });
+            let is_our_result = matches!(&body, Body::Result { is_ours: true, .. });
             let text = match &outcome {
                 CallOutcome::Completed { text, .. } => {
-                    prop_assert!(could_be, "{:?}", outcome);
+                    prop_assert!(is_our_result, "{:?}", outcome);
                     text
                 }
-                // An error without an id, or one that happens to have ours, is what a server says of a call too.
+                // Arbitrary JSON may be an error without an id, or happen to have the id of the call.
                 CallOutcome::Failed { text, .. } => {
-                    prop_assert!(could_be || matches!(said, Said::Json(_)), "{:?}", outcome);
+                    prop_assert!(is_our_result || matches!(body, Body::Json(_)), "{:?}", outcome);
                     text
                 }
                 CallOutcome::Indeterminate { text } => text,
@@ -133,7 +133,7 @@ fn only_a_result_of_this_call_is_its_answer() {
             Ok(())
         })
         .unwrap();
-    assert_eq!(server.times("tools/call"), 96, "each is sent once");
+    assert_eq!(server.count("tools/call"), 96, "each call is sent once");
 }
 
 fn nested(beginning: &str, part: &str) -> String {
@@ -141,34 +141,37 @@ fn nested(beginning: &str, part: &str) -> String {
 }
 
 #[rstest]
-#[case::of_the_answer("", "[")]
-#[case::of_the_result("{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":", "{\"a\":")]
-#[case::of_the_content("{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"content\":", "[")]
-#[case::of_its_structure("{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"content\":[],\"structuredContent\":", "{\"a\":")]
-#[case::of_an_error("{\"jsonrpc\":\"2.0\",\"id\":ID,\"error\":{\"code\":1,\"message\":\"x\",\"data\":", "[")]
+#[case::in_the_answer("", "[")]
+#[case::in_the_result("{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":", "{\"a\":")]
+#[case::in_the_content("{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"content\":", "[")]
+#[case::in_the_structured_content(
+    "{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"content\":[],\"structuredContent\":",
+    "{\"a\":"
+)]
+#[case::in_an_error("{\"jsonrpc\":\"2.0\",\"id\":ID,\"error\":{\"code\":1,\"message\":\"x\",\"data\":", "[")]
 #[tokio::test]
-async fn nesting_without_an_end_is_no_answer(
+async fn endless_nesting_is_not_an_answer(
     #[case] beginning: &'static str,
     #[case] part: &'static str,
     #[values(true, false)] as_events: bool,
 ) {
-    let server = Rude::calls(move |request| {
+    let server = ScriptedServer::answering_calls(move |request| {
         let text = nested(&beginning.replace("ID", &request["id"].to_string()), part);
-        Said::Text(text).response(request, as_events)
+        Body::Text(text).response(request, as_events)
     });
     let outcome = call(&client(&server.start().await), "refund", "{}").await;
     assert!(matches!(outcome, CallOutcome::Indeterminate { .. }), "{outcome:?}");
-    assert_eq!(server.times("tools/call"), 1);
+    assert_eq!(server.count("tools/call"), 1);
 }
 
-/// As deep as a reader goes, deeper than a line of the log may be: it is text there, or no tool.
+/// The parser accepts 100 levels. The event log accepts fewer, and stores such a result as text.
 #[tokio::test]
-async fn what_is_deep_and_whole_is_read() {
+async fn a_deeply_nested_result_is_read() {
     let deep = (0..100).fold(json!(1), |inner, _| json!([inner]));
     let result = json!({"content": [], "structuredContent": {"deep": deep}});
-    let server = Rude::calls({
+    let server = ScriptedServer::answering_calls({
         let result = result.clone();
-        move |request| Said::Result { is_ours: true, result: result.clone() }.response(request, false)
+        move |request| Body::Result { is_ours: true, result: result.clone() }.response(request, false)
     });
     let outcome = call(&client(&server.start().await), "refund", "{}").await;
     let CallOutcome::Completed { text, structured, .. } = outcome else { panic!("{outcome:?}") };

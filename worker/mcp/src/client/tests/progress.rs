@@ -1,6 +1,6 @@
-//! What goes with a call, and what comes beside its answer.
+//! Tests of the data that is sent with a call, and of progress, log lines, cancellations and binary content.
 
-use super::rude::{Rude, answer, cut_events, done, event, event_stream, events, json};
+use super::scripted_server::{ScriptedServer, answer, cut_events, done, event, event_stream, events, json};
 use super::*;
 use axum::response::Response;
 use bloomery_crds::run::{KeyFile, ResourceSource};
@@ -13,7 +13,7 @@ fn notification(method: &str, params: &Value) -> String {
     event(&json!({"jsonrpc": "2.0", "method": method, "params": params}))
 }
 
-/// A notification of progress with the token of a call.
+/// Returns a notification of progress with the token of a call.
 fn progress(call: &Value, params: Value) -> String {
     let mut params = params;
     params["progressToken"] = call["params"]["_meta"]["progressToken"].clone();
@@ -25,8 +25,8 @@ fn progressed(progress: f64, total: f64, message: &str) -> ToolProgress {
 }
 
 #[tokio::test]
-async fn a_call_tells_its_key_and_what_the_job_binds_but_no_secret() {
-    let server = Rude::calls(|call| json(&done(call)));
+async fn a_call_carries_its_key_and_the_bound_resources_without_secrets() {
+    let server = ScriptedServer::answering_calls(|call| json(&done(call)));
     let bound = |name: &str, kind, source| BoundResource { name: name.into(), kind, source };
     let path = "/etc/bloomery/secrets/ci/token".to_owned();
     let resources = [
@@ -39,16 +39,16 @@ async fn a_call_tells_its_key_and_what_the_job_binds_but_no_secret() {
     ];
     let client = client(&server.start().await).with_resources(&resources);
     assert_eq!(call(&client, "refund", "{}").await, completed("done"));
-    let meta = server.last("tools/call")["params"]["_meta"].clone();
+    let meta = server.last_request("tools/call")["params"]["_meta"].clone();
     assert_eq!(meta["bloomery.dev/callKey"], Digest::of_bytes(b"the key").as_str());
-    let told = json!([{"name": "docs", "type": "api_endpoint", "url": "https://docs.example"}]);
-    assert_eq!(meta["bloomery.dev/resources"], told);
-    assert!(!server.last("tools/call").to_string().contains("ci"), "nothing of the secret");
+    let expected = json!([{"name": "docs", "type": "api_endpoint", "url": "https://docs.example"}]);
+    assert_eq!(meta["bloomery.dev/resources"], expected);
+    assert!(!server.last_request("tools/call").to_string().contains("ci"), "the secret was sent");
 }
 
 #[tokio::test]
-async fn progress_and_log_of_a_call_are_told_and_those_of_others_are_not() {
-    let server = Rude::calls(|call| {
+async fn the_listener_gets_the_progress_and_log_lines_of_its_call_only() {
+    let server = ScriptedServer::answering_calls(|call| {
         let log = json!({"level": "warning", "logger": "stock", "data": "low"});
         events([
             progress(call, json!({"progress": 1, "total": 2, "message": "picking"})),
@@ -58,16 +58,16 @@ async fn progress_and_log_of_a_call_are_told_and_those_of_others_are_not() {
             event(&done(call)),
         ])
     });
-    let (outcome, told) = followed(&client(&server.start().await), "refund", PLENTY).await;
+    let (outcome, received) = call_with_progress(&client(&server.start().await), "refund", LONG_TIMEOUT).await;
     assert_eq!(outcome, completed("done"));
     let logged =
         ToolProgress { level: Some("warning".into()), message: Some("stock: low".into()), ..ToolProgress::default() };
-    assert_eq!(told, [progressed(1.0, 2.0, "picking"), logged, progressed(2.0, 2.0, "packed")]);
+    assert_eq!(received, [progressed(1.0, 2.0, "picking"), logged, progressed(2.0, 2.0, "packed")]);
 }
 
 #[tokio::test]
-async fn an_onlooker_sees_a_call_from_its_begin_to_its_end() {
-    let server = Rude::calls(|call| {
+async fn the_observer_gets_the_beginning_progress_and_end_of_a_call() {
+    let server = ScriptedServer::answering_calls(|call| {
         events([progress(call, json!({"progress": 1, "total": 2, "message": "picking"})), event(&done(call))])
     });
     let (observer, seen) = recording_observer();
@@ -83,88 +83,89 @@ async fn an_onlooker_sees_a_call_from_its_begin_to_its_end() {
 }
 
 #[tokio::test]
-async fn progress_without_an_end_takes_no_room_and_no_time() {
-    let server = Rude::calls(|call| {
+async fn endless_progress_is_bounded_and_does_not_extend_the_timeout() {
+    let server = ScriptedServer::answering_calls(|call| {
         let message = "x".repeat(2000);
         let endless = progress(call, json!({"progress": 1, "message": message}));
         event_stream(stream::iter((0..100).map(move |_| Ok(endless.clone()))).chain(stream::pending()))
     });
     let client = client(&server.start().await);
-    let (outcome, told) = followed(&client, "refund", Duration::from_millis(500)).await;
+    let (outcome, received) = call_with_progress(&client, "refund", Duration::from_millis(500)).await;
     assert!(matches!(outcome, CallOutcome::Indeterminate { .. }), "{outcome:?}");
-    let sizes: Vec<_> = told.iter().map(|told| told.message.as_ref().unwrap().len()).collect();
+    let sizes: Vec<_> = received.iter().map(|progress| progress.message.as_ref().unwrap().len()).collect();
     assert!(sizes.len() <= 100 && sizes.iter().all(|size| *size <= 512), "{sizes:?}");
 }
 
 #[tokio::test]
-async fn what_was_told_before_a_stream_broke_belongs_to_the_call_and_so_does_what_comes_after() {
-    let asked = Arc::new(Mutex::new(Value::Null));
+async fn progress_before_and_after_a_stream_was_resumed_belongs_to_the_call() {
+    let call = Arc::new(Mutex::new(Value::Null));
     let server = {
-        let (asked, resumed) = (asked.clone(), asked);
-        Rude::calls(move |call| {
-            *asked.lock().unwrap() = call.clone();
+        let (sent, resumed) = (call.clone(), call);
+        ScriptedServer::answering_calls(move |call| {
+            *sent.lock().unwrap() = call.clone();
             let first = progress(call, json!({"progress": 1, "total": 2, "message": "a"}));
             cut_events([format!("id: e-1\nretry: 1\n{first}")])
         })
-        .resumes(move |_| {
+        .with_resume(move |_| {
             let call = resumed.lock().unwrap().clone();
             let log = json!({"level": "info", "data": "back"});
             events([notification("notifications/message", &log), event(&done(&call))])
         })
     };
-    let (outcome, told) = followed(&client(&server.start().await), "refund", PLENTY).await;
+    let (outcome, received) = call_with_progress(&client(&server.start().await), "refund", LONG_TIMEOUT).await;
     assert_eq!(outcome, completed("done"));
     let logged = ToolProgress { level: Some("info".into()), message: Some("back".into()), ..ToolProgress::default() };
-    assert_eq!(told, [progressed(1.0, 2.0, "a"), logged]);
+    assert_eq!(received, [progressed(1.0, 2.0, "a"), logged]);
 }
 
 #[tokio::test]
-async fn what_is_told_of_a_call_is_heard_while_it_is_under_way() {
-    let heard = Arc::new(tokio::sync::Notify::new());
+async fn the_listener_gets_progress_while_the_call_runs() {
+    let received = Arc::new(tokio::sync::Notify::new());
     let server = {
-        let heard = heard.clone();
-        Rude::calls(move |call| {
-            let (heard, last) = (heard.clone(), event(&done(call)));
+        let received = received.clone();
+        ScriptedServer::answering_calls(move |call| {
+            let (received, last) = (received.clone(), event(&done(call)));
             let first = progress(call, json!({"progress": 1, "total": 2, "message": "picking"}));
-            // The answer waits for who hears the progress.
+            // The server answers after the client received the progress.
             let answer = stream::once(async move {
-                heard.notified().await;
+                received.notified().await;
                 Ok(last)
             });
             event_stream(stream::iter([Ok(first)]).chain(answer))
         })
     };
     let client = client(&server.start().await);
-    let called = called_by(&client, ("refund", "{}"), PLENTY, false, &|_| heard.notify_one()).await;
+    let called = call_and_listen(&client, ("refund", "{}"), LONG_TIMEOUT, false, &|_| received.notify_one()).await;
     assert_eq!(called.outcome, completed("done"));
 }
 
-/// A server that gives a call up: `{ID}` is what it calls it, and then it says nothing more.
-fn gives_up(id: fn(&Value) -> Value, before: &'static [&'static str]) -> Rude {
-    Rude::calls(move |call| {
+/// Creates a server that cancels the request `id(call)` and gives no answer. Before that, it sends requests with the same id and the
+/// methods `requests`.
+fn cancelling(id: fn(&Value) -> Value, requests: &'static [&'static str]) -> ScriptedServer {
+    ScriptedServer::answering_calls(move |call| {
         let params = json!({"requestId": id(call), "reason": "shutting down"});
-        let before = before
+        let requests = requests
             .iter()
             .map(|method| event(&json!({"jsonrpc": "2.0", "id": id(call), "method": method, "params": {}})));
-        let parts: Vec<_> = before.chain([notification("notifications/cancelled", &params)]).map(Ok).collect();
+        let parts: Vec<_> = requests.chain([notification("notifications/cancelled", &params)]).map(Ok).collect();
         event_stream(stream::iter(parts).chain(stream::pending()))
     })
 }
 
 #[tokio::test]
-async fn a_call_that_its_server_gives_up_is_indeterminate_at_once() {
-    let server = gives_up(|call| call["id"].clone(), &[]);
+async fn a_call_that_its_server_cancels_is_indeterminate_at_once() {
+    let server = cancelling(|call| call["id"].clone(), &[]);
     let outcome = call(&client(&server.start().await), "refund", "{}").await;
     let CallOutcome::Indeterminate { text } = &outcome else { panic!("{outcome:?}") };
-    assert!(text.ends_with("it gave the call up: shutting down"), "{text}");
-    assert_eq!(server.times("tools/call"), 1);
+    assert!(text.ends_with("it cancelled the call: shutting down"), "{text}");
+    assert_eq!(server.count("tools/call"), 1);
 }
 
 #[rstest]
-#[case::another_request(gives_up(|_| json!(999), &[]))]
-#[case::a_request_of_its_own(gives_up(|call| call["id"].clone(), &["ping"]))]
+#[case::another_request(cancelling(|_| json!(999), &[]))]
+#[case::a_request_of_its_own(cancelling(|call| call["id"].clone(), &["ping"]))]
 #[tokio::test]
-async fn what_is_given_up_is_another_request(#[case] server: Rude) {
+async fn the_cancellation_of_another_request_does_not_end_the_call(#[case] server: ScriptedServer) {
     let client = client(&server.start().await);
     let outcome = call_within(&client, "refund", "{}", Duration::from_millis(500)).await;
     let CallOutcome::Indeterminate { text } = &outcome else { panic!("{outcome:?}") };
@@ -172,8 +173,8 @@ async fn what_is_given_up_is_another_request(#[case] server: Rude) {
 }
 
 #[tokio::test]
-async fn images_are_kept_apart_and_structure_is_told_once() {
-    let server = Rude::calls(|call| {
+async fn an_image_is_kept_and_structured_content_is_not_repeated() {
+    let server = ScriptedServer::answering_calls(|call| {
         json(&answer(
             call,
             &json!({
@@ -187,25 +188,25 @@ async fn images_are_kept_apart_and_structure_is_told_once() {
     });
     let outcome = call(&client(&server.start().await), "get", "{}").await;
     let handle = Digest::of_bytes(b"hello");
-    let text = format!("{{\"total\":3}}\n[image, image/png, 5 bytes, kept as {handle}; it is no text]");
+    let text = format!("{{\"total\":3}}\n[image, image/png, 5 bytes, kept as {handle}; it is not text]");
     let (structured, media) = (Some(json!({"total": 3})), vec![b"hello".to_vec()]);
     assert_eq!(outcome, CallOutcome::Completed { text, structured, media });
 }
 
-/// Answers after the first byte, slowly, for ever.
+/// Returns a response that begins with `head` and then sends a space every 20 ms without end.
 fn slowly(head: &'static str, kind: &'static str) -> Response {
     use axum::response::IntoResponse;
-    let drops = stream::unfold((), |()| async {
+    let spaces = stream::unfold((), |()| async {
         tokio::time::sleep(Duration::from_millis(20)).await;
         Some((Ok::<_, std::io::Error>(" "), ()))
     });
-    let body = axum::body::Body::from_stream(stream::iter([Ok(head)]).chain(drops));
+    let body = axum::body::Body::from_stream(stream::iter([Ok(head)]).chain(spaces));
     ([("content-type", kind)], body).into_response()
 }
 
 #[rstest]
-#[case::a_body_drop_by_drop(|_: &Value| slowly("{", "application/json"))]
-#[case::keep_alives_for_ever(|_: &Value| {
+#[case::an_endless_body(|_: &Value| slowly("{", "application/json"))]
+#[case::endless_keep_alives(|_: &Value| {
     let alive = stream::unfold((), |()| async {
         tokio::time::sleep(Duration::from_millis(20)).await;
         Some((Ok(": alive\n\n".to_owned()), ()))
@@ -213,13 +214,13 @@ fn slowly(head: &'static str, kind: &'static str) -> Response {
     event_stream(alive)
 })]
 #[tokio::test]
-async fn whoever_only_seems_to_answer_is_given_up_in_time(#[case] act: fn(&Value) -> Response) {
-    let server = Rude::calls(act);
+async fn an_endless_answer_does_not_extend_the_timeout(#[case] respond: fn(&Value) -> Response) {
+    let server = ScriptedServer::answering_calls(respond);
     let client = client(&server.start().await);
     let outcome = call_within(&client, "refund", "{}", Duration::from_millis(400)).await;
     let CallOutcome::Indeterminate { text } = &outcome else { panic!("{outcome:?}") };
     assert!(text.contains("it did not answer within"), "{text}");
-    assert_eq!(server.times("tools/call"), 1);
+    assert_eq!(server.count("tools/call"), 1);
 }
 
 /// Returns an observer, and the progress that it has received so far.

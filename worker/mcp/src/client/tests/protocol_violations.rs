@@ -1,6 +1,6 @@
-//! Servers that answer in ways that no server should.
+//! Tests of servers that violate the protocol.
 
-use super::rude::{Rude, answer, cut_events, done, event, event_stream, events, json};
+use super::scripted_server::{ScriptedServer, answer, cut_events, done, event, event_stream, events, json};
 use super::*;
 use axum::body::Body;
 use axum::http::{HeaderValue, header};
@@ -14,8 +14,8 @@ fn raw(kind: &'static str, body: impl Into<Body>) -> Response {
     ([(header::CONTENT_TYPE, kind)], body.into()).into_response()
 }
 
-/// An answer whose text is no UTF-8.
-fn no_utf8(call: &Value, frame: fn(Vec<u8>) -> Vec<u8>) -> Vec<u8> {
+/// Returns an answer whose text is not UTF-8, in the form that `frame` gives it.
+fn not_utf8(call: &Value, frame: fn(Vec<u8>) -> Vec<u8>) -> Vec<u8> {
     let mut answer = done(call).to_string().into_bytes();
     let at = answer.windows(4).position(|part| part == b"done").unwrap();
     answer[at] = 0xff;
@@ -23,12 +23,12 @@ fn no_utf8(call: &Value, frame: fn(Vec<u8>) -> Vec<u8>) -> Vec<u8> {
 }
 
 #[rstest]
-#[case::no_utf8(|call: &Value| raw("application/json", no_utf8(call, |body| body)), "its answer cannot be read")]
-#[case::events_in_no_utf8(
-    |call: &Value| raw("text/event-stream", no_utf8(call, |body| [b"data: ".to_vec(), body, b"\n\n".to_vec()].concat())),
+#[case::not_utf8(|call: &Value| raw("application/json", not_utf8(call, |body| body)), "its answer cannot be read")]
+#[case::events_that_are_not_utf8(
+    |call: &Value| raw("text/event-stream", not_utf8(call, |body| [b"data: ".to_vec(), body, b"\n\n".to_vec()].concat())),
     "its answer ended before the result"
 )]
-#[case::a_refusal_in_no_utf8(
+#[case::an_error_that_is_not_utf8(
     |call: &Value| {
         let refusal = json!({"jsonrpc": "2.0", "id": call["id"], "error": {"code": 1, "message": "done"}});
         let mut body = refusal.to_string().into_bytes();
@@ -52,19 +52,19 @@ fn no_utf8(call: &Value, frame: fn(Vec<u8>) -> Vec<u8>) -> Vec<u8> {
 #[case::many_answers(|call: &Value| json(&json!([done(call)])), "its answer cannot be read")]
 #[case::a_request_in_place_of_an_answer(
     |call: &Value| json(&json!({"jsonrpc": "2.0", "id": call["id"], "method": "ping"})),
-    "its answer names no request"
+    "its answer has no request id"
 )]
-#[case::after_that_of_another(
+#[case::after_the_answer_of_another_call(
     |call: &Value| events([event(&done(&json!({"id": 999}))), event(&done(call))]),
     "its answer ended before the result"
 )]
 #[tokio::test]
-async fn what_is_no_answer_is_indeterminate(#[case] act: fn(&Value) -> Response, #[case] why: &str) {
-    let server = Rude::calls(act);
+async fn a_call_without_a_valid_answer_is_indeterminate(#[case] respond: fn(&Value) -> Response, #[case] reason: &str) {
+    let server = ScriptedServer::answering_calls(respond);
     let outcome = call(&client(&server.start().await), "refund", "{}").await;
     let CallOutcome::Indeterminate { text } = &outcome else { panic!("{outcome:?}") };
-    assert!(text.contains(why), "{text}");
-    assert_eq!(server.times("tools/call"), 1);
+    assert!(text.contains(reason), "{text}");
+    assert_eq!(server.count("tools/call"), 1);
 }
 
 #[rstest]
@@ -75,37 +75,38 @@ async fn what_is_no_answer_is_indeterminate(#[case] act: fn(&Value) -> Response,
     response
 })]
 #[tokio::test]
-async fn the_first_answer_to_this_call_is_its_answer(#[case] act: fn(&Value) -> Response) {
-    let server = Rude::calls(act);
+async fn the_first_answer_to_a_call_counts(#[case] respond: fn(&Value) -> Response) {
+    let server = ScriptedServer::answering_calls(respond);
     let client = client(&server.start().await);
     for times in 1..=2 {
         assert_eq!(call(&client, "refund", "{}").await, completed("done"));
-        assert_eq!((server.times("tools/call"), server.times("initialize")), (times, 1));
+        assert_eq!((server.count("tools/call"), server.count("initialize")), (times, 1));
     }
 }
 
 #[tokio::test]
-async fn a_stream_that_is_resumed_without_an_end_is_given_up_in_time() {
+async fn a_stream_that_is_resumed_again_and_again_does_not_extend_the_timeout() {
     let resumed = Arc::new(AtomicUsize::new(0));
     let counts = resumed.clone();
     let part = |number: usize| cut_events([format!("id: e-{number}\nretry: 0\ndata:\n\n")]);
-    let server = Rude::calls(move |_| part(0)).resumes(move |_| part(counts.fetch_add(1, Ordering::Relaxed) + 1));
+    let server = ScriptedServer::answering_calls(move |_| part(0))
+        .with_resume(move |_| part(counts.fetch_add(1, Ordering::Relaxed) + 1));
     let client = client(&server.start().await);
     let outcome = call_within(&client, "refund", "{}", Duration::from_millis(700)).await;
     assert!(matches!(outcome, CallOutcome::Indeterminate { .. }), "{outcome:?}");
     let times = resumed.load(Ordering::Relaxed);
-    assert!((1..=4).contains(&times), "{times} times, and there is a pause before each");
-    assert_eq!(server.times("tools/call"), 1);
+    assert!((1..=4).contains(&times), "the stream was resumed {times} times");
+    assert_eq!(server.count("tools/call"), 1);
 }
 
-/// How much of a result of 64 MiB is sent before nobody wants it.
+/// The server sends 64 MiB. The client closes the connection early.
 #[rstest]
 #[tokio::test]
-async fn a_result_that_is_too_large_is_refused_where_it_begins(#[values(true, false)] as_events: bool) {
+async fn a_result_that_is_too_large_is_not_read_to_its_end(#[values(true, false)] as_events: bool) {
     const CHUNK: usize = 64 * 1024;
     let sent = Arc::new(AtomicUsize::new(0));
     let counted = sent.clone();
-    let server = Rude::calls(move |call| {
+    let server = ScriptedServer::answering_calls(move |call| {
         let head = format!(
             "{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{{\"content\":[{{\"type\":\"text\",\"text\":\"",
             call["id"]
@@ -126,39 +127,40 @@ async fn a_result_that_is_too_large_is_refused_where_it_begins(#[values(true, fa
     let outcome = call(&client(&server.start().await), "get", "{}").await;
     let CallOutcome::Indeterminate { text } = &outcome else { panic!("{outcome:?}") };
     assert!(text.contains("larger than 1048576 bytes"), "{text}");
-    // What the kernel holds between us is sent, too.
+    // The count includes the bytes in the buffers of the kernel.
     let sent = sent.load(Ordering::Relaxed);
     assert!(sent < 32 * 1024 * 1024, "{sent} bytes were sent");
 }
 
 #[tokio::test]
-async fn pages_that_change_while_they_are_read_name_a_tool_twice() {
-    let server = Rude::lists(|request| {
+async fn a_tool_that_two_pages_name_is_listed_twice() {
+    let server = ScriptedServer::answering_lists(|request| {
         let (tools, next) = match request["params"]["cursor"].as_str() {
-            None => ([fixed("get"), fixed("refund")], Some("2")),
-            Some(_) => ([fixed("refund"), fixed("ask")], None),
+            None => ([tool_at_start("get"), tool_at_start("refund")], Some("2")),
+            Some(_) => ([tool_at_start("refund"), tool_at_start("ask")], None),
         };
         json(&answer(request, &json!({"tools": tools, "nextCursor": next})))
     });
-    let listed = client(&server.start().await).list(PLENTY).await.unwrap();
+    let listed = client(&server.start().await).list(LONG_TIMEOUT).await.unwrap();
     let names: Vec<_> = listed.iter().map(|tool| tool.name.as_str()).collect();
-    assert_eq!(names, ["get", "refund", "refund", "ask"], "what is listed twice is no tool (engine, gate::catalogue)");
+    assert_eq!(names, ["get", "refund", "refund", "ask"], "the engine ignores a tool that is listed twice");
 }
 
 #[tokio::test]
-async fn pages_that_lead_back_to_themselves_come_to_an_end() {
-    let server = Rude::lists(|request| json(&answer(request, &json!({"tools": [], "nextCursor": "again"}))));
-    let error = client(&server.start().await).list(PLENTY).await.unwrap_err();
+async fn a_list_whose_pages_repeat_ends_at_the_limit() {
+    let server =
+        ScriptedServer::answering_lists(|request| json(&answer(request, &json!({"tools": [], "nextCursor": "again"}))));
+    let error = client(&server.start().await).list(LONG_TIMEOUT).await.unwrap_err();
     assert!(error.to_string().ends_with("more than 32 pages"), "{error}");
-    assert_eq!(server.times("tools/list"), 32);
+    assert_eq!(server.count("tools/list"), 32);
 }
 
 #[tokio::test]
-async fn roots_are_not_told() {
+async fn a_request_for_roots_is_declined() {
     let replies = tokio::sync::watch::Sender::new(Vec::<Value>::new());
     let server = {
         let replies = replies.clone();
-        Rude::calls(move |call| {
+        ScriptedServer::answering_calls(move |call| {
             let roots = json!({"jsonrpc": "2.0", "id": 901, "method": "roots/list"});
             let (watched, last) = (replies.subscribe(), event(&done(call)));
             let after_reply = stream::once(async move {
@@ -169,7 +171,7 @@ async fn roots_are_not_told() {
             event_stream(stream::iter([Ok(event(&roots))]).chain(after_reply))
         })
     };
-    let server = server.hears(replies.clone());
+    let server = server.with_replies(replies.clone());
     assert_eq!(call(&client(&server.start().await), "ask", "{}").await, completed("done"));
     assert_eq!(replies.borrow()[0]["error"]["code"], -32601);
 }

@@ -1,11 +1,13 @@
-//! A server that begins sessions as it should, and answers calls as it is told.
+//! A server of the older era whose answers each test scripts. It begins sessions correctly. The server of `testkit` does not fit,
+//! because these answers break the protocol.
 
-use super::{TOOLS, fixed};
+use super::{TOOLS, tool_at_start};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
+use bloomery_testkit::local_server;
 use futures::{Stream, StreamExt, stream};
 use serde_json::{Value, json};
 use std::io;
@@ -13,75 +15,77 @@ use std::sync::{Arc, Mutex};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-/// What a request is answered with, given the request.
-type Act = Box<dyn Fn(&Value) -> Response + Send + Sync>;
+/// Returns the response to a request.
+type Respond = Box<dyn Fn(&Value) -> Response + Send + Sync>;
 
 #[derive(Clone)]
-pub(super) struct Rude {
-    call: Arc<Act>,
-    list: Arc<Act>,
-    resume: Arc<Act>,
+pub(super) struct ScriptedServer {
+    call: Arc<Respond>,
+    list: Arc<Respond>,
+    resume: Arc<Respond>,
     seen: Arc<Mutex<Vec<Value>>>,
     replies: watch::Sender<Vec<Value>>,
 }
 
-impl Rude {
-    /// A server that answers every call so.
-    pub(super) fn calls(act: impl Fn(&Value) -> Response + Send + Sync + 'static) -> Self {
-        let nothing = || Arc::new(Box::new(|_: &Value| StatusCode::METHOD_NOT_ALLOWED.into_response()) as Act);
+impl ScriptedServer {
+    /// Creates a server that answers every call with `respond`.
+    pub(super) fn answering_calls(respond: impl Fn(&Value) -> Response + Send + Sync + 'static) -> Self {
+        let nothing = || Arc::new(Box::new(|_: &Value| StatusCode::METHOD_NOT_ALLOWED.into_response()) as Respond);
         Self {
-            call: Arc::new(Box::new(act)),
-            list: Arc::new(Box::new(|request| json(&answer(request, &json!({"tools": TOOLS.map(fixed)}))))),
+            call: Arc::new(Box::new(respond)),
+            list: Arc::new(Box::new(|request| json(&answer(request, &json!({"tools": TOOLS.map(tool_at_start)}))))),
             resume: nothing(),
             seen: Arc::default(),
             replies: watch::Sender::default(),
         }
     }
 
-    /// A server that answers every request for a list so.
-    pub(super) fn lists(act: impl Fn(&Value) -> Response + Send + Sync + 'static) -> Self {
-        Self::calls(|_| StatusCode::IM_A_TEAPOT.into_response()).listing(act)
+    /// Creates a server that answers every request for a list with `respond`.
+    pub(super) fn answering_lists(respond: impl Fn(&Value) -> Response + Send + Sync + 'static) -> Self {
+        Self::answering_calls(|_| StatusCode::IM_A_TEAPOT.into_response()).with_list(respond)
     }
 
-    /// The same, which answers every request for a list so.
-    pub(super) fn listing(self, act: impl Fn(&Value) -> Response + Send + Sync + 'static) -> Self {
-        Self { list: Arc::new(Box::new(act)), ..self }
+    /// Answers every request for a list with `respond`.
+    pub(super) fn with_list(self, respond: impl Fn(&Value) -> Response + Send + Sync + 'static) -> Self {
+        Self { list: Arc::new(Box::new(respond)), ..self }
     }
 
-    /// The same, which answers so whoever wants to resume a stream.
-    pub(super) fn resumes(self, act: impl Fn(&Value) -> Response + Send + Sync + 'static) -> Self {
-        Self { resume: Arc::new(Box::new(act)), ..self }
+    /// Answers every request to resume a stream with `respond`.
+    pub(super) fn with_resume(self, respond: impl Fn(&Value) -> Response + Send + Sync + 'static) -> Self {
+        Self { resume: Arc::new(Box::new(respond)), ..self }
     }
 
-    /// The same, which puts there what the client says to its own requests.
-    pub(super) fn hears(self, replies: watch::Sender<Vec<Value>>) -> Self {
+    /// Records the client's replies to requests of the server in `replies`.
+    pub(super) fn with_replies(self, replies: watch::Sender<Vec<Value>>) -> Self {
         Self { replies, ..self }
     }
 
+    /// Starts the server, and returns its URL.
     pub(super) async fn start(&self) -> String {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        self.serve(listener)
+        format!("{}/mcp", local_server::serve(self.router()).await)
     }
 
-    pub(super) fn serve(&self, listener: TcpListener) -> String {
-        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-        let router = Router::new().fallback(serve).with_state(self.clone());
-        tokio::spawn(async move { axum::serve(listener, router).await });
-        url
+    /// Starts the server on `listener`.
+    pub(super) fn start_on(&self, listener: TcpListener) {
+        local_server::serve_on(listener, self.router());
     }
 
-    /// The last request of a method.
-    pub(super) fn last(&self, method: &str) -> Value {
+    fn router(&self) -> Router {
+        Router::new().fallback(serve).with_state(self.clone())
+    }
+
+    /// Returns the last request with a method.
+    pub(super) fn last_request(&self, method: &str) -> Value {
         self.seen.lock().unwrap().iter().rev().find(|message| message["method"] == method).cloned().unwrap()
     }
 
-    /// How often a method was asked.
-    pub(super) fn times(&self, method: &str) -> usize {
+    /// Returns the number of requests with a method.
+    pub(super) fn count(&self, method: &str) -> usize {
         self.seen.lock().unwrap().iter().filter(|message| message["method"] == method).count()
     }
 }
 
-async fn serve(State(server): State<Rude>, request: Request) -> Response {
+async fn serve(State(server): State<ScriptedServer>, request: Request) -> Response {
     let method = request.method().clone();
     let last = request.headers().get("last-event-id").map(|id| id.to_str().unwrap().to_owned());
     let body = axum::body::to_bytes(request.into_body(), usize::MAX).await.unwrap();
@@ -94,7 +98,7 @@ async fn serve(State(server): State<Rude>, request: Request) -> Response {
         Some("server/discover") => (StatusCode::BAD_REQUEST, "unknown method").into_response(),
         Some("initialize") => {
             let result = json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
-                "serverInfo": {"name": "rude", "version": "1"}});
+                "serverInfo": {"name": "scripted", "version": "1"}});
             ([("mcp-session-id", "s-1")], json(&answer(&message, &result))).into_response()
         }
         Some("tools/call") => (server.call)(&message),
@@ -107,12 +111,12 @@ async fn serve(State(server): State<Rude>, request: Request) -> Response {
     }
 }
 
-/// A JSON-RPC answer.
+/// Returns a JSON-RPC answer.
 pub(super) fn answer(request: &Value, result: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": request["id"], "result": result})
 }
 
-/// The answer of a tool that did what it should.
+/// Returns the answer of a tool that succeeded.
 pub(super) fn done(request: &Value) -> Value {
     answer(request, &json!({"content": [{"type": "text", "text": "done"}]}))
 }
@@ -125,16 +129,16 @@ pub(super) fn event(data: &Value) -> String {
     format!("data: {data}\n\n")
 }
 
-/// A stream of events that ends.
+/// Returns a stream of events that ends.
 pub(super) fn events(parts: impl IntoIterator<Item = String>) -> Response {
     let parts: Vec<_> = parts.into_iter().map(Ok).collect();
     event_stream(stream::iter(parts))
 }
 
-/// A stream of events that is cut off after them.
+/// Returns a stream of events whose connection breaks after the last event.
 pub(super) fn cut_events(parts: impl IntoIterator<Item = String>) -> Response {
     let parts: Vec<_> = parts.into_iter().map(Ok).collect();
-    // What is there is sent when the rest is not.
+    // After the yield, the events are sent before the connection breaks.
     let cut = stream::once(async {
         tokio::task::yield_now().await;
         Err(io::Error::other("cut"))
