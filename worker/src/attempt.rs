@@ -76,7 +76,7 @@ async fn prepare_and_run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> 
         tracing::warn!("there will be no trace in the memory's {}: {error}", trace::DIR);
     }
     let outside = Duration::from_secs(args.patience);
-    let models = model::Clients::new(&part.models, &part.job.uid, &model::Patience::new(outside), redactor)?;
+    let models = model::Clients::new(&part.models, &part.job.uid, &model::RetryPolicy::new(outside), redactor)?;
     let recent = Recent::new(&args.memory, &args.pod_uid);
     let tools = mcp_client(&inputs, recent.clone(), redactor)?;
     let api_server = ApiServer::resolve(std::env::var("KUBERNETES_SERVICE_HOST").ok().as_deref()).await;

@@ -15,7 +15,7 @@ use bloomery_engine::line::Chain;
 use bloomery_engine::step::ModelRequest;
 use bloomery_engine::{Conversation, Event};
 use bloomery_http::Pauses;
-use bloomery_models::{Clients, Patience};
+use bloomery_models::{Clients, RetryPolicy};
 use bloomery_redact::Redactor;
 use rmcp::model::CallToolRequestParams;
 use rmcp::service::ServiceExt;
@@ -71,9 +71,9 @@ async fn walk(root: &Path, plan: Plan, steps: Arc<Steps>, calls: bool) -> Vec<Du
         // On a thread and a runtime of its own, as a worker has them.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let patience = Patience::new(Duration::ZERO);
+            let retry_policy = RetryPolicy::new(Duration::ZERO);
             let endpoint = job::model(&base, WINDOW);
-            let model = Clients::new(&[endpoint], "uid-j", &patience, &Redactor::default()).unwrap();
+            let model = Clients::new(&[endpoint], "uid-j", &retry_policy, &Redactor::default()).unwrap();
             let tools = ().serve(StreamableHttpClientTransport::from_uri(format!("{base}{TOOLS}"))).await.unwrap();
             for (n, step) in steps.each.iter().enumerate() {
                 floor::write(&path, step.ask.first, step.ask.text.as_bytes()).unwrap();

@@ -1,51 +1,51 @@
-//! Why one attempt to get an answer failed, sorted by what to do next.
+//! The errors of one attempt to get an answer. Each kind leads to a different next step.
 
 use crate::optional_fields::OptionalField;
 use bloomery_http::credential::{self, SecretMissing};
 use bloomery_http::{body, root_cause};
 use std::time::Duration;
 
-/// The reason that an attempt got no answer. Each message continues "the Model `x` ...".
+/// The error of an attempt that got no answer. Each message continues the clause "the Model `x` …".
 #[derive(Debug)]
 pub(crate) enum Error {
     /// The key does not exist yet.
     SecretMissing(SecretMissing),
     /// The cause may disappear, by itself or because a person removes it.
     Temporary {
-        /// When to try again.
+        /// The delay before the next attempt.
         delay: RetryDelay,
-        /// What happened, and what to do.
+        /// The failure, and its remedy.
         message: String,
     },
     /// The server does not support a part of the request that can be left out.
     UnsupportedField(OptionalField),
     /// The same request would fail again.
     Refused {
-        /// What happened, and what to do.
+        /// The failure, and its remedy.
         message: String,
     },
     /// The conversation exceeds the model's context window.
     TooLong {
-        /// What the server said.
+        /// The failure, in the words of the server.
         message: String,
     },
     /// The answer cannot be read.
     Unreadable {
-        /// What is wrong with it.
+        /// The failure.
         message: String,
     },
 }
 
-/// How soon to try again.
+/// The kind of delay before the next attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RetryDelay {
-    /// Soon: the cause disappears by itself.
+    /// A short delay, because the cause disappears by itself.
     Short,
-    /// Later: a person has to remove the cause.
+    /// A long delay, because a person has to remove the cause.
     Long,
-    /// As soon as a key may have appeared.
+    /// A short delay, because a missing Secret is detected without a request.
     SecretMissing,
-    /// After the delay that the server asked for.
+    /// The delay that the server requested.
     RetryAfter(Duration),
 }
 
@@ -59,47 +59,45 @@ impl From<credential::Error> for Error {
 }
 
 impl Error {
-    /// No part of the answer arrived for `time`.
-    pub(crate) fn silent(time: Duration) -> Self {
+    /// Returns the error of an answer of which no part arrived for `time`.
+    pub(crate) fn stalled(time: Duration) -> Self {
         let message = format!("did not answer within {} s", time.as_secs_f64().ceil());
         Self::Temporary { delay: RetryDelay::Short, message }
     }
 
-    /// A streamed answer ended early.
+    /// Returns the error of a streamed answer that ended early.
     pub(crate) fn interrupted(reason: &str) -> Self {
         let message = format!("did not finish: the answer was cut off: {reason}");
         Self::Temporary { delay: RetryDelay::Short, message }
     }
 
-    /// The answer has more than `max` bytes.
+    /// Returns the error of an answer that has more than `max` bytes.
     pub(crate) fn too_large(max: usize) -> Self {
-        let message = format!("gave an answer that is not read: the answer is larger than {max} bytes");
+        let message = format!("gave an answer that is larger than {max} bytes");
         Self::Unreadable { message }
     }
 
-    /// The request could not be sent, or got no response within `timeout`.
+    /// Returns the error of a request that could not be sent, or got no response within `timeout`.
     pub(crate) fn from_transport(error: &reqwest::Error, timeout: Duration) -> Self {
         if error.is_timeout() && !error.is_connect() {
-            return Self::silent(timeout);
+            return Self::stalled(timeout);
         }
         let cause = root_cause(error);
         let message = if error.is_connect() {
-            format!(
-                "cannot be reached: {cause}. Check its address (baseUrl), and whether the network lets requests to it through"
-            )
+            format!("cannot be reached: {cause}. Check its baseUrl, and that the network allows connections to it")
         } else {
             format!("gave no answer: {cause}")
         };
         Self::Temporary { delay: RetryDelay::Short, message }
     }
 
-    /// The body of a response could not be read to its end.
+    /// Returns the error of a response whose body could not be read to its end.
     pub(crate) fn from_body(error: &body::Error) -> Self {
         match error {
             body::Error::Interrupted { .. } => {
                 Self::Temporary { delay: RetryDelay::Short, message: format!("did not finish: {error}") }
             }
-            body::Error::Stalled { silence } => Self::silent(*silence),
+            body::Error::Stalled { silence } => Self::stalled(*silence),
             body::Error::TooLarge { max } => Self::too_large(*max),
         }
     }

@@ -5,9 +5,9 @@ use crate::error::{Error, ModelError};
 use crate::error_response::{ErrorResponse, attempt_error};
 use crate::limits::MAX_ANSWER_BYTES;
 use crate::optional_fields::UnsupportedFields;
-use crate::patience::{Attempts, Patience};
 use crate::protocol::RequestContext;
 use crate::request_writer::{self, RequestWriter};
+use crate::retry_policy::{Attempts, RetryPolicy};
 use crate::transports::Transports;
 use crate::{provider, stream};
 use bloomery_crds::report::ExternalWait;
@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
-/// The longest clause about a failure, in bytes. It becomes an event, a condition, and most of an outcome's message.
+/// The longest clause about a failure, in bytes. The clause becomes an event, a condition, and most of an outcome's message.
 const MAX_CLAUSE_BYTES: usize = 896;
 
 /// A client of one Model, for one Job.
@@ -37,9 +37,9 @@ pub(crate) struct Client {
     pub(crate) endpoint: ModelEndpoint,
     url: String,
     user: String,
-    pub(crate) patience: Patience,
+    pub(crate) retry_policy: RetryPolicy,
     redactor: Redactor,
-    /// The main loop's conversation.
+    /// Writes the requests of the main loop.
     request_writer: Mutex<RequestWriter>,
     /// The request fields that the server does not support.
     unsupported: Mutex<UnsupportedFields>,
@@ -47,15 +47,15 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Creates a client, without sending anything.
+    /// Creates a client without sending a request.
     ///
-    /// Requests carry the Job's UID as `user`. It is stable, so a provider can route a conversation to the cache of its prefix, and a
-    /// person can find the Job of a request. It reveals nothing about anybody. The key is registered with `redactor` before
-    /// it is used.
+    /// Every request carries the Job's UID as `user`. The UID is stable, so a provider can route a conversation to the cache of its
+    /// prefix, and a person can find the Job of a request. The UID reveals nothing about a person. The client registers the key with
+    /// `redactor` before it uses the key.
     pub(crate) fn new(
         endpoint: &ModelEndpoint,
         job_uid: &str,
-        patience: Patience,
+        retry_policy: RetryPolicy,
         transports: Arc<Transports>,
         redactor: Redactor,
     ) -> Result<Self, bloomery_http::Error> {
@@ -65,7 +65,7 @@ impl Client {
             url: format!("{}/{}", endpoint.base_url.trim_end_matches('/'), provider::request_path(endpoint.provider)),
             endpoint: endpoint.clone(),
             user: job_uid.to_owned(),
-            patience,
+            retry_policy,
             redactor,
             request_writer: Mutex::default(),
             unsupported: Mutex::default(),
@@ -73,7 +73,7 @@ impl Client {
         })
     }
 
-    /// Returns the key that does not exist yet, if any. Each call reads the Secret again, so no restart is needed.
+    /// Returns the key that the Model needs and that does not exist yet. Each call reads the Secret again, so a new key needs no restart.
     pub(crate) fn missing_secret(&self) -> Option<ExternalWait> {
         match Credential::read(self.endpoint.api_key.as_ref()) {
             Err(credential::Error::Missing(missing)) => Some(missing.into()),
@@ -81,23 +81,24 @@ impl Client {
         }
     }
 
-    /// Frees the written request, after another Model continued the conversation.
+    /// Discards the written request, after another Model continued the conversation.
     pub(crate) fn clear_request(&self) {
         self.request_writer.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// Asks until there is an answer, `patience` has passed, or requests took `within`, pauses not counted.
+    /// Asks the Model, and retries until it answers or a time is over. `retry_time` counts from the first failure. `within` is the
+    /// time in requests, without the pauses between them.
     ///
-    /// Each pause is reported to `pauses`. Dropping the future cancels the request.
+    /// `pauses` reports each pause. Dropping the future cancels the request.
     pub(crate) async fn ask(
         &self,
         request: &ModelRequest<'_>,
-        (within, patience): (Duration, Duration),
+        (within, retry_time): (Duration, Duration),
         pauses: &Pauses<'_>,
     ) -> Result<Answer, ModelError> {
         let total_before = pauses.total();
-        let patience = Patience { total: patience, ..self.patience.clone() };
-        let mut attempts = Attempts::new(patience, within, Instant::now());
+        let retry_policy = RetryPolicy { total: retry_time, ..self.retry_policy.clone() };
+        let mut attempts = Attempts::new(retry_policy, within, Instant::now());
         loop {
             let remaining = attempts.remaining(Instant::now(), pauses.total().saturating_sub(total_before));
             let error = match self.attempt(request, remaining).await {
@@ -108,7 +109,7 @@ impl Client {
                 attempt::Error::UnsupportedField(field) => {
                     tracing::info!(
                         model = self.endpoint.name,
-                        "the server does not support {field:?}: requests omit it from now on"
+                        "the server does not support {field:?}, so later requests omit it"
                     );
                     self.unsupported.lock().unwrap_or_else(PoisonError::into_inner).add(field);
                     continue;
@@ -139,22 +140,22 @@ impl Client {
         self.observer.notify(|| Progress::ModelRequested(request.stage));
         let unsupported = self.unsupported.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let body = self.body(request, &unsupported).map_err(|error| attempt::Error::Refused {
-            message: format!("cannot be asked: the request cannot be written: {error}"),
+            message: format!("was not asked: the request cannot be serialized: {error}"),
         })?;
-        // The longest time without any part of the response; `remaining` bounds the whole request.
+        // `silence` limits the time without any part of the response, and `remaining` limits the whole request.
         let silence = Duration::from_secs(self.endpoint.timeout_seconds).min(remaining);
         let http = self.transports.client(&self.endpoint)?;
         let mut sending = http.post(&self.url).timeout(remaining).header(CONTENT_TYPE, "application/json").body(body);
         for (name, value) in provider::headers(self.endpoint.provider, &key) {
             sending = sending.header(name, value);
         }
-        let sent = timeout(silence, sending.send()).await.map_err(|_| attempt::Error::silent(silence))?;
+        let sent = timeout(silence, sending.send()).await.map_err(|_| attempt::Error::stalled(silence))?;
         let response = sent.map_err(|error| attempt::Error::from_transport(&error, silence))?;
         if response.status().is_success() {
             return self.read(response, silence).await;
         }
         let refusal = timeout(silence, ErrorResponse::read(response, &self.redactor));
-        let refusal = refusal.await.map_err(|_| attempt::Error::silent(silence))?;
+        let refusal = refusal.await.map_err(|_| attempt::Error::stalled(silence))?;
         let objection = refusal.request_objection();
         match objection.and_then(|text| unsupported.rejected_field(self.endpoint.provider, request, text)) {
             Some(field) => Err(attempt::Error::UnsupportedField(field)),
@@ -162,12 +163,12 @@ impl Client {
         }
     }
 
-    /// Writes the body of a request. The main loop has one conversation; every other stage sends single requests.
+    /// Writes the body of a request. A request of the main loop continues its conversation. Every other stage sends single requests.
     fn body(&self, request: &ModelRequest<'_>, unsupported: &UnsupportedFields) -> serde_json::Result<Bytes> {
         let context = RequestContext { endpoint: &self.endpoint, user: &self.user, request, unsupported };
         match request.stage {
             Stage::Plan => self.request_writer.lock().unwrap_or_else(PoisonError::into_inner).next_body(context),
-            // Their texts of the Skill were redacted by no event, unlike those of the main loop's prompt.
+            // The prompt of the main loop comes from events, which are redacted. The prompts of these stages are not redacted yet.
             Stage::Intent | Stage::Selection | Stage::Finalization | Stage::Polish => {
                 let body = request_writer::single_body(context)?;
                 Ok(match self.redactor.json_bytes(&body) {
@@ -178,7 +179,7 @@ impl Client {
         }
     }
 
-    /// Reads an answer, streamed or whole. The content type tells which: a server need not support streams.
+    /// Reads an answer. It is streamed or whole, depending on the content type, because a server may not support streams.
     async fn read(&self, response: reqwest::Response, silence: Duration) -> Result<Answer, attempt::Error> {
         let provider = self.endpoint.provider;
         if stream::is_event_stream(&response) {
@@ -194,17 +195,17 @@ impl Client {
         ModelError { error: Error { kind, message: sentence(&self.clause(message)) }, attempts: None }
     }
 
-    /// Returns a clause about this Model, which `message` continues.
+    /// Returns a clause that begins with this Model and continues with `message`.
     fn clause(&self, message: &str) -> String {
         let ModelEndpoint { name, model, base_url, .. } = &self.endpoint;
         bounded(&format!("the Model `{name}` ({model} at {base_url}) {message}"), MAX_CLAUSE_BYTES)
     }
 }
 
-/// Reads the body of a successful response, for the fuzz targets. The rest of the client is IO.
+/// Reads the body of a successful response, for the fuzz targets. The rest of the client only does I/O.
 ///
 /// # Errors
-/// The client's description of an answer that cannot be read.
+/// If the answer cannot be read. The text describes the error.
 #[cfg(fuzzing)]
 pub fn read_answer(provider: bloomery_crds::v1alpha1::ModelProvider, body: &[u8]) -> Result<Answer, String> {
     provider::read_answer(provider, body).map_err(|error| format!("{:?}", attempt_error(error, &Redactor::default())))

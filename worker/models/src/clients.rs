@@ -1,10 +1,10 @@
-//! The Models of a Job, by name: that of the main loop, those of single stages, and the fallbacks of each.
+//! The clients of all Models of a Job: the Model of the main loop, the Models of other stages, and their fallbacks.
 
 mod rotation;
 
 use crate::client::Client;
 use crate::error::Error;
-use crate::patience::Patience;
+use crate::retry_policy::RetryPolicy;
 use crate::transports::Transports;
 use bloomery_crds::report::ExternalWait;
 use bloomery_crds::run::ModelEndpoint;
@@ -19,36 +19,36 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long a Model that gave no answer is asked after the others, so that not every request waits for it again.
+/// The time during which a Model that gave no answer is asked after the others. Otherwise every request would wait for it again.
 const DEPRIORITIZED_FOR: Duration = Duration::from_mins(5);
 
 /// The clients of a Job's Models.
 #[derive(Debug)]
 pub struct Clients {
     models: BTreeMap<String, Client>,
-    patience: Duration,
-    /// When each Model with alternatives last gave no answer.
+    retry_time: Duration,
+    /// The time at which each Model last gave no answer, if it has fallbacks or is one.
     unanswered: Mutex<BTreeMap<String, Instant>>,
 }
 
 impl Clients {
-    /// Creates the clients, without sending anything.
+    /// Creates the clients without sending a request.
     ///
     /// # Errors
     /// If the URL of a Model is not an http or https URL.
     pub fn new(
         endpoints: &[ModelEndpoint],
         job_uid: &str,
-        patience: &Patience,
+        retry_policy: &RetryPolicy,
         redactor: &Redactor,
     ) -> Result<Self, bloomery_http::Error> {
         let transports = Arc::<Transports>::default();
         let client = |endpoint: &ModelEndpoint| {
-            Client::new(endpoint, job_uid, patience.clone(), transports.clone(), redactor.clone())
+            Client::new(endpoint, job_uid, retry_policy.clone(), transports.clone(), redactor.clone())
                 .map(|client| (endpoint.name.clone(), client))
         };
         let models = endpoints.iter().map(client).collect::<Result<_, _>>()?;
-        Ok(Self { models, patience: patience.total, unanswered: Mutex::default() })
+        Ok(Self { models, retry_time: retry_policy.total, unanswered: Mutex::default() })
     }
 
     /// Reports the progress of requests to `observer`.
@@ -60,22 +60,23 @@ impl Clients {
         self
     }
 
-    /// Returns the missing key of a Model, if neither it nor one of its fallbacks can be asked without waiting for a key.
+    /// Returns the missing key of a Model, if the keys of all its fallbacks are missing, too.
     pub fn missing_secret(&self, model: &str) -> Option<ExternalWait> {
         let mut missing = self.chain(model).into_iter().map(Client::missing_secret);
         let first = missing.next()??;
         missing.all(|other| other.is_some()).then_some(first)
     }
 
-    /// Asks the Model that the request names, or its fallbacks, until there is an answer, the patience is over, or requests took
-    /// `within`, pauses not counted. Each pause is reported to `pauses`. Dropping the future cancels the request.
+    /// Asks the Model that the request names, and retries until it answers or a time is over: the total time of the [`RetryPolicy`], or
+    /// `within`, which is the time in requests, without the pauses between them.
     ///
-    /// With fallbacks, the Models are asked in turn, each for a part of the patience, until all of it is over.
+    /// A Model and its fallbacks are asked in turn, each for a part of the total time. `pauses` reports each pause. Dropping the future
+    /// cancels the request.
     ///
     /// # Errors
     /// - [`ModelFailure::Unreadable`] if a Model gave an answer that cannot be read.
     /// - [`ModelFailure::TooLong`] if the conversation exceeds the context window of a Model.
-    /// - [`ModelFailure::Unavailable`] if retries are useless, or none succeeded, or the Job has no such Model.
+    /// - [`ModelFailure::Unavailable`] if a retry would fail again, or no retry succeeded, or the Job has no such Model.
     pub async fn complete(
         &self,
         request: &ModelRequest<'_>,
@@ -84,14 +85,14 @@ impl Clients {
     ) -> Result<Answer, Error> {
         let chain = self.chain(request.model);
         let names = chain.iter().map(|client| client.endpoint.name.as_str()).collect();
-        let mut rotation = Rotation::new(names, self.patience);
+        let mut rotation = Rotation::new(names, self.retry_time);
         let (began, total_before) = (Instant::now(), pauses.total());
         while let Some(slot) = rotation.next(began.elapsed(), &self.deprioritized()) {
             let Some(client) = self.models.get(slot.model) else { break };
             let spent = began.elapsed().saturating_sub(pauses.total().saturating_sub(total_before));
             let left = within.saturating_sub(spent);
-            // Boxed: otherwise every future that awaits it would be as large.
-            let failed = match Box::pin(client.ask(request, (left, slot.patience), pauses)).await {
+            // Boxed, because otherwise every future that awaits it would be large, too.
+            let failed = match Box::pin(client.ask(request, (left, slot.retry_time), pauses)).await {
                 Ok(answer) => {
                     self.note_answer(&chain, slot.model);
                     return Ok(answer);
@@ -113,7 +114,7 @@ impl Clients {
             }
         }
         let message = if chain.is_empty() {
-            format!("The Job has no Model `{}`, so nothing was asked.", request.model)
+            format!("The Job has no Model `{}`, so no Model was asked.", request.model)
         } else {
             rotation.summary(began.elapsed())
         };

@@ -1,25 +1,25 @@
-//! Why there is no answer.
+//! The errors of requests to models.
 
 use bloomery_engine::event::ModelFailure;
 
-/// What the user can do after all retries failed.
-pub(crate) const REMEDY: &str = "Mend that, and make the Job anew.";
+/// The advice after all retries failed.
+pub(crate) const REMEDY: &str = "Fix the cause, and create the Job again.";
 
-/// Why there is no answer, in sentences of bounded length that contain no key.
+/// The error of a request to a model. Its message has a bounded length and contains no key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
-    /// Whether the engine may repeat the request.
+    /// The kind of failure. It decides whether the engine may repeat the request.
     pub kind: ModelFailure,
-    /// The reason, the Model that it concerns, and what to do.
+    /// The Model, the reason, and the remedy, in sentences.
     pub message: String,
 }
 
-/// Why one Model is no longer asked.
+/// The error after which one Model is no longer asked.
 #[derive(Debug)]
 pub(crate) struct ModelError {
     pub(crate) error: Error,
-    /// How often and for how long the Model was asked. `None` if asking again is of no use.
+    /// The number of attempts and their duration, as text. `None` if a retry would fail again.
     pub(crate) attempts: Option<String>,
 }
 

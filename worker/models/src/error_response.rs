@@ -1,4 +1,4 @@
-//! Responses with an error status: what they mean, and whether a retry can help.
+//! Classifies error responses by whether a retry can help.
 
 use crate::attempt::{Error, RetryDelay};
 use crate::limits::MAX_QUOTE_BYTES;
@@ -11,14 +11,14 @@ use reqwest::header::{LOCATION, RETRY_AFTER};
 use serde_json::Value;
 use std::time::Duration;
 
-/// How much of an error response is read, in bytes.
+/// The largest part of an error response that is read, in bytes.
 const MAX_BODY_BYTES: usize = 64 * 1024;
 
-/// An error response of a server, with a description that can be passed on.
+/// An error response of a server.
 #[derive(Debug)]
 pub(crate) struct ErrorResponse {
     status: u16,
-    /// A clause such as `answered HTTP 503: down`, redacted.
+    /// A redacted clause such as `answered HTTP 503: down`.
     description: String,
     retry_after: Option<Duration>,
     location: Option<String>,
@@ -38,12 +38,12 @@ impl ErrorResponse {
         Self { status, description, retry_after, location, body }
     }
 
-    /// Returns the server's text if it objects to the request, and may accept a different one.
+    /// Returns the text of the response if the server objects to the request and may accept a different one.
     pub(crate) fn request_objection(&self) -> Option<&str> {
         (matches!(self.status, 400 | 422 | 501) && !is_too_long(&self.body)).then_some(&self.body)
     }
 
-    /// Returns what the response means.
+    /// Returns the error that the status and the text of the response mean.
     pub(crate) fn classify(self) -> Error {
         let Self { status, description, retry_after, location, body } = self;
         let short = retry_after.map_or(RetryDelay::Short, RetryDelay::RetryAfter);
@@ -65,8 +65,8 @@ impl ErrorResponse {
     }
 }
 
-/// Returns what the error of a successful response means for the attempt. Texts are redacted: a server may quote the key, and the
-/// parser quotes the server.
+/// Converts an error in a successful response to the error of the attempt. Texts are redacted, because a server may quote the key, and
+/// the parser quotes the server.
 pub(crate) fn attempt_error(error: protocol::Error, redactor: &Redactor) -> Error {
     match error {
         protocol::Error::Unreadable { reason, quote } => unreadable(&reason, &quote, redactor),
@@ -92,10 +92,10 @@ fn described(event: &str, body: &str, redactor: &Redactor) -> String {
 }
 
 fn too_long(description: &str) -> Error {
-    Error::TooLong { message: format!("{description}. The conversation is longer than the model's window") }
+    Error::TooLong { message: format!("{description}. The conversation is longer than the model's context window") }
 }
 
-/// Returns what an error object in a successful response means; `None` if it does not say what kind of error it is.
+/// Classifies an error object in a successful response. Returns `None` if the object has no known status or type.
 fn classify_embedded(error: &Value, redactor: &Redactor) -> Option<Error> {
     let status = status_of(error)?;
     let body = error.to_string();
@@ -129,26 +129,27 @@ fn status_of(error: &Value) -> Option<u16> {
 fn redirected(status: u16, location: Option<&str>) -> String {
     let to = location.unwrap_or("nowhere");
     format!(
-        "answered HTTP {status} and points to {to}. Redirects are not followed, since the key would go along: \
-         set the Model's baseUrl to where the API is"
+        "answered HTTP {status}, a redirect to {to}. Redirects are not followed, because the other server would get the key: \
+         set the Model's baseUrl to the final address"
     )
 }
 
-/// Returns the message of an error body, wherever the server puts it, or else the whole body.
+/// Returns the message in an error body, or the whole body if no known field holds one.
 fn error_message(body: &str) -> String {
     serde_json::from_str::<Value>(body)
         .ok()
         .and_then(|json| {
-            let places = ["/error/message", "/error", "/message", "/detail"];
-            places.iter().find_map(|place| Some(json.pointer(place)?.as_str()?.to_owned()))
+            let pointers = ["/error/message", "/error", "/message", "/detail"];
+            pointers.iter().find_map(|pointer| Some(json.pointer(pointer)?.as_str()?.to_owned()))
         })
         .unwrap_or_else(|| body.to_owned())
 }
 
-/// Returns whether an error body says that the conversation is too long, in the words of OpenAI, Anthropic, vLLM, llama.cpp or Gemini.
+/// Returns whether an error body means that the conversation is too long. Knows the texts of OpenAI, Anthropic, vLLM, llama.cpp and
+/// Gemini.
 fn is_too_long(body: &str) -> bool {
     let body = body.to_lowercase();
-    let signs = [
+    let phrases = [
         "context_length_exceeded",
         "maximum context length",
         "context window",
@@ -158,7 +159,7 @@ fn is_too_long(body: &str) -> bool {
         "exceeds the maximum number of tokens",
         "request_too_large",
     ];
-    signs.iter().any(|sign| body.contains(sign))
+    phrases.iter().any(|phrase| body.contains(phrase))
 }
 
 #[cfg(test)]
@@ -182,8 +183,8 @@ mod tests {
     #[case(500, RetryDelay::Short)]
     #[case(503, RetryDelay::Short)]
     #[case(529, RetryDelay::Short)]
-    fn what_may_pass_is_tried_again(#[case] status: u16, #[case] expected: RetryDelay) {
-        let Error::Temporary { delay, message } = classified(status, "") else { panic!("not passing") };
+    fn a_temporary_error_is_retried_after_its_kind_of_delay(#[case] status: u16, #[case] expected: RetryDelay) {
+        let Error::Temporary { delay, message } = classified(status, "") else { panic!("not temporary") };
         assert_eq!(delay, expected);
         assert!(message.contains(&format!("HTTP {status}")), "{message}");
     }
@@ -194,7 +195,7 @@ mod tests {
     #[case(418, "<html>I am a teapot</html>", "<html>I am a teapot</html>")]
     #[case(501, "", "HTTP 501")]
     #[case(307, "", "baseUrl")]
-    fn what_stays_is_refused_with_its_reason(#[case] status: u16, #[case] body: &str, #[case] reason: &str) {
+    fn a_permanent_error_is_refused_with_its_reason(#[case] status: u16, #[case] body: &str, #[case] reason: &str) {
         let Error::Refused { message } = classified(status, body) else { panic!("not refused") };
         assert!(message.contains(reason), "{message}");
     }
@@ -208,15 +209,15 @@ mod tests {
         400,
         r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 215432 tokens > 200000 maximum"}}"#
     )]
-    #[case::anthropic_with_its_answer(
+    #[case::anthropic_including_the_answer(
         400,
         r#"{"type":"error","error":{"type":"invalid_request_error","message":"input length and `max_tokens` exceed context limit: 199000 + 8192 > 200000"}}"#
     )]
     #[case::llama_cpp(400, r#"{"error":{"code":400,"message":"the request exceeds the available context size"}}"#)]
     #[case::a_body_that_is_too_large(413, "")]
-    fn a_conversation_that_is_too_long_is_told_apart(#[case] status: u16, #[case] body: &str) {
+    fn a_conversation_that_is_too_long_is_recognized(#[case] status: u16, #[case] body: &str) {
         let Error::TooLong { message } = classified(status, body) else { panic!("not too long") };
-        assert!(message.contains("the model's window"), "{message}");
+        assert!(message.contains("the model's context window"), "{message}");
     }
 
     #[rstest]
@@ -226,7 +227,10 @@ mod tests {
     #[case::unknown(json!({"message": "quota is spent"}), None)]
     #[case::no_status(json!({"code": 17}), None)]
     #[case::no_object(json!("quota"), None)]
-    fn an_error_behind_a_success_means_what_its_status_would(#[case] error: Value, #[case] expected: Option<&str>) {
+    fn an_error_in_a_successful_response_is_classified_by_its_code_or_type(
+        #[case] error: Value,
+        #[case] expected: Option<&str>,
+    ) {
         let error = classify_embedded(&error, &Redactor::default());
         match (error, expected) {
             (None, None) => {}

@@ -1,6 +1,8 @@
-//! What the tests of the model clients share: a server that does as it is told, and requests.
+//! Fixtures for the tests of the model clients: a server whose replies each test scripts, endpoints, and requests.
+//!
+//! The scripted model of `testkit` does not fit, because these replies include arbitrary bytes and broken connections.
 
-use super::patience::Patience;
+use super::retry_policy::RetryPolicy;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -14,6 +16,7 @@ use bloomery_engine::stage_prompt::AnswerSchema;
 use bloomery_engine::step::ModelRequest;
 use bloomery_engine::tool::{CatalogueTool, ToolSource};
 use bloomery_http::Backoff;
+use bloomery_testkit::local_server;
 use bloomery_testkit::tls::{self, TlsListener};
 use futures::{StreamExt, stream};
 use serde_json::{Value, json};
@@ -23,59 +26,67 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::net::TcpListener;
 
-/// What the server does with one request.
-pub(crate) enum Act {
-    Say(u16, Vec<(&'static str, String)>, String),
+/// The reply of the server to one request.
+#[derive(Clone)]
+pub(crate) enum Reply {
+    /// A response with a status, headers and a body.
+    Response(u16, Vec<(&'static str, String)>, String),
+    /// A response whose connection breaks within the body.
     Cut,
+    /// No response.
     Hang,
 }
 
-pub(crate) fn say(status: u16, body: impl Into<String>) -> Act {
-    Act::Say(status, Vec::new(), body.into())
+/// Returns a response without headers.
+pub(crate) fn response(status: u16, body: impl Into<String>) -> Reply {
+    Reply::Response(status, Vec::new(), body.into())
 }
 
-pub(crate) fn completion(content: &str) -> Act {
+/// Returns a chat completion.
+pub(crate) fn completion(content: &str) -> Reply {
     let message = json!({"role": "assistant", "content": content});
-    say(200, json!({"choices": [{"message": message, "finish_reason": "stop"}]}).to_string())
+    response(200, json!({"choices": [{"message": message, "finish_reason": "stop"}]}).to_string())
 }
 
-/// A server that follows a script, whose last act it repeats, and remembers what it was asked.
+/// A server that sends scripted replies and records its requests. It repeats the last reply.
 #[derive(Clone, Default)]
 pub(crate) struct Server {
-    script: Arc<Mutex<VecDeque<Act>>>,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    script: Arc<Mutex<VecDeque<Reply>>>,
+    requests: Arc<Mutex<Vec<ReceivedRequest>>>,
 }
 
-/// What was asked: headers and body.
-pub(crate) type Asked = (HeaderMap, Vec<u8>);
+/// The headers and the body of a request.
+pub(crate) type ReceivedRequest = (HeaderMap, Vec<u8>);
 
 impl Server {
-    pub(crate) async fn start(script: impl IntoIterator<Item = Act>) -> (Self, String) {
+    fn new(script: impl IntoIterator<Item = Reply>) -> (Self, Router) {
         let server = Self { script: Arc::new(Mutex::new(script.into_iter().collect())), ..Self::default() };
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}/v1/", listener.local_addr().unwrap());
         let router = Router::new().fallback(serve).with_state(server.clone());
-        tokio::spawn(async move { axum::serve(listener, router).await });
-        (server, url)
+        (server, router)
     }
 
-    /// The same over TLS, as `localhost`; with the certificate of the CA that signed its own.
-    pub(crate) async fn start_tls(script: impl IntoIterator<Item = Act>) -> (Self, String, String) {
+    /// Starts a server. Returns it and its base URL.
+    pub(crate) async fn start(script: impl IntoIterator<Item = Reply>) -> (Self, String) {
+        let (server, router) = Self::new(script);
+        (server, format!("{}/v1/", local_server::serve(router).await))
+    }
+
+    /// Starts a server with TLS as `localhost`. Returns it, its base URL, and the certificate of its CA.
+    pub(crate) async fn start_tls(script: impl IntoIterator<Item = Reply>) -> (Self, String, String) {
         let (acceptor, ca) = tls::localhost();
-        let server = Self { script: Arc::new(Mutex::new(script.into_iter().collect())), ..Self::default() };
+        let (server, router) = Self::new(script);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("https://localhost:{}/v1", listener.local_addr().unwrap().port());
-        let router = Router::new().fallback(serve).with_state(server.clone());
         tokio::spawn(async move { axum::serve(TlsListener::new(listener, acceptor), router).await });
         (server, url, ca)
     }
 
-    pub(crate) fn asked(&self) -> Vec<Asked> {
-        self.asked.lock().unwrap().clone()
+    pub(crate) fn requests(&self) -> Vec<ReceivedRequest> {
+        self.requests.lock().unwrap().clone()
     }
 
-    pub(crate) fn times(&self) -> usize {
-        self.asked.lock().unwrap().len()
+    pub(crate) fn request_count(&self) -> usize {
+        self.requests.lock().unwrap().len()
     }
 }
 
@@ -84,40 +95,37 @@ async fn serve(State(server): State<Server>, request: Request) -> Response {
     assert!(["/v1/chat/completions", "/v1/messages"].contains(&path.as_str()), "{path}");
     let headers = request.headers().clone();
     let body = axum::body::to_bytes(request.into_body(), usize::MAX).await.unwrap();
-    server.asked.lock().unwrap().push((headers, body.to_vec()));
-    let act = {
+    server.requests.lock().unwrap().push((headers, body.to_vec()));
+    let reply = {
         let mut script = server.script.lock().unwrap();
-        let act = script.pop_front().expect("an act");
+        let reply = script.pop_front().expect("a reply");
         if script.is_empty() {
-            script.push_back(match &act {
-                Act::Say(status, headers, body) => Act::Say(*status, headers.clone(), body.clone()),
-                Act::Cut => Act::Cut,
-                Act::Hang => Act::Hang,
-            });
+            script.push_back(reply.clone());
         }
-        act
+        reply
     };
-    match act {
-        Act::Say(status, headers, body) => {
+    match reply {
+        Reply::Response(status, headers, body) => {
             let mut response = (StatusCode::from_u16(status).unwrap(), body).into_response();
             for (name, value) in headers {
                 response.headers_mut().insert(name, value.parse().unwrap());
             }
             response
         }
-        Act::Cut => {
+        Reply::Cut => {
             let begin = stream::once(async { Ok("{\"choices\":[{\"mess") });
-            // What is there is sent when the rest is not.
+            // After the yield, the beginning is sent before the connection breaks.
             let cut = stream::once(async {
                 tokio::task::yield_now().await;
                 Err(io::Error::other("cut"))
             });
             Body::from_stream(begin.chain(cut)).into_response()
         }
-        Act::Hang => std::future::pending().await,
+        Reply::Hang => std::future::pending().await,
     }
 }
 
+/// Returns the endpoint of an OpenAI Model `default`.
 pub(crate) fn endpoint(base_url: &str) -> ModelEndpoint {
     ModelEndpoint {
         name: "default".into(),
@@ -134,12 +142,13 @@ pub(crate) fn endpoint(base_url: &str) -> ModelEndpoint {
     }
 }
 
-/// Waits that a test can wait for; `whole` is how long the client tries.
-pub(crate) fn patience(whole: Duration) -> Patience {
-    let pause = || Backoff::new(Duration::from_millis(1), Duration::from_millis(2));
-    Patience { total: whole, short_delays: pause(), long_delays: pause(), secret_delays: pause() }
+/// Returns a policy that retries for `total`, with delays of milliseconds.
+pub(crate) fn retry_policy(total: Duration) -> RetryPolicy {
+    let delays = || Backoff::new(Duration::from_millis(1), Duration::from_millis(2));
+    RetryPolicy { total, short_delays: delays(), long_delays: delays(), secret_delays: delays() }
 }
 
+/// Returns a request of the main loop.
 pub(crate) fn request(turns: &[Turn]) -> ModelRequest<'_> {
     ModelRequest {
         stage: Stage::Plan,
@@ -154,15 +163,15 @@ pub(crate) fn request(turns: &[Turn]) -> ModelRequest<'_> {
     }
 }
 
-/// A form that an answer is to have.
-pub(crate) fn form() -> AnswerSchema {
+/// Returns the schema of an answer.
+pub(crate) fn answer_schema() -> AnswerSchema {
     AnswerSchema {
         name: "ruling",
         schema: json!({"type": "object", "properties": {}, "required": [], "additionalProperties": false}),
     }
 }
 
-/// A tool with a name that is an alias.
+/// Returns a tool whose name needs an alias.
 pub(crate) fn tool() -> CatalogueTool {
     CatalogueTool {
         name: "orders/get".into(),
@@ -178,12 +187,12 @@ pub(crate) fn tool() -> CatalogueTool {
     }
 }
 
-/// What the Model `name` said.
-pub(crate) fn said(provider: ModelProvider, name: &str, message: &Value) -> Turn {
+/// Returns an earlier answer of the Model `name`.
+pub(crate) fn earlier_answer(provider: ModelProvider, name: &str, message: &Value) -> Turn {
     Turn::Assistant(ModelMessage { message: message.to_string(), provider, model: Some(name.to_owned()) })
 }
 
-/// The endpoint of an Anthropic Model `claude`.
+/// Returns the endpoint of an Anthropic Model `claude`.
 pub(crate) fn claude(base_url: &str) -> ModelEndpoint {
     ModelEndpoint {
         name: "claude".into(),
@@ -193,7 +202,7 @@ pub(crate) fn claude(base_url: &str) -> ModelEndpoint {
     }
 }
 
-/// The data of events as a stream, each with the name that Anthropic gives it too.
+/// Returns the body of a stream with these events. An event of Anthropic also has a name.
 pub(crate) fn events(data: &[Value]) -> String {
     let event = |data: &Value| match data["type"].as_str() {
         Some(name) => format!("event: {name}\ndata: {data}\n\n"),
@@ -202,7 +211,7 @@ pub(crate) fn events(data: &[Value]) -> String {
     data.iter().map(event).collect()
 }
 
-/// A stream of events as a response.
-pub(crate) fn streams(body: impl Into<String>) -> Act {
-    Act::Say(200, vec![("content-type", "text/event-stream; charset=utf-8".into())], body.into())
+/// Returns a stream of events as a response.
+pub(crate) fn event_stream(body: impl Into<String>) -> Reply {
+    Reply::Response(200, vec![("content-type", "text/event-stream; charset=utf-8".into())], body.into())
 }

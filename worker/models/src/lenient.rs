@@ -1,4 +1,4 @@
-//! Reads optional details of an answer, such as token counts. A detail that cannot be read is ignored.
+//! Deserializes optional details of an answer, such as token counts. A detail that cannot be read is ignored.
 
 use serde::de::{Deserialize, DeserializeOwned, Deserializer};
 use serde_json::Value;
@@ -14,7 +14,7 @@ where
 
 /// Deserializes a number of tokens, which some servers write as a float, or `None` if it is not a whole number.
 pub(crate) fn token_count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    // Converted through text: no cast from a float is exact for all values.
+    // The number is converted through text, because no cast from a float is exact for all values.
     let whole = |number: f64| (number >= 0.0 && number.fract() == 0.0).then(|| format!("{number:.0}").parse().ok());
     Ok(lenient::<D, serde_json::Number>(deserializer)?
         .and_then(|number| number.as_u64().or_else(|| number.as_f64().and_then(whole).flatten())))
@@ -42,7 +42,7 @@ mod tests {
     #[case(r#"{"prompt":1e300}"#, None)]
     #[case(r#"{"prompt":"12"}"#, None)]
     #[case(r#"{"prompt":{"a":[1]}}"#, None)]
-    fn a_number_of_tokens_is_read_or_is_not_there(#[case] json: &str, #[case] expected: Option<u64>) {
+    fn a_count_that_is_not_a_whole_number_is_ignored(#[case] json: &str, #[case] expected: Option<u64>) {
         assert_eq!(serde_json::from_str::<Usage>(json).unwrap().prompt, expected);
     }
 }

@@ -1,4 +1,4 @@
-//! Bounds on what is read and passed on.
+//! Limits on answers and quotes.
 
 /// The largest answer that is read, in bytes.
 pub const MAX_ANSWER_BYTES: usize = 2 * 1024 * 1024;

@@ -1,4 +1,4 @@
-//! The protocol of OpenAI chat completions, as compatible servers speak it.
+//! The protocol of OpenAI chat completions, including deviations of compatible servers.
 
 pub(crate) mod answer;
 pub(crate) mod request;

@@ -1,27 +1,27 @@
-//! Optional parts of a request. Some servers reject a field that they do not know; requests omit it from then on.
+//! The optional fields of a request. If a server rejects a field, later requests omit it.
 
 use bloomery_crds::v1alpha1::ModelProvider;
 use bloomery_engine::step::ModelRequest;
 use std::collections::BTreeSet;
 
-/// A part of a request that can be left out.
+/// A field of a request that can be left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum OptionalField {
-    /// A streamed answer ends with its token usage.
+    /// Requests the token usage at the end of a streamed answer.
     StreamUsage,
-    /// The answer is streamed, so that a slow answer differs from none.
+    /// Requests a streamed answer. A stream shows that a slow model is still answering.
     Stream,
-    /// The answer follows a JSON Schema.
+    /// Requires an answer that conforms to a JSON Schema.
     AnswerSchema,
-    /// The sampling temperature. Reasoning models have none.
+    /// The sampling temperature. Reasoning models reject it.
     Temperature,
-    /// The provider caches the prompt up to its latest turn.
+    /// Lets the provider cache the prompt up to its latest turn.
     Cache,
-    /// The provider caches the tools and the system prompt.
+    /// Lets the provider cache the tools and the system prompt.
     SystemCache,
-    /// The user, which is the Job.
+    /// The user, which is the UID of the Job.
     User,
-    /// The limit of an answer is called `max_completion_tokens`. If left out, it is called `max_tokens`.
+    /// The limit of an answer as `max_completion_tokens`. Without this field, the limit is sent as `max_tokens`.
     CompletionTokens,
 }
 
@@ -34,11 +34,11 @@ impl OptionalField {
         };
         let schema = request.answer_schema.as_ref().map(|_| Self::AnswerSchema);
         let temperature = request.temperature.map(|_| Self::Temperature);
-        // The user is last: many objections mention a user and mean another field.
+        // The user is last, because many objections contain the word "user" and concern another field.
         always.into_iter().chain(schema).chain(temperature).chain([Self::User]).collect()
     }
 
-    /// Returns the words that name the field in an objection.
+    /// Returns the words by which servers refer to the field in an objection.
     fn words(self) -> &'static [&'static str] {
         match self {
             Self::StreamUsage => &["stream_options", "include_usage"],
@@ -69,8 +69,8 @@ impl UnsupportedFields {
         self.0.insert(field);
     }
 
-    /// Returns the field of a request that a server most likely rejects with `objection`: the first one that the text names. If it
-    /// names none, that is the answer's schema, because servers reject schemas in many words.
+    /// Returns the field that a server most likely rejects with the text `objection`: the first field of the request that the text
+    /// mentions. If the text mentions none, this is the answer's schema, because servers reject schemas with many different texts.
     pub(crate) fn rejected_field(
         &self,
         provider: ModelProvider,
@@ -88,7 +88,7 @@ impl UnsupportedFields {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{form, request};
+    use crate::fixture::{answer_schema, request};
     use rstest::rstest;
 
     #[rstest]
@@ -101,42 +101,42 @@ mod tests {
         "Unsupported value: 'temperature' does not support 0.1 with this model.",
         OptionalField::Temperature
     )]
-    #[case::form(
+    #[case::schema(
         "Invalid parameter: 'response_format' of type 'json_schema' is not supported",
         OptionalField::AnswerSchema
     )]
-    #[case::a_form_that_is_too_much("Schema is too complex for compilation.", OptionalField::AnswerSchema)]
-    #[case::nothing_named("Bad request", OptionalField::AnswerSchema)]
+    #[case::a_schema_that_is_too_complex("Schema is too complex for compilation.", OptionalField::AnswerSchema)]
+    #[case::no_field_mentioned("Bad request", OptionalField::AnswerSchema)]
     #[case::user("property 'user' is unsupported", OptionalField::User)]
     #[case::limit("Unrecognized request argument supplied: max_completion_tokens", OptionalField::CompletionTokens)]
-    fn what_a_refusal_names_is_meant(#[case] says: &str, #[case] extra: OptionalField) {
-        let request = ModelRequest { temperature: Some(0.1), answer_schema: Some(form()), ..request(&[]) };
+    fn the_field_that_an_objection_mentions_is_rejected(#[case] objection: &str, #[case] field: OptionalField) {
+        let request = ModelRequest { temperature: Some(0.1), answer_schema: Some(answer_schema()), ..request(&[]) };
         let mut unsupported = UnsupportedFields::default();
-        assert_eq!(unsupported.rejected_field(ModelProvider::Openai, &request, says), Some(extra));
-        unsupported.add(extra);
+        assert_eq!(unsupported.rejected_field(ModelProvider::Openai, &request, objection), Some(field));
+        unsupported.add(field);
         assert_ne!(
-            unsupported.rejected_field(ModelProvider::Openai, &request, says),
-            Some(extra),
-            "it is left out already"
+            unsupported.rejected_field(ModelProvider::Openai, &request, objection),
+            Some(field),
+            "the request omits the field already"
         );
     }
 
-    /// One that knows no mark of the whole request may know that of the system prompt.
+    /// A server that rejects the cache field of the whole request may support the one of the system prompt.
     #[test]
-    fn the_marks_of_the_cache_are_left_out_one_after_the_other() {
+    fn the_two_cache_fields_are_left_out_one_after_the_other() {
         let mut unsupported = UnsupportedFields::default();
-        let says = "system.0.cache_control: OptionalField inputs are not permitted";
-        for mark in [OptionalField::Cache, OptionalField::SystemCache] {
-            assert_eq!(unsupported.rejected_field(ModelProvider::Anthropic, &request(&[]), says), Some(mark));
-            unsupported.add(mark);
+        let objection = "system.0.cache_control: OptionalField inputs are not permitted";
+        for field in [OptionalField::Cache, OptionalField::SystemCache] {
+            assert_eq!(unsupported.rejected_field(ModelProvider::Anthropic, &request(&[]), objection), Some(field));
+            unsupported.add(field);
         }
-        assert_eq!(unsupported.rejected_field(ModelProvider::Anthropic, &request(&[]), says), None);
+        assert_eq!(unsupported.rejected_field(ModelProvider::Anthropic, &request(&[]), objection), None);
     }
 
     #[rstest]
-    #[case::of_another_word("The upstream is gone.")]
-    #[case::of_what_is_not_carried("temperature")]
-    fn nothing_else_is(#[case] says: &str) {
-        assert_eq!(UnsupportedFields::default().rejected_field(ModelProvider::Openai, &request(&[]), says), None);
+    #[case::a_word_that_contains_a_field_name("The upstream is gone.")]
+    #[case::a_field_that_is_not_in_the_request("temperature")]
+    fn no_field_is_rejected_without_a_mention(#[case] objection: &str) {
+        assert_eq!(UnsupportedFields::default().rejected_field(ModelProvider::Openai, &request(&[]), objection), None);
     }
 }

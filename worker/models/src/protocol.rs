@@ -1,4 +1,4 @@
-//! What the protocols of the providers have in common: requests of turns, and answers with tool calls.
+//! The parts that the protocols of all providers share: requests that consist of turns, and answers with tool calls.
 
 use crate::optional_fields::UnsupportedFields;
 use bloomery_crds::run::ModelEndpoint;
@@ -7,36 +7,36 @@ use bloomery_engine::step::ModelRequest;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// The most tool calls that one answer may request.
+/// The largest number of tool calls in one answer.
 pub(crate) const MAX_CALLS: usize = 128;
 
-/// Why a successful response holds no answer.
+/// The reason that a successful response holds no answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Error {
     /// The response cannot be read.
     Unreadable {
-        /// What is wrong with it.
+        /// The defect, as a clause.
         reason: String,
-        /// The part that is wrong.
+        /// The defective part.
         quote: String,
     },
     /// The response holds an error object of the provider.
     Provider(Value),
     /// The provider's filter stopped the model.
     Filtered {
-        /// What the provider says about it.
+        /// The reason, as the provider states it.
         reason: String,
     },
 }
 
 impl Error {
-    /// A response that cannot be read.
+    /// Returns the error for a response that cannot be read.
     pub(crate) fn unreadable(reason: impl Into<String>, quote: impl Into<String>) -> Self {
         Self::Unreadable { reason: reason.into(), quote: quote.into() }
     }
 }
 
-/// What a request consists of, except its turns.
+/// The parts of a request except its turns.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestContext<'a> {
     /// The Model that is asked.
@@ -54,11 +54,11 @@ pub(crate) struct RequestContext<'a> {
 pub(crate) enum TurnContent<'a> {
     /// A text of the user.
     User(&'a str),
-    /// An earlier answer of this Model: its own message, verbatim, as JSON.
+    /// An earlier answer of this Model: the verbatim JSON of its message.
     OwnAnswer(&'a str),
     /// An earlier answer of another Model.
     OtherAnswer {
-        /// Its text.
+        /// The text of the answer.
         text: String,
         /// The tools that it called.
         calls: Vec<RequestedCall>,
@@ -72,12 +72,12 @@ pub(crate) enum TurnContent<'a> {
     },
 }
 
-/// Writes the turns of a request in one provider's form. Later turns never change the bytes of earlier ones.
+/// Writes the turns of a request in the form of one provider. A later turn never changes the bytes of earlier turns.
 pub(crate) trait TurnWriter: std::fmt::Debug + Send {
     /// Appends a turn.
     fn append(&mut self, bytes: &mut Vec<u8>, content: &TurnContent<'_>) -> serde_json::Result<()>;
 
-    /// Returns the bytes that complete the request after the turns so far.
+    /// Returns the bytes that complete the request after its last turn.
     fn ending(&self) -> &'static [u8];
 }
 
@@ -96,12 +96,12 @@ pub(crate) trait AnswerStream: std::fmt::Debug + Send {
 /// Checks that each call of an answer can get a result: there are at most [`MAX_CALLS`], and their ids differ.
 pub(crate) fn check_calls(calls: Vec<RequestedCall>) -> Result<Vec<RequestedCall>, Error> {
     if calls.len() > MAX_CALLS {
-        return Err(Error::unreadable("it asks for too many tools at once", calls.len().to_string()));
+        return Err(Error::unreadable("it requests too many tool calls", calls.len().to_string()));
     }
     let mut ids = BTreeSet::new();
     match calls.iter().find(|call| !ids.insert(call.id.as_str())) {
-        // The history cannot hold two results for one id.
-        Some(twice) => Err(Error::unreadable("two of its tool calls have the same id", twice.id.as_str())),
+        // Later requests cannot hold two results for one id.
+        Some(duplicate) => Err(Error::unreadable("two of its tool calls have the same id", duplicate.id.as_str())),
         None => Ok(calls),
     }
 }

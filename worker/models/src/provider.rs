@@ -9,7 +9,7 @@ use bloomery_http::credential::Credential;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use serde_json::Value;
 
-/// Writes the part of a request before its turns, and returns the writer of those.
+/// Writes the part of a request before its turns. Returns these bytes and the writer of the turns.
 pub(crate) fn begin_request(context: RequestContext<'_>) -> serde_json::Result<(Vec<u8>, Box<dyn TurnWriter>)> {
     match context.endpoint.provider {
         ModelProvider::Openai => openai::request::begin(context),
@@ -35,7 +35,7 @@ pub(crate) fn answer_stream(provider: ModelProvider) -> Box<dyn AnswerStream> {
 
 /// Returns the text and the calls of an earlier answer.
 pub(crate) fn text_and_calls(answer: &ModelMessage) -> (String, Vec<RequestedCall>) {
-    // The worker wrote this message itself, so it can be parsed.
+    // The worker serialized this message itself, so parsing does not fail.
     let message: Value = serde_json::from_str(&answer.message).unwrap_or_default();
     match answer.provider {
         ModelProvider::Openai => openai::answer::text_and_calls(&message),

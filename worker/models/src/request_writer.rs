@@ -1,5 +1,7 @@
-//! The main loop's conversation as it was last written for one Model. Each request appends the new turns to the bytes of the
-//! previous one, so writing it costs only what is new, and the provider's prompt cache, which is keyed by prefixes, applies.
+//! Writes the requests of the main loop's conversation with one Model.
+//!
+//! Each request appends the new turns to the bytes of the previous request. Therefore only the new turns are serialized, and the
+//! provider's prompt cache applies, because its keys are prefixes of requests.
 
 use crate::optional_fields::UnsupportedFields;
 use crate::protocol::{RequestContext, TurnContent, TurnWriter};
@@ -15,7 +17,7 @@ pub(crate) fn single_body(context: RequestContext<'_>) -> serde_json::Result<Byt
     RequestWriter::default().next_body(context)
 }
 
-/// Writes the requests of a conversation, and keeps the latest one to extend it.
+/// Writes the requests of a conversation. It keeps the latest request, to extend it.
 #[derive(Debug, Default)]
 pub(crate) struct RequestWriter {
     latest: Option<WrittenRequest>,
@@ -23,24 +25,25 @@ pub(crate) struct RequestWriter {
 
 #[derive(Debug)]
 struct WrittenRequest {
-    /// The whole body. It is sent from this buffer, and extended in place once no request uses it.
+    /// The whole body. Requests share this buffer. It is extended in place if no request uses it any more.
     body: Bytes,
-    /// The length of the prefix that later requests keep: everything but the ending.
+    /// The length of the prefix that later requests keep. The prefix is the body without its ending.
     prefix_length: usize,
     writer: Box<dyn TurnWriter>,
+    /// The number of written turns.
     turns: usize,
-    /// [`ModelRequest::turns_version`](bloomery_engine::step::ModelRequest::turns_version) of the turns.
+    /// The [`ModelRequest::turns_version`](bloomery_engine::step::ModelRequest::turns_version) of the turns.
     turns_version: u32,
     unsupported: UnsupportedFields,
-    /// The calls of the latest answer if another Model gave it: the id of each in the log, and the id that is sent.
+    /// The calls of the latest answer, if another Model gave it. Maps the id of each call in the log to the id that is sent.
     renamed: BTreeMap<String, String>,
 }
 
 impl RequestWriter {
-    /// Writes the body of the next request. System prompt, tools and temperature are those of the previous request: they never
-    /// change within a conversation.
+    /// Writes the body of the next request. The system prompt, the tools and the temperature never change within a conversation, so they
+    /// are taken from the previous request.
     pub(crate) fn next_body(&mut self, context: RequestContext<'_>) -> serde_json::Result<Bytes> {
-        // A request that could not be written completely is not extended.
+        // After an error below, `latest` stays empty, so an incomplete request is never extended.
         let latest = self.latest.take().filter(|latest| latest.can_be_extended(context));
         let mut latest = latest.map_or_else(|| WrittenRequest::begin(context), Ok)?;
         latest.extend(context)?;
@@ -49,7 +52,7 @@ impl RequestWriter {
         Ok(body)
     }
 
-    /// Frees the request, after another Model continued the conversation.
+    /// Clears the request, after another Model continued the conversation.
     pub(crate) fn clear(&mut self) {
         self.latest = None;
     }
@@ -102,7 +105,7 @@ impl WrittenRequest {
         Ok(())
     }
 
-    /// Gives each call an id that every provider accepts and no other call of the conversation has.
+    /// Gives each call an id that every provider accepts and that is unique within the conversation.
     fn rename(&mut self, calls: Vec<RequestedCall>) -> Vec<RequestedCall> {
         self.renamed.clear();
         let renamed = calls.into_iter().enumerate().map(|(at, call)| {
@@ -114,8 +117,8 @@ impl WrittenRequest {
     }
 }
 
-/// Returns whether a message can be sent back verbatim. Fields that only one Model understands, such as reasoning and its
-/// signature, mean nothing to another, and some servers reject them.
+/// Returns whether the Model of `endpoint` gave an answer, so that the message can be sent back verbatim. Some of its fields, such as
+/// reasoning and its signature, are only valid for the same Model.
 fn is_own(answer: &ModelMessage, endpoint: &ModelEndpoint) -> bool {
     answer.provider == endpoint.provider && answer.model.as_ref().is_none_or(|model| model == &endpoint.name)
 }

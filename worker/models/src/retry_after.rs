@@ -3,11 +3,11 @@
 use jiff::Timestamp;
 use std::time::Duration;
 
-/// Returns the delay that a server asks for, in seconds or as a date, counted from `now`; `None` if the value is invalid.
+/// Returns the delay from `now` that a header value requests, in seconds or as a date. Returns `None` if the value is invalid.
 pub(crate) fn parse(value: &str, now: Timestamp) -> Option<Duration> {
     let value = value.trim();
     if let Ok(seconds) = value.parse::<f64>() {
-        // The standard allows whole seconds only; some servers send fractions.
+        // The standard only allows whole seconds, but some servers send fractions.
         return Duration::try_from_secs_f64(seconds).ok();
     }
     let at = jiff::fmt::rfc2822::parse(value).ok()?.timestamp();
@@ -31,7 +31,7 @@ mod tests {
     #[case("1e400", None)]
     #[case("soon", None)]
     #[case("", None)]
-    fn both_forms_are_understood(#[case] value: &str, #[case] millis: Option<u64>) {
+    fn seconds_and_dates_are_parsed(#[case] value: &str, #[case] millis: Option<u64>) {
         let now: Timestamp = "1994-11-06T08:49:00Z".parse().unwrap();
         assert_eq!(parse(value, now), millis.map(Duration::from_millis));
     }

@@ -1,25 +1,25 @@
-//! How often, and for how long, a Model is asked.
+//! The time and the delays of retries.
 
 use crate::attempt::RetryDelay;
 use bloomery_http::Backoff;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long a client retries, and the delays between its attempts.
+/// The time for retries, and the delays between them.
 #[derive(Debug, Clone)]
-pub struct Patience {
-    /// How long a Model that does not answer is asked again, from its first failure on. A running request is not cut short.
+pub struct RetryPolicy {
+    /// The time for retries, counted from the first failure. A request that runs at the end is not cancelled.
     pub total: Duration,
-    /// Delays after failures that disappear by themselves: rate limits, overload, a lost connection.
+    /// The delays after failures that disappear by themselves: rate limits, overload, a lost connection.
     pub short_delays: Backoff,
-    /// Delays after failures that a person has to fix: a key, a model's name, an address.
+    /// The delays after failures that a person has to fix: a key, a model's name, an address.
     pub long_delays: Backoff,
-    /// Delays while a key does not exist. An attempt then costs only the read of a file.
+    /// The delays while a key does not exist. They are short, because such an attempt only reads a file.
     pub secret_delays: Backoff,
 }
 
-impl Patience {
-    /// Retries for `total`, with the usual delays.
+impl RetryPolicy {
+    /// Creates a policy that retries for `total`, with default delays.
     pub fn new(total: Duration) -> Self {
         let seconds = Duration::from_secs;
         Self {
@@ -31,10 +31,10 @@ impl Patience {
     }
 }
 
-/// The attempts at one request, and the time that is left for them.
+/// Counts the attempts at one request, and the time left for them.
 pub(crate) struct Attempts {
-    patience: Patience,
-    /// The time that requests may take, pauses not counted.
+    policy: RetryPolicy,
+    /// The time in requests, without the pauses between them.
     within: Duration,
     began: Instant,
     first_failure: Option<Instant>,
@@ -42,26 +42,27 @@ pub(crate) struct Attempts {
 }
 
 impl Attempts {
-    pub(crate) fn new(patience: Patience, within: Duration, now: Instant) -> Self {
-        Self { patience, within, began: now, first_failure: None, count: 0 }
+    pub(crate) fn new(policy: RetryPolicy, within: Duration, now: Instant) -> Self {
+        Self { policy, within, began: now, first_failure: None, count: 0 }
     }
 
-    /// Returns the time left for requests. `paused` is how long no request was running so far.
+    /// Returns the time left for requests. `paused` is the total time of the pauses so far.
     pub(crate) fn remaining(&self, now: Instant, paused: Duration) -> Duration {
         self.within.saturating_sub(now.saturating_duration_since(self.began).saturating_sub(paused))
     }
 
-    /// Counts a failed attempt, and returns the delay before the next one; `None` if it was the last. A delay that would exceed the
-    /// patience is shortened: one more attempt at its end costs nothing.
+    /// Counts a failed attempt. Returns the delay before the next attempt, or `None` if no time is left.
+    ///
+    /// A delay that would exceed the total time is shortened to its end, for one more attempt.
     pub(crate) fn next_delay(&mut self, delay: RetryDelay, now: Instant, paused: Duration) -> Option<Duration> {
         self.count += 1;
         let elapsed = now.saturating_duration_since(*self.first_failure.get_or_insert(now));
-        let left = self.patience.total.saturating_sub(elapsed);
+        let left = self.policy.total.saturating_sub(elapsed);
         let delay = match delay {
-            RetryDelay::Short => self.patience.short_delays.next_delay(),
-            RetryDelay::Long => self.patience.long_delays.next_delay(),
-            RetryDelay::SecretMissing => self.patience.secret_delays.next_delay(),
-            RetryDelay::RetryAfter(delay) => delay.max(self.patience.short_delays.next_delay()),
+            RetryDelay::Short => self.policy.short_delays.next_delay(),
+            RetryDelay::Long => self.policy.long_delays.next_delay(),
+            RetryDelay::SecretMissing => self.policy.secret_delays.next_delay(),
+            RetryDelay::RetryAfter(delay) => delay.max(self.policy.short_delays.next_delay()),
         };
         (!left.is_zero() && !self.remaining(now, paused).is_zero()).then(|| delay.min(left))
     }

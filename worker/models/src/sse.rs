@@ -1,10 +1,12 @@
-//! Parses server-sent events, as far as models use them: the data of each event, in order.
+//! Parses server-sent events. Models only use the data of each event, so everything else is ignored.
 //!
-//! The crate `sse-stream`, which the MCP client uses, does not fit here. It buffers a line and an event without a bound. It fails,
-//! and loses the rest of the chunk, on fields that it does not know, which the standard says to ignore, on repeated fields, and on
-//! data that is not UTF-8. And it drops a last event without its empty line.
+//! The MCP client uses the crate `sse-stream`, which does not fit here for three reasons:
+//! - It buffers a line and an event without a limit.
+//! - It fails, and loses the rest of the chunk, on repeated fields, on data that is not UTF-8, and on unknown fields, which the
+//!   standard requires to ignore.
+//! - It drops a last event that is not followed by an empty line.
 
-/// Splits a stream of bytes into the data of its events. Only the incomplete event is in memory.
+/// Splits a stream of bytes into the data of its events. It only buffers the incomplete event.
 #[derive(Debug)]
 pub(crate) struct Events {
     max: usize,
@@ -14,17 +16,17 @@ pub(crate) struct Events {
     after_return: bool,
 }
 
-/// An event is larger than allowed.
+/// The error of an event that exceeds the limit.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TooLarge;
 
 impl Events {
-    /// Accepts events of at most `max` bytes.
+    /// Creates a parser that accepts events of at most `max` bytes.
     pub(crate) fn new(max: usize) -> Self {
         Self { max, line: Vec::new(), data: Vec::new(), after_return: false }
     }
 
-    /// Adds the next chunk, and returns the data of the events that it completes.
+    /// Adds the next chunk. Returns the data of the events that it completes.
     pub(crate) fn push(&mut self, chunk: &[u8]) -> Result<Vec<String>, TooLarge> {
         let mut complete = Vec::new();
         let mut rest = chunk;
@@ -45,7 +47,7 @@ impl Events {
         Ok(complete)
     }
 
-    /// Returns the data of the last event if its empty line is missing; otherwise an empty text.
+    /// Returns the data of the last event if no empty line follows it, or else an empty text.
     pub(crate) fn rest(mut self) -> String {
         self.end_line();
         self.take().unwrap_or_default()
@@ -59,7 +61,7 @@ impl Events {
         Ok(())
     }
 
-    /// Ends a line. An empty one completes an event; of the others, only data matters.
+    /// Processes a complete line. An empty line completes an event. Returns the data of that event.
     fn end_line(&mut self) -> Option<String> {
         let line = std::mem::take(&mut self.line);
         let text = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&line);
@@ -93,19 +95,19 @@ mod tests {
     #[rstest]
     #[case::one("data: {}\n\n", &["{}"])]
     #[case::without_a_space("data:{}\n\n", &["{}"])]
-    #[case::of_windows("event: x\r\ndata: a\r\n\r\ndata: b\r\n\r\n", &["a", "b"])]
-    #[case::of_returns("data: a\r\rdata: b\r\r", &["a", "b"])]
-    #[case::of_several_lines("data: a\ndata: b\n\n", &["a\nb"])]
+    #[case::carriage_return_and_line_feed("event: x\r\ndata: a\r\n\r\ndata: b\r\n\r\n", &["a", "b"])]
+    #[case::carriage_return("data: a\r\rdata: b\r\r", &["a", "b"])]
+    #[case::several_lines("data: a\ndata: b\n\n", &["a\nb"])]
     #[case::empty_data("data:\n\n", &[""])]
-    #[case::names_ids_and_comments_do_not_count(": ping\n\nevent: ping\nid: 7\nretry: 9\n\ndata: a\n\n", &["a"])]
-    #[case::a_mark_of_the_encoding("\u{feff}data: a\n\n", &["a"])]
+    #[case::names_ids_and_comments_are_ignored(": ping\n\nevent: ping\nid: 7\nretry: 9\n\ndata: a\n\n", &["a"])]
+    #[case::a_byte_order_mark("\u{feff}data: a\n\n", &["a"])]
     #[case::no_end("data: a\n", &[])]
-    fn events_are_what_the_standard_says(#[case] stream: &str, #[case] data: &[&str]) {
+    fn events_are_parsed_as_the_standard_requires(#[case] stream: &str, #[case] data: &[&str]) {
         assert_eq!(all(stream.as_bytes()), data);
     }
 
     #[test]
-    fn an_event_without_its_empty_line_is_the_rest() {
+    fn rest_returns_a_last_event_without_an_empty_line() {
         let mut events = Events::new(1024);
         assert_eq!(events.push(b"data: a\n\ndata: [DO").unwrap(), ["a"]);
         assert_eq!(events.push(b"NE]").unwrap(), [""; 0]);
@@ -114,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_is_bounded_whether_it_is_one_line_or_many() {
+    fn the_limit_applies_to_one_line_and_to_many() {
         assert_eq!(Events::new(16).push(&[b'x'; 17]), Err(TooLarge));
         assert_eq!(Events::new(16).push("data: 1\n".repeat(20).as_bytes()), Err(TooLarge));
         let mut events = Events::new(16);
@@ -125,7 +127,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn where_the_stream_is_cut_into_chunks_does_not_matter(
+        fn the_division_into_chunks_does_not_matter(
             stream in "(data: ?|event:|:|[a-c{}]{1,3}|\r\n|\n|\r|\n\n|é){0,40}",
             cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..6),
         ) {

@@ -1,4 +1,4 @@
-//! Reads a streamed answer event by event. Only the answer so far and one event are in memory, never the whole stream.
+//! Reads a streamed answer event by event. Only the answer so far and one event are in memory.
 
 use crate::attempt::Error;
 use crate::error_response::attempt_error;
@@ -15,7 +15,7 @@ use reqwest::header::CONTENT_TYPE;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// How long the end of the response is awaited after the last event, so that the connection can be reused.
+/// The longest wait for the end of the response after the last event. A connection can only be reused after the end.
 const END_OF_RESPONSE_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Returns whether a response is a stream of events.
@@ -24,8 +24,8 @@ pub(crate) fn is_event_stream(response: &Response) -> bool {
     content_type.is_some_and(|value| value.trim_start().to_ascii_lowercase().starts_with("text/event-stream"))
 }
 
-/// Reads a stream up to its last event, and reports progress to `observer`. A stream that ends earlier holds no answer. Fails once
-/// no part of the stream has arrived for `silence`.
+/// Reads a stream up to its last event, and reports progress to `observer`. Fails if the stream ends before its last event, or if no
+/// part of it arrives for `silence`.
 pub(crate) async fn read(
     response: Response,
     mut answer: Box<dyn AnswerStream>,
@@ -35,7 +35,7 @@ pub(crate) async fn read(
     let mut events = Events::new(MAX_ANSWER_BYTES);
     let mut chunks = response.bytes_stream();
     loop {
-        let chunk = timeout(silence, chunks.next()).await.map_err(|_| Error::silent(silence))?;
+        let chunk = timeout(silence, chunks.next()).await.map_err(|_| Error::stalled(silence))?;
         let Some(chunk) = chunk else { break };
         let chunk = chunk.map_err(|error| Error::interrupted(&root_cause(&error)))?;
         let complete = events.push(&chunk).map_err(|_| Error::too_large(MAX_ANSWER_BYTES))?;

@@ -1,6 +1,6 @@
-//! The HTTP clients of a Job's Models: one for all Models with the same certificates and the same proxy.
+//! The HTTP clients of a Job's Models. All Models with the same certificates and the same proxy share one client.
 //!
-//! Certificates are read again for each request, so a rotated or corrected object takes effect at once.
+//! Certificates are read again for each request, so a rotated or corrected certificate takes effect with the next request.
 
 use crate::attempt::{Error, RetryDelay};
 use bloomery_crds::Digest;
@@ -11,13 +11,13 @@ use std::io::{ErrorKind, Read};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long an idle connection is kept. The load balancers of providers keep theirs for 60 s and longer.
+/// The time for which an idle connection is kept. It is shorter than the 60 s after which load balancers of providers close it.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(50);
 
-/// The most bytes of certificates: a `ConfigMap` or a Secret cannot hold more.
+/// The largest size of certificates, in bytes. A `ConfigMap` or a Secret cannot hold more.
 const MAX_CERTIFICATE_BYTES: u64 = 1024 * 1024;
 
-/// The settings in which clients differ.
+/// The settings that require separate clients.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct TransportKey {
     is_https: bool,
@@ -25,21 +25,23 @@ struct TransportKey {
     proxy: Option<String>,
 }
 
-/// The clients that were needed so far.
+/// The clients that were built so far.
 #[derive(Debug, Default)]
 pub(crate) struct Transports(Mutex<BTreeMap<TransportKey, Transport>>);
 
 #[derive(Debug)]
 struct Transport {
+    /// The digest of the certificates with which the client was built.
     certificates: Option<Digest>,
     client: reqwest::Client,
 }
 
 impl Transports {
-    /// Returns the client for an endpoint. It is built on first use, because reading the system's certificates costs time and memory.
+    /// Returns the client for an endpoint. A client is built on first use, because reading the system's certificates costs time and
+    /// memory.
     pub(crate) fn client(&self, endpoint: &ModelEndpoint) -> Result<reqwest::Client, Error> {
         let url = &endpoint.base_url;
-        let refused = |error: http::Error| Error::Refused { message: format!("cannot be asked: {error}") };
+        let refused = |error: http::Error| Error::Refused { message: format!("was not asked: {error}") };
         let key = TransportKey {
             is_https: http::is_https(url).map_err(refused)?,
             certificate_path: endpoint.ca.as_ref().map(|ca| ca.path.clone()),
@@ -79,7 +81,7 @@ fn read_certificates(ca: &CaFile) -> Result<Vec<u8>, Error> {
 fn parse_certificates(ca: &CaFile, pem: &[u8]) -> Result<Vec<reqwest::Certificate>, Error> {
     match reqwest::Certificate::from_pem_bundle(pem) {
         Ok(certificates) if !certificates.is_empty() => Ok(certificates),
-        Ok(_) => Err(unusable(ca, "it holds no certificate in PEM form")),
+        Ok(_) => Err(unusable(ca, "it holds no PEM certificate")),
         Err(error) => Err(unusable(ca, &root_cause(&error))),
     }
 }

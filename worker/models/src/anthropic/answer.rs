@@ -1,4 +1,4 @@
-//! Reads answers: what the engine needs, and the message that later requests send back.
+//! Reads an answer: its text, calls and token usage for the engine, and the message that later requests send back.
 
 use super::raw;
 use crate::lenient::{lenient, token_count};
@@ -10,13 +10,13 @@ use bloomery_engine::event::{Answer, RequestedCall};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-/// Replaces an empty text where the provider requires one.
+/// The text that replaces an empty one, because the provider rejects empty texts.
 pub(crate) const EMPTY_TEXT: &str = "(no words)";
 
-/// The name under which arguments that are not a JSON object are sent back, as the text that the model wrote.
+/// The field that holds arguments that are not a JSON object when they are sent back. Its value is the text that the model wrote.
 const INVALID_ARGUMENTS: &str = "INVALID_JSON";
 
-/// The deepest nesting of arguments with which the whole message stays within [`MAX_DEPTH`].
+/// The nesting limit of arguments. It keeps the nesting of the whole message within [`MAX_DEPTH`].
 const MAX_INPUT_DEPTH: usize = MAX_DEPTH - 4;
 
 #[derive(Deserialize)]
@@ -42,7 +42,7 @@ pub(crate) struct Stop {
     pub(crate) stop_details: Option<Value>,
 }
 
-/// The token usage of an answer. Tokens of the prompt are counted by their use of the cache.
+/// The token usage of an answer. Each token of the prompt is counted in one of three fields, depending on its use of the cache.
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
 pub(crate) struct Usage {
     #[serde(default, deserialize_with = "token_count", rename = "input_tokens")]
@@ -67,10 +67,10 @@ pub(crate) struct Block {
 /// Reads the body of a successful response.
 pub(crate) fn read(body: &[u8]) -> Result<Answer, Error> {
     let text = String::from_utf8_lossy(body);
-    // Invalid arguments are reported to the model, as with other providers, so the rest of the message is read without them.
+    // The engine reports invalid arguments of a call to the model. Therefore the rest of the message is read without them.
     let message: Message = serde_json::from_slice(body)
         .or_else(|error| serde_json::from_str(&raw::without_unparsable_inputs(&text)).map_err(|_| error))
-        .map_err(|error| Error::unreadable(format!("it is no message ({error})"), &*text))?;
+        .map_err(|error| Error::unreadable(format!("it is not a message ({error})"), &*text))?;
     if let Some(error) = message.error.filter(|error| !error.is_null()) {
         return Err(Error::Provider(error));
     }
@@ -83,7 +83,7 @@ pub(crate) fn read(body: &[u8]) -> Result<Answer, Error> {
     build_answer(blocks.collect(), stop, message.usage.unwrap_or_default())
 }
 
-/// Builds the answer of a complete message, streamed or not.
+/// Builds an answer from a complete message. The message may have been streamed.
 pub(crate) fn build_answer(blocks: Vec<Block>, stop: Stop, usage: Usage) -> Result<Answer, Error> {
     let Stop { stop_reason, stop_details } = stop;
     let reason = stop_reason.as_deref().unwrap_or_default();
@@ -95,8 +95,8 @@ pub(crate) fn build_answer(blocks: Vec<Block>, stop: Stop, usage: Usage) -> Resu
     let text = content.iter().filter_map(text_of).collect();
     let message = json!({"role": "assistant", "content": valid_content(content)});
     if depth(&message) > MAX_DEPTH {
-        let why = format!("its message is nested more than {MAX_DEPTH} deep");
-        return Err(Error::unreadable(why, message.to_string()));
+        let reason = format!("its message is nested more than {MAX_DEPTH} levels deep");
+        return Err(Error::unreadable(reason, message.to_string()));
     }
     let Usage { input, cache_written, cache_read, output } = usage;
     let cached = cache_written.unwrap_or_default().saturating_add(cache_read.unwrap_or_default());
@@ -126,8 +126,8 @@ pub(crate) fn text_and_calls(message: &Value) -> (String, Vec<RequestedCall>) {
     (blocks.iter().copied().filter_map(text_of).collect(), calls.collect())
 }
 
-/// Returns the arguments of a call as requests send them. Arguments that are not an unambiguous JSON object are sent as a text under
-/// [`INVALID_ARGUMENTS`].
+/// Returns the arguments of a call as requests send them. Arguments that are not an unambiguous JSON object are sent as the text of the
+/// field [`INVALID_ARGUMENTS`].
 pub(crate) fn input(arguments: &str) -> Value {
     match canonical::parse(if arguments.trim().is_empty() { "{}" } else { arguments }) {
         Ok(input @ Value::Object(_)) if depth(&input) <= MAX_INPUT_DEPTH => input,
@@ -157,12 +157,12 @@ fn call(Block { fields, input }: &Block) -> Result<RequestedCall, Error> {
         "" => Err(Error::unreadable(format!("a tool call has no {name}"), Value::Object(fields.clone()).to_string())),
         found => Ok(found.to_owned()),
     };
-    // The worker fills `secrets` in when the answer becomes an event.
+    // The worker sets `secrets` when the answer becomes an event.
     Ok(RequestedCall { id: required("id")?, name: required("name")?, arguments: input.clone(), secrets: Vec::new() })
 }
 
-/// Returns a block as every later request sends it, if it does. Reasoning is sent verbatim, because it is signed. Other blocks lose
-/// their null fields. A blank text is dropped, because the provider rejects it.
+/// Returns a block as every later request sends it. Reasoning is sent verbatim, because it is signed. Other blocks lose their null
+/// fields. Returns `None` for a blank text, because the provider rejects it.
 fn history_block(block: Block) -> Option<Map<String, Value>> {
     let Block { mut fields, input: arguments } = block;
     if is_reasoning(&fields) {
@@ -175,7 +175,7 @@ fn history_block(block: Block) -> Option<Map<String, Value>> {
     (!is_a(&fields, "text") || !field(&fields, "text").trim().is_empty()).then_some(fields)
 }
 
-/// Completes the blocks of a message, which must neither be empty nor end with reasoning.
+/// Adds a text block to a message that is empty or ends with reasoning, because the provider rejects such messages.
 fn valid_content(mut content: Vec<Map<String, Value>>) -> Vec<Map<String, Value>> {
     if content.last().is_none_or(is_reasoning) {
         content

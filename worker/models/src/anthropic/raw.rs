@@ -1,9 +1,8 @@
-//! Finds the arguments of calls in a body as the model wrote them. A parsed value would lose duplicate keys and the digits of large
-//! numbers.
+//! Finds the text of the arguments of calls in a body. A parsed value would lose duplicate keys and the digits of large numbers.
 
 use serde_json::Value;
 
-/// Returns the text of `input` of each block in order; an empty text if a block has none. The body may be invalid JSON.
+/// Returns the text of the `input` of each block, in order. A block without `input` has an empty text. The body may be invalid JSON.
 pub(crate) fn inputs(body: &str) -> Vec<&str> {
     let content = value_of(body, "content").unwrap_or_default();
     items(content).map(|block| value_of(block, "input").unwrap_or_default()).collect()
@@ -14,7 +13,7 @@ pub(crate) fn without_unparsable_inputs(body: &str) -> String {
     let mut kept = String::with_capacity(body.len());
     let mut at = 0;
     for input in inputs(body).into_iter().filter(|input| serde_json::from_str::<Value>(input).is_err()) {
-        // The input is a slice of the body, so the distance of their addresses is its offset.
+        // The input is a slice of the body, so the difference of their addresses is its offset.
         let begins = input.as_ptr().addr().saturating_sub(body.as_ptr().addr());
         let Some(before) = body.get(at..begins).filter(|_| !input.is_empty()) else { continue };
         kept.push_str(before);
@@ -53,7 +52,7 @@ fn parts(outer: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns the length of the value at the beginning of `text`; 0 at the end of the enclosing value.
+/// Returns the length of the value at the beginning of `text`, in bytes. Returns 0 at the end of the enclosing value.
 fn length(text: &str) -> usize {
     let mut open = 0_usize;
     let mut in_string = false;
@@ -98,18 +97,18 @@ mod tests {
     #[case::spaced(r#" { "content" : [ { "input" : { "a" : 1 } , "id":"x" } , {"text":"]}"} ] , "x" : 1 }"#, &[r#"{ "a" : 1 }"#, ""])]
     #[case::twice(r#"{"content":[{"input":{"a":1,"a":900}}]}"#, &[r#"{"a":1,"a":900}"#])]
     #[case::a_large_number(r#"{"content":[{"input":{"order":18446744073709551616}}]}"#, &[r#"{"order":18446744073709551616}"#])]
-    #[case::the_last_counts(r#"{"content":[{"input":1,"inp\u0075t":{}}]}"#, &["{}"])]
+    #[case::the_last_duplicate_counts(r#"{"content":[{"input":1,"inp\u0075t":{}}]}"#, &["{}"])]
     #[case::in_a_text(r#"{"a":"\"content\":[{\"input\":1}]","content":[]}"#, &[])]
     #[case::deeper_ones_do_not_count(r#"{"x":{"content":[{"input":1}]},"content":[{"y":{"input":2}}]}"#, &[""])]
     #[case::none("{}", &[])]
     #[case::no_object("[1]", &[])]
-    fn arguments_are_found_as_they_were_written(#[case] body: &str, #[case] expected: &[&str]) {
+    fn inputs_returns_the_text_of_arguments(#[case] body: &str, #[case] expected: &[&str]) {
         assert_eq!(inputs(body), expected);
     }
 
     proptest! {
         #[test]
-        fn what_is_found_is_what_a_parser_finds(texts in proptest::collection::vec(".{0,12}", 0..5), pretty: bool) {
+        fn inputs_returns_the_same_values_as_a_parser(texts in proptest::collection::vec(".{0,12}", 0..5), pretty: bool) {
             let blocks: Vec<Value> = texts.iter().map(|text| json!({"a": [text], "input": {text.as_str(): [text, {}, 1.5]}})).collect();
             let body = json!({"content": blocks, "z": texts});
             let body = if pretty { serde_json::to_string_pretty(&body).unwrap() } else { body.to_string() };
@@ -119,7 +118,7 @@ mod tests {
         }
 
         #[test]
-        fn what_cannot_be_read_is_left_out_and_all_else_stays(n in 0..4_usize, readable: bool, text in ".{0,12}") {
+        fn only_unparsable_inputs_are_replaced(n in 0..4_usize, readable: bool, text in ".{0,12}") {
             let blocks: Vec<Value> = (0..n).map(|_| json!({"a": text, "input": {"b": 1}, "c": [text]})).collect();
             let body = json!({"content": blocks, "z": text}).to_string();
             let written = body.replace(r#"{"b":1}"#, if readable { r#"{"b":1}"# } else { r#"{"b":1e999}"# });

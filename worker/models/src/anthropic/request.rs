@@ -1,7 +1,7 @@
-//! Writes requests. The messages come last, so each request begins with the bytes of the previous one.
+//! Writes requests. The messages come last, so each request begins with the bytes of the previous request.
 //!
-//! Two marks control the provider's cache. The one at the system prompt covers the prompt and the tools before it. The one at the top
-//! of the request covers everything up to the latest turn, so no mark moves through the messages.
+//! Two fields `cache_control` set what the provider caches. The field of the system prompt covers the tools and the system prompt. The
+//! field of the whole request covers everything up to the latest turn, so the messages need no such field.
 
 use super::answer::{EMPTY_TEXT, input};
 use crate::optional_fields::OptionalField;
@@ -24,21 +24,25 @@ const END_OF_BLOCKS: &[u8] = b"]}]}";
 pub(crate) fn begin(context: RequestContext<'_>) -> serde_json::Result<(Vec<u8>, Box<dyn TurnWriter>)> {
     let RequestContext { endpoint, user, request, unsupported } = context;
     let temperature = request.temperature.filter(|_| unsupported.allows(OptionalField::Temperature));
-    let mark = |extra| unsupported.allows(extra).then_some(CacheControl::EPHEMERAL);
+    let cache_control = |field| unsupported.allows(field).then_some(CacheControl::EPHEMERAL);
     let mut bytes = serde_json::to_vec(&Body {
         model: &endpoint.model,
         max_tokens: endpoint.max_output(),
         metadata: unsupported.allows(OptionalField::User).then_some(Metadata { user_id: user }),
         stream: unsupported.allows(OptionalField::Stream),
         temperature: temperature.map(|temperature| temperature.min(MAX_TEMPERATURE)),
-        cache_control: mark(OptionalField::Cache),
+        cache_control: cache_control(OptionalField::Cache),
         output_config: request
             .answer_schema
             .as_ref()
             .filter(|_| unsupported.allows(OptionalField::AnswerSchema))
             .map(OutputConfig::from),
         tools: request.tools.iter().map(Tool::from).collect(),
-        system: [System { r#type: "text", text: &request.system, cache_control: mark(OptionalField::SystemCache) }],
+        system: [System {
+            r#type: "text",
+            text: &request.system,
+            cache_control: cache_control(OptionalField::SystemCache),
+        }],
         messages: [],
     })?;
     bytes.truncate(bytes.len() - END.len());
@@ -48,13 +52,14 @@ pub(crate) fn begin(context: RequestContext<'_>) -> serde_json::Result<(Vec<u8>,
 /// Writes messages. One user message holds all results of the preceding calls and the text of the user.
 #[derive(Debug, Default)]
 struct Messages {
+    /// Whether a message was written.
     begun: bool,
-    /// The last message is the user's, and can be extended.
+    /// Whether the last message is from the user, so that blocks can be added to it.
     open: bool,
 }
 
 impl Messages {
-    /// Begins a block of the user, in the open message or in a new one.
+    /// Begins a block of the user. It belongs to the open message, or to a new one.
     fn begin_user_block(&mut self, bytes: &mut Vec<u8>) {
         if self.open {
             bytes.push(b',');
@@ -98,14 +103,13 @@ impl TurnWriter for Messages {
             }
             TurnContent::OtherAnswer { text, calls } => {
                 self.begin_assistant_message(bytes);
-                let words =
-                    (calls.is_empty() || !text.trim().is_empty()).then(|| Block::Text { text: non_blank(text) });
+                let text = (calls.is_empty() || !text.trim().is_empty()).then(|| Block::Text { text: non_blank(text) });
                 let calls = calls.iter().map(|call| Block::ToolUse {
                     id: &call.id,
                     name: &call.name,
                     input: input(&call.arguments),
                 });
-                let content: Vec<Block<'_>> = words.into_iter().chain(calls).collect();
+                let content: Vec<Block<'_>> = text.into_iter().chain(calls).collect();
                 serde_json::to_writer(bytes, &Assistant { role: "assistant", content })
             }
         }
@@ -167,8 +171,8 @@ struct Format<'a> {
 }
 
 impl<'a> From<&'a AnswerSchema> for OutputConfig<'a> {
-    fn from(form: &'a AnswerSchema) -> Self {
-        Self { format: Format { r#type: "json_schema", schema: &form.schema } }
+    fn from(AnswerSchema { schema, .. }: &'a AnswerSchema) -> Self {
+        Self { format: Format { r#type: "json_schema", schema } }
     }
 }
 

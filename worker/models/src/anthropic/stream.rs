@@ -1,4 +1,4 @@
-//! Assembles a streamed answer: blocks that begin, grow and end, until `message_stop`.
+//! Assembles a streamed answer from events that begin, extend and end blocks. The last event is `message_stop`.
 
 use super::answer::{Block, Stop, Usage, build_answer};
 use crate::lenient::lenient;
@@ -8,7 +8,7 @@ use bloomery_engine::event::Answer;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-/// The most blocks of a message.
+/// The largest number of blocks of a message.
 const MAX_BLOCKS: usize = 1024;
 
 /// An event of the stream. Events of unknown types are ignored, as the provider requires.
@@ -75,7 +75,7 @@ pub(crate) struct StreamedAnswer {
 impl AnswerStream for StreamedAnswer {
     fn push(&mut self, data: &str) -> Result<bool, Error> {
         let event = serde_json::from_str(data)
-            .map_err(|error| Error::unreadable(format!("it is no event of a message ({error})"), data))?;
+            .map_err(|error| Error::unreadable(format!("it is not an event of a message ({error})"), data))?;
         match event {
             Event::MessageStart { message } => {
                 self.begun = true;
@@ -83,14 +83,14 @@ impl AnswerStream for StreamedAnswer {
             }
             Event::ContentBlockStart { index, content_block } => {
                 if index != self.blocks.len() || index >= MAX_BLOCKS {
-                    return Err(Error::unreadable("its blocks do not follow one another", data));
+                    return Err(Error::unreadable("the index of a block is out of order", data));
                 }
                 self.size += data.len();
                 self.blocks.push(Block { fields: content_block, input: String::new() });
             }
             Event::ContentBlockDelta { index, delta } => {
                 let Some(block) = self.blocks.get_mut(index) else {
-                    return Err(Error::unreadable("it adds to a block that has not begun", data));
+                    return Err(Error::unreadable("it extends a block that has not begun", data));
                 };
                 self.size += add(block, delta);
             }
@@ -111,10 +111,10 @@ impl AnswerStream for StreamedAnswer {
 
     fn finish(self: Box<Self>) -> Result<Answer, Error> {
         if !self.begun {
-            return Err(Error::unreadable("it ends before it has begun", ""));
+            return Err(Error::unreadable("it ends before its first event", ""));
         }
         let blocks = self.blocks.into_iter().map(|mut block| {
-            // A call without argument deltas has its arguments, if any, in the event that begins it.
+            // If a call has no deltas, its arguments are in the event that began it.
             if block.input.is_empty() {
                 block.input = block.fields.get("input").map(Value::to_string).unwrap_or_default();
             }
@@ -125,7 +125,7 @@ impl AnswerStream for StreamedAnswer {
 }
 
 impl StreamedAnswer {
-    /// Updates the usage. Counts are cumulative, and unchanged ones may be omitted.
+    /// Updates the usage. Counts are cumulative. The provider may omit an unchanged count.
     fn update_usage(&mut self, usage: Option<Usage>) {
         let Some(usage) = usage else { return };
         let own = &mut self.usage;
@@ -136,7 +136,7 @@ impl StreamedAnswer {
     }
 }
 
-/// Adds a delta to a block, and returns its size in bytes.
+/// Adds a delta to a block. Returns the size of the delta in bytes.
 fn add(Block { fields, input }: &mut Block, delta: Delta) -> usize {
     match delta {
         Delta::Text { text } => append(fields, "text", &text),

@@ -1,4 +1,4 @@
-//! Reads answers: what the engine needs, and the message that later requests send back.
+//! Reads an answer: its text, calls and token usage for the engine, and the message that later requests send back.
 
 #[cfg(test)]
 mod hostile;
@@ -49,18 +49,18 @@ struct Choice {
 pub(crate) fn read(body: &[u8]) -> Result<Answer, Error> {
     let whole = || String::from_utf8_lossy(body);
     let completion: Completion = serde_json::from_slice(body)
-        .map_err(|error| Error::unreadable(format!("it is no chat completion ({error})"), whole()))?;
+        .map_err(|error| Error::unreadable(format!("it is not a chat completion ({error})"), whole()))?;
     if let Some(error) = completion.error.filter(|error| !error.is_null()) {
         return Err(Error::Provider(error));
     }
-    // Requests ask for one choice.
+    // Requests ask for only one choice.
     let Some(Choice { message, finish_reason }) = completion.choices.into_iter().next() else {
         return Err(Error::unreadable("it holds no choice", whole()));
     };
     build_answer(message, finish_reason.as_deref(), completion.usage.unwrap_or_default())
 }
 
-/// Builds the answer of a complete message, streamed or not.
+/// Builds an answer from a complete message. The message may have been streamed.
 pub(crate) fn build_answer(
     message: Map<String, Value>,
     finish_reason: Option<&str>,
@@ -73,7 +73,7 @@ pub(crate) fn build_answer(
     let text = text(&message);
     if message.values().any(|value| depth(value) >= MAX_DEPTH) {
         let quote = Value::Object(message).to_string();
-        return Err(Error::unreadable(format!("its message is nested more than {MAX_DEPTH} deep"), quote));
+        return Err(Error::unreadable(format!("its message is nested more than {MAX_DEPTH} levels deep"), quote));
     }
     Ok(Answer {
         message: history_message(message, &text),
@@ -95,8 +95,8 @@ pub(crate) fn text_and_calls(message: &Value) -> (String, Vec<RequestedCall>) {
 
 /// Returns the message as every later request sends it. It is built once and logged, so the prefixes of requests stay identical.
 ///
-/// It is the provider's whole message, since some models require their reasoning and its signatures back. It only omits what
-/// servers put into answers and reject in requests: fields that are null, and an empty list of calls.
+/// It contains all fields of the answer, because some models require their reasoning and its signatures. It only omits the parts that
+/// servers put into answers but reject in requests: fields that are null, and an empty list of calls.
 fn history_message(mut message: Map<String, Value>, text: &str) -> Value {
     message.retain(|_, value| !value.is_null());
     if message.get("tool_calls").is_some_and(|calls| calls.as_array().is_some_and(Vec::is_empty)) {
@@ -114,7 +114,7 @@ fn history_message(mut message: Map<String, Value>, text: &str) -> Value {
     Value::Object(message)
 }
 
-/// Returns the text of a message: its content, the text parts of it, or its refusal.
+/// Returns the text of a message: its content, the text parts of its content, or its refusal.
 fn text(message: &Map<String, Value>) -> String {
     match message.get("content") {
         Some(Value::String(text)) if !is_refusal(message) => text.clone(),
@@ -123,7 +123,7 @@ fn text(message: &Map<String, Value>) -> String {
     }
 }
 
-/// Returns whether a message holds a refusal and no content. In a stream, content begins as an empty text, whatever follows.
+/// Returns whether a message holds a refusal and no content. An empty text counts as no content, because streams begin with it.
 fn is_refusal(message: &Map<String, Value>) -> bool {
     let has_no_content = message.get("content").is_none_or(|content| content.as_str() == Some("") || content.is_null());
     has_no_content && message.get("refusal").is_some_and(Value::is_string)
@@ -133,29 +133,32 @@ fn calls(message: &Map<String, Value>) -> Result<Vec<RequestedCall>, Error> {
     let calls: Vec<RequestedCall> = match message.get("tool_calls") {
         None | Some(Value::Null) => return Ok(Vec::new()),
         Some(Value::Array(calls)) => calls.iter().map(call).collect::<Result<Vec<_>, _>>()?,
-        Some(other) => return Err(Error::unreadable("its `tool_calls` are no list", other.to_string())),
+        Some(other) => return Err(Error::unreadable("its `tool_calls` are not a list", other.to_string())),
     };
     check_calls(calls)
 }
 
 fn call(call: &Value) -> Result<RequestedCall, Error> {
-    let field = |place: &str| call.pointer(place).and_then(Value::as_str);
-    let required = |place: &str, what: &str| {
-        let found = field(place).filter(|found| !found.is_empty());
+    let field = |pointer: &str| call.pointer(pointer).and_then(Value::as_str);
+    let required = |pointer: &str, what: &str| {
+        let found = field(pointer).filter(|found| !found.is_empty());
         found
             .map(str::to_owned)
             .ok_or_else(|| Error::unreadable(format!("a tool call has no {what}"), call.to_string()))
     };
     if let Some(kind) = field("/type").filter(|kind| *kind != "function") {
-        return Err(Error::unreadable(format!("a tool call is a `{kind}`, no function"), call.to_string()));
+        return Err(Error::unreadable(
+            format!("a tool call has the type `{kind}` instead of `function`"),
+            call.to_string(),
+        ));
     }
     Ok(RequestedCall {
         id: required("/id", "id")?,
         name: required("/function/name", "name")?,
         arguments: field("/function/arguments")
             .map(str::to_owned)
-            .ok_or_else(|| Error::unreadable("the arguments of a tool call are no text", call.to_string()))?,
-        // The worker fills this in when the answer becomes an event.
+            .ok_or_else(|| Error::unreadable("the arguments of a tool call are not a string", call.to_string()))?,
+        // The worker sets this when the answer becomes an event.
         secrets: Vec::new(),
     })
 }
@@ -166,7 +169,7 @@ mod tests {
     use rstest::rstest;
 
     #[test]
-    fn too_many_calls_and_too_deep_a_message_are_not_read() {
+    fn an_answer_with_too_many_calls_or_levels_is_unreadable() {
         let call =
             |n: usize| json!({"id": format!("c{n}"), "type": "function", "function": {"name": "t", "arguments": "{}"}});
         let many = json!({"role": "assistant", "tool_calls": (0..200).map(call).collect::<Vec<_>>()});
@@ -180,7 +183,7 @@ mod tests {
         }
     }
 
-    fn of(message: &Value) -> Answer {
+    fn answer_with(message: &Value) -> Answer {
         let body = json!({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]});
         read(body.to_string().as_bytes()).unwrap()
     }
@@ -195,13 +198,13 @@ mod tests {
         let answer = read(body.to_string().as_bytes()).unwrap();
         assert_eq!(answer.text, "Half an ans");
         assert_eq!((answer.input_tokens, answer.output_tokens, answer.cut), (Some(12), Some(3), true));
-        let without = of(&json!({"role": "assistant", "content": "Yes"}));
-        assert_eq!((without.input_tokens, without.output_tokens, without.cut), (None, None, false));
+        let without_usage = answer_with(&json!({"role": "assistant", "content": "Yes"}));
+        assert_eq!((without_usage.input_tokens, without_usage.output_tokens, without_usage.cut), (None, None, false));
     }
 
     #[test]
     fn calls_are_read_as_the_model_wrote_them() {
-        let answer = of(&json!({"role": "assistant", "content": null, "tool_calls": [
+        let answer = answer_with(&json!({"role": "assistant", "content": null, "tool_calls": [
             {"id": "a", "type": "function", "function": {"name": "refund", "arguments": "{\"b\":1, \"a\":2}"}},
             {"id": "b", "function": {"name": "check", "arguments": ""}},
         ]}));
@@ -216,14 +219,14 @@ mod tests {
     }
 
     #[rstest]
-    // What must come back stays, at every depth.
+    // Fields that the model may require are kept, at every depth.
     #[case(
         json!({"role": "assistant", "content": "x", "reasoning_content": "hm", "tool_calls": [
             {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}, "extra_content": {"sig": null}}]}),
         json!({"role": "assistant", "content": "x", "reasoning_content": "hm", "tool_calls": [
             {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}, "extra_content": {"sig": null}}]})
     )]
-    // What servers refuse goes.
+    // Fields that servers reject are removed.
     #[case(
         json!({"role": "assistant", "content": "x", "refusal": null, "audio": null, "tool_calls": []}),
         json!({"role": "assistant", "content": "x"})
@@ -232,7 +235,7 @@ mod tests {
         json!({"content": null, "tool_calls": [{"id": "a", "function": {"name": "f", "arguments": "{}"}}]}),
         json!({"role": "assistant", "content": null, "tool_calls": [{"id": "a", "function": {"name": "f", "arguments": "{}"}}]})
     )]
-    // What is asked for is there.
+    // Required fields are added.
     #[case(json!({"content": null}), json!({"role": "assistant", "content": ""}))]
     #[case(
         json!({"role": "assistant", "content": null, "refusal": "No."}),
@@ -242,10 +245,10 @@ mod tests {
         json!({"role": "assistant", "content": "", "refusal": "No."}),
         json!({"role": "assistant", "content": "No.", "refusal": "No."})
     )]
-    fn the_message_is_kept_but_for_what_cannot_be_sent(#[case] given: Value, #[case] kept: Value) {
-        let answer = of(&given);
+    fn the_message_is_kept_except_for_fields_that_servers_reject(#[case] given: Value, #[case] kept: Value) {
+        let answer = answer_with(&given);
         assert_eq!(answer.message, kept);
-        // What went through the log is still the same.
+        // The event log does not change the message.
         let logged: Answer = serde_json::from_str(&serde_json::to_string(&answer).unwrap()).unwrap();
         assert_eq!(logged.message.to_string(), answer.message.to_string());
     }
@@ -253,30 +256,30 @@ mod tests {
     #[test]
     fn text_is_found_in_parts_and_in_a_refusal() {
         let parts = json!([{"type": "thinking", "thinking": []}, {"type": "text", "text": "Y"}, {"text": "es"}]);
-        assert_eq!(of(&json!({"content": parts})).text, "Yes");
-        assert_eq!(of(&json!({"content": null, "refusal": "No."})).text, "No.");
-        assert_eq!(of(&json!({"content": "", "refusal": "No."})).text, "No.");
-        assert_eq!(of(&json!({"content": "", "refusal": null})).text, "");
+        assert_eq!(answer_with(&json!({"content": parts})).text, "Yes");
+        assert_eq!(answer_with(&json!({"content": null, "refusal": "No."})).text, "No.");
+        assert_eq!(answer_with(&json!({"content": "", "refusal": "No."})).text, "No.");
+        assert_eq!(answer_with(&json!({"content": "", "refusal": null})).text, "");
     }
 
     #[rstest]
-    #[case("", "no chat completion")]
-    #[case("<html>", "no chat completion")]
-    #[case("17", "no chat completion")]
+    #[case("", "not a chat completion")]
+    #[case("<html>", "not a chat completion")]
+    #[case("17", "not a chat completion")]
     #[case("[]", "no choice")]
     #[case("{}", "no choice")]
     #[case(r#"{"choices":[]}"#, "no choice")]
-    #[case(r#"{"choices":[{"message":null}]}"#, "no chat completion")]
-    #[case(r#"{"choices":[{"text":"old"}]}"#, "no chat completion")]
+    #[case(r#"{"choices":[{"message":null}]}"#, "not a chat completion")]
+    #[case(r#"{"choices":[{"text":"old"}]}"#, "not a chat completion")]
     #[case(r#"{"error":{"message":"overloaded","code":529}}"#, "Provider(")]
     #[case(r#"{"error":"quota","choices":[{"message":{"content":"x"}}]}"#, "Provider(")]
-    #[case(r#"{"choices":[{"message":{"tool_calls":{}}}]}"#, "no list")]
+    #[case(r#"{"choices":[{"message":{"tool_calls":{}}}]}"#, "not a list")]
     #[case(r#"{"choices":[{"message":{"tool_calls":[{"function":{"name":"f","arguments":"{}"}}]}}]}"#, "no id")]
     #[case(r#"{"choices":[{"message":{"tool_calls":[{"id":"","function":{"name":"f","arguments":"{}"}}]}}]}"#, "no id")]
     #[case(r#"{"choices":[{"message":{"tool_calls":[{"id":"a","function":{"arguments":"{}"}}]}}]}"#, "no name")]
     #[case(
         r#"{"choices":[{"message":{"tool_calls":[{"id":"a","function":{"name":"f","arguments":{}}}]}}]}"#,
-        "no text"
+        "not a string"
     )]
     #[case(r#"{"choices":[{"message":{"tool_calls":[{"id":"a","type":"custom","custom":{}}]}}]}"#, "`custom`")]
     #[case(
@@ -284,14 +287,14 @@ mod tests {
             {"id":"a","function":{"name":"g","arguments":"{}"}}]}}]}"#,
         "same id"
     )]
-    fn what_cannot_be_read_says_why(#[case] body: &str, #[case] why: &str) {
+    fn the_error_of_an_unreadable_answer_states_the_reason(#[case] body: &str, #[case] reason: &str) {
         let unreadable = read(body.as_bytes()).unwrap_err();
-        assert!(format!("{unreadable:?}").contains(why), "{unreadable:?}");
+        assert!(format!("{unreadable:?}").contains(reason), "{unreadable:?}");
     }
 
     proptest::proptest! {
         #[test]
-        fn nothing_that_a_server_sends_panics(body in proptest::collection::vec(proptest::num::u8::ANY, 0..200)) {
+        fn no_body_makes_the_reader_panic(body in proptest::collection::vec(proptest::num::u8::ANY, 0..200)) {
             let _ = read(&body);
         }
     }

@@ -1,5 +1,5 @@
-//! Writes requests. The messages come last, so each request begins with the bytes of the previous one, and the provider's prompt cache
-//! applies.
+//! Writes requests. The messages come last, so each request begins with the bytes of the previous request. Therefore the provider's
+//! prompt cache applies.
 
 use crate::optional_fields::OptionalField;
 use crate::protocol::{RequestContext, TurnContent, TurnWriter};
@@ -12,11 +12,11 @@ use serde_json::Value;
 /// The end of every request, after its last message.
 const END: &[u8] = b"]}";
 
-/// Writes the beginning of a request, up to the system prompt, which is the first message.
+/// Writes the beginning of a request, including the system prompt, which is the first message.
 pub(crate) fn begin(context: RequestContext<'_>) -> serde_json::Result<(Vec<u8>, Box<dyn TurnWriter>)> {
     let RequestContext { endpoint, user, request, unsupported } = context;
     let streams = unsupported.allows(OptionalField::Stream);
-    let (newer, older) = if unsupported.allows(OptionalField::CompletionTokens) {
+    let (max_completion_tokens, max_tokens) = if unsupported.allows(OptionalField::CompletionTokens) {
         (endpoint.max_output_tokens, None)
     } else {
         (None, endpoint.max_output_tokens)
@@ -24,8 +24,8 @@ pub(crate) fn begin(context: RequestContext<'_>) -> serde_json::Result<(Vec<u8>,
     let mut bytes = serde_json::to_vec(&Body {
         model: &endpoint.model,
         user: unsupported.allows(OptionalField::User).then_some(user),
-        max_completion_tokens: newer,
-        max_tokens: older,
+        max_completion_tokens,
+        max_tokens,
         stream: streams,
         stream_options: (streams && unsupported.allows(OptionalField::StreamUsage))
             .then_some(StreamOptions { include_usage: true }),
@@ -42,7 +42,7 @@ pub(crate) fn begin(context: RequestContext<'_>) -> serde_json::Result<(Vec<u8>,
     Ok((bytes, Box::new(Messages)))
 }
 
-/// Writes messages, each independent of the previous ones.
+/// Writes messages. Each message is independent of the previous ones.
 #[derive(Debug)]
 struct Messages;
 
@@ -72,7 +72,7 @@ impl TurnWriter for Messages {
     }
 }
 
-/// The body of a request. It omits `parallel_tool_calls`, which some servers reject; several calls in one answer work without it.
+/// The body of a request. It omits `parallel_tool_calls`, because some servers reject that field and parallel calls are the default.
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
@@ -114,8 +114,7 @@ struct JsonSchema<'a> {
 }
 
 impl<'a> From<&'a AnswerSchema> for ResponseFormat<'a> {
-    fn from(form: &'a AnswerSchema) -> Self {
-        let AnswerSchema { name, schema } = form;
+    fn from(AnswerSchema { name, schema }: &'a AnswerSchema) -> Self {
         Self { r#type: "json_schema", json_schema: JsonSchema { name, strict: true, schema } }
     }
 }
@@ -165,11 +164,11 @@ enum Message<'a> {
 struct Call<'a> {
     id: &'a str,
     r#type: &'static str,
-    function: Called<'a>,
+    function: CalledFunction<'a>,
 }
 
 #[derive(Serialize)]
-struct Called<'a> {
+struct CalledFunction<'a> {
     name: &'a str,
     arguments: &'a str,
 }
@@ -178,7 +177,7 @@ impl<'a> From<&'a RequestedCall> for Call<'a> {
     fn from(call: &'a RequestedCall) -> Self {
         let RequestedCall { id, name, arguments, secrets: _ } = call;
         let arguments = if arguments.is_empty() { "{}" } else { arguments };
-        Self { id, r#type: "function", function: Called { name, arguments } }
+        Self { id, r#type: "function", function: CalledFunction { name, arguments } }
     }
 }
 

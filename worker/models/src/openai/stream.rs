@@ -1,4 +1,4 @@
-//! Assembles a streamed answer: deltas of one message, until `[DONE]`.
+//! Assembles a streamed answer from the deltas of one message. The last event is `[DONE]`.
 
 mod delta;
 
@@ -48,16 +48,16 @@ impl AnswerStream for StreamedAnswer {
             return Ok(true);
         }
         let chunk: Chunk = serde_json::from_str(data)
-            .map_err(|error| Error::unreadable(format!("it is no chunk of a chat completion ({error})"), data))?;
+            .map_err(|error| Error::unreadable(format!("it is not a chunk of a chat completion ({error})"), data))?;
         if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
             return Err(Error::Provider(error));
         }
         if chunk.usage.is_some() {
             self.usage = chunk.usage;
         }
-        // Requests ask for one choice.
+        // Requests ask for only one choice.
         if let Some(choice) = chunk.choices.into_iter().find(|choice| choice.index == 0) {
-            self.choice(choice)?;
+            self.add_choice(choice)?;
         }
         Ok(false)
     }
@@ -76,7 +76,7 @@ impl AnswerStream for StreamedAnswer {
 }
 
 impl StreamedAnswer {
-    fn choice(&mut self, choice: Choice) -> Result<(), Error> {
+    fn add_choice(&mut self, choice: Choice) -> Result<(), Error> {
         let message = self.message.get_or_insert_default();
         if let Some(delta) = choice.delta {
             self.size += delta.values().map(delta::size).sum::<usize>();

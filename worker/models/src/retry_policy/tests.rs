@@ -1,10 +1,10 @@
 use super::*;
-use crate::fixture::patience;
+use crate::fixture::retry_policy;
 
 #[test]
-fn pauses_take_nothing_of_the_time_for_requests() {
+fn pauses_do_not_count_as_time_for_requests() {
     let (began, seconds) = (Instant::now(), Duration::from_secs);
-    let mut attempts = Attempts::new(patience(seconds(3600)), seconds(10), began);
+    let mut attempts = Attempts::new(retry_policy(seconds(3600)), seconds(10), began);
     // 4 s in a request, then a pause.
     assert_eq!(
         attempts.next_delay(RetryDelay::RetryAfter(seconds(60)), began + seconds(4), Duration::ZERO),
@@ -24,10 +24,10 @@ fn pauses_take_nothing_of_the_time_for_requests() {
 }
 
 #[test]
-fn patience_begins_where_the_model_first_failed() {
+fn the_total_time_begins_with_the_first_failure() {
     let (began, seconds) = (Instant::now(), Duration::from_secs);
-    let mut attempts = Attempts::new(patience(seconds(60)), seconds(3600), began);
-    // A request that hung for longer than the patience is asked again all the same.
+    let mut attempts = Attempts::new(retry_policy(seconds(60)), seconds(3600), began);
+    // The first request took longer than the total time and is retried anyway.
     let failed = began + seconds(120);
     assert_eq!(attempts.next_delay(RetryDelay::RetryAfter(seconds(3600)), failed, Duration::ZERO), Some(seconds(60)));
     assert_eq!(attempts.next_delay(RetryDelay::Short, failed + seconds(60), seconds(60)), None);

@@ -1,7 +1,7 @@
-//! The client against a real TLS server, and through a real proxy.
+//! Tests of the client against a TLS server and through a proxy.
 
 use super::*;
-use crate::fixture::{Server, completion, endpoint, patience, request, say};
+use crate::fixture::{Server, completion, endpoint, request, response, retry_policy};
 use crate::{Clients, Error};
 use bloomery_crds::report::ExternalWait;
 use bloomery_crds::run::CaObject;
@@ -13,66 +13,67 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 
-const PLENTY: Duration = Duration::from_mins(1);
+const LONG_TIMEOUT: Duration = Duration::from_mins(1);
 
+/// Returns an endpoint that trusts the certificates in a file.
 fn trusting(url: &str, path: &Path) -> ModelEndpoint {
     let object = CaObject::ConfigMap("corporate".into());
     let ca = CaFile { path: path.to_str().unwrap().into(), object, key: "ca.crt".into() };
     ModelEndpoint { ca: Some(ca), ..endpoint(url) }
 }
 
-fn clients(endpoint: &ModelEndpoint, whole: Duration) -> Clients {
+fn clients(endpoint: &ModelEndpoint, total: Duration) -> Clients {
     let _ = rustls::crypto::ring::default_provider().install_default();
-    Clients::new(std::slice::from_ref(endpoint), "uid-1", &patience(whole), &Redactor::default()).unwrap()
+    Clients::new(std::slice::from_ref(endpoint), "uid-1", &retry_policy(total), &Redactor::default()).unwrap()
 }
 
-async fn ask(clients: &Clients, tell: &dyn Fn(ExternalWait)) -> Result<Answer, Error> {
-    clients.complete(&request(&[]), PLENTY, &Pauses::new(tell)).await
+async fn ask(clients: &Clients, listener: &dyn Fn(ExternalWait)) -> Result<Answer, Error> {
+    clients.complete(&request(&[]), LONG_TIMEOUT, &Pauses::new(listener)).await
 }
 
 #[tokio::test]
-async fn certificates_are_waited_for_and_those_that_rotate_count_from_the_next_request_on() {
+async fn missing_certificates_are_retried_and_rotated_ones_take_effect_at_once() {
     let (_server, url, ca) = Server::start_tls([completion("Done")]).await;
     let (_other, _, wrong) = Server::start_tls([completion("Done")]).await;
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("ca.crt");
-    let clients = clients(&trusting(&url, &path), PLENTY);
-    let told = Mutex::new(Vec::new());
-    // What stands there first is nothing, then no certificate, then that of another; each is mended once it is told.
-    let mend = |waiting: ExternalWait| {
-        let ExternalWait::ModelUnavailable { message } = waiting else { panic!("{waiting:?}") };
-        let mut told = told.lock().unwrap();
-        told.push(message);
-        std::fs::write(&path, ["no certificate", &wrong, &ca][told.len() - 1]).unwrap();
+    let clients = clients(&trusting(&url, &path), LONG_TIMEOUT);
+    let messages = Mutex::new(Vec::new());
+    // The file is missing at first. Each reported wait replaces its content: by a text, by a wrong certificate, by the right one.
+    let replace = |wait: ExternalWait| {
+        let ExternalWait::ModelUnavailable { message } = wait else { panic!("{wait:?}") };
+        let mut messages = messages.lock().unwrap();
+        messages.push(message);
+        std::fs::write(&path, ["no certificate", &wrong, &ca][messages.len() - 1]).unwrap();
     };
-    assert_eq!(ask(&clients, &mend).await.unwrap().text, "Done");
-    let told = told.into_inner().unwrap();
+    assert_eq!(ask(&clients, &replace).await.unwrap().text, "Done");
+    let messages = messages.into_inner().unwrap();
     let parts = [
         "needs the key `ca.crt` of the ConfigMap `corporate`, which is missing or empty",
         "needs the certificates in the key `ca.crt` of the ConfigMap `corporate`, which cannot be used: it holds no",
         "cannot be reached: invalid peer certificate",
     ];
-    for (message, part) in told.iter().zip(parts) {
+    for (message, part) in messages.iter().zip(parts) {
         assert!(message.contains(part), "{message}");
     }
-    assert_eq!(told.len(), parts.len(), "{told:?}");
+    assert_eq!(messages.len(), parts.len(), "{messages:?}");
     std::fs::write(&path, &wrong).unwrap();
-    let impatient =
-        Clients::new(&[trusting(&url, &path)], "uid-1", &patience(Duration::ZERO), &Redactor::default()).unwrap();
-    let failure = ask(&impatient, &|_| {}).await.unwrap_err();
+    let without_retries =
+        Clients::new(&[trusting(&url, &path)], "uid-1", &retry_policy(Duration::ZERO), &Redactor::default()).unwrap();
+    let failure = ask(&without_retries, &|_| {}).await.unwrap_err();
     assert!(failure.message.contains("invalid peer certificate"), "{failure}");
 }
 
 #[tokio::test]
-async fn a_server_that_the_system_does_not_know_is_not_trusted() {
+async fn a_certificate_of_an_unknown_ca_is_not_trusted() {
     let (server, url, _) = Server::start_tls([completion("Done")]).await;
     let failure = ask(&clients(&endpoint(&url), Duration::ZERO), &|_| {}).await.unwrap_err();
     assert!(failure.message.contains("Check its baseUrl") || failure.message.contains("certificate"), "{failure}");
-    assert_eq!(server.times(), 0);
+    assert_eq!(server.request_count(), 0);
 }
 
 #[tokio::test]
-async fn models_that_trust_the_same_share_their_connections() {
+async fn models_with_the_same_certificates_and_proxy_share_a_client() {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let transports = Transports::default();
     let plain = endpoint("http://models.example/v1");
@@ -84,7 +85,7 @@ async fn models_that_trust_the_same_share_their_connections() {
     assert_eq!(transports.0.lock().unwrap().len(), 2);
 }
 
-/// A proxy that makes one tunnel; gives its URL, and where the tunnel was to lead.
+/// Starts a proxy that opens one tunnel. Returns its URL, and a task that returns the target of the tunnel.
 async fn proxy() -> (String, tokio::task::JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -105,23 +106,23 @@ async fn proxy() -> (String, tokio::task::JoinHandle<String>) {
 }
 
 #[tokio::test]
-async fn a_proxy_that_is_named_is_gone_through() {
+async fn requests_go_through_the_proxy() {
     let (server, url, ca) = Server::start_tls([completion("Done")]).await;
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("ca.crt");
     std::fs::write(&path, ca).unwrap();
     let (proxy, tunnel) = proxy().await;
     let endpoint = ModelEndpoint { proxy: Some(proxy), ..trusting(&url, &path) };
-    assert_eq!(ask(&clients(&endpoint, PLENTY), &|_| {}).await.unwrap().text, "Done");
+    assert_eq!(ask(&clients(&endpoint, LONG_TIMEOUT), &|_| {}).await.unwrap().text, "Done");
     assert!(url.contains(&tunnel.await.unwrap()));
-    assert_eq!(server.times(), 1);
+    assert_eq!(server.request_count(), 1);
 }
 
 #[tokio::test]
-async fn a_proxy_that_is_not_there_is_told() {
-    let (server, url) = Server::start([say(200, "")]).await;
+async fn an_unreachable_proxy_is_an_error() {
+    let (server, url) = Server::start([response(200, "")]).await;
     let endpoint = ModelEndpoint { proxy: Some("http://127.0.0.1:1".into()), ..endpoint(&url) };
     let failure = ask(&clients(&endpoint, Duration::ZERO), &|_| {}).await.unwrap_err();
     assert!(failure.message.contains("cannot be reached"), "{failure}");
-    assert_eq!(server.times(), 0);
+    assert_eq!(server.request_count(), 0);
 }

@@ -1,23 +1,28 @@
 use super::*;
-use crate::fixture::{claude, form, request, said, tool};
+use crate::fixture::{answer_schema, claude, earlier_answer, request, tool};
 use crate::optional_fields::UnsupportedFields;
-use crate::request_writer::single_body as body;
+use crate::request_writer::single_body;
 use bloomery_crds::v1alpha1::ModelProvider;
 use bloomery_engine::history::Turn;
 use bloomery_engine::step::ModelRequest;
 
-fn text(request: &ModelRequest<'_>, refused: &[OptionalField]) -> String {
-    let mut all = UnsupportedFields::default();
-    for extra in refused {
-        all.add(*extra);
+fn text(request: &ModelRequest<'_>, rejected: &[OptionalField]) -> String {
+    let mut unsupported = UnsupportedFields::default();
+    for field in rejected {
+        unsupported.add(*field);
     }
-    let body =
-        body(RequestContext { endpoint: &claude("http://x"), user: "uid-1", request, unsupported: &all }).unwrap();
+    let body = single_body(RequestContext {
+        endpoint: &claude("http://x"),
+        user: "uid-1",
+        request,
+        unsupported: &unsupported,
+    })
+    .unwrap();
     String::from_utf8(body.to_vec()).unwrap()
 }
 
 #[test]
-fn every_turn_is_written_by_the_fixed_rule() {
+fn every_kind_of_turn_is_written() {
     let own = json!({"role": "assistant", "content": [
         {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"},
         {"type": "tool_use", "id": "toolu_1", "name": "f", "input": {"a": 1}}]});
@@ -26,9 +31,9 @@ fn every_turn_is_written_by_the_fixed_rule() {
         {"id": "functions.g:1", "type": "function", "function": {"name": "g", "arguments": ""}}]});
     let turns = [
         Turn::User("Refund A-17".into()),
-        said(ModelProvider::Anthropic, "claude", &own),
+        earlier_answer(ModelProvider::Anthropic, "claude", &own),
         Turn::ToolResult { id: "toolu_1".into(), text: "paid".into() },
-        said(ModelProvider::Openai, "default", &theirs),
+        earlier_answer(ModelProvider::Openai, "default", &theirs),
         Turn::ToolResult { id: "functions.f:0".into(), text: "first".into() },
         Turn::ToolResult { id: "functions.g:1".into(), text: String::new() },
         Turn::User(" ".into()),
@@ -60,7 +65,7 @@ fn every_turn_is_written_by_the_fixed_rule() {
 }
 
 #[test]
-fn what_is_refused_or_not_set_is_not_sent() {
+fn rejected_and_unset_fields_are_not_sent() {
     let all = [
         OptionalField::Stream,
         OptionalField::Cache,
@@ -69,14 +74,15 @@ fn what_is_refused_or_not_set_is_not_sent() {
         OptionalField::Temperature,
         OptionalField::User,
     ];
-    let asked = ModelRequest { temperature: Some(0.1), answer_schema: Some(form()), ..request(&[]) };
+    let request_with_all =
+        ModelRequest { temperature: Some(0.1), answer_schema: Some(answer_schema()), ..request(&[]) };
     assert_eq!(
-        text(&asked, &all),
+        text(&request_with_all, &all),
         concat!(
             r#"{"model":"claude-sonnet-5","max_tokens":8192,"#,
             r#""system":[{"type":"text","text":"Be kind."}],"messages":[]}"#,
         )
     );
-    let formed = text(&asked, &[OptionalField::Stream, OptionalField::Cache]);
-    assert!(formed.contains(r#""output_config":{"format":{"type":"json_schema","schema":{"#), "{formed}");
+    let with_schema = text(&request_with_all, &[OptionalField::Stream, OptionalField::Cache]);
+    assert!(with_schema.contains(r#""output_config":{"format":{"type":"json_schema","schema":{"#), "{with_schema}");
 }

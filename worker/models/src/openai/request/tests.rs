@@ -1,36 +1,37 @@
 use super::*;
-use crate::fixture::{endpoint, form, request, said, tool};
+use crate::fixture::{answer_schema, earlier_answer, endpoint, request, tool};
 use crate::optional_fields::UnsupportedFields;
-use crate::request_writer::single_body as body;
+use crate::request_writer::single_body;
 use bloomery_crds::v1alpha1::ModelProvider;
 use bloomery_engine::history::Turn;
 use bloomery_engine::step::ModelRequest;
 use serde_json::json;
 
-fn text(request: &ModelRequest<'_>, refused: &[OptionalField], limit: Option<u64>) -> String {
-    let mut all = UnsupportedFields::default();
-    for extra in refused {
-        all.add(*extra);
+fn text(request: &ModelRequest<'_>, rejected: &[OptionalField], limit: Option<u64>) -> String {
+    let mut unsupported = UnsupportedFields::default();
+    for field in rejected {
+        unsupported.add(*field);
     }
     let endpoint = bloomery_crds::run::ModelEndpoint { max_output_tokens: limit, ..endpoint("http://x") };
-    let body = body(RequestContext { endpoint: &endpoint, user: "uid-1", request, unsupported: &all }).unwrap();
+    let body =
+        single_body(RequestContext { endpoint: &endpoint, user: "uid-1", request, unsupported: &unsupported }).unwrap();
     String::from_utf8(body.to_vec()).unwrap()
 }
 
 #[test]
-fn every_turn_is_written_by_the_fixed_rule() {
+fn every_kind_of_turn_is_written() {
     let own = json!({"role": "assistant", "content": null, "reasoning": "hm", "tool_calls": [{"id": "c1"}]});
     let theirs = json!({"role": "assistant", "content": "Let me see.", "reasoning": "hm", "tool_calls": [
         {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{\"a\":1}"}},
         {"id": "c2", "type": "function", "function": {"name": "g", "arguments": ""}}]});
     let turns = [
         Turn::User("Refund A-17".into()),
-        said(ModelProvider::Openai, "default", &own),
+        earlier_answer(ModelProvider::Openai, "default", &own),
         Turn::ToolResult { id: "c1".into(), text: "paid".into() },
-        said(ModelProvider::Openai, "fast", &theirs),
+        earlier_answer(ModelProvider::Openai, "fast", &theirs),
         Turn::ToolResult { id: "c2".into(), text: "second".into() },
         Turn::ToolResult { id: "c1".into(), text: "first".into() },
-        said(ModelProvider::Openai, "fast", &json!({"role": "assistant", "content": ""})),
+        earlier_answer(ModelProvider::Openai, "fast", &json!({"role": "assistant", "content": ""})),
     ];
     let tools = [tool()];
     assert_eq!(
@@ -53,7 +54,7 @@ fn every_turn_is_written_by_the_fixed_rule() {
 }
 
 #[test]
-fn what_is_refused_or_not_set_is_not_sent() {
+fn rejected_and_unset_fields_are_not_sent() {
     let all = [
         OptionalField::Stream,
         OptionalField::StreamUsage,
@@ -61,18 +62,23 @@ fn what_is_refused_or_not_set_is_not_sent() {
         OptionalField::Temperature,
         OptionalField::CompletionTokens,
     ];
-    let asked = ModelRequest { temperature: Some(0.1), answer_schema: Some(form()), ..request(&[]) };
+    let request_with_all =
+        ModelRequest { temperature: Some(0.1), answer_schema: Some(answer_schema()), ..request(&[]) };
     let messages = r#""messages":[{"role":"system","content":"Be kind."}]}"#;
-    let bare = format!(r#"{{"model":"gpt-5","user":"uid-1",{messages}"#);
-    let nobodys = text(&asked, &[&all[..], &[OptionalField::User]].concat(), None);
-    assert_eq!(nobodys, format!(r#"{{"model":"gpt-5",{messages}"#));
-    assert_eq!(text(&asked, &all, None), bare);
-    assert_eq!(text(&request(&[]), &[OptionalField::Stream], None), bare, "without a stream it has no options");
+    let minimal = format!(r#"{{"model":"gpt-5","user":"uid-1",{messages}"#);
+    let without_user = text(&request_with_all, &[&all[..], &[OptionalField::User]].concat(), None);
+    assert_eq!(without_user, format!(r#"{{"model":"gpt-5",{messages}"#));
+    assert_eq!(text(&request_with_all, &all, None), minimal);
+    assert_eq!(
+        text(&request(&[]), &[OptionalField::Stream], None),
+        minimal,
+        "a request without a stream has no stream options"
+    );
     let limited = text(&request(&[]), &[OptionalField::Stream], Some(7));
     assert!(limited.contains(r#""max_completion_tokens":7,"#), "{limited}");
     let limited = text(&request(&[]), &all, Some(7));
     assert!(limited.contains(r#""max_tokens":7,"#) && !limited.contains("completion"), "{limited}");
-    let formed = text(&asked, &[OptionalField::Stream, OptionalField::Temperature], None);
+    let with_schema = text(&request_with_all, &[OptionalField::Stream, OptionalField::Temperature], None);
     let format = r#""response_format":{"type":"json_schema","json_schema":{"name":"ruling","strict":true,"schema":{"#;
-    assert!(formed.contains(format), "{formed}");
+    assert!(with_schema.contains(format), "{with_schema}");
 }

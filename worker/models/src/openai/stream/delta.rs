@@ -1,17 +1,17 @@
-//! Adds deltas to a message: texts are concatenated, and items of lists are matched by their `index`. Unknown fields are treated the
-//! same way, because some models require them back.
+//! Adds deltas to a message. Texts are concatenated, and items of lists are matched by their `index`. This includes unknown fields,
+//! because later requests send them back to the model.
 
 use crate::protocol::Error;
 use crate::protocol::MAX_CALLS;
 use serde_json::{Map, Value};
 
-/// Texts that are never split. Some servers repeat them in every delta.
+/// The fields whose texts are never split into deltas. Some servers repeat them in every delta.
 const UNSPLIT_FIELDS: [&str; 5] = ["id", "type", "name", "role", "format"];
 
-/// The tool calls of a message.
+/// The field that holds the tool calls of a message.
 const CALLS: &str = "tool_calls";
 
-/// The most items of any other list.
+/// The largest number of items of any other list.
 const MAX_ITEMS: usize = 4096;
 
 /// The field that identifies an item of a list.
@@ -36,7 +36,7 @@ pub(crate) fn add(message: &mut Map<String, Value>, delta: Map<String, Value>) -
                 add(&mut fields, more)?;
                 message.insert(name, Value::Object(fields));
             }
-            // An empty text stands for a name or an id that follows in a later delta.
+            // After an empty text, a later delta has the name or the id.
             (None, Value::String(text)) if text.is_empty() && UNSPLIT_FIELDS.contains(&name.as_str()) => {}
             (_, value) => {
                 message.insert(name, value);
@@ -65,10 +65,10 @@ fn add_items(name: &str, items: &mut Vec<Value>, more: Vec<Value>) -> Result<(),
     Ok(())
 }
 
-/// Returns the position of the item that `item` continues, if any.
+/// Returns the position of the item that `item` continues, or `None` if `item` is a new one.
 ///
-/// An item without an index only continues a call: the latest one, unless it has a different id. An item with an index continues the
-/// item with that index, unless it is a call with a name and a different id: some servers give all calls the same index.
+/// An item with an index continues the item with the same index. The exception is a call with a name and a different id, because some
+/// servers give all calls the same index. An item without an index continues the latest call, unless its id is different.
 fn continued(name: &str, items: &[Value], item: &Value) -> Option<usize> {
     let is_same = |at: &usize| match (items.get(*at).and_then(id), id(item)) {
         (Some(known), Some(own)) => known == own,
@@ -88,8 +88,8 @@ fn id(call: &Value) -> Option<&str> {
     text(call, "/id")
 }
 
-fn text<'a>(value: &'a Value, place: &str) -> Option<&'a str> {
-    value.pointer(place)?.as_str().filter(|text| !text.is_empty())
+fn text<'a>(value: &'a Value, pointer: &str) -> Option<&'a str> {
+    value.pointer(pointer)?.as_str().filter(|text| !text.is_empty())
 }
 
 /// Removes the indices of calls, which requests may not contain.

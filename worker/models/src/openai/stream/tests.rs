@@ -5,14 +5,14 @@ use proptest::prelude::*;
 use rstest::rstest;
 use serde_json::json;
 
-/// Folds the data of events; none where they do not come to an end.
-fn fold(events: &[String]) -> Option<Result<Answer, Error>> {
-    let mut folded = Box::<StreamedAnswer>::default();
+/// Reads the data of events. Returns `None` if the last event is missing.
+fn read_events(events: &[String]) -> Option<Result<Answer, Error>> {
+    let mut answer = Box::<StreamedAnswer>::default();
     for data in events {
-        match folded.push(data) {
-            Ok(true) => return Some(folded.finish()),
+        match answer.push(data) {
+            Ok(true) => return Some(answer.finish()),
             Ok(false) => {}
-            Err(no_answer) => return Some(Err(no_answer)),
+            Err(error) => return Some(Err(error)),
         }
     }
     None
@@ -34,9 +34,9 @@ fn done() -> String {
     " [DONE]".to_owned()
 }
 
-/// As the provider documents the stream of two calls at once.
+/// The events are those of the provider's documentation for two parallel calls.
 #[test]
-fn calls_and_usage_are_gathered() {
+fn calls_and_usage_are_assembled() {
     let call = |index: u64, part: Value| json!({"tool_calls": [{"index": index, "function": {"arguments": part}}]});
     let first = |index: u64, id: &str, name: &str| json!({"tool_calls": [{"index": index, "id": id, "type": "function", "function": {"name": name, "arguments": ""}}]});
     let events = [
@@ -50,7 +50,7 @@ fn calls_and_usage_are_gathered() {
         usage(),
         done(),
     ];
-    let answer = fold(&events).unwrap().unwrap();
+    let answer = read_events(&events).unwrap().unwrap();
     let called: Vec<_> =
         answer.calls.iter().map(|call| (call.id.as_str(), call.name.as_str(), call.arguments.as_str())).collect();
     assert_eq!(called, [("call_a", "refund", "{\"amount\":1,\"amount\":900}"), ("call_b", "note", "{}")]);
@@ -64,7 +64,7 @@ fn calls_and_usage_are_gathered() {
 }
 
 #[test]
-fn fields_that_nobody_here_knows_grow_and_go_back() {
+fn unknown_fields_are_assembled_for_later_requests() {
     let details = |text: &str| json!({"reasoning_details": [{"index": 0, "type": "reasoning.text", "text": text, "signature": null}]});
     let events = [
         chunk(&json!({"role": "assistant", "reasoning_content": "Let "}), None),
@@ -75,7 +75,7 @@ fn fields_that_nobody_here_knows_grow_and_go_back() {
         chunk(&json!({"role": "assistant", "content": "s"}), Some("stop")),
         done(),
     ];
-    let answer = fold(&events).unwrap().unwrap();
+    let answer = read_events(&events).unwrap().unwrap();
     let details = json!([{"index": 0, "type": "reasoning.text", "text": "Let me see."}]);
     let message = json!({"role": "assistant", "content": "Yes", "reasoning_content": "Let me see.", "reasoning_details": details});
     assert_eq!(answer.message, message);
@@ -85,20 +85,20 @@ fn fields_that_nobody_here_knows_grow_and_go_back() {
 #[rstest]
 #[case::ids_in_every_delta(&[r#"{"index":0,"id":"a","function":{"name":"f","arguments":"{"}}"#, r#"{"index":0,"id":"a","function":{"name":"f","arguments":"}"}}"#])]
 #[case::no_index(&[r#"{"id":"a","function":{"name":"f","arguments":"{"}}"#, r#"{"function":{"arguments":"}"}}"#])]
-#[case::another_id_in_every_delta(&[r#"{"index":0,"id":"a","function":{"name":"f","arguments":"{"}}"#, r#"{"index":0,"id":"b","function":{"arguments":"}"}}"#])]
-#[case::an_id_that_comes_later(&[r#"{"index":0,"function":{"name":"f","arguments":"{"}}"#, r#"{"index":0,"id":"a","function":{"name":"f","arguments":"}"}}"#])]
-#[case::a_name_that_is_empty_first(&[r#"{"index":0,"id":"a","function":{"name":"","arguments":"{"}}"#, r#"{"index":0,"id":"","function":{"name":"f","arguments":"}"}}"#])]
-fn servers_that_differ_are_understood(#[case] deltas: &[&str]) {
+#[case::a_new_id_in_every_delta(&[r#"{"index":0,"id":"a","function":{"name":"f","arguments":"{"}}"#, r#"{"index":0,"id":"b","function":{"arguments":"}"}}"#])]
+#[case::an_id_in_a_later_delta(&[r#"{"index":0,"function":{"name":"f","arguments":"{"}}"#, r#"{"index":0,"id":"a","function":{"name":"f","arguments":"}"}}"#])]
+#[case::a_name_in_a_later_delta(&[r#"{"index":0,"id":"a","function":{"name":"","arguments":"{"}}"#, r#"{"index":0,"id":"","function":{"name":"f","arguments":"}"}}"#])]
+fn deviations_of_compatible_servers_are_accepted(#[case] deltas: &[&str]) {
     let delta = |delta: &&str| chunk(&json!({"tool_calls": [serde_json::from_str::<Value>(delta).unwrap()]}), None);
     let events: Vec<String> = deltas.iter().map(delta).chain([done()]).collect();
-    let answer = fold(&events).unwrap().unwrap();
+    let answer = read_events(&events).unwrap().unwrap();
     let [call] = answer.calls.as_slice() else { panic!("{answer:?}") };
     assert_eq!((call.id.as_str(), call.name.as_str(), call.arguments.as_str()), ("a", "f", "{}"));
 }
 
-/// As some compatible servers stream calls that are made at once.
+/// Some compatible servers stream parallel calls like this.
 #[test]
-fn whole_calls_of_one_index_are_apart() {
+fn calls_with_the_same_index_and_different_ids_are_separate() {
     let call = |id: &str, arguments: &str| json!({"index": 0, "id": id, "type": "function", "function": {"name": "f", "arguments": arguments}});
     let more = json!({"tool_calls": [{"index": 0, "function": {"arguments": "}"}}]});
     let events = [
@@ -106,42 +106,42 @@ fn whole_calls_of_one_index_are_apart() {
         chunk(&more, Some("tool_calls")),
         done(),
     ];
-    let answer = fold(&events).unwrap().unwrap();
+    let answer = read_events(&events).unwrap().unwrap();
     let called: Vec<_> = answer.calls.iter().map(|call| (call.id.as_str(), call.arguments.as_str())).collect();
     assert_eq!(called, [("a", "{}"), ("b", "{}")]);
 }
 
 #[rstest]
 #[case::an_error(vec![chunk(&json!({"content": "Ha"}), None), json!({"error": {"code": 502, "message": "Upstream"}}).to_string()], "Upstream")]
-#[case::no_json(vec!["<html>".to_owned()], "no chunk")]
+#[case::no_json(vec!["<html>".to_owned()], "not a chunk")]
 #[case::nothing(vec![done()], "no choice")]
 #[case::no_choice(vec![usage(), done()], "no choice")]
 #[case::filtered(vec![chunk(&json!({"content": "Ha"}), Some("content_filter")), done()], "content_filter")]
 #[case::too_many_calls((0..200).map(|n| chunk(&json!({"tool_calls": [{"index": n, "id": n.to_string()}]}), None)).collect(), "too long")]
-fn what_is_no_answer_says_why(#[case] events: Vec<String>, #[case] why: &str) {
-    let no_answer = format!("{:?}", fold(&events).unwrap().unwrap_err());
-    assert!(no_answer.contains(why), "{no_answer}");
+fn the_error_of_an_invalid_stream_states_the_reason(#[case] events: Vec<String>, #[case] reason: &str) {
+    let error = format!("{:?}", read_events(&events).unwrap().unwrap_err());
+    assert!(error.contains(reason), "{error}");
 }
 
 #[test]
-fn a_stream_without_its_end_is_no_answer() {
-    assert_eq!(fold(&[chunk(&json!({"content": "Yes"}), Some("stop")), usage()]), None);
+fn a_stream_without_its_last_event_has_no_answer() {
+    assert_eq!(read_events(&[chunk(&json!({"content": "Yes"}), Some("stop")), usage()]), None);
 }
 
 #[test]
-fn what_is_held_is_counted() {
-    let mut folded = StreamedAnswer::default();
+fn size_counts_the_buffered_bytes() {
+    let mut answer = StreamedAnswer::default();
     let events = [json!({"content": "x".repeat(MAX_ANSWER_BYTES)}), json!({"other": ["y"]})];
     for delta in events {
-        folded.push(&chunk(&delta, None)).unwrap();
+        answer.push(&chunk(&delta, None)).unwrap();
     }
-    assert!(folded.size() > MAX_ANSWER_BYTES);
+    assert!(answer.size() > MAX_ANSWER_BYTES);
 }
 
 proptest! {
-    /// However it is cut into deltas, it is the same as the whole.
+    /// The division into deltas does not matter.
     #[test]
-    fn a_stream_is_read_as_the_whole_would_be(text in "[a-z\"\\\\{é]{0,30}", arguments in "[a-z\"{}]{0,30}", size in 1..8_usize) {
+    fn a_streamed_answer_equals_a_whole_one(text in "[a-z\"\\\\{é]{0,30}", arguments in "[a-z\"{}]{0,30}", size in 1..8_usize) {
         let message = json!({"role": "assistant", "content": text, "reasoning": arguments, "tool_calls": [
             {"id": "a", "type": "function", "function": {"name": "f", "arguments": arguments}}]});
         let whole = read(json!({"choices": [{"message": message, "finish_reason": "length"}]}).to_string().as_bytes());
@@ -153,11 +153,11 @@ proptest! {
         let mut events: Vec<String> = deltas.iter().map(|delta| chunk(delta, None)).collect();
         events.push(chunk(&json!({}), Some("length")));
         events.push(done());
-        prop_assert_eq!(fold(&events), Some(whole));
+        prop_assert_eq!(read_events(&events), Some(whole));
     }
 
     #[test]
-    fn nothing_that_a_server_sends_panics(data in "(\\{|\\}|\\[|\\]|\"choices\"|\"delta\"|\"tool_calls\"|\"index\"|\"id\"|:|,|0|\"|é){0,40}") {
-        let _ = fold(&[data, done()]);
+    fn no_event_makes_the_reader_panic(data in "(\\{|\\}|\\[|\\]|\"choices\"|\"delta\"|\"tool_calls\"|\"index\"|\"id\"|:|,|0|\"|é){0,40}") {
+        let _ = read_events(&[data, done()]);
     }
 }
