@@ -42,7 +42,7 @@ pub struct Options {
 pub async fn start(addr: SocketAddr, options: Options) -> io::Result<Running> {
     let stop = CancellationToken::new();
     let ledger = LedgerClient::new(options.ledger, options.tenant).map_err(io::Error::other)?;
-    let orders = Orders::new(ledger, stop.clone());
+    let orders = Orders::new(ledger);
     // Against DNS rebinding: browsers always send an `Origin`, and all requests with one are refused.
     let config = StreamableHttpServerConfig::default()
         .with_allowed_hosts(options.allowed_hosts)

@@ -11,7 +11,6 @@ use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler, tool, tool_handler, tool_router};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tokio_util::sync::CancellationToken;
 
 use super::book::{Delivery, Order};
 use super::ledger_client::{LedgerClient, RecordError};
@@ -24,7 +23,6 @@ const CALL_KEY: &str = "bloomery.dev/callKey";
 #[derive(Clone)]
 pub(super) struct Orders {
     ledger: LedgerClient,
-    stop: CancellationToken,
     tool_router: ToolRouter<Self>,
     /// Whether the description of a tool has changed, for all sessions.
     renewed: Arc<AtomicBool>,
@@ -100,8 +98,8 @@ struct Refunded {
 
 #[tool_router]
 impl Orders {
-    pub(super) fn new(ledger: LedgerClient, stop: CancellationToken) -> Self {
-        Self { ledger, stop, tool_router: Self::tool_router(), renewed: Arc::default() }
+    pub(super) fn new(ledger: LedgerClient) -> Self {
+        Self { ledger, tool_router: Self::tool_router(), renewed: Arc::default() }
     }
 
     #[tool(
@@ -211,12 +209,13 @@ impl Orders {
         router
     }
 
+    /// Waits until the ledger releases the order. A server that stops sends no answer: rmcp ends the request, and the
+    /// client cannot know that the refund was made.
     async fn wait_for_release(&self, order: &str, context: &RequestContext<RoleServer>) -> Result<(), ErrorData> {
         tracing::info!(order, "refunded; the answer waits for the ledger's release");
         tokio::select! {
             () = self.ledger.released(order) => Ok(()),
             () = context.ct.cancelled() => Err(ErrorData::internal_error("the call was cancelled", None)),
-            () = self.stop.cancelled() => Err(ErrorData::internal_error("the server is stopping", None)),
         }
     }
 }
