@@ -33,7 +33,7 @@ async fn a_service_of_the_tenant_is_called_by_its_rules_and_the_cluster_is_not()
             call("http_request", json!({"method": "POST", "path": "/holds/A-17/release"})).after_result("HTTP 200 OK"),
             call("http_get", json!({"resource": "cluster", "path": "/version"}))
                 .after_result("allow no POST of /holds"),
-            Turn::answer("A-17").after_result("which is no endpoint"),
+            Turn::answer("A-17").after_result("which is not allowed as an endpoint"),
         ],
     );
     story(async |tenant| {

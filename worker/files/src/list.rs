@@ -45,7 +45,7 @@ pub(crate) struct Arguments {
 /// # Errors
 /// A message for the model.
 pub(crate) fn list(root: &Root, arguments: &Arguments, deadline: &Deadline) -> Result<String, Error> {
-    let listing = Listing::new(arguments, (MAX_ENTRIES, MAX_BYTES))?;
+    let listing = Listing::new(arguments, Limits { entries: MAX_ENTRIES, bytes: MAX_BYTES })?;
     let start = root.resource_path(arguments.path.as_deref())?;
     list_entries(root, &start, arguments.depth.unwrap_or(DEFAULT_DEPTH), listing, deadline)
 }
@@ -56,7 +56,8 @@ pub(crate) fn list(root: &Root, arguments: &Arguments, deadline: &Deadline) -> R
 /// If the resource cannot be listed.
 pub(crate) fn overview(root: &Root, deadline: &Deadline) -> Result<String, Error> {
     let arguments = Arguments::default();
-    let listing = Listing::new(&arguments, (MAX_OVERVIEW_ENTRIES, MAX_OVERVIEW_BYTES))?;
+    let limits = Limits { entries: MAX_OVERVIEW_ENTRIES, bytes: MAX_OVERVIEW_BYTES };
+    let listing = Listing::new(&arguments, limits)?;
     list_entries(root, &root.resource_path(None)?, OVERVIEW_DEPTH, listing, deadline)
 }
 
@@ -82,6 +83,13 @@ fn list_entries(
     listing.finish(root, start, left_out.notes())
 }
 
+/// The limits of a listing.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    entries: usize,
+    bytes: usize,
+}
+
 /// A listing in progress.
 #[derive(Debug)]
 struct Listing<'a> {
@@ -89,16 +97,18 @@ struct Listing<'a> {
     exclude: Option<Glob>,
     /// The path after which the listing begins; `None` once it was found.
     after: Option<&'a str>,
-    /// The limits on entries and on bytes.
-    limits: (usize, usize),
+    limits: Limits,
     lines: String,
+    /// The number of entries listed.
     listed: usize,
+    /// The path of the last entry, after which a later call continues.
     last: String,
+    /// Whether the listing stopped at a limit.
     is_full: bool,
 }
 
 impl<'a> Listing<'a> {
-    fn new(arguments: &'a Arguments, limits: (usize, usize)) -> Result<Self, Error> {
+    fn new(arguments: &'a Arguments, limits: Limits) -> Result<Self, Error> {
         Ok(Self {
             glob: arguments.glob.as_deref().map(Glob::new).transpose()?,
             exclude: arguments.exclude.as_deref().map(Glob::new).transpose()?,
@@ -118,13 +128,15 @@ impl<'a> Listing<'a> {
             }
             return ControlFlow::Continue(());
         }
-        let matches = |glob: &Option<Glob>| glob.as_ref().map(|glob| glob.is_match(found.walk_path, found.name));
-        // A glob selects files. Directories are listed only without one.
-        if matches(&self.exclude) == Some(true) || matches(&self.glob).is_some_and(|is| !is || found.kind.is_dir()) {
+        let matches = |glob: &Glob| glob.is_match(found.walk_path, found.name);
+        let is_excluded = self.exclude.as_ref().is_some_and(matches);
+        // A glob selects files. Without one, directories are listed, too.
+        let is_selected = self.glob.as_ref().is_none_or(|glob| !found.kind.is_dir() && matches(glob));
+        if is_excluded || !is_selected {
             return ControlFlow::Continue(());
         }
-        let line = line(root, found);
-        if self.listed == self.limits.0 || self.lines.len() + line.len() > self.limits.1 {
+        let line = format_entry(root, found);
+        if self.listed == self.limits.entries || self.lines.len() + line.len() > self.limits.bytes {
             self.is_full = true;
             return ControlFlow::Break(());
         }
@@ -147,7 +159,7 @@ impl<'a> Listing<'a> {
         let end = if self.is_full {
             format!("more entries exist: set after to {} to continue", quote(&root.secrets.redact(self.last)))
         } else {
-            "all listed".to_owned()
+            "end of list".to_owned()
         };
         notes.insert(0, format!("{entries}; {end}"));
         Ok(format!("{}[{}]", self.lines, notes.join("; ")))
@@ -155,7 +167,7 @@ impl<'a> Listing<'a> {
 }
 
 /// Formats an entry: its path relative to the resource, and its type or size.
-fn line(root: &Root, found: &Found<'_>) -> String {
+fn format_entry(root: &Root, found: &Found<'_>) -> String {
     let path = escape_controls(found.resource_path);
     if found.kind.is_dir() {
         return format!("{path}/\n");

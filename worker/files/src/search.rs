@@ -136,7 +136,7 @@ impl<'a> Search<'a> {
         {
             return ControlFlow::Continue(());
         }
-        // A name that is not UTF-8 has no valid path.
+        // A path that is too long for a call is skipped.
         let Ok(path) = ResourcePath::parse(found.resource_path) else { return ControlFlow::Continue(()) };
         let searched = match root.open_regular(&path, FollowSymlinks::No) {
             Ok(Ok(opened)) => self.search_file(root, found.resource_path, &opened),

@@ -1,8 +1,8 @@
 //! Restricts the addresses that endpoints may have (`docs/explanation/design.md`, sections 6 and 7).
 //!
-//! A URL is only text, and a name can resolve to another address at any time. So each address is checked where it is known: an
-//! address in the URL before anything is sent, and a resolved address in the resolver of the connection, which then connects to
-//! the address that was checked. Names that only exist in a cluster are checked as names, too.
+//! A name can resolve to another address at any time. So an address in a URL is checked before the request is sent, and the address
+//! of a name is checked in the resolver of the connection. The connection then uses the checked address. Names that only exist in a
+//! cluster are also checked as names.
 
 mod api_server;
 mod kind;
@@ -15,8 +15,8 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
 
-/// The addresses that endpoints may have: public ones, those that the caller can reach by right, and listed ranges. The default
-/// allows public addresses only.
+/// The addresses that endpoints may have: public addresses, addresses that belong to the caller, and listed ranges. The default allows
+/// public addresses only.
 #[derive(Debug, Clone, Default)]
 pub struct AddressPolicy {
     caller: Caller,
@@ -24,14 +24,14 @@ pub struct AddressPolicy {
     api_server: ApiServer,
 }
 
-/// Where the calls come from.
+/// The origin of the calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 enum Caller {
-    /// An unknown place: private addresses and names of a cluster are refused.
+    /// An unknown origin: private addresses and names of a cluster are refused.
     #[default]
     Unknown,
-    /// A pod in this namespace. It can reach much of the cluster that does not belong to its tenant; the Services of this namespace
-    /// do.
+    /// A pod in this namespace. The network may let it reach the whole cluster, but only the Services of this namespace belong to
+    /// its tenant.
     Pod {
         /// The tenant's namespace.
         namespace: String,
@@ -41,24 +41,24 @@ enum Caller {
 }
 
 impl AddressPolicy {
-    /// The policy of a worker's pod: public addresses, Services of its namespace, and addresses in `ranges`.
+    /// Returns the policy of a worker's pod: public addresses, Services of its namespace, and addresses in `ranges`.
     pub fn for_pod(namespace: &str, ranges: Vec<IpNet>) -> Self {
         let caller = Caller::Pod { namespace: namespace.to_owned() };
         Self { caller, ranges, api_server: ApiServer::default() }
     }
 
-    /// The policy of a person's own machine: public addresses, this machine, and private networks.
+    /// Returns the policy of a person's own machine: public addresses, this machine, and private networks.
     pub fn for_local_machine() -> Self {
         Self { caller: Caller::LocalMachine, ..Self::default() }
     }
 
-    /// Refuses the API server of the cluster, whatever name or range leads to it.
+    /// Returns the same policy without the API server of the cluster, even if its address is in a listed range.
     #[must_use]
     pub fn without_api_server(self, api_server: ApiServer) -> Self {
         Self { api_server, ..self }
     }
 
-    /// Returns why a host may not be called, as far as that can be decided without resolving a name.
+    /// Returns the reason that a host must not be called, if that can be decided without resolving its name.
     pub fn refusal_before_lookup(&self, host: &str) -> Option<String> {
         match parse_address(host) {
             Some(address) => self.refusal(host, address),
@@ -66,25 +66,25 @@ impl AddressPolicy {
         }
     }
 
-    /// Returns why a name may not be called, whatever it resolves to: it belongs to the cluster, but not to this tenant.
+    /// Returns the reason that a name must not be called at any address: it belongs to the cluster, but not to this tenant.
     fn name_refusal(&self, host: &str) -> Option<String> {
         if self.caller == Caller::LocalMachine {
             return None;
         }
         let name = normalized(host);
         if api_server::is_api_server_name(&name) {
-            return Some(format!("{host} is the API server of the cluster, which is no endpoint"));
+            return Some(format!("{host} is the API server of the cluster, which is not allowed as an endpoint"));
         }
         let without_domain = name.strip_suffix(".cluster.local").unwrap_or(&name);
         let is_in_cluster = without_domain.rsplit_once('.').is_some_and(|(_, last)| last == "svc");
         let is_own = matches!(&self.caller, Caller::Pod { namespace } if is_service(host, namespace));
-        (is_in_cluster && !is_own).then(|| format!("{host} is no Service of the Job's namespace"))
+        (is_in_cluster && !is_own).then(|| format!("{host} is not a Service of the Job's namespace"))
     }
 
-    /// Returns the name that is looked up for a host.
+    /// Returns the name to look up for a host.
     ///
-    /// In a pod, a name of one label means a Service of its namespace. The search domains of a pod end with those of its node, where
-    /// any machine may have the same name as a Service that does not exist. So the label is looked up as
+    /// In a pod, a name of one label means a Service of the pod's namespace. The search domains of a pod end with those of its node.
+    /// If the Service does not exist, another machine in these domains may have its name. So the label is looked up as
     /// `{label}.{namespace}.svc`. That has fewer dots than the `ndots:5` of a pod, so the search domains add the cluster's domain.
     fn lookup_name<'h>(&self, host: &'h str) -> Cow<'h, str> {
         match &self.caller {
@@ -95,7 +95,7 @@ impl AddressPolicy {
         }
     }
 
-    /// Returns why a host at an address may not be called.
+    /// Returns the reason that a host must not be called at an address.
     fn refusal(&self, host: &str, address: IpAddr) -> Option<String> {
         let kind = AddressKind::classify(address);
         let api_server = || self.api_server.refusal(address.to_canonical(), kind);
@@ -114,8 +114,8 @@ impl AddressPolicy {
             let remedy = match self.caller {
                 Caller::LocalMachine => "",
                 Caller::Unknown | Caller::Pod { .. } => {
-                    ": endpoints are at public addresses, Services of the Job's namespace, and what the chart's \
-                     worker.endpointRanges list"
+                    ". Endpoints may be at public addresses, at Services of the Job's namespace, and in the ranges of the \
+                     chart's value worker.endpointRanges"
                 }
             };
             format!("{host} is at {address}, {kind}{remedy}")

@@ -9,14 +9,14 @@ use tokio::time::timeout;
 /// The reason that a body could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The body is larger than allowed. The rest was not read.
+    /// The body is larger than allowed.
     #[error("the answer is larger than {max} bytes")]
     TooLarge {
         /// The largest allowed size, in bytes.
         max: usize,
     },
     /// No part of the body arrived in time.
-    #[error("the answer stopped: nothing of it came for {} s", .silence.as_secs_f64().ceil())]
+    #[error("the answer stopped: no part of it arrived for {} s", .silence.as_secs_f64().ceil())]
     Stalled {
         /// The longest allowed time between two parts.
         silence: Duration,
@@ -29,7 +29,7 @@ pub enum Error {
     },
 }
 
-/// Reads a body of at most `max` bytes. A larger one is never held in memory.
+/// Reads a body of at most `max` bytes. Stops reading at that size, so a larger body is never held in memory.
 pub async fn read(response: Response, max: usize) -> Result<Vec<u8>, Error> {
     read_unless_stalled(response, max, Duration::MAX).await
 }

@@ -6,11 +6,11 @@ use std::error::Error as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The longest that a connection may take to be established, TLS included.
+/// The time limit for establishing a connection, including TLS.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long an idle connection is kept where a lost call is expensive. Servers close idle connections after 5 s and later;
-/// a call that is sent while its server closes the connection may or may not have taken effect.
+/// The time for which an idle connection is kept, for clients whose calls have effects. Servers close idle connections after 5 s
+/// or later. The outcome of a call is unknown if its server closes the connection at the same time.
 pub const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// The reason that no client can be built for a URL.
@@ -113,8 +113,8 @@ pub fn origin(url: &str) -> Option<String> {
     Url::parse(url).ok().map(|url| url.origin().ascii_serialization())
 }
 
-/// Returns the innermost cause of an error, such as `Connection refused (os error 111)`. The outer errors only name the step that
-/// failed, and repeat the URL.
+/// Returns the innermost cause of an error, such as `Connection refused (os error 111)`. The outer errors only name the failed step
+/// and repeat the URL.
 pub fn root_cause(error: &reqwest::Error) -> String {
     if error.is_timeout() && !error.is_connect() {
         return "no answer in time".to_owned();

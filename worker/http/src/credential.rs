@@ -12,11 +12,11 @@ const MAX_FILE_BYTES: u64 = 2 * MAX_VALUE_BYTES as u64;
 
 /// A key of a Secret that is missing or empty.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("needs the key `{key}` of the Secret `{name}`, which is missing or empty: put it there")]
+#[error("needs the key `{key}` of the Secret `{name}`, which is missing or empty. Add the key to the Secret")]
 pub struct SecretMissing {
-    /// Name of the Secret.
+    /// The name of the Secret.
     pub name: String,
-    /// The key in it.
+    /// The key in the Secret.
     pub key: String,
 }
 
@@ -26,13 +26,13 @@ impl From<SecretMissing> for ExternalWait {
     }
 }
 
-/// Why a credential cannot be sent. Each message continues the name of what needs it.
+/// The reason that a credential cannot be sent. Each message continues a sentence that begins with the user of the credential.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// It does not exist yet.
+    /// The credential does not exist yet.
     #[error(transparent)]
     Missing(#[from] SecretMissing),
-    /// It exists, and cannot be used.
+    /// The credential exists, but cannot be used.
     #[error("{message}")]
     Unusable {
         /// The Secret, its key, and the reason.
@@ -55,7 +55,7 @@ impl Credential {
         let secret = match opened.and_then(|opened| plain_file::read_bounded(opened, MAX_FILE_BYTES)) {
             Ok(bytes) => match String::from_utf8(bytes) {
                 Ok(text) => text.trim().to_owned(),
-                Err(_) => return Err(unusable(file, "it is no text in UTF-8")),
+                Err(_) => return Err(unusable(file, "it is not UTF-8 text")),
             },
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
                 return Err(missing());
@@ -66,12 +66,15 @@ impl Credential {
             return Err(missing());
         }
         if HeaderValue::from_str(&secret).is_err() {
-            return Err(unusable(file, "it holds characters that no HTTP header can hold, such as a line break"));
+            return Err(unusable(
+                file,
+                "it contains characters that are not allowed in HTTP headers, such as a line break",
+            ));
         }
         Ok(Self { secret })
     }
 
-    /// Returns the credential behind `prefix` as the value of a header, marked as sensitive; `None` if there is no credential.
+    /// Returns the value of a header: `prefix` followed by the credential, marked as sensitive. Returns `None` without a credential.
     pub fn header(&self, prefix: &str) -> Option<HeaderValue> {
         if self.secret.is_empty() {
             return None;
@@ -81,7 +84,7 @@ impl Credential {
         Some(header)
     }
 
-    /// Returns the credential itself; an empty text if there is none.
+    /// Returns the credential itself; an empty text without a credential.
     pub fn secret(&self) -> &str {
         &self.secret
     }
@@ -121,7 +124,7 @@ mod tests {
     #[case(None)]
     #[case(Some(b"".as_slice()))]
     #[case(Some(b" \n".as_slice()))]
-    fn a_key_that_is_not_there_names_its_secret(#[case] content: Option<&[u8]>) {
+    fn the_error_of_a_missing_key_names_its_secret(#[case] content: Option<&[u8]>) {
         let (_dir, file) = file(content);
         let Err(Error::Missing(missing)) = Credential::read(Some(&file)) else { panic!("not missing") };
         assert_eq!(missing, SecretMissing { name: "llm".into(), key: "token".into() });
@@ -130,7 +133,7 @@ mod tests {
     #[rstest]
     #[case(b"sk-1\nsk-2".as_slice())]
     #[case(b"\xff\xfe".as_slice())]
-    fn a_key_that_cannot_be_sent_is_told_apart(#[case] content: &[u8]) {
+    fn the_error_of_a_key_that_cannot_be_sent_does_not_contain_it(#[case] content: &[u8]) {
         let (_dir, file) = file(Some(content));
         let Err(Error::Unusable { message }) = Credential::read(Some(&file)) else { panic!("usable") };
         assert!(message.contains("`token` of the Secret `llm`") && !message.contains("sk-"), "{message}");
@@ -139,21 +142,21 @@ mod tests {
     #[rstest]
     #[case("/dev/zero", "it is not a regular file")]
     #[case("/", "directory")]
-    fn what_is_no_file_is_not_read(#[case] path: &str, #[case] why: &str) {
+    fn only_regular_files_are_read(#[case] path: &str, #[case] reason: &str) {
         let file = KeyFile { path: path.to_owned(), secret: "llm".into(), key: "token".into() };
         let Err(Error::Unusable { message }) = Credential::read(Some(&file)) else { panic!("usable") };
-        assert!(message.contains(why), "{message}");
+        assert!(message.contains(reason), "{message}");
     }
 
     #[test]
-    fn a_key_is_read_within_bounds() {
+    fn a_key_that_is_too_large_is_refused() {
         let (_dir, file) = file(Some("x".repeat(2 * MAX_VALUE_BYTES + 1).as_bytes()));
         let Err(Error::Unusable { message }) = Credential::read(Some(&file)) else { panic!("usable") };
         assert!(message.contains("it is larger than 32768 bytes"), "{message}");
     }
 
     #[test]
-    fn no_key_is_asked_for() {
+    fn without_a_file_there_is_no_credential() {
         let key = Credential::read(None).ok().unwrap();
         assert_eq!(key.header(""), None);
         assert_eq!(key.secret(), "");

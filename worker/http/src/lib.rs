@@ -1,4 +1,4 @@
-//! What the worker's HTTP clients share: connections, allowed addresses, bounded bodies, credentials, retry delays, progress.
+//! The common parts of the worker's HTTP clients: connections, allowed addresses, bounded bodies, credentials, retry delays, progress.
 //!
 //! [`client`] builds a [`reqwest::Client`] that follows no redirect, uses no proxy of the environment and sends nothing twice.
 //! [`address`] restricts which addresses it connects to, and [`body`] reads responses within bounds.

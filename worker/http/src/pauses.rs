@@ -13,15 +13,15 @@ pub struct Pauses<'a> {
 }
 
 impl<'a> Pauses<'a> {
-    /// Creates an empty sum. Each pause first calls `report` with its reason.
+    /// Creates the record of a request without pauses. Each pause first calls `report` with its reason.
     pub fn new(report: &'a dyn Fn(ExternalWait)) -> Self {
         Self { report, total: Cell::default() }
     }
 
-    /// Reports `reason`, then sleeps for `delay`. If the future is dropped, the time until then counts.
+    /// Reports `reason`, then sleeps for `delay`. If the future is dropped, only the time until then counts.
     pub async fn pause(&self, reason: ExternalWait, delay: Duration) {
         (self.report)(reason);
-        let _counted = CountedPause { total: &self.total, since: Instant::now() };
+        let _counted = CountedPause { total: &self.total, start: Instant::now() };
         tokio::time::sleep(delay).await;
     }
 
@@ -40,12 +40,12 @@ impl fmt::Debug for Pauses<'_> {
 /// Adds the time from its creation to its drop to the total.
 struct CountedPause<'a> {
     total: &'a Cell<Duration>,
-    since: Instant,
+    start: Instant,
 }
 
 impl Drop for CountedPause<'_> {
     fn drop(&mut self) {
-        self.total.set(self.total.get() + self.since.elapsed());
+        self.total.set(self.total.get() + self.start.elapsed());
     }
 }
 

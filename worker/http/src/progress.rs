@@ -1,5 +1,5 @@
-//! Live progress of model and tool calls, for an observer such as a terminal. It is neither stored nor used in decisions; what is
-//! worth keeping is an event of the log.
+//! Live progress of model and tool calls, for an observer such as a terminal. Progress is neither stored nor used in decisions. Events
+//! of the log are stored instead.
 
 use bloomery_crds::v1alpha1::Stage;
 use bloomery_engine::event::ToolProgress;
@@ -21,7 +21,7 @@ pub enum Progress {
     ToolEnded(String),
 }
 
-/// Receives progress; the default ignores it.
+/// An observer of progress. The default ignores it.
 #[derive(Clone, Default)]
 pub struct ProgressObserver(Option<Arc<dyn Fn(Progress) + Send + Sync>>);
 
@@ -31,7 +31,7 @@ impl ProgressObserver {
         Self(Some(Arc::new(notify)))
     }
 
-    /// Passes on a step, which is only built if it is received.
+    /// Passes a step to the observer. `progress` is only called if there is an observer.
     pub fn notify(&self, progress: impl FnOnce() -> Progress) {
         if let Some(notify) = &self.0 {
             notify(progress());

@@ -99,7 +99,7 @@ pub enum Error {
     },
     /// An event cannot be redacted.
     #[error("the event {event} cannot be recorded without a secret in it: {source}")]
-    Secret {
+    Redaction {
         /// The name of the event.
         event: &'static str,
         /// The cause.

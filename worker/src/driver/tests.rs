@@ -242,7 +242,7 @@ async fn a_log_that_lost_a_refund_is_not_continued_and_nothing_is_refunded_again
         }
     }
     let failed = stand.run_with(2, Disk, Stop::default()).await.unwrap_err().to_string();
-    assert!(failed.contains(&format!("{} were acknowledged", log.len())), "{failed}");
+    assert!(failed.contains(&format!("has acknowledged {}:", log.len())), "{failed}");
     assert_eq!(stand.shop.effects(), effects);
 }
 

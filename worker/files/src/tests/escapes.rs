@@ -169,7 +169,7 @@ fn pipes_and_devices_are_not_opened(#[case] kind: &str, #[case] told: &str) {
         let error = stand.refuses(tool, about(tool, "it"));
         assert!(error.contains(told), "{tool:?}: {error}");
     }
-    assert_eq!(stand.does(Tool::List, json!({})), format!("it  ({told})\n[1 entry; all listed]"));
+    assert_eq!(stand.does(Tool::List, json!({})), format!("it  ({told})\n[1 entry; end of list]"));
     assert_eq!(stand.does(Tool::Search, json!({"pattern": "x"})), "[0 matches in 0 files, of 0 searched]");
 }
 

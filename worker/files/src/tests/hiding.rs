@@ -11,7 +11,7 @@ fn stand() -> Stand {
     let stand = Stand::of(&[("src/a", "shown\n"), (LOG, "outside\n"), ("memory/greeter/.git/HEAD", "outside\n")]);
     for (to, link) in [
         ("memory", "to-memory"),
-        ("memory/greeter", "to-slag"),
+        ("memory/greeter", "to-skill-dir"),
         ("../memory/greeter/jobs", "src/to-jobs"),
         (LOG, "to-log"),
         ("to-log", "hop"),
@@ -53,7 +53,7 @@ fn assert_hidden(stand: &Stand, workspace: &Workspace, path: &str) {
 #[case::what_is_not_there("memory/greeter/jobs/new")]
 #[case::in_a_directory_that_is_not_there("memory/greeter/new/deep/new")]
 #[case::by_a_link("to-memory/greeter/jobs/log")]
-#[case::by_a_link_to_a_slag("to-slag/jobs/log")]
+#[case::by_a_link_to_a_skill_directory("to-skill-dir/jobs/log")]
 #[case::by_a_link_further_down("src/to-jobs/log")]
 #[case::by_a_link_to_the_file("to-log")]
 #[case::by_several_links("hop")]
@@ -130,7 +130,7 @@ fn a_hidden_directory_stays_hidden_when_it_is_renamed() {
 #[test]
 fn a_resource_in_a_hidden_directory_cannot_be_opened() {
     let stand = stand();
-    for within in ["memory", "memory/greeter", LOG, "to-slag"] {
+    for within in ["memory", "memory/greeter", LOG, "to-skill-dir"] {
         let binding = Binding { name: "code".into(), path: stand.at(within), read_only: false };
         let workspace = Workspace::new(vec![binding]).with_hidden_dirs(&[&stand.at("memory")]).unwrap();
         let error = workspace.call(Tool::List, "{}").unwrap_err().to_string();
@@ -143,15 +143,15 @@ fn a_resource_in_a_hidden_directory_cannot_be_opened() {
 #[test]
 fn several_directories_are_hidden() {
     let stand = stand();
-    fs::rename(stand.at("memory/greeter"), stand.at("src/slag")).unwrap();
-    unix::symlink("../src/slag", stand.at("memory/greeter")).unwrap();
-    let slag = stand.at("memory/greeter");
-    let workspace = stand.workspace().with_hidden_dirs(&[&stand.at("memory"), &slag]).unwrap();
-    for path in ["src/slag/jobs/log", "memory/greeter", "memory"] {
+    fs::rename(stand.at("memory/greeter"), stand.at("src/skill-dir")).unwrap();
+    unix::symlink("../src/skill-dir", stand.at("memory/greeter")).unwrap();
+    let skill_dir = stand.at("memory/greeter");
+    let workspace = stand.workspace().with_hidden_dirs(&[&stand.at("memory"), &skill_dir]).unwrap();
+    for path in ["src/skill-dir/jobs/log", "memory/greeter", "memory"] {
         assert_hidden(&stand, &workspace, path);
     }
     let listed = workspace.call(Tool::List, &json!({"path": "src"}).to_string()).unwrap();
-    assert!(!listed.contains("slag/") && listed.contains("src/a"), "{listed}");
+    assert!(!listed.contains("skill-dir/") && listed.contains("src/a"), "{listed}");
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn overviews_show_the_structure_and_the_recent_changes() {
         texts(stand.workspace().overviews(BOTH)),
         [
             ".git/\nREADME.md  4 bytes\nsrc/\nsrc/main.rs  13 bytes\n\
-             [4 entries; all listed; version control directories, not entered: `.git`]",
+             [4 entries; end of list; version control directories, not entered: `.git`]",
             "2026-01-01T00:00:02Z  src/main.rs\n2026-01-01T00:00:01Z  README.md\ngit, on main:\n\
              2026-01-01T00:01:00Z  commit: Go on\n2026-01-01T00:00:00Z  commit (initial): Begin\n",
         ]

@@ -108,21 +108,21 @@ fn project() -> Stand {
 #[rstest]
 #[case::two_levels(json!({}), &[
     ".git/", ".gitignore  7 bytes", "Cargo.toml  10 bytes", "src/", "src/lib/", "src/main.rs  13 bytes",
-    "[6 entries; all listed; version control directories, not entered: `.git`; 1 deeper directories, not entered]",
+    "[6 entries; end of list; version control directories, not entered: `.git`; 1 deeper directories, not entered]",
 ])]
 #[case::one_level(json!({"path": "src", "depth": 1}), &[
-    "src/lib/", "src/main.rs  13 bytes", "[2 entries; all listed; 1 deeper directories, not entered]",
+    "src/lib/", "src/main.rs  13 bytes", "[2 entries; end of list; 1 deeper directories, not entered]",
 ])]
 #[case::by_name(json!({"glob": "*.rs", "depth": 9}), &[
     "src/main.rs  13 bytes", "src/lib/deep/far.rs  16 bytes",
-    "[2 entries; all listed; version control directories, not entered: `.git`]",
+    "[2 entries; end of list; version control directories, not entered: `.git`]",
 ])]
 #[case::without_some(json!({"exclude": "{src,.git}"}), &[
-    ".gitignore  7 bytes", "Cargo.toml  10 bytes", "[2 entries; all listed]",
+    ".gitignore  7 bytes", "Cargo.toml  10 bytes", "[2 entries; end of list]",
 ])]
-#[case::version_control_where_it_is_meant(json!({"path": ".git"}), &[".git/HEAD  21 bytes", "[1 entry; all listed]"])]
+#[case::version_control_where_it_is_meant(json!({"path": ".git"}), &[".git/HEAD  21 bytes", "[1 entry; end of list]"])]
 #[case::on_from_an_entry(json!({"after": "Cargo.toml", "depth": 1, "exclude": ".git"}), &[
-    "src/", "[1 entry; all listed; 1 deeper directories, not entered]",
+    "src/", "[1 entry; end of list; 1 deeper directories, not entered]",
 ])]
 fn a_listing(#[case] arguments: Value, #[case] lines: &[&str]) {
     assert_eq!(project().does(Tool::List, arguments).lines().collect::<Vec<_>>(), lines);
@@ -157,7 +157,7 @@ fn a_listing_shows_the_types_of_other_files() {
     stand.put("new\nline", "");
     assert_eq!(
         stand.does(Tool::List, json!({})),
-        "link -> ../secret\\u{a}x\nnew\\u{a}line  0 bytes\nsocket  (a socket)\n[3 entries; all listed]"
+        "link -> ../secret\\u{a}x\nnew\\u{a}line  0 bytes\nsocket  (a socket)\n[3 entries; end of list]"
     );
 }
 
@@ -237,7 +237,7 @@ fn a_call_after_its_deadline_reports_the_time_limit() {
     let root = Root::open(&Binding { name: "code".into(), path: stand.root(), read_only: true }, None).unwrap();
     let over = Deadline::start(Duration::ZERO);
     let listed = list::list(&root, &serde_json::from_value(json!({})).unwrap(), &over).unwrap();
-    assert_eq!(listed, "[0 entries; all listed; stopped early: time limit]");
+    assert_eq!(listed, "[0 entries; end of list; stopped early: time limit]");
     let arguments = serde_json::from_value(json!({"pattern": "x", "path": "src/main.rs"})).unwrap();
     let found = search::search(&root, &arguments, &over).unwrap();
     assert!(found.contains("was not searched to its end"), "{found}");

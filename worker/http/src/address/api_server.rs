@@ -1,26 +1,26 @@
-//! The address of the cluster's API server, which is never an endpoint.
+//! The address of the cluster's API server, which is not allowed as an endpoint.
 
 use super::kind::{AddressKind, parse_address};
 use std::net::IpAddr;
 
-/// The Service by which every pod reaches the API server.
+/// The name of the Service of the API server.
 const SERVICE: &str = "kubernetes.default.svc";
 
-/// What a pod knows about the address of the API server.
+/// The addresses of the API server, as known to this process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum ApiServer {
-    /// There is none: the process does not run in a pod.
+    /// No API server is known, because the process does not run in a pod.
     #[default]
     None,
     /// The API server has these addresses, in canonical form.
     At(Vec<IpAddr>),
-    /// The API server has a name that cannot be resolved now. It may be at any private address.
+    /// The name of the API server could not be resolved, so its address may be any private one.
     Unknown,
 }
 
 impl ApiServer {
-    /// Resolves the value of `KUBERNETES_SERVICE_HOST`, which is nearly always an address. If it is a name, the address of the
-    /// Service [`SERVICE`] differs from it and counts, too.
+    /// Resolves the value of `KUBERNETES_SERVICE_HOST`, which is nearly always an address. If the value is a name, it may have
+    /// another address than the Service [`SERVICE`], so both are resolved.
     pub async fn resolve(host: Option<&str>) -> Self {
         let Some(host) = host else { return Self::None };
         if let Some(address) = parse_address(host) {
@@ -34,11 +34,11 @@ impl ApiServer {
         if addresses.is_empty() { Self::Unknown } else { Self::At(addresses) }
     }
 
-    /// Returns why an address may not be called, as a clause that follows the address.
+    /// Returns the reason that an address must not be called, as a clause that follows the address.
     pub(super) fn refusal(&self, address: IpAddr, kind: AddressKind) -> Option<&'static str> {
         match self {
             Self::At(addresses) if addresses.contains(&address) => {
-                Some("the API server of the cluster, which is no endpoint")
+                Some("the API server of the cluster, which is not allowed as an endpoint")
             }
             Self::Unknown if kind != AddressKind::Public => {
                 Some("which may be the API server of the cluster, whose address could not be resolved")

@@ -12,8 +12,8 @@ pub(super) enum AddressKind {
     Private,
     /// This machine.
     Loopback,
-    /// No destination on a network: link-local addresses, the metadata services of clouds, multicast, the unspecified address,
-    /// documentation and benchmark ranges, 6to4, Teredo and other reserved ranges.
+    /// Addresses that are never endpoints: link-local addresses, the metadata services of clouds, multicast, the unspecified
+    /// address, documentation and benchmark ranges, 6to4, Teredo and other reserved ranges.
     Reserved,
 }
 
@@ -38,7 +38,7 @@ impl AddressKind {
     }
 }
 
-/// Parses a host as an address. In a URL, an IPv6 address stands in brackets.
+/// Parses a host as an address. An IPv6 address may be in brackets, as in URLs.
 pub(super) fn parse_address(host: &str) -> Option<IpAddr> {
     host.trim_start_matches('[').trim_end_matches(']').parse().ok()
 }

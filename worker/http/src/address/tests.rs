@@ -13,10 +13,10 @@ fn kind(address: &str) -> AddressKind {
 #[case::loopback(&["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1"], AddressKind::Loopback)]
 #[case::link_local(&["169.254.169.254", "fe80::1", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe"], AddressKind::Reserved)]
 #[case::metadata(&["100.100.100.200", "168.63.129.16", "fd00:ec2::254"], AddressKind::Reserved)]
-#[case::no_host_of_anybody(&["0.0.0.0", "0.1.2.3", "224.0.0.1", "239.255.255.250", "240.0.0.1", "255.255.255.255", "::", "ff02::1"], AddressKind::Reserved)]
-#[case::set_apart(&["192.0.0.170", "192.0.2.1", "198.18.0.1", "198.51.100.7", "203.0.113.7", "192.88.99.1", "2001:db8::1", "3fff::1", "100::1", "fec0::1"], AddressKind::Reserved)]
-#[case::hiding_another(&["2002:a00:1::", "2001:0:4136:e378::", "64:ff9b:1::a00:1", "::10.0.0.1", "::127.0.0.1"], AddressKind::Reserved)]
-fn an_address_is_of_a_kind(#[case] addresses: &[&str], #[case] expected: AddressKind) {
+#[case::no_single_host(&["0.0.0.0", "0.1.2.3", "224.0.0.1", "239.255.255.250", "240.0.0.1", "255.255.255.255", "::", "ff02::1"], AddressKind::Reserved)]
+#[case::special_ranges(&["192.0.0.170", "192.0.2.1", "198.18.0.1", "198.51.100.7", "203.0.113.7", "192.88.99.1", "2001:db8::1", "3fff::1", "100::1", "fec0::1"], AddressKind::Reserved)]
+#[case::with_another_address_inside(&["2002:a00:1::", "2001:0:4136:e378::", "64:ff9b:1::a00:1", "::10.0.0.1", "::127.0.0.1"], AddressKind::Reserved)]
+fn an_address_is_classified(#[case] addresses: &[&str], #[case] expected: AddressKind) {
     for address in addresses {
         assert_eq!(kind(address), expected, "{address}");
     }
@@ -26,59 +26,64 @@ fn ranges(ranges: &[&str]) -> Vec<IpNet> {
     ranges.iter().map(|range| range.parse().unwrap()).collect()
 }
 
-fn takes(policy: &AddressPolicy, host: &str, address: &str) -> bool {
+fn allows(policy: &AddressPolicy, host: &str, address: &str) -> bool {
     policy.refusal(host, address.parse().unwrap()).is_none()
 }
 
 #[test]
 fn a_pod_calls_public_addresses_and_services_of_its_namespace() {
     let policy = AddressPolicy::for_pod("acme", Vec::new());
-    assert!(takes(&policy, "api.example.com", "1.1.1.1") && !takes(&policy, "api.example.com", "10.0.0.1"));
+    assert!(allows(&policy, "api.example.com", "1.1.1.1") && !allows(&policy, "api.example.com", "10.0.0.1"));
     for service in ["shop", "shop.acme.svc", "SHOP.acme.svc.", "shop.acme.svc.cluster.local"] {
-        assert!(takes(&policy, service, "10.96.0.7"), "{service}");
-        // Whatever a Service points to, it is not the node.
+        assert!(allows(&policy, service, "10.96.0.7"), "{service}");
+        // A Service cannot lead to the node itself.
         for address in ["127.0.0.1", "169.254.169.254", "fe80::1"] {
-            assert!(!takes(&policy, service, address), "{service} {address}");
+            assert!(!allows(&policy, service, address), "{service} {address}");
         }
     }
     for other in ["shop.acme", "shop.acme.svc.evil.com", "10.96.0.7"] {
-        assert!(!takes(&policy, other, "10.96.0.7"), "{other}");
+        assert!(!allows(&policy, other, "10.96.0.7"), "{other}");
     }
     let refusal = policy.refusal("api.example.com", "10.0.0.1".parse().unwrap()).unwrap();
-    assert!(refusal.starts_with("api.example.com is at 10.0.0.1, a private address: endpoints are at"), "{refusal}");
+    assert!(refusal.starts_with("api.example.com is at 10.0.0.1, a private address. Endpoints may be at"), "{refusal}");
 }
 
 #[test]
-fn a_range_that_is_listed_may_be_called_and_none_beside_it() {
+fn only_listed_ranges_may_be_called_in_addition() {
     let policy = AddressPolicy::for_pod("acme", ranges(&["10.1.0.0/16", "127.0.0.1/32", "fd12::/16"]));
     for address in ["10.1.2.3", "127.0.0.1", "fd12::7", "::ffff:10.1.2.3"] {
-        assert!(takes(&policy, "x.example", address), "{address}");
+        assert!(allows(&policy, "x.example", address), "{address}");
     }
     for address in ["10.2.0.1", "127.0.0.2", "fd13::7", "169.254.169.254"] {
-        assert!(!takes(&policy, "x.example", address), "{address}");
+        assert!(!allows(&policy, "x.example", address), "{address}");
     }
-    assert!(!takes(&AddressPolicy::default(), "shop", "10.1.2.3"));
+    assert!(!allows(&AddressPolicy::default(), "shop", "10.1.2.3"));
 }
 
 #[test]
-fn the_api_server_is_no_endpoint_whatever_leads_there() {
+fn the_api_server_is_refused_by_every_name_and_range() {
     let policy = AddressPolicy::for_pod("default", ranges(&["10.0.0.0/8"]));
     let apart = policy.clone().without_api_server(ApiServer::At(vec!["10.96.0.1".parse().unwrap()]));
     for host in ["10.96.0.1", "alias.default.svc"] {
-        assert!(takes(&policy, host, "10.96.0.1") && !takes(&apart, host, "10.96.0.1"), "{host}");
-        assert!(!takes(&apart, host, "::ffff:10.96.0.1") && takes(&apart, host, "10.96.0.2"), "{host}");
+        assert!(allows(&policy, host, "10.96.0.1") && !allows(&apart, host, "10.96.0.1"), "{host}");
+        assert!(!allows(&apart, host, "::ffff:10.96.0.1") && allows(&apart, host, "10.96.0.2"), "{host}");
     }
     for host in ["kubernetes", "Kubernetes.Default.", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"]
     {
-        assert!(policy.refusal_before_lookup(host).is_some_and(|why| why.contains("which is no endpoint")), "{host}");
         assert!(
-            !takes(&policy, host, "1.1.1.1")
+            policy
+                .refusal_before_lookup(host)
+                .is_some_and(|reason| reason.contains("which is not allowed as an endpoint")),
+            "{host}"
+        );
+        assert!(
+            !allows(&policy, host, "1.1.1.1")
                 && AddressPolicy::for_local_machine().refusal_before_lookup(host).is_none(),
             "{host}"
         );
     }
     let unknown = policy.without_api_server(ApiServer::Unknown);
-    assert!(!takes(&unknown, "shop.default.svc", "10.96.0.7") && takes(&unknown, "api.example.com", "1.1.1.1"));
+    assert!(!allows(&unknown, "shop.default.svc", "10.96.0.7") && allows(&unknown, "api.example.com", "1.1.1.1"));
 }
 
 #[tokio::test]
@@ -94,20 +99,22 @@ async fn the_api_server_is_given_by_address_or_looked_up() {
 #[case::in_full("SHOP.Other.svc.cluster.local.")]
 #[case::of_a_service("0.shop.acme.svc")]
 #[case::no_service("acme.svc")]
-fn a_name_of_the_cluster_that_is_not_the_tenants_is_refused_wherever_it_leads(#[case] host: &str) {
+fn a_cluster_name_of_another_tenant_is_refused_at_every_address(#[case] host: &str) {
     let policy = AddressPolicy::for_pod("acme", ranges(&["10.0.0.0/8"]));
     for policy in [&policy, &AddressPolicy::default()] {
         assert!(
-            policy.refusal_before_lookup(host).is_some_and(|why| why.contains("no Service of the Job's namespace"))
+            policy
+                .refusal_before_lookup(host)
+                .is_some_and(|reason| reason.contains("not a Service of the Job's namespace"))
         );
-        assert!(!takes(policy, host, "1.1.1.1") && !takes(policy, host, "10.96.0.7"));
+        assert!(!allows(policy, host, "1.1.1.1") && !allows(policy, host, "10.96.0.7"));
     }
     assert!(AddressPolicy::for_local_machine().refusal_before_lookup(host).is_none());
 }
 
-/// A machine of the node's domain may have the name too.
+/// A machine in the node's domain may have the same name.
 #[test]
-fn one_label_is_looked_up_as_a_service_and_nothing_else() {
+fn a_name_of_one_label_is_only_looked_up_as_a_service() {
     let policy = AddressPolicy::for_pod("acme", Vec::new());
     for (host, name) in
         [("ip-10-0-0-5", "ip-10-0-0-5.acme.svc"), ("Shop.", "shop.acme.svc"), ("a.example", "a.example")]
@@ -118,10 +125,10 @@ fn one_label_is_looked_up_as_a_service_and_nothing_else() {
 }
 
 #[test]
-fn a_person_calls_this_machine_and_their_network_and_no_metadata() {
+fn a_local_machine_allows_itself_and_its_network_but_no_metadata_services() {
     let policy = AddressPolicy::for_local_machine();
-    assert!(["127.0.0.1", "::1", "192.168.1.7", "1.1.1.1"].iter().all(|address| takes(&policy, "x", address)));
-    assert!(!["169.254.169.254", "fd00:ec2::254", "0.0.0.0"].iter().any(|address| takes(&policy, "x", address)));
+    assert!(["127.0.0.1", "::1", "192.168.1.7", "1.1.1.1"].iter().all(|address| allows(&policy, "x", address)));
+    assert!(!["169.254.169.254", "fd00:ec2::254", "0.0.0.0"].iter().any(|address| allows(&policy, "x", address)));
 }
 
 #[rstest]
@@ -130,21 +137,24 @@ fn a_person_calls_this_machine_and_their_network_and_no_metadata() {
 #[case::mapped("[::ffff:a9fe:a9fe]", true)]
 #[case::public("1.1.1.1", false)]
 #[case::a_name("localhost", false)]
-fn an_address_in_a_url_is_looked_at(#[case] host: &str, #[case] is_refused: bool) {
+fn an_address_in_a_url_is_checked_before_the_lookup(#[case] host: &str, #[case] is_refused: bool) {
     assert_eq!(AddressPolicy::default().refusal_before_lookup(host).is_some(), is_refused);
 }
 
-/// None of them is a Service, though they have no dot.
+/// IPv6 addresses have no dot either.
 #[test]
-fn a_private_address_in_a_url_is_no_service() {
+fn a_private_address_in_a_url_is_not_taken_for_a_service() {
     let policy = AddressPolicy::for_pod("acme", Vec::new());
     for host in ["[fd12::1]", "[::ffff:a00:1]", "[64:ff9b::a00:1]", "10.0.0.1"] {
-        assert!(policy.refusal_before_lookup(host).is_some_and(|why| why.contains("a private address")), "{host}");
+        assert!(
+            policy.refusal_before_lookup(host).is_some_and(|reason| reason.contains("a private address")),
+            "{host}"
+        );
     }
 }
 
 #[tokio::test]
-async fn a_name_is_looked_at_once_it_is_resolved() {
+async fn a_name_is_checked_once_it_is_resolved() {
     let of = |policy: AddressPolicy| async move { policy.resolve("localhost".parse().unwrap()).await };
     let Err(refusal) = of(AddressPolicy::default()).await else { panic!("not refused") };
     assert!(refusal.to_string().starts_with("localhost is at "), "{refusal}");
@@ -152,9 +162,9 @@ async fn a_name_is_looked_at_once_it_is_resolved() {
 }
 
 proptest! {
-    /// What the standard library knows not to be public is not taken for it.
+    /// Addresses that the standard library classifies as special are never public.
     #[test]
-    fn nothing_special_is_public(bits in any::<u32>()) {
+    fn no_special_ipv4_address_is_public(bits in any::<u32>()) {
         let address = Ipv4Addr::from_bits(bits);
         let is_special = address.is_private() || address.is_loopback() || address.is_link_local() || address.is_multicast()
             || address.is_broadcast() || address.is_documentation() || address.is_unspecified();
@@ -163,7 +173,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_special_is_public_in_ipv6(bits in any::<u128>()) {
+    fn no_special_ipv6_address_is_public(bits in any::<u128>()) {
         let address = Ipv6Addr::from_bits(bits);
         let is_special = address.is_unicast_link_local() || address.is_unique_local() || address.is_multicast();
         prop_assert!(!is_special || AddressKind::classify(address.into()) != AddressKind::Public);
