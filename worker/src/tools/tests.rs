@@ -205,7 +205,7 @@ async fn no_part_of_a_secret_is_read_and_no_name_of_it_is_written_in_its_place()
     );
     let hint = asked(&core, APPLY_PATCH, r#"{"patch":"--- a/key.pem\n+++ b/key.pem\n@@ -4 +4 @@\n-x\n+y\n"}"#).await;
     assert!(
-        matches!(&hint, Event::ToolFailed { text, .. } if text.contains("there is `[redacted: PLANT]`")),
+        matches!(&hint, Event::ToolFailed { text, .. } if text.contains("but found `[redacted: PLANT]`")),
         "{hint:?}"
     );
     for name in ["PLANT", "tok"] {
