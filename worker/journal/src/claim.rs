@@ -28,7 +28,7 @@ pub struct Claimed<F> {
 /// the new events and tries the next name.
 ///
 /// Segments that must exist may not be visible on the volume yet. The claim waits for them for `patience`, but not longer than
-/// [`MAX_VISIBILITY_DELAY`].
+/// half a minute.
 ///
 /// # Errors
 /// [`Error::Lost`] if the log lacks events that `chain` knows to be acknowledged; otherwise the errors of reading and writing.
@@ -43,14 +43,14 @@ pub async fn claim<F: Files>(
     loop {
         let before = chain.events();
         store.read(&mut chain, |entry| conversation.apply(entry))?;
-        // A worker may have died between linking a segment and syncing it. If the next segment became durable without it, the
-        // log would have a gap.
+        // A worker may have died after it linked a segment and before it synced the directory. If only the next segment became
+        // durable, the log would have a gap.
         store.sync()?;
         if let Some(known) = chain.missing_lines() {
             if wait.next().await {
                 continue;
             }
-            return Err(store.lost_events(chain.events(), known));
+            return Err(store.lost_error(chain.events(), known));
         }
         let mut claimed = chain.clone();
         let started = Event::EpochStarted { epoch: conversation.epoch() + 1, attempt };

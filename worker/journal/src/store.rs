@@ -123,7 +123,7 @@ impl<F: Files> Store<F> {
     }
 
     /// Returns the error of a log with `events` events, of which the operator has acknowledged `known`.
-    pub(super) fn lost_events(&self, events: u64, known: u64) -> Error {
+    pub(super) fn lost_error(&self, events: u64, known: u64) -> Error {
         Error::Lost { dir: self.dir().to_owned(), events, known }
     }
 

@@ -13,15 +13,15 @@ use std::path::Path;
 pub fn check(files: &impl Files, dir: &Path, writer: &str) -> Result<(), Error> {
     let probe = dir.join(format!(".probe-{writer}"));
     let second = dir.join(format!(".probe-{writer}-link"));
-    let clear = || {
+    let remove_probes = || {
         remove_if_there(files, &probe)
             .and_then(|()| remove_if_there(files, &second))
             .map_err(|error| Error::from_io("remove a probe", &probe, error))
     };
-    clear()?;
+    remove_probes()?;
     if let Err(error) = files.create(&probe, b"probe\n") {
         // On a full volume the file may exist without its content.
-        let _ = clear();
+        let _ = remove_probes();
         return Err(Error::from_io("create a file in", dir, error));
     }
     let unsupported = |what, detail| Error::Unsupported { dir: dir.to_owned(), what, detail };
@@ -33,15 +33,15 @@ pub fn check(files: &impl Files, dir: &Path, writer: &str) -> Result<(), Error> 
             unsupported(what, error.to_string())
         }
     };
-    let excluded = |what, result: io::Result<()>| match result {
+    let expect_exclusive = |what, result: io::Result<()>| match result {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(failed(what, error)),
         Ok(()) => Err(unsupported(what, "the same name was created twice".to_owned())),
     };
-    let checked = excluded("exclusive creation of files", files.create(&probe, b"again\n"))
+    let checked = expect_exclusive("exclusive creation of files", files.create(&probe, b"again\n"))
         .and_then(|()| files.link(&probe, &second).map_err(|error| failed("hard links", error)))
-        .and_then(|()| excluded("exclusive hard links", files.link(&probe, &second)));
-    clear()?;
+        .and_then(|()| expect_exclusive("exclusive hard links", files.link(&probe, &second)));
+    remove_probes()?;
     checked
 }
 

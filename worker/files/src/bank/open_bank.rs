@@ -42,9 +42,9 @@ impl OpenBank {
     /// Opens the bank for writing, and creates missing directories.
     pub(super) fn open_or_create(memory: &Path) -> io::Result<Self> {
         let memory = Dir::open_ambient_dir(memory, ambient_authority())?;
-        let bank = create_dir(&memory, DIR)?;
-        let details = create_dir(&bank, DETAILS)?;
-        let ledger = Ledger::new(create_dir(&bank, LEDGER_DIR)?);
+        let bank = open_or_create_dir(&memory, DIR)?;
+        let details = open_or_create_dir(&bank, DETAILS)?;
+        let ledger = Ledger::new(open_or_create_dir(&bank, LEDGER_DIR)?);
         Ok(Self { bank, details: Some(details), ledger: Some(ledger) })
     }
 
@@ -149,7 +149,7 @@ fn if_exists(opened: io::Result<Dir>) -> io::Result<Option<Dir>> {
 }
 
 /// Opens a directory, and creates it durably if it is missing.
-fn create_dir(parent: &Dir, name: &str) -> io::Result<Dir> {
+fn open_or_create_dir(parent: &Dir, name: &str) -> io::Result<Dir> {
     match parent.create_dir(name) {
         Ok(()) => sync_dir(parent)?,
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
