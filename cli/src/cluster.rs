@@ -11,12 +11,15 @@ use bloomery_crds::nearest;
 use bloomery_crds::v1alpha1::Approval;
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
-use kube::api::{ListParams, PostParams};
+use kube::api::{ListParams, PatchParams, PostParams};
 use kube::config::KubeConfigOptions;
 use kube::{Api, Client, Config};
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
 use std::time::Duration;
+
+/// The name of this program as the writer of objects.
+pub const FIELD_MANAGER: &str = "kubectl-bloomery";
 
 /// The number of objects in one page of a list.
 const PAGE_SIZE: u32 = 500;
@@ -222,6 +225,11 @@ impl Cluster {
         let what = what.join(", and ");
         Error::failed(format!("{}\nMissing {place}: {what}. {role}:{}", failure.message, rules.concat()))
     }
+}
+
+/// Returns the parameters of a patch by this program.
+pub fn patch_params() -> PatchParams {
+    PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() }
 }
 
 /// Lists all objects that `keep` accepts, page by page.

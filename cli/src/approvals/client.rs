@@ -2,19 +2,16 @@
 
 use super::rights;
 use super::select::{self, NameMatch};
-use crate::cluster::{Cluster, Right};
+use crate::cluster::{Cluster, Right, patch_params};
 use crate::error::Error;
 use crate::jobs;
 use bloomery_crds::v1alpha1::{Approval, ApprovalDecision, Job};
 use jiff::Timestamp;
-use kube::api::{Patch, PatchParams};
+use kube::api::Patch;
 use kube::core::DeserializeGuard;
 use kube::{Api, ResourceExt};
 use serde_json::json;
 use std::collections::BTreeSet;
-
-/// The field manager of all writes.
-const MANAGER: &str = "kubectl-bloomery";
 
 /// A client for Approvals.
 pub(super) struct Client {
@@ -118,8 +115,7 @@ impl Client {
             "metadata": { "uid": shown.uid(), "resourceVersion": shown.resource_version() },
             "spec": { "decision": decision },
         });
-        let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
-        match self.approvals.patch(&name, &params, &Patch::Merge(&patch)).await {
+        match self.approvals.patch(&name, &patch_params(), &Patch::Merge(&patch)).await {
             Ok(mut decided) => {
                 decided.metadata.managed_fields = None;
                 Ok(decided)

@@ -23,60 +23,69 @@ const RUNNING_NOTE: &str = "A running pod is asked to stop. A tool call in progr
 /// The note for all Jobs.
 const FINAL_NOTE: &str = "A cancellation cannot be undone.";
 
-/// Cancels Jobs.
+/// Cancels Jobs: finds them, asks for confirmation, and requests the cancellation of each. With `--wait`, waits for their end.
 pub(super) async fn run(args: &CancelArgs, command: &ClusterCommand<'_>) -> Result<Exit, Error> {
     if !args.yes && !terminal::is_interactive() {
         return Err(Error::usage("there is no terminal to ask for confirmation: use --yes"));
     }
     let client = Client::open(command).await?;
-    let mut jobs = find_jobs(args, &client).await?;
-    let mut exit = Exit::Success;
-    for job in jobs.iter().filter(|job| state::has_ended(job)) {
+    let jobs = find_jobs(args, &client).await?;
+    let mut exits = Vec::new();
+    let (ended, live): (Vec<Job>, Vec<Job>) = jobs.into_iter().partition(state::has_ended);
+    for job in &ended {
         text::inform(&format!("The Job {} has already ended: {}", job.name_any(), state::summary(job)));
-        exit = first_failure(exit, exit_code(job));
+        exits.push(exit_code(job));
     }
-    jobs.retain(|job| !state::has_ended(job));
-    let (already_cancelling, open): (Vec<Job>, Vec<Job>) =
-        jobs.into_iter().partition(|job| job.spec.cancel == Some(true));
-    for job in &already_cancelling {
+    let (mut cancelled, open): (Vec<Job>, Vec<Job>) = live.into_iter().partition(|job| job.spec.cancel == Some(true));
+    for job in &cancelled {
         text::inform(&format!("The Job {} is already being cancelled.", job.name_any()));
     }
-    if !open.is_empty() {
-        anstream::eprint!("{}", confirmation_text(&open));
-        let question = if open.len() == 1 {
-            "Cancel it? yes or no: ".to_owned()
-        } else {
-            format!("Cancel these {}? yes or no: ", open.len())
-        };
-        if !args.yes && !terminal::confirm(question).await? {
-            return Err(Error::failed("nothing was cancelled"));
-        }
-    }
-    let mut cancelled = already_cancelling;
+    confirm(args, &open).await?;
     for job in open {
         match cancel(&client, &job).await {
             Ok(job) => {
                 print_status(args, &job, "is being cancelled")?;
                 cancelled.push(job);
             }
-            Err(error) => exit = first_failure(exit, report_error(&error)),
+            Err(error) => exits.push(report_error(&error)),
         }
     }
     if args.wait {
         for job in &mut cancelled {
-            let code = match wait::until(&client, job, Some(WaitTarget::Ended), args.timeout).await {
-                Ok(ended) => {
-                    print_status(args, &ended, &state::summary(&ended))?;
-                    *job = ended;
-                    exit_code(job)
-                }
-                Err(error) => report_error(&error),
-            };
-            exit = first_failure(exit, code);
+            exits.push(wait_for_end(args, &client, job).await?);
         }
     }
     print_objects(args, &cancelled)?;
-    Ok(exit)
+    Ok(exits.into_iter().find(|exit| *exit != Exit::Success).unwrap_or(Exit::Success))
+}
+
+/// Shows the Jobs, and asks for confirmation unless `--yes` is given.
+///
+/// # Errors
+/// If the user does not confirm.
+async fn confirm(args: &CancelArgs, jobs: &[Job]) -> Result<(), Error> {
+    let question = match jobs {
+        [] => return Ok(()),
+        [_] => "Cancel it? yes or no: ".to_owned(),
+        several => format!("Cancel these {}? yes or no: ", several.len()),
+    };
+    anstream::eprint!("{}", confirmation_text(jobs));
+    if args.yes || terminal::confirm(question).await? {
+        return Ok(());
+    }
+    Err(Error::failed("nothing was cancelled"))
+}
+
+/// Waits until a cancelled Job has ended, and prints its state. Updates the Job, and returns its exit code.
+async fn wait_for_end(args: &CancelArgs, client: &Client, job: &mut Job) -> Result<Exit, Error> {
+    match wait::until(client, job, Some(WaitTarget::Ended), args.timeout).await {
+        Ok(ended) => {
+            *job = ended;
+            print_status(args, job, &state::summary(job))?;
+            Ok(exit_code(job))
+        }
+        Err(error) => Ok(report_error(&error)),
+    }
 }
 
 /// Reads the named Jobs. A Job that is named twice is returned once.
@@ -141,9 +150,4 @@ async fn cancel(client: &Client, job: &Job) -> Result<Job, Error> {
 /// Returns the exit code for a Job that has ended.
 fn exit_code(job: &Job) -> Exit {
     if state::phase(job) == Phase::Cancelled { Exit::Success } else { Exit::TooLate }
-}
-
-/// Returns the first exit code that is an error.
-fn first_failure(first: Exit, second: Exit) -> Exit {
-    if first == Exit::Success { second } else { first }
 }

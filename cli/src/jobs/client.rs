@@ -2,18 +2,15 @@
 
 use super::cluster_command::ClusterCommand;
 use super::state::{self, DecisionState};
-use crate::cluster::{Cluster, Right, list_all};
+use crate::cluster::{Cluster, Right, list_all, patch_params};
 use crate::error::Error;
 use crate::exit::Exit;
 use bloomery_crds::nearest;
 use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict, Job};
 use jiff::Timestamp;
-use kube::api::{ListParams, Patch, PatchParams};
+use kube::api::{ListParams, Patch};
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
-
-/// The field manager of all writes.
-const MANAGER: &str = "kubectl-bloomery";
 
 /// A client for Jobs.
 pub struct Client {
@@ -130,8 +127,7 @@ impl Client {
         if let Some(fields) = patch.as_object_mut() {
             fields.insert("metadata".to_owned(), metadata);
         }
-        let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
-        self.jobs.patch(&job.name_any(), &params, &Patch::Merge(&patch)).await.map(without_managed_fields)
+        self.jobs.patch(&job.name_any(), &patch_params(), &Patch::Merge(&patch)).await.map(without_managed_fields)
     }
 
     /// Returns the error of a failed patch.

@@ -98,45 +98,62 @@ fn pod_state(pod: Option<&Pod>) -> Option<PodState> {
 
 /// Waits for the start of the pod, prints its log, and checks that it ended without an error.
 async fn print_log(client: &Client, name: &str) -> Result<Exit, Error> {
-    let watched: Api<Pod> = Api::namespaced(client.cluster.watch_client.clone(), &client.cluster.namespace);
+    let pods: Api<Pod> = Api::namespaced(client.cluster.watch_client.clone(), &client.cluster.namespace);
+    wait_for_start(client, &pods, name).await?;
+    if !logs::print(client, name, true).await? {
+        return Ok(Exit::Success);
+    }
+    let ended = wait_for_end(client, &pods, name).await?;
+    match build::failure(&ended) {
+        None => Ok(Exit::Success),
+        Some(why) => Err(Error::failed(format!("the reader pod {name} could not read all of the log: {why}"))),
+    }
+}
+
+/// Waits until the container of the pod has started.
+///
+/// # Errors
+/// If the pod cannot start, does not start in time, or is deleted.
+async fn wait_for_start(client: &Client, pods: &Api<Pod>, name: &str) -> Result<(), Error> {
     let only = watch::Selector::name(name);
     let mut unscheduled = None;
-    let started = watch::until(&watched, &only, |pods| {
+    let state = watch::until(pods, &only, |pods| {
         let pod = pods.get(name);
         unscheduled = pod.and_then(build::unscheduled);
         pod_state(pod)
     });
     // The deadline in the spec of the pod does not include the time until the pod is scheduled.
-    let started = tokio::time::timeout(Duration::from_secs(DEADLINE_SECONDS.into()), started).await;
-    let cannot_start = |why: &str| Err(Error::failed(format!("the reader pod {name} cannot start: {why}")));
-    let rights = || ["list", "watch"].map(|verb| Right::on_pods(verb, "pods")).to_vec();
-    let watching = format!("watching the reader pod {name}");
-    let Ok(state) = started else {
-        return cannot_start(&unscheduled.unwrap_or_else(|| format!("it has not started within {DEADLINE_SECONDS} s")));
-    };
-    match state {
-        Ok(PodState::Started) => {}
-        Ok(PodState::Stuck(why)) => return cannot_start(&why),
-        Ok(PodState::Deleted) => {
+    let state = tokio::time::timeout(Duration::from_secs(DEADLINE_SECONDS.into()), state).await;
+    let why = match state {
+        Ok(Ok(PodState::Started)) => return Ok(()),
+        Ok(Ok(PodState::Stuck(why))) => why,
+        Ok(Ok(PodState::Deleted)) => {
             return Err(Error::failed(format!("the reader pod {name} was deleted before it started")));
         }
-        Err(error) => return Err(client.cluster.refusal_error(&watching, &error, rights()).await),
-    }
-    if !logs::print(client, name, true).await? {
-        return Ok(Exit::Success);
-    }
-    // `Some(None)` means that the pod was deleted.
-    let ended = watch::until(&watched, &only, |pods| match pods.get(name) {
-        None => Some(None),
-        Some(pod) => logs::has_ended(pod).then(|| Some(pod.clone())),
-    });
-    let ended = match ended.await {
-        Ok(Some(ended)) => ended,
-        Ok(None) => return Err(Error::failed(format!("the reader pod {name} was deleted while it was reading"))),
-        Err(error) => return Err(client.cluster.refusal_error(&watching, &error, rights()).await),
+        Ok(Err(error)) => return Err(watch_error(client, name, &error).await),
+        Err(_) => unscheduled.unwrap_or_else(|| format!("it has not started within {DEADLINE_SECONDS} s")),
     };
-    match build::failure(&ended) {
-        None => Ok(Exit::Success),
-        Some(why) => Err(Error::failed(format!("the reader pod {name} could not read all of the log: {why}"))),
+    Err(Error::failed(format!("the reader pod {name} cannot start: {why}")))
+}
+
+/// Waits until the pod has ended, and returns it.
+///
+/// # Errors
+/// If the pod is deleted, or cannot be watched.
+async fn wait_for_end(client: &Client, pods: &Api<Pod>, name: &str) -> Result<Pod, Error> {
+    let only = watch::Selector::name(name);
+    let ended = watch::until(pods, &only, |pods| match pods.get(name) {
+        None => Some(Err(Error::failed(format!("the reader pod {name} was deleted while it was reading")))),
+        Some(pod) => logs::has_ended(pod).then(|| Ok(pod.clone())),
+    });
+    match ended.await {
+        Ok(ended) => ended,
+        Err(error) => Err(watch_error(client, name, &error).await),
     }
+}
+
+/// Returns the error of a failed watch of the pod.
+async fn watch_error(client: &Client, name: &str, error: &kube::Error) -> Error {
+    let rights = ["list", "watch"].map(|verb| Right::on_pods(verb, "pods")).to_vec();
+    client.cluster.refusal_error(&format!("watching the reader pod {name}"), error, rights).await
 }

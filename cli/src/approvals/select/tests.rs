@@ -106,9 +106,12 @@ fn a_change_in_the_meantime_is_reported() {
         let error = changed_error(current, "refund-1", now());
         (error.exit, error.message)
     };
-    let (exit, said) = report(Some(&by_jane()));
-    assert!(exit == Exit::TooLate && said.contains("by jane@acme.io") && said.contains("was not recorded"), "{said}");
-    let (exit, said) = report(Some(&approval("refund-1", "supervisor", "{}")));
-    assert!(exit == Exit::Error && said.contains("Nothing was decided: check it again"), "{said}");
+    let (exit, message) = report(Some(&by_jane()));
+    assert!(
+        exit == Exit::TooLate && message.contains("by jane@acme.io") && message.contains("was not recorded"),
+        "{message}"
+    );
+    let (exit, message) = report(Some(&approval("refund-1", "supervisor", "{}")));
+    assert!(exit == Exit::Error && message.contains("Nothing was decided: check it again"), "{message}");
     assert_eq!(report(None).0, Exit::TooLate);
 }

@@ -128,8 +128,8 @@ fn a_question_that_was_answered_or_closed_meanwhile_is_not_open() {
 #[rstest]
 #[case::words("A-17\n", "A-17")]
 #[case::longest(&"x".repeat(1024), &"x".repeat(1024))]
-fn a_text_is_sent_unchanged(#[case] typed: &str, #[case] said: &str) {
-    assert_eq!(reply_text(None, typed), Ok((said.to_owned(), None)));
+fn a_text_is_sent_unchanged(#[case] typed: &str, #[case] text: &str) {
+    assert_eq!(reply_text(None, typed), Ok((text.to_owned(), None)));
 }
 
 #[rstest]
@@ -147,7 +147,7 @@ fn a_choice_is_selected_by_number_or_text_and_other_text_gets_a_note() {
     let question = &state::questions(&job)[1];
     assert_eq!(reply_text(Some(question), "2"), Ok(("did not happen".into(), None)));
     assert_eq!(reply_text(Some(question), "STOP"), Ok(("stop".into(), None)));
-    let (said, note) = reply_text(Some(question), "I do not know").unwrap();
-    assert_eq!(said, "I do not know");
+    let (text, note) = reply_text(Some(question), "I do not know").unwrap();
+    assert_eq!(text, "I do not know");
     assert!(note.unwrap().contains("happened, did not happen, stop"));
 }

@@ -1,5 +1,6 @@
 //! Builds the reader pod, and interprets its status.
 
+use crate::cluster::FIELD_MANAGER;
 use crate::error::Error;
 use bloomery_crds::names::{LABEL_COMPONENT, LABEL_MANAGED_BY, LABEL_MEMORY, LABEL_SKILL, MEMORY_CLAIM};
 use bloomery_crds::pod::{self, WORKER_CONTAINER};
@@ -13,9 +14,6 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 use kube::{Resource, ResourceExt};
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
-
-/// The value of the label `managed-by`. The operator ignores pods with this value.
-const MANAGED_BY: &str = "kubectl-bloomery";
 
 /// The maximum lifetime of the pod, in seconds.
 pub(super) const DEADLINE_SECONDS: u32 = 120;
@@ -127,7 +125,8 @@ fn is_within(path: &str) -> bool {
 
 fn metadata(job: &Job) -> ObjectMeta {
     let labels = [
-        (LABEL_MANAGED_BY, MANAGED_BY),
+        // The operator ignores pods with this value.
+        (LABEL_MANAGED_BY, FIELD_MANAGER),
         (LABEL_COMPONENT, "reader"),
         (LABEL_SKILL, &job.spec.skill),
         (LABEL_MEMORY, MEMORY_CLAIM),

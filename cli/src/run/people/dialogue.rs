@@ -157,7 +157,7 @@ A call of process_refund waits for finance and supervisor.
     #[case::neither("ok", None)]
     fn only_yes_or_no_decides(#[case] line: &str, #[case] expected: Option<(bool, Option<&str>)>) {
         with_held(|held| {
-            let read = read(held, line, "jane").ok().map(|said| match said {
+            let read = read(held, line, "jane").ok().map(|statement| match statement {
                 Statement::Approval { decision, .. } => (true, decision),
                 Statement::Denial { decision, .. } => (false, decision),
                 other => panic!("{other:?}"),
@@ -178,14 +178,14 @@ A call of process_refund waits for finance and supervisor.
     #[case::nothing("", None)]
     fn an_answer_is_a_choice_or_a_text(#[case] line: &str, #[case] expected: Option<&str>) {
         let open = question(None);
-        let said = read(&HumanRequest::Question(&open), line, "jane").ok();
+        let statement = read(&HumanRequest::Question(&open), line, "jane").ok();
         let replies = |text: &str| Statement::Reply {
             question: QuestionId::new(1),
             text: text.into(),
             by: "jane".into(),
             nth: None,
         };
-        assert_eq!(said, expected.map(replies));
+        assert_eq!(statement, expected.map(replies));
     }
 
     #[test]
