@@ -115,8 +115,8 @@ mod tests {
         }
         let import = bloomery(&["import", "-", "--name", "x"], broken.as_bytes());
         assert_eq!((import.status.code(), import.stdout.len()), (Some(1), 0));
-        let said = String::from_utf8(import.stderr).unwrap();
-        assert!(said.contains("cannot be compiled") && said.contains("resources.nope"), "{said}");
+        let stderr = String::from_utf8(import.stderr).unwrap();
+        assert!(stderr.contains("cannot be compiled") && stderr.contains("resources.nope"), "{stderr}");
     }
 
     const MANIFEST: &str =
@@ -213,11 +213,11 @@ mod tests {
         let unknown = lines(20_000, |at| format!("  field{at}: 1\n"));
         let begun = std::time::Instant::now();
         let output = bloomery(&["lint", "-"], format!("{MANIFEST}{unknown}").as_bytes());
-        let (out, said) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+        let (out, stderr) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
         // 100 findings, the summary of the others, and two lines of hints.
         assert_eq!(out.lines().count(), 103, "{out}");
         assert!(out.contains("further findings from this line on are not shown: 19900 errors"), "{out}");
-        assert_eq!(said, "1 object: 20000 errors\n");
+        assert_eq!(stderr, "1 object: 20000 errors\n");
         assert!(begun.elapsed().as_secs() < 30, "{:?}", begun.elapsed());
     }
 

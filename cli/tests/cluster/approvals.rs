@@ -2,7 +2,7 @@
 
 mod api;
 
-use super::shell::{Ran, kubeconfig};
+use super::shell::{CommandOutput, kubeconfig};
 use api::Api;
 use insta::assert_snapshot;
 use rstest::rstest;
@@ -32,7 +32,7 @@ impl Setup {
     }
 
     /// Runs a command without a terminal.
-    async fn run(&self, args: &[&str]) -> Ran {
+    async fn run(&self, args: &[&str]) -> CommandOutput {
         let output = Command::new(env!("CARGO_BIN_EXE_bloomery"))
             .args(args)
             .env_clear()
@@ -45,7 +45,7 @@ impl Setup {
     }
 
     /// Runs a command as a user.
-    async fn run_as(&self, user: &str, args: &[&str]) -> Ran {
+    async fn run_as(&self, user: &str, args: &[&str]) -> CommandOutput {
         self.run(&[args, &["--as", user]].concat()).await
     }
 
@@ -79,11 +79,16 @@ fn by(user: &str, verdict: &str) -> Value {
 async fn a_shown_call_is_approved_in_the_users_own_name() {
     let setup = Setup::new().await;
     let args = ["approve", "refund-1f0c4a9b27", "--yes", "--reason", " the photo shows it "];
-    let ran = setup.run_as(JANE, &args).await;
-    assert_eq!((ran.exit, ran.out.as_str()), (0, "approval.bloomery.dev/refund-1f0c4a9b27 approved\n"), "{}", ran.err);
+    let result = setup.run_as(JANE, &args).await;
+    assert_eq!(
+        (result.exit, result.out.as_str()),
+        (0, "approval.bloomery.dev/refund-1f0c4a9b27 approved\n"),
+        "{}",
+        result.err
+    );
     // The time until the expiry changes, so it is removed.
-    let page: Vec<&str> = ran.err.lines().map(|line| line.split("Z, ").next().unwrap()).collect();
-    assert!(!ran.err.contains('\u{1b}'), "only a terminal gets colours");
+    let page: Vec<&str> = result.err.lines().map(|line| line.split("Z, ").next().unwrap()).collect();
+    assert!(!result.err.contains('\u{1b}'), "only a terminal gets colours");
     assert_snapshot!(page.join("\n"));
     let decision = json!({"verdict": "Approve", "by": JANE, "reason": "the photo shows it"});
     let metadata = json!({"uid": "uid of refund-1f0c4a9b27", "resourceVersion": "1"});
@@ -99,9 +104,9 @@ async fn a_shown_call_is_approved_in_the_users_own_name() {
 #[tokio::test]
 async fn the_call_of_a_named_job_is_denied_and_printed_for_programs(#[case] form: &str, #[case] expected: &str) {
     let setup = Setup::new().await;
-    let ran = setup.run_as(JANE, &["deny", "refund", "-y", "-o", form]).await;
-    assert_eq!(ran.exit, 0, "{}", ran.err);
-    assert!(ran.out.contains(expected) && !ran.out.contains("managedFields"), "{}", ran.out);
+    let result = setup.run_as(JANE, &["deny", "refund", "-y", "-o", form]).await;
+    assert_eq!(result.exit, 0, "{}", result.err);
+    assert!(result.out.contains(expected) && !result.out.contains("managedFields"), "{}", result.out);
     assert_eq!(setup.decision(), by(JANE, "Deny"));
 }
 
@@ -125,9 +130,9 @@ async fn the_reason_for_not_requesting_a_decision_is_shown() {
         blind.err
     );
     setup.api.grant(JANE, &["get skilljobs"]);
-    let ran = setup.run_as(JANE, &["approve", "payout", "--yes"]).await;
+    let result = setup.run_as(JANE, &["approve", "payout", "--yes"]).await;
     let reason = "no decision is requested on the call of the Job payout: the binding is away";
-    assert!(ran.exit == 1 && ran.err.contains(reason), "{} {}", ran.exit, ran.err);
+    assert!(result.exit == 1 && result.err.contains(reason), "{} {}", result.exit, result.err);
 }
 
 #[rstest]
@@ -139,9 +144,9 @@ async fn an_approval_of_a_deleted_job_cannot_be_decided(#[case] another: Option<
     setup.api.grant(JANE, &["get skilljobs"]);
     setup.api.orphan("refund", another);
     for (verb, name) in [("approve", "refund"), ("deny", "refund-1f0c4a9b27")] {
-        let ran = setup.run_as(JANE, &[verb, name, "--yes"]).await;
-        assert_eq!((ran.exit, ran.out.as_str(), setup.api.patches().len()), (6, "", 0), "{}", ran.err);
-        assert!(ran.err.contains(says), "{}", ran.err);
+        let result = setup.run_as(JANE, &[verb, name, "--yes"]).await;
+        assert_eq!((result.exit, result.out.as_str(), setup.api.patches().len()), (6, "", 0), "{}", result.err);
+        assert!(result.err.contains(says), "{}", result.err);
     }
     // Without the right to read Jobs, the check is skipped. The operator ignores such a decision.
     setup.api.grant("sam@acme.io", &READS);
@@ -152,9 +157,9 @@ async fn an_approval_of_a_deleted_job_cannot_be_decided(#[case] another: Option<
 #[tokio::test]
 async fn without_a_terminal_yes_is_required() {
     let setup = Setup::new().await;
-    let ran = setup.run_as(JANE, &["approve", "refund"]).await;
-    assert_eq!((ran.exit, setup.api.requests()), (2, Vec::new()), "{}", ran.err);
-    assert!(ran.err.contains("--yes"), "{}", ran.err);
+    let result = setup.run_as(JANE, &["approve", "refund"]).await;
+    assert_eq!((result.exit, setup.api.requests()), (2, Vec::new()), "{}", result.err);
+    assert!(result.err.contains("--yes"), "{}", result.err);
 }
 
 #[tokio::test]
@@ -162,24 +167,27 @@ async fn a_refused_decision_is_reported_with_the_missing_rights() {
     let setup = Setup::new().await;
     setup.api.grant("mallory@acme.io", &READS);
     setup.api.grant("mallory@acme.io", &["patch approvals", "approve approvers/mallory"]);
-    let ran = setup.run_as("mallory@acme.io", &["approve", "refund", "--yes"]).await;
-    assert_eq!((ran.exit, ran.out.as_str()), (1, ""));
-    assert_snapshot!(ran.err.lines().skip_while(|line| !line.starts_with("bloomery: ")).collect::<Vec<_>>().join("\n"));
+    let result = setup.run_as("mallory@acme.io", &["approve", "refund", "--yes"]).await;
+    assert_eq!((result.exit, result.out.as_str()), (1, ""));
+    assert_snapshot!(
+        result.err.lines().skip_while(|line| !line.starts_with("bloomery: ")).collect::<Vec<_>>().join("\n")
+    );
     assert_eq!(setup.decision(), Value::Null);
 }
 
 #[tokio::test]
 async fn every_missing_right_is_named() {
     let setup = Setup::new().await;
-    let ran = setup.run_as("nobody", &["approve", "refund", "--yes"]).await;
-    assert_eq!(ran.exit, 1);
-    assert!(ran.err.contains("cannot get resource \"approvals\""), "{}", ran.err);
-    assert!(ran.err.contains("resources: [approvals], verbs: [get, list, patch]"), "{}", ran.err);
+    let result = setup.run_as("nobody", &["approve", "refund", "--yes"]).await;
+    assert_eq!(result.exit, 1);
+    assert!(result.err.contains("cannot get resource \"approvals\""), "{}", result.err);
+    assert!(result.err.contains("resources: [approvals], verbs: [get, list, patch]"), "{}", result.err);
     setup.api.grant("nobody", &READS);
-    let ran = setup.run_as("nobody", &["approve", "refund", "--yes"]).await;
-    assert_eq!(ran.exit, 1);
+    let result = setup.run_as("nobody", &["approve", "refund", "--yes"]).await;
+    assert_eq!(result.exit, 1);
     assert!(
-        ran.err.contains("patch on approvals.bloomery.dev") && ran.err.contains("approvers.bloomery.dev/supervisor")
+        result.err.contains("patch on approvals.bloomery.dev")
+            && result.err.contains("approvers.bloomery.dev/supervisor")
     );
 }
 
@@ -189,9 +197,9 @@ async fn a_refusal_by_the_admission_policy_is_reported() {
     let robot = "system:serviceaccount:acme:robot";
     setup.api.grant(robot, &READS);
     setup.api.grant(robot, &["patch approvals", "approve approvers"]);
-    let ran = setup.run_as(robot, &["approve", "refund", "--yes"]).await;
-    assert_eq!(ran.exit, 1);
-    assert!(ran.err.contains("ValidatingAdmissionPolicy") && !ran.err.contains("Missing:"), "{}", ran.err);
+    let result = setup.run_as(robot, &["approve", "refund", "--yes"]).await;
+    assert_eq!(result.exit, 1);
+    assert!(result.err.contains("ValidatingAdmissionPolicy") && !result.err.contains("Missing:"), "{}", result.err);
 }
 
 #[tokio::test]
@@ -208,9 +216,9 @@ async fn a_decided_or_expired_approval_is_too_late() {
         ("refund", "no Approval of the Job refund is open"),
         ("other", "expired at 2020-01-01T00:00:00Z"),
     ] {
-        let ran = setup.run_as(JANE, &["approve", name, "--yes"]).await;
-        assert_eq!(ran.exit, 6, "{name}: {}", ran.err);
-        assert!(ran.err.contains(expected), "{name}: {}", ran.err);
+        let result = setup.run_as(JANE, &["approve", name, "--yes"]).await;
+        assert_eq!(result.exit, 6, "{name}: {}", result.err);
+        assert!(result.err.contains(expected), "{name}: {}", result.err);
     }
     assert!(setup.api.patches().is_empty());
 }
@@ -225,9 +233,9 @@ async fn an_unknown_or_ambiguous_name_decides_nothing() {
         (&["refund", "-n", "empty"], "the namespace empty has no Approval refund"),
         (&["refund/../x"], "NAME|JOB"),
     ] {
-        let ran = setup.run_as(JANE, &[&["approve", "--yes"], args].concat()).await;
-        assert_eq!(ran.exit, 2, "{args:?}: {}", ran.err);
-        assert!(ran.err.contains(expected), "{args:?}: {}", ran.err);
+        let result = setup.run_as(JANE, &[&["approve", "--yes"], args].concat()).await;
+        assert_eq!(result.exit, 2, "{args:?}: {}", result.err);
+        assert!(result.err.contains(expected), "{args:?}: {}", result.err);
     }
     assert!(setup.api.patches().is_empty());
 }
@@ -241,20 +249,28 @@ async fn the_spec_and_not_a_label_determines_the_job_of_an_approval() {
         relabelled["metadata"]["labels"]["bloomery.dev/job"] = json!(label);
         setup.api.put_approval(relabelled);
         for command in [&["approve", label, "--yes"][..], &["deny", label, "--yes"], &["can-approve", label]] {
-            let ran = setup.run_as(JANE, command).await;
-            assert_eq!((ran.exit, setup.decision()), (2, Value::Null), "{command:?}: {}", ran.err);
-            assert!(ran.err.contains(&format!("no Approval {label}, and no Job {label} that waits")), "{}", ran.err);
+            let result = setup.run_as(JANE, command).await;
+            assert_eq!((result.exit, setup.decision()), (2, Value::Null), "{command:?}: {}", result.err);
+            assert!(
+                result.err.contains(&format!("no Approval {label}, and no Job {label} that waits")),
+                "{}",
+                result.err
+            );
         }
     }
     assert!(setup.run_as(JANE, &["approve", "refnud", "--yes"]).await.err.ends_with("Did you mean \"refund\"?\n"));
     let mut theirs = approval("refund-2", "refund", "finance");
     theirs["metadata"]["labels"] = Value::Null;
     setup.api.put_approval(theirs);
-    let ran = setup.run_as(JANE, &["approve", "refund-1f0c4a9b27", "--yes"]).await;
-    assert!(ran.exit == 0 && ran.err.ends_with("The call also waits for finance (refund-2).\n"), "{}", ran.err);
+    let result = setup.run_as(JANE, &["approve", "refund-1f0c4a9b27", "--yes"]).await;
+    assert!(
+        result.exit == 0 && result.err.ends_with("The call also waits for finance (refund-2).\n"),
+        "{}",
+        result.err
+    );
     setup.api.grant("joe@acme.io", &[&READS[..], &["patch approvals", "approve approvers/finance"]].concat());
-    let ran = setup.run_as("joe@acme.io", &["deny", "refund", "--yes"]).await;
-    assert_eq!((ran.exit, &setup.api.approval("refund-2")["spec"]["decision"]), (0, &by("joe@acme.io", "Deny")));
+    let result = setup.run_as("joe@acme.io", &["deny", "refund", "--yes"]).await;
+    assert_eq!((result.exit, &setup.api.approval("refund-2")["spec"]["decision"]), (0, &by("joe@acme.io", "Deny")));
 }
 
 #[tokio::test]
@@ -263,8 +279,8 @@ async fn the_approval_of_a_job_is_found_on_a_later_page_of_the_list() {
     for nth in 0..1200 {
         setup.api.put_approval(approval(&format!("a-{nth}"), &format!("other-{nth}"), "supervisor"));
     }
-    let ran = setup.run_as(JANE, &["approve", "refund", "--yes"]).await;
-    assert_eq!((ran.exit, setup.decision()), (0, by(JANE, "Approve")), "{}", ran.err);
+    let result = setup.run_as(JANE, &["approve", "refund", "--yes"]).await;
+    assert_eq!((result.exit, setup.decision()), (0, by(JANE, "Approve")), "{}", result.err);
     let lists = setup
         .api
         .requests()
@@ -282,12 +298,12 @@ async fn the_other_approvers_are_named_after_an_approval() {
     let mut of_an_older_call = approval("refund-3", "refund", "legal");
     of_an_older_call["spec"]["callId"] = json!("c-6");
     setup.api.put_approval(of_an_older_call);
-    let ran = setup.run_as(JANE, &["approve", "refund-1f0c4a9b27", "--yes"]).await;
-    assert_eq!(ran.exit, 0, "{}", ran.err);
-    assert!(ran.err.ends_with("The call also waits for finance (refund-2).\n"), "{}", ran.err);
-    let ran = setup.run_as("joe@acme.io", &["approve", "refund-2", "--yes"]).await;
-    assert_eq!(ran.exit, 0, "{}", ran.err);
-    assert!(!ran.err.contains("waits for"), "{}", ran.err);
+    let result = setup.run_as(JANE, &["approve", "refund-1f0c4a9b27", "--yes"]).await;
+    assert_eq!(result.exit, 0, "{}", result.err);
+    assert!(result.err.ends_with("The call also waits for finance (refund-2).\n"), "{}", result.err);
+    let result = setup.run_as("joe@acme.io", &["approve", "refund-2", "--yes"]).await;
+    assert_eq!(result.exit, 0, "{}", result.err);
+    assert!(!result.err.contains("waits for"), "{}", result.err);
 }
 
 #[tokio::test]
@@ -296,23 +312,23 @@ async fn an_approval_that_has_changed_meanwhile_is_not_decided() {
     let mut theirs = approval("refund-1f0c4a9b27", "refund", "supervisor");
     theirs["metadata"]["labels"]["seen"] = json!("yes");
     setup.api.overtake(theirs.clone());
-    let ran = setup.run_as(JANE, &["approve", "refund", "--yes"]).await;
-    assert_eq!((ran.exit, setup.decision()), (1, Value::Null), "{}", ran.err);
-    assert!(ran.err.contains("has changed since it was shown"), "{}", ran.err);
+    let result = setup.run_as(JANE, &["approve", "refund", "--yes"]).await;
+    assert_eq!((result.exit, setup.decision()), (1, Value::Null), "{}", result.err);
+    assert!(result.err.contains("has changed since it was shown"), "{}", result.err);
 
     theirs["spec"]["decision"] = by("joe@acme.io", "Deny");
     setup.api.overtake(theirs);
-    let ran = setup.run_as(JANE, &["approve", "refund", "--yes"]).await;
-    assert_eq!((ran.exit, setup.decision()), (6, by("joe@acme.io", "Deny")), "{}", ran.err);
-    assert!(ran.err.contains("your decision was not recorded"), "{}", ran.err);
+    let result = setup.run_as(JANE, &["approve", "refund", "--yes"]).await;
+    assert_eq!((result.exit, setup.decision()), (6, by("joe@acme.io", "Deny")), "{}", result.err);
+    assert!(result.err.contains("your decision was not recorded"), "{}", result.err);
 }
 
 #[tokio::test]
 async fn a_decision_succeeds_if_the_response_is_lost() {
     let setup = Setup::new().await;
     setup.api.lose_next_response();
-    let ran = setup.run_as(JANE, &["approve", "refund", "--yes"]).await;
-    assert_eq!((ran.exit, setup.api.patches().len()), (0, 2), "{}", ran.err);
+    let result = setup.run_as(JANE, &["approve", "refund", "--yes"]).await;
+    assert_eq!((result.exit, setup.api.patches().len()), (0, 2), "{}", result.err);
     assert_eq!(setup.decision(), by(JANE, "Approve"));
 }
 
@@ -330,9 +346,9 @@ async fn can_approve_answers_with_an_exit_code() {
         (JANE, &[], 2, ""),
         (JANE, &["refund", "--approver", "supervisor"], 2, ""),
     ] {
-        let ran = setup.run_as(user, &[&["can-approve"], args].concat()).await;
-        assert_eq!((ran.exit, ran.out.as_str()), (exit, out), "{user} {args:?}: {}", ran.err);
-        assert_eq!(ran.err.contains("may not decide in the namespace acme. Missing: "), exit == 1, "{}", ran.err);
+        let result = setup.run_as(user, &[&["can-approve"], args].concat()).await;
+        assert_eq!((result.exit, result.out.as_str()), (exit, out), "{user} {args:?}: {}", result.err);
+        assert_eq!(result.err.contains("may not decide in the namespace acme. Missing: "), exit == 1, "{}", result.err);
     }
     assert!(setup.api.patches().is_empty());
 }
@@ -351,14 +367,14 @@ async fn a_cluster_that_cannot_be_used_is_reported() {
         (&["--as-group", "x"], 2, "--as <USER>"),
         (&["-n", "A_B"], 2, "lower-case letters"),
     ] {
-        let ran = setup.run(&[&["deny", "refund", "--yes"], args].concat()).await;
-        assert_eq!(ran.exit, exit, "{args:?}: {}", ran.err);
-        assert!(ran.err.contains(expected), "{args:?}: {}", ran.err);
+        let result = setup.run(&[&["deny", "refund", "--yes"], args].concat()).await;
+        assert_eq!(result.exit, exit, "{args:?}: {}", result.err);
+        assert!(result.err.contains(expected), "{args:?}: {}", result.err);
     }
     setup.api.forget_group("bloomery.dev");
-    let ran = setup.run(&["deny", "refund", "--yes"]).await;
-    assert_eq!(ran.exit, 1);
-    assert!(ran.err.contains("check that Bloomery is installed"), "{}", ran.err);
+    let result = setup.run(&["deny", "refund", "--yes"]).await;
+    assert_eq!(result.exit, 1);
+    assert!(result.err.contains("check that Bloomery is installed"), "{}", result.err);
 }
 
 /// A named pipe or a device would block the command, so it is refused. An inherited pipe is read.
@@ -378,9 +394,9 @@ async fn a_kubeconfig_is_a_regular_file_or_an_inherited_pipe() {
         let refused = async |env: &[(&str, &str)], args: &[&str]| {
             let mut command = Command::new(env!("CARGO_BIN_EXE_bloomery"));
             command.args(["can-approve", "refund"]).args(args).env_clear().envs(env.iter().copied()).kill_on_drop(true);
-            let ran = tokio::time::timeout(std::time::Duration::from_mins(1), command.output()).await;
-            let ran = Ran::from(ran.unwrap_or_else(|_| panic!("{file} blocks the command")).unwrap());
-            assert!(ran.exit == 2 && ran.err.contains(expected), "{file}: {}", ran.err);
+            let result = tokio::time::timeout(std::time::Duration::from_mins(1), command.output()).await;
+            let result = CommandOutput::from(result.unwrap_or_else(|_| panic!("{file} blocks the command")).unwrap());
+            assert!(result.exit == 2 && result.err.contains(expected), "{file}: {}", result.err);
         };
         refused(&[], &["--kubeconfig", &file]).await;
         refused(&[("KUBECONFIG", &file)], &["--context", "here"]).await;
@@ -390,8 +406,8 @@ async fn a_kubeconfig_is_a_regular_file_or_an_inherited_pipe() {
         let line = format!("\"$0\" can-approve --approver supervisor --as {JANE} {given}");
         let mut shell = Command::new("bash");
         shell.args(["-c", &line, env!("CARGO_BIN_EXE_bloomery")]).arg(&config);
-        let ran = Ran::from(shell.output().await.unwrap());
-        assert_eq!(ran.exit, 0, "{given}: {}", ran.err);
+        let result = CommandOutput::from(shell.output().await.unwrap());
+        assert_eq!(result.exit, 0, "{given}: {}", result.err);
     }
 }
 

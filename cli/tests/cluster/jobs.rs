@@ -3,7 +3,7 @@
 mod api;
 mod terminal;
 
-use super::shell::{Ran, kubeconfig};
+use super::shell::{CommandOutput, kubeconfig};
 use api::{job_path, pod_path, start_pods_as};
 use bloomery_testkit::api_server::ApiServer;
 use rstest::rstest;
@@ -47,18 +47,18 @@ impl Setup {
     }
 
     /// Runs a command without a terminal.
-    async fn run(&self, args: &[&str]) -> Ran {
+    async fn run(&self, args: &[&str]) -> CommandOutput {
         self.run_with_stdin(args, "").await
     }
 
     /// Completes the last word in the way that kubectl does.
-    async fn complete(&self, words: &[&str]) -> Ran {
+    async fn complete(&self, words: &[&str]) -> CommandOutput {
         let mut command = self.command(&[&["--", "kubectl-bloomery"], words].concat());
         end(command.env("BLOOMERY_COMPLETE", "kubectl").spawn().unwrap()).await
     }
 
     /// Runs a command with a text on stdin.
-    async fn run_with_stdin(&self, args: &[&str], stdin: &str) -> Ran {
+    async fn run_with_stdin(&self, args: &[&str], stdin: &str) -> CommandOutput {
         let mut child = self.start(args);
         // This fails if the command ends without reading its stdin.
         let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes()).await;
@@ -82,16 +82,18 @@ impl Setup {
         self.api.put(&format!("/apis/bloomery.dev/v1alpha1/namespaces/acme/approvals/{name}"), object);
     }
 
+    /// Returns the replies in the spec of the Job `refund`.
     fn replies(&self) -> Value {
         self.api.find(&job_path("refund")).unwrap()["spec"]["replies"].clone()
     }
 }
 
 /// Waits for the end of a command.
-async fn end(child: Child) -> Ran {
+async fn end(child: Child) -> CommandOutput {
     child.wait_with_output().await.unwrap().into()
 }
 
+/// Returns a Job with a status.
 fn job(name: &str, status: &Value) -> Value {
     json!({
         "apiVersion": "bloomery.dev/v1alpha1", "kind": "Job",
@@ -109,6 +111,7 @@ fn with_question(replies: &[Value]) -> Value {
     job
 }
 
+/// Returns the held call in the status of a Job.
 fn held_call() -> Value {
     json!({
         "id": "9-0", "tool": "process_refund", "digest": format!("sha256:{}", "0".repeat(64)),
@@ -116,12 +119,14 @@ fn held_call() -> Value {
     })
 }
 
+/// Returns the Job `refund` after its success.
 fn succeeded() -> Value {
     let outcome = json!({"code": "Succeeded", "message": "The answer passed every gate."});
     let log = json!({"path": "jobs/refund-1", "events": 3, "head": format!("sha256:{}", "0".repeat(64))});
     job("refund", &json!({"phase": "Succeeded", "outcome": outcome, "log": log}))
 }
 
+/// Returns the worker pod of an attempt of the Job `refund`.
 fn pod(name: &str, attempt: u32, phase: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Pod",
@@ -144,8 +149,13 @@ fn pod(name: &str, attempt: u32, phase: &str) -> Value {
 #[tokio::test]
 async fn a_reply_answers_the_open_question() {
     let setup = Setup::new().await;
-    let ran = setup.run(&["reply", "refund", "2"]).await;
-    assert_eq!((ran.exit, ran.out.as_str()), (0, "skilljob.bloomery.dev/refund answered q-1: B-4\n"), "{}", ran.err);
+    let result = setup.run(&["reply", "refund", "2"]).await;
+    assert_eq!(
+        (result.exit, result.out.as_str()),
+        (0, "skilljob.bloomery.dev/refund answered q-1: B-4\n"),
+        "{}",
+        result.err
+    );
     assert_eq!(setup.replies(), json!([{"question": "q-1", "text": "B-4"}]));
     let metadata = json!({"uid": "uid of refund", "resourceVersion": "1"});
     assert_eq!(setup.api.patches()[0]["metadata"], metadata, "the version that was read");
@@ -154,11 +164,11 @@ async fn a_reply_answers_the_open_question() {
 #[tokio::test]
 async fn a_message_answers_no_question() {
     let setup = Setup::new().await;
-    let ran = setup.run_with_stdin(&["reply", "refund", "-", "--message"], "Hurry, please.\n").await;
-    assert_eq!((ran.exit, setup.replies()), (0, json!([{"text": "Hurry, please."}])), "{}", ran.err);
-    let ran = setup.run(&["reply", "refund", "the one of May", "-o", "name"]).await;
-    assert_eq!((ran.exit, ran.out.as_str()), (0, "skilljob.bloomery.dev/refund\n"));
-    assert!(ran.err.contains("none of the choices (A-17, B-4)"), "{}", ran.err);
+    let result = setup.run_with_stdin(&["reply", "refund", "-", "--message"], "Hurry, please.\n").await;
+    assert_eq!((result.exit, setup.replies()), (0, json!([{"text": "Hurry, please."}])), "{}", result.err);
+    let result = setup.run(&["reply", "refund", "the one of May", "-o", "name"]).await;
+    assert_eq!((result.exit, result.out.as_str()), (0, "skilljob.bloomery.dev/refund\n"));
+    assert!(result.err.contains("none of the choices (A-17, B-4)"), "{}", result.err);
 }
 
 #[tokio::test]
@@ -167,8 +177,8 @@ async fn a_concurrent_reply_is_not_lost() {
     let theirs = [json!({"text": "one"}), json!({"text": "two"})];
     setup.api.meanwhile(&job_path("refund"), with_question(&theirs[..1]));
     setup.api.meanwhile(&job_path("refund"), with_question(&theirs));
-    let ran = setup.run(&["reply", "refund", "A-17"]).await;
-    assert_eq!((ran.exit, setup.api.patches().len()), (0, 3), "{}", ran.err);
+    let result = setup.run(&["reply", "refund", "A-17"]).await;
+    assert_eq!((result.exit, setup.api.patches().len()), (0, 3), "{}", result.err);
     assert_eq!(setup.replies(), json!([theirs[0], theirs[1], {"question": "q-1", "text": "A-17"}]));
 }
 
@@ -176,22 +186,22 @@ async fn a_concurrent_reply_is_not_lost() {
 async fn a_question_that_was_answered_meanwhile_is_not_answered_again() {
     let setup = Setup::new().await;
     setup.api.meanwhile(&job_path("refund"), with_question(&[json!({"question": "q-1", "text": "B-4"})]));
-    let ran = setup.run(&["reply", "refund", "A-17"]).await;
-    assert!(ran.exit == 6 && ran.err.contains("q-1 was answered by someone else"), "{}", ran.err);
+    let result = setup.run(&["reply", "refund", "A-17"]).await;
+    assert!(result.exit == 6 && result.err.contains("q-1 was answered by someone else"), "{}", result.err);
     assert_eq!(setup.replies(), json!([{"question": "q-1", "text": "B-4"}]));
     // The next reply is refused before it is sent. With --question it is sent, with a warning.
-    let ran = setup.run(&["reply", "refund", "A-17"]).await;
-    assert!(ran.exit == 6 && ran.err.contains("not received yet: \"B-4\""), "{}", ran.err);
-    let ran = setup.run(&["reply", "refund", "A-17", "--question", "q-1"]).await;
-    assert!(ran.exit == 0 && ran.err.contains("The first answer counts"), "{}", ran.err);
+    let result = setup.run(&["reply", "refund", "A-17"]).await;
+    assert!(result.exit == 6 && result.err.contains("not received yet: \"B-4\""), "{}", result.err);
+    let result = setup.run(&["reply", "refund", "A-17", "--question", "q-1"]).await;
+    assert!(result.exit == 0 && result.err.contains("The first answer counts"), "{}", result.err);
 }
 
 #[tokio::test]
 async fn a_reply_is_sent_once_if_the_response_is_lost() {
     let setup = Setup::new().await;
     setup.api.lose_next_response();
-    let ran = setup.run(&["reply", "refund", "A-17"]).await;
-    assert_eq!((ran.exit, setup.replies()), (0, json!([{"question": "q-1", "text": "A-17"}])), "{}", ran.err);
+    let result = setup.run(&["reply", "refund", "A-17"]).await;
+    assert_eq!((result.exit, setup.replies()), (0, json!([{"question": "q-1", "text": "A-17"}])), "{}", result.err);
 }
 
 #[rstest]
@@ -206,8 +216,8 @@ async fn a_reply_is_sent_once_if_the_response_is_lost() {
 #[tokio::test]
 async fn an_invalid_reply_is_not_sent(#[case] args: &[&str], #[case] exit: i32, #[case] says: &str) {
     let setup = Setup::new().await;
-    let ran = setup.run(&[&["reply"], args].concat()).await;
-    assert!(ran.exit == exit && ran.err.contains(says), "{}: {}", ran.exit, ran.err);
+    let result = setup.run(&[&["reply"], args].concat()).await;
+    assert!(result.exit == exit && result.err.contains(says), "{}: {}", result.exit, result.err);
     assert!(setup.api.patches().is_empty());
 }
 
@@ -215,8 +225,8 @@ async fn an_invalid_reply_is_not_sent(#[case] args: &[&str], #[case] exit: i32, 
 async fn a_text_that_is_too_long_is_not_sent() {
     let setup = Setup::new().await;
     for (length, exit) in [(1025, 2), (1 << 20, 2), (1024, 0)] {
-        let ran = setup.run_with_stdin(&["reply", "refund", "-", "-m"], &"x".repeat(length)).await;
-        assert_eq!(ran.exit, exit, "{length}: {}", ran.err);
+        let result = setup.run_with_stdin(&["reply", "refund", "-", "-m"], &"x".repeat(length)).await;
+        assert_eq!(result.exit, exit, "{length}: {}", result.err);
     }
     assert_eq!(setup.api.patches().len(), 1);
 }
@@ -226,18 +236,22 @@ async fn a_missing_right_is_reported_with_its_rule() {
     let setup = Setup::new().await;
     setup.api.deny(&["patch skilljobs", "create pods", "list pods"]);
     for args in [&["reply", "refund", "A-17"][..], &["cancel", "refund", "-y"]] {
-        let ran = setup.run(&[args, &["--as", "jane@acme.io"]].concat()).await;
-        assert_eq!(ran.exit, 1);
-        assert!(ran.err.contains("the verb patch on skilljobs.bloomery.dev"), "{}", ran.err);
-        assert!(ran.err.contains("{apiGroups: [bloomery.dev], resources: [skilljobs], verbs: [patch]}"), "{}", ran.err);
+        let result = setup.run(&[args, &["--as", "jane@acme.io"]].concat()).await;
+        assert_eq!(result.exit, 1);
+        assert!(result.err.contains("the verb patch on skilljobs.bloomery.dev"), "{}", result.err);
+        assert!(
+            result.err.contains("{apiGroups: [bloomery.dev], resources: [skilljobs], verbs: [patch]}"),
+            "{}",
+            result.err
+        );
     }
     setup.api.put(&job_path("refund"), succeeded());
     let events = ["events", "refund", "--whole", "--as", "jane@acme.io", "--image", "worker:7"];
-    let ran = setup.run(&events).await;
+    let result = setup.run(&events).await;
     assert!(
-        ran.exit == 1 && ran.err.contains("{apiGroups: [\"\"], resources: [pods], verbs: [create]}"),
+        result.exit == 1 && result.err.contains("{apiGroups: [\"\"], resources: [pods], verbs: [create]}"),
         "{}",
-        ran.err
+        result.err
     );
 }
 
@@ -245,64 +259,82 @@ async fn a_missing_right_is_reported_with_its_rule() {
 async fn a_missing_right_to_list_all_namespaces_is_reported() {
     let setup = Setup::new().await;
     setup.api.deny(&["list skilljobs everywhere"]);
-    let ran = setup.run(&["get", "-A", "--as", "jane@acme.io"]).await;
-    insta::assert_snapshot!(format!("exit {}\n{}", ran.exit, ran.err));
+    let result = setup.run(&["get", "-A", "--as", "jane@acme.io"]).await;
+    insta::assert_snapshot!(format!("exit {}\n{}", result.exit, result.err));
     assert_eq!(setup.run(&["get", "--as", "jane@acme.io"]).await.exit, 0, "she may list one namespace");
 }
 
 #[tokio::test]
 async fn a_job_is_cancelled_once() {
     let setup = Setup::new().await;
-    let ran = setup.run(&["cancel", "refund"]).await;
-    assert!(ran.exit == 2 && ran.err.contains("--yes"), "{}", ran.err);
-    let ran = setup.run(&["cancel", "refund", "refnud", "--yes"]).await;
-    assert_eq!((ran.exit, setup.api.patches().len()), (2, 0), "with an unknown name, no Job is cancelled: {}", ran.err);
-    let ran = setup.run(&["cancel", "refund", "refund", "--yes"]).await;
-    assert_eq!((ran.exit, ran.out.as_str()), (0, "skilljob.bloomery.dev/refund is being cancelled\n"), "{}", ran.err);
-    assert!(ran.err.contains("A cancellation cannot be undone.") && !ran.err.contains("short grace"), "{}", ran.err);
+    let result = setup.run(&["cancel", "refund"]).await;
+    assert!(result.exit == 2 && result.err.contains("--yes"), "{}", result.err);
+    let result = setup.run(&["cancel", "refund", "refnud", "--yes"]).await;
+    assert_eq!(
+        (result.exit, setup.api.patches().len()),
+        (2, 0),
+        "with an unknown name, no Job is cancelled: {}",
+        result.err
+    );
+    let result = setup.run(&["cancel", "refund", "refund", "--yes"]).await;
+    assert_eq!(
+        (result.exit, result.out.as_str()),
+        (0, "skilljob.bloomery.dev/refund is being cancelled\n"),
+        "{}",
+        result.err
+    );
+    assert!(
+        result.err.contains("A cancellation cannot be undone.") && !result.err.contains("short grace"),
+        "{}",
+        result.err
+    );
     let patch = json!({"metadata": {"uid": "uid of refund"}, "spec": {"cancel": true}});
     assert_eq!(setup.api.patches(), [patch]);
-    let ran = setup.run(&["cancel", "refund", "--yes", "-o", "name"]).await;
-    assert!(ran.exit == 0 && ran.err.contains("already being cancelled"), "{}", ran.err);
-    assert_eq!(ran.out, "skilljob.bloomery.dev/refund\n");
-    let ran = setup.run(&["reply", "refund", "A-17"]).await;
-    assert!(ran.exit == 6 && ran.err.contains("accepts no replies"), "{}", ran.err);
+    let result = setup.run(&["cancel", "refund", "--yes", "-o", "name"]).await;
+    assert!(result.exit == 0 && result.err.contains("already being cancelled"), "{}", result.err);
+    assert_eq!(result.out, "skilljob.bloomery.dev/refund\n");
+    let result = setup.run(&["reply", "refund", "A-17"]).await;
+    assert!(result.exit == 6 && result.err.contains("accepts no replies"), "{}", result.err);
 
     let waits = setup.start(&["cancel", "refund", "--yes", "--wait"]);
     setup.api.until_requested("WATCH").await;
     let outcome = json!({"code": "Cancelled", "message": "Somebody cancelled it."});
     setup.api.put(&job_path("refund"), job("refund", &json!({"phase": "Cancelled", "outcome": outcome})));
-    let ran = end(waits).await;
-    assert!(ran.exit == 0 && ran.out.contains("Cancelled: Somebody"), "{} {}", ran.out, ran.err);
+    let result = end(waits).await;
+    assert!(result.exit == 0 && result.out.contains("Cancelled: Somebody"), "{} {}", result.out, result.err);
     setup.api.put(&job_path("refund"), succeeded());
-    let ran = setup.run(&["cancel", "refund", "--yes"]).await;
-    assert!(ran.exit == 6 && ran.err.contains("has already ended: Succeeded"), "{}", ran.err);
+    let result = setup.run(&["cancel", "refund", "--yes"]).await;
+    assert!(result.exit == 6 && result.err.contains("has already ended: Succeeded"), "{}", result.err);
     setup.api.put(&job_path("refund"), job("refund", &json!({"phase": "Running"})));
-    let ran = setup.run(&["cancel", "refund", "--yes"]).await;
-    assert!(ran.exit == 0 && ran.err.contains("A tool call in progress gets a short grace period"), "{}", ran.err);
+    let result = setup.run(&["cancel", "refund", "--yes"]).await;
+    assert!(
+        result.exit == 0 && result.err.contains("A tool call in progress gets a short grace period"),
+        "{}",
+        result.err
+    );
 }
 
 #[tokio::test]
 async fn wait_watches_a_job_until_it_ends() {
     let setup = Setup::new().await;
-    let ran = setup.run(&["wait", "refund"]).await;
-    assert_eq!((ran.exit, ran.out.as_str()), (7, "skilljob.bloomery.dev/refund AwaitingReply\n"));
-    assert!(ran.err.contains("Answer with: kubectl bloomery reply refund --question q-1 NUMBER"), "{}", ran.err);
-    let ran = setup.run(&["wait", "refund", "--for", "ended", "--timeout", "100ms"]).await;
-    assert!(ran.exit == 6 && ran.err.contains("timed out"), "{}", ran.err);
+    let result = setup.run(&["wait", "refund"]).await;
+    assert_eq!((result.exit, result.out.as_str()), (7, "skilljob.bloomery.dev/refund AwaitingReply\n"));
+    assert!(result.err.contains("Answer with: kubectl bloomery reply refund --question q-1 NUMBER"), "{}", result.err);
+    let result = setup.run(&["wait", "refund", "--for", "ended", "--timeout", "100ms"]).await;
+    assert!(result.exit == 6 && result.err.contains("timed out"), "{}", result.err);
     let waits = setup.start(&["wait", "refund", "--for", "ended"]);
     setup.api.until_requested("WATCH").await;
     setup.api.put(&job_path("refund"), job("refund", &json!({"phase": "Running"})));
     setup.api.put(&job_path("refund"), succeeded());
-    let ran = end(waits).await;
+    let result = end(waits).await;
     assert_eq!(
-        (ran.exit, ran.out.as_str()),
+        (result.exit, result.out.as_str()),
         (0, "skilljob.bloomery.dev/refund Succeeded: The answer passed every gate.\n")
     );
-    let ran = setup.run(&["wait", "refund", "--for", "StepLimit"]).await;
-    assert_eq!(ran.exit, 1, "the state cannot be reached any more: {}", ran.err);
-    let ran = setup.run(&["wait", "refund", "--for", "StepLimits"]).await;
-    assert!(ran.exit == 2 && ran.err.contains("Did you mean \"StepLimit\"?"), "{}", ran.err);
+    let result = setup.run(&["wait", "refund", "--for", "StepLimit"]).await;
+    assert_eq!(result.exit, 1, "the state cannot be reached any more: {}", result.err);
+    let result = setup.run(&["wait", "refund", "--for", "StepLimits"]).await;
+    assert!(result.exit == 2 && result.err.contains("Did you mean \"StepLimit\"?"), "{}", result.err);
 }
 
 /// Shortly after an answer or a decision, the status of the Job still says that it waits.
@@ -322,9 +354,9 @@ async fn wait_continues_after_an_answer_that_the_job_has_not_received() {
     approval("finance", &Value::Null);
     approval("supervisor", &agreed);
     setup.api.put(&job_path("refund"), held(&["supervisor", "finance"]));
-    let ran = setup.run(&["wait", "refund"]).await;
-    assert_eq!(ran.exit, 7, "finance has to approve too: {}", ran.err);
-    assert_eq!(ran.err, "Answer with: kubectl bloomery approve finance\n", "only open Approvals are suggested");
+    let result = setup.run(&["wait", "refund"]).await;
+    assert_eq!(result.exit, 7, "finance has to approve too: {}", result.err);
+    assert_eq!(result.err, "Answer with: kubectl bloomery approve finance\n", "only open Approvals are suggested");
     for (verdict, approvals) in [("Approve", &["supervisor"][..]), ("Deny", &["finance", "open"])] {
         approval("open", &Value::Null);
         approval(approvals[0], &json!({"verdict": verdict, "by": "jane"}));
@@ -349,10 +381,10 @@ async fn the_reason_for_not_requesting_a_decision_is_shown() {
     let status = json!({"phase": "AwaitingApproval", "waitingFor": waiting, "conditions": [condition]});
     setup.api.put(&job_path("refund"), job("refund", &status));
     let reason = format!("No decision is requested: {why}");
-    let ran = setup.run(&["wait", "refund"]).await;
-    assert_eq!((ran.exit, ran.err.trim_end()), (7, reason.as_str()));
-    let ran = setup.run(&["get", "refund"]).await;
-    assert!(ran.out.contains(&reason) && !ran.out.contains("Decided, but"), "{}", ran.out);
+    let result = setup.run(&["wait", "refund"]).await;
+    assert_eq!((result.exit, result.err.trim_end()), (7, reason.as_str()));
+    let result = setup.run(&["get", "refund"]).await;
+    assert!(result.out.contains(&reason) && !result.out.contains("Decided, but"), "{}", result.out);
 }
 
 #[tokio::test]
@@ -365,8 +397,8 @@ async fn an_expired_approval_is_not_suggested() {
     setup.api.put(path, expired);
     let waiting = json!({"call": held_call(), "approvals": ["finance"]});
     setup.api.put(&job_path("refund"), job("refund", &json!({"phase": "AwaitingApproval", "waitingFor": waiting})));
-    let ran = setup.run(&["get", "refund"]).await;
-    assert!(ran.out.contains("Expired, but") && !ran.out.contains("approve finance"), "{}", ran.out);
+    let result = setup.run(&["get", "refund"]).await;
+    assert!(result.out.contains("Expired, but") && !result.out.contains("approve finance"), "{}", result.out);
 }
 
 /// A model writes the choices. A line break in a choice must not begin a new line of the output.
@@ -391,9 +423,9 @@ async fn a_choice_is_shown_as_one_line() {
 #[tokio::test]
 async fn the_error_for_a_very_long_text_names_the_limits() {
     let setup = Setup::new().await;
-    let ran = setup.run_with_stdin(&["reply", "refund", "-"], &"x".repeat(1 << 20)).await;
-    assert_eq!(ran.exit, 2, "{}", ran.err);
-    assert!(ran.err.contains("the text has more than 65536 bytes; the limit is 1024"), "{}", ran.err);
+    let result = setup.run_with_stdin(&["reply", "refund", "-"], &"x".repeat(1 << 20)).await;
+    assert_eq!(result.exit, 2, "{}", result.err);
+    assert!(result.err.contains("the text has more than 65536 bytes; the limit is 1024"), "{}", result.err);
 }
 
 /// A reply to a question that is not open is not an answer, so the Job still waits for people.
@@ -413,14 +445,14 @@ async fn a_reply_to_a_closed_question_does_not_prolong_the_wait() {
             (&["wait", "refund", "--timeout", "20s"][..], 7),
             (&["wait", "refund", "--for", "waiting", "--timeout", "20s"], 0),
         ] {
-            let ran = setup.run(args).await;
-            assert_eq!(ran.exit, exit, "{args:?}: {}", ran.err);
+            let result = setup.run(args).await;
+            assert_eq!(result.exit, exit, "{args:?}: {}", result.err);
         }
         let follows = tokio::time::timeout(std::time::Duration::from_secs(20), setup.run(&["events", "refund", "-f"]));
-        let ran = follows.await.expect("the command does not end");
-        assert_eq!((ran.exit, ran.out.as_str()), (0, "one\n"), "{}", ran.err);
-        let ran = setup.run(&["get", "refund"]).await;
-        assert!(ran.out.contains("waiting since 2027-01-15T08:20:00Z"), "{}", ran.out);
+        let result = follows.await.expect("the command does not end");
+        assert_eq!((result.exit, result.out.as_str()), (0, "one\n"), "{}", result.err);
+        let result = setup.run(&["get", "refund"]).await;
+        assert!(result.out.contains("waiting since 2027-01-15T08:20:00Z"), "{}", result.out);
     }
 }
 
@@ -449,23 +481,28 @@ async fn a_decided_job_in_a_suspended_namespace_shows_the_suspension() {
     ] {
         setup.put_approval("finance", finance, counted);
         setup.put_approval("supervisor", supervisor, &Value::Null);
-        let ran = setup.run(&["get", "refund"]).await;
+        let result = setup.run(&["get", "refund"]).await;
         for name in ["finance", "supervisor"] {
             for word in ["approve", "deny"] {
                 let command = format!("kubectl bloomery {word} {name}\n");
-                assert_eq!(ran.out.contains(&command), offered.contains(&name), "{command}{}", ran.out);
+                assert_eq!(result.out.contains(&command), offered.contains(&name), "{command}{}", result.out);
             }
         }
-        assert_eq!(ran.out.contains("Decided, but the Job has not received it yet"), offered.is_empty(), "{}", ran.out);
-        assert!(ran.out.contains(&format!("Suspended: {message}")), "{}", ran.out);
+        assert_eq!(
+            result.out.contains("Decided, but the Job has not received it yet"),
+            offered.is_empty(),
+            "{}",
+            result.out
+        );
+        assert!(result.out.contains(&format!("Suspended: {message}")), "{}", result.out);
     }
     for waits in [&["wait", "refund"][..], &["wait", "refund", "--for", "ended"], &["cancel", "refund", "-y", "--wait"]]
     {
-        let ran = setup.run(&[waits, &["--timeout", "2s"]].concat()).await;
-        assert_eq!(ran.exit, 6, "{}", ran.err);
-        assert!(ran.err.contains("timed out waiting for the Job refund"), "{}", ran.err);
-        let count = |start: &str| ran.err.matches(&format!("{start}Queued: {message}")).count();
-        assert_eq!((count("is waiting: "), count("timed out waiting for the Job refund: ")), (1, 1), "{}", ran.err);
+        let result = setup.run(&[waits, &["--timeout", "2s"]].concat()).await;
+        assert_eq!(result.exit, 6, "{}", result.err);
+        assert!(result.err.contains("timed out waiting for the Job refund"), "{}", result.err);
+        let count = |start: &str| result.err.matches(&format!("{start}Queued: {message}")).count();
+        assert_eq!((count("is waiting: "), count("timed out waiting for the Job refund: ")), (1, 1), "{}", result.err);
     }
 }
 
@@ -474,9 +511,9 @@ async fn an_unknown_job_is_reported_without_the_right_to_list_jobs() {
     let setup = Setup::new().await;
     setup.api.deny(&["list skilljobs", "list approvals"]);
     for args in [&["get", "refnud"][..], &["reply", "refnud", "x"], &["cancel", "refnud", "-y"], &["wait", "refnud"]] {
-        let ran = setup.run(&[args, &["--as", "jane@acme.io"]].concat()).await;
-        assert_eq!(ran.exit, 2, "{args:?}: {}", ran.err);
-        assert!(ran.err.ends_with("the namespace acme has no Job refnud.\n"), "{args:?}: {}", ran.err);
+        let result = setup.run(&[args, &["--as", "jane@acme.io"]].concat()).await;
+        assert_eq!(result.exit, 2, "{args:?}: {}", result.err);
+        assert!(result.err.ends_with("the namespace acme has no Job refnud.\n"), "{args:?}: {}", result.err);
     }
 }
 
@@ -486,21 +523,21 @@ async fn wait_ends_when_the_job_is_deleted() {
     let waits = setup.start(&["wait", "refund", "--for", "ended"]);
     setup.api.until_requested("WATCH").await;
     setup.api.remove(&job_path("refund"));
-    let ran = end(waits).await;
-    assert!(ran.exit == 6 && ran.err.contains("was deleted meanwhile"), "{}", ran.err);
+    let result = end(waits).await;
+    assert!(result.exit == 6 && result.err.contains("was deleted meanwhile"), "{}", result.err);
 }
 
 #[tokio::test]
 async fn get_and_tree_show_jobs() {
     let setup = Setup::new().await;
-    let ran = setup.run(&["get", "refund"]).await;
+    let result = setup.run(&["get", "refund"]).await;
     assert!(
-        ran.out.contains("Reply       kubectl bloomery reply refund --question q-1 NUMBER"),
+        result.out.contains("Reply       kubectl bloomery reply refund --question q-1 NUMBER"),
         "{} {}",
-        ran.out,
-        ran.err
+        result.out,
+        result.err
     );
-    assert!(!ran.out.contains('\u{1b}'), "only a terminal gets colours");
+    assert!(!result.out.contains('\u{1b}'), "only a terminal gets colours");
     for (args, expected) in [
         (&["get"][..], "refund   cs-tier-1   AwaitingReply"),
         (&["get", "-A"], "acme        refund   cs-tier-1"),
@@ -511,9 +548,9 @@ async fn get_and_tree_show_jobs() {
         (&["tree"], "Skill cs-tier-1  does not exist\n└─ Job refund  AwaitingReply"),
         (&["tree", "refund"], "Question q-1  Which order?"),
     ] {
-        let ran = setup.run(args).await;
-        assert!(ran.exit == 0 && ran.out.contains(expected), "{args:?}: {} {}", ran.out, ran.err);
-        assert!(!ran.out.contains("managedFields"), "{args:?}");
+        let result = setup.run(args).await;
+        assert!(result.exit == 0 && result.out.contains(expected), "{args:?}: {} {}", result.out, result.err);
+        assert!(!result.out.contains("managedFields"), "{args:?}");
     }
     for (args, says) in [
         (&["get", "refnud"][..], "Did you mean \"refund\"?"),
@@ -523,8 +560,8 @@ async fn get_and_tree_show_jobs() {
         (&["tree", "refnud"], "Did you mean \"refund\"?"),
         (&["get", "refund", "--memory", "m"], "the memory m has no Job refund"),
     ] {
-        let ran = setup.run(args).await;
-        assert!(ran.exit == 2 && ran.err.contains(says), "{args:?}: {}", ran.err);
+        let result = setup.run(args).await;
+        assert!(result.exit == 2 && result.err.contains(says), "{args:?}: {}", result.err);
     }
 }
 
@@ -552,11 +589,11 @@ async fn events_prints_the_logs_of_all_pods_in_order() {
         setup.api.put(&pod_path(name), pod(name, attempt, "Succeeded"));
         setup.api.logs(name, &format!("of {name}\u{1b}[2J\n"));
     }
-    let ran = setup.run(&["events", "refund"]).await;
-    assert_eq!((ran.exit, ran.out.as_str()), (0, "of refund-2[2J\nof refund-3[2J\n"), "{}", ran.err);
-    assert!(ran.err.contains("The pod of attempt 1 is gone."), "{}", ran.err);
-    let ran = setup.run(&["events", "refund", "--json", "-f"]).await;
-    assert_eq!(ran.exit, 2, "{}", ran.err);
+    let result = setup.run(&["events", "refund"]).await;
+    assert_eq!((result.exit, result.out.as_str()), (0, "of refund-2[2J\nof refund-3[2J\n"), "{}", result.err);
+    assert!(result.err.contains("The pod of attempt 1 is gone."), "{}", result.err);
+    let result = setup.run(&["events", "refund", "--json", "-f"]).await;
+    assert_eq!(result.exit, 2, "{}", result.err);
 }
 
 #[tokio::test]
@@ -571,28 +608,32 @@ async fn events_follows_a_job_over_its_attempts() {
     setup.api.put(&pod_path("refund-2"), pod("refund-2", 2, "Running"));
     setup.api.until_requested("pods/refund-2/log").await;
     setup.api.put(&job_path("refund"), with_question(&[]));
-    let ran = end(follows).await;
-    assert_eq!((ran.exit, ran.out.as_str()), (0, "one\ntwo\n"), "{}", ran.err);
-    assert!(ran.err.contains("AwaitingReply") && ran.err.contains("reply refund --question q-1"), "{}", ran.err);
+    let result = end(follows).await;
+    assert_eq!((result.exit, result.out.as_str()), (0, "one\ntwo\n"), "{}", result.err);
+    assert!(
+        result.err.contains("AwaitingReply") && result.err.contains("reply refund --question q-1"),
+        "{}",
+        result.err
+    );
 }
 
 #[tokio::test]
 async fn a_reader_pod_reads_the_log_if_no_pod_is_left() {
     let setup = Setup::new().await;
     setup.api.put(&job_path("refund"), succeeded());
-    let ran = setup.run(&["events", "refund"]).await;
-    assert!(ran.exit == 2 && ran.err.contains("--image"), "the image is unknown: {}", ran.err);
+    let result = setup.run(&["events", "refund"]).await;
+    assert!(result.exit == 2 && result.err.contains("--image"), "the image is unknown: {}", result.err);
     setup.api.logs("refund-events-", "1 begun\n");
-    let ran = setup.run(&["events", "refund", "--image", "worker:8"]).await;
-    assert_eq!((ran.exit, ran.out.as_str()), (0, "1 begun\n"), "{}", ran.err);
-    assert!(ran.err.contains("The reader pod refund-events-x1"), "{}", ran.err);
+    let result = setup.run(&["events", "refund", "--image", "worker:8"]).await;
+    assert_eq!((result.exit, result.out.as_str()), (0, "1 begun\n"), "{}", result.err);
+    assert!(result.err.contains("The reader pod refund-events-x1"), "{}", result.err);
     assert_eq!(setup.api.find(&pod_path("refund-events-x1")), None, "it is deleted");
     // A worker pod of another Job has the image too.
     let mut other = pod("other-1", 1, "Succeeded");
     other["metadata"]["ownerReferences"][0]["uid"] = json!("another");
     setup.api.put(&pod_path("other-1"), other);
-    let ran = setup.run(&["events", "refund", "--json"]).await;
-    assert_eq!((ran.exit, ran.out.as_str()), (0, "1 begun\n"), "{}", ran.err);
+    let result = setup.run(&["events", "refund", "--json"]).await;
+    assert_eq!((result.exit, result.out.as_str()), (0, "1 begun\n"), "{}", result.err);
 }
 
 #[tokio::test]
@@ -600,8 +641,8 @@ async fn a_reader_pod_that_cannot_start_is_reported_and_deleted() {
     let setup = Setup::new().await;
     setup.api.put(&job_path("refund"), succeeded());
     start_pods_as(&setup.api, json!({"waiting": {"reason": "ErrImagePull", "message": "no such image"}}));
-    let ran = setup.run(&["events", "refund", "--image", "worker:8"]).await;
-    assert!(ran.exit == 1 && ran.err.contains("ErrImagePull: no such image"), "{}", ran.err);
+    let result = setup.run(&["events", "refund", "--image", "worker:8"]).await;
+    assert!(result.exit == 1 && result.err.contains("ErrImagePull: no such image"), "{}", result.err);
     assert_eq!(setup.api.find(&pod_path("refund-events-x1")), None);
 }
 
@@ -614,8 +655,8 @@ async fn a_reader_pod_is_deleted_after_an_interrupt() {
     setup.api.until_requested("WATCH").await;
     let interrupted = Command::new("kill").args(["-INT", &reads.id().unwrap().to_string()]).status().await.unwrap();
     assert!(interrupted.success());
-    let ran = end(reads).await;
-    assert_eq!(ran.exit, 130, "{}", ran.err);
+    let result = end(reads).await;
+    assert_eq!(result.exit, 130, "{}", result.err);
     assert_eq!(setup.api.find(&pod_path("refund-events-x1")), None);
 }
 
@@ -643,8 +684,8 @@ async fn names_and_options_are_completed() {
         (&["wait", "-n", "acme", "--kubeconfig", "/no/such", "o"], ":4\n"),
         (&["lint", "con"], "config\n:4\n"),
     ] {
-        let ran = setup.complete(args).await;
-        assert_eq!((ran.exit, ran.out.as_str(), ran.err.as_str()), (0, expected, ""), "{args:?}");
+        let result = setup.complete(args).await;
+        assert_eq!((result.exit, result.out.as_str(), result.err.as_str()), (0, expected, ""), "{args:?}");
     }
 }
 

@@ -5,13 +5,13 @@ use std::path::Path;
 use std::process::Output;
 
 /// The output of a command, and its exit code.
-pub struct Ran {
+pub struct CommandOutput {
     pub exit: i32,
     pub out: String,
     pub err: String,
 }
 
-impl From<Output> for Ran {
+impl From<Output> for CommandOutput {
     fn from(output: Output) -> Self {
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         Self { exit: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }

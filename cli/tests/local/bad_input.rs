@@ -28,9 +28,9 @@ use tokio::io::AsyncWriteExt;
 async fn an_invalid_skill_is_refused_and_nothing_is_written(#[case] text: &str, #[case] says: &str) {
     let setup = Setup::new(SAYS_HELLO).await;
     setup.write("skill.yaml", text);
-    let ran = setup.run(&["--skill", "./skill.yaml", "--goal", "Greet"]).await;
-    assert_eq!(ran.code, 2, "{ran:#?}");
-    assert!(ran.err.to_lowercase().contains(&says.to_lowercase()), "{says}: {ran:#?}");
+    let result = setup.run(&["--skill", "./skill.yaml", "--goal", "Greet"]).await;
+    assert_eq!(result.code, 2, "{result:#?}");
+    assert!(result.err.to_lowercase().contains(&says.to_lowercase()), "{says}: {result:#?}");
     assert!(!setup.path("memory").exists());
 }
 
@@ -81,10 +81,12 @@ async fn arguments_are_checked_before_anything_is_written() {
     let keyless = setup.command(&keyed).output().await.unwrap();
     assert!(String::from_utf8(keyless.stderr).unwrap().contains("requires a key: set OPENAI_API_KEY"));
     let broken = setup.command(&keyed).env("OPENAI_API_KEY", "sk-1\nsk-2").output().await.unwrap();
-    let said = String::from_utf8(broken.stderr).unwrap();
+    let stderr = String::from_utf8(broken.stderr).unwrap();
     assert!(
-        broken.status.code() == Some(2) && said.contains("OPENAI_API_KEY holds a line break") && !said.contains("sk-"),
-        "{said}"
+        broken.status.code() == Some(2)
+            && stderr.contains("OPENAI_API_KEY holds a line break")
+            && !stderr.contains("sk-"),
+        "{stderr}"
     );
     assert!(!setup.path("memory").exists(), "a refused run writes nothing");
 }
@@ -103,9 +105,9 @@ async fn arguments_are_checked_before_anything_is_written() {
 #[tokio::test]
 async fn a_credential_that_would_be_stored_in_clear_text_is_refused(#[case] mcp: &[&str], #[case] says: &str) {
     let setup = Setup::new(SAYS_HELLO).await;
-    let ran = setup.run(&[&["--skill", "./skill.yaml", "--goal", "Greet"], mcp].concat()).await;
-    ran.assert(2, says);
-    assert!(!ran.err.contains("hunter22"), "{ran:#?}");
+    let result = setup.run(&[&["--skill", "./skill.yaml", "--goal", "Greet"], mcp].concat()).await;
+    result.assert(2, says);
+    assert!(!result.err.contains("hunter22"), "{result:#?}");
     assert!(!setup.path("memory").exists());
 }
 
@@ -114,9 +116,9 @@ async fn a_credential_in_the_url_of_an_api_is_refused() {
     let setup = Setup::new(SAYS_HELLO).await;
     setup.write("skill.yaml", &format!("{SKILL}  resources: [{{name: api, type: api_endpoint}}]\n"));
     let bound = ["--resource", "api=http://127.0.0.1:9/v1?api_key=hunter22"];
-    let ran = setup.run(&[&["--skill", "./skill.yaml", "--goal", "Greet"], &bound[..]].concat()).await;
-    ran.assert(2, "api: the URL has the parameter `api_key`, which is a credential by its name");
-    assert!(!ran.err.contains("hunter22") && !setup.path("memory").exists(), "{ran:#?}");
+    let result = setup.run(&[&["--skill", "./skill.yaml", "--goal", "Greet"], &bound[..]].concat()).await;
+    result.assert(2, "api: the URL has the parameter `api_key`, which is a credential by its name");
+    assert!(!result.err.contains("hunter22") && !setup.path("memory").exists(), "{result:#?}");
 }
 
 #[tokio::test]
@@ -125,11 +127,11 @@ async fn a_limit_above_that_of_the_skill_gets_a_warning() {
     setup.write("skill.yaml", &format!("{SKILL}  engine: {{limits: {{steps: 5, duration: 10m}}}}\n"));
     let limits =
         ["--limit", "steps=6", "--limit", "duration=1h", "--limit", "tokens=100000", "--limit", "toolCalls=101"];
-    let ran = setup.run(&[&["--skill", "./skill.yaml", "--goal", "Greet"], &limits[..]].concat()).await;
-    ran.assert(0, "--limit steps=6: the Skill's limit of 5 applies");
-    ran.assert(0, "--limit duration=3600s: the Skill's limit of 600s applies");
-    ran.assert(0, "--limit toolCalls=101: the Skill's limit of 100 applies");
-    assert!(!ran.err.contains("tokens=100000"), "{ran:#?}");
+    let result = setup.run(&[&["--skill", "./skill.yaml", "--goal", "Greet"], &limits[..]].concat()).await;
+    result.assert(0, "--limit steps=6: the Skill's limit of 5 applies");
+    result.assert(0, "--limit duration=3600s: the Skill's limit of 600s applies");
+    result.assert(0, "--limit toolCalls=101: the Skill's limit of 100 applies");
+    assert!(!result.err.contains("tokens=100000"), "{result:#?}");
 }
 
 #[tokio::test]
@@ -143,17 +145,17 @@ async fn a_named_pipe_is_refused_and_an_inherited_pipe_is_read() {
     fs::create_dir_all(setup.path("memory/piped/jobs")).unwrap();
     pipe("memory/piped/skill.yaml");
     for skill in ["pipe.yaml", "piped"] {
-        let ran = tokio::time::timeout(TIMEOUT, setup.run(&["--skill", skill, "--goal", "x"])).await.expect(skill);
-        ran.assert(2, "cannot be read: it is not a regular file");
+        let result = tokio::time::timeout(TIMEOUT, setup.run(&["--skill", skill, "--goal", "x"])).await.expect(skill);
+        result.assert(2, "cannot be read: it is not a regular file");
     }
     setup.write("skill.yaml", &format!("{SKILL}  resources: [{{name: docs, type: filesystem}}]\n"));
     let bound = ["--skill", "./skill.yaml", "--goal", "x", "--resource", "docs=pipe.yaml"];
-    let ran = tokio::time::timeout(TIMEOUT, setup.run(&bound)).await.expect("a resource");
-    ran.assert(2, "docs: the path pipe.yaml cannot be used: it is not a regular file");
+    let result = tokio::time::timeout(TIMEOUT, setup.run(&bound)).await.expect("a resource");
+    result.assert(2, "docs: the path pipe.yaml cannot be used: it is not a regular file");
     // An inherited pipe is read.
     let mut piped = setup.run_command(&["--skill", "/dev/stdin", "--goal", "x"]).stdin(Stdio::piped()).spawn().unwrap();
     piped.stdin.take().unwrap().write_all(SKILL.as_bytes()).await.unwrap();
-    super::setup::Ran::new(piped.wait_with_output().await.unwrap()).assert(0, "Succeeded");
+    super::setup::CommandOutput::new(piped.wait_with_output().await.unwrap()).assert(0, "Succeeded");
 }
 
 #[tokio::test]
@@ -173,7 +175,7 @@ async fn all_errors_are_reported_at_once() {
     let setup = Setup::new(SAYS_HELLO).await;
     let all = ["--model", "/nonexist.yaml", "--limit", "step=3", "--limit", "steps=0", "--resource", "docs=."];
     let more = ["--limit", "duration=10", "--api-key-file", "/no/such/key", "--mcp-command", "/no/such/program"];
-    let ran = setup.bloomery(&[&["run", "--goal", " "], &all[..], &more].concat()).await;
+    let result = setup.bloomery(&[&["run", "--goal", " "], &all[..], &more].concat()).await;
     for says in [
         "--goal must not be empty",
         "/nonexist.yaml cannot be read",
@@ -185,17 +187,17 @@ async fn all_errors_are_reported_at_once() {
         "codebase: the Skill requires this filesystem",
         "--mcp-command /no/such/program",
     ] {
-        ran.assert(2, says);
+        result.assert(2, says);
     }
-    for line in ran.err.lines().filter(|line| !line.starts_with(' ')) {
+    for line in result.err.lines().filter(|line| !line.starts_with(' ')) {
         assert!(line.starts_with("bloomery: "), "{line}");
     }
     // If the Skill is invalid, the other arguments are checked too.
     setup.write("skill.yaml", "kind: Skill\n");
     setup.write("models.yaml", "kind: ConfigMap\napiVersion: v1\n");
-    let ran = setup.bloomery(&["run", "--skill", "./skill.yaml", "--goal", "x", "--model", "models.yaml"]).await;
-    ran.assert(2, "models.yaml has no Model");
-    ran.assert(2, "nothing was run");
+    let result = setup.bloomery(&["run", "--skill", "./skill.yaml", "--goal", "x", "--model", "models.yaml"]).await;
+    result.assert(2, "models.yaml has no Model");
+    result.assert(2, "nothing was run");
     assert!(!setup.path("memory").exists());
 }
 
@@ -232,9 +234,9 @@ async fn addresses_of_cloud_metadata_are_refused(#[case] url: &str, #[case] says
     setup.write("skill.yaml", &format!("{SKILL}  resources: [{{name: api, type: api_endpoint}}]\n"));
     setup.write("dialect.yaml", &format!("id: dialect\nproblem: {{statement: y}}\nmcp_server: {url}\n"));
     let run = async |args: &[&str]| setup.run(&[&["--goal", "Greet"], args].concat()).await;
-    let ran = run(&["--skill", "./skill.yaml", "--mcp", url, "--resource", &format!("api={url}")]).await;
-    ran.assert(2, says);
-    assert_eq!(ran.err.matches(says).count(), 2, "{ran:#?}");
+    let result = run(&["--skill", "./skill.yaml", "--mcp", url, "--resource", &format!("api={url}")]).await;
+    result.assert(2, says);
+    assert_eq!(result.err.matches(says).count(), 2, "{result:#?}");
     run(&["--skill", "./dialect.yaml"]).await.assert(2, says);
     assert!(!setup.path("memory").exists());
 }
@@ -286,9 +288,9 @@ async fn a_memory_of_another_tenant_is_refused() {
         if is_root {
             command.uid(65534).gid(65534);
         }
-        let ran = super::setup::Ran::new(command.output().unwrap());
-        ran.assert(2, "another tenant's");
-        assert!(ran.err.contains("belongs to user "), "{ran:#?}");
+        let result = super::setup::CommandOutput::new(command.output().unwrap());
+        result.assert(2, "another tenant's");
+        assert!(result.err.contains("belongs to user "), "{result:#?}");
     };
     run();
     if is_root {

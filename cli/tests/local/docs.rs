@@ -1,6 +1,6 @@
 //! Tests of the examples in docs/how-to/run-locally.md and README.md, and of the table in older-runtime.md.
 
-use super::setup::{Ran, SAYS_HELLO, Setup};
+use super::setup::{CommandOutput, SAYS_HELLO, Setup};
 use bloomery_testkit::orders;
 use std::fs;
 use std::path::Path;
@@ -37,9 +37,9 @@ async fn the_examples_of_the_page_are_correct() {
         let mut shell = Command::new("sh");
         shell.args(["-c", &command]).current_dir(setup.dir.path()).env_clear().env("PATH", path());
         let output = shell.output().await.unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{command}: {said}");
-        assert_eq!(String::from_utf8(output.stdout).unwrap(), shown, "{command}: {said}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{command}: {stderr}");
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), shown, "{command}: {stderr}");
         run += 1;
     }
     assert_eq!(run, 9);
@@ -66,8 +66,8 @@ async fn the_commands_of_the_readme_work() {
         if line == with_key {
             shell.env("OPENAI_API_KEY", "sk-1").env("OPENAI_BASE_URL", setup.url());
         }
-        let ran = Ran::new(shell.env("PATH", path()).output().await.unwrap());
-        ran.assert(0, "Succeeded");
+        let result = CommandOutput::new(shell.env("PATH", path()).output().await.unwrap());
+        result.assert(0, "Succeeded");
         assert!(setup.path("bloomery/memory/sw-dev-agent/skill.yaml").exists());
     }
 }

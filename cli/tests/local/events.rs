@@ -1,7 +1,7 @@
 //! `bloomery events`.
 
 use super::resume::interrupt;
-use super::setup::{Ran, SAYS_HELLO, Setup};
+use super::setup::{CommandOutput, SAYS_HELLO, Setup};
 use std::fs;
 
 const RUN: [&str; 6] = ["--skill", "./skill.yaml", "--goal", "Greet", "--run-key", "k-1"];
@@ -39,7 +39,7 @@ async fn a_log_is_followed_until_its_job_has_ended() {
     setup.release("gate").await;
     let (run, follow) = tokio::join!(run.wait_with_output(), follow.wait_with_output());
     assert_eq!(run.unwrap().status.code(), Some(0));
-    let followed = Ran::new(follow.unwrap());
+    let followed = CommandOutput::new(follow.unwrap());
     followed.assert(0, "finished");
     assert_eq!(followed.out.lines().count(), setup.log("greeter/jobs/k-1").len());
 }
@@ -56,7 +56,7 @@ async fn a_log_is_followed_until_its_job_is_parked() {
     interrupt(&run);
     let (run, follow) = tokio::join!(run.wait_with_output(), follow.wait_with_output());
     assert_ne!(run.unwrap().status.code(), Some(0));
-    Ran::new(follow.unwrap()).assert(0, "parked");
+    CommandOutput::new(follow.unwrap()).assert(0, "parked");
     setup.bloomery(&["events", "-f", "k-1"]).await.assert(0, "parked");
 }
 
@@ -86,6 +86,6 @@ async fn a_named_pipe_in_place_of_the_trace_does_not_block_the_run() {
     fs::create_dir_all(setup.path("memory/greeter/logs")).unwrap();
     let pipe = setup.path("memory/greeter/logs/k-1.log");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let ran = setup.run(&RUN).await;
-    ran.assert(0, "The trace in memory/greeter/logs cannot be written: `k-1.log` is not a regular file");
+    let result = setup.run(&RUN).await;
+    result.assert(0, "The trace in memory/greeter/logs cannot be written: `k-1.log` is not a regular file");
 }

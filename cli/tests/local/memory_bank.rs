@@ -41,8 +41,8 @@ async fn a_bank_that_is_off_is_not_read_and_an_invalid_mode_is_refused() {
     let setup = Setup::new(NOTES).await;
     setup.write("off.yaml", &format!("{SKILL}  memory: {{bank: 'off'}}\n"));
     setup.write("memory/greeter/memory-bank/activeContext.md", "Ada likes mornings.");
-    let ran = setup.run(&["--skill", "./off.yaml", "--goal", "Greet Ada"]).await;
-    assert!(!ran.err.contains("memory_bank"), "{ran:#?}");
+    let result = setup.run(&["--skill", "./off.yaml", "--goal", "Greet Ada"]).await;
+    assert!(!result.err.contains("memory_bank"), "{result:#?}");
     setup.write("odd.yaml", &format!("{SKILL}  memory: {{bank: sometimes}}\n"));
     setup.run(&["--skill", "./odd.yaml", "--goal", "Greet Ada"]).await.assert(2, "bank");
 }

@@ -107,8 +107,8 @@ async fn no_file_is_replaced_and_an_interrupted_migration_is_completed() {
     // An interrupted move has linked the new name, but not removed the old one.
     setup.write("memory/sw-dev-agent/jobs/job_2.json", &setup.read("memory/workspace/jobs/job_2.json"));
     for apply in [&["migrate"][..], &["migrate", "--apply"], &["migrate", "--apply"]] {
-        let ran = setup.bloomery(apply).await;
-        ran.assert(1, "workspace/jobs/job_1.json stays: cs-tier-1/jobs/job_1.json exists, and is a different file");
+        let result = setup.bloomery(apply).await;
+        result.assert(1, "workspace/jobs/job_1.json stays: cs-tier-1/jobs/job_1.json exists, and is a different file");
     }
     assert_eq!(setup.read("memory/cs-tier-1/jobs/job_1.json"), "another");
     assert!(setup.read("memory/workspace/jobs/job_1.json").contains("cs-tier-1"));
@@ -133,20 +133,20 @@ async fn a_job_that_would_be_moved_onto_itself_stays() {
     std::os::unix::fs::symlink("workspace", setup.path("memory/a-b")).unwrap();
     let before = setup.all_contents();
     for apply in [&["migrate", "--skill", "workspace"][..], &["migrate", "--skill", "workspace", "--apply"]] {
-        let ran = setup.bloomery(apply).await;
-        ran.assert(
+        let result = setup.bloomery(apply).await;
+        result.assert(
             1,
             "workspace/jobs/job_1.json stays: it is already at workspace/jobs/job_1.json: rename the directory",
         );
-        ran.assert(
+        result.assert(
             1,
             "workspace/jobs/job_2.json stays: it is already at workspace/jobs/job_2.json: rename the directory",
         );
-        ran.assert(
+        result.assert(
             1,
             "it is already at a-b/jobs/job_3.json: memory/a-b is a link to workspace. Remove that link first\n",
         );
-        assert!(ran.err.starts_with("0 files"), "{ran:#?}");
+        assert!(result.err.starts_with("0 files"), "{result:#?}");
         assert_eq!(setup.all_contents(), before);
     }
     assert_eq!(setup.read("memory/workspace/jobs/job_1.json"), named);
@@ -162,8 +162,8 @@ async fn the_old_name_of_a_hard_link_is_removed_and_a_symbolic_link_is_not() {
     std::fs::hard_link(setup.path(one), setup.path(other)).unwrap();
     let linked = setup.path("memory/sw-dev-agent/jobs/job_2.json");
     std::os::unix::fs::symlink("../../workspace/jobs/job_2.json", linked).unwrap();
-    let ran = setup.bloomery(&["migrate", "--apply"]).await;
-    ran.assert(1, "workspace/jobs/job_2.json stays: sw-dev-agent/jobs/job_2.json exists, and is a different file");
+    let result = setup.bloomery(&["migrate", "--apply"]).await;
+    result.assert(1, "workspace/jobs/job_2.json stays: sw-dev-agent/jobs/job_2.json exists, and is a different file");
     assert!(!setup.path(one).exists());
     assert!(setup.read(other).contains("cs-tier-1"));
     assert!(setup.read("memory/workspace/jobs/job_2.json").contains("job_2"));
@@ -177,8 +177,8 @@ async fn only_directories_of_the_users_own_memory_are_migrated() {
     let before = setup.all_contents();
     let absolute = setup.path("memory/workspace").display().to_string();
     for from in ["../out", "workspace/../../out", ".", "", "out", absolute.as_str()] {
-        let ran = setup.bloomery(&["migrate", "--from", from, "--apply"]).await;
-        ran.assert(2, "must be a directory in the memory memory");
+        let result = setup.bloomery(&["migrate", "--from", from, "--apply"]).await;
+        result.assert(2, "must be a directory in the memory memory");
     }
     // Only root can change the owner of a directory.
     for dir in ["memory", "memory/workspace", "memory/cs-tier-1"] {

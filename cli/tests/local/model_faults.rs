@@ -1,7 +1,7 @@
 //! Faults between a model and its client, with the protocol of each provider, streamed and in one piece. The real binary runs
 //! against the scripted model server. The conversation has a tool with effect, which must be called at most once.
 
-use super::setup::{Ran, Setup, get};
+use super::setup::{CommandOutput, Setup, get};
 use bloomery_crds::v1alpha1::{Model, ModelProvider, ModelSpec, Skill};
 use bloomery_testkit::model_server::Requests;
 use bloomery_testkit::script::{Conversation, Turn, call, conversation, raw_call, refund_of, say, script_text};
@@ -33,7 +33,7 @@ const WIRES: [Wire; 4] = [
 #[derive(Debug)]
 struct Seen {
     wire: Wire,
-    ran: Ran,
+    result: CommandOutput,
     /// The number of requests for each turn of the main loop.
     asked: BTreeMap<usize, u64>,
     /// The number of refunds.
@@ -42,7 +42,7 @@ struct Seen {
 
 impl Seen {
     fn ended(&self, code: i32, says: &str) {
-        assert!(self.ran.code == code && self.ran.err.contains(says), "{code}, {says:?}: {self:#?}");
+        assert!(self.result.code == code && self.result.err.contains(says), "{code}, {says:?}: {self:#?}");
     }
 
     fn asked(&self, times: &[u64]) {
@@ -100,14 +100,14 @@ async fn held(wire: Wire, timeouts: Timeouts, conversation: Conversation) -> See
     setup.write("models.yaml", &serde_yaml::to_string(&Model::new("default", spec)).unwrap());
     let run = ["run", "--skill", "./skill.yaml", "--goal", "Refund A-17", "--model", "models.yaml", "--mcp", &mcp];
     let patience = timeouts.patience.to_string();
-    let ran = setup.bloomery(&[&run[..], &["--patience", &patience]].concat()).await;
+    let result = setup.bloomery(&[&run[..], &["--patience", &patience]].concat()).await;
     setup.assert_no_violations().await;
     let requests: Requests = get(&format!("{}/control/requests", setup.model.url())).await;
     let [asked] = <[_; 1]>::try_from(requests.users.into_values().collect::<Vec<_>>()).unwrap();
     let ledger = shop.summary().await;
     assert_eq!(ledger.without_call_key, 0, "{ledger:#?}");
     let refunds = ledger.orders.values().map(|order| order.effects).sum();
-    Seen { wire, ran, asked: asked.by_position, refunds }
+    Seen { wire, result, asked: asked.by_position, refunds }
 }
 
 /// The fault occurs in place of the call with effect, and in place of the last answer. An incomplete call is not made.
@@ -222,7 +222,7 @@ async fn unknown_fields_events_and_line_ends_are_ignored() {
     let unusual = |_| refund_of("A-17").thinking("Who is it?").unusual();
     for seen in on_each_wire(Timeouts::brief(), unusual).await {
         seen.ended(0, "Succeeded");
-        assert!(seen.ran.out.starts_with("Order A-17 is refunded.\n"), "{seen:#?}");
+        assert!(seen.result.out.starts_with("Order A-17 is refunded.\n"), "{seen:#?}");
         seen.asked(&[1, 1, 1, 1]);
         seen.refunded(1);
     }

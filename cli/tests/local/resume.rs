@@ -1,6 +1,6 @@
 //! Runs that are stopped and resumed.
 
-use super::setup::{Ran, SAYS_HELLO, Setup};
+use super::setup::{CommandOutput, SAYS_HELLO, Setup};
 use rstest::rstest;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -26,8 +26,8 @@ fn signal(child: &Child, name: &str) {
     assert!(std::process::Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
 }
 
-pub async fn ended(child: Child) -> Ran {
-    Ran::new(child.wait_with_output().await.unwrap())
+pub async fn ended(child: Child) -> CommandOutput {
+    CommandOutput::new(child.wait_with_output().await.unwrap())
 }
 
 #[tokio::test]
@@ -128,10 +128,10 @@ async fn a_slow_reader_does_not_delay_the_job_and_gets_all_events() {
     let setup = Setup::new(&says_much()).await;
     let child = setup.start(&[&RUN[..], &["--json"]].concat());
     until_finished(&setup).await;
-    let ran = ended(child).await;
-    ran.assert(0, "Succeeded");
-    assert!(ran.out.len() > 256 * 1024, "{}", ran.out.len());
-    assert_eq!(ran.out.lines().collect::<Vec<_>>(), setup.log("greeter/jobs/k-1"));
+    let result = ended(child).await;
+    result.assert(0, "Succeeded");
+    assert!(result.out.len() > 256 * 1024, "{}", result.out.len());
+    assert_eq!(result.out.lines().collect::<Vec<_>>(), setup.log("greeter/jobs/k-1"));
 }
 
 #[rstest]
@@ -220,8 +220,8 @@ async fn a_run_document_is_a_regular_file_of_bounded_size() {
         let made = std::process::Command::new("sh").args(["-c", &format!("{made} {}", kept.display())]).status();
         assert!(made.unwrap().success());
         for args in [&["run", "--resume", "k-1"][..], &["get", "k-1"], &["get"]] {
-            let ran = tokio::time::timeout(super::setup::TIMEOUT, setup.bloomery(args)).await.expect(says);
-            ran.assert(1, says);
+            let result = tokio::time::timeout(super::setup::TIMEOUT, setup.bloomery(args)).await.expect(says);
+            result.assert(1, says);
         }
     }
 }
@@ -233,8 +233,8 @@ async fn a_job_with_a_rotated_secret_is_the_same_job() {
     setup.write("skill.yaml", &format!("{}  resources: [{{name: tok, type: credential}}]\n", super::setup::SKILL));
     for value in ["one-secret-value", "another-secret"] {
         setup.write("token", value);
-        let ran = setup.run(&[&RUN[..], &["--resource", "tok=@token"]].concat()).await;
-        ran.assert(0, "Succeeded");
+        let result = setup.run(&[&RUN[..], &["--resource", "tok=@token"]].concat()).await;
+        result.assert(0, "Succeeded");
     }
 }
 

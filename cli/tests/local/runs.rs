@@ -23,14 +23,14 @@ conversations:
 async fn the_answer_is_printed_and_the_log_and_record_are_stored() {
     let setup = Setup::new(ANSWERS_FIELDS).await;
     setup.write("skill.yaml", &format!("{SKILL}  outputContract: {{requiredFields: [order_id]}}\n"));
-    let ran = setup.run(&["--skill", "./skill.yaml", "--goal", "Refund A-17", "--run-key", "k-1"]).await;
-    ran.assert(0, "Succeeded");
-    assert_eq!(ran.out, "Refunded.\n\namount: 49.9\norder_id: A-17\n");
-    assert!(ran.err.contains("conversation.opened") && ran.err.contains("goal: Refund A-17"), "{ran:#?}");
-    assert!(!ran.err.contains('\u{1b}'), "only a terminal gets colours: {ran:#?}");
+    let result = setup.run(&["--skill", "./skill.yaml", "--goal", "Refund A-17", "--run-key", "k-1"]).await;
+    result.assert(0, "Succeeded");
+    assert_eq!(result.out, "Refunded.\n\namount: 49.9\norder_id: A-17\n");
+    assert!(result.err.contains("conversation.opened") && result.err.contains("goal: Refund A-17"), "{result:#?}");
+    assert!(!result.err.contains('\u{1b}'), "only a terminal gets colours: {result:#?}");
     // stderr contains the trace, and the lines about the start and the end of the run.
     let trace = setup.read("memory/greeter/logs/k-1.log");
-    assert!(trace.lines().count() > 5 && ran.err.contains(&trace), "{trace}");
+    assert!(trace.lines().count() > 5 && result.err.contains(&trace), "{trace}");
     let record: serde_json::Value = serde_json::from_str(&setup.read("memory/greeter/jobs/k-1.json")).unwrap();
     assert_eq!(record["outcome"]["code"], "Succeeded");
     assert!(setup.log("greeter/jobs/k-1").last().unwrap().contains("\"finished\""));
@@ -111,16 +111,16 @@ async fn a_missing_record_is_written_when_the_job_is_shown_again() {
 #[tokio::test]
 async fn json_output_equals_the_log() {
     let setup = Setup::new(SAYS_HELLO).await;
-    let ran = setup.run(&["--skill", "./skill.yaml", "--goal", "Greet", "--run-key", "k-1", "--json"]).await;
-    ran.assert(0, "");
-    assert_eq!(ran.out.lines().collect::<Vec<_>>(), setup.log("greeter/jobs/k-1"));
-    assert_eq!(ran.out, setup.read("memory/greeter/logs/k-1.log"));
+    let result = setup.run(&["--skill", "./skill.yaml", "--goal", "Greet", "--run-key", "k-1", "--json"]).await;
+    result.assert(0, "");
+    assert_eq!(result.out.lines().collect::<Vec<_>>(), setup.log("greeter/jobs/k-1"));
+    assert_eq!(result.out, setup.read("memory/greeter/logs/k-1.log"));
     // The output is the same when the Job is shown again.
     for again in [
         &["--skill", "./skill.yaml", "--goal", "Greet", "--run-key", "k-1", "--json"][..],
         &["--resume", "k-1", "--json"],
     ] {
-        assert_eq!(setup.run(again).await.out, ran.out);
+        assert_eq!(setup.run(again).await.out, result.out);
     }
 }
 
@@ -129,8 +129,8 @@ async fn json_output_equals_the_log() {
 async fn any_number_of_tokens_can_be_reported() {
     let claims = format!("{{say: Hello., usage: {{promptTokens: {}, completionTokens: 7}}}}", u64::MAX);
     let setup = Setup::new(&SAYS_HELLO.replacen("{say: Hello.}", &claims, 1)).await;
-    let ran = setup.run(&["--skill", "./skill.yaml", "--goal", "Greet"]).await;
-    ran.assert(3, &format!(" {} tokens, ", u64::MAX));
+    let result = setup.run(&["--skill", "./skill.yaml", "--goal", "Greet"]).await;
+    result.assert(3, &format!(" {} tokens, ", u64::MAX));
 }
 
 #[tokio::test]
@@ -168,8 +168,8 @@ async fn a_key_from_the_environment_is_sent_only_to_its_provider_and_never_store
     fs::write(&file, "sk-secret-1\n").unwrap();
     let named = run(&[]).args(["--model-url", &url, "--api-key-file", file.to_str().unwrap()]).output().await.unwrap();
     assert_eq!(named.status.code(), Some(0), "{}", String::from_utf8_lossy(&named.stderr));
-    let said = format!("{own:?}{foreign:?}{named:?}");
-    assert!(!said.contains("sk-secret") && !setup.all_contents().contains("sk-secret"));
+    let outputs = format!("{own:?}{foreign:?}{named:?}");
+    assert!(!outputs.contains("sk-secret") && !setup.all_contents().contains("sk-secret"));
 }
 
 /// A secret in the goal is neither stored nor shown. The goal is compared without it.
@@ -191,8 +191,8 @@ async fn a_secret_in_the_goal_is_redacted() {
     for shown in
         [&["get", "k-1"][..], &["get"], &["get", "k-1", "-o", "json"], &["get", "-o", "yaml"], &["events", "k-1"]]
     {
-        let ran = setup.bloomery(shown).await;
-        assert!(ran.code == 0 && !format!("{ran:?}").contains("hush-hush"), "{shown:?}: {ran:#?}");
+        let result = setup.bloomery(shown).await;
+        assert!(result.code == 0 && !format!("{result:?}").contains("hush-hush"), "{shown:?}: {result:#?}");
     }
     setup.bloomery(&["get", "k-1"]).await.assert(0, "LEAK [redacted: tok] now");
     setup.run(&["--resume", "k-1"]).await.assert(0, "Succeeded");
@@ -263,9 +263,9 @@ async fn a_failed_write_to_stdout_is_reported_and_a_closed_pipe_is_not() {
     let setup = Setup::new(SAYS_HELLO).await;
     let mut run = setup.run_command(&["--skill", "./skill.yaml", "--goal", "Greet", "--json", "--run-key", "k-1"]);
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
-    let ran = super::resume::ended(run.stdout(full).spawn().unwrap()).await;
-    ran.assert(1, "stdout cannot be written: No space left on device");
-    ran.assert(1, "Succeeded");
+    let result = super::resume::ended(run.stdout(full).spawn().unwrap()).await;
+    result.assert(1, "stdout cannot be written: No space left on device");
+    result.assert(1, "Succeeded");
     setup.bloomery(&["get", "k-1"]).await.assert(0, "Phase       Succeeded");
 
     let setup = Setup::new(SAYS_HELLO).await;
@@ -273,7 +273,7 @@ async fn a_failed_write_to_stdout_is_reported_and_a_closed_pipe_is_not() {
     let (ours, theirs) = std::io::pipe().unwrap();
     drop(ours);
     let run = run.stdout(theirs).spawn().unwrap();
-    let ran = super::resume::ended(run).await;
-    ran.assert(0, "Succeeded");
-    assert!(!ran.err.contains("cannot be written"), "{ran:#?}");
+    let result = super::resume::ended(run).await;
+    result.assert(0, "Succeeded");
+    assert!(!result.err.contains("cannot be written"), "{result:#?}");
 }

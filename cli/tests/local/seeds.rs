@@ -1,6 +1,6 @@
 //! The unchanged Skills of seed 000.
 
-use super::setup::{Ran, SAYS_HELLO, Setup};
+use super::setup::{CommandOutput, SAYS_HELLO, Setup};
 use super::tools::{ANSWERS, SERVER};
 use bloomery_testkit::orders;
 use rstest::rstest;
@@ -37,7 +37,7 @@ async fn every_skill_of_the_seed_runs_unchanged() {
 async fn the_job_request_of_the_seed_can_be_run() {
     let setup = Setup::new(SAYS_HELLO).await;
     fs::create_dir_all(setup.path("myapp/tests")).unwrap();
-    let ran = setup
+    let result = setup
         .run(&[
             "--goal",
             "Implement user authentication with JWT",
@@ -53,7 +53,7 @@ async fn the_job_request_of_the_seed_can_be_run() {
             "k-1",
         ])
         .await;
-    ran.assert(0, "Succeeded");
+    result.assert(0, "Succeeded");
     let opened =
         setup.log("sw-dev-senior/jobs/k-1").into_iter().find(|line| line.contains("conversation.opened")).unwrap();
     assert!(opened.contains("/myapp") && opened.contains("Its tests are at"), "{opened}");
@@ -98,7 +98,7 @@ async fn skills_of_one_memory_run_in_parallel() {
     setup.wait_for_held(2).await;
     setup.release("gate").await;
     for child in [one, other] {
-        Ran::new(child.wait_with_output().await.unwrap()).assert(0, "Succeeded");
+        CommandOutput::new(child.wait_with_output().await.unwrap()).assert(0, "Succeeded");
     }
     let there = |file: &str| setup.path("memory").join(file).exists();
     for (skill, key, other) in [("one", "job-1", "job-2"), ("other", "job-2", "job-1")] {
@@ -113,10 +113,10 @@ async fn skills_of_one_memory_run_in_parallel() {
 async fn bindings_are_checked_before_the_start() {
     let setup = Setup::new(SAYS_HELLO).await;
     let bound = ["--resource", "tests=/no/such", "--resource", "ci_api=ftp://x", "--resource", "docs=."];
-    let ran = setup.run(&[&["--skill", "sw-dev-senior", "--goal", "Greet"], &bound[..]].concat()).await;
-    ran.assert(2, "codebase: the Skill requires this filesystem");
+    let result = setup.run(&[&["--skill", "sw-dev-senior", "--goal", "Greet"], &bound[..]].concat()).await;
+    result.assert(2, "codebase: the Skill requires this filesystem");
     for fault in ["tests: the path /no/such cannot be used: No such file", "ci_api: ", "docs: the Skill declares no"] {
-        assert!(ran.err.contains(fault), "{fault}: {ran:#?}");
+        assert!(result.err.contains(fault), "{fault}: {result:#?}");
     }
     assert!(!setup.path("memory").exists());
 }
@@ -177,11 +177,11 @@ async fn only_bound_resources_are_in_the_prompt(#[case] more: &[&str], #[case] h
     let goal = "Fix the authentication bug in user service";
     let run = ["--skill", "sw-dev-tier-1.yaml", "--goal", goal, "--resource", "codebase=myproject", "--run-key", "k-1"];
     let server = ["--mcp-command", "sh", "-c", SERVER, "sh", ANSWERS];
-    let ran = setup.run(&[&run[..], more, &server].concat()).await;
-    ran.assert(0, "Succeeded");
+    let result = setup.run(&[&run[..], more, &server].concat()).await;
+    result.assert(0, "Succeeded");
     let log = setup.log("sw-dev-tier-1/jobs/k-1").join("\n");
     assert!(log.contains("You are a senior software developer working on the codebase at /"), "{log}");
     assert_eq!(log.contains("Documentation is available at /"), has_docs, "{log}");
     fs::remove_file(setup.path("database")).unwrap();
-    assert!(!format!("{ran:?}{}", setup.all_contents()).contains("hunter2"));
+    assert!(!format!("{result:?}{}", setup.all_contents()).contains("hunter2"));
 }

@@ -82,13 +82,13 @@ impl Setup {
     }
 
     /// Runs the binary with these arguments.
-    pub async fn bloomery(&self, args: &[&str]) -> Ran {
-        Ran::new(self.command(args).output().await.unwrap())
+    pub async fn bloomery(&self, args: &[&str]) -> CommandOutput {
+        CommandOutput::new(self.command(args).output().await.unwrap())
     }
 
     /// Runs `bloomery run` against the scripted model.
-    pub async fn run(&self, args: &[&str]) -> Ran {
-        Ran::new(self.run_command(args).output().await.unwrap())
+    pub async fn run(&self, args: &[&str]) -> CommandOutput {
+        CommandOutput::new(self.run_command(args).output().await.unwrap())
     }
 
     /// Returns the command `bloomery run` against the scripted model.
@@ -179,13 +179,13 @@ pub async fn get<T: serde::de::DeserializeOwned>(url: &str) -> T {
 
 /// The exit code and the output of a command.
 #[derive(Debug)]
-pub struct Ran {
+pub struct CommandOutput {
     pub code: i32,
     pub out: String,
     pub err: String,
 }
 
-impl Ran {
+impl CommandOutput {
     pub fn new(output: Output) -> Self {
         let text = |bytes| String::from_utf8(bytes).unwrap();
         Self { code: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }

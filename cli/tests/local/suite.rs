@@ -1,7 +1,7 @@
 //! The suite of conversations in local mode. The stories of e2e run the same cases on a cluster.
 
 use super::resume::ended;
-use super::setup::{Ran, Setup};
+use super::setup::{CommandOutput, Setup};
 use super::terminal::TerminalSession;
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::v1alpha1::{ApprovalVerdict, JobStatus, Limits, Model, Skill};
@@ -33,14 +33,15 @@ async fn run_case(name: &str, case: Case) {
     for (at, goal) in case.goals.iter().enumerate() {
         let key = format!("job-{at}");
         let mishap = case.mishap.filter(|_| at == 0);
-        let ran = run_job(&setup, &mut shop, &case, (&key, goal, mishap)).await;
+        let result = run_job(&setup, &mut shop, &case, (&key, goal, mishap)).await;
         let seen = setup.bloomery(&["get", &key, "-o", "json"]).await;
-        let seen: Value = serde_json::from_str(&seen.out).unwrap_or_else(|error| panic!("{error}: {ran:#?} {seen:#?}"));
+        let seen: Value =
+            serde_json::from_str(&seen.out).unwrap_or_else(|error| panic!("{error}: {result:#?} {seen:#?}"));
         let status: JobStatus = serde_json::from_value(seen["status"].clone()).unwrap();
-        assert_eq!(ran.code, exit_code(&status), "{ran:#?}");
+        assert_eq!(result.code, exit_code(&status), "{result:#?}");
         let answer = status.result.as_ref().map(|result| result.text.as_str()).unwrap_or_default();
         // At a terminal, stdout contains the dialogue too.
-        assert!(ran.out.starts_with(answer) || case.needs_people(), "{ran:#?}");
+        assert!(result.out.starts_with(answer) || case.needs_people(), "{result:#?}");
         record.add(status, &setup.bloomery(&["events", &key]).await.out);
     }
     setup.assert_no_violations().await;
@@ -53,7 +54,7 @@ async fn run_job(
     shop: &mut Shop,
     case: &Case,
     (key, goal, mishap): (&str, &str, Option<Mishap>),
-) -> Ran {
+) -> CommandOutput {
     let mcp = shop.mcp_url();
     let mut servers = vec!["run", "--model", "models.yaml"];
     if case.has_orders {
@@ -94,7 +95,7 @@ async fn run_at_terminal(
     (first, again): (&[&str], &[&str]),
     case: &Case,
     mishap: Option<Mishap>,
-) -> Ran {
+) -> CommandOutput {
     let mut session = match mishap {
         Some(Mishap::WorkerKilledAfterRefund(order)) => {
             let mut run = setup.command(first).spawn().unwrap();
@@ -144,7 +145,11 @@ fn open_terminal(setup: &Setup, case: &Case, args: &[&str]) -> TerminalSession {
 }
 
 /// Runs a Job, kills it after `until`, and resumes it.
-async fn run_killed(setup: &Setup, (first, again): (&[&str], &[&str]), until: impl Future<Output = ()>) -> Ran {
+async fn run_killed(
+    setup: &Setup,
+    (first, again): (&[&str], &[&str]),
+    until: impl Future<Output = ()>,
+) -> CommandOutput {
     let mut run = setup.command(first).spawn().unwrap();
     until.await;
     run.kill().await.unwrap();

@@ -1,6 +1,6 @@
 //! Tests of `bloomery run` at a terminal. The program `script` provides the terminal, and passes the typed text on.
 
-use super::setup::{Ran, Setup, TIMEOUT};
+use super::setup::{CommandOutput, Setup, TIMEOUT};
 use std::process::Stdio;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
@@ -62,12 +62,12 @@ impl TerminalSession {
     }
 
     /// Waits for the end of the command.
-    pub async fn ended(mut self) -> Ran {
+    pub async fn ended(mut self) -> CommandOutput {
         let mut rest = Vec::new();
         self.screen.read_to_end(&mut rest).await.unwrap();
         self.shown.push_str(&String::from_utf8_lossy(&rest));
         let code = self.child.wait().await.unwrap().code().unwrap_or(-1);
-        Ran { code, out: self.shown, err: String::new() }
+        CommandOutput { code, out: self.shown, err: String::new() }
     }
 }
 
@@ -155,9 +155,9 @@ conversations:
   - name: slow
     turns:
       - {calls: [{name: act}]}
-      - {faults: [{slow: 150}], say: Hello to everybody who is here today and looks on while this is said.}
+      - {faults: [{slow: 150}], say: Hello to everybody who is here today and reads this long and slow answer.}
     finalization: [{json: {passed: true, reasons: []}}]
-    polish: [{say: Hello to everybody who is here today and looks on while this is said.}]
+    polish: [{say: Hello to everybody who is here today and reads this long and slow answer.}]
 ";
 
 /// A shell command that reports the progress of its call, and then waits until the file `go` exists.
@@ -197,8 +197,8 @@ async fn an_interrupt_during_an_answer_parks_the_job() {
 #[tokio::test]
 async fn without_a_terminal_the_model_cannot_ask_questions() {
     let setup = Setup::new(ASKS).await;
-    let ran = setup.run(&RUN.split(' ').collect::<Vec<_>>()).await;
-    ran.assert(0, "Succeeded");
+    let result = setup.run(&RUN.split(' ').collect::<Vec<_>>()).await;
+    result.assert(0, "Succeeded");
     let log = setup.log("greeter/jobs/k-1").join("\n");
     assert!(log.contains("there is no tool \\\"ask_user\\\"") && !log.contains("user.asked"), "{log}");
 }

@@ -37,19 +37,19 @@ const RUN: [&str; 6] = ["--skill", "./skill.yaml", "--goal", "Act", "--run-key",
 async fn a_server_program_gets_only_named_variables() {
     let setup = Setup::new(CALLS).await;
     let mcp = ["--mcp-env", "NAMED", "--mcp-command", "sh", "-c", SERVER, "sh", ANSWERS];
-    let ran = setup
+    let result = setup
         .run_command(&[&RUN[..], &mcp].concat())
         .env("SECRET", "sk-1")
         .env("NAMED", "named")
         .output()
         .await
         .unwrap();
-    let ran = super::setup::Ran::new(ran);
-    ran.assert(0, "the server speaks: named\n");
+    let result = super::setup::CommandOutput::new(result);
+    result.assert(0, "the server speaks: named\n");
     let says = "--mcp-env NAMED: the secret has fewer than 8 bytes. It is too short to be redacted from the log";
-    ran.assert(0, says);
-    assert_eq!(ran.err.matches("fewer than 8 bytes").count(), 1, "{ran:#?}");
-    assert_eq!(ran.out, "Done.\n");
+    result.assert(0, says);
+    assert_eq!(result.err.matches("fewer than 8 bytes").count(), 1, "{result:#?}");
+    assert_eq!(result.out, "Done.\n");
 }
 
 /// Variables usually contain credentials. Without one, the program would fail later.
@@ -62,12 +62,12 @@ async fn a_variable_that_cannot_be_passed_is_refused_without_its_value() {
         command.env("NAMED", "named").env("LARGE", "x".repeat(16 * 1024 + 1));
         command
     };
-    let ran = super::setup::Ran::new(run(["TOKEN=tok-of-the-shop-4711", "NOPE"]).output().await.unwrap());
-    ran.assert(2, "--mcp-env TOKEN=...: give the name of a variable without a value");
-    ran.assert(2, "--mcp-env NOPE: the environment has no such variable");
-    assert!(!ran.err.contains("of-the-shop"), "{ran:#?}");
-    let ran = super::setup::Ran::new(run(["NAMED", "LARGE"]).output().await.unwrap());
-    ran.assert(2, "--mcp-env LARGE: its value has more than 16384 bytes");
+    let result = super::setup::CommandOutput::new(run(["TOKEN=tok-of-the-shop-4711", "NOPE"]).output().await.unwrap());
+    result.assert(2, "--mcp-env TOKEN=...: give the name of a variable without a value");
+    result.assert(2, "--mcp-env NOPE: the environment has no such variable");
+    assert!(!result.err.contains("of-the-shop"), "{result:#?}");
+    let result = super::setup::CommandOutput::new(run(["NAMED", "LARGE"]).output().await.unwrap());
+    result.assert(2, "--mcp-env LARGE: its value has more than 16384 bytes");
     assert!(!setup.path("memory").exists());
 
     let begun = run(["NAMED", "NAMED"]).spawn().unwrap();
@@ -95,10 +95,11 @@ conversations:
         let more = ["--mcp-env", "NAMED", "--mcp-env", "PATH", "--mcp-command", "sh", "-c", SERVER, "sh", reveals];
         let goal = ["--skill", "./skill.yaml", "--goal", "Act with tok-of-the-shop-4711", "--run-key", "k-1"];
         let mut command = setup.run_command(&[&goal[..], json, &more].concat());
-        let ran = super::setup::Ran::new(command.env("NAMED", "tok-of-the-shop-4711").output().await.unwrap());
-        ran.assert(0, "It is [redacted: NAMED].");
-        ran.assert(0, "the server speaks: [redacted: NAMED]");
-        let all = setup.all_contents() + &ran.out + &ran.err;
+        let result =
+            super::setup::CommandOutput::new(command.env("NAMED", "tok-of-the-shop-4711").output().await.unwrap());
+        result.assert(0, "It is [redacted: NAMED].");
+        result.assert(0, "the server speaks: [redacted: NAMED]");
+        let all = setup.all_contents() + &result.out + &result.err;
         assert!(!all.contains("of-the-shop"), "{all}");
         assert!(setup.read("memory/greeter/jobs/k-1/run.json").contains("Act with [redacted: NAMED]"));
         assert!(setup.read("memory/greeter/logs/k-1.log").contains("[redacted: NAMED]"));
@@ -114,17 +115,17 @@ async fn an_unused_secret_gets_a_warning() {
     setup.write("skill.yaml", &format!("{SKILL}{resources}"));
     setup.write("dbf", "postgres://me:hunter22@db/orders\n");
     let more = ["--resource", "database=@dbf", "--mcp-command", "sh", "-c", SERVER, "sh", ANSWERS];
-    let ran = setup.run(&[&RUN[..], &more].concat()).await;
-    ran.assert(0, "database: this connection_string is redacted but not used");
-    ran.assert(0, "To pass a secret to a program, use --mcp-env");
-    assert!(!ran.err.contains("fewer than"), "{ran:#?}");
+    let result = setup.run(&[&RUN[..], &more].concat()).await;
+    result.assert(0, "database: this connection_string is redacted but not used");
+    result.assert(0, "To pass a secret to a program, use --mcp-env");
+    assert!(!result.err.contains("fewer than"), "{result:#?}");
     setup.write("dbf", " abc\n");
     setup.write("key", "k-9\n");
     let again = ["--api-key-file", "key", "--run-key", "k-2"];
-    let ran = setup.run(&[&RUN[..4], &again, &more].concat()).await;
-    ran.assert(0, "database: the secret has fewer than 8 bytes");
-    ran.assert(0, "the key of the model default: the secret has fewer than 8 bytes");
-    assert!(!ran.err.contains("abc") && !ran.err.contains("k-9"), "{ran:#?}");
+    let result = setup.run(&[&RUN[..4], &again, &more].concat()).await;
+    result.assert(0, "database: the secret has fewer than 8 bytes");
+    result.assert(0, "the key of the model default: the secret has fewer than 8 bytes");
+    assert!(!result.err.contains("abc") && !result.err.contains("k-9"), "{result:#?}");
 }
 
 #[tokio::test]
@@ -170,17 +171,17 @@ conversations:
     let setup = Setup::new(script).await;
     let orders = orders::start("127.0.0.1:0".parse().unwrap(), orders::Options::default()).await.unwrap();
     let url = format!("{}/mcp", orders.url());
-    let ran = setup.run(&["--skill", "cs-tier-1", "--goal", "Refund B-4", "--mcp", &url]).await;
-    assert_eq!((ran.code, ran.out.as_str()), (0, "It is too late.\n"), "{ran:#?}");
+    let result = setup.run(&["--skill", "cs-tier-1", "--goal", "Refund B-4", "--mcp", &url]).await;
+    assert_eq!((result.code, result.out.as_str()), (0, "It is too late.\n"), "{result:#?}");
 }
 
 #[tokio::test]
 async fn an_unreachable_server_ends_the_job() {
     let setup = Setup::new(CALLS).await;
     let absent = ["run", "--model-url", "http://127.0.0.1:9/v1", "--mcp", "http://127.0.0.1:9/mcp", "--patience", "0"];
-    let ran = setup.bloomery(&[&absent[..], &RUN[..4]].concat()).await;
-    ran.assert(3, "McpUnavailable");
-    ran.assert(3, "It was waited for");
+    let result = setup.bloomery(&[&absent[..], &RUN[..4]].concat()).await;
+    result.assert(3, "McpUnavailable");
+    result.assert(3, "It was waited for");
 }
 
 #[tokio::test]
@@ -230,11 +231,11 @@ async fn a_redirect_or_a_missing_credential_is_not_retried() {
         (format!("{at}/locked"), "it answered HTTP 401: no token.".to_owned()),
     ] {
         let mut command = setup.command(&["run", "--model-url", "http://127.0.0.1:9/v1", "--patience", "600"]);
-        let ran = command.args(RUN[..4].iter().copied().chain(["--mcp", &url])).output();
-        let ran = tokio::time::timeout(super::setup::TIMEOUT, ran).await.expect(&says);
-        let ran = super::setup::Ran::new(ran.unwrap());
-        ran.assert(3, "McpUnavailable: T");
-        assert!(ran.err.contains(&says) && !ran.err.contains("waited for"), "{says}: {ran:#?}");
+        let result = command.args(RUN[..4].iter().copied().chain(["--mcp", &url])).output();
+        let result = tokio::time::timeout(super::setup::TIMEOUT, result).await.expect(&says);
+        let result = super::setup::CommandOutput::new(result.unwrap());
+        result.assert(3, "McpUnavailable: T");
+        assert!(result.err.contains(&says) && !result.err.contains("waited for"), "{says}: {result:#?}");
     }
 }
 
@@ -246,15 +247,15 @@ async fn an_invalid_tool_is_reported_and_the_others_are_used() {
         format!(r#"{{"name":"large","inputSchema":{{"type":"object"}},"description":"{}"}}"#, "x".repeat(66_000));
     setup.write("tools", &format!("{tools},{large}"));
     let server = format!("tools=$(cat tools)\n{}", SERVER.replace("tools=$2\n", ""));
-    let ran = setup.run(&[&RUN[..], &["--mcp-command", "sh", "-c", &server, "sh", ANSWERS]].concat()).await;
+    let result = setup.run(&[&RUN[..], &["--mcp-command", "sh", "-c", &server, "sh", ANSWERS]].concat()).await;
     for says in [
         "the MCP server lists the tool \"bare\", which is ignored: it has no inputSchema",
         "the MCP server lists the tool \"yes\", which is ignored: its inputSchema is no object",
         "the MCP server lists the tool \"large\", which is ignored: its definition takes 66022 bytes, and the most is 65536",
     ] {
-        ran.assert(0, says);
+        result.assert(0, says);
     }
-    assert_eq!(ran.out, "Done.\n");
+    assert_eq!(result.out, "Done.\n");
 }
 
 /// A program that ends during its start is reported at once, even with a long patience.
@@ -278,10 +279,10 @@ async fn a_program_that_ends_at_once_is_not_retried() {
         let args =
             [&["--skill", "./skill.yaml", "--goal", "Act", "--patience", "600", "--mcp-command"], program].concat();
         let mut command = setup.command(&["run", "--model-url", "http://127.0.0.1:9/v1"]);
-        let ran = tokio::time::timeout(super::setup::TIMEOUT, command.args(args).output()).await.expect(says);
-        let ran = super::setup::Ran::new(ran.unwrap());
-        ran.assert(3, "McpUnavailable: T");
-        assert!(ran.err.contains(&says[1..]), "{says}: {ran:#?}");
+        let result = tokio::time::timeout(super::setup::TIMEOUT, command.args(args).output()).await.expect(says);
+        let result = super::setup::CommandOutput::new(result.unwrap());
+        result.assert(3, "McpUnavailable: T");
+        assert!(result.err.contains(&says[1..]), "{says}: {result:#?}");
     }
 }
 
@@ -300,9 +301,9 @@ async fn a_program_that_cannot_be_executed_is_refused() {
         ("./", "is not a file"),
         ("./script", "that does not exist: /no/such/interpreter"),
     ] {
-        let ran = run(program).await;
-        ran.assert(2, &format!("--mcp-command {program}: "));
-        ran.assert(2, says);
+        let result = run(program).await;
+        result.assert(2, &format!("--mcp-command {program}: "));
+        result.assert(2, says);
     }
     assert!(!setup.path("memory").exists());
 }
@@ -345,8 +346,8 @@ conversations:
     let api = format!("api={}", setup.model.url());
     let run = async |more: &[&str]| setup.run(&[&RUN[..], &["--resource", &api], more].concat()).await;
     run(&[]).await.assert(2, "key: calls of `api`, which is bound, need this credential");
-    let ran = run(&["--resource", "key=@key"]).await;
-    ran.assert(0, "Succeeded");
-    assert!(!ran.err.contains("redacted but not used"), "{ran:#?}");
+    let result = run(&["--resource", "key=@key"]).await;
+    result.assert(0, "Succeeded");
+    assert!(!result.err.contains("redacted but not used"), "{result:#?}");
     assert_eq!(setup.all_contents().matches("sk-of-the-api-0123").count(), 1, "only in its own file");
 }

@@ -1,7 +1,7 @@
 //! Directories that cannot be a memory are refused at the start, with the reason. Tests with mounts use a separate mount
 //! namespace, which needs root. A preloaded library simulates file systems that cannot protect a log.
 
-use super::setup::{Ran, SAYS_HELLO, Setup};
+use super::setup::{CommandOutput, SAYS_HELLO, Setup};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::process::Command;
@@ -23,12 +23,12 @@ fn can_mount() -> bool {
 }
 
 /// Runs a Skill after the shell script `mounts`.
-async fn run_after(setup: &Setup, mounts: &str) -> Ran {
+async fn run_after(setup: &Setup, mounts: &str) -> CommandOutput {
     let (program, url) = (env!("CARGO_BIN_EXE_bloomery"), setup.url());
     let script = format!("set -e; set -- --run-key k-1; {mounts}\n{program} {RUN} \"$@\" --model-url {url}");
     let mut command = tokio::process::Command::new("unshare");
     command.args(["-m", "sh", "-c", &script]).current_dir(setup.dir.path());
-    Ran::new(command.output().await.unwrap())
+    CommandOutput::new(command.output().await.unwrap())
 }
 
 #[tokio::test]
@@ -108,10 +108,10 @@ async fn a_job_can_be_resumed_after_the_memory_was_full() {
     );
     let mut command = tokio::process::Command::new("unshare");
     command.args(["-m", "sh", "-c", &script]).current_dir(setup.dir.path());
-    let ran = Ran::new(command.output().await.unwrap());
-    ran.assert(0, "no space left for the memory");
-    assert!(ran.err.contains("epoch 1, attempt 1") && ran.err.contains("epoch 2, attempt 2"), "{ran:#?}");
-    assert_eq!(ran.out, "Hello.\n", "{ran:#?}");
+    let result = CommandOutput::new(command.output().await.unwrap());
+    result.assert(0, "no space left for the memory");
+    assert!(result.err.contains("epoch 1, attempt 1") && result.err.contains("epoch 2, attempt 2"), "{result:#?}");
+    assert_eq!(result.out, "Hello.\n", "{result:#?}");
 }
 
 /// Implementations of system calls by file systems that cannot protect a log.
@@ -134,14 +134,14 @@ const NO_ROOM_FOR_A_LOG: &str = "int linkat(int a, const char *b, int c, const c
 const RUN_ARGS: [&str; 6] = ["--skill", "./skill.yaml", "--goal", "Greet", "--run-key", "k-1"];
 
 /// Runs a Skill with replaced system calls. `calls` is their C source.
-async fn run_with_replaced(setup: &Setup, calls: &str) -> Ran {
+async fn run_with_replaced(setup: &Setup, calls: &str) -> CommandOutput {
     let heads =
         ["errno", "fcntl", "stdarg", "string", "sys/syscall", "unistd"].map(|head| format!("#include <{head}.h>\n"));
     setup.write("lacks.c", &format!("#define _GNU_SOURCE\n{}{calls}\n", heads.concat()));
     let library = setup.path("lacks.so");
     let made = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(setup.path("lacks.c")).status();
     assert!(made.unwrap().success(), "{calls}");
-    Ran::new(setup.run_command(&RUN_ARGS).env("LD_PRELOAD", &library).output().await.unwrap())
+    CommandOutput::new(setup.run_command(&RUN_ARGS).env("LD_PRELOAD", &library).output().await.unwrap())
 }
 
 #[tokio::test]
@@ -152,11 +152,11 @@ async fn a_file_system_that_cannot_protect_a_log_is_refused() {
         ("not-exclusive", NOT_EXCLUSIVE, "does not support exclusive creation of files"),
     ] {
         let setup = Setup::new(SAYS_HELLO).await;
-        let ran = run_with_replaced(&setup, does).await;
-        ran.assert(2, lacks);
+        let result = run_with_replaced(&setup, does).await;
+        result.assert(2, lacks);
         assert!(
-            ran.err.contains("two processes could write the same log: name a directory on a local disk"),
-            "{ran:#?}"
+            result.err.contains("two processes could write the same log: name a directory on a local disk"),
+            "{result:#?}"
         );
         assert!(!setup.path("memory/greeter/jobs").exists(), "{name}");
     }

@@ -48,11 +48,11 @@ async fn a_user_selects_one_of_several_questions_and_answers_it() {
     let second = json!({"id": "q-2", "text": "Is it \u{1b}[2J broken?"});
     job["status"]["waitingFor"]["questions"].as_array_mut().unwrap().push(second);
     setup.api.put(&job_path("refund"), job);
-    let ran = setup.run(&["reply", "refund", "A-17"]).await;
+    let result = setup.run(&["reply", "refund", "A-17"]).await;
     assert!(
-        ran.exit == 2 && ran.err.contains("Select one with --question"),
+        result.exit == 2 && result.err.contains("Select one with --question"),
         "without a terminal, the user is not asked: {}",
-        ran.err
+        result.err
     );
     let dialogue = [
         ("Which question do you answer? ", "q-3\n"),
