@@ -58,42 +58,32 @@ impl Caches {
     /// Creates the caches and the stream that feeds them. `policy` is the name of the admission policy that validates
     /// decisions.
     pub fn new(client: &Client, policy: &str) -> (Self, Feed) {
-        let everything = watcher::Config::default;
-        let ours = || everything().labels(&format!("{}={}", names::LABEL_MANAGED_BY, names::MANAGER));
-        let revisions = ours().labels(&format!(
+        let all = watcher::Config::default;
+        let managed = || all().labels(&format!("{}={}", names::LABEL_MANAGED_BY, names::MANAGER));
+        let revisions = managed().labels(&format!(
             "{}={},{}=revision",
             names::LABEL_MANAGED_BY,
             names::MANAGER,
             names::LABEL_COMPONENT
         ));
-        let of_policy = || everything().fields(&format!("metadata.name={policy}"));
+        let policy_by_name = || all().fields(&format!("metadata.name={policy}"));
         let mut feeds = Vec::new();
         let caches = Self {
-            skills: cache(client, everything(), CacheOptions::trimmed(trim::metadata), &mut feeds),
-            jobs: cache(
-                client,
-                everything(),
-                CacheOptions::trimmed(trim::metadata).indexed_by(continued_job),
-                &mut feeds,
-            ),
-            models: cache(client, everything(), CacheOptions::trimmed(trim::metadata), &mut feeds),
-            approvals: cache(
-                client,
-                everything(),
-                CacheOptions::trimmed(trim::approval).indexed_by(job_uid),
-                &mut feeds,
-            ),
-            policies: cache(client, of_policy(), CacheOptions::trimmed(trim::metadata), &mut feeds),
-            bindings: cache(client, of_policy(), CacheOptions::trimmed(trim::metadata), &mut feeds),
+            skills: cache(client, all(), CacheOptions::trimmed(trim::metadata), &mut feeds),
+            jobs: cache(client, all(), CacheOptions::trimmed(trim::metadata).indexed_by(continued_job), &mut feeds),
+            models: cache(client, all(), CacheOptions::trimmed(trim::metadata), &mut feeds),
+            approvals: cache(client, all(), CacheOptions::trimmed(trim::approval).indexed_by(job_uid), &mut feeds),
+            policies: cache(client, policy_by_name(), CacheOptions::trimmed(trim::metadata), &mut feeds),
+            bindings: cache(client, policy_by_name(), CacheOptions::trimmed(trim::metadata), &mut feeds),
             revisions: cache(client, revisions, CacheOptions::trimmed(trim::metadata), &mut feeds),
-            service_accounts: cache(client, ours(), CacheOptions::trimmed(trim::metadata), &mut feeds),
-            deployments: cache(client, ours(), CacheOptions::trimmed(trim::metadata), &mut feeds),
-            services: cache(client, everything(), CacheOptions::trimmed(trim::service), &mut feeds),
-            claims: cache(client, everything(), CacheOptions::trimmed(trim::claim), &mut feeds),
-            pods: cache(client, ours(), CacheOptions::trimmed(trim::pod), &mut feeds),
+            service_accounts: cache(client, managed(), CacheOptions::trimmed(trim::metadata), &mut feeds),
+            deployments: cache(client, managed(), CacheOptions::trimmed(trim::metadata), &mut feeds),
+            services: cache(client, all(), CacheOptions::trimmed(trim::service), &mut feeds),
+            claims: cache(client, all(), CacheOptions::trimmed(trim::claim), &mut feeds),
+            pods: cache(client, managed(), CacheOptions::trimmed(trim::pod), &mut feeds),
             namespaces: cache(
                 client,
-                everything(),
+                all(),
                 CacheOptions::trimmed(trim::namespace).announcing(suspension_changed),
                 &mut feeds,
             ),

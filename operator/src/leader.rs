@@ -16,7 +16,8 @@ const LEASE_SECONDS: u64 = 15;
 /// The leader renews its lease this number of seconds before it ends. Must be longer than [`REQUEST_TIMEOUT`].
 const RENEWAL_GRACE_SECONDS: u64 = 5;
 
-/// The timeout of a request for the lease: a leader that cannot renew finds out before another replica takes over.
+/// The timeout of a request for the lease. It is so short that a leader that cannot renew its lease stops before another
+/// replica takes over.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// The interval at which a replica checks the lease of another one, so that it takes over a released lease at once.

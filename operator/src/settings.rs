@@ -62,7 +62,7 @@ pub struct ApprovalSettings {
     #[arg(long = "approval-expiry", env = "BLOOMERY_APPROVAL_EXPIRY", default_value = "24h", value_parser = parse::duration)]
     pub expiry: Duration,
     /// The shipped admission policy that validates decisions: JSON of `name`, `operator` (the operator's own user
-    /// name), `policy` and `binding` (the spec of each). Without it nobody is asked, and held calls wait.
+    /// name), `policy` and `binding` (the spec of each). Without it no approvers are asked, and held calls wait.
     #[arg(long = "approvals", env = "BLOOMERY_APPROVALS", value_parser = parse::shipped_policy)]
     pub shipped: Option<ShippedPolicy>,
 }

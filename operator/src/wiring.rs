@@ -55,14 +55,14 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
     let mut interrupt = signal(SignalKind::interrupt()).map_err(io("cannot listen for SIGINT"))?;
     let config = Config::infer().await?;
     let lease_client = client(config.clone(), leader::REQUEST_TIMEOUT)?;
-    let (context, feed, leads) = context(client(config, READ_TIMEOUT)?, settings);
+    let (context, feed, leads_sender) = context(client(config, READ_TIMEOUT)?, settings);
 
     let stopping = CancellationToken::new();
     let released = CancellationToken::new();
     let feeding = tokio::spawn(feed.for_each(|()| async {}));
     let competing = tokio::spawn({
         let (context, released) = (context.clone(), released.clone());
-        async move { leader::compete(lease_client, &context.settings, leads, &context.metrics, released).await }
+        async move { leader::compete(lease_client, &context.settings, leads_sender, &context.metrics, released).await }
     });
     let mut parts = start(&context, &stopping).await?;
     tracing::info!(version = env!("CARGO_PKG_VERSION"), pod = context.settings.pod_name, "started");
@@ -99,7 +99,7 @@ fn client(mut config: Config, read_timeout: Duration) -> Result<Client, kube::Er
 
 fn context(client: Client, settings: Settings) -> (Arc<Context>, Feed, tokio::sync::watch::Sender<bool>) {
     let (caches, feed) = Caches::new(&client, settings.approvals.policy_name());
-    let (leads, leadership) = Leadership::channel();
+    let (leads_sender, leadership) = Leadership::channel();
     let metrics = Arc::new(Metrics::new());
     let context = Context {
         caches,
@@ -113,7 +113,7 @@ fn context(client: Client, settings: Settings) -> (Arc<Context>, Feed, tokio::sy
         client,
         settings,
     };
-    (Arc::new(context), feed, leads)
+    (Arc::new(context), feed, leads_sender)
 }
 
 /// Starts every part that ends with `stopping`. A part that ends earlier ends the operator.

@@ -211,7 +211,7 @@ pub fn call_not_started(approval: &Approval, why: &'static str) -> Option<Approv
         .then_some(ApprovalUpdate::CallNotStarted { name, uid, why })
 }
 
-/// Returns whether no decision on the Approval has counted yet, decided or not.
+/// Returns whether no decision on the Approval has counted yet. A person may have decided already.
 pub fn is_uncounted(approval: &Approval) -> bool {
     let counts = approval.status.as_ref().is_some_and(|status| status.counted.is_some());
     !counts && approval.metadata.deletion_timestamp.is_none()

@@ -20,7 +20,7 @@ use k8s_openapi::jiff::Timestamp;
 use kube::Api;
 use kube::core::ResourceExt;
 
-/// The reason that the operator records where nobody decided before the expiry.
+/// The reason that the operator records if nobody decided before the expiry.
 const EXPIRY_REASON: &str = "nobody decided in time";
 
 /// Reads an Approval from the API server.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 
-/// A stored object, which may have been written under an older or newer schema and then cannot be read.
+/// A stored object, or the error of an object that cannot be read because it was written under another schema.
 pub type Guarded<K> = DeserializeGuard<K>;
 
 /// The stream that fills a cache while it is polled. It ends only when it is dropped.
@@ -27,7 +27,8 @@ pub struct Cache<K: Resource<DynamicType = ()> + Clone + 'static> {
     store: Store<K>,
     index: Index,
     changes: broadcast::Sender<Change<K>>,
-    /// The store's own readiness cannot be used: of several waiting tasks, kube 5.0 wakes only the last.
+    /// True once the cache was filled. The store's own readiness is not used, because kube 5.0 wakes only the last of
+    /// several waiting tasks.
     filled: watch::Receiver<bool>,
 }
 

@@ -1,6 +1,7 @@
 //! Removes fields that the operator never reads from cached objects.
 
 use super::cache::Guarded;
+use crate::owned;
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::Approval;
 use k8s_openapi::api::core::v1::{
@@ -22,7 +23,7 @@ pub(super) fn metadata<K: Resource>(object: &mut K) {
 pub(super) fn service(service: &mut Service) {
     remove_bookkeeping(&mut service.metadata);
     service.status = None;
-    if is_ours(&service.metadata) {
+    if owned::is_managed(&service.metadata) {
         return;
     }
     service.metadata = take_identity(&mut service.metadata);
@@ -98,11 +99,6 @@ fn take_identity(metadata: &mut ObjectMeta) -> ObjectMeta {
         uid: metadata.uid.take(),
         ..ObjectMeta::default()
     }
-}
-
-fn is_ours(metadata: &ObjectMeta) -> bool {
-    let labels = metadata.labels.as_ref();
-    labels.and_then(|labels| labels.get(names::LABEL_MANAGED_BY)).is_some_and(|manager| manager == names::MANAGER)
 }
 
 #[cfg(test)]

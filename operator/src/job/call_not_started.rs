@@ -1,4 +1,5 @@
-//! The held call that no worker started before its Job ended. Its approvers are informed that it is not made.
+//! The held call that no worker started before its Job ended. The Job's status and the Approvals record that it is not
+//! made.
 
 use super::plan::JobEnd;
 use super::pods::WorkerPod;
@@ -44,6 +45,7 @@ impl From<&HeldCall> for CallNotStarted {
     }
 }
 
+/// The fixed parts of the message, around the id and the tool of the call.
 const BEFORE_ID: &str = "the Job ended before the call ";
 const BEFORE_TOOL: &str = " of ";
 const AFTER_TOOL: &str = " was begun: it is not made";
@@ -55,7 +57,7 @@ impl Display for CallNotStarted {
     }
 }
 
-/// The message of a condition records no call.
+/// The error of a message that records no call.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the message records no call")]
 pub struct Error;
@@ -75,7 +77,7 @@ impl FromStr for CallNotStarted {
 /// last worker reported the same number of started calls as before.
 pub fn unstarted_call_at_end<'a>(current: &'a JobStatus, pods: &[WorkerPod], end: &JobEnd) -> Option<&'a HeldCall> {
     let Some(message) = &end.read_from else {
-        return held(current).filter(|_| is_parked_with_it(current, pods));
+        return held(current).filter(|_| is_parked_with_call(current, pods));
     };
     let events = |log: Option<&LogPosition>| log.map_or(0, |log| log.events);
     let is_later = events(message.log.as_ref()) >= events(current.log.as_ref());
@@ -94,7 +96,7 @@ fn held(status: &JobStatus) -> Option<&HeldCall> {
 
 /// Returns whether the last worker parked with the call and no pod of a later attempt exists. The worker of a queued
 /// Job may have run since, because its last report may be lost.
-fn is_parked_with_it(status: &JobStatus, pods: &[WorkerPod]) -> bool {
+fn is_parked_with_call(status: &JobStatus, pods: &[WorkerPod]) -> bool {
     let is_last = |attempt: &Attempt| pods.iter().all(|pod| pod.attempt <= attempt.number);
     status.awaits_people() && status.attempt.as_ref().is_some_and(is_last)
 }

@@ -69,7 +69,7 @@ pub enum PeopleWait {
     PolicyMissing(String),
 }
 
-/// An attempt that ended without an outcome.
+/// An attempt that ended without an outcome and did not park.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LostAttempt {
     /// The time at which it ended.
@@ -107,12 +107,12 @@ pub struct PodDeletion {
     pub grace: Option<u32>,
 }
 
-/// A condition that must be met before a Job gets a pod.
+/// The wait of a Job for an input that its pod needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wait {
     /// The reason for the conditions of the Job.
     pub reason: Reason,
-    /// The missing condition and its remedy, for people.
+    /// The missing input and the remedy, for people.
     pub message: String,
     /// The time until a retry, if the end of the wait changes no watched object.
     pub retry: Option<SignedDuration>,

@@ -121,8 +121,9 @@ fn pod_state(pod: &Pod, terminated: Option<&ContainerStateTerminated>, now: Time
 /// The end time of a pod. A pod that was evicted before it started has no container that records it.
 fn ended_at(status: &PodStatus, terminated: Option<&ContainerStateTerminated>) -> Option<Timestamp> {
     let finished = terminated.and_then(|state| state.finished_at.as_ref());
-    let turned = || status.conditions.iter().flatten().filter_map(|condition| condition.last_transition_time.as_ref());
-    finished.or_else(|| turned().max_by_key(|time| time.0)).map(|time| time.0)
+    let transition_times =
+        || status.conditions.iter().flatten().filter_map(|condition| condition.last_transition_time.as_ref());
+    finished.or_else(|| transition_times().max_by_key(|time| time.0)).map(|time| time.0)
 }
 
 fn end_description(status: &PodStatus, terminated: Option<&ContainerStateTerminated>) -> String {

@@ -1,4 +1,5 @@
-//! Validates and resolves the inputs of a new attempt: pure. Each wait says what is missing and what to do about it.
+//! Validates and resolves the inputs of a new attempt: pure. The message of each wait names the missing input and the
+//! remedy.
 
 mod attempt;
 mod models;

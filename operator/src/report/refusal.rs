@@ -19,7 +19,7 @@ pub enum Refusal {
     /// The attempt is not recorded yet: report again in a moment.
     #[error("{0}")]
     TooEarly(String),
-    /// Another attempt has taken over: this one is over.
+    /// Another attempt continues the Job, so this worker must stop.
     #[error("{0}")]
     Superseded(String),
     /// The report is too large.

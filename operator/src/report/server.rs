@@ -107,9 +107,9 @@ fn parse(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<(&s
 }
 
 async fn accept(listener: TcpListener, tls: TlsAcceptor, router: Router, shutdown: &CancellationToken) {
-    let (tasks, places) = (TaskTracker::new(), Arc::new(Semaphore::new(MAX_CONNECTIONS)));
+    let (tasks, permits) = (TaskTracker::new(), Arc::new(Semaphore::new(MAX_CONNECTIONS)));
     loop {
-        let Ok(place) = places.clone().acquire_owned().await else { break };
+        let Ok(permit) = permits.clone().acquire_owned().await else { break };
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             () = shutdown.cancelled() => break,
@@ -119,7 +119,7 @@ async fn accept(listener: TcpListener, tls: TlsAcceptor, router: Router, shutdow
                 let connection = connection(stream, tls.clone(), router.clone(), shutdown.clone());
                 tasks.spawn(async move {
                     connection.await;
-                    drop(place);
+                    drop(permit);
                 });
             }
             Err(error) => {
@@ -134,7 +134,7 @@ async fn accept(listener: TcpListener, tls: TlsAcceptor, router: Router, shutdow
 }
 
 async fn connection(stream: TcpStream, tls: TlsAcceptor, router: Router, shutdown: CancellationToken) {
-    // Otherwise the first answer waits 40 ms for the worker's kernel to acknowledge the last TLS message.
+    // Without this option, the first response waits 40 ms until the worker's kernel acknowledges the last TLS message.
     if let Err(error) = stream.set_nodelay(true) {
         return tracing::debug!(%error, "a connection ended before its handshake");
     }

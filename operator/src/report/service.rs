@@ -21,7 +21,7 @@ use kube::core::ResourceExt;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The maximum number of writes that are retried after a conflict with another writer.
+/// The maximum number of tries to write a status that other writers change at the same time.
 const MAX_WRITE_TRIES: u32 = 5;
 
 /// Handles reports.

@@ -65,12 +65,12 @@ pub async fn apply(prepared: PreparedSkill, fetched: &FetchedSkill, applier: &Ap
 }
 
 async fn apply_mcp(mcp: PreparedMcp, fetched: &FetchedSkill, applier: &Applier) -> Result<AppliedMcp, Error> {
-    let own = match mcp {
+    let managed = match mcp {
         PreparedMcp::Absent => return Ok(AppliedMcp::Absent),
         PreparedMcp::External(service) => return Ok(AppliedMcp::External(service)),
-        PreparedMcp::Managed(own) => own,
+        PreparedMcp::Managed(managed) => managed,
     };
-    let ManagedMcp { account, deployment, service } = *own;
+    let ManagedMcp { account, deployment, service } = *managed;
     // The account comes before the Deployment. Kubernetes refuses a pod without its account, and would show the Event
     // for an hour.
     let account = applier.apply(&account, fetched.mcp_account.as_deref().and_then(KnownObject::full)).await?;

@@ -39,8 +39,8 @@ pub fn fetch(skill: &Skill, caches: &Caches) -> FetchedSkill {
     let namespace = &skill.namespace().unwrap_or_default();
     let name = &skill.name_any();
     let mcp = &names::mcp_server(name);
-    let labelled = |labels: &BTreeMap<String, String>| labels.get(names::LABEL_SKILL) == Some(name);
-    let serves = |pod: &Pod| pod.labels().get(names::LABEL_COMPONENT).is_some_and(|what| what == "mcp");
+    let has_skill_label = |labels: &BTreeMap<String, String>| labels.get(names::LABEL_SKILL) == Some(name);
+    let is_mcp_server = |pod: &Pod| pod.labels().get(names::LABEL_COMPONENT).is_some_and(|what| what == "mcp");
     let service = skill.spec.mcp_server.as_ref().and_then(|server| server.service.as_ref());
     let unfinished = caches
         .jobs
@@ -54,9 +54,9 @@ pub fn fetch(skill: &Skill, caches: &Caches) -> FetchedSkill {
         mcp_account: caches.service_accounts.get(namespace, mcp),
         mcp_deployment: caches.deployments.get(namespace, mcp),
         mcp_service: caches.services.get(namespace, mcp),
-        mcp_pods: caches.pods.select(namespace, |pod| labelled(pod.labels()) && serves(pod)),
+        mcp_pods: caches.pods.select(namespace, |pod| has_skill_label(pod.labels()) && is_mcp_server(pod)),
         named_service: service.and_then(|service| caches.services.get(namespace, &service.name)),
-        revisions: caches.revisions.select(namespace, |revision| labelled(revision.labels())),
+        revisions: caches.revisions.select(namespace, |revision| has_skill_label(revision.labels())),
         revisions_in_use: in_use.collect(),
     }
 }

@@ -1,4 +1,4 @@
-//! Node affinity of a worker pod: pods that share a volume which only one node can mount run on one node.
+//! Affinity of a worker pod: pods that share a volume run on one node if only one node can mount the volume.
 
 use crate::job::validate::ValidAttempt;
 use bloomery_crds::Digest;
@@ -18,12 +18,12 @@ pub(super) fn labels(attempt: &ValidAttempt) -> BTreeMap<String, String> {
     single_node_claims(attempt).into_iter().map(label).collect()
 }
 
-/// Requires the node of the other pods of the same volume, because the pod could not mount it elsewhere. The first pod
-/// may run on any node: a pod that matches its own term satisfies it.
+/// Requires that the pod runs on the node of the other pods that mount the same volume, because it could not mount the
+/// volume elsewhere. The first pod may run on any node, because it matches its own term.
 ///
-/// There is one term only, because the scheduler requires another pod that matches all terms. The term of the memory is
-/// enough if all pods of the tenant share a node. Of several claims the first decides, and a pod that needs another
-/// claim from another node waits until that claim is free.
+/// There is only one term, because the scheduler requires another pod that matches all terms. If only one node can mount
+/// the memory, its term is enough: all pods of the tenant share that node. Otherwise the first claim decides the node. A
+/// pod whose other claims are mounted on another node waits until they are free.
 pub(super) fn affinity(attempt: &ValidAttempt) -> Option<Affinity> {
     let memory = || (names::LABEL_MEMORY.to_owned(), names::MEMORY_CLAIM.to_owned());
     let label =

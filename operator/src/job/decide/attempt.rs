@@ -23,7 +23,7 @@ pub(super) fn pause_after(attempt: u32) -> SignedDuration {
     })
 }
 
-/// Decides what follows an attempt whose pod ended or is gone.
+/// Decides what follows an attempt whose pod ended or does not exist any more.
 pub(super) fn next_act(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) -> (Act, Option<SignedDuration>) {
     let next = recorded.number.saturating_add(1);
     if facts.pods.iter().any(|pod| pod.attempt == next) {
