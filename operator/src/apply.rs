@@ -30,9 +30,8 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use write_history::WriteHistory;
 
-/// The message of the API server where a list would hold two items of one key, for example because a port was
-/// renumbered by another writer. Apply cannot remove the other writer's item, so the object is deleted and created
-/// again.
+/// The message of the API server if a list would hold two items with the same key, for example because another writer
+/// renumbered a port. An apply cannot remove the item of the other writer, so the object is deleted and created again.
 const DUPLICATE_VALUE: &str = "Duplicate value";
 
 /// A resource version that no object has. An apply with it creates the object, or fails with a conflict if the object

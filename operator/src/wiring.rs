@@ -116,7 +116,7 @@ fn context(client: Client, settings: Settings) -> (Arc<Context>, Feed, tokio::sy
     (Arc::new(context), feed, leads_sender)
 }
 
-/// Starts every part that ends with `stopping`. A part that ends earlier ends the operator.
+/// Starts the parts of the operator. They end when `stopping` is cancelled. If a part ends earlier, the operator ends.
 async fn start(context: &Arc<Context>, stopping: &CancellationToken) -> Result<JoinSet<Result<(), Error>>, Error> {
     let address = context.settings.http_addr;
     let listener = TcpListener::bind(address)

@@ -195,13 +195,14 @@ pub fn required_update(
     })
 }
 
-/// The withdrawal of an Approval whose decision has not counted; none for any other.
+/// Returns the withdrawal of an Approval; none if a decision on it has counted.
 pub fn withdrawal(approval: &Approval, why: &'static str) -> Option<ApprovalUpdate> {
     let (name, uid) = (approval.metadata.name.clone()?, approval.metadata.uid.clone()?);
     is_uncounted(approval).then_some(ApprovalUpdate::Withdraw { name, uid, why })
 }
 
-/// The update of an approving Approval that does not record yet that the call was not started.
+/// Returns the update that records in an Approval that the approved call was not started; none if it is recorded
+/// already, or if the Approval does not approve the call.
 pub fn call_not_started(approval: &Approval, why: &'static str) -> Option<ApprovalUpdate> {
     let (name, uid) = (approval.metadata.name.clone()?, approval.metadata.uid.clone()?);
     let status = approval.status.as_ref()?;

@@ -26,7 +26,7 @@ pub enum AppliedPlan {
     AwaitsPodEnd(Ending, Option<PodProblem>),
     /// The Job was deleted.
     Deleted,
-    /// The worker parked for a person, which only its termination message shows.
+    /// The worker parked for a person. Only its termination message shows this.
     Parked(Box<TerminationMessage>),
     /// The Job ended. Holds the held call that no worker started, if that is known.
     Ended(JobEnd, Option<HeldCall>),

@@ -1,6 +1,6 @@
 //! Builds the pod of an attempt, from the validated attempt alone.
 //!
-//! The Job's part of the run document reaches the worker in three steps: `part` makes it, `pod` stores it in the
+//! The Job's part of the run document reaches the worker in three steps: `part` builds it, `pod` stores it in the
 //! annotation `ANNOTATION_JOB_PART` and passes its digest, and `volumes` mounts the annotation as the file that `--job`
 //! names.
 

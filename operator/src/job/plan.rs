@@ -52,7 +52,7 @@ pub enum Act<A = u32> {
     Wait(Wait, Option<LostAttempt>),
     /// The Job is ending and one of its pods is alive: wait for the pod, and record the problem that keeps it, if any.
     AwaitPodEnd(Ending, Option<PodProblem>),
-    /// Record that the worker parked for a person, which only its termination message shows.
+    /// Record that the worker parked for a person. Only its termination message shows this.
     RecordParking(Box<TerminationMessage>),
     /// End the Job.
     End(JobEnd),

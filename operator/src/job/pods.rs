@@ -118,7 +118,8 @@ fn pod_state(pod: &Pod, terminated: Option<&ContainerStateTerminated>, now: Time
     }
 }
 
-/// The end time of a pod. A pod that was evicted before it started has no container that records it.
+/// The end time of a pod. If no container recorded it, because the pod was evicted before it started, the last change of
+/// its conditions counts.
 fn ended_at(status: &PodStatus, terminated: Option<&ContainerStateTerminated>) -> Option<Timestamp> {
     let finished = terminated.and_then(|state| state.finished_at.as_ref());
     let transition_times =

@@ -189,7 +189,7 @@ pub fn approvals_not_created(current: &JobStatus, why: &str, stamp: &StatusStamp
     with_health(current.clone(), Health::Reconciling(Reason::NobodyAsked, message), stamp)
 }
 
-/// The status once a worker parked for a person, which only its termination message shows.
+/// The status once a worker parked for a person, if only its termination message shows this.
 fn parked(current: &JobStatus, message: &TerminationMessage, stamp: &StatusStamp) -> JobStatus {
     let mut status = current.clone();
     let (phase, what, questions) = match message.end {
@@ -212,10 +212,10 @@ fn parked(current: &JobStatus, message: &TerminationMessage, stamp: &StatusStamp
     } else {
         format!("its termination message says that a {what} is waiting, and the {what} is in")
     };
-    let mut seen = phase_health(&status).observations();
-    seen.push(report_lost(&status, &lost));
-    seen.extend(current_remarks(&status));
-    with_conditions(status, seen, stamp)
+    let mut observations = phase_health(&status).observations();
+    observations.push(report_lost(&status, &lost));
+    observations.extend(current_remarks(&status));
+    with_conditions(status, observations, stamp)
 }
 
 /// The status of a Job that ended, if no report carried the end.
@@ -236,14 +236,14 @@ fn ended(current: &JobStatus, end: &JobEnd, not_started: Option<&HeldCall>, stam
 
 /// Puts the outcome into a status, with the phase, the time and the conditions that belong to it.
 pub fn finish(mut status: JobStatus, outcome: Outcome, more: Vec<Observation>, stamp: &StatusStamp) -> JobStatus {
-    let mut seen = outcome_health(&outcome).observations();
-    seen.extend(more);
+    let mut observations = outcome_health(&outcome).observations();
+    observations.extend(more);
     status.phase = Some(outcome.phase());
     status.outcome = Some(outcome);
     status.completion_time = Some(stamp.now.clone());
     // An ended Job waits for nobody.
     status.waiting_for = None;
-    with_conditions(status, seen, stamp)
+    with_conditions(status, observations, stamp)
 }
 
 /// Takes over the progress in a termination message, if it is ahead of the status.
@@ -285,20 +285,20 @@ fn unchanged(current: &JobStatus, stamp: &StatusStamp) -> JobStatus {
 
 /// Puts the health of a Job that has not ended into its status. The worker's remarks stay.
 fn with_health(status: JobStatus, health: Health, stamp: &StatusStamp) -> JobStatus {
-    let mut seen = health.observations();
-    seen.extend(current_remarks(&status));
-    with_conditions(status, seen, stamp)
+    let mut observations = health.observations();
+    observations.extend(current_remarks(&status));
+    with_conditions(status, observations, stamp)
 }
 
-/// Puts conditions into a status, and adds the one that follows from its phase. Bloomery's own conditions that are not
-/// listed are removed.
-pub fn with_conditions(mut status: JobStatus, mut seen: Vec<Observation>, stamp: &StatusStamp) -> JobStatus {
-    if !seen.iter().any(|seen| seen.kind == ConditionType::AwaitingPeople) {
-        let is_asked = seen.iter().all(|seen| seen.reason != Reason::ApprovalPolicyMissing);
-        seen.extend(messages::awaiting_people_condition(&status, is_asked));
+/// Puts conditions into a status, and adds the condition `AwaitingPeople` if it is not listed. Bloomery's own conditions
+/// that are not listed are removed.
+pub fn with_conditions(mut status: JobStatus, mut observations: Vec<Observation>, stamp: &StatusStamp) -> JobStatus {
+    if !observations.iter().any(|observation| observation.kind == ConditionType::AwaitingPeople) {
+        let is_asked = observations.iter().all(|observation| observation.reason != Reason::ApprovalPolicyMissing);
+        observations.extend(messages::awaiting_people_condition(&status, is_asked));
     }
     status.observed_generation = stamp.generation;
-    status.conditions = conditions::merge(&status.conditions, &seen, stamp.generation, &stamp.now);
+    status.conditions = conditions::merge(&status.conditions, &observations, stamp.generation, &stamp.now);
     status
 }
 

@@ -93,7 +93,7 @@ pub fn check_report(report: &Report) -> Result<(), Refusal> {
     }
 }
 
-/// Describes fields of the answer that are nested too deeply. Only these may have any form.
+/// Describes fields of the answer that are nested too deeply. All other parts of a report have a fixed structure.
 fn depth_fault(report: &Report) -> Option<String> {
     let fields = &report.projection.result.as_ref()?.fields;
     let (name, levels) =

@@ -94,13 +94,13 @@ fn merged(current: &JobStatus, report: &Report, stamp: &StatusStamp) -> JobStatu
             attempt.untold = None;
         }
     }
-    let mut remarks_seen =
+    let mut remarks_observed =
         remarks_condition(remarks).into_iter().chain(stray_replies_condition(stray_replies)).collect::<Vec<_>>();
     if let Some(outcome) = outcome {
-        remarks_seen.extend(
+        remarks_observed.extend(
             unstarted_call_of_report(current, Some(usage)).map(|call| CallNotStarted::from(call).observation()),
         );
-        return finish(status, outcome.clone(), remarks_seen, stamp);
+        return finish(status, outcome.clone(), remarks_observed, stamp);
     }
     let waiting_phase = waiting_phase(report);
     if let Some(waiting) = &mut status.waiting_for {
@@ -120,9 +120,9 @@ fn merged(current: &JobStatus, report: &Report, stamp: &StatusStamp) -> JobStatu
     let waiting = report.waiting.as_ref().filter(|_| !parks);
     let health = persistent_health(current, report)
         .unwrap_or_else(|| waiting.map_or_else(|| phase_health(&status), worker_wait_health));
-    let mut seen = health.observations();
-    seen.extend(remarks_seen);
-    with_conditions(status, seen, stamp)
+    let mut observations = health.observations();
+    observations.extend(remarks_observed);
+    with_conditions(status, observations, stamp)
 }
 
 /// Returns the phase in which the Job waits for people, if it does: its worker parked with a held call or an open

@@ -97,8 +97,8 @@ impl AppliedSkill {
         obstructs(memory_claim) || obstructs(revision) || obstructs(worker_account) || by_mcp
     }
 
-    /// Returns the refusals of the API server as an error, so that the apply is retried: the cause, such as a quota or
-    /// a webhook, is not watched.
+    /// Returns the first refusal of the API server as an error, so that the apply is retried: the cause, such as a quota
+    /// or a webhook, is not watched.
     pub fn refusal(&self) -> Option<Error> {
         fn refused<K>(what: &str, applied: &ApplyResult<K>) -> Option<Error> {
             let ApplyResult::Refused(why) = applied else { return None };

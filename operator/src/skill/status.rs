@@ -38,7 +38,7 @@ pub fn compute(
         }
     };
     let mut observations = health(&findings).observations();
-    observations.extend(findings.into_iter().map(|finding| finding.seen));
+    observations.extend(findings.into_iter().map(|finding| finding.observation));
     SkillStatus {
         observed_generation: skill.metadata.generation,
         revision,
@@ -48,12 +48,13 @@ pub fn compute(
 
 /// The health of the Skill. A finding that needs a person comes before a finding that may pass by itself.
 fn health(findings: &[Finding]) -> Health {
-    let first = |blocker| findings.iter().find(|finding| finding.blocker == Some(blocker)).map(|found| &found.seen);
-    if let Some(seen) = first(Blocker::Person) {
-        return Health::Stalled(seen.reason, seen.message.clone());
+    let first =
+        |blocker| findings.iter().find(|finding| finding.blocker == Some(blocker)).map(|found| &found.observation);
+    if let Some(observation) = first(Blocker::Person) {
+        return Health::Stalled(observation.reason, observation.message.clone());
     }
-    if let Some(seen) = first(Blocker::Progress) {
-        return Health::Reconciling(seen.reason, seen.message.clone());
+    if let Some(observation) = first(Blocker::Progress) {
+        return Health::Reconciling(observation.reason, observation.message.clone());
     }
     Health::Ready(Reason::Ready, "Jobs can use this Skill".to_owned())
 }

@@ -20,7 +20,7 @@ pub struct Facts<'a> {
     pub call_approvals: Option<&'a CallApprovals>,
     /// The updates for Approvals that an ended Job has left open.
     pub open_approval_updates: &'a [ApprovalUpdate],
-    /// Why the Job is ending, and the time at which this process first saw it.
+    /// The reason why the Job is ending, and the time at which this process first saw it.
     pub ending: Option<(Ending, Timestamp)>,
     /// True if the namespace is suspended.
     pub suspended: bool,
@@ -44,7 +44,7 @@ impl<'a> Facts<'a> {
         self.status.attempt.as_ref().is_some_and(|recorded| recorded.number == pod.attempt)
     }
 
-    /// Returns the open questions that the status lists. It has room for a limited number.
+    /// Returns the open questions that the status lists. The status has room for a limited number.
     pub fn questions(&self) -> &'a [AskedQuestion] {
         self.status.waiting_for.as_ref().map_or(&[], |waiting| &waiting.questions)
     }

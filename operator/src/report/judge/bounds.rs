@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 const MAX_WORKFLOWS: usize = 8;
 const MAX_STEPS: usize = 16;
 
-/// The maximum length of names in characters: of workflows, steps, intents, calls and approvers; and of tools.
+/// The maximum length in characters of the names of workflows, steps, intents, calls and approvers, and of tools.
 const MAX_NAME_CHARS: usize = 64;
 const MAX_TOOL_CHARS: usize = 128;
 

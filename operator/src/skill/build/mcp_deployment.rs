@@ -33,7 +33,7 @@ pub fn selector(skill: &ValidSkill) -> BTreeMap<String, String> {
 
 /// Builds the Deployment: one replica that passes the `restricted` Pod Security Standard.
 ///
-/// The user is that of the image, which must not be root, because the image decides who owns its files.
+/// The server runs as the user of its image, because the image decides who owns its files. This user must not be root.
 pub fn build_mcp_deployment(skill: &ValidSkill, container: &McpContainer) -> Deployment {
     let meta = metadata(skill, names::mcp_server(&skill.name), "mcp");
     let labels = meta.labels.clone();

@@ -7,7 +7,7 @@ use bloomery_crds::conditions::{ConditionType, Observation, Reason};
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Finding {
     /// The condition.
-    pub(super) seen: Observation,
+    pub(super) observation: Observation,
     /// The reason why the Skill is not ready, if the condition keeps it from being ready.
     pub(super) blocker: Option<Blocker>,
 }
@@ -24,17 +24,17 @@ pub(super) enum Blocker {
 impl Finding {
     /// A finding that does not block the Skill.
     pub(super) fn healthy(kind: ConditionType, reason: Reason, message: impl Into<String>) -> Self {
-        Self { seen: Observation::holds(kind, reason, message), blocker: None }
+        Self { observation: Observation::holds(kind, reason, message), blocker: None }
     }
 
     /// A finding that may pass by itself.
     pub(super) fn waits(kind: ConditionType, reason: Reason, message: impl Into<String>) -> Self {
-        Self { seen: Observation::fails(kind, reason, message), blocker: Some(Blocker::Progress) }
+        Self { observation: Observation::fails(kind, reason, message), blocker: Some(Blocker::Progress) }
     }
 
     /// A finding that a person has to fix.
     pub(super) fn stalls(kind: ConditionType, reason: Reason, message: impl Into<String>) -> Self {
-        Self { seen: Observation::fails(kind, reason, message), blocker: Some(Blocker::Person) }
+        Self { observation: Observation::fails(kind, reason, message), blocker: Some(Blocker::Person) }
     }
 }
 

@@ -67,5 +67,8 @@ fn waiting() -> Finding {
 
 /// A finding with the condition status `Unknown`, which does not block the Skill.
 fn unknown(message: String) -> Finding {
-    Finding { seen: Observation { kind: KIND, holds: None, reason: Reason::ClaimPending, message }, blocker: None }
+    Finding {
+        observation: Observation { kind: KIND, holds: None, reason: Reason::ClaimPending, message },
+        blocker: None,
+    }
 }
