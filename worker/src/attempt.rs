@@ -59,7 +59,7 @@ pub enum Error {
 pub async fn run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> Result<Exit, Error> {
     let result = Box::pin(prepare_and_run(args, trace, redactor)).await;
     if let Err(error) = &result {
-        ending::write_failure(&redactor.text(&error.to_string()), &args.termination_log);
+        ending::write_failure(&redactor.redact_text(&error.to_string()), &args.termination_log);
     }
     result
 }

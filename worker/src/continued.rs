@@ -175,9 +175,9 @@ fn from_log(dir: PathBuf) -> Result<Excerpt, Error> {
 
 /// Renders the summary. The continued Job may not have known this Job's secrets, so they are redacted before texts are cut.
 fn render(excerpt: Excerpt, redactor: &Redactor) -> String {
-    let bounded = |text: &str, max_bytes: usize| bounded(&redactor.text(text), max_bytes);
+    let bounded = |text: &str, max_bytes: usize| bounded(&redactor.redact_text(text), max_bytes);
     let Excerpt { earlier, goal, outcome, result } = excerpt;
-    let mut text = redactor.owned_text(earlier.unwrap_or_default());
+    let mut text = redactor.redact_owned(earlier.unwrap_or_default());
     let _ = writeln!(text, "The person asked:\n{}\n", bounded(goal.trim(), MAX_GOAL_BYTES));
     match (result, outcome) {
         (Some(result), _) => {

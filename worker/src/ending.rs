@@ -92,7 +92,7 @@ fn message(exit: Exit, projection: &Projection, part: &JobPart, epoch: u64) -> T
 /// Returns the questions without secrets, or none if redaction leaves no valid questions.
 fn redacted(questions: &[AskedQuestion], redactor: &Redactor) -> Vec<AskedQuestion> {
     let Ok(mut text) = serde_json::to_value(questions) else { return Vec::new() };
-    redactor.json(&mut text);
+    redactor.redact_json(&mut text);
     serde_json::from_value(text).unwrap_or_default()
 }
 

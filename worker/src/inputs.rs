@@ -91,7 +91,7 @@ impl Inputs {
             skill_name: revision.skill.clone(),
             skill: revision.spec.clone(),
             revision: part.revision.clone(),
-            goal: redactor.text(&part.goal).into_owned(),
+            goal: redactor.redact_text(&part.goal).into_owned(),
             limits: part.limits,
             resources: part.resources.clone(),
             context_window,

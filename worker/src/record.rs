@@ -70,7 +70,7 @@ impl Record {
         let (part, run) = (&inputs.part, conversation.run());
         let resources = part.resources.iter().cloned().map(|mut resource| {
             if let ResourceSource::Value(value) = &mut resource.source {
-                *value = inputs.redactor.text(value).into_owned();
+                *value = inputs.redactor.redact_text(value).into_owned();
             }
             resource
         });

@@ -111,7 +111,7 @@ pub fn new_job(args: &RunArgs, redactor: Redactor) -> Result<(PreparedJob<'_>, I
     let mut document = RunDocument::new(revision, parameters, server.program)?;
     let inputs = inputs(&document, &models, redactor)?;
     // The document has the redacted goal, like the log.
-    document.part.goal = inputs.redactor.owned_text(document.part.goal);
+    document.part.goal = inputs.redactor.redact_owned(document.part.goal);
     check_same_job(directory, existing.as_ref(), &document)?;
     let writer = unique_writer();
     if !has_ended(directory, &key, &inputs)? {

@@ -181,7 +181,7 @@ impl HttpTransport {
         }
         let body = body::read(response, MAX_REFUSAL_BYTES).await.unwrap_or_default();
         let is_text = std::str::from_utf8(&body).is_ok();
-        let body = self.redactor.json_bytes(&body);
+        let body = self.redactor.redact_json_bytes(&body);
         let unauthorized = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
         if unauthorized && self.is_without_credentials {
             self.deliveries.record_final();

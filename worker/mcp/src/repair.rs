@@ -36,8 +36,8 @@ fn is_null(raw: &RawValue) -> bool {
 /// Redacts and repairs a message of a server.
 pub(crate) fn read<'t>(text: &'t str, redactor: &Redactor) -> Cow<'t, str> {
     repaired(match without_lone_surrogates(text) {
-        Cow::Borrowed(text) => redactor.json_text(text),
-        Cow::Owned(text) => Cow::Owned(redactor.json_text(&text).into_owned()),
+        Cow::Borrowed(text) => redactor.redact_json_text(text),
+        Cow::Owned(text) => Cow::Owned(redactor.redact_json_text(&text).into_owned()),
     })
 }
 

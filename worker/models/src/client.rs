@@ -171,7 +171,7 @@ impl Client {
             // The prompt of the main loop comes from events, which are redacted. The prompts of these stages are not redacted yet.
             Stage::Intent | Stage::Selection | Stage::Finalization | Stage::Polish => {
                 let body = request_writer::single_body(context)?;
-                Ok(match self.redactor.json_bytes(&body) {
+                Ok(match self.redactor.redact_json_bytes(&body) {
                     Cow::Borrowed(_) => body,
                     Cow::Owned(redacted) => redacted.into(),
                 })

@@ -11,7 +11,7 @@ impl Redactor {
     /// # Errors
     /// If the event is invalid once redacted, or if some values are too large to be redacted. In the second case only
     /// [`Event::Finished`] is accepted, so that the log can record the end of the conversation.
-    pub fn event(&self, mut event: Event) -> Result<Event, Error> {
+    pub fn redact_event(&self, mut event: Event) -> Result<Event, Error> {
         self.refresh();
         if !matches!(event, Event::Finished { .. })
             && let Some(error) = self.error()
@@ -23,7 +23,7 @@ impl Redactor {
                 call.secrets = self.names_in(&call.arguments);
                 if !call.secrets.is_empty() {
                     // Redacting the parsed JSON keeps the arguments valid: a number becomes a text.
-                    call.arguments = self.json_text(&call.arguments).into_owned();
+                    call.arguments = self.redact_json_text(&call.arguments).into_owned();
                 }
             }
         }
@@ -33,7 +33,7 @@ impl Redactor {
         }
         let mut value = serde_json::to_value(event)?;
         if let Some(data) = value.get_mut("data") {
-            self.json(data);
+            self.redact_json(data);
         }
         Ok(serde_json::from_value(value)?)
     }

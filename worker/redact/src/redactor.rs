@@ -77,13 +77,13 @@ impl Redactor {
     }
 
     /// Returns a text with all values redacted.
-    pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
+    pub fn redact_text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         self.patterns().redact(text)
     }
 
     /// Returns a text with all values redacted. Copies the text only if it contains a value.
-    pub fn owned_text(&self, text: String) -> String {
-        match self.text(&text) {
+    pub fn redact_owned(&self, text: String) -> String {
+        match self.redact_text(&text) {
             Cow::Borrowed(_) => text,
             Cow::Owned(redacted) => redacted,
         }
@@ -91,7 +91,7 @@ impl Redactor {
 
     /// Returns the first `max_bytes` bytes of a text with all values redacted. To find a value that crosses the cut, `text` must
     /// continue for [`Redactor::max_value_length`] bytes after it.
-    pub fn beginning<'t>(&self, text: &'t str, max_bytes: usize) -> Cow<'t, str> {
+    pub fn redact_beginning<'t>(&self, text: &'t str, max_bytes: usize) -> Cow<'t, str> {
         self.patterns().beginning(text, max_bytes)
     }
 
@@ -100,19 +100,19 @@ impl Redactor {
         self.patterns().max_secret_length()
     }
 
-    /// Returns a redacted text of another program on one line of at most `max` bytes. Servers often quote the request in their error
+    /// Returns a redacted text of another program on one line of at most `max_bytes` bytes. Servers often quote the request in their error
     /// messages. The text is redacted before it is cut, so no part of a value remains.
-    pub fn quote(&self, text: &str, max: usize) -> String {
-        bounded(&self.text(text).split_whitespace().collect::<Vec<_>>().join(" "), max)
+    pub fn quote(&self, text: &str, max_bytes: usize) -> String {
+        bounded(&self.redact_text(text).split_whitespace().collect::<Vec<_>>().join(" "), max_bytes)
     }
 
     /// Redacts JSON: its texts, its field names, and its numbers. A number with a value becomes a text.
-    pub fn json(&self, value: &mut Value) {
+    pub fn redact_json(&self, value: &mut Value) {
         redact(&self.patterns(), value);
     }
 
     /// Redacts the text of a JSON document. The result is valid JSON, too. A text that is not JSON is redacted as plain text.
-    pub fn json_text<'t>(&self, text: &'t str) -> Cow<'t, str> {
+    pub fn redact_json_text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let patterns = self.patterns();
         if !patterns.is_in(text) {
             return Cow::Borrowed(text);
@@ -126,11 +126,11 @@ impl Redactor {
         }
     }
 
-    /// Redacts the bytes of a JSON document like [`Redactor::json_text`]. Invalid UTF-8 is replaced.
-    pub fn json_bytes<'b>(&self, bytes: &'b [u8]) -> Cow<'b, str> {
+    /// Redacts the bytes of a JSON document like [`Redactor::redact_json_text`]. Invalid UTF-8 is replaced.
+    pub fn redact_json_bytes<'b>(&self, bytes: &'b [u8]) -> Cow<'b, str> {
         match String::from_utf8_lossy(bytes) {
-            Cow::Borrowed(text) => self.json_text(text),
-            Cow::Owned(text) => Cow::Owned(self.json_text(&text).into_owned()),
+            Cow::Borrowed(text) => self.redact_json_text(text),
+            Cow::Owned(text) => Cow::Owned(self.redact_json_text(&text).into_owned()),
         }
     }
 
@@ -192,6 +192,7 @@ impl Known {
     }
 }
 
+/// Redacts a JSON value and everything in it.
 fn redact(patterns: &Patterns, value: &mut Value) {
     match value {
         Value::Null | Value::Bool(_) => {}

@@ -20,7 +20,7 @@ impl Redactor {
 
 impl<W: Write> Write for Writer<W> {
     fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
-        self.out.write_all(self.redactor.text(&String::from_utf8_lossy(lines)).as_bytes())?;
+        self.out.write_all(self.redactor.redact_text(&String::from_utf8_lossy(lines)).as_bytes())?;
         Ok(lines.len())
     }
 

@@ -89,7 +89,7 @@ impl<F: Files> Recorder<F> {
     /// Returns an event as [`Recorder::append`] would record it, for content that is stored beside the log.
     pub fn redacted(&self, event: Event) -> Result<Event, Error> {
         let name = event.name();
-        self.redactor.event(event).map_err(|source| Error::Redaction { event: name, source })
+        self.redactor.redact_event(event).map_err(|source| Error::Redaction { event: name, source })
     }
 
     /// Makes all events durable, then prints them.

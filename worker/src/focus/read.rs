@@ -39,7 +39,7 @@ impl FocusCache {
             let kind = kind::detect(content);
             format!("{digest} is no text: it is {kind} of {} bytes, and cannot be read as text.", content.len())
         })?;
-        let text = redactor.owned_text(text);
+        let text = redactor.redact_owned(text);
         let bytes = bytes.unwrap_or(FOCUS_BYTES).clamp(1, FOCUS_BYTES);
         part(&text, offset, bytes)
             .ok_or_else(|| format!("The result has {} bytes, so nothing begins at offset {offset}.", text.len()))

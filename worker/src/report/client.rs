@@ -126,7 +126,7 @@ impl Client {
         let token = std::fs::read_to_string(&self.token)
             .map_err(|source| SendError::Token { path: self.token.clone(), source })?;
         let mut body = serde_json::to_value(report).map_err(|error| SendError::Unserializable(error.to_string()))?;
-        self.redactor.json(&mut body);
+        self.redactor.redact_json(&mut body);
         let response = self
             .http
             .post(&self.url)

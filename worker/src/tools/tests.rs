@@ -118,7 +118,7 @@ async fn a_secret_in_a_file_is_not_replaced_by_what_stands_for_it() {
     redactor.learn("default", b"sk-1234567890");
     let env = project.path().join(".env");
     std::fs::write(&env, "KEY=sk-1234567890\nDEBUG=no\n").unwrap();
-    let read = redactor.event(asked(&core, READ_FILE, r#"{"path":".env"}"#).await).unwrap();
+    let read = redactor.redact_event(asked(&core, READ_FILE, r#"{"path":".env"}"#).await).unwrap();
     assert!(matches!(&read, Event::ToolCompleted { text, .. } if text.starts_with("KEY=[redacted: default]\n")));
     let arguments = r#"{"path":".env","content":"KEY=[redacted: default]\nDEBUG=yes\n"}"#;
     let failed = asked(&core, WRITE_FILE, arguments).await;

@@ -73,7 +73,7 @@ async fn read(stderr: impl AsyncRead + Unpin, listener: StderrListener, kept: Ke
         line.extend_from_slice(part.get(..room.min(part.len())).unwrap_or_default());
         let (used, is_over) = (end.map_or(read.len(), |end| end + 1), read.is_empty());
         if end.is_some() || (is_over && !line.is_empty()) {
-            let text = redactor.beginning(&String::from_utf8_lossy(&line), MAX_LINE_BYTES).into_owned();
+            let text = redactor.redact_beginning(&String::from_utf8_lossy(&line), MAX_LINE_BYTES).into_owned();
             let text = bounded(&text, MAX_LINE_BYTES);
             listener(&text);
             keep(&kept, &text);

@@ -373,9 +373,9 @@ async fn a_credential_is_sent_as_the_skill_says_and_read_anew_for_each_call() {
     assert_eq!((got[2].header("x-api-key"), got[2].header("authorization")), (Some("second-secret"), None));
     // Both are known, though the file holds only the last: nothing that comes back tells them.
     for secret in ["first-secret", "second-secret"] {
-        assert_eq!(redactor.text(secret), "[redacted: key]");
+        assert_eq!(redactor.redact_text(secret), "[redacted: key]");
     }
-    assert!(redactor.text(&echoed).contains("Bearer [redacted: key]"), "{echoed}");
+    assert!(redactor.redact_text(&echoed).contains("Bearer [redacted: key]"), "{echoed}");
     std::fs::write(&key, "1234567\n").unwrap();
     let why = failed(asked(&shop, HTTP_GET, &json!({})).await);
     assert!(why.contains("`key` has fewer than 8 bytes") && !why.contains("1234567"), "{why}");
