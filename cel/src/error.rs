@@ -1,8 +1,8 @@
 //! The errors of parsing and evaluation.
 
-use crate::limits::LimitError;
+use crate::limits::Error as LimitError;
 
-/// The reason why an expression cannot be parsed or has no result. A caller must not take it for true.
+/// The reason why an expression cannot be parsed or has no result. A caller must not treat it as true.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The text is beyond a limit, or has an invalid token.

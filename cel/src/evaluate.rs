@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::node::{Function, Macro, Node, Operator};
 use crate::operate;
 use crate::value::{List, Text, Value};
-use crate::work::{Work, shallow};
+use crate::work::{WorkBudget, reading_units};
 use serde_json::{Map, Value as Json};
 use std::rc::Rc;
 
@@ -14,7 +14,7 @@ pub(crate) fn evaluate(
     variables: &Map<String, Json>,
     declared_optional: &[String],
 ) -> Result<bool, Error> {
-    let mut evaluation = Evaluation { variables, declared_optional, items: Vec::new(), work: Work::default() };
+    let mut evaluation = Evaluation { variables, declared_optional, items: Vec::new(), work: WorkBudget::default() };
     match evaluation.value(root)? {
         Value::Bool(truth) => Ok(truth),
         other => Err(Error::NotBool(other.kind())),
@@ -24,14 +24,14 @@ pub(crate) fn evaluate(
 struct Evaluation<'a> {
     variables: &'a Map<String, Json>,
     declared_optional: &'a [String],
-    /// The items of the open macros, the outermost first.
+    /// The current item of each macro that is being evaluated, the outermost first.
     items: Vec<Value<'a>>,
-    work: Work,
+    work: WorkBudget,
 }
 
 impl Error {
-    /// Returns whether `&&` and `||` may ignore the error if the other side decides. They do not ignore a missing variable
-    /// (`docs/explanation/engine.md`, section 3), nor a spent budget.
+    /// Returns whether `&&` and `||` ignore the error if another side decides. They never ignore a missing variable
+    /// (`docs/explanation/engine.md`, section 3) or a spent budget.
     fn can_be_ignored(&self) -> bool {
         matches!(self, Self::Evaluation(_) | Self::NotBool(_))
     }
@@ -42,38 +42,38 @@ impl<'a> Evaluation<'a> {
         self.work.spend(1)?;
         Ok(match node {
             Node::Null => Value::Null,
-            Node::Bool(of) => Value::Bool(*of),
-            Node::Int(of) => Value::Int(*of),
-            Node::Uint(of) => Value::Uint(*of),
-            Node::Double(of) => Value::Double(*of),
-            Node::Text(of) => Value::Text(Text::Lent(of)),
+            Node::Bool(value) => Value::Bool(*value),
+            Node::Int(value) => Value::Int(*value),
+            Node::Uint(value) => Value::Uint(*value),
+            Node::Double(value) => Value::Double(*value),
+            Node::Text(text) => Value::Text(Text::Borrowed(text)),
             Node::Arguments => Value::Map(self.variables),
             Node::Argument(name) => self.argument(name)?,
             Node::Item(at) => self.items.get(*at).cloned().unwrap_or(Value::Null),
             Node::List(items) => {
                 let items: Result<Vec<_>, Error> = items.iter().map(|item| self.value(item)).collect();
-                Value::List(List::Made(items?.into()))
+                Value::List(List::Computed(items?.into()))
             }
-            Node::Select(of, name) => {
-                let of = self.value(of)?;
-                field(&of, name)?.ok_or_else(|| Error::Evaluation(format!("there is no field {name:?}")))?
+            Node::Select(operand, name) => {
+                let operand = self.value(operand)?;
+                field(&operand, name)?.ok_or_else(|| Error::Evaluation(format!("there is no field {name:?}")))?
             }
-            Node::Has(of, name) => Value::Bool(field(&self.value(of)?, name)?.is_some()),
-            Node::Index(of, at) => {
-                let (of, at) = (self.value(of)?, self.value(at)?);
-                operate::index(&of, &at)?
+            Node::Has(operand, name) => Value::Bool(field(&self.value(operand)?, name)?.is_some()),
+            Node::Index(operand, index) => {
+                let (operand, index) = (self.value(operand)?, self.value(index)?);
+                operate::index(&operand, &index)?
             }
-            Node::Not(of) => Value::Bool(!self.bool(of)?),
-            Node::Negate(of) => operate::negate(&self.value(of)?)?,
-            Node::And(sides) => Value::Bool(self.connect(sides, /*decisive*/ false)?),
-            Node::Or(sides) => Value::Bool(self.connect(sides, /*decisive*/ true)?),
-            Node::Choice(parts) => {
+            Node::Not(operand) => Value::Bool(!self.bool(operand)?),
+            Node::Negate(operand) => operate::negate(&self.value(operand)?)?,
+            Node::And(sides) => Value::Bool(self.and_or(sides, /*decisive*/ false)?),
+            Node::Or(sides) => Value::Bool(self.and_or(sides, /*decisive*/ true)?),
+            Node::Conditional(parts) => {
                 let [condition, yes, no] = parts.as_ref();
                 if self.bool(condition)? { self.value(yes)? } else { self.value(no)? }
             }
             Node::Binary(operator, left, right) => self.binary(*operator, left, right)?,
             Node::Call(function, operands) => self.call(*function, operands)?,
-            Node::Macro(kind, over, body) => self.each(*kind, over, body)?,
+            Node::Macro(kind, range, body) => self.macro_call(*kind, range, body)?,
         })
     }
 
@@ -91,8 +91,9 @@ impl<'a> Evaluation<'a> {
         })
     }
 
-    /// `&&`, which a false side decides, and `||`, which a true side decides. The deciding side overrules errors of others.
-    fn connect(&mut self, sides: &'a [Node], decisive: bool) -> Result<bool, Error> {
+    /// Evaluates `&&` (`decisive` is false) or `||` (`decisive` is true). A side with the decisive value decides, even if other
+    /// sides fail.
+    fn and_or(&mut self, sides: &'a [Node], decisive: bool) -> Result<bool, Error> {
         let mut ignored = None;
         for side in sides {
             match self.bool(side) {
@@ -115,55 +116,55 @@ impl<'a> Evaluation<'a> {
         let mut values = operands.iter().map(|operand| self.value(operand)).collect::<Result<Vec<_>, _>>()?.into_iter();
         let first = values.next().unwrap_or(Value::Null);
         let second = values.next();
-        for text in [Some(&first), second.as_ref()].into_iter().flatten() {
-            self.work.spend(shallow(text))?;
+        for operand in [Some(&first), second.as_ref()].into_iter().flatten() {
+            self.work.spend(reading_units(operand))?;
         }
         operate::call(function, first, second.as_ref())
     }
 
-    fn each(&mut self, kind: Macro, over: &'a Node, body: &'a Node) -> Result<Value<'a>, Error> {
-        let items = match self.value(over)? {
+    fn macro_call(&mut self, kind: Macro, range: &'a Node, body: &'a Node) -> Result<Value<'a>, Error> {
+        let items = match self.value(range)? {
             Value::List(items) => items,
-            // In the order of the canonical form.
+            // Sorted, because the order of a `Map` depends on the features of `serde_json`.
             Value::Map(fields) => {
                 let mut names: Vec<&str> = fields.keys().map(String::as_str).collect();
                 names.sort_unstable();
-                List::Made(names.into_iter().map(|name| Value::Text(Text::Lent(name))).collect())
+                List::Computed(names.into_iter().map(|name| Value::Text(Text::Borrowed(name))).collect())
             }
             other => return Err(Error::Evaluation(format!("{kind}() goes over a list, not {}", other.kind()))),
         };
         match kind {
-            Macro::All => self.any(&items, body, /*decisive*/ false).map(Value::Bool),
-            Macro::Exists => self.any(&items, body, /*decisive*/ true).map(Value::Bool),
-            Macro::ExistsOne => self.chosen(&items, body).map(|chosen| Value::Bool(chosen.len() == 1)),
-            Macro::Filter => self.chosen(&items, body).map(|chosen| Value::List(List::Made(chosen))),
+            Macro::All => self.any_item(&items, body, /*decisive*/ false).map(Value::Bool),
+            Macro::Exists => self.any_item(&items, body, /*decisive*/ true).map(Value::Bool),
+            Macro::ExistsOne => self.matching_items(&items, body).map(|items| Value::Bool(items.len() == 1)),
+            Macro::Filter => self.matching_items(&items, body).map(|items| Value::List(List::Computed(items))),
             Macro::Map => {
-                let made: Result<Rc<[_]>, Error> = items.iter().map(|item| self.with(item, body)).collect();
-                made.map(|made| Value::List(List::Made(made)))
+                let results: Result<Rc<[_]>, Error> = items.iter().map(|item| self.with_item(item, body)).collect();
+                results.map(|results| Value::List(List::Computed(results)))
             }
         }
     }
 
     /// Evaluates the body of a macro for one item.
-    fn with(&mut self, item: Value<'a>, body: &'a Node) -> Result<Value<'a>, Error> {
+    fn with_item(&mut self, item: Value<'a>, body: &'a Node) -> Result<Value<'a>, Error> {
         self.items.push(item);
         let result = self.value(body);
         self.items.pop();
         result
     }
 
-    fn holds(&mut self, item: Value<'a>, body: &'a Node) -> Result<bool, Error> {
-        match self.with(item, body)? {
+    fn body_is_true(&mut self, item: Value<'a>, body: &'a Node) -> Result<bool, Error> {
+        match self.with_item(item, body)? {
             Value::Bool(truth) => Ok(truth),
             other => Err(Error::NotBool(other.kind())),
         }
     }
 
-    /// Returns whether the body is `decisive` for any item. That item overrules errors of others.
-    fn any(&mut self, items: &List<'a>, body: &'a Node, decisive: bool) -> Result<bool, Error> {
+    /// Returns `decisive` if the body has this value for any item, even if it fails for others. Returns the opposite otherwise.
+    fn any_item(&mut self, items: &List<'a>, body: &'a Node, decisive: bool) -> Result<bool, Error> {
         let mut ignored = None;
         for item in items.iter() {
-            match self.holds(item, body) {
+            match self.body_is_true(item, body) {
                 Ok(truth) if truth == decisive => return Ok(decisive),
                 Ok(_) => {}
                 Err(error) if error.can_be_ignored() => ignored = ignored.or(Some(error)),
@@ -173,19 +174,19 @@ impl<'a> Evaluation<'a> {
         ignored.map_or(Ok(!decisive), Err)
     }
 
-    fn chosen(&mut self, items: &List<'a>, body: &'a Node) -> Result<Rc<[Value<'a>]>, Error> {
-        let mut chosen = Vec::new();
+    fn matching_items(&mut self, items: &List<'a>, body: &'a Node) -> Result<Rc<[Value<'a>]>, Error> {
+        let mut matching = Vec::new();
         for item in items.iter() {
-            if self.holds(item.clone(), body)? {
-                chosen.push(item);
+            if self.body_is_true(item.clone(), body)? {
+                matching.push(item);
             }
         }
-        Ok(chosen.into())
+        Ok(matching.into())
     }
 }
 
-fn field<'a>(of: &Value<'a>, name: &str) -> Result<Option<Value<'a>>, Error> {
-    match of {
+fn field<'a>(operand: &Value<'a>, name: &str) -> Result<Option<Value<'a>>, Error> {
+    match operand {
         Value::Map(fields) => Ok(fields.get(name).map(Value::from_json)),
         other => Err(Error::Evaluation(format!("{} has no field {name:?}", other.kind()))),
     }

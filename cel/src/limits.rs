@@ -5,7 +5,7 @@
 mod error;
 
 use crate::token::{Token, Tokens};
-pub use error::{LimitError, MAX_DEPTH, MAX_LENGTH};
+pub use error::{Error, MAX_DEPTH, MAX_LENGTH};
 
 /// The macros: functions that evaluate their argument once for each item of a list.
 pub const MACROS: [&str; 6] = ["all", "exists", "exists_one", "existsOne", "filter", "map"];
@@ -18,9 +18,9 @@ pub const MACROS: [&str; 6] = ["all", "exists", "exists_one", "existsOne", "filt
 /// # Errors
 /// If the condition is empty, is beyond a limit, or has an invalid token or unbalanced brackets. A text that passes may
 /// still be invalid CEL.
-pub fn check(text: &str) -> Result<(), LimitError> {
+pub fn check(text: &str) -> Result<(), Error> {
     if text.len() > MAX_LENGTH {
-        return Err(LimitError::TooLong { length: text.len() });
+        return Err(Error::TooLong { length: text.len() });
     }
     let mut nesting = Nesting::new();
     for token in Tokens::new(text) {
@@ -33,17 +33,20 @@ pub fn check(text: &str) -> Result<(), LimitError> {
 /// One open bracket, and the operators chained in it so far.
 #[derive(Debug, Default)]
 struct Level {
-    /// The closing bracket; none for the whole text.
+    /// The closing bracket. `None` for the whole text.
     close: Option<char>,
+    /// The byte offset of the opening bracket.
     at: usize,
+    /// The number of operators, selections and calls since the last separator.
     chain: usize,
+    /// The number of `?` since the last comma.
     ternaries: usize,
     is_macro: bool,
 }
 
-/// The tokens before the current one that matter for it.
+/// The token before the current one, as far as the meaning of the current one depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Before<'a> {
+enum Previous<'a> {
     Start,
     Dot,
     Word { name: &'a str, after_dot: bool },
@@ -53,17 +56,17 @@ enum Before<'a> {
 
 struct Nesting<'a> {
     levels: Vec<Level>,
-    /// The sum over all levels but the innermost.
-    outer: usize,
-    before: Before<'a>,
+    /// The depth of all levels except the innermost.
+    outer_depth: usize,
+    previous: Previous<'a>,
 }
 
 impl<'a> Nesting<'a> {
     fn new() -> Self {
-        Self { levels: vec![Level::default()], outer: 0, before: Before::Start }
+        Self { levels: vec![Level::default()], outer_depth: 0, previous: Previous::Start }
     }
 
-    fn take(&mut self, at: usize, token: &Token<'a>) -> Result<(), LimitError> {
+    fn take(&mut self, at: usize, token: &Token<'a>) -> Result<(), Error> {
         let macro_name = self.macro_called_by(token);
         if let Token::Close(bracket) = *token {
             self.close(at, bracket)?;
@@ -73,7 +76,7 @@ impl<'a> Nesting<'a> {
                 Token::And | Token::Or | Token::Colon => level.chain = 0,
                 Token::Question => (level.chain, level.ternaries) = (0, level.ternaries + 1),
                 Token::Operator(_) | Token::Not | Token::Dot => level.chain += 1,
-                Token::Open(_) if matches!(self.before, Before::Word { .. } | Before::Close) => level.chain += 1,
+                Token::Open(_) if matches!(self.previous, Previous::Word { .. } | Previous::Close) => level.chain += 1,
                 Token::Open(_)
                 | Token::Close(_)
                 | Token::Word(_)
@@ -87,30 +90,30 @@ impl<'a> Nesting<'a> {
         if let Token::Open(bracket) = *token {
             self.open(at, bracket, macro_name)?;
         }
-        self.before = match *token {
-            Token::Dot => Before::Dot,
-            Token::Word(name) => Before::Word { name, after_dot: self.before == Before::Dot },
-            Token::Close(_) => Before::Close,
-            _ => Before::Other,
+        self.previous = match *token {
+            Token::Dot => Previous::Dot,
+            Token::Word(name) => Previous::Word { name, after_dot: self.previous == Previous::Dot },
+            Token::Close(_) => Previous::Close,
+            _ => Previous::Other,
         };
-        if self.depth() > MAX_DEPTH { Err(LimitError::TooDeep { at }) } else { Ok(()) }
+        if self.depth() > MAX_DEPTH { Err(Error::TooDeep { at }) } else { Ok(()) }
     }
 
     /// Returns the macro that an opening bracket calls, such as `.all(`. The name alone is a field.
     fn macro_called_by(&self, token: &Token<'a>) -> Option<&'a str> {
-        match (token, self.before) {
-            (Token::Open('('), Before::Word { name, after_dot: true }) if MACROS.contains(&name) => Some(name),
+        match (token, self.previous) {
+            (Token::Open('('), Previous::Word { name, after_dot: true }) if MACROS.contains(&name) => Some(name),
             _ => None,
         }
     }
 
-    fn open(&mut self, at: usize, bracket: char, macro_name: Option<&str>) -> Result<(), LimitError> {
+    fn open(&mut self, at: usize, bracket: char, macro_name: Option<&str>) -> Result<(), Error> {
         if let Some(name) = macro_name
             && self.levels.iter().any(|level| level.is_macro)
         {
-            return Err(LimitError::NestedMacro { name: name.to_owned() });
+            return Err(Error::NestedMacro { name: name.to_owned() });
         }
-        self.outer = self.depth();
+        self.outer_depth = self.depth();
         let close = match bracket {
             '(' => ')',
             '[' => ']',
@@ -120,22 +123,22 @@ impl<'a> Nesting<'a> {
         Ok(())
     }
 
-    fn close(&mut self, at: usize, bracket: char) -> Result<(), LimitError> {
+    fn close(&mut self, at: usize, bracket: char) -> Result<(), Error> {
         let closed = self.levels.pop_if(|level| level.close == Some(bracket));
         if closed.is_none() {
-            return Err(LimitError::Unbalanced { bracket, at });
+            return Err(Error::Unbalanced { bracket, at });
         }
-        self.outer = self.levels.iter().rev().skip(1).map(Level::depth).sum();
+        self.outer_depth = self.levels.iter().rev().skip(1).map(Level::depth).sum();
         Ok(())
     }
 
     fn depth(&self) -> usize {
-        self.outer + self.levels.last().map_or(0, Level::depth)
+        self.outer_depth + self.levels.last().map_or(0, Level::depth)
     }
 
-    fn finish(self) -> Result<(), LimitError> {
-        if self.before == Before::Start {
-            return Err(LimitError::Empty);
+    fn finish(self) -> Result<(), Error> {
+        if self.previous == Previous::Start {
+            return Err(Error::Empty);
         }
         match self.levels.last() {
             Some(Level { close: Some(close), at, .. }) => {
@@ -144,7 +147,7 @@ impl<'a> Nesting<'a> {
                     ']' => '[',
                     _ => '{',
                 };
-                Err(LimitError::Unbalanced { bracket, at: *at })
+                Err(Error::Unbalanced { bracket, at: *at })
             }
             _ => Ok(()),
         }

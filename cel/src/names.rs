@@ -12,13 +12,13 @@ impl Program {
         while let Some(node) = open.pop() {
             match node {
                 Node::Argument(name) => _ = names.insert(name.as_str()),
-                // The parser makes an argument of every other form.
-                Node::Has(of, field) if matches!(**of, Node::Arguments) => _ = names.insert(field.as_str()),
+                // The parser turns every other use of a field of `args` into an `Argument`.
+                Node::Has(operand, field) if matches!(**operand, Node::Arguments) => _ = names.insert(field.as_str()),
                 Node::Select(one, _) | Node::Has(one, _) | Node::Not(one) | Node::Negate(one) => open.push(one),
                 Node::Index(one, other) | Node::Binary(_, one, other) | Node::Macro(_, one, other) => {
                     open.extend([&**one, &**other]);
                 }
-                Node::Choice(three) => open.extend(three.iter()),
+                Node::Conditional(parts) => open.extend(parts.iter()),
                 Node::List(items) | Node::Call(_, items) | Node::And(items) | Node::Or(items) => open.extend(items),
                 Node::Null
                 | Node::Bool(_)
@@ -46,7 +46,7 @@ mod tests {
     #[case::in_a_macro("items.all(item, item.price < max_price)", &["items", "max_price"])]
     #[case::in_a_choice("express ? size(items) > 1 : false", &["express", "items"])]
     #[case::none("1 < 2", &[])]
-    fn arguments_are_found_wherever_they_stand(#[case] text: &str, #[case] names: &[&str]) {
+    fn variables_are_found_at_any_depth(#[case] text: &str, #[case] names: &[&str]) {
         let condition = Program::parse(text).unwrap();
         assert_eq!(condition.variables().into_iter().collect::<Vec<_>>(), names);
     }

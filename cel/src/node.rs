@@ -19,31 +19,31 @@ pub enum Node {
     Arguments,
     /// A variable, by its bare name or as a field of `args`.
     Argument(String),
-    /// The item of a macro call, counted from the outermost macro.
+    /// The current item of a macro, by the position of the macro among the enclosing ones: 0 is the outermost.
     Item(usize),
     /// A list.
     List(Vec<Node>),
-    /// `of.name`
+    /// `operand.name`
     Select(Box<Node>, String),
-    /// `has(of.name)`
+    /// `has(operand.name)`
     Has(Box<Node>, String),
-    /// `of[index]`
+    /// `operand[index]`
     Index(Box<Node>, Box<Node>),
-    /// `!of`
+    /// `!operand`
     Not(Box<Node>),
-    /// `-of`
+    /// `-operand`
     Negate(Box<Node>),
     /// `a && b && c`
     And(Vec<Node>),
     /// `a || b || c`
     Or(Vec<Node>),
     /// `condition ? yes : no`
-    Choice(Box<[Node; 3]>),
+    Conditional(Box<[Node; 3]>),
     /// An operator with the values of both sides.
     Binary(Operator, Box<Node>, Box<Node>),
     /// A function call. The target of a method call is the first operand.
     Call(Function, Vec<Node>),
-    /// A macro call: the range, and the body.
+    /// A macro call: the list or object that it goes over, and the body.
     Macro(Macro, Box<Node>, Box<Node>),
 }
 

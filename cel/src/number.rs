@@ -6,9 +6,9 @@ use std::cmp::Ordering;
 /// A number of JSON or CEL.
 #[derive(Debug, Clone, Copy)]
 pub enum Numeric {
-    /// An integer of either kind: 64 bits, signed or not.
+    /// A signed or unsigned integer of 64 bits.
     Whole(i128),
-    /// Anything else.
+    /// Any other number.
     Double(f64),
 }
 
@@ -23,7 +23,7 @@ impl Numeric {
     }
 }
 
-/// Compares two numbers without rounding: 9007199254740993 is more than 9007199254740992.0. Returns nothing if one is NaN.
+/// Compares two numbers without rounding: 9007199254740993 is more than 9007199254740992.0. Returns `None` if one is NaN.
 pub fn compare(left: Numeric, right: Numeric) -> Option<Ordering> {
     match (left, right) {
         (Numeric::Whole(left), Numeric::Whole(right)) => Some(left.cmp(&right)),
@@ -40,7 +40,7 @@ fn compare_mixed(whole: i128, double: f64) -> Option<Ordering> {
     if double.is_nan() {
         return None;
     }
-    // The cast saturates, far beyond any integer of 64 bits: the order stays right.
+    // The cast saturates far beyond the integers of 64 bits, so the order stays correct.
     #[expect(clippy::cast_possible_truncation, reason = "the fraction is compared below")]
     let floor = double.floor() as i128;
     Some(whole.cmp(&floor).then(if double.fract() == 0.0 || double.is_infinite() {

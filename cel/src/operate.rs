@@ -44,10 +44,10 @@ fn arithmetic<'a>(operator: Operator, left: &Value<'a>, right: &Value<'a>) -> Re
         (Value::Uint(left), Value::Uint(right)) => uint(operator, *left, *right).map(Value::Uint),
         (Value::Double(left), Value::Double(right)) => double(operator, *left, *right).map(Value::Double),
         (Value::Text(left), Value::Text(right)) if operator == Operator::Add => {
-            Some(Value::Text(Text::Made([left.as_str(), right.as_str()].concat().into())))
+            Some(Value::Text(Text::Computed([left.as_str(), right.as_str()].concat().into())))
         }
         (Value::List(left), Value::List(right)) if operator == Operator::Add => {
-            Some(Value::List(List::Made(left.iter().chain(right.iter()).collect())))
+            Some(Value::List(List::Computed(left.iter().chain(right.iter()).collect())))
         }
         _ => {
             let hint = match (left.numeric(), right.numeric()) {
@@ -92,105 +92,107 @@ fn double(operator: Operator, left: f64, right: f64) -> Option<f64> {
     }
 }
 
-pub(crate) fn negate<'a>(of: &Value<'a>) -> Result<Value<'a>, Error> {
-    match of {
-        Value::Int(of) => of.checked_neg().map_or_else(|| failed("- is out of range"), |of| Ok(Value::Int(of))),
-        Value::Double(of) => Ok(Value::Double(-of)),
+pub(crate) fn negate<'a>(operand: &Value<'a>) -> Result<Value<'a>, Error> {
+    match operand {
+        Value::Int(value) => {
+            value.checked_neg().map_or_else(|| failed("- is out of range"), |negative| Ok(Value::Int(negative)))
+        }
+        Value::Double(value) => Ok(Value::Double(-value)),
         other => failed(format!("-{} is not defined", other.kind())),
     }
 }
 
-pub(crate) fn index<'a>(of: &Value<'a>, at: &Value<'a>) -> Result<Value<'a>, Error> {
-    let found = match (of, at) {
-        (Value::List(items), Value::Int(at)) => usize::try_from(*at).ok().and_then(|at| items.get(at)),
-        (Value::List(items), Value::Uint(at)) => usize::try_from(*at).ok().and_then(|at| items.get(at)),
+pub(crate) fn index<'a>(operand: &Value<'a>, index: &Value<'a>) -> Result<Value<'a>, Error> {
+    let found = match (operand, index) {
+        (Value::List(items), Value::Int(index)) => usize::try_from(*index).ok().and_then(|index| items.get(index)),
+        (Value::List(items), Value::Uint(index)) => usize::try_from(*index).ok().and_then(|index| items.get(index)),
         (Value::Map(fields), Value::Text(name)) => fields.get(name.as_str()).map(Value::from_json),
-        _ => return failed(format!("{} has no place for {}", of.kind(), at.kind())),
+        _ => return failed(format!("{} cannot be indexed with {}", operand.kind(), index.kind())),
     };
-    found.map_or_else(|| failed(format!("{} has nothing at that place", of.kind())), Ok)
+    found.map_or_else(|| failed(format!("{} has no item at that index", operand.kind())), Ok)
 }
 
-pub(crate) fn call<'a>(function: Function, of: Value<'a>, with: Option<&Value<'a>>) -> Result<Value<'a>, Error> {
-    let undefined = |of: &Value<'a>| failed(format!("{function}() is not defined for {}", of.kind()));
-    match (function, of, with) {
-        (Function::Size, of, None) => match &of {
+pub(crate) fn call<'a>(function: Function, first: Value<'a>, second: Option<&Value<'a>>) -> Result<Value<'a>, Error> {
+    let undefined = |value: &Value<'a>| failed(format!("{function}() is not defined for {}", value.kind()));
+    match (function, first, second) {
+        (Function::Size, value, None) => match &value {
             Value::Text(text) => count(text.as_str().chars().count()),
             Value::Bytes(text) => count(text.as_str().len()),
             Value::List(items) => count(items.len()),
             Value::Map(fields) => count(fields.len()),
             other => undefined(other),
         },
-        (Function::Contains, Value::Text(of), Some(Value::Text(part))) => {
-            Ok(Value::Bool(of.as_str().contains(part.as_str())))
+        (Function::Contains, Value::Text(text), Some(Value::Text(part))) => {
+            Ok(Value::Bool(text.as_str().contains(part.as_str())))
         }
-        (Function::StartsWith, Value::Text(of), Some(Value::Text(part))) => {
-            Ok(Value::Bool(of.as_str().starts_with(part.as_str())))
+        (Function::StartsWith, Value::Text(text), Some(Value::Text(part))) => {
+            Ok(Value::Bool(text.as_str().starts_with(part.as_str())))
         }
-        (Function::EndsWith, Value::Text(of), Some(Value::Text(part))) => {
-            Ok(Value::Bool(of.as_str().ends_with(part.as_str())))
+        (Function::EndsWith, Value::Text(text), Some(Value::Text(part))) => {
+            Ok(Value::Bool(text.as_str().ends_with(part.as_str())))
         }
-        (Function::Int, of, None) => convert(function, &of, to_int(&of).map(Value::Int)),
-        (Function::Uint, of, None) => convert(function, &of, to_uint(&of).map(Value::Uint)),
-        (Function::Double, of, None) => convert(function, &of, to_double(&of).map(Value::Double)),
-        (Function::String, of, None) => to_text(of),
+        (Function::Int, value, None) => convert(function, &value, to_int(&value).map(Value::Int)),
+        (Function::Uint, value, None) => convert(function, &value, to_uint(&value).map(Value::Uint)),
+        (Function::Double, value, None) => convert(function, &value, to_double(&value).map(Value::Double)),
+        (Function::String, value, None) => to_text(value),
         (Function::Bytes, Value::Text(text), None) => Ok(Value::Bytes(text)),
-        (_, of, _) => undefined(&of),
+        (_, value, _) => undefined(&value),
     }
 }
 
-fn count<'a>(of: usize) -> Result<Value<'a>, Error> {
-    i64::try_from(of).map_or_else(|_| failed("size() is out of range"), |of| Ok(Value::Int(of)))
+fn count<'a>(length: usize) -> Result<Value<'a>, Error> {
+    i64::try_from(length).map_or_else(|_| failed("size() is out of range"), |length| Ok(Value::Int(length)))
 }
 
-fn convert<'a>(function: Function, of: &Value<'a>, made: Option<Value<'a>>) -> Result<Value<'a>, Error> {
-    made.map_or_else(|| failed(format!("{function}() cannot be made of this {}", bare(of.kind()))), Ok)
+fn convert<'a>(function: Function, value: &Value<'a>, converted: Option<Value<'a>>) -> Result<Value<'a>, Error> {
+    converted.map_or_else(|| failed(format!("{function}() cannot convert this {}", without_article(value.kind()))), Ok)
 }
 
-fn bare(kind: &str) -> &str {
+fn without_article(kind: &str) -> &str {
     kind.trim_start_matches("an ").trim_start_matches("a ")
 }
 
 /// Returns the whole part of a number, or the integer in a string. A double loses its fraction, as in CEL.
-fn whole(of: &Value<'_>) -> Option<i128> {
-    match of {
+fn whole_part(value: &Value<'_>) -> Option<i128> {
+    match value {
         Value::Text(text) => text.as_str().parse().ok(),
         other => match other.numeric()? {
-            Numeric::Whole(of) => Some(of),
+            Numeric::Whole(integer) => Some(integer),
             #[expect(clippy::cast_possible_truncation, reason = "the caller checks the range")]
-            Numeric::Double(of) => of.is_finite().then(|| of.trunc() as i128),
+            Numeric::Double(double) => double.is_finite().then(|| double.trunc() as i128),
         },
     }
 }
 
-fn to_int(of: &Value<'_>) -> Option<i64> {
-    i64::try_from(whole(of)?).ok()
+fn to_int(value: &Value<'_>) -> Option<i64> {
+    i64::try_from(whole_part(value)?).ok()
 }
 
-fn to_uint(of: &Value<'_>) -> Option<u64> {
-    u64::try_from(whole(of)?).ok()
+fn to_uint(value: &Value<'_>) -> Option<u64> {
+    u64::try_from(whole_part(value)?).ok()
 }
 
-fn to_double(of: &Value<'_>) -> Option<f64> {
-    match of {
+fn to_double(value: &Value<'_>) -> Option<f64> {
+    match value {
         Value::Text(text) => text.as_str().parse().ok(),
         #[expect(clippy::cast_precision_loss, reason = "double() rounds")]
         other => Some(match other.numeric()? {
-            Numeric::Whole(of) => of as f64,
-            Numeric::Double(of) => of,
+            Numeric::Whole(integer) => integer as f64,
+            Numeric::Double(double) => double,
         }),
     }
 }
 
-fn to_text(of: Value<'_>) -> Result<Value<'_>, Error> {
-    let text = match of {
-        Value::Text(_) => return Ok(of),
-        Value::Bool(of) => of.to_string(),
-        Value::Int(of) => of.to_string(),
-        Value::Uint(of) => of.to_string(),
-        Value::Double(of) => of.to_string(),
+fn to_text(value: Value<'_>) -> Result<Value<'_>, Error> {
+    let text = match value {
+        Value::Text(_) => return Ok(value),
+        Value::Bool(value) => value.to_string(),
+        Value::Int(value) => value.to_string(),
+        Value::Uint(value) => value.to_string(),
+        Value::Double(value) => value.to_string(),
         Value::Null | Value::Bytes(_) | Value::List(_) | Value::Map(_) => {
-            return failed(format!("string() is not defined for {}", of.kind()));
+            return failed(format!("string() is not defined for {}", value.kind()));
         }
     };
-    Ok(Value::Text(Text::Made(text.into())))
+    Ok(Value::Text(Text::Computed(text.into())))
 }

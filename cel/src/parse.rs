@@ -27,26 +27,26 @@ struct Parser<'a> {
     tokens: &'a [(usize, Token<'a>)],
     /// The index of the next token.
     at: usize,
-    /// How many calls of [`Parser::expression`] are open.
+    /// The number of nested calls of [`Parser::expression`].
     open: usize,
     /// The names of the items of the open macros, the outermost first.
     items: Vec<&'a str>,
 }
 
 impl<'a> Parser<'a> {
-    /// `a ? b : c`, where `c` may be another choice.
+    /// Parses `a ? b : c`, where `c` may be another conditional.
     fn expression(&mut self) -> Result<Tree, Error> {
         if self.open == MAX_TREE_DEPTH {
             return too_deep();
         }
         self.open += 1;
-        let condition = self.any_of()?;
+        let condition = self.or_expression()?;
         let tree = if self.take(&Token::Question) {
-            let yes = self.any_of()?;
+            let yes = self.or_expression()?;
             self.expect(&Token::Colon)?;
             let no = self.expression()?;
             let depth = condition.depth.max(yes.depth).max(no.depth);
-            Tree::above(depth, Node::Choice(Box::new([condition.node, yes.node, no.node])))
+            Tree::above(depth, Node::Conditional(Box::new([condition.node, yes.node, no.node])))
         } else {
             Ok(condition)
         };
@@ -54,18 +54,18 @@ impl<'a> Parser<'a> {
         tree
     }
 
-    /// `a || b || c`
-    fn any_of(&mut self) -> Result<Tree, Error> {
-        let first = self.all_of()?;
+    /// Parses `a || b || c`.
+    fn or_expression(&mut self) -> Result<Tree, Error> {
+        let first = self.and_expression()?;
         let mut sides = vec![first];
         while self.take(&Token::Or) {
-            sides.push(self.all_of()?);
+            sides.push(self.and_expression()?);
         }
         only(sides, Node::Or)
     }
 
-    /// `a && b && c`
-    fn all_of(&mut self) -> Result<Tree, Error> {
+    /// Parses `a && b && c`.
+    fn and_expression(&mut self) -> Result<Tree, Error> {
         let first = self.binary(LOWEST)?;
         let mut sides = vec![first];
         while self.take(&Token::And) {
@@ -74,9 +74,9 @@ impl<'a> Parser<'a> {
         only(sides, Node::And)
     }
 
-    /// Operators of at least the given precedence. All of them associate to the left.
+    /// Parses operators of at least the given precedence. All of them associate to the left.
     fn binary(&mut self, lowest: u8) -> Result<Tree, Error> {
-        let mut left = self.signed()?;
+        let mut left = self.unary()?;
         while let Some(Token::Operator(operator)) = self.peek()
             && precedence(*operator) >= lowest
         {
@@ -88,8 +88,8 @@ impl<'a> Parser<'a> {
         Ok(left)
     }
 
-    /// `!a`, `!!a`, `-a`, `--a`. The two signs do not mix without brackets.
-    fn signed(&mut self) -> Result<Tree, Error> {
+    /// Parses `!a`, `!!a`, `-a` and `--a`. `!` and `-` cannot be mixed without brackets.
+    fn unary(&mut self) -> Result<Tree, Error> {
         let nots = self.count(&Token::Not);
         let mut minuses = self.count(&Token::Operator(Operator::Subtract));
         let mut tree = match self.peek() {
@@ -117,7 +117,7 @@ impl<'a> Parser<'a> {
         self.tokens.get(self.at).map(|(_, token)| token)
     }
 
-    /// Takes the next token if it is the given one.
+    /// Takes the next token if it is the given one. Returns whether it is.
     fn take(&mut self, token: &Token<'_>) -> bool {
         let is_next = self.peek() == Some(token);
         self.at += usize::from(is_next);
@@ -155,7 +155,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// The precedence of the operators that bind least.
+/// The lowest precedence of a binary operator.
 const LOWEST: u8 = 1;
 
 fn precedence(operator: Operator) -> u8 {

@@ -1,4 +1,4 @@
-//! What texts mean, and the errors of those that mean nothing. The tests of conditions are in the engine.
+//! Tests of parsing and evaluation. The tests of conditions are in the engine.
 
 use super::*;
 use proptest::prelude::*;
@@ -49,7 +49,7 @@ fn operators_bind_as_in_cel(#[case] text: &str) {
 #[case::a_trailing_comma("size([1, 2,]) == 2 && size([]) == 0")]
 #[case::reserved_words_as_fields("object.as == 4")]
 #[case::bytes("bytes('é').size() == 2 && size('é') == 1")]
-fn literals_mean_what_cel_says(#[case] text: impl AsRef<str>) {
+fn literals_have_the_values_of_cel(#[case] text: impl AsRef<str>) {
     assert_eq!(evaluate(text.as_ref()), Ok(true));
 }
 
@@ -69,7 +69,12 @@ fn literals_mean_what_cel_says(#[case] text: impl AsRef<str>) {
 #[case::a_large_number("a > 9223372036854775808", 1, 5, "expected a number of 64 bits, found \"9223372036854775\"")]
 #[case::a_large_unsigned("a > 18446744073709551616u", 1, 5, "expected a number of 64 bits, found \"1844674407370955\"")]
 #[case::three_arguments_of_a_macro("xs.all(x, y, z)", 1, 12, "expected the end of all(item, ...), found \",\"")]
-fn an_error_names_its_place(#[case] text: &str, #[case] line: usize, #[case] column: usize, #[case] message: &str) {
+fn a_syntax_error_names_its_line_and_column(
+    #[case] text: &str,
+    #[case] line: usize,
+    #[case] column: usize,
+    #[case] message: &str,
+) {
     assert_eq!(Program::parse(text), Err(Error::Syntax { message: message.into(), line, column }));
 }
 
@@ -105,8 +110,8 @@ fn a_long_chain_of_and_is_not_deep() {
     assert_eq!(evaluate(&vec!["no"; 5_000].join(" || ")), Ok(false));
 }
 
-/// An expression over integers as text, with all its brackets, and its value.
-fn sums() -> impl Strategy<Value = (String, i64)> {
+/// Generates the text of a fully bracketed expression over integers, and its value.
+fn bracketed() -> impl Strategy<Value = (String, i64)> {
     let leaf = (0_i64..10).prop_map(|n| (n.to_string(), n));
     leaf.prop_recursive(5, 24, 2, |inner| {
         (inner.clone(), inner, 0_u8..3).prop_map(|((left, a), (right, b), operator)| match operator {
@@ -117,8 +122,8 @@ fn sums() -> impl Strategy<Value = (String, i64)> {
     })
 }
 
-/// Operators and operands in a row, and their value by the rules of precedence.
-fn row() -> impl Strategy<Value = (String, i64)> {
+/// Generates an expression without brackets, and its value by the rules of precedence.
+fn unbracketed() -> impl Strategy<Value = (String, i64)> {
     prop::collection::vec((0_u8..3, 0_i64..10), 1..8).prop_map(|row| {
         let mut words = Vec::new();
         let (mut total, mut term, mut sign) = (0, 0, 1);
@@ -145,17 +150,17 @@ fn row() -> impl Strategy<Value = (String, i64)> {
 
 proptest! {
     #[test]
-    fn brackets_decide_the_order((text, value) in sums()) {
+    fn brackets_decide_the_order((text, value) in bracketed()) {
         prop_assert_eq!(evaluate(&format!("{text} == {value}")), Ok(true));
     }
 
     #[test]
-    fn precedence_decides_without_brackets((text, value) in row()) {
+    fn precedence_decides_without_brackets((text, value) in unbracketed()) {
         prop_assert_eq!(evaluate(&format!("{text} == {value}")), Ok(true), "{}", text);
     }
 
     #[test]
-    fn strings_are_read_as_they_were_written(text in ".{0,40}") {
+    fn escaped_characters_are_decoded(text in ".{0,40}") {
         let variables = Map::from_iter([("text".to_owned(), Value::String(text.clone()))]);
         let escapes: Vec<String> = text.chars().map(|c| format!("\\U{:08x}", u32::from(c))).collect();
         let program = Program::parse(&format!("text == '{}'", escapes.concat())).unwrap();
@@ -163,7 +168,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_it_panic(text in r#"([a-z0-9.,:?!&|+<>=(){}\[\]'"\\ -]|has\(|\.all\(x,|'''|true| in | && )*"#) {
+    fn no_text_panics(text in r#"([a-z0-9.,:?!&|+<>=(){}\[\]'"\\ -]|has\(|\.all\(x,|'''|true| in | && )*"#) {
         let variables = Map::new();
         let _ = Program::parse(&text).map(|program| program.evaluate(&variables, &[]));
     }

@@ -1,6 +1,6 @@
 //! The lexer.
 
-use crate::limits::LimitError;
+use crate::limits::Error;
 use crate::node::Operator;
 
 /// A token.
@@ -16,7 +16,7 @@ pub(crate) enum Token<'a> {
     Double(f64),
     /// A string without quotes and escapes.
     Text(String),
-    /// A bytes literal. Its content is not kept: nothing supports bytes.
+    /// A bytes literal. The parser refuses it, so its content is not kept.
     Bytes,
     Open(char),
     Close(char),
@@ -36,7 +36,7 @@ pub(crate) enum Token<'a> {
 
 /// The tokens of a text, each with its byte offset.
 ///
-/// An invalid string is an error. A lexer that skipped its quote would take the brackets in the string for tokens.
+/// An invalid string is an error. If the lexer only skipped its quote, it would read the brackets in the string as tokens.
 pub(crate) struct Tokens<'a> {
     text: &'a str,
     at: usize,
@@ -63,7 +63,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    fn word(&mut self) -> Result<Token<'a>, LimitError> {
+    fn word(&mut self) -> Result<Token<'a>, Error> {
         let rest = self.rest();
         let word = leading(rest, is_word_char);
         let after = rest.get(word.len()..).unwrap_or_default();
@@ -80,9 +80,9 @@ impl<'a> Tokens<'a> {
     }
 
     /// Reads `12`, `12u`, `0x1F`, `0x1Fu`, `1.5`, `.5`, `1e3` or `1.5e-3`.
-    fn number(&mut self) -> Result<Token<'a>, LimitError> {
+    fn number(&mut self) -> Result<Token<'a>, Error> {
         let rest = self.rest();
-        let bad = LimitError::BadNumber { at: self.at };
+        let bad = Error::BadNumber { at: self.at };
         let hex = rest.strip_prefix("0x").or_else(|| rest.strip_prefix("0X"));
         let (length, is_double) = match hex {
             Some(hex) => (2 + leading(hex, |c| c.is_ascii_hexdigit()).len(), false),
@@ -104,8 +104,8 @@ impl<'a> Tokens<'a> {
     }
 
     /// Reads a string whose quote is `prefix` bytes ahead. Returns its content.
-    fn string(&mut self, prefix: usize, is_raw: bool) -> Result<String, LimitError> {
-        let bad = LimitError::BadString { at: self.at };
+    fn string(&mut self, prefix: usize, is_raw: bool) -> Result<String, Error> {
+        let bad = Error::BadString { at: self.at };
         let body = self.rest().get(prefix..).unwrap_or_default();
         let Some(quote) = body.chars().next() else { return Err(bad) };
         let triple: String = [quote; 3].iter().collect();
@@ -128,7 +128,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    fn symbol(&mut self, first: char) -> Result<Token<'a>, LimitError> {
+    fn symbol(&mut self, first: char) -> Result<Token<'a>, Error> {
         let rest = self.rest();
         let two = match rest.get(..2).unwrap_or_default() {
             "&&" => Some(Token::And),
@@ -158,7 +158,7 @@ impl<'a> Tokens<'a> {
             ':' => Token::Colon,
             '?' => Token::Question,
             '.' => Token::Dot,
-            _ => return Err(LimitError::Character { character: first, at: self.at }),
+            _ => return Err(Error::Character { character: first, at: self.at }),
         };
         self.at += 1;
         Ok(token)
@@ -166,7 +166,7 @@ impl<'a> Tokens<'a> {
 }
 
 impl<'a> Iterator for Tokens<'a> {
-    type Item = Result<(usize, Token<'a>), LimitError>;
+    type Item = Result<(usize, Token<'a>), Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.skip_blanks_and_comments();

@@ -23,22 +23,22 @@ pub(crate) enum Value<'a> {
 /// A string: borrowed from the variables or the expression, or computed.
 #[derive(Debug, Clone)]
 pub(crate) enum Text<'a> {
-    Lent(&'a str),
-    Made(Rc<str>),
+    Borrowed(&'a str),
+    Computed(Rc<str>),
 }
 
 /// A list: borrowed from the variables, or computed.
 #[derive(Debug, Clone)]
 pub(crate) enum List<'a> {
-    Lent(&'a [Json]),
-    Made(Rc<[Value<'a>]>),
+    Borrowed(&'a [Json]),
+    Computed(Rc<[Value<'a>]>),
 }
 
 impl Text<'_> {
     pub(crate) fn as_str(&self) -> &str {
         match self {
-            Self::Lent(text) => text,
-            Self::Made(text) => text,
+            Self::Borrowed(text) => text,
+            Self::Computed(text) => text,
         }
     }
 }
@@ -46,15 +46,15 @@ impl Text<'_> {
 impl<'a> List<'a> {
     pub(crate) fn len(&self) -> usize {
         match self {
-            Self::Lent(items) => items.len(),
-            Self::Made(items) => items.len(),
+            Self::Borrowed(items) => items.len(),
+            Self::Computed(items) => items.len(),
         }
     }
 
     pub(crate) fn get(&self, at: usize) -> Option<Value<'a>> {
         match self {
-            Self::Lent(items) => items.get(at).map(Value::from_json),
-            Self::Made(items) => items.get(at).cloned(),
+            Self::Borrowed(items) => items.get(at).map(Value::from_json),
+            Self::Computed(items) => items.get(at).cloned(),
         }
     }
 
@@ -68,15 +68,15 @@ impl<'a> Value<'a> {
     pub(crate) fn from_json(json: &'a Json) -> Self {
         match json {
             Json::Null => Self::Null,
-            Json::Bool(of) => Self::Bool(*of),
-            Json::Number(of) => match (of.as_i64(), of.as_u64()) {
-                (Some(of), _) => Self::Int(of),
-                (None, Some(of)) => Self::Uint(of),
-                (None, None) => Self::Double(of.as_f64().unwrap_or(f64::NAN)),
+            Json::Bool(value) => Self::Bool(*value),
+            Json::Number(number) => match (number.as_i64(), number.as_u64()) {
+                (Some(integer), _) => Self::Int(integer),
+                (None, Some(integer)) => Self::Uint(integer),
+                (None, None) => Self::Double(number.as_f64().unwrap_or(f64::NAN)),
             },
-            Json::String(of) => Self::Text(Text::Lent(of)),
-            Json::Array(of) => Self::List(List::Lent(of)),
-            Json::Object(of) => Self::Map(of),
+            Json::String(text) => Self::Text(Text::Borrowed(text)),
+            Json::Array(items) => Self::List(List::Borrowed(items)),
+            Json::Object(fields) => Self::Map(fields),
         }
     }
 
@@ -98,14 +98,14 @@ impl<'a> Value<'a> {
     /// Returns the value as a number, if it is one.
     pub(crate) fn numeric(&self) -> Option<Numeric> {
         match self {
-            Self::Int(of) => Some(Numeric::Whole((*of).into())),
-            Self::Uint(of) => Some(Numeric::Whole((*of).into())),
-            Self::Double(of) => Some(Numeric::Double(*of)),
+            Self::Int(integer) => Some(Numeric::Whole((*integer).into())),
+            Self::Uint(integer) => Some(Numeric::Whole((*integer).into())),
+            Self::Double(double) => Some(Numeric::Double(*double)),
             Self::Null | Self::Bool(_) | Self::Text(_) | Self::Bytes(_) | Self::List(_) | Self::Map(_) => None,
         }
     }
 
-    /// Compares two values of one kind. All numbers are of one kind. Returns nothing if the values have no order.
+    /// Compares two values of the same kind. All numbers count as one kind. Returns `None` if the values have no order.
     pub(crate) fn order(&self, other: &Self) -> Option<Ordering> {
         match (self, other) {
             (Self::Bool(left), Self::Bool(right)) => Some(left.cmp(right)),

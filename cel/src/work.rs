@@ -5,22 +5,22 @@ use crate::node::Operator;
 use crate::value::{List, Value};
 use serde_json::{Map, Value as Json};
 
-/// The work of one evaluation: about 10 ms. A thousand items with a dozen comparisons each take a tenth of it.
-const BUDGET: u64 = 200_000;
+/// The units of one evaluation, which take about 10 ms. A dozen comparisons of each of 1,000 items take a tenth of them.
+const MAX_UNITS: u64 = 200_000;
 
 /// The remaining work: one unit for each node, each compared or copied value, and each 64 bytes of text. The same number
 /// bounds the allocations of an evaluation.
 #[derive(Debug)]
-pub(crate) struct Work(u64);
+pub(crate) struct WorkBudget(u64);
 
-impl Default for Work {
+impl Default for WorkBudget {
     fn default() -> Self {
-        Self(BUDGET)
+        Self(MAX_UNITS)
     }
 }
 
-impl Work {
-    /// Spends units, before the work is done.
+impl WorkBudget {
+    /// Spends units. Call it before the work that they stand for.
     pub(crate) fn spend(&mut self, units: u64) -> Result<(), Error> {
         self.0 = self.0.checked_sub(units).ok_or(Error::Exhausted)?;
         Ok(())
@@ -37,33 +37,33 @@ impl Work {
             Operator::Equal | Operator::Unequal => self.spend_on_comparison(left, right),
             Operator::In => match right {
                 Value::List(_) => self.spend_on_all_of(right),
-                _ => self.spend(shallow(left)),
+                _ => self.spend(reading_units(left)),
             },
             Operator::Add => {
-                self.spend(length(left))?;
-                self.spend(length(right))
+                self.spend(copying_units(left))?;
+                self.spend(copying_units(right))
             }
             Operator::Less | Operator::LessOrEqual | Operator::Greater | Operator::GreaterOrEqual => {
-                self.spend(shallow(left).min(shallow(right)))
+                self.spend(reading_units(left).min(reading_units(right)))
             }
             Operator::Subtract | Operator::Multiply | Operator::Divide | Operator::Remainder => self.spend(1),
         }
     }
 
-    /// Only lists and objects of the same size are compared item by item.
+    /// Spends the units of `==` or `!=`. Only lists and objects of the same size are compared item by item.
     fn spend_on_comparison(&mut self, left: &Value<'_>, right: &Value<'_>) -> Result<(), Error> {
         match (left, right) {
             (Value::List(one), Value::List(other)) if one.len() == other.len() => self.spend_on_all_of(left),
             (Value::Map(one), Value::Map(other)) if one.len() == other.len() => self.spend_on_all_of(left),
-            _ => self.spend(shallow(left).min(shallow(right))),
+            _ => self.spend(reading_units(left).min(reading_units(right))),
         }
     }
 
     fn spend_on_all_of(&mut self, value: &Value<'_>) -> Result<(), Error> {
-        self.spend(shallow(value))?;
+        self.spend(reading_units(value))?;
         match value {
-            Value::List(List::Lent(items)) => items.iter().try_for_each(|item| self.spend_on_json(item)),
-            Value::List(List::Made(items)) => items.iter().try_for_each(|item| self.spend_on_all_of(item)),
+            Value::List(List::Borrowed(items)) => items.iter().try_for_each(|item| self.spend_on_json(item)),
+            Value::List(List::Computed(items)) => items.iter().try_for_each(|item| self.spend_on_all_of(item)),
             Value::Map(fields) => self.spend_on_fields(fields),
             _ => Ok(()),
         }
@@ -90,7 +90,7 @@ impl Work {
 }
 
 /// Returns the units to read a value without its items.
-pub(crate) fn shallow(value: &Value<'_>) -> u64 {
+pub(crate) fn reading_units(value: &Value<'_>) -> u64 {
     match value {
         Value::Text(text) | Value::Bytes(text) => text_units(text.as_str()),
         _ => 1,
@@ -98,10 +98,10 @@ pub(crate) fn shallow(value: &Value<'_>) -> u64 {
 }
 
 /// Returns the units to copy a value's items or text.
-fn length(value: &Value<'_>) -> u64 {
+fn copying_units(value: &Value<'_>) -> u64 {
     match value {
         Value::List(items) => 1 + items.len() as u64,
-        other => shallow(other),
+        other => reading_units(other),
     }
 }
 

@@ -8,7 +8,7 @@ pub const MAX_DEPTH: usize = 24;
 
 /// The reason to refuse a condition before it is parsed. Positions are byte offsets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum LimitError {
+pub enum Error {
     /// The condition has no token.
     #[error("the condition is empty")]
     Empty,
@@ -21,11 +21,11 @@ pub enum LimitError {
     /// The nesting is deeper than [`MAX_DEPTH`].
     #[error("at byte {at} the condition is nested or chained deeper than {MAX_DEPTH}: split it with && or ||")]
     TooDeep {
-        /// The position where the limit was passed.
+        /// The position at which the limit was exceeded.
         at: usize,
     },
     /// A macro call contains another macro call.
-    #[error("{name}() stands within another macro: macros cannot be nested")]
+    #[error("{name}() is within another macro: macros cannot be nested")]
     NestedMacro {
         /// The inner macro.
         name: String,
@@ -50,8 +50,8 @@ pub enum LimitError {
         /// The position of the bracket.
         at: usize,
     },
-    /// A character begins no token.
-    #[error("the character {character:?} at byte {at} means nothing in CEL")]
+    /// No token begins with this character.
+    #[error("the character {character:?} at byte {at} is not part of CEL")]
     Character {
         /// The character.
         character: char,

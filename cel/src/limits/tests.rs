@@ -1,4 +1,4 @@
-//! What the check of tokens lets through and what it refuses.
+//! Tests of the limits.
 
 use super::*;
 use proptest::prelude::*;
@@ -42,44 +42,44 @@ fn a_long_chain_of_and_is_not_deep() {
 #[case::membership("a".to_owned() + &" in a".repeat(25))]
 #[case::mixed("-(a.b[".repeat(8) + "1" + &"])".repeat(8))]
 #[case::in_the_term_of_an_and("a && ".to_owned() + &"(b && ".repeat(25) + "c" + &")".repeat(25))]
-fn whatever_makes_a_parser_recurse_counts(#[case] text: String) {
-    assert!(matches!(check(&text), Err(LimitError::TooDeep { .. })), "{text}: {:?}", check(&text));
+fn every_recursive_construct_counts_towards_the_depth(#[case] text: String) {
+    assert!(matches!(check(&text), Err(Error::TooDeep { .. })), "{text}: {:?}", check(&text));
 }
 
 #[rstest]
-#[case::empty("", LimitError::Empty)]
-#[case::only_a_comment(" // nothing", LimitError::Empty)]
-#[case::nested_macros("a.all(x, b.exists(y, y == x))", LimitError::NestedMacro { name: "exists".into() })]
-#[case::nested_in_the_range("a.all(x, (b.map (y, y))[0])", LimitError::NestedMacro { name: "map".into() })]
-#[case::closed_twice("(a))", LimitError::Unbalanced { bracket: ')', at: 3 })]
-#[case::never_closed("f([a", LimitError::Unbalanced { bracket: '[', at: 2 })]
-#[case::closed_by_another("(a]", LimitError::Unbalanced { bracket: ']', at: 2 })]
-#[case::string_without_end("a == 'b", LimitError::BadString { at: 5 })]
-#[case::string_over_lines("a == 'b\n'", LimitError::BadString { at: 5 })]
-#[case::unknown_escape(r"a == '\q((((('", LimitError::BadString { at: 5 })]
-#[case::broken_escape(r"a == '\xZZ((((('", LimitError::BadString { at: 5 })]
-#[case::quoted_name("a.`b`", LimitError::Character { character: '`', at: 2 })]
-#[case::foreign_character("amount ≥ 500", LimitError::Character { character: '≥', at: 7 })]
-#[case::single_ampersand("a & b", LimitError::Character { character: '&', at: 2 })]
-fn a_fault_says_what_and_where(#[case] text: &str, #[case] fault: LimitError) {
+#[case::empty("", Error::Empty)]
+#[case::only_a_comment(" // nothing", Error::Empty)]
+#[case::nested_macros("a.all(x, b.exists(y, y == x))", Error::NestedMacro { name: "exists".into() })]
+#[case::nested_in_the_range("a.all(x, (b.map (y, y))[0])", Error::NestedMacro { name: "map".into() })]
+#[case::closed_twice("(a))", Error::Unbalanced { bracket: ')', at: 3 })]
+#[case::never_closed("f([a", Error::Unbalanced { bracket: '[', at: 2 })]
+#[case::closed_by_another("(a]", Error::Unbalanced { bracket: ']', at: 2 })]
+#[case::string_without_end("a == 'b", Error::BadString { at: 5 })]
+#[case::string_over_lines("a == 'b\n'", Error::BadString { at: 5 })]
+#[case::unknown_escape(r"a == '\q((((('", Error::BadString { at: 5 })]
+#[case::broken_escape(r"a == '\xZZ((((('", Error::BadString { at: 5 })]
+#[case::quoted_name("a.`b`", Error::Character { character: '`', at: 2 })]
+#[case::foreign_character("amount ≥ 500", Error::Character { character: '≥', at: 7 })]
+#[case::single_ampersand("a & b", Error::Character { character: '&', at: 2 })]
+fn an_error_names_the_fault_and_its_position(#[case] text: &str, #[case] fault: Error) {
     assert_eq!(check(text), Err(fault));
 }
 
 #[test]
-fn a_condition_of_a_kibibyte_is_the_longest() {
+fn a_condition_of_1024_bytes_is_the_longest_allowed() {
     let text = |length: usize| format!("a == '{}'", "x".repeat(length - 7));
     assert_eq!(check(&text(MAX_LENGTH)), Ok(()));
-    assert_eq!(check(&text(MAX_LENGTH + 1)), Err(LimitError::TooLong { length: MAX_LENGTH + 1 }));
+    assert_eq!(check(&text(MAX_LENGTH + 1)), Err(Error::TooLong { length: MAX_LENGTH + 1 }));
 }
 
 proptest! {
     #[test]
-    fn no_text_makes_it_panic(text in ".{0,300}") {
+    fn no_text_panics(text in ".{0,300}") {
         let _ = check(&text);
     }
 
     #[test]
-    fn no_soup_of_tokens_makes_it_panic(text in r#"([a-z0-9.,:?!&|+<>=(){}\[\]'"\\ -]|''')*"#) {
+    fn no_sequence_of_tokens_panics(text in r#"([a-z0-9.,:?!&|+<>=(){}\[\]'"\\ -]|''')*"#) {
         let _ = check(&text);
     }
 }

@@ -9,17 +9,17 @@ use crate::node::{Function, Macro, Node};
 use crate::token::Token;
 
 impl<'a> Parser<'a> {
-    /// `has(of.name)`, from behind the opening bracket.
+    /// Parses `has(operand.name)` after its opening bracket.
     pub(super) fn has(&mut self) -> Result<Tree, Error> {
         let primary = self.primary()?;
-        let (of, name) = self.selection(primary)?;
+        let (operand, name) = self.selection(primary)?;
         match name {
-            Some(name) if self.take(&Token::Close(')')) => of.wrap(|of| Node::Has(of, name.to_owned())),
+            Some(name) if self.take(&Token::Close(')')) => operand.wrap(|operand| Node::Has(operand, name.to_owned())),
             _ => unsupported("has() asks for a field: write has(args.name)"),
         }
     }
 
-    /// A method call, from behind the opening bracket.
+    /// Parses a method call after its opening bracket.
     pub(super) fn method(&mut self, target: Tree, name: &'a str) -> Result<Tree, Error> {
         match name.parse() {
             Ok(kind) => self.macro_call(target, kind),
@@ -27,7 +27,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The arguments of a macro: a name for the item, and the body.
+    /// Parses the arguments of a macro: a name for the item, and the body.
     fn macro_call(&mut self, range: Tree, kind: Macro) -> Result<Tree, Error> {
         let item = match (self.peek(), self.tokens.get(self.at + 1)) {
             (Some(Token::Word(name)), Some((_, Token::Comma))) => *name,
@@ -48,9 +48,9 @@ impl<'a> Parser<'a> {
         range.join(body, |range, body| Node::Macro(kind, range, body))
     }
 
-    /// A function call, from behind the opening bracket.
+    /// Parses a function call after its opening bracket.
     pub(super) fn function(&mut self, target: Option<Tree>, name: &str) -> Result<Tree, Error> {
-        let arguments = self.until(')', /*trailing_comma*/ false)?;
+        let arguments = self.expressions_until(')', /*trailing_comma*/ false)?;
         if name == "matches" {
             return unsupported("matches() is not supported: use startsWith, endsWith or contains");
         }
@@ -63,13 +63,13 @@ impl<'a> Parser<'a> {
             }
         };
         if !fits {
-            return unsupported(format!("{name}() is not called like this"));
+            return unsupported(format!("{name}() does not take these arguments"));
         }
         Tree::gather(target.into_iter().chain(arguments).collect(), |operands| Node::Call(function, operands))
     }
 
-    /// Expressions between commas, up to the closing bracket.
-    pub(super) fn until(&mut self, close: char, trailing_comma: bool) -> Result<Vec<Tree>, Error> {
+    /// Parses a comma-separated list of expressions up to the closing bracket.
+    pub(super) fn expressions_until(&mut self, close: char, trailing_comma: bool) -> Result<Vec<Tree>, Error> {
         let mut trees = Vec::new();
         if self.take(&Token::Close(close)) {
             return Ok(trees);

@@ -1,4 +1,4 @@
-//! Operands: literals, names, lists, brackets, and the selections and indexes behind them.
+//! Operands: literals, names, lists and brackets, with the selections, indexes and method calls that follow them.
 
 use super::Parser;
 use super::refuse::{short, unsupported};
@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::node::Node;
 use crate::token::Token;
 
-/// Words of CEL. As a bare name, such a variable would silently be a type or a function of CEL.
+/// The names of types and functions of CEL. A variable cannot have one of these names without `args.`.
 pub(super) const CEL_WORDS: [&str; 15] = [
     "bool",
     "bytes",
@@ -59,7 +59,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Selections, indexes and method calls. Returns the name of the last selection apart, since `has()` needs it.
+    /// Parses the selections, indexes and method calls after an operand. Returns the name of a final selection separately,
+    /// because `has()` needs it.
     pub(super) fn selection(&mut self, primary: Tree) -> Result<(Tree, Option<&'a str>), Error> {
         let mut tree = primary;
         let mut field: Option<&'a str> = None;
@@ -81,7 +82,9 @@ impl<'a> Parser<'a> {
                 self.expect(&Token::Close(']'))?;
                 tree = match (tree.node, index.node) {
                     (Node::Arguments, Node::Text(name)) => Tree::leaf(Node::Argument(name)),
-                    (of, at) => Tree::above(tree.depth.max(index.depth), Node::Index(Box::new(of), Box::new(at)))?,
+                    (operand, index_node) => {
+                        Tree::above(tree.depth.max(index.depth), Node::Index(Box::new(operand), Box::new(index_node)))
+                    }?,
                 };
                 continue;
             }
@@ -126,7 +129,7 @@ impl<'a> Parser<'a> {
             }
             Token::Open('[') => {
                 self.at += 1;
-                Tree::gather(self.until(']', /*trailing_comma*/ true)?, Node::List)
+                Tree::gather(self.expressions_until(']', /*trailing_comma*/ true)?, Node::List)
             }
             Token::Open(_) => unsupported("maps and messages cannot be written in a condition"),
             Token::Bytes => unsupported("bytes cannot be used: arguments are JSON"),

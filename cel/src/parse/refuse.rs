@@ -2,8 +2,8 @@
 
 use crate::error::Error;
 
-/// The greatest depth of the tree, and of the parser's recursion. Every condition that passes [`check`](crate::check)
-/// and is not built to reach this limit stays below it.
+/// The greatest depth of the tree, and of the parser's recursion. A condition that passes [`check`](crate::check) stays
+/// below it, unless it was written to reach it.
 pub(super) const MAX_TREE_DEPTH: usize = 64;
 
 /// The longest name in an error, in characters.

@@ -39,7 +39,7 @@ impl Tree {
     pub(super) fn select(self, name: &str) -> Result<Self, Error> {
         match self.node {
             Node::Arguments => Ok(Self::leaf(Node::Argument(name.to_owned()))),
-            _ => self.wrap(|of| Node::Select(of, name.to_owned())),
+            _ => self.wrap(|operand| Node::Select(operand, name.to_owned())),
         }
     }
 }

@@ -156,7 +156,7 @@ impl Inference<'_> {
                 }
                 Kinds::BOOL
             }
-            Node::Choice(parts) => {
+            Node::Conditional(parts) => {
                 let [condition, yes, no] = parts.as_ref();
                 self.truth(condition);
                 self.kinds(yes) | self.kinds(no)
@@ -172,7 +172,7 @@ impl Inference<'_> {
 
     /// Infers a part that must be true or false. Both ends of a choice must be.
     fn truth(&mut self, node: &Node) {
-        if let Node::Choice(parts) = node {
+        if let Node::Conditional(parts) = node {
             for part in parts.iter() {
                 self.truth(part);
             }
@@ -191,7 +191,7 @@ impl Inference<'_> {
         let (of, at) = (self.kinds(of), self.kinds(at));
         let in_list = of.may_be(Kinds::LIST) && at.may_be(Kinds::NUMBER);
         let in_map = of.may_be(Kinds::MAP) && at.may_be(Kinds::TEXT);
-        self.unless(in_list || in_map, || format!("{of} has no place for {at}"));
+        self.unless(in_list || in_map, || format!("{of} cannot be indexed with {at}"));
     }
 
     fn binary(&mut self, operator: Operator, left: Kinds, right: Kinds) -> Kinds {

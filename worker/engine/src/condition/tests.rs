@@ -72,9 +72,9 @@ fn a_condition_is_evaluated(#[case] text: &str, #[case] expected: bool) {
 )]
 #[case::not_comparable("order_id > 500", "a string > an int cannot be compared")]
 #[case::field_of_a_number("amount.value == 1", "an int has no field \"value\"")]
-#[case::beyond_a_list("tags[2] == 'x'", "a list has nothing at that place")]
+#[case::beyond_a_list("tags[2] == 'x'", "a list has no item at that index")]
 #[case::macro_over_a_text("order_id.all(c, c == 'A')", "all() goes over a list, not a string")]
-#[case::int_of_a_word("int(order_id) > 1", "int() cannot be made of this string")]
+#[case::int_of_a_word("int(order_id) > 1", "int() cannot convert this string")]
 fn what_has_no_answer_is_a_fault(#[case] text: &str, #[case] sentence: &str) {
     assert_eq!(evaluate(text).unwrap_err().to_string(), sentence);
 }

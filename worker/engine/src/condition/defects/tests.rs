@@ -41,7 +41,7 @@ fn defects(text: &str) -> Vec<Defect> {
 #[case::order_of_null("x > null", "anything > null cannot be compared")]
 #[case::a_field_of_a_text("name.first == 'x'", "a string has no field \"first\"")]
 #[case::has_of_a_number("has(amount.value)", "a number has no field \"value\"")]
-#[case::a_place_in_a_number("amount[0] == 1", "a number has no place for a number")]
+#[case::a_place_in_a_number("amount[0] == 1", "a number cannot be indexed with a number")]
 #[case::in_a_text("'x' in name", "a string cannot be in a string")]
 #[case::a_number_in_an_object("5 in address", "a number cannot be in an object")]
 #[case::sum_of_two_kinds("amount + name > 5", "a number + a string is not defined")]
