@@ -1,10 +1,10 @@
 //! The full check of a document: its schema, the rules of the Skill format, and the engine's lint.
 
 use bloomery_engine::lint;
-use bloomery_skills::{Checked, Document, Draft, Finding, Options, Severity, check};
+use bloomery_skills::{CheckedDocument, Document, Draft, Finding, ImportOptions, Severity, check};
 
 /// Checks a document, which is a manifest or is written in the older dialect.
-pub fn check_document(document: &Document, options: &Options) -> Checked {
+pub fn check_document(document: &Document, options: &ImportOptions) -> CheckedDocument {
     let mut checked = check(document, options);
     let of_engine = checked.draft.as_ref().map(engine_findings).unwrap_or_default();
     checked.findings.extend(of_engine);
@@ -19,7 +19,7 @@ fn engine_findings(draft: &Draft) -> Vec<Finding> {
     };
     let findings = lint::skill(&draft.spec).into_iter().filter(|found| !draft.is_doubtful(&found.path));
     let located = |found: lint::Finding| {
-        let finding = Finding::located(&draft.root, &found.path, to_severity(found.severity), found.message);
+        let finding = Finding::at_api_path(&draft.root, &found.path, to_severity(found.severity), found.message);
         Finding { hint: found.hint, ..finding }
     };
     findings.map(located).collect()

@@ -6,7 +6,7 @@ use crate::exit::Exit;
 use crate::findings::{self, Tally};
 use crate::source;
 use bloomery_crds::v1alpha1::Skill;
-use bloomery_skills::{Document, Finding, Form, Options, yaml};
+use bloomery_skills::{Document, Finding, Form, ImportOptions, yaml};
 use std::io::{self, Write};
 
 /// Converts a file of the older dialect into a manifest, and prints all findings. If there is an error, no manifest is
@@ -52,12 +52,12 @@ fn only_document(documents: &[Document], read_completely: bool) -> Result<&Docum
 
 /// Converts a document, and adds its findings.
 fn convert(document: &Document, args: &ImportArgs, findings: &mut Vec<Finding>) -> Option<Skill> {
-    let options = Options {
+    let options = ImportOptions {
         name: args.name.clone(),
         namespace: args.namespace.clone(),
         model: args.model.clone(),
         problem: args.problem.clone(),
-        nameless: false,
+        allow_missing_id: false,
         local: false,
     };
     let checked = check_document(document, &options);

@@ -5,7 +5,7 @@ use crate::check::check_document;
 use crate::exit::Exit;
 use crate::findings::{self, Tally};
 use crate::source;
-use bloomery_skills::{Checked, Document, Finding, Form, Options, bindings, yaml};
+use bloomery_skills::{CheckedDocument, Document, Finding, Form, ImportOptions, bindings, yaml};
 use std::io;
 use std::path::Path;
 
@@ -43,8 +43,8 @@ fn check_file(file: &Path) -> (Vec<Finding>, usize) {
     if own.is_empty() && findings.is_empty() {
         findings.push(Finding::of_file("there is no Skill, Job or Model in the file"));
     }
-    let options = Options { nameless: true, ..Options::default() };
-    let all: Vec<Checked> = own.iter().map(|document| check_document(document, &options)).collect();
+    let options = ImportOptions { allow_missing_id: true, ..ImportOptions::default() };
+    let all: Vec<CheckedDocument> = own.iter().map(|document| check_document(document, &options)).collect();
     findings.extend(all.iter().flat_map(|checked| bindings::findings(checked, &all)));
     findings.extend(all.into_iter().flat_map(|checked| checked.findings));
     findings.sort_by_key(Finding::position);

@@ -1,16 +1,16 @@
-//! Checks the bindings of a Job against the resources of its Skill, if both are in one input.
+//! Checks the bindings of a Job against the resources of its Skill, if both were checked together.
 
-use crate::checked::Checked;
+use crate::checked::CheckedDocument;
 use crate::finding::{Finding, Severity};
 use bloomery_crds::resources;
 use bloomery_crds::v1alpha1::Binding;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Returns the faults of a Job's bindings. Without faults if `job` is not a Job, or if its Skill is not among `all`.
-pub fn findings(job: &Checked, all: &[Checked]) -> Vec<Finding> {
+/// Returns the faults of a Job's bindings. Returns none if `job` is not a Job, or if its Skill is not in `all`.
+pub fn findings(job: &CheckedDocument, all: &[CheckedDocument]) -> Vec<Finding> {
     let is_job = job.kind.as_deref() == Some("Job");
-    // An unknown field may be a misspelt `resources`.
+    // The unknown field may be a misspelt `resources`.
     if !is_job || job.findings.iter().any(Finding::is_unknown_field) {
         return Vec::new();
     }
@@ -30,16 +30,17 @@ pub fn findings(job: &Checked, all: &[Checked]) -> Vec<Finding> {
         .iter()
         .filter_map(|fault| {
             let (path, message) = fault.split_once(": ")?;
-            // A binding that cannot be read has a finding of its own.
+            // The schema check has reported this binding.
             let is_unreadable = unreadable.iter().any(|name| path.strip_prefix("spec.resources.") == Some(name));
             let message = message.trim_end_matches('.').to_owned();
-            (!is_unreadable).then(|| Finding::located(&job.root, path, Severity::Error, message))
+            (!is_unreadable).then(|| Finding::at_api_path(&job.root, path, Severity::Error, message))
         })
         .collect()
 }
 
-fn is_skill_of(skill: &Checked, job: &Checked) -> bool {
-    let of_metadata = |checked: &Checked, field: &str| checked.object.pointer(&format!("/metadata/{field}")).cloned();
+fn is_skill_of(skill: &CheckedDocument, job: &CheckedDocument) -> bool {
+    let of_metadata =
+        |checked: &CheckedDocument, field: &str| checked.object.pointer(&format!("/metadata/{field}")).cloned();
     let name = job.object.pointer("/spec/skill");
     skill.kind.as_deref() == Some("Skill")
         && name.is_some()

@@ -1,4 +1,4 @@
-//! The result of checking a document.
+//! The result of a check of a document.
 
 use crate::document::Document;
 use crate::draft::Draft;
@@ -7,26 +7,26 @@ use crate::tree::Node;
 use bloomery_crds::v1alpha1::Skill;
 use serde_json::Value;
 
-/// A document that was checked.
+/// The result of a check: what could be read of a document, and the findings.
 #[derive(Debug)]
-pub struct Checked {
-    /// The kind of the object, if it is a kind of Bloomery.
+pub struct CheckedDocument {
+    /// The kind of the object. `None` if it is no kind of Bloomery.
     pub kind: Option<String>,
     /// The tree with the field names of the API, and the places of the document.
     pub root: Node,
-    /// The object with the field names of the API, without refused values.
+    /// The object as the API server would store it: with the field names of the API, and without values that have an error.
     pub object: Value,
     /// The Skill, if the document is one and has no error.
     pub skill: Option<Skill>,
-    /// The readable part of the Skill, for further checks only.
+    /// The readable part of the Skill. For further checks only: never run it.
     pub draft: Option<Draft>,
-    /// The address of the MCP server in the document. Only with [`Options::local`](crate::Options::local).
+    /// The address of the MCP server that the document names. Only with [`ImportOptions::local`](crate::ImportOptions::local).
     pub mcp_address: Option<String>,
     /// The findings, in the order of the document.
     pub findings: Vec<Finding>,
 }
 
-impl Checked {
+impl CheckedDocument {
     /// Sorts the findings, and reads the Skill if the document is one and has no error.
     pub(crate) fn conclude(mut self, document: &Document) -> Self {
         self.findings.sort_by_key(Finding::position);

@@ -9,7 +9,7 @@ use bloomery_crds::names::GROUP;
 pub struct Document {
     /// The content.
     pub(crate) root: Node,
-    /// The paths of values that are not supported: a duplicate key, an alias, a tag. Their content is unknown.
+    /// The paths of the values that use an unsupported part of YAML: a duplicate key, an alias or a tag. Their content is unknown.
     pub(crate) refused: Vec<String>,
 }
 
@@ -22,7 +22,7 @@ pub struct Documents {
     pub findings: Vec<Finding>,
 }
 
-/// The kind of content that a document has.
+/// The format of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// A manifest of a kind of Bloomery.
@@ -34,7 +34,7 @@ pub enum Form {
 }
 
 impl Document {
-    /// Returns the form of the document. A manifest has an `apiVersion` or a `kind`; a document of the dialect has neither.
+    /// Returns the format of the document. A manifest has an `apiVersion` or a `kind`; a document of the dialect has neither.
     pub fn form(&self) -> Form {
         let Some(version) = self.root.get("apiVersion") else {
             return if self.root.get("kind").is_some() { Form::Manifest } else { Form::Dialect };
@@ -51,8 +51,8 @@ impl Document {
         Finding::error(&self.root.place, message)
     }
 
-    /// Returns whether a part of the document is not supported. Such a document is checked, to find all faults at once, but
-    /// never used.
+    /// Returns whether the document uses an unsupported part of YAML. Such a document is checked, so that all faults are
+    /// reported at once, but never used.
     pub(crate) fn is_faulty(&self) -> bool {
         !self.refused.is_empty()
     }

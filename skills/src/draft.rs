@@ -1,5 +1,4 @@
-//! Drafts: the readable part of a Skill with faults, so that checks beyond the schema can report their findings in the same
-//! run.
+//! Drafts: the readable parts of Skills with faults. Checks beyond the schema use them to report their findings in the same run.
 
 mod gaps;
 mod salvage;
@@ -21,8 +20,8 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Reads the spec of a Skill. `refused` are the paths of unsupported values, `findings` the faults that are already
-    /// reported.
+    /// Reads the spec of a Skill. `refused` are the paths of unsupported values, and `findings` are those of the schema check.
+    /// Returns `None` if nothing of the spec can be read.
     pub(crate) fn read(spec: &Node, refused: &[String], findings: &[Finding]) -> Option<Self> {
         let own = spec.place.to_string();
         if refused.iter().any(|path| path.is_empty() || *path == own) {
@@ -39,8 +38,8 @@ impl Draft {
         Some(Self { spec: read, root: Node { place, value }, gaps })
     }
 
-    /// Returns whether a finding at a path of the API may be wrong, because a value could not be read, or repeats an error that
-    /// is already reported.
+    /// Returns whether a finding at a path of the API should be dropped: it may be wrong because a value could not be read, or it
+    /// repeats an error.
     pub fn is_doubtful(&self, path: &str) -> bool {
         let (.., written) = locate(&self.root, path);
         self.gaps.has_error_at(&written) || self.gaps.affects(path)

@@ -1,4 +1,4 @@
-//! Findings: faults of a document and their places.
+//! Findings: errors and warnings about a document, with their places.
 
 use crate::tree::{Entry, Node, Path, Place, locate};
 use bloomery_crds::nearest::nearest;
@@ -20,7 +20,7 @@ pub enum Severity {
 /// The start of the message about an unknown field.
 const NO_SUCH_FIELD: &str = "there is no such field";
 
-/// A fault or a doubtful part of a document, for people.
+/// An error or a warning about a part of a document, for people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Finding {
@@ -32,7 +32,7 @@ pub struct Finding {
     pub severity: Severity,
     /// The path of the field, as written in the document. Empty for the document as a whole.
     pub path: String,
-    /// A description of the fault. It continues the path.
+    /// A description of the fault, as the rest of a sentence that begins with the path.
     pub message: String,
     /// A remedy.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,8 +79,9 @@ impl Finding {
         }
     }
 
-    /// Returns a finding about the field at a path of the API, with the place of the field in `root`.
-    pub fn located(root: &Node, path: &str, severity: Severity, message: String) -> Self {
+    /// Returns a finding about a field. `path` has the names of the API; the finding has the place and the names of the document
+    /// in `root`.
+    pub fn at_api_path(root: &Node, path: &str, severity: Severity, message: String) -> Self {
         let (line, column, path) = locate(root, path);
         Self { line, column, severity, path, message, hint: None }
     }
@@ -90,7 +91,7 @@ impl Finding {
         (self.line, self.column)
     }
 
-    /// Returns whether the finding is about an unknown field. Another field that seems to be missing may then only be misspelt.
+    /// Returns whether the finding is about an unknown field. Such a field may be the misspelling of one that seems to be missing.
     pub fn is_unknown_field(&self) -> bool {
         self.message.starts_with(NO_SUCH_FIELD)
     }

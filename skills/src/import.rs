@@ -7,7 +7,7 @@ mod name;
 mod problem;
 mod rename;
 
-use crate::checked::Checked;
+use crate::checked::CheckedDocument;
 use crate::document::Document;
 use crate::draft::Draft;
 use crate::finding::Finding;
@@ -20,9 +20,9 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSche
 use rename::rename_fields;
 use serde_json::{Value as Json, json};
 
-/// The settings of an import.
+/// The settings of [`import`].
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct ImportOptions {
     /// The name of the Skill, instead of the document's `id`. It must be a valid name.
     pub name: Option<String>,
     /// The namespace to write into the manifest.
@@ -31,22 +31,22 @@ pub struct Options {
     pub model: Option<String>,
     /// The purpose of the Skill, instead of the document's `problem.statement`.
     pub problem: Option<String>,
-    /// Whether a document without an `id` causes a warning instead of an error.
-    pub nameless: bool,
-    /// Whether the Skill runs without a cluster. Any address of its MCP server is then kept, in `Checked::mcp_address`, and a
-    /// missing problem statement is derived from the name.
+    /// True if a document without an `id` causes a warning instead of an error.
+    pub allow_missing_id: bool,
+    /// True if the Skill runs without a cluster. The address of its MCP server is then returned in
+    /// [`CheckedDocument::mcp_address`], and a missing problem statement is derived from the name.
     pub local: bool,
 }
 
 /// Converts a document of the dialect to a `Skill`. All faults are reported at once.
-pub fn import(document: &Document, options: &Options) -> Checked {
+pub fn import(document: &Document, options: &ImportOptions) -> CheckedDocument {
     let kind = Some("Skill".to_owned());
     let source = &document.root;
     let mut findings = Vec::new();
     let Value::Map(entries) = &source.value else {
         findings.push(Finding::error(&source.place, format!("a skill is an object, and this is {}", source.kind())));
         let (root, object) = (source.clone(), json!({}));
-        return Checked { kind, root, object, skill: None, draft: None, mcp_address: None, findings };
+        return CheckedDocument { kind, root, object, skill: None, draft: None, mcp_address: None, findings };
     };
     let (ids, fields): (Vec<Entry>, Vec<Entry>) = entries.iter().cloned().partition(|entry| entry.name == "id");
     let (mcp_address, fields) = if options.local { mcp_server::take_address(fields) } else { (None, fields) };
@@ -58,22 +58,22 @@ pub fn import(document: &Document, options: &Options) -> Checked {
     let checked = schema::check(&spec, spec_schema, Naming::Dialect, &mut findings);
     problem::add_hints(source, &mut findings);
     let draft = Draft::read(&spec, &document.refused, &findings);
-    // Faults of the name do not affect other findings, so they are found last. They are reported first.
+    // The name is checked last, since its faults do not affect the draft. They are reported first, in the order of the document.
     let mut name_findings = Vec::new();
     let name = match &options.name {
         Some(name) => Some(name.clone()),
-        None => name::from_id(source, ids.first(), options.nameless, &mut name_findings),
+        None => name::from_id(source, ids.first(), options.allow_missing_id, &mut name_findings),
     };
     findings.splice(0..0, name_findings);
     let object = object(name, options.namespace.as_deref(), &checked);
     let place = source.place.clone();
     let spec = Entry { name: "spec".to_owned(), place: place.clone(), node: spec };
     let root = Node { place, value: Value::Map(vec![spec]) };
-    Checked { kind, root, object, skill: None, draft, mcp_address, findings }.conclude(document)
+    CheckedDocument { kind, root, object, skill: None, draft, mcp_address, findings }.conclude(document)
 }
 
 /// Writes the values of the options into a spec, and reports recommended fields that the document lacks.
-fn complete(spec: &mut Node, source: &Node, options: &Options, findings: &mut Vec<Finding>) {
+fn complete(spec: &mut Node, source: &Node, options: &ImportOptions, findings: &mut Vec<Finding>) {
     dialect::rename_models(spec, options.model.as_deref(), findings);
     if let Some(problem) = &options.problem {
         dialect::set_text(spec, "problem", "statement", problem);

@@ -1,16 +1,16 @@
-//! Reads, checks and converts Skills, and manifests of the other kinds of Bloomery.
+//! Reads and checks Skills and manifests of the other kinds of Bloomery, and converts skill files of the older format.
 //!
 //! [`yaml`] reads an input into [`Documents`]: trees in which every value has its line and column. [`Document::form`] returns
-//! the form of a document:
+//! the format of a document:
 //!
 //! - [`manifest`] checks a manifest of a kind of Bloomery, and finds the faults that the API server would refuse.
-//! - [`import`] converts the older dialect, the `snake_case` YAML of `domain.yaml` and skill files, to a [`Skill`]. It reports
-//!   each field that a `Skill` cannot express.
+//! - [`import`] converts the older format, called the dialect: the `snake_case` YAML of `domain.yaml` and skill files. The
+//!   result is a [`Skill`]. It reports each field that a `Skill` cannot express.
 //!
 //! [`check`] calls one of them, and then evaluates the CEL rules of the CRDs.
 //!
-//! All faults of a document are reported at once. A Skill with faults is also read as far as possible, as a [`Draft`], so that
-//! a later check, the lint of the engine, can report its findings in the same run.
+//! All faults of a document are reported at once. A Skill with faults is also read as far as possible, as a [`Draft`]. So the
+//! lint of the engine can check it in the same run.
 //!
 //! Inputs are bounded in size, depth and number of values. Aliases are refused, so the values of an input cannot multiply.
 //!
@@ -34,11 +34,11 @@ mod tree;
 pub mod yaml;
 
 pub use check::check;
-pub use checked::Checked;
+pub use checked::CheckedDocument;
 pub use document::{Document, Documents, Form};
 pub use draft::Draft;
 pub use finding::{Finding, Severity};
-pub use import::{Options, import};
+pub use import::{ImportOptions, import};
 pub use manifest::manifest;
 pub use tree::{Node, locate};
 

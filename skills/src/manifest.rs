@@ -1,6 +1,6 @@
 //! Checks manifests of the kinds of Bloomery for faults that the API server would refuse.
 
-use crate::checked::Checked;
+use crate::checked::CheckedDocument;
 use crate::document::Document;
 use crate::draft::Draft;
 use crate::finding::{Finding, Severity, did_you_mean, quoted};
@@ -33,7 +33,7 @@ const METADATA_FIELDS: [&str; 15] = [
 ];
 
 /// Checks a manifest of a kind of Bloomery. All faults are reported at once.
-pub fn manifest(document: &Document) -> Checked {
+pub fn manifest(document: &Document) -> CheckedDocument {
     let root = &document.root;
     let mut findings = Vec::new();
     let kind = kind(root, &mut findings);
@@ -45,7 +45,7 @@ pub fn manifest(document: &Document) -> Checked {
     let skill_spec = kind.as_ref().filter(|(kind, _)| kind == "Skill").and_then(|_| root.get("spec"));
     let draft = skill_spec.and_then(|spec| Draft::read(spec, &document.refused, &findings));
     let kind = kind.map(|(kind, _)| kind);
-    let checked = Checked { kind, root: root.clone(), object, skill: None, draft, mcp_address: None, findings };
+    let checked = CheckedDocument { kind, root: root.clone(), object, skill: None, draft, mcp_address: None, findings };
     checked.conclude(document)
 }
 

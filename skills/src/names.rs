@@ -7,12 +7,12 @@ use bloomery_crds::names::MAX_NAME;
 /// The longest name of an approver, in bytes.
 const MAX_APPROVER: usize = 64;
 
-/// Returns why a text is not a valid name of a Skill, Job or Model, as the end of a sentence (`it ...`), or `None`.
+/// Returns the fault of a name of a Skill, Job or Model, as the rest of a sentence that begins with "it". `None` if it is valid.
 pub fn name_fault(name: &str) -> Option<String> {
     fault(name, r"^[a-z]([-a-z0-9]*[a-z0-9])?$", MAX_NAME)
 }
 
-/// Returns why a text is not a valid name of an approver, as the end of a sentence (`it ...`), or `None`.
+/// Returns the fault of a name of an approver, as the rest of a sentence that begins with "it". `None` if it is valid.
 pub fn approver_fault(name: &str) -> Option<String> {
     fault(name, APPROVER, MAX_APPROVER)
 }

@@ -10,8 +10,8 @@ pub(crate) enum Naming {
 }
 
 impl Naming {
-    /// Returns the name of a field of the API in this spelling.
-    pub(crate) fn written(self, field: &str) -> String {
+    /// Returns a field name of the API in this spelling.
+    pub(crate) fn spell(self, field: &str) -> String {
         match self {
             Self::Api => field.to_owned(),
             Self::Dialect => snake(field),
@@ -36,7 +36,7 @@ mod tests {
     use super::snake;
 
     #[test]
-    fn fields_of_the_api_in_the_dialect() {
+    fn camel_case_becomes_snake_case() {
         for (camel, expected) in [("outOfDomain", "out_of_domain"), ("toolId", "tool_id"), ("name", "name")] {
             assert_eq!(snake(camel), expected);
         }

@@ -2,22 +2,22 @@
 //!
 //! Transition rules (`oldSelf`) do not apply to a file. Rules that call functions of the API server cannot be evaluated here.
 
-use crate::checked::Checked;
+use crate::checked::CheckedDocument;
 use crate::finding::{Finding, Severity};
 use bloomery_cel::Program;
 use bloomery_crds::v1alpha1::spec_schema_of;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
-/// Returns an error for each rule that an object violates. Rules of an object with an unknown field are ignored, since they
-/// may require the field that was misspelt.
-pub(crate) fn findings(checked: &Checked) -> Vec<Finding> {
+/// Returns an error for each violated rule. Skips the rules of an object with an unknown field: the field may be the
+/// misspelling of one that the rule requires.
+pub(crate) fn findings(checked: &CheckedDocument) -> Vec<Finding> {
     let Some(kind) = &checked.kind else { return Vec::new() };
     let misspelt = checked.findings.iter().filter(|finding| finding.is_unknown_field());
     let holders: BTreeSet<&str> =
         misspelt.map(|finding| finding.path.rsplit_once('.').map_or("", |(holder, _)| holder)).collect();
     let located =
-        |violation: Violation| Finding::located(&checked.root, &violation.path, Severity::Error, violation.message);
+        |violation: Violation| Finding::at_api_path(&checked.root, &violation.path, Severity::Error, violation.message);
     let violations = violations(kind, &checked.object).into_iter().map(located);
     violations.filter(|finding| !holders.contains(finding.path.as_str())).collect()
 }
@@ -67,7 +67,7 @@ fn visit(schema: &Value, value: &Value, path: &str, violations: &mut Vec<Violati
     }
 }
 
-/// Returns whether a rule holds, or nothing if it uses a function that only the API server has.
+/// Returns whether a rule holds. `None` if it uses a function that only the API server has.
 fn holds(rule: &str, value: &Value) -> Option<bool> {
     let variables = Map::from_iter([("self".to_owned(), value.clone())]);
     Program::parse(rule).ok()?.evaluate(&variables, &[]).ok()
@@ -103,7 +103,7 @@ mod tests {
         ]}),
         "spec.resources"
     )]
-    fn a_rule_that_is_broken_names_its_field(#[case] spec: Value, #[case] path: &str) {
+    fn a_violated_rule_is_reported_at_its_field(#[case] spec: Value, #[case] path: &str) {
         let paths: Vec<String> =
             violations("Skill", &json!({"spec": spec})).into_iter().map(|violation| violation.path).collect();
         assert_eq!(paths, [path]);
@@ -117,12 +117,12 @@ mod tests {
     #[case(json!({"resources": [
         {"name": "a", "type": "api_endpoint", "auth": {"credential": "b"}, "rules": []}, {"name": "b", "type": "credential"}
     ]}))]
-    fn what_holds_is_not_named(#[case] spec: Value) {
+    fn a_valid_object_violates_no_rule(#[case] spec: Value) {
         assert_eq!(violations("Skill", &json!({"spec": spec})), []);
     }
 
     #[test]
-    fn a_rule_of_a_change_is_none_of_a_file() {
+    fn transition_rules_do_not_apply_to_a_file() {
         assert_eq!(violations("Job", &json!({"spec": {"skill": "x", "goal": "y"}})), Vec::<Violation>::new());
     }
 }

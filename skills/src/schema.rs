@@ -2,10 +2,15 @@
 //!
 //! Only the keywords that the CRDs of Bloomery use are supported. The CEL rules are evaluated by `rules`.
 //!
-//! This is not done with `jsonschema`, because most of the work is not validation: one walk finds the faults, removes empty and
-//! refused fields as the API server does, checks the Kubernetes extensions, and finds words that kubectl reads otherwise. The
-//! comparisons that `jsonschema` could take over are a few lines of `bounds`; its errors would have to be mapped back to
-//! places, and to these messages.
+//! `jsonschema` is not used, because it would not replace this walk. In the same walk, the checker
+//!
+//! - removes empty fields and refused values, as the API server does;
+//! - reports unknown fields with the most similar known field, although the CRDs do not set `additionalProperties: false`;
+//! - checks the Kubernetes extensions, such as the keys of lists;
+//! - finds words that kubectl reads as another type.
+//!
+//! `jsonschema` could take over the comparisons in `bounds`, which are a few lines each. Its errors would have to be converted
+//! to places of the document and to these messages.
 
 pub(crate) mod bounds;
 pub(crate) mod patterns;
@@ -20,7 +25,8 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use patterns::{DURATION, description};
 use serde_json::Map;
 
-/// Checks a value against a schema. Returns the value as JSON, as the API server would store it, without refused values.
+/// Checks a value against a schema. Returns the value as JSON, as the API server would store it, without values that have an
+/// error.
 pub(crate) fn check(
     node: &Node,
     schema: &JSONSchemaProps,
@@ -48,7 +54,7 @@ impl Checker<'_> {
     fn value(&mut self, node: &Node, schema: &JSONSchemaProps) -> serde_json::Value {
         if schema.x_kubernetes_preserve_unknown_fields == Some(true) && schema.properties.is_none() {
             if schema.type_.as_deref() == Some("object") && !matches!(node.value, Value::Map(_)) {
-                self.wrong_type(node, "object");
+                self.report_wrong_type(node, "object");
             }
             return node.json();
         }
@@ -61,17 +67,17 @@ impl Checker<'_> {
             (Value::List(nodes), "array") => self.list(node, nodes, schema),
             (Value::Text { text, plain }, "string") => {
                 if *plain {
-                    self.plain(node, text);
+                    self.report_ambiguous_word(node, text);
                 }
-                self.add(&node.place, bounds::text_faults(text, schema));
+                self.report(&node.place, bounds::text_faults(text, schema));
                 node.json()
             }
             (Value::Number(number), "integer") if number.is_i64() || number.is_u64() => {
-                self.add(&node.place, bounds::number_faults(number, schema));
+                self.report(&node.place, bounds::number_faults(number, schema));
                 node.json()
             }
             (Value::Number(number), "number") => {
-                self.add(&node.place, bounds::number_faults(number, schema));
+                self.report(&node.place, bounds::number_faults(number, schema));
                 node.json()
             }
             (Value::Bool(_), "boolean") => node.json(),
@@ -82,7 +88,7 @@ impl Checker<'_> {
                         let finding = Finding::error(&node.place, message);
                         self.findings.push(finding.hint(format!("write {number}s if seconds are meant")));
                     }
-                    _ => self.wrong_type(node, expected),
+                    _ => self.report_wrong_type(node, expected),
                 }
                 serde_json::Value::Null
             }
@@ -92,8 +98,8 @@ impl Checker<'_> {
     fn int_or_string(&mut self, node: &Node, schema: &JSONSchemaProps) -> serde_json::Value {
         match &node.value {
             Value::Number(number) if number.is_i64() => {}
-            Value::Text { text, .. } => self.add(&node.place, bounds::text_faults(text, schema)),
-            _ => self.wrong_type(node, "string"),
+            Value::Text { text, .. } => self.report(&node.place, bounds::text_faults(text, schema)),
+            _ => self.report_wrong_type(node, "string"),
         }
         node.json()
     }
@@ -107,31 +113,31 @@ impl Checker<'_> {
                 Some(property) => {
                     object.insert(entry.name.clone(), self.value(&entry.node, property));
                 }
-                None => self.unknown(entry, schema),
+                None => self.report_unknown(entry, schema),
             }
         }
         for required in schema.required.iter().flatten().filter(|required| !object.contains_key(*required)) {
-            self.missing(place, entries, required);
+            self.report_missing(place, entries, required);
         }
-        self.add(place, bounds::object_faults(object.len(), schema));
+        self.report(place, bounds::object_faults(object.len(), schema));
         object.into()
     }
 
-    fn unknown(&mut self, entry: &Entry, schema: &JSONSchemaProps) {
+    fn report_unknown(&mut self, entry: &Entry, schema: &JSONSchemaProps) {
         let known = schema.properties.iter().flatten().map(|(name, _)| name.as_str());
         self.findings.push(Finding::unknown_field(entry, known));
     }
 
-    fn missing(&mut self, place: &Place, entries: &[Entry], required: &str) {
+    fn report_missing(&mut self, place: &Place, entries: &[Entry], required: &str) {
         let finding = match entries.iter().find(|entry| entry.name == required) {
             Some(empty) => Finding::error(&empty.place, "is required, and is empty"),
-            None => Finding::error(&place.of_field(&self.naming.written(required)), "is required, and is missing"),
+            None => Finding::error(&place.of_field(&self.naming.spell(required)), "is required, and is missing"),
         };
         self.findings.push(finding);
     }
 
     fn list(&mut self, node: &Node, nodes: &[Node], schema: &JSONSchemaProps) -> serde_json::Value {
-        self.add(&node.place, bounds::list_faults(nodes.len(), schema));
+        self.report(&node.place, bounds::list_faults(nodes.len(), schema));
         let duplicates = bounds::duplicates(nodes, schema, self.naming);
         self.findings.extend(duplicates);
         match &schema.items {
@@ -140,7 +146,7 @@ impl Checker<'_> {
         }
     }
 
-    fn wrong_type(&mut self, node: &Node, expected: &str) {
+    fn report_wrong_type(&mut self, node: &Node, expected: &str) {
         let must = match expected {
             "string" => "text",
             "integer" => "a whole number",
@@ -170,15 +176,15 @@ impl Checker<'_> {
         self.findings.push(finding);
     }
 
-    /// Reports a word that kubectl does not read as text. It is harmless in the dialect, since `import` writes it in quotes.
-    fn plain(&mut self, node: &Node, text: &str) {
+    /// Reports a word that kubectl does not read as text. In the dialect it is harmless, since `import` writes it in quotes.
+    fn report_ambiguous_word(&mut self, node: &Node, text: &str) {
         if let (Naming::Api, Some(taken)) = (self.naming, kubectl_reading(text)) {
             let message = format!("must be text, and kubectl reads the word {} as {taken}", quoted(text));
             self.findings.push(Finding::error(&node.place, message).hint("put it in quotes"));
         }
     }
 
-    fn add(&mut self, place: &Place, faults: Vec<String>) {
+    fn report(&mut self, place: &Place, faults: Vec<String>) {
         self.findings.extend(faults.into_iter().map(|fault| Finding::error(place, fault)));
     }
 }

@@ -1,4 +1,4 @@
-use super::{Checked, Finding, Form, Options, Severity, import, locate, manifest, yaml};
+use super::{CheckedDocument, Finding, Form, ImportOptions, Severity, import, locate, manifest, yaml};
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use rstest::rstest;
@@ -15,13 +15,13 @@ fn shown(findings: &[Finding]) -> String {
     })
 }
 
-/// All that is said of an input, whatever it is.
+/// Returns the findings of an input in any format.
 fn findings(bytes: &[u8]) -> Vec<Finding> {
     let read = yaml::read(bytes);
     let mut findings = read.findings;
     for document in &read.documents {
         findings.extend(match document.form() {
-            Form::Dialect => import(document, &Options::default()).findings,
+            Form::Dialect => import(document, &ImportOptions::default()).findings,
             Form::Manifest | Form::Foreign => manifest(document).findings,
         });
     }
@@ -33,7 +33,7 @@ fn errors(text: &str) -> Vec<String> {
     errors.map(|finding| finding.to_string()).collect()
 }
 
-fn checked(text: &str) -> Checked {
+fn checked(text: &str) -> CheckedDocument {
     manifest(&yaml::read(text.as_bytes()).documents[0])
 }
 
@@ -84,7 +84,7 @@ engine:
 }
 
 #[test]
-fn a_duration_without_its_unit_is_told_so() {
+fn a_duration_without_a_unit_is_reported_with_a_hint() {
     let skill = b"id: a\nproblem: {statement: x}\nengine: {limits: {duration: 10}}\n";
     let shown = shown(&findings(skill));
     for says in ["must be a duration such as 30s, 10m or 1h30m, and is the number 10", "write 10s if seconds are meant"]
@@ -119,7 +119,7 @@ status: {}
 }
 
 #[test]
-fn a_field_of_an_object_that_nobody_knows_is_refused_with_the_nearest() {
+fn an_unknown_field_is_reported_with_the_nearest_known_one() {
     let found = findings(
         b"apiVersion: bloomery.dev/v1alpha1
 kind: Skill
@@ -140,7 +140,7 @@ statsu: {}
 }
 
 #[test]
-fn the_fields_that_there_are_are_told_whether_one_is_near_or_not() {
+fn the_known_fields_are_always_listed() {
     let found = findings(
         b"apiVersion: bloomery.dev/v1alpha1
 kind: Skill
@@ -148,10 +148,10 @@ metadata: {name: z}
 spec: {problem: {statement: a, xyzzy: 1, statements: b}}
 ",
     );
-    let told: Vec<_> = found.iter().map(|finding| (finding.message.as_str(), finding.hint.as_deref())).collect();
+    let reported: Vec<_> = found.iter().map(|finding| (finding.message.as_str(), finding.hint.as_deref())).collect();
     let known = Some("known here: goals, statement");
     let near = "there is no such field (did you mean \"statement\"?)";
-    assert_eq!(told, [("there is no such field", known), (near, known)]);
+    assert_eq!(reported, [("there is no such field", known), (near, known)]);
 }
 
 #[rstest]
@@ -162,23 +162,23 @@ spec: {problem: {statement: a, xyzzy: 1, statements: b}}
 #[case::double("a: 1\nb: 2\na: 3\n", "3:1: error: a: the key is in the map twice, first on line 1")]
 #[case::key_of_a_list("[a, b]: 1\n", "1:1: error: a key must be text, and this is a list")]
 #[case::infinity("a: [.inf]\n", "1:5: error: a[0]: infinity and not-a-number do not exist in JSON")]
-fn what_yaml_can_say_and_is_refused(#[case] text: &str, #[case] expected: &str) {
+fn unsupported_parts_of_yaml_are_reported(#[case] text: &str, #[case] expected: &str) {
     let found: Vec<String> = yaml::read(text.as_bytes()).findings.iter().map(ToString::to_string).collect();
     assert_eq!(found, [expected]);
 }
 
 #[test]
-fn what_was_refused_is_checked_on_and_never_used() {
+fn a_document_with_a_duplicate_key_is_checked_but_not_used() {
     let text = "id: x\nproblem: {statement: a}\nproblem: {statement: b}\nengines: {}\n";
     let read = yaml::read(text.as_bytes());
     assert_eq!(read.findings.len(), 1);
-    let imported = import(&read.documents[0], &Options::default());
+    let imported = import(&read.documents[0], &ImportOptions::default());
     assert!(imported.skill.is_none());
     assert!(shown(&imported.findings).contains("there is no such field (did you mean \"engine\"?)"));
 }
 
 #[test]
-fn a_bomb_of_aliases_is_refused() {
+fn nested_aliases_are_refused() {
     let mut bomb = "a0: &a0 [lol, lol]\n".to_owned();
     for level in 1..30 {
         writeln!(bomb, "a{level}: &a{level} [*a{0}, *a{0}, *a{0}, *a{0}, *a{0}, *a{0}, *a{0}, *a{0}]", level - 1)
@@ -200,7 +200,7 @@ fn deep_nesting_is_refused(#[case] text: String) {
 }
 
 #[test]
-fn as_deep_as_is_read() {
+fn the_deepest_allowed_nesting_is_read() {
     let text = format!("{}a{}", "[".repeat(MAX_DEPTH), "]".repeat(MAX_DEPTH));
     assert_eq!(yaml::read(text.as_bytes()).findings, []);
 }
@@ -223,7 +223,7 @@ fn too_large_inputs_are_refused() {
 #[rstest]
 #[case::utf8(b"id: x\nname: caf\xe9\n".as_slice(), "2:10: error: the byte 0xE9 is not UTF-8")]
 #[case::utf16(b"\xff\xfei\0d\0".as_slice(), "1:1: error: the input is UTF-16")]
-fn what_is_no_utf8(#[case] bytes: &[u8], #[case] expected: &str) {
+fn other_encodings_are_reported(#[case] bytes: &[u8], #[case] expected: &str) {
     assert_eq!(shown(&yaml::read(bytes).findings).lines().next(), Some(expected));
 }
 
@@ -246,12 +246,12 @@ fn a_broken_document_does_not_hide_the_others() {
 #[case("apiVersion: v1\nkind: ConfigMap\n", Form::Foreign)]
 #[case("apiVersion: apps/v1\nkind: Deployment\n", Form::Foreign)]
 #[case("- 1\n", Form::Dialect)]
-fn what_a_document_is(#[case] text: &str, #[case] expected: Form) {
+fn the_format_follows_from_api_version_and_kind(#[case] text: &str, #[case] expected: Form) {
     assert_eq!(yaml::read(text.as_bytes()).documents[0].form(), expected);
 }
 
 #[test]
-fn empty_fields_are_absent_fields() {
+fn empty_fields_count_as_absent() {
     let whole =
         "apiVersion: bloomery.dev/v1alpha1\nkind: Skill\nmetadata: {name: x}\nspec:\n  problem: {statement: help}\n";
     let checked = checked(&format!("{whole}  role:\n  tools: ~\n"));
@@ -277,27 +277,27 @@ fn empty_fields_are_absent_fields() {
 #[case::password("http://user:pw@orders/mcp", None)]
 #[case::query("http://orders/mcp?key=1", None)]
 #[case::scheme("stdio://orders", None)]
-fn a_uri_is_kept_only_where_it_is_a_service_of_the_namespace(
+fn only_the_uri_of_a_service_in_the_namespace_is_imported(
     #[case] uri: &str,
     #[case] expected: Option<(&str, u16, &str)>,
 ) {
     let text = format!("id: x\nproblem: {{statement: y}}\nmcp_server: {uri:?}\n");
-    let options = Options { namespace: Some("acme".to_owned()), ..Options::default() };
+    let options = ImportOptions { namespace: Some("acme".to_owned()), ..ImportOptions::default() };
     let imported = import(&yaml::read(text.as_bytes()).documents[0], &options);
     let found = imported.findings.iter().filter(|finding| finding.path == "mcp_server").count();
-    assert_eq!(found, 1, "it is said what became of it");
+    assert_eq!(found, 1, "one finding describes the conversion");
     let server = imported.skill.unwrap().spec.mcp_server.and_then(|server| server.service);
     assert_eq!(server.as_ref().map(|service| (service.name.as_str(), service.port, service.path.as_str())), expected);
 }
 
-/// What is left out is said so that it can be written instead, as it stands.
+/// The hint contains text that can be copied into the document.
 #[rstest]
 #[case::localhost("http://localhost:4310/x", "write mcp_server: {service: {name: NAME, port: 4310, path: /x}} for")]
 #[case::a_namespace(
     "http://orders.acme.svc/mcp",
     "give --namespace acme to `bloomery import`, or write mcp_server: {service: {name: orders, port: 80, path: /mcp}} for"
 )]
-fn a_uri_that_is_not_kept_says_what_to_write(#[case] uri: &str, #[case] hint: &str) {
+fn the_hint_about_a_rejected_uri_says_what_to_write(#[case] uri: &str, #[case] hint: &str) {
     let found = findings(format!("id: x\nproblem: {{statement: y}}\nmcp_server: {uri:?}\n").as_bytes());
     let found = found.iter().find(|finding| finding.path == "mcp_server").unwrap();
     assert!(found.hint.as_ref().unwrap().starts_with(hint), "{found:?}");
@@ -311,32 +311,32 @@ fn a_uri_that_is_not_kept_says_what_to_write(#[case] uri: &str, #[case] hint: &s
 #[case::its_description("description: Track orders\nname: x\n", "problem: {statement: \"Track orders\"}")]
 #[case::its_id("id: sw-dev\nproblem: {goals: [a]}\n", "such as statement: \"Do the work of sw-dev\"")]
 #[case::nothing("version: 1\n", "problem: {statement: \"Help customers track orders and process refunds\"}")]
-fn where_the_problem_is_missing_an_example_of_it_is_given(#[case] text: &str, #[case] hint: &str) {
+fn the_hint_about_a_missing_problem_contains_an_example(#[case] text: &str, #[case] hint: &str) {
     let found = findings(text.as_bytes());
     let found = found.iter().find(|finding| finding.path.starts_with("problem")).unwrap();
     assert!(found.hint.as_ref().unwrap().contains(hint), "{found:?}");
 }
 
 #[test]
-fn a_merge_is_named_as_one() {
+fn a_merge_key_is_reported_as_unsupported() {
     let both = format!("base: {{}}\n<<: {{a: 1}}\n---\n{}", "kind: Skill\nspec: {<<: {a: 1}}\n");
     let found = findings(both.as_bytes());
     let hints: Vec<&str> = found.iter().filter_map(|finding| finding.hint.as_deref()).collect();
     assert_eq!(hints.iter().filter(|hint| hint.starts_with("merges (<<) are not supported")).count(), 2, "{found:?}");
 }
 
-/// A rule in CEL takes `array` and `object` away again: they are not offered.
+/// A CEL rule excludes `array` and `object`, so the message does not offer them.
 #[test]
-fn only_values_that_will_be_taken_are_offered() {
+fn only_allowed_values_are_offered() {
     let text = "problem: {statement: y}\nintents: {supported: [{id: a, entities: [{name: b, type: strin}]}]}\n";
     let found = errors(text);
     assert!(found.contains(&"2:58: error: intents.supported[0].entities[0].type: must be string, number, integer or boolean, and is \"strin\" (did you mean \"string\"?)".to_owned()), "{found:?}");
 }
 
 #[test]
-fn an_mcp_server_can_be_written_as_the_api_has_it() {
+fn an_mcp_server_may_have_the_form_of_the_api() {
     let text = "id: x\nproblem: {statement: y}\nmcp_server:\n  container:\n    image: orders:1\n    env:\n      - name: KEY\n        valueFrom: {secretKeyRef: {name: s, key: k}}\n";
-    let imported = import(&yaml::read(text.as_bytes()).documents[0], &Options::default());
+    let imported = import(&yaml::read(text.as_bytes()).documents[0], &ImportOptions::default());
     let container = imported.skill.unwrap().spec.mcp_server.unwrap().container.unwrap();
     assert_eq!((container.image.as_str(), container.port), ("orders:1", 8080));
     assert_eq!(container.env[0].value_from.as_ref().unwrap().secret_key_ref.as_ref().unwrap().name, "s");
@@ -348,9 +348,9 @@ fn an_mcp_server_can_be_written_as_the_api_has_it() {
 #[case("1st", Err("2:5: error: id: cannot become the name of an object"))]
 #[case("客服", Err("2:5: error: id: cannot become the name of an object"))]
 #[case("a-name-that-is-far-too-long-to-be-a-name-of-an-object-of-ours", Err("2:5: error: id: cannot become"))]
-fn an_id_becomes_a_name_or_is_refused(#[case] id: &str, #[case] expected: Result<&str, &str>) {
+fn an_id_becomes_a_name_or_is_reported(#[case] id: &str, #[case] expected: Result<&str, &str>) {
     let text = format!("problem: {{statement: y}}\nid: {id:?}\n");
-    let imported = import(&yaml::read(text.as_bytes()).documents[0], &Options::default());
+    let imported = import(&yaml::read(text.as_bytes()).documents[0], &ImportOptions::default());
     match expected {
         Ok(name) => assert_eq!(imported.skill.unwrap().metadata.name.as_deref(), Some(name)),
         Err(message) => assert!(shown(&imported.findings).contains(message), "{}", shown(&imported.findings)),
@@ -358,13 +358,13 @@ fn an_id_becomes_a_name_or_is_refused(#[case] id: &str, #[case] expected: Result
 }
 
 #[test]
-fn the_options_win_over_the_document() {
-    let options = Options {
+fn options_replace_values_of_the_document() {
+    let options = ImportOptions {
         name: Some("mine".to_owned()),
         namespace: Some("acme".to_owned()),
         model: Some("fast".to_owned()),
         problem: Some("Mine".to_owned()),
-        nameless: false,
+        allow_missing_id: false,
         local: false,
     };
     for engine in ["", "engine:\n", "engine: {model: gpt-4.1, temperature: 0.7}\n"] {
@@ -378,9 +378,10 @@ fn the_options_win_over_the_document() {
 }
 
 #[test]
-fn without_a_cluster_an_address_stands_beside_the_skill_and_a_name_says_what_it_is_for() {
-    let local =
-        |text: &str| import(&yaml::read(text.as_bytes()).documents[0], &Options { local: true, ..Options::default() });
+fn local_mode_returns_the_address_and_derives_the_problem_from_the_name() {
+    let local = |text: &str| {
+        import(&yaml::read(text.as_bytes()).documents[0], &ImportOptions { local: true, ..ImportOptions::default() })
+    };
     let imported = local("id: x\nname: 'X: One'\nmcp_server: http://localhost:4310/x\n");
     assert_eq!(imported.mcp_address.as_deref(), Some("http://localhost:4310/x"));
     let spec = imported.skill.unwrap().spec;
@@ -396,17 +397,17 @@ fn without_a_cluster_an_address_stands_beside_the_skill_and_a_name_says_what_it_
 #[test]
 fn a_path_of_the_api_is_found_in_the_dialect() {
     let text = "id: x\nproblem: {statement: y}\npolicy:\n  approvals:\n    - tool_id: refund\n      when: amount >\n";
-    let imported = import(&yaml::read(text.as_bytes()).documents[0], &Options::default());
+    let imported = import(&yaml::read(text.as_bytes()).documents[0], &ImportOptions::default());
     let found = locate(&imported.root, "spec.policy.approvals[0].when");
     assert_eq!(found, (6, 13, "policy.approvals[0].when".to_owned()));
     let nearest = locate(&imported.root, "spec.policy.approvals[0].approver");
     assert_eq!(nearest, (5, 7, "policy.approvals[0]".to_owned()));
 }
 
-/// What is written by an import is a manifest without faults.
-fn is_stable(text: &str) {
+/// Checks that the result of an import is a manifest without findings.
+fn assert_import_is_valid(text: &str) {
     for document in &yaml::read(text.as_bytes()).documents {
-        if let Some(skill) = import(document, &Options::default()).skill {
+        if let Some(skill) = import(document, &ImportOptions::default()).skill {
             let written = serde_yaml::to_string(&skill).unwrap();
             let again = checked(&written);
             assert_eq!(again.findings, [], "{written}");
@@ -423,22 +424,22 @@ fn word() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn nothing_panics_on_any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+    fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         findings(&bytes);
     }
 
     #[test]
-    fn nothing_panics_on_anything_like_yaml(text in "([-a-z:{}\\[\\],&*!|>%@#'\"\\n\\t ]|problem:|id:|policy:\\n|  |- ){0,80}") {
+    fn no_yaml_panics(text in "([-a-z:{}\\[\\],&*!|>%@#'\"\\n\\t ]|problem:|id:|policy:\\n|  |- ){0,80}") {
         findings(text.as_bytes());
     }
 
     #[test]
-    fn what_is_imported_is_a_manifest_without_faults(
+    fn every_import_is_a_manifest_without_findings(
         statement in word(), display in word(), goals in proptest::collection::vec(word(), 0..4), steps in 0_u32..20_000,
     ) {
         let quoted = |text: &str| serde_json::to_string(text).unwrap();
         let goals: Vec<String> = goals.iter().map(|goal| quoted(goal)).collect();
-        is_stable(&format!(
+        assert_import_is_valid(&format!(
             "id: x\nname: {}\nproblem: {{statement: {}, goals: [{}]}}\nengine: {{limits: {{steps: {steps}}}}}\n",
             quoted(&display), quoted(&statement), goals.join(", "),
         ));

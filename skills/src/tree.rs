@@ -6,7 +6,7 @@ use std::fmt;
 use std::rc::Rc;
 
 /// The longest name in a path, in bytes. Longer names are cut.
-const SHOWN_NAME: usize = 64;
+const MAX_SHOWN_NAME_BYTES: usize = 64;
 
 /// A value and its place.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,7 +49,7 @@ pub(crate) struct Place {
     pub(crate) path: Path,
 }
 
-/// The path from the root of a document to a value. Values share the beginnings of their paths.
+/// The path from the root of a document to a value. Paths with a common beginning share it in memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Path(Option<Rc<Step>>);
 
@@ -67,7 +67,7 @@ enum Segment {
 
 impl Path {
     pub(crate) fn name(&self, name: &str) -> Self {
-        self.with(Segment::Name(bounded(name, SHOWN_NAME)))
+        self.with(Segment::Name(bounded(name, MAX_SHOWN_NAME_BYTES)))
     }
 
     pub(crate) fn index(&self, index: usize) -> Self {
@@ -163,8 +163,8 @@ impl Node {
     }
 }
 
-/// Finds the field at `path` (`spec.policy.approvals[0].when`) in `root`, or the nearest ancestor of a missing field.
-/// Returns its line, its column, and its path as the document writes it.
+/// Returns the line, the column, and the path in the document of the field at `path` (`spec.policy.approvals[0].when`). For a
+/// missing field, returns those of its nearest ancestor.
 pub fn locate(root: &Node, path: &str) -> (usize, usize, String) {
     let mut node = root;
     let mut place = &root.place;

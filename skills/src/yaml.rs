@@ -9,7 +9,7 @@ use crate::finding::{Finding, Severity};
 use crate::tree::{Entry, Node, Path, Place, Value};
 use bloomery_crds::text::bounded;
 use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
-use open::{Content, Key, Open, usable_key};
+use open::{Content, Key, OpenCollection, usable_key};
 use std::collections::HashMap;
 
 /// The largest input, in bytes. It is larger than any object in a cluster.
@@ -29,17 +29,17 @@ const MAX_FAULTS: usize = 500;
 
 /// Reads all documents of an input. A broken document is reported and skipped.
 pub fn read(bytes: &[u8]) -> Documents {
-    let whole = |message: String, hint: &str| Documents {
+    let refused = |message: String, hint: &str| Documents {
         documents: Vec::new(),
         findings: vec![Finding::of_file(message).hint(hint)],
     };
     if bytes.len() > MAX_BYTES {
-        // The caller may have stopped reading at the limit.
+        // The real size is not known: the caller may have stopped reading at the limit.
         let message = format!("the input is larger than {} MiB, the largest allowed size", MAX_BYTES >> 20);
-        return whole(message, "put large texts into files that the MCP server can read");
+        return refused(message, "put large texts into files that the MCP server can read");
     }
     if bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]) {
-        return whole("the input is UTF-16".to_owned(), "save it as UTF-8");
+        return refused("the input is UTF-16".to_owned(), "save it as UTF-8");
     }
     match std::str::from_utf8(bytes) {
         Ok(text) => Reader::new(text).read(),
@@ -56,11 +56,16 @@ fn not_utf8(bytes: &[u8], at: usize) -> Finding {
     Finding::error(&place, format!("the byte 0x{byte:02X} is not UTF-8")).hint("save the file as UTF-8")
 }
 
+/// The state of the reader between two events of the parser.
 struct Reader<'t> {
     parser: Parser<'t, StrInput<'t>>,
-    open: Vec<Open>,
+    /// The lists and maps around the next value, the outermost first.
+    open: Vec<OpenCollection>,
+    /// The root of the current document, once it is complete.
     root: Option<Node>,
+    /// The paths of unsupported values in the current document.
     refused: Vec<String>,
+    /// The number of values in all documents.
     nodes: usize,
     found: Documents,
 }
@@ -105,7 +110,7 @@ impl<'t> Reader<'t> {
                 }
                 Err(error) => {
                     self.scan_error(&error);
-                    self.forget();
+                    self.reset();
                     if !matches!(self.parser.proceed_next_document(), Ok(true)) {
                         break;
                     }
@@ -137,7 +142,7 @@ impl<'t> Reader<'t> {
             Event::SequenceEnd | Event::MappingEnd => self.end(),
             Event::Alias(_) | Event::UnresolvedAlias(_) => {
                 let place = self.place(span);
-                self.fault(
+                self.report(
                     Finding::error(&place, "aliases are not supported: a few of them can expand to gigabytes")
                         .hint("write the value out"),
                 );
@@ -156,8 +161,8 @@ impl<'t> Reader<'t> {
             // A key is always a text, even `on:`.
             Value::Text { text: text.to_owned(), plain: true }
         } else {
-            scalar::plain(text).unwrap_or_else(|fault| {
-                self.fault(Finding::error(&place, fault).hint("put it in quotes if text is meant"));
+            scalar::parse_plain(text).unwrap_or_else(|fault| {
+                self.report(Finding::error(&place, fault).hint("put it in quotes if text is meant"));
                 Value::Null
             })
         };
@@ -169,39 +174,39 @@ impl<'t> Reader<'t> {
         if tag.is_some_and(|tag| tag.is_yaml_core_schema_tag("str")) {
             return true;
         }
-        self.refuse(tag, place);
+        self.report_tag(tag, place);
         false
     }
 
-    fn refuse(&mut self, tag: Option<&Tag>, place: &Place) {
+    fn report_tag(&mut self, tag: Option<&Tag>, place: &Place) {
         if let Some(tag) = tag {
             let message = format!("the tag {:?} is not supported", bounded(&tag.original(), 64));
-            self.fault(
+            self.report(
                 Finding::error(place, message)
                     .hint("leave it out; the only supported tag is !!str, which equals quotes"),
             );
         }
     }
 
-    /// Reports a fault. Beyond [`MAX_FAULTS`], only marks the document as faulty.
-    fn fault(&mut self, finding: Finding) {
+    /// Adds a finding, and marks its value as refused. After [`MAX_FAULTS`] findings, only marks the whole document as refused.
+    fn report(&mut self, finding: Finding) {
         if self.found.findings.len() < MAX_FAULTS {
             self.refused.push(finding.path.clone());
             self.found.findings.push(finding);
         } else if !self.refused.last().is_some_and(String::is_empty) {
-            // The empty path stands for the whole document.
+            // The empty path means the whole document.
             self.refused.push(String::new());
         }
     }
 
     fn begin(&mut self, content: Content, tag: Option<&Tag>, span: &Span) {
         let place = self.place(span);
-        self.refuse(tag, &place);
-        self.open.push(Open { place, content });
+        self.report_tag(tag, &place);
+        self.open.push(OpenCollection { place, content });
     }
 
     fn end(&mut self) {
-        let Some(Open { place, content }) = self.open.pop() else { return };
+        let Some(OpenCollection { place, content }) = self.open.pop() else { return };
         let value = match content {
             Content::List(nodes) => Value::List(nodes),
             Content::Map { entries, .. } => Value::Map(entries),
@@ -210,7 +215,7 @@ impl<'t> Reader<'t> {
     }
 
     fn expects_key(&self) -> bool {
-        matches!(self.open.last(), Some(Open { content: Content::Map { key: None, .. }, .. }))
+        matches!(self.open.last(), Some(OpenCollection { content: Content::Map { key: None, .. }, .. }))
     }
 
     /// Adds a value to the open list or map.
@@ -226,7 +231,7 @@ impl<'t> Reader<'t> {
                     let (next, fault) = usable_key(node, &open.place, seen);
                     *key = Some(next);
                     if let Some(fault) = fault {
-                        self.fault(fault);
+                        self.report(fault);
                     }
                 }
                 Some(Key { name: Some(name), place }) => entries.push(Entry { name, place, node }),
@@ -239,9 +244,9 @@ impl<'t> Reader<'t> {
     fn place(&self, span: &Span) -> Place {
         let path = match self.open.last() {
             None => Path::default(),
-            Some(Open { place, content: Content::List(nodes) }) => place.path.index(nodes.len()),
-            Some(Open { content: Content::Map { key: Some(key), .. }, .. }) => key.place.path.clone(),
-            Some(Open { place, content: Content::Map { key: None, .. } }) => place.path.clone(),
+            Some(OpenCollection { place, content: Content::List(nodes) }) => place.path.index(nodes.len()),
+            Some(OpenCollection { content: Content::Map { key: Some(key), .. }, .. }) => key.place.path.clone(),
+            Some(OpenCollection { place, content: Content::Map { key: None, .. } }) => place.path.clone(),
         };
         Place { line: span.start.line(), column: span.start.col() + 1, path }
     }
@@ -250,10 +255,10 @@ impl<'t> Reader<'t> {
         let root = self.root.take().filter(|node| node.value != Value::Null);
         let refused = std::mem::take(&mut self.refused);
         self.found.documents.extend(root.map(|root| Document { root, refused }));
-        self.forget();
+        self.reset();
     }
 
-    fn forget(&mut self) {
+    fn reset(&mut self) {
         self.open.clear();
         self.root = None;
         self.refused.clear();

@@ -1,13 +1,13 @@
-//! The seeds' YAML, verbatim, through the reader of their dialect.
+//! Imports the YAML of the seeds (the requirement documents) unchanged.
 
 #[cfg(test)]
 mod tests {
-    use bloomery_skills::{Checked, Finding, Options, Severity, import, yaml};
+    use bloomery_skills::{CheckedDocument, Finding, ImportOptions, Severity, import, yaml};
     use insta::assert_snapshot;
     use rstest::rstest;
     use std::fmt::Write;
 
-    fn read(text: &str, options: &Options) -> (Checked, Vec<Finding>) {
+    fn read(text: &str, options: &ImportOptions) -> (CheckedDocument, Vec<Finding>) {
         let read = yaml::read(text.as_bytes());
         assert_eq!(read.findings, []);
         assert_eq!(read.documents.len(), 1);
@@ -16,23 +16,23 @@ mod tests {
         (imported, findings)
     }
 
-    fn named(name: &str) -> Options {
-        Options { name: Some(name.to_owned()), ..Options::default() }
+    fn named(name: &str) -> ImportOptions {
+        ImportOptions { name: Some(name.to_owned()), ..ImportOptions::default() }
     }
 
-    /// What a person reads, and what is written.
-    fn told(text: &str, options: &Options) -> String {
+    /// Returns the printed findings and the written Skill.
+    fn shown(text: &str, options: &ImportOptions) -> String {
         let (imported, findings) = read(text, options);
-        let mut told = String::new();
+        let mut shown = String::new();
         for finding in findings {
-            writeln!(told, "{finding}").unwrap();
+            writeln!(shown, "{finding}").unwrap();
             if let Some(hint) = finding.hint {
-                writeln!(told, "  help: {hint}").unwrap();
+                writeln!(shown, "  help: {hint}").unwrap();
             }
         }
         match imported.skill {
-            Some(skill) => told + "---\n" + &serde_yaml::to_string(&skill).unwrap(),
-            None => told + "(no Skill)\n",
+            Some(skill) => shown + "---\n" + &serde_yaml::to_string(&skill).unwrap(),
+            None => shown + "(no Skill)\n",
         }
     }
 
@@ -46,12 +46,12 @@ mod tests {
 
     #[test]
     fn seed_002_section_3_1_complete_relevant_fields() {
-        assert_snapshot!(told(include_str!("seeds/002-complete.yaml"), &named("cs-tier-1")));
+        assert_snapshot!(shown(include_str!("seeds/002-complete.yaml"), &named("cs-tier-1")));
     }
 
     #[test]
     fn seed_002_section_5_3_skill_yaml_schema_additions() {
-        assert_snapshot!(told(include_str!("seeds/002-additions.yaml"), &named("cs-tier-1")));
+        assert_snapshot!(shown(include_str!("seeds/002-additions.yaml"), &named("cs-tier-1")));
     }
 
     /// Seed 000 came before 002, which made `problem.statement` required: its Skills lack that, and nothing else.
@@ -73,8 +73,8 @@ mod tests {
         format!("{line}:1")
     }
 
-    fn with_a_problem() -> Options {
-        Options { problem: Some("What it is for".to_owned()), ..Options::default() }
+    fn with_a_problem() -> ImportOptions {
+        ImportOptions { problem: Some("What it is for".to_owned()), ..ImportOptions::default() }
     }
 
     #[rstest]
@@ -85,13 +85,13 @@ mod tests {
     #[case::sw_dev_agent("sw_dev_agent", include_str!("seeds/000-sw-dev-agent.yaml"))]
     #[case::sw_dev_senior("sw_dev_senior", include_str!("seeds/000-sw-dev-senior.yaml"))]
     fn the_skills_of_seed_000_with_a_problem(#[case] name: &str, #[case] text: &str) {
-        assert_snapshot!(format!("seed_000_{name}"), told(text, &with_a_problem()));
+        assert_snapshot!(format!("seed_000_{name}"), shown(text, &with_a_problem()));
     }
 
     /// The block that shows a template has no id, and declares nothing.
     #[test]
     fn the_persona_of_seed_000_with_a_problem_and_a_name() {
-        let options = Options { name: Some("sw-dev".to_owned()), ..with_a_problem() };
+        let options = ImportOptions { name: Some("sw-dev".to_owned()), ..with_a_problem() };
         let (imported, _) = read(include_str!("seeds/000-persona-template.yaml"), &options);
         assert!(imported.skill.unwrap().spec.role.unwrap().persona.unwrap().contains("{{#if resources.docs}}"));
     }

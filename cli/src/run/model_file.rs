@@ -8,7 +8,7 @@ use crate::source;
 use bloomery_crds::fallback;
 use bloomery_crds::run::ModelEndpoint;
 use bloomery_crds::v1alpha1::{Model, ModelSpec, seconds};
-use bloomery_skills::{Form, Options, yaml};
+use bloomery_skills::{Form, ImportOptions, yaml};
 use std::path::Path;
 
 /// Returns the endpoint of each Model that the Skill names, or of every Model in the file if `names` is `None`. The only Model
@@ -103,7 +103,7 @@ fn read(file: &Path) -> Result<Vec<(String, Model)>, Error> {
     let mut findings = read.findings;
     let mut models = Vec::new();
     for document in read.documents.iter().filter(|document| document.form() == Form::Manifest) {
-        let checked = check_document(document, &Options::default());
+        let checked = check_document(document, &ImportOptions::default());
         if checked.kind.as_deref() == Some("Model") {
             findings.extend(checked.findings);
             models.push(checked.object);

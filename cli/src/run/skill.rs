@@ -10,7 +10,7 @@ use crate::source::{self, Source};
 use crate::text;
 use bloomery_crds::v1alpha1::{McpServer, SkillSpec};
 use bloomery_skills::names::name_fault;
-use bloomery_skills::{Checked, Document, Finding, Form, Options, yaml};
+use bloomery_skills::{CheckedDocument, Document, Finding, Form, ImportOptions, yaml};
 use std::fs;
 use std::path::Path;
 
@@ -175,8 +175,8 @@ impl SkillSelector<'_> {
     ///
     /// # Errors
     /// If no Skill matches, or several do.
-    fn select(&self, mut skills: Vec<Checked>) -> Result<Checked, Finding> {
-        let name_of = |checked: &Checked| checked.object.pointer("/metadata/name")?.as_str().map(str::to_owned);
+    fn select(&self, mut skills: Vec<CheckedDocument>) -> Result<CheckedDocument, Finding> {
+        let name_of = |checked: &CheckedDocument| checked.object.pointer("/metadata/name")?.as_str().map(str::to_owned);
         let names: Vec<String> = skills.iter().filter_map(name_of).collect();
         if skills.len() > 1 || (self.name.is_some() && !skills.is_empty()) {
             let Some(wanted) = self.name.or(self.directory) else {
@@ -205,7 +205,7 @@ fn load_skill(source: &Source, wanted: &SkillSelector<'_>) -> Result<LoadedSkill
     let read = yaml::read(&source.bytes);
     let mut findings = read.findings;
     let checked = read.documents.iter().filter_map(|document| check_skill(document, wanted.directory));
-    let skills: Vec<Checked> =
+    let skills: Vec<CheckedDocument> =
         checked.filter(|checked| checked.kind.as_deref().is_none_or(|kind| kind == "Skill")).collect();
     // If no Skill was read and a document is broken, that document may be the Skill: only its errors are reported.
     let skill = if skills.is_empty() && !findings.is_empty() {
@@ -239,7 +239,7 @@ fn load_skill(source: &Source, wanted: &SkillSelector<'_>) -> Result<LoadedSkill
 }
 
 /// Checks a document. Returns `None` if it is not a Bloomery document.
-fn check_skill(document: &Document, directory: Option<&str>) -> Option<Checked> {
-    let options = Options { name: directory.map(str::to_owned), local: true, ..Options::default() };
+fn check_skill(document: &Document, directory: Option<&str>) -> Option<CheckedDocument> {
+    let options = ImportOptions { name: directory.map(str::to_owned), local: true, ..ImportOptions::default() };
     (document.form() != Form::Foreign).then(|| check_document(document, &options))
 }

@@ -31,10 +31,10 @@ mod tests {
     use super::*;
     use crate::check::check_document;
     use bloomery_crds::v1alpha1::SkillSpec;
-    use bloomery_skills::{Options, import, yaml};
+    use bloomery_skills::{ImportOptions, import, yaml};
 
     fn skill(text: &str) -> (String, SkillSpec) {
-        let checked = check_document(&yaml::read(text.as_bytes()).documents[0], &Options::default());
+        let checked = check_document(&yaml::read(text.as_bytes()).documents[0], &ImportOptions::default());
         assert!(checked.findings.is_empty(), "{:?}", checked.findings);
         let skill = checked.skill.unwrap();
         (skill.metadata.name.unwrap(), skill.spec)
@@ -61,7 +61,7 @@ mod tests {
             ("sw-dev-senior", include_str!("../../../skills/tests/seeds/000-sw-dev-senior.yaml")),
         ];
         for (name, seed) in seeds {
-            let options = Options { local: true, ..Options::default() };
+            let options = ImportOptions { local: true, ..ImportOptions::default() };
             let seed = import(&yaml::read(seed.as_bytes()).documents[0], &options).skill.unwrap().spec;
             let (_, ours) = skill(&find(name, false).unwrap());
             let resources = |spec: &SkillSpec| {

@@ -1,4 +1,4 @@
-//! The gaps of a draft: the places where it differs from its document, so that a finding may be wrong.
+//! The gaps of a draft: the places where it differs from its document. A finding that depends on a gap may be wrong.
 
 use crate::finding::{Finding, Severity};
 use crate::tree::{Node, Value};
@@ -11,16 +11,16 @@ const TOOLS: &str = "spec.tools";
 const RESOURCES: &str = "spec.resources";
 const INTENTS: &str = "spec.intents.supported";
 
-/// The unknown parts of a Skill.
+/// The parts of a Skill that the draft does not contain as the document has them.
 #[derive(Debug)]
 pub(super) struct Gaps {
     /// Paths of the API at which a value was omitted or replaced. The path of a list that lost items ends in `[]`.
     unknown: BTreeSet<String>,
     /// Paths of the document with a reported error.
     reported: BTreeSet<String>,
-    /// Whether the draft may lack inputs of a tool.
+    /// True if the draft may lack inputs of a tool.
     has_unknown_inputs: bool,
-    /// Whether resources may differ from those in the draft.
+    /// True if the draft may lack resources, or has others than the document.
     has_unknown_resources: bool,
 }
 
@@ -79,14 +79,14 @@ impl Gaps {
             || names_an_intent && self.lacks_names(INTENTS, "id")
     }
 
-    /// Changes the draft so that unknown parts cause no findings: removes the inputs of a tool with unknown inputs, and declares
-    /// each resource that the persona uses.
+    /// Changes the draft so that its gaps cause no findings. Removes all inputs of a tool if one is unknown, and declares the
+    /// resources that the persona uses if a declaration may be missing.
     pub(super) fn fill(&self, spec: &mut SkillSpec, kept: &Node) {
         for (at, tool) in spec.tools.iter_mut().enumerate() {
-            let nameless = self.unknown.contains(&format!("{TOOLS}[{at}].name"));
-            // Conditions are checked against the types of inputs too.
+            let has_no_name = self.unknown.contains(&format!("{TOOLS}[{at}].name"));
+            // The types of known inputs would cause findings about conditions.
             let inputs = format!("{TOOLS}[{at}].inputs");
-            if nameless || self.unknown.iter().any(|path| is_within(path, &inputs)) {
+            if has_no_name || self.unknown.iter().any(|path| is_within(path, &inputs)) {
                 tool.inputs.clear();
             }
         }
@@ -101,10 +101,10 @@ impl Gaps {
         }
         let persona = spec.role.as_ref().and_then(|role| role.persona.as_deref());
         if self.lacks_names(RESOURCES, "name") {
-            let missing: BTreeSet<&str> = mentioned(persona.unwrap_or_default())
+            let missing: BTreeSet<&str> = used_resources(persona.unwrap_or_default())
                 .filter(|name| !spec.resources.iter().any(|resource| resource.name == *name))
                 .collect();
-            let declared: Vec<ResourceDeclaration> = missing.into_iter().map(bindable).collect();
+            let declared: Vec<ResourceDeclaration> = missing.into_iter().map(resource_for_any_tag).collect();
             spec.resources.extend(declared);
         }
     }
@@ -119,7 +119,7 @@ impl Gaps {
     }
 }
 
-/// Returns the field that a path of the document names in the object at `own`, if it names one.
+/// Returns the name of the field if `path` is a direct field of the object at `own`.
 fn field_of<'p>(own: &str, path: &'p str) -> Option<&'p str> {
     let field = if own.is_empty() { path } else { path.strip_prefix(own)?.strip_prefix('.')? };
     (field == "\"<<\"").then_some("<<").or((!field.contains(['.', '['])).then_some(field))
@@ -130,17 +130,17 @@ fn is_within(path: &str, outer: &str) -> bool {
     path.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
-/// Returns the names of resources in a template.
-fn mentioned(template: &str) -> impl Iterator<Item = &str> {
-    let is_sign = |c: char| c.is_ascii_alphanumeric() || c == '_';
+/// Returns the names after each `resources.` in a template.
+fn used_resources(template: &str) -> impl Iterator<Item = &str> {
+    let is_name_char = |c: char| c.is_ascii_alphanumeric() || c == '_';
     template.split("resources.").skip(1).map(move |rest| {
-        let end = rest.find(|c| !is_sign(c)).unwrap_or(rest.len());
+        let end = rest.find(|c| !is_name_char(c)).unwrap_or(rest.len());
         rest.get(..end).unwrap_or_default()
     })
 }
 
-/// Returns a resource that a persona can use in every way.
-fn bindable(name: &str) -> ResourceDeclaration {
+/// Returns a resource that a persona may use in any tag.
+fn resource_for_any_tag(name: &str) -> ResourceDeclaration {
     ResourceDeclaration {
         name: name.to_owned(),
         kind: ResourceType::Filesystem,

@@ -6,7 +6,7 @@ use crate::tree::{Entry, Node, Place, Value};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{JSONSchemaProps, JSONSchemaPropsOrArray};
 use std::collections::BTreeSet;
 
-/// Keeps the allowed parts of a value, and collects the paths of the others.
+/// Copies the allowed parts of a value, and collects the paths of the others.
 pub(super) struct Salvage<'r> {
     /// The paths of the document with unsupported values.
     refused: BTreeSet<&'r str>,
@@ -20,7 +20,7 @@ impl<'r> Salvage<'r> {
         Self { refused: refused.iter().map(String::as_str).collect(), unknown: BTreeSet::new() }
     }
 
-    /// Returns the part of a value that can be kept.
+    /// Returns the allowed part of a value, or `None` if nothing of it is allowed. `at` is its path of the API.
     pub(super) fn value(&mut self, node: &Node, schema: &JSONSchemaProps, at: &str) -> Option<Node> {
         if self.is_refused(&node.place) {
             return None;
@@ -57,7 +57,7 @@ impl<'r> Salvage<'r> {
             let path = format!("{at}.{}", entry.name);
             let is_required = schema.required.iter().flatten().any(|required| *required == entry.name);
             let value = self.value(&entry.node, known, &path);
-            match value.or_else(|| self.as_a_name(&entry.node, known).filter(|_| is_required)) {
+            match value.or_else(|| self.keep_name(&entry.node, known).filter(|_| is_required)) {
                 Some(node) => kept.push(Entry { node, ..entry.clone() }),
                 None => _ = self.unknown.insert(path),
             }
@@ -87,8 +87,8 @@ impl<'r> Salvage<'r> {
         kept
     }
 
-    /// Keeps a name that is too long or has characters that are not allowed, since other fields refer to it.
-    fn as_a_name(&self, node: &Node, schema: &JSONSchemaProps) -> Option<Node> {
+    /// Returns a name even if it is too long or has invalid characters, since other fields may refer to it.
+    fn keep_name(&self, node: &Node, schema: &JSONSchemaProps) -> Option<Node> {
         let is_name = schema.enum_.is_none() && node.text().is_some() && !self.is_refused(&node.place);
         is_name.then(|| node.clone())
     }
@@ -98,14 +98,14 @@ impl<'r> Salvage<'r> {
     }
 }
 
-/// Returns the smallest value that the Rust type of a schema can be read from.
+/// Returns the smallest value from which the Rust type of a schema can be read.
 fn smallest(schema: &JSONSchemaProps, place: Place) -> Node {
     let value = match schema.type_.as_deref() {
         Some("string") => {
             let first = schema.enum_.iter().flatten().find_map(|value| value.0.as_str());
             Value::Text { text: first.unwrap_or_default().to_owned(), plain: false }
         }
-        // Every required number may be 1.
+        // 1 is valid for every required number of the CRDs.
         Some("integer" | "number") => Value::Number(1.into()),
         Some("boolean") => Value::Bool(false),
         Some("array") => Value::List(Vec::new()),

@@ -1,5 +1,5 @@
 use super::Draft;
-use crate::{Options, import, manifest, yaml};
+use crate::{ImportOptions, import, manifest, yaml};
 use bloomery_crds::v1alpha1::ResourceType;
 use rstest::rstest;
 
@@ -10,10 +10,10 @@ fn draft(spec: &str) -> Draft {
 }
 
 #[test]
-fn of_a_skill_without_faults_it_is_the_skill() {
+fn the_draft_of_a_valid_skill_equals_the_skill() {
     let seeds =
         [include_str!("../../tests/seeds/002-complete.yaml"), include_str!("../../tests/seeds/000-sw-dev-senior.yaml")];
-    let options = Options { problem: Some("Help".to_owned()), ..Options::default() };
+    let options = ImportOptions { problem: Some("Help".to_owned()), ..ImportOptions::default() };
     for seed in seeds {
         let document = &yaml::read(seed.replace("intents:", "id: x\nintents:").as_bytes()).documents[0];
         let imported = import(document, &options);
@@ -23,19 +23,18 @@ fn of_a_skill_without_faults_it_is_the_skill() {
     }
 }
 
-/// Each fault, and what is read of a Skill that has it beside others.
 #[rstest]
 #[case::nothing_required("  {}\n")]
 #[case::a_list_of_nothing("  tools: [1, null, {description: x}]\n")]
 #[case::no_lists("  {tools: 1, resources: x, intents: [], policy: 7, engine: {limits: {duration: soon, steps: -1}}}\n")]
 #[case::numbers("  {version: 1.5, mcpServer: {container: {image: x, port: 99999}}}\n")]
 #[case::values("  {resources: [{name: A B, type: disk}], tools: [{name: x, inputs: [{name: y, type: strin}]}]}\n")]
-fn something_is_always_read(#[case] spec: &str) {
+fn a_draft_is_read_in_spite_of_any_fault(#[case] spec: &str) {
     assert_eq!(draft(&format!("{spec}\n")).spec.problem.statement, "");
 }
 
 #[test]
-fn items_that_are_left_out_move_no_other_place() {
+fn omitted_items_do_not_shift_the_places_of_others() {
     let draft = draft("  policy:\n    approvals:\n      - 7\n      - {toolId: a, when: b}\n");
     assert_eq!(draft.spec.policy.as_ref().unwrap().approvals.len(), 1);
     let (line, _, path) = super::locate(&draft.root, "spec.policy.approvals[0].when");
@@ -54,7 +53,7 @@ fn items_that_are_left_out_move_no_other_place() {
 #[case::merged("  <<: {tools: [{name: a}]}\n", true)]
 #[case::an_alias("  problem: {statement: &s x}\n  tools: [{name: *s}]\n", true)]
 #[case::twice("  tools: [{name: a}]\n  tools: [{name: b}]\n", true)]
-fn names_are_doubted_only_where_all_of_them_are_known(#[case] spec: &str, #[case] doubtful: bool) {
+fn a_reference_is_doubtful_if_a_name_may_be_missing(#[case] spec: &str, #[case] doubtful: bool) {
     let draft = draft(spec);
     for path in ["spec.policy.approvals[0].toolId", "spec.policy.workflows[0].steps[1]", "spec.policy.tools.blocked[0]"]
     {
@@ -64,7 +63,7 @@ fn names_are_doubted_only_where_all_of_them_are_known(#[case] spec: &str, #[case
 }
 
 #[test]
-fn what_was_told_is_not_told_again() {
+fn a_place_with_an_error_is_doubtful() {
     let draft = draft("  tools:\n    - {name: a}\n    - {name: a}\n");
     assert!(draft.is_doubtful("spec.tools[1].name"));
     assert!(!draft.is_doubtful("spec.tools[0].name"));
@@ -78,7 +77,7 @@ fn what_was_told_is_not_told_again() {
     None,
     Some(ResourceType::Filesystem)
 )]
-fn a_resource_that_is_not_known_may_be_spoken_of(
+fn a_persona_may_use_an_unknown_resource(
     #[case] spec: &str,
     #[case] declared: Option<usize>,
     #[case] kind: Option<ResourceType>,
@@ -90,7 +89,7 @@ fn a_resource_that_is_not_known_may_be_spoken_of(
 }
 
 #[test]
-fn a_tool_with_an_unknown_input_has_none() {
+fn a_tool_with_an_unknown_input_has_no_inputs() {
     let draft = draft("  tools: [{name: a, inputs: [{name: x, type: number}, {type: number}]}]\n");
     assert!(draft.spec.tools[0].inputs.is_empty());
     assert!(draft.is_doubtful("spec.policy.guardrails.never[0]"));

@@ -25,7 +25,7 @@ fn rename_model(holder: &mut Node, findings: &mut Vec<Finding>) {
     let Some(node) = field(holder, "model") else { return };
     let Value::Text { text, .. } = &mut node.value else { return };
     let name = label(text);
-    // A text that cannot become a name is reported by the schema check.
+    // The schema check reports a text that cannot become a name.
     if name_fault(&name).is_none() {
         let message = format!("is read as the Model {name:?} of the Skill's namespace");
         let hint = format!("create a Model of that name with spec.model {text:?}, or give another: --model NAME");
@@ -34,7 +34,7 @@ fn rename_model(holder: &mut Node, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Sets a text in the object `holder` of the spec, and replaces the value of the document.
+/// Sets `spec.<holder>.<name>` to a text, in place of the value of the document.
 pub(super) fn set_text(spec: &mut Node, holder: &str, name: &str, text: &str) {
     let place = spec.place.clone();
     let entry = |name: &str, value| Entry {

@@ -4,7 +4,7 @@ use crate::finding::{Finding, quoted};
 use crate::tree::{Entry, Node, Value};
 
 /// Converts a list of sentences to the map of rules. A sentence that begins with neither word is an error.
-pub(super) fn sort(list: &Node, rules: &[Node], findings: &mut Vec<Finding>) -> Value {
+pub(super) fn to_map(list: &Node, rules: &[Node], findings: &mut Vec<Finding>) -> Value {
     let (mut never, mut always) = (Vec::new(), Vec::new());
     for rule in rules {
         let Some(text) = rule.text() else {
@@ -16,7 +16,7 @@ pub(super) fn sort(list: &Node, rules: &[Node], findings: &mut Vec<Finding>) -> 
             Some("always") => always.push(rule.clone()),
             _ => findings.push(
                 Finding::error(&rule.place, format!("must begin with Never or Always, and is {}", quoted(text)))
-                    .hint("rules of another form belong into a map: guardrails: {never: [...], always: [...]}"),
+                    .hint("rules of another form belong in a map: guardrails: {never: [...], always: [...]}"),
             ),
         }
     }

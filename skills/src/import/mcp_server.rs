@@ -26,7 +26,7 @@ pub(super) fn from_uri(node: &Node, uri: &str, namespace: Option<&str>, findings
             ];
             Value::Map(vec![field("service", Value::Map(service))])
         }
-        Err(Rejected { reason, replacement }) => {
+        Err(Rejection { reason, replacement }) => {
             let message = format!("is not imported, so the Skill has no tools of its own: {reason}");
             findings.push(Finding::warning(&node.place, message).hint(replacement));
             Value::Null
@@ -43,44 +43,49 @@ pub(super) fn take_address(fields: Vec<Entry>) -> (Option<String>, Vec<Entry>) {
 }
 
 /// The reason why an address is not imported, and what to write instead.
-struct Rejected {
+struct Rejection {
     reason: String,
     replacement: String,
 }
 
-fn service(url: &Url, namespace: Option<&str>) -> Result<(String, u16, String), Rejected> {
+fn service(url: &Url, namespace: Option<&str>) -> Result<(String, u16, String), Rejection> {
     let host = url.host_str().unwrap_or_default();
     let port = url.port_or_known_default().unwrap_or(8080);
     let path = if url.path().starts_with('/') { url.path() } else { "/mcp" };
-    let rejected = |reason: String| Err(Rejected { reason, replacement: replacement("NAME", port, path) });
+    let reject = |reason: String| Err(Rejection { reason, replacement: replacement("NAME", port, path) });
     if !matches!(url.scheme(), "http" | "https") || host.is_empty() {
-        return rejected(format!("{} is not an http or https URL", quoted(url.as_str())));
+        return reject(format!("{} is not an http or https URL", quoted(url.as_str())));
     }
     if !url.username().is_empty() || url.password().is_some() || url.query().is_some() || url.fragment().is_some() {
-        return rejected(
+        return reject(
             "it contains a user, a password, a query or a fragment, which a Service cannot express".to_owned(),
         );
     }
     if url.host().is_some_and(|host| !matches!(host, url::Host::Domain(_))) || host == "localhost" {
-        return rejected(format!("{} is not reachable from a cluster", quoted(host)));
+        return reject(format!("{} is not reachable from a cluster", quoted(host)));
     }
-    let Some((name, of)) = in_cluster(host).filter(|_| url.scheme() == "http") else {
-        return rejected(format!("{} is not a Service of the Skill's namespace", quoted(url.as_str())));
+    let Some((name, host_namespace)) = service_of_host(host).filter(|_| url.scheme() == "http") else {
+        return reject(format!("{} is not a Service of the Skill's namespace", quoted(url.as_str())));
     };
-    match (of, namespace) {
-        (Some(of), Some(own)) if of != own => rejected(format!(
-            "it is a Service of the namespace {of:?}, and a Skill can only use Services of its own namespace"
+    match (host_namespace, namespace) {
+        (Some(host_namespace), Some(own)) if host_namespace != own => reject(format!(
+            "it is a Service of the namespace {host_namespace:?}, and a Skill can only use Services of its own namespace"
         )),
-        (Some(of), None) => Err(Rejected {
-            reason: format!("it is a Service of the namespace {of:?}, and the namespace of the Skill is unknown"),
-            replacement: format!("give --namespace {of} to `bloomery import`, or {}", replacement(name, port, path)),
+        (Some(host_namespace), None) => Err(Rejection {
+            reason: format!(
+                "it is a Service of the namespace {host_namespace:?}, and the namespace of the Skill is unknown"
+            ),
+            replacement: format!(
+                "give --namespace {host_namespace} to `bloomery import`, or {}",
+                replacement(name, port, path)
+            ),
         }),
         _ => Ok((name.to_owned(), port, path.to_owned())),
     }
 }
 
-/// Returns the name of the Service that a host names, and its namespace if the host has one.
-fn in_cluster(host: &str) -> Option<(&str, Option<&str>)> {
+/// Returns the Service of a host name within the cluster, and its namespace if the host name contains one.
+fn service_of_host(host: &str) -> Option<(&str, Option<&str>)> {
     let is_label = |text: &str| text.len() <= 63 && matches("^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", text) == Some(true);
     let host = host.strip_suffix(".cluster.local").unwrap_or(host);
     let (name, namespace) = match host.split('.').collect::<Vec<_>>().as_slice() {

@@ -1,19 +1,20 @@
-//! The name of an imported object.
+//! The name of an imported Skill.
 
 use crate::finding::{Finding, quoted};
 use crate::names::name_fault;
 use crate::tree::{Entry, Node};
 
-/// Derives the name of an object from the document's `id`. A missing `id` is an error, or a warning if `nameless`.
+/// Derives the name of the Skill from the document's `id`. A missing `id` is an error, or a warning if
+/// `allow_missing_id`.
 pub(super) fn from_id(
     source: &Node,
     id: Option<&Entry>,
-    nameless: bool,
+    allow_missing_id: bool,
     findings: &mut Vec<Finding>,
 ) -> Option<String> {
     let Some(id) = id else {
         let place = source.place.of_field("id");
-        if nameless {
+        if allow_missing_id {
             findings.push(
                 Finding::warning(&place, "is missing: the Skill has no name")
                     .hint("`bloomery import` needs one: add an id, or give --name"),
@@ -43,8 +44,8 @@ pub(super) fn from_id(
     Some(label)
 }
 
-/// Converts a text to lower case and replaces other characters than letters and digits with dashes. The result can still be
-/// an invalid name, for example too long.
+/// Converts a text to lower case, and replaces each run of characters that are not letters or digits with a dash. The result
+/// can still be an invalid name, for example if it is too long.
 pub(super) fn label(text: &str) -> String {
     let mut label = String::new();
     for c in text.trim().chars() {

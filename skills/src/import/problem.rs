@@ -1,9 +1,9 @@
-//! Hints for documents without a problem statement.
+//! Hints for documents without a `problem.statement`.
 
 use crate::finding::{Finding, quoted};
 use crate::tree::Node;
 
-/// Adds a hint to the finding about a missing problem, with words of the document.
+/// Adds a hint to the finding about a missing problem statement: an example that uses the document's own words.
 pub(super) fn add_hints(source: &Node, findings: &mut [Finding]) {
     for finding in findings.iter_mut().filter(|finding| finding.message.starts_with("is required")) {
         let statement = format!("statement: {}", quoted(&example(source)));

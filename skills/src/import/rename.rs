@@ -1,4 +1,4 @@
-//! Renames the fields of the dialect to those of the API: from `snake_case`, and some from another name.
+//! Renames the fields of the dialect to those of the API. Most names only change from `snake_case` to `camelCase`.
 
 use super::{guardrails, mcp_server};
 use crate::finding::Finding;
@@ -9,10 +9,10 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use std::collections::HashMap;
 
-/// Fields of the dialect with another name in the API, by their path.
+/// Fields whose name in the API is not the camelCase form: the path in the dialect, and the name in the API.
 const OTHER_NAMES: [(&str, &str); 1] = [("name", "displayName")];
 
-/// Fields of the dialect that a `Skill` cannot express, by their path: the reason and the remedy.
+/// Fields that a `Skill` cannot express: the path, the reason and the remedy.
 const NOT_SUPPORTED: [(&str, &str, &str); 1] =
     [("id", "is the name of the object, not a field of its spec", "leave it at the top of the document")];
 
@@ -36,7 +36,7 @@ impl Renamer<'_> {
     /// Renames the fields of the value at a path. The path has the names of the API and no indices.
     fn value(&mut self, node: &Node, schema: &JSONSchemaProps, at: &str) -> Node {
         let value = match (&node.value, at) {
-            (Value::List(rules), "policy.guardrails") => guardrails::sort(node, rules, self.findings),
+            (Value::List(rules), "policy.guardrails") => guardrails::to_map(node, rules, self.findings),
             (Value::Text { text, .. }, "mcpServer") => mcp_server::from_uri(node, text, self.namespace, self.findings),
             (Value::Map(entries), _) => match (&schema.properties, &schema.additional_properties) {
                 (Some(_), _) => Value::Map(self.fields(entries, schema, at)),
@@ -64,7 +64,7 @@ impl Renamer<'_> {
         let mut lines: HashMap<&str, usize> = HashMap::new();
         let mut fields = Vec::new();
         for entry in entries {
-            let path = joined(at, &entry.name);
+            let path = join_path(at, &entry.name);
             if let Some((_, reason, remedy)) = NOT_SUPPORTED.iter().find(|(field, ..)| *field == path) {
                 self.findings.push(Finding::warning(&entry.place, *reason).hint(*remedy));
                 continue;
@@ -75,7 +75,7 @@ impl Renamer<'_> {
                 None => *name == &entry.name || snake(name) == entry.name,
             };
             let Some(name) = properties.iter().find(|name| named(name)) else {
-                self.unknown(entry, &properties);
+                self.report_unknown(entry, &properties);
                 continue;
             };
             if let Some(line) = lines.insert(name.as_str(), entry.place.line) {
@@ -86,18 +86,18 @@ impl Renamer<'_> {
             let Some(property) = schema.properties.as_ref().and_then(|properties| properties.get(*name)) else {
                 continue;
             };
-            let node = self.value(&entry.node, property, &joined(at, name));
+            let node = self.value(&entry.node, property, &join_path(at, name));
             fields.push(Entry { name: (*name).clone(), place: entry.place.clone(), node });
         }
         fields
     }
 
-    fn unknown(&mut self, entry: &Entry, properties: &[&String]) {
+    fn report_unknown(&mut self, entry: &Entry, properties: &[&String]) {
         let known: Vec<String> = properties.iter().map(|name| snake(name)).collect();
         self.findings.push(Finding::unknown_field(entry, known.iter().map(String::as_str)));
     }
 }
 
-fn joined(at: &str, name: &str) -> String {
+fn join_path(at: &str, name: &str) -> String {
     if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") }
 }

@@ -8,7 +8,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSche
 use serde_json::Number;
 use std::collections::HashMap;
 
-/// Returns the faults of a text.
+/// Returns the faults of a text, each as the rest of a sentence that begins with its path.
 pub(crate) fn text_faults(text: &str, schema: &JSONSchemaProps) -> Vec<String> {
     if let Some(values) = &schema.enum_ {
         let values: Vec<&str> = values.iter().filter_map(|value| value.0.as_str()).collect();
@@ -17,7 +17,7 @@ pub(crate) fn text_faults(text: &str, schema: &JSONSchemaProps) -> Vec<String> {
         }
         let values = allowed(values, schema);
         let near = did_you_mean(text, values.iter().copied());
-        return vec![format!("must be {}, and is {}{near}", either(&values), quoted(text))];
+        return vec![format!("must be {}, and is {}{near}", alternatives(&values), quoted(text))];
     }
     let length = count(text.chars().count());
     let mut faults = Vec::new();
@@ -69,15 +69,15 @@ pub(crate) fn number_faults(number: &Number, schema: &JSONSchemaProps) -> Vec<St
 
 /// Returns the faults of a list's length.
 pub(crate) fn list_faults(length: usize, schema: &JSONSchemaProps) -> Vec<String> {
-    sized(count(length), schema.min_items, schema.max_items, "items")
+    size_faults(count(length), schema.min_items, schema.max_items, "items")
 }
 
 /// Returns the faults of an object's size.
 pub(crate) fn object_faults(length: usize, schema: &JSONSchemaProps) -> Vec<String> {
-    sized(count(length), schema.min_properties, schema.max_properties, "fields")
+    size_faults(count(length), schema.min_properties, schema.max_properties, "fields")
 }
 
-fn sized(length: i64, min: Option<i64>, max: Option<i64>, what: &str) -> Vec<String> {
+fn size_faults(length: i64, min: Option<i64>, max: Option<i64>, what: &str) -> Vec<String> {
     if let Some(max) = max.filter(|max| length > *max) {
         return vec![format!("has {length} {what}, and at most {max} are allowed")];
     }
@@ -100,7 +100,7 @@ pub(crate) fn duplicates(nodes: &[Node], schema: &JSONSchemaProps, naming: Namin
     for node in nodes {
         let identity = match keys {
             [] => Some(node.json().to_string()),
-            // An item without its key has a finding of its own.
+            // An item without its key has another finding.
             keys => keys.iter().map(|key| node.get(key).map(|value| value.json().to_string())).collect(),
         };
         let Some(identity) = identity else { continue };
@@ -108,7 +108,7 @@ pub(crate) fn duplicates(nodes: &[Node], schema: &JSONSchemaProps, naming: Namin
         if let Some(line) = seen.get(&identity) {
             let message = match keys.first() {
                 None => format!("is in the list twice, first on line {line}"),
-                Some(key) => format!("the {} is in the list twice, first on line {line}", naming.written(key)),
+                Some(key) => format!("the {} is in the list twice, first on line {line}", naming.spell(key)),
             };
             found.push(Finding::error(place, message));
         } else {
@@ -118,7 +118,7 @@ pub(crate) fn duplicates(nodes: &[Node], schema: &JSONSchemaProps, naming: Namin
     found
 }
 
-fn either(values: &[&str]) -> String {
+fn alternatives(values: &[&str]) -> String {
     match values {
         [] => "nothing".to_owned(),
         [only] => (*only).to_owned(),

@@ -30,7 +30,7 @@ mod tests {
     #[case("_1", None)]
     #[case("always", None)]
     #[case("1,000", None)]
-    fn words_of_yaml_1_1(#[case] word: &str, #[case] expected: Option<&str>) {
+    fn words_of_yaml_1_1_are_found(#[case] word: &str, #[case] expected: Option<&str>) {
         assert_eq!(kubectl_reading(word), expected);
     }
 }

@@ -1,11 +1,11 @@
-//! Lists and maps that are not complete yet.
+//! Lists and maps whose end has not been read yet.
 
 use crate::finding::Finding;
 use crate::tree::{Entry, Node, Place, Value};
 use std::collections::HashMap;
 
-/// A list or map that is not complete yet.
-pub(super) struct Open {
+/// A list or map whose end has not been read yet.
+pub(super) struct OpenCollection {
     pub(super) place: Place,
     pub(super) content: Content,
 }
@@ -15,13 +15,13 @@ pub(super) enum Content {
     Map { entries: Vec<Entry>, seen: HashMap<String, usize>, key: Option<Key> },
 }
 
-/// The key of the next value of a map. A key that cannot be used has no name.
+/// The key of the next value of a map. `name` is `None` if the key cannot be used.
 pub(super) struct Key {
     pub(super) name: Option<String>,
     pub(super) place: Place,
 }
 
-/// Returns the key of a node, and a finding if it cannot be used.
+/// Converts a node to a key. Returns a finding too if it cannot be used.
 pub(super) fn usable_key(node: Node, map: &Place, seen: &mut HashMap<String, usize>) -> (Key, Option<Finding>) {
     let Value::Text { text, .. } = &node.value else {
         let fault = Finding::error(&node.place, format!("a key must be text, and this is {}", node.kind()));

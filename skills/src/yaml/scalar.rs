@@ -3,8 +3,11 @@
 use crate::tree::Value;
 use serde_json::Number;
 
-/// Returns the value of an unquoted word, or the reason why it has none.
-pub(super) fn plain(word: &str) -> Result<Value, &'static str> {
+/// Returns the value of an unquoted word.
+///
+/// # Errors
+/// Returns the reason if JSON cannot express the value.
+pub(super) fn parse_plain(word: &str) -> Result<Value, &'static str> {
     match word {
         "" | "~" | "null" | "Null" | "NULL" => return Ok(Value::Null),
         "true" | "True" | "TRUE" => return Ok(Value::Bool(true)),
@@ -52,7 +55,7 @@ pub(super) fn has_leading_zero(unsigned: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::plain;
+    use super::parse_plain;
     use crate::tree::Value;
     use rstest::rstest;
     use serde_json::json;
@@ -71,7 +74,7 @@ mod tests {
     #[case("1e3", json!(1000.0))]
     #[case("18446744073709551615", json!(u64::MAX))]
     fn json_values(#[case] word: &str, #[case] expected: serde_json::Value) {
-        let found = match plain(word).unwrap() {
+        let found = match parse_plain(word).unwrap() {
             Value::Null => json!(null),
             Value::Bool(value) => json!(value),
             Value::Number(number) => json!(number),
@@ -94,15 +97,15 @@ mod tests {
     #[case(".")]
     #[case("1.2.3")]
     #[case("e5")]
-    fn words(#[case] word: &str) {
-        assert_eq!(plain(word), Ok(Value::Text { text: word.to_owned(), plain: true }));
+    fn other_words_are_texts(#[case] word: &str) {
+        assert_eq!(parse_plain(word), Ok(Value::Text { text: word.to_owned(), plain: true }));
     }
 
     #[rstest]
     #[case(".inf")]
     #[case("-.INF")]
     #[case(".nan")]
-    fn what_json_cannot_say(#[case] word: &str) {
-        plain(word).unwrap_err();
+    fn numbers_that_json_cannot_express_are_refused(#[case] word: &str) {
+        parse_plain(word).unwrap_err();
     }
 }
