@@ -1,8 +1,8 @@
-//! Files that people write: manifests and the dialect of the seeds, as `bloomery import` and `bloomery lint` read them.
+//! Reads manifests and skill files of the older format, as `bloomery import` and `bloomery lint` do.
 #![no_main]
 
 use bloomery_engine::lint;
-use bloomery_skills::{Form, Options, import, manifest, yaml};
+use bloomery_skills::{Form, ImportOptions, import, manifest, yaml};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
@@ -14,14 +14,14 @@ fuzz_target!(|data: &[u8]| {
                 }
             }
             Form::Dialect => {
-                let options = Options { name: Some("x".to_owned()), ..Options::default() };
+                let options = ImportOptions { name: Some("x".to_owned()), ..ImportOptions::default() };
                 let Some(skill) = import(document, &options).skill else { continue };
                 let _ = lint::skill(&skill.spec);
                 let written = serde_yaml::to_string(&skill).expect("a Skill can be written");
                 let again = yaml::read(written.as_bytes());
-                let [document] = again.documents.as_slice() else { panic!("{:?}: {written}", again.violations) };
+                let [document] = again.documents.as_slice() else { panic!("{:?}: {written}", again.findings) };
                 let again = manifest(document);
-                assert!(again.violations.is_empty(), "{:?}: {written}", again.violations);
+                assert!(again.findings.is_empty(), "{:?}: {written}", again.findings);
                 assert_eq!(again.skill, Some(skill));
             }
         }

@@ -1,8 +1,8 @@
-//! The log: lines as they may stand on a damaged or foreign volume, and events in any order.
+//! Reads the lines of a damaged or foreign log, with events in any order.
 //!
-//! Each line is read as it stands. Hashes cannot be guessed, so it is then given the envelope that belongs in its
-//! place and read again: what is accepted is written and read as the same, folds, and leads to a next step. A line of
-//! `...` lets the engine go on by itself.
+//! Each line is read unchanged. The fuzzer cannot guess hashes, so the line is then read again with a correct envelope. An
+//! accepted line must be written and read unchanged, must fold, and must lead to a next step. A line `...` lets the engine
+//! perform its own steps.
 #![no_main]
 
 use bloomery_engine::line::{Chain, SCHEMA_VERSION};
@@ -20,8 +20,8 @@ fuzz_target!(|data: &[u8]| {
             continue;
         }
         let _ = driven.chain().clone().read(line);
-        let Some(mended) = mended(line, driven.chain()) else { continue };
-        if let Ok(entry) = driven.chain().clone().read(&mended) {
+        let Some(repaired) = with_valid_envelope(line, driven.chain()) else { continue };
+        if let Ok(entry) = driven.chain().clone().read(&repaired) {
             driven.record(entry.event, entry.stamp);
             let _ = next(driven.conversation());
         }
@@ -29,8 +29,8 @@ fuzz_target!(|data: &[u8]| {
     driven.go_on();
 });
 
-/// The line with the envelope that belongs in its place.
-fn mended(line: &str, chain: &Chain) -> Option<String> {
+/// Returns the line with the envelope that fits its position in the log.
+fn with_valid_envelope(line: &str, chain: &Chain) -> Option<String> {
     let mut line: Map<String, Value> = serde_json::from_str(line).ok()?;
     let head = chain.position("").head;
     line.entry("time").or_insert_with(|| json!("2026-01-01T00:00:00Z"));

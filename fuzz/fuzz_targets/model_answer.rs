@@ -1,6 +1,6 @@
-//! What a model and its server answer: the whole body, and the prose in it, which the stages read on their own.
+//! Reads the answers of a model and its server: the whole body, and the text in it, which each stage reads.
 //!
-//! The second part of the input is the prose that comes next, where the conversation goes on.
+//! The second part of the input is the text of the next answer in the conversation.
 #![no_main]
 
 use bloomery_crds::canonical::{MAX_DEPTH, depth};
@@ -16,13 +16,13 @@ use bloomery_models::read_answer;
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Map, Value, json};
 
-/// Well below what the API server takes of an object.
-const MAX_STATUS: usize = 256 * 1024;
+/// The largest status, in bytes. The API server accepts larger objects.
+const MAX_STATUS_BYTES: usize = 256 * 1024;
 
 fuzz_target!(|data: &[u8]| {
     let whole = read_answer(ModelProvider::Openai, data);
     if let Ok(answer) = read_answer(ModelProvider::Anthropic, data) {
-        sound(&answer);
+        check_answer(&answer);
     }
     if let Err(sentence) = &whole {
         assert!(sentence.len() <= 1024, "{sentence}");
@@ -31,15 +31,15 @@ fuzz_target!(|data: &[u8]| {
     let (first, second) = text.split_once("\n%%\n").unwrap_or((&text, ""));
     let first = read_answer(ModelProvider::Openai, first.as_bytes()).unwrap_or_else(|_| says(first));
     for answer in whole.iter().chain([&first]) {
-        sound(answer);
+        check_answer(answer);
     }
-    prose(&first.text, second);
+    check_stages(&first.text, second);
     let mut driven = Driven::opened();
-    // The first question is the intent's.
+    // The first request detects the intent.
     driven.answer(says(r#"{"intent": "intent_refund", "entities": {"order_id": "A-17"}}"#));
     driven.answer(first);
     driven.answer(says(second));
-    assert!(driven.status().len() <= MAX_STATUS);
+    assert!(driven.status().len() <= MAX_STATUS_BYTES);
     let mut driven = Driven::opened();
     driven.answer(says(second));
     driven.answer(says(second));
@@ -49,17 +49,17 @@ fn says(text: &str) -> Answer {
     Answer { message: json!({"role": "assistant", "content": text}), text: text.to_owned(), ..Answer::default() }
 }
 
-/// An answer goes through the log unchanged, within the limits of what wraps it.
-fn sound(answer: &Answer) {
+/// Checks that an answer can be logged unchanged, and is within the limits.
+fn check_answer(answer: &Answer) {
     let line = serde_json::to_string(answer).expect("an answer can be written");
-    let read: Answer = serde_json::from_str(&line).expect("what was written can be read");
+    let read: Answer = serde_json::from_str(&line).expect("a written answer can be read");
     assert_eq!(&read, answer);
     assert_eq!(read.message.to_string(), answer.message.to_string(), "the prompt's prefix changes");
     assert!(depth(&answer.message) <= MAX_DEPTH && answer.calls.len() <= 128);
 }
 
-/// Each stage reads a text or says why not, briefly; an answer that nobody touched keeps its content.
-fn prose(text: &str, other: &str) {
+/// Checks that each stage reads a text or returns a short error, and that an unchanged answer keeps its content.
+fn check_stages(text: &str, other: &str) {
     let intents = skill().intents.expect("the seed's Skill has intents");
     let faults = [
         stage_prompt::read_object(text).err().map(|error| error.to_string()),

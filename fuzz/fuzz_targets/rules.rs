@@ -1,6 +1,7 @@
-//! What a Skill's author writes: guardrails, conditions, personas. The second part of the input is a call's arguments.
+//! Reads the texts of a Skill's author: guardrails, conditions and personas. The second part of the input is the arguments of a
+//! call.
 //!
-//! All of it on the stack of a small thread, as worker and lint may have it.
+//! All of it runs in a thread with a small stack.
 #![no_main]
 
 use bloomery_crds::persona;
@@ -14,8 +15,8 @@ use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What the smallest stack of anything that reads a Skill is smaller than.
-const STACK: usize = 256 * 1024;
+/// The size of the stack, in bytes. Worker, operator and lint have larger ones.
+const STACK_BYTES: usize = 256 * 1024;
 
 fuzz_target!(|data: &[u8]| {
     let Some((text, call)) = parts(data) else { return };
@@ -27,12 +28,12 @@ fuzz_target!(|data: &[u8]| {
         linted(text);
     };
     std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, read);
+        let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, read);
         thread.expect("a thread can be started").join().expect("nothing panics");
     });
 });
 
-/// A rule is compiled or stays text; what is compiled never allows, and says the same twice.
+/// Checks that a rule is compiled or stays text, and that a compiled rule never allows and always gives the same result.
 fn guardrail(text: &str, arguments: &Value) {
     let tools = listed();
     let names: BTreeSet<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
@@ -50,18 +51,18 @@ fn guardrail(text: &str, arguments: &Value) {
     }
 }
 
-/// What the check of tokens refuses is refused by the compiler too, and what compiles says the same twice.
+/// Checks that a condition beyond the limits is not compiled, and that a compiled one always gives the same result.
 fn condition(text: &str, arguments: &Value) {
     let checked = bloomery_cel::check(text);
     let compiled = Condition::compile(text);
-    assert!(checked.is_ok() || compiled.is_err(), "the parser saw what the check of tokens refuses");
+    assert!(checked.is_ok() || compiled.is_err(), "a condition beyond the limits was compiled");
     let Ok(condition) = compiled else { return };
     let answer = condition.evaluate(arguments, &[]);
     assert_eq!(answer, condition.evaluate(arguments, &[]));
     let _ = condition.arguments();
 }
 
-/// What is accepted can be rendered once everything is bound, and into a bounded text.
+/// Checks that an accepted template can be rendered if all resources are bound, and that the result is bounded.
 fn template(text: &str) {
     let declared: Vec<ResourceDeclaration> = serde_json::from_value(json!([
         {"name": "codebase", "type": "filesystem", "required": true}, {"name": "docs", "type": "api_endpoint"},
@@ -77,7 +78,7 @@ fn template(text: &str) {
     let _ = persona::render(text, &BTreeMap::new());
 }
 
-/// Each finding is short, whatever the author wrote.
+/// Checks that each finding of lint is short.
 fn linted(text: &str) {
     let mut skill = skill();
     let words = json!({

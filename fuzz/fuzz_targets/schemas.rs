@@ -1,4 +1,4 @@
-//! Argument schemas as an MCP server lists them, and arguments as a model writes them: `<schema>`, `%%`, `<arguments>`.
+//! Checks the arguments of a model against the argument schema of an MCP server. The input is `<schema>`, `%%`, `<arguments>`.
 #![no_main]
 
 use bloomery_crds::canonical;

@@ -1,4 +1,4 @@
-//! A conversation whose every next step is taken, as far as that needs nobody else.
+//! A driver that performs all steps of a conversation that need no model and no person.
 
 use crate::{listed, run};
 use bloomery_crds::{Digest, canonical};
@@ -12,10 +12,10 @@ use bloomery_engine::{Conversation, Step, next};
 /// The Job that all logs belong to.
 const SOURCE: &str = "/namespaces/acme/skilljobs/refund/run-1";
 
-/// How many steps are taken without anything from outside.
+/// The largest number of steps between two answers of the model.
 const MAX_STEPS: usize = 64;
 
-/// A conversation, its log, and a second conversation that is folded from that log as it is read again.
+/// A conversation and its log, and a second conversation that replays the log.
 pub struct Driven {
     conversation: Conversation,
     chain: Chain,
@@ -35,26 +35,26 @@ impl Default for Driven {
 }
 
 impl Driven {
-    /// Where the log ends.
+    /// Returns the log's hash chain.
     pub fn chain(&self) -> &Chain {
         &self.chain
     }
 
-    /// The conversation so far.
+    /// Returns the conversation.
     pub fn conversation(&self) -> &Conversation {
         &self.conversation
     }
 
-    /// Takes over an event: what is written of it is read as the same.
+    /// Appends an event to the log, and applies it. Panics if the written line is read as another event.
     pub fn record(&mut self, event: Event, stamp: EventTime) {
         let (line, entry) = self.chain.append(event, stamp).expect("an event can be written");
         let read = self.replay.read(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
-        assert_eq!(read, entry, "what was written is read as something else");
+        assert_eq!(read, entry, "a written line is read as another event");
         self.conversation.apply(&entry);
         self.replayed.apply(&read);
     }
 
-    /// Takes every step that is for the engine alone, and plays the tools; returns where something else is needed.
+    /// Performs steps, with a fixed result for each tool call, until a model, a person or a file system is needed.
     pub fn go_on(&mut self) {
         for _ in 0..MAX_STEPS {
             let events = match next(&self.conversation) {
@@ -69,18 +69,18 @@ impl Driven {
                     let done = |id| Event::ToolCompleted { call: id, text: "ok".to_owned() };
                     calls.iter().map(|call| done(call.id.clone())).collect()
                 }
-                Step::Offload(results) => results.into_iter().map(put_aside).collect(),
+                Step::Offload(results) => results.into_iter().map(offload_result).collect(),
                 Step::GatherContext | Step::CallModel(_) | Step::AskPeople(_) | Step::Done(_) => break,
             };
             for event in events {
-                is_canonical(&event);
+                assert_canonical(&event);
                 self.record(event, at());
             }
         }
         self.check();
     }
 
-    /// Goes on to the first request to a model.
+    /// Returns a conversation whose next step is its first request to a model.
     pub fn opened() -> Self {
         let mut driven = Self::default();
         driven.record(Event::EpochStarted { epoch: 1, attempt: 1 }, at());
@@ -88,7 +88,7 @@ impl Driven {
         driven
     }
 
-    /// Answers the request to a model that comes next, if one does.
+    /// Answers the model request if that is the next step, and goes on.
     pub fn answer(&mut self, answer: Answer) {
         let asked = match next(&self.conversation) {
             Step::CallModel(request) => Event::ModelRequested { reserve: request.reserve, stage: request.stage },
@@ -99,12 +99,12 @@ impl Driven {
         self.go_on();
     }
 
-    /// A replay ends in the same state, as far as anybody outside can tell.
+    /// Checks that the replay has the same status.
     fn check(&self) {
         assert_eq!(self.status(), self.shown(&self.replayed), "a replay ends in another state");
     }
 
-    /// What stands in the Job's status.
+    /// Returns the projection into the Job's status, as JSON.
     pub fn status(&self) -> String {
         self.shown(&self.conversation)
     }
@@ -114,8 +114,8 @@ impl Driven {
     }
 }
 
-/// What is ruled on and sent is canonical, and its digest is of that.
-fn is_canonical(event: &Event) {
+/// Checks that requested arguments are canonical and have the right digest.
+fn assert_canonical(event: &Event) {
     if let Event::ToolRequested { arguments: Arguments::Canonical(arguments), .. } = event {
         let value = canonical::parse(arguments.text()).expect("canonical arguments can be read");
         assert_eq!(canonical::to_string(&value), arguments.text());
@@ -123,7 +123,7 @@ fn is_canonical(event: &Event) {
     }
 }
 
-fn put_aside(result: Offload<'_>) -> Event {
+fn offload_result(result: Offload<'_>) -> Event {
     let handle = Digest::of_bytes(result.text.as_bytes());
     let excerpt = offload::excerpt(result.text, &handle);
     Event::ResultOffloaded { call: result.call.clone(), handle, bytes: result.text.len() as u64, excerpt }

@@ -1,4 +1,4 @@
-//! What the fuzz targets share: the Skill of seed 002, a Job of it, and a conversation that is driven on.
+//! Shared code of the fuzz targets: the Skill of seed 002, a Job of it, and a driver of conversations.
 
 mod drive;
 
@@ -9,23 +9,23 @@ use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::v1alpha1::SkillSpec;
 use bloomery_engine::run::Run;
 use bloomery_engine::tool::ListedTool;
-use bloomery_skills::{Options, import, yaml};
+use bloomery_skills::{ImportOptions, import, yaml};
 use serde_json::{Value, json};
 use std::sync::LazyLock;
 
 static SKILL: LazyLock<SkillSpec> = LazyLock::new(|| {
     let read = yaml::read(include_bytes!("../../skills/tests/seeds/002-complete.yaml"));
-    let options = Options { name: Some("cs-tier-1".to_owned()), ..Options::default() };
+    let options = ImportOptions { name: Some("cs-tier-1".to_owned()), ..ImportOptions::default() };
     let skill = read.documents.first().and_then(|document| import(document, &options).skill);
-    skill.expect("the seed's Skill is one").spec
+    skill.expect("the seed is a valid Skill").spec
 });
 
-/// The Skill of seed 002, section 3.1, whole.
+/// Returns the Skill of seed 002, section 3.1.
 pub fn skill() -> SkillSpec {
     SKILL.clone()
 }
 
-/// A Job of that Skill.
+/// Returns a Job of that Skill.
 pub fn run() -> Run {
     Run {
         run_key: "run-1".to_owned(),
@@ -43,7 +43,7 @@ pub fn run() -> Run {
     }
 }
 
-/// What its MCP server lists.
+/// Returns the tools that the Skill's MCP server lists.
 pub fn listed() -> Vec<ListedTool> {
     let tool = |name: &str| ListedTool {
         name: name.to_owned(),
@@ -57,13 +57,13 @@ pub fn listed() -> Vec<ListedTool> {
     ["verify_identity", "check_eligibility", "process_refund", "deleteFile"].map(tool).to_vec()
 }
 
-/// The two parts of an input: what stands before the first line of `%%`, and what stands after it.
+/// Splits an input at its first line `%%`. Returns `None` if it is not UTF-8.
 pub fn parts(data: &[u8]) -> Option<(&str, &str)> {
     let text = std::str::from_utf8(data).ok()?;
     Some(text.split_once("\n%%\n").unwrap_or((text, "")))
 }
 
-/// The object that a text holds, or that of a call that refunds too much.
+/// Parses the arguments of a call. Returns those of a large refund if the text is not valid.
 pub fn arguments(text: &str) -> Value {
     match bloomery_crds::canonical::parse(text) {
         Ok(value) => value,
