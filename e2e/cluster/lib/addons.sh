@@ -1,12 +1,12 @@
 # shellcheck shell=bash
-# What runs in the cluster from the start: DNS and the storage class.
+# The objects that every cluster starts with: DNS and the storage class.
 
 install_addons() {
   kc create -f "$CONF/storageclass.yaml" >/dev/null
   apply_dns
 }
 
-# Applied, not created: "egress" changes it in a running cluster.
+# Applied instead of created, because "egress" changes the objects of a running cluster.
 apply_dns() { kc apply --server-side --force-conflicts --field-manager bloomery-cluster -f "$CONF/coredns.yaml" >/dev/null; }
 
 dns_ready() {

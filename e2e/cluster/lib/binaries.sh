@@ -1,18 +1,18 @@
 # shellcheck shell=bash
-# The binaries: built from Go modules, kept outside the checkout. A directory of
-# the cache is named after all that decides its content, so it is never stale.
+# Builds the binaries from Go modules into a cache outside of the checkout. The name of
+# a cache directory contains a hash of all its inputs, so its content is never stale.
 
 SETS=(kubernetes runc containerd etcd coredns helm pause)
 
-# version_of SET MODULE: the version that go.mod asks for.
+# version_of SET MODULE: the version in go.mod.
 version_of() { sed -n "s|^\(require \)\?\s*$2 \(v[^ ]*\).*|\2|p" "$CLUSTER_DIR/go/$1/go.mod" | head -1; }
 
-# flags_of SET: the arguments of "go build", one a line.
+# flags_of SET: the arguments of "go build", one per line.
 flags_of() {
   local x='-s -w' v tags=
   case $1 in
     kubernetes)
-      # Without a version, clients, kubelet and feature gates misbehave.
+      # Without a version, clients, kubelet and feature gates do not work correctly.
       v=$(version_of kubernetes k8s.io/kubernetes)
       for p in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
         x+=" -X $p.gitVersion=$v -X $p.gitMajor=1 -X $p.gitMinor=$(cut -d. -f2 <<<"$v")"
@@ -27,7 +27,7 @@ flags_of() {
   printf '%s\n' -trimpath -buildvcs=false -p 2 ${tags:+-tags "$tags"} -ldflags "$x"
 }
 
-# set_dir SET: the directory of the cache that holds (or will hold) it.
+# set_dir SET: the cache directory of a set, which may not exist yet.
 set_dir() {
   local sum
   if [ "$1" = pause ]; then
@@ -48,7 +48,7 @@ bin() {
   esac
 }
 
-# built_bin NAME: the same, for people: an error where it is not built yet.
+# built_bin NAME: prints the path of a binary, or fails if it is not built yet.
 built_bin() {
   local path
   path=$(bin "$1")
@@ -61,7 +61,7 @@ build_go_set() {
   type -P go >/dev/null || die "no go in PATH to build $set with"
   mapfile -t flags < <(flags_of "$set")
   if [ "$set" = runc ]; then cgo=1; build_packages; fi
-  # "tool" stands for all tool directives of the go.mod.
+  # "tool" means all tool directives of the go.mod.
   if [ -e "$CLUSTER_DIR/go/$set/main.go" ]; then what=.; fi
   (cd "$CLUSTER_DIR/go/$set" && CGO_ENABLED=$cgo GOWORK=off go build "${flags[@]}" -o "$out/" "$what") >&2
   # The last part of etcd's import path is "server".
@@ -73,7 +73,7 @@ build_pause() {
   gcc -Os -static -s -o "$1/pause" "$CLUSTER_DIR/image/pause.c"
 }
 
-# build_set SET: fills its directory at once, or not at all.
+# build_set SET: builds in a temporary directory and renames it, so the directory is complete or absent.
 build_set() {
   local set=$1 dir tmp
   dir=$(set_dir "$set")
@@ -88,13 +88,13 @@ build_set() {
   mv -T "$tmp" "$dir" 2>/dev/null || { [ -d "$dir" ] && rm -rf "$tmp"; }
 }
 
-# binaries: one set after the other; two Go builds at once only thrash the caches.
+# binaries: builds the missing sets one after another. Two Go builds at once would be slower.
 binaries() {
   local set
   mkdir -p "$CACHE"
   exec 8>"$CACHE/.lock"
   flock 8
-  rm -rf "$CACHE"/.build-*  # of a build that was killed
+  rm -rf "$CACHE"/.build-*  # left by a killed build
   for set in "${SETS[@]}"; do
     if [ -d "$(set_dir "$set")" ]; then continue; fi
     step "build $set" build_set "$set"
@@ -103,13 +103,13 @@ binaries() {
   exec 8>&-
 }
 
-# mark_binaries_used: the age of a directory is that of its last use.
+# mark_binaries_used: sets the modification time of each directory to now, so that it shows the last use.
 mark_binaries_used() {
   local set
   for set in "${SETS[@]}"; do touch --no-create "$(set_dir "$set")"; done
 }
 
-# prune_binaries: what no checkout has used for 30 days. It can be built again.
+# prune_binaries: deletes directories that no checkout has used for 30 days.
 prune_binaries() {
   local set
   mark_binaries_used

@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# Takes down whatever there is of a cluster, running, half started or killed:
-# nothing here relies on what came before having worked.
+# Removes a cluster that is running, partly started or killed. No function relies on
+# the success of an earlier one.
 
 DAEMONS=(volume-renewer kubelet containerd kube-proxy kube-scheduler kube-controller-manager kube-apiserver etcd)
 
-# anything_left: is there something to take down?
+# anything_left: succeeds if a part of a cluster exists.
 anything_left() {
   [ -e "$STATE" ] || ip link show "$BRIDGE" >/dev/null 2>&1 ||
     [ -n "$(our_processes)" ] || nft list table ip kube-proxy >/dev/null 2>&1
@@ -19,7 +19,7 @@ take_down() {
 
 kill_everything() {
   local name
-  # In this order: the kubelet and containerd would start again what is ended.
+  # In this order, because the kubelet and containerd would restart killed processes.
   for name in "${DAEMONS[@]}"; do kill_daemon "$name"; done
   kill_our_processes
 }
@@ -33,13 +33,13 @@ mounts_below() {
 remove_mounts() {
   local tries
   for tries in 1 2 3; do
-    # In one go, there may be a thousand; then, lazily, those that were busy.
+    # All in one call, because there may be a thousand; then a lazy unmount of the busy ones.
     mounts_below "$STATE" | xargs -r -d '\n' umount 2>/dev/null || true
     mounts_below "$STATE" | xargs -r -d '\n' umount -l 2>/dev/null || true
     [ -n "$(mounts_below "$STATE")" ] || return 0
     sleep "0.$tries"
   done
-  die "these mounts stay: $(mounts_below "$STATE" | tr '\n' ' ')"
+  die "these mounts could not be unmounted: $(mounts_below "$STATE" | tr '\n' ' ')"
 }
 
 remove_network() {
@@ -47,7 +47,7 @@ remove_network() {
   ip link del "$BRIDGE" 2>/dev/null || true
   for family in ip ip6; do nft delete table "$family" kube-proxy 2>/dev/null || true; done
   nft delete table inet "$CGROUP" 2>/dev/null || true
-  # The library that runs CNI plugins keeps its results here, whatever it is told.
+  # The library that runs CNI plugins always stores its results here.
   rm -f /var/lib/cni/results/bloomery-*
   rmdir /var/lib/cni/results /var/lib/cni 2>/dev/null || true
   if [ -s "$STATE/ip_forward.before" ]; then
@@ -62,16 +62,16 @@ remove_state() {
     find "$root/$CGROUP" -depth -type d -exec rmdir {} + 2>/dev/null || true
   done
   remove_fixed_paths
-  # Out of the way first: on a busy disk, deleting can take longer than all else.
+  # Renamed first, because deleting can take long on a busy disk.
   if [ -e "$STATE" ]; then mv "$STATE" "$STATE.gone.$$"; fi
   rm -f "$OWNER"
 }
 
-# delete_old_state: what was put out of the way, by this run or one that was
-# killed. Never into a mount: what is mounted there is not ours to delete.
+# delete_old_state: deletes the renamed state of this run or of a killed one. It does
+# not enter mounts, because their content may belong to others.
 delete_old_state() { rm -rf --one-file-system "$STATE".gone.*; }
 
-delete_old_state_meanwhile() {
+delete_old_state_in_background() {
   (
     close_others
     exec </dev/null >/dev/null 2>&1
@@ -79,8 +79,8 @@ delete_old_state_meanwhile() {
   ) &
 }
 
-# What the kubelet makes at paths that cannot be configured: the links to the
-# pods' logs, and the socket for device plugins.
+# Removes files that the kubelet creates at fixed paths: the links to the pods' logs, and
+# the socket for device plugins.
 remove_fixed_paths() {
   local name
   if [ -d /var/log/containers ]; then

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Fills the @NAMES@ of the templates in config/ in.
+# Replaces the @NAMES@ in the templates of config/.
 
 make_config() {
   mkdir -p "$CONF/cni" "$LOGS" "$STATE/run" "$VOLUMES"
@@ -7,7 +7,7 @@ make_config() {
   mv "$CONF/cni.conflist" "$CONF/cni/10-bloomery.conflist"
 }
 
-# render_config TEMPLATE...: into files of the same names.
+# render_config TEMPLATE...: writes the rendered templates to $CONF.
 render_config() {
   local file
   for file in "$@"; do render "$file" >"$CONF/$(basename "$file")"; done

@@ -1,8 +1,9 @@
 # shellcheck shell=bash
-# Whether pods reach anything outside of the cluster. Off is the default: tests
-# must not depend on what a machine happens to reach. On is for a person who
-# wants a real model: packets leave with the machine's address, and names are
-# resolved by the machine's resolvers.
+# Allows or blocks connections of pods to the outside of the cluster (egress).
+#
+# Off is the default, so that tests do not depend on the network of the machine. On
+# allows the use of a real model: packets leave with the machine's address, and the
+# machine's resolvers resolve names.
 
 check_egress() {
   case $1 in
@@ -12,9 +13,9 @@ check_egress() {
   esac
 }
 
-# resolvers: the machine's, three at most, as libc has it. One on a loopback
-# address is the machine's alone; systemd-resolved keeps those behind its own in
-# another file. The cluster has IPv4 only.
+# resolvers: prints the machine's name servers, at most three, as libc uses them. Pods
+# cannot reach one at a loopback address; systemd-resolved lists the real ones in
+# another file. The cluster has only IPv4.
 resolvers() {
   local file found
   if [ -n "${BLOOMERY_RESOLVERS:-}" ]; then printf '%s' "$BLOOMERY_RESOLVERS"; return; fi
@@ -24,11 +25,11 @@ resolvers() {
   done
 }
 
-# choose_egress on|off: what the templates are rendered with.
+# choose_egress on|off: sets the variables of the templates.
 # shellcheck disable=SC2034  # read by name in config.sh
 choose_egress() {
   EGRESS=$1
-  # CoreDNS asks nobody while egress is off; Kubernetes wants a name server all the same.
+  # CoreDNS asks no server while egress is off, but Kubernetes requires one in the pod spec.
   RESOLVERS=$NODE_IP
   if [ "$1" = on ]; then RESOLVERS=$(resolvers); RESOLVERS=${RESOLVERS// /, }; fi
 }
@@ -38,18 +39,18 @@ load_egress_rules() { nft -f "$CONF/egress-$EGRESS.nft"; }
 egress_now() { cat "$EGRESS_FILE" 2>/dev/null || echo off; }
 record_egress() { echo "$EGRESS" >"$EGRESS_FILE"; }
 
-# set_egress on|off: in the running cluster, which goes on meanwhile. Whole each
-# time, so that it also mends what was left half done.
+# set_egress on|off: changes the running cluster without a restart. It applies all parts
+# each time, which also repairs an interrupted change.
 set_egress() {
   choose_egress "$1"
   render_config "$CLUSTER_DIR"/config/{egress-on.nft,egress-off.nft,coredns.yaml}
-  # Recorded as the more open of the two until all is done.
+  # Until the change is complete, the recorded setting is the more open one.
   if [ "$1" = on ]; then record_egress; fi
   step "packets" load_egress_rules
   step "names" roll_out_dns
   record_egress
-  if [ "$1" = on ]; then say "egress is on: pods reach what this machine reaches, names by $RESOLVERS"
-  else say "egress is off: pods reach nothing outside of the cluster"; fi
+  if [ "$1" = on ]; then say "egress is on: pods can connect to everything that this machine can; name servers: $RESOLVERS"
+  else say "egress is off: pods cannot connect to anything outside of the cluster"; fi
 }
 
 roll_out_dns() {

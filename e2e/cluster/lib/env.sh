@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Names, paths and addresses. Every other file reads them; none is computed twice.
+# Names, paths and addresses for all other files.
 # shellcheck disable=SC2034  # used by the files that source this one
 
 CLUSTER_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -15,8 +15,8 @@ ADMIN_KUBECONFIG=$STATE/admin.kubeconfig
 AUDIT_LOG=$LOGS/audit.log
 CONTAINERD_SOCK=$STATE/run/containerd.sock
 
-# The bridge is made by us, with the node's address on it: the node then has the
-# same address on every machine, and nothing listens towards the outside.
+# The node's address is on a bridge of the cluster. So the address is the same on every
+# machine, and nothing listens on external interfaces.
 BRIDGE=bloomery0
 NODE_NAME=bloomery-node
 NODE_IP=10.244.0.1
@@ -28,18 +28,18 @@ API_PORT=6443
 API_URL=https://$NODE_IP:$API_PORT
 ETCD_URL=http://127.0.0.1:2379
 
-# All processes, daemons and containers alike, live below this cgroup, so what
-# is left of a killed cluster can be found without guessing by name.
+# All daemons and containers run in this cgroup. So the processes of a killed cluster can
+# be found without searching for names.
 CGROUP=bloomery-cluster
 
 CNI_PLUGINS=/usr/lib/cni
 PAUSE_IMAGE=bloomery.local/pause:1
 COREDNS_IMAGE=bloomery.local/coredns:1
 
-# What the running cluster has, "on" or "off"; and what an "up" is to give it, if
-# it is to have anything else than it has.
+# The setting of the running cluster, "on" or "off", and the setting that "up" applies.
+# If the latter is empty, "up" keeps the setting of a running cluster.
 EGRESS_FILE=$STATE/egress
 EGRESS_WANTED=${BLOOMERY_EGRESS:-}
 
-# Names the state directory of the cluster that has the machine's bridge.
+# Contains the state directory of the cluster that uses the machine's bridge.
 OWNER=/run/bloomery-cluster.owner

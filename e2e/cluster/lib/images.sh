@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Images of one static program each, written by hand: no registry and no image
-# builder is needed to start the cluster.
+# Writes images of one static program each, without an image builder. So the cluster
+# starts without a registry.
 
 # oci_archive NAME PROGRAM ARCHIVE
 oci_archive() (
@@ -10,7 +10,7 @@ oci_archive() (
   trap 'rm -rf "$work"' EXIT
   mkdir -p "$work/root" "$work/oci/blobs/sha256"
   cp "$program" "$work/root/"
-  # Same bytes for the same program: the archive must not depend on the clock.
+  # The archive must not depend on the clock: the same program gives the same bytes.
   tar -C "$work/root" --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -cf "$work/layer" .
   layer=$(blob "$work" layer)
   printf '{"architecture":"%s","os":"linux","config":{"Entrypoint":["/%s"],"User":"65532:65532"},"rootfs":{"type":"layers","diff_ids":["sha256:%s"]}}' \
@@ -25,7 +25,7 @@ oci_archive() (
   tar -C "$work/oci" --sort=name --mtime=@0 -cf "$archive" .
 )
 
-# blob WORK FILE: moves it among the blobs; prints "digest size".
+# blob WORK FILE: moves the file to the blobs, and prints "digest size".
 blob() {
   local digest
   digest=$(sha256sum "$1/$2" | cut -d' ' -f1)
@@ -38,9 +38,9 @@ descriptor() {
   printf '{"mediaType":"application/vnd.oci.%s","digest":"sha256:%s","size":%s}' "$1" "${2% *}" "${2#* }"
 }
 
-# import_image ARCHIVE: ctr has much to say; it is heard only if it fails.
+# import_image ARCHIVE: imports an archive, and prints the output of ctr only if it fails.
 import_image() {
-  local said
-  said=$("$(bin ctr)" --address "$CONTAINERD_SOCK" --namespace k8s.io images import "$1" 2>&1) ||
-    die "could not import $1: $said"
+  local output
+  output=$("$(bin ctr)" --address "$CONTAINERD_SOCK" --namespace k8s.io images import "$1" 2>&1) ||
+    die "could not import $1: $output"
 }

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What the person sees: one line for each step, with its time.
+# Output for people: one line for each step, with its duration.
 
 say() { printf '%s\n' "$*" >&2; }
 die() { say "cluster: $*"; exit 1; }
@@ -9,8 +9,8 @@ secs() { printf '%d.%d' "$(($1 / 1000))" "$(($1 % 1000 / 100))"; }
 
 STARTED_MS=$(now_ms)
 
-# step NAME COMMAND...: runs it in this shell and tells how long it took. The
-# command stands alone, not in a condition, so that "set -e" holds within it.
+# step NAME COMMAND...: runs the command in this shell and prints its duration. The
+# command is not part of a condition, so that "set -e" applies within it.
 CURRENT_STEP=
 step() {
   local name=$1 began

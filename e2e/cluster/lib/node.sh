@@ -4,14 +4,14 @@
 make_network() {
   cat /proc/sys/net/ipv4/ip_forward >"$STATE/ip_forward.before"
   echo 1 >/proc/sys/net/ipv4/ip_forward
-  # A packet between two pods must pass the Services' rules on its way back.
+  # Packets between two pods must also pass the rules of Services.
   if [ -e /proc/sys/net/bridge/bridge-nf-call-iptables ]; then
     echo 1 >/proc/sys/net/bridge/bridge-nf-call-iptables
   fi
   ip link add "$BRIDGE" type bridge
   ip addr add "$NODE_IP/${POD_CIDR#*/}" dev "$BRIDGE"
   ip link set "$BRIDGE" up
-  # So that the node itself, and a test on it, reaches Services too.
+  # The node itself, and tests on it, can then connect to Services.
   ip route add "$SERVICE_CIDR" dev "$BRIDGE" src "$NODE_IP"
   load_egress_rules
 }
@@ -19,7 +19,7 @@ make_network() {
 make_cgroup() {
   local root
   if [ ! -d /sys/fs/cgroup/pids ]; then mkdir -p "/sys/fs/cgroup/$CGROUP"; return; fi
-  # Version 1: the kubelet wants its root in every hierarchy.
+  # cgroup v1: the kubelet needs its root in every hierarchy.
   for root in /sys/fs/cgroup/*/; do
     if [ -e "$root/cgroup.procs" ]; then mkdir -p "$root/$CGROUP"; fi
   done
@@ -29,7 +29,7 @@ make_cgroup() {
   fi
 }
 
-# As /run is elsewhere: sockets and the state of running containers in memory.
+# Sockets and the state of running containers are in memory, as in /run of other systems.
 make_run() { mount -t tmpfs -o mode=0711,size=1g bloomery-run "$STATE/run"; }
 
 start_containerd() { daemon containerd "$(bin containerd)" --config "$CONF/containerd.toml"; }
@@ -57,6 +57,6 @@ default_account_there() { kc -n default get serviceaccount default; }
 
 wait_node() {
   wait_for 60 "the node to be Ready" node_ready
-  # Made some time after the API server is ready; no pod can be created before.
+  # It appears some time after the API server is ready. No pod can be created before.
   wait_for 20 "the ServiceAccount default" default_account_there
 }

@@ -1,7 +1,8 @@
 # shellcheck shell=bash
-# Debian packages, installed only when something of them is missing.
+# Installs missing Debian packages.
 
-# need_packages FILE=PACKAGE...: a FILE without a slash is looked up in PATH.
+# need_packages FILE=PACKAGE...: installs each package whose FILE is missing. A FILE without a
+# slash is a command in PATH.
 need_packages() {
   local pair file missing=()
   for pair in "$@"; do
@@ -19,7 +20,7 @@ install_packages() {
   type -P apt-get >/dev/null || die "missing: $* (no apt-get here to install them)"
   local log
   log=$(mktemp)
-  # One update at most: an image without package lists finds nothing otherwise.
+  # The update is needed on images without package lists.
   if ! { apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
     apt-get install -y -qq --no-install-recommends "$@"; } </dev/null >"$log" 2>&1; then
     tail -20 "$log" >&2

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Certificates and kubeconfigs: new for every cluster, good for ten years.
+# Creates certificates and kubeconfigs, new for every cluster and valid for ten years.
 
 make_pki() {
   mkdir -p "$PKI" "$CONF"
@@ -7,7 +7,7 @@ make_pki() {
   printf '[req]\ndistinguished_name=dn\n[dn]\n' >"$PKI/openssl.cnf"
   authority ca bloomery-cluster-ca
   authority front-proxy-ca bloomery-front-proxy-ca
-  # Its own key pair signs service account tokens.
+  # A separate key pair signs service account tokens.
   openssl ecparam -name prime256v1 -genkey -noout -out "$PKI/sa.key"
   openssl ec -in "$PKI/sa.key" -pubout -out "$PKI/sa.pub" 2>/dev/null
 

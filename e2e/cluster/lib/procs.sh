@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# Daemons: started so that they outlive this shell and hold nothing of it, and
-# recorded by process id and start time, since an id alone may be used again.
+# Starts, finds and kills the daemons. They outlive this shell and keep none of its files
+# open. They are recorded by process id and start time, because ids are reused.
 
-# The hierarchy in which processes are found again: cgroup v1 has many.
+# tracking_root: the hierarchy that is used to find processes; cgroup v1 has several.
 tracking_root() {
   if [ -d /sys/fs/cgroup/pids ]; then echo /sys/fs/cgroup/pids; else echo /sys/fs/cgroup; fi
 }
@@ -10,14 +10,14 @@ tracking_root() {
 start_time() {
   local stat
   stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
-  # The name, in parentheses, may hold spaces: count from behind it.
+  # The name in parentheses may contain spaces, so fields are counted after it.
   # shellcheck disable=SC2086
   set -- ${stat##*) }
   [ "$1" != Z ] && echo "${20}"
 }
 
-# Nothing of the caller's is kept open: a pipe into which the script was run, or
-# its lock, would stay with what is started.
+# close_others: closes the inherited files. Otherwise a daemon would keep the caller's pipe
+# or lock open.
 close_others() {
   local fd
   for fd in /proc/self/fd/*; do
@@ -37,7 +37,7 @@ daemon() {
     close_others
     exec </dev/null >>"$LOGS/$name.log" 2>&1
     echo "$BASHPID" >"$(tracking_root)/$CGROUP/daemons/cgroup.procs"
-    # An empty environment: the caller's may hold secrets.
+    # The environment is empty, because that of the caller may contain secrets.
     exec setsid env -i PATH="$(dirname "$(bin runc)"):$(dirname "$(bin containerd)"):$CNI_PLUGINS:/usr/sbin:/usr/bin:/sbin:/bin" \
       HOME=/root KUBECACHEDIR="$STATE/kubectl-cache" BLOOMERY_STATE="$STATE" BLOOMERY_CACHE="${CACHE%/cluster-bin}" "$@"
   ) &
@@ -45,14 +45,14 @@ daemon() {
   echo "$pid $(start_time "$pid")" >"$PIDS/$name"
 }
 
-# running NAME: is the recorded process there, and the same one?
+# running NAME: succeeds if the recorded process still runs.
 running() {
   local pid began
   read -r pid began 2>/dev/null <"$PIDS/$1" || return 1
   [ -n "$began" ] && [ "$(start_time "$pid")" = "$began" ]
 }
 
-# kill_daemon NAME: at once. All that a daemon could still save is deleted next.
+# kill_daemon NAME: kills without a grace period, because the state is deleted next.
 kill_daemon() {
   local pid
   running "$1" || return 0
@@ -60,9 +60,8 @@ kill_daemon() {
   kill -KILL "$pid" 2>/dev/null || true
 }
 
-# our_processes: the ids of all that runs in the cluster's cgroup: daemons,
-# shims and what runs in containers. No list of containers has to be asked of a
-# containerd that may be dead.
+# our_processes: prints the ids of all processes in the cluster's cgroup: daemons, shims
+# and containers. This works even if containerd is dead.
 our_processes() {
   local dir
   dir=$(tracking_root)/$CGROUP
@@ -78,11 +77,11 @@ kill_our_processes() {
     kill -KILL "${pids[@]}" 2>/dev/null || true
     sleep 0.05
   done
-  say "cluster: these processes do not end: ${pids[*]}"
+  say "cluster: these processes could not be killed: ${pids[*]}"
   return 1
 }
 
-# wait_port_free PORT: a killed server's port is free only some time later.
+# wait_port_free PORT: waits until the port of a killed server is free.
 wait_port_free() {
   wait_for 20 "port $1 to be free, held by: $(ss -Hltnp "sport = :$1" | head -1)" port_free "$1"
 }

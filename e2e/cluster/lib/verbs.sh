@@ -1,24 +1,25 @@
 # shellcheck shell=bash
-# What the verbs do.
+# The implementation of the verbs.
 
 kc() { "${KUBECTL:=$(bin kubectl)}" --kubeconfig "$ADMIN_KUBECONFIG" --cache-dir "$STATE/kubectl-cache" "$@"; }
 
 own_cluster() { [ -n "${BLOOMERY_KUBECONFIG:-}" ]; }
 
-# One verb at a time that changes something; other than the daemons, which close
-# it, only this shell holds the lock.
+# lock: lets only one changing verb run at a time. The daemons close the lock's file, so it
+# is released when this shell ends.
 lock() {
   exec 9>/run/lock/bloomery-cluster.lock
   flock -w 600 9 || die "another 'cluster up' or 'down' is running"
 }
 
-# The bridge and the ports are the machine's, so there is one cluster on it.
+# check_owner: fails if another cluster runs. There can be only one per machine, because it
+# uses a fixed bridge and fixed ports.
 check_owner() {
   local other
-  [ "$(id -u)" = 0 ] || die "has to be run as root"
-  # A socket's path has at most 107 bytes, of which a shim's takes 71.
+  [ "$(id -u)" = 0 ] || die "must be run as root"
+  # The path of a socket has at most 107 bytes, and a shim appends 71 to the directory.
   ((${#STATE} <= 36)) || die "BLOOMERY_STATE is too long (36 bytes at most): $STATE"
-  case $STATE in /?*/?*) ;; *) die "BLOOMERY_STATE must be an own directory: $STATE" ;; esac
+  case $STATE in /?*/?*) ;; *) die "BLOOMERY_STATE must be a directory below another one, used for nothing else: $STATE" ;; esac
   other=$(cat "$OWNER" 2>/dev/null || true)
   if [ -n "$other" ] && [ "$other" != "$STATE" ] && [ -n "$(our_processes)" ]; then
     die "a cluster is running with BLOOMERY_STATE=$other; take that down first"
@@ -32,8 +33,8 @@ daemons_run() {
 
 healthy() { daemons_run && [ -x "$(bin kubectl)" ] && apiserver_ready && node_ready && dns_ready; }
 
-# already_up: a machine under load is given time, lest a cluster in use is
-# taken down for a probe that came late.
+# already_up: waits up to 60 s for the daemons to be healthy, so that a slow probe on a busy
+# machine does not remove a cluster in use.
 already_up() { healthy >/dev/null 2>&1 || { daemons_run && wait_for 60 "the running cluster to be healthy" healthy; }; }
 
 verb_up() {
@@ -49,10 +50,10 @@ verb_up() {
   fi
   step "packages" runtime_packages
   binaries
-  # A cluster that is not whole is built anew, from nothing: that is as fast as
-  # mending it, and there is no state in which it could fail.
-  if anything_left; then say "  taking down what is left of another run"; take_down; fi
-  delete_old_state_meanwhile
+  # An incomplete cluster is removed and created again. That is as fast as a repair, and
+  # works in every state.
+  if anything_left; then say "  removing the rest of an earlier cluster"; take_down; fi
+  delete_old_state_in_background
   build_up
   total "the cluster is up (kubeconfig: $ADMIN_KUBECONFIG)"
 }
@@ -62,7 +63,7 @@ build_up() {
   echo "$STATE" >"$OWNER"
   choose_egress "${EGRESS_WANTED:-off}"
   step "certificates and configuration" make_files
-  step "network and cgroup" make_ground
+  step "network and cgroup" make_network_and_cgroup
   step "etcd" start_etcd
   step "API server started" start_apiserver
   step "containerd and images" containerd_with_images
@@ -75,12 +76,12 @@ build_up() {
   record_egress
 }
 make_files() { make_config; make_pki; }
-make_ground() { make_network; make_cgroup; make_run; }
+make_network_and_cgroup() { make_network; make_cgroup; make_run; }
 containerd_with_images() { start_containerd; import_own_images; }
 start_rest() { start_controllers; start_node; start_renewer; }
 
 verb_down() {
-  if own_cluster; then die "BLOOMERY_KUBECONFIG names a cluster of yours: nothing is taken down"; fi
+  if own_cluster; then die "BLOOMERY_KUBECONFIG names your own cluster, which is not taken down"; fi
   check_owner
   lock
   if ! anything_left; then
@@ -93,9 +94,9 @@ verb_down() {
   total "the cluster is down"
 }
 
-# verb_egress [on|off]: without an argument, tells.
+# verb_egress [on|off]: without an argument, prints the setting.
 verb_egress() {
-  if own_cluster; then die "egress: what pods of your own cluster reach is for it to say"; fi
+  if own_cluster; then die "egress: not available for your own cluster (BLOOMERY_KUBECONFIG)"; fi
   if (($# == 0)); then egress_now; return; fi
   check_owner
   check_egress "$1"
@@ -104,14 +105,14 @@ verb_egress() {
   set_egress "$1"
 }
 
-# check_own_cluster: makes nothing, only asks whether it answers.
+# check_own_cluster: checks that the cluster answers, and creates nothing.
 check_own_cluster() {
   local kubectl
   kubectl=$(bin kubectl)
   if [ ! -x "$kubectl" ]; then kubectl=$(type -P kubectl || built_bin kubectl); fi
   "$kubectl" --kubeconfig "$BLOOMERY_KUBECONFIG" --request-timeout 10s get --raw /readyz >/dev/null ||
     die "the cluster of BLOOMERY_KUBECONFIG=$BLOOMERY_KUBECONFIG does not answer"
-  say "using the cluster of BLOOMERY_KUBECONFIG=$BLOOMERY_KUBECONFIG; nothing is made"
+  say "using the cluster of BLOOMERY_KUBECONFIG=$BLOOMERY_KUBECONFIG; nothing is created"
 }
 
 verb_status() {
@@ -131,17 +132,17 @@ verb_kubeconfig() { printf '%s\n' "${BLOOMERY_KUBECONFIG:-$ADMIN_KUBECONFIG}"; }
 
 verb_load() {
   local archive
-  if own_cluster; then die "load: images of your own cluster are yours to load (kind load image-archive ...)"; fi
-  (($#)) || die "load: which archives?"
+  if own_cluster; then die "load: not available for your own cluster; use its own command, such as 'kind load image-archive'"; fi
+  (($#)) || die "load: name at least one archive"
   for archive in "$@"; do
     [ -r "$archive" ] || die "load: no such file: $archive"
     step "load $(basename "$archive")" import_image "$archive"
   done
 }
 
-# verb_images: asked of the runtime itself; the node's status lags behind it.
+# verb_images: asks the container runtime, because the node's status is updated later.
 verb_images() {
-  if own_cluster; then die "images: what your own cluster has is for it to say"; fi
+  if own_cluster; then die "images: not available for your own cluster (BLOOMERY_KUBECONFIG)"; fi
   running containerd || die "the cluster is not up: run '$CLUSTER_DIR/cluster up'"
   "$(bin ctr)" --address "$CONTAINERD_SOCK" --namespace k8s.io images list --quiet
 }

@@ -1,8 +1,9 @@
 # shellcheck shell=bash
-# The stock of local PersistentVolumes. There is no provisioner: a claim takes
-# one of the stock, and one that was released is wiped and put back.
+# A fixed stock of local PersistentVolumes. There is no provisioner: a claim binds a volume
+# of the stock. A released volume is wiped and returned to the stock.
 
-# NUMBER SIZE, a line each. Sizes are nominal: all are directories of one disk.
+# One line per size: NUMBER SIZE. Sizes are not enforced: all volumes are directories of one
+# disk.
 STOCK="${BLOOMERY_VOLUMES:-40} 1Gi
 8 20Gi"
 
@@ -42,7 +43,8 @@ make_volumes() {
   kc create -f "$CONF/volumes.yaml" >/dev/null
 }
 
-# As a new disk would be: empty, root's. What may write to it is fsGroup's work.
+# fresh_directory: makes the directory like a new disk: empty, owned by root. The kubelet
+# then applies fsGroup.
 fresh_directory() {
   mkdir -p "$1"
   find "$1" -mindepth 1 -delete
@@ -54,23 +56,23 @@ fresh_directory() {
 renew_volume() {
   case $1 in local-*) ;; *) return 0 ;; esac
   echo "$(date -Is) renewing $1"
-  # Released means that no pod uses the claim any more, nor can again.
+  # No pod can use a released volume any more.
   renewer_kubectl delete persistentvolume "$1" && fresh_directory "$VOLUMES/$1" &&
     volume_manifest "$1" "$2" | renewer_kubectl create -f -
 }
 
 renewer_kubectl() { "$KUBECTL" --kubeconfig "$CONF/renewer.kubeconfig" "$@"; }
 
-# renew_volumes: the daemon. A watch, not polling: it costs nothing at rest. The
-# watch ends from time to time; a new one begins with what was missed.
+# renew_volumes: the daemon. It watches instead of polling, which costs nothing while idle.
+# The watch ends from time to time; a new one begins with the current state.
 renew_volumes() {
   local name phase size uid
   declare -A renewed=()
   KUBECTL=$(bin kubectl)
   while :; do
     while read -r name phase size uid; do
-      # The deletion of the old volume is seen as "Released" too: once is enough,
-      # and twice could take a volume that is bound again.
+      # The deletion of the old volume is reported as "Released" too. A second renewal could
+      # delete a volume that is bound again.
       if [ "$phase" != Released ] || [ -n "${renewed[$uid]:-}" ]; then continue; fi
       if renew_volume "$name" "$size"; then renewed[$uid]=1; else restock; fi
     done < <(watch_volumes)
@@ -79,7 +81,7 @@ renew_volumes() {
   done
 }
 
-# restock: what a failure in between, or a test, left deleted comes back.
+# restock: creates missing volumes, for example after a failure or a test.
 restock() { renewer_kubectl create -f "$CONF/volumes.yaml" 2>&1 | grep -v AlreadyExists || true; }
 
 watch_volumes() {
