@@ -13,8 +13,11 @@ A parent that also uses a re-exported item itself imports it.
 
 Tests are left out: each item under `#[cfg(test)]`, and the files of modules that are declared so.
 
-Limits, all of which can hide an import and none of which can invent one: a method is called without naming where its `impl`
-block is; `macro_rules!` macros are found by no path; a name that a glob brings in (`use super::*`) counts as the parent's own.
+Limits: an import may be missed, but none is reported that does not exist.
+
+- A method call does not name the module of its `impl` block.
+- `macro_rules!` macros have no path.
+- A name from a glob (`use super::*`) counts as defined in the parent.
 """
 
 import json
@@ -28,7 +31,7 @@ from pathlib import PurePosixPath
 # The path of a module within its crate, `("run", "key")`; the crate's root is `()`.
 ModulePath = tuple[str, ...]
 
-# Reads a source file by its path; None where there is no such file.
+# Reads a source file by its path; None if the file does not exist.
 ReadFile = Callable[[PurePosixPath], str | None]
 
 
@@ -198,9 +201,9 @@ class Crate:
                     break
 
     def resolve(self, path: ModulePath, names: list[str], depth: int = 0) -> tuple[ModulePath, str | None] | None:
-        """Returns the module that defines what a path in a module's code names, and the item; None where it is not of this crate.
+        """Returns the module that defines what a path in a module's code names, and the item; None if it is not in this crate.
 
-        The item is None where the path names a module itself.
+        The item is None if the path names a module.
         """
         module = self.modules[path]
         first, rest = names[0], names[1:]
@@ -254,7 +257,7 @@ class Crate:
         return found
 
     def cycles(self) -> list[dict[ModulePath, Imports]]:
-        """Returns each group of modules that import each other, directly or over others, with the imports within it."""
+        """Returns each group of modules that import each other, directly or through others, with the imports within it."""
         imports = {path: self.imports_of(path) for path in self.modules}
         return [
             {path: {to: names for to, names in imports[path].items() if to in group} for path in sorted(group)}
@@ -292,7 +295,7 @@ def strongly_connected(edges: dict[ModulePath, set[ModulePath]]) -> list[set[Mod
 
 # Self-test -------------------------------------------------------------------------------------------------------------------
 
-# Small crates as their files, each with the modules of its one cycle ("" where there is none).
+# Small crates: a title, the files, and the modules of the only cycle ("" if there is none).
 FIXTURES: list[tuple[str, dict[str, str], str]] = [
     ("a child and its parent", {"lib": "mod a;", "a": "mod b; fn f() { b::g() }", "a/b": "use super::f; fn g() {}"}, "a a::b"),
     ("two siblings", {"lib": "mod a; mod b;", "a": "use crate::b::B; struct A;", "b": "struct B(crate::a::A);"}, "a b"),
@@ -331,10 +334,10 @@ def named(path: ModulePath) -> str:
 
 
 def self_test() -> None:
-    """Checks the check: what it finds in small crates must be what is there.
+    """Checks that the search finds the known cycles of small crates.
 
     Raises:
-        SystemExit: It is something else.
+        SystemExit: The search found something else.
     """
     for title, files, expected in FIXTURES:
         sources = {f"src/{name}.rs": text for name, text in files.items()}

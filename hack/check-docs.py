@@ -1,6 +1,6 @@
 """Checks the *.md files of the repository. Called by hack/check-docs: check-docs.py BLOOMERY.
 
-BLOOMERY may be `-`: then manifests are not checked.
+If BLOOMERY is `-`, manifests are not checked.
 """
 
 import re
@@ -19,7 +19,7 @@ RESOURCES = {
 }
 KUBECTL = {"annotate", "apply", "bloomery", "create", "delete", "describe", "explain", "get", "label", "logs", "patch", "wait"}
 HELM = {"upgrade", "uninstall"}
-# Kinds whose verb takes no resource as its next word.
+# Verbs of kubectl that are not followed by a resource.
 WITHOUT_RESOURCE = {"apply", "bloomery", "logs", "explain"}
 
 faults = []
@@ -35,12 +35,12 @@ def pages():
 
 
 def prose(text):
-    """The text without its blocks of code."""
+    """Returns the text without its blocks of code."""
     return re.sub(r"^( *)```.*?^\1```$", "", text, flags=re.S | re.M)
 
 
 def anchors(path):
-    """The anchors of a page, as GitHub makes them from headings."""
+    """Returns the anchors that GitHub makes from the headings of a page."""
     found, seen = set(), {}
     for heading in re.findall(r"^#+ (.+)$", prose(path.read_text()), re.M):
         slug = re.sub(r"[^\w\- ]", "", heading.lower().strip()).replace(" ", "-")
@@ -57,7 +57,7 @@ def check_links(page, text):
         name, _, anchor = target.partition("#")
         path = (page.parent / name).resolve() if name else page
         if not path.exists():
-            fault(page, f"the link to {target} leads nowhere")
+            fault(page, f"the link to {target} is broken: the file does not exist")
         elif anchor and path.suffix == ".md" and anchor not in anchors(path):
             fault(page, f"the link to {target}: {path.relative_to(ROOT)} has no heading #{anchor}")
 
@@ -108,7 +108,7 @@ def check_command(page, line, words):
 
 
 def check_kubectl(page, line, words):
-    """Verb and resource: `[-n NAMESPACE] VERB [RESOURCE[/NAME]] ...`."""
+    """Checks the verb and the resource of `[-n NAMESPACE] VERB [RESOURCE[/NAME]] ...`."""
     plain, skip = [], False
     for word in words:
         if not skip and not word.startswith("-"):
@@ -146,7 +146,7 @@ def main():
         check_manifests(page, text, bloomery)
     if faults:
         sys.exit("\n".join(["error: the documentation has faults:", *faults]))
-    print(f"{len(found)} pages are good")
+    print(f"{len(found)} pages are valid")
 
 
 main()

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Functions that the scripts in hack/ share. Sourced, never run.
+# Shared functions of the scripts in hack/, which source this file.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # The cache is outside of the checkout: a fresh clone can use it, and losing it costs only time.
@@ -58,7 +58,7 @@ kubeconfig() {
   fi
 }
 
-# use_cluster: sets $config, $kubectl and $helm for the cluster in use. For a cluster of yours, your own clients if they are suitable.
+# use_cluster: sets $config, $kubectl and $helm for the cluster in use. For your own cluster, it prefers your own clients if they are suitable.
 # shellcheck disable=SC2034  # for the scripts that source this file
 use_cluster() {
   config=$(kubeconfig)
@@ -90,7 +90,7 @@ python_tool() {
   printf '%s\n' "$venv/bin/$command"
 }
 
-# python_environment NAME REQUIREMENTS: prints the path of a python that has what REQUIREMENTS pins, from PyPI, kept in the cache.
+# python_environment NAME REQUIREMENTS: prints the path of a python with the packages that REQUIREMENTS pins, installed from PyPI into the cache.
 python_environment() {
   local name=$1 requirements=$2 wanted venv
   wanted=$({ python3 --version && cat "$requirements"; } | sha256sum | cut -c1-12)
