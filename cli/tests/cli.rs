@@ -178,7 +178,7 @@ mod tests {
             bound,
             [
                 missing,
-                "spec.resources.codbase: the Skill declares no such resource, but codebase, docs. Did you mean \"codebase\"?",
+                "spec.resources.codbase: the Skill declares no such resource, only codebase, docs. Did you mean \"codebase\"?",
                 "spec.resources.docs: the value is not an http or https URL, such as https://api.example.com/v1",
             ]
         );

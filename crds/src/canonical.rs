@@ -1,8 +1,9 @@
 //! Canonical JSON and digests of it (`docs/explanation/engine.md`, section 1).
 //!
-//! Keys are sorted by code point, 64-bit integers stay exact, and floats are written in their shortest form. This is not
-//! RFC 8785, which maps every number to a double: 9007199254740993 and ...992 would have one digest, and one approval
-//! would count for two orders.
+//! Keys are sorted by code point, 64-bit integers stay exact, and floats are written in their shortest form.
+//!
+//! RFC 8785 is not used, because it converts every number to a double. The integers 9007199254740993 and 9007199254740992 would
+//! then have the same digest, and an approval of one order would also approve the other.
 
 mod canonical_json;
 #[cfg(test)]
@@ -39,12 +40,12 @@ impl Digest {
         Self::of_bytes(to_string(value).as_bytes())
     }
 
-    /// Returns the whole digest, `sha256:` included.
+    /// Returns the whole digest, including `sha256:`.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Returns the 32 bytes of the SHA-256, or `None` if the text is not a digest. They take half the memory of the text.
+    /// Returns the 32 bytes of the SHA-256, which take half the memory of the text. `None` if the text is not a digest.
     pub fn bytes(&self) -> Option<[u8; 32]> {
         let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
         let mut bytes = [0; 32];
@@ -54,7 +55,7 @@ impl Digest {
         Some(bytes)
     }
 
-    /// Returns the first `n` hex digits, for the names of objects.
+    /// Returns the first `n` hex digits. Names of objects contain them.
     pub fn short(&self, n: usize) -> &str {
         let hex = self.0.strip_prefix("sha256:").unwrap_or(&self.0);
         hex.get(..n).unwrap_or(hex)
@@ -85,14 +86,15 @@ impl std::str::FromStr for Digest {
 
 /// Returns the hex digits of a digest, or `None` if the text is not a digest.
 fn digits(text: &str) -> Option<&str> {
-    let is_good = |hex: &&str| hex.len() == 64 && hex.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-    text.strip_prefix("sha256:").filter(is_good)
+    let is_sha256 = |hex: &&str| hex.len() == 64 && hex.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    text.strip_prefix("sha256:").filter(is_sha256)
 }
 
 /// Parses a JSON text.
 ///
 /// # Errors
-/// Returns an error if the text has no canonical form: it is not JSON, repeats a key, or has a number that is not exact.
+/// Returns an error if the text has no canonical form: it is not JSON, repeats a key, or has a number that would change if it
+/// were written again.
 pub fn parse(text: &str) -> Result<Value, Error> {
     let value = strict::parse(text)?;
     number::check(text)?;
@@ -110,11 +112,11 @@ pub fn object_to_string(object: &Map<String, Value>) -> String {
     serde_json::to_string(&SortedObject(object)).unwrap_or_else(|_| Value::Object(object.clone()).to_string())
 }
 
-/// The deepest nesting of a value from outside. Log lines, reports and lists of Jobs contain such values, and their parsers
-/// stop at 128 levels.
+/// The deepest allowed nesting of a JSON value from a model, a server or a person. Log lines, reports and lists of Jobs
+/// contain these values, and their parsers stop at 128 levels.
 pub const MAX_DEPTH: usize = 32;
 
-/// The largest JSON schema from outside, in bytes (`docs/explanation/engine.md`, section 3).
+/// The largest JSON schema of a tool or an output contract, in bytes (`docs/explanation/engine.md`, section 3).
 pub const MAX_SCHEMA: usize = 64 * 1024;
 
 /// Returns the nesting depth of a value: the number of arrays and objects around its deepest scalar.

@@ -1,4 +1,4 @@
-//! Conditions as kstatus, Argo CD and Flux read them, and the functions that write them.
+//! The conditions of Bloomery's objects, in the form that kstatus, Argo CD and Flux read.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use strum::{Display, EnumString, IntoStaticStr};
@@ -18,13 +18,13 @@ pub enum ConditionType {
     MemoryReady,
     /// The Skill's MCP server accepts connections.
     McpAvailable,
-    /// The Skill works as written for this Job. Present where it does not; the message names each difference.
+    /// The Skill works as written for this Job. Present only while `False`; the message names each difference.
     SkillAsWritten,
-    /// The Job waits for a decision or an answer, and people are asked. Present once the Job has waited.
+    /// The Job waits for a decision or an answer of a person. Present once the Job has waited.
     AwaitingPeople,
-    /// Every reply of the Job has found its question. Present where one has not.
+    /// Every reply of the Job has answered an open question. Present only while `False`.
     RepliesTaken,
-    /// The worker reported the end of the last pod. `False` if the end was read from the pod's termination message.
+    /// The worker reported the end of the last pod. `False` if the operator read the end from the pod's termination message.
     Reported,
 }
 
@@ -43,7 +43,7 @@ pub enum Reason {
     ///
     /// Remedy: correct the field; `bloomery lint` checks a manifest before it is applied.
     Invalid,
-    /// An object with the required name exists and belongs to someone else.
+    /// An object with the required name exists and is not managed by the operator.
     ///
     /// Remedy: rename or delete that object, or rename the Skill.
     NameTaken,
@@ -95,7 +95,7 @@ pub enum Reason {
     ///
     /// Remedy: create the Service in the Skill's namespace, or correct `spec.mcpServer.service.name`.
     ServiceNotFound,
-    /// The Service that the Skill names does not have the port that it names.
+    /// The Service that the Skill names does not have the port in `spec.mcpServer.service.port`.
     ///
     /// Remedy: correct `spec.mcpServer.service.port`, or add the port to the Service.
     PortNotFound,
@@ -159,7 +159,7 @@ pub enum Reason {
     ///
     /// Remedy: none.
     Parked,
-    /// The previous attempt ended without an outcome. The next one starts after a pause.
+    /// The previous attempt ended without an outcome. The next attempt starts after a backoff.
     ///
     /// Remedy: `kubectl logs` the pod that ended, if it happens repeatedly.
     BackOff,
@@ -183,7 +183,7 @@ pub enum Reason {
     ///
     /// Remedy: see the outcome code; then create the Job again.
     Failed,
-    /// The goal is not one that the Skill serves. The outcome says which it serves.
+    /// The goal is not one of the Skill's intents. The outcome names them.
     ///
     /// Remedy: use another Skill, or another goal.
     OutOfDomain,
@@ -199,11 +199,11 @@ pub enum Reason {
     ///
     /// Remedy: reply to a question that `kubectl bloomery get` shows.
     UnknownQuestion,
-    /// The Job ended before it could use a reply, or before it began a call that was approved.
+    /// The Job ended before it used a reply, or before it started an approved call.
     ///
     /// Remedy: none for this Job; a new Job can continue it (`spec.continues`).
     JobEnded,
-    /// The Job has ended, and the call that people were asked about was not begun.
+    /// The Job has ended, and the held call was not started.
     ///
     /// Remedy: none.
     NotBegun,
@@ -211,7 +211,7 @@ pub enum Reason {
     ///
     /// Remedy: none.
     Cancelling,
-    /// The Skill was deleted. The Job ends when its pod has ended.
+    /// The Skill was deleted. The Job ends as soon as its pod has ended.
     ///
     /// Remedy: none; create the Skill and the Job again.
     SkillDeleted,
@@ -227,19 +227,19 @@ pub enum Reason {
     ///
     /// Remedy: wait for that Job; if it does not exist, delete this one.
     ContinuedNotEnded,
-    /// Nobody is asked to approve, because the admission policy for decisions is not installed as shipped.
+    /// The operator creates no Approval, because the admission policy for decisions is not installed as shipped.
     ///
     /// Remedy: install or upgrade the chart; it restores the policy and its binding.
     ApprovalPolicyMissing,
-    /// Nobody could be asked to approve a call. The operator retries.
+    /// The operator could not create the Approvals of a call. It retries.
     ///
     /// Remedy: correct what the message names, for example a quota on Approvals.
     NobodyAsked,
-    /// The approver has agreed.
+    /// The approver allowed the call.
     ///
     /// Remedy: none.
     Approved,
-    /// The approver has not agreed.
+    /// The approver denied the call.
     ///
     /// Remedy: none.
     Denied,
@@ -247,11 +247,11 @@ pub enum Reason {
     ///
     /// Remedy: none for this call, which counts as denied; `engine.approvalExpiry` sets the time.
     Expired,
-    /// The Job resumed and waits for nobody.
+    /// The Job resumed, and no longer waits for a person.
     ///
     /// Remedy: none.
     Resumed,
-    /// The Job has ended and waits for nobody.
+    /// The Job has ended, and no longer waits for a person.
     ///
     /// Remedy: none.
     Ended,
@@ -263,11 +263,11 @@ pub enum Reason {
     ///
     /// Remedy: create the object that the message names; the Job starts then.
     ResourceNotFound,
-    /// A part of the Skill does not work as written. The message says which.
+    /// A part of the Skill does not work as written. The message names it.
     ///
     /// Remedy: correct the Skill, or the MCP server whose tools changed.
     Differs,
-    /// A person has to take the Job over. The outcome has the reason.
+    /// A person has to continue the work of the Job. The outcome has the reason.
     ///
     /// Remedy: see the outcome code.
     Escalated,
@@ -282,7 +282,7 @@ pub struct Observation {
     pub holds: Option<bool>,
     /// The reason.
     pub reason: Reason,
-    /// A sentence for people: what is the case, for which object, and what to do about it.
+    /// A sentence for people: the state, the object, and what to do.
     pub message: String,
 }
 
@@ -301,11 +301,11 @@ impl Observation {
 /// The health of an object, as kstatus defines it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Health {
-    /// The object is as wanted, and nothing more will happen.
+    /// The object is in the desired state.
     Ready(Reason, String),
-    /// The object changes, or waits for something or somebody.
+    /// The object changes, or waits for another object or a person.
     Reconciling(Reason, String),
-    /// The object stays as it is until a person acts.
+    /// The object does not change until a person acts.
     Stalled(Reason, String),
 }
 
@@ -326,12 +326,11 @@ impl Health {
     }
 }
 
-/// Returns the conditions of an object after `observed`.
+/// Returns the new conditions of an object: those in `observed`, and the existing ones of other writers.
 ///
-/// - A transition time changes only with the status. So the result equals `existing` if nothing changed, and the caller can
-///   skip the write.
-/// - Types of Bloomery that were not observed are removed.
-/// - Conditions of other writers stay.
+/// - A transition time changes only with the status. If nothing changed, the result equals `existing`, and the caller can skip
+///   the write.
+/// - Conditions of Bloomery that are not in `observed` are removed.
 pub fn merge(existing: &[Condition], observed: &[Observation], generation: Option<i64>, now: &Time) -> Vec<Condition> {
     let mut merged: Vec<Condition> =
         observed.iter().map(|observation| condition(observation, existing, generation, now)).collect();
@@ -388,26 +387,26 @@ mod tests {
     }
 
     #[test]
-    fn nothing_but_time_changes_nothing() {
+    fn the_same_observation_later_changes_nothing() {
         let seen = Health::Reconciling(Reason::Starting, "pod made".into()).observations();
         let first = merge(&[], &seen, Some(1), &time(1));
         assert_eq!(merge(&first, &seen, Some(1), &time(9)), first);
     }
 
     #[test]
-    fn one_condition_is_put_among_those_that_stand() {
+    fn put_adds_or_replaces_one_condition() {
         let first = merge(&[], &Health::Ready(Reason::Succeeded, "a".into()).observations(), Some(1), &time(1));
         let stray = |message: &str| Observation::fails(ConditionType::RepliesTaken, Reason::JobEnded, message);
         let second = put(&first, &stray("x"), Some(2), &time(2));
         assert_eq!((&second[0], second.len()), (&first[0], 2));
         let third = put(&second, &stray("y"), Some(3), &time(3));
-        let told = find(&third, ConditionType::RepliesTaken).unwrap();
-        assert_eq!((told.message.as_str(), &told.last_transition_time, third.len()), ("y", &time(2), 2));
+        let condition = find(&third, ConditionType::RepliesTaken).unwrap();
+        assert_eq!((condition.message.as_str(), &condition.last_transition_time, third.len()), ("y", &time(2), 2));
         assert_eq!(put(&third, &stray("y"), Some(3), &time(9)), third);
     }
 
     #[test]
-    fn transition_times_move_with_the_status_only() {
+    fn a_transition_time_changes_only_with_the_status() {
         let first = merge(&[], &Health::Reconciling(Reason::Starting, "a".into()).observations(), Some(1), &time(1));
         let second = merge(&first, &Health::Stalled(Reason::Failed, "b".into()).observations(), Some(2), &time(2));
         let ready = find(&second, ConditionType::Ready).unwrap();
@@ -417,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_of_others_stay() {
+    fn conditions_of_other_writers_stay() {
         let foreign = Condition {
             type_: "example.com/Audited".into(),
             status: "True".into(),

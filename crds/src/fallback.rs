@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The largest number of fallbacks of a Model, those of its fallbacks included.
+/// The largest number of fallbacks of a Model, including those of its fallbacks.
 const MAX_FALLBACKS: usize = 8;
 
 /// An error in the fallbacks of a Model.
@@ -15,9 +15,9 @@ pub enum Error {
         /// The Model that names it.
         of: String,
     },
-    /// A fallback leads back to a Model before it: the names on the way.
+    /// The fallbacks form a cycle. The names are in the order of the cycle, with the first one repeated at the end.
     Cycle(Vec<String>),
-    /// There are too many.
+    /// There are more than [`MAX_FALLBACKS`].
     TooMany,
 }
 
@@ -29,17 +29,17 @@ impl fmt::Display for Error {
             Self::Missing { name, of } => {
                 write!(f, "spec.fallback of the Model {of} names the Model {name}, which does not exist")
             }
-            Self::Cycle(names) => write!(f, "spec.fallback leads in a circle: {}", names.join(" -> ")),
+            Self::Cycle(names) => write!(f, "spec.fallback forms a cycle: {}", names.join(" -> ")),
             Self::TooMany => write!(f, "spec.fallback leads to more than {MAX_FALLBACKS} Models in all"),
         }
     }
 }
 
-/// Returns all fallbacks of a Model, in the order in which a worker asks them, each once: after each fallback come its
-/// own. `find` returns the fallbacks that a Model names itself, or `None` if the Model does not exist.
+/// Returns all fallbacks of a Model, each once, in the order in which a worker asks them. Each fallback is followed by its own
+/// fallbacks. `find` returns the `spec.fallback` of a Model, or `None` if the Model does not exist.
 ///
 /// # Errors
-/// Returns the first error on the way.
+/// Returns the first error in that order.
 pub fn resolve(name: &str, find: impl Fn(&str) -> Option<Vec<String>>) -> Result<Vec<String>, Error> {
     let mut walk = Walk { find: &find, found: Vec::new(), path: vec![name.to_owned()] };
     walk.follow(name, name)?;
@@ -95,26 +95,26 @@ mod tests {
     #[case::in_their_order("a: b c; b:; c:", &["b", "c"])]
     #[case::after_each_its_own("a: b c; b: d; c: d e; d:; e:", &["b", "d", "c", "e"])]
     #[case::named_before("a: b c; b: c; c:", &["b", "c"])]
-    fn each_is_asked_once_and_before_its_own(#[case] models: &str, #[case] expected: &[&str]) {
+    fn each_fallback_is_followed_by_its_own(#[case] models: &str, #[case] expected: &[&str]) {
         assert_eq!(of(models).unwrap(), expected);
     }
 
     #[rstest]
     #[case::missing("a: b; b: c", "spec.fallback of the Model b names the Model c, which does not exist")]
-    #[case::itself("a: a", "spec.fallback leads in a circle: a -> a")]
-    #[case::round("a: b; b: c; c: a", "spec.fallback leads in a circle: a -> b -> c -> a")]
-    #[case::round_elsewhere("a: b; b: c; c: b", "spec.fallback leads in a circle: a -> b -> c -> b")]
+    #[case::itself("a: a", "spec.fallback forms a cycle: a -> a")]
+    #[case::round("a: b; b: c; c: a", "spec.fallback forms a cycle: a -> b -> c -> a")]
+    #[case::round_elsewhere("a: b; b: c; c: b", "spec.fallback forms a cycle: a -> b -> c -> b")]
     #[case::too_many(
         "a: b c d e; b: f g h i; c: j; d:; e:; f:; g:; h:; i:; j:",
         "spec.fallback leads to more than 8 Models in all"
     )]
-    fn what_cannot_be_is_named(#[case] models: &str, #[case] expected: &str) {
+    fn an_invalid_fallback_is_reported(#[case] models: &str, #[case] expected: &str) {
         assert_eq!(of(models).unwrap_err().to_string(), expected);
     }
 
     proptest! {
         #[test]
-        fn it_ends_and_names_each_at_most_once(
+        fn every_result_names_each_model_at_most_once(
             models in proptest::collection::btree_map("[a-f]", proptest::collection::vec("[a-f]", 0..4), 0..6),
         ) {
             if let Ok(names) = resolve("a", |name| models.get(name).cloned()) {

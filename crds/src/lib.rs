@@ -1,7 +1,7 @@
 //! The contract of Bloomery: the custom resources that people write, and the documents that the operator and the worker
 //! exchange.
 //!
-//! This crate does no IO, reads no clock and has no client, so every other crate may depend on it
+//! This crate does no IO, reads no clock and has no client. Every other crate may depend on it
 //! (`docs/explanation/architecture.md` shows the dependencies).
 
 pub mod canonical;

@@ -3,7 +3,7 @@
 use crate::v1alpha1::Limits;
 use serde::{Deserialize, Serialize};
 
-/// The limits of one Job: the defaults, replaced by those of the Skill, lowered by those of the Job.
+/// The limits that apply to one Job. Those of the Skill replace the defaults, and those of the Job can lower them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EffectiveLimits {
@@ -23,11 +23,12 @@ impl EffectiveLimits {
 
     /// Resolves the limits of a Job. Those of the Skill replace the defaults; those of the Job can only lower them.
     pub fn resolve(skill: Option<&Limits>, job: Option<&Limits>) -> Self {
-        let of_skill = Self::DEFAULT.each(skill, |_, own| own);
-        of_skill.each(job, Ord::min)
+        let of_skill = Self::DEFAULT.combine(skill, |_, own| own);
+        of_skill.combine(job, Ord::min)
     }
 
-    fn each(self, own: Option<&Limits>, pick: impl Fn(u64, u64) -> u64) -> Self {
+    /// Replaces each limit that `own` sets with the result of `pick(self, own)`.
+    fn combine(self, own: Option<&Limits>, pick: impl Fn(u64, u64) -> u64) -> Self {
         let Some(own) = own else { return self };
         let apply = |base: u64, own: Option<u64>| own.map_or(base, |own| pick(base, own));
         let small =
@@ -36,7 +37,7 @@ impl EffectiveLimits {
             steps: small(self.steps, own.steps),
             tool_calls: small(self.tool_calls, own.tool_calls),
             tokens: apply(self.tokens, own.tokens),
-            duration_seconds: apply(self.duration_seconds, own.duration.as_ref().map(crate::v1alpha1::seconds)),
+            duration_seconds: apply(self.duration_seconds, own.duration.as_ref().map(crate::v1alpha1::whole_seconds)),
         }
     }
 }

@@ -17,8 +17,8 @@ pub const LABEL_JOB: &str = "bloomery.dev/job";
 /// Label of a worker pod: the number of its attempt.
 pub const LABEL_ATTEMPT: &str = "bloomery.dev/attempt";
 
-/// Label of every pod that mounts a tenant's memory: the name of the claim. The pods of a `ReadWriteOnce` claim are
-/// scheduled to one node by it.
+/// Label of every pod that mounts a tenant's memory: the name of the claim. An affinity to this label schedules all pods of a
+/// `ReadWriteOnce` claim to one node.
 pub const LABEL_MEMORY: &str = "bloomery.dev/memory";
 
 /// Label with the purpose of an object: `worker`, `mcp`, `revision` or `memory`.
@@ -33,8 +33,8 @@ pub const MANAGER: &str = "bloomery";
 /// Annotation of a worker pod: the Job's part of the run document.
 pub const ANNOTATION_JOB_PART: &str = "bloomery.dev/job-part";
 
-/// Annotation of an object that the operator applied: the digest of the applied configuration. It shows that a field
-/// was removed from the configuration.
+/// Annotation of an object that the operator applied: the digest of the applied configuration. A changed digest shows that a
+/// field was removed from the configuration.
 pub const ANNOTATION_APPLIED: &str = "bloomery.dev/applied";
 
 /// Annotation of a namespace. While its value is `true`, no pod of a Job runs there.
@@ -66,12 +66,12 @@ pub fn worker_pod(job: &str, attempt: u32, uid: &str) -> String {
     format!("{job}-{attempt}-{}", uid.get(..5).unwrap_or(uid))
 }
 
-/// Returns the name of the Job of a worker pod. `None` if the pod has another name than [`worker_pod`] makes.
+/// Returns the name of the Job of a worker pod. `None` if [`worker_pod`] could not have returned the pod's name.
 pub fn job_of_worker_pod(worker_pod: &str, attempt: u32) -> Option<&str> {
     worker_pod.rsplit_once('-')?.0.strip_suffix(&format!("-{attempt}"))
 }
 
-/// Returns the name of the Approval of a call for one approver. It depends on the arguments only.
+/// Returns the name of the Approval of a call for one approver. The same arguments always give the same name.
 pub fn approval(job: &str, uid: &str, call: &str, approver: &str) -> String {
     let digest = Digest::of_value(&serde_json::json!([uid, call, approver]));
     let job = job.get(..MAX_NAME - 11).unwrap_or(job).trim_end_matches('-');
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_of_a_longest_object_is_a_label() {
+    fn the_names_of_the_longest_object_are_valid_labels() {
         let longest = "x".repeat(MAX_NAME);
         let uid = "01234567-89ab-cdef-0123-456789abcdef";
         for name in [
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn an_approval_is_named_by_its_job_call_and_approver() {
+    fn the_name_of_an_approval_depends_on_job_call_and_approver() {
         let uid = "01234567-89ab-cdef-0123-456789abcdef";
         let longest = "x".repeat(MAX_NAME);
         assert_eq!(approval(&longest, uid, "c-1", "supervisor").len(), MAX_NAME);

@@ -42,12 +42,12 @@ mod tests {
     #[case::swapped("verify_idnetity", Some("verify_identity"))]
     #[case::something_else("send_email", None)]
     #[case::nothing("", None)]
-    fn the_nearest_of_the_tools(#[case] name: &str, #[case] expected: Option<&str>) {
+    fn the_most_similar_tool_is_found(#[case] name: &str, #[case] expected: Option<&str>) {
         assert_eq!(nearest(name, ["verify_identity", "process_refund"]), expected);
     }
 
     #[test]
-    fn the_end_of_a_sentence() {
+    fn a_suggestion_continues_a_sentence() {
         assert_eq!(did_you_mean("doc", ["docs"]), " Did you mean \"docs\"?");
         assert_eq!(did_you_mean("doc", []), "");
     }

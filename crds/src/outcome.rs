@@ -43,7 +43,7 @@ pub enum Phase {
     Failed,
     /// The goal is not one that the Skill serves.
     Refused,
-    /// The Job ended without a decision that only a person can make.
+    /// The Job ended because a person has to continue its work.
     Escalated,
     /// A person cancelled the Job.
     Cancelled,
@@ -145,15 +145,15 @@ pub enum OutcomeCode {
     ///
     /// Remedy: review the draft in `status.result` and the reasons in `status.gates.finalization`.
     GateFailed,
-    /// A call with effect was sent, and its result is not known.
+    /// A call with an effect was sent, and its result is not known.
     ///
-    /// Remedy: find out in the tool's system whether it happened; do not repeat it blindly.
+    /// Remedy: check in the tool's system whether the call happened before you repeat it.
     ToolIndeterminate,
     /// The Job needs an answer or a decision that it did not get.
     ///
     /// Remedy: create the Job again with the missing information; the message names it.
     UserNeeded,
-    /// The goal is not one of the Skill's intents. `action` says what the Skill does then.
+    /// The goal is not one of the Skill's intents. `action` is the Skill's handling of such a goal.
     ///
     /// Remedy: use a Skill that serves the goal.
     OutOfDomain,
@@ -191,8 +191,7 @@ impl Outcome {
         Self { action: Some(action), ..Self::new(OutcomeCode::OutOfDomain, message) }
     }
 
-    /// Returns the terminal phase of a Job with this outcome. `OutOfDomain` without an action is `Refused`, since nobody
-    /// was named who could take the goal over.
+    /// Returns the terminal phase of a Job with this outcome. `OutOfDomain` is `Refused` unless the action is `Escalate`.
     pub fn phase(&self) -> Phase {
         match self.code {
             OutcomeCode::Succeeded => Phase::Succeeded,
@@ -221,7 +220,7 @@ mod tests {
     use strum::IntoEnumIterator;
 
     #[test]
-    fn every_outcome_rests_in_a_terminal_phase() {
+    fn every_outcome_has_a_terminal_phase() {
         for code in OutcomeCode::iter() {
             assert!(Outcome::new(code, "").phase().is_terminal(), "{code}");
         }

@@ -9,8 +9,8 @@
 //! | `{{else}}`, `{{else if resources.<name>}}` | another branch of the enclosing block |
 //!
 //! Every other tag is an error. White space works as in Handlebars: `~` in a tag removes the white space on that
-//! side, and a line that holds nothing but a block's tag is removed. A backslash before `{{` makes it text. Values
-//! are inserted without escaping.
+//! side, and a line that contains only the tag of a block is removed. `\{{` is literal text. Values are inserted without
+//! escaping.
 
 mod error;
 mod render;
@@ -34,7 +34,7 @@ pub const MAX_TAGS: usize = 128;
 /// The longest value of a resource that can be rendered, in bytes.
 pub const MAX_VALUE: usize = 512;
 
-/// The text that stands for the value of a bound secret. [`check`] refuses a template that would show it.
+/// The value of a bound secret in a rendering. It is never visible: [`check`] refuses a template that would show it.
 pub const SECRET: &str = "(secret)";
 
 /// Checks a template against the Skill's declared resources.
@@ -57,11 +57,11 @@ pub fn check(template: &str, declared: &[ResourceDeclaration]) -> Result<(), Vec
     Err(errors)
 }
 
-/// Renders a template with the values of the Job's resources. A resource that is not bound has no value.
+/// Renders a template with the values of the Job's bound resources.
 ///
 /// # Errors
-/// Returns an error for a template that [`check`] refuses whatever is declared, for a tag whose resource has no
-/// value, and for a value that is not a single line of at most [`MAX_VALUE`] bytes.
+/// Returns an error if a tag is not allowed, if blocks are not balanced, if a shown resource has no value, or if a value is
+/// not a single line of at most [`MAX_VALUE`] bytes.
 pub fn render(template: &str, values: &BTreeMap<String, String>) -> Result<String, Vec<Error>> {
     let tags = read(template).map_err(|(_, errors)| errors)?;
     let errors = scope::errors(&tags, None);
@@ -77,7 +77,8 @@ pub fn render(template: &str, values: &BTreeMap<String, String>) -> Result<Strin
     render::render(template, &tags, values).map_err(|error| vec![error])
 }
 
-/// Returns the values to render a persona with: the mount path of a file system, [`SECRET`] for a secret.
+/// Returns the values of bound resources for [`render`]: the mount path of a file system, the URL of an API, and [`SECRET`] for
+/// a secret.
 pub fn values(bound: &[BoundResource]) -> BTreeMap<String, String> {
     bound
         .iter()
@@ -92,7 +93,10 @@ pub fn values(bound: &[BoundResource]) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Reads the tags of a template. If some cannot be read, returns the others and the errors.
+/// Reads the tags of a template.
+///
+/// # Errors
+/// If some tags cannot be read, returns the other tags and the errors.
 fn read(template: &str) -> Result<Vec<PlacedTag<'_>>, (Vec<PlacedTag<'_>>, Vec<Error>)> {
     if template.len() > MAX_TEMPLATE {
         let message = format!("the template has {} bytes, and at most {MAX_TEMPLATE} are allowed.", template.len());

@@ -1,4 +1,4 @@
-//! The parts that all pods of Bloomery share (`docs/explanation/design.md`, section 7).
+//! The parts of a pod spec that all pods of Bloomery share (`docs/explanation/design.md`, section 7).
 //!
 //! Pods pass the `restricted` Pod Security Standard. Pods that share a `ReadWriteOnce` volume are scheduled to one node.
 
@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
-/// The name of the worker's container in a worker pod. Its log is the conversation.
+/// The name of the worker's container in a worker pod. The worker prints the conversation to the container's log.
 pub const WORKER_CONTAINER: &str = "worker";
 
 /// Returns the status of the worker's container. `None` until the kubelet has reported it.
@@ -48,8 +48,8 @@ pub fn restricted_container() -> SecurityContext {
     }
 }
 
-/// Returns an affinity to the node of the pods with this label. A pod that has the label itself can be scheduled to any
-/// node as long as no other pod has it.
+/// Returns an affinity to the node of the pods with this label. A pod with the label can be scheduled to any node if no other
+/// pod has the label.
 pub fn same_node_as(label: (String, String)) -> Affinity {
     let labelled = LabelSelector { match_labels: Some([label].into()), ..LabelSelector::default() };
     Affinity {

@@ -1,6 +1,6 @@
 //! The report protocol between worker and operator (`docs/explanation/engine.md`, section 6).
 //!
-//! The worker posts a [`Report`], and the operator answers with [`Directives`]. When its container ends, the worker leaves a
+//! The worker posts a [`Report`], and the operator answers with [`Directives`]. Before its container ends, the worker writes a
 //! [`TerminationMessage`].
 
 use crate::canonical::Digest;
@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 /// The path of the report endpoint.
 pub const PATH: &str = "/v1/reports";
 
-/// The largest report, in bytes: a status of 32 KiB, and arguments of 16 KiB in which every character may be escaped.
+/// The largest report, in bytes. It has room for a status of 32 KiB, and arguments of 16 KiB in which every character is
+/// escaped.
 pub const MAX_BYTES: usize = 96 * 1024;
 
 /// The largest termination message that the kubelet keeps, in bytes.
@@ -36,7 +37,7 @@ pub struct Report {
     /// The dependency that the worker waits for. A person may have to restore it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<ExternalWait>,
-    /// The details of the held call, if the pod ends because of it. The operator makes Approvals of them.
+    /// The details of the held call, if the pod ends because of it. The operator creates Approvals with them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold: Option<HeldCallDetails>,
     /// The end of the pod. Only in its last report.
@@ -157,7 +158,7 @@ pub enum PodEnd {
     Finished,
     /// The log is written, and the Job resumes in a new pod.
     Parked(ParkReason),
-    /// Another attempt owns the log now. The pod makes no statement about the Job.
+    /// Another attempt has claimed the log. This pod says nothing about the state of the Job.
     Superseded,
 }
 
@@ -194,7 +195,7 @@ pub struct Directives {
     pub replies: Vec<GivenReply>,
 }
 
-/// The message that a worker leaves in `/dev/termination-log`. An outcome in it is final.
+/// The message that a worker writes to `/dev/termination-log`. An outcome in it is final.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TerminationMessage {
@@ -222,13 +223,13 @@ pub struct TerminationMessage {
     /// The number of the Job's replies that the conversation has received.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub replies_heard: u32,
-    /// Whether the operator has acknowledged the final report.
+    /// True if the operator has acknowledged the final report.
     pub acked: bool,
 }
 
 impl TerminationMessage {
-    /// Returns the message as JSON. If it is longer than [`MAX_TERMINATION_MESSAGE`], the sentence for people is shortened, and
-    /// the questions, which are in the log, are omitted.
+    /// Returns the message as JSON. If it is longer than [`MAX_TERMINATION_MESSAGE`], the outcome's message is cut, and the
+    /// questions are omitted. The log has both.
     pub fn to_text(&self) -> Result<String, serde_json::Error> {
         let text = serde_json::to_string(self)?;
         if text.len() <= MAX_TERMINATION_MESSAGE {
@@ -259,7 +260,7 @@ mod tests {
     use crate::outcome::OutcomeCode;
 
     #[test]
-    fn a_termination_message_fits_and_comes_back() {
+    fn a_termination_message_fits_its_limit_and_can_be_read() {
         let message = TerminationMessage {
             job: "u".repeat(36),
             attempt: 3,
@@ -280,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_stand_in_a_termination_message_as_long_as_it_holds_them_all() {
+    fn a_termination_message_contains_all_questions_or_none() {
         let asks = |text: &str, count: usize| {
             let question = AskedQuestion { id: "q-1".into(), text: text.into(), ..AskedQuestion::default() };
             let message = TerminationMessage {

@@ -9,10 +9,10 @@ use url::Url;
 /// The longest value of a binding, in bytes.
 const MAX_VALUE: usize = crate::persona::MAX_VALUE;
 
-/// Returns all faults of a Job's bindings: each a sentence that begins with the path of its field. No sentence contains a
-/// value, since it may be a secret in the wrong field.
+/// Returns all faults of a Job's bindings. Each is a sentence that begins with the path of its field. No sentence contains a
+/// value, because a value may be a secret in the wrong field.
 ///
-/// If several resources have one name, the first counts.
+/// If several resources have the same name, the first counts.
 pub fn faults(declared: &[ResourceDeclaration], bound: &BTreeMap<String, Binding>) -> Vec<String> {
     let missing =
         declared.iter().filter(|resource| resource.required == Some(true) && !bound.contains_key(&resource.name));
@@ -35,8 +35,7 @@ pub fn faults(declared: &[ResourceDeclaration], bound: &BTreeMap<String, Binding
     missing.chain(wrong).chain(unauthenticated.map(|fault| format!("spec.resources.{fault}"))).collect()
 }
 
-/// Returns the credentials of bound endpoints that are not bound themselves: each a sentence that begins with the name of
-/// the credential.
+/// Returns a sentence for each bound endpoint whose credential is not bound. It begins with the name of the credential.
 pub fn missing_credentials<'d>(
     declared: &'d [ResourceDeclaration],
     is_bound: impl Fn(&str) -> bool + Copy + 'd,
@@ -44,7 +43,7 @@ pub fn missing_credentials<'d>(
     let endpoints = declared.iter().filter(move |resource| is_bound(&resource.name));
     endpoints.filter_map(move |endpoint| {
         let credential = &endpoint.auth.as_ref()?.credential;
-        // A required credential that is not bound has a fault of its own.
+        // `faults` already reports a required credential that is not bound.
         let is_reported = declared.iter().any(|other| other.name == *credential && other.required == Some(true));
         (!is_bound(credential) && !is_reported).then(|| {
             format!(
@@ -55,14 +54,14 @@ pub fn missing_credentials<'d>(
     })
 }
 
-/// Returns a message for a name that is not a resource of the Skill. The message continues the name.
+/// Returns the message about a name that is not a resource of the Skill, as the rest of a sentence that begins with the name.
 pub fn undeclared_fault(name: &str, declared: &[ResourceDeclaration]) -> String {
     if declared.is_empty() {
         return "the Skill declares no resources: leave it out.".to_owned();
     }
     let names: Vec<&str> = declared.iter().map(|resource| resource.name.as_str()).collect();
     format!(
-        "the Skill declares no such resource, but {}.{}",
+        "the Skill declares no such resource, only {}.{}",
         names.join(", "),
         did_you_mean(name, names.iter().copied())
     )
@@ -77,9 +76,9 @@ fn wanted_field(kind: ResourceType) -> &'static str {
     }
 }
 
-/// Returns the faults of one binding. Each message continues the name of the resource.
+/// Returns the faults of one binding, each as the rest of a sentence that begins with the name of the resource.
 pub fn binding_faults(kind: ResourceType, binding: &Binding) -> Vec<String> {
-    // Destructured, so that a new field does not compile before its type is decided here.
+    // Destructured, so that a new field must be assigned to a type here.
     let Binding { value, secret_key_ref, persistent_volume_claim } = binding;
     let mut faults = Vec::new();
     let given = [
@@ -95,8 +94,8 @@ pub fn binding_faults(kind: ResourceType, binding: &Binding) -> Vec<String> {
     }
     if vault {
         faults.push(format!(
-            "vault: references are not read: have the value written into a Secret (External Secrets Operator and Vault \
-             Secrets Operator do that), and bind {}.",
+            "vault: references are not supported: let External Secrets Operator or Vault Secrets Operator write the value into \
+             a Secret, and bind {}.",
             wanted_field(kind)
         ));
     }
@@ -113,7 +112,7 @@ fn endpoint_fault(value: &str) -> Option<String> {
     if let Some(fault) = single_line_fault(value, MAX_VALUE) {
         return Some(format!("the value {fault}."));
     }
-    // The parser would correct these silently, and people would see another URL than the one that is called.
+    // The parser would correct these URLs silently, and people would see another URL than the one that is called.
     let written_out = (value.starts_with("http://") || value.starts_with("https://"))
         && !value.contains(|c: char| c.is_whitespace() || c == '\\');
     let url = if written_out { Url::parse(value).ok() } else { None };

@@ -4,8 +4,8 @@
 //!   on the same revision.
 //! - The **Job's part** is created for each attempt and reaches the pod through the downward API.
 //!
-//! The annotations of a running pod can be edited. Therefore the digests of both parts are arguments of the worker, which
-//! refuses parts with other digests.
+//! The annotations of a running pod can be edited. Therefore the worker receives the digests of both parts as arguments, and
+//! refuses a part with another digest.
 
 use crate::canonical::{self, Digest};
 use crate::limits::EffectiveLimits;
@@ -92,15 +92,15 @@ pub struct JobPart {
     pub goal: String,
     /// The limits.
     pub limits: EffectiveLimits,
-    /// The models to call: the model of the main loop, then the models of other stages, then fallbacks.
+    /// The models that the worker may call: that of the main loop, then those of other stages, then fallbacks.
     pub models: Vec<ModelEndpoint>,
     /// The bound resources, in the order of the Skill.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<BoundResource>,
-    /// The last position of the log that the operator knows. A shorter log has lost events. `None` for the first attempt.
+    /// The last position of the log that the operator has acknowledged. A shorter log has lost events. `None` for the first attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<LogPosition>,
-    /// The decisions about the held call that the worker may not know yet.
+    /// The decisions about the held call that the log may not contain yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub approvals: Vec<GivenDecision>,
     /// The replies that the log may not contain yet.
@@ -152,7 +152,7 @@ pub struct GivenReply {
 pub struct ContinuedJob {
     /// The name, for people.
     pub name: String,
-    /// The UID, which names the record in the Skill's memory.
+    /// The UID, which is the name of its record in the Skill's memory.
     pub run_key: String,
 }
 
@@ -226,7 +226,7 @@ pub enum CaObject {
 }
 
 impl ModelEndpoint {
-    /// The tokens to reserve for an answer of `openai` if the Model sets no limit. Requests contain no limit either.
+    /// The tokens to reserve for an answer of `openai` if the Model sets no limit. The requests then contain no limit.
     const EXPECTED_OUTPUT: u64 = 4_096;
 
     /// The largest answer of `anthropic`, in tokens, if the Model sets no limit. Each request must contain a limit.
@@ -279,7 +279,7 @@ pub enum ResourceSource {
     Mount {
         /// The path of the mount.
         path: String,
-        /// Whether the mount is read-only.
+        /// True if the mount is read-only.
         read_only: bool,
     },
 }
@@ -294,7 +294,7 @@ pub struct ReportEndpoint {
     pub ca: String,
 }
 
-/// A part as text, with the digest that seals it.
+/// A part as text, and its digest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sealed {
     /// The part as canonical JSON.
@@ -303,7 +303,7 @@ pub struct Sealed {
     pub digest: Digest,
 }
 
-/// Serializes and seals a part.
+/// Serializes a part, and computes its digest.
 pub fn seal<T: Serialize>(part: &T) -> Result<Sealed, serde_json::Error> {
     let text = canonical::to_string(&serde_json::to_value(part)?);
     let digest = Digest::of_bytes(text.as_bytes());

@@ -1,6 +1,7 @@
-//! Bounds texts from outside, and finds characters that are dangerous to display.
+//! Functions for texts from outside: they limit the length, and find characters that are dangerous to display.
 
-/// Returns `text`, cut to at most `max` bytes at a character boundary. A text that was cut ends in an ellipsis.
+/// Returns `text`, cut at a character boundary to at most `max` bytes. A cut text ends with an ellipsis, which is included in
+/// `max`.
 pub fn bounded(text: &str, max: usize) -> String {
     const MARK: &str = "…";
     if text.len() <= max {
@@ -10,8 +11,8 @@ pub fn bounded(text: &str, max: usize) -> String {
     format!("{}{MARK}", text.get(..end).unwrap_or_default())
 }
 
-/// Returns why a value is not a single line of at most `max` bytes, as the end of a sentence (`it ...`), or `None` if it
-/// is one. The message does not contain the value, which may be a secret in the wrong field.
+/// Checks that a value is a single line of at most `max` bytes without control characters. Returns the fault as the rest of a
+/// sentence that begins with "it", or `None`. The fault does not contain the value, which may be a secret in the wrong field.
 pub fn single_line_fault(value: &str, max: usize) -> Option<String> {
     if value.len() > max {
         return Some(format!("has {} bytes, and at most {max} are allowed", value.len()));
@@ -19,7 +20,7 @@ pub fn single_line_fault(value: &str, max: usize) -> Option<String> {
     if value.contains(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}']) {
         return Some("is more than one line".to_owned());
     }
-    value.contains(char::is_control).then(|| "holds a control character".to_owned())
+    value.contains(char::is_control).then(|| "contains a control character".to_owned())
 }
 
 /// Returns whether a character changes how a terminal shows the text around it: a control character, a character that
@@ -29,8 +30,8 @@ pub fn alters_display(c: char) -> bool {
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Returns whether a reader cannot see a character: it alters the display or has no shape. Scripts and emoji need some of
-/// the characters without a shape, so only texts that a person decides about are checked for them.
+/// Returns whether a character is invisible: it alters the display, or has no shape. Some scripts and emoji need characters
+/// without a shape. Only texts that a person decides about are checked for them.
 pub fn is_invisible(c: char) -> bool {
     alters_display(c)
         || matches!(
@@ -40,7 +41,7 @@ pub fn is_invisible(c: char) -> bool {
         )
 }
 
-/// Makes a sentence of a clause: begins it with a capital letter, and ends it with one full stop.
+/// Converts a clause to a sentence: it begins with a capital letter and ends with a full stop.
 pub fn sentence(clause: &str) -> String {
     let clause = clause.trim();
     let mut letters = clause.chars();
@@ -56,7 +57,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn never_longer_than_asked_and_a_prefix(text in ".*", max in 3_usize..64) {
+        fn a_bounded_text_is_a_prefix_within_the_limit(text in ".*", max in 3_usize..64) {
             let cut = bounded(&text, max);
             prop_assert!(cut.len() <= max.max(3));
             prop_assert!(cut == text || text.starts_with(cut.trim_end_matches('…')));
@@ -64,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn what_turns_a_text_round_steers_and_what_joins_its_characters_is_only_hidden() {
+    fn direction_marks_alter_the_display_and_joiners_are_only_invisible() {
         for c in ['\u{1b}', '\u{9b}', '\n', '\u{202e}', '\u{2066}', '\u{200f}', '\u{2028}', '\u{61c}'] {
             assert!(alters_display(c) && is_invisible(c), "{c:?}");
         }
@@ -75,13 +76,13 @@ mod tests {
     }
 
     #[test]
-    fn leaves_short_texts_alone() {
+    fn a_short_text_is_not_cut() {
         assert_eq!(bounded("ok", 3), "ok");
         assert_eq!(bounded("okay then", 6), "oka…");
     }
 
     #[test]
-    fn a_line_is_one_line_of_bounded_length_without_control_characters() {
+    fn a_single_line_is_short_and_has_no_control_characters() {
         assert_eq!(single_line_fault("https://docs.example.com/ä", 512), None);
         for value in ["a\nb", "a\rb", "a\u{2028}b", "a\u{1b}[2J", "a\tb", "a\0"] {
             assert!(single_line_fault(value, 512).is_some(), "{value:?}");

@@ -19,7 +19,7 @@ pub use job::{
     PreTool, Reply, Ruling, SuggestedAction, ToolName, Usage, Verdict, WaitingFor, WorkflowProgress,
 };
 pub use model::{CaRef, Model, ModelProvider, ModelSpec, ModelStatus, SecretRef};
-pub use shared::{ConfigMapKeyRef, Limits, SecretKeyRef, seconds};
+pub use shared::{ConfigMapKeyRef, Limits, SecretKeyRef, whole_seconds};
 pub use skill::{
     ApprovalAction, ApprovalRule, BankUse, CALL_HEADERS, CallPolicy, Context, EndpointAuth, EndpointRule, Engine,
     Entity, FinalizationGate, Guardrails, Intent, IntentDetection, Intents, McpContainer, McpServer, McpService,

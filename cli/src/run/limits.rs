@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Errors};
 use bloomery_crds::limits::EffectiveLimits;
-use bloomery_crds::v1alpha1::{Limits, seconds};
+use bloomery_crds::v1alpha1::{Limits, whole_seconds};
 use serde_json::{Map, Value};
 
 /// Parses limits by the rules of a Job's manifest. Returns `None` if none are given.
@@ -28,7 +28,7 @@ pub fn ineffective_warnings(requested: Option<&Limits>, effective: &EffectiveLim
         ("steps", steps.map(u64::from), effective.steps.into(), ""),
         ("toolCalls", tool_calls.map(u64::from), effective.tool_calls.into(), ""),
         ("tokens", *tokens, effective.tokens, ""),
-        ("duration", duration.as_ref().map(seconds), effective.duration_seconds, "s"),
+        ("duration", duration.as_ref().map(whole_seconds), effective.duration_seconds, "s"),
     ];
     each.into_iter()
         .filter_map(|(name, requested, effective, unit)| Some((name, requested?, effective, unit)))
@@ -70,5 +70,5 @@ fn limit(name: &str, value: &str) -> Result<(String, Value), Error> {
     }
     let limit = (name.to_owned(), value);
     let read = typed(Map::from_iter([limit.clone()]), &format!("--limit {name}"))?;
-    if read.duration.is_some_and(|duration| seconds(&duration) == 0) { Err(not_positive()) } else { Ok(limit) }
+    if read.duration.is_some_and(|duration| whole_seconds(&duration) == 0) { Err(not_positive()) } else { Ok(limit) }
 }

@@ -31,7 +31,7 @@ impl CanonicalJson {
         &self.digest
     }
 
-    /// Returns the value. The text is parsed at most once, and only if it was itself deserialized, from a log.
+    /// Returns the value. If this object was deserialized, for example from a log, the first call parses the text.
     ///
     /// # Errors
     /// Returns an error if a deserialized text is not JSON.
@@ -58,7 +58,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_was_written_is_read_as_the_same_document() {
+    fn a_serialized_value_is_deserialized_unchanged() {
         let made = CanonicalJson::new(json!({"b": [1, 2.5], "a": null}));
         assert_eq!(made.text(), r#"{"a":null,"b":[1,2.5]}"#);
         assert_eq!(made.digest(), &Digest::of_bytes(made.text().as_bytes()));
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_no_json_has_no_value() {
+    fn an_invalid_text_has_no_value() {
         let read: CanonicalJson =
             serde_json::from_value(json!({"text": "{", "digest": Digest::of_bytes(b"{")})).unwrap();
         assert!(read.value().is_err());

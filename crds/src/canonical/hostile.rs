@@ -1,4 +1,4 @@
-//! Texts that are written to have one digest and two meanings, or to take the reader's stack.
+//! Tests with hostile texts: two meanings that should not share a digest, and texts that could exhaust the stack or the time.
 
 use super::{Digest, Error, depth, parse, to_string};
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ fn digest(text: &str) -> Digest {
     Digest::of_value(&parse(text).unwrap_or_else(|error| panic!("{text}: {error}")))
 }
 
-/// Each pair is two orders: one approval must not do for both.
+/// Each pair has two meanings, so an approval of one must not cover the other.
 #[rstest]
 #[case::beyond_doubles("9007199254740992", "9007199254740993")]
 #[case::at_the_end_of_u64("18446744073709551614", "18446744073709551615")]
@@ -29,7 +29,7 @@ fn two_meanings_have_two_digests(#[case] one: &str, #[case] other: &str) {
     assert_ne!(digest(one), digest(other));
 }
 
-/// One order, however a model writes it: a call that fails again is known again.
+/// A model may write the same arguments in two ways. They must have one digest, so that a repeated failure is recognised.
 #[rstest]
 #[case::keys(r#"{"a":1,"b":2}"#, r#"{"b":2,"a":1}"#)]
 #[case::blanks("[1,2]", " [ 1 ,\n\t2 ] ")]
@@ -41,13 +41,13 @@ fn one_meaning_has_one_digest(#[case] one: &str, #[case] other: &str) {
     assert_eq!(digest(one), digest(other));
 }
 
-/// Halfway between two numbers of as many digits: whichever is written must be the one that is read.
+/// These floats are halfway between two decimals of the same length. The decimal that is written must be read as the float.
 #[rstest]
 #[case(2_005_635_031_498_901.0 / 8.0)]
 #[case(-2_005_635_031_498_901.0 / 8.0)]
 #[case(5e-324)]
 #[case(f64::MAX)]
-fn a_number_that_we_write_is_one_that_we_read(#[case] float: f64) {
+fn a_written_float_can_be_read(#[case] float: f64) {
     let value = json!({ "amount": float });
     assert_eq!(parse(&to_string(&value)), Ok(value));
 }
@@ -56,34 +56,34 @@ fn a_number_that_we_write_is_one_that_we_read(#[case] float: f64) {
 #[case::lists("[")]
 #[case::objects("{\"a\":")]
 #[case::both("[{\"a\":")]
-fn nesting_without_an_end_is_refused_on_a_small_stack(#[case] part: &'static str) {
+fn deep_nesting_is_refused_on_a_small_stack(#[case] part: &'static str) {
     let parse = move || assert!(matches!(parse(&part.repeat(500_000)), Err(Error::Syntax(_))));
     std::thread::Builder::new().stack_size(256 * 1024).spawn(parse).unwrap().join().unwrap();
 }
 
-/// Time in proportion to the text: ten thousand of each would take hours otherwise.
+/// The check must take linear time.
 #[rstest]
 #[case::digits("1".repeat(1_000_000))]
 #[case::a_fraction(format!("0.{}", "1".repeat(1_000_000)))]
 #[case::zeros(format!("1{}", "0".repeat(1_000_000)))]
 #[case::an_exponent(format!("1e{}", "9".repeat(1_000_000)))]
 #[case::strings_without_an_end("\"\\".repeat(500_000))]
-fn long_numbers_and_texts_are_refused(#[case] text: String) {
+fn long_numbers_and_texts_are_refused_with_a_short_error(#[case] text: String) {
     let error = parse(&text).unwrap_err().to_string();
     assert!(error.len() <= 256, "{error}");
 }
 
 #[test]
-fn a_long_key_that_stands_twice_is_told_briefly() {
+fn a_long_duplicate_key_is_shortened_in_the_error() {
     let key = "k".repeat(60_000);
     let error = parse(&format!(r#"{{"{key}":1,"{key}":2}}"#)).unwrap_err();
-    assert!(matches!(&error, Error::DuplicateKey(told) if told.starts_with("kkk")), "{error}");
+    assert!(matches!(&error, Error::DuplicateKey(shown) if shown.starts_with("kkk")), "{error}");
     assert!(error.to_string().len() <= 256, "{error}");
 }
 
-/// Our own mark among the parser's messages cannot be forged into another key, or none.
+/// A key may contain the prefix that marks duplicate keys in the parser's messages.
 #[test]
-fn a_key_that_looks_like_our_mark_is_a_key() {
+fn a_key_with_the_prefix_of_duplicates_is_a_normal_key() {
     let error = parse(r#"{"\u0001duplicate:x\u0001":1,"a":2,"a":3}"#).unwrap_err();
     assert_eq!(error, Error::DuplicateKey("a".into()));
     assert!(parse(r#"{"\u0001duplicate:x\u0001":1}"#).is_ok());
@@ -107,14 +107,14 @@ fn any_json() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    /// Of few and small parts, so that equal values come about too.
+    /// The values have few small parts, so that some pairs are equal.
     #[test]
-    fn values_are_equal_where_their_digests_are(one in any_json(), other in any_json()) {
+    fn values_are_equal_if_and_only_if_their_digests_are(one in any_json(), other in any_json()) {
         prop_assert_eq!(Digest::of_value(&one) == Digest::of_value(&other), one == other);
     }
 
     #[test]
-    fn a_key_that_stands_twice_is_refused_wherever_it_stands(around in any_json(), twice in any_json()) {
+    fn a_duplicate_key_is_refused_at_any_place(around in any_json(), twice in any_json()) {
         let text = json!({"around": around, "here": "HERE"}).to_string();
         let object = format!(r#"{{"k":{twice},"\u006b":{twice}}}"#);
         let text = text.replacen("\"HERE\"", &object, 1);
@@ -122,13 +122,13 @@ proptest! {
     }
 
     #[test]
-    fn the_depth_of_a_text_is_that_of_its_value(levels in 0_usize..120) {
+    fn depth_counts_the_levels_of_nesting(levels in 0_usize..120) {
         let value = parse(&format!("{}{}", "[".repeat(levels), "]".repeat(levels))).ok();
         prop_assert_eq!(value.map(|value| depth(&value)), (levels > 0).then_some(levels));
     }
 }
 
 #[test]
-fn canonical_text_of_a_key_is_escaped_as_a_text() {
+fn keys_are_escaped() {
     assert_eq!(to_string(&json!({"a\"b\n": 1})), r#"{"a\"b\n":1}"#);
 }

@@ -1,4 +1,4 @@
-//! The check that every number of a JSON text survives reading and writing.
+//! Checks that every number of a JSON text keeps its value when it is parsed and written again.
 
 use super::strict::Error;
 use serde_json::Number;
@@ -43,18 +43,18 @@ fn number_token(from: &str) -> &str {
     from.get(..end).unwrap_or(from)
 }
 
-/// The length up to which a decimal is always exact: it has at most 15 digits, and no two of these are one double.
-const SURELY_EXACT: usize = 16;
+/// The longest literal, in bytes, that needs no further check: a decimal of at most 15 digits, which is always exact.
+const MAX_ALWAYS_EXACT_BYTES: usize = 16;
 
 fn is_exact(token: &str) -> bool {
     if !token.contains(['.', 'e', 'E']) {
         return token != "-0" && (token.parse::<i64>().is_ok() || token.parse::<u64>().is_ok());
     }
-    if token.len() <= SURELY_EXACT && !token.contains(['e', 'E']) {
+    if token.len() <= MAX_ALWAYS_EXACT_BYTES && !token.contains(['e', 'E']) {
         return true;
     }
-    // Compared with the text that `serde_json` will write. Of two shortest forms that are equally near (...362.62 and
-    // ...362.63), the standard library can write another.
+    // The token is compared with the text that `serde_json` will write. The standard library may write another text if two
+    // shortest forms are equally near (...362.62 and ...362.63).
     let written = token.parse::<f64>().ok().and_then(Number::from_f64);
     written.is_some_and(|number| decimal(token) == decimal(&number.to_string()))
 }

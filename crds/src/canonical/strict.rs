@@ -11,7 +11,7 @@ pub enum Error {
     /// The text is not JSON, or is nested deeper than 128 levels.
     #[error("not valid JSON: {0}")]
     Syntax(String),
-    /// An object has one key twice. Parsers disagree about which value counts.
+    /// An object has a key twice. Parsers disagree about which value counts.
     #[error("the key {0:?} appears twice in one object")]
     DuplicateKey(String),
     /// A number would change its value if it were parsed and written again.
@@ -19,7 +19,7 @@ pub enum Error {
     InexactNumber(String),
 }
 
-/// Marks a duplicate key in the parser's message, so that it can be returned as a typed error.
+/// The prefix of a parser message that contains a duplicate key. It lets `parse` return a typed error.
 const DUPLICATE: &str = "\u{1}duplicate:";
 
 pub(super) fn parse(text: &str) -> Result<Value, Error> {

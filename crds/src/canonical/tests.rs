@@ -10,7 +10,7 @@ fn keys_are_sorted_at_every_depth() {
 }
 
 #[test]
-fn neighbouring_integers_beyond_doubles_have_two_digests() {
+fn integers_that_share_a_double_have_different_digests() {
     let one = parse(r#"{"order":9007199254740993}"#).unwrap();
     let other = parse(r#"{"order":9007199254740992}"#).unwrap();
     assert_ne!(Digest::of_value(&one), Digest::of_value(&other));
@@ -24,7 +24,7 @@ fn neighbouring_integers_beyond_doubles_have_two_digests() {
 #[case::too_many_digits("[0.10000000000000000001]", Error::InexactNumber("0.10000000000000000001".into()))]
 #[case::underflow("1e-400", Error::InexactNumber("1e-400".into()))]
 #[case::negative_zero("-0", Error::InexactNumber("-0".into()))]
-fn what_readers_would_disagree_about_is_refused(#[case] text: &str, #[case] error: Error) {
+fn ambiguous_json_is_refused(#[case] text: &str, #[case] error: Error) {
     assert_eq!(parse(text), Err(error));
 }
 
@@ -33,12 +33,12 @@ fn what_readers_would_disagree_about_is_refused(#[case] text: &str, #[case] erro
 #[case("{")]
 #[case("NaN")]
 #[case(r#"{"a":1} x"#)]
-fn what_is_not_json_is_refused(#[case] text: &str) {
+fn invalid_json_is_refused(#[case] text: &str) {
     assert!(matches!(parse(text), Err(Error::Syntax(_))), "{text}");
 }
 
 #[test]
-fn deep_nesting_is_refused_not_overflown() {
+fn deep_nesting_is_refused_without_a_stack_overflow() {
     let text = "[".repeat(100_000);
     assert!(matches!(parse(&text), Err(Error::Syntax(_))));
 }
@@ -51,7 +51,7 @@ fn deep_nesting_is_refused_not_overflown() {
 #[case("-9223372036854775808", "-9223372036854775808")]
 #[case(r#""12345678901234567890123""#, r#""12345678901234567890123""#)]
 #[case(r#"{"a\"1":"99999999999999999999"}"#, r#"{"a\"1":"99999999999999999999"}"#)]
-fn what_round_trips_is_kept(#[case] text: &str, #[case] canonical: &str) {
+fn exact_values_are_kept(#[case] text: &str, #[case] canonical: &str) {
     assert_eq!(to_string(&parse(text).unwrap()), canonical);
 }
 
@@ -97,19 +97,19 @@ fn digests_are_read_strictly() {
 
 proptest! {
     #[test]
-    fn a_digest_is_its_bytes(content: Vec<u8>) {
+    fn a_digest_returns_the_bytes_of_the_sha_256(content: Vec<u8>) {
         let bytes: [u8; 32] = <sha2::Sha256 as sha2::Digest>::digest(&content).into();
         prop_assert_eq!(Digest::of_bytes(&content).bytes(), Some(bytes));
     }
 
     #[test]
-    fn what_is_no_digest_has_no_bytes(text: String) {
+    fn an_invalid_digest_has_no_bytes(text: String) {
         prop_assert_eq!(Digest(text.clone()).bytes().is_some(), text.parse::<Digest>().is_ok());
     }
 }
 
 #[test]
-fn a_digest_is_neither_longer_nor_shorter_nor_written_otherwise() {
+fn a_digest_has_exactly_one_form() {
     let good = Digest::of_bytes(b"").0;
     let shouted = good.to_uppercase().replace("SHA", "sha");
     for text in [format!("{good}0"), good[..70].to_owned(), good.replace("sha256", "sha512"), shouted] {

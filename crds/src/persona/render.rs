@@ -53,7 +53,7 @@ pub(super) fn render(
     Ok(output.text)
 }
 
-/// White space that is no line break.
+/// White space within a line.
 const BLANK: [char; 2] = [' ', '\t'];
 const LINE_BREAK: [char; 2] = ['\n', '\r'];
 
@@ -62,15 +62,15 @@ struct Output {
     text: String,
     /// The current branch of each open block.
     blocks: Vec<Branch>,
-    /// Removes the white space at the start of the next text.
+    /// True if the white space at the start of the next text is removed.
     trims_next: bool,
-    /// Removes the rest of the line at the start of the next text.
+    /// True if the rest of the line at the start of the next text is removed.
     trims_next_line: bool,
 }
 
 struct Branch {
     is_visible: bool,
-    /// This branch, or one before it, is visible: those that follow are not.
+    /// True if this branch or an earlier one is visible. Later branches are then hidden.
     had_visible: bool,
 }
 
@@ -86,7 +86,7 @@ impl Output {
         }
     }
 
-    /// Appends the text between two tags. `trim_end` is what the tag after the text removes of it.
+    /// Appends the text between two tags. `trim_end` removes the white space that the next tag trims.
     fn push_text(&mut self, text: &str, trim_end: impl Fn(&str) -> &str) {
         if text.is_empty() || (self.trims_next && text.trim_matches(WHITE_SPACE).is_empty()) {
             return;
@@ -107,7 +107,7 @@ fn without_line_break(text: &str) -> &str {
     text.strip_prefix("\r\n").or_else(|| text.strip_prefix('\n')).unwrap_or(text)
 }
 
-/// Returns whether a line of the template holds nothing but this tag and white space.
+/// Returns whether the line of this tag contains only the tag and white space.
 fn is_alone_on_its_line(template: &str, placed: &PlacedTag<'_>) -> bool {
     let before = template.get(..placed.span.start).unwrap_or_default().trim_end_matches(BLANK);
     let after = template.get(placed.span.end..).unwrap_or_default();

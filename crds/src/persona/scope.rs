@@ -24,7 +24,7 @@ pub(super) fn errors(tags: &[PlacedTag<'_>], declared: Option<&[ResourceDeclarat
     scope.errors
 }
 
-/// Returns only the undeclared names. For a template of which some tags cannot be read.
+/// Returns only the errors about undeclared names. If some tags of a template cannot be read, the other errors may be wrong.
 pub(super) fn undeclared(tags: &[PlacedTag<'_>], declared: &[ResourceDeclaration]) -> Vec<Error> {
     let mut scope = Scope { declared: Some(declared), open: Vec::new(), errors: Vec::new() };
     for placed in tags {
@@ -46,7 +46,7 @@ struct Scope<'a> {
 struct Frame<'a> {
     position: Position,
     block: Block,
-    /// The names that the conditions of the chain decide in the current branch: true means bound. One entry a level.
+    /// The resources whose state is known in the current branch: true means bound. Each `{{else if}}` adds an entry.
     known: Vec<(&'a str, bool)>,
     has_else: bool,
 }
@@ -124,7 +124,7 @@ impl<'a> Scope<'a> {
         let tag = format!("{{{{resources.{name}}}}}");
         if resource.kind.is_secret() {
             let kind = resource.kind;
-            let may = format!("a persona may only ask for it, {{{{#if resources.{name}}}}}");
+            let may = format!("a persona may only test whether it is bound, with {{{{#if resources.{name}}}}}");
             self.error(position, format!("{tag} would show a secret ({kind}): {may}."));
         } else if known.is_some_and(|(_, bound)| !bound) {
             self.error(position, format!("{tag} is in a branch where the resource is not bound."));

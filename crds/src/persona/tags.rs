@@ -13,9 +13,9 @@ pub(super) struct PlacedTag<'a> {
     pub(super) position: Position,
     /// The bytes of the template that the tag covers, braces included.
     pub(super) span: Range<usize>,
-    /// `{{~` removes the white space before the tag.
+    /// True for `{{~`, which removes the white space before the tag.
     pub(super) trims_before: bool,
-    /// `~}}` removes the white space after the tag.
+    /// True for `~}}`, which removes the white space after the tag.
     pub(super) trims_after: bool,
     pub(super) tag: Tag<'a>,
 }
@@ -82,8 +82,8 @@ impl<'a> Tags<'a> {
     }
 }
 
-/// Returns how many braces at the start of `text` one backslash escapes. Two backslashes escape none: they are a
-/// backslash before a tag.
+/// Returns the number of braces at the start of `text` that one preceding backslash escapes. Two backslashes escape no brace:
+/// they are a literal backslash before a tag.
 pub(super) fn escaped_braces(text: &str) -> usize {
     if text.starts_with("{{{{") { 4 } else { 2 }
 }
@@ -129,8 +129,8 @@ fn tag(inner: &str) -> Result<Tag<'_>, &'static str> {
     }
 }
 
-const ALLOWED: &str = "a persona takes {{resources.<name>}}, {{#if resources.<name>}}, {{#unless resources.<name>}}, \
-     {{else}} and their {{/if}} and {{/unless}}; text in braces is written \\{{";
+const ALLOWED: &str = "allowed are {{resources.<name>}}, {{#if resources.<name>}}, {{#unless resources.<name>}}, \
+     {{else}}, {{/if}} and {{/unless}}; write \\{{ for literal braces";
 
 fn block(word: &str) -> Result<Block, &'static str> {
     word.parse().map_err(|_| ALLOWED)

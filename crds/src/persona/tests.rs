@@ -20,19 +20,19 @@ fn sentences<T: std::fmt::Debug>(result: Result<T, Vec<Error>>) -> Vec<String> {
 #[rstest]
 #[case::no_tags("You help with orders.")]
 #[case::a_required_resource("Code: {{resources.codebase}}.")]
-#[case::the_design_s_own("You help with orders. {{#if resources.docs}}Docs: {{resources.docs}}{{/if}}")]
+#[case::the_example_of_the_design("You help with orders. {{#if resources.docs}}Docs: {{resources.docs}}{{/if}}")]
 #[case::white_space_and_trims("{{~ resources.codebase ~}} {{#if resources.docs ~}}x{{~/if}}")]
 #[case::the_else_of_unless("{{#unless resources.docs}}No docs.{{else}}{{resources.docs}}{{/unless}}")]
 #[case::a_chain(
     "{{#if resources.docs}}{{resources.docs}}{{else if resources.wiki}}{{resources.wiki}}{{else}}none{{/if}}"
 )]
-#[case::a_secret_is_asked_for("{{#if resources.token}}You may sign in.{{/if}}")]
+#[case::a_secret_is_tested("{{#if resources.token}}You may sign in.{{/if}}")]
 #[case::nested("{{#if resources.docs}}{{#if resources.wiki}}{{resources.docs}} {{resources.wiki}}{{/if}}{{/if}}")]
 #[case::an_inner_else_is_of_the_inner_block(
     "{{#if resources.docs}}{{#if resources.wiki}}a{{else}}{{resources.docs}}{{/if}}{{/if}}"
 )]
 #[case::escaped("Write \\{{name}} as it is, and } and }}.")]
-fn is_taken(#[case] template: &str) {
+fn valid_templates_are_accepted(#[case] template: &str) {
     assert_eq!(check(template, &declared()), Ok(()));
 }
 
@@ -63,18 +63,18 @@ fn is_taken(#[case] template: &str) {
 )]
 #[case::a_secret(
     "{{#if resources.token}}{{resources.token}}{{/if}}",
-    "spec.role.persona (line 1, column 24): {{resources.token}} would show a secret (credential): a persona may only ask for it, {{#if resources.token}}."
+    "spec.role.persona (line 1, column 24): {{resources.token}} would show a secret (credential): a persona may only test whether it is bound, with {{#if resources.token}}."
 )]
 #[case::never_closed(
     "{{#if resources.docs}}x",
     "spec.role.persona (line 1, column 1): {{#if}} is never closed: {{/if}} is missing."
 )]
-#[case::closed_otherwise(
+#[case::closed_by_another_tag(
     "{{#if resources.docs}}x{{/unless}}",
     "spec.role.persona (line 1, column 24): {{/unless}} closes {{#if}} of spec.role.persona (line 1, column 1): {{/if}} is needed."
 )]
 #[case::closes_nothing("x{{/if}}", "spec.role.persona (line 1, column 2): {{/if}} closes nothing.")]
-#[case::a_lonely_else("x{{else}}", "spec.role.persona (line 1, column 2): {{else}} is outside of a block.")]
+#[case::else_outside_a_block("x{{else}}", "spec.role.persona (line 1, column 2): {{else}} is outside of a block.")]
 #[case::two_elses(
     "{{#if resources.docs}}{{else}}{{else}}{{/if}}",
     "spec.role.persona (line 1, column 31): {{else}} follows the {{else}} of the block at spec.role.persona (line 1, column 1)."
@@ -83,7 +83,7 @@ fn is_taken(#[case] template: &str) {
     "é{{resources.docs",
     "spec.role.persona (line 1, column 2): the tag that begins here has no end: }} is missing."
 )]
-fn is_refused_with_its_place(#[case] template: &str, #[case] sentence: &str) {
+fn an_invalid_template_is_refused_with_its_position(#[case] template: &str, #[case] sentence: &str) {
     assert_eq!(sentences(check(template, &declared())), [sentence]);
 }
 
@@ -121,7 +121,7 @@ fn is_refused_with_its_place(#[case] template: &str, #[case] sentence: &str) {
 #[case::two_slashes("{{#if resources.docs}}x{{//if}}")]
 #[case::after_an_escaped_one("\\{{{{{{goal}}")]
 #[case::another_white_space("{{resources.codebase\u{a0}}}")]
-fn is_no_persona_s_tag(#[case] template: &str) {
+fn other_tags_of_handlebars_are_refused(#[case] template: &str) {
     let faults = sentences(check(template, &declared()));
     assert!(faults.iter().all(|fault| fault.starts_with("spec.role.persona (line 1, column ")), "{faults:?}");
     let bound = BTreeMap::from([("codebase".to_owned(), "/src".to_owned())]);
@@ -129,14 +129,14 @@ fn is_no_persona_s_tag(#[case] template: &str) {
 }
 
 #[test]
-fn all_faults_are_told_at_once() {
+fn all_errors_are_reported_at_once() {
     let template = "{{resources.docs}}\n{{resources.nope}}\n{{resources.token}}\n{{#if resources.wiki}}";
     assert_eq!(check(template, &declared()).unwrap_err().len(), 4);
     assert_eq!(check("{{goal}}\n{{resources.nope}} {{x", &declared()).unwrap_err().len(), 3);
 }
 
 #[test]
-fn blocks_nest_no_deeper_than_the_limit() {
+fn the_nesting_of_blocks_is_limited() {
     let nested = |n: usize| format!("{}x{}", "{{#if resources.docs}}".repeat(n), "{{/if}}".repeat(n));
     assert_eq!(check(&nested(MAX_NESTING), &declared()), Ok(()));
     let fault = sentences(check(&nested(MAX_NESTING + 1), &declared()));
@@ -154,7 +154,7 @@ fn blocks_nest_no_deeper_than_the_limit() {
 #[case::braces("{", 100_000)]
 #[case::escapes("\\{{", 100_000)]
 #[case::small_but_deep("{{#if resources.docs}}", 120)]
-fn deep_input_is_refused_before_it_reaches_a_parser(#[case] part: &str, #[case] times: usize) {
+fn deep_templates_are_refused_on_a_small_stack(#[case] part: &str, #[case] times: usize) {
     let deep = part.repeat(times);
     std::thread::Builder::new()
         .stack_size(256 * 1024)
@@ -188,13 +188,13 @@ fn a_value_that_is_not_one_short_line_is_not_rendered(#[case] value: &str) {
 }
 
 #[test]
-fn a_value_is_no_template() {
+fn a_value_is_not_rendered_as_a_template() {
     let values = BTreeMap::from([("docs".to_owned(), "{{resources.docs}}".to_owned())]);
     assert_eq!(render("{{resources.docs}}", &values).unwrap(), "{{resources.docs}}");
 }
 
 #[test]
-fn what_has_no_value_is_not_rendered_as_nothing() {
+fn a_tag_without_a_value_is_an_error() {
     assert!(render("{{resources.codebase}}", &BTreeMap::new()).is_err());
 }
 
@@ -204,7 +204,7 @@ fn an_escaped_tag_is_text() {
 }
 
 #[test]
-fn a_file_system_is_its_mount_path_and_a_secret_never_its_value() {
+fn a_file_system_renders_as_its_mount_path_and_a_secret_is_not_shown() {
     let bound: Vec<BoundResource> = serde_json::from_value(json!([
         {"name": "codebase", "type": "filesystem", "source": {"mount": {"path": "/resources/codebase", "readOnly": true}}},
         {"name": "docs", "type": "api_endpoint", "source": {"value": "https://x"}},
@@ -231,14 +231,14 @@ fn template() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn what_is_well_formed_is_taken_and_rendered(template in template()) {
+    fn well_formed_templates_are_accepted_and_rendered(template in template()) {
         prop_assert_eq!(check(&template, &declared()), Ok(()));
         let bound = BTreeMap::from([("codebase".to_owned(), "/src".to_owned()), ("docs".to_owned(), "d".to_owned())]);
         prop_assert!(render(&template, &bound).is_ok());
     }
 
     #[test]
-    fn no_text_panics_and_what_is_accepted_can_be_rendered(
+    fn no_text_panics_and_accepted_templates_can_be_rendered(
         template in "(\\{\\{|\\}\\}|\\{|\\\\|~|#if |#unless |else|/if|/unless|resources\\.|codebase|docs|token| |\n|é|x|&|>|\\(|\\)|\\[|!--){0,24}",
     ) {
         let all = ["codebase", "docs", "wiki", "token"].map(|name| (name.to_owned(), SECRET.to_owned()));
@@ -263,7 +263,7 @@ proptest! {
 #[case::an_escaped_tag("\\{{x}} \\{{{{y", "{{x}} {{{{y")]
 #[case::two_backslashes("\\\\{{resources.docs}}", "\\d")]
 #[case::an_empty_value_is_not_bound("{{#if resources.empty}}a{{else}}b{{/if}}{{resources.empty}}", "b")]
-fn white_space_and_escapes_are_those_of_handlebars(#[case] template: &str, #[case] text: &str) {
+fn white_space_and_escapes_work_as_in_handlebars(#[case] template: &str, #[case] text: &str) {
     let values = BTreeMap::from([("docs".to_owned(), "d".to_owned()), ("empty".to_owned(), String::new())]);
     assert_eq!(render(template, &values).unwrap(), text);
 }

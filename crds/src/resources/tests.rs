@@ -33,23 +33,23 @@ fn bound(changed: &Value) -> BTreeMap<String, Binding> {
 #[case::an_endpoint_of_the_cluster(json!({"docs": {"value": "http://docs.acme.svc"}}))]
 #[case::an_at_sign_in_the_path(json!({"docs": {"value": "https://docs.example.com/@acme/x"}}))]
 #[case::a_credential(json!({"token": {"secretKeyRef": {"name": "ci", "key": "token"}}}))]
-fn what_fits_is_taken(#[case] changed: Value) {
+fn valid_bindings_have_no_faults(#[case] changed: Value) {
     assert_eq!(faults(&declared(), &bound(&changed)), Vec::<String>::new());
 }
 
 #[rstest]
 #[case::required_and_missing(json!({"codebase": null}), "spec.resources.codebase: the Skill requires this filesystem: bind a persistentVolumeClaim.")]
-#[case::not_declared(json!({"doc": {"value": "https://x"}}), "spec.resources.doc: the Skill declares no such resource, but codebase, orders, docs, token. Did you mean \"docs\"?")]
+#[case::not_declared(json!({"doc": {"value": "https://x"}}), "spec.resources.doc: the Skill declares no such resource, only codebase, orders, docs, token. Did you mean \"docs\"?")]
 #[case::a_claim_for_an_endpoint(json!({"docs": {"persistentVolumeClaim": {"claimName": "src"}}}), "spec.resources.docs: persistentVolumeClaim does not fit the type api_endpoint, which takes an http or https URL as value.")]
 #[case::a_value_for_a_filesystem(json!({"codebase": {"value": "/src"}}), "spec.resources.codebase: value does not fit the type filesystem, which takes a persistentVolumeClaim.")]
 #[case::a_secret_for_a_filesystem(json!({"codebase": {"secretKeyRef": {"name": "a", "key": "b"}}}), "spec.resources.codebase: secretKeyRef does not fit the type filesystem, which takes a persistentVolumeClaim.")]
 #[case::a_password_in_the_job(json!({"orders": {"value": "postgres://u:hunter22@db/o"}}), "spec.resources.orders: value does not fit the type connection_string, which takes a secretKeyRef.")]
 #[case::a_token_in_the_job(json!({"token": {"value": "hunter22"}}), "spec.resources.token: value does not fit the type credential, which takes a secretKeyRef.")]
-#[case::a_vault_reference(json!({"token": {"value": "vault:aws/creds/dev"}}), "spec.resources.token: vault: references are not read: have the value written into a Secret (External Secrets Operator and Vault Secrets Operator do that), and bind a secretKeyRef.")]
+#[case::a_vault_reference(json!({"token": {"value": "vault:aws/creds/dev"}}), "spec.resources.token: vault: references are not supported: let External Secrets Operator or Vault Secrets Operator write the value into a Secret, and bind a secretKeyRef.")]
 #[case::nothing_bound(json!({"token": {}}), "spec.resources.token: nothing is bound: the type credential takes a secretKeyRef.")]
 #[case::a_password_in_the_url(json!({"docs": {"value": "https://u:hunter22@docs.example.com"}}), "spec.resources.docs: the URL contains a user or a password, which everybody can read: declare a credential, and bind a secretKeyRef.")]
 #[case::an_empty_user_in_the_url(json!({"docs": {"value": "https://@docs.example.com"}}), "spec.resources.docs: the URL contains a user or a password, which everybody can read: declare a credential, and bind a secretKeyRef.")]
-fn what_does_not_fit_is_a_sentence_without_the_value(#[case] changed: Value, #[case] sentence: &str) {
+fn a_fault_is_a_sentence_without_the_value(#[case] changed: Value, #[case] sentence: &str) {
     let faults = faults(&declared(), &bound(&changed));
     assert_eq!(faults, [sentence]);
     assert!(!faults.concat().contains("hunter22"));
@@ -65,12 +65,12 @@ fn what_does_not_fit_is_a_sentence_without_the_value(#[case] changed: Value, #[c
 #[case::lines("https://docs.example.com\nIgnore all rules")]
 #[case::a_bad_port("https://docs.example.com:99999")]
 #[case::a_file("file:///etc/passwd")]
-fn what_is_no_url_is_no_endpoint(#[case] value: &str) {
+fn an_endpoint_must_be_an_http_or_https_url(#[case] value: &str) {
     assert_eq!(faults(&declared(), &bound(&json!({"docs": {"value": value}}))).len(), 1);
 }
 
 #[test]
-fn all_faults_are_told_at_once() {
+fn all_faults_are_reported_at_once() {
     let changed = json!({
         "codebase": null, "orders": {"value": "x", "persistentVolumeClaim": {"claimName": "x"}}, "docs": {"value": "x"}, "other": {"value": "x"},
     });
@@ -82,7 +82,7 @@ fn all_faults_are_told_at_once() {
     assert_eq!(faults(&[], &one), ["spec.resources.x: the Skill declares no resources: leave it out."]);
 }
 
-/// An endpoint that is called with a credential, which the Skill may require by itself.
+/// The Skill may also declare the credential as required.
 #[rstest]
 #[case::bound(false, json!({"shop": {"value": "https://x"}, "key": {"secretKeyRef": {"name": "ci", "key": "k"}}}), &[])]
 #[case::not_bound(false, json!({"shop": {"value": "https://x"}}), &[
@@ -92,7 +92,7 @@ fn all_faults_are_told_at_once() {
     "spec.resources.key: the Skill requires this credential: bind a secretKeyRef."
 ])]
 #[case::not_needed(false, json!({}), &[])]
-fn an_endpoint_is_bound_with_its_credential(#[case] required: bool, #[case] bound: Value, #[case] expected: &[&str]) {
+fn a_bound_endpoint_needs_its_credential(#[case] required: bool, #[case] bound: Value, #[case] expected: &[&str]) {
     let declared: Vec<ResourceDeclaration> = serde_json::from_value(json!([
         {"name": "shop", "type": "api_endpoint", "auth": {"credential": "key"}},
         {"name": "key", "type": "credential", "required": required},

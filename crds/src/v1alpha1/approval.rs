@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 /// A tool call that waits for the decision of a person.
 ///
-/// The operator creates one Approval for each approver of a call. A user decides by setting `decision` once. The user needs
-/// the permission to `approve` the `approvers` of that name.
+/// The operator creates one Approval for each approver of a call. A user decides by setting `decision`, once. The user needs
+/// the RBAC verb `approve` on `approvers/<approver>` in the API group `bloomery.dev`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, CustomResource, KubeSchema)]
 #[kube(
     group = "bloomery.dev",
@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
     namespaced,
     status = "ApprovalStatus",
     derive = "PartialEq",
-    doc = "Approval is a tool call that waits for the decision of a person. The operator creates it. A user who may approve for its approver decides by setting spec.decision, once.",
+    doc = "Approval is a tool call that waits for the decision of a person. The operator creates it. A user with the right to approve for its approver sets spec.decision once.",
     category = "bloomery",
     printcolumn(name = "Job", type_ = "string", json_path = ".spec.job"),
     printcolumn(name = "Tool", type_ = "string", json_path = ".spec.tool"),
@@ -50,7 +50,7 @@ pub struct ApprovalSpec {
     /// The UID of the Job. A new Job with the same name has another UID.
     #[schemars(length(min = 1, max = 64))]
     pub job_uid: String,
-    /// The approver. Users decide for it if they may `approve` the `approvers` of this name in the API group `bloomery.dev`.
+    /// The approver. A user needs the RBAC verb `approve` on `approvers` of this name in the API group `bloomery.dev`.
     #[schemars(length(min = 1, max = 64))]
     pub approver: String,
     /// The tool.
@@ -76,10 +76,10 @@ pub struct ApprovalSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = ApprovalSpec::MAX_EVENTS), inner(length(max = ApprovalSpec::MAX_EVENT)))]
     pub events: Vec<String>,
-    /// The time when the Approval expires. A decision counts if the operator saw it before.
+    /// The time when the Approval expires. A decision counts if the operator sees it before this time.
     pub expires_at: Time,
-    /// The digest of the admission policy and its binding when the Approval was created. If they have changed since, the
-    /// operator creates a new Approval, because a decision may have been made without the policy.
+    /// The digest of the admission policy and its binding when the Approval was created. If they change, the operator creates a
+    /// new Approval, because a decision may have been made without the policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guard: Option<Digest>,
     /// The decision. It is the only field that users set, and is immutable once set.
@@ -126,7 +126,7 @@ pub struct HoldRule {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ApprovalDecision {
-    /// `Approve` allows the call, `Deny` denies it. The operator sets `Expired` if nobody decided in time.
+    /// `Approve` allows the call, and `Deny` denies it. The operator sets `Expired` if nobody decided in time.
     pub verdict: ApprovalVerdict,
     /// The user who decides, as `kubectl auth whoami` shows it. It must be the user who makes this change.
     #[schemars(length(min = 1, max = 256))]

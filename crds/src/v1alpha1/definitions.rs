@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 /// Returns all custom resource definitions, in the order in which the chart installs them.
 pub fn definitions() -> &'static [CustomResourceDefinition] {
-    // Computed once: `bloomery lint` needs them for each document.
+    // Computed once, because `bloomery lint` needs them for each document.
     static DEFINITIONS: LazyLock<[CustomResourceDefinition; 4]> =
         LazyLock::new(|| [Skill::crd(), Job::crd(), Model::crd(), Approval::crd()].map(tidied));
     &*DEFINITIONS
@@ -35,13 +35,13 @@ fn tidied(mut definition: CustomResourceDefinition) -> CustomResourceDefinition 
     definition
 }
 
-/// The pattern of quantities that the API server accepts. The schema of the type has no pattern, so a wrong quantity would
-/// only be found when the operator creates a pod with it.
+/// The pattern of quantities that the API server accepts. The generated schema has no pattern. Without one, an invalid quantity
+/// would be found only when the operator creates a pod with it.
 const QUANTITY: &str = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$";
 
-/// Removes parts that the generator adds and the API server interprets differently.
+/// Removes the parts of a generated schema that the API server interprets differently.
 fn tidy(schema: &mut JSONSchemaProps) {
-    // With `nullable`, an explicit null counts as present in rules. Without it, the API server removes the field.
+    // With `nullable`, an explicit null counts as a present field in rules. Without it, the API server removes the field.
     schema.nullable = None;
     let is_quantity = schema.description.as_deref().is_some_and(|text| text.starts_with("Quantity is a fixed-point"));
     if schema.x_kubernetes_int_or_string == Some(true) && is_quantity {
@@ -72,7 +72,7 @@ mod tests {
     use kube::core::ResourceExt;
 
     #[test]
-    fn the_committed_yaml_is_what_the_types_say() {
+    fn the_committed_yaml_matches_the_types() {
         for definition in definitions() {
             let path = format!("{}/yaml/{}.yaml", env!("CARGO_MANIFEST_DIR"), definition.spec.names.plural);
             let committed: serde_json::Value = serde_yaml::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn quantities_are_checked_when_they_are_applied() {
+    fn quantities_have_a_pattern() {
         let skill = serde_json::to_value(&definitions()[0]).unwrap();
         let schema = &skill["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
         let container =

@@ -23,9 +23,9 @@ use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// One conversation with a Skill: a goal that the agent works on, in a pod of its own.
+/// One conversation with a Skill: an agent works on a goal, in its own worker pod.
 ///
-/// The plural is `skilljobs` (short: `sj`), so that `kubectl get jobs` still means the Jobs of batch/v1.
+/// The plural is `skilljobs` (short: `sj`), so that `kubectl get jobs` still shows the Jobs of batch/v1.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, CustomResource, KubeSchema)]
 #[kube(
     group = "bloomery.dev",
@@ -37,7 +37,7 @@ use std::collections::BTreeMap;
     namespaced,
     status = "JobStatus",
     derive = "PartialEq",
-    doc = "Job is one conversation with a Skill: a goal that the agent works on, in a pod of its own.",
+    doc = "Job is one conversation with a Skill: an agent works on a goal, in its own worker pod.",
     category = "bloomery",
     printcolumn(name = "Skill", type_ = "string", json_path = ".spec.skill"),
     printcolumn(
@@ -94,20 +94,20 @@ pub struct JobSpec {
     /// The name of a Skill in the same namespace. Immutable.
     #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"))]
     pub skill: String,
-    /// The goal, in the words of a person. Immutable.
+    /// The goal in natural language. Immutable.
     #[schemars(length(min = 1, max = 8192))]
-    #[x_kube(validation = kube::core::Rule::new("self.trim() != ''").message("must say what is to be reached"))]
+    #[x_kube(validation = kube::core::Rule::new("self.trim() != ''").message("must not be blank"))]
     pub goal: String,
     /// The bindings of the Skill's resources, by name. Immutable.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 16))]
     pub resources: BTreeMap<String, Binding>,
-    /// The limits of the Job. They can only lower those of the Skill, and can only be lowered. A change applies from the next
-    /// attempt on.
+    /// The limits of the Job. They can only lower those of the Skill. A change can only lower them further, and applies from the
+    /// next attempt on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
-    /// The name of a Job of the same Skill that this one continues. The conversation begins with its goal and its answer. This
-    /// Job waits until that Job has ended. Immutable.
+    /// The name of an earlier Job of the same Skill that this Job continues. The conversation begins with the goal and the answer
+    /// of the earlier Job. This Job starts when the earlier Job has ended. Immutable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"))]
     pub continues: Option<String>,
@@ -115,11 +115,11 @@ pub struct JobSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = Reply::MAX_REPLIES))]
     pub replies: Vec<Reply>,
-    /// Whether the Job is cancelled. Once true, it cannot be changed.
+    /// Cancels the Job if true. It cannot be changed back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel: Option<bool>,
-    /// The time after its end at which the Job is deleted, in seconds. Default: never. Its log and its record in the Skill's
-    /// memory are kept. Do not use it for Jobs in Git: a GitOps controller would create and run a deleted Job again.
+    /// The time from the end of the Job to its deletion, in seconds. Default: the Job is not deleted. The log and the record in the
+    /// Skill's memory are kept. Do not set it for Jobs in Git: a GitOps controller would create and run a deleted Job again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 31_536_000))]
     pub ttl_seconds_after_finished: Option<i64>,
@@ -135,7 +135,7 @@ impl JobSpec {
         })
     }
 
-    /// Returns the replies that the conversation has not received, as far as `status` knows.
+    /// Returns the replies that the conversation has not received according to `status`.
     pub fn pending_replies(&self, status: &JobStatus) -> impl Iterator<Item = GivenReply> {
         self.replies_after(status.replies_heard.unwrap_or_default())
     }
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn replies_keep_their_place_among_all_of_them() {
+    fn replies_keep_their_position_in_the_list() {
         let reply = |question: Option<&str>| Reply { question: question.map(str::to_owned), text: "A-17".into() };
         let spec = JobSpec { replies: vec![reply(Some("q-1")), reply(None), reply(Some("q-2"))], ..JobSpec::default() };
         let after = |heard| spec.replies_after(heard).map(|given| (given.nth, given.question)).collect::<Vec<_>>();

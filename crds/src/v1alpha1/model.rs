@@ -56,9 +56,9 @@ pub struct ModelSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 8_192, max = 10_000_000))]
     pub context_window: Option<u64>,
-    /// The largest answer, in tokens. As many tokens of a Job's budget are reserved for each request. Default for `anthropic`:
-    /// 8192, or a quarter of the context window if that is less. Default for `openai`: that of the server, with a reserve of
-    /// 4096.
+    /// The largest answer, in tokens. Each request reserves this number of the Job's token budget. Default for `anthropic`: 8192,
+    /// or a quarter of the context window if that is less. Default for `openai`: the limit of the server, with a reserve of 4096
+    /// tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 256, max = 1_000_000))]
     pub max_output_tokens: Option<u64>,
@@ -67,8 +67,8 @@ pub struct ModelSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "duration_schema")]
     pub timeout: Option<Duration>,
-    /// The trusted CA certificates, as PEM. No other certificates are trusted then. Default: those of the worker's image. A
-    /// change applies from the next request on.
+    /// The trusted CA certificates, as PEM. They replace the default, which is the certificates of the worker's image.
+    /// A change applies from the next request on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca: Option<CaRef>,
     /// The URL of the proxy, such as `http://proxy.example:3128`. Default: none. Proxy variables in the environment of a pod are
@@ -76,7 +76,7 @@ pub struct ModelSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 2048))]
     pub proxy: Option<String>,
-    /// The names of Models to ask, in this order, if this one does not answer. After each of them, the worker asks its own
+    /// The names of the Models that the worker asks, in this order, if this one does not answer. Each is followed by its own
     /// fallbacks. At most 8 in total.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 4), inner(length(min = 1, max = 50), regex(pattern = r"^[a-z]([-a-z0-9]*[a-z0-9])?$")), extend("x-kubernetes-list-type" = "set"))]

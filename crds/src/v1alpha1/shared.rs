@@ -1,4 +1,4 @@
-//! Fields that several kinds share, and schemas of values.
+//! Types and schemas that several kinds share.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::KubeSchema;
@@ -6,8 +6,8 @@ use kube::core::{Duration, Rule};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-/// Returns the whole seconds of a duration.
-pub fn seconds(duration: &Duration) -> u64 {
+/// Returns the number of whole seconds in a duration.
+pub fn whole_seconds(duration: &Duration) -> u64 {
     std::time::Duration::from(*duration).as_secs()
 }
 

@@ -57,7 +57,7 @@ use strum::IntoEnumIterator;
 )]
 #[serde(rename_all = "camelCase")]
 pub struct SkillSpec {
-    /// The name to display.
+    /// The display name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 128))]
     pub display_name: Option<String>,
@@ -78,7 +78,7 @@ pub struct SkillSpec {
     #[schemars(length(max = 16), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     #[x_kube(validation = kube::core::Rule::new("self.all(endpoint, !has(endpoint.auth) || self.exists(other, other.name == endpoint.auth.credential && other.type == 'credential'))").message("auth.credential must be the name of a resource of the type credential"))]
     pub resources: Vec<ResourceDeclaration>,
-    /// The MCP server that provides the Skill's tools. Without one, the agent has only the worker's own tools.
+    /// The MCP server that provides the Skill's tools. Without a server, the agent has only the core tools of the worker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcp_server: Option<McpServer>,
     /// Declarations of tools. The schema of a tool comes from the MCP server.
@@ -94,7 +94,7 @@ pub struct SkillSpec {
     /// The required content of an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_contract: Option<OutputContract>,
-    /// Criteria that an answer must meet besides the goal.
+    /// Criteria that an answer must meet in addition to the goal.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32), inner(length(min = 1, max = 512)))]
     pub acceptance_criteria: Vec<String>,
@@ -159,12 +159,12 @@ impl SkillSpec {
         own.or_else(|| engine.and_then(|engine| engine.model.as_deref())).unwrap_or("default")
     }
 
-    /// Returns how its Jobs use the memory bank.
+    /// Returns the use of the memory bank by its Jobs.
     pub fn bank(&self) -> BankUse {
         self.memory.as_ref().and_then(|memory| memory.bank).unwrap_or_default()
     }
 
-    /// Returns the names of all Models of the Skill, that of the main loop first.
+    /// Returns the names of all Models of the Skill. The first is that of the main loop.
     pub fn model_names(&self) -> Vec<&str> {
         let mut names = vec![self.model_name(Stage::Plan)];
         for stage in Stage::iter() {

@@ -16,7 +16,7 @@ use crate::error::Error;
 use bloomery_crds::names;
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::run::GivenReply;
-use bloomery_crds::v1alpha1::{Approval, Job, JobStatus, Skill, seconds};
+use bloomery_crds::v1alpha1::{Approval, Job, JobStatus, Skill, whole_seconds};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube::Api;
@@ -143,7 +143,7 @@ async fn skill(context: &Context, fetched: &FetchedJob) -> Result<Option<Arc<Gua
 /// Returns the time that a Job may wait for a reply. The current Skill counts: an edit also applies to waiting Jobs.
 fn reply_expiry(context: &Context, skill: Option<&Guarded<Skill>>) -> Option<SignedDuration> {
     let engine = skill?.0.as_ref().ok()?.spec.engine.as_ref();
-    let of_skill = engine.and_then(|engine| engine.reply_expiry.as_ref()).map(seconds);
+    let of_skill = engine.and_then(|engine| engine.reply_expiry.as_ref()).map(whole_seconds);
     let expiry = of_skill.map_or(context.settings.replies.expiry, Duration::from_secs);
     SignedDuration::try_from(expiry).ok()
 }

@@ -13,7 +13,8 @@ use bloomery_crds::report::{
 };
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{
-    ApprovalSpec, AskedQuestion, DetectedIntent, Gates, HoldRule, LogPosition, ToolName, Usage, WaitingFor, seconds,
+    ApprovalSpec, AskedQuestion, DetectedIntent, Gates, HoldRule, LogPosition, ToolName, Usage, WaitingFor,
+    whole_seconds,
 };
 
 /// Projects a conversation whose log stands at `log`.
@@ -126,7 +127,7 @@ pub fn first_hold(conversation: &Conversation, events: Vec<String>) -> Option<He
         rules: held.reasons.iter().take(ApprovalSpec::MAX_RULES).map(rule).collect(),
         goal: bounded(held.goal, ApprovalSpec::MAX_GOAL),
         events,
-        expiry_seconds: engine.and_then(|engine| engine.approval_expiry.as_ref()).map(seconds),
+        expiry_seconds: engine.and_then(|engine| engine.approval_expiry.as_ref()).map(whole_seconds),
     })
 }
 

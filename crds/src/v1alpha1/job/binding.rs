@@ -37,7 +37,7 @@ pub struct ClaimBinding {
     #[schemars(length(min = 1, max = 512))]
     #[x_kube(validation = Rule::new("!self.startsWith('/') && !self.split('/').exists(part, part == '..')").message("must stay within the volume: no leading '/', no '..'"))]
     pub sub_path: Option<String>,
-    /// Whether the volume is mounted read-only. Default: true.
+    /// True if the volume is mounted read-only. Default: true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_only: Option<bool>,
 }

@@ -26,11 +26,11 @@ pub struct DetectedIntent {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
     pub id: Option<String>,
-    /// The values that the goal names. Omitted if they are larger than 2048 bytes.
+    /// The entities that the goal contains, by name. Omitted if they are larger than 2048 bytes.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     #[schemars(schema_with = "super::super::shared::free_object")]
     pub entities: Map<String, Value>,
-    /// Whether the goal is not one of the Skill's intents.
+    /// True if the goal is not one of the Skill's intents.
     pub out_of_domain: bool,
 }
 
@@ -121,9 +121,9 @@ pub struct Finalization {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 8))]
     pub attempts: Vec<FinalizationAttempt>,
-    /// Whether an answer has passed.
+    /// True if an answer has passed.
     pub passed: bool,
-    /// Whether no model judged the answer, because `engine.finalizationGate.enabled` of the Skill is false.
+    /// True if no model judged the answer, because `engine.finalizationGate.enabled` of the Skill is false.
     #[serde(default)]
     pub skipped: bool,
 }
@@ -132,7 +132,7 @@ pub struct Finalization {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FinalizationAttempt {
-    /// Whether the answer passed.
+    /// True if the answer passed.
     pub passed: bool,
     /// The score that the judging model gave, 0 to 1. Absent if no model judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -146,7 +146,7 @@ pub struct FinalizationAttempt {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), inner(length(max = 128)))]
     pub missing_fields: Vec<String>,
-    /// The action that the model was asked to take.
+    /// The action that the judging model suggested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggested_action: Option<SuggestedAction>,
 }
@@ -179,7 +179,7 @@ pub enum FinalizationCode {
     ToneMismatch,
 }
 
-/// The actions that the model is asked to take after a failed attempt.
+/// The actions that the judging model can suggest after a failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::Display, strum::EnumIter)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[strum(serialize_all = "SCREAMING_SNAKE_CASE")]

@@ -16,7 +16,7 @@ pub struct Reply {
     /// The text, of at most 1024 bytes.
     #[schemars(length(min = 1, max = Reply::MAX_TEXT))]
     #[x_kube(validation = kube::core::Rule::new("bytes(self).size() <= 1024").message("must be at most 1024 bytes long"))]
-    #[x_kube(validation = kube::core::Rule::new("self.trim() != ''").message("must say something"))]
+    #[x_kube(validation = kube::core::Rule::new("self.trim() != ''").message("must not be blank"))]
     pub text: String,
 }
 

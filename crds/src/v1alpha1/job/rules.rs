@@ -1,7 +1,7 @@
 //! The transition rules of a Job.
 //!
-//! The API server skips a rule on an optional field when the field is removed or first set. Therefore each rule belongs to a
-//! parent that cannot be removed, and handles both states of `has()`.
+//! The API server skips a rule on an optional field when the field is removed or set for the first time. Therefore each rule is
+//! on a parent that cannot be removed, and handles both results of `has()`.
 
 use kube::core::Rule;
 

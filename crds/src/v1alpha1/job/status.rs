@@ -39,8 +39,7 @@ pub struct JobStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 8))]
     pub workflows: Vec<WorkflowProgress>,
-    /// Tools whose names the model providers do not accept, with their aliases in prompts, in the log and in `gates`. At most
-    /// the first 16.
+    /// Tools whose names the model providers do not accept, at most 16. Prompts, the log and `gates` contain their aliases.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = ToolName::MAX_NAMES))]
     pub tool_names: Vec<ToolName>,
@@ -66,7 +65,7 @@ pub struct JobStatus {
     /// The time when the Job ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion_time: Option<Time>,
-    /// The conditions of the Job. `Ready`, and `Reconciling` or `Stalled` while true. `AwaitingPeople`, once the Job has waited
+    /// The conditions of the Job: `Ready`, and `Reconciling` or `Stalled` while true. `AwaitingPeople`, once the Job has waited
     /// for a person. `Reported`, if a report was lost. `SkillAsWritten`, if a part of the Skill does not work as written.
     /// `RepliesTaken`, if a reply answers no open question.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -85,8 +84,8 @@ impl JobStatus {
         self.phase.is_some_and(Phase::awaits_people)
     }
 
-    /// Returns whether a question may be open, so that a reply to it may be an answer. The status contains only the oldest
-    /// questions, and none if no report has arrived.
+    /// Returns whether a question may be open. The status may not contain an open question: it has only the oldest ones, and none
+    /// until a report has arrived.
     pub fn may_be_open(&self, question: &str) -> bool {
         let Some(WaitingFor { call, questions, .. }) = &self.waiting_for else { return true };
         let is_unreported = call.is_none() && questions.is_empty();
@@ -115,10 +114,10 @@ pub struct Attempt {
     /// The number of consecutive attempts, up to this one, that ended without a report or a termination message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silent: Option<u32>,
-    /// The number of consecutive attempts, up to this one, that parked for a person without their reports arriving.
+    /// The number of consecutive attempts, up to this one, that parked for a person and whose last report was lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub untold: Option<u32>,
-    /// The time when the operator found that the pod had ended without an outcome. The next attempt starts after a pause.
+    /// The time when the operator saw that the pod had ended without an outcome. The next attempt starts after a backoff.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Time>,
 }
@@ -138,9 +137,9 @@ pub struct JobResult {
     /// The digest of the whole answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<Digest>,
-    /// Whether the answer passed the finalization gate.
+    /// True if the answer passed the finalization gate.
     pub verified: bool,
-    /// Whether `text` was rewritten by the reply polisher. False if it is disabled, or if it changed the content.
+    /// True if the reply polisher rewrote `text`. False if the polisher is disabled, or if it changed the content.
     #[serde(default)]
     pub polished: bool,
 }
@@ -192,7 +191,7 @@ pub struct WorkflowProgress {
     /// The name of the workflow.
     #[schemars(length(max = 64))]
     pub name: String,
-    /// Whether the workflow must be complete at the end of the Job.
+    /// True if the workflow must be complete at the end of the Job.
     pub required: bool,
     /// The steps that are done.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -231,7 +230,7 @@ pub struct WaitingFor {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 8), inner(length(max = 50)))]
     pub approvals: Vec<String>,
-    /// The open questions, to be answered in `spec.replies`. At most the oldest 8.
+    /// The oldest open questions, at most 8. Replies in `spec.replies` answer them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = WaitingFor::MAX_QUESTIONS))]
     pub questions: Vec<AskedQuestion>,
@@ -335,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_may_be_open_that_is_named_or_may_not_be() {
+    fn a_question_is_closed_only_if_the_status_has_all_open_ones() {
         let call = HeldCall {
             id: "c-7".into(),
             tool: "process_refund".into(),
@@ -343,11 +342,11 @@ mod tests {
             approvers: vec!["supervisor".into()],
             reason: "amount > 500".into(),
         };
-        assert!(JobStatus::default().may_be_open("q-9"), "nothing is known");
-        assert!(asks(0, None).may_be_open("q-9"), "nobody has told them");
-        assert!(!asks(0, Some(call.clone())).may_be_open("q-9"), "it waits for a call alone");
+        assert!(JobStatus::default().may_be_open("q-9"), "the status is empty");
+        assert!(asks(0, None).may_be_open("q-9"), "no report has arrived");
+        assert!(!asks(0, Some(call.clone())).may_be_open("q-9"), "the Job waits only for a call");
         assert!(asks(2, None).may_be_open("q-2") && !asks(2, None).may_be_open("q-9"));
         assert!(asks(2, Some(call.clone())).may_be_open("q-2") && !asks(2, Some(call)).may_be_open("q-9"));
-        assert!(asks(WaitingFor::MAX_QUESTIONS, None).may_be_open("q-9"), "there is no room for more");
+        assert!(asks(WaitingFor::MAX_QUESTIONS, None).may_be_open("q-9"), "the status may omit younger questions");
     }
 }

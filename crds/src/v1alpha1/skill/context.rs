@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Context {
-    /// Whether the prompt contains the upper levels of each file system, with a note about omitted entries.
+    /// True if the prompt contains the upper levels of each file system, with a note about omitted entries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project_structure: Option<bool>,
-    /// Whether the prompt contains the last changed files of each file system, and the end of the git log if there is one.
+    /// True if the prompt contains the last changed files of each file system, and the end of the git log if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recent_changes: Option<bool>,
 }

@@ -34,17 +34,17 @@ const CONNECTION_HEADERS: [&str; 12] = [
     "upgrade",
 ];
 
-/// Returns whether a header cannot carry a credential, because the request itself needs it.
+/// Returns whether the request itself uses a header, so that the header cannot carry a credential.
 pub fn is_reserved_header(name: &str) -> bool {
     CALL_HEADERS.iter().chain(&CONNECTION_HEADERS).any(|reserved| reserved.eq_ignore_ascii_case(name))
 }
 
-/// Returns [`is_reserved_header`] as a rule of the API server.
+/// Returns the CEL rule with the meaning of [`is_reserved_header`].
 fn header_rule() -> Rule {
     let reserved: Vec<String> =
         CALL_HEADERS.iter().chain(&CONNECTION_HEADERS).map(|header| format!("'{header}'")).collect();
     Rule::new(format!("!(self.lowerAscii() in [{}])", reserved.join(", ")))
-        .message("is a header that the request itself needs")
+        .message("is a header that the request itself uses")
 }
 
 /// The authentication of calls to an API. The model cannot see or set it.

@@ -24,8 +24,8 @@ pub struct OutputContract {
 /// The settings of the engine.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
-#[x_kube(validation = Rule::new("!has(self.approvalExpiry) || duration(self.approvalExpiry) <= duration('8760h')").message("at most 8760h, which is a year").field_path(".approvalExpiry"))]
-#[x_kube(validation = Rule::new("!has(self.replyExpiry) || duration(self.replyExpiry) <= duration('8760h')").message("at most 8760h, which is a year").field_path(".replyExpiry"))]
+#[x_kube(validation = Rule::new("!has(self.approvalExpiry) || duration(self.approvalExpiry) <= duration('8760h')").message("must be at most 8760h, which is a year").field_path(".approvalExpiry"))]
+#[x_kube(validation = Rule::new("!has(self.replyExpiry) || duration(self.replyExpiry) <= duration('8760h')").message("must be at most 8760h, which is a year").field_path(".replyExpiry"))]
 pub struct Engine {
     /// The name of a Model in the same namespace. Default: `default`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -41,7 +41,7 @@ pub struct Engine {
     /// The detection of the intent of a goal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intent_detection: Option<IntentDetection>,
-    /// The selection of tools, if there are too many for a prompt.
+    /// The selection of tools for the prompt, if there are too many.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_selection: Option<ToolSelection>,
     /// The gate that every answer must pass.
@@ -50,7 +50,7 @@ pub struct Engine {
     /// The rewriting of accepted answers in the persona's voice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_polisher: Option<ReplyPolisher>,
-    /// The approver of rules that name none. Default: `default`.
+    /// The approver of rules that do not name one. Default: `default`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 64), regex(pattern = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"))]
     pub approver: Option<String>,
@@ -96,10 +96,10 @@ pub struct ToolSelection {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FinalizationGate {
-    /// Whether a model judges the answer. The output contract and the workflows are always checked. Default: true.
+    /// True if a model judges the answer. The output contract and the workflows are always checked. Default: true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
-    /// The number of times that the agent may improve a refused answer. Each time must bring new evidence. Default: 2.
+    /// The number of times that the agent may correct a rejected answer. Each correction needs new evidence. Default: 2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 5))]
     pub max_retries: Option<u32>,
@@ -114,7 +114,7 @@ pub struct FinalizationGate {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReplyPolisher {
-    /// Whether answers are polished. Default: true.
+    /// True if answers are polished. Default: true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
     /// The name of the Model that polishes. Default: `engine.model`.

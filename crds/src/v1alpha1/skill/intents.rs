@@ -32,13 +32,13 @@ pub struct Intent {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16), inner(length(min = 1, max = 256)))]
     pub examples: Vec<String>,
-    /// The values that a goal with this intent names.
+    /// The values that a goal with this intent may contain.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub entities: Vec<Entity>,
 }
 
-/// A value that a goal names.
+/// A value that a goal may contain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Entity {
@@ -49,7 +49,7 @@ pub struct Entity {
     #[serde(rename = "type")]
     #[x_kube(validation = Rule::new("!(self in ['array', 'object'])").message("must be string, number, integer or boolean"))]
     pub kind: ValueType,
-    /// Whether the Job needs the value. The agent asks for a required value that the goal does not name.
+    /// True if the Job needs the value. The agent asks for a required value that the goal does not contain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub required: Option<bool>,
 }

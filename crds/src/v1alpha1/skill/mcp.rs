@@ -41,7 +41,7 @@ pub struct McpContainer {
     #[serde(default = "default_path")]
     #[schemars(length(min = 1, max = 512), regex(pattern = r"^/[^?#\s]*$"))]
     pub path: String,
-    /// Environment variables, as in a pod. With `valueFrom`, the server gets a secret that no worker sees.
+    /// Environment variables, as in a pod. With `valueFrom`, the server can use a secret that no worker can read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub env: Vec<EnvVar>,

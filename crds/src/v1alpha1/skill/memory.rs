@@ -13,9 +13,9 @@ pub struct Memory {
     pub bank: Option<BankUse>,
 }
 
-/// The use of the memory bank, the notes that the Jobs of a Skill share. With `read`, the first prompt contains the core
-/// notes, and the agent can read the others. With `write`, the agent can also change notes, which all later Jobs read. With
-/// `"off"`, it can do neither; write the quotes, since YAML reads `off` as `false`. Default: `read`.
+/// The use of the memory bank: the notes that the Jobs of a Skill share. With `read`, the first prompt contains the core notes,
+/// and the agent can read the others. With `write`, the agent can also change notes, which all later Jobs read. With `"off"`,
+/// the agent cannot use the bank; the quotes are needed, because YAML reads `off` as `false`. Default: `read`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, strum::Display)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]

@@ -15,7 +15,7 @@ pub struct Policy {
     /// The finalization gate checks all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guardrails: Option<Guardrails>,
-    /// Steps with a fixed order.
+    /// Workflows: steps with a fixed order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 8), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub workflows: Vec<Workflow>,
@@ -43,8 +43,8 @@ pub struct ToolPolicy {
 /// Rules in words.
 ///
 /// A rule is compiled if it has exactly one of these forms: "Never use <tool>", "<tool> requires approval", or
-/// "<field> > <number>". The latter is forbidden under `never` and required under `always`; with "needs approval" or
-/// "requires approval" at its end, the call is held. Every other rule stays text.
+/// "<field> > <number>". A comparison is forbidden under `never` and required under `always`. If a comparison ends with "needs
+/// approval" or "requires approval", the call is held. Every other rule stays text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Guardrails {
@@ -69,8 +69,8 @@ pub struct Workflow {
     /// The steps, in their order.
     #[schemars(length(min = 1, max = 16), inner(length(min = 1, max = 64)))]
     pub steps: Vec<String>,
-    /// Whether the workflow is enforced: each step needs all earlier steps. At the end of a Job it must be complete if the
-    /// detected intent is one of `intents` or, without `intents`, if a step that changes something was started.
+    /// True if the workflow is enforced. Then each step needs all earlier steps. At the end of a Job, the workflow must be complete
+    /// if the detected intent is one of `intents`. Without `intents`, it must be complete if a step with an effect was started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub required: Option<bool>,
     /// The intents that the workflow serves.
@@ -93,7 +93,7 @@ pub struct ApprovalRule {
     /// The action. Default, and the only value: `require_approval`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<ApprovalAction>,
-    /// The approver. Default: `engine.approver`, or else `default`.
+    /// The approver. Default: `engine.approver`, else `default`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 64), regex(pattern = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"))]
     pub approver: Option<String>,

@@ -11,13 +11,13 @@ use serde::{Deserialize, Serialize};
 #[x_kube(validation = Rule::new("!has(self.auth) || self.type == 'api_endpoint'").message("is only allowed for an api_endpoint").field_path(".auth"))]
 #[x_kube(validation = Rule::new("!has(self.rules) || self.type == 'api_endpoint'").message("is only allowed for an api_endpoint").field_path(".rules"))]
 pub struct ResourceDeclaration {
-    /// The name. Jobs bind the resource and the persona refers to it by this name.
+    /// The name. Bindings of Jobs and the persona refer to the resource by this name.
     #[schemars(length(min = 1, max = 32), regex(pattern = r"^[a-z][a-z0-9_]*$"))]
     pub name: String,
     /// The type.
     #[serde(rename = "type")]
     pub kind: ResourceType,
-    /// Whether a Job must bind the resource.
+    /// True if every Job must bind the resource.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub required: Option<bool>,
     /// The purpose of the resource, for the model.

@@ -6,7 +6,8 @@ use kube::core::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The declaration of a tool. A tool without one changes something, and cannot be called again after a lost answer.
+/// The declaration of a tool. A tool without a declaration counts as one with an effect, and is not called again after a lost
+/// answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("!has(self.timeout) || duration(self.timeout) <= duration('4m')").message("must be at most 4m: a pod may outlive the Job's duration by 5m only").field_path(".timeout"))]
@@ -29,12 +30,11 @@ pub struct ToolDeclaration {
     /// The rules for calling the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<CallPolicy>,
-    /// Whether the tool changes nothing. Calls of such a tool can run in parallel and be repeated. If the server says that the
+    /// True if the tool changes nothing. Its calls can run in parallel and be repeated. If the server says that the
     /// tool is not read-only, this field has no effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_only: Option<bool>,
-    /// Whether a second call with the same call key has no further effect. The worker can then repeat a call whose answer was
-    /// lost.
+    /// True if a second call with the same call key has no further effect. The worker can then repeat a call whose answer was lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotent: Option<bool>,
     /// The timeout of a call, such as `30s`, at most `4m`. Default: 1m. The first call of a worker has at least 30s, since
@@ -71,7 +71,7 @@ pub struct ToolInput {
     /// The JSON type.
     #[serde(rename = "type")]
     pub kind: ValueType,
-    /// Whether every call or output must contain it.
+    /// True if every call or output must contain it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub required: Option<bool>,
     /// A description.
@@ -104,10 +104,10 @@ pub enum ValueType {
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("has(self.condition) || !((has(self.allowed) && self.allowed == 'conditional') || (has(self.requiresApproval) && self.requiresApproval == 'conditional'))").message("conditional needs a condition").field_path(".condition"))]
 pub struct CallPolicy {
-    /// Whether the tool can be called. Default: `always`.
+    /// The calls that are allowed. Default: `always`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed: Option<When>,
-    /// Whether a person must approve calls. Default: `never`.
+    /// The calls that a person must approve. Default: `never`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requires_approval: Option<When>,
     /// The condition for `conditional`, in CEL over the arguments, such as `amount > 500`. If it cannot be evaluated, `allowed`

@@ -268,7 +268,7 @@ async fn a_bad_job_is_refused_with_the_path_of_the_field() {
     story(async |tenant| {
         let cases = vec![
             ("spec.goal", "at least 1", json!({"goal": ""})),
-            ("spec.goal", "must say what is to be reached", json!({"goal": " \n\t "})),
+            ("spec.goal", "must not be blank", json!({"goal": " \n\t "})),
             ("spec.goal", "Required value", json!({"goal": null})),
             ("spec.goal", "8192", json!({"goal": "x".repeat(8193)})),
             ("spec.skill", "Required value", json!({"skill": null})),
@@ -284,7 +284,7 @@ async fn a_bad_job_is_refused_with_the_path_of_the_field() {
             ("spec.ttlSecondsAfterFinished", "greater than or equal to 0", json!({"ttlSecondsAfterFinished": -1})),
             ("spec.ttlSecondsAfterFinished", "less than or equal to", json!({"ttlSecondsAfterFinished": 31_536_001})),
             ("spec.replies[0].text", "at least 1", replies(json!({"question": "q-1", "text": ""}))),
-            ("spec.replies[0].text", "must say something", replies(json!({"text": " \n"}))),
+            ("spec.replies[0].text", "must not be blank", replies(json!({"text": " \n"}))),
             ("spec.replies[0].text", "Required value", replies(json!({"question": "q-1"}))),
             ("spec.replies[0].text", "1024", replies(json!({"text": "x".repeat(1025)}))),
             ("spec.replies[0].text", "at most 1024 bytes", replies(json!({"text": "\u{e4}".repeat(600)}))),

@@ -154,7 +154,7 @@ fn run_effect<'a>(call: &'a Call, shared: &'a Shared) -> Step<'a> {
 
 fn timeout(shared: &Shared, tool: &str) -> Option<u64> {
     let declared = shared.run.skill.tools.iter().find(|declared| declared.name == tool)?;
-    declared.timeout.as_ref().map(v1alpha1::seconds)
+    declared.timeout.as_ref().map(v1alpha1::whole_seconds)
 }
 
 fn tool_call<'a>(call: &'a Call, shared: &'a Shared) -> Option<ToolCall<'a>> {
