@@ -7,7 +7,7 @@ use crate::findings::{self, Tally};
 use crate::source;
 use bloomery_crds::fallback;
 use bloomery_crds::run::ModelEndpoint;
-use bloomery_crds::v1alpha1::{Model, ModelSpec, seconds};
+use bloomery_crds::v1alpha1::{Model, ModelSpec, whole_seconds};
 use bloomery_skills::{Form, ImportOptions, yaml};
 use std::path::Path;
 
@@ -85,7 +85,7 @@ fn endpoint(name: &str, model: &Model, fallback: Vec<String>) -> ModelEndpoint {
         provider: *provider,
         model: model.clone(),
         base_url: base_url.clone(),
-        timeout_seconds: timeout.as_ref().map_or(ModelSpec::DEFAULT_TIMEOUT_SECONDS, seconds),
+        timeout_seconds: timeout.as_ref().map_or(ModelSpec::DEFAULT_TIMEOUT_SECONDS, whole_seconds),
         context_window: context_window.unwrap_or(ModelSpec::DEFAULT_CONTEXT_WINDOW),
         max_output_tokens: *max_output_tokens,
         api_key: None,

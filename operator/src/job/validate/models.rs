@@ -9,7 +9,7 @@ use crate::status::unmet_message;
 use bloomery_crds::conditions::{ConditionType, Reason};
 use bloomery_crds::fallback;
 use bloomery_crds::run::ModelEndpoint;
-use bloomery_crds::v1alpha1::{Model, ModelSpec, seconds};
+use bloomery_crds::v1alpha1::{Model, ModelSpec, whole_seconds};
 use kube::core::ResourceExt;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -93,7 +93,7 @@ fn endpoint(model: &Model) -> ModelEndpoint {
         provider: *provider,
         model: provider_name.clone(),
         base_url: base_url.clone(),
-        timeout_seconds: timeout.as_ref().map_or(ModelSpec::DEFAULT_TIMEOUT_SECONDS, seconds),
+        timeout_seconds: timeout.as_ref().map_or(ModelSpec::DEFAULT_TIMEOUT_SECONDS, whole_seconds),
         context_window: context_window.unwrap_or(ModelSpec::DEFAULT_CONTEXT_WINDOW),
         max_output_tokens: *max_output_tokens,
         api_key: api_key.as_ref().map(|key| key_file(&key.secret_key_ref)),
