@@ -1,6 +1,6 @@
-//! Held calls that people decide on, and every way round them.
+//! Held calls that people decide on, and attempts to bypass the decision.
 //!
-//! What checks decisions is one object of the cluster, which the last of these stories changes: it does so alone.
+//! One admission policy of the cluster checks all decisions. The last story changes it, and therefore runs alone.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -20,18 +20,18 @@ use serde_json::{Value, json};
 /// The order whose refund is 901.90.
 const DEAR: &str = "A-443";
 
-/// What the chart calls the policy and its binding.
+/// The name of the admission policy and of its binding, from the chart.
 const GUARD: &str = "bloomery-approvals";
 
-/// Own writes of a Job that parks once and goes on: those of one attempt, and 6.
+/// The operator's writes for a Job that parks once and goes on: 6 of one attempt, and 6 more.
 const WRITES: usize = 6 + 6;
 
-/// A shop where refunds over 500 are for the supervisor, and a Job that waits with one of 901.90.
+/// Creates a shop where the supervisor approves refunds over 500, and a Job that waits with one of 901.90.
 async fn waiting<'t>(tenant: &'t Tenant, denied: Option<&str>, expiry: Option<&str>) -> (Shop, JobHandle<'t>) {
     let amount = 901.9;
     let last = match denied {
         None => Turn::answer(DEAR).after_result("refunded"),
-        Some(told) => Turn::answer(DEAR).after_result(told),
+        Some(result) => Turn::answer(DEAR).after_result(result),
     };
     let turns = [
         call("check_eligibility", json!({"order_id": DEAR})),
@@ -116,7 +116,7 @@ async fn an_approved_refund_is_made_once() {
 }
 
 #[tokio::test]
-async fn an_approval_that_somebody_deletes_is_asked_anew() {
+async fn a_deleted_approval_is_created_again() {
     let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let (shop, job) = waiting(tenant, None, None).await;
@@ -126,7 +126,7 @@ async fn an_approval_that_somebody_deletes_is_asked_anew() {
         gone(&tenant.api::<Approval>(), &approval.name_any(), approval.uid().as_deref()).await;
         let anew = tenant.approval_for(&job, "supervisor").await;
         assert_eq!((anew.name_any(), anew.spec.decision.is_none()), (approval.name_any(), true));
-        job.until("the call to be told again", |status| {
+        job.until("the call to be reported again", |status| {
             status.attempt.as_ref().is_some_and(|attempt| attempt.number == 2)
         })
         .await;
@@ -164,7 +164,7 @@ async fn two_holds_with_different_approvers_need_both() {
 }
 
 #[tokio::test]
-async fn what_is_denied_is_told_to_the_model_which_goes_on() {
+async fn the_model_receives_a_denial_and_goes_on() {
     let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let (shop, job) = waiting(tenant, Some("it arrived whole"), None).await;
@@ -181,7 +181,7 @@ async fn what_is_denied_is_told_to_the_model_which_goes_on() {
 }
 
 #[tokio::test]
-async fn what_nobody_decides_expires_and_is_told_to_the_model() {
+async fn an_undecided_call_expires_and_the_model_receives_the_expiry() {
     let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let (shop, job) = waiting(tenant, Some("was seen in time"), Some("5s")).await;
@@ -256,7 +256,7 @@ fn approve(by: &str) -> Value {
     json!({"verdict": "Approve", "by": by})
 }
 
-/// Who may decide, about something else than what was asked.
+/// Checks that an approver cannot change the request that they decide on.
 async fn edits_are_refused(approval: &Approval, jane: &Person, admin: &Person) {
     for (field, value) in [
         ("arguments", json!(r#"{"amount":9000}"#)),
@@ -277,7 +277,7 @@ async fn edits_are_refused(approval: &Approval, jane: &Person, admin: &Person) {
     }
 }
 
-/// Whose it is, and whether it may go.
+/// Checks that an approver cannot change owner references and finalizers.
 async fn changed_metadata_is_refused(approval: &Approval, jane: &Person) {
     for metadata in [
         json!({"labels": {"bloomery.dev/job": "another"}}),
@@ -289,7 +289,7 @@ async fn changed_metadata_is_refused(approval: &Approval, jane: &Person) {
 }
 
 #[tokio::test]
-async fn every_way_round_is_closed() {
+async fn every_attempt_to_bypass_the_decision_is_refused() {
     let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let (shop, job) = waiting(tenant, None, None).await;
@@ -301,7 +301,7 @@ async fn every_way_round_is_closed() {
             ("mallory@acme.io", &["mallory"]),
             (worker.as_str(), &["supervisor"]),
             (robot.as_str(), &["supervisor"]),
-            // More than the chart gives it.
+            // Rights that the chart does not grant.
             (operator_user().as_str(), &["supervisor"]),
         ] {
             tenant.grant_approval(person, approvers).await;
@@ -309,7 +309,7 @@ async fn every_way_round_is_closed() {
         let (jane, mallory) = (tenant.person("jane@acme.io").await, tenant.person("mallory@acme.io").await);
         let admin = tenant.person_in_groups("root@acme.io", &["system:masters"]).await;
 
-        // Somebody who may not, in their own name, in hers, and as the approver that they are.
+        // A user without the right: in their own name, in Jane's, and as another approver.
         refused(mallory.decide(&approval, "Approve", "").await, "may not approve for supervisor");
         let in_her_name = json!({"spec": {"decision": approve("jane@acme.io")}});
         refused(mallory.change(&approval, &in_her_name).await, "spec.decision.by must be your own name");
@@ -321,20 +321,20 @@ async fn every_way_round_is_closed() {
         refused(jane.decide(&approval, "Expired", "").await, "only the operator says");
         refused(admin.decide(&approval, "Expired", "").await, "only the operator says");
         changed_metadata_is_refused(&approval, &jane).await;
-        // Machines, whatever their rights are.
+        // Service accounts, with every right.
         for machine in [&worker, &robot] {
             let machine = tenant.person(machine).await;
             assert!(machine.decide(&approval, "Approve", "").await.is_err(), "{} decides", machine.name);
         }
         let its_own = tenant.person_in_groups(&operator_user(), &[]).await;
         refused(its_own.decide(&approval, "Approve", "").await, "the operator decides nothing");
-        // Made by somebody else, decided or not; and made decided by the operator itself.
+        // An Approval that a user creates, decided or not, and one that the operator creates already decided.
         let mut forged = Approval::new("forged", approval.spec.clone());
         refused(jane.create(&forged).await, "only the operator makes Approvals");
         refused(admin.create(&forged).await, "only the operator makes Approvals");
         forged.spec.decision = serde_json::from_value(approve(&operator_user())).ok();
         refused(its_own.create(&forged).await, "made without a decision");
-        // A status that says that it counts.
+        // A status that says that the decision counts.
         let counts = json!({"counted": {"verdict": "Approve", "at": "2026-01-01T00:00:00Z"}});
         refused(jane.change_status(&approval, &counts).await, "only the operator writes the status");
         refused(admin.change_status(&approval, &counts).await, "only the operator writes the status");
@@ -353,11 +353,11 @@ async fn every_way_round_is_closed() {
     .await;
 }
 
-/// What checks decisions, to be taken away and put back.
+/// The admission policy that checks decisions, and its binding, which a story can remove and restore.
 struct Guard {
     policies: Api<ValidatingAdmissionPolicy>,
     bindings: Api<ValidatingAdmissionPolicyBinding>,
-    /// The binding, as long as it is away.
+    /// The binding, while it is removed.
     away: RefCell<Option<ValidatingAdmissionPolicyBinding>>,
 }
 
@@ -390,7 +390,7 @@ impl Guard {
 }
 
 impl Drop for Guard {
-    // Where the story fails, others would find that nothing checks decisions. What stands is left as it is.
+    // After a failed story, the next ones need the policy. A binding that exists is not touched.
     fn drop(&mut self) {
         let policy = ["patch", "validatingadmissionpolicy", GUARD, "--type=merge", "-p", &failing("Fail").to_string()];
         command::attempt(&mut command::kubectl(&policy));
@@ -403,25 +403,25 @@ impl Drop for Guard {
     }
 }
 
-/// A change of the policy: what becomes of a request that it cannot rule on.
+/// Returns a patch of the policy's `failurePolicy`: `Fail` or `Ignore`.
 fn failing(how: &str) -> Value {
     json!({"spec": {"failurePolicy": how}})
 }
 
 #[tokio::test]
-async fn where_nothing_checks_decisions_the_call_waits_and_none_counts() {
+async fn without_the_admission_policy_a_call_waits_and_no_decision_counts() {
     let _turn = operator::alone().await;
     story(async |tenant| {
         let guard = Guard::of(tenant);
         guard.binding_removed().await;
         let (shop, job) = waiting(tenant, None, None).await;
         job.until_reason("ApprovalPolicyMissing", &[GUARD, "does not exist"]).await;
-        assert!(tenant.approvals_of(&job).await.is_empty(), "nobody is asked");
+        assert!(tenant.approvals_of(&job).await.is_empty(), "no Approval exists");
         guard.binding_restored().await;
         let approval = tenant.approval_for(&job, "supervisor").await;
         job.until_reason("AwaitingApproval", &["supervisor"]).await;
 
-        // Decided while the policy is another: by somebody who may even do so.
+        // An approver decides while the policy differs from the shipped one: the decision does not count.
         guard.fails("Ignore").await;
         job.until_reason("ApprovalPolicyMissing", &[GUARD, "differs from the shipped one"]).await;
         tenant.grant_approval("jane@acme.io", &["supervisor"]).await;
@@ -433,7 +433,7 @@ async fn where_nothing_checks_decisions_the_call_waits_and_none_counts() {
         let anew = tenant.approval_for(&job, "supervisor").await;
         assert_eq!(anew.spec.decision, None);
 
-        // Not even a status counts that somebody wrote while nothing checked who does.
+        // A status that was written while no policy checked the writer does not count either.
         guard.binding_removed().await;
         job.until_reason("ApprovalPolicyMissing", &[GUARD, "does not exist"]).await;
         let admin = tenant.person_in_groups("root@acme.io", &["system:masters"]).await;

@@ -1,4 +1,4 @@
-//! What the operator and a worker cost.
+//! The cost of the operator and of a worker: writes, Events and memory.
 
 use std::time::Duration;
 
@@ -11,17 +11,17 @@ use serde_json::json;
 
 use crate::deciding::{dear, held, supervisor};
 
-/// Own writes of a Skill, once, with the tenant's memory claim (design section 7).
+/// The operator's writes for a new Skill, with the tenant's memory claim (design section 7).
 const SKILL: usize = 16 + 1;
-/// Own writes of a Job of one attempt under 10 s.
+/// The operator's writes for a Job that takes one attempt and less than 10 s.
 const JOB: usize = 6;
-/// Own writes to park a Job and to go on with it.
+/// The operator's additional writes for a Job that parks and resumes.
 const PARK_AND_RESUME: usize = 6;
-/// How long nothing is written once all that has happened is.
+/// The time without a write after which all expected writes are done.
 const SETTLED: Duration = Duration::from_secs(3);
-/// Events of a Job.
+/// The Events of a Job.
 const EVENTS: usize = 3;
-/// How long nothing is written where nothing changes.
+/// The time for which an unchanged cluster must see no write.
 const QUIET: Duration = Duration::from_mins(1);
 const OPERATOR_KIB: u64 = 40 * 1024;
 const WORKER_KIB: u64 = 24 * 1024;
@@ -63,7 +63,7 @@ async fn a_skill_and_a_job_cost_few_writes_and_then_none() {
     .await;
 }
 
-/// Waits until all is written that is to be; gives how much that was.
+/// Waits until the expected writes are done, and returns their number.
 async fn written(tenant: &Tenant) -> usize {
     audit::until_quiet(&tenant.namespace, SETTLED, QUIET).await.len()
 }

@@ -1,4 +1,4 @@
-//! Jobs that people cancel, namespaces that they suspend, and Jobs that go by themselves.
+//! Jobs that people cancel, namespaces that they suspend, and Jobs that are deleted after their retention.
 
 use bloomery_crds::conditions::{self, ConditionType};
 use bloomery_crds::outcome::{OutcomeCode, Phase};
@@ -14,7 +14,7 @@ fn message(status: &JobStatus) -> String {
     status.outcome.as_ref().map(|outcome| outcome.message.clone()).unwrap_or_default()
 }
 
-/// Cancelled is what a person wanted: for kstatus all is well.
+/// Checks that kstatus reports a cancelled Job as Current: a person wanted this end.
 fn is_ready(status: &JobStatus) -> bool {
     conditions::is_true(&status.conditions, ConditionType::Ready)
         && conditions::find(&status.conditions, ConditionType::Reconciling).is_none()
@@ -54,7 +54,7 @@ async fn a_call_under_way_when_its_skill_is_deleted_is_told_and_not_hidden() {
         skill.delete().await;
         let status = job.ended(OutcomeCode::SkillDeleted).await;
         let message = message(&status);
-        // Its server goes with the Skill: whether the worker heard of that first, or lost the call and asked, it is named.
+        // The Skill's server is deleted too. Whether the worker sees that first or loses its call, the message names the Skill.
         assert!(message.contains("the Skill was deleted") && message.contains("process_refund"), "{message}");
         job.pods_have_ended().await;
         let log = job.logs(1).await;
@@ -130,7 +130,7 @@ async fn a_job_that_waits_for_its_skill_is_cancelled() {
     .await;
 }
 
-/// A Job whose model thinks about its last answer, in a namespace that is suspended then.
+/// Starts a Job, and suspends the namespace while the model works on the last answer.
 async fn suspended(tenant: &Tenant) -> (Shop, JobHandle<'_>) {
     let shop = tenant.shop(&[refund_of("A-17").hold(3, "thinking")]).await;
     tenant.skill("cs-tier-1").await;
@@ -151,7 +151,7 @@ async fn a_suspended_namespace_runs_nothing_and_its_jobs_go_on_afterwards() {
         let late = tenant.job("late").await;
         late.until_reason("Suspended", &[&tenant.namespace]).await;
         assert_eq!((job.pods().await.len(), late.pods().await.len()), (1, 0));
-        // It can be cancelled all the same.
+        // A suspended Job can still be cancelled.
         late.cancel().await;
         late.ended(OutcomeCode::Cancelled).await;
 

@@ -1,4 +1,4 @@
-//! A clock that is set back while people decide.
+//! An operator whose clock is set back while people decide.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use serde_json::json;
 
 use crate::deciding::{dear, held, supervisor};
 
-/// How far the operator's clock goes wrong: less than its certificates allow for.
+/// The error of the operator's clock: less than its certificates tolerate.
 const WRONG: Duration = Duration::from_mins(30);
 
 #[tokio::test]
 async fn a_clock_that_is_set_back_takes_nothing_back_and_holds_nobody_up() {
-    // By a clock that is ahead the operator would clear away what other stories still look at.
+    // With a clock that is ahead, the operator would delete objects that other stories still use.
     story_alone(async |tenant| {
         if !cluster::is_local_or_skips("a clock of its own") {
             return;
@@ -62,7 +62,7 @@ async fn a_clock_that_is_set_back_takes_nothing_back_and_holds_nobody_up() {
         waits.succeeded().await;
         shop.assert_refunded_once(orders[1]).await;
         shop.assert_refunded_once(orders[2]).await;
-        assert!(!shop.ledger.summary().await.orders.contains_key(orders[0]), "nobody approved it");
+        assert!(!shop.ledger.summary().await.orders.contains_key(orders[0]), "the refund was not approved");
     })
     .await;
 }

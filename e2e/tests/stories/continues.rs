@@ -1,4 +1,4 @@
-//! Follow-ups: a Job that goes on from what another one has said.
+//! Follow-ups: a Job that continues the conversation of an earlier Job.
 
 use bloomery_e2e::harness::{call, conversation, refund_of, say, story};
 use serde_json::json;

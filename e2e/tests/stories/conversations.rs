@@ -1,4 +1,4 @@
-//! The suite of conversations, held on a cluster. The tests of `cli/` hold the same cases without one.
+//! Runs the suite of conversations on a cluster. The tests of `cli/` run the same cases without one.
 
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::v1alpha1::{ApprovalVerdict, JobStatus};
@@ -12,7 +12,7 @@ use crate::faults::WORKER;
 bloomery_testkit::suite!(held);
 
 async fn held(name: &str, case: Case) {
-    // Who decides needs the operator, and what checks decisions.
+    // A decision needs the operator and the admission policy.
     let _turn = if case.decision.is_some() { Some(operator::undisturbed().await) } else { None };
     story(async |tenant| {
         if case.mishap.is_some() && !cluster::is_local_or_skips("SIGKILL of a worker or a server") {
@@ -79,7 +79,7 @@ async fn happens(mishap: Mishap, tenant: &Tenant, shop: &Shop, job: &JobHandle<'
     }
 }
 
-/// Decides on the held call of the Job as the case says, when it rests with it.
+/// Waits until the Job is parked with a held call, and decides on it as the case says.
 async fn decides(case: &Case, tenant: &Tenant, job: &JobHandle<'_>) {
     let Some(Decision { verdict, reason }) = case.decision else { return };
     job.until_phase(Phase::AwaitingApproval).await;
@@ -94,7 +94,7 @@ async fn decides(case: &Case, tenant: &Tenant, job: &JobHandle<'_>) {
     job.until("the decision to be heard", |status| status.phase != Some(Phase::AwaitingApproval)).await;
 }
 
-/// Waits until the Job rests, and answers what it asks as often as the case has an answer.
+/// Waits until the Job is parked with a question, and replies. Repeats this for each reply of the case.
 async fn rests(case: &Case, job: &JobHandle<'_>) -> JobStatus {
     let mut replies = case.replies.iter();
     loop {
@@ -108,7 +108,7 @@ async fn rests(case: &Case, job: &JobHandle<'_>) -> JobStatus {
         if open.is_empty() || replies.len() == 0 {
             return status;
         }
-        // All at once: what comes later may find another attempt at work.
+        // Sends all replies at once: a later one could meet another attempt.
         job.reply_all(open.iter().zip(&mut replies).map(|(asked, text)| (Some(asked.id.as_str()), *text))).await;
     }
 }

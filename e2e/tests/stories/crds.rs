@@ -1,4 +1,4 @@
-//! What the API server refuses before anybody of ours sees it, and what it shows.
+//! The CRDs' own rules: objects that the API server refuses, and the columns that it prints.
 
 mod columns;
 mod refusals;
@@ -6,22 +6,22 @@ mod transitions;
 
 use serde_json::{Value, json};
 
-/// The least that a Skill must say.
+/// The smallest valid spec of a Skill.
 fn skill() -> Value {
     json!({"problem": {"statement": "Help customers"}})
 }
 
-/// The least that a Job must say.
+/// The smallest valid spec of a Job.
 fn job() -> Value {
     json!({"skill": "cs-tier-1", "goal": "Refund order A-17"})
 }
 
-/// The least that a Model must say.
+/// The smallest valid spec of a Model.
 fn model() -> Value {
     json!({"provider": "openai", "model": "scripted", "baseUrl": "http://model:8080/v1"})
 }
 
-/// The object with more fields, or other values of its own.
+/// Returns the object with these fields added or replaced.
 fn but(mut object: Value, more: &Value) -> Value {
     let fields = object.as_object_mut().expect("an object");
     fields.extend(more.as_object().expect("an object").clone());

@@ -1,4 +1,4 @@
-//! Decisions that meet each other, and decisions that nobody is there to see.
+//! Two decisions at the same time, and decisions while the operator is away.
 
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict};
@@ -12,18 +12,18 @@ use std::process::{Output, Stdio};
 
 pub(crate) const APPROVER: &str = "supervisor";
 
-/// Refunds an order that is dear, and ends well whatever is decided.
+/// Returns a conversation that makes a large refund, and ends well after each verdict.
 pub(crate) fn dear(order: &str) -> Conversation {
     dear_then(order, Turn::answer(order))
 }
 
-/// Refunds an order that is dear, and says this then.
+/// Returns a conversation that makes a large refund and ends with `answer`.
 pub(crate) fn dear_then(order: &str, answer: Turn) -> Conversation {
     let refund = call("process_refund", json!({"order_id": order, "amount": price(order)}));
     conversation(order, [call("check_eligibility", json!({"order_id": order})), refund, answer])
 }
 
-/// Waits until a Job rests and has told its held call; gives the Approval.
+/// Waits until a Job is parked without a pod, and returns the Approval of its held call.
 pub(crate) async fn held(tenant: &Tenant, job: &JobHandle<'_>) -> Approval {
     job.until_phase(Phase::AwaitingApproval).await;
     let approval = tenant.approval_for(job, APPROVER).await;
@@ -31,22 +31,22 @@ pub(crate) async fn held(tenant: &Tenant, job: &JobHandle<'_>) -> Approval {
     approval
 }
 
-/// Somebody who may decide.
+/// Grants a user the right to decide as the supervisor, and returns the user.
 pub(crate) async fn supervisor(tenant: &Tenant, name: &str) -> Person {
     tenant.grant_approval(name, &[APPROVER]).await;
     tenant.person(name).await
 }
 
-/// Has the supervisor let a call be made.
+/// Approves a call as the supervisor.
 pub(crate) async fn approved(tenant: &Tenant, approval: &Approval) {
     let jane = supervisor(tenant, "jane@acme.io").await;
     jane.decide(approval, "Approve", "").await.expect("she may");
 }
 
-/// The orders of the rounds: all of them are dear.
+/// One order for each round. Each refund needs an approval.
 const ORDERS: [&str; 5] = ["A-443", "A-543", "A-643", "A-743", "A-843"];
 
-/// A Job that waits for the supervisor, and what it waits for.
+/// A Job that waits for the supervisor, and its Approval.
 struct Round<'t> {
     order: &'static str,
     job: JobHandle<'t>,
@@ -54,10 +54,10 @@ struct Round<'t> {
 }
 
 impl Round<'_> {
-    /// One decision stands, and the call was made once or not at all, as it says.
+    /// Checks that one decision counts, and that the call was made once or not at all, as the decision says.
     async fn is_decided(&self, tenant: &Tenant, shop: &Shop, by: &str, verdict: ApprovalVerdict) {
         let decision = tenant.until_counted(&self.approval).await.spec.decision.expect("a decision");
-        assert_eq!((decision.by.as_str(), decision.verdict), (by, verdict), "what was told to be decided stands");
+        assert_eq!((decision.by.as_str(), decision.verdict), (by, verdict), "the accepted decision counts");
         let status = self.job.succeeded().await;
         assert_eq!(status.attempt.map(|attempt| attempt.number), Some(2), "{}", self.order);
         let denied = status.gates.map(|gates| gates.pre_tool.denied);
@@ -75,7 +75,7 @@ impl Round<'_> {
 }
 
 #[tokio::test]
-async fn of_two_people_who_decide_at_the_same_instant_one_is_heard() {
+async fn of_two_decisions_at_the_same_instant_one_counts() {
     let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let shop = tenant.shop(&ORDERS.map(dear)).await;
@@ -94,7 +94,7 @@ async fn of_two_people_who_decide_at_the_same_instant_one_is_heard() {
         let last = waiting.pop().expect("there are rounds");
         let verdicts = [("Approve", "Deny"), ("Deny", "Approve"), ("Approve", "Approve"), ("Deny", "Approve")];
         for (at, (round, (janes, joes))) in waiting.iter().zip(verdicts).enumerate() {
-            // Who asks first takes turns.
+            // Both take turns in sending the first request.
             let (jane_said, joe_said) = if at % 2 == 0 {
                 tokio::join!(jane.decide(&round.approval, janes, ""), joe.decide(&round.approval, joes, ""))
             } else {
@@ -104,7 +104,7 @@ async fn of_two_people_who_decide_at_the_same_instant_one_is_heard() {
             let (by, verdict, refusal) = match (jane_said, joe_said) {
                 (Ok(()), Err(refusal)) => (&jane.name, janes, refusal),
                 (Err(refusal), Ok(())) => (&joe.name, joes, refusal),
-                other => panic!("one of both should be heard: {other:?}"),
+                other => panic!("exactly one decision should be accepted: {other:?}"),
             };
             assert!(refusal.contains("a decision is never changed"), "{refusal}");
             let verdict = if verdict == "Approve" { ApprovalVerdict::Approve } else { ApprovalVerdict::Deny };
@@ -117,7 +117,7 @@ async fn of_two_people_who_decide_at_the_same_instant_one_is_heard() {
     .await;
 }
 
-/// The same with `kubectl bloomery`: the one who is late reads who was faster.
+/// Does the same with `kubectl bloomery`: the message to the second person names the first.
 async fn by_the_command(tenant: &Tenant, shop: &Shop, round: &Round<'_>) {
     let name = round.approval.name_any();
     let starts = |verb: &str, user: &str| {
@@ -129,16 +129,16 @@ async fn by_the_command(tenant: &Tenant, shop: &Shop, round: &Round<'_>) {
     let ended = |child: std::process::Child| child.wait_with_output().expect("the command ends");
     let (approved, denied) = (ended(approving), ended(denying));
     let said = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
-    let (by, verdict, late, told) = match (approved.status.code(), denied.status.code()) {
+    let (by, verdict, late, expected) = match (approved.status.code(), denied.status.code()) {
         (Some(0), Some(_)) => {
             ("jane@acme.io", ApprovalVerdict::Approve, denied, "is approved already, by jane@acme.io")
         }
         (Some(_), Some(0)) => ("joe@acme.io", ApprovalVerdict::Deny, approved, "is denied already, by joe@acme.io"),
-        _ => panic!("one of both should be heard:\n{}\n{}", said(&approved), said(&denied)),
+        _ => panic!("exactly one decision should be accepted:\n{}\n{}", said(&approved), said(&denied)),
     };
     let text = said(&late);
     assert_eq!(late.status.code(), Some(6), "{text}");
-    assert!(text.contains(told), "`{told}` should be said in: {text}");
+    assert!(text.contains(expected), "`{expected}` should be in: {text}");
     round.is_decided(tenant, shop, by, verdict).await;
 }
 
@@ -158,9 +158,9 @@ async fn a_decision_while_the_operator_is_away_counts_when_it_is_back() {
             let changed = jane.decide(&two, "Approve", "").await;
             assert!(
                 changed.is_err_and(|why| why.contains("a decision is never changed")),
-                "the API server alone holds it"
+                "the API server refuses it without the operator"
             );
-            assert_eq!(first.pods().await.len(), 1, "nobody is there to go on");
+            assert_eq!(first.pods().await.len(), 1, "no operator starts the next pod");
         })
         .await;
         first.succeeded().await;

@@ -1,4 +1,4 @@
-//! Deleting what is at work: nothing hangs, and nothing of ours stays but the memory.
+//! Deletion of Skills, Jobs and namespaces in use: nothing hangs, and only the memory remains.
 
 use bloomery_crds::names;
 use bloomery_crds::outcome::OutcomeCode;
@@ -10,7 +10,7 @@ use kube::api::ListParams;
 use kube::{Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 
-/// A Job at work: its model thinks.
+/// Starts a Job, and waits until its model works on an answer.
 async fn at_work(tenant: &Tenant) -> (Shop, SkillHandle<'_>, JobHandle<'_>) {
     let shop = tenant.shop(&[refund_of("A-17").hold(1, "thinking")]).await;
     let skill = tenant.skill("cs-tier-1").await;
@@ -52,7 +52,7 @@ async fn a_skill_deleted_at_work_ends_its_job_and_leaves_nothing_but_the_memory(
 #[tokio::test]
 async fn a_skill_deleted_before_its_job_began_leaves_the_job_waiting() {
     story(async |tenant| {
-        // No Model: the Job cannot begin.
+        // There is no Model, so that the Job cannot start.
         let skill = tenant.skill("cs-tier-1").await;
         let job = tenant.job("refund").await;
         job.until_reason("ModelNotFound", &["default"]).await;
@@ -78,7 +78,7 @@ async fn memory_stays(tenant: &Tenant) {
     assert!(claim.is_ok_and(|claim| claim.metadata.deletion_timestamp.is_none()), "the memory should stay");
 }
 
-/// Waits until there is no object of ours, finished worker pods apart: those are kept for `kubectl logs`.
+/// Waits until none of the operator's objects remain, except ended worker pods: `kubectl logs` needs those.
 async fn nothing_of_ours_is_left(tenant: &Tenant) {
     eventually("everything of ours to go", async || {
         let mut left = Vec::new();
@@ -93,7 +93,7 @@ async fn nothing_of_ours_is_left(tenant: &Tenant) {
     .await;
 }
 
-/// The pods that have not ended.
+/// Returns the pods that have not ended.
 async fn pods(tenant: &Tenant) -> Vec<String> {
     let marked = ListParams::default().labels(names::LABEL_SKILL);
     let found = tenant.api::<Pod>().list(&marked).await.expect("pods can be listed");

@@ -1,10 +1,10 @@
-//! APIs that a Job binds: a Service of its tenant is called as the Skill's rules say, and what is not the tenant's is not.
+//! HTTP endpoints that a Job binds: the rules of the Skill apply, and only Services of the tenant can be called.
 
 use bloomery_crds::v1alpha1::{GateReason, SkillSpec};
 use bloomery_e2e::harness::{Turn, call, conversation, story};
 use serde_json::json;
 
-/// A Skill without a server of its own, which keeps the ledger.
+/// Returns a Skill without an MCP server, which uses the ledger as an HTTP endpoint.
 fn declares(spec: &mut SkillSpec) {
     spec.mcp_server = None;
     spec.tools = Vec::new();
@@ -56,8 +56,8 @@ async fn a_service_of_the_tenant_is_called_by_its_rules_and_the_cluster_is_not()
         let denied: Vec<_> = gate.last.iter().filter_map(|ruling| ruling.rule).collect();
         assert_eq!(denied, [GateReason::Endpoint], "{gate:#?}");
         shop.assert_refunded_once("A-17").await;
-        let told = format!("{status:?}\n{}", job.logs(1).await);
-        assert!(!told.contains(SECRET), "a secret is never told: {told}");
+        let text = format!("{status:?}\n{}", job.logs(1).await);
+        assert!(!text.contains(SECRET), "the status or the log has the secret: {text}");
     })
     .await;
 }

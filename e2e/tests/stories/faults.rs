@@ -1,4 +1,4 @@
-//! Crashes, and what must not happen because of them.
+//! Crashes of pods, workers, servers and the operator: no effect is lost or repeated.
 
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_e2e::harness::machine::{self, Process};
@@ -9,10 +9,10 @@ use kube::api::{DeleteParams, EvictParams, ListParams};
 
 use crate::memory;
 
-/// The program of a worker's pod.
+/// The name of the worker's program in its pod.
 pub const WORKER: &str = "bloomery-worker";
 
-/// A Job whose model thinks about its last answer: all tools were called.
+/// Starts a Job, and waits until its model works on the last answer, after all tool calls.
 async fn thinking(tenant: &Tenant) -> (Shop, JobHandle<'_>) {
     let shop = tenant.shop(&[refund_of("A-17").hold(3, "thinking")]).await;
     tenant.skill("cs-tier-1").await;
@@ -21,10 +21,10 @@ async fn thinking(tenant: &Tenant) -> (Shop, JobHandle<'_>) {
     (shop, job)
 }
 
-/// The Job goes on in a second attempt, to the same end: each effect once, nothing asked for again that was answered.
+/// Checks that the Job succeeds in its second attempt, with one refund and no repeated model request.
 async fn goes_on_in_attempt_two(shop: &Shop, job: &JobHandle<'_>) {
     job.until("a second attempt", |status| status.attempt.as_ref().is_some_and(|attempt| attempt.number == 2)).await;
-    // It has claimed the log: an answer that the first one still gets counts for nothing.
+    // The second attempt has claimed the log: an answer to the first attempt is ignored.
     shop.model.until_asked(&job.uid, 3, 2).await;
     shop.model.release("thinking").await;
     let status = job.succeeded().await;
@@ -74,7 +74,7 @@ async fn a_pod_taken_away_while_its_worker_lives_on_is_fenced() {
     story(async |tenant| {
         let (shop, job) = thinking(tenant).await;
         let pod = job.pod(1).await;
-        // The object goes at once; its container has a minute to end, and may still be at work.
+        // The object is deleted at once. Its container has a minute to end, and may still run.
         let at_once = DeleteParams::default().grace_period(0);
         tenant.api::<Pod>().delete(&pod.name_any(), &at_once).await.expect("the pod is deleted");
         goes_on_in_attempt_two(&shop, &job).await;
@@ -180,7 +180,7 @@ async fn ended_as_if_nothing_had_happened(shop: &Shop, job: &JobHandle<'_>) {
     shop.assert_refunded_once("A-17").await;
 }
 
-/// The log as it is on the volume, where it can be seen.
+/// Returns the log's lines on the volume, or none where the volume cannot be read.
 async fn written(tenant: &Tenant, job: &JobHandle<'_>) -> Vec<String> {
     if !cluster::is_local() {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Gates that hold, deny and send back, and what a person sees of it.
+//! Gates that hold or deny a call or return an answer to the model, and how the status shows it.
 
 use bloomery_crds::outcome::{OutcomeCode, Phase};
 use bloomery_crds::v1alpha1::{FinalizationCode, GateReason, Verdict};
@@ -23,7 +23,7 @@ async fn a_call_that_a_person_has_to_approve_ends_the_pod_and_waits() {
         assert_eq!((gate.allowed, gate.denied, gate.held), (2, 0, 1));
         job.pods_have_ended().await;
 
-        // Meanwhile another Job of the Skill goes all its way; the one that waits stays as it is.
+        // Meanwhile another Job of the Skill runs to its end. The waiting Job does not change.
         tenant.job("cheap").goal("Refund order A-1").await.succeeded().await;
         let status = job.until("the Job to be as it was", |_| true).await;
         assert_eq!(status.phase, Some(Phase::AwaitingApproval));
@@ -66,7 +66,7 @@ async fn a_guardrail_denies_a_call_and_the_model_goes_on() {
 }
 
 #[tokio::test]
-async fn an_answer_that_fails_three_times_is_handed_to_a_person() {
+async fn an_answer_that_fails_three_times_is_escalated() {
     let draft = || Turn::answer("A-17");
     let turns = [
         draft(),

@@ -1,11 +1,11 @@
-//! What is missing or broken is named, and healed when it is mended: nothing is restarted for it.
+//! Missing or broken objects: a condition names them, and the Job goes on after the repair without a restart.
 
 use bloomery_crds::conditions::ConditionType;
 use bloomery_crds::v1alpha1::JobStatus;
 use bloomery_e2e::harness::{JobHandle, Turn, call, cluster, conversation, refund_of, story};
 use serde_json::json;
 
-/// The Job ended well, and in its first pod.
+/// Checks that the Job succeeded in its first pod.
 async fn healed(job: &JobHandle<'_>) -> JobStatus {
     let status = job.succeeded().await;
     assert_eq!(status.attempt.as_ref().map(|attempt| attempt.number), Some(1), "it heals in the pod that it has");
@@ -28,7 +28,7 @@ async fn objects_may_come_in_any_order() {
 }
 
 #[tokio::test]
-async fn a_key_that_is_missing_and_then_wrong_is_named_until_it_is_right() {
+async fn a_missing_and_then_wrong_key_is_named_until_it_is_right() {
     story(async |tenant| {
         let conversations = [refund_of("A-17")];
         let model = tenant.model("default").with_key_from("llm", "token");
@@ -42,12 +42,12 @@ async fn a_key_that_is_missing_and_then_wrong_is_named_until_it_is_right() {
         job.until_reason("SecretMissing", &["llm", "token"]).await;
         tenant.secret("llm", "token", "a wrong key").await;
         let message = job.until_reason("ModelUnavailable", &["default", "401", "key"]).await;
-        assert!(!message.contains("a wrong key"), "a key is never told: {message}");
+        assert!(!message.contains("a wrong key"), "the message has the key: {message}");
         tenant.secret("llm", "token", "the right key").await;
         let status = healed(&job).await;
         server.assert_no_violations().await;
-        let told = format!("{status:?}\n{}", job.logs(1).await);
-        assert!(!told.contains("the right key"), "a key is never told: {told}");
+        let text = format!("{status:?}\n{}", job.logs(1).await);
+        assert!(!text.contains("the right key"), "the status or the log has the key: {text}");
     })
     .await;
 }
@@ -68,7 +68,7 @@ async fn a_model_that_cannot_be_reached_is_named_until_it_can() {
 }
 
 #[tokio::test]
-async fn a_model_in_trouble_is_asked_again() {
+async fn a_failed_model_request_is_retried() {
     let troubled = refund_of("A-17")
         .fault(0, json!({"status": 429, "retryAfter": 2}))
         .fault(0, json!({"hang": true}))
@@ -91,7 +91,7 @@ async fn a_model_in_trouble_is_asked_again() {
 }
 
 #[tokio::test]
-async fn an_image_that_is_nowhere_is_named_until_it_is_another() {
+async fn an_image_that_does_not_exist_is_named_until_the_skill_names_another() {
     story(async |tenant| {
         let shop = tenant.shop(&[refund_of("A-17")]).await;
         let skill = tenant.skill("cs-tier-1").running("localhost/bloomery/nowhere:1").await;
@@ -107,7 +107,7 @@ async fn an_image_that_is_nowhere_is_named_until_it_is_another() {
 }
 
 #[tokio::test]
-async fn a_service_that_is_absent_is_named_until_it_comes() {
+async fn a_missing_service_is_named_until_it_exists() {
     story(async |tenant| {
         let shop = tenant.shop(&[refund_of("A-17")]).await;
         let skill = tenant.skill("cs-tier-1").served_by("orders").await;

@@ -1,4 +1,4 @@
-//! What people do with `kubectl bloomery`, through the API server of a real cluster.
+//! The commands of `kubectl bloomery` on a real cluster.
 
 use bloomery_crds::names::LABEL_COMPONENT;
 use bloomery_crds::outcome::{OutcomeCode, Phase};
@@ -8,7 +8,7 @@ use kube::ResourceExt;
 use kube::api::{DeleteParams, ListParams};
 use serde_json::json;
 
-/// What a command printed, and its exit code.
+/// The output of a command and its exit code.
 struct Ran {
     exit: Option<i32>,
     out: String,
@@ -16,13 +16,13 @@ struct Ran {
 }
 
 impl Ran {
-    /// Fails unless it ended so.
+    /// Checks the exit code.
     fn exits(self, exit: i32) -> Self {
         assert_eq!(self.exit, Some(exit), "{}\n{}", self.out, self.err);
         self
     }
 
-    /// Fails unless all of that was printed.
+    /// Checks that the output has all of `parts`.
     fn says(self, expected: &[&str]) -> Self {
         for expected in expected {
             let is_said = self.out.contains(expected) || self.err.contains(expected);
@@ -39,7 +39,7 @@ fn run(tenant: &Tenant, arguments: &[&str]) -> Ran {
     Ran { exit: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
 }
 
-/// The image of the Job's worker.
+/// Returns the image of the Job's worker.
 fn image(pods: &[Pod]) -> String {
     let mut containers = pods.iter().filter_map(|pod| pod.spec.as_ref()).flat_map(|spec| &spec.containers);
     containers.find_map(|container| container.image.clone()).expect("a worker has an image")
@@ -75,7 +75,7 @@ async fn a_job_is_seen_while_it_runs_and_when_its_pods_are_gone() {
         let of_pod = run(tenant, &["events", "refund", "-f"]).exits(0).says(&["finished"]).out;
         shop.assert_refunded_once("A-17").await;
 
-        // Long after: nothing but the memory has it.
+        // After the pod is deleted, only the memory has the log.
         let pods = tenant.api::<Pod>();
         job.pods_have_ended().await;
         let image = image(&job.pods().await);
@@ -101,7 +101,7 @@ async fn a_job_is_seen_while_it_runs_and_when_its_pods_are_gone() {
             if left == 0 { Ok(()) } else { Err(left.to_string()) }
         })
         .await;
-        // Somebody who may look, and make no pods.
+        // A user who may read objects, but not create pods.
         run(tenant, &["events", "refund", "--image", &image, "--as", "nobody@acme.io"])
             .exits(1)
             .says(&["the verb get on skilljobs.bloomery.dev"]);

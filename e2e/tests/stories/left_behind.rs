@@ -1,4 +1,4 @@
-//! What stands in the cluster when somebody was not there in time: Approvals of Jobs that have ended or are gone.
+//! Approvals that remain after their Job has ended or was deleted.
 
 use bloomery_crds::conditions::{self, ConditionType};
 use bloomery_crds::outcome::{OutcomeCode, Phase};
@@ -6,10 +6,10 @@ use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict};
 use bloomery_e2e::harness::{JobHandle, Shop, Tenant, command, eventually, operator, refund_of, story};
 use kube::{Api, ResourceExt};
 
-/// An order whose refund the supervisor and another one have to approve.
+/// An order whose refund needs two approvals: the supervisor's and the default approver's.
 const DEAR: &str = "A-443";
 
-/// A Job that waits for both.
+/// Creates a shop and a Job that waits for both approvals.
 async fn waiting(tenant: &Tenant) -> (Shop, JobHandle<'_>) {
     let shop = tenant.shop(&[refund_of(DEAR)]).await;
     tenant.skill("cs-tier-1").tier_one().await;
@@ -18,14 +18,14 @@ async fn waiting(tenant: &Tenant) -> (Shop, JobHandle<'_>) {
     (shop, job)
 }
 
-/// Waits until the operator says this of an Approval.
-async fn says(api: &Api<Approval>, approval: &Approval, reason: &str, what: &str) -> Approval {
-    eventually(&format!("{reason} of {} with {what:?}", approval.name_any()), async || {
+/// Waits until the Approval's condition `Ready` has this reason and `text` in its message.
+async fn says(api: &Api<Approval>, approval: &Approval, reason: &str, text: &str) -> Approval {
+    eventually(&format!("{reason} of {} with {text:?}", approval.name_any()), async || {
         let found = api.get(&approval.name_any()).await.map_err(|error| error.to_string())?;
-        let told = found.status.as_ref().and_then(|status| conditions::find(&status.conditions, ConditionType::Ready));
-        match told {
-            Some(told) if told.reason == reason && told.message.contains(what) => Ok(found),
-            told => Err(format!("{told:?}")),
+        let ready = found.status.as_ref().and_then(|status| conditions::find(&status.conditions, ConditionType::Ready));
+        match ready {
+            Some(ready) if ready.reason == reason && ready.message.contains(text) => Ok(found),
+            other => Err(format!("{other:?}")),
         }
     })
     .await
@@ -44,7 +44,7 @@ async fn a_decision_for_a_call_that_a_cancelled_job_never_began_says_so() {
         job.cancel().await;
         let status = job.ended(OutcomeCode::Cancelled).await;
         let people = conditions::find(&status.conditions, ConditionType::AwaitingPeople);
-        assert_eq!(people.map(|told| (told.status.as_str(), told.reason.as_str())), Some(("False", "NotBegun")));
+        assert_eq!(people.map(|people| (people.status.as_str(), people.reason.as_str())), Some(("False", "NotBegun")));
         let approvals = tenant.api::<Approval>();
         let first = says(&approvals, &first, "JobEnded", "before the call was started: it is not made").await;
         let counted = first.status.and_then(|status| status.counted).map(|counted| counted.verdict);
@@ -55,7 +55,7 @@ async fn a_decision_for_a_call_that_a_cancelled_job_never_began_says_so() {
 }
 
 #[tokio::test]
-async fn what_a_job_leaves_behind_expires_and_cannot_be_decided() {
+async fn an_approval_of_a_deleted_job_expires_and_cannot_be_decided() {
     let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let (_shop, job) = waiting(tenant).await;

@@ -1,4 +1,4 @@
-//! Jobs that end because they must not go on: each budget has its code and its sentence, and a person has to see it.
+//! Jobs that end because a budget is spent. Each budget has its outcome code and its message.
 
 use bloomery_crds::conditions::{self, ConditionType};
 use bloomery_crds::outcome::OutcomeCode;
@@ -6,7 +6,7 @@ use bloomery_crds::v1alpha1::{JobStatus, Limits, LogPosition};
 use bloomery_e2e::harness::{JobHandle, Turn, call, conversation, refund_of, story};
 use serde_json::json;
 
-/// The Job has ended so, in a sentence that names all of `parts`, and kstatus calls it stalled for the same reason.
+/// Waits until the Job ends with `code` and a message that has all of `parts`. Checks that kstatus sees it as stalled.
 async fn stalled(job: &JobHandle<'_>, code: OutcomeCode, parts: &[&str]) -> JobStatus {
     let status = job.ended(code).await;
     let message = status.outcome.as_ref().map(|outcome| outcome.message.clone()).unwrap_or_default();

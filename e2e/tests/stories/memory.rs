@@ -1,4 +1,4 @@
-//! What a slag holds, read from its volume.
+//! Reads the skill directories on a tenant's volume.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use bloomery_crds::Digest;
 use bloomery_crds::v1alpha1::JobStatus;
 use serde_json::Value;
 
-/// The keys of the Jobs whose logs are in a slag.
+/// Returns the keys of the Jobs whose logs are in a skill directory.
 pub(crate) fn jobs(slag: &Path) -> Vec<String> {
     let dir = slag.join("jobs");
     let entries = fs::read_dir(&dir).unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
@@ -15,7 +15,7 @@ pub(crate) fn jobs(slag: &Path) -> Vec<String> {
     dirs.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
-/// The lines of a Job's log: its segments in order.
+/// Returns the lines of a Job's log, with its segments in order.
 pub(crate) fn log(slag: &Path, key: &str) -> Vec<String> {
     let dir = slag.join("jobs").join(key);
     let entries = fs::read_dir(&dir).unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
@@ -28,7 +28,7 @@ pub(crate) fn log(slag: &Path, key: &str) -> Vec<String> {
     text.collect::<String>().lines().map(str::to_owned).collect()
 }
 
-/// What is in all files below a directory.
+/// Returns the contents of all files below a directory.
 pub(crate) fn everything(dir: &Path) -> String {
     let entries = fs::read_dir(dir).unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
     let text = entries.map(|entry| {
@@ -42,7 +42,7 @@ pub(crate) fn everything(dir: &Path) -> String {
     text.collect()
 }
 
-/// Fails unless a slag holds the Job whole, and its status is where the log ends.
+/// Checks that a skill directory has the Job's whole log, and that the status has its last position.
 pub(crate) fn holds_the_job(slag: &Path, key: &str, status: &JobStatus) {
     let lines = log(slag, key);
     is_gap_free(&lines);
@@ -62,7 +62,7 @@ pub(crate) fn holds_the_job(slag: &Path, key: &str, status: &JobStatus) {
     assert!(skill.contains("Help customers track orders"), "{skill}");
 }
 
-/// Fails unless every line is numbered one more than the one before and holds its digest.
+/// Checks that the lines are numbered without a gap, and that each has the digest of the line before.
 fn is_gap_free(lines: &[String]) {
     let mut before = Digest::of_bytes(b"");
     for (index, line) in lines.iter().enumerate() {

@@ -19,22 +19,22 @@ use serde_json::json;
 
 use crate::deciding::{dear, held, supervisor};
 
-/// How often each time is taken; the median counts.
+/// The number of measurements. The median counts.
 const ROUNDS: [&str; 5] = ["A-443", "A-543", "A-643", "A-743", "A-843"];
 
-/// Jobs that wait.
+/// The number of Jobs that wait.
 const WAITING: usize = 5_000;
 
-/// What each may take of the operator's memory.
+/// The limit of the operator's memory for each waiting Job.
 const EACH_KIB: f64 = 6.0;
 
-/// How long nothing is written while they wait.
+/// The time for which the operator must write nothing while the Jobs wait.
 const QUIET: Duration = Duration::from_mins(1);
 
-/// How long the end of a cancelled Job may take.
+/// The time limit for the end of a cancelled Job.
 const CANCELLED: Duration = Duration::from_secs(10);
 
-/// Objects that are written at once.
+/// The number of objects that the story creates concurrently.
 const AT_ONCE: usize = 16;
 
 #[tokio::test]
@@ -73,12 +73,12 @@ async fn a_decision_is_a_request_as_soon_as_a_pod_is_up() {
     .await;
 }
 
-/// How long a pod takes that has all that the Job's next one will have, and says something at once.
+/// Returns the time from the creation of a pod like the Job's next one to its first output.
 async fn bare_pod(tenant: &Tenant, job: &JobHandle<'_>) -> Duration {
     let template = job.pod(1).await;
     let mut spec = template.spec.expect("a pod has a spec");
     spec.node_name = None;
-    // It is no pod of the memory, by which the others find their node.
+    // Without the memory's label, which places the Job's pods on its node.
     spec.affinity = None;
     spec.containers[0].args = Some(vec!["--help".to_owned()]);
     let name = format!("bare-{}", job.name);
@@ -93,7 +93,7 @@ async fn bare_pod(tenant: &Tenant, job: &JobHandle<'_>) -> Duration {
     since(from, first.await)
 }
 
-/// When the model got the request for a turn of a Job.
+/// Returns the time at which the model received the request for a turn of a Job.
 async fn asked_at(tenant: &Tenant, shop: &Shop, job: &JobHandle<'_>, turn: usize) -> Timestamp {
     shop.model.until_asked(&job.uid, turn, 1).await;
     eventually("the request in the model's log", async || {
@@ -161,7 +161,7 @@ async fn a_cancelled_job_has_ended_within_ten_seconds() {
 
 #[tokio::test]
 #[ignore = "a number, for a quiet machine: make bench-cluster"]
-async fn five_thousand_jobs_wait_without_a_pod_or_a_write_in_little_memory() {
+async fn five_thousand_waiting_jobs_need_no_pod_no_write_and_little_memory() {
     let _alone = operator::alone().await;
     story(async |tenant| {
         if !cluster::is_local_or_skips("the operator's memory") {
@@ -200,7 +200,7 @@ fn job_pod(job: &JobHandle<'_>) -> String {
     bloomery_crds::names::worker_pod(&job.name, 1, &job.uid)
 }
 
-/// Makes Jobs that wait as this one does.
+/// Creates Jobs with the waiting status of this one.
 async fn copied(tenant: &Tenant, name: &str) {
     let jobs = tenant.api::<Job>();
     let job = jobs.get(name).await.expect("the Job is there");
@@ -215,7 +215,7 @@ async fn copied(tenant: &Tenant, name: &str) {
     made.buffer_unordered(AT_ONCE).collect::<Vec<()>>().await;
 }
 
-/// The operator's own memory, once it has seen all that there is and rests.
+/// Returns the operator's anonymous memory in KiB, after it has processed all objects.
 async fn anonymous_kib(tenant: &Tenant, cluster: &Cluster) -> u64 {
     audit::until_quiet(&tenant.namespace, QUIET, QUIET * 3).await;
     Process::find(&operator::ready_pod(cluster).await, operator::PROGRAM).await.anonymous_kib()

@@ -1,5 +1,6 @@
-//! What happens to a Job while it waits for people without a pod, and when it goes on: nothing runs unapproved, nothing runs
-//! twice, and a person understands why it waits or has ended.
+//! Jobs that wait for people without a pod, and go on after a decision.
+//!
+//! No call runs unapproved or twice, and the status says why the Job waits or has ended.
 
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::v1alpha1::{ApprovalVerdict, JobStatus};
@@ -17,7 +18,7 @@ use crate::memory;
 
 const ORDER: &str = "A-443";
 
-/// A shop whose dear refunds are for the supervisor, its Skill, and a Job with one of them.
+/// Creates a shop, a Skill whose supervisor approves large refunds, and a Job that makes one.
 async fn begun<'t>(
     tenant: &'t Tenant,
     order: &str,
@@ -29,7 +30,7 @@ async fn begun<'t>(
     (shop, skill, job)
 }
 
-/// The same, where nothing happens to the Skill.
+/// Does the same as [`begun`], for stories that do not change the Skill.
 async fn asking<'t>(tenant: &'t Tenant, order: &str, conversation: Conversation) -> (Shop, JobHandle<'t>) {
     let (shop, _, job) = begun(tenant, order, conversation).await;
     (shop, job)
@@ -39,7 +40,7 @@ fn message(status: &JobStatus) -> String {
     status.outcome.as_ref().map(|outcome| outcome.message.clone()).unwrap_or_default()
 }
 
-/// No turn of the main loop was asked for twice.
+/// Checks that the worker requested no turn of the main loop twice.
 pub(crate) async fn was_asked_once(shop: &Shop, job: &JobHandle<'_>) {
     let asked = shop.model.asked_by(&job.uid).await;
     assert!(asked.by_position.values().all(|times| *times == 1), "{asked:?}");
@@ -108,7 +109,7 @@ async fn a_key_rotated_while_a_job_waits_is_the_one_it_goes_on_with() {
     .await;
 }
 
-/// A Job that goes on, its call approved, in a memory that has become full meanwhile.
+/// Fills the memory while a Job waits, then approves its call, so that the Job goes on without free space.
 async fn going_on_with_no_room(tenant: &Tenant) -> (SmallMemory, Shop, JobHandle<'_>) {
     let memory = SmallMemory::create(tenant).await;
     let (shop, job) = asking(tenant, ORDER, dear(ORDER)).await;
@@ -166,7 +167,7 @@ async fn a_pod_lost_before_its_approved_call_began_costs_nothing() {
         let at_once = DeleteParams::default().grace_period(0);
         tenant.api::<Pod>().delete(&pod, &at_once).await.expect("the pod is deleted");
         let status = job.succeeded().await;
-        assert_eq!(status.attempt.map(|attempt| attempt.number), Some(3), "nobody had to decide again");
+        assert_eq!(status.attempt.map(|attempt| attempt.number), Some(3), "the first decision is still valid");
         assert_eq!(tenant.approvals_of(&job).await.len(), 1);
         shop.assert_refunded_once(ORDER).await;
         was_asked_once(&shop, &job).await;
@@ -174,12 +175,12 @@ async fn a_pod_lost_before_its_approved_call_began_costs_nothing() {
     .await;
 }
 
-/// What the model hears of a call that a person says came to this.
-fn after(order: &str, told: &str) -> Conversation {
-    dear_then(order, Turn::answer(order).after_result(told))
+/// Returns a conversation whose last turn expects `result` as the text of the refund's result.
+fn after(order: &str, result: &str) -> Conversation {
+    dear_then(order, Turn::answer(order).after_result(result))
 }
 
-/// Kills the worker of the second attempt; a person is asked what came of its call, and nothing is called again.
+/// Kills the worker of the second attempt inside its call, and answers the question whether the call happened.
 async fn killed_within_the_call(job: &JobHandle<'_>, found: &str) {
     Process::find(&job.pod(2).await, WORKER).await.kill();
     let asked = job.until_questions(1).await;
@@ -242,7 +243,7 @@ async fn a_worker_killed_before_the_answer_of_its_approved_call_asks_a_person() 
 }
 
 #[tokio::test]
-async fn a_report_that_is_lost_at_the_park_is_told_by_the_next_attempt() {
+async fn a_report_that_is_lost_when_the_job_parks_is_sent_by_the_next_attempt() {
     let _turn = operator::undisturbed().await;
     story(async |tenant| {
         if !cluster::is_local_or_skips("a network that is torn") {
@@ -253,7 +254,7 @@ async fn a_report_that_is_lost_at_the_park_is_told_by_the_next_attempt() {
         let pod = job.pod(1).await;
         Process::find(&pod, WORKER).await.cut_off_from(&operator::address(&tenant.cluster).await);
         shop.model.release("thinking").await;
-        job.until("the worker to give up telling it, and another to begin", |status| {
+        job.until("the worker to give up sending its report, and another attempt to begin", |status| {
             status.attempt.as_ref().is_some_and(|attempt| attempt.number == 2)
         })
         .await;

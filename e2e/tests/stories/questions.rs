@@ -1,4 +1,4 @@
-//! Questions that people answer in the spec of a Job, and what they say unasked.
+//! Questions that people answer in the spec of a Job, and messages without a question.
 
 use bloomery_crds::conditions::{self, ConditionType};
 use bloomery_crds::outcome::{OutcomeCode, Phase};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::faults::WORKER;
 use crate::parked;
 
-/// A Job whose model asks which order it is, and refunds it when it knows.
+/// Starts a Job whose model asks for the order and refunds it after the reply.
 async fn asking(tenant: &Tenant) -> (Shop, JobHandle<'_>) {
     let turns = [
         call("ask_user", json!({"text": "Which order?"})).offered(&["ask_user"]),
@@ -26,7 +26,7 @@ async fn asking(tenant: &Tenant) -> (Shop, JobHandle<'_>) {
     (shop, job)
 }
 
-/// No turn of the main loop was asked for twice, and none was unexpected.
+/// Checks that the worker requested no turn of the main loop twice, and none that the script does not expect.
 async fn was_asked_once(shop: &Shop, job: &JobHandle<'_>) {
     parked::was_asked_once(shop, job).await;
     shop.model.assert_no_violations().await;
@@ -37,7 +37,7 @@ fn attempt(status: &JobStatus) -> Option<u32> {
 }
 
 #[tokio::test]
-async fn a_question_rests_a_job_without_a_pod_and_its_answer_goes_on_with_it() {
+async fn a_question_parks_a_job_without_a_pod_and_its_answer_resumes_it() {
     story(async |tenant| {
         let (shop, job) = asking(tenant).await;
         let asked = job.until_questions(1).await;
@@ -57,22 +57,22 @@ async fn a_question_rests_a_job_without_a_pod_and_its_answer_goes_on_with_it() {
 }
 
 #[tokio::test]
-async fn a_reply_to_no_question_is_told_and_wakes_nobody() {
+async fn a_reply_to_no_question_is_reported_and_resumes_no_job() {
     story(async |tenant| {
         let (shop, job) = asking(tenant).await;
         job.reply(Some("q-7"), "A-18").await;
         let taken = |status: &JobStatus| {
-            let told = conditions::find(&status.conditions, ConditionType::RepliesTaken)?;
-            Some((told.status.clone(), told.reason.clone(), told.message.clone()))
+            let taken = conditions::find(&status.conditions, ConditionType::RepliesTaken)?;
+            Some((taken.status.clone(), taken.reason.clone(), taken.message.clone()))
         };
-        let status = job.until("the reply to be told", |status| taken(status).is_some()).await;
-        let (is_taken, reason, message) = taken(&status).expect("it is told");
+        let status = job.until("a condition about the reply", |status| taken(status).is_some()).await;
+        let (is_taken, reason, message) = taken(&status).expect("there is the condition");
         assert_eq!((is_taken.as_str(), reason.as_str()), ("False", "UnknownQuestion"));
         assert!(message.contains("q-7") && message.contains("A-18"), "{message}");
         assert_eq!(status.phase, Some(Phase::AwaitingReply));
         assert_eq!((attempt(&status), status.replies_heard), (Some(1), None));
 
-        // Nor does a message alone; both are heard with the answer.
+        // A message alone does not resume the Job either. The model receives both with the reply.
         job.reply(None, "The customer is called Ada").await;
         job.reply(Some("q-1"), "A-17").await;
         let status = job.succeeded().await;
@@ -85,7 +85,7 @@ async fn a_reply_to_no_question_is_told_and_wakes_nobody() {
 }
 
 #[tokio::test]
-async fn a_call_that_nobody_knows_about_is_a_question_and_never_sent_again() {
+async fn a_call_with_an_unknown_result_becomes_a_question_and_is_never_sent_again() {
     story(async |tenant| {
         if !cluster::is_local_or_skips("SIGKILL of a worker") {
             return;
@@ -142,7 +142,7 @@ async fn a_required_entity_is_asked_for_before_the_main_loop_begins() {
     .await;
 }
 
-/// The refund of A-17, which the goal does not name.
+/// Returns a conversation that refunds A-17, an order that the goal does not name.
 fn refund_of_nobody() -> bloomery_e2e::harness::Conversation {
     let order = "A-17";
     let turns = [
@@ -167,7 +167,7 @@ async fn a_message_to_a_running_job_is_heard_at_the_next_safe_point() {
         let job = tenant.job("refund").await;
         shop.model.until_held("thinking").await;
         job.reply(None, "The customer is called Ada").await;
-        // It comes with the answer to a report, and the worker says so.
+        // The message arrives in the response to a report, and the worker reports its receipt.
         eventually("the worker to have it", async || {
             let printed = job.logs(1).await;
             if printed.contains("reply 1 of the Job has come") { Ok(()) } else { Err(printed) }
@@ -182,7 +182,7 @@ async fn a_message_to_a_running_job_is_heard_at_the_next_safe_point() {
 }
 
 #[tokio::test]
-async fn a_question_that_nobody_answers_in_time_ends_the_job() {
+async fn a_question_without_an_answer_in_time_ends_the_job() {
     story(async |tenant| {
         let turns = [call("ask_user", json!({"text": "Which order?"}))];
         let shop = tenant.shop(&[conversation("my money", turns)]).await;
@@ -205,7 +205,7 @@ async fn a_question_that_nobody_answers_in_time_ends_the_job() {
 }
 
 #[tokio::test]
-async fn a_hundred_questions_are_bounded_and_end_when_nothing_more_can_be_said() {
+async fn a_job_with_a_hundred_questions_ends_at_the_limit_of_replies() {
     story(async |tenant| {
         let ask = |n: usize| json!({"text": format!("Question {n} of a hundred?")});
         let first = call("ask_user", ask(1));
@@ -229,7 +229,7 @@ async fn a_hundred_questions_are_bounded_and_end_when_nothing_more_can_be_said()
 }
 
 #[tokio::test]
-async fn a_reply_of_a_mebibyte_and_one_too_many_are_refused_where_they_stand() {
+async fn a_reply_of_a_mebibyte_and_one_above_the_limit_are_refused() {
     story(async |tenant| {
         let jobs = tenant.jobs();
         tenant.job("asks").await;
@@ -237,7 +237,7 @@ async fn a_reply_of_a_mebibyte_and_one_too_many_are_refused_where_they_stand() {
         let large = json!([{"text": "A-17"}, {"question": "q-1", "text": "x".repeat(1024 * 1024)}]);
         let refusal = set(large).await.expect_err("a reply of 1 MiB");
         assert!(refusal.contains("spec.replies[1].text") && refusal.contains("1024"), "{refusal:.2000}");
-        assert!(refusal.len() < 4096, "nobody reads {} bytes", refusal.len());
+        assert!(refusal.len() < 4096, "a message of {} bytes is too long to read", refusal.len());
         let replies = |count: usize| json!(vec![json!({"text": "A-17"}); count]);
         set(replies(32)).await.expect("as many as there may be");
         let refusal = set(replies(33)).await.expect_err("one too many");

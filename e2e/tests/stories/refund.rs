@@ -1,4 +1,4 @@
-//! Jobs that go well, or end as their gates say.
+//! Jobs that succeed, and Jobs that their gates end.
 
 use bloomery_crds::conditions::{self, ConditionType};
 use bloomery_crds::report::result_digest;
@@ -80,7 +80,7 @@ fn what_conditions_say(skill: &SkillStatus, job: &JobStatus) {
 }
 
 #[tokio::test]
-async fn jobs_of_two_skills_run_at_once_each_in_its_slag() {
+async fn jobs_of_two_skills_run_at_once_each_in_its_directory() {
     story(async |tenant| {
         let shop = tenant.shop(&["A-1", "A-2", "A-3"].map(refund_of)).await;
         tokio::join!(tenant.skill("cs-tier-1").into_future(), tenant.skill("cs-tier-2").into_future());

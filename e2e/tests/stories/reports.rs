@@ -7,7 +7,7 @@ use bloomery_crds::run::JobIdentity;
 use bloomery_crds::v1alpha1::JobStatus;
 use bloomery_e2e::harness::{JobHandle, Tenant, cluster, refund_of, story};
 
-/// The lie: a Job that has ended well, though its model still thinks.
+/// Returns a false report: the Job has succeeded, although its model still works.
 fn forged(tenant: &Tenant, job: &JobHandle<'_>, status: &JobStatus) -> Report {
     let mut log = status.log.clone().expect("a Job at work has a log");
     log.events += 1;
@@ -37,7 +37,7 @@ fn forged(tenant: &Tenant, job: &JobHandle<'_>, status: &JobStatus) -> Report {
 }
 
 #[tokio::test]
-async fn a_report_of_anybody_but_the_recorded_pod_is_refused() {
+async fn a_report_from_any_other_than_the_recorded_pod_is_refused() {
     story(async |tenant| {
         if !cluster::is_local_or_skips("reaching a Service from outside") {
             return;

@@ -1,4 +1,4 @@
-//! What a Job binds: paths reach the prompt, secrets do not.
+//! Resources that a Job binds: paths reach the prompt, secrets do not.
 
 use bloomery_crds::v1alpha1::{GateReason, Job, SkillSpec};
 use bloomery_e2e::harness::{JobHandle, Tenant, call, cluster, conversation, machine, operator, refund_of, say, story};
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::memory;
 
-/// A Skill that works on a code base, with a token.
+/// Returns a Skill that needs a code base and a token.
 fn declares(spec: &mut SkillSpec) {
     spec.resources = serde_json::from_value(json!([
         {"name": "codebase", "type": "filesystem", "required": true, "description": "What is worked on"},
@@ -38,16 +38,16 @@ async fn bound_paths_reach_the_prompt_and_secrets_do_not() {
             .binding("codebase", json!({"persistentVolumeClaim": {"claimName": "src"}}))
             .binding("token", json!({"secretKeyRef": {"name": "ci", "key": "token"}}))
             .await;
-        // The Secret comes late, and is waited for.
+        // The Job waits for the Secret, which is created late.
         job.until_reason("SecretMissing", &["ci", "token"]).await;
         tenant.secret("ci", "token", SECRET).await;
         let status = job.succeeded().await;
         assert_eq!(status.attempt.as_ref().map(|attempt| attempt.number), Some(1), "it heals in the pod that it has");
         shop.assert_refunded_once("A-17").await;
 
-        let told = format!("{status:?}\n{}", job.logs(1).await);
-        assert!(told.contains("codebase (filesystem) is /resources/codebase, token (credential)"), "{told}");
-        assert!(!told.contains(SECRET), "a secret is never told: {told}");
+        let text = format!("{status:?}\n{}", job.logs(1).await);
+        assert!(text.contains("codebase (filesystem) is /resources/codebase, token (credential)"), "{text}");
+        assert!(!text.contains(SECRET), "the status or the log has the secret: {text}");
         if cluster::is_local_or_skips("a look at the volume") {
             let slag = machine::memory(tenant).await.join("cs-tier-1");
             let log = memory::log(&slag, &job.uid).concat();
@@ -59,9 +59,9 @@ async fn bound_paths_reach_the_prompt_and_secrets_do_not() {
     .await;
 }
 
-/// A model that was told a secret elsewhere says it in a call and in its answer.
+/// The model repeats the secret in a call and in its answer, as if it had learned it elsewhere.
 #[tokio::test]
-async fn a_secret_that_the_model_says_is_in_no_sink() {
+async fn a_secret_that_the_model_repeats_is_redacted_everywhere() {
     let fields = json!({"order_id": "A-17", "status": SECRET, "next_steps": [SECRET]});
     let turns = [
         call("track_order", json!({ "order_id": SECRET })),
@@ -83,13 +83,13 @@ async fn a_secret_that_the_model_says_is_in_no_sink() {
         assert_eq!(gate.last.first().and_then(|ruling| ruling.rule), Some(GateReason::Secret), "{gate:#?}");
         shop.model.assert_no_violations().await;
         for (sink, text) in sinks(tenant, &job).await {
-            assert!(!text.is_empty() && !text.contains(SECRET), "a secret is never told, and stands in {sink}: {text}");
+            assert!(!text.is_empty() && !text.contains(SECRET), "{sink} has the secret or is empty: {text}");
         }
     })
     .await;
 }
 
-/// Everything that somebody may read of a Job and that its secrets are kept out of.
+/// Returns each text about a Job that people can read, with its name. None may have a secret.
 async fn sinks(tenant: &Tenant, job: &JobHandle<'_>) -> Vec<(&'static str, String)> {
     let all = ListParams::default();
     let jobs = tenant.api::<Job>().list(&all).await.expect("Jobs can be listed").items;
@@ -111,7 +111,7 @@ async fn sinks(tenant: &Tenant, job: &JobHandle<'_>) -> Vec<(&'static str, Strin
 }
 
 #[tokio::test]
-async fn bindings_that_do_not_fit_are_named_all_at_once_until_the_skill_is_mended() {
+async fn all_invalid_bindings_are_named_at_once_until_the_skill_is_corrected() {
     let docs = json!({"value": "https://docs.example.com"});
     story(async |tenant| {
         let shop = tenant.shop(&[refund_of("A-17").expect_system("You work with https://docs.example.com.")]).await;
@@ -119,9 +119,9 @@ async fn bindings_that_do_not_fit_are_named_all_at_once_until_the_skill_is_mende
         let job = tenant.job("unfit").binding("docz", docs.clone()).await;
         let leaky = tenant.job("leaky").binding("token", json!({"value": "in the wrong place"})).await;
         job.until_reason("ResourcesInvalid", &["codebase", "persistentVolumeClaim", "token", "docz", "docs"]).await;
-        let told = leaky.until_reason("ResourcesInvalid", &["token", "secretKeyRef"]).await;
-        assert!(!told.contains("in the wrong place"), "a value may be a secret: {told}");
-        // What was bound is fixed; the Skill is not.
+        let message = leaky.until_reason("ResourcesInvalid", &["token", "secretKeyRef"]).await;
+        assert!(!message.contains("in the wrong place"), "a value may be a secret: {message}");
+        // The Job's bindings cannot change; the Skill can.
         tenant
             .skill("cs-tier-1")
             .with(|spec| {

@@ -1,4 +1,4 @@
-//! A Skill that changes while a Job of it runs.
+//! A Skill that changes while one of its Jobs runs.
 
 use bloomery_crds::conditions::ConditionType;
 use bloomery_e2e::harness::{call, conversation, eventually, refund_of, story};
@@ -39,7 +39,7 @@ async fn a_job_ends_on_the_revision_that_it_began_with() {
 }
 
 #[tokio::test]
-async fn a_revision_that_somebody_has_replaced_is_told_and_made_anew_once_it_is_deleted() {
+async fn a_replaced_revision_is_reported_and_created_again_after_its_deletion() {
     story(async |tenant| {
         let skill = tenant.skill("cs-tier-1").await;
         let revision = skill.ready().await.revision.expect("a Skill that is ready has a revision");
@@ -48,7 +48,7 @@ async fn a_revision_that_somebody_has_replaced_is_told_and_made_anew_once_it_is_
         let mut forged = stored.clone();
         (forged.metadata.uid, forged.metadata.resource_version) = (None, None);
         forged.data = Some([("revision.json".to_owned(), "{}".to_owned())].into());
-        // The operator makes it anew as soon as it is gone.
+        // The operator creates it again after the deletion.
         eventually("somebody to be faster than the operator", async || {
             tenant.remove::<ConfigMap>(&revision.name).await;
             maps.create(&PostParams::default(), &forged).await.map(|_| ()).map_err(|error| error.to_string())

@@ -1,10 +1,10 @@
-//! What the operator may do, what it does of that, and what it shows of itself.
+//! The operator's rights, its use of them, and its health and metrics endpoints.
 
 use bloomery_e2e::harness::audit::{self, AuditedRequest};
 use bloomery_e2e::harness::{cluster, operator, refund_of, story};
 
 #[tokio::test]
-async fn the_operator_asks_for_nothing_that_it_may_not_have() {
+async fn the_operator_sends_no_request_that_it_has_no_right_to() {
     story(async |tenant| {
         if !cluster::is_local_or_skips("the audit log") {
             return;
@@ -15,7 +15,7 @@ async fn the_operator_asks_for_nothing_that_it_may_not_have() {
         tenant.secret("llm", "token", "a key that the model does not ask for").await;
         tenant.skill("cs-tier-1").await;
         tenant.job("refund").await.succeeded().await;
-        // What it may do beside that: it deletes a Job that has served its time.
+        // One more right: it deletes a Job after its retention.
         let brief = tenant.job("brief").lasting(0).await;
         brief.cancel().await;
         brief.gone().await;
@@ -41,7 +41,7 @@ async fn the_operator_asks_for_nothing_that_it_may_not_have() {
 }
 
 #[tokio::test]
-async fn the_operator_says_how_it_is() {
+async fn the_operator_serves_its_health_and_metrics() {
     story(async |tenant| {
         let shop = tenant.shop(&[refund_of("A-17")]).await;
         tenant.skill("cs-tier-1").await;

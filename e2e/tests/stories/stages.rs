@@ -5,7 +5,7 @@ use bloomery_crds::v1alpha1::OutOfDomainAction;
 use bloomery_e2e::harness::{Conversation, call, conversation, refund_of, say, story};
 use serde_json::json;
 
-/// Where an order of the series `C` is, as a good agent finds out.
+/// Returns the turns of an agent that looks up where an order of the series `C` is.
 fn tracking_of(order: &str) -> Conversation {
     let fields = json!({"order_id": order, "status": "in transit", "next_steps": ["Wait two more days."]});
     let answer = format!("Order {order} is in transit.\n```json\n{fields}\n```");
@@ -61,7 +61,7 @@ async fn cs_tier_1_tracks_an_order_without_a_refund_and_succeeds() {
         let intent = status.gates.and_then(|gates| gates.intent).and_then(|intent| intent.id);
         assert_eq!(intent.as_deref(), Some("intent_track"));
         let [workflow] = status.workflows.as_slice() else { panic!("{:?}", status.workflows) };
-        assert_eq!(workflow.open.len(), 3, "nobody asked for a refund: {workflow:?}");
+        assert_eq!(workflow.open.len(), 3, "the customer asked for no refund: {workflow:?}");
         assert_eq!(shop.ledger.summary().await.effects, 0);
         shop.model.assert_no_violations().await;
     })
@@ -69,7 +69,7 @@ async fn cs_tier_1_tracks_an_order_without_a_refund_and_succeeds() {
 }
 
 #[tokio::test]
-async fn a_polished_answer_that_lost_a_number_is_not_taken() {
+async fn a_polished_answer_without_a_number_of_the_original_is_discarded() {
     let refund = refund_of("A-17").polished("Your order is refunded.");
     story(async |tenant| {
         let shop = tenant.shop(&[refund]).await;
@@ -115,7 +115,7 @@ async fn a_goal_out_of_domain_ends_as_the_skill_says_and_calls_no_tool() {
 }
 
 #[tokio::test]
-async fn an_intent_that_cannot_be_read_is_asked_for_once_more_and_then_left_to_a_person() {
+async fn an_unreadable_intent_is_requested_once_more_and_then_escalated() {
     let mended = refund_of("A-17")
         .stage("intent", json!({"say": "A refund, I think."}))
         .intent("intent_refund", json!({"order_id": "A-17"}));

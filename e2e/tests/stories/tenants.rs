@@ -1,4 +1,4 @@
-//! What a tenant has already, and what its volume does not allow.
+//! Objects that exist in a tenant before the operator's, and volumes that refuse a write.
 
 use bloomery_crds::conditions::ConditionType;
 use bloomery_crds::names;
@@ -14,7 +14,7 @@ fn object<T: serde::de::DeserializeOwned>(json: serde_json::Value) -> T {
 }
 
 #[tokio::test]
-async fn a_memory_claim_that_is_there_is_used_as_it_is() {
+async fn an_existing_memory_claim_is_used_unchanged() {
     story(async |tenant| {
         let claim = tenant
             .create::<PersistentVolumeClaim>(object(json!({
@@ -29,13 +29,13 @@ async fn a_memory_claim_that_is_there_is_used_as_it_is() {
         let after = tenant.api::<PersistentVolumeClaim>().get(names::MEMORY_CLAIM).await.expect("the claim stays");
         assert_eq!(after.uid(), claim.uid());
         assert_eq!(after.labels(), claim.labels());
-        assert!(after.owner_references().is_empty(), "it is nobody's but the tenant's");
+        assert!(after.owner_references().is_empty(), "it belongs to the tenant alone");
     })
     .await;
 }
 
 #[tokio::test]
-async fn an_object_of_somebody_else_is_left_as_it_is() {
+async fn an_object_of_another_owner_is_not_changed() {
     story(async |tenant| {
         let theirs = tenant
             .create::<Service>(object(json!({
@@ -53,7 +53,7 @@ async fn an_object_of_somebody_else_is_left_as_it_is() {
 }
 
 #[tokio::test]
-async fn what_somebody_changes_or_deletes_of_ours_is_put_right() {
+async fn changed_and_deleted_objects_of_the_operator_are_restored() {
     story(async |tenant| {
         let skill = tenant.skill("cs-tier-1").await;
         let revision = skill.ready().await.revision.expect("a revision").name;
@@ -72,7 +72,7 @@ async fn what_somebody_changes_or_deletes_of_ours_is_put_right() {
 }
 
 #[tokio::test]
-async fn a_slag_that_cannot_be_written_ends_the_job_and_is_named() {
+async fn a_skill_directory_without_write_access_ends_the_job_and_is_named() {
     story(async |tenant| {
         if !cluster::is_local_or_skips("a look at the volume") {
             return;
@@ -80,7 +80,7 @@ async fn a_slag_that_cannot_be_written_ends_the_job_and_is_named() {
         let shop = tenant.shop(&[refund_of("A-1"), refund_of("A-2")]).await;
         tokio::join!(tenant.skill("cs-tier-1").into_future(), tenant.skill("cs-tier-2").into_future());
         tenant.job("first").goal("Refund order A-1").await.succeeded().await;
-        // As after a restore by root: a directory that the worker's user cannot write.
+        // As after a restore by root: the worker's user cannot write to the directory.
         let slag = machine::memory(tenant).await.join("cs-tier-2");
         std::fs::create_dir(&slag).expect("the directory is made");
         std::fs::set_permissions(&slag, std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("its mode is set");
@@ -95,7 +95,7 @@ async fn a_slag_that_cannot_be_written_ends_the_job_and_is_named() {
 }
 
 #[tokio::test]
-async fn people_are_told_by_events() {
+async fn events_report_the_progress_of_skills_and_jobs() {
     story(async |tenant| {
         let shop = tenant.shop(&[refund_of("A-17")]).await;
         tenant.skill("cs-tier-1").await;
@@ -103,13 +103,14 @@ async fn people_are_told_by_events() {
         shop.assert_refunded_once("A-17").await;
         bloomery_e2e::harness::eventually("Events of the Skill and the Job", async || {
             let events = tenant.api::<Event>().list(&ListParams::default()).await.expect("Events can be listed");
-            let told: Vec<(String, String)> = events
+            let events: Vec<(String, String)> = events
                 .into_iter()
                 .map(|event| (event.involved_object.name.unwrap_or_default(), event.reason.unwrap_or_default()))
                 .collect();
             let wanted = [("cs-tier-1", "Ready"), ("refund", "Starting"), ("refund", "Succeeded")];
-            let is_told = |(name, why): &(&str, &str)| told.iter().any(|(of, reason)| of == name && reason == why);
-            if wanted.iter().all(is_told) { Ok(()) } else { Err(told) }
+            let is_reported =
+                |(name, why): &(&str, &str)| events.iter().any(|(of, reason)| of == name && reason == why);
+            if wanted.iter().all(is_reported) { Ok(()) } else { Err(events) }
         })
         .await;
     })

@@ -9,7 +9,7 @@ use kube::{Api, ResourceExt};
 const CA: &str = "bloomery-report-ca";
 
 #[tokio::test]
-async fn an_upgrade_keeps_the_ca_and_writes_nothing_that_stands() {
+async fn an_upgrade_keeps_the_ca_and_rewrites_no_object() {
     story(async |tenant| {
         if !cluster::is_local_or_skips("the audit log") {
             return;
@@ -25,13 +25,13 @@ async fn an_upgrade_keeps_the_ca_and_writes_nothing_that_stands() {
         );
         assert!(!ca.is_empty(), "the operator fills the Secret that the chart ships empty");
 
-        // Another annotation of the pod: the Deployment rolls out anew.
+        // Changes an annotation of the pod, so that the Deployment rolls out.
         let mark = format!("podAnnotations.story={}", tenant.namespace);
         command::run(&mut command::script("hack/install", &["--set-string", &mark]));
         operator::until_rolled_out(&tenant.cluster).await;
         assert_ne!(operator::ready_pod(&tenant.cluster).await.uid(), pod.uid(), "the operator was restarted");
 
-        // Seen by the new operator: so it has seen all that was there before.
+        // The new operator has processed this Skill, and therefore all older objects.
         tenant.skill("later").with(|spec| spec.mcp_server = None).await.ready().await;
         let later = tenant.job("later").for_skill("absent").await;
         later.until_reason("SkillNotFound", &[]).await;

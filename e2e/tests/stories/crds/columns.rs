@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{but, job, model};
 
-/// A row without what differs from run to run.
+/// Returns the columns of a row, except those that differ between runs.
 fn steady(mut row: BTreeMap<String, Value>) -> Value {
     assert!(row.remove("Age").is_some(), "every kind shows its age");
     json!(row)
@@ -45,10 +45,10 @@ async fn the_columns_of_a_job_say_how_it_is_going() {
 }
 
 #[tokio::test]
-async fn the_columns_of_a_held_job_say_for_what_it_waits() {
+async fn the_columns_of_a_held_job_say_why_it_waits() {
     story(async |tenant| {
         let jobs = tenant.jobs();
-        // A Skill that is not there, so that nobody else writes of the Job but that.
+        // The Skill does not exist, so that the operator writes only that to the status.
         jobs.create("held", &but(job(), &json!({"skill": "absent"}))).await;
         let call = json!({
             "id": "c-7", "tool": "process_refund", "digest": format!("sha256:{}", "0".repeat(64)),

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{but, job, model, skill};
 
-/// Every case is refused, in a sentence that names the path of the field and what is wrong with it.
+/// Checks that the API server refuses every case with a message that has the field's path and the problem.
 async fn refuses_each(door: &ObjectApi, whole: &Value, cases: Vec<(&str, &str, Value)>) {
     door.accepts("whole", whole).await;
     for (path, why, more) in cases {
@@ -124,7 +124,7 @@ async fn a_skill_with_bad_resources_or_tools_is_refused_with_the_path_of_the_fie
     .await;
 }
 
-/// A Skill that declares a resource of a type, and a credential.
+/// Returns a Skill that declares a resource of a type, and a credential.
 fn declares(kind: &str, more: &Value) -> Value {
     let resource = but(json!({"name": "shop", "type": kind}), more);
     json!({"resources": [resource, {"name": "key", "type": "credential"}]})
@@ -364,7 +364,7 @@ async fn a_bad_model_is_refused_with_the_path_of_the_field() {
 }
 
 #[tokio::test]
-async fn a_model_that_is_badly_reached_is_refused_with_the_path_of_the_field() {
+async fn a_model_with_a_bad_endpoint_is_refused_with_the_path_of_the_field() {
     let secret = json!({"secretKeyRef": {"name": "corporate", "key": "ca.crt"}});
     let both = but(secret.clone(), &json!({"configMapKeyRef": {"name": "corporate", "key": "ca.crt"}}));
     let plain = json!({"baseUrl": "http://llm.internal/v1", "ca": secret.clone()});
@@ -393,7 +393,7 @@ async fn a_model_that_is_badly_reached_is_refused_with_the_path_of_the_field() {
 }
 
 #[tokio::test]
-async fn a_name_that_could_become_no_label_is_refused() {
+async fn a_name_that_is_no_valid_label_is_refused() {
     story(async |tenant| {
         for (door, spec) in [(tenant.skills(), skill()), (tenant.jobs(), job()), (tenant.models(), model())] {
             door.accepts(&"x".repeat(50), &spec).await;
@@ -409,7 +409,7 @@ async fn a_name_that_could_become_no_label_is_refused() {
 }
 
 #[tokio::test]
-async fn explain_says_what_each_field_is_for() {
+async fn kubectl_explain_describes_each_field() {
     story(async |_| {
         for (field, promised) in [
             ("skill", "the definition of an agent"),

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{but, job};
 
-/// A Job with a status that nobody works on any more: it has ended.
+/// A Job that has ended, so that the operator does not change its status.
 async fn ended_job(tenant: &Tenant) -> ObjectApi {
     let jobs = tenant.jobs();
     jobs.create("ended", &job()).await;
@@ -29,7 +29,7 @@ fn log(events: u64) -> Value {
 }
 
 #[tokio::test]
-async fn what_a_job_was_asked_is_fixed() {
+async fn the_goal_of_a_job_cannot_change() {
     story(async |tenant| {
         let jobs = ended_job(tenant).await;
         for (field, path) in [("goal", "spec.goal"), ("skill", "spec.skill")] {
@@ -45,12 +45,12 @@ async fn what_a_job_was_asked_is_fixed() {
 }
 
 #[tokio::test]
-async fn what_a_job_binds_is_fixed() {
+async fn the_bindings_of_a_job_cannot_change() {
     story(async |tenant| {
         let jobs = tenant.jobs();
         let url = |url: &str| json!({"value": url});
         let docs = json!({"docs": url("https://docs.example.com")});
-        // A Skill that is not there: nobody starts a worker.
+        // The Skill does not exist, so that the operator starts no worker.
         let absent = but(job(), &json!({"skill": "absent"}));
         jobs.create("unbound", &absent).await;
         jobs.create("bound", &but(absent, &json!({"resources": docs}))).await;
@@ -76,10 +76,10 @@ async fn what_a_job_binds_is_fixed() {
 }
 
 #[tokio::test]
-async fn what_a_job_continues_is_fixed() {
+async fn the_continued_job_cannot_change() {
     story(async |tenant| {
         let jobs = tenant.jobs();
-        // A Skill that is not there: nobody starts a worker.
+        // The Skill does not exist, so that the operator starts no worker.
         let absent = but(job(), &json!({"skill": "absent"}));
         jobs.create("first", &absent).await;
         jobs.create("follows", &but(absent, &json!({"continues": "first"}))).await;
@@ -142,17 +142,17 @@ async fn replies_are_only_added_at_the_end() {
 }
 
 #[tokio::test]
-async fn limits_of_a_job_only_fall() {
+async fn the_limits_of_a_job_can_only_be_lowered() {
     story(async |tenant| {
         let jobs = tenant.jobs();
-        // A Skill that is not there: nobody starts a worker.
+        // The Skill does not exist, so that the operator starts no worker.
         jobs.create("bounded", &but(job(), &json!({"skill": "absent"}))).await;
         let set = async |limits: Value| jobs.change("bounded", &json!({"spec": {"limits": limits}})).await;
         for (field, first, lower, higher) in [
             ("steps", json!(10), json!(9), json!(11)),
             ("toolCalls", json!(10), json!(9), json!(11)),
             ("tokens", json!(10_000), json!(9_000), json!(11_000)),
-            // Not by their letters: "90m" is less than "2h".
+            // Durations are compared as values, not as strings: "90m" is less than "2h".
             ("duration", json!("2h"), json!("90m"), json!("1h31m")),
         ] {
             let rule = format!("{field} may be lowered, never raised or removed");
@@ -243,7 +243,7 @@ async fn a_spec_that_changes_does_not_lift_the_rules_of_status() {
     story(async |tenant| {
         let jobs = ended_job(tenant).await;
         jobs.change_status("ended", &log(8)).await.expect("first set");
-        // Whatever way status is written: beside spec it is ignored, and what stands remains.
+        // A status beside a changed spec is ignored: the stored status remains.
         jobs.change("ended", &json!({"spec": {"limits": {"steps": 5}}, "status": null})).await.expect("limits are set");
         refused(jobs.change_status("ended", &log(7)).await, LOG);
         refused(jobs.change_status("ended", &json!({"phase": "Running"})).await, TERMINAL);
