@@ -27,9 +27,9 @@ const MAX_ERROR_BYTES: usize = 4096;
 /// The longest name of an unknown result type that is passed on, in bytes.
 const MAX_TYPE_BYTES: usize = 64;
 
-/// The result of one attempt to make a call.
+/// The outcome of sending a call once.
 #[derive(Debug)]
-pub(crate) enum Attempt {
+pub(crate) enum SendOutcome {
     /// The server answered.
     Answered(CallOutcome),
     /// No byte of the call was sent. The text is a clause.
@@ -62,46 +62,47 @@ pub(crate) fn request(
 }
 
 /// Classifies a reply by what it proves about the call.
-pub(crate) fn classify(reply: Reply) -> Attempt {
+pub(crate) fn classify(reply: Reply) -> SendOutcome {
     match reply {
         Reply::Result(result) => classify_result(*result),
         Reply::Error(error) => {
             let message = bounded(&error.message, MAX_ERROR_BYTES);
             let text = format!("The server refused the call: {message} (code {}).", error.code.0);
-            Attempt::Answered(CallOutcome::failed(text))
+            SendOutcome::Answered(CallOutcome::failed(text))
         }
-        Reply::NotSent(reason) => Attempt::NotSent(reason),
-        Reply::Unknown(reason) => Attempt::Unknown(reason),
+        Reply::NotSent(reason) => SendOutcome::NotSent(reason),
+        Reply::Unknown(reason) => SendOutcome::Unknown(reason),
     }
 }
 
-fn classify_result(result: ServerResult) -> Attempt {
+fn classify_result(result: ServerResult) -> SendOutcome {
     match result {
-        ServerResult::CallToolResult(result) => Attempt::Answered(outcome(result)),
-        ServerResult::InputRequiredResult(_) => Attempt::Answered(CallOutcome::failed(
+        ServerResult::CallToolResult(result) => SendOutcome::Answered(outcome(result)),
+        ServerResult::InputRequiredResult(_) => SendOutcome::Answered(CallOutcome::failed(
             "The tool asks for input before it acts. The client cannot give input, so the call had no effect."
                 .to_owned(),
         )),
         ServerResult::CreateTaskResult(_) | ServerResult::GetTaskResult(_) => {
-            Attempt::Unknown("it turned the call into a task, which was not requested".to_owned())
+            SendOutcome::Unknown("it turned the call into a task, which was not requested".to_owned())
         }
         ServerResult::CustomResult(CustomResult(value)) => match value.get("resultType").and_then(Value::as_str) {
-            Some(kind) if kind != "complete" => {
-                Attempt::Unknown(format!("it answered with a result of the type `{}`", bounded(kind, MAX_TYPE_BYTES)))
-            }
+            Some(kind) if kind != "complete" => SendOutcome::Unknown(format!(
+                "it answered with a result of the type `{}`",
+                bounded(kind, MAX_TYPE_BYTES)
+            )),
             _ => verbatim(&value.to_string()),
         },
         // A result of another kind also answers the call.
         other => match serde_json::to_string(&other) {
             Ok(raw) => verbatim(&raw),
-            Err(_) => Attempt::Unknown("its answer is not the result of a tool call".to_owned()),
+            Err(_) => SendOutcome::Unknown("its answer is not the result of a tool call".to_owned()),
         },
     }
 }
 
 /// Passes an answer that is not the result of a tool call to the model, unchanged.
-fn verbatim(raw: &str) -> Attempt {
-    Attempt::Answered(outcome(CallToolResult::success(vec![ContentBlock::text(repair::verbatim_answer(raw))])))
+fn verbatim(raw: &str) -> SendOutcome {
+    SendOutcome::Answered(outcome(CallToolResult::success(vec![ContentBlock::text(repair::verbatim_answer(raw))])))
 }
 
 fn outcome(result: CallToolResult) -> CallOutcome {

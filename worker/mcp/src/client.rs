@@ -1,7 +1,7 @@
 //! The client of one MCP server.
 
 use crate::cache::ToolListCache;
-use crate::call::{self, Attempt};
+use crate::call::{self, SendOutcome};
 use crate::error::Error;
 use crate::http_transport::HttpTransport;
 use crate::known_tools::KnownTools;
@@ -181,11 +181,11 @@ impl Client {
         let mut backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(2));
         let mut listed = None;
         let outcome = loop {
-            let reason = match self.try_call(call, until, &mut listed, listener).await {
-                Attempt::Answered(outcome) => break outcome,
-                Attempt::NotSent(reason) => reason,
-                Attempt::Refused(text) => break self.not_sent(call, text),
-                Attempt::Unknown(reason) => break self.indeterminate(&reason),
+            let reason = match self.send_once(call, until, &mut listed, listener).await {
+                SendOutcome::Answered(outcome) => break outcome,
+                SendOutcome::NotSent(reason) => reason,
+                SendOutcome::Refused(text) => break self.not_sent(call, text),
+                SendOutcome::Unknown(reason) => break self.indeterminate(&reason),
             };
             let delay = backoff.next_delay();
             if Instant::now() + delay >= retry_until {
@@ -196,6 +196,7 @@ impl Client {
         CallResult { outcome, listed }
     }
 
+    /// Returns the timeout of a call. The first call has a longer one.
     fn timeout(&self, call: &ToolCall<'_>) -> Duration {
         let own = call.timeout_seconds.map_or(CALL_TIMEOUT, Duration::from_secs).min(MAX_CALL_TIMEOUT);
         if self.has_called.swap(true, Ordering::Relaxed) { own } else { own.max(MIN_FIRST_CALL_TIMEOUT) }
@@ -208,46 +209,47 @@ impl Client {
         }
     }
 
-    async fn try_call(
+    /// Sends a call once, in the current session or a new one.
+    async fn send_once(
         &self,
         call: &ToolCall<'_>,
         until: Instant,
         listed: &mut Option<Vec<ListedTool>>,
         listener: &dyn Fn(ToolProgress),
-    ) -> Attempt {
+    ) -> SendOutcome {
         let (request, meta) = match call::request(call, &self.resources) {
             Ok(parts) => parts,
-            Err(error) => return Attempt::Refused(error.to_string()),
+            Err(error) => return SendOutcome::Refused(error.to_string()),
         };
         if Instant::now() >= until {
-            return Attempt::NotSent("no time is left for the call".to_owned());
+            return SendOutcome::NotSent("no time is left for the call".to_owned());
         }
         let session = match self.session(until).await {
             Ok(session) => session,
-            Err(session::Error { reason, .. }) => return Attempt::NotSent(reason),
+            Err(session::Error { reason, .. }) => return SendOutcome::NotSent(reason),
         };
         match listing::check_tool(&session, call, until).await {
             Ok(check) => {
                 *listed = check.listed.or(listed.take());
                 if let Some(objection) = check.objection {
-                    return Attempt::Refused(objection);
+                    return SendOutcome::Refused(objection);
                 }
             }
             Err(listing::Error::Unavailable(reason)) => {
                 self.discard(&session).await;
-                return Attempt::NotSent(reason);
+                return SendOutcome::NotSent(reason);
             }
             Err(listing::Error::Unusable(reason)) => {
-                return Attempt::NotSent(format!("its list of tools cannot be used: {reason}"));
+                return SendOutcome::NotSent(format!("its list of tools cannot be used: {reason}"));
             }
         }
         let reply = session.ask(request, meta, until, listener).await;
         let is_outdated = session.is_outdated_by(&reply);
-        let attempt = call::classify(reply);
-        if is_outdated || !matches!(attempt, Attempt::Answered(_)) {
+        let outcome = call::classify(reply);
+        if is_outdated || !matches!(outcome, SendOutcome::Answered(_)) {
             self.discard(&session).await;
         }
-        attempt
+        outcome
     }
 
     /// Returns the current session, or a new one if there is none or it has ended.
@@ -275,7 +277,7 @@ impl Client {
         Error::Unavailable { url: self.url.to_string(), message }
     }
 
-    /// Returns the outcome of a call that was not sent: it failed, unless an earlier attempt was sent.
+    /// Returns the outcome of a call that was not sent: it failed, unless it was sent before.
     fn not_sent(&self, call: &ToolCall<'_>, text: String) -> CallOutcome {
         if call.sent_before {
             return self.indeterminate(&describe_lost_call(&text));

@@ -128,7 +128,7 @@ impl HttpTransport {
     fn events(&self, response: Response, id: Option<RequestId>) -> Events {
         let (deliveries, overflowed) = (self.deliveries.clone(), self.overflowed.clone());
         let mut left = MAX_BODY_BYTES;
-        let (receiver, stream) = (self.deliveries.clone(), id.clone());
+        let (log, request) = (self.deliveries.clone(), id.clone());
         let bytes = response.bytes_stream().map(move |chunk| {
             let chunk =
                 chunk.map_err(|error| format!("its answer was cut off: {}", root_cause(&error))).and_then(|chunk| {
@@ -150,16 +150,7 @@ impl HttpTransport {
             let data = event.data.map(|data| repair::read(&data, &redactor).into_owned());
             Sse { data, ..event }
         });
-        let record = move |event: &Result<Sse, SseError>| {
-            let Ok(event) = event else { return };
-            if let (Some(stream), Some(id)) = (&stream, &event.id) {
-                receiver.record_event(stream, id);
-            }
-            if let Some(message) = event.data.as_deref().and_then(notification::read) {
-                receiver.receive(stream.as_ref(), message);
-            }
-        };
-        events.inspect(record).boxed()
+        events.inspect_ok(move |event| record_event(&log, request.as_ref(), event)).boxed()
     }
 
     /// Handles an error response. A JSON-RPC error with the id of the request answers the request. Any other response proves nothing.
@@ -276,6 +267,16 @@ impl StreamableHttpClient for HttpTransport {
             status if status.is_client_error() => Err(StreamableHttpError::ServerDoesNotSupportSse),
             status => Err(broken(format!("it answered HTTP {}", status.as_u16()))),
         }
+    }
+}
+
+/// Records an event on the stream of a request, and the message in it.
+fn record_event(deliveries: &DeliveryLog, request: Option<&RequestId>, event: &Sse) {
+    if let (Some(request), Some(id)) = (request, &event.id) {
+        deliveries.record_event(request, id);
+    }
+    if let Some(message) = event.data.as_deref().and_then(notification::read) {
+        deliveries.receive(request, message);
     }
 }
 

@@ -32,7 +32,7 @@ const BEGIN_TIMEOUT: Duration = Duration::from_secs(30);
 /// The timeout of sending a cancellation.
 const CONTROL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The largest number of failed attempts in a row to resume a stream.
+/// The largest number of failures in a row to resume a stream.
 const MAX_RESUMES: usize = 5;
 
 /// The error codes for a request in a form that the server does not know.
@@ -72,7 +72,7 @@ pub(crate) enum Reply {
     Unknown(String),
 }
 
-/// The reason that one attempt to begin a session failed.
+/// The reason that a session could not begin in one era.
 enum BeginError {
     /// The server only supports versions of the older era.
     OlderOnly,

@@ -1,13 +1,13 @@
 //! The client of one Model.
 
-use crate::attempt::{self, RetryDelay};
 use crate::error::{Error, ModelError};
-use crate::error_response::{ErrorResponse, attempt_error};
+use crate::error_response::{ErrorResponse, from_protocol_error};
 use crate::limits::MAX_ANSWER_BYTES;
 use crate::optional_fields::UnsupportedFields;
 use crate::protocol::RequestContext;
+use crate::request_error::{self, RetryDelay};
 use crate::request_writer::{self, RequestWriter};
-use crate::retry_policy::{Attempts, RetryPolicy};
+use crate::retry_policy::{RetryPolicy, Tries};
 use crate::transports::Transports;
 use crate::{provider, stream};
 use bloomery_crds::report::ExternalWait;
@@ -97,16 +97,17 @@ impl Client {
         pauses: &Pauses<'_>,
     ) -> Result<Answer, ModelError> {
         let total_before = pauses.total();
+        let idle_time = || pauses.total().saturating_sub(total_before);
         let retry_policy = RetryPolicy { total: retry_time, ..self.retry_policy.clone() };
-        let mut attempts = Attempts::new(retry_policy, within, Instant::now());
+        let mut tries = Tries::new(retry_policy, within, Instant::now());
         loop {
-            let remaining = attempts.remaining(Instant::now(), pauses.total().saturating_sub(total_before));
-            let error = match self.attempt(request, remaining).await {
+            let remaining = tries.remaining(Instant::now(), idle_time());
+            let error = match self.request_once(request, remaining).await {
                 Ok(answer) => return Ok(Answer { model: Some(self.endpoint.name.clone()), ..answer }),
                 Err(error) => error,
             };
             let (delay, message) = match error {
-                attempt::Error::UnsupportedField(field) => {
+                request_error::Error::UnsupportedField(field) => {
                     tracing::info!(
                         model = self.endpoint.name,
                         "the server does not support {field:?}, so later requests omit it"
@@ -114,32 +115,40 @@ impl Client {
                     self.unsupported.lock().unwrap_or_else(PoisonError::into_inner).add(field);
                     continue;
                 }
-                attempt::Error::Unreadable { message } => return Err(self.failed(ModelFailure::Unreadable, &message)),
-                attempt::Error::TooLong { message } => return Err(self.failed(ModelFailure::TooLong, &message)),
-                attempt::Error::Refused { message } => return Err(self.failed(ModelFailure::Unavailable, &message)),
-                attempt::Error::SecretMissing(ref missing) => (RetryDelay::SecretMissing, missing.to_string()),
-                attempt::Error::Temporary { delay, ref message } => (delay, message.clone()),
+                request_error::Error::Unreadable { message } => {
+                    return Err(self.failed(ModelFailure::Unreadable, &message));
+                }
+                request_error::Error::TooLong { message } => return Err(self.failed(ModelFailure::TooLong, &message)),
+                request_error::Error::Refused { message } => {
+                    return Err(self.failed(ModelFailure::Unavailable, &message));
+                }
+                request_error::Error::SecretMissing(ref missing) => (RetryDelay::SecretMissing, missing.to_string()),
+                request_error::Error::Temporary { delay, ref message } => (delay, message.clone()),
             };
-            let idle = pauses.total().saturating_sub(total_before);
-            let Some(delay) = attempts.next_delay(delay, Instant::now(), idle) else {
+            let Some(delay) = tries.next_delay(delay, Instant::now(), idle_time()) else {
                 let failed = self.failed(ModelFailure::Unavailable, &message);
-                return Err(ModelError { attempts: Some(attempts.to_string()), ..failed });
+                return Err(ModelError { tries: Some(tries.to_string()), ..failed });
             };
             tracing::warn!(model = self.endpoint.name, ?delay, "{message}");
             let waiting = match error {
-                attempt::Error::SecretMissing(missing) => missing.into(),
+                request_error::Error::SecretMissing(missing) => missing.into(),
                 _ => ExternalWait::ModelUnavailable { message: self.clause(&message) },
             };
             pauses.pause(waiting, delay).await;
         }
     }
 
-    async fn attempt(&self, request: &ModelRequest<'_>, remaining: Duration) -> Result<Answer, attempt::Error> {
+    /// Sends the request once, and reads the answer. `remaining` limits the time of both.
+    async fn request_once(
+        &self,
+        request: &ModelRequest<'_>,
+        remaining: Duration,
+    ) -> Result<Answer, request_error::Error> {
         let key = Credential::read(self.endpoint.api_key.as_ref())?;
         self.redactor.learn(&self.endpoint.name, key.secret().as_bytes());
         self.observer.notify(|| Progress::ModelRequested(request.stage));
         let unsupported = self.unsupported.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let body = self.body(request, &unsupported).map_err(|error| attempt::Error::Refused {
+        let body = self.body(request, &unsupported).map_err(|error| request_error::Error::Refused {
             message: format!("was not asked: the request cannot be serialized: {error}"),
         })?;
         // `silence` limits the time without any part of the response, and `remaining` limits the whole request.
@@ -149,16 +158,16 @@ impl Client {
         for (name, value) in provider::headers(self.endpoint.provider, &key) {
             sending = sending.header(name, value);
         }
-        let sent = timeout(silence, sending.send()).await.map_err(|_| attempt::Error::stalled(silence))?;
-        let response = sent.map_err(|error| attempt::Error::from_transport(&error, silence))?;
+        let sent = timeout(silence, sending.send()).await.map_err(|_| request_error::Error::stalled(silence))?;
+        let response = sent.map_err(|error| request_error::Error::from_transport(&error, silence))?;
         if response.status().is_success() {
             return self.read(response, silence).await;
         }
         let refusal = timeout(silence, ErrorResponse::read(response, &self.redactor));
-        let refusal = refusal.await.map_err(|_| attempt::Error::stalled(silence))?;
+        let refusal = refusal.await.map_err(|_| request_error::Error::stalled(silence))?;
         let objection = refusal.request_objection();
         match objection.and_then(|text| unsupported.rejected_field(self.endpoint.provider, request, text)) {
-            Some(field) => Err(attempt::Error::UnsupportedField(field)),
+            Some(field) => Err(request_error::Error::UnsupportedField(field)),
             None => Err(refusal.classify()),
         }
     }
@@ -180,19 +189,19 @@ impl Client {
     }
 
     /// Reads an answer. It is streamed or whole, depending on the content type, because a server may not support streams.
-    async fn read(&self, response: reqwest::Response, silence: Duration) -> Result<Answer, attempt::Error> {
+    async fn read(&self, response: reqwest::Response, silence: Duration) -> Result<Answer, request_error::Error> {
         let provider = self.endpoint.provider;
         if stream::is_event_stream(&response) {
             let answer = provider::answer_stream(provider);
             return stream::read(response, answer, silence, (&self.redactor, &self.observer)).await;
         }
         let body = body::read_unless_stalled(response, MAX_ANSWER_BYTES, silence).await;
-        let body = body.map_err(|error| attempt::Error::from_body(&error))?;
-        provider::read_answer(provider, &body).map_err(|error| attempt_error(error, &self.redactor))
+        let body = body.map_err(|error| request_error::Error::from_body(&error))?;
+        provider::read_answer(provider, &body).map_err(|error| from_protocol_error(error, &self.redactor))
     }
 
     fn failed(&self, kind: ModelFailure, message: &str) -> ModelError {
-        ModelError { error: Error { kind, message: sentence(&self.clause(message)) }, attempts: None }
+        ModelError { error: Error { kind, message: sentence(&self.clause(message)) }, tries: None }
     }
 
     /// Returns a clause that begins with this Model and continues with `message`.
@@ -208,7 +217,8 @@ impl Client {
 /// If the answer cannot be read. The text describes the error.
 #[cfg(fuzzing)]
 pub fn read_answer(provider: bloomery_crds::v1alpha1::ModelProvider, body: &[u8]) -> Result<Answer, String> {
-    provider::read_answer(provider, body).map_err(|error| format!("{:?}", attempt_error(error, &Redactor::default())))
+    provider::read_answer(provider, body)
+        .map_err(|error| format!("{:?}", from_protocol_error(error, &Redactor::default())))
 }
 
 #[cfg(test)]

@@ -87,10 +87,11 @@ impl Clients {
         let names = chain.iter().map(|client| client.endpoint.name.as_str()).collect();
         let mut rotation = Rotation::new(names, self.retry_time);
         let (began, total_before) = (Instant::now(), pauses.total());
+        let idle_time = || pauses.total().saturating_sub(total_before);
         while let Some(slot) = rotation.next(began.elapsed(), &self.deprioritized()) {
             let Some(client) = self.models.get(slot.model) else { break };
-            let spent = began.elapsed().saturating_sub(pauses.total().saturating_sub(total_before));
-            let left = within.saturating_sub(spent);
+            let in_requests = began.elapsed().saturating_sub(idle_time());
+            let left = within.saturating_sub(in_requests);
             // Boxed, because otherwise every future that awaits it would be large, too.
             let failed = match Box::pin(client.ask(request, (left, slot.retry_time), pauses)).await {
                 Ok(answer) => {
@@ -103,13 +104,10 @@ impl Clients {
                 return Err(failed.into_final());
             }
             tracing::warn!(model = slot.model, "{}", failed.error.message);
-            self.unanswered
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .insert(slot.model.to_owned(), Instant::now());
-            let is_final = failed.attempts.is_none();
+            self.note_no_answer(slot.model);
+            let is_final = failed.tries.is_none();
             rotation.note_failure(slot.model, failed.error.message, is_final);
-            if spent >= within {
+            if left.is_zero() {
                 break;
             }
         }
@@ -135,6 +133,12 @@ impl Clients {
         unanswered.keys().cloned().collect()
     }
 
+    fn note_no_answer(&self, model: &str) {
+        let mut unanswered = self.unanswered.lock().unwrap_or_else(PoisonError::into_inner);
+        unanswered.insert(model.to_owned(), Instant::now());
+    }
+
+    /// Records that a Model answered. The other Models discard their written requests, because this Model continued the conversation.
     fn note_answer(&self, chain: &[&Client], model: &str) {
         self.unanswered.lock().unwrap_or_else(PoisonError::into_inner).remove(model);
         chain.iter().filter(|client| client.endpoint.name != model).for_each(|client| client.clear_request());

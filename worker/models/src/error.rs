@@ -19,8 +19,8 @@ pub struct Error {
 #[derive(Debug)]
 pub(crate) struct ModelError {
     pub(crate) error: Error,
-    /// The number of attempts and their duration, as text. `None` if a retry would fail again.
-    pub(crate) attempts: Option<String>,
+    /// The number and the duration of the tries, as text. `None` if a retry would fail again.
+    pub(crate) tries: Option<String>,
 }
 
 impl ModelError {
@@ -31,9 +31,9 @@ impl ModelError {
 
     /// Returns the error for a request that no other Model can answer.
     pub(crate) fn into_final(self) -> Error {
-        let Self { error: Error { kind, message }, attempts } = self;
-        let message = match attempts {
-            Some(attempts) => format!("{message} It was tried {attempts}. {REMEDY}"),
+        let Self { error: Error { kind, message }, tries } = self;
+        let message = match tries {
+            Some(tries) => format!("{message} It was tried {tries}. {REMEDY}"),
             None => message,
         };
         Error { kind, message }

@@ -1,7 +1,7 @@
 //! Classifies error responses by whether a retry can help.
 
-use crate::attempt::{Error, RetryDelay};
 use crate::limits::MAX_QUOTE_BYTES;
+use crate::request_error::{Error, RetryDelay};
 use crate::{protocol, retry_after};
 use bloomery_http::body;
 use bloomery_redact::Redactor;
@@ -65,9 +65,9 @@ impl ErrorResponse {
     }
 }
 
-/// Converts an error in a successful response to the error of the attempt. Texts are redacted, because a server may quote the key, and
+/// Converts an error in a successful response to the error of the request. Texts are redacted, because a server may quote the key, and
 /// the parser quotes the server.
-pub(crate) fn attempt_error(error: protocol::Error, redactor: &Redactor) -> Error {
+pub(crate) fn from_protocol_error(error: protocol::Error, redactor: &Redactor) -> Error {
     match error {
         protocol::Error::Unreadable { reason, quote } => unreadable(&reason, &quote, redactor),
         protocol::Error::Provider(error) => classify_embedded(&error, redactor)

@@ -6,7 +6,6 @@
 //! An answer that cannot be read is returned as an [`Error`] without a retry, because the engine counts such answers.
 
 mod anthropic;
-mod attempt;
 mod client;
 mod clients;
 mod error;
@@ -19,6 +18,7 @@ mod openai;
 mod optional_fields;
 mod protocol;
 mod provider;
+mod request_error;
 mod request_writer;
 mod retry_after;
 mod retry_policy;

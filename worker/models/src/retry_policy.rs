@@ -1,6 +1,6 @@
 //! The time and the delays of retries.
 
-use crate::attempt::RetryDelay;
+use crate::request_error::RetryDelay;
 use bloomery_http::Backoff;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -14,7 +14,7 @@ pub struct RetryPolicy {
     pub short_delays: Backoff,
     /// The delays after failures that a person has to fix: a key, a model's name, an address.
     pub long_delays: Backoff,
-    /// The delays while a key does not exist. They are short, because such an attempt only reads a file.
+    /// The delays while a key does not exist. They are short, because such a try only reads a file.
     pub secret_delays: Backoff,
 }
 
@@ -31,8 +31,8 @@ impl RetryPolicy {
     }
 }
 
-/// Counts the attempts at one request, and the time left for them.
-pub(crate) struct Attempts {
+/// Counts the tries of one request, and the time left for them.
+pub(crate) struct Tries {
     policy: RetryPolicy,
     /// The time in requests, without the pauses between them.
     within: Duration,
@@ -41,7 +41,7 @@ pub(crate) struct Attempts {
     count: u32,
 }
 
-impl Attempts {
+impl Tries {
     pub(crate) fn new(policy: RetryPolicy, within: Duration, now: Instant) -> Self {
         Self { policy, within, began: now, first_failure: None, count: 0 }
     }
@@ -51,9 +51,9 @@ impl Attempts {
         self.within.saturating_sub(now.saturating_duration_since(self.began).saturating_sub(paused))
     }
 
-    /// Counts a failed attempt. Returns the delay before the next attempt, or `None` if no time is left.
+    /// Counts a failed try. Returns the delay before the next try, or `None` if no time is left.
     ///
-    /// A delay that would exceed the total time is shortened to its end, for one more attempt.
+    /// A delay that would exceed the total time is shortened to its end, for one more try.
     pub(crate) fn next_delay(&mut self, delay: RetryDelay, now: Instant, paused: Duration) -> Option<Duration> {
         self.count += 1;
         let elapsed = now.saturating_duration_since(*self.first_failure.get_or_insert(now));
@@ -68,7 +68,7 @@ impl Attempts {
     }
 }
 
-impl std::fmt::Display for Attempts {
+impl std::fmt::Display for Tries {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let times = if self.count == 1 { "once".to_owned() } else { format!("{} times", self.count) };
         write!(f, "{times} in {} s", self.began.elapsed().as_secs())

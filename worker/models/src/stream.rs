@@ -1,9 +1,9 @@
 //! Reads a streamed answer event by event. Only the answer so far and one event are in memory.
 
-use crate::attempt::Error;
-use crate::error_response::attempt_error;
+use crate::error_response::from_protocol_error;
 use crate::limits::MAX_ANSWER_BYTES;
 use crate::protocol::AnswerStream;
+use crate::request_error::Error;
 use crate::sse::Events;
 use bloomery_engine::event::Answer;
 use bloomery_http::progress::{Progress, ProgressObserver};
@@ -40,9 +40,9 @@ pub(crate) async fn read(
         let chunk = chunk.map_err(|error| Error::interrupted(&root_cause(&error)))?;
         let complete = events.push(&chunk).map_err(|_| Error::too_large(MAX_ANSWER_BYTES))?;
         for data in complete {
-            if answer.push(&data).map_err(|error| attempt_error(error, redactor))? {
+            if answer.push(&data).map_err(|error| from_protocol_error(error, redactor))? {
                 let _ = timeout(END_OF_RESPONSE_TIMEOUT, chunks.next()).await;
-                return answer.finish().map_err(|error| attempt_error(error, redactor));
+                return answer.finish().map_err(|error| from_protocol_error(error, redactor));
             }
             if answer.size() > MAX_ANSWER_BYTES {
                 return Err(Error::too_large(MAX_ANSWER_BYTES));
@@ -53,7 +53,7 @@ pub(crate) async fn read(
     // Some servers omit the empty line after the last event.
     let rest = events.rest();
     if !rest.is_empty() && answer.push(&rest).is_ok_and(|is_last| is_last) {
-        return answer.finish().map_err(|error| attempt_error(error, redactor));
+        return answer.finish().map_err(|error| from_protocol_error(error, redactor));
     }
     Err(Error::interrupted("the stream ended before the answer did"))
 }

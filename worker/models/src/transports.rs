@@ -2,7 +2,7 @@
 //!
 //! Certificates are read again for each request, so a rotated or corrected certificate takes effect with the next request.
 
-use crate::attempt::{Error, RetryDelay};
+use crate::request_error::{Error, RetryDelay};
 use bloomery_crds::Digest;
 use bloomery_crds::run::{CaFile, ModelEndpoint};
 use bloomery_http::{self as http, ClientOptions, root_cause};

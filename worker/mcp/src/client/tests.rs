@@ -64,7 +64,7 @@ async fn call_with_progress(client: &Client, tool: &str, within: Duration) -> (C
     (called.outcome, received.into_inner())
 }
 
-/// Calls a tool. `sent_before` means that an earlier attempt at the call was sent.
+/// Calls a tool. `sent_before` means that the call was sent before.
 async fn repeated_call(
     client: &Client,
     tool: &str,

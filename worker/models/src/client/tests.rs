@@ -103,7 +103,7 @@ async fn a_delay_that_the_server_requests_is_respected() {
     for value in ["3600", date] {
         let busy = Reply::Response(429, vec![("retry-after", value.into())], String::new());
         let (server, url) = Server::start([busy, completion("Done")]).await;
-        // The delay is longer than the total time, so there is one more attempt at the end. Short delays would lead to dozens.
+        // The delay is longer than the total time, so there is one more try at the end. Short delays would lead to dozens.
         let (outcome, _) = ask(&client_of(&endpoint(&url), retry_policy(Duration::from_millis(200)))).await;
         assert_eq!(outcome.unwrap().text, "Done");
         assert_eq!(server.request_count(), 2);

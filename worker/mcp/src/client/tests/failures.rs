@@ -328,7 +328,7 @@ async fn a_call_whose_tool_asks_for_input_failed() {
     assert_eq!(server.count("tools/call"), 1);
 }
 
-/// The first attempt may have had an effect, even if the second cannot be sent.
+/// The call that was sent before may have had an effect, even if the repeated call cannot be sent.
 #[tokio::test]
 async fn a_repeated_call_that_cannot_be_sent_is_indeterminate() {
     let gone = format!("http://{}/mcp", local_server::unused_address().await);

@@ -1,18 +1,18 @@
-//! The errors of one attempt to get an answer. Each kind leads to a different next step.
+//! The errors of a single request to a Model. Each kind leads to a different next step.
 
 use crate::optional_fields::OptionalField;
 use bloomery_http::credential::{self, SecretMissing};
 use bloomery_http::{body, root_cause};
 use std::time::Duration;
 
-/// The error of an attempt that got no answer. Each message continues the clause "the Model `x` …".
+/// The error of a request that got no answer. Each message continues the clause "the Model `x` …".
 #[derive(Debug)]
 pub(crate) enum Error {
     /// The key does not exist yet.
     SecretMissing(SecretMissing),
     /// The cause may disappear, by itself or because a person removes it.
     Temporary {
-        /// The delay before the next attempt.
+        /// The delay before the next try.
         delay: RetryDelay,
         /// The failure, and its remedy.
         message: String,
@@ -36,7 +36,7 @@ pub(crate) enum Error {
     },
 }
 
-/// The kind of delay before the next attempt.
+/// The kind of delay before the next try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RetryDelay {
     /// A short delay, because the cause disappears by itself.
