@@ -158,7 +158,7 @@ fn make(kind: &str, path: &Path) -> bool {
 #[rstest]
 #[case::fifo("fifo", "a named pipe")]
 #[case::device("device", "a device")]
-fn pipes_and_devices_are_not_opened(#[case] kind: &str, #[case] told: &str) {
+fn pipes_and_devices_are_not_opened(#[case] kind: &str, #[case] described: &str) {
     let stand = Stand::new();
     if !make(kind, &stand.at("it")) {
         // Only root can create devices.
@@ -167,9 +167,9 @@ fn pipes_and_devices_are_not_opened(#[case] kind: &str, #[case] told: &str) {
     }
     for tool in ALL {
         let error = stand.refuses(tool, about(tool, "it"));
-        assert!(error.contains(told), "{tool:?}: {error}");
+        assert!(error.contains(described), "{tool:?}: {error}");
     }
-    assert_eq!(stand.does(Tool::List, json!({})), format!("it  ({told})\n[1 entry; end of list]"));
+    assert_eq!(stand.does(Tool::List, json!({})), format!("it  ({described})\n[1 entry; end of list]"));
     assert_eq!(stand.does(Tool::Search, json!({"pattern": "x"})), "[0 matches in 0 files, of 0 searched]");
 }
 
@@ -204,8 +204,8 @@ fn a_hard_link_is_replaced_and_not_written_through(#[case] tool: Tool) {
     let stand = Stand::new();
     fs::hard_link(stand.outside(), stand.at("it")).unwrap();
     let answer = stand.does(tool, about(tool, "it"));
-    let told = answer.contains("had 2 names (hard links); only this one has the new content.");
-    assert!(told && !answer.contains(".."), "{answer}");
+    let has_note = answer.contains("had 2 names (hard links); only this one has the new content.");
+    assert!(has_note && !answer.contains(".."), "{answer}");
     assert!(stand.get("it").starts_with("changed"));
     assert_eq!(fs::read_to_string(stand.outside()).unwrap(), "outside");
     assert_eq!(stand.outside().metadata().unwrap().nlink(), 1);

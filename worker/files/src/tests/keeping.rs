@@ -138,8 +138,8 @@ fn git_operations_are_listed_without_a_part_of_a_secret() {
             (".git/logs/HEAD", &log),
         ]);
         let wanted = OverviewSelection { structure: false, changes: true };
-        let told = stand.workspace().with_secrets(secrets()).overviews(wanted);
-        let text = told[0].text.as_ref().unwrap();
+        let overviews = stand.workspace().with_secrets(secrets()).overviews(wanted);
+        let text = overviews[0].text.as_ref().unwrap();
         assert!(!shows_secret(text) && text.contains("git, on"), "{text}");
     }
 }

@@ -56,14 +56,14 @@ fn only_selected_overviews_are_returned_also_of_one_file() {
 #[test]
 fn git_operations_of_another_directory_are_not_listed() {
     let stand = Stand::of(&[("a", "x"), (".git", "gitdir: /elsewhere\n")]);
-    let told = texts(stand.workspace().overviews(OverviewSelection { structure: false, changes: true }));
-    assert!(!told[0].contains("git,"), "{told:?}");
+    let overviews = texts(stand.workspace().overviews(OverviewSelection { structure: false, changes: true }));
+    assert!(!overviews[0].contains("git,"), "{overviews:?}");
     fs::remove_file(stand.at(".git")).unwrap();
     fs::create_dir(stand.dir.path().join("elsewhere")).unwrap();
     fs::write(stand.dir.path().join("elsewhere/HEAD"), "ref: refs/heads/outside\n").unwrap();
     unix::symlink("../elsewhere", stand.at(".git")).unwrap();
-    let told = texts(stand.workspace().overviews(OverviewSelection { structure: false, changes: true }));
-    assert!(!told[0].contains("outside"), "{told:?}");
+    let overviews = texts(stand.workspace().overviews(OverviewSelection { structure: false, changes: true }));
+    assert!(!overviews[0].contains("outside"), "{overviews:?}");
 }
 
 #[test]

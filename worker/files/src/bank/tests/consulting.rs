@@ -23,10 +23,10 @@ fn core_notes_come_in_their_order_and_the_index_lists_all_notes() {
     let stand = Stand::of(&[("progress.md", "Half done.\n"), ("details/b.md", "xx"), ("details/a.md", "x")]);
     stand.write("projectbrief.md", "Orders.\n", NONE).unwrap();
     assert!(stand.bank().has_notes());
-    let told = consulted(&stand);
-    let names: Vec<&str> = told.iter().map(|(file, _)| file.as_str()).collect();
+    let notes = consulted(&stand);
+    let names: Vec<&str> = notes.iter().map(|(file, _)| file.as_str()).collect();
     assert_eq!(names, ["projectbrief.md", "progress.md", INDEX]);
-    assert_eq!(told[0].1, "Orders.\n");
+    assert_eq!(notes[0].1, "Orders.\n");
     let (brief, progress) = (NoteContent::new("Orders.\n".into()), NoteContent::new("Half done.\n".into()));
     let expected = format!(
         "projectbrief.md  1 words, 8 bytes, hash {}, written by Job `acme/refund` at `2026-01-01T00:00:00.000Z`\n\
@@ -34,7 +34,7 @@ fn core_notes_come_in_their_order_and_the_index_lists_all_notes() {
         brief.hash(),
         progress.hash()
     );
-    assert_eq!(told[2].1, expected);
+    assert_eq!(notes[2].1, expected);
 }
 
 #[test]
@@ -43,9 +43,9 @@ fn all_notes_together_are_limited_and_cuts_are_noted() {
     for number in 0..200 {
         stand.put(&format!("details/{number:0>60}.md"), "x");
     }
-    let told = consulted(&stand);
-    assert!(told.iter().map(|(_, text)| text.len()).sum::<usize>() <= 12 * 1024 + 200);
-    let (long, short, index) = (&told[0].1, &told[1].1, &told[2].1);
+    let notes = consulted(&stand);
+    assert!(notes.iter().map(|(_, text)| text.len()).sum::<usize>() <= 12 * 1024 + 200);
+    let (long, short, index) = (&notes[0].1, &notes[1].1, &notes[2].1);
     assert!(long.ends_with("bytes. Call memory_read for the whole note.]") && long.len() > 8000, "{}", long.len());
     assert_eq!(short, "short\n");
     assert!(index.ends_with("[the memory bank has more notes, which are not listed]\n"), "{index}");

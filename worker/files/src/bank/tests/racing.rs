@@ -19,8 +19,8 @@ fn writes(memory: &Path, who: &str) -> Vec<String> {
         let note = NOTES[number % NOTES.len()];
         let hash = match bank.read(&json!({ "file": note }).to_string()) {
             Ok(read) => {
-                let (_, told) = read.rsplit_once('[').unwrap();
-                hash_in(told)
+                let (_, summary) = read.rsplit_once('[').unwrap();
+                hash_in(summary)
             }
             Err(absent) => {
                 assert!(absent.to_string().contains("does not exist yet"), "{absent}");
