@@ -7,7 +7,7 @@
 //! | `C-<n>` | in transit | not eligible: not delivered yet |
 //! | `HOLD-<n>` | delivered | eligible; the answer waits until the ledger releases the order |
 //! | `TERMS-<n>` | delivered | not eligible, for a reason of more than 16 KiB |
-//! | `NEWS-<n>` | delivered | eligible; after it was tracked, the description of the tool `check_eligibility` is another |
+//! | `NEWS-<n>` | delivered | eligible; tracking it changes the description of the tool `check_eligibility` |
 //!
 //! `<n>` is 1 to 999 without leading zeros. The amount is 15.90 + 2 x n EUR (`A-17`: 49.90,
 //! `A-243`: 501.90) and the customer's address `customer-<n>@example.com`.
@@ -31,13 +31,13 @@ pub struct Order {
     pub delivery: Delivery,
     /// The reason for which it cannot be refunded, if there is one.
     pub refused_because: Option<Cow<'static, str>>,
-    /// Whether the answer to a refund waits for the ledger's release.
+    /// True if the answer to a refund waits for the ledger's release.
     pub held: bool,
-    /// Whether tracking it changes the server's tools.
+    /// True if tracking the order changes the server's tools.
     pub renews: bool,
 }
 
-/// Where an order is.
+/// The delivery state of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Delivery {
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn the_terms_are_longer_than_what_a_model_is_shown_at_once() {
+    fn the_terms_are_longer_than_the_part_that_a_prompt_shows() {
         let why = Order::find("TERMS-1").unwrap().refused_because.unwrap();
         assert!(why.len() > 16 * 1024 && why.ends_with("clause 600 of the terms excludes it; "), "{}", why.len());
     }

@@ -1,4 +1,4 @@
-//! The server with a real ledger behind it, asked by rmcp's client and in plain HTTP.
+//! Tests of the server with a real ledger, through rmcp's client and through plain HTTP.
 
 mod calls;
 mod holds;
@@ -26,7 +26,7 @@ async fn shop() -> Shop {
     Shop::start(Some("acme")).await
 }
 
-/// A client that has shaken hands with the MCP server, with a session.
+/// Returns a client with an initialized session.
 async fn session(shop: &Shop) -> Client {
     connect(&shop.orders, ClientLifecycleMode::Initialize).await
 }
@@ -51,7 +51,7 @@ fn refund(order: &str, amount: f64, key: &str) -> CallToolRequestParams {
     params
 }
 
-/// The text of a tool error.
+/// Returns the text of a tool error.
 fn error_text(result: &CallToolResult) -> &str {
     assert_eq!(result.is_error, Some(true), "{result:?}");
     &result.content[0].as_text().unwrap().text

@@ -24,11 +24,11 @@ const CALL_KEY: &str = "bloomery.dev/callKey";
 pub(super) struct Orders {
     ledger: LedgerClient,
     tool_router: ToolRouter<Self>,
-    /// Whether the description of a tool has changed, for all sessions.
+    /// True once the description of a tool has changed, for all sessions.
     renewed: Arc<AtomicBool>,
 }
 
-/// What every tool that looks at one order takes.
+/// The input of the tools that look at one order.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct OrderId {
@@ -90,7 +90,7 @@ struct Refunded {
     order_id: String,
     /// The refund's number in the books.
     refund_id: String,
-    /// What is paid back, in euros.
+    /// The amount that is paid back, in euros.
     amount: f64,
     currency: &'static str,
     status: &'static str,
@@ -186,7 +186,10 @@ impl Orders {
             Err(unknown @ RecordError::Unknown(_)) => return Err(ErrorData::internal_error(unknown.to_string(), None)),
         };
         if order.held {
-            self.wait_for_release(&order.id, &context).await?;
+            tracing::info!(order = order.id, "refunded; the answer waits for the ledger's release");
+            // Only the release ends the wait, not `context.ct`: while it stops, rmcp still sends the answers that
+            // handlers return, and the client of a server that dies must get none.
+            self.ledger.released(&order.id).await;
         }
         answer(&Refunded {
             order_id: order.id,
@@ -199,7 +202,7 @@ impl Orders {
 }
 
 impl Orders {
-    /// The tools as they are now.
+    /// Returns the tools. Their descriptions depend on whether an order of the series `NEWS` was tracked.
     fn router(&self) -> ToolRouter<Self> {
         let mut router = self.tool_router.clone();
         let renewed = self.renewed.load(Ordering::Relaxed);
@@ -207,16 +210,6 @@ impl Orders {
             route.attr.description = Some("Tells whether an order can be refunded, as of today.".into());
         }
         router
-    }
-
-    /// Waits until the ledger releases the order. A server that stops sends no answer: rmcp ends the request, and the
-    /// client cannot know that the refund was made.
-    async fn wait_for_release(&self, order: &str, context: &RequestContext<RoleServer>) -> Result<(), ErrorData> {
-        tracing::info!(order, "refunded; the answer waits for the ledger's release");
-        tokio::select! {
-            () = self.ledger.released(order) => Ok(()),
-            () = context.ct.cancelled() => Err(ErrorData::internal_error("the call was cancelled", None)),
-        }
     }
 }
 
@@ -227,13 +220,13 @@ impl Orders {
 )]
 impl ServerHandler for Orders {}
 
-/// Answers with the value and the same as text, for clients that read only one of them.
+/// Returns a result with the value as structured content and as text, for clients that read only one of them.
 fn answer(value: &impl Serialize) -> Result<CallToolResult, ErrorData> {
     let value = serde_json::to_value(value).map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
     Ok(CallToolResult::structured(value))
 }
 
-/// An error that the caller is meant to read and act on.
+/// Returns a tool error, which the model reads and reacts to.
 fn refusal(why: String) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(why)])
 }

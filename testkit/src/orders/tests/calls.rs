@@ -1,4 +1,4 @@
-//! What the tools answer, and what reaches the ledger.
+//! The answers of the tools, and the effects that reach the ledger.
 
 use super::*;
 
@@ -16,7 +16,7 @@ async fn the_catalogue() {
 #[case::not_eligible("check_eligibility", json!({"order_id": "B-17"}), json!({"order_id": "B-17", "eligible": false, "reason": "the return window is over", "amount": 49.9, "currency": "EUR"}))]
 #[case::tracked("track_order", json!({"order_id": "C-1"}), json!({"order_id": "C-1", "status": "in_transit"}))]
 #[tokio::test]
-async fn a_read_answers_in_structure_and_in_text_and_reaches_no_ledger(
+async fn a_read_only_tool_answers_as_structure_and_as_text_and_has_no_effect(
     #[case] tool: &'static str,
     #[case] arguments: Value,
     #[case] answer: Value,
@@ -49,7 +49,7 @@ async fn a_refund_is_in_the_ledger_with_its_key_and_tenant_when_it_is_answered()
 }
 
 #[tokio::test]
-async fn a_call_that_is_sent_twice_is_an_effect_that_happens_twice() {
+async fn a_call_that_is_sent_twice_has_two_effects() {
     let shop = shop().await;
     let client = session(&shop).await;
     client.call_tool(refund("A-17", 10.0, "k1")).await.unwrap();
@@ -59,7 +59,7 @@ async fn a_call_that_is_sent_twice_is_an_effect_that_happens_twice() {
 }
 
 #[tokio::test]
-async fn a_client_that_sends_no_key_is_counted_apart() {
+async fn an_effect_without_a_call_key_is_counted_separately() {
     let shop = shop().await;
     let params = call("process_refund", &json!({"order_id": "A-17", "amount": 10}));
     session(&shop).await.call_tool(params).await.unwrap();
@@ -76,7 +76,7 @@ async fn a_client_that_sends_no_key_is_counted_apart() {
 #[case::unknown_field(json!({"order_id": "A-17", "amount": 1, "force": true}), "unknown field `force`")]
 #[case::type_of_amount(json!({"order_id": "A-17", "amount": "1"}), "invalid type")]
 #[tokio::test]
-async fn a_refund_that_cannot_be_is_a_tool_error_and_no_effect(#[case] arguments: Value, #[case] why: &str) {
+async fn an_invalid_refund_is_a_tool_error_without_an_effect(#[case] arguments: Value, #[case] why: &str) {
     let shop = shop().await;
     let result = session(&shop).await.call_tool(call("process_refund", &arguments)).await.unwrap();
 
@@ -99,7 +99,7 @@ async fn an_unknown_order_is_a_tool_error(
 }
 
 #[tokio::test]
-async fn without_its_ledger_nothing_is_refunded_and_the_error_says_so() {
+async fn without_a_ledger_a_refund_is_a_tool_error_that_names_the_cause() {
     let shop = shop().await;
     let client = session(&shop).await;
     shop.ledger.stop().await.unwrap();
@@ -114,8 +114,8 @@ async fn without_its_ledger_nothing_is_refunded_and_the_error_says_so() {
 }
 
 #[tokio::test]
-async fn an_acknowledgement_that_is_lost_fails_the_call_as_a_whole() {
-    // A ledger that reads the effect and hangs up: nobody can say whether it was recorded.
+async fn a_lost_acknowledgement_of_the_ledger_is_a_protocol_error() {
+    // This ledger reads the effect and closes the connection. It may have recorded the effect.
     let listener = tokio::net::TcpListener::bind(any_port()).await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let hangs_up = tokio::spawn(async move {
@@ -135,7 +135,7 @@ async fn an_acknowledgement_that_is_lost_fails_the_call_as_a_whole() {
 #[case::session(ClientLifecycleMode::Initialize)]
 #[case::stateless(stateless())]
 #[tokio::test]
-async fn a_tool_is_another_for_everybody_once_news_were_tracked(#[case] lifecycle: ClientLifecycleMode) {
+async fn tracking_a_news_order_changes_a_tool_for_all_clients(#[case] lifecycle: ClientLifecycleMode) {
     let shop = shop().await;
     let before = session(&shop).await.list_all_tools().await.unwrap();
     let client = connect(&shop.orders, lifecycle).await;

@@ -1,4 +1,4 @@
-//! Protocol versions, and who may talk to the server.
+//! Protocol versions, and the hosts and origins that the server accepts.
 
 use super::*;
 
@@ -28,7 +28,7 @@ fn request(method: &str, mut params: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 }
 
-/// The message with a result in a stream of events.
+/// Returns the first JSON message of a stream of events.
 async fn event(answer: reqwest::Response) -> Value {
     let text = answer.text().await.unwrap();
     let mut data = text.lines().filter_map(|line| line.strip_prefix("data:")).map(str::trim);
@@ -43,17 +43,17 @@ async fn event(answer: reqwest::Response) -> Value {
 #[case::has_no_handshake("2026-07-28", "2025-11-25")]
 #[case::unknown("1999-01-01", "2025-11-25")]
 #[tokio::test]
-async fn the_handshake_settles_on_a_version_with_a_session(#[case] asked: &str, #[case] settled: &str) {
+async fn the_handshake_agrees_on_a_version_and_creates_a_session(#[case] asked: &str, #[case] agreed: &str) {
     let shop = shop().await;
     let answer = post(&shop.orders, &[], &initialize(asked)).await;
 
     assert_eq!(answer.status(), 200);
     assert!(answer.headers().contains_key("mcp-session-id"));
-    assert_eq!(event(answer).await["result"]["protocolVersion"], settled);
+    assert_eq!(event(answer).await["result"]["protocolVersion"], agreed);
 }
 
 #[tokio::test]
-async fn discovery_names_every_version_and_needs_no_session() {
+async fn discovery_lists_every_version_without_a_session() {
     let shop = shop().await;
     let headers = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "server/discover")];
     let answer = post(&shop.orders, &headers, &request("server/discover", json!({}))).await;
@@ -83,7 +83,7 @@ async fn a_stateless_call_is_one_request_and_one_json_answer() {
 }
 
 #[tokio::test]
-async fn rmcp_s_client_settles_by_itself() {
+async fn the_client_of_rmcp_agrees_on_the_expected_version() {
     let shop = shop().await;
     let auto =
         ClientLifecycleMode::Auto { preferred_versions: vec![ProtocolVersion::V_2026_07_28], legacy_version: None };
@@ -110,7 +110,7 @@ async fn every_name_of_a_service_is_accepted(#[case] host: &str) {
 }
 
 #[tokio::test]
-async fn named_hosts_keep_others_out() {
+async fn only_the_allowed_hosts_are_accepted() {
     let options = Options { allowed_hosts: vec!["orders.acme.svc".to_owned()], ..Options::default() };
     let orders = start(any_port(), options).await.unwrap();
 
@@ -121,7 +121,7 @@ async fn named_hosts_keep_others_out() {
 }
 
 #[tokio::test]
-async fn a_page_in_a_browser_is_kept_out() {
+async fn a_request_from_a_browser_is_refused() {
     let shop = shop().await;
     let answer = post(&shop.orders, &[("origin", "http://evil.example")], &initialize("2025-06-18")).await;
     assert_eq!(answer.status(), 403);
