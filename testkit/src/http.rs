@@ -1,19 +1,18 @@
-//! The HTTP client that the servers use among themselves.
+//! The HTTP client that the servers and their tests use.
 
 use std::time::Duration;
 
-/// How long a connection may take to come about: inside a cluster it is there at once or not at all.
+/// The time limit for connecting. Within a cluster, a connection takes milliseconds or fails.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Builds a client for plain HTTP within the cluster: no redirects, no overall time-out.
+/// Returns a client for plain HTTP within the cluster. It follows no redirects.
 ///
-/// There is no overall time-out because callers wait for holds that a test releases; a caller that
-/// needs one sets it on its request.
+/// Requests have no timeout by default, because callers wait for holds that a test releases.
 ///
 /// # Errors
-/// The TLS parts could not be initialised; the sentence says why.
+/// The TLS library cannot be initialized.
 pub fn client() -> Result<reqwest::Client, reqwest::Error> {
-    // Idempotent for our purpose: when another part installed a provider first, that one serves.
+    // Fails if another part has already installed a provider. Any provider will do.
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder().connect_timeout(CONNECT_TIMEOUT).redirect(reqwest::redirect::Policy::none()).build()
 }

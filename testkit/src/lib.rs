@@ -1,9 +1,26 @@
-//! Test doubles and fixtures that the tests of several crates share: an API server; a scripted model; an MCP server whose
-//! tools have effects, and the ledger that counts these effects; Skills and conversations for them; and the suite of
-//! conversations that end the same on a cluster and without one.
+//! Test doubles and fixtures that the tests of several crates share. No crate that ships depends on this one.
 //!
-//! Each server is a library that starts in-process, so that tests speak real HTTP to it. The crate `bloomery-e2e` has a
-//! binary for the image of each. No crate that ships depends on this one; their tests do.
+//! Look here before you write a double. Each server starts in the process of the test and speaks real HTTP. The crate
+//! `bloomery-e2e` builds images of three of them for the cluster.
+//!
+//! | Double | Module | Users |
+//! |---|---|---|
+//! | Kubernetes API server in memory | [`api_server`] | `operator`, `cli` |
+//! | model that answers scripts, and checks the protocols of OpenAI and Anthropic | [`model_server`] | `cli`, `e2e` |
+//! | model that records whole requests and can be busy or silent | [`recording_model`] | `worker` |
+//! | MCP server of a shop, whose refunds are effects | [`orders`] | `cli`, `e2e` |
+//! | ledger that counts effects durably | [`ledger`] | `cli`, `e2e` |
+//! | the MCP server and its ledger together | [`shop`] | `cli` |
+//! | the operator's report endpoint, over TLS | [`report_server`] | `worker` |
+//! | any router on a free port | [`local_server`], [`serving`] if the test stops it, [`tls`] for TLS | `worker` |
+//!
+//! | Fixture | Module |
+//! |---|---|
+//! | conversations for the scripted model, written in Rust | [`script`] |
+//! | Skills of a shop that refunds orders | [`skills`] |
+//! | conversations that end the same way on a cluster and in local mode | [`suite`] |
+//! | a conversation of twelve answers, to interrupt anywhere | [`twelve_steps`] |
+//! | typed values of JSON literals | [`json`] |
 
 #[expect(
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! What the servers log, and how.
+//! The log of the servers on stderr.
 
 use clap::{Args, ValueEnum};
 use tracing_subscriber::EnvFilter;
@@ -20,16 +20,16 @@ pub struct Options {
     /// Form of the log lines on stderr
     #[arg(long, env = "LOG_FORMAT", value_enum, default_value_t)]
     log_format: Format,
-    /// What to log: a level, or filters by module
+    /// Filter of the log: a level, or levels by module
     #[arg(long, env = "LOG_FILTER", default_value = "info,rmcp=warn")]
     log_filter: String,
 }
 
 impl Options {
-    /// Starts logging to stderr for the whole process. Called once, by `main`.
+    /// Starts logging to stderr for the whole process. Call it once, in `main`.
     ///
     /// # Errors
-    /// The filter is not one that `tracing` understands.
+    /// The filter is invalid.
     pub fn start(&self) -> Result<(), ParseError> {
         let filter = EnvFilter::builder().parse(&self.log_filter)?;
         let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);

@@ -1,24 +1,23 @@
-//! A model that follows a script: the real protocols of OpenAI (chat completions) and Anthropic (Messages), in one
-//! piece and as a stream, and a strict reader of what it is sent.
+//! A model that answers from a script. It speaks the protocols of OpenAI (chat completions) and Anthropic (Messages),
+//! with and without streaming, and checks each request as strictly as the provider does.
 //!
-//! One script drives both protocols: a turn says what the model thinks, says and calls, and what goes wrong before or
-//! on the way. The modules are layers, and each imports only from those above it in this list:
+//! One script serves both protocols. A turn of the script has the model's thoughts, text and tool calls, and the faults
+//! before or within the answer. The modules are layers, and each imports only from those above it in this list:
 //!
 //! - values: `script` (with its faults), `place`, `request`, `violation`, `records`, `key`, `event`, `error`, `cache`, `answer`
 //! - `stage`, `lookup`: the answer that the script has for a request
 //! - `wire`: translates between these values and the protocol of a provider, and checks requests as the provider does
 //! - `check`: the rules that are the same for every provider
-//! - `delivery`: sends an answer, as a stream in pieces that end within characters, escapes and events; slowly, cut off,
-//!   standing still or far too long
-//! - `state`: what all requests share
+//! - `delivery`: sends an answer. It cuts streams within characters, escapes and events, and can be slow, stop early,
+//!   stall or send far too much
+//! - `state`: the state that all requests share
 //! - `endpoint`, `control`: the HTTP routes for clients, and those for tests
 //!
-//! The providers' own SDKs are tested against it by `hack/sdk-test`.
+//! `hack/sdk-test` tests the providers' own SDKs against this server.
 //!
-//! A turn is found by what the request itself holds (its conversation by its texts, its place by
-//! the answers already in it), so a worker that was killed and started again is answered as the one
-//! before would have been. What is kept in memory is only what tests ask for: which faults were
-//! served, what was asked, and which requests broke the protocol.
+//! The request itself selects the turn: its texts select the conversation, and the number of answers in it selects the
+//! turn. So a second attempt of a Job receives the same answers as the first. The server only remembers the faults that
+//! it served, and records for tests: the requests, and the violations of the protocol.
 
 mod answer;
 mod cache;
@@ -62,30 +61,30 @@ pub struct ModelServer {
 }
 
 impl ModelServer {
-    /// Follows a script that does not change.
+    /// Creates a model with a fixed script.
     pub fn new(script: Script) -> Self {
         Self { script: Source::fixed(script), key: None }
     }
 
-    /// Follows the script in a file, in its latest version at each request.
+    /// Creates a model with the script in a file. The file is read again when it changes.
     ///
     /// # Errors
-    /// The file cannot be read, or holds no script.
+    /// The file cannot be read, or is not a valid script.
     pub fn from_file(path: &Path) -> io::Result<Self> {
         Ok(Self { script: Source::file(path)?, key: None })
     }
 
-    /// Refuses clients that do not send this key: as a bearer, or to Anthropic's protocol in `x-api-key`.
+    /// Requires this key from clients, as a bearer token or, in Anthropic's protocol, in `x-api-key`.
     #[must_use]
     pub fn with_key(mut self, key: Key) -> Self {
         self.key = Some(key);
         self
     }
 
-    /// Starts answering on `addr`.
+    /// Starts the server on `addr`.
     ///
     /// # Errors
-    /// `addr` cannot be listened on, or the key's file cannot be read.
+    /// The server cannot listen on `addr`, or the key's file cannot be read.
     pub async fn start(self, addr: SocketAddr) -> io::Result<Running> {
         if let Some(key) = &self.key {
             key.read()?;

@@ -1,4 +1,4 @@
-//! Runs a router until it is told to stop.
+//! Runs a router until the process gets a signal or the test stops the server.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -13,10 +13,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// How long open connections may take to end once a stop was asked for.
-const GRACE: Duration = Duration::from_secs(5);
+/// The time limit for open connections to end after the start of a stop.
+const GRACE_PERIOD: Duration = Duration::from_secs(5);
 
-/// Where a server listens.
+/// The flags for the address of a server.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct Listen {
     /// Address to listen on
@@ -34,7 +34,7 @@ impl Listen {
     }
 }
 
-/// A server in this process. Dropping it asks it to stop, without waiting.
+/// A server in this process. Dropping it starts a stop and does not wait for its end.
 #[derive(Debug)]
 #[must_use = "a server stops when its handle is dropped"]
 pub struct Running {
@@ -46,11 +46,11 @@ pub struct Running {
 impl Running {
     /// Listens on `addr` and serves `router` in the background.
     ///
-    /// `stop` ends it: handlers that wait for something watch the same token, so that nobody who
-    /// waits holds up the end.
+    /// Cancelling `stop` stops the server. Handlers that wait for an event also watch `stop`, so they do not delay the
+    /// stop.
     ///
     /// # Errors
-    /// The address cannot be listened on.
+    /// The server cannot listen on `addr`.
     pub async fn start(addr: SocketAddr, router: Router, stop: CancellationToken) -> io::Result<Self> {
         let listener = TcpListener::bind(addr)
             .await
@@ -61,7 +61,7 @@ impl Running {
         Ok(Self { addr, stop, task })
     }
 
-    /// Returns the address that is listened on, with the real port where 0 was asked for.
+    /// Returns the address of the server. It has the real port, also if the requested port was 0.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
@@ -71,11 +71,10 @@ impl Running {
         format!("http://{}", self.addr)
     }
 
-    /// Stops and waits until the port is free and open requests have ended, within the grace.
+    /// Stops the server. Waits until the port is free and all open requests have ended.
     ///
     /// # Errors
-    /// `TimedOut`: some had not; they are left behind. Else the server had ended by an error of
-    /// its own.
+    /// Requests were still open after the grace period of 5 seconds (`TimedOut`), or the server failed.
     pub async fn stop(self) -> io::Result<()> {
         self.stop.cancel();
         self.ended().await
@@ -84,7 +83,7 @@ impl Running {
     /// Serves until SIGTERM or SIGINT, then stops gracefully.
     ///
     /// # Errors
-    /// The signals cannot be watched, or the server ended by an error of its own.
+    /// The signals cannot be watched, or the server failed.
     pub async fn until_terminated(self) -> io::Result<()> {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
@@ -95,7 +94,7 @@ impl Running {
         }
         match self.stop().await {
             Err(late) if late.kind() == io::ErrorKind::TimedOut => {
-                tracing::warn!("{late}: leaving them");
+                tracing::warn!("{late}: exiting anyway");
                 Ok(())
             }
             ended => ended,
@@ -117,7 +116,7 @@ impl Drop for Running {
 }
 
 async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) -> io::Result<()> {
-    // However it ends, whoever watches the token learns of it.
+    // Also cancels the token if the server fails.
     let _ended = stop.clone().drop_guard();
     // An answer that is written in two parts would wait 40 ms for the acknowledgement of the first.
     let listener = listener.tap_io(|connection| {
@@ -126,20 +125,20 @@ async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) -
     let serving = axum::serve(listener, router).with_graceful_shutdown(stop.clone().cancelled_owned());
     let overdue = async {
         stop.cancelled().await;
-        tokio::time::sleep(GRACE).await;
+        tokio::time::sleep(GRACE_PERIOD).await;
     };
     tokio::select! {
         ended = serving => ended,
-        () = overdue => Err(io::Error::new(io::ErrorKind::TimedOut, format!("connections are still open after {GRACE:?}"))),
+        () = overdue => Err(io::Error::new(io::ErrorKind::TimedOut, format!("connections are still open after {GRACE_PERIOD:?}"))),
     }
 }
 
-/// Turns the end of a server into its exit code, with the error told to people on stderr.
+/// Returns the exit code of a server. Prints an error to stderr.
 pub fn exit_code(ended: Result<(), Box<dyn std::error::Error>>) -> ExitCode {
     match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Not through the log: what failed may be its set-up.
+            // Not through the log, because setting up the log may have failed.
             eprintln!("error: {error}");
             ExitCode::FAILURE
         }

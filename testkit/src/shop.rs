@@ -10,8 +10,8 @@ use crate::ledger::{self, Summary};
 use crate::orders::{self, Options};
 use crate::serving::Running;
 
-/// How long a test waits for an effect.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// The time limit for an effect that a test waits for.
+const EFFECT_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The interval at which the ledger is read while a test waits.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -30,13 +30,13 @@ pub struct Shop {
 impl Shop {
     /// Starts both servers. `tenant` is the tenant that the ledger records.
     pub async fn start(tenant: Option<&str>) -> Self {
-        // Fails where another test has installed it, which is as good.
+        // Fails if another test has already installed a provider. Any provider will do.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
         let dir = tempfile::tempdir().expect("a directory");
         let ledger = ledger::start(any_port, dir.path()).await.expect("the ledger starts");
         let options = Options { ledger: Some(ledger.url()), tenant: tenant.map(str::to_owned), ..Options::default() };
-        // The server has a runtime of its own: killing it ends its requests where they are.
+        // The server has its own runtime, so a test can kill it with all its requests.
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
         let orders = runtime.spawn(orders::start(any_port, options)).await.expect("it does not panic");
         Self { orders: orders.expect("the MCP server starts"), ledger, runtime: OrdersRuntime(Some(runtime)), dir }
@@ -52,7 +52,7 @@ impl Shop {
         self.read("effects/summary").await
     }
 
-    /// Returns what the ledger has at a path.
+    /// Returns the ledger's answer to a GET request for this path.
     pub async fn read<T: DeserializeOwned>(&self, path: &str) -> T {
         let client = crate::http::client().expect("a client");
         let response = client.get(format!("{}/{path}", self.ledger.url())).send().await.expect("the ledger answers");
@@ -70,15 +70,15 @@ impl Shop {
     }
 
     async fn until(&self, what: &str, is_reached: impl Fn(&Summary) -> bool) {
-        let reached = tokio::time::timeout(PATIENCE, async {
+        let reached = tokio::time::timeout(EFFECT_TIMEOUT, async {
             while !is_reached(&self.summary().await) {
                 tokio::time::sleep(POLL_INTERVAL).await;
             }
         });
-        assert!(reached.await.is_ok(), "waited in vain for {what}");
+        assert!(reached.await.is_ok(), "waited {EFFECT_TIMEOUT:?} for {what}");
     }
 
-    /// Releases the answer of a refund that waits.
+    /// Releases an order, so that the server answers the refund of this order.
     pub async fn release(&self, order: &str) {
         let url = format!("{}/holds/{order}/release", self.ledger.url());
         crate::http::client().expect("a client").post(url).send().await.expect("the ledger answers");
@@ -103,7 +103,7 @@ impl OrdersRuntime {
 
 impl Drop for OrdersRuntime {
     fn drop(&mut self) {
-        // A runtime must not be dropped by default within another one: it would wait.
+        // Dropping a runtime within another one panics, because it blocks.
         self.shut_down();
     }
 }

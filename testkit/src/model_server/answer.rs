@@ -1,4 +1,4 @@
-//! The answer of a turn, before a protocol gives it its shape.
+//! The answer of a turn, independent of the protocol.
 
 use super::cache::{Cached, tokens};
 use super::place::Place;
@@ -6,10 +6,10 @@ use super::request::Request;
 use super::script::{Stop, Turn, Usage};
 use bloomery_crds::v1alpha1::Stage;
 
-/// What the model says.
+/// An answer of the model.
 #[derive(Clone, Debug)]
 pub(super) struct Answer {
-    /// Names it; a protocol puts its own prefix before.
+    /// The name of the answer. Each protocol adds a prefix to build its id.
     pub(super) name: String,
     pub(super) model: String,
     pub(super) thinking: Option<String>,
@@ -18,7 +18,7 @@ pub(super) struct Answer {
     pub(super) calls: Vec<Call>,
     pub(super) stop: Option<Stop>,
     pub(super) usage: Usage,
-    /// Whether it is written as a protocol permits and servers seldom do.
+    /// True if the answer is written in a form that its protocol permits and servers seldom use.
     pub(super) unusual: bool,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Answer {
 #[derive(Clone, Debug)]
 pub(super) enum Text {
     Said(String),
-    /// So many bytes that mean nothing, made as they are sent.
+    /// This number of meaningless bytes, which are generated while they are sent.
     Filler(usize),
 }
 
@@ -35,24 +35,23 @@ pub(super) enum Text {
 pub(super) struct Call {
     pub(super) id: String,
     pub(super) name: String,
-    /// As the model wrote them, which need not be JSON.
+    /// The arguments as the model wrote them, possibly not valid JSON.
     pub(super) arguments: String,
 }
 
-/// How many bytes of filler are sent at once, each time the same.
+/// The length in bytes of one block of filler.
 pub(super) const FILLER: usize = 64 * 1024;
 
 /// The field that an unusual answer has in each of its objects.
 pub(super) const UNKNOWN_FIELD: &str = "x_unknown";
 
-/// Stands for filler in a text that is not sent yet, and for the arguments of calls: no script holds it.
+/// The placeholder for filler and for the arguments of calls in an answer that is being written. No script contains it.
 pub(super) const MARK: char = '\u{E000}';
 
 impl Answer {
     /// Builds the answer to `request` with `turn`.
     ///
-    /// The same request always gets the same answer: a retry after a lost one must not look like
-    /// another.
+    /// The same request always gets the same answer, so a retry after a lost answer does not change the conversation.
     pub(super) fn new(request: &Request, place: Place, turn: &Turn, cached: Cached) -> Self {
         let position = place.turn;
         let calls = turn.calls.iter().enumerate().map(|(index, call)| Call {
@@ -75,7 +74,7 @@ impl Answer {
         answer
     }
 
-    /// Builds an answer of so many bytes.
+    /// Builds an answer of this many bytes of filler.
     pub(super) fn huge(request: &Request, place: Place, bytes: usize) -> Self {
         let mut answer = Self::new(request, place, &Turn::default(), Cached::default());
         answer.text = Some(Text::Filler(bytes));
@@ -83,12 +82,12 @@ impl Answer {
         answer
     }
 
-    /// Whether there is nothing in it.
+    /// Returns whether the answer has neither text nor calls.
     pub(super) fn is_empty(&self) -> bool {
         self.text.is_none() && self.calls.is_empty()
     }
 
-    /// Returns the text as it is written where an answer goes in one piece: the mark stands for filler.
+    /// Returns the text for an answer without streaming. It has [`MARK`] in place of filler.
     pub(super) fn written_text(&self) -> Option<String> {
         match self.text.as_ref()? {
             Text::Said(text) => Some(text.clone()),
@@ -96,7 +95,7 @@ impl Answer {
         }
     }
 
-    /// A token is about four bytes.
+    /// Estimates the tokens of the request and the answer, at four bytes for each token.
     fn estimate(&self, request: &Request, cached: Cached) -> Usage {
         let prompt = tokens(request.items.iter().map(|item| &item.raw).chain(&request.tools));
         let said = self.written_text().map_or(0, |text| text.len());
@@ -113,7 +112,7 @@ impl Answer {
     }
 }
 
-/// Text that means nothing, as much as is sent at once.
+/// Returns one block of filler.
 pub(super) fn filler() -> String {
     "x".repeat(FILLER)
 }

@@ -1,41 +1,41 @@
-//! The prompt cache of a provider that is told what to keep: marks on parts of the prompt, and what they save.
+//! The prompt cache of a provider whose clients mark the parts of the prompt to cache.
 
 use std::collections::BTreeSet;
 
 use bloomery_crds::Digest;
 use serde_json::Value;
 
-/// How many parts before a mark are looked at for an entry that is kept, as Anthropic documents it.
+/// The number of parts before a mark that are searched for a cached prefix, as Anthropic documents it.
 const LOOK_BACK: usize = 20;
 
 /// A part of the prompt that can be marked: a tool, or a block of the system prompt or of a message.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
-    /// Whose part it is: `tools`, or a role.
+    /// The place of the part: `tools`, or the role of its message.
     pub(super) role: String,
     /// The part without its mark.
     pub(super) value: Value,
-    /// Whether all up to here is to be kept.
+    /// True if the client marks the prompt up to this part for the cache.
     pub(super) marked: bool,
 }
 
-/// How many tokens of a prompt had to do with the cache.
+/// The tokens of a prompt that were read from the cache or written to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cached {
-    /// Those that were there.
+    /// The tokens that the cache already had.
     pub(super) read: u64,
-    /// Those that were put there.
+    /// The tokens that this prompt added.
     pub(super) written: u64,
 }
 
-/// The prefixes that are kept. Unlike a provider, it keeps short ones too, and for ever.
+/// The cached prefixes. Unlike at a provider, they may be short and never expire.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     kept: BTreeSet<Digest>,
 }
 
 impl Cache {
-    /// Counts what the cache has of a prompt, and keeps what the prompt marks.
+    /// Counts the tokens of a prompt that are in the cache, and adds the prefixes that the prompt marks.
     pub(super) fn count(&mut self, model: &str, parts: &[Part]) -> Cached {
         let mut digest = Digest::of_bytes(model.as_bytes());
         let prefixes: Vec<Digest> = parts

@@ -68,7 +68,7 @@ fn check_thoughts(answer: &Item, thoughts: &[Value], broken: &mut Vec<Broken>) {
     }
 }
 
-/// Whether a result gave way to an excerpt of it: the one change of a prefix that is meant.
+/// Returns whether a result was replaced by its excerpt. No other change of the history is permitted.
 fn is_put_aside(before: &Item, now: &Item) -> bool {
     before.kind == Kind::Result
         && now.kind == Kind::Result

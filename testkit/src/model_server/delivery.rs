@@ -1,4 +1,4 @@
-//! How an answer goes over the wire: in which pieces, how fast, and how it ends.
+//! Sends an answer: splits it into pieces, delays them, and ends it as the script says.
 
 use std::io;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use super::event::{Data, Event};
 use super::request::{Protocol, Request};
 use super::wire;
 
-/// The lengths of the pieces that a stream is sent in, by turns: none has to do with where an event ends.
+/// The lengths in bytes of the pieces of a stream, which repeat. They are unrelated to the ends of events.
 const LENGTHS: [usize; 8] = [1, 2, 3, 29, 61, 127, 5, 211];
 
-/// An answer on its way.
+/// An answer that is ready to be sent.
 #[derive(Debug)]
 pub(super) struct Delivery {
     frames: Vec<Frame>,
@@ -27,24 +27,24 @@ pub(super) struct Delivery {
     ending: Ending,
 }
 
-/// How an answer ends.
+/// The end of an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Ending {
-    /// As it should.
+    /// The answer is complete.
     Whole,
-    /// Halfway, in the middle of something: the connection is closed.
+    /// The connection is closed halfway, in the middle of an event.
     Reset,
-    /// Halfway, as if that were all.
+    /// The answer ends halfway without an error.
     Short,
-    /// As if all were there, but for the mark of a stream's end.
+    /// The answer is complete except for the mark of the stream's end.
     Unmarked,
-    /// Halfway, and nothing comes any more.
+    /// The server sends half of the answer and keeps the connection open.
     Stalled,
-    /// Halfway, with an error.
+    /// An error event follows half of the answer.
     Error(Event),
 }
 
-/// Bytes that are sent so often.
+/// Bytes that are sent several times.
 #[derive(Clone, Debug)]
 struct Frame {
     bytes: Bytes,
@@ -57,7 +57,7 @@ impl Frame {
     }
 }
 
-/// What is done next.
+/// A step of sending an answer.
 enum Step {
     Send(Bytes),
     Pause(Duration),
@@ -81,7 +81,7 @@ impl Delivery {
         Self { frames, is_stream: request.stream, pause: None, ending: Ending::Whole }
     }
 
-    /// Sends it with this pause before each event; an answer that has none goes in eight pieces.
+    /// Pauses before each event. An answer without events is sent in eight pieces.
     pub(super) fn slowly(mut self, pause: Duration) -> Self {
         if !self.is_stream {
             let cut = |Frame { mut bytes, times }: Frame| {
@@ -100,7 +100,7 @@ impl Delivery {
         Self { ending, ..self }
     }
 
-    /// Begins to send. What waits is over when `stop` is.
+    /// Starts sending. Cancelling `stop` ends pauses and stalls by closing the connection.
     pub(super) fn into_response(self, stop: CancellationToken) -> Response {
         let is_stream = self.is_stream;
         if let (false, [Frame { bytes, times: 1 }], None, Ending::Whole) =
@@ -157,14 +157,15 @@ impl Delivery {
     }
 }
 
-/// Performs steps until there is something to send; none: that was all.
+/// Performs steps until there are bytes to send. Returns `None` at the end of the answer.
 async fn next(
     steps: &mut (impl Iterator<Item = Step> + Send + ?Sized),
     stop: &CancellationToken,
 ) -> Option<io::Result<Bytes>> {
     loop {
         let next = steps.next()?;
-        // What was sent before goes out by itself: neither together with what comes, nor lost with the connection.
+        // Lets the previous piece go out by itself. Otherwise it could be merged with the next piece, or lost with the
+        // connection.
         tokio::task::yield_now().await;
         match next {
             Step::Send(bytes) => return Some(Ok(bytes)),
@@ -188,7 +189,7 @@ fn cut() -> io::Error {
     io::Error::new(io::ErrorKind::ConnectionReset, "the script cuts the answer off")
 }
 
-/// Keeps half of what there is, and half of what comes then: it ends in the middle of an event.
+/// Keeps half of the frames and half of the next frame, so the answer ends in the middle of an event.
 fn halve(frames: &mut Vec<Frame>) {
     frames.truncate(frames.len() / 2 + 1);
     if let Some(last) = frames.last_mut() {
@@ -196,8 +197,8 @@ fn halve(frames: &mut Vec<Frame>) {
     }
 }
 
-/// Cuts what is sent into pieces: within an event, between the two line feeds that end it, and after the first byte
-/// of a character of several.
+/// Splits bytes into pieces. If `awkward`, the cuts are within events, between the two line feeds that end an event, and
+/// after the first byte of multi-byte characters.
 fn pieces(bytes: Bytes, awkward: bool) -> impl Iterator<Item = Bytes> + Send + 'static {
     let mut rest = bytes;
     let mut lengths = LENGTHS.iter().cycle();
@@ -215,8 +216,8 @@ fn pieces(bytes: Bytes, awkward: bool) -> impl Iterator<Item = Bytes> + Send + '
     })
 }
 
-/// Writes an answer in one piece. Arguments go in as the model wrote them where they are JSON, be it with two keys of
-/// one name, else as a string; filler takes the place of its mark.
+/// Writes an answer in one piece. Arguments that are JSON, even with duplicate keys, are inserted unchanged, and other
+/// arguments as a string. Filler replaces its mark.
 fn frames_of_whole(value: &Value, answer: &Answer) -> Vec<Frame> {
     let mut text = value.to_string();
     for (index, call) in answer.calls.iter().enumerate() {
@@ -233,21 +234,21 @@ fn frames_of_whole(value: &Value, answer: &Answer) -> Vec<Frame> {
     }
 }
 
-/// Writes a stream as few servers do.
+/// Writes a stream in a valid but rare form.
 fn unusual(protocol: Protocol, mut events: Vec<Event>) -> Vec<Frame> {
     for event in &mut events {
         if let Data::Json(value) = &mut event.data {
             add_fields(value);
         }
     }
-    // Only a protocol that names its events can have new ones.
+    // A client can only ignore an unknown event if the protocol names its events.
     if protocol == Protocol::Anthropic {
         events.insert(1.min(events.len()), Event::named("x_news", json!({"type": "x_news"})));
     }
     events.iter().map(|event| Frame { bytes: event.to_unusual_text().into(), times: event.times }).collect()
 }
 
-/// Adds to each object what no client knows; what a tool is given is left alone.
+/// Adds an unknown field to each object, except in the inputs of tools.
 fn add_fields(value: &mut Value) {
     match value {
         Value::Object(object) => {

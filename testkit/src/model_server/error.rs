@@ -1,4 +1,4 @@
-//! Errors, before a protocol gives them its shape.
+//! Errors, independent of the protocol.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 
 use super::script::RetryAfter;
 
-/// An error that the client reads as it reads the provider's.
+/// An error that imitates one of the provider.
 #[derive(Clone, Debug)]
 pub(super) struct ApiError {
     pub(super) status: StatusCode,
@@ -15,20 +15,20 @@ pub(super) struct ApiError {
     pub(super) retry_after: Option<RetryAfter>,
 }
 
-/// Why a request is refused, where a provider says more than the status does.
+/// The reason for an error, if the provider reports more than the status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reason {
-    /// Nothing more.
+    /// No further reason.
     Plain,
-    /// The key is not the right one.
+    /// The key is wrong.
     Key,
-    /// There is no such model.
+    /// The model does not exist.
     Model,
-    /// The prompt has more tokens than the model takes.
+    /// The prompt has more tokens than the model accepts.
     TooLong,
 }
 
-/// The status that Anthropic gives while it is overloaded; no other standard knows it.
+/// The HTTP status of Anthropic while it is overloaded. It is not a standard status.
 pub(super) const OVERLOADED: u16 = 529;
 
 impl ApiError {
@@ -54,14 +54,14 @@ impl ApiError {
         Self { reason: Reason::TooLong, ..Self::bad_request(message) }
     }
 
-    /// The error that a script asks for.
+    /// Returns the error that a script defines.
     pub(super) fn scripted(status: u16, retry_after: Option<RetryAfter>) -> Self {
         let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let reason = if status == StatusCode::UNAUTHORIZED { Reason::Key } else { Reason::Plain };
         Self { reason, retry_after, ..Self::new(status, "As the script says.") }
     }
 
-    /// The value of `Retry-After`: seconds, or the date so far from now.
+    /// Returns the value of the header `Retry-After`: a number of seconds, or a date.
     pub(super) fn retry_after(&self) -> Option<String> {
         match self.retry_after? {
             RetryAfter::Seconds(seconds) => Some(seconds.to_string()),

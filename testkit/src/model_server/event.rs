@@ -1,22 +1,22 @@
-//! One event of a stream, and how text is cut into the events that carry it.
+//! The events of a stream, and the parts of a text that separate events carry.
 
 use serde_json::Value;
 
-/// An event as server-sent events have it.
+/// A server-sent event.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Event {
-    /// Its name, where the protocol names its events.
+    /// The name, if the protocol names its events.
     pub(super) name: Option<&'static str>,
     pub(super) data: Data,
-    /// How often it is sent, one after the other.
+    /// The number of times that the event is sent in a row.
     pub(super) times: usize,
 }
 
-/// What an event carries.
+/// The data of an event.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Data {
     Json(Value),
-    /// A text that is no JSON, such as the mark of the end.
+    /// A text other than JSON, such as the mark of the end.
     Text(&'static str),
 }
 
@@ -33,7 +33,7 @@ impl Event {
         Self { name: None, data: Data::Text(text), times: 1 }
     }
 
-    /// The event as it goes over the wire.
+    /// Returns the event in the format of server-sent events.
     pub(super) fn to_text(&self) -> String {
         let name = self.name.map(|name| format!("event: {name}\n")).unwrap_or_default();
         match &self.data {
@@ -42,18 +42,18 @@ impl Event {
         }
     }
 
-    /// The same, as few servers write it: a comment before, no space after the colons, other line ends.
+    /// Returns the event in a valid but rare format: after a comment, without spaces after the colons, with CRLF.
     pub(super) fn to_unusual_text(&self) -> String {
         let text = self.to_text().replacen("event: ", "event:", 1).replacen("data: ", "data:", 1);
         format!(": still here\n{text}").replace('\n', "\r\n")
     }
 }
 
-/// How many characters the parts of a text have, by turns: short ones cut words, numbers and the escapes of JSON in
-/// two, long ones keep the number of events down.
+/// The lengths of the parts of a text in characters, which repeat. Short parts split words, numbers and JSON escapes; long
+/// parts limit the number of events.
 const LENGTHS: [usize; 8] = [1, 2, 3, 5, 8, 13, 21, 34];
 
-/// Cuts a text into the parts that a stream sends one by one.
+/// Splits a text into the parts that a stream sends one by one.
 pub(super) fn parts(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     let mut lengths = LENGTHS.iter().cycle();

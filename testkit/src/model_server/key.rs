@@ -8,12 +8,12 @@ use std::path::PathBuf;
 pub enum Key {
     /// The key itself.
     Value(String),
-    /// A file, read at each request, so that a changed Secret counts at once.
+    /// A file with the key. It is read at each request, so a changed Secret takes effect at once.
     File(PathBuf),
 }
 
 impl Key {
-    /// Returns the key as it is now, without the white space that files end with.
+    /// Returns the current key. Removes white space around the key of a file.
     pub(super) fn read(&self) -> io::Result<String> {
         match self {
             Self::Value(value) => Ok(value.clone()),

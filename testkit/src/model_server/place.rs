@@ -8,7 +8,7 @@ use bloomery_crds::v1alpha1::Stage;
 pub(super) const STAGES: [Stage; 5] =
     [Stage::Intent, Stage::Selection, Stage::Plan, Stage::Finalization, Stage::Polish];
 
-/// Where a request is in its conversation.
+/// The place of a request in its conversation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     /// The stage that asks.
@@ -18,7 +18,7 @@ pub(super) struct Place {
 }
 
 impl fmt::Display for Place {
-    /// Writes the place as scripts have it: `turn 2`, `polish 0`.
+    /// Writes the place as in a script: `turn 2`, `polish 0`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let stage = match self.stage {
             Stage::Intent => "intent",

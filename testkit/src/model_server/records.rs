@@ -1,4 +1,4 @@
-//! The records that tests ask for: how often which request came, and which requests wait.
+//! The records for tests: the counts of requests, and the requests that wait at a hold.
 
 use std::collections::BTreeMap;
 
@@ -10,9 +10,9 @@ use super::place::Place;
 /// Answer of `GET /control/requests`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Requests {
-    /// All completion requests with the right key, the refused ones too.
+    /// The number of completion requests with the right key, including refused ones.
     pub total: u64,
-    /// By their `user` field; a worker sends the Job's UID.
+    /// The counts by the `user` field of the requests. A worker sends the Job's UID.
     pub users: BTreeMap<String, UserRequests>,
 }
 
@@ -20,15 +20,15 @@ pub struct Requests {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UserRequests {
-    /// All requests of the main loop.
+    /// The number of requests of the main loop.
     pub requests: u64,
-    /// How many of them got the scripted answer.
+    /// The number of requests of the main loop that received the scripted answer.
     pub answered: u64,
-    /// How many different turns were asked for.
+    /// The number of different turns that were requested.
     pub positions: usize,
-    /// How often each turn was asked for.
+    /// The number of requests for each turn.
     pub by_position: BTreeMap<usize, u64>,
-    /// How often each of the other stages asked.
+    /// The number of requests of each other stage.
     #[serde(default)]
     pub by_stage: BTreeMap<Stage, u64>,
 }
@@ -38,12 +38,12 @@ pub struct UserRequests {
 pub struct Held {
     /// The hold's name in the script.
     pub name: String,
-    /// Whose request it is.
+    /// The `user` field of the request.
     pub user: String,
-    /// The stage that asks.
+    /// The stage of the engine that sent the request.
     #[serde(default)]
     pub stage: Stage,
-    /// The turn that it asks for.
+    /// The turn that the request asks for.
     pub turn: usize,
 }
 

@@ -1,8 +1,8 @@
-//! A request as the rest of the server sees it, whichever provider's protocol it came in.
+//! A request, independent of the provider's protocol.
 
 use serde_json::Value;
 
-/// The user of requests that have none. They have no conversation to be held against.
+/// The name for requests without a user. They are not compared with earlier requests.
 pub(super) const ANONYMOUS: &str = "anonymous";
 
 /// A provider's protocol.
@@ -14,44 +14,44 @@ pub(super) enum Protocol {
     Anthropic,
 }
 
-/// What was asked. The parts that are compared with the request before stay as they came.
+/// A request. The parts that are compared with the previous request are unchanged.
 #[derive(Clone, Debug)]
 pub(super) struct Request {
-    /// The protocol that it came in.
+    /// The protocol of the request.
     pub(super) protocol: Protocol,
-    /// The whole of it, for the checks of its protocol.
+    /// The whole body, for the checks of the protocol.
     pub(super) body: Value,
-    /// The version of the API that is meant, where the protocol has some.
+    /// The requested version of the API, if the protocol has versions.
     pub(super) version: Option<String>,
     pub(super) model: String,
-    /// Whose conversation it is: the worker sends the Job's UID.
+    /// The user. The worker sends the Job's UID.
     pub(super) user: Option<String>,
-    /// The system prompt and what was said since, in their order.
+    /// The system prompt and the messages, in their order.
     pub(super) items: Vec<Item>,
-    /// The tools on offer, without marks of caches.
+    /// The offered tools, without cache marks.
     pub(super) tools: Vec<Value>,
-    /// Where in a tool its name stands, as a JSON pointer.
+    /// The JSON pointer to the name within a tool.
     pub(super) tool_name: &'static str,
-    /// Whether the answer is wanted as a stream of events.
+    /// True if the client wants the answer as a stream of events.
     pub(super) stream: bool,
-    /// Whether the answer is to be JSON of a schema.
+    /// True if the client wants JSON that follows a schema.
     pub(super) structured: bool,
 }
 
-/// One part of a prompt: a message, or a block of one where the protocol puts several into it.
+/// One part of a prompt: a message, or one of its blocks if the protocol divides messages into blocks.
 #[derive(Clone, Debug)]
 pub(super) struct Item {
     pub(super) kind: Kind,
-    /// Where it stands in the request, for people.
+    /// The path of the item in the request, for people.
     pub(super) at: String,
     pub(super) text: String,
     /// The call that a result answers.
     pub(super) call: Option<String>,
-    /// The item as it came, without marks of caches.
+    /// The unchanged JSON of the item, without cache marks.
     pub(super) raw: Value,
 }
 
-/// Who speaks in an item.
+/// The author of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     System,
@@ -59,7 +59,7 @@ pub(super) enum Kind {
     Assistant,
     /// The result of a call.
     Result,
-    /// Nobody that the protocol knows.
+    /// An author that the protocol does not define.
     Unknown,
 }
 
@@ -69,7 +69,7 @@ impl Request {
         self.user.as_deref().unwrap_or(ANONYMOUS)
     }
 
-    /// Returns the turn that is asked for: the number of answers that the request already holds.
+    /// Returns the requested turn, which is the number of answers that the request already contains.
     pub(super) fn turn(&self) -> usize {
         self.items_of(Kind::Assistant).count()
     }
@@ -84,24 +84,24 @@ impl Request {
         self.items_of(Kind::System).next().map(|item| item.text.as_str())
     }
 
-    /// Returns the first words of the user: in the main loop, the Job's goal.
+    /// Returns the first message of the user. In the main loop, this is the Job's goal.
     pub(super) fn first_text(&self) -> &str {
         self.items_of(Kind::User).next().map_or("", |item| item.text.as_str())
     }
 
-    /// Returns the names of the tools on offer.
+    /// Returns the names of the offered tools.
     pub(super) fn tool_names(&self) -> impl Iterator<Item = &str> {
         self.tools.iter().filter_map(|tool| tool.pointer(self.tool_name)?.as_str())
     }
 
-    /// Whether the request has a field, named by its path with dots.
+    /// Returns whether the request has the field at a path with dots.
     pub(super) fn has(&self, path: &str) -> bool {
         let pointer = format!("/{}", path.replace('.', "/"));
         self.body.pointer(&pointer).is_some_and(|value| !value.is_null())
     }
 }
 
-/// Returns the text of a `content`: a string, or the text parts of a list one after the other.
+/// Returns the text of a `content`, which is a string or a list of parts.
 pub(super) fn text(content: Option<&Value>) -> String {
     match content {
         Some(Value::String(text)) => text.clone(),

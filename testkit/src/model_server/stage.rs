@@ -1,7 +1,7 @@
-//! The stages that ask a model, and what they are answered where the script says nothing.
+//! The stages of the engine that send requests, and the default answers to them.
 //!
-//! A stage is known by how its system prompt begins; what begins otherwise is the main loop. The engine writes
-//! these prompts (`intent`, `selection`, `gate::judge`, `polish`), and reads the answers.
+//! The first sentence of the system prompt identifies the stage. All other prompts are of the main loop. The engine's
+//! modules `intent`, `selection`, `gate::judge` and `polish` write these prompts and read the answers.
 
 use bloomery_crds::v1alpha1::Stage;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::request::Request;
 use super::script::Turn;
 
-/// How the system prompts of the stages begin.
+/// The first sentences of the stages' system prompts.
 const BEGINNINGS: [(&str, Stage); 4] = [
     ("You find out what a person wants of an agent.", Stage::Intent),
     ("You choose the tools that an agent needs.", Stage::Selection),
@@ -17,14 +17,15 @@ const BEGINNINGS: [(&str, Stage); 4] = [
     ("You are a reply formatter.", Stage::Polish),
 ];
 
-/// Returns the stage that asks.
+/// Returns the stage that sent a request.
 pub(super) fn detect(request: &Request) -> Stage {
     let system = request.system_text().unwrap_or_default();
     let found = BEGINNINGS.iter().find(|(beginning, _)| system.starts_with(beginning));
     found.map_or(Stage::Plan, |(_, stage)| *stage)
 }
 
-/// Answers a stage of which the script says nothing, as a willing model would; the main loop has no such answer.
+/// Returns the answer to a stage that the script does not mention: the one that lets the Job continue. The main loop has
+/// no default answer.
 pub(super) fn default(stage: Stage, request: &Request) -> Option<Turn> {
     let answer = |say: String| Some(Turn { say: Some(say), ..Turn::default() });
     match stage {
@@ -32,12 +33,12 @@ pub(super) fn default(stage: Stage, request: &Request) -> Option<Turn> {
         Stage::Intent => answer(first_intent(request).to_string()),
         Stage::Selection => answer(json!({ "tools": [] }).to_string()),
         Stage::Finalization => answer(json!({ "passed": true, "score": 1.0, "reasons": [] }).to_string()),
-        // Word for word: there is nothing that could be lost.
+        // Unchanged, so the polished answer loses nothing.
         Stage::Polish => answer(asked(request)),
     }
 }
 
-/// The first intent of the prompt, with the entities that the goal seems to name.
+/// Returns the first intent of the prompt, with the entities that were found in the goal.
 fn first_intent(request: &Request) -> Value {
     let system = request.system_text().unwrap_or_default();
     let mut lines = system.lines().skip_while(|line| *line != "# Intents").skip(1);
@@ -51,12 +52,12 @@ fn first_intent(request: &Request) -> Value {
     json!({ "intent": id, "entities": entities })
 }
 
-/// The text between the first two quotes.
+/// Returns the text between the first two quotes.
 fn quoted(text: &str) -> Option<&str> {
     text.split('"').nth(1)
 }
 
-/// The first word with a digit, or the first number: orders, amounts and the like.
+/// Returns the value of an entity: the first word with a digit if it is a text, else the first number.
 fn entity_in(goal: &str, is_text: bool) -> Option<Value> {
     let mut words = goal.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
     if is_text {
@@ -65,13 +66,13 @@ fn entity_in(goal: &str, is_text: bool) -> Option<Value> {
     words.find_map(|word| serde_json::from_str(word).ok().filter(Value::is_number))
 }
 
-/// The data in the first message of the user, else all of it.
+/// Returns the tagged data in the first message of the user, or the whole message if it has no tag.
 fn asked(request: &Request) -> String {
     let message = request.first_text();
     marked(message).unwrap_or(message).to_owned()
 }
 
-/// What stands between a tag with an id and its closing tag.
+/// Returns the text between a tag with an id and its closing tag.
 fn marked(text: &str) -> Option<&str> {
     let open = text.lines().find(|line| line.starts_with('<') && line.ends_with("\">") && line.contains(" id=\""))?;
     let (_, inner) = text.split_once(open)?;

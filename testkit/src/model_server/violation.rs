@@ -1,4 +1,4 @@
-//! Violations: the rules that every request is checked by, and the requests that broke them.
+//! The rules for requests, and the records of requests that broke a rule.
 
 use bloomery_crds::v1alpha1::Stage;
 use serde::{Deserialize, Serialize};
@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 /// Answer of `GET /control/violations`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Violations {
-    /// How many there were.
+    /// The number of all violations.
     pub total: u64,
-    /// The first of them, bounded.
+    /// The first violations, at most 1000.
     pub violations: Vec<Violation>,
 }
 
@@ -16,34 +16,34 @@ pub struct Violations {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Violation {
-    /// Whose request it was: its `user` field, or `anonymous`.
+    /// The `user` field of the request, or `anonymous`.
     pub user: String,
-    /// The stage that asked.
+    /// The stage of the engine that sent the request.
     #[serde(default)]
     pub stage: Stage,
-    /// The turn that it asked for.
+    /// The turn that the request asked for.
     pub turn: usize,
-    /// What was broken.
+    /// The broken rule.
     pub rule: Rule,
-    /// What is wrong with the request, for people.
+    /// The description for people.
     pub message: String,
 }
 
-/// The rules that every request is checked by.
+/// A rule for requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Rule {
     /// The body is a request of its protocol.
     Readable,
-    /// What the provider asks for is there, in the body and in the headers.
+    /// The body and the headers have all required fields.
     RequiredFields,
-    /// There is no field that the provider does not know.
+    /// All fields are known to the provider.
     KnownFields,
     /// The prompt begins with the system prompt.
     SystemFirst,
-    /// The user speaks first and last.
+    /// The first and the last message are of the user.
     Roles,
-    /// Each message has a known role and the content that goes with it.
+    /// Each message has a known role, and content that the role permits.
     MessageShape,
     /// Each tool call has one result before the next assistant or user message.
     OneResultPerCall,
@@ -51,25 +51,25 @@ pub enum Rule {
     ResultHasCall,
     /// No call id occurs twice.
     UniqueCallIds,
-    /// The arguments of calls are text, where the protocol has text there.
+    /// The arguments of calls are strings if the protocol requires strings.
     ArgumentsAreText,
-    /// Names of tools and calls are what providers take.
+    /// The providers accept the names of tools and the ids of calls.
     ToolNames,
-    /// What the model thought comes back as it was.
+    /// The thoughts of the model come back unchanged.
     ThinkingKept,
-    /// No more marks for the cache than there may be.
+    /// The prompt has no more cache marks than the provider permits.
     CacheMarks,
-    /// The schema of the answer is one that the provider can hold to.
+    /// The provider can enforce the schema of the answer.
     OutputSchema,
-    /// The messages begin with those of the request before.
+    /// The messages begin with those of the previous request.
     SamePrefix,
-    /// The tools are those of the request before.
+    /// The tools are those of the previous request.
     SameTools,
     /// The script has an answer for the request.
     Scripted,
-    /// The request holds what the script expects.
+    /// The request meets the expectations of the script.
     Expected,
 }
 
-/// What is wrong with one request: the rule and the sentence.
+/// A broken rule, and its description for people.
 pub(super) type Broken = (Rule, String);
