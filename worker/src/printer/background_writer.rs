@@ -1,30 +1,27 @@
-//! A writer that writes on a thread of its own, so that the Job continues when the reader of its output pauses.
+//! A writer that writes on a separate thread, so that the Job continues when the reader of its output pauses.
+//!
+//! `tracing-appender` has one too. This crate does not use it, because its flush does nothing and its guard waits at most
+//! 1.1 s: output that a slow reader has not taken by then is lost.
 
-use std::io::{self, Write};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::io::{self, ErrorKind, Write};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::Builder;
 
-/// The size of the buffer, in bytes. A write that does not fit blocks.
-const MAX_BUFFERED_BYTES: usize = 1 << 20;
+/// The maximum number of queued writes. One more write blocks.
+const MAX_QUEUED_WRITES: usize = 128;
 
-/// Buffers what is written to it, and writes it in the same order on a thread of its own. A flush waits until everything is
-/// written. Without one, buffered data may be lost when the process ends.
+/// Queues what is written to it, and writes it in the same order on a separate thread. A flush waits until everything is
+/// written. Without a flush, queued data may be lost when the process ends.
 #[derive(Debug)]
 pub struct BackgroundWriter {
-    queue: Arc<Queue>,
+    queue: SyncSender<Request>,
 }
 
-#[derive(Debug, Default)]
-struct Queue {
-    state: Mutex<State>,
-    changed: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    buffered: Vec<u8>,
-    is_writing: bool,
-    is_over: bool,
+#[derive(Debug)]
+enum Request {
+    Write(Vec<u8>),
+    /// Dropping the sender acknowledges the flush.
+    Flush(SyncSender<()>),
 }
 
 impl BackgroundWriter {
@@ -32,77 +29,59 @@ impl BackgroundWriter {
     ///
     /// # Errors
     /// If the thread cannot be started.
-    pub fn new(mut out: impl Write + Send + 'static) -> io::Result<Self> {
-        let queue = Arc::new(Queue::default());
-        let of_thread = Arc::clone(&queue);
-        let write = move || {
-            while let Some(bytes) = of_thread.take() {
-                // The reader may have closed its end, which must not stop the Job.
-                let _ = out.write_all(&bytes).and_then(|()| out.flush());
-                of_thread.written();
-            }
-        };
-        Builder::new().name("printer".to_owned()).stack_size(256 * 1024).spawn(write)?;
+    pub fn new(out: impl Write + Send + 'static) -> io::Result<Self> {
+        let (queue, requests) = sync_channel(MAX_QUEUED_WRITES);
+        Builder::new().name("printer".to_owned()).stack_size(256 * 1024).spawn(move || write_all(&requests, out))?;
         Ok(Self { queue })
+    }
+
+    fn send(&self, request: Request) -> io::Result<()> {
+        self.queue.send(request).map_err(|_| ErrorKind::BrokenPipe.into())
     }
 }
 
-impl Queue {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn wait_while(&self, is_so: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
-        self.changed.wait_while(self.state(), |state| is_so(state)).unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits for data to write; `None` once the writer is dropped and everything is written.
-    fn take(&self) -> Option<Vec<u8>> {
-        let mut state = self.wait_while(|state| state.buffered.is_empty() && !state.is_over);
-        state.is_writing = !state.buffered.is_empty();
-        state.is_writing.then(|| std::mem::take(&mut state.buffered))
-    }
-
-    fn written(&self) {
-        self.state().is_writing = false;
-        self.changed.notify_all();
+/// Performs requests until the writer is dropped.
+fn write_all(requests: &Receiver<Request>, mut out: impl Write) {
+    for request in requests {
+        match request {
+            // The reader may have closed its end, which must not stop the Job.
+            Request::Write(bytes) => drop(out.write_all(&bytes).and_then(|()| out.flush())),
+            Request::Flush(acknowledge) => drop(acknowledge),
+        }
     }
 }
 
 impl Write for BackgroundWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let is_full =
-            |state: &State| !state.buffered.is_empty() && state.buffered.len() + bytes.len() > MAX_BUFFERED_BYTES;
-        self.queue.wait_while(is_full).buffered.extend_from_slice(bytes);
-        self.queue.changed.notify_all();
+        self.send(Request::Write(bytes.to_vec()))?;
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        drop(self.queue.wait_while(|state| state.is_writing || !state.buffered.is_empty()));
+        let (acknowledge, acknowledged) = sync_channel(0);
+        self.send(Request::Flush(acknowledge))?;
+        // Receiving fails once the other end is dropped, which is the acknowledgement.
+        let _ = acknowledged.recv();
         Ok(())
-    }
-}
-
-impl Drop for BackgroundWriter {
-    fn drop(&mut self) {
-        self.queue.state().is_over = true;
-        self.queue.changed.notify_all();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::sync::mpsc::{Sender, channel};
 
-    /// Gives what is written, each time it is let.
-    struct Slow(Receiver<()>, Sender<Vec<u8>>);
+    /// Writes once for each permit, and passes on what it writes.
+    struct Slow {
+        permits: Receiver<()>,
+        written: Sender<Vec<u8>>,
+    }
 
     impl Write for Slow {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            let _ = self.0.recv();
-            self.1.send(bytes.to_vec()).unwrap();
+            // Without a sender of permits, it writes at once.
+            let _ = self.permits.recv();
+            self.written.send(bytes.to_vec()).unwrap();
             Ok(bytes.len())
         }
 
@@ -111,57 +90,57 @@ mod tests {
         }
     }
 
-    #[test]
-    fn what_is_written_waits_for_nobody_keeps_its_order_and_is_all_there_at_the_end() {
-        let ((lets, let_go), (writes, written)) = (channel(), channel());
-        let mut output = BackgroundWriter::new(Slow(let_go, writes)).unwrap();
-        for n in 0..10_000 {
-            writeln!(output, "{n}").unwrap();
-        }
-        drop(lets);
-        output.flush().unwrap();
-        output.write_all(b"last\n").unwrap();
-        drop(output);
-        let all: Vec<u8> = written.iter().flatten().collect();
-        let expected: String = (0..10_000).map(|n| format!("{n}\n")).chain(["last\n".to_owned()]).collect();
-        assert_eq!(String::from_utf8(all).unwrap(), expected);
+    fn slow() -> (BackgroundWriter, Sender<()>, Receiver<Vec<u8>>) {
+        let ((permit, permits), (written, all_written)) = (channel(), channel());
+        (BackgroundWriter::new(Slow { permits, written }).unwrap(), permit, all_written)
     }
 
     #[test]
-    fn whoever_writes_too_much_waits() {
-        let ((lets, let_go), (writes, written)) = (channel(), channel());
-        let mut output = BackgroundWriter::new(Slow(let_go, writes)).unwrap();
-        let line = vec![b'x'; MAX_BUFFERED_BYTES];
-        let others = std::thread::spawn(move || {
-            for _ in 0..4 {
-                output.write_all(&line).unwrap();
-                assert!(output.queue.state().buffered.len() <= MAX_BUFFERED_BYTES);
+    fn writes_do_not_wait_for_a_slow_reader_and_a_flush_waits_for_all_of_them_in_order() {
+        let (mut output, permit, written) = slow();
+        let lines: Vec<String> = (0..MAX_QUEUED_WRITES).map(|n| format!("{n}\n")).collect();
+        for line in &lines {
+            output.write_all(line.as_bytes()).unwrap();
+        }
+        drop(permit);
+        output.flush().unwrap();
+        let all: Vec<u8> = written.try_iter().flatten().collect();
+        assert_eq!(String::from_utf8(all).unwrap(), lines.concat());
+    }
+
+    #[test]
+    fn a_write_to_a_full_queue_blocks() {
+        let (mut output, permit, written) = slow();
+        // One write is on its way, and the queue holds the others.
+        let count = MAX_QUEUED_WRITES + 2;
+        let writer = std::thread::spawn(move || {
+            for _ in 0..count {
+                output.write_all(b"x").unwrap();
             }
         });
-        // One may be under way and one wait: each of the others has to.
-        for n in 0..4 {
-            assert!(written.try_recv().is_err());
-            assert!(n > 1 || !others.is_finished());
-            lets.send(()).unwrap();
-            assert_eq!(written.recv().unwrap().len(), MAX_BUFFERED_BYTES);
+        assert!(!writer.is_finished());
+        for _ in 0..count {
+            permit.send(()).unwrap();
+            written.recv().unwrap();
         }
-        others.join().unwrap();
+        writer.join().unwrap();
     }
 
     #[test]
-    fn an_output_that_fails_keeps_nobody_waiting() {
+    fn an_output_that_fails_does_not_block_or_fail_the_writer() {
         struct Fails;
         impl Write for Fails {
             fn write(&mut self, _: &[u8]) -> io::Result<usize> {
-                Err(io::ErrorKind::BrokenPipe.into())
+                Err(ErrorKind::BrokenPipe.into())
             }
             fn flush(&mut self) -> io::Result<()> {
                 Ok(())
             }
         }
         let mut output = BackgroundWriter::new(Fails).unwrap();
-        output.write_all(&vec![b'x'; 2 * MAX_BUFFERED_BYTES]).unwrap();
-        output.write_all(b"x").unwrap();
+        for _ in 0..2 * MAX_QUEUED_WRITES {
+            output.write_all(b"x").unwrap();
+        }
         output.flush().unwrap();
     }
 }
