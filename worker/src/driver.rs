@@ -1,6 +1,5 @@
-//! The driver: asks the engine for the next step, performs it, and records the result.
-//!
-//! The engine decides, and the driver performs. Only the driver makes events durable before an act.
+//! Asks the engine for the next step, performs it, and records the result. The driver makes events durable before each act that
+//! needs them.
 
 mod act;
 mod clients;
@@ -17,7 +16,7 @@ mod selection;
 mod wait;
 
 pub use decision_inbox::DecisionInbox;
-pub use environment::{Environment, Model, Nobody, Observer, Patience, People, Tools, Unlisted};
+pub use environment::{Environment, ListError, Model, Nobody, Observer, Patience, People, Tools};
 pub use finished_call::FinishedCall;
 pub use recorder::Recorder;
 
@@ -41,7 +40,7 @@ const TOOL_CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 pub enum Exit {
     /// The conversation has an outcome.
     Finished,
-    /// Another pod is to continue the conversation.
+    /// Another pod continues the conversation later.
     Parked(ParkReason),
     /// Another attempt has taken over.
     Superseded,
@@ -70,10 +69,10 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
     /// Drives the conversation until it ends or has to stop.
     ///
     /// # Errors
-    /// If the log cannot be written. The epoch is then over; the next one continues from the last durable event.
+    /// If the log cannot be written. Then the epoch is over, and the next one continues from the last durable event.
     pub async fn run(&mut self) -> Result<Exit, bloomery_journal::Error> {
         let done = self.drive().await;
-        // Close also after an error: closing prints the events that are durable.
+        // Closing prints the durable events, so it is needed after an error too.
         self.recorder.close();
         match done {
             Err(superseded @ bloomery_journal::Error::Superseded { .. }) => {
@@ -94,7 +93,7 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
         project(&self.conversation, self.recorder.position())
     }
 
-    /// Returns what people need to know of the call that waits for their approval.
+    /// Returns the details of the call that waits for approval, for the people who decide.
     pub fn hold(&self) -> Option<HeldCallDetails> {
         first_hold(&self.conversation, self.recorder.last_events())
     }
@@ -109,9 +108,9 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
         self.check_tools().await?;
         let mut is_deciding = false;
         loop {
-            // The engine's own decisions take no time, so nothing can arrive between two of them.
+            // The engine decides without waiting, so no request or statement can arrive between two decisions.
             if !std::mem::take(&mut is_deciding) {
-                // Lets a signal that came while the log was written arrive before the next act begins.
+                // Lets the runtime deliver a signal that came while the log was written.
                 tokio::task::yield_now().await;
                 self.record_directive()?;
                 self.record_statements()?;
@@ -120,11 +119,11 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
             let done = match bloomery_engine::next(conversation) {
                 Step::Record(events) => {
                     is_deciding = true;
-                    selection::remember(&events, conversation, environment.recent, recorder.files());
+                    selection::store(&events, conversation, environment.cache, recorder.files());
                     Ok(recorder.append_all(events)?)
                 }
                 Step::Done(_) => {
-                    recorder.sync()?;
+                    recorder.make_durable()?;
                     return Ok(Exit::Finished);
                 }
                 Step::AskPeople(requests) => {
@@ -150,7 +149,7 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
         }
     }
 
-    /// Records the statements that people made without being asked here. Does nothing once the conversation has an outcome.
+    /// Records the statements that people made without being asked by this worker. Does nothing once the conversation has an outcome.
     fn record_statements(&mut self) -> Result<(), bloomery_journal::Error> {
         let mut statements = self.environment.people.take_statements();
         // An earlier attempt may have recorded some of them.
@@ -163,19 +162,19 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
         Ok(())
     }
 
-    /// Records that the Job is to end. From then on the engine only ends it.
+    /// Records the request to end the Job, if there is one. After this event, the engine only ends the conversation.
     fn record_directive(&mut self) -> Result<(), bloomery_journal::Error> {
         let directive = self.environment.stop.requested().and_then(|request| request.reason.directive());
         if let Some(directive) = directive.filter(|_| !self.is_ending()) {
             let entries = self.recorder.append_all(vec![Event::DirectiveReceived { directive }])?;
-            self.recorder.sync()?;
+            self.recorder.make_durable()?;
             self.apply(&entries);
         }
         Ok(())
     }
 
-    /// Stops for a reason. Returns the exit, or `None` if the loop must continue so that the engine ends the conversation (the Job is
-    /// cancelled, or its Skill is deleted).
+    /// Stops for a reason. Returns `None` if the Job is cancelled or its Skill is deleted: then the loop continues, so that the engine
+    /// ends the conversation.
     fn stop(&mut self, reason: StopReason) -> Result<Option<Exit>, bloomery_journal::Error> {
         match reason {
             // The log belongs to another attempt, so nothing more is written.
@@ -191,27 +190,27 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
         }
     }
 
-    /// Returns whether the conversation has an outcome, or is only to be ended.
+    /// Returns whether the conversation has an outcome, or a request to end it is recorded.
     fn is_ending(&self) -> bool {
         self.conversation.outcome().is_some() || self.conversation.demanded_end().is_some()
     }
 
-    /// Records that this pod ends and another one is to continue.
+    /// Parks the conversation: this pod ends, and another one continues later.
     fn park(&mut self, reason: ParkReason) -> Result<Exit, bloomery_journal::Error> {
         let entries = self.recorder.append_all(vec![Event::Parked { reason }])?;
-        self.recorder.sync()?;
+        self.recorder.make_durable()?;
         self.apply(&entries);
         Ok(Exit::Parked(reason))
     }
 
-    /// Waits until everything that the Job binds is available. A conversation that is ending needs nothing.
+    /// Waits until the resources that the Job binds are available. Returns at once if the conversation is ending.
     async fn await_resources(&mut self) -> Result<(), bloomery_journal::Error> {
         if self.is_ending() {
             return Ok(());
         }
         let bound = &self.conversation.run().resources;
         let (event, time) = resources::wait_until_available(bound, self.environment, self.observer).await;
-        self.recorder.waited(time);
+        self.recorder.exclude_from_work(time);
         if let Some(event) = event {
             let entries = self.recorder.append_all(vec![event])?;
             self.apply(&entries);
@@ -219,8 +218,8 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
         Ok(())
     }
 
-    /// Compares the server's tools with the catalogue that an earlier attempt has fixed. If the server does not answer, the
-    /// comparison is repeated before the first call.
+    /// Compares the server's tools with the catalogue that an earlier attempt has fixed, and records a difference. If the server does
+    /// not answer, the comparison is made at the first call instead.
     async fn check_tools(&mut self) -> Result<(), bloomery_journal::Error> {
         if self.is_ending() || !self.conversation.has_catalogue() {
             return Ok(());
@@ -228,9 +227,9 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
         let began = Instant::now();
         let listed = tokio::select! {
             _ = self.environment.stop.wait() => return Ok(()),
-            listed = self.environment.tools.list_anew(TOOL_CHECK_TIMEOUT.min(self.environment.patience.tool)) => listed,
+            listed = self.environment.tools.list_uncached(TOOL_CHECK_TIMEOUT.min(self.environment.patience.tool)) => listed,
         };
-        self.recorder.waited(began.elapsed());
+        self.recorder.exclude_from_work(began.elapsed());
         if let Some(event) = listed.ok().and_then(|listed| self.conversation.compare_tools(&listed)) {
             let entry = self.recorder.append(event)?;
             self.apply(&[entry]);

@@ -1,4 +1,4 @@
-//! What a durable step costs: the worker's journal, and bare segments of the same lines.
+//! Measures the segments of a step: written by the worker's recorder, and written directly.
 
 use crate::figures::{Figures, us};
 use crate::player::Player;
@@ -15,28 +15,28 @@ use bloomery_worker::printer::{Format, Printer};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How many answers the log has.
+/// The number of model answers in the log.
 const ANSWERS: usize = 50;
 
-/// How often it is written.
+/// The number of rounds.
 const ROUNDS: usize = 7;
 
-/// Writes the rows of a log with both, row by row and by turns.
+/// Writes each row of a log with both, in turns.
 pub(crate) async fn measure(figures: &mut Figures, root: &Path) {
     let mut player = Player::new(skill::run(skill::skill()), 400);
     player.play_answers(ANSWERS);
     let rows = rows(&player.lines);
-    let (mut journals, mut floors) = (Vec::new(), Vec::new());
+    let (mut recorders, mut floors) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        let (journal, floor) = round(root, &rows).await;
-        journals.push(journal);
+        let (recorder, floor) = round(root, &rows).await;
+        recorders.push(recorder);
         floors.push(floor);
     }
     let step = |runs: &[Vec<Duration>]| typical(runs).iter().sum::<Duration>() / u32::try_from(ANSWERS).unwrap();
-    let (journal, floor) = (step(&journals), step(&floors));
-    figures.report("durable", "a step's segments, worker", us(journal), "us");
+    let (recorder, floor) = (step(&recorders), step(&floors));
+    figures.report("durable", "a step's segments, worker", us(recorder), "us");
     figures.report("durable", "a step's segments, floor", us(floor), "us");
-    figures.decide("durable", "a step's segments, worker to floor", (ratio(journal, floor), "x"), 1.3);
+    figures.require("durable", "a step's segments, worker to floor", (ratio(recorder, floor), "x"), 1.3);
 }
 
 async fn round(root: &Path, rows: &[Row]) -> (Vec<Duration>, Vec<Duration>) {
@@ -44,16 +44,16 @@ async fn round(root: &Path, rows: &[Row]) -> (Vec<Duration>, Vec<Duration>) {
     let store = Store::open(Disk, &memory, crate::RUN_KEY, "uid-1").unwrap();
     let mut conversation = Conversation::new(skill::run(skill::skill()));
     let claimed = claim(store, Chain::new(crate::SOURCE), &mut conversation, 1, Duration::ZERO).await.unwrap();
-    let journal =
+    let recorder =
         Recorder::new(claimed, Printer::new(Format::Text, Box::new(std::io::sink())), &[], Redactor::default());
-    let (mut journals, mut floors) = (Vec::new(), Vec::new());
+    let (mut recorders, mut floors) = (Vec::new(), Vec::new());
     // The first row is the claim.
     for (at, row) in rows.iter().enumerate().skip(1) {
         let events = row.events.clone();
-        let write_journal = || {
+        let write_recorder = || {
             let began = Instant::now();
-            journal.append_all(events).unwrap();
-            journal.sync().unwrap();
+            recorder.append_all(events).unwrap();
+            recorder.make_durable().unwrap();
             began.elapsed()
         };
         let write_floor = || {
@@ -61,16 +61,16 @@ async fn round(root: &Path, rows: &[Row]) -> (Vec<Duration>, Vec<Duration>) {
             floor::write(&bare, row.first, row.text.as_bytes()).unwrap();
             began.elapsed()
         };
-        // Neither is always the one that finds the disk busy.
-        let (of_journal, of_floor) = if at % 2 == 0 {
-            let first = write_journal();
+        // The order alternates, because the second write may find the disk busy.
+        let (of_recorder, of_floor) = if at % 2 == 0 {
+            let first = write_recorder();
             (first, write_floor())
         } else {
             let first = write_floor();
-            (write_journal(), first)
+            (write_recorder(), first)
         };
-        journals.push(of_journal);
+        recorders.push(of_recorder);
         floors.push(of_floor);
     }
-    (journals, floors)
+    (recorders, floors)
 }

@@ -1,9 +1,9 @@
-//! Performs steps: makes durable what must be durable before each act, and records its result.
+//! Performs steps: makes all events durable before each act that needs it, performs the act, and records its result.
 //!
-//! The returned entries are in the log and not applied yet, because a step borrows from the conversation.
+//! The functions return the entries that they recorded. The driver applies these to the conversation, because a step borrows from it.
 
 use super::deferred::with_deferred;
-use super::environment::{Environment, Model, Observer, Tools, Unlisted};
+use super::environment::{Environment, ListError, Model, Observer, Tools};
 use super::finished_call::{FinishedCall, events_of_calls};
 use super::progress_buffer::ProgressBuffer;
 use super::recorder::Recorder;
@@ -28,11 +28,10 @@ use std::pin::pin;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The most reads that run at once.
+/// The maximum number of reads that run concurrently.
 const MAX_CONCURRENT_READS: usize = 8;
 
-/// Performs a step that needs something outside of the engine. Returns what was recorded of it: nothing if the run is to stop
-/// first.
+/// Performs a step that needs something outside of the engine. Returns the recorded entries. There may be none if the run is to stop.
 pub(super) async fn perform<M: Model, T: Tools, F: Files>(
     step: Step<'_>,
     conversation: &Conversation,
@@ -53,7 +52,7 @@ pub(super) async fn perform<M: Model, T: Tools, F: Files>(
     }
 }
 
-/// Sends a call to the server that has the tool, or answers it if the tool is the worker's own.
+/// Sends a call to the MCP server, or performs it if it calls a core tool.
 async fn send_call<M, T: Tools>(
     call: &ToolCall<'_>,
     within: Duration,
@@ -66,18 +65,7 @@ async fn send_call<M, T: Tools>(
     }
 }
 
-/// Makes every event durable, and passes the state to the observer.
-pub(super) fn make_durable<F: Files>(
-    conversation: &Conversation,
-    recorder: &mut Recorder<F>,
-    observer: &dyn Observer,
-) -> Result<(), Error> {
-    recorder.sync()?;
-    observer.state_changed(project(conversation, recorder.position()));
-    Ok(())
-}
-
-/// Returns the text of a call that was abandoned because the run is to stop.
+/// Returns the text for a call that was abandoned because the run is to stop.
 fn abandoned(reason: StopReason, grace: Duration) -> String {
     let request = match reason {
         StopReason::Drain | StopReason::Suspended | StopReason::Superseded => "the worker was asked to end",
@@ -101,12 +89,12 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
         let list = || async move {
             match tools.list(within).await {
                 Ok(listed) => Ok(Ok(listed)),
-                Err(Unlisted { message, is_final: true }) => Ok(Err(message)),
-                Err(Unlisted { message, is_final: false }) => Err(ExternalWait::McpUnavailable { message }),
+                Err(ListError { message, is_final: true }) => Ok(Err(message)),
+                Err(ListError { message, is_final: false }) => Err(ExternalWait::McpUnavailable { message }),
             }
         };
         let (result, time) = wait::retry(list, self.environment, self.observer).await;
-        self.recorder.waited(time);
+        self.recorder.exclude_from_work(time);
         let event = match result {
             WaitResult::Stopped => return Ok(Vec::new()),
             WaitResult::Done(Ok(listed)) => fix_catalogue(self.conversation.run(), listed),
@@ -120,7 +108,7 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
         let wanted = self.conversation.run().skill.context.clone().unwrap_or_default();
         let gathered = self.environment.core.gather(&wanted, self.environment.patience.tool);
         let event = tokio::select! {
-            // Another attempt gathers it again.
+            // The next attempt gathers the context again.
             _ = self.environment.stop.wait() => return Ok(Vec::new()),
             parts = gathered => Event::ContextGathered { parts },
         };
@@ -128,9 +116,9 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
     }
 
     async fn call_model(mut self, request: ModelRequest<'_>) -> Result<Vec<Entry>, Error> {
-        let Environment { model, stop, recent, .. } = self.environment;
+        let Environment { model, stop, cache, .. } = self.environment;
         if request.stage == Stage::Selection
-            && let Some(selected) = selection::recalled(self.conversation, recent, self.recorder.files())
+            && let Some(selected) = selection::from_cache(self.conversation, cache, self.recorder.files())
         {
             return self.recorder.append(selected).map(|entry| vec![entry]);
         }
@@ -138,7 +126,7 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
         let name = request.model;
         let ready = || async move { model.missing(name).map_or(Ok(()), Err) };
         let (result, time) = wait::retry(ready, self.environment, self.observer).await;
-        self.recorder.waited(time);
+        self.recorder.exclude_from_work(time);
         match result {
             WaitResult::Stopped => return Ok(Vec::new()),
             WaitResult::TimedOut(event) => return self.recorder.append(event).map(|entry| vec![entry]),
@@ -152,7 +140,7 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
         let waits = Pauses::new(&waiting);
         let answer = async {
             tokio::select! {
-                // The reserve counts as spent, and another attempt asks again.
+                // The reserve counts as spent, and the next attempt sends the request again.
                 _ = stop.wait() => None,
                 event = model.complete(&request, remaining, &waits) => Some(event),
             }
@@ -160,7 +148,7 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
         let event = with_deferred(answer, || self.publish(before)).await;
         observer.waiting(None);
         let worked = began.elapsed().saturating_sub(waits.total());
-        self.recorder.waited(waits.total());
+        self.recorder.exclude_from_work(waits.total());
         let event = match event {
             Some(Event::ModelFailed { .. }) if worked >= remaining => Some(self.out_of_time()),
             other => other,
@@ -174,7 +162,7 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
 
     async fn run_reads(self, calls: &[ToolCall<'_>]) -> Result<Vec<Entry>, Error> {
         let before = self.recorder.position();
-        self.recorder.commit()?;
+        self.recorder.make_durable()?;
         let progress = ProgressBuffer::new();
         let read = self.record_progress(&progress, self.read(calls, &progress));
         let (finished, mut entries) = with_deferred(read, || self.publish(before)).await?;
@@ -199,8 +187,8 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
             for (call, progress) in due {
                 entries.push(self.recorder.append(Event::ToolProgressed { call, progress })?);
             }
-            self.recorder.commit()?;
-            self.recorder.tidy();
+            self.recorder.make_durable()?;
+            self.recorder.print();
         }
     }
 
@@ -212,8 +200,7 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
         self.recorder.append_all(events_of_calls(calls, self.conversation, focus, files))
     }
 
-    /// Makes calls that only read. Returns those that are answered before the run is to stop; another attempt repeats the
-    /// others.
+    /// Makes calls that only read. Returns the calls that finished before the run is to stop. Another attempt repeats the others.
     async fn read(&self, calls: &[ToolCall<'_>], progress: &ProgressBuffer) -> Vec<FinishedCall> {
         let Environment { stop, patience, .. } = self.environment;
         let within = patience.tool.min(self.remaining());
@@ -240,7 +227,7 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
         let Environment { stop, patience, .. } = self.environment;
         let progress = ProgressBuffer::new();
         let sent = async {
-            // The call has its whole time, whatever is left of the budget: one that is cut short is a question to a person.
+            // The Job's remaining duration does not limit the call: a person has to decide about an effect that is cut short.
             tokio::select! {
                 finished = send_call(call, patience.tool, self.environment, (self.recorder.files(), &progress)) => finished,
                 reason = stop.grace_over(|reason| patience.grace_for(reason)) => {
@@ -255,12 +242,12 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
         let (finished, reports) = with_deferred(sent, || self.publish(before)).await?;
         let mut entries = vec![started];
         entries.extend(reports);
-        // The reason for abandoning a call comes before its outcome.
+        // The log has the reason for abandoning a call before the outcome of the call.
         if let Some(directive) = stop.requested().and_then(|request| request.reason.directive()) {
             entries.push(self.recorder.append(Event::DirectiveReceived { directive })?);
         }
         entries.extend(self.record(vec![finished], &progress)?);
-        self.recorder.commit()?;
+        self.recorder.make_durable()?;
         Ok(entries)
     }
 
@@ -270,24 +257,24 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
         Ok(FinishedCall { outcome, ..call })
     }
 
-    /// Offloads results: each is stored completely before the event that says so.
+    /// Moves results of earlier calls to the focus cache. Each is stored before its event is recorded.
     fn offload(self, results: &[Offload<'_>]) -> Result<Vec<Entry>, Error> {
-        let offloaded = results::offloaded(results, self.environment.core.focus(), self.recorder.files())?;
+        let offloaded = results::offload(results, self.environment.core.focus(), self.recorder.files())?;
         self.recorder.append_all(offloaded)
     }
 
-    /// Records the beginning of an act, and makes every event durable. Returns its entry, and the log's position before it.
+    /// Records the event that begins an act, and makes all events durable. Returns its entry, and the log's position before it.
     fn durably_begin(&mut self, beginning: Event) -> Result<(Entry, LogPosition), Error> {
         let before = self.recorder.position();
         let entry = self.recorder.append(beginning)?;
-        self.recorder.commit()?;
+        self.recorder.make_durable()?;
         Ok((entry, before))
     }
 
-    /// Prints what is durable, and passes the state to the observer. `before` is the log's position before the current act,
-    /// whose beginning is not applied to the conversation yet.
+    /// Prints durable events, and passes the state to the observer. `before` is the log's position before the current act, because the
+    /// conversation does not have the act's first event yet.
     fn publish(&self, before: LogPosition) {
-        self.recorder.tidy();
+        self.recorder.print();
         self.observer.state_changed(project(self.conversation, before));
     }
 
@@ -300,7 +287,7 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
     fn out_of_time(&self) -> Event {
         let seconds = self.conversation.run().limits.duration_seconds;
         let message = format!(
-            "the model had not answered when {seconds} s of work were over, which is all that limits.duration allows"
+            "the model had not answered after {seconds} s of work, which is the limit that limits.duration sets"
         );
         Event::LimitHit { code: OutcomeCode::DurationLimit, message }
     }

@@ -1,12 +1,12 @@
-//! Work that is deferred until an act waits for something outside.
+//! Work that is deferred until an act waits for something outside, so that it does not delay the act.
 
 use std::pin::pin;
 use tokio::task::yield_now;
 
-/// How many times the act is polled before the deferred work runs. A request passes through several tasks before it is sent.
+/// The number of times that other tasks run before the deferred work. An HTTP request passes through several tasks before it is sent.
 const HEAD_START_YIELDS: usize = 6;
 
-/// Performs `act`, and runs `deferred` as soon as the act waits for something outside, or after it if it never waits.
+/// Performs `act`. Runs `deferred` once the act waits for something outside, or after the act if it does not wait.
 pub(super) async fn with_deferred<T>(act: impl Future<Output = T>, deferred: impl FnOnce()) -> T {
     let mut act = pin!(act);
     let head_start = async {

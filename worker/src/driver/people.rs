@@ -1,28 +1,28 @@
-//! Asks people, and records what they say.
+//! Asks people, and records their statements.
 
-use super::act::make_durable;
 use super::environment::{Environment, Observer};
 use super::recorder::Recorder;
 use crate::stop::StopReason;
 use bloomery_crds::report::ParkReason;
 use bloomery_engine::line::Entry;
 use bloomery_engine::people::{HumanRequest, Statement};
+use bloomery_engine::projection::project;
 use bloomery_engine::{Conversation, Event};
 use bloomery_journal::{Error, files::Files};
 use tokio::time::Instant;
 
 /// The result of asking people.
 pub(super) enum PeopleResult {
-    /// Somebody answered. The statement is durable in the log, and not applied yet.
+    /// A person made a statement. It is durable in the log, and not applied to the conversation yet.
     Answered(Vec<Entry>),
-    /// Nobody answers here.
+    /// Nobody can be asked here, so the conversation parks.
     Unavailable(ParkReason),
     /// The run is to stop.
     Stopped(StopReason),
 }
 
-/// Asks people, without a time limit; waiting for them does not count as work. What they are asked about is durable before
-/// they are asked, and their statement is durable at once, so that nobody has to repeat it.
+/// Asks people, without a time limit. Waiting for them does not count as work. All events are durable before people are asked, and a
+/// statement is durable as soon as it is made.
 pub(super) async fn ask<M, T, F: Files>(
     requests: &[HumanRequest<'_>],
     conversation: &Conversation,
@@ -34,14 +34,16 @@ pub(super) async fn ask<M, T, F: Files>(
     if !environment.people.are_here() {
         return Ok(unavailable);
     }
-    make_durable(conversation, recorder, observer)?;
+    recorder.make_durable()?;
+    recorder.print();
+    observer.state_changed(project(conversation, recorder.position()));
     let began = Instant::now();
     let statement = tokio::select! {
         biased;
         request = environment.stop.wait() => Err(request.reason),
         statement = environment.people.ask(requests) => Ok(statement),
     };
-    recorder.waited(began.elapsed());
+    recorder.exclude_from_work(began.elapsed());
     match statement {
         Err(reason) => Ok(PeopleResult::Stopped(reason)),
         Ok(None) => Ok(unavailable),
@@ -52,7 +54,7 @@ pub(super) async fn ask<M, T, F: Files>(
 /// Records statements of people durably.
 pub(super) fn record<F: Files>(statements: Vec<Statement>, recorder: &mut Recorder<F>) -> Result<Vec<Entry>, Error> {
     let entries = recorder.append_all(statements.into_iter().map(Event::from).collect())?;
-    recorder.sync()?;
+    recorder.make_durable()?;
     Ok(entries)
 }
 

@@ -1,6 +1,7 @@
-//! Records events: redacts them, stamps them with the epoch's clock, logs them, and prints them once they are durable.
+//! Records events: redacts them, stamps them with the epoch's clock, adds them to the log, and prints them once they are durable.
 //!
-//! Before an act, [`Recorder::commit`] only makes events durable. [`Recorder::tidy`] does the rest while the act waits.
+//! [`Recorder::make_durable`] is the only call that makes events durable, and the driver makes it before each act that needs them.
+//! [`Recorder::print`] is not needed for the act, so it runs while the act waits.
 
 use crate::printer::{Format, Printer};
 use bloomery_crds::text::bounded;
@@ -24,44 +25,44 @@ pub struct Recorder<F> {
     printer: RefCell<Printer>,
     redactor: Redactor,
     /// The lines of events that are not durable yet.
-    uncommitted: RefCell<String>,
+    buffered: RefCell<String>,
     /// The lines of durable events, which may be printed.
     printable: RefCell<String>,
-    /// How long printing has blocked since the last event.
+    /// The time since the last event during which printing blocked.
     blocked: Cell<Duration>,
 }
 
 impl<F: Files> Recorder<F> {
-    /// Creates the recorder of a claimed epoch, and prints the event of the claim. `open` are the calls that an earlier epoch
-    /// has left open. Events are recorded without the secrets that `redactor` knows.
+    /// Creates the recorder of a claimed epoch, and prints the event of the claim. `open` are the calls without an outcome that an
+    /// earlier epoch has left. `redactor` removes secrets from events before they are recorded.
     pub fn new(claimed: Claimed<F>, mut printer: Printer, open: &[Call], redactor: Redactor) -> Self {
         for call in open {
-            printer.learn(&call.id, &call.tool);
+            printer.add_call(&call.id, &call.tool);
         }
         let Claimed { log, clock, line, entry } = claimed;
         let mut first = String::new();
         let gist = printer.gist(&entry);
-        printer.put(&mut first, &gist, &line);
+        printer.format(&mut first, &gist, &line);
         printer.print(&first);
         let (clock, printer, printable) = (RefCell::new(clock), RefCell::new(printer), RefCell::default());
-        let (uncommitted, blocked) = (RefCell::default(), Cell::default());
-        Self { log, clock, printer, redactor, uncommitted, printable, blocked }
+        let (buffered, blocked) = (RefCell::default(), Cell::default());
+        Self { log, clock, printer, redactor, buffered, printable, blocked }
     }
 
-    /// Adds an event that has just happened. It is durable after [`Recorder::commit`] or [`Recorder::sync`].
+    /// Adds an event that has just happened. It is durable after [`Recorder::make_durable`].
     pub fn append(&self, event: Event) -> Result<Entry, Error> {
         let event = self.redacted(event)?;
-        self.waited(self.blocked.take());
+        self.exclude_from_work(self.blocked.take());
         let stamp = self.clock.borrow_mut().stamp();
         let (line, entry) = self.log.append(event, stamp)?;
         let mut printer = self.printer.borrow_mut();
         let gist = printer.gist(&entry);
-        printer.put(&mut self.uncommitted.borrow_mut(), &gist, &line);
+        printer.format(&mut self.buffered.borrow_mut(), &gist, &line);
         Ok(entry)
     }
 
-    /// Returns the last events of the log for people, one line each, without those of parking and continuing. It reads them
-    /// from the log, because an earlier attempt may have recorded them.
+    /// Returns the last events of the log for people, one line each. Events of parking and resuming are left out. The events are
+    /// read from the log, because an earlier attempt may have recorded them.
     pub fn last_events(&self) -> Vec<String> {
         let mut printer = Printer::new(Format::Text, Box::new(io::sink()));
         let mut last: VecDeque<String> = VecDeque::new();
@@ -92,33 +93,23 @@ impl<F: Files> Recorder<F> {
         self.redactor.redact_event(event).map_err(|source| Error::Redaction { event: name, source })
     }
 
-    /// Makes all events durable, then prints them.
-    pub fn sync(&self) -> Result<(), Error> {
-        self.commit()?;
-        self.print();
-        Ok(())
-    }
-
-    /// Makes all events durable. [`Recorder::tidy`] prints them.
-    pub fn commit(&self) -> Result<(), Error> {
+    /// Makes all events durable. They are printed later, by [`Recorder::print`] or [`Recorder::close`].
+    pub fn make_durable(&self) -> Result<(), Error> {
         self.log.sync()?;
-        self.printable.borrow_mut().push_str(&self.uncommitted.take());
+        self.printable.borrow_mut().push_str(&self.buffered.take());
         Ok(())
     }
 
-    /// Prints durable events.
-    pub fn tidy(&self) {
-        self.print();
-    }
 
-    /// Prints durable events, and closes the log. Nothing can be added after it.
+    /// Prints durable events, and closes the log. No event can be added afterwards.
     pub fn close(&mut self) {
         self.print();
         self.printer.get_mut().close();
         self.log.close();
     }
 
-    fn print(&self) {
+    /// Prints durable events.
+    pub fn print(&self) {
         let lines = self.printable.take();
         if !lines.is_empty() {
             let began = Instant::now();
@@ -132,8 +123,8 @@ impl<F: Files> Recorder<F> {
         self.log.position()
     }
 
-    /// Excludes time spent waiting from the work of the next event.
-    pub fn waited(&self, time: Duration) {
+    /// Excludes waiting time from the working time that the next event is stamped with.
+    pub fn exclude_from_work(&self, time: Duration) {
         self.clock.borrow_mut().exclude_wait(time);
     }
 
