@@ -1,4 +1,4 @@
-//! Links the worker small: it is one process a Job, and most of what it holds is its program.
+//! Makes the program small when it is linked. Each running Job has a worker process, and the program is most of its memory.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
@@ -6,9 +6,9 @@ fn main() {
     if !(is("CARGO_CFG_TARGET_OS", "linux") && is("CARGO_CFG_TARGET_ENV", "gnu")) {
         return;
     }
-    // Relocations are read at every start. Loaders read packed ones since glibc 2.36, which the images' base has.
+    // Packed relocations make the start faster. They need glibc 2.36, which the base of the images has.
     println!("cargo:rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
-    // Functions of the same code become one. Only lld can, which is rustc's own linker there.
+    // Merges functions with identical code. This needs lld, which is the default linker of rustc on x86_64.
     if is("CARGO_CFG_TARGET_ARCH", "x86_64") && is("PROFILE", "release") {
         println!("cargo:rustc-link-arg-bins=-Wl,--icf=all");
     }

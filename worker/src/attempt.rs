@@ -1,13 +1,14 @@
-//! One attempt of one Job on a cluster: reads the run document, runs an epoch, reports the end.
+//! Runs one attempt of one Job on a cluster: reads the run document, runs an epoch, and reports the end. An attempt is one pod of the
+//! Job.
 
 use crate::driver::{DecisionInbox, Environment, Exit, Model, Patience, Tools};
 use crate::ending::AttemptEnd;
 use crate::epoch::{Epoch, EpochEnd};
 use crate::inputs::{self, Inputs};
 use crate::printer::{BackgroundWriter, Printer};
-use crate::recent::Recent;
 use crate::report::{self, Reporter};
 use crate::settings::RunArgs;
+use crate::shared_cache::SharedCache;
 use crate::stop::Stop;
 use crate::tool_list_cache::ToolListCache;
 use crate::tools::CoreTools;
@@ -24,7 +25,7 @@ use std::time::Duration;
 /// The time limit for closing the session with the MCP server.
 const SESSION_CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Why an attempt could not begin or could not continue.
+/// The error of an attempt that could not begin or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The run document cannot be used.
@@ -37,25 +38,24 @@ pub enum Error {
     #[error(transparent)]
     Http(#[from] bloomery_http::Error),
     /// The Job's part of the run document has no endpoint for reports.
-    #[error("the Job's part names no endpoint for reports")]
+    #[error("the Job's part has no endpoint for reports")]
     NoReportEndpoint,
     /// The client for reports cannot be set up.
     #[error(transparent)]
     Report(#[from] report::Error),
     /// The thread that writes to stdout cannot be started.
-    #[error("nothing can be printed: {0}")]
+    #[error("the thread that writes to stdout cannot be started: {0}")]
     Output(std::io::Error),
     /// The handlers for signals cannot be installed.
-    #[error("signals cannot be handled: {0}")]
+    #[error("the signal handlers cannot be installed: {0}")]
     Signals(std::io::Error),
 }
 
-/// Runs the attempt that `args` describe, and returns once its end is reported. What it prints also goes into `trace`.
-/// `redactor` learns the Job's secrets; the caller writes the log of this process through it.
+/// Runs the attempt that `args` describe, and returns once its end is reported. Its output is also written to `trace`. The Job's secrets
+/// are registered with `redactor`, through which the caller writes the diagnostics of this process.
 ///
 /// # Errors
-/// If the epoch could not begin or could not continue. The log has what happened until then, and the termination message has
-/// the error.
+/// If the epoch could not begin or continue. The log has the events until then, and the termination message has the error.
 pub async fn run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> Result<Exit, Error> {
     let result = Box::pin(prepare_and_run(args, trace, redactor)).await;
     if let Err(error) = &result {
@@ -67,21 +67,22 @@ pub async fn run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> Result<E
 async fn prepare_and_run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> Result<Exit, Error> {
     redactor.watch("report token", &args.token);
     let mut inputs = Inputs::read(args, redactor.clone())?;
-    // People with access to the Job can answer in its spec.
+    // People can answer in the Job's spec.
     inputs.run.people = true;
     let stop = Stop::default();
     stop.listen().map_err(Error::Signals)?;
     let part = &inputs.part;
     if let Err(error) = trace.open(&args.memory, &part.run_key) {
-        tracing::warn!("there will be no trace in the memory's {}: {error}", trace::DIR);
+        tracing::warn!("the trace cannot be written to `{}` in the Skill's memory: {error}", trace::DIR);
     }
     let outside = Duration::from_secs(args.patience);
     let models = model::Clients::new(&part.models, &part.job.uid, &model::RetryPolicy::new(outside), redactor)?;
-    let recent = Recent::new(&args.memory, &args.pod_uid);
-    let tools = mcp_client(&inputs, recent.clone(), redactor)?;
+    let cache = SharedCache::new(&args.memory, &args.pod_uid);
+    let tools = mcp_client(&inputs, cache.clone(), redactor)?;
     let api_server = ApiServer::resolve(std::env::var("KUBERNETES_SERVICE_HOST").ok().as_deref()).await;
-    let reach = AddressPolicy::for_pod(&part.job.namespace, args.endpoint_range.clone()).without_api_server(api_server);
-    let core = CoreTools::for_job(&inputs, &args.memory, &args.pod_uid, args.focus_cache_bytes, reach);
+    let addresses =
+        AddressPolicy::for_pod(&part.job.namespace, args.endpoint_range.clone()).without_api_server(api_server);
+    let core = CoreTools::for_job(&inputs, &args.memory, &args.pod_uid, args.focus_cache_bytes, addresses);
     let inbox = Arc::new(DecisionInbox::new(&part.approvals, &part.replies));
     let environment = Environment {
         memory: &args.memory,
@@ -89,7 +90,7 @@ async fn prepare_and_run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> 
         model: &models,
         tools: &tools,
         core: &core,
-        recent: &recent,
+        cache: &cache,
         people: inbox.as_ref(),
         stop: &stop,
         patience: Patience::new(outside),
@@ -99,7 +100,7 @@ async fn prepare_and_run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> 
     let attempt = Attempt { args, inputs: &inputs, inbox: Arc::clone(&inbox) };
     let exit = attempt.run(Disk, environment, printer).await;
     if let Some(tools) = &tools {
-        // A courtesy to the server.
+        // The server can free the session at once. It expires otherwise.
         let _ = tokio::time::timeout(SESSION_CLOSE_TIMEOUT, tools.close()).await;
     }
     exit
@@ -108,12 +109,12 @@ async fn prepare_and_run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> 
 /// Creates the client of the Skill's MCP server.
 fn mcp_client(
     inputs: &Inputs,
-    recent: Recent,
+    cache: SharedCache,
     redactor: &Redactor,
 ) -> Result<Option<mcp::Client>, bloomery_http::Error> {
     let Some(endpoint) = &inputs.revision.mcp else { return Ok(None) };
     let client = mcp::Client::new(endpoint, redactor.clone())?.with_resources(&inputs.part.resources);
-    Ok(Some(client.with_cache(ToolListCache::new(recent, &endpoint.url, &inputs.revision.spec.mcp_server))))
+    Ok(Some(client.with_cache(ToolListCache::new(cache, &endpoint.url, &inputs.revision.spec.mcp_server))))
 }
 
 /// An attempt whose run document is checked.
@@ -123,7 +124,7 @@ pub struct Attempt<'a> {
     pub args: &'a RunArgs,
     /// The run document.
     pub inputs: &'a Inputs,
-    /// Receives what the operator passes on from people.
+    /// Receives the replies of people from the operator.
     pub inbox: Arc<DecisionInbox>,
 }
 
@@ -131,7 +132,7 @@ impl Attempt<'_> {
     /// Runs the attempt's epoch in an environment, and reports its state and its end.
     ///
     /// # Errors
-    /// If the epoch could not begin or could not continue.
+    /// If the epoch could not begin or continue.
     pub async fn run<M: Model, T: Tools, F: Files>(
         self,
         files: F,
@@ -146,7 +147,7 @@ impl Attempt<'_> {
         let epoch = Epoch::claim(files, inputs, environment).await?;
         let number = epoch.number();
         if number == 1 {
-            keep_skill(epoch.files(), args, inputs);
+            write_skill(epoch.files(), args, inputs);
         }
         let identity = report::Identity { job: part.job.clone(), attempt: part.attempt, epoch: number };
         let reporter = Reporter::start(client, identity, epoch.projection(), stop.clone(), inbox);
@@ -160,10 +161,10 @@ impl Attempt<'_> {
     }
 }
 
-/// Writes the Skill to its memory, for people. A failure does not fail the Job.
-fn keep_skill(files: &impl Files, args: &RunArgs, inputs: &Inputs) {
+/// Writes a copy of the Skill to its memory, for people. A failure does not fail the Job.
+fn write_skill(files: &impl Files, args: &RunArgs, inputs: &Inputs) {
     let (revision, digest) = (&inputs.revision, &inputs.part.revision);
-    if let Err(error) = skill_file::keep(files, &args.memory, revision, digest, &args.pod_uid) {
+    if let Err(error) = skill_file::write(files, &args.memory, revision, digest, &args.pod_uid) {
         tracing::error!("{} cannot be written: {error}", skill_file::NAME);
     }
 }

@@ -29,15 +29,15 @@ const MAX_FIELDS_BYTES: usize = 8 * 1024;
 const MAX_SUMMARY_BYTES: usize = 32 * 1024;
 
 /// The mark in place of the part that is left out.
-const LEFT_OUT: &str = "[What was said before is left out.]\n";
+const LEFT_OUT: &str = "[Earlier parts are left out.]\n";
 
-/// The reason why there is no summary.
+/// The error of a summary that cannot be made, as a clause about the continued Job.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// A retry is pointless: there is no record and no log, or the record is invalid.
     #[error("{0}")]
     Final(String),
-    /// The file system reported an error that a retry may not meet.
+    /// The file system reported an error that may be temporary.
     #[error("{0}")]
     Transient(String),
 }
@@ -49,14 +49,13 @@ impl Error {
     }
 }
 
-/// Returns whether a retry may succeed. An error of the operating system has a number; an error in the content of a file has
-/// none and stays.
+/// Returns whether a retry may succeed. Errors of the operating system have a number. Errors in the content of a file have none, and are
+/// permanent.
 fn is_transient(error: &io::Error) -> bool {
     error.raw_os_error().is_some() && error.kind() != io::ErrorKind::NotFound
 }
 
-/// Returns the summary as a part of the context. An error ends the Job for good, so a transient error is retried until `within`
-/// is over.
+/// Returns the summary as a part of the context. Retries transient errors until `within` is over, because a missing summary ends the Job.
 pub async fn context_part(
     memory: &Path,
     continued: &ContinuedJob,
@@ -139,7 +138,7 @@ impl Excerpt {
                 self.earlier = parts.iter().find(is_summary).map(|part| part.text.clone());
             }
             Event::ConversationOpened { goal, .. } => self.goal.clone_from(goal),
-            // The worker stopped before it wrote the record.
+            // Here if the worker stopped before it wrote the record.
             Event::Finished { outcome, result } => {
                 self.outcome = Some(outcome.clone());
                 self.result.clone_from(result);
@@ -149,7 +148,7 @@ impl Excerpt {
     }
 }
 
-/// Reads a conversation from the log in a directory, up to a break of the log. Nothing is written.
+/// Reads a conversation from the log in a directory, up to a break of the log.
 fn from_log(dir: PathBuf) -> Result<Excerpt, Error> {
     let chain = match log_reader::chain(&dir) {
         Ok(chain) => chain,
@@ -173,7 +172,7 @@ fn from_log(dir: PathBuf) -> Result<Excerpt, Error> {
     Ok(excerpt)
 }
 
-/// Renders the summary. The continued Job may not have known this Job's secrets, so they are redacted before texts are cut.
+/// Renders the summary. This Job's secrets are redacted before texts are cut, because the continued Job may not have known them.
 fn render(excerpt: Excerpt, redactor: &Redactor) -> String {
     let bounded = |text: &str, max_bytes: usize| bounded(&redactor.redact_text(text), max_bytes);
     let Excerpt { earlier, goal, outcome, result } = excerpt;
@@ -181,7 +180,8 @@ fn render(excerpt: Excerpt, redactor: &Redactor) -> String {
     let _ = writeln!(text, "The person asked:\n{}\n", bounded(goal.trim(), MAX_GOAL_BYTES));
     match (result, outcome) {
         (Some(result), _) => {
-            let standing = if result.verified { "answered" } else { "had this draft, which passed no gate" };
+            let standing =
+                if result.verified { "answered" } else { "had this draft, which did not pass the finalization gate" };
             let _ = writeln!(text, "The agent {standing}:\n{}\n", bounded(result.text.trim(), MAX_ANSWER_BYTES));
             if !result.fields.is_empty() {
                 let fields = serde_json::to_string(&result.fields).unwrap_or_default();
@@ -190,9 +190,9 @@ fn render(excerpt: Excerpt, redactor: &Redactor) -> String {
         }
         (None, Some(outcome)) => {
             let message = bounded(&outcome.message, MAX_ANSWER_BYTES);
-            let _ = writeln!(text, "It ended without an answer ({}): {message}\n", outcome.code);
+            let _ = writeln!(text, "The Job ended without an answer ({}): {message}\n", outcome.code);
         }
-        (None, None) => text.push_str("It was ended before it had an answer.\n\n"),
+        (None, None) => text.push_str("The Job ended before it had an answer.\n\n"),
     }
     latest(text)
 }
@@ -243,8 +243,8 @@ mod tests {
         ContinuedJob { name: "refund-0".into(), run_key: "uid-0".into() }
     }
 
-    /// What is told of a Job whose file in the memory says this.
-    fn told_of(content: &str) -> Result<String, Error> {
+    /// Returns the summary of a Job whose record has this content.
+    fn summary_of(content: &str) -> Result<String, Error> {
         let memory = tempfile::tempdir().unwrap();
         std::fs::create_dir(memory.path().join("jobs")).unwrap();
         std::fs::write(memory.path().join("jobs/uid-0.json"), content).unwrap();
@@ -252,11 +252,11 @@ mod tests {
     }
 
     fn text(record: &Record) -> String {
-        told_of(&serde_json::to_string(record).unwrap()).unwrap()
+        summary_of(&serde_json::to_string(record).unwrap()).unwrap()
     }
 
-    /// What is told of a Job without a record, whose log has these events and then this.
-    fn told_of_log(events: &[Event], end: &str) -> Result<String, Error> {
+    /// Returns the summary of a Job without a record. Its log has these events, and then the text `end`.
+    fn summary_of_log(events: &[Event], end: &str) -> Result<String, Error> {
         let memory = tempfile::tempdir().unwrap();
         let dir = memory.path().join("jobs/uid-0");
         std::fs::create_dir_all(&dir).unwrap();
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_and_answered_is_told() {
+    fn the_summary_has_the_goal_and_the_answer() {
         let first = record("Refund A-17", "Done.");
         insta::assert_snapshot!(text(&first), @r#"
         The person asked:
@@ -312,24 +312,24 @@ mod tests {
         let second = text(&Record { earlier: Some(text(&first)), ..record("And A-18?", "Done, too.") });
         assert!(second.starts_with(&text(&first)) && second.contains("And A-18?"), "{second}");
         let draft = FullResult { verified: false, ..first.result.clone().unwrap() };
-        assert!(text(&Record { result: Some(draft), ..first.clone() }).contains("passed no gate"));
+        assert!(text(&Record { result: Some(draft), ..first.clone() }).contains("did not pass the finalization gate"));
         assert!(text(&Record { result: None, ..first }).contains("ended without an answer (Succeeded): It passed."));
     }
 
     #[test]
-    fn the_oldest_is_left_out_first_and_what_is_told_is_bounded() {
+    fn the_summary_is_bounded_and_leaves_out_the_oldest_part() {
         let mut earlier = None;
         for n in 0..20 {
             let goal = format!("Question {n}");
             earlier = Some(text(&Record { earlier, ..record(&goal, &"ü".repeat(30_000)) }));
         }
-        let told = earlier.unwrap();
-        assert!(told.len() <= MAX_SUMMARY_BYTES, "{}", told.len());
-        assert!(told.starts_with(LEFT_OUT) && told.contains("Question 19") && !told.contains("Question 3\n"));
+        let summary = earlier.unwrap();
+        assert!(summary.len() <= MAX_SUMMARY_BYTES, "{}", summary.len());
+        assert!(summary.starts_with(LEFT_OUT) && summary.contains("Question 19") && !summary.contains("Question 3\n"));
     }
 
     #[test]
-    fn the_latest_is_told_whole_whatever_came_before() {
+    fn the_latest_job_is_always_complete() {
         let mut large = record(&"g".repeat(MAX_GOAL_BYTES), &"ü".repeat(30_000));
         large.result.as_mut().unwrap().fields.insert("all".into(), json!("f".repeat(30_000)));
         let alone = text(&large);
@@ -347,27 +347,27 @@ mod tests {
     }
 
     #[test]
-    fn a_job_without_a_record_is_told_from_its_log() {
-        let ended = "The person asked:\nRefund A-17\n\nIt was ended before it had an answer.\n\n";
-        assert_eq!(told_of_log(&[began(), opened("Refund A-17")], ""), Ok(ended.to_owned()));
+    fn a_job_without_a_record_is_summarized_from_its_log() {
+        let ended = "The person asked:\nRefund A-17\n\nThe Job ended before it had an answer.\n\n";
+        assert_eq!(summary_of_log(&[began(), opened("Refund A-17")], ""), Ok(ended.to_owned()));
         let followed = [began(), gathered_before("Before.\n", None), opened("Refund A-17")];
-        assert_eq!(told_of_log(&followed, ""), Ok(format!("Before.\n{ended}")));
+        assert_eq!(summary_of_log(&followed, ""), Ok(format!("Before.\n{ended}")));
         let lost = [gathered_before("", Some("it is gone.")), opened("Refund A-17")];
-        assert_eq!(told_of_log(&lost, ""), Ok(ended.to_owned()));
-        // What stands before a break counts.
-        assert_eq!(told_of_log(&followed, "{}\n"), Ok(format!("Before.\n{ended}")));
+        assert_eq!(summary_of_log(&lost, ""), Ok(ended.to_owned()));
+        // The events before a break are used.
+        assert_eq!(summary_of_log(&followed, "{}\n"), Ok(format!("Before.\n{ended}")));
 
         let first = record("Refund A-17", "Done.");
         let finished = Event::Finished { outcome: first.outcome.clone().unwrap(), result: first.result.clone() };
-        assert_eq!(told_of_log(&[opened("Refund A-17"), finished], ""), Ok(text(&first)));
+        assert_eq!(summary_of_log(&[opened("Refund A-17"), finished], ""), Ok(text(&first)));
     }
 
     #[test]
-    fn without_a_record_and_an_open_conversation_there_is_nothing_to_tell() {
+    fn a_job_without_a_record_and_a_goal_in_its_log_has_no_summary() {
         let nothing: Result<String, Error> = Err(Error::Final("it has no record and no log.".to_owned()));
-        assert_eq!(told_of_log(&[], ""), nothing);
-        assert_eq!(told_of_log(&[began()], ""), nothing);
-        assert_eq!(told_of_log(&[], "{}\n"), nothing);
+        assert_eq!(summary_of_log(&[], ""), nothing);
+        assert_eq!(summary_of_log(&[began()], ""), nothing);
+        assert_eq!(summary_of_log(&[], "{}\n"), nothing);
         let memory = tempfile::tempdir().unwrap();
         assert_eq!(summary(memory.path(), &continued(), &Redactor::default()), nothing);
         std::fs::create_dir_all(memory.path().join("jobs/uid-0")).unwrap();
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_fault_that_may_pass_is_one_only_when_the_time_is_over() {
+    async fn a_transient_error_is_retried_until_the_time_limit() {
         let memory = tempfile::tempdir().unwrap();
         let (path, continued) = (memory.path(), continued());
         // A link to itself cannot be read, until another one replaces it.
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_fault_that_stays_is_one_at_once() {
+    async fn a_final_error_is_not_retried() {
         let memory = tempfile::tempdir().unwrap();
         let continued = continued();
         let redactor = Redactor::default();
@@ -410,20 +410,20 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_a_fault() {
+    fn an_invalid_record_is_a_final_error() {
         let unended = Record { outcome: None, ..record("x", "y") };
         for content in ["", "{}", "[]", &serde_json::to_string(&unended).unwrap()] {
-            assert!(matches!(told_of(content), Err(Error::Final(_))), "{content}");
+            assert!(matches!(summary_of(content), Err(Error::Final(_))), "{content}");
         }
         let memory = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(memory.path().join("jobs/uid-0.json")).unwrap();
         let fault = summary(memory.path(), &continued(), &Redactor::default()).unwrap_err();
-        assert_eq!(fault, Error::Final("its record cannot be read: it is no file.".to_owned()));
+        assert_eq!(fault, Error::Final("its record cannot be read: it is not a regular file.".to_owned()));
     }
 
-    /// The Job that is followed up may not have known the secrets of this one.
+    /// The continued Job may not have known the secrets of this one.
     #[test]
-    fn no_cut_leaves_a_part_of_a_secret() {
+    fn a_cut_does_not_leave_a_part_of_a_secret() {
         let redactor = Redactor::default();
         redactor.learn("key", b"0123456789");
         for before in [MAX_GOAL_BYTES - 12, MAX_GOAL_BYTES - 5, MAX_GOAL_BYTES] {

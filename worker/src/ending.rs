@@ -1,4 +1,4 @@
-//! The end of a pod: the report to the operator, and the termination message for the kubelet.
+//! Ends a pod: writes the termination message for the kubelet, and reports the end to the operator.
 
 use crate::driver::Exit;
 use crate::inputs::Inputs;
@@ -12,10 +12,11 @@ use bloomery_redact::Redactor;
 use std::path::Path;
 use std::time::Duration;
 
-/// How long the end waits for the operator's acknowledgement. The pod's deadline leaves more.
+/// The time limit for the operator's acknowledgement. The deadline of the pod is later.
 const ACKNOWLEDGE_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// [`ACKNOWLEDGE_TIMEOUT`] for a pod that is asked to end, counted from that request. The grace period of the pod is 60 s.
+/// The time limit for the acknowledgement after the pod received a signal to end, counted from the signal. The grace period of the pod is
+/// 60 s.
 const ACKNOWLEDGE_TIMEOUT_IN_GRACE: Duration = Duration::from_secs(57);
 
 /// How an attempt ended.
@@ -54,7 +55,7 @@ pub async fn report(end: AttemptEnd, inputs: &Inputs, file: &Path, reporter: Rep
     }
 }
 
-/// Writes why the attempt failed to the termination message, where `kubectl describe pod` shows it.
+/// Writes the error of an attempt to the termination message, which `kubectl describe pod` shows.
 pub fn write_failure(failure: &str, file: &Path) {
     write(&bounded(failure, MAX_TERMINATION_MESSAGE), file);
 }
@@ -73,7 +74,7 @@ fn message(exit: Exit, projection: &Projection, part: &JobPart, epoch: u64) -> T
         acked: false,
     };
     message.end = match exit {
-        // The log belongs to another attempt, so this one knows nothing of the Job's state.
+        // The log belongs to another attempt, so this one does not know the state of the Job.
         Exit::Superseded => return message,
         Exit::Finished => PodEnd::Finished,
         Exit::Parked(reason) => PodEnd::Parked(reason),

@@ -1,5 +1,5 @@
-//! One epoch of a conversation: claims it, drives it as far as it goes, and writes the Job's record. Worker pods and local
-//! mode share it.
+//! Runs one epoch of a conversation: claims it, drives the conversation until it ends or has to stop, and writes the Job's record.
+//! Worker pods and local mode use it.
 
 use crate::driver::{Driver, Environment, Exit, Model, Observer, Recorder, Tools};
 use crate::inputs::Inputs;
@@ -21,7 +21,7 @@ pub struct EpochEnd {
     pub exit: Exit,
     /// The state of the conversation.
     pub projection: Projection,
-    /// What people need to know of a held call, if the conversation parked because of one.
+    /// The details of the held call for the people who decide, if the conversation parked because of it.
     pub hold: Option<HeldCallDetails>,
     /// The complete answer or draft.
     pub result: Option<FullResult>,
@@ -40,7 +40,7 @@ impl<'a, M: Model, T: Tools, F: Files> Epoch<'a, M, T, F> {
     /// Reads the log and claims the next epoch.
     ///
     /// # Errors
-    /// If the memory cannot keep the log, or the log cannot be continued.
+    /// If the memory cannot store the log, or the log cannot be continued.
     pub async fn claim(
         files: F,
         inputs: &'a Inputs,
@@ -73,7 +73,7 @@ impl<'a, M: Model, T: Tools, F: Files> Epoch<'a, M, T, F> {
     /// Drives the conversation until it ends or has to stop. If it ends, the Job's record is written to the memory.
     ///
     /// # Errors
-    /// If the log cannot be written. The epoch is over then, and whatever is not durable has not happened.
+    /// If the log cannot be written. Then the epoch is over, and events that are not durable are lost.
     pub async fn drive(self, observer: &dyn Observer, printer: Printer) -> Result<EpochEnd, bloomery_journal::Error> {
         let Self { inputs, environment, conversation, claimed } = self;
         let recorder = Recorder::new(claimed, printer, conversation.calls(), inputs.redactor.clone());
@@ -83,7 +83,7 @@ impl<'a, M: Model, T: Tools, F: Files> Epoch<'a, M, T, F> {
         if exit == Exit::Finished {
             let record = Record::new(inputs, driver.conversation(), projection.clone());
             let key = &inputs.part.run_key;
-            // The log has everything that the record has, so a record that cannot be written fails nothing.
+            // The log has everything that the record has, so this does not fail the Job.
             if let Err(error) = record.write(driver.files(), environment.memory, key, environment.writer) {
                 tracing::error!("the Job's record cannot be written: {error}");
             }

@@ -14,13 +14,13 @@ use bloomery_journal::files::{Files, swap};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The directory in the memory of a skill directory.
+/// The directory of the cache in the memory of a skill directory.
 pub const DIR: &str = "focus-cache";
 
 /// The default budget, in bytes.
 pub const BUDGET: u64 = 256 * 1024 * 1024;
 
-/// The cache, with the name under which one worker writes to it.
+/// The cache, as one worker uses it.
 #[derive(Debug, Clone)]
 pub struct FocusCache {
     memory: PathBuf,
@@ -40,10 +40,9 @@ impl FocusCache {
         &self.dir
     }
 
-    /// Stores the contents of one result durably, and returns the handle or the error of each. None of them is evicted by this
-    /// call.
+    /// Stores contents durably, and returns the handle or the error of each. This call does not evict any of them.
     ///
-    /// Each call syncs the directories and scans the cache once, so pass all contents together.
+    /// Each call syncs the directories and scans the cache once, so pass all contents of a step together.
     pub fn keep<T: AsRef<[u8]>>(&self, files: &impl Files, contents: &[T]) -> Vec<io::Result<Digest>> {
         if contents.is_empty() {
             return Vec::new();
@@ -59,7 +58,7 @@ impl FocusCache {
         files.sync_dir(&self.memory)?;
         let kept: Vec<io::Result<Digest>> =
             contents.iter().map(|content| self.write(files, content.as_ref())).collect();
-        // Also for existing entries: another worker may have stopped before their names were durable.
+        // Existing entries need this too: another worker may have stopped before their names were durable.
         files.sync_dir(&self.dir)?;
         let newest: Vec<&str> = kept.iter().flatten().map(name).collect();
         evict::to_budget(files, &self.dir, self.budget, &newest);
@@ -80,12 +79,12 @@ impl FocusCache {
         Ok(handle)
     }
 
-    /// Returns the content of a handle; `None` if it was never stored, was removed, or was changed.
+    /// Returns the content of a handle, or `None` if the entry is absent or was changed.
     pub fn get(&self, files: &(impl Files + ?Sized), handle: &Digest) -> Option<Vec<u8>> {
         let file = self.dir.join(name(handle));
         let content = files.read(&file).ok()?;
         if Digest::of_bytes(&content) != *handle {
-            tracing::warn!("{} does not match its digest, so it is not used", file.display());
+            tracing::warn!("the focus cache entry {} does not match its digest, and is ignored", file.display());
             return None;
         }
         let _ = files.touch(&file);

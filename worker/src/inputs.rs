@@ -1,4 +1,4 @@
-//! The run document: read from its files, and checked against its digests.
+//! Reads the run document from its files, and checks it against its digests.
 
 use crate::settings::RunArgs;
 use bloomery_crds::run::{self, JobPart, ModelEndpoint, Revision};
@@ -7,7 +7,7 @@ use bloomery_engine::run::Run;
 use bloomery_redact::Redactor;
 use std::path::{Path, PathBuf};
 
-/// Why the run document cannot be used.
+/// The error of a run document that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file cannot be read.
@@ -25,10 +25,10 @@ pub enum Error {
     #[error("the Job's part has no Model `{0}`, which the Skill or another Model names")]
     Model(String),
     /// The secrets of the Job cannot be redacted.
-    #[error("the secrets of the Job are too large together to be kept out of texts: make them smaller")]
+    #[error("the secrets of the Job are together too large to be redacted: make them smaller")]
     Secrets,
     /// The Job's part is for another revision.
-    #[error("the Job's part is for the revision {expected}, and the revision is {found}")]
+    #[error("the Job's part is for revision {expected}, but the given revision is {found}")]
     Revision {
         /// The revision that the Job's part names.
         expected: bloomery_crds::Digest,
@@ -37,7 +37,7 @@ pub enum Error {
     },
 }
 
-/// The run document, checked, and what the engine needs of it.
+/// The checked run document, and the run that the engine makes of it.
 #[derive(Debug)]
 pub struct Inputs {
     /// The compiled Skill.
@@ -46,8 +46,8 @@ pub struct Inputs {
     pub part: JobPart,
     /// Redacts the secrets of the Job.
     pub redactor: Redactor,
-    /// The part of the run document that the engine sees. Nobody answers questions unless the caller sets `people`, and
-    /// `has_notes` is set by the claim of an epoch.
+    /// The run of the engine, made of both parts. `people` and `has_notes` are false: the caller sets `people` if people can answer
+    /// questions, and the claim of an epoch sets `has_notes`.
     pub run: Run,
 }
 
@@ -65,7 +65,7 @@ impl Inputs {
         Self::new(revision, part, redactor)
     }
 
-    /// Combines both parts. `redactor` watches the secrets that they name from now on.
+    /// Combines both parts, and registers the files of the Job's secrets with `redactor`.
     ///
     /// # Errors
     /// If a Model is missing, or the secrets cannot be redacted.
@@ -85,8 +85,8 @@ impl Inputs {
         }
         let max_output = part.models.iter().map(ModelEndpoint::max_output).max().unwrap_or_default();
         let run = Run {
-            // Unlike the run key, which a person may choose in local mode and use again, the UID is unique. MCP servers that
-            // deduplicate calls by their keys would take a second Job's calls for those of the first.
+            // The UID is unique. In local mode a person may choose the same run key for two Jobs, and MCP servers that deduplicate
+            // calls by key would ignore the calls of the second Job.
             run_key: part.job.uid.clone(),
             skill_name: revision.skill.clone(),
             skill: revision.spec.clone(),
@@ -122,14 +122,14 @@ mod tests {
     use bloomery_crds::v1alpha1::FinalizationGate;
 
     #[tokio::test]
-    async fn nothing_is_begun_where_secrets_cannot_be_looked_for() {
+    async fn secrets_that_cannot_be_redacted_are_an_error() {
         let stand = Stand::new(Vec::new(), Refund::Answers).await;
         let error = Inputs::read(&stand.args(1), Redactor::too_large()).unwrap_err().to_string();
-        assert!(error.contains("too large together"), "{error}");
+        assert!(error.contains("together too large"), "{error}");
     }
 
     #[tokio::test]
-    async fn a_stage_without_its_model_is_refused_before_anything_begins() {
+    async fn a_stage_without_its_model_is_an_error() {
         let mut stand = Stand::new(Vec::new(), Refund::Answers).await;
         let inputs = Inputs::read(&stand.args(1), Redactor::default()).unwrap();
         assert_eq!(inputs.run.context_window, 128_000);

@@ -1,4 +1,4 @@
-//! Reads a stored log and formats its events, for people or programs. Nothing is written to the log.
+//! Reads a stored log and formats its events, for people or programs. It does not write to the log.
 
 use crate::printer::{Format, Printer};
 use bloomery_engine::Event;
@@ -9,15 +9,15 @@ use bloomery_redact::plain_file;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// The longest first line that is read to find the log's owner, in bytes.
+/// The longest first line that is read to find the source of the log, in bytes.
 const MAX_FIRST_LINE_BYTES: u64 = 16 * 1024 * 1024;
 
-/// The reason why a log cannot be printed.
+/// The error of a log that cannot be printed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The directory has no events.
     #[error("there are no events in {}", .0.display())]
-    Nothing(PathBuf),
+    Empty(PathBuf),
     /// A file, or the directory, cannot be read.
     #[error("{} cannot be read: {source}", .path.display())]
     Unreadable {
@@ -43,18 +43,19 @@ pub struct LogReader {
     is_at_rest: bool,
 }
 
-/// The formatted events of one segment. A whole log may be larger than the memory.
+/// The formatted events of one segment. Events are read by segment, because a whole log may be larger than the memory.
 #[derive(Debug)]
 pub struct PrintedSegment {
     /// One line for each event.
     pub lines: String,
-    /// True if there was a segment, so there may be another. After an error, `lines` has the events before the break.
+    /// Whether there was a segment. If so, there may be another. After an error, `lines` has the events before the break.
     pub read: Result<bool, bloomery_journal::Error>,
 }
 
 impl LogReader {
-    /// Opens the log in a directory; returns `None` if it has no event yet. The first line names the log's owner. If it is
-    /// invalid, reading the first segment fails.
+    /// Opens the log in a directory. Returns `None` if it has no event yet.
+    ///
+    /// The first line names the source of the log, which all lines must have. If it is invalid, reading the first segment fails.
     ///
     /// # Errors
     /// If the log, or the directory, cannot be read.
@@ -71,12 +72,12 @@ impl LogReader {
         let read = segments.read_segment(chain, &mut |line, entry| {
             *is_at_rest = matches!(entry.event, Event::Finished { .. } | Event::Parked { .. });
             let gist = printer.gist(entry);
-            printer.put(&mut lines, &gist, line);
+            printer.format(&mut lines, &gist, line);
         });
         PrintedSegment { lines, read }
     }
 
-    /// Returns whether the last event that was read ends or parks the conversation. No event follows until a person or a worker acts.
+    /// Returns whether the last event that was read ends or parks the conversation. If so, the next event may be days away.
     pub fn is_at_rest(&self) -> bool {
         self.is_at_rest
     }
@@ -87,7 +88,7 @@ impl LogReader {
 /// # Errors
 /// If there is no log, or it is broken. The events before the break are printed.
 pub fn print(dir: &Path, format: Format, out: &mut impl Write) -> Result<(), Error> {
-    let mut reader = LogReader::open(dir.to_owned(), format)?.ok_or_else(|| Error::Nothing(dir.to_owned()))?;
+    let mut reader = LogReader::open(dir.to_owned(), format)?.ok_or_else(|| Error::Empty(dir.to_owned()))?;
     loop {
         let PrintedSegment { lines, read } = reader.next_segment();
         match out.write_all(lines.as_bytes()).and_then(|()| out.flush()) {
@@ -100,7 +101,7 @@ pub fn print(dir: &Path, format: Format, out: &mut impl Write) -> Result<(), Err
     }
 }
 
-/// Returns the chain of the log in a directory, before its first line; `None` if the log has no event yet.
+/// Returns the chain for reading the log in a directory from its first line, or `None` if the log has no event yet.
 pub(crate) fn chain(dir: &Path) -> Result<Option<Chain>, Error> {
     let first = dir.join(segment::name(1));
     let unreadable = |source| Error::Unreadable { path: first.clone(), source };
@@ -128,26 +129,26 @@ mod tests {
     use bloomery_engine::event::CallId;
     use bloomery_engine::line::EventTime;
 
-    /// Who may write a memory may put anything there.
+    /// A person who may write to the memory may replace a segment with a named pipe.
     #[test]
-    fn a_pipe_in_the_place_of_a_segment_is_not_waited_for() {
+    fn a_named_pipe_in_place_of_a_segment_is_an_error() {
         use rustix::fs::{CWD, FileType, Mode, mknodat};
         let dir = tempfile::tempdir().unwrap();
         let pipe = |seq| mknodat(CWD, dir.path().join(segment::name(seq)), FileType::Fifo, Mode::RWXU, 0).unwrap();
-        let told = || print(dir.path(), Format::Json, &mut Vec::new()).unwrap_err().to_string();
+        let error = || print(dir.path(), Format::Json, &mut Vec::new()).unwrap_err().to_string();
         pipe(1);
-        assert!(told().contains("cannot be read"), "{}", told());
+        assert!(error().contains("cannot be read"), "{}", error());
         let mut chain = Chain::new("urn:job:1".to_owned());
         let stamp = EventTime { time: "2026-01-01T00:00:00.000Z".into(), elapsed_ms: 1 };
         let (line, _) = chain.append(Event::ToolStarted { call: CallId::new(1, 0) }, stamp).unwrap();
         std::fs::remove_file(dir.path().join(segment::name(1))).unwrap();
         std::fs::write(dir.path().join(segment::name(1)), line + "\n").unwrap();
         pipe(2);
-        assert!(told().contains("read the segment"), "{}", told());
+        assert!(error().contains("read the segment"), "{}", error());
     }
 
     #[test]
-    fn a_log_is_told_up_to_where_it_breaks() {
+    fn a_broken_log_is_printed_up_to_the_break() {
         let dir = tempfile::tempdir().unwrap();
         let mut chain = Chain::new("urn:job:1".to_owned());
         let stamp = || EventTime { time: "2026-01-01T00:00:00.000Z".into(), elapsed_ms: 1 };
@@ -171,7 +172,7 @@ mod tests {
         assert_eq!(String::from_utf8(out).unwrap(), lines[..2].concat());
     }
 
-    /// Remembers how much was written at once, and is closed after some writes.
+    /// Records the length of each write, and fails after a number of writes.
     struct Pipe(Vec<usize>, usize);
 
     impl Write for Pipe {
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_than_a_segment_is_held_and_none_is_read_for_nobody() {
+    fn segments_are_read_one_by_one_and_only_while_the_output_is_open() {
         let dir = tempfile::tempdir().unwrap();
         let mut chain = Chain::new("urn:job:1".to_owned());
         let mut lengths = Vec::new();
@@ -202,7 +203,7 @@ mod tests {
         let mut pipe = Pipe(Vec::new(), usize::MAX);
         print(dir.path(), Format::Json, &mut pipe).unwrap();
         assert_eq!(pipe.0, lengths);
-        // What comes after nobody reads any more is not even looked at.
+        // The segments after a closed output are not read, so the broken one is not an error.
         std::fs::write(dir.path().join(segment::name(4)), "broken").unwrap();
         let mut closed = Pipe(Vec::new(), 2);
         print(dir.path(), Format::Json, &mut closed).unwrap();
@@ -211,11 +212,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_told_as_that() {
+    fn an_absent_log_is_an_error_that_differs_from_a_broken_one() {
         let dir = tempfile::tempdir().unwrap();
         let mut out = Vec::new();
         let error = print(dir.path(), Format::Text, &mut out).unwrap_err();
-        assert!(matches!(error, Error::Nothing(_)), "{error}");
+        assert!(matches!(error, Error::Empty(_)), "{error}");
         let error = print(&dir.path().join("none"), Format::Text, &mut out).unwrap_err();
         assert!(matches!(error, Error::Unreadable { .. }), "{error}");
         std::fs::write(dir.path().join(segment::name(7)), "{}\n").unwrap();

@@ -1,4 +1,4 @@
-//! `bloomery-worker`: runs one attempt of one Job.
+//! The program `bloomery-worker`, which runs one attempt of one Job in a pod.
 
 use bloomery_redact::Redactor;
 use bloomery_worker::attempt;
@@ -40,22 +40,22 @@ fn print_events(args: &EventsArgs) -> ExitCode {
     }
 }
 
-/// Runs on one thread: a worker waits for others nearly all of its life, and there may be many on a node.
+/// Runs an attempt. One thread is enough, because a worker waits for servers nearly all the time, and a node may have many workers.
 fn run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> Result<(), Box<dyn std::error::Error>> {
-    // It fails where a provider is installed already, which is as good.
+    // Fails if a provider is installed already, which serves as well.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(2).build()?;
     runtime.block_on(attempt::run(args, trace, redactor))?;
-    // A name that is still being looked up must not hold the pod up.
+    // Does not wait for a DNS lookup that is still running.
     runtime.shutdown_background();
     Ok(())
 }
 
-/// Diagnostics go to stderr, and into the trace, without secrets: stdout is the conversation.
+/// Writes diagnostics to stderr and to the trace, without secrets. Stdout has the conversation.
 fn log_to_stderr(format: Format, trace: Trace, redactor: Redactor) {
-    let out = move || redactor.writer(trace.tee(std::io::stderr()));
-    let lines = fmt::layer().with_writer(out).with_target(false).with_ansi(false);
-    // rmcp calls every connection that is refused an error; what matters of it we say ourselves.
+    let writer = move || redactor.writer(trace.tee(std::io::stderr()));
+    let lines = fmt::layer().with_writer(writer).with_target(false).with_ansi(false);
+    // rmcp logs each refused connection as an error. The worker logs the errors that matter.
     let levels = Targets::new().with_default(LevelFilter::INFO).with_target("rmcp", LevelFilter::OFF);
     let log = tracing_subscriber::registry().with(levels);
     match format {

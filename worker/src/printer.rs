@@ -35,30 +35,30 @@ impl std::fmt::Debug for Printer {
 }
 
 impl Printer {
-    /// Creates a printer to `out`, which is stdout in a pod and may buffer lines until [`Printer::close`].
+    /// Creates a printer to `out`, which is stdout in a pod. `out` may buffer lines until [`Printer::close`].
     pub fn new(format: Format, out: Box<dyn Write + Send>) -> Self {
         Self { format, out, tools: BTreeMap::new() }
     }
 
     /// Registers the tool of a call, so that the lines of later events can name it.
-    pub fn learn(&mut self, call: &CallId, tool: &str) {
+    pub fn add_call(&mut self, call: &CallId, tool: &str) {
         self.tools.insert(call.clone(), tool.to_owned());
     }
 
-    /// Returns the line of an event for people, with the line feed. Pass the events in their order, because later lines name the
-    /// tools of earlier events.
+    /// Returns the line of an event for people, with the line feed. Pass the events in the order of the log, because the line of a call's
+    /// event names the tool that an earlier event of the call has.
     pub fn gist(&mut self, entry: &Entry) -> String {
         match &entry.event {
-            // The calls of the previous answer are over. Removing them bounds the map.
+            // The calls of the previous answer are finished. Removing them bounds the map.
             Event::ModelAnswered { .. } => self.tools.clear(),
-            Event::ToolRequested { call, tool, .. } => self.learn(call, tool),
+            Event::ToolRequested { call, tool, .. } => self.add_call(call, tool),
             _ => {}
         }
         text::line(entry, &self.tools)
     }
 
-    /// Appends the printed form of an event to `lines`: its gist, or its line of the log.
-    pub fn put(&self, lines: &mut String, gist: &str, line: &str) {
+    /// Appends an event to `lines` in the printer's format: its gist, or its line of the log.
+    pub fn format(&self, lines: &mut String, gist: &str, line: &str) {
         match self.format {
             Format::Text => lines.push_str(gist),
             Format::Json => {

@@ -97,7 +97,7 @@ impl Record {
     pub fn read(memory: &Path, run_key: &str) -> io::Result<Self> {
         let path = file(memory, run_key);
         if !path.symlink_metadata()?.is_file() {
-            return Err(io::Error::other("it is no file"));
+            return Err(io::Error::other("it is not a regular file"));
         }
         let mut text = Vec::new();
         File::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut text)?;

@@ -1,7 +1,7 @@
 //! Reports the state of the run to the operator (`docs/explanation/engine.md`, section 6).
 //!
-//! A task beside the driver sends the latest projection of the log. It never blocks the run: if the operator is unreachable,
-//! the run continues, and only the end waits, for a limited time, for an acknowledgement.
+//! A separate task sends the latest projection of the log. It does not block the run: if the operator is unreachable, the run
+//! continues. Only the end waits for an acknowledgement, for a limited time.
 
 mod client;
 mod report_sender;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// Holds the state to report, and the task that reports it.
+/// The state to report, and the task that reports it.
 #[derive(Debug)]
 pub struct Reporter {
     state: watch::Sender<ReportState>,
@@ -39,7 +39,7 @@ impl Reporter {
         Self { state, end_acknowledged }
     }
 
-    /// Sets the call that the pod ends because of. It is reported with the end.
+    /// Sets the held call for which the pod ends. It is reported with the end.
     pub fn set_held_call(&self, hold: HeldCallDetails) {
         self.change(|state| set(&mut state.hold, Some(hold)));
     }
@@ -69,7 +69,7 @@ impl Observer for Reporter {
     }
 }
 
-/// Sets a value, and returns whether it has changed.
+/// Sets a value. Returns whether it has changed.
 fn set<T: PartialEq>(place: &mut T, value: T) -> bool {
     *place != value && {
         *place = value;

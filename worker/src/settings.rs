@@ -1,4 +1,4 @@
-//! The command line. It names the files of the run document, which contains all settings that affect the conversation.
+//! The command line of the worker. All settings that affect the conversation are in the run document, whose files it names.
 
 use crate::printer::Format;
 use bloomery_crds::Digest;
@@ -17,9 +17,9 @@ pub struct Settings {
 /// The commands of the worker.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Runs a conversation from its log to its end, or until it has to stop.
+    /// Continues a conversation from its log until it ends or the worker has to stop.
     Run(Box<RunArgs>),
-    /// Prints the events of a log, as `kubectl bloomery events` has it read in a pod of its own. Nothing is written.
+    /// Prints the events of a log. `kubectl bloomery events` starts a pod with this command.
     Events(EventsArgs),
 }
 
@@ -28,7 +28,7 @@ pub enum Command {
 pub struct EventsArgs {
     /// Directory of the log.
     pub dir: PathBuf,
-    /// How events are printed to stdout.
+    /// Format of the events on stdout.
     #[arg(long, value_enum, default_value_t)]
     pub log_format: Format,
 }
@@ -39,13 +39,13 @@ pub struct RunArgs {
     /// File of the compiled Skill.
     #[arg(long)]
     pub revision: PathBuf,
-    /// Digest of the compiled Skill; anything else is refused.
+    /// Digest of the compiled Skill. Other content is an error.
     #[arg(long)]
     pub revision_digest: Digest,
     /// File of the Job's part of the run document.
     #[arg(long)]
     pub job: PathBuf,
-    /// Digest of the Job's part; anything else is refused.
+    /// Digest of the Job's part. Other content is an error.
     #[arg(long)]
     pub job_digest: Digest,
     /// Directory of the Skill's memory.
@@ -54,24 +54,24 @@ pub struct RunArgs {
     /// File of the projected token for reports.
     #[arg(long)]
     pub token: PathBuf,
-    /// UID of the pod: makes what this worker writes its own.
+    /// UID of the pod. It makes the names of temporary files unique.
     #[arg(long)]
     pub pod_uid: String,
     /// File that the kubelet reads the termination message from.
     #[arg(long, default_value = "/dev/termination-log")]
     pub termination_log: PathBuf,
-    /// How events are printed to stdout.
+    /// Format of the events on stdout.
     #[arg(long, value_enum, default_value_t)]
     pub log_format: Format,
-    /// How many seconds a model or an MCP server that gives no answer, or a missing key, is waited for. With the last
-    /// try it must fit into the 300 s that the pod has beyond the Job's duration.
+    /// Time limit in seconds for waiting for a model or an MCP server that does not answer, or for a missing key. Together
+    /// with the last try it must be less than 300 s, which the pod has in addition to the Job's duration.
     #[arg(long, default_value_t = 180)]
     pub patience: u64,
-    /// How many bytes the focus cache of the Skill's memory may take; the least recently used results go first.
+    /// Budget of the focus cache in the Skill's memory, in bytes. The least recently used results are evicted first.
     #[arg(long, default_value_t = crate::focus::BUDGET)]
     pub focus_cache_bytes: u64,
-    /// Addresses that the endpoints of a Job may be at beside public ones and Services of its namespace, in CIDR
-    /// notation; any number of times.
+    /// Range of addresses, in CIDR notation, at which a Job may call endpoints in addition to public addresses and the
+    /// Services of its namespace. May be repeated.
     #[arg(long)]
     pub endpoint_range: Vec<ipnet::IpNet>,
 }

@@ -10,15 +10,15 @@ use std::path::Path;
 /// The name of the file in the memory of a skill directory.
 pub const NAME: &str = "skill.yaml";
 
-/// Writes the Skill of the latest Job, unless the file has the same content. Only the first epoch of a Job may call this: an older Job
-/// that resumes must not restore an older revision.
+/// Writes the Skill, unless the file has the same content. Only the first epoch of a Job may call this: an older Job that resumes must not
+/// restore an older revision.
 ///
 /// # Errors
-/// If the file cannot be written. Nothing depends on it.
-pub fn keep(files: &impl Files, memory: &Path, revision: &Revision, digest: &Digest, writer: &str) -> io::Result<()> {
+/// If the file cannot be written. Bloomery does not read it.
+pub fn write(files: &impl Files, memory: &Path, revision: &Revision, digest: &Digest, writer: &str) -> io::Result<()> {
     let content = render(revision, digest)?;
     match files.read(&memory.join(NAME)) {
-        Ok(standing) if standing == content.as_bytes() => Ok(()),
+        Ok(existing) if existing == content.as_bytes() => Ok(()),
         _ => replace(files, memory, NAME, writer, content.as_bytes()),
     }
 }
@@ -31,9 +31,7 @@ fn render(revision: &Revision, digest: &Digest) -> io::Result<String> {
         "spec": revision.spec,
     });
     let yaml = serde_yaml::to_string(&skill).map_err(io::Error::other)?;
-    Ok(format!(
-        "# The Skill as the latest Job began with it, revision {digest}.\n# Changes here have no effect.\n{yaml}"
-    ))
+    Ok(format!("# The Skill of the Job that started last, revision {digest}.\n# Changes here have no effect.\n{yaml}"))
 }
 
 #[cfg(test)]
@@ -44,11 +42,11 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn the_file_is_a_skill_that_says_its_revision_and_is_written_when_it_differs() {
+    fn the_file_contains_the_skill_and_its_revision_and_is_written_only_when_it_differs() {
         let memory = tempfile::tempdir().unwrap();
         let revision = Revision { version: 1, skill: "cs-tier-1".into(), spec: fixture::skill(), mcp: None };
         let (one, two) = (Digest::of_bytes(b"1"), Digest::of_bytes(b"2"));
-        keep(&Disk, memory.path(), &revision, &one, "uid-1").unwrap();
+        write(&Disk, memory.path(), &revision, &one, "uid-1").unwrap();
         let file = memory.path().join(NAME);
         let text = fs::read_to_string(&file).unwrap();
         let read: serde_json::Value = serde_yaml::from_str(&text).unwrap();
@@ -56,9 +54,9 @@ mod tests {
         assert_eq!(read["spec"], serde_json::to_value(fixture::skill()).unwrap());
 
         let written = fs::metadata(&file).unwrap().modified().unwrap();
-        keep(&Disk, memory.path(), &revision, &one, "uid-2").unwrap();
+        write(&Disk, memory.path(), &revision, &one, "uid-2").unwrap();
         assert_eq!(fs::metadata(&file).unwrap().modified().unwrap(), written);
-        keep(&Disk, memory.path(), &revision, &two, "uid-3").unwrap();
+        write(&Disk, memory.path(), &revision, &two, "uid-3").unwrap();
         assert!(fs::read_to_string(&file).unwrap().contains(two.as_str()));
         assert_eq!(Disk.list(memory.path()).unwrap(), [NAME]);
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// The reason to stop a run. Of several reasons, the one that is last in this list counts.
+/// The reason to stop a run. The reasons are ordered: a later one in this list is stronger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StopReason {
     /// The pod received a signal to end, for example because its node is drained.
@@ -85,13 +85,13 @@ impl Stop {
         self.until(|requests| requests.strongest).await
     }
 
-    /// Waits until the pod received a signal to end, and returns the time of it.
+    /// Waits until the pod has received a signal to end. Returns the time of the signal.
     pub async fn drained(&self) -> Instant {
         self.until(|requests| requests.drained).await
     }
 
-    /// Waits for a request, and then for the time that `grace` gives its reason. If a stronger request comes meanwhile, its own
-    /// grace counts.
+    /// Waits for a request, and then for the time that `grace` returns for its reason. A stronger request meanwhile replaces the first
+    /// one.
     pub async fn grace_over(&self, grace: impl Fn(StopReason) -> Duration) -> StopReason {
         let mut requests = self.0.subscribe();
         loop {
@@ -101,7 +101,7 @@ impl Stop {
                 let _ = requests.changed().await;
                 continue;
             };
-            // A pod that received the signal is killed after its grace period, whatever was requested later.
+            // A pod that received the signal is killed after its grace period, so a later request cannot extend it.
             let over = request.since + grace(request.reason);
             let over = drained.map_or(over, |drained| over.min(drained + grace(StopReason::Drain)));
             tokio::select! {
@@ -122,8 +122,8 @@ impl Stop {
         }
     }
 
-    /// Turns SIGTERM and SIGINT into requests to stop. A worker is the first process of its container, and would ignore them
-    /// otherwise.
+    /// Turns SIGTERM and SIGINT into requests to stop. Without this, a worker would ignore them, because it is the first process of its
+    /// container.
     ///
     /// # Errors
     /// If the handlers cannot be installed.
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_signal_is_a_request_to_stop_and_no_end() {
+    async fn a_signal_becomes_a_request_to_stop() {
         let stop = Stop::default();
         stop.listen().unwrap();
         let kill = format!("kill -TERM {}", std::process::id());
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_first_request_of_a_kind_says_since_when() {
+    async fn the_first_request_with_a_reason_sets_its_time() {
         let stop = Stop::default();
         stop.request(StopReason::Cancelled);
         let since = stop.wait().await.since;
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_weightier_reason_has_its_own_grace() {
+    async fn a_stronger_reason_has_its_own_grace() {
         let stop = Stop::default();
         let grace =
             |reason| if reason == StopReason::Cancelled { Duration::from_millis(5) } else { Duration::from_hours(1) };
@@ -204,8 +204,9 @@ mod tests {
         assert_eq!(reason, StopReason::Cancelled);
         assert!(stop.wait().await.since.elapsed() >= Duration::from_millis(5));
     }
+
     #[tokio::test]
-    async fn what_comes_after_a_drain_gives_no_more_time_than_the_drain_does() {
+    async fn a_request_after_a_drain_does_not_extend_the_grace() {
         let now = Instant::now();
         let strongest = Some(StopRequest { reason: StopReason::Suspended, since: now });
         let stop = Stop(Arc::new(watch::Sender::new(Requests { strongest, drained: Some(now) })));

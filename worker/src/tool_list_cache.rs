@@ -1,7 +1,7 @@
-//! The cache for the tools that an MCP server lists: kept for a minute, for all workers of a skill directory (seed 000;
+//! Caches the tool list of an MCP server for a minute, for all workers of a skill directory (seed 000;
 //! `docs/explanation/engine.md`, section 4).
 
-use crate::recent::{Kind, Recent};
+use crate::shared_cache::{Kind, SharedCache};
 use bloomery_crds::Digest;
 use bloomery_engine::tool::ListedTool;
 use bloomery_journal::files::Disk;
@@ -14,38 +14,39 @@ const VERSION: u32 = 1;
 /// The cached list of one server.
 #[derive(Debug)]
 pub struct ToolListCache {
-    recent: Recent,
+    cache: SharedCache,
     key: Digest,
 }
 
 impl ToolListCache {
-    /// The entry of the server at `url`. `server` is everything else that identifies it, including credentials by name.
-    pub fn new(recent: Recent, url: &str, server: &impl Serialize) -> Self {
+    /// Creates the cached list of the server at `url`. `server` has the other settings that identify the server, including the names of
+    /// credentials.
+    pub fn new(cache: SharedCache, url: &str, server: &impl Serialize) -> Self {
         let key = Digest::of_value(&json!({"version": VERSION, "url": url, "server": server}));
-        Self { recent, key }
+        Self { cache, key }
     }
 }
 
 impl bloomery_mcp::ToolListCache for ToolListCache {
     fn load(&self) -> Option<Vec<ListedTool>> {
-        self.recent.get(&Disk, Kind::Catalogue, &self.key)
+        self.cache.get(&Disk, Kind::Catalogue, &self.key)
     }
 
     fn store(&self, tools: &[ListedTool]) {
-        self.recent.put(&Disk, Kind::Catalogue, &self.key, &tools);
+        self.cache.put(&Disk, Kind::Catalogue, &self.key, &tools);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recent::DIR;
+    use crate::shared_cache::DIR;
     use bloomery_mcp::ToolListCache as _;
 
     #[test]
     fn a_list_is_found_by_its_server_and_ignored_if_it_cannot_be_read() {
         let memory = tempfile::tempdir().unwrap();
-        let cache = |server| ToolListCache::new(Recent::new(memory.path(), "uid-1"), "http://orders/mcp", &server);
+        let cache = |server| ToolListCache::new(SharedCache::new(memory.path(), "uid-1"), "http://orders/mcp", &server);
         let tools = vec![ListedTool { name: "get".into(), ..ListedTool::default() }];
         cache("a").store(&tools);
         assert_eq!(cache("a").load(), Some(tools));

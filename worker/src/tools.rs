@@ -1,5 +1,5 @@
-//! Executes the calls of core tools; each family has a file. The engine's [`core_tools`](bloomery_engine::core_tools) selects the
-//! tools of a Job and describes them to the model.
+//! Performs the calls of core tools. Each family of tools has a module. The engine's [`core_tools`](bloomery_engine::core_tools) selects
+//! the tools of a Job and describes them to the model.
 
 mod error;
 mod files;
@@ -8,7 +8,7 @@ mod memory;
 
 pub use bloomery_files::bank::DIR as BANK;
 pub use error::Error;
-pub use memory::Notes;
+pub use memory::MemoryBank;
 
 use crate::continued;
 use crate::focus::FocusCache;
@@ -35,20 +35,29 @@ pub struct CoreTools {
     workspace: Arc<Workspace>,
     http: http::Http,
     redactor: Redactor,
-    notes: Option<Notes>,
-    continues: Option<(PathBuf, ContinuedJob)>,
+    bank: Option<MemoryBank>,
+    /// The Job that this Job continues, and the memory with its record.
+    continued: Option<(PathBuf, ContinuedJob)>,
 }
 
 impl CoreTools {
-    /// Creates the core tools of a Job. The Skill's memory is in `memory`, `writer` is unique to this worker, the focus cache
-    /// may take `focus_cache_bytes`, and the endpoints that the Job binds may be within `reach`.
-    pub fn for_job(inputs: &Inputs, memory: &Path, writer: &str, focus_cache_bytes: u64, reach: AddressPolicy) -> Self {
+    /// Creates the core tools of a Job.
+    ///
+    /// `memory` is the directory of the Skill's memory, and `writer` is unique to this worker. The focus cache is bounded by
+    /// `focus_cache_bytes`. Endpoints are called only at `addresses`.
+    pub fn for_job(
+        inputs: &Inputs,
+        memory: &Path,
+        writer: &str,
+        focus_cache_bytes: u64,
+        addresses: AddressPolicy,
+    ) -> Self {
         let resources = &inputs.part.resources;
         let spec = &inputs.revision.spec;
         Self::new(resources, FocusCache::new(memory, writer, focus_cache_bytes))
-            .with_notes(Notes::new(memory, writer, &inputs.part, spec.bank()))
+            .with_memory_bank(MemoryBank::new(memory, writer, &inputs.part, spec.bank()))
             .with_continued(memory, inputs.part.continues.as_ref())
-            .with_endpoints(&spec.resources, resources, reach, inputs.redactor.clone())
+            .with_endpoints(&spec.resources, resources, addresses, inputs.redactor.clone())
     }
 
     /// Creates the core tools of a Job that binds `resources`, with the focus cache of its skill directory.
@@ -58,34 +67,34 @@ impl CoreTools {
             workspace: Arc::new(files::workspace(resources)),
             http: http::Http::default(),
             redactor: Redactor::default(),
-            notes: None,
-            continues: None,
+            bank: None,
+            continued: None,
         }
     }
 
-    /// Adds the endpoints among `resources`, as the Skill declares them, if their addresses are within `reach`. Calls that would
-    /// write a redaction mark of `redactor` are refused.
+    /// Adds the endpoints among `resources`, as the Skill declares them. They are called only at `addresses`. Calls whose arguments
+    /// contain a redaction mark of `redactor` are refused.
     #[must_use]
     pub fn with_endpoints(
         self,
         declared: &[ResourceDeclaration],
         resources: &[BoundResource],
-        reach: AddressPolicy,
+        addresses: AddressPolicy,
         redactor: Redactor,
     ) -> Self {
-        Self { http: http::Http::new(declared, resources, reach, redactor.clone()), redactor, ..self }
+        Self { http: http::Http::new(declared, resources, addresses, redactor.clone()), redactor, ..self }
     }
 
     /// Adds the memory bank of the skill directory.
     #[must_use]
-    pub fn with_notes(self, notes: Notes) -> Self {
-        Self { notes: Some(notes), ..self }
+    pub fn with_memory_bank(self, bank: MemoryBank) -> Self {
+        Self { bank: Some(bank), ..self }
     }
 
     /// Adds the Job that this Job continues, if any. Its record is in `memory`.
     #[must_use]
     pub fn with_continued(self, memory: &Path, continued: Option<&ContinuedJob>) -> Self {
-        Self { continues: continued.map(|continued| (memory.to_owned(), continued.clone())), ..self }
+        Self { continued: continued.map(|continued| (memory.to_owned(), continued.clone())), ..self }
     }
 
     /// Hides directories from the file tools, wherever the Job's resources contain them.
@@ -99,7 +108,7 @@ impl CoreTools {
 
     /// Returns whether the memory bank has notes that this Job may read.
     pub fn has_notes(&self) -> bool {
-        self.notes.as_ref().is_some_and(Notes::has_notes)
+        self.bank.as_ref().is_some_and(MemoryBank::has_notes)
     }
 
     /// Returns the cache of large results.
@@ -107,16 +116,16 @@ impl CoreTools {
         &self.focus
     }
 
-    /// Executes a call once and returns its outcome:
+    /// Performs a call once and returns its outcome:
     ///
     /// - [`Event::ToolCompleted`]: the call succeeded.
     /// - [`Event::ToolFailed`]: the call had no effect.
-    /// - [`Event::ToolIndeterminate`]: the call may have had an effect. It did not end `within` the time, or it was sent before
-    ///   and its answer was lost.
+    /// - [`Event::ToolIndeterminate`]: the call may have had an effect. It did not end `within` the time limit, or an earlier worker
+    ///   sent it and lost its answer.
     ///
     /// `files` is the file layer of the skill directory's memory.
     pub async fn call(&self, call: &ToolCall<'_>, within: Duration, files: &impl Files) -> Event {
-        let answer = tokio::time::timeout(within, self.answer(call, within, files))
+        let answer = tokio::time::timeout(within, self.perform(call, within, files))
             .await
             .unwrap_or_else(|_| Err(Error::Indeterminate(format!("{} did not end within {within:?}.", call.tool))))
             .map_err(|error| error.after_lost_answer(call.sent_before));
@@ -129,32 +138,32 @@ impl CoreTools {
     }
 
     /// Gathers the context of a conversation: the overviews of file systems that the Skill wants, the notes of the memory bank,
-    /// and the summary of the continued Job. A part that is not available `within` the time contains a fault instead.
+    /// and the summary of the continued Job. A part that is not available `within` the time limit contains a fault instead.
     pub async fn gather(&self, wanted: &Context, within: Duration) -> Vec<ContextPart> {
         let secrets = self.redactor.secrets();
         let mut parts = files::gather(&self.workspace, wanted, within, &secrets).await;
-        if let Some(notes) = &self.notes {
-            parts.extend(notes.gather(within, secrets).await);
+        if let Some(bank) = &self.bank {
+            parts.extend(bank.gather(within, secrets).await);
         }
-        if let Some((memory, continued)) = &self.continues {
+        if let Some((memory, continued)) = &self.continued {
             parts.push(continued::context_part(memory, continued, &self.redactor, within).await);
         }
         parts
     }
 
-    async fn answer(&self, call: &ToolCall<'_>, within: Duration, files: &impl Files) -> Result<String, Error> {
+    async fn perform(&self, call: &ToolCall<'_>, within: Duration, files: &impl Files) -> Result<String, Error> {
         if let Some(tool) = files::tool(call.tool) {
-            return files::answer(&self.workspace, tool, call.arguments, self.redactor.secrets()).await;
+            return files::perform(&self.workspace, tool, call.arguments, self.redactor.secrets()).await;
         }
         if http::is_http_tool(call.tool) {
-            return self.http.answer(call, within).await;
+            return self.http.perform(call, within).await;
         }
-        if let (Some(tool), Some(notes)) = (memory::tool(call.tool), &self.notes) {
-            return notes.answer(tool, call.id, call.arguments, self.redactor.secrets()).await;
+        if let (Some(tool), Some(bank)) = (memory::tool(call.tool), &self.bank) {
+            return bank.perform(tool, call.id, call.arguments, self.redactor.secrets()).await;
         }
         match call.tool {
             FOCUS_READ => self.read_part(call.arguments, files).await,
-            other => Err(Error::Failed(format!("This worker has no tool {other}; nothing was done."))),
+            other => Err(Error::Failed(format!("This worker has no tool `{other}`, so nothing was done."))),
         }
     }
 

@@ -1,5 +1,5 @@
-//! The trace of a Job in the memory of its skill directory, `logs/<key>.log`: the output of its workers, both conversation and
-//! diagnostics, which outlives their pods (seed 000, "Logs for this skill").
+//! Writes the trace of a Job to the memory of its skill directory, `logs/<key>.log`. The trace has the output of the Job's workers: the
+//! conversation and the diagnostics. It remains after their pods are deleted (seed 000, "Logs for this skill").
 //!
 //! The trace is for people. It keeps the last lines of each Job, and the last Jobs of each skill directory. No component reads it, so
 //! a trace that cannot be written does not fail the Job.
@@ -38,7 +38,7 @@ impl Trace {
     /// Opens the trace of the Job whose log is `key` in `memory`, and appends to it.
     ///
     /// # Errors
-    /// If the memory cannot be written, or the directory or the trace has another file type, such as a symbolic link.
+    /// If the memory cannot be written, or the directory or the trace is a symbolic link or another special file.
     pub fn open(&self, memory: &Path, key: &str) -> io::Result<()> {
         let dir = memory.join(DIR);
         fs::create_dir_all(&dir)?;
@@ -57,7 +57,7 @@ impl Trace {
 
     fn write(&self, bytes: &[u8]) {
         let mut slot = self.slot();
-        // The error cannot be logged, because the log writes through here.
+        // The error cannot be logged, because diagnostics are written to the trace too.
         if slot.as_mut().is_some_and(|open| open.write(bytes).is_err()) {
             *slot = None;
         }
@@ -72,7 +72,7 @@ impl Open {
     fn new(dir: File, key: String) -> io::Result<Self> {
         let name = format!("{key}.log");
         let mut file = plain_file::open_to_append(&dir, &name)?;
-        // A file with a second name may belong to a copy of the memory, so the worker does not change it.
+        // A file with a second hard link may belong to a copy of the memory, so the worker does not change it.
         if file.metadata()?.nlink() > 1 {
             rotate(&dir, &key)?;
             file = plain_file::open_to_append(&dir, &name)?;
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_is_in_the_trace_of_its_job_from_then_on() {
+    fn output_is_traced_once_the_trace_is_open() {
         let memory = tempfile::tempdir().unwrap();
         let trace = Trace::default();
         let mut out = trace.tee(Vec::new());
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_one_the_last_lines_are_kept() {
+    fn a_long_trace_keeps_its_last_lines() {
         let memory = tempfile::tempdir().unwrap();
         let trace = Trace::default();
         trace.open(memory.path(), "k-1").unwrap();
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_jobs_go() {
+    fn the_traces_of_the_oldest_jobs_are_removed() {
         let memory = tempfile::tempdir().unwrap();
         for at in 0..MAX_FILES + 5 {
             Trace::default().open(memory.path(), &format!("k-{at}")).unwrap();
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_that_cannot_be_written_stops_nobody() {
+    fn a_trace_that_cannot_be_written_does_not_fail_the_output() {
         let memory = tempfile::tempdir().unwrap();
         let trace = Trace::default();
         trace.open(memory.path(), "k-1").unwrap();
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_another_name_too_is_not_added_to() {
+    fn a_trace_with_a_second_hard_link_is_not_changed() {
         let (memory, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let (log, copied) = (memory.path().join("logs/k-1.log"), copy.path().join("k-1.log"));
         Trace::default().open(memory.path(), "k-1").unwrap();
@@ -209,9 +209,9 @@ mod tests {
         assert_eq!(fs::read_to_string(memory.path().join("logs/k-1.1.log")).unwrap(), "one\n");
     }
 
-    /// A pipe that nobody reads would keep the run waiting, and a link may lead anywhere.
+    /// Opening a named pipe without a reader would block the run, and a link may lead to any file.
     #[test]
-    fn what_is_no_trace_is_not_written_to() {
+    fn a_special_file_in_place_of_the_trace_is_an_error() {
         let (memory, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let logs = memory.path().join(DIR);
         fs::create_dir(&logs).unwrap();

@@ -1,4 +1,4 @@
-//! The worker as a process: what its pod sees where there is nothing to run.
+//! The worker as a process: the errors that it reports in its pod.
 
 use bloomery_crds::Digest;
 use rstest::rstest;
@@ -21,7 +21,7 @@ fn worker(dir: &Path, revision: &str, digest: &Digest) -> io::Result<Output> {
 #[rstest]
 #[case::edited("{\"version\": 1}", Digest::of_bytes(b"{}"), "the revision was changed after the operator wrote it")]
 #[case::of_another_version("{\"version\": 2}", Digest::of_bytes(b"{\"version\": 2}"), "the revision cannot be read")]
-fn a_run_document_that_is_not_as_written_is_refused_where_people_look(
+fn an_invalid_run_document_is_reported_in_the_termination_message_and_on_stderr(
     #[case] revision: &str,
     #[case] digest: Digest,
     #[case] says: &str,
@@ -37,7 +37,7 @@ fn a_run_document_that_is_not_as_written_is_refused_where_people_look(
 }
 
 #[test]
-fn a_flag_that_is_wrong_is_named() {
+fn an_invalid_flag_is_named() {
     let output = Command::new(env!("CARGO_BIN_EXE_bloomery-worker"))
         .args(["run", "--revision-digest", "sha256:short"])
         .output()

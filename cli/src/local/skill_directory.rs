@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::local::memory_error::{log_error, unusable};
 use crate::local::{older_jobs, owner};
 use bloomery_journal::files::Disk;
-use bloomery_worker::{focus, recent, record, tools, trace};
+use bloomery_worker::{focus, record, shared_cache, tools, trace};
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 const CREATED: [&str; 3] = [bloomery_journal::JOBS, trace::DIR, focus::DIR];
 
 /// The directories in a skill directory that Jobs write to or that a model can see.
-const USED: [&str; 5] = [bloomery_journal::JOBS, trace::DIR, focus::DIR, recent::DIR, tools::BANK];
+const USED: [&str; 5] = [bloomery_journal::JOBS, trace::DIR, focus::DIR, shared_cache::DIR, tools::BANK];
 
 /// The directory of one Skill.
 #[derive(Debug, Clone, PartialEq, Eq)]

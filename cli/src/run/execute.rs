@@ -22,8 +22,8 @@ use bloomery_worker::driver::{Environment, Nobody, Patience, People};
 use bloomery_worker::epoch::{Epoch, EpochEnd};
 use bloomery_worker::inputs::Inputs;
 use bloomery_worker::printer::{BackgroundWriter, Format, Printer};
-use bloomery_worker::recent::Recent;
 use bloomery_worker::record::Record;
+use bloomery_worker::shared_cache::SharedCache;
 use bloomery_worker::stop::Stop;
 use bloomery_worker::tool_list_cache::ToolListCache;
 use bloomery_worker::tools::CoreTools;
@@ -146,14 +146,14 @@ impl Execution<'_> {
         let core = CoreTools::for_job(inputs, dir, writer, focus::BUDGET, AddressPolicy::for_local_machine())
             .hiding(&hidden)
             .map_err(|error| failed(bloomery_journal::Error::from_io("hide", dir, error)))?;
-        let recent = Recent::new(dir, writer);
+        let cache = SharedCache::new(dir, writer);
         let environment = Environment {
             memory: dir,
             writer,
             model: &models,
             tools: &tools,
             core: &core,
-            recent: &recent,
+            cache: &cache,
             people,
             stop,
             patience: Patience::new(patience),
@@ -203,8 +203,8 @@ impl Execution<'_> {
         }
         let Some(endpoint) = &revision.mcp else { return Ok(None) };
         let client = mcp::Client::restricted(AddressPolicy::for_local_machine(), endpoint, redactor.clone())?;
-        let recent = Recent::new(&job.directory.dir, &job.writer);
-        let cache = ToolListCache::new(recent, &endpoint.url, &revision.spec.mcp_server);
+        let shared = SharedCache::new(&job.directory.dir, &job.writer);
+        let cache = ToolListCache::new(shared, &endpoint.url, &revision.spec.mcp_server);
         Ok(Some(client.with_resources(&part.resources).without_credentials().with_cache(cache)))
     }
 }

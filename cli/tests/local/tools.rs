@@ -181,7 +181,7 @@ async fn an_unreachable_server_ends_the_job() {
     let absent = ["run", "--model-url", "http://127.0.0.1:9/v1", "--mcp", "http://127.0.0.1:9/mcp", "--patience", "0"];
     let result = setup.bloomery(&[&absent[..], &RUN[..4]].concat()).await;
     result.assert(3, "McpUnavailable");
-    result.assert(3, "It was waited for");
+    result.assert(3, "The worker waited 0 s for it.");
 }
 
 #[tokio::test]
@@ -235,7 +235,7 @@ async fn a_redirect_or_a_missing_credential_is_not_retried() {
         let result = tokio::time::timeout(super::setup::TIMEOUT, result).await.expect(&says);
         let result = super::setup::CommandOutput::new(result.unwrap());
         result.assert(3, "McpUnavailable: T");
-        assert!(result.err.contains(&says) && !result.err.contains("waited for"), "{says}: {result:#?}");
+        assert!(result.err.contains(&says) && !result.err.contains("The worker waited"), "{says}: {result:#?}");
     }
 }
 

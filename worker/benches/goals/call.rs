@@ -1,6 +1,7 @@
-//! A call of a tool, through gate and log, beside a call by rmcp's own client after one segment. Both stand where a worker
-//! makes its calls, after an answer of the model: a call in a loop of its own finds warm caches that no step has. So all
-//! runs ask the same questions by the same client, each with its segment, and what the questions take is taken away.
+//! Measures a tool call of the worker, with gate and log, and a call of rmcp's client after one segment.
+//!
+//! All runs make the same requests to the model, because a loop of only calls would have warmer caches than a worker. The time of the
+//! requests is measured separately and subtracted.
 
 use crate::figures::{Figures, us};
 use crate::floor;
@@ -24,18 +25,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How many steps a run has.
+/// The number of steps of a run.
 const STEPS: usize = 50;
 
-/// How often both run, by turns.
+/// The number of rounds. Both run in turns.
 const ROUNDS: usize = 11;
 
-/// How large the answers of tools are, in bytes.
-const RESULT: usize = 400;
+/// The length of a tool's answer, in bytes.
+const RESULT_BYTES: usize = 400;
 
-/// Decides, on a disk.
+/// Measures on a disk, with goals.
 pub(crate) async fn measure(figures: &mut Figures, root: &Path) {
-    let plan = Plan { answers: STEPS + 1, result: RESULT };
+    let plan = Plan { answers: STEPS + 1, result: RESULT_BYTES };
     let (mut worker, mut asking, mut bare) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         let job = Job::new(root, Servers::start(plan).await, WINDOW).await;
@@ -51,24 +52,24 @@ pub(crate) async fn measure(figures: &mut Figures, root: &Path) {
         typical(runs).iter().zip(&asking).map(|(step, ask)| step.saturating_sub(*ask)).collect()
     };
     let (worker, bare) = (calls(&worker), median(calls(&bare)));
-    // The script asks for a tool that reads, and for one that does not, by turns.
+    // The script calls a reading tool and another tool in turns.
     let of = |first: usize| median(worker.iter().skip(first).step_by(2).copied());
     let (read, effect) = (of(0), of(1));
     figures.report("call", "a bare call and one segment", us(bare), "us");
     figures.report("call", "a read through gate and log", us(read), "us");
     figures.report("call", "an effect through gate and log", us(effect), "us");
-    figures.decide("call", "a read, to the bare call", (ratio(read, bare), "x"), 2.0);
-    figures.decide("call", "an effect, to the bare call", (ratio(effect, bare), "x"), 2.0);
-    figures.decide("call", "a read, above the bare call", (us(read) - us(bare), "us"), 150.0);
+    figures.require("call", "a read, to the bare call", (ratio(read, bare), "x"), 2.0);
+    figures.require("call", "an effect, to the bare call", (ratio(effect, bare), "x"), 2.0);
+    figures.require("call", "a read, above the bare call", (us(read) - us(bare), "us"), 150.0);
 }
 
-/// Asks the questions with the worker's own client, and where `calls`, calls the tools of the script with rmcp's own;
-/// says how long each step took.
+/// Makes the requests to the model with the worker's client and, if `calls`, the tool calls with rmcp's client. Returns the time of each
+/// step.
 async fn walk(root: &Path, plan: Plan, steps: Arc<Steps>, calls: bool) -> Vec<Duration> {
     let servers = Servers::start(plan).await;
     let (path, base) = (crate::fresh(root), servers.base.clone());
     let walking = move || {
-        // On a thread and a runtime of its own, as a worker has them.
+        // On a separate thread and runtime, as a worker.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let retry_policy = RetryPolicy::new(Duration::ZERO);
@@ -94,14 +95,14 @@ async fn walk(root: &Path, plan: Plan, steps: Arc<Steps>, calls: bool) -> Vec<Du
     servers.steps()
 }
 
-/// What the main loop of a run did.
+/// The main loop of a run.
 struct Steps {
-    /// The conversation at its end: each request has a part of its turns.
+    /// The conversation at its end. Each request has the first part of its turns.
     conversation: Conversation,
     each: Vec<Step>,
 }
 
-/// A question and a call, each with the segment before it.
+/// A request to the model and a call, each with the segment before it.
 struct Step {
     ask: Row,
     turns: usize,

@@ -1,4 +1,4 @@
-//! The figures, as a table for people and as JSON for machines.
+//! The figures of a run, as a table for people and as JSON for programs.
 
 use serde::Serialize;
 use std::fmt::Write;
@@ -11,7 +11,7 @@ struct Figure {
     name: String,
     value: f64,
     unit: &'static str,
-    /// What it must not pass, where it decides.
+    /// The limit, if the figure has a goal.
     #[serde(skip_serializing_if = "Option::is_none")]
     at_most: Option<f64>,
 }
@@ -36,28 +36,28 @@ impl Figure {
 pub(crate) struct Figures(Vec<Figure>);
 
 impl Figures {
-    /// A figure that decides nothing.
+    /// Adds a figure without a goal.
     pub(crate) fn report(&mut self, section: &'static str, name: impl Into<String>, value: f64, unit: &'static str) {
         self.add(Figure { section, name: name.into(), value, unit, at_most: None });
     }
 
-    /// A figure that must not pass a limit.
-    pub(crate) fn decide(
+    /// Adds a figure with a goal: it must be at most `limit`.
+    pub(crate) fn require(
         &mut self,
         section: &'static str,
         name: impl Into<String>,
         of: (f64, &'static str),
-        most: f64,
+        limit: f64,
     ) {
-        self.add(Figure { section, name: name.into(), value: of.0, unit: of.1, at_most: Some(most) });
+        self.add(Figure { section, name: name.into(), value: of.0, unit: of.1, at_most: Some(limit) });
     }
 
-    /// Whether a goal was missed.
+    /// Returns whether a goal was missed.
     pub(crate) fn missed(&self) -> bool {
         self.0.iter().any(Figure::is_missed)
     }
 
-    /// One line a figure.
+    /// Returns a table with one line for each figure.
     pub(crate) fn table(&self) -> String {
         let width = self.0.iter().map(|figure| figure.name.len()).max().unwrap_or_default();
         let mut table = String::new();
@@ -69,7 +69,7 @@ impl Figures {
         table
     }
 
-    /// All of it.
+    /// Returns all figures as JSON.
     pub(crate) fn json(&self) -> String {
         serde_json::to_string_pretty(&serde_json::json!({ "met": !self.missed(), "figures": self.0 })).unwrap() + "\n"
     }
@@ -81,17 +81,17 @@ impl Figures {
     }
 }
 
-/// Milliseconds.
+/// Returns a time in milliseconds.
 pub(crate) fn ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// Microseconds.
+/// Returns a time in microseconds.
 pub(crate) fn us(time: Duration) -> f64 {
     time.as_secs_f64() * 1e6
 }
 
-/// A number of things.
+/// Returns a number of things as a figure.
 pub(crate) fn count(things: usize) -> f64 {
     f64::from(u32::try_from(things).unwrap())
 }

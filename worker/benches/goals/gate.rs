@@ -1,7 +1,7 @@
-//! What a decision of the pre-tool gate costs: from the text that the model wrote to the ruling.
+//! Measures a decision of the pre-tool gate, from the text of the model to the ruling.
 
 use crate::figures::{Figures, us};
-use crate::player::{Player, asks, tool};
+use crate::player::{Player, call_answer, tool};
 use crate::times::repeated;
 use crate::{script, skill};
 use bloomery_crds::Digest;
@@ -15,23 +15,23 @@ use serde_json::{Value, json};
 /// The tool that is called.
 const TOOL: &str = "settle";
 
-/// How large its arguments are, in bytes.
-const ARGUMENTS: usize = 4096;
+/// The length of its arguments, in bytes.
+const ARGUMENT_BYTES: usize = 4096;
 
-/// How many tools there are beside it.
+/// The number of other tools.
 const OTHERS: usize = 32;
 
-/// How often a decision is made.
+/// The number of measured decisions.
 const TIMES: usize = 2_000;
 
-/// Decides with few rules and with many.
+/// Measures decisions with few rules and with many.
 pub(crate) fn measure(figures: &mut Figures) {
     parts(figures);
     decision(figures, (100, 10), 20.0);
     decision(figures, (1_000, 50), 100.0);
 }
 
-/// What no engine can do without: the libraries alone, with the same arguments.
+/// Measures the libraries without the engine, with the same arguments.
 fn parts(figures: &mut Figures) {
     let arguments = arguments();
     let text = arguments.to_string();
@@ -44,24 +44,24 @@ fn parts(figures: &mut Figures) {
     report("schema alone (jsonschema)", repeated(TIMES, || schema.first_error(&arguments)));
 }
 
-/// `rules` are those of the Skill and those of the tool.
+/// Measures a decision. `rules` are the numbers of rules in the Skill and on the tool, and `most` is the limit in microseconds.
 fn decision(figures: &mut Figures, rules: (usize, usize), most: f64) {
     let arguments = arguments();
     let mut player = Player::new(skill::run(skill_with(rules)), 100);
     player.listed.push(tool(TOOL, schema()));
     player.listed.extend((0..OTHERS).map(|n| tool(&format!("other_{n}"), json!({"type": "object"}))));
-    player.asks = Some(asks(script::asks(0), "call_0", TOOL, &arguments));
+    player.fixed_answer = Some(call_answer(script::call_message(0), "call_0", TOOL, &arguments));
     player.play_to_answer();
 
-    // The first step reads the arguments, brings them into their one form and digests it; the second rules.
+    // The first step reads the arguments and computes their canonical form and digest. The second step rules.
     let requested = repeated(TIMES, || next(&player.conversation));
-    let Step::Record(events) = next(&player.conversation) else { panic!("the call is not read") };
+    let Step::Record(events) = next(&player.conversation) else { panic!("the call was not requested") };
     assert!(matches!(events.as_slice(), [Event::ToolRequested { .. }]), "{events:?}");
     for event in events {
         player.record(event);
     }
     let gated = repeated(TIMES, || next(&player.conversation));
-    let Step::Record(events) = next(&player.conversation) else { panic!("the call is not ruled on") };
+    let Step::Record(events) = next(&player.conversation) else { panic!("the call was not ruled on") };
     assert!(matches!(events.as_slice(), [Event::ToolRuled { verdict: Verdict::Allow, .. }]), "{events:?}");
     let call = &player.conversation.calls()[0];
     let gate = player.conversation.pre_tool_gate();
@@ -70,10 +70,10 @@ fn decision(figures: &mut Figures, rules: (usize, usize), most: f64) {
     let name = |what: &str| format!("{what}, {} rules and {} on the tool", rules.0, rules.1);
     figures.report("gate", name("arguments and digest"), us(requested), "us");
     figures.report("gate", name("ruling"), us(ruling), "us");
-    figures.decide("gate", name("decision"), (us(requested + gated), "us"), most);
+    figures.require("gate", name("decision"), (us(requested + gated), "us"), most);
 }
 
-/// The usual Skill with more rules.
+/// Returns the Skill with more rules.
 fn skill_with((in_skill, on_tool): (usize, usize)) -> SkillSpec {
     let mut skill = skill::skill();
     let policy = skill.policy.as_mut().unwrap();
@@ -135,7 +135,7 @@ fn schema() -> Value {
     })
 }
 
-/// An order of 24 lines with a note, of 4 KiB as the model wrote it.
+/// Returns an order of 24 lines with a note, which has 4 KiB as text.
 fn arguments() -> Value {
     let items: Vec<Value> = (0..24)
         .map(|n| json!({"sku": format!("SKU-{n:05}"), "title": "A cup of blue porcelain", "quantity": n % 5 + 1, "price": 12.99}))
@@ -144,8 +144,8 @@ fn arguments() -> Value {
         "order_id": "A-17", "amount": 312.5, "currency": "EUR", "priority": 2, "note": "", "items": items,
         "customer": {"id": "c-4711", "name": "Ada Lovelace", "email": "ada@example.org", "vip": true},
     });
-    let missing = ARGUMENTS - arguments.to_string().len();
+    let missing = ARGUMENT_BYTES - arguments.to_string().len();
     arguments["note"] = script::result(missing)[..missing].into();
-    assert_eq!(arguments.to_string().len(), ARGUMENTS);
+    assert_eq!(arguments.to_string().len(), ARGUMENT_BYTES);
     arguments
 }

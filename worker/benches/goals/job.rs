@@ -1,4 +1,4 @@
-//! A Job whose attempts are real processes of the worker.
+//! A Job whose attempts are real worker processes.
 
 use crate::servers::{Servers, TOOLS};
 use crate::skill;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use tokio::process::{Child, Command};
 
-/// A Job, its memory and all that it talks to.
+/// A Job, its memory and its servers.
 pub(crate) struct Job {
     dir: PathBuf,
     operator: ReportServer,
@@ -22,7 +22,7 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// A Job whose memory is below `root` and whose model has so large a window.
+    /// Creates a Job whose memory is below `root`. `window` is the context window of its model, in tokens.
     pub(crate) async fn new(root: &Path, servers: Servers, window: u64) -> Self {
         let dir = crate::fresh(root);
         fs::write(dir.join("token"), "token").unwrap();
@@ -31,17 +31,17 @@ impl Job {
         Self { dir, operator: ReportServer::start([]).await, servers, window, spec: skill::skill(), mcp }
     }
 
-    /// A Job whose Skill has no MCP server, and whose first request is the main loop's.
+    /// Creates a Job whose Skill has no MCP server. Its first request to the model comes from the main loop.
     pub(crate) async fn without_tools(root: &Path, servers: Servers) -> Self {
         let job = Self::new(root, servers, skill::WINDOW).await;
         Self { spec: skill::plain(), mcp: None, ..job }
     }
 
-    /// Runs an attempt to its end, which must be a good one.
+    /// Runs an attempt to its end, which must be a success.
     pub(crate) async fn run(&self, number: u32) {
         let status = self.start(number).wait().await.unwrap();
-        let told = fs::read_to_string(self.path("termination")).unwrap();
-        assert!(status.success() && told.contains("\"Succeeded\""), "{status}: {told}");
+        let message = fs::read_to_string(self.path("termination")).unwrap();
+        assert!(status.success() && message.contains("\"Succeeded\""), "{status}: {message}");
     }
 
     /// Starts an attempt.
@@ -81,7 +81,7 @@ impl Job {
             .unwrap()
     }
 
-    /// The lines of the log.
+    /// Returns the lines of the log.
     pub(crate) fn lines(&self) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
         while let Ok(content) = fs::read_to_string(self.log().join(segment::name(lines.len() as u64 + 1))) {
@@ -90,7 +90,7 @@ impl Job {
         lines
     }
 
-    /// How many segments the log has.
+    /// Returns the number of segments of the log.
     pub(crate) fn segments(&self) -> usize {
         let names = fs::read_dir(self.log()).unwrap().map(|entry| entry.unwrap().file_name());
         names.filter(|name| segment::seq_of(&name.to_string_lossy()).is_some()).count()
@@ -105,7 +105,7 @@ impl Job {
     }
 }
 
-/// The model of a Job, as its worker is told of it.
+/// Returns the model of a Job, as in the run document.
 pub(crate) fn model(base: &str, window: u64) -> ModelEndpoint {
     ModelEndpoint {
         name: "default".into(),

@@ -1,13 +1,14 @@
-//! `make bench`: the numbers of the engine, each compared with a floor that is measured in the same run.
+//! `make bench`: measures the engine, and compares the figures with a floor that is measured in the same run. The floor is a bare
+//! client that makes the same requests and writes the same segments.
 //!
-//! Ratios decide; absolute figures are reported, and two of them decide as well: the gate's decision and the fold. A
-//! goal that is missed makes the run fail. No test measures time, and this is no test.
+//! Most goals are limits for ratios. A few are absolute limits, such as the time of a gate's decision. The run fails if a goal is
+//! missed. Tests do not measure time.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "a measurement of what does not work is worth nothing: it ends where something is wrong"
+    reason = "a measurement fails by panicking, as tests do"
 )]
 
 mod call;
@@ -31,24 +32,23 @@ use figures::Figures;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Names the conversation in its log.
+/// The source of the events in each log.
 const SOURCE: &str = "/namespaces/acme/skilljobs/refund/k-1";
 
-/// Names the log of every Job here.
+/// The run key of each Job.
 const RUN_KEY: &str = "k-1";
 
-/// A directory of a file system that keeps everything in memory: what the engine costs where the disk costs nothing.
+/// A directory of a file system in memory, where the time of the disk is not measured.
 const IN_MEMORY: &str = "/dev/shm";
 
-/// A directory of its own below `root`, which goes with `root` only: ext4 does not give out an inode that was deleted in the
-/// last minutes, and looks at each of them when it makes a file. Among the files of runs that were cleared away, most of
-/// what a segment costs would be that.
+/// Creates a directory below `root`. It is not removed before `root` is: ext4 does not reuse inodes that were deleted in the last
+/// minutes, but examines each of them when it creates a file, which would distort the measurement of later runs.
 fn fresh(root: &Path) -> PathBuf {
     tempfile::tempdir_in(root).unwrap().keep()
 }
 
 fn main() -> ExitCode {
-    // `cargo bench` adds flags of its own; anything else picks sections.
+    // `cargo bench` adds flags. The other arguments select sections.
     let picked: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     let wanted = |section: &str| picked.is_empty() || picked.iter().any(|name| name == section);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -1,4 +1,4 @@
-//! A conversation that is played in memory: the engine alone.
+//! Plays a conversation in memory, with only the engine.
 
 use crate::script::{self, FINAL, STAGES};
 use bloomery_crds::v1alpha1::Stage;
@@ -10,24 +10,24 @@ use bloomery_engine::tool::ListedTool;
 use bloomery_engine::{Conversation, Event, Step, next};
 use serde_json::Value;
 
-/// A conversation, and the lines that it is folded from.
+/// A conversation and the lines of its log.
 pub(crate) struct Player {
     pub(crate) conversation: Conversation,
     pub(crate) lines: Vec<String>,
-    /// What the tools answer.
+    /// The answer of every tool.
     result: String,
-    /// The tools beside those of the script.
+    /// The tools that the server lists.
     pub(crate) listed: Vec<ListedTool>,
-    /// What the model asks for in place of the script.
-    pub(crate) asks: Option<Answer>,
-    /// How many answers of the main loop are left, the last of which ends it.
+    /// The answer of the main loop, in place of the script.
+    pub(crate) fixed_answer: Option<Answer>,
+    /// The number of remaining answers of the main loop. The last one ends it.
     left: usize,
     chain: Chain,
     run: Run,
 }
 
 impl Player {
-    /// Begins; tools answer with so many bytes.
+    /// Starts a conversation. `result` is the length of a tool's answer, in bytes.
     pub(crate) fn new(run: Run, result: usize) -> Self {
         let listed = crate::skill::TOOLS.map(|name| tool(name, crate::skill::schema()));
         let mut player = Self {
@@ -35,7 +35,7 @@ impl Player {
             lines: Vec::new(),
             result: script::result(result),
             listed: listed.into(),
-            asks: None,
+            fixed_answer: None,
             left: 0,
             chain: Chain::new(crate::SOURCE),
             run,
@@ -44,22 +44,22 @@ impl Player {
         player
     }
 
-    /// Plays a whole run of so many answers.
+    /// Plays a whole run with this number of answers.
     pub(crate) fn play_answers(&mut self, answers: usize) {
         self.left = answers;
         while self.step() {}
         assert_eq!(self.conversation.outcome().map(|outcome| outcome.code.to_string()).as_deref(), Some("Succeeded"));
     }
 
-    /// Plays until an answer of the main loop has come, and nothing was done about it.
+    /// Plays until the first answer of the main loop, before its calls are requested.
     pub(crate) fn play_to_answer(&mut self) {
         self.left = usize::MAX;
         while self.conversation.calls().is_empty() {
-            assert!(self.step(), "the conversation has ended");
+            assert!(self.step(), "the conversation ended");
         }
     }
 
-    /// Does what is next; false at the end.
+    /// Performs the next step. Returns whether there was one.
     fn step(&mut self) -> bool {
         let events = match next(&self.conversation) {
             Step::Record(events) => events,
@@ -95,19 +95,19 @@ impl Player {
 
     fn answer(&mut self, stage: Stage) -> Answer {
         match stage {
-            Stage::Intent => says(STAGES[0]),
-            Stage::Selection => says(r#"{"tools": []}"#),
-            Stage::Finalization => says(STAGES[1]),
-            Stage::Polish => says(STAGES[2]),
+            Stage::Intent => text_answer(STAGES[0]),
+            Stage::Selection => text_answer(r#"{"tools": []}"#),
+            Stage::Finalization => text_answer(STAGES[1]),
+            Stage::Polish => text_answer(STAGES[2]),
             Stage::Plan => {
                 self.left -= 1;
                 let answered = self.conversation.budget().answers() as usize;
-                match (&self.asks, self.left) {
-                    (Some(asks), _) => asks.clone(),
-                    (None, 0) => says(FINAL),
+                match (&self.fixed_answer, self.left) {
+                    (Some(answer), _) => answer.clone(),
+                    (None, 0) => text_answer(FINAL),
                     (None, _) => {
                         let (name, arguments) = script::call(answered);
-                        asks(script::asks(answered), &script::call_id(answered), name, &arguments)
+                        call_answer(script::call_message(answered), &script::call_id(answered), name, &arguments)
                     }
                 }
             }
@@ -115,22 +115,22 @@ impl Player {
     }
 }
 
-/// A tool as a server lists it.
+/// Returns a tool as a server lists it.
 pub(crate) fn tool(name: &str, input_schema: Value) -> ListedTool {
     let (name, description) = (name.into(), "A tool of the shop".into());
     ListedTool { name, description, input_schema, ..ListedTool::default() }
 }
 
-/// An answer that asks for one call.
-pub(crate) fn asks(message: Value, id: &str, name: &str, arguments: &Value) -> Answer {
+/// Returns an answer with one call.
+pub(crate) fn call_answer(message: Value, id: &str, name: &str, arguments: &Value) -> Answer {
     let call =
         RequestedCall { id: id.into(), name: name.into(), arguments: arguments.to_string(), secrets: Vec::new() };
     Answer { message, calls: vec![call], input_tokens: Some(100), output_tokens: Some(10), ..Answer::default() }
 }
 
-fn says(text: &str) -> Answer {
+fn text_answer(text: &str) -> Answer {
     Answer {
-        message: script::says(text),
+        message: script::text_message(text),
         text: text.into(),
         input_tokens: Some(100),
         output_tokens: Some(10),

@@ -1,4 +1,4 @@
-//! The worker as a process: how soon it asks the model, and how much memory it takes.
+//! Measures the worker as a process: the time to the first request to the model, and the memory.
 
 use crate::figures::{Figures, ms};
 use crate::job::Job;
@@ -10,27 +10,27 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-/// How large an ordinary answer of a tool is, in bytes.
-const RESULT: usize = 400;
+/// The length of an ordinary answer of a tool, in bytes.
+const RESULT_BYTES: usize = 400;
 
-/// How large the answers of tools are that fill a window, in bytes.
-const LARGE: usize = 4_000;
+/// The length of the answers that fill a context window, in bytes.
+const LARGE_RESULT_BYTES: usize = 4_000;
 
-/// The answer of a tool that no worker should hold, in bytes.
-const ENORMOUS: usize = 64 << 20;
+/// The length of an answer that a worker must not hold in memory, in bytes.
+const ENORMOUS_RESULT_BYTES: usize = 64 << 20;
 
-/// What a process holds, in MiB.
+/// The memory of a process, in MiB.
 #[derive(Debug, Clone, Copy)]
 struct Memory {
     now: f64,
     peak: f64,
 }
 
-/// From the start of a process to the first request that the model sees, without an MCP server.
+/// Measures the time from the start of a process to the first request that the model receives, without an MCP server.
 pub(crate) async fn start(figures: &mut Figures, root: &Path) {
     let mut times = Vec::new();
     for _ in 0..21 {
-        let job = Job::without_tools(root, Servers::start(Plan { answers: 1, result: RESULT }).await).await;
+        let job = Job::without_tools(root, Servers::start(Plan { answers: 1, result: RESULT_BYTES }).await).await;
         let began = Instant::now();
         let mut child = job.start(1);
         job.servers.until_seen().await;
@@ -38,33 +38,33 @@ pub(crate) async fn start(figures: &mut Figures, root: &Path) {
         child.kill().await.unwrap();
     }
     let took = ms(median(times));
-    figures.decide("start", "from the process to the first request, without MCP", (took, "ms"), 10.0);
+    figures.require("start", "from the process to the first request, without MCP", (took, "ms"), 10.0);
 }
 
-/// How much memory steps take, and one answer that is far too large.
+/// Measures the memory of a worker over many steps, and with an enormous answer.
 pub(crate) async fn peak(figures: &mut Figures, root: &Path) {
-    let [fifty] = held(root, WINDOW, RESULT, [50]).await;
-    figures.decide("peak", "over 50 steps with MCP", (fifty.peak, "MiB"), 16.0);
+    let [fifty] = held(root, WINDOW, RESULT_BYTES, [50]).await;
+    figures.require("peak", "over 50 steps with MCP", (fifty.peak, "MiB"), 16.0);
 
     let window = ModelSpec::DEFAULT_CONTEXT_WINDOW;
-    let [early, late] = held(root, window, LARGE, [100, 1_000]).await;
+    let [early, late] = held(root, window, LARGE_RESULT_BYTES, [100, 1_000]).await;
     figures.report("peak", "at step 100", early.now, "MiB");
     figures.report("peak", "at step 1000", late.now, "MiB");
-    figures.decide("peak", "step 1000 to step 100, in a window of 128,000 tokens", (late.now / early.now, "x"), 1.1);
+    figures.require("peak", "step 1000 to step 100, in a window of 128,000 tokens", (late.now / early.now, "x"), 1.1);
 
-    let [small] = held(root, WINDOW, RESULT, [1]).await;
-    let [enormous] = held(root, WINDOW, ENORMOUS, [1]).await;
+    let [small] = held(root, WINDOW, RESULT_BYTES, [1]).await;
+    let [enormous] = held(root, WINDOW, ENORMOUS_RESULT_BYTES, [1]).await;
     let above = enormous.peak - small.peak;
-    figures.decide("peak", "an answer of 64 MiB, above one of 400 bytes", (above, "MiB"), 64.0);
+    figures.require("peak", "an answer of 64 MiB, above one of 400 bytes", (above, "MiB"), 64.0);
 }
 
-/// What a worker holds after each of these steps, the last of which is not answered.
+/// Returns the memory of a worker after each of these steps. The last step is not answered.
 async fn held<const N: usize>(root: &Path, window: u64, result: usize, steps: [usize; N]) -> [Memory; N] {
     let servers = Servers::start(Plan { answers: usize::MAX, result }).await;
     let job = Job::new(root, servers, window).await;
     *job.servers.silent_at.lock().unwrap() = steps.last().map(|step| step + 1);
     let mut child = job.start(1);
-    let id = child.id().expect("it has just begun");
+    let id = child.id().expect("the process runs");
     let mut held = Vec::new();
     for step in steps {
         job.servers.until_asked(step + 1).await;

@@ -1,4 +1,4 @@
-//! How quickly another attempt is where the one before was: segments read from disk, checked and folded.
+//! Measures how long an attempt takes to resume: it reads the segments, checks them, and applies their events.
 
 use crate::figures::{Figures, ms};
 use crate::player::Player;
@@ -13,21 +13,21 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How often each log is read.
+/// The number of times that each log is read.
 const TIMES: usize = 21;
 
 /// Reads logs of 1,000 and 10,000 events.
 pub(crate) fn measure(figures: &mut Figures, root: &Path) {
     let mut player = Player::new(skill::run(skill::skill()), 400);
     player.play_answers(2_000);
-    let short = fold(root, &player.lines, 1_000);
-    figures.decide("resume", "1,000 events", (ms(short), "ms"), 20.0);
-    let long = fold(root, &player.lines, 10_000);
+    let short = resume(root, &player.lines, 1_000);
+    figures.require("resume", "1,000 events", (ms(short), "ms"), 20.0);
+    let long = resume(root, &player.lines, 10_000);
     figures.report("resume", "10,000 events", ms(long), "ms");
 }
 
-/// Reads a log of at least so many lines, which end with a segment.
-fn fold(root: &Path, lines: &[String], events: usize) -> Duration {
+/// Reads a log of whole segments, with at least this number of events. Returns the median time.
+fn resume(root: &Path, lines: &[String], events: usize) -> Duration {
     let memory = crate::fresh(root);
     let dir = memory.join(JOBS).join(crate::RUN_KEY);
     fs::create_dir_all(&dir).unwrap();

@@ -1,19 +1,19 @@
-//! The table of `docs/explanation/engine.md`, section 1: which lines must be durable before which act.
+//! The table of `docs/explanation/engine.md`, section 1: the lines that must be durable before each act.
 //!
-//! Worked out of the lines of a log alone, so that a segment that the worker need not have written shows.
+//! The rows are derived from the lines of a log, without its segments, so that superfluous segments can be counted.
 
 use bloomery_crds::v1alpha1::Verdict;
 use bloomery_engine::Event;
 use bloomery_engine::line::{Chain, Entry};
 
-/// What is done once a row is durable.
+/// The act after a row is durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Act {
-    /// The model is asked.
+    /// A request to the model.
     Ask,
-    /// A tool is called.
+    /// A tool call.
     Call,
-    /// The log goes on: an outcome, the begin of an epoch, the end.
+    /// No act: the row is an outcome, the start of an epoch, or the end.
     Nothing,
 }
 
@@ -26,11 +26,11 @@ pub(crate) struct Row {
     pub(crate) text: String,
     /// Its events.
     pub(crate) events: Vec<Event>,
-    /// What it comes before.
+    /// The act after it.
     pub(crate) act: Act,
 }
 
-/// The rows of a log whose answers ask for one call each.
+/// Returns the rows of a log. Each model answer in it has at most one call.
 pub(crate) fn rows(lines: &[String]) -> Vec<Row> {
     let mut chain = Chain::new(crate::SOURCE);
     let entries: Vec<Entry> = lines.iter().map(|line| chain.read(line).unwrap()).collect();

@@ -1,8 +1,8 @@
-//! What the model says: tool after tool, then an answer that meets the contract and passes both last stages.
+//! The answers of the model: many tool calls, and then an answer that passes all gates.
 
 use serde_json::{Value, json};
 
-/// What the model answers to the stages beside the main loop, in their order: intent, finalization gate, polisher.
+/// The answers of the model to the stages around the main loop: intent, finalization gate, polisher.
 pub(crate) const STAGES: [&str; 3] = [
     r#"{"intent": "refund", "entities": {"order_id": "A-17"}}"#,
     r#"{"passed": true, "score": 0.9, "reasons": [], "missing_fields": []}"#,
@@ -13,7 +13,7 @@ pub(crate) const STAGES: [&str; 3] = [
 pub(crate) const FINAL: &str =
     "All orders of the list are refunded.\n```json\n{\"order_id\": \"A-17\", \"status\": \"refunded\"}\n```\n";
 
-/// The call that the `n`th answer asks for: read, effect, read, effect.
+/// Returns the tool and the arguments of the call in the `n`-th answer. Reads and effects alternate.
 pub(crate) fn call(n: usize) -> (&'static str, Value) {
     let reason = "The customer says that the parcel was open, and that a part of it is missing. Photographs came with the \
                   message; the carrier confirms it.";
@@ -22,25 +22,25 @@ pub(crate) fn call(n: usize) -> (&'static str, Value) {
     (crate::skill::TOOLS[n % 4], json!({ "order_id": format!("A-{n}"), "amount": amount, "reason": reason }))
 }
 
-/// The id that a provider would give that call.
+/// Returns the id that a provider gives to that call.
 pub(crate) fn call_id(n: usize) -> String {
     format!("call_{n:08}")
 }
 
-/// The provider's message that asks for it.
-pub(crate) fn asks(n: usize) -> Value {
+/// Returns the provider's message with that call.
+pub(crate) fn call_message(n: usize) -> Value {
     let (name, arguments) = call(n);
     let function = json!({ "name": name, "arguments": arguments.to_string() });
     let call = json!({ "id": call_id(n), "type": "function", "function": function });
     json!({ "role": "assistant", "content": null, "tool_calls": [call] })
 }
 
-/// The provider's message that says something.
-pub(crate) fn says(text: &str) -> Value {
+/// Returns the provider's message with a text.
+pub(crate) fn text_message(text: &str) -> Value {
     json!({ "role": "assistant", "content": text })
 }
 
-/// What a tool answers, in about so many bytes.
+/// Returns the answer of a tool, with about this number of bytes.
 pub(crate) fn result(bytes: usize) -> String {
     "The order has two lines and was paid by card. ".repeat(bytes / 46 + 1)
 }

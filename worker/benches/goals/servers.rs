@@ -1,4 +1,5 @@
-//! What a Job talks to: a model and the Skill's MCP server, which note what they were asked and when.
+//! The model and the MCP server of a Job. They record the requests and their times, and answer with little work, so that they are not
+//! measured. The servers of the testkit check requests, which takes time.
 
 use crate::script::{self, FINAL, STAGES};
 use axum::body::Bytes;
@@ -21,39 +22,39 @@ use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-/// Where the model answers.
+/// The path of the model.
 pub(crate) const MODEL: &str = "/v1/chat/completions";
 
-/// Where the tools answer.
+/// The path of the MCP server.
 pub(crate) const TOOLS: &str = "/mcp";
 
-/// Who was asked.
+/// The target of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asked {
-    /// The model, by the main loop.
+pub(crate) enum Target {
+    /// The model, from the main loop.
     Plan,
-    /// The model, by another stage.
+    /// The model, from another stage.
     Stage,
     /// A tool.
     Tool,
 }
 
-/// A request.
+/// A received request.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
-    pub(crate) asked: Asked,
-    /// When all of it had arrived.
+    pub(crate) target: Target,
+    /// The time at which it was received completely.
     pub(crate) at: Instant,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
 }
 
-/// What the model and the tools are to say.
+/// The answers of the model and of the tools.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Plan {
-    /// How many answers the main loop takes.
+    /// The number of answers of the main loop.
     pub(crate) answers: usize,
-    /// How large the answer of a tool is, in bytes.
+    /// The length of a tool's answer, in bytes.
     pub(crate) result: usize,
 }
 
@@ -64,7 +65,7 @@ struct Progress {
     seen: Vec<Seen>,
 }
 
-/// The servers of one run; all clones are one.
+/// The servers of one run. All clones are the same servers.
 #[derive(Debug, Clone)]
 pub(crate) struct Servers {
     plan: Plan,
@@ -72,9 +73,9 @@ pub(crate) struct Servers {
     progress: Arc<Mutex<Progress>>,
     planned: watch::Sender<usize>,
     noted: watch::Sender<usize>,
-    /// The request of the main loop that is never answered, from 1.
+    /// The request of the main loop that is not answered, counted from 1.
     pub(crate) silent_at: Arc<Mutex<Option<usize>>>,
-    /// `http://127.0.0.1:<port>`
+    /// The base URL, `http://127.0.0.1:<port>`.
     pub(crate) base: String,
 }
 
@@ -100,60 +101,60 @@ impl Servers {
         servers
     }
 
-    /// All requests so far, in their order.
+    /// Returns all requests so far, in their order.
     pub(crate) fn seen(&self) -> Vec<Seen> {
         self.progress.lock().unwrap().seen.clone()
     }
 
-    /// Waits for the first request of all.
+    /// Waits for the first request.
     pub(crate) async fn until_seen(&self) {
         self.noted.subscribe().wait_for(|noted| *noted > 0).await.unwrap();
     }
 
-    /// Waits until the main loop has asked `n` times.
+    /// Waits until the main loop has made `n` requests to the model.
     pub(crate) async fn until_asked(&self, n: usize) {
         self.planned.subscribe().wait_for(|asked| *asked >= n).await.unwrap();
     }
 
-    /// How long each step of the main loop took, from one request of it to the next.
+    /// Returns the time of each step of the main loop, from one request to the model to the next.
     pub(crate) fn steps(&self) -> Vec<Duration> {
         let progress = self.progress.lock().unwrap();
         let at: Vec<Instant> =
-            progress.seen.iter().filter(|seen| seen.asked == Asked::Plan).map(|seen| seen.at).collect();
+            progress.seen.iter().filter(|seen| seen.target == Target::Plan).map(|seen| seen.at).collect();
         at.windows(2).map(|pair| pair[1] - pair[0]).collect()
     }
 
-    fn note(&self, asked: Asked, headers: &HeaderMap, body: &Bytes) {
-        let seen = Seen { asked, at: Instant::now(), headers: headers.clone(), body: body.clone() };
+    fn note(&self, target: Target, headers: &HeaderMap, body: &Bytes) {
+        let seen = Seen { target, at: Instant::now(), headers: headers.clone(), body: body.clone() };
         self.progress.lock().unwrap().seen.push(seen);
         self.noted.send_modify(|noted| *noted += 1);
-        if asked == Asked::Plan {
+        if target == Target::Plan {
             self.planned.send_modify(|asked| *asked += 1);
         }
     }
 
-    fn answer(&self, asked: Asked) -> Value {
+    fn answer(&self, target: Target) -> Value {
         let mut progress = self.progress.lock().unwrap();
-        if asked == Asked::Stage {
+        if target == Target::Stage {
             progress.stages += 1;
-            return script::says(STAGES[progress.stages - 1]);
+            return script::text_message(STAGES[progress.stages - 1]);
         }
         progress.answered += 1;
         let n = progress.answered - 1;
-        if n + 1 < self.plan.answers { script::asks(n) } else { script::says(FINAL) }
+        if n + 1 < self.plan.answers { script::call_message(n) } else { script::text_message(FINAL) }
     }
 }
 
 async fn complete(State(servers): State<Servers>, headers: HeaderMap, body: Bytes) -> Response {
-    // Only the main loop has tools, and they stand before the history.
+    // Only requests of the main loop have tools, which come before the history.
     let head = &body[..body.len().min(256)];
-    let asked = if head.windows(8).any(|text| text == b"\"tools\":") { Asked::Plan } else { Asked::Stage };
-    servers.note(asked, &headers, &body);
+    let target = if head.windows(8).any(|text| text == b"\"tools\":") { Target::Plan } else { Target::Stage };
+    servers.note(target, &headers, &body);
     let silent_at = *servers.silent_at.lock().unwrap();
-    if asked == Asked::Plan && silent_at == Some(*servers.planned.borrow()) {
+    if target == Target::Plan && silent_at == Some(*servers.planned.borrow()) {
         return std::future::pending().await;
     }
-    let message = servers.answer(asked);
+    let message = servers.answer(target);
     let finish = if message["tool_calls"].is_array() { "tool_calls" } else { "stop" };
     let completion = json!({
         "id": "answer", "object": "chat.completion",
@@ -163,12 +164,12 @@ async fn complete(State(servers): State<Servers>, headers: HeaderMap, body: Byte
     ([(header::CONTENT_TYPE, "application/json")], completion.to_string()).into_response()
 }
 
-/// Notes calls; what belongs to the session is no part of a step.
+/// Records tool calls. The other requests of the MCP session are not part of a step.
 async fn note_call(State(servers): State<Servers>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
     let body = axum::body::to_bytes(body, 1 << 20).await.unwrap();
     if body.windows(12).any(|text| text == b"\"tools/call\"") {
-        servers.note(Asked::Tool, &parts.headers, &body);
+        servers.note(Target::Tool, &parts.headers, &body);
     }
     next.run(Request::from_parts(parts, body.into())).await
 }

@@ -1,4 +1,4 @@
-//! The Skill of the measurements: every gate and every stage is on.
+//! The Skill of the measurements. All of its gates and stages are enabled.
 
 use bloomery_crds::Digest;
 use bloomery_crds::limits::EffectiveLimits;
@@ -6,20 +6,21 @@ use bloomery_crds::v1alpha1::SkillSpec;
 use bloomery_engine::run::Run;
 use serde_json::{Value, json};
 
-/// What is to be reached.
+/// The goal of the Job.
 pub(crate) const GOAL: &str = "Refund the orders of this list, they arrived broken";
 
-/// No budget ends a measurement.
+/// Limits that no measurement reaches.
 pub(crate) const LIMITS: EffectiveLimits =
     EffectiveLimits { steps: 1_000_000, tool_calls: 1_000_000, tokens: 1 << 50, duration_seconds: 1 << 30 };
 
-/// A window that is never full.
+/// A context window that no measurement fills.
 pub(crate) const WINDOW: u64 = 1 << 40;
 
 /// The tools of the Skill's server.
 pub(crate) const TOOLS: [&str; 4] = ["verify", "refund", "lookup", "notify"];
 
-/// Intent, guardrails of every kind, a required workflow, conditions, approvals, contract, both last stages.
+/// Returns a Skill with intents, all kinds of guardrails, a required workflow, conditions, approvals, an output contract, the finalization
+/// gate and the polisher.
 pub(crate) fn skill() -> SkillSpec {
     serde_json::from_value(json!({
         "displayName": "CS: Tier 1",
@@ -61,7 +62,7 @@ pub(crate) fn skill() -> SkillSpec {
     .unwrap()
 }
 
-/// A Skill that only talks.
+/// Returns a Skill without tools.
 pub(crate) fn plain() -> SkillSpec {
     serde_json::from_value(json!({
         "displayName": "CS: Tier 1",
@@ -71,7 +72,7 @@ pub(crate) fn plain() -> SkillSpec {
     .unwrap()
 }
 
-/// The argument schema of each tool.
+/// Returns the argument schema of each tool.
 pub(crate) fn schema() -> Value {
     json!({
         "type": "object", "required": ["order_id", "amount"], "additionalProperties": false,
@@ -83,7 +84,7 @@ pub(crate) fn schema() -> Value {
     })
 }
 
-/// A run of a Skill, as the worker would tell the engine.
+/// Returns a run of a Skill, as the worker passes it to the engine.
 pub(crate) fn run(skill: SkillSpec) -> Run {
     Run {
         run_key: crate::RUN_KEY.into(),

@@ -1,7 +1,7 @@
-//! What the engine costs a step: the real worker, and the floor with the same requests and rows, by turns.
+//! Measures a step: the real worker, and the floor with the same requests and segments, in turns.
 
 use crate::figures::{Figures, count, us};
-use crate::floor::{self, Deed};
+use crate::floor::{self, Action};
 use crate::job::Job;
 use crate::rows::rows;
 use crate::servers::{Plan, Servers};
@@ -11,13 +11,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How large the answers of tools are, in bytes.
-const RESULT: usize = 400;
+/// The length of a tool's answer, in bytes.
+const RESULT_BYTES: usize = 400;
 
-/// How many steps round a step stand for it.
+/// The number of steps around a step that are averaged for it.
 const AROUND: usize = 10;
 
-/// Both, by turns.
+/// The runs of the worker and of the floor.
 struct Runs {
     worker: Vec<Vec<Duration>>,
     floor: Vec<Vec<Duration>>,
@@ -26,11 +26,11 @@ struct Runs {
 }
 
 impl Runs {
-    /// Runs a Job of so many answers and the floor so often.
+    /// Runs a Job with this number of answers, and the floor, in turns for a number of rounds.
     async fn new(root: &Path, answers: usize, rounds: usize) -> Self {
-        let plan = Plan { answers, result: RESULT };
+        let plan = Plan { answers, result: RESULT_BYTES };
         let mut runs = Self { worker: Vec::new(), floor: Vec::new(), segments: 0, rows: 0 };
-        let mut deeds: Arc<[Deed]> = Arc::new([]);
+        let mut actions: Arc<[Action]> = Arc::new([]);
         for round in 0..rounds {
             let job = Job::new(root, Servers::start(plan).await, WINDOW).await;
             job.run(1).await;
@@ -38,18 +38,18 @@ impl Runs {
             if round == 0 {
                 let rows = rows(&job.lines());
                 (runs.segments, runs.rows) = (job.segments(), rows.len());
-                deeds = floor::deeds(&rows, &job.servers.seen()).into();
+                actions = floor::actions(&rows, &job.servers.seen()).into();
             }
             drop(job);
             let servers = Servers::start(plan).await;
-            let (path, base, deeds) = (crate::fresh(root), servers.base.clone(), deeds.clone());
-            tokio::task::spawn_blocking(move || floor::run(&deeds, &base, &path)).await.unwrap();
+            let (path, base, actions) = (crate::fresh(root), servers.base.clone(), actions.clone());
+            tokio::task::spawn_blocking(move || floor::run(&actions, &base, &path)).await.unwrap();
             runs.floor.push(servers.steps());
         }
         runs
     }
 
-    /// How long the worker and the floor take for some steps, on average.
+    /// Returns the average time of some steps, for the worker and for the floor.
     fn over(&self, steps: std::ops::Range<usize>) -> (Duration, Duration) {
         let mean = |runs: &[Vec<Duration>]| {
             let typical = typical(runs);
@@ -60,19 +60,19 @@ impl Runs {
     }
 }
 
-/// Decides, on a disk.
+/// Measures on a disk, with goals.
 pub(crate) async fn measure(figures: &mut Figures, root: &Path) {
     let fifty = Runs::new(root, 50, 15).await;
     let superfluous = fifty.segments.abs_diff(fifty.rows);
-    figures.decide("steps", "segments that the table does not ask for", (count(superfluous), "n"), 0.0);
+    figures.require("steps", "segments that the table does not require", (count(superfluous), "n"), 0.0);
     let (worker, floor) = fifty.over(0..50);
     figures.report("steps", "a step over 50, worker", us(worker), "us");
     figures.report("steps", "a step over 50, floor", us(floor), "us");
-    figures.decide("steps", "a step over 50, worker to floor", (ratio(worker, floor), "x"), 1.5);
+    figures.require("steps", "a step over 50, worker to floor", (ratio(worker, floor), "x"), 1.5);
     growth("steps", figures, &Runs::new(root, 506, 5).await, Some(1.1));
 }
 
-/// Decides nothing: where a sync costs nothing, only what the engine computes is left.
+/// Measures in memory, without goals. A sync takes no time there, so the figures are the computation of the engine.
 pub(crate) async fn report(figures: &mut Figures, root: &Path) {
     let runs = Runs::new(root, 506, 5).await;
     let (worker, floor) = runs.over(0..50);
@@ -93,7 +93,7 @@ fn growth(section: &'static str, figures: &mut Figures, runs: &Runs, most: Optio
     }
     let (name, grown) = ("the ratio at step 500 to that at step 10", ratios[1] / ratios[0]);
     match most {
-        Some(most) => figures.decide(section, name, (grown, "x"), most),
+        Some(most) => figures.require(section, name, (grown, "x"), most),
         None => figures.report(section, name, grown, "x"),
     }
 }

@@ -1,6 +1,6 @@
-//! The real model and the real tools, as the driver sees them.
+//! Implements the driver's traits for the real models and the real MCP client.
 
-use super::environment::{Model, Tools, Unlisted};
+use super::environment::{ListError, Model, Tools};
 use super::finished_call::FinishedCall;
 use bloomery_crds::report::ExternalWait;
 use bloomery_crds::text::bounded;
@@ -18,11 +18,11 @@ const MAX_MESSAGE_BYTES: usize = 512;
 
 impl Model for model::Clients {
     fn missing(&self, model: &str) -> Option<ExternalWait> {
-        Self::missing_secret(self, model)
+        self.missing_secret(model)
     }
 
     async fn complete(&self, request: &ModelRequest<'_>, within: Duration, waits: &Pauses<'_>) -> Event {
-        match Self::complete(self, request, within, waits).await {
+        match model::Clients::complete(self, request, within, waits).await {
             Ok(answer) => Event::ModelAnswered { answer },
             Err(model::Error { kind, message }) => Event::ModelFailed { kind, message },
         }
@@ -31,16 +31,16 @@ impl Model for model::Clients {
 
 /// A Skill without an MCP server has no tools.
 impl Tools for Option<mcp::Client> {
-    async fn list(&self, within: Duration) -> Result<Vec<ListedTool>, Unlisted> {
+    async fn list(&self, within: Duration) -> Result<Vec<ListedTool>, ListError> {
         match self {
-            Some(client) => client.list(within).await.map_err(|error| unlisted(&error)),
+            Some(client) => client.list(within).await.map_err(|error| list_error(&error)),
             None => Ok(Vec::new()),
         }
     }
 
-    async fn list_anew(&self, within: Duration) -> Result<Vec<ListedTool>, Unlisted> {
+    async fn list_uncached(&self, within: Duration) -> Result<Vec<ListedTool>, ListError> {
         match self {
-            Some(client) => client.list_uncached(within).await.map_err(|error| unlisted(&error)),
+            Some(client) => client.list_uncached(within).await.map_err(|error| list_error(&error)),
             None => Ok(Vec::new()),
         }
     }
@@ -48,7 +48,7 @@ impl Tools for Option<mcp::Client> {
     async fn call(&self, call: &ToolCall<'_>, within: Duration, listener: &dyn Fn(ToolProgress)) -> FinishedCall {
         let id = call.id.clone();
         let Some(client) = self else {
-            let text = "The Skill has no MCP server any more; nothing was sent.".to_owned();
+            let text = "The Skill has no MCP server any more, so nothing was sent.".to_owned();
             return FinishedCall::from(Event::ToolFailed { call: id, text });
         };
         let CallResult { outcome, listed } = client.call(call, within, listener).await;
@@ -65,11 +65,11 @@ impl Tools for Option<mcp::Client> {
     }
 }
 
-fn unlisted(error: &mcp::Error) -> Unlisted {
+fn list_error(error: &mcp::Error) -> ListError {
     let is_final = match error {
         mcp::Error::ProgramFailed { .. } | mcp::Error::Refused { .. } => true,
-        // Its list may be mended while it runs.
+        // The server may be repaired while the worker waits.
         mcp::Error::Unavailable { .. } | mcp::Error::Unusable { .. } => false,
     };
-    Unlisted { message: bounded(&error.to_string(), MAX_MESSAGE_BYTES), is_final }
+    ListError { message: bounded(&error.to_string(), MAX_MESSAGE_BYTES), is_final }
 }

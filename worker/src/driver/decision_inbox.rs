@@ -1,5 +1,5 @@
-//! The statements of people who are not where the worker is: a Job that waits for people has no pod. They come with the Job's
-//! part of the run document, and from the operator while the worker runs.
+//! The statements of people in a cluster. Earlier ones come in the Job's part of the run document, because a Job that waits for people
+//! has no pod. Later ones come in the operator's answers to reports.
 
 use super::environment::People;
 use bloomery_crds::run::{GivenDecision, GivenReply};
@@ -10,10 +10,10 @@ use futures::FutureExt;
 use futures::future::LocalBoxFuture;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The author of a reply in a Job's spec. The API server does not say who has written a field.
+/// The author of a reply in a Job's spec, because the API server does not record who wrote a field.
 const UNKNOWN_PERSON: &str = "a person";
 
-/// Collects decisions and replies, and returns each once. It cannot ask people.
+/// Collects decisions and replies, and returns each of them once. It cannot ask people.
 #[derive(Debug, Default)]
 pub struct DecisionInbox(Mutex<Inbox>);
 
@@ -39,7 +39,7 @@ impl DecisionInbox {
         let mut inbox = self.inbox();
         for reply in replies {
             if reply.nth > inbox.last_reply {
-                tracing::info!("reply {} of the Job has come: it is taken once what is under way is done", reply.nth);
+                tracing::info!("reply {} of the Job was received, and is recorded after the current step", reply.nth);
                 inbox.last_reply = reply.nth;
                 inbox.pending.push(statement_of_reply(reply));
             }
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_is_heard_once_and_in_its_place_however_often_it_is_given() {
+    fn a_reply_is_returned_once_and_in_order_even_if_it_is_added_again() {
         let inbox = DecisionInbox::new(&[], &[given(3, None), given(2, Some("q-1"))]);
         inbox.add_replies(vec![given(2, Some("q-1")), given(3, None), given(4, Some("q-2"))]);
         assert_eq!(taken(&inbox), [Some(2), Some(3), Some(4)]);
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_without_a_question_is_a_message_and_nobody_is_named() {
+    fn a_reply_without_a_question_is_a_message_and_its_author_is_unknown() {
         let inbox = DecisionInbox::new(&[], &[given(1, Some("q-7")), given(2, None)]);
         let (by, text) = (|| "a person".to_owned(), |n: u32| format!("reply {n}"));
         assert_eq!(

@@ -1,7 +1,7 @@
 //! Everything that a run needs from outside of its log.
 
 use super::finished_call::FinishedCall;
-use crate::recent::Recent;
+use crate::shared_cache::SharedCache;
 use crate::stop::{Stop, StopReason};
 use crate::tools::CoreTools;
 use bloomery_crds::report::{ExternalWait, Projection};
@@ -30,8 +30,8 @@ pub struct Environment<'a, M, T> {
     pub tools: &'a T,
     /// The worker's own tools, and the cache of large results.
     pub core: &'a CoreTools,
-    /// The Skill's short-lived cache.
-    pub recent: &'a Recent,
+    /// The short-lived cache that the Jobs of the Skill share.
+    pub cache: &'a SharedCache,
     /// The people who decide and answer.
     pub people: &'a dyn People,
     /// The requests to stop.
@@ -42,8 +42,8 @@ pub struct Environment<'a, M, T> {
 
 /// The models of a Job. The implementation for real ones is `model::Clients`.
 pub trait Model {
-    /// Returns what is missing before this Model can be asked at all, such as a key that is not in its Secret yet. Each call
-    /// looks again, so a missing key is found without a restart.
+    /// Returns the wait for the Model's key, if the key is missing from its Secret. Each call reads the Secret again, so a key
+    /// that is added later is found without a restart.
     fn missing(&self, model: &str) -> Option<ExternalWait>;
 
     /// Asks the Model that the request names. Returns [`Event::ModelAnswered`], or [`Event::ModelFailed`] once the client's
@@ -53,9 +53,9 @@ pub trait Model {
     -> impl Future<Output = Event>;
 }
 
-/// The reason why the tools could not be listed.
+/// The error of listing the tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unlisted {
+pub struct ListError {
     /// A sentence for people.
     pub message: String,
     /// Whether a retry is pointless.
@@ -64,19 +64,19 @@ pub struct Unlisted {
 
 /// The Skill's tools. The implementation for real ones is `Option<mcp::Client>`.
 pub trait Tools {
-    /// Lists the tools; none if the Skill has no server. The list may come from a cache.
-    fn list(&self, within: Duration) -> impl Future<Output = Result<Vec<ListedTool>, Unlisted>>;
+    /// Lists the tools. The list may come from a cache. It is empty if the Skill has no server.
+    fn list(&self, within: Duration) -> impl Future<Output = Result<Vec<ListedTool>, ListError>>;
 
     /// Lists the tools from the server itself, to compare them with the fixed catalogue.
-    fn list_anew(&self, within: Duration) -> impl Future<Output = Result<Vec<ListedTool>, Unlisted>> {
+    fn list_uncached(&self, within: Duration) -> impl Future<Output = Result<Vec<ListedTool>, ListError>> {
         self.list(within)
     }
 
     /// Sends a call once. A tool that has changed since the catalogue was fixed is not called. `listener` receives what the
     /// server reports while the call runs.
     ///
-    /// The outcome is [`Event::ToolCompleted`]; [`Event::ToolFailed`] if the server answered so or nothing was sent;
-    /// otherwise [`Event::ToolIndeterminate`].
+    /// The outcome is [`Event::ToolCompleted`] if the call succeeded, [`Event::ToolFailed`] if the server reported a failure or the
+    /// call was not sent, and otherwise [`Event::ToolIndeterminate`].
     fn call(
         &self,
         call: &ToolCall<'_>,
@@ -119,19 +119,19 @@ impl People for Nobody {
 
 /// Receives the state of a run beside its log: a [`crate::report::Reporter`], or a person's terminal.
 pub trait Observer: fmt::Debug + Sync {
-    /// The conversation has a new state. Every event in it is durable.
+    /// Receives a new state of the conversation. Every event in it is durable.
     fn state_changed(&self, projection: Projection);
 
-    /// The run waits for something outside, or for nothing any more.
+    /// Receives what the run waits for outside; `None` when the wait is over.
     fn waiting(&self, waiting: Option<ExternalWait>);
 }
 
 /// The time limits of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Patience {
-    /// For an MCP server that does not answer, or a missing key.
+    /// For an MCP server that does not answer, a busy model, or a missing key.
     pub outside: Duration,
-    /// For one answer of an MCP server, whatever the Skill allows the tool.
+    /// The maximum for one call of a tool. A Skill may set a shorter limit for a tool.
     pub tool: Duration,
     /// For a running call with effect after a request to end the pod.
     pub grace: Duration,
@@ -140,12 +140,12 @@ pub struct Patience {
 }
 
 impl Patience {
-    /// Returns the limits of a worker pod, with this one for what a person can repair.
+    /// Returns the limits of a worker pod. `outside` is the limit of waiting for something that a person can repair.
     pub fn new(outside: Duration) -> Self {
         Self {
             outside,
             tool: bloomery_mcp::MAX_CALL_TIMEOUT,
-            // The pod has 60 s; the rest is for the log and the report.
+            // The pod has 60 s. The rest is for the log and the report.
             grace: Duration::from_secs(50),
             cancel_grace: Duration::from_secs(5),
         }

@@ -1,4 +1,4 @@
-//! The events of finished calls: progress that is not recorded yet, the outcome, and tools that have changed.
+//! Converts finished calls to events: progress that is not recorded yet, the outcome, and tools that have changed.
 
 use super::progress_buffer::ProgressBuffer;
 use super::results;
@@ -41,18 +41,18 @@ impl FinishedCall {
     }
 }
 
-/// Returns the events that record calls, in the order of the calls. Large answers are stored in the focus cache first.
+/// Returns the events that record calls, in the order of the calls. Stores media and large answers in the focus cache first.
 pub(super) fn events_of_calls(
     mut calls: Vec<FinishedCall>,
     conversation: &Conversation,
     focus: &FocusCache,
     files: &impl Files,
 ) -> Vec<Event> {
-    keep_media(&mut calls, focus, files);
-    // The last list is the latest.
+    store_media(&mut calls, focus, files);
+    // The list of the last call is the latest.
     let drift = calls.iter().rev().find_map(|call| conversation.compare_tools(call.listed.as_ref()?));
     let events = calls.into_iter().flat_map(|call| events_of_call(call, conversation)).collect();
-    let mut events = results::kept(events, focus, files);
+    let mut events = results::store_large(events, focus, files);
     events.extend(drift);
     events
 }
@@ -72,25 +72,25 @@ fn events_of_call(finished: FinishedCall, conversation: &Conversation) -> Vec<Ev
     events
 }
 
-/// Returns the answer of a call whose output does not fit the server's schema. The call has happened: reported as failed, the
-/// model would repeat it.
+/// Returns the answer of a call whose output does not fit the server's schema. The call is not recorded as failed, because the model
+/// would repeat it.
 fn with_schema_error(error: &str, text: &str) -> String {
     format!(
-        "[The call has happened. What it returned does not fit the schema that the server lists, so do not rely on it: \
+        "[The call succeeded, but its output does not fit the schema that the server lists, so do not rely on it: \
          {error}]\n{text}"
     )
 }
 
-/// Stores media in the focus cache. The outcome's text says how many parts could not be stored.
-fn keep_media(calls: &mut [FinishedCall], focus: &FocusCache, files: &impl Files) {
+/// Stores media in the focus cache. Adds the number of parts that could not be stored to the outcome's text.
+fn store_media(calls: &mut [FinishedCall], focus: &FocusCache, files: &impl Files) {
     let media: Vec<&Vec<u8>> = calls.iter().flat_map(|call| &call.media).collect();
     let mut kept = focus.keep(files, &media).into_iter();
     for call in calls {
         let lost = kept.by_ref().take(call.media.len()).filter(Result::is_err).count();
         if let (Event::ToolCompleted { text, .. } | Event::ToolFailed { text, .. }, 1..) = (&mut call.outcome, lost) {
-            tracing::error!("{lost} parts of a result cannot be kept in the focus cache");
+            tracing::error!("{lost} parts of a result cannot be stored in the focus cache");
             // Writing to a text cannot fail.
-            let _ = write!(text, "\n[{lost} of the parts above could not be kept, and cannot be read]");
+            let _ = write!(text, "\n[{lost} of the parts above could not be stored, so they cannot be read]");
         }
     }
 }
@@ -124,7 +124,7 @@ mod tests {
         vec![ListedTool { output_schema: Some(schema), ..tool }]
     }
 
-    /// A conversation that has asked for one call, of a tool whose server promises a total.
+    /// Returns a conversation with one requested call of a tool, and the call. The tool's output schema requires a total.
     fn asked() -> (Conversation, CallId) {
         let run = fixture::run();
         let call = RequestedCall { id: "c".into(), name: "lookup".into(), arguments: "{}".into(), secrets: Vec::new() };
@@ -154,14 +154,14 @@ mod tests {
     }
 
     #[test]
-    fn output_that_fits_stands_and_other_output_has_happened_all_the_same() {
+    fn output_that_does_not_fit_its_schema_completes_the_call_with_a_note() {
         let (conversation, call) = asked();
         let with = |structured| FinishedCall { structured, ..FinishedCall::from(completed(&call, "3")) };
         assert_eq!(record(with(Some(json!({"total": 3}))), &conversation), [completed(&call, "3")]);
         for (output, why) in [(Some(json!({"total": "3"})), "/total: "), (None, "there is none")] {
             let events = record(with(output), &conversation);
             let [Event::ToolCompleted { text, .. }] = events.as_slice() else { panic!("{events:?}") };
-            assert!(text.starts_with("[The call has happened. What it returned does not fit the schema"), "{text}");
+            assert!(text.starts_with("[The call succeeded, but its output does not fit the schema"), "{text}");
             assert!(text.contains(why) && text.ends_with("]\n3"), "{text}");
         }
         let failed = Event::ToolFailed { call, text: "no such order".into() };
@@ -169,21 +169,24 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_comes_before_the_outcome_and_what_changed_after_it() {
+    fn progress_comes_before_the_outcome_and_changed_tools_after_it() {
         let (conversation, call) = asked();
-        let told = ToolProgress { progress: Some(0.5), ..ToolProgress::default() };
+        let report = ToolProgress { progress: Some(0.5), ..ToolProgress::default() };
         let mut changed = listed();
         changed[0].description = "Another".into();
         let outcome = Event::ToolFailed { call: call.clone(), text: "not sent".into() };
-        let called =
-            FinishedCall { progress: vec![told.clone()], listed: Some(changed), ..FinishedCall::from(outcome.clone()) };
+        let called = FinishedCall {
+            progress: vec![report.clone()],
+            listed: Some(changed),
+            ..FinishedCall::from(outcome.clone())
+        };
         let drifted =
             Event::CatalogueDrifted { changed: vec!["lookup".into()], missing: Vec::new(), added: Vec::new() };
-        assert_eq!(record(called, &conversation), [Event::ToolProgressed { call, progress: told }, outcome, drifted]);
+        assert_eq!(record(called, &conversation), [Event::ToolProgressed { call, progress: report }, outcome, drifted]);
     }
 
     #[test]
-    fn media_are_kept_before_their_digests_are_events_of_calls() {
+    fn media_are_stored_before_the_events_with_their_digests_are_returned() {
         let (conversation, call) = asked();
         let called = || FinishedCall {
             structured: Some(json!({"total": 1})),
@@ -196,7 +199,7 @@ mod tests {
         assert_eq!(focus.get(&Disk, &Digest::of_bytes(b"\xff\xd8")).as_deref(), Some(&b"\xff\xd8"[..]));
 
         let absent = FocusCache::new(&memory.path().join("absent"), "uid-1", BUDGET);
-        let note = "[image]\n[1 of the parts above could not be kept, and cannot be read]";
+        let note = "[image]\n[1 of the parts above could not be stored, so they cannot be read]";
         assert_eq!(events_of_calls(vec![called()], &conversation, &absent, &Disk), [completed(&call, note)]);
     }
 }

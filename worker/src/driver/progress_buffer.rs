@@ -1,5 +1,5 @@
-//! Buffers the progress that servers report of running calls. It is recorded while the calls run, so that people see it, but
-//! at a limited rate, because each batch costs a segment of the log.
+//! Buffers the progress that servers report for running calls. The driver records it in batches while the calls run, so that people
+//! see it. The rate is limited, because each batch is a segment of the log.
 
 use bloomery_engine::event::{CallId, ToolProgress};
 use std::cell::RefCell;
@@ -11,10 +11,10 @@ use tokio::time::{Instant, sleep_until};
 /// The shortest interval between two batches.
 const MIN_BATCH_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The next interval is the elapsed time divided by this, so batches become rarer: about 30 in 4 minutes.
+/// The interval to the next batch is at least the elapsed time divided by this number. A call of 4 minutes has about 30 batches.
 const INTERVAL_DIVISOR: u32 = 6;
 
-/// How many reports of one call are recorded. After that only the last one of each batch is.
+/// The number of reports of one call that are all recorded. Of later ones, only the last in each batch is recorded.
 const MAX_REPORTS_PER_CALL: usize = 32;
 
 /// Progress that is not recorded yet.
@@ -34,7 +34,7 @@ struct State {
     next: Instant,
 }
 
-/// When the next batch is due.
+/// The time of the next batch.
 #[derive(Debug, PartialEq)]
 enum Due {
     Now(Vec<(CallId, ToolProgress)>),
@@ -57,7 +57,7 @@ impl ProgressBuffer {
         let State { pending, counts, .. } = &mut *state;
         let count = counts.entry(call.clone()).or_default();
         *count += 1;
-        let last = pending.iter_mut().rev().find(|(of, _)| of == call).filter(|_| *count > MAX_REPORTS_PER_CALL);
+        let last = pending.iter_mut().rev().find(|(id, _)| id == call).filter(|_| *count > MAX_REPORTS_PER_CALL);
         match last {
             Some((_, last)) => *last = report,
             None => pending.push((call.clone(), report)),
@@ -91,7 +91,7 @@ impl ProgressBuffer {
     /// Takes the pending reports of a finished call.
     pub(super) fn take_call(&self, call: &CallId) -> Vec<ToolProgress> {
         let mut state = self.state.borrow_mut();
-        let (of_call, others) = std::mem::take(&mut state.pending).into_iter().partition(|(of, _)| of == call);
+        let (of_call, others) = std::mem::take(&mut state.pending).into_iter().partition(|(id, _)| id == call);
         state.pending = others;
         let of_call: Vec<(CallId, ToolProgress)> = of_call;
         of_call.into_iter().map(|(_, report)| report).collect()
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_is_recorded_at_once_and_what_follows_once_a_second() {
+    fn the_first_report_is_due_at_once_and_later_ones_once_a_second() {
         let buffer = ProgressBuffer::new();
         let began = buffer.began;
         assert_eq!(buffer.take(began), Due::Never);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn endless_reports_are_recorded_less_and_less_often() {
+    fn batches_become_rarer_during_a_long_call() {
         let buffer = ProgressBuffer::new();
         let (mut now, mut times, mut all) = (buffer.began, 0, 0);
         while now < buffer.began + Duration::from_mins(4) {
@@ -138,14 +138,14 @@ mod tests {
                     (times, all) = (times + 1, all + due.len());
                 }
                 Due::At(next) => now = next,
-                Due::Never => panic!("there is something"),
+                Due::Never => panic!("reports are pending"),
             }
         }
         assert!((20..40).contains(&times) && all < 80, "{all} in {times} times");
     }
 
     #[tokio::test]
-    async fn what_is_left_belongs_to_its_call() {
+    async fn the_pending_reports_of_a_finished_call_are_taken_without_the_others() {
         let buffer = ProgressBuffer::new();
         buffer.add(&id(0), report(1));
         buffer.add(&id(1), report(2));
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_report_that_comes_during_the_wait_is_taken() {
+    async fn a_report_that_is_added_during_the_wait_ends_it() {
         let buffer = ProgressBuffer::new();
         let (due, ()) = tokio::join!(buffer.due(), async { buffer.add(&id(0), report(1)) });
         assert_eq!(due, [(id(0), report(1))]);

@@ -100,7 +100,6 @@ impl<F: Files> Recorder<F> {
         Ok(())
     }
 
-
     /// Prints durable events, and closes the log. No event can be added afterwards.
     pub fn close(&mut self) {
         self.print();

@@ -1,6 +1,6 @@
-//! Checks that everything that the Job binds is available, before anything else. A missing secret is waited for.
+//! Checks that everything that the Job binds is available, before anything else. The worker waits for a missing secret.
 //!
-//! The check only looks whether a secret has a value. The value goes nowhere: into no prompt, no event and no log line.
+//! The check only tests that a secret has a value. The value does not enter a prompt, an event or a log line.
 
 use super::environment::{Environment, Observer};
 use super::wait::{self, WaitResult};
@@ -50,7 +50,8 @@ fn unusable(bound: &[BoundResource]) -> Option<Event> {
 fn timed_out(absent: &[(&str, ExternalWait)], after: Duration) -> Event {
     let names: Vec<&str> = absent.iter().map(|(name, _)| *name).collect();
     let message = format!(
-        "What the Job binds as {} is not in its Secret; it was waited for {} s. Put it there, and make the Job anew.",
+        "The resources that the Job binds as {} are missing from their Secrets. The worker waited {} s for them. Add the keys to the \
+         Secrets, then create the Job again.",
         names.join(", "),
         after.as_secs()
     );
@@ -71,9 +72,8 @@ fn oversized(resource: &BoundResource) -> Option<String> {
     let bytes = fs::read(path).ok()?.trim_ascii().len();
     (bytes > MAX_VALUE_BYTES).then(|| {
         format!(
-            "What the Job binds as {}, the key {key} of the Secret {secret}, has {bytes} bytes. Of a value with more than \
-             {MAX_VALUE_BYTES} it cannot be made sure that it stays out of prompts and logs: make it smaller, and make the Job \
-             anew.",
+            "The resource `{}` of the Job, the key {key} of the Secret {secret}, has {bytes} bytes. Values of more than \
+             {MAX_VALUE_BYTES} bytes cannot be redacted from prompts and logs. Make the value smaller, then create the Job again.",
             resource.name
         )
     })
@@ -85,14 +85,14 @@ fn unreadable(resource: &BoundResource) -> Option<String> {
     let ResourceSource::Mount { path, .. } = &resource.source else { return None };
     let error = look(Path::new(path)).err()?;
     let remedy = match error.kind() {
-        io::ErrorKind::NotFound => "check subPath in the Job's spec.resources",
+        io::ErrorKind::NotFound => "Check `subPath` in the Job's `spec.resources`",
         io::ErrorKind::PermissionDenied => {
-            "make it readable for the worker's user or group: the chart's values say which these are"
+            "Make it readable for the worker's user or group, which the chart's values set"
         }
-        _ => "look at the volume",
+        _ => "Check the volume",
     };
     Some(format!(
-        "The resource `{}` is bound, and {path} cannot be read: {error}. Mend that ({remedy}), and make the Job anew.",
+        "The resource `{}` of the Job cannot be read at {path}: {error}. {remedy}, then create the Job again.",
         resource.name
     ))
 }
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_there_once_it_holds_something() {
+    fn a_secret_is_missing_until_it_has_a_value() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("token");
         let file = KeyFile { path: path.to_str().unwrap().to_owned(), secret: "ci".into(), key: "token".into() };
@@ -125,16 +125,20 @@ mod tests {
     }
 
     #[test]
-    fn all_that_was_missing_at_the_last_look_is_named() {
+    fn the_message_names_all_missing_secrets() {
         let of = |key: &str| ExternalWait::SecretMissing { name: "ci".into(), key: key.into() };
         let event = timed_out(&[("token", of("token")), ("login", of("login"))], Duration::from_mins(10));
         let Event::Finished { outcome, .. } = event else { panic!("{event:?}") };
         assert_eq!(outcome.code, OutcomeCode::UserNeeded);
-        assert!(outcome.message.starts_with("What the Job binds as token, login is not in"), "{}", outcome.message);
+        assert!(
+            outcome.message.starts_with("The resources that the Job binds as token, login are missing"),
+            "{}",
+            outcome.message
+        );
     }
 
     #[test]
-    fn a_path_that_cannot_be_read_is_named_with_the_remedy() {
+    fn the_message_names_the_unreadable_path_and_the_remedy() {
         let dir = tempfile::tempdir().unwrap();
         let mount = |path: &Path| {
             let path = path.to_str().unwrap().to_owned();
@@ -148,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_that_cannot_be_kept_out_of_texts_ends_the_job() {
+    fn a_secret_that_is_too_large_to_be_redacted_ends_the_job() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("bundle");
         let file = KeyFile { path: path.to_str().unwrap().to_owned(), secret: "ca".into(), key: "bundle".into() };
@@ -157,7 +161,7 @@ mod tests {
         fs::write(&path, format!("  {}\n", "x".repeat(MAX_VALUE_BYTES))).unwrap();
         assert!(unusable(std::slice::from_ref(&resource)).is_none());
         fs::write(&path, "x".repeat(MAX_VALUE_BYTES + 1)).unwrap();
-        let Some(Event::Finished { outcome, .. }) = unusable(&[resource]) else { panic!("it is taken") };
+        let Some(Event::Finished { outcome, .. }) = unusable(&[resource]) else { panic!("the secret is accepted") };
         assert_eq!(outcome.code, OutcomeCode::UserNeeded);
         assert!(outcome.message.contains("the key bundle of the Secret ca, has 16385 bytes"), "{}", outcome.message);
     }

@@ -1,4 +1,4 @@
-//! Stores the result of a call. A large result goes to the focus cache, and the model sees an excerpt.
+//! Stores large results of calls in the focus cache. The model sees an excerpt of them.
 
 use crate::focus::FocusCache;
 use bloomery_crds::Digest;
@@ -9,9 +9,9 @@ use bloomery_engine::offload::{MAX_INLINE_BYTES, Offload, excerpt, short_excerpt
 use bloomery_journal::{Error, files::Files};
 use std::io;
 
-/// Outcomes that came together, as they are recorded. A large answer is durable in the focus cache before it is; one
-/// that cannot be kept is cut, because the call has happened all the same.
-pub(super) fn kept(outcomes: Vec<Event>, focus: &FocusCache, files: &impl Files) -> Vec<Event> {
+/// Returns the outcomes of calls as they are recorded. A large answer is stored in the focus cache, and its outcome has an excerpt. An
+/// answer that cannot be stored is cut.
+pub(super) fn store_large(outcomes: Vec<Event>, focus: &FocusCache, files: &impl Files) -> Vec<Event> {
     let texts: Vec<&str> = outcomes.iter().filter_map(large).collect();
     let mut handles = focus.keep(files, &texts).into_iter();
     let recorded = |outcome: Event| {
@@ -21,7 +21,7 @@ pub(super) fn kept(outcomes: Vec<Event>, focus: &FocusCache, files: &impl Files)
     outcomes.into_iter().map(recorded).collect()
 }
 
-/// The answer that is too large for the history.
+/// Returns the answer of a call, if it is too large for the history.
 fn large(outcome: &Event) -> Option<&str> {
     match outcome {
         Event::ToolCompleted { text, .. } if text.len() > MAX_INLINE_BYTES => Some(text),
@@ -29,15 +29,15 @@ fn large(outcome: &Event) -> Option<&str> {
     }
 }
 
-/// An outcome that has room in the history. A large answer comes with its handle, or with why it has none.
+/// Returns an outcome that fits into the history. `handle` is the handle of a large answer, or the error of storing it.
 fn bounded_outcome(outcome: Event, handle: Option<io::Result<Digest>>) -> Event {
     match (outcome, handle) {
         (Event::ToolCompleted { call, text }, Some(Ok(handle))) => {
-            put_aside(call, &text, excerpt(&text, &handle), handle)
+            offloaded(call, &text, excerpt(&text, &handle), handle)
         }
         (Event::ToolCompleted { call, text }, Some(Err(error))) => {
-            tracing::error!("a result of {} bytes cannot be kept in the focus cache: {error}", text.len());
-            let note = format!("\n[cut: of {} bytes, the rest could not be kept]", text.len());
+            tracing::error!("a result of {} bytes cannot be stored in the focus cache: {error}", text.len());
+            let note = format!("\n[cut: the rest of {} bytes could not be stored]", text.len());
             Event::ToolCompleted { call, text: bounded(&text, MAX_INLINE_BYTES - note.len()) + &note }
         }
         (Event::ToolFailed { call, text }, _) => Event::ToolFailed { call, text: bounded(&text, MAX_INLINE_BYTES) },
@@ -48,20 +48,20 @@ fn bounded_outcome(outcome: Event, handle: Option<io::Result<Digest>>) -> Event 
     }
 }
 
-/// Keeps earlier results, and says so.
+/// Moves results of earlier calls to the focus cache. Returns the events that record this.
 ///
 /// # Errors
-/// If one cannot be kept: the conversation has no room left for it, so it cannot go on here.
-pub(super) fn offloaded(results: &[Offload<'_>], focus: &FocusCache, files: &impl Files) -> Result<Vec<Event>, Error> {
+/// If a result cannot be stored. The conversation cannot continue then, because its history is too large for the model.
+pub(super) fn offload(results: &[Offload<'_>], focus: &FocusCache, files: &impl Files) -> Result<Vec<Event>, Error> {
     let texts: Vec<&str> = results.iter().map(|result| result.text).collect();
     let recorded = |(result, handle): (&Offload<'_>, io::Result<Digest>)| {
-        let handle = handle.map_err(|error| Error::from_io("keep a result in", focus.dir(), error))?;
-        Ok(put_aside(result.call.clone(), result.text, short_excerpt(result.text, &handle), handle))
+        let handle = handle.map_err(|error| Error::from_io("store a result in", focus.dir(), error))?;
+        Ok(offloaded(result.call.clone(), result.text, short_excerpt(result.text, &handle), handle))
     };
     results.iter().zip(focus.keep(files, &texts)).map(recorded).collect()
 }
 
-fn put_aside(call: CallId, whole: &str, excerpt: String, handle: Digest) -> Event {
+fn offloaded(call: CallId, whole: &str, excerpt: String, handle: Digest) -> Event {
     let bytes = u64::try_from(whole.len()).unwrap_or(u64::MAX);
     Event::ResultOffloaded { call, handle, bytes, excerpt }
 }
@@ -81,13 +81,13 @@ mod tests {
     }
 
     #[test]
-    fn a_large_answer_is_kept_before_it_is_recorded_and_read_by_its_handle() {
+    fn a_large_answer_is_stored_and_read_by_its_handle() {
         let memory = tempfile::tempdir().unwrap();
         let focus = FocusCache::new(memory.path(), "uid-1", BUDGET);
         let text = "row\n".repeat(MAX_INLINE_BYTES);
-        let recorded = kept(vec![completed(&text)], &focus, &Disk);
+        let recorded = store_large(vec![completed(&text)], &focus, &Disk);
         let [Event::ResultOffloaded { handle, bytes, excerpt, .. }] = recorded.as_slice() else {
-            panic!("not put aside")
+            panic!("not offloaded")
         };
         assert_eq!(usize::try_from(*bytes).unwrap(), text.len());
         assert!(excerpt.len() < MAX_INLINE_BYTES && excerpt.contains(handle.as_str()), "{excerpt}");
@@ -95,36 +95,36 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_fits_stands_as_it_is() {
+    fn a_small_answer_is_not_changed() {
         let memory = tempfile::tempdir().unwrap();
         let focus = FocusCache::new(memory.path(), "uid-1", BUDGET);
         let text = "x".repeat(MAX_INLINE_BYTES);
-        assert_eq!(kept(vec![completed(&text)], &focus, &Disk), [completed(&text)]);
+        assert_eq!(store_large(vec![completed(&text)], &focus, &Disk), [completed(&text)]);
         assert!(!focus.dir().exists());
     }
 
     #[test]
-    fn answers_that_came_together_keep_their_places() {
+    fn the_outcomes_of_several_calls_keep_their_order() {
         let memory = tempfile::tempdir().unwrap();
         let focus = FocusCache::new(memory.path(), "uid-1", BUDGET);
         let [one, other] = ["a", "b"].map(|text| text.repeat(2 * MAX_INLINE_BYTES));
-        let recorded = kept(vec![completed(&one), completed("small"), completed(&other)], &focus, &Disk);
-        let aside = |text: &String| {
+        let recorded = store_large(vec![completed(&one), completed("small"), completed(&other)], &focus, &Disk);
+        let expected_event = |text: &String| {
             let handle = Digest::of_bytes(text.as_bytes());
-            put_aside(id(), text, excerpt(text, &handle), handle)
+            offloaded(id(), text, excerpt(text, &handle), handle)
         };
-        let expected = [&one, &other].map(aside);
+        let expected = [&one, &other].map(expected_event);
         assert_eq!(recorded, [expected[0].clone(), completed("small"), expected[1].clone()]);
     }
 
     #[test]
-    fn an_answer_that_cannot_be_kept_has_happened_all_the_same() {
+    fn a_large_answer_that_cannot_be_stored_is_cut() {
         let memory = tempfile::tempdir().unwrap();
         let focus = FocusCache::new(&memory.path().join("absent"), "uid-1", BUDGET);
-        let recorded = kept(vec![completed(&"x".repeat(2 * MAX_INLINE_BYTES))], &focus, &Disk);
+        let recorded = store_large(vec![completed(&"x".repeat(2 * MAX_INLINE_BYTES))], &focus, &Disk);
         let [Event::ToolCompleted { text, .. }] = recorded.as_slice() else { panic!("no outcome") };
-        assert!(text.len() <= MAX_INLINE_BYTES && text.ends_with("the rest could not be kept]"), "{}", text.len());
-        assert!(offloaded(&[Offload { call: &id(), text: "x" }], &focus, &Disk).is_err());
+        assert!(text.len() <= MAX_INLINE_BYTES && text.ends_with("bytes could not be stored]"), "{}", text.len());
+        assert!(offload(&[Offload { call: &id(), text: "x" }], &focus, &Disk).is_err());
     }
 
     #[test]
@@ -132,7 +132,7 @@ mod tests {
         let memory = tempfile::tempdir().unwrap();
         let focus = FocusCache::new(memory.path(), "uid-1", BUDGET);
         let failed = Event::ToolFailed { call: id(), text: "x".repeat(2 * MAX_INLINE_BYTES) };
-        let recorded = kept(vec![failed], &focus, &Disk);
+        let recorded = store_large(vec![failed], &focus, &Disk);
         let [Event::ToolFailed { text, .. }] = recorded.as_slice() else { panic!("not failed") };
         assert!(text.len() <= MAX_INLINE_BYTES);
     }

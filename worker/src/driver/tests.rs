@@ -1,4 +1,4 @@
-//! Whole attempts against real in-process servers.
+//! Tests whole attempts against servers in this process.
 
 use super::*;
 use crate::fixture::shop::Refund;
@@ -37,7 +37,7 @@ fn outcome(stand: &Stand, attempt: u32) -> OutcomeCode {
     stand.termination(attempt).outcome.unwrap().code
 }
 
-/// Runs an attempt; gives the time in it that its log does not call work.
+/// Runs an attempt. Returns the part of its time that the log does not count as work.
 async fn idle_in(stand: &Stand) -> Duration {
     let began = std::time::Instant::now();
     assert_eq!(stand.run(1).await, Exit::Finished);
@@ -46,7 +46,7 @@ async fn idle_in(stand: &Stand) -> Duration {
 }
 
 #[tokio::test]
-async fn a_goal_is_worked_through_and_told_everywhere() {
+async fn a_job_succeeds_and_its_outcome_is_in_the_message_the_report_and_the_record() {
     let stand = Stand::new(refund(), Refund::Answers).await;
     assert_eq!(stand.run(1).await, Exit::Finished);
 
@@ -71,14 +71,14 @@ async fn a_goal_is_worked_through_and_told_everywhere() {
 }
 
 #[tokio::test]
-async fn each_act_is_preceded_by_what_must_be_durable() {
+async fn a_segment_is_written_before_each_act_that_needs_it() {
     let stand = Stand::new(refund(), Refund::Answers).await;
     stand.run(1).await;
     let firsts: Vec<u64> = fs::read_dir(stand.memory().join("jobs/k-1"))
         .unwrap()
         .filter_map(|file| bloomery_journal::segment::seq_of(file.unwrap().file_name().to_str().unwrap()))
         .collect();
-    // The last event of each segment is what the act after it needs.
+    // The last event of each segment is the one that the next act needs.
     let last: Vec<&str> =
         stand.log().iter().filter(|entry| firsts.contains(&(entry.seq + 1))).map(|entry| entry.event.name()).collect();
     assert_eq!(
@@ -100,7 +100,7 @@ async fn each_act_is_preceded_by_what_must_be_durable() {
 }
 
 #[tokio::test]
-async fn what_is_printed_is_the_log() {
+async fn the_json_format_prints_the_lines_of_the_log() {
     let mut stand = Stand::new(refund(), Refund::Answers).await;
     stand.format = Format::Json;
     stand.run(1).await;
@@ -110,7 +110,7 @@ async fn what_is_printed_is_the_log() {
 }
 
 #[tokio::test]
-async fn people_read_one_line_an_event() {
+async fn the_text_format_has_one_line_for_each_event() {
     let stand = Stand::new(refund(), Refund::Answers).await;
     stand.run(1).await;
     let lines: Vec<String> = stand.printed.text().lines().map(|line| line[25..].to_owned()).collect();
@@ -118,7 +118,7 @@ async fn people_read_one_line_an_event() {
 }
 
 #[tokio::test]
-async fn a_finished_conversation_is_told_again_and_nothing_is_done() {
+async fn a_finished_conversation_is_reported_again_without_another_act() {
     let stand = Stand::new(refund(), Refund::Answers).await;
     stand.run(1).await;
     let asked = stand.model.request_count();
@@ -129,7 +129,7 @@ async fn a_finished_conversation_is_told_again_and_nothing_is_done() {
 }
 
 #[tokio::test]
-async fn a_call_that_nobody_knows_about_ends_the_job() {
+async fn a_lost_call_ends_the_job_if_nobody_can_be_asked() {
     let stand = Stand::new(refund(), Refund::Loses).await;
     assert_eq!(stand.run(1).await, Exit::Finished);
     assert_eq!(outcome(&stand, 1), OutcomeCode::ToolIndeterminate);
@@ -137,30 +137,30 @@ async fn a_call_that_nobody_knows_about_ends_the_job() {
 }
 
 #[tokio::test]
-async fn an_mcp_server_that_comes_late_is_waited_for_and_said_so() {
+async fn the_run_waits_for_a_late_mcp_server_and_reports_it() {
     let stand = Stand::new(refund(), Refund::Answers).await;
-    *stand.shop.unlisted.lock().unwrap() = 1;
-    // The first pause is 250 ms at least.
+    *stand.shop.failing_lists.lock().unwrap() = 1;
+    // The first delay is at least 250 ms.
     assert!(idle_in(&stand).await >= Duration::from_millis(250));
     assert_eq!(outcome(&stand, 1), OutcomeCode::Succeeded);
     let waited = ExternalWait::McpUnavailable { message: "connection refused".into() };
-    assert!(stand.reports().iter().any(|taken| taken.report.waiting.as_ref() == Some(&waited)));
+    assert!(stand.reports().iter().any(|one| one.report.waiting.as_ref() == Some(&waited)));
     assert_eq!(stand.reports().last().unwrap().report.waiting, None);
 }
 
 #[tokio::test]
-async fn a_busy_model_is_waited_for_and_that_is_no_work() {
+async fn the_run_waits_for_a_busy_model_and_this_is_not_work() {
     let stand = Stand::new(refund(), Refund::Answers).await;
     *stand.model.busy.lock().unwrap() = 1;
     assert!(idle_in(&stand).await >= Duration::from_secs(1));
     assert_eq!(outcome(&stand, 1), OutcomeCode::Succeeded);
-    let waited = |taken: &Received| matches!(taken.report.waiting, Some(ExternalWait::ModelUnavailable { .. }));
+    let waited = |received: &Received| matches!(received.report.waiting, Some(ExternalWait::ModelUnavailable { .. }));
     assert!(stand.reports().iter().any(waited));
     assert_eq!(stand.reports().last().unwrap().report.waiting, None);
 }
 
 #[tokio::test]
-async fn a_model_is_waited_for_as_long_as_anything_else() {
+async fn a_busy_model_ends_the_job_after_the_time_limit() {
     let stand = Stand::new(refund(), Refund::Answers).await.impatient();
     *stand.model.busy.lock().unwrap() = u32::MAX;
     stand.run(1).await;
@@ -174,39 +174,40 @@ async fn a_model_is_waited_for_as_long_as_anything_else() {
 #[tokio::test]
 async fn an_mcp_server_that_never_answers_ends_the_job() {
     let stand = Stand::new(refund(), Refund::Answers).await.impatient();
-    *stand.shop.unlisted.lock().unwrap() = 1;
+    *stand.shop.failing_lists.lock().unwrap() = 1;
     stand.run(1).await;
     let outcome = stand.termination(1).outcome.unwrap();
     assert_eq!(outcome.code, OutcomeCode::McpUnavailable);
     assert_eq!(
         outcome.message,
-        "Connection refused. It was waited for 0 s. Mend the MCP server, or what names it, and make the Job anew."
+        "Connection refused. The worker waited 0 s for it. Repair the MCP server, or correct `mcpServer` in the Skill, then create the \
+         Job again."
     );
 }
 
 #[tokio::test]
-async fn a_missing_key_is_named_and_waited_for() {
+async fn the_run_waits_for_a_missing_key_and_reports_it() {
     let mut stand = Stand::new(refund(), Refund::Answers).await;
     let path = stand.dir.path().join("key");
     stand.key = Some(KeyFile { path: path.to_str().unwrap().into(), secret: "llm".into(), key: "token".into() });
     let stand = stand;
     let missing = ExternalWait::SecretMissing { name: "llm".into(), key: "token".into() };
-    let mended = async {
+    let repaired = async {
         stand
             .operator
-            .until_received(|taken| taken.iter().any(|taken| taken.report.waiting.as_ref() == Some(&missing)))
+            .until_received(|received| received.iter().any(|one| one.report.waiting.as_ref() == Some(&missing)))
             .await;
         assert!(stand.model.requests().is_empty());
-        // No reserve is spent on what was never asked.
+        // The reserve is not spent before a request.
         assert!(!stand.events().contains(&"model.requested"));
         fs::write(&path, "sk-1").unwrap();
     };
-    let (exit, ()) = tokio::join!(stand.run(1), mended);
+    let (exit, ()) = tokio::join!(stand.run(1), repaired);
     assert_eq!((exit, outcome(&stand, 1)), (Exit::Finished, OutcomeCode::Succeeded));
 }
 
 #[tokio::test]
-async fn a_key_that_never_comes_ends_the_job_and_is_named() {
+async fn a_missing_key_ends_the_job_after_the_time_limit() {
     let mut stand = Stand::new(refund(), Refund::Answers).await.impatient();
     stand.key = Some(KeyFile { path: "/nowhere".into(), secret: "llm".into(), key: "token".into() });
     stand.run(1).await;
@@ -214,13 +215,13 @@ async fn a_key_that_never_comes_ends_the_job_and_is_named() {
     assert_eq!(outcome.code, OutcomeCode::ModelUnavailable);
     assert_eq!(
         outcome.message,
-        "The key `token` of the Secret `llm` is needed, and it is missing or empty. It was waited for 0 s. Put it \
-         there, and make the Job anew."
+        "The key `token` of the Secret `llm` is missing or empty. The worker waited 0 s for it. Add the key to the Secret, then create \
+         the Job again."
     );
 }
 
 #[tokio::test]
-async fn a_model_that_outlasts_the_duration_ends_the_job() {
+async fn a_model_that_answers_after_the_duration_ends_the_job() {
     let mut stand = Stand::new(vec![Answer::HangsOnce, Answer::Says("never")], Refund::Answers).await;
     stand.limits = EffectiveLimits { duration_seconds: 1, ..EffectiveLimits::DEFAULT };
     stand.run(1).await;
@@ -229,7 +230,7 @@ async fn a_model_that_outlasts_the_duration_ends_the_job() {
 }
 
 #[tokio::test]
-async fn a_log_that_lost_a_refund_is_not_continued_and_nothing_is_refunded_again() {
+async fn a_log_that_lost_acknowledged_events_is_not_continued() {
     let stand = Stand::new(refund(), Refund::Answers).await.impatient();
     stand.run(1).await;
     let log = stand.log();
@@ -247,7 +248,7 @@ async fn a_log_that_lost_a_refund_is_not_continued_and_nothing_is_refunded_again
 }
 
 #[tokio::test]
-async fn a_broken_log_is_not_continued_and_the_pod_says_where() {
+async fn a_broken_log_is_not_continued_and_the_error_names_the_segment() {
     let stand = Stand::new(refund(), Refund::Answers).await;
     stand.run(1).await;
     fs::remove_file(stand.memory().join("jobs/k-1").join(bloomery_journal::segment::name(2))).unwrap();

@@ -9,9 +9,12 @@ use bloomery_http::Backoff;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The result of a wait.
+/// The remedy for an MCP server that cannot be used.
+const REPAIR_SERVER: &str = "Repair the MCP server, or correct `mcpServer` in the Skill";
+
+/// The result of [`retry`].
 pub(super) enum WaitResult<T> {
-    /// An attempt succeeded.
+    /// A try succeeded.
     Done(T),
     /// The run is to stop.
     Stopped,
@@ -19,10 +22,10 @@ pub(super) enum WaitResult<T> {
     TimedOut(Event),
 }
 
-/// Retries `attempt` until it succeeds, the time limit is over or the run is to stop. The observer learns what the run waits
-/// for. Returns the time before the last attempt, too, which does not count as work.
+/// Retries `try_once` until it succeeds, the time limit is over or the run is to stop. Meanwhile, the observer shows what the run
+/// waits for. Also returns the waiting time, which does not count as work.
 pub(super) async fn retry<M, T, R, W>(
-    mut attempt: impl FnMut() -> W,
+    mut try_once: impl FnMut() -> W,
     environment: &Environment<'_, M, T>,
     observer: &dyn Observer,
 ) -> (WaitResult<R>, Duration)
@@ -33,11 +36,11 @@ where
     let mut logged: Option<String> = None;
     let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(5));
     let result = loop {
-        // The time before the attempt that succeeds was waiting, delays included.
+        // Everything before the try that succeeds was waiting, including the delays.
         let before = began.elapsed();
         let waiting = tokio::select! {
             _ = environment.stop.wait() => break (WaitResult::Stopped, began.elapsed()),
-            result = attempt() => match result {
+            result = try_once() => match result {
                 Ok(done) => break (WaitResult::Done(done), before),
                 Err(waiting) => waiting,
             },
@@ -48,7 +51,7 @@ where
         }
         let reason = describe(&waiting);
         if logged.as_ref() != Some(&reason) {
-            tracing::warn!("{reason} It is waited for.");
+            tracing::warn!("{reason} The worker waits for it.");
             logged = Some(reason);
         }
         observer.waiting(Some(waiting));
@@ -63,25 +66,28 @@ where
 
 /// Returns the event that ends a conversation whose tools can never be listed.
 pub(super) fn tools_unavailable(message: &str) -> Event {
-    let what = sentence(message);
-    step::unavailable(OutcomeCode::McpUnavailable, format!("{what} Mend it, or what names it, and make the Job anew."))
+    let message = sentence(message);
+    step::unavailable(OutcomeCode::McpUnavailable, format!("{message} {REPAIR_SERVER}, then create the Job again."))
 }
 
 fn timed_out(waiting: &ExternalWait, after: Duration) -> Event {
     let (code, remedy) = match waiting {
-        ExternalWait::McpUnavailable { .. } => (OutcomeCode::McpUnavailable, "Mend the MCP server, or what names it"),
-        ExternalWait::SecretMissing { .. } => (OutcomeCode::ModelUnavailable, "Put it there"),
-        ExternalWait::ModelUnavailable { .. } => (OutcomeCode::ModelUnavailable, "Mend the Model"),
+        ExternalWait::McpUnavailable { .. } => (OutcomeCode::McpUnavailable, REPAIR_SERVER),
+        ExternalWait::SecretMissing { .. } => (OutcomeCode::ModelUnavailable, "Add the key to the Secret"),
+        ExternalWait::ModelUnavailable { .. } => (OutcomeCode::ModelUnavailable, "Correct the Model"),
     };
-    let (what, seconds) = (describe(waiting), after.as_secs());
-    step::unavailable(code, format!("{what} It was waited for {seconds} s. {remedy}, and make the Job anew."))
+    let (reason, seconds) = (describe(waiting), after.as_secs());
+    step::unavailable(
+        code,
+        format!("{reason} The worker waited {seconds} s for it. {remedy}, then create the Job again."),
+    )
 }
 
 /// Returns a sentence that says what the run waits for.
 fn describe(waiting: &ExternalWait) -> String {
     match waiting {
         ExternalWait::SecretMissing { name, key } => {
-            format!("The key `{key}` of the Secret `{name}` is needed, and it is missing or empty.")
+            format!("The key `{key}` of the Secret `{name}` is missing or empty.")
         }
         ExternalWait::McpUnavailable { message } | ExternalWait::ModelUnavailable { message } => sentence(message),
     }

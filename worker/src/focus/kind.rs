@@ -34,7 +34,7 @@ mod tests {
     #[case(b"\x1f\x8b\x08", "an archive (gzip)")]
     #[case(b"\xff", "binary data")]
     #[case(b"", "binary data")]
-    fn a_kind_is_told_by_the_first_bytes(#[case] content: &[u8], #[case] kind: &str) {
+    fn the_first_bytes_determine_the_kind(#[case] content: &[u8], #[case] kind: &str) {
         assert_eq!(detect(content), kind);
     }
 }

@@ -19,30 +19,30 @@ struct Arguments {
 }
 
 impl FocusCache {
-    /// Executes a call of `focus_read`: returns the requested part, in whole characters, and the offset of the next part. The text was
+    /// Performs a call of `focus_read`: returns the requested part, in whole characters, and the offset of the next part. The text was
     /// stored without secrets. Secrets that were registered later are redacted before the text is cut.
     ///
     /// # Errors
-    /// A sentence for the model.
+    /// If the arguments are invalid, or the entry is absent or not text. The error is a message for the model.
     pub fn read(&self, files: &(impl Files + ?Sized), arguments: &str, redactor: &Redactor) -> Result<String, String> {
         let Arguments { handle, offset, bytes } = serde_json::from_str(arguments)
             .map_err(|error| format!("The arguments of focus_read cannot be used: {error}."))?;
         let digest: Digest = handle.trim().parse().map_err(|_| {
             let shown = bounded(&handle, 80);
-            format!("`{shown}` is no handle: copy the one in the excerpt, which begins with sha256:.")
+            format!("`{shown}` is not a handle. Copy the handle in the excerpt, which begins with `sha256:`.")
         })?;
         let content = self.get(files, &digest).ok_or_else(|| {
-            format!("The result {digest} is not kept any more. Call the tool again if you need it, and ask for less.")
+            format!("The result {digest} was removed. Call the tool again if you need it, and request less.")
         })?;
         let text = String::from_utf8(content).map_err(|error| {
             let content = error.as_bytes();
             let kind = kind::detect(content);
-            format!("{digest} is no text: it is {kind} of {} bytes, and cannot be read as text.", content.len())
+            format!("{digest} is {kind} of {} bytes, which cannot be read as text.", content.len())
         })?;
         let text = redactor.redact_owned(text);
         let bytes = bytes.unwrap_or(FOCUS_BYTES).clamp(1, FOCUS_BYTES);
         part(&text, offset, bytes)
-            .ok_or_else(|| format!("The result has {} bytes, so nothing begins at offset {offset}.", text.len()))
+            .ok_or_else(|| format!("The result has {} bytes, so offset {offset} is behind its end.", text.len()))
     }
 }
 
@@ -66,7 +66,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_part_says_where_it_is_and_what_follows() {
+    fn a_part_ends_with_its_range_and_the_next_offset() {
         assert_eq!(part("0123456789", 0, 4).unwrap(), "0123\n[bytes 0 to 4 of 10; continue with offset 4]");
         assert_eq!(part("0123456789", 4, 99).unwrap(), "456789\n[bytes 4 to 10 of 10; end of result]");
         assert_eq!(part("0123456789", 10, 1), None);
@@ -77,7 +77,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parts_one_after_the_other_are_the_whole(text in ".{1,60}", bytes in 1_u64..9) {
+        fn the_parts_in_order_are_the_whole_text(text in ".{1,60}", bytes in 1_u64..9) {
             let (mut read, mut offset) = (String::new(), 0);
             loop {
                 let answer = part(&text, offset, bytes).unwrap();

@@ -10,14 +10,14 @@ fn cache(memory: &Path, budget: u64) -> FocusCache {
     FocusCache::new(memory, "uid-1", budget)
 }
 
-/// Keeps one text.
+/// Stores one text.
 fn keep(cache: &FocusCache, files: &impl Files, text: &str) -> io::Result<Digest> {
     let [handle] = <[_; 1]>::try_from(cache.keep(files, &[text])).unwrap();
     handle
 }
 
-/// Says that an entry was used so long ago.
-fn used(cache: &FocusCache, handle: &Digest, ago: Duration) {
+/// Sets the time at which an entry was used last.
+fn set_last_use(cache: &FocusCache, handle: &Digest, ago: Duration) {
     let file = File::options().write(true).open(cache.dir.join(name(handle))).unwrap();
     file.set_modified(SystemTime::now() - ago).unwrap();
 }
@@ -29,7 +29,7 @@ fn names(cache: &FocusCache) -> Vec<String> {
 }
 
 #[test]
-fn what_is_kept_is_read_in_parts_by_its_handle() {
+fn a_stored_text_is_read_in_parts_by_its_handle() {
     let memory = tempfile::tempdir().unwrap();
     let cache = cache(memory.path(), BUDGET);
     let text = "order ".repeat(5000);
@@ -46,21 +46,21 @@ fn what_is_kept_is_read_in_parts_by_its_handle() {
 }
 
 #[test]
-fn two_jobs_that_keep_the_same_text_share_an_entry() {
+fn jobs_that_store_the_same_text_share_an_entry() {
     let memory = tempfile::tempdir().unwrap();
     let one = cache(memory.path(), BUDGET);
     let other = FocusCache::new(memory.path(), "uid-2", BUDGET);
     let handle = keep(&one, &Disk, "the same").unwrap();
-    used(&one, &handle, Duration::from_hours(1));
+    set_last_use(&one, &handle, Duration::from_hours(1));
     assert_eq!(keep(&other, &Disk, "the same").unwrap(), handle);
     assert_eq!(names(&one), [name(&handle)]);
     let age = fs::metadata(one.dir.join(name(&handle))).unwrap().modified().unwrap().elapsed().unwrap();
     assert!(age < Duration::from_mins(30), "it was used just now");
 }
 
-/// Each keeps, reads and makes room at the same time, far beyond the budget: what is read is what was kept, or gone.
+/// The Jobs store more than the budget, so entries are evicted meanwhile.
 #[test]
-fn jobs_that_use_one_cache_at_the_same_time_do_not_harm_each_other() {
+fn concurrent_jobs_read_what_they_stored_or_nothing() {
     let memory = tempfile::tempdir().unwrap();
     let jobs = ["uid-1", "uid-2", "uid-3", "uid-4"];
     std::thread::scope(|scope| {
@@ -68,7 +68,7 @@ fn jobs_that_use_one_cache_at_the_same_time_do_not_harm_each_other() {
             let cache = FocusCache::new(memory.path(), job, 2_000);
             scope.spawn(move || {
                 for n in 0..100 {
-                    // Half of the texts are every Job's.
+                    // Half of the texts are the same for all Jobs.
                     let text = if n % 2 == 0 { format!("{n}").repeat(50) } else { format!("{job} {n}").repeat(50) };
                     let handle = keep(&cache, &Disk, &text).unwrap();
                     let read = cache.get(&Disk, &handle);
@@ -85,13 +85,13 @@ fn jobs_that_use_one_cache_at_the_same_time_do_not_harm_each_other() {
 }
 
 #[test]
-fn the_least_recently_used_entry_goes_first_and_the_newest_never() {
+fn the_least_recently_used_entry_is_evicted_first_and_the_newest_never() {
     let memory = tempfile::tempdir().unwrap();
     let cache = cache(memory.path(), 25);
     let [a, b] = ["aaaaaaaaaa", "bbbbbbbbbb"].map(|text| keep(&cache, &Disk, text).unwrap());
-    used(&cache, &a, Duration::from_hours(2));
-    used(&cache, &b, Duration::from_hours(1));
-    assert!(cache.get(&Disk, &a).is_some(), "now it is the latest used");
+    set_last_use(&cache, &a, Duration::from_hours(2));
+    set_last_use(&cache, &b, Duration::from_hours(1));
+    assert!(cache.get(&Disk, &a).is_some(), "reading marks it as used");
     let c = keep(&cache, &Disk, "cccccccccc").unwrap();
     assert!(cache.get(&Disk, &b).is_none());
     assert!(cache.get(&Disk, &a).is_some() && cache.get(&Disk, &c).is_some());
@@ -103,7 +103,7 @@ fn the_least_recently_used_entry_goes_first_and_the_newest_never() {
 }
 
 #[test]
-fn directories_are_synced_and_listed_once_for_texts_that_came_together() {
+fn directories_are_synced_and_listed_once_for_each_call() {
     let operations = |texts: &[&str]| {
         let memory = tempfile::tempdir().unwrap();
         let disk = Faulty::default();
@@ -117,7 +117,7 @@ fn directories_are_synced_and_listed_once_for_texts_that_came_together() {
 }
 
 #[test]
-fn what_has_a_handle_outlives_a_crash() {
+fn an_entry_with_a_handle_survives_a_power_loss() {
     let memory = Path::new("/memory");
     let texts = ["a", "b", "c"];
     for at in 0.. {
@@ -128,11 +128,7 @@ fn what_has_a_handle_outlives_a_crash() {
         disk.restart(Keeps::Nothing);
         for (handle, text) in kept.iter().zip(texts) {
             let Ok(handle) = handle else { continue };
-            assert_eq!(
-                cache.get(&disk, handle).as_deref(),
-                Some(text.as_bytes()),
-                "the power went before operation {at}"
-            );
+            assert_eq!(cache.get(&disk, handle).as_deref(), Some(text.as_bytes()), "power loss before operation {at}");
         }
         if disk.operations() <= at {
             assert!(kept.iter().all(Result::is_ok));
@@ -142,7 +138,7 @@ fn what_has_a_handle_outlives_a_crash() {
 }
 
 #[test]
-fn what_a_dead_writer_left_goes_and_what_a_living_one_writes_stays() {
+fn old_temporary_files_are_removed_and_recent_ones_stay() {
     let memory = tempfile::tempdir().unwrap();
     let cache = cache(memory.path(), 1000);
     keep(&cache, &Disk, "x").unwrap();
@@ -155,7 +151,7 @@ fn what_a_dead_writer_left_goes_and_what_a_living_one_writes_stays() {
 }
 
 #[test]
-fn a_changed_entry_is_not_used_and_is_mended_when_it_is_kept_again() {
+fn a_changed_entry_is_ignored_and_replaced_when_it_is_stored_again() {
     let memory = tempfile::tempdir().unwrap();
     let cache = cache(memory.path(), BUDGET);
     let handle = keep(&cache, &Disk, "as it was").unwrap();
@@ -166,7 +162,7 @@ fn a_changed_entry_is_not_used_and_is_mended_when_it_is_kept_again() {
 }
 
 #[test]
-fn what_is_no_text_is_kept_and_says_what_it_is() {
+fn binary_data_is_stored_and_reading_it_as_text_names_its_kind() {
     let memory = tempfile::tempdir().unwrap();
     let cache = cache(memory.path(), BUDGET);
     let image = b"\x89PNG\r\n\x1a\n\xff\xfe";
@@ -174,19 +170,19 @@ fn what_is_no_text_is_kept_and_says_what_it_is() {
     let handle = handle.unwrap();
     assert_eq!(cache.get(&Disk, &handle).as_deref(), Some(&image[..]));
     let error = cache.read(&Disk, &format!("{{\"handle\":\"{handle}\"}}"), &Redactor::default()).unwrap_err();
-    assert_eq!(error, format!("{handle} is no text: it is an image (PNG) of 10 bytes, and cannot be read as text."));
+    assert_eq!(error, format!("{handle} is an image (PNG) of 10 bytes, which cannot be read as text."));
 }
 
 #[test]
-fn what_the_model_gets_wrong_is_a_sentence() {
+fn invalid_arguments_are_an_error_for_the_model() {
     let memory = tempfile::tempdir().unwrap();
     let cache = cache(memory.path(), BUDGET);
     let handle = keep(&cache, &Disk, "short").unwrap();
     let unknown = Digest::of_bytes(b"unknown");
     for (arguments, says) in [
-        (format!("{{\"handle\":\"{unknown}\"}}"), "is not kept any more"),
-        ("{\"handle\":\"../../jobs/k-1.json\"}".to_owned(), "is no handle"),
-        (format!("{{\"handle\":\"{handle}\",\"offset\":5}}"), "has 5 bytes, so nothing begins at offset 5"),
+        (format!("{{\"handle\":\"{unknown}\"}}"), "was removed"),
+        ("{\"handle\":\"../../jobs/k-1.json\"}".to_owned(), "is not a handle"),
+        (format!("{{\"handle\":\"{handle}\",\"offset\":5}}"), "has 5 bytes, so offset 5 is behind its end"),
         (format!("{{\"handle\":\"{handle}\",\"lines\":5}}"), "unknown field `lines`"),
     ] {
         let error = cache.read(&Disk, &arguments, &Redactor::default()).unwrap_err();
@@ -214,9 +210,9 @@ fn a_crash_at_any_operation_leaves_an_entry_whole_or_absent() {
     }
 }
 
-/// One that was not known when the result was kept.
+/// The secret is registered after the result was stored.
 #[test]
-fn no_part_shows_a_part_of_a_secret() {
+fn parts_do_not_contain_a_part_of_a_secret() {
     let memory = tempfile::tempdir().unwrap();
     let cache = FocusCache::new(memory.path(), "uid-1", BUDGET);
     let handle = cache.keep(&Disk, &["the key is 0123456789."]).remove(0).unwrap();

@@ -1,4 +1,4 @@
-//! An event as one line for people.
+//! Formats an event as one line for people.
 
 use bloomery_crds::text::{alters_display, bounded};
 use bloomery_crds::v1alpha1::{DetectedIntent, Stage, Verdict};
@@ -24,8 +24,8 @@ pub(super) fn line(entry: &Entry, tools: &Tools) -> String {
     format!("{} {:>4} {:<19} {gist}", entry.stamp.time, entry.seq, entry.event.name()).trim_end().to_owned() + "\n"
 }
 
-/// Returns a text as one line without control characters: texts of models and servers must not control a terminal. The line ends
-/// soon after `max_bytes`.
+/// Returns a text as one line without control characters, which texts of models and servers could use to control a terminal. The line
+/// ends soon after `max_bytes`.
 fn plain(text: &str, max_bytes: usize) -> String {
     let mut line = String::new();
     for word in text.split(|c: char| c.is_whitespace() || alters_display(c)).filter(|word| !word.is_empty()) {
@@ -49,7 +49,7 @@ fn gist(event: &Event, tools: &Tools) -> String {
         Event::IntentDetected { intent, missing } => intent_detected(intent, missing),
         Event::ConversationOpened { goal, .. } => format!("goal: {goal}"),
         Event::ModelRequested { reserve, stage: Stage::Plan } => format!("{reserve} tokens reserved"),
-        Event::ModelRequested { reserve, stage } => format!("for {}, {reserve} tokens reserved", asked_for(*stage)),
+        Event::ModelRequested { reserve, stage } => format!("for {}, {reserve} tokens reserved", purpose(*stage)),
         Event::ModelAnswered { answer } => answered(answer),
         Event::ModelFailed { message, .. } => message.clone(),
         Event::ToolRequested { .. }
@@ -64,8 +64,8 @@ fn gist(event: &Event, tools: &Tools) -> String {
         | Event::ResultOffloaded { .. } => call_gist(event, tools),
         Event::CatalogueDrifted { changed, missing, added } => drifted(changed, missing, added),
         Event::SubgoalDone { step, evidence, not_applicable } => {
-            let how = if *not_applicable { "does not apply" } else { "is done" };
-            format!("{step} {how}, as line {evidence} shows")
+            let state = if *not_applicable { "does not apply" } else { "is done" };
+            format!("{step} {state}, as event {evidence} shows")
         }
         Event::ToolApproved { call, decision, .. } | Event::ToolDenied { call, decision } => {
             decided(call, decision, tools)
@@ -75,7 +75,7 @@ fn gist(event: &Event, tools: &Tools) -> String {
         Event::UserMessage { text, by, nth: _ } => format!("{by}: {text}"),
         Event::GateRuled { ruling } => final_ruling(ruling),
         Event::ReplyPolished { polish: PolishOutcome::Polished(text) } => text.clone(),
-        Event::ReplyPolished { polish: PolishOutcome::Kept(why) } => format!("the answer stands as it was: {why}"),
+        Event::ReplyPolished { polish: PolishOutcome::Kept(why) } => format!("the answer is not changed: {why}"),
         Event::ToolsSelected { tools, total, by } => {
             format!("{} of {total} tools, by {by}: {}", tools.len(), tools.join(", "))
         }
@@ -137,7 +137,7 @@ fn asked(question: &UserQuestion) -> String {
 fn context_gathered(parts: &[ContextPart]) -> String {
     let part = |part: &ContextPart| match &part.fault {
         None => format!("{} of {}, {} bytes", part.kind.name(), part.source, part.text.len()),
-        Some(fault) => format!("no {} of {}: {fault}", part.kind.name(), part.source),
+        Some(fault) => format!("{} of {} failed: {fault}", part.kind.name(), part.source),
     };
     parts.iter().map(part).collect::<Vec<_>>().join("; ")
 }
@@ -154,14 +154,14 @@ fn progress(report: &ToolProgress) -> String {
 }
 
 fn drifted(changed: &[String], missing: &[String], added: &[String]) -> String {
-    let lists = [("changed", changed), ("gone", missing), ("new, not offered", added)];
+    let lists = [("changed", changed), ("missing", missing), ("new and not offered", added)];
     let nonempty = lists.into_iter().filter(|(_, tools)| !tools.is_empty());
     nonempty.map(|(what, tools)| format!("{what}: {}", tools.join(", "))).collect::<Vec<_>>().join("; ")
 }
 
 fn resources_bound(resources: &[ResourceSummary]) -> String {
     let named = |resource: &ResourceSummary| match &resource.rendering {
-        Some(rendering) => format!("{} ({}) is {rendering}", resource.name, resource.kind),
+        Some(rendering) => format!("{} ({}): {rendering}", resource.name, resource.kind),
         None => format!("{} ({})", resource.name, resource.kind),
     };
     let named: Vec<String> = resources.iter().map(named).collect();
@@ -169,19 +169,19 @@ fn resources_bound(resources: &[ResourceSummary]) -> String {
 }
 
 fn intent_detected(intent: &DetectedIntent, missing: &[String]) -> String {
-    let Some(id) = intent.id.as_deref() else { return "none of the Skill's: out of domain".to_owned() };
+    let Some(id) = intent.id.as_deref() else { return "out of domain: none of the Skill's intents".to_owned() };
     let entities = Value::Object(intent.entities.clone());
     let missing = if missing.is_empty() { String::new() } else { format!(", without {}", missing.join(", ")) };
     format!("{id} {entities}{missing}")
 }
 
-fn asked_for(stage: Stage) -> &'static str {
+fn purpose(stage: Stage) -> &'static str {
     match stage {
         Stage::Intent => "the intent",
         Stage::Selection => "a selection of tools",
         Stage::Plan => "the next step",
         Stage::Finalization => "a ruling on the answer",
-        Stage::Polish => "the persona's words",
+        Stage::Polish => "the polished answer",
     }
 }
 
@@ -204,8 +204,8 @@ fn ruled(verdict: Verdict, reasons: &[RulingReason]) -> String {
 
 fn final_ruling(ruling: &FinalizationRuling) -> String {
     let (what, attempt) = match ruling {
-        FinalizationRuling::Skipped => return "the Skill wants no model to rule".to_owned(),
-        FinalizationRuling::NoNewEvidence => return "no new evidence since the failed attempt".to_owned(),
+        FinalizationRuling::Skipped => return "skipped, as the Skill says".to_owned(),
+        FinalizationRuling::NoNewEvidence => return "failed: no new evidence since the last ruling".to_owned(),
         FinalizationRuling::FormError(attempt) => ("form error", attempt),
         FinalizationRuling::Attempt(attempt) if attempt.passed => {
             let score = attempt.score.map(|score| format!(", score {score}")).unwrap_or_default();
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_says_when_what_and_the_gist() {
+    fn a_line_has_the_time_the_event_and_its_gist() {
         let completed = Event::ToolCompleted { call: CallId::new(14, 0), text: "{\"eligible\": true}".into() };
         assert_eq!(
             printed(completed),
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn every_gate_says_what_it_found() {
+    fn the_gist_of_each_event_of_a_gate_or_a_person() {
         let gist = |event: Event| printed(event).split_once("17 ").unwrap().1.trim_end().to_owned();
         let intent = DetectedIntent {
             id: Some("refund".into()),
@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(gist(detected), "intent.detected     refund {\"order_id\":\"A-17\"}, without amount");
         let outside = DetectedIntent { out_of_domain: true, ..DetectedIntent::default() };
         let detected = Event::IntentDetected { intent: outside, missing: Vec::new() };
-        assert_eq!(gist(detected), "intent.detected     none of the Skill's: out of domain");
+        assert_eq!(gist(detected), "intent.detected     out of domain: none of the Skill's intents");
         let held = HeldCall {
             id: "14-0".into(),
             tool: "refund".into(),
@@ -292,16 +292,16 @@ mod tests {
         let token = ResourceSummary { name: "token".into(), kind: ResourceType::Credential, rendering: None };
         assert_eq!(
             gist(Event::ResourcesBound { resources: vec![codebase, token] }),
-            "resources.bound     src (filesystem) is /resources/src, token (credential)"
+            "resources.bound     src (filesystem): /resources/src, token (credential)"
         );
         let done = Event::SubgoalDone { step: "greet".into(), evidence: 9, not_applicable: true };
-        assert_eq!(gist(done), "subgoal.done        greet does not apply, as line 9 shows");
+        assert_eq!(gist(done), "subgoal.done        greet does not apply, as event 9 shows");
         let kept = Event::ReplyPolished { polish: PolishOutcome::Kept("the number 5 is lost".into()) };
-        assert_eq!(gist(kept), "reply.polished      the answer stands as it was: the number 5 is lost");
+        assert_eq!(gist(kept), "reply.polished      the answer is not changed: the number 5 is lost");
     }
 
     #[test]
-    fn what_a_server_says_stays_one_line_and_steers_no_terminal() {
+    fn texts_of_servers_are_one_line_without_control_characters() {
         let text = format!("a\nb\u{1b}[2J\u{9b}c\r\u{202e}{}", "x".repeat(5000));
         let line = printed(Event::ToolFailed { call: CallId::new(1, 0), text });
         assert_eq!(line.matches('\n').count(), 1);

@@ -8,12 +8,16 @@ use reqwest::StatusCode;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// The time limit for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The time limit for a report and its reply.
 const TIMEOUT: Duration = Duration::from_secs(15);
-/// The largest reply, in bytes: all replies of people to a Job, each of 1 KiB of characters that JSON may escape to six.
+
+/// The largest reply of the operator, in bytes. It has room for all replies of people to a Job: each has up to 1 KiB, and JSON may escape
+/// a character to six bytes.
 const MAX_REPLY_BYTES: usize = 256 * 1024;
 
-/// Why the client cannot be set up.
+/// The error of a client that cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The certificates of the run document are not PEM.
@@ -27,22 +31,22 @@ pub enum Error {
     Client(String),
 }
 
-/// Why a report was not accepted.
+/// The error of a report that was not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
     /// Another attempt has taken the Job over.
-    #[error("the operator says that another attempt has taken the Job over: {0}")]
+    #[error("the operator reports that another attempt has taken the Job over: {0}")]
     Superseded(String),
     /// The operator asks for a retry, because its cache is behind the report, or another client wrote first.
-    #[error("the operator wants the report again ({status}): {message}")]
+    #[error("the operator asks to repeat the report ({status}): {message}")]
     Again {
         /// The status of the reply.
         status: StatusCode,
         /// Its message.
         message: String,
     },
-    /// The operator has accepted the report, and not written all of it yet.
-    #[error("the operator has not acknowledged all of the log yet")]
+    /// The operator has accepted the report, but has not written all of it to the Job yet.
+    #[error("the operator has not acknowledged all events of the log yet")]
     Unacknowledged,
     /// The operator refused the report.
     #[error("the operator refused the report ({status}): {message}")]
@@ -61,7 +65,7 @@ pub enum SendError {
         source: std::io::Error,
     },
     /// The report cannot be serialized.
-    #[error("the report cannot be written: {0}")]
+    #[error("the report cannot be serialized: {0}")]
     Unserializable(String),
     /// The operator cannot be reached, or its reply cannot be read.
     #[error("the operator cannot be reached: {0}")]
@@ -100,7 +104,7 @@ pub struct Client {
 
 impl Client {
     /// Creates a client for `endpoint`. `token` is the file of the projected token, which is read for each report because the
-    /// kubelet rotates it. Reports are sent without the secrets that `redactor` knows.
+    /// kubelet rotates it. `redactor` removes secrets from reports.
     pub fn new(endpoint: &ReportEndpoint, token: PathBuf, redactor: Redactor) -> Result<Self, Error> {
         let roots = reqwest::Certificate::from_pem_bundle(endpoint.ca.as_bytes())
             .map_err(|error| Error::InvalidCertificate(root_cause(&error)))?;

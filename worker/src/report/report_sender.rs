@@ -15,10 +15,10 @@ use tokio::time::Instant;
 /// The delay before a retry that the operator asks for.
 const REQUESTED_RETRY_DELAY: Duration = Duration::from_millis(500);
 
-/// How many times in a row the retry is that soon.
+/// The number of retries in a row with [`REQUESTED_RETRY_DELAY`]. Later ones use the backoff.
 const MAX_REQUESTED_RETRIES: u32 = 8;
 
-/// How many permanent refusals in a row end the attempts to report an end.
+/// The number of permanent refusals in a row after which an end is not reported again.
 const MAX_PERMANENT_REFUSALS: u32 = 4;
 
 /// Identifies the worker that reports.
@@ -38,7 +38,7 @@ pub(super) struct ReportSender {
     pub client: Client,
     pub identity: Identity,
     pub state: watch::Receiver<ReportState>,
-    /// Set once the operator has accepted the report of the end, and acknowledged all events.
+    /// Becomes true once the operator has accepted the report of the end and acknowledged all events.
     pub end_acknowledged: watch::Sender<bool>,
     pub stop: Stop,
     /// Receives the replies of people.
@@ -85,7 +85,7 @@ impl ReportSender {
         }
     }
 
-    /// Sends one report. Returns whether the operator has acknowledged all events in it, or needs no more of them.
+    /// Sends one report. Returns whether the operator has acknowledged all events in it, or does not need the others.
     async fn send(&self, state: &ReportState) -> Result<bool, SendError> {
         let Identity { job, attempt, epoch } = self.identity.clone();
         let ReportState { projection, waiting, hold, end } = state.clone();
@@ -93,7 +93,7 @@ impl ReportSender {
         let parks = matches!(end, Some(PodEnd::Parked(_)));
         let report = Report { job, attempt, epoch, projection, waiting, hold, end };
         let directives = self.client.send(&report).await?;
-        // A Job that ends does not need to know that its pod parked.
+        // The operator does not need the end of a parked pod if the Job is to end.
         let acknowledged = directives.ack >= events || (parks && (directives.cancel || directives.skill_deleted));
         self.follow(directives);
         if is_end && acknowledged {
@@ -102,7 +102,7 @@ impl ReportSender {
         Ok(acknowledged)
     }
 
-    /// Passes the operator's directives on. The operator repeats them in every reply; only the first one counts.
+    /// Turns the operator's directives into requests to stop. The operator repeats them in every reply, and [`Stop`] ignores repetitions.
     fn follow(&self, directives: Directives) {
         if directives.cancel {
             self.stop.request(StopReason::Cancelled);
@@ -122,10 +122,10 @@ impl ReportSender {
 struct Failures {
     not_before: Instant,
     backoff: Backoff,
-    /// How many times in a row the operator asked for a retry.
+    /// The number of times in a row that the operator asked for a retry.
     requested_retries: u32,
     latest: Option<String>,
-    /// How many permanent refusals there were in a row.
+    /// The number of permanent refusals in a row.
     permanent: u32,
 }
 
@@ -145,12 +145,12 @@ impl Failures {
         self.not_before = Instant::now() + delay;
         let text = error.to_string();
         if self.latest.as_ref() != Some(&text) {
-            tracing::warn!("a report was not accepted, and is retried: {text}");
+            tracing::warn!("a report was not accepted, and the worker retries: {text}");
             self.latest = Some(text);
         }
     }
 
-    /// Returns whether the operator will keep refusing. One refusal proves nothing, because the operator's cache may be stale.
+    /// Returns whether a retry is pointless. A single refusal may come from a stale cache of the operator.
     fn are_permanent(&self) -> bool {
         self.permanent >= MAX_PERMANENT_REFUSALS
     }

@@ -1,13 +1,13 @@
-//! The state to report, and when the next report is due.
+//! Schedules reports: the state to report, and the time of the next report.
 
 use bloomery_crds::report::{ExternalWait, HeldCallDetails, PodEnd, Projection};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The interval of reports and heartbeats. The operator's reply is the only way in which it can reach a worker.
+/// The interval of reports and heartbeats. The operator can reach a worker only in its replies.
 ///
-/// Less than 5 s (`docs/explanation/engine.md`, section 6), so that a worker that is cancelled during a call with effect has
-/// ended after 10 s.
+/// It is less than 5 s (`docs/explanation/engine.md`, section 6), so that a worker ends within 10 s of a cancellation during a call with an
+/// effect.
 pub const INTERVAL: Duration = Duration::from_secs(4);
 
 /// The delay of the first report. Its handshake would otherwise delay the first request to the model.
@@ -20,14 +20,15 @@ pub struct ReportState {
     pub projection: Projection,
     /// What the run waits for.
     pub waiting: Option<ExternalWait>,
-    /// The held call that the pod ends because of.
+    /// The held call for which the pod ends.
     pub hold: Option<HeldCallDetails>,
     /// How the pod ends, once it ends.
     pub end: Option<PodEnd>,
 }
 
 impl ReportState {
-    /// Returns whether a person wants to see the change since `sent` at once. Other changes are reported within [`INTERVAL`].
+    /// Returns whether the change since `sent` is reported at once, because people wait for it. Other changes are reported within
+    /// [`INTERVAL`].
     fn is_urgent(&self, sent: &Self) -> bool {
         self.projection.phase != sent.projection.phase
             || self.projection.outcome != sent.projection.outcome
@@ -45,7 +46,7 @@ pub struct SentReport {
     pub at: Instant,
 }
 
-/// Returns when the next report is due. `started` is when the sender started. An unchanged state is repeated as a heartbeat.
+/// Returns the time of the next report. `started` is the time at which the sender started. An unchanged state is repeated as a heartbeat.
 pub fn next_report_at(state: &ReportState, sent: Option<&SentReport>, started: Instant) -> Instant {
     match sent {
         None if state.waiting.is_some() || state.end.is_some() => started,

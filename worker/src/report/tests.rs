@@ -12,7 +12,7 @@ use rstest::rstest;
 use std::fs;
 use std::path::PathBuf;
 
-/// Longer than any of these tests.
+/// A time limit that no test reaches.
 const LONG: Duration = Duration::from_mins(1);
 
 fn projection(events: u64) -> Projection {
@@ -76,15 +76,15 @@ impl Stand {
 }
 
 #[tokio::test]
-async fn the_first_report_says_who_and_comes_with_the_token_as_it_is_now() {
+async fn each_report_has_the_identity_and_the_current_token() {
     let stand = Stand::with([]).await;
     let reporter = stand.reporter();
-    let first = stand.operator.until_received(|taken| !taken.is_empty()).await.remove(0);
+    let first = stand.operator.until_received(|received| !received.is_empty()).await.remove(0);
     assert_eq!(first.token, "Bearer token-1");
     assert_eq!((first.report.job, first.report.attempt, first.report.epoch), (identity().job, 2, 3));
     fs::write(stand.token(), "token-2").unwrap();
     reporter.waiting(Some(ExternalWait::McpUnavailable { message: "refused".into() }));
-    let second = stand.operator.until_received(|taken| taken.len() > 1).await.remove(1);
+    let second = stand.operator.until_received(|received| received.len() > 1).await.remove(1);
     assert_eq!(second.token, "Bearer token-2");
     assert_eq!(second.report.waiting, Some(ExternalWait::McpUnavailable { message: "refused".into() }));
 }
@@ -95,13 +95,13 @@ async fn the_first_report_says_who_and_comes_with_the_token_as_it_is_now() {
 #[case(vec![Reply::AckLess, Reply::Flood])]
 #[case(vec![Reply::Status(401)])]
 #[tokio::test]
-async fn an_end_is_told_until_all_of_it_is_acknowledged(#[case] script: Vec<Reply>) {
+async fn an_end_is_reported_until_all_events_are_acknowledged(#[case] script: Vec<Reply>) {
     let refused = script.len();
     let stand = Stand::with(script).await;
     assert!(stand.reporter().end(projection(9), PodEnd::Finished, LONG).await);
-    let taken = stand.operator.received();
-    assert!(taken.len() > refused, "{taken:?}");
-    let last = &taken.last().unwrap().report;
+    let received = stand.operator.received();
+    assert!(received.len() > refused, "{received:?}");
+    let last = &received.last().unwrap().report;
     assert_eq!((last.end.clone(), last.projection.log.events), (Some(PodEnd::Finished), 9));
     assert!(stand.stop.requested().is_none());
 }
@@ -111,15 +111,15 @@ async fn an_end_is_told_until_all_of_it_is_acknowledged(#[case] script: Vec<Repl
 #[case(404)]
 #[case(422)]
 #[tokio::test]
-async fn an_end_that_nobody_will_ever_take_is_not_waited_for(#[case] status: u16) {
+async fn permanent_refusals_end_the_wait_for_an_acknowledgement(#[case] status: u16) {
     let stand = Stand::with(std::iter::repeat_n(Reply::Status(status), 100)).await;
     assert!(!stand.reporter().end(projection(9), PodEnd::Finished, LONG).await);
     assert!(stand.operator.received().len() > 1);
 }
 
-/// The operator could not ask people, and somebody has cancelled the Job.
+/// The operator does not acknowledge the last event, but cancels the Job.
 #[tokio::test]
-async fn that_it_parked_need_not_be_heard_of_a_job_that_is_cancelled() {
+async fn a_cancellation_acknowledges_the_end_of_a_parked_pod() {
     let stand = Stand::with([Reply::AckLess, Reply::AckLess, Reply::CancelAckLess]).await;
     let parked = PodEnd::Parked(ParkReason::Approval);
     assert!(stand.reporter().end(projection(9), parked, LONG).await);
@@ -127,38 +127,38 @@ async fn that_it_parked_need_not_be_heard_of_a_job_that_is_cancelled() {
 }
 
 #[tokio::test]
-async fn news_that_are_taken_and_not_written_yet_are_not_pressed() {
+async fn a_state_that_is_not_acknowledged_completely_is_not_repeated() {
     let stand = Stand::with([Reply::AckLess]).await;
     let reporter = stand.reporter();
-    stand.operator.until_received(|taken| taken.len() == 1).await;
+    stand.operator.until_received(|received| received.len() == 1).await;
     assert!(reporter.end(projection(2), PodEnd::Finished, LONG).await);
     assert_eq!(stand.operator.received().len(), 2);
 }
 
 #[tokio::test]
-async fn an_end_is_told_even_where_its_events_are_known() {
+async fn an_end_is_reported_even_if_its_events_are_acknowledged() {
     let stand = Stand::with([]).await;
     let reporter = stand.reporter();
-    stand.operator.until_received(|taken| taken.len() == 1).await;
+    stand.operator.until_received(|received| received.len() == 1).await;
     assert!(reporter.end(projection(1), PodEnd::Finished, LONG).await);
     assert_eq!(stand.operator.received().len(), 2);
 }
 
 #[tokio::test]
-async fn news_that_are_overtaken_are_not_told() {
+async fn a_replaced_state_is_not_sent() {
     let stand = Stand::with([]).await;
     let reporter = stand.reporter();
-    stand.operator.until_received(|taken| taken.len() == 1).await;
+    stand.operator.until_received(|received| received.len() == 1).await;
     for events in 2..20 {
         reporter.state_changed(projection(events));
     }
     assert!(reporter.end(projection(20), PodEnd::Finished, LONG).await);
-    let events: Vec<u64> = stand.operator.received().iter().map(|taken| taken.report.projection.log.events).collect();
+    let events: Vec<u64> = stand.operator.received().iter().map(|one| one.report.projection.log.events).collect();
     assert_eq!(events, [1, 20]);
 }
 
 #[tokio::test]
-async fn an_attempt_that_is_superseded_is_stopped() {
+async fn a_superseded_attempt_is_stopped() {
     let stand = Stand::with([Reply::Status(410)]).await;
     let reporter = stand.reporter();
     assert_eq!(stand.stop.wait().await.reason, StopReason::Superseded);
@@ -171,36 +171,36 @@ async fn an_attempt_that_is_superseded_is_stopped() {
 #[case(Reply::Park, StopReason::Suspended)]
 #[case(Reply::SkillDeleted, StopReason::SkillDeleted)]
 #[tokio::test]
-async fn what_the_operator_says_is_heard_with_any_reply_and_the_first_time_counts(
-    #[case] reply: Reply,
-    #[case] reason: StopReason,
-) {
+async fn a_directive_in_any_reply_requests_a_stop_once(#[case] reply: Reply, #[case] reason: StopReason) {
     let stand = Stand::with([Reply::Ack, reply, reply]).await;
     let reporter = stand.reporter();
-    stand.operator.until_received(|taken| taken.len() == 1).await;
+    stand.operator.until_received(|received| received.len() == 1).await;
     assert!(stand.stop.requested().is_none());
     reporter.waiting(Some(ExternalWait::McpUnavailable { message: "refused".into() }));
     let asked = stand.stop.wait().await;
     assert_eq!(asked.reason, reason);
     reporter.waiting(None);
-    stand.operator.until_received(|taken| taken.len() == 3).await;
+    stand.operator.until_received(|received| received.len() == 3).await;
     assert!(reporter.end(projection(2), PodEnd::Finished, LONG).await);
     assert_eq!(stand.stop.requested().unwrap().since, asked.since);
 }
 
 #[tokio::test]
-async fn a_worker_with_no_news_asks_what_there_is_to_hear() {
+async fn a_heartbeat_is_sent_when_nothing_changed() {
     let stand = Stand::with([Reply::Ack, Reply::Cancel]).await;
     let _reporter = stand.reporter();
     assert_eq!(stand.stop.wait().await.reason, StopReason::Cancelled);
-    let taken = stand.operator.received();
-    assert_eq!((taken.len(), taken[0].report.projection.log.events), (2, taken[1].report.projection.log.events));
+    let received = stand.operator.received();
+    assert_eq!(
+        (received.len(), received[0].report.projection.log.events),
+        (2, received[1].report.projection.log.events)
+    );
 }
 
 #[tokio::test]
-async fn an_operator_that_is_away_holds_nothing_up() {
+async fn an_unreachable_operator_does_not_block_the_run() {
     let mut stand = Stand::with([]).await;
-    // The discard port: nothing listens.
+    // Nothing listens on port 9.
     stand.operator.endpoint.url = "https://localhost:9/v1/reports".into();
     let reporter = stand.reporter();
     reporter.state_changed(projection(2));
@@ -208,7 +208,7 @@ async fn an_operator_that_is_away_holds_nothing_up() {
 }
 
 #[tokio::test]
-async fn nobody_else_is_trusted_with_a_report() {
+async fn a_report_is_sent_only_to_a_server_with_the_certificate_of_the_run_document() {
     let mut stand = Stand::with([]).await;
     stand.operator.endpoint.ca = ReportServer::start([]).await.endpoint.ca;
     let failure = stand.send().await.unwrap_err();
@@ -219,7 +219,7 @@ async fn nobody_else_is_trusted_with_a_report() {
 }
 
 #[tokio::test]
-async fn what_an_operator_says_is_bounded_and_followed_nowhere() {
+async fn replies_are_bounded_and_redirects_are_not_followed() {
     let stand = Stand::with([Reply::Redirect, Reply::Flood, Reply::Status(503)]).await;
     assert!(matches!(stand.send().await, Err(SendError::Refused { status, .. }) if status == 307));
     assert!(matches!(stand.send().await, Err(SendError::Unreachable(message)) if message.contains("larger")));
@@ -234,7 +234,7 @@ async fn what_an_operator_says_is_bounded_and_followed_nowhere() {
 #[case("", "holds no certificate")]
 #[case("-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n", "not a PEM certificate")]
 #[tokio::test]
-async fn certificates_that_are_none_are_refused_at_once(#[case] ca: &str, #[case] says: &str) {
+async fn an_invalid_certificate_is_an_error(#[case] ca: &str, #[case] says: &str) {
     let mut stand = Stand::with([]).await;
     stand.operator.endpoint.ca = ca.into();
     let refused = Client::new(&stand.operator.endpoint, stand.token(), Redactor::default()).unwrap_err();

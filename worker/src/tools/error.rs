@@ -29,12 +29,16 @@ impl From<String> for Error {
     }
 }
 
-/// Returns the error of a request that was sent and got no answer. A request that changes nothing has failed; any other may have
-/// taken effect.
+/// Returns the error of a request that was sent and not answered. A request that only reads has failed. Any other request may have had an
+/// effect.
 pub(super) fn unanswered(method: Method, reason: &str) -> Error {
     if method.is_read() {
-        Error::Failed(format!("There is no answer: {reason}. A {method} changes nothing, so it may be made again."))
+        Error::Failed(format!(
+            "The endpoint did not answer: {reason}. A {method} changes nothing, so you may repeat it."
+        ))
     } else {
-        Error::Indeterminate(format!("the endpoint did not say whether it took effect: {reason}"))
+        Error::Indeterminate(format!(
+            "the request may have had an effect, because the endpoint did not confirm it: {reason}"
+        ))
     }
 }

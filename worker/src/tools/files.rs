@@ -30,18 +30,18 @@ pub(super) fn tool(name: &str) -> Option<Tool> {
     }
 }
 
-/// Executes a call of a file tool.
-pub(super) async fn answer(
+/// Performs a call of a file tool.
+pub(super) async fn perform(
     workspace: &Workspace,
     tool: Tool,
     arguments: &str,
     secrets: Secrets,
 ) -> Result<String, Error> {
     let (workspace, arguments) = (workspace.with_secrets(secrets), arguments.to_owned());
-    let answered = tokio::task::spawn_blocking(move || workspace.call(tool, &arguments)).await;
-    match answered {
+    let result = tokio::task::spawn_blocking(move || workspace.call(tool, &arguments)).await;
+    match result {
         Ok(answer) => answer.map_err(|error| Error::Failed(error.into())),
-        Err(error) => Err(Error::Indeterminate(format!("The file tool ended without an answer: {error}."))),
+        Err(error) => Err(Error::Indeterminate(format!("The file tool failed: {error}."))),
     }
 }
 
@@ -56,12 +56,13 @@ pub(super) async fn gather(
         structure: wanted.project_structure == Some(true),
         changes: wanted.recent_changes == Some(true),
     };
-    let looking = workspace.with_secrets(secrets.clone());
-    let looked = tokio::time::timeout(within, tokio::task::spawn_blocking(move || looking.overviews(wanted))).await;
-    let overviews = match looked {
+    let workspace_copy = workspace.with_secrets(secrets.clone());
+    let result =
+        tokio::time::timeout(within, tokio::task::spawn_blocking(move || workspace_copy.overviews(wanted))).await;
+    let overviews = match result {
         Ok(Ok(overviews)) => overviews,
-        Ok(Err(error)) => workspace.failed_overviews(wanted, &format!("It could not be looked over: {error}.")),
-        Err(_) => workspace.failed_overviews(wanted, &format!("It was not looked over within {within:?}.")),
+        Ok(Err(error)) => workspace.failed_overviews(wanted, &format!("It could not be read: {error}.")),
+        Err(_) => workspace.failed_overviews(wanted, &format!("It was not read within {within:?}.")),
     };
     overviews.into_iter().map(part).collect()
 }

@@ -1,6 +1,6 @@
-//! Calls of the APIs that a Job binds. Each call is sent once, to an address that the policy allows.
+//! Calls the HTTP APIs that a Job binds. Each call is sent once, to an address that the policy allows.
 
-mod answer;
+mod response;
 
 use super::error::{Error, unanswered};
 use bloomery_crds::run::BoundResource;
@@ -26,7 +26,7 @@ pub(super) struct Http {
     endpoints: Vec<Endpoint>,
     addresses: AddressPolicy,
     redactor: Redactor,
-    /// One client for https and one for http, built on first use: reading certificates costs time and memory.
+    /// The clients for https (`true`) and http (`false`). Each is built on first use, because reading certificates costs time and memory.
     clients: Mutex<BTreeMap<bool, Client>>,
 }
 
@@ -36,8 +36,8 @@ pub(super) fn is_http_tool(tool: &str) -> bool {
 }
 
 impl Http {
-    /// Selects the endpoints among what a Job binds, as its Skill declares them. Each credential is registered with `redactor` before
-    /// it is sent.
+    /// Selects the endpoints among the `bound` resources, as the Skill declares them. Each credential is registered with `redactor`
+    /// before it is sent.
     pub(super) fn new(
         declared: &[ResourceDeclaration],
         bound: &[BoundResource],
@@ -47,26 +47,26 @@ impl Http {
         Self { endpoints: endpoint::endpoints(declared, bound), addresses, redactor, clients: Mutex::default() }
     }
 
-    /// Sends a call once, as it was planned when the gate allowed it.
-    pub(super) async fn answer(&self, call: &ToolCall<'_>, within: Duration) -> Result<String, Error> {
+    /// Sends a call once, as the gate allowed it.
+    pub(super) async fn perform(&self, call: &ToolCall<'_>, within: Duration) -> Result<String, Error> {
         let arguments = serde_json::from_str(call.arguments).map_err(NotSent::new)?;
         let planned = endpoint::plan(&self.endpoints, &arguments, call.tool == HTTP_GET).map_err(NotSent::new)?;
         self.refuse_marks(planned.body.as_deref().unwrap_or_default())?;
         let request = self.request(&planned, call)?;
-        // The request must time out before the call does: only then is its outcome known.
+        // The request times out before the call does, so that the outcome distinguishes a failed connection from a lost answer.
         let sent = request.timeout(within.mul_f64(0.95)).send().await;
         match sent {
-            Ok(response) => answer::read(response, planned.method, &self.redactor).await,
+            Ok(response) => response::read(response, planned.method, &self.redactor).await,
             Err(error) if error.is_connect() || error.is_builder() => Err(NotSent(root_cause(&error)).into()),
             Err(error) => Err(unanswered(planned.method, &root_cause(&error))),
         }
     }
 
-    /// Refuses a body with the mark of a redacted secret, which the endpoint would take for the value.
+    /// Refuses a body with the mark of a redacted secret, because the endpoint would take the mark for the value.
     fn refuse_marks(&self, body: &str) -> Result<(), NotSent> {
         match Marks::new(self.redactor.marks()).first_added(body.as_bytes(), b"") {
             Some(mark) => Err(NotSent(format!(
-                "the body holds `{mark}`, which stands for a secret that you cannot see: leave that part out"
+                "the body contains `{mark}`, the mark of a secret that you cannot see: leave that part out"
             ))),
             None => Ok(()),
         }
@@ -90,15 +90,19 @@ impl Http {
             let key = Credential::read(Some(file)).map_err(|error| NotSent::credential(&error, &auth.credential))?;
             if key.secret().len() < MIN_VALUE_BYTES {
                 return Err(NotSent(format!(
-                    "the credential `{}` has fewer than {MIN_VALUE_BYTES} bytes, too few to redact it reliably: use a longer one",
+                    "the credential `{}` has fewer than {MIN_VALUE_BYTES} bytes, which is too short to redact: use a longer one",
                     auth.credential
                 )));
             }
             // Registered before it is sent, because the file may change before the answer is redacted.
             self.redactor.learn(&auth.credential, key.secret().as_bytes());
             let header = key.header(&auth.prefix);
-            request = request
-                .header(&auth.header, header.ok_or_else(|| NotSent("the credential cannot be sent".to_owned()))?);
+            request = request.header(
+                &auth.header,
+                header.ok_or_else(|| {
+                    NotSent("the credential contains characters that a header cannot have".to_owned())
+                })?,
+            );
         }
         Ok(match &planned.body {
             Some(body) => request.body(body.clone()),
@@ -119,7 +123,7 @@ impl Http {
     }
 }
 
-/// Why nothing was sent, as a clause.
+/// The reason why nothing was sent, as a clause.
 #[derive(Debug, thiserror::Error)]
 #[error("Nothing was sent: {0}.")]
 struct NotSent(String);

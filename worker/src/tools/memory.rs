@@ -1,5 +1,5 @@
-//! The tools of the memory bank, and the notes that open a conversation. Each operation runs on a separate thread, because file
-//! systems block.
+//! The tools of the memory bank, and its notes for the context of a conversation. Each operation runs on a separate thread, because
+//! file systems block.
 
 use super::error::Error;
 use bloomery_crds::run::JobPart;
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// The memory bank of the skill directory, with the rights of one Job.
 #[derive(Debug)]
-pub struct Notes {
+pub struct MemoryBank {
     bank: Arc<Bank>,
     usage: BankUse,
     job: String,
@@ -38,8 +38,8 @@ pub(super) fn tool(name: &str) -> Option<Tool> {
     }
 }
 
-impl Notes {
-    /// Creates the bank in `memory`. `writer` is unique to this worker.
+impl MemoryBank {
+    /// Creates the bank in `memory` for the Job of `part`. `writer` is unique to this worker.
     pub fn new(memory: &Path, writer: &str, part: &JobPart, usage: BankUse) -> Self {
         let job = format!("{}/{}", part.job.namespace, part.job.name);
         Self { bank: Arc::new(Bank::new(memory, writer)), usage, job, run_key: part.run_key.clone() }
@@ -50,8 +50,8 @@ impl Notes {
         self.usage != BankUse::Off && self.bank.has_notes()
     }
 
-    /// Executes a call. It checks the Skill's rights although the gate did, because the catalogue may be older than the Skill.
-    pub(super) async fn answer(
+    /// Performs a call. It checks the Skill's rights as the gate did, because the catalogue may be older than the Skill.
+    pub(super) async fn perform(
         &self,
         tool: Tool,
         id: &CallId,
@@ -59,9 +59,7 @@ impl Notes {
         secrets: Secrets,
     ) -> Result<String, Error> {
         if self.usage == BankUse::Off || tool == Tool::Write && self.usage != BankUse::Write {
-            return Err(Error::Failed(
-                "The Skill does not let its Jobs do this (memory.bank); nothing was done.".into(),
-            ));
+            return Err(Error::Failed("The Skill does not permit this (memory.bank), so nothing was done.".into()));
         }
         let (bank, arguments) = (self.bank.with_secrets(secrets), arguments.to_owned());
         let author = Author {
@@ -70,24 +68,24 @@ impl Notes {
             call: id.to_string(),
             time: clock::wall_time(),
         };
-        let answered = tokio::task::spawn_blocking(move || match tool {
+        let result = tokio::task::spawn_blocking(move || match tool {
             Tool::Read => bank.read(&arguments).map_err(|error| Error::Failed(error.into())),
             Tool::Write => bank.write(&arguments, &author).map_err(Error::from),
         });
-        match answered.await {
+        match result.await {
             Ok(answer) => answer,
-            Err(error) => Err(Error::Indeterminate(format!("The memory bank gave no answer: {error}."))),
+            Err(error) => Err(Error::Indeterminate(format!("The memory bank failed: {error}."))),
         }
     }
 
-    /// Returns the notes that open a conversation.
+    /// Returns the notes for the context of a conversation.
     pub(super) async fn gather(&self, within: Duration, secrets: Secrets) -> Vec<ContextPart> {
         if self.usage == BankUse::Off {
             return Vec::new();
         }
         let bank = self.bank.with_secrets(secrets);
-        let consulted = tokio::time::timeout(within, tokio::task::spawn_blocking(move || bank.consult())).await;
-        let notes = match consulted {
+        let result = tokio::time::timeout(within, tokio::task::spawn_blocking(move || bank.consult())).await;
+        let notes = match result {
             Ok(Ok(notes)) => notes,
             Ok(Err(error)) => Bank::unread(&format!("It could not be read: {error}.")),
             Err(_) => Bank::unread(&format!("It was not read within {within:?}.")),

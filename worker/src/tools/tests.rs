@@ -12,13 +12,14 @@ use bloomery_engine::tool::ToolSource;
 use bloomery_journal::files::Disk;
 use rstest::rstest;
 
+/// A time limit that no call reaches.
 const PLENTY: Duration = Duration::from_mins(1);
 
 fn id() -> CallId {
     CallId::new(7, 0)
 }
 
-async fn asked(core: &CoreTools, tool: &str, arguments: &str) -> Event {
+async fn perform(core: &CoreTools, tool: &str, arguments: &str) -> Event {
     call(core, tool, arguments, PLENTY, &Disk).await
 }
 
@@ -52,12 +53,12 @@ async fn call_again(
     core.call(&call, within, files).await
 }
 
-/// What fails now may have happened then.
+/// The first try may have had an effect, even if the second one fails.
 #[tokio::test]
-async fn a_call_that_was_sent_before_does_not_fail_but_is_lost() {
+async fn a_call_that_was_sent_before_is_indeterminate_if_it_fails_now() {
     let memory = tempfile::tempdir().unwrap();
     let core = CoreTools::new(&[], FocusCache::new(memory.path(), "uid-1", BUDGET));
-    let failed = asked(&core, WRITE_FILE, "{}").await;
+    let failed = perform(&core, WRITE_FILE, "{}").await;
     let Event::ToolFailed { text: why, .. } = failed else { panic!("{failed:?}") };
     let lost = call_again(&core, WRITE_FILE, "{}", (PLENTY, true), &Disk).await;
     let text = format!("its answer was lost, and the call could not be repeated: {why}");
@@ -65,44 +66,44 @@ async fn a_call_that_was_sent_before_does_not_fail_but_is_lost() {
 }
 
 #[tokio::test]
-async fn a_result_that_was_put_aside_is_read_by_its_handle() {
+async fn a_stored_result_is_read_by_its_handle() {
     let memory = tempfile::tempdir().unwrap();
     let core = CoreTools::new(&[], FocusCache::new(memory.path(), "uid-1", BUDGET));
     let text = "row\n".repeat(1000);
     let handle = core.focus().keep(&Disk, &[&text]).pop().unwrap().unwrap();
-    let answer = asked(&core, FOCUS_READ, &format!("{{\"handle\":\"{handle}\",\"bytes\":4}}")).await;
+    let answer = perform(&core, FOCUS_READ, &format!("{{\"handle\":\"{handle}\",\"bytes\":4}}")).await;
     let read = "row\n\n[bytes 0 to 4 of 4000; continue with offset 4]".to_owned();
     assert_eq!(answer, Event::ToolCompleted { call: id(), text: read });
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_a_tool_error() {
+async fn an_absent_result_or_an_unknown_tool_fails_the_call() {
     let memory = tempfile::tempdir().unwrap();
     let core = CoreTools::new(&[], FocusCache::new(memory.path(), "uid-1", BUDGET));
     let handle = Digest::of_bytes(b"gone");
-    let gone = asked(&core, FOCUS_READ, &format!("{{\"handle\":\"{handle}\"}}")).await;
-    assert!(matches!(gone, Event::ToolFailed { text, .. } if text.contains("not kept any more")));
-    let unknown = asked(&core, "use_skill", "{}").await;
-    assert!(matches!(unknown, Event::ToolFailed { text, .. } if text.contains("no tool use_skill")));
+    let gone = perform(&core, FOCUS_READ, &format!("{{\"handle\":\"{handle}\"}}")).await;
+    assert!(matches!(gone, Event::ToolFailed { text, .. } if text.contains("was removed")));
+    let unknown = perform(&core, "use_skill", "{}").await;
+    assert!(matches!(unknown, Event::ToolFailed { text, .. } if text.contains("no tool `use_skill`")));
 }
 
 #[tokio::test]
-async fn files_are_read_and_written_where_they_are_bound() {
+async fn files_are_read_and_written_in_the_bound_directory() {
     let (memory, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let source = ResourceSource::Mount { path: project.path().to_str().unwrap().into(), read_only: false };
     let bound = [BoundResource { name: "code".into(), kind: ResourceType::Filesystem, source }];
     let core = CoreTools::new(&bound, FocusCache::new(memory.path(), "uid-1", BUDGET));
-    let wrote = asked(&core, WRITE_FILE, r##"{"path":"a.md","content":"# A\n"}"##).await;
+    let wrote = perform(&core, WRITE_FILE, r##"{"path":"a.md","content":"# A\n"}"##).await;
     let text = "Wrote `a.md`: a new file of 4 bytes.".to_owned();
     assert_eq!(wrote, Event::ToolCompleted { call: id(), text });
-    let read = asked(&core, READ_FILE, r#"{"resource":"code","path":"a.md"}"#).await;
+    let read = perform(&core, READ_FILE, r#"{"resource":"code","path":"a.md"}"#).await;
     let text = "# A\n[lines 1 to 1, bytes 0 to 4 of 4; end of file]".to_owned();
     assert_eq!(read, Event::ToolCompleted { call: id(), text });
-    let failed = asked(&core, READ_FILE, r#"{"path":"../a.md"}"#).await;
+    let failed = perform(&core, READ_FILE, r#"{"path":"../a.md"}"#).await;
     assert!(matches!(failed, Event::ToolFailed { text, .. } if text.contains("contains `..`")));
 }
 
-/// The tools of a Job that binds a project which it may change.
+/// Returns the core tools of a Job that binds a writable directory.
 fn with_secrets(memory: &Path, project: &Path, redactor: &Redactor) -> CoreTools {
     let source = ResourceSource::Mount { path: project.to_str().unwrap().into(), read_only: false };
     let bound = [BoundResource { name: "code".into(), kind: ResourceType::Filesystem, source }];
@@ -110,25 +111,24 @@ fn with_secrets(memory: &Path, project: &Path, redactor: &Redactor) -> CoreTools
     core.with_endpoints(&[], &bound, AddressPolicy::for_local_machine(), redactor.clone())
 }
 
-/// The model reads a mark in place of the key, and writes the whole file.
+/// The model reads the mark in place of the secret, and then writes the whole file.
 #[tokio::test]
-async fn a_secret_in_a_file_is_not_replaced_by_what_stands_for_it() {
+async fn a_secret_in_a_file_is_not_replaced_by_its_mark() {
     let (memory, project, redactor) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), Redactor::default());
     let core = with_secrets(memory.path(), project.path(), &redactor);
     redactor.learn("default", b"sk-1234567890");
     let env = project.path().join(".env");
     std::fs::write(&env, "KEY=sk-1234567890\nDEBUG=no\n").unwrap();
-    let read = redactor.redact_event(asked(&core, READ_FILE, r#"{"path":".env"}"#).await).unwrap();
+    let read = redactor.redact_event(perform(&core, READ_FILE, r#"{"path":".env"}"#).await).unwrap();
     assert!(matches!(&read, Event::ToolCompleted { text, .. } if text.starts_with("KEY=[redacted: default]\n")));
     let arguments = r#"{"path":".env","content":"KEY=[redacted: default]\nDEBUG=yes\n"}"#;
-    let failed = asked(&core, WRITE_FILE, arguments).await;
+    let failed = perform(&core, WRITE_FILE, arguments).await;
     assert!(matches!(&failed, Event::ToolFailed { text, .. } if text.contains("with edit_file")), "{failed:?}");
     assert_eq!(std::fs::read_to_string(&env).unwrap(), "KEY=sk-1234567890\nDEBUG=no\n");
 }
 
-/// Every core tool that the engine offers for files is one that is answered.
 #[test]
-fn each_file_tool_is_known() {
+fn all_file_and_memory_tools_of_the_engine_are_implemented() {
     for name in [READ_FILE, LIST_FILES, SEARCH_FILES, WRITE_FILE, EDIT_FILE, APPLY_PATCH] {
         assert!(files::tool(name).is_some(), "{name}");
     }
@@ -138,7 +138,7 @@ fn each_file_tool_is_known() {
     }
 }
 
-/// A file system that does not answer: the call is over when its time is, and nobody knows whether it happened.
+/// The file system does not answer.
 #[rstest]
 #[case::of_files(LIST_FILES, "{}")]
 #[case::of_a_result(
@@ -174,9 +174,9 @@ fn a_call_that_does_not_end_in_time_is_indeterminate(#[case] tool: &str, #[case]
     });
 }
 
-/// A key of several lines under two names, in a file that is read line by line and by offsets.
+/// The secret has several lines and two names. Its file is read by line and by offset.
 #[tokio::test]
-async fn no_part_of_a_secret_is_read_and_no_name_of_it_is_written_in_its_place() {
+async fn no_part_of_a_secret_is_read_and_its_mark_is_not_written() {
     let (memory, project, redactor) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), Redactor::default());
     let core = with_secrets(memory.path(), project.path(), &redactor);
     let key = "-----BEGIN KEY-----\nMIIEpAIBAAKCAQEA1234\nQIDAQABAoIBAQCxyz\nab=\n-----END KEY-----";
@@ -185,32 +185,32 @@ async fn no_part_of_a_secret_is_read_and_no_name_of_it_is_written_in_its_place()
     let file = project.path().join("key.pem");
     std::fs::write(&file, format!("{key}\n")).unwrap();
     for line in 1..6 {
-        let read = asked(&core, READ_FILE, &format!(r#"{{"path":"key.pem","line":{line},"lines":1}}"#)).await;
+        let read = perform(&core, READ_FILE, &format!(r#"{{"path":"key.pem","line":{line},"lines":1}}"#)).await;
         assert!(
             matches!(&read, Event::ToolCompleted { text, .. } if text.starts_with("[redacted: PLANT]\n[")),
             "{read:?}"
         );
     }
     for offset in 0..key.len() {
-        let read = asked(&core, READ_FILE, &format!(r#"{{"path":"key.pem","offset":{offset}}}"#)).await;
+        let read = perform(&core, READ_FILE, &format!(r#"{{"path":"key.pem","offset":{offset}}}"#)).await;
         assert!(
             matches!(&read, Event::ToolCompleted { text, .. } if text.starts_with("[redacted: PLANT]\n[")),
             "{read:?}"
         );
     }
-    let found = asked(&core, SEARCH_FILES, r#"{"pattern":".","context":1}"#).await;
+    let found = perform(&core, SEARCH_FILES, r#"{"pattern":".","context":1}"#).await;
     assert!(
         matches!(&found, Event::ToolCompleted { text, .. } if !text.contains("MII") && !text.contains("ab=")),
         "{found:?}"
     );
-    let hint = asked(&core, APPLY_PATCH, r#"{"patch":"--- a/key.pem\n+++ b/key.pem\n@@ -4 +4 @@\n-x\n+y\n"}"#).await;
+    let hint = perform(&core, APPLY_PATCH, r#"{"patch":"--- a/key.pem\n+++ b/key.pem\n@@ -4 +4 @@\n-x\n+y\n"}"#).await;
     assert!(
         matches!(&hint, Event::ToolFailed { text, .. } if text.contains("but found `[redacted: PLANT]`")),
         "{hint:?}"
     );
     for name in ["PLANT", "tok"] {
         let arguments = format!(r#"{{"path":"key.pem","content":"[redacted: {name}]\n"}}"#);
-        let failed = asked(&core, WRITE_FILE, &arguments).await;
+        let failed = perform(&core, WRITE_FILE, &arguments).await;
         assert!(matches!(&failed, Event::ToolFailed { text, .. } if text.contains("with edit_file")), "{failed:?}");
     }
     assert_eq!(std::fs::read_to_string(&file).unwrap(), format!("{key}\n"));

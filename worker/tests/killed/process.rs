@@ -1,4 +1,4 @@
-//! A Job whose attempts are real processes, and everything that they talk to.
+//! A Job whose attempts are real processes, with the servers that they use.
 
 use crate::shop::{Shop, Silence};
 use bloomery_crds::limits::EffectiveLimits;
@@ -14,18 +14,18 @@ use std::process::Stdio;
 use tokio::io::AsyncReadExt;
 use tokio::process::{ChildStdout, Command};
 
-/// When an attempt is killed.
+/// The time at which an attempt is killed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum When {
-    /// As soon as it has printed so many events.
+    /// When it has printed this number of events.
     Printed(usize),
-    /// While the model has that request of its, from 1.
+    /// During this model request of the attempt, counted from 1.
     Asked(usize),
-    /// While the shop has that call of its, from 1.
+    /// During this tool call of the attempt, counted from 1.
     Called(usize, Silence),
 }
 
-/// Whether an attempt was killed, rather than ended by itself.
+/// Whether an attempt was killed or ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Killed {
     Yes,
@@ -38,9 +38,9 @@ pub(crate) struct Stand {
     pub(crate) model: RecordingModel,
     pub(crate) shop: Shop,
     operator: ReportServer,
-    /// What people have said in the Job's spec.
+    /// The replies of people in the Job's spec.
     pub(crate) replies: Vec<GivenReply>,
-    /// What the attempts have printed.
+    /// The whole lines that all attempts have printed.
     pub(crate) printed: String,
 }
 
@@ -64,18 +64,18 @@ impl Stand {
         self.dir.path().join(name)
     }
 
-    /// Makes it new, but for its servers.
+    /// Resets everything but the servers, for another Job.
     pub(crate) fn clear(&mut self) {
         fs::remove_dir_all(self.path("memory")).unwrap();
         fs::create_dir(self.path("memory")).unwrap();
-        // What a worker that died still tells of the Job before is not of this one.
+        // A killed worker may still report, so the next Job has another UID.
         self.number += 1;
         self.shop.clear();
         self.replies.clear();
         self.printed.clear();
     }
 
-    /// The lines of the log.
+    /// Returns the lines of the log.
     pub(crate) fn lines(&self) -> Vec<String> {
         let dir = self.path("memory/jobs/k-1");
         let mut lines: Vec<String> = Vec::new();
@@ -85,7 +85,7 @@ impl Stand {
         lines
     }
 
-    /// Runs an attempt until it ends, or is killed.
+    /// Runs an attempt until it ends or is killed.
     pub(crate) async fn run(&mut self, number: u32, when: Option<When>) -> Killed {
         let asked = self.model.requests().len();
         let (silent_request, silent_call) = match when {
@@ -113,7 +113,7 @@ impl Stand {
         };
         if killed == Killed::Yes {
             child.kill().await.unwrap();
-            // What it had printed until then; the last line may be cut.
+            // Reads the rest of the output. The last line may be cut.
             read(&mut stdout, usize::MAX, &mut printed).await;
         } else {
             assert!(child.wait().await.unwrap().success(), "{}", fs::read_to_string(self.path("termination")).unwrap());
@@ -141,7 +141,7 @@ impl Stand {
         command
     }
 
-    /// The run document as the operator writes it.
+    /// Returns both parts of the run document as the operator writes them.
     fn sealed(&self, number: u32) -> (Sealed, Sealed) {
         let mcp = Some(McpEndpoint { url: self.shop.url.clone() });
         let spec = twelve_steps::skill();
@@ -179,7 +179,7 @@ impl Stand {
     }
 }
 
-/// Reads until there are so many lines, or no more.
+/// Reads until there are this many lines, or the output ends.
 async fn read(from: &mut ChildStdout, lines: usize, into: &mut Vec<u8>) -> Killed {
     while into.split(|byte| *byte == b'\n').count() <= lines {
         if from.read_buf(into).await.unwrap() == 0 {

@@ -1,4 +1,4 @@
-//! The Skill's MCP server, with a ledger of what its tools did.
+//! The Skill's MCP server, with a record of its effects. It can leave a given call without an answer, which `testkit::shop` cannot.
 
 use axum::Router;
 use bloomery_testkit::twelve_steps;
@@ -15,18 +15,18 @@ use std::sync::{Arc, Mutex};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-/// How a call is never answered.
+/// The kind of a call without an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Silence {
-    BeforeItHappens,
-    AfterItHappened,
+    BeforeEffect,
+    AfterEffect,
 }
 
-/// A shop; all clones are one.
+/// A shop. All clones are one shop.
 #[derive(Clone)]
 pub(crate) struct Shop {
     pub url: String,
-    /// The call that is never answered, from 1.
+    /// The call that is not answered, counted from 1.
     pub silent_at: Arc<Mutex<Option<(usize, Silence)>>>,
     calls: Arc<Mutex<usize>>,
     effects: Arc<Mutex<Vec<(String, String)>>>,
@@ -52,7 +52,7 @@ impl Shop {
         shop
     }
 
-    /// Forgets everything.
+    /// Resets the calls and the effects.
     pub(crate) fn clear(&self) {
         *self.silent_at.lock().unwrap() = None;
         *self.calls.lock().unwrap() = 0;
@@ -60,17 +60,17 @@ impl Shop {
         self.silent.send_replace(false);
     }
 
-    /// Every effect so far: the tool and the key of the call.
+    /// Returns all effects so far: the tool and the key of each call.
     pub(crate) fn effects(&self) -> Vec<(String, String)> {
         self.effects.lock().unwrap().clone()
     }
 
-    /// How many calls there were, reads too.
+    /// Returns the number of calls, including reads.
     pub(crate) fn calls(&self) -> usize {
         *self.calls.lock().unwrap()
     }
 
-    /// Waits until a call is not answered.
+    /// Waits until the call that is not answered has come.
     pub(crate) async fn until_silent(&self) {
         self.silent.subscribe().wait_for(|silent| *silent).await.unwrap();
     }
@@ -107,7 +107,7 @@ impl ServerHandler for Shop {
             *calls
         };
         let silent_at = *self.silent_at.lock().unwrap();
-        if silent_at == Some((number, Silence::BeforeItHappens)) {
+        if silent_at == Some((number, Silence::BeforeEffect)) {
             self.fall_silent().await;
         }
         let tool = request.name.to_string();
@@ -115,7 +115,7 @@ impl ServerHandler for Shop {
             let key = context.meta.get("bloomery.dev/callKey").and_then(|key| key.as_str()).unwrap().to_owned();
             self.effects.lock().unwrap().push((tool.clone(), key));
         }
-        if silent_at == Some((number, Silence::AfterItHappened)) {
+        if silent_at == Some((number, Silence::AfterEffect)) {
             self.fall_silent().await;
         }
         let arguments = serde_json::to_string(&request.arguments).unwrap();

@@ -1,47 +1,48 @@
-//! One attempt: reads, claims, then makes durable what an act needs and acts, until it ends or loses.
+//! Models one attempt: it reads the log, claims an epoch, and then repeatedly makes lines durable and acts, until it ends or is
+//! superseded.
 
 use crate::conversation::{Act, Call, Line, epoch, next};
 use crate::mutation::Mutation;
 use crate::volume::Segment;
 use crate::world::World;
 
-/// Where an attempt stands, which is where it may freeze.
+/// The state of an attempt. It may freeze in each of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum At {
-    /// Before it reads, or reads again.
+    /// Before it reads the log, for the first time or again.
     Reading,
-    /// Has read, and has not synced the directory.
+    /// After it has read the log, before it syncs the directory.
     Read,
     /// Before a link.
     Linking,
     /// After a link, before the directory is synced.
     Linked,
-    /// Everything is durable that the act needs.
+    /// After all lines that the act needs are durable.
     Acting,
-    /// It is dead, superseded, broken, or has told its end.
+    /// The attempt was killed, was superseded, found a broken log, or has reported its end.
     Over,
 }
 
-/// What one attempt knows.
+/// The state and the memory of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Attempt {
     pub number: usize,
     pub at: At,
-    /// The log as it has read and written it.
+    /// The log as the attempt has read and written it.
     pub view: Vec<Line>,
-    /// The lines that are to be durable next.
+    /// The lines to make durable next.
     pub pending: Vec<Line>,
-    /// What is to be done then.
+    /// The act after that.
     pub act: Act,
-    /// Its epoch has begun.
+    /// Whether its epoch has begun.
     pub begun: bool,
 }
 
-/// What becomes of what an attempt does.
+/// The fate of one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Luck {
-    Good,
-    /// A link succeeds and its reply is lost; an answer of a tool is lost.
+pub enum StepResult {
+    Done,
+    /// The reply of a successful link, or the answer of a tool, is lost.
     ReplyLost,
 }
 
@@ -50,15 +51,15 @@ impl Attempt {
         Self { number, at: At::Reading, view: Vec::new(), pending: Vec::new(), act: Act::Nothing, begun: false }
     }
 
-    /// Ends it; nothing that it knew matters any more.
+    /// Ends the attempt. Its memory is cleared, so that equal worlds are equal states.
     pub fn end(&mut self) {
         *self = Self { at: At::Over, ..Self::new(self.number) };
     }
 
-    /// Reads the log up to `end`. A reader stops where it finds no next segment, now or, with a stale view, earlier.
+    /// Reads the log up to `end`. With a stale view of the directory, a reader stops before the real end.
     pub fn read(&mut self, world: &mut World, end: usize) {
         self.view = world.volume.log().into_iter().take(end).collect();
-        // A segment beyond a gap, or one that cannot be read: the log is broken and is not continued.
+        // A log with a gap or an unreadable segment is broken and is not continued.
         if self.view.contains(&Line::Lost) || (world.volume.has_gap() && Some(&end) == world.volume.ends().last()) {
             return self.end();
         }
@@ -68,22 +69,22 @@ impl Attempt {
         }
     }
 
-    /// Goes on by one step.
-    pub fn step(&mut self, world: &mut World, luck: Luck) {
+    /// Performs one step.
+    pub fn step(&mut self, world: &mut World, result: StepResult) {
         match self.at {
             At::Reading | At::Over => {}
             At::Read => {
                 world.volume.sync();
                 self.claim(world);
             }
-            At::Linking => self.link(world, luck),
+            At::Linking => self.link(world, result),
             At::Linked => {
                 if !world.mutated(Mutation::NoSyncOfNames) {
                     world.volume.sync();
                 }
-                self.acknowledged(world);
+                self.lines_acknowledged(world);
             }
-            At::Acting => self.perform(world, luck),
+            At::Acting => self.perform(world, result),
         }
     }
 
@@ -100,10 +101,10 @@ impl Attempt {
         self.at = At::Linking;
     }
 
-    /// Says what is to be durable next, and what is to be done then. `outcome` is what the last act has brought.
+    /// Determines the lines to make durable next, and the act after them. `outcome` are the lines of the last act.
     fn plan(&mut self, world: &World, outcome: Vec<Line>) {
         let known: Vec<Line> = self.view.iter().chain(&outcome).copied().collect();
-        // The outcome of an effect is made durable at once; other outcomes go with what is written next.
+        // The outcome of an effect is made durable at once. Other outcomes are written with the next lines.
         if let [Line::Completed(_) | Line::Indeterminate(_)] = outcome.as_slice() {
             (self.pending, self.act) = (outcome, Act::Nothing);
         } else {
@@ -123,32 +124,32 @@ impl Attempt {
         self.at = if self.pending.is_empty() || early { At::Acting } else { At::Linking };
     }
 
-    fn link(&mut self, world: &mut World, luck: Luck) {
+    fn link(&mut self, world: &mut World, result: StepResult) {
         let name = self.view.len() + 1;
         if self.begun && world.mutated(Mutation::AppendToSegment) {
             if let Some((_, own)) = world.volume.segments.range_mut(..name).next_back() {
                 own.lines.extend(&self.pending);
             }
-            return self.acknowledged(world);
+            return self.lines_acknowledged(world);
         }
         if world.volume.segments.contains_key(&name) && !world.mutated(Mutation::NamesReplaced) {
-            return self.refused(world, name);
+            return self.link_refused(world, name);
         }
         let content_synced = !world.mutated(Mutation::NoSyncOfContent);
         let segment = Segment { lines: self.pending.clone(), content_synced, name_synced: false };
         world.volume.segments.insert(name, segment);
-        match luck {
-            Luck::Good => self.at = At::Linked,
-            Luck::ReplyLost => self.refused(world, name),
+        match result {
+            StepResult::Done => self.at = At::Linked,
+            StepResult::ReplyLost => self.link_refused(world, name),
         }
     }
 
-    /// The name that it wanted exists, for all it knows.
-    fn refused(&mut self, world: &mut World, name: usize) {
+    /// Reacts to a link that was refused, or whose reply was lost.
+    fn link_refused(&mut self, world: &mut World, name: usize) {
         if !self.begun {
             (self.pending, self.at) = (Vec::new(), At::Reading);
-        } else if world.mutated(Mutation::LoserGoesOn) {
-            self.acknowledged(world);
+        } else if world.mutated(Mutation::ContinueSuperseded) {
+            self.lines_acknowledged(world);
         } else if world.mutated(Mutation::AdoptLines) {
             let found = world.volume.segments.get(&name).map(|segment| segment.lines.clone()).unwrap_or_default();
             let same = found == self.pending;
@@ -159,22 +160,22 @@ impl Attempt {
         }
     }
 
-    /// What was pending is durable, for all it knows.
-    fn acknowledged(&mut self, world: &mut World) {
+    /// Continues after the pending lines are durable, as far as the attempt knows.
+    fn lines_acknowledged(&mut self, world: &mut World) {
         self.view.append(&mut self.pending);
         self.begun = true;
         world.seen.acknowledged(&self.view);
         if self.act == Act::Nothing { self.plan(world, Vec::new()) } else { self.at = At::Acting }
     }
 
-    fn perform(&mut self, world: &mut World, luck: Luck) {
+    fn perform(&mut self, world: &mut World, result: StepResult) {
         let act = std::mem::replace(&mut self.act, Act::Nothing);
         world.seen.act(act, self.number, &world.volume.durable_log());
-        let outcome = match (act, luck) {
+        let outcome = match (act, result) {
             (Act::Nothing, _) => Vec::new(),
             (Act::AskModel, _) => vec![Line::Answered],
-            (Act::Effect(call), Luck::Good) => vec![Line::Completed(call)],
-            (Act::Effect(call), Luck::ReplyLost) => vec![Line::Indeterminate(call)],
+            (Act::Effect(call), StepResult::Done) => vec![Line::Completed(call)],
+            (Act::Effect(call), StepResult::ReplyLost) => vec![Line::Indeterminate(call)],
             (Act::Report(_), _) => {
                 if world.mutated(Mutation::LogRemoved) {
                     world.volume.segments.clear();
@@ -186,7 +187,7 @@ impl Attempt {
         if self.pending.is_empty() {
             self.plan(world, outcome);
         } else {
-            // It has acted before what the act needs was durable.
+            // A mutation has acted before the pending lines were durable.
             self.pending.extend(outcome);
             self.at = At::Linking;
         }

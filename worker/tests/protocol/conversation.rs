@@ -1,15 +1,15 @@
-//! What the protocol needs to know of a conversation: one answer that asks for two calls, then the end.
+//! Models a conversation: one model answer with two calls, and then the end.
 
-/// A call of the answer.
+/// A call of the model answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Call {
-    /// May happen once at most.
+    /// May happen at most once.
     Refund,
-    /// May be repeated: its tool is idempotent.
+    /// May be repeated, because its tool is idempotent.
     Notify,
 }
 
-/// How a conversation ends.
+/// The outcome of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Outcome {
     Succeeded,
@@ -30,24 +30,24 @@ pub enum Line {
     Completed(Call),
     Indeterminate(Call),
     Finished(Outcome),
-    /// What is left of a line whose content was never synced.
+    /// A line whose content was not synced and is lost.
     Lost,
 }
 
-/// What is done once it may be.
+/// An act of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Act {
-    /// Nothing outside: the line itself was the point.
+    /// No act outside of the log.
     Nothing,
     AskModel,
     Effect(Call),
     Report(Outcome),
 }
 
-/// How often a call that may be repeated is sent.
+/// The maximum number of times that an idempotent call is sent.
 const MAX_TRIES: usize = 2;
 
-/// What is to be durable next, and what is to be done then. A fold of the log and of nothing else.
+/// Returns the lines to make durable next, and the act after them. Both depend only on the log.
 pub fn next(log: &[Line]) -> (Vec<Line>, Act) {
     let finished = log.iter().find_map(|line| if let Line::Finished(outcome) = line { Some(*outcome) } else { None });
     if let Some(outcome) = finished {
@@ -78,7 +78,7 @@ pub fn next(log: &[Line]) -> (Vec<Line>, Act) {
     (vec![Line::Finished(Outcome::Succeeded)], Act::Report(Outcome::Succeeded))
 }
 
-/// The number of the last epoch.
+/// Returns the number of the last epoch, or 0.
 pub fn epoch(log: &[Line]) -> u8 {
     log.iter()
         .rev()

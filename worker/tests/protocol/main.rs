@@ -1,8 +1,7 @@
 //! The protocol of the log as a model, checked in every interleaving (`docs/explanation/engine.md`, section 1).
 //!
-//! Whoever changes the protocol changes this model first. Every rule has its counterpart in [`mutation`]: a protocol
-//! without it, in which the checker must find what goes wrong. A rule whose mutation is found by nobody is either no
-//! rule or not modelled.
+//! Change this model before you change the protocol. Each rule of the protocol has a [`mutation`], which is the protocol without the
+//! rule. The checker must find a violated property for each mutation. If it finds none, the rule is superfluous or not modelled.
 
 #[cfg(test)]
 mod attempt;
@@ -30,27 +29,27 @@ mod tests {
         protocol.checker().threads(2).spawn_bfs().join()
     }
 
-    fn told(path: &Path<World, Action>) -> String {
+    fn describe(path: &Path<World, Action>) -> String {
         path.clone().into_actions().iter().map(|action| format!("{action:?}")).collect::<Vec<_>>().join("\n")
     }
 
-    /// Every property holds, and everything that should be possible is.
+    /// Asserts that every property holds, and that every possibility is reached. Returns the number of states.
     fn assert_holds(protocol: Protocol) -> usize {
         let checker = check(protocol);
         for (name, path) in checker.discoveries() {
-            assert!(properties::is_possibility(name), "{name} is violated by\n{}", told(&path));
+            assert!(properties::is_possibility(name), "{name} is violated by\n{}", describe(&path));
         }
         let found: BTreeSet<_> = checker.discoveries().into_keys().collect();
         let missing: Vec<_> = properties::all()
             .into_iter()
             .filter(|p| properties::is_possibility(p.name) && !found.contains(p.name))
             .collect();
-        assert!(missing.is_empty(), "never seen: {:?}", missing.iter().map(|p| p.name).collect::<Vec<_>>());
+        assert!(missing.is_empty(), "never reached: {:?}", missing.iter().map(|p| p.name).collect::<Vec<_>>());
         checker.unique_state_count()
     }
 
     #[test]
-    fn two_attempts_keep_every_promise_under_every_fault() {
+    fn two_attempts_keep_all_properties_under_all_faults() {
         let states = assert_holds(Protocol::new(2, Faults { power_losses: 2, lost_replies: 2, kills: true }));
         assert!(states > 1_000, "{states}");
     }
@@ -58,7 +57,7 @@ mod tests {
     #[rstest]
     #[case::that_lose_power(Faults { power_losses: 1, lost_replies: 0, kills: false })]
     #[case::that_lose_replies(Faults { power_losses: 0, lost_replies: 1, kills: false })]
-    fn three_attempts_keep_every_promise(#[case] faults: Faults) {
+    fn three_attempts_keep_all_properties_under_one_fault(#[case] faults: Faults) {
         let states = assert_holds(Protocol::new(3, faults));
         assert!(states > 10_000, "{states}");
     }
@@ -66,17 +65,17 @@ mod tests {
     #[rstest]
     #[case::shared_segments(Mutation::AppendToSegment, properties::NEVER_LOST)]
     #[case::adopted_lines(Mutation::AdoptLines, properties::ONE_EFFECT)]
-    #[case::a_loser_that_goes_on(Mutation::LoserGoesOn, properties::NEVER_LOST)]
+    #[case::a_superseded_attempt_that_continues(Mutation::ContinueSuperseded, properties::NEVER_LOST)]
     #[case::a_claim_without_a_line(Mutation::ActBeforeClaim, properties::CLAIMED)]
     #[case::effects_before_they_are_durable(Mutation::EffectBeforeDurable, properties::DURABLE_FIRST)]
-    #[case::an_outcome_that_is_kept_back(Mutation::ReportBeforeDurable, properties::DURABLE_FIRST)]
+    #[case::an_outcome_that_is_reported_too_early(Mutation::ReportBeforeDurable, properties::DURABLE_FIRST)]
     #[case::names_that_are_not_synced(Mutation::NoSyncOfNames, properties::NEVER_LOST)]
     #[case::content_that_is_not_synced(Mutation::NoSyncOfContent, properties::PROGRESS)]
     #[case::a_prefix_that_is_not_synced(Mutation::NoSyncOfPrefix, properties::GAP_FREE)]
     #[case::names_that_are_not_exclusive(Mutation::NamesReplaced, properties::NEVER_LOST)]
     #[case::started_calls_sent_again(Mutation::StartedSentAgain, properties::ONE_EFFECT)]
     #[case::segments_removed_at_the_end(Mutation::LogRemoved, properties::NEVER_LOST)]
-    #[case::a_claim_by_a_file_of_its_own(Mutation::LockFile, properties::PROGRESS)]
+    #[case::a_claim_by_a_lock_file(Mutation::LockFile, properties::PROGRESS)]
     #[case::storage_that_forgets_under_a_living_worker(Mutation::StorageForgets, properties::NEVER_LOST)]
     fn without_one_of_its_rules_the_protocol_breaks(#[case] mutation: Mutation, #[case] property: &'static str) {
         let faults = Faults { power_losses: 1, lost_replies: 1, kills: true };

@@ -1,17 +1,17 @@
-//! Protocols that lack one rule each.
+//! Mutations of the protocol. Each one lacks one rule.
 
-/// What a worker does wrong.
+/// The rule that a worker breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mutation {
     /// Adds lines to the segment of its epoch.
     AppendToSegment,
-    /// Takes the lines that it finds under the name it wanted for its own, and goes on behind them.
+    /// Adopts the lines that it finds under the name of its next segment, and continues behind them.
     AdoptLines,
-    /// Goes on although the name that it wanted exists.
-    LoserGoesOn,
-    /// Begins to act without a claim.
+    /// Continues although the name of its next segment exists.
+    ContinueSuperseded,
+    /// Acts without a claim.
     ActBeforeClaim,
-    /// Makes a call with effect before its `started` is durable.
+    /// Makes a call with an effect before its `tool.started` is durable.
     EffectBeforeDurable,
     /// Reports the end before it is durable.
     ReportBeforeDurable,
@@ -21,14 +21,14 @@ pub enum Mutation {
     NoSyncOfContent,
     /// Claims without syncing the directory that it has read.
     NoSyncOfPrefix,
-    /// Renames a segment to its name, which replaces what had it.
+    /// Renames a segment to its name, which replaces an existing segment.
     NamesReplaced,
-    /// Sends a call again that an earlier epoch has started.
+    /// Repeats a call that an earlier epoch has started.
     StartedSentAgain,
-    /// Removes the segments of a log that has ended.
+    /// Removes the segments of a finished log.
     LogRemoved,
-    /// Claims by a file of its own, which is removed at the end.
+    /// Claims with a lock file, which is removed at the end.
     LockFile,
-    /// Not the worker's: the storage loses a name that it has acknowledged, and its clients live on.
+    /// The storage, not the worker, breaks a rule: it loses an acknowledged name while attempts continue.
     StorageForgets,
 }

@@ -1,4 +1,4 @@
-//! What holds in every moment, and what must be possible for the check to mean anything.
+//! The properties that hold in every state, and the possibilities that the checker must reach so that the check is meaningful.
 
 use crate::attempt::{At, Attempt};
 use crate::conversation::{Act, Call, Line, Outcome, epoch};
@@ -7,35 +7,35 @@ use stateright::{Expectation, Property};
 
 /// Invariant 1 of `docs/explanation/design.md`.
 pub const ALLOWED: &str = "no effect without an earlier durable Allow";
-/// Invariant 2; the other call is of an idempotent tool.
+/// Invariant 2. The other call may be repeated, because its tool is idempotent.
 pub const ONE_EFFECT: &str = "no call has two effects";
 /// Invariant 3.
-pub const NEVER_LOST: &str = "what was acknowledged is never lost and never changes";
+pub const NEVER_LOST: &str = "acknowledged lines are never lost and never change";
 /// Invariant 3.
 pub const GAP_FREE: &str = "the log has no gap";
 /// The table of `docs/explanation/engine.md`, section 1.
-pub const DURABLE_FIRST: &str = "what an act needs is durable first";
+pub const DURABLE_FIRST: &str = "the lines that an act needs are durable first";
 /// Invariant 10.
-pub const CLAIMED: &str = "replay does nothing outside: only an attempt whose claim is durable acts";
+pub const CLAIMED: &str = "only an attempt with a durable claim acts, so a replay does not act";
 /// Invariant 10.
-pub const SAME_STATE: &str = "what an attempt has in mind is what a replay finds";
+pub const SAME_STATE: &str = "the view of an attempt equals the replayed log";
 pub const EPOCHS: &str = "epochs are counted without a gap";
-pub const ASKED_ONCE: &str = "no answer that was logged is asked for again";
+pub const ASKED_ONCE: &str = "a recorded model answer is not requested again";
 pub const ONE_END: &str = "a conversation has one end";
-pub const PROGRESS: &str = "an attempt that nothing disturbs comes to an end";
+pub const PROGRESS: &str = "an attempt without faults finishes the conversation";
 
 const SUPERSEDED: &str = "an attempt is superseded";
-const LATE_ACT: &str = "an attempt that was frozen acts after another has taken over";
+const LATE_ACT: &str = "a frozen attempt acts after another has taken over";
 const REPEATED: &str = "an idempotent call is repeated";
 const SUCCEEDS_LATE: &str = "a later attempt succeeds";
-const ESCALATES: &str = "a lost call is left to a person";
+const ESCALATES: &str = "a person has to decide about a lost call";
 
-/// Whether it is something that must be found, rather than something that must not.
+/// Returns whether a property is a possibility, which must be reached.
 pub fn is_possibility(name: &str) -> bool {
     all().iter().any(|property| property.name == name && property.expectation == Expectation::Sometimes)
 }
 
-/// All of them.
+/// Returns all properties and possibilities.
 pub fn all() -> Vec<Property<Protocol>> {
     vec![
         Property::always(ALLOWED, |_, world: &World| !world.seen.unallowed),

@@ -1,4 +1,4 @@
-//! The volume: a directory of segments, of which a power loss keeps what was synced.
+//! Models the volume: a directory of segments. A power loss may lose everything that was not synced.
 
 use crate::conversation::Line;
 use std::collections::BTreeMap;
@@ -7,20 +7,20 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Segment {
     pub lines: Vec<Line>,
-    /// Its content survives a power loss.
+    /// Whether its content survives a power loss.
     pub content_synced: bool,
-    /// Its name survives a power loss.
+    /// Whether its name survives a power loss.
     pub name_synced: bool,
 }
 
-/// The directory of one log. Temporary files are left out: each has a name of its own, and nobody reads them.
+/// The directory of one log. Temporary files are not modelled, because their names are unique and they are not read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Volume {
     pub segments: BTreeMap<usize, Segment>,
 }
 
 impl Volume {
-    /// Where the segments that follow one another end, from the first line on: the places at which a reader may stop.
+    /// Returns the ends of the consecutive segments, as numbers of lines. A reader may stop at each of them.
     pub fn ends(&self) -> Vec<usize> {
         let mut ends = vec![0];
         let mut end = 0;
@@ -31,12 +31,12 @@ impl Volume {
         ends
     }
 
-    /// The log as a reader finds it.
+    /// Returns the log as a reader finds it.
     pub fn log(&self) -> Vec<Line> {
         self.fold(|_| true)
     }
 
-    /// The log as it would be after a power loss that keeps nothing but what must be kept.
+    /// Returns the log after a power loss that loses everything unsynced.
     pub fn durable_log(&self) -> Vec<Line> {
         self.fold(|segment| segment.content_synced && segment.name_synced)
     }
@@ -49,7 +49,7 @@ impl Volume {
         log
     }
 
-    /// Whether a segment stands where no other ends.
+    /// Returns whether the log has a segment behind a gap.
     pub fn has_gap(&self) -> bool {
         let ends = self.ends();
         self.segments.keys().any(|first| !ends.contains(&(first - 1)))
@@ -61,13 +61,13 @@ impl Volume {
         }
     }
 
-    /// The segments of which a power loss may take something.
+    /// Returns the segments that a power loss may damage.
     pub fn at_risk(&self) -> Vec<usize> {
         let risky = |segment: &Segment| !segment.content_synced || !segment.name_synced;
         self.segments.iter().filter(|(_, segment)| risky(segment)).map(|(first, _)| *first).collect()
     }
 
-    /// The power is lost: of the segments at risk, those in `lost` lose what was not synced. The others had luck.
+    /// Loses the power. The segments in `lost` lose everything that was not synced. The others keep it.
     pub fn lose(&mut self, lost: &[usize]) {
         for first in lost {
             if let Some(segment) = self.segments.get_mut(first) {

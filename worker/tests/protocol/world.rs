@@ -1,6 +1,6 @@
-//! The volume and its attempts, and everything that may happen to them.
+//! Models the volume and its attempts, and all actions that may happen.
 
-use crate::attempt::{At, Attempt, Luck};
+use crate::attempt::{At, Attempt, StepResult};
 use crate::conversation::{Act, Call, Line};
 use crate::mutation::Mutation;
 use crate::properties;
@@ -9,24 +9,23 @@ use stateright::{Model, Property};
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-/// How many faults of a kind there are.
+/// The maximum number of faults of each kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Faults {
     pub power_losses: u8,
-    /// Replies of links, and answers of tools.
+    /// Lost replies of links and lost answers of tools.
     pub lost_replies: u8,
-    /// Whether attempts are killed. One that is killed is one that was frozen and is never let go: for the others
-    /// it makes no difference.
+    /// Whether attempts are killed. For the others, a killed attempt is the same as one that is frozen for ever.
     pub kills: bool,
 }
 
-/// The protocol, and how much is to go wrong.
+/// The protocol to check, with the number of attempts and the faults.
 #[derive(Debug)]
 pub struct Protocol {
     attempts: usize,
     faults: Faults,
     mutation: Option<Mutation>,
-    /// Whether a new attempt would come to an end, which the volume alone decides.
+    /// A cache of [`Protocol::makes_progress`], which depends only on the volume and the lock.
     ends: Mutex<HashMap<(Volume, bool), bool>>,
 }
 
@@ -39,29 +38,28 @@ impl Protocol {
         Self { mutation: Some(mutation), ..self }
     }
 
-    /// Whether an attempt that begins now and that nothing disturbs comes to an end.
+    /// Returns whether a new attempt finishes the conversation if there are no faults.
     pub fn makes_progress(&self, world: &World) -> bool {
         let volume = (world.volume.clone(), world.locked);
         *self.ends.lock().unwrap().entry(volume).or_insert_with(|| world.is_finished_by_a_new_attempt())
     }
 }
 
-/// What has been seen outside, which no attempt knows.
-// Each is a property of its own; in words of several they would be one.
-#[allow(clippy::struct_excessive_bools)]
+/// The observations of an outside observer, which the properties need.
+#[allow(clippy::struct_excessive_bools, reason = "each one is a separate property")]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Seen {
-    /// The longest log of which an attempt was sure.
+    /// The longest log that was acknowledged to an attempt.
     pub acknowledged: Vec<Line>,
-    /// Two attempts were sure of logs of which neither begins the other.
+    /// Whether the acknowledged logs of two attempts differ.
     pub forked: bool,
-    /// How often the call that must happen once at most has happened.
+    /// The number of refunds, of which there may be at most one.
     pub refunds: u8,
-    /// A call was made that nothing durable allowed.
+    /// Whether a call was made without a durable Allow.
     pub unallowed: bool,
-    /// Something was done by an attempt of which no claim is durable.
+    /// Whether an attempt acted without a durable claim.
     pub unclaimed: bool,
-    /// Something was done before what it needs was durable.
+    /// Whether an attempt acted before the lines that the act needs were durable.
     pub too_early: bool,
 }
 
@@ -74,7 +72,7 @@ impl Seen {
         }
     }
 
-    /// An attempt does something while `durable` is what a power loss would leave.
+    /// Records an act of an attempt. `durable` is the log that a power loss would leave.
     pub fn act(&mut self, act: Act, attempt: usize, durable: &[Line]) {
         let claims = |line: &Line| matches!(line, Line::Epoch { attempt: of, .. } if *of == attempt);
         let claim = durable.iter().rposition(claims);
@@ -93,11 +91,11 @@ impl Seen {
     }
 }
 
-/// One moment.
+/// One state of the model.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct World {
     pub volume: Volume,
-    /// The claim file of a mutation.
+    /// Whether the lock file of a mutation exists.
     pub locked: bool,
     pub attempts: Vec<Attempt>,
     pub seen: Seen,
@@ -110,7 +108,7 @@ impl World {
         self.mutation == Some(mutation)
     }
 
-    /// Lets an attempt do something; gives how it is then.
+    /// Changes an attempt and the world.
     fn with(&mut self, at: usize, does: impl FnOnce(&mut Attempt, &mut Self)) {
         let Some(mut attempt) = self.attempts.get(at).cloned() else { return };
         does(&mut attempt, self);
@@ -119,12 +117,12 @@ impl World {
         }
     }
 
-    /// Lets a new attempt run, which nothing disturbs; gives whether it comes to tell an end.
+    /// Returns whether a new attempt reports an end if there are no faults.
     pub fn is_finished_by_a_new_attempt(&self) -> bool {
-        const ENOUGH: usize = 64;
+        const MAX_STEPS: usize = 64;
         let mut world = Self { attempts: Vec::new(), seen: Seen::default(), ..self.clone() };
         let mut attempt = Attempt::new(self.attempts.len());
-        for _ in 0..ENOUGH {
+        for _ in 0..MAX_STEPS {
             match (attempt.at, attempt.act) {
                 (At::Acting, Act::Report(_)) => return true,
                 (At::Over, _) => return false,
@@ -132,25 +130,25 @@ impl World {
                     let end = world.volume.log().len();
                     attempt.read(&mut world, end);
                 }
-                (At::Read | At::Linking | At::Linked | At::Acting, _) => attempt.step(&mut world, Luck::Good),
+                (At::Read | At::Linking | At::Linked | At::Acting, _) => attempt.step(&mut world, StepResult::Done),
             }
         }
         false
     }
 }
 
-/// What may happen. A frozen attempt is one that does not go on; a container that was stopped and let go too.
+/// An action that may happen next. An attempt without an action is frozen, as a process in a paused container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// An attempt reads as far as it finds something: to the end, or, with a stale view, less far.
+    /// An attempt reads the log to its end, or less with a stale view of the directory.
     Reads { attempt: usize, lines: usize },
-    /// An attempt goes on by one step.
+    /// An attempt performs one step.
     Goes(usize),
-    /// The same; and the reply of its link, or the answer of its tool, is lost.
+    /// An attempt performs one step, and the reply of its link or the answer of its tool is lost.
     LosesReply(usize),
     /// An attempt is killed.
     Killed(usize),
-    /// The power is lost, and with it what was not synced of these segments, and all who are running.
+    /// The power is lost. These segments lose everything unsynced, and all running attempts end.
     PowerLost(Vec<usize>),
 }
 
@@ -188,7 +186,7 @@ impl Model for Protocol {
                 }
             }
             if *attempt == Attempt::new(at) {
-                // Attempts begin in order: what begins later is no other attempt.
+                // Attempts begin in order, because they are interchangeable before they begin.
                 break;
             }
             if attempt.at != At::Over && self.faults.kills {
@@ -204,10 +202,10 @@ impl Model for Protocol {
         let mut next = world.clone();
         match action {
             Action::Reads { attempt, lines } => next.with(attempt, |attempt, world| attempt.read(world, lines)),
-            Action::Goes(at) => next.with(at, |attempt, world| attempt.step(world, Luck::Good)),
+            Action::Goes(at) => next.with(at, |attempt, world| attempt.step(world, StepResult::Done)),
             Action::LosesReply(at) => {
                 next.faults.lost_replies -= 1;
-                next.with(at, |attempt, world| attempt.step(world, Luck::ReplyLost));
+                next.with(at, |attempt, world| attempt.step(world, StepResult::ReplyLost));
             }
             Action::Killed(at) => next.with(at, |attempt, _| attempt.end()),
             Action::PowerLost(lost) => {

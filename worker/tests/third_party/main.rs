@@ -1,7 +1,7 @@
-//! The MCP client against servers of others: the reference "everything" server, which npm carries and which speaks the
-//! older era, and a time server, which the Python index carries and whose SDK speaks the newer one.
+//! Tests the MCP client with two third-party servers: the reference "everything" server from npm, which uses an older version of MCP,
+//! and a time server from the Python package index, whose SDK uses a newer one.
 //!
-//! `hack/third-party` installs them, as they are locked in `servers/`; each test starts what it needs.
+//! `hack/third-party` installs them in the versions that `servers/` locks. Each test starts the server that it needs.
 
 #[cfg(test)]
 mod server;
@@ -22,9 +22,10 @@ mod tests {
     use std::cell::RefCell;
     use std::time::Duration;
 
+    /// A time limit that no call reaches.
     const PLENTY: Duration = Duration::from_mins(1);
 
-    /// A client, and the tools as they were when the Job began.
+    /// A client, and the tools at the start of the Job.
     struct Job {
         client: Client,
         tools: Vec<ListedTool>,
@@ -32,7 +33,7 @@ mod tests {
 
     impl Job {
         async fn of(server: &Server) -> Self {
-            // Another test may have installed it.
+            // Fails if another test has installed the provider.
             let _ = rustls::crypto::ring::default_provider().install_default();
             let docs = BoundResource {
                 name: "docs".into(),
@@ -49,12 +50,17 @@ mod tests {
             self.tools.iter().find(|tool| tool.name == name).unwrap()
         }
 
-        async fn called(&self, tool: &str, arguments: &str, within: Duration) -> CallResult {
-            self.followed(tool, arguments, within).await.0
+        async fn call(&self, tool: &str, arguments: &str, within: Duration) -> CallResult {
+            self.call_with_progress(tool, arguments, within).await.0
         }
 
-        /// A call, and what its server told of it.
-        async fn followed(&self, tool: &str, arguments: &str, within: Duration) -> (CallResult, Vec<ToolProgress>) {
+        /// Makes a call. Returns its result and the reported progress.
+        async fn call_with_progress(
+            &self,
+            tool: &str,
+            arguments: &str,
+            within: Duration,
+        ) -> (CallResult, Vec<ToolProgress>) {
             let (id, definition) = (CallId::new(7, 0), self.tool(tool).digest());
             let call = ToolCall {
                 id: &id,
@@ -68,27 +74,27 @@ mod tests {
                 definition: &definition,
                 timeout_seconds: None,
             };
-            let told = RefCell::new(Vec::new());
-            let called = self.client.call(&call, within, &|news| told.borrow_mut().push(news)).await;
-            (called, told.into_inner())
+            let progress = RefCell::new(Vec::new());
+            let called = self.client.call(&call, within, &|report| progress.borrow_mut().push(report)).await;
+            (called, progress.into_inner())
         }
 
         async fn completed(&self, tool: &str, arguments: &str) -> (String, Option<Value>, Vec<Vec<u8>>) {
-            match self.called(tool, arguments, PLENTY).await.outcome {
+            match self.call(tool, arguments, PLENTY).await.outcome {
                 CallOutcome::Completed { text, structured, media } => (text, structured, media),
                 other => panic!("{tool}: {other:?}"),
             }
         }
 
         async fn failed(&self, tool: &str, arguments: &str) -> String {
-            match self.called(tool, arguments, PLENTY).await.outcome {
+            match self.call(tool, arguments, PLENTY).await.outcome {
                 CallOutcome::Failed { text, .. } => text,
                 other => panic!("{tool}: {other:?}"),
             }
         }
 
-        /// What is wrong with an output, by the schema that the server lists.
-        fn fault(&self, tool: &str, output: &Value) -> Option<String> {
+        /// Returns the first error of an output against the output schema that the server lists.
+        fn schema_error(&self, tool: &str, output: &Value) -> Option<String> {
             Schema::compile(self.tool(tool).output_schema.as_ref().unwrap()).first_error(output)
         }
     }
@@ -109,17 +115,17 @@ mod tests {
 
         let (text, structured, _) = job.completed("get-structured-content", r#"{"location":"Chicago"}"#).await;
         let structured = structured.unwrap();
-        assert_eq!((text, job.fault("get-structured-content", &structured)), (structured.to_string(), None));
-        assert!(job.fault("get-structured-content", &serde_json::json!({"temperature": "warm"})).is_some());
+        assert_eq!((text, job.schema_error("get-structured-content", &structured)), (structured.to_string(), None));
+        assert!(job.schema_error("get-structured-content", &serde_json::json!({"temperature": "warm"})).is_some());
         job.client.close().await;
     }
 
     #[tokio::test]
-    async fn its_images_resources_and_links_are_told_and_kept_apart() {
+    async fn images_and_resources_are_media_and_links_are_text() {
         let server = Server::everything();
         let job = Job::of(&server).await;
         let (text, _, media) = job.completed("get-tiny-image", "{}").await;
-        assert!(media[0].starts_with(b"\x89PNG"), "no PNG");
+        assert!(media[0].starts_with(b"\x89PNG"), "not a PNG image");
         let note = format!(
             "[image, image/png, {} bytes, kept as {}; it is not text]",
             media[0].len(),
@@ -138,25 +144,26 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn its_progress_is_told_and_a_call_that_takes_too_long_is_given_up() {
+    async fn progress_is_reported_and_a_call_ends_at_its_time_limit() {
         let server = Server::everything();
         let job = Job::of(&server).await;
         let tool = "trigger-long-running-operation";
-        let (called, told) = job.followed(tool, r#"{"duration":0.3,"steps":3}"#, PLENTY).await;
+        let (called, progress) = job.call_with_progress(tool, r#"{"duration":0.3,"steps":3}"#, PLENTY).await;
         assert!(matches!(called.outcome, CallOutcome::Completed { .. }), "{:?}", called.outcome);
         let step = |n: u32| ToolProgress { progress: Some(n.into()), total: Some(3.0), ..ToolProgress::default() };
-        assert_eq!(told, [step(1), step(2), step(3)]);
+        assert_eq!(progress, [step(1), step(2), step(3)]);
 
-        let (called, told) = job.followed(tool, r#"{"duration":600,"steps":60000}"#, Duration::from_secs(1)).await;
+        let (called, progress) =
+            job.call_with_progress(tool, r#"{"duration":600,"steps":60000}"#, Duration::from_secs(1)).await;
         let CallOutcome::Indeterminate { text } = &called.outcome else { panic!("{:?}", called.outcome) };
         assert!(text.contains("it did not answer within"), "{text}");
-        assert!(!told.is_empty());
+        assert!(!progress.is_empty());
         let (text, ..) = job.completed("echo", r#"{"message":"still here"}"#).await;
         assert_eq!(text, "Echo: still here");
     }
 
     #[tokio::test]
-    async fn the_time_server_speaks_the_newer_era() {
+    async fn the_time_server_is_listed_and_called() {
         let server = Server::time();
         let job = Job::of(&server).await;
         let names: Vec<_> = job.tools.iter().map(|tool| tool.name.as_str()).collect();
@@ -167,12 +174,12 @@ mod tests {
         let (text, structured, _) = job.completed("convert_time", arguments).await;
         let structured = structured.unwrap();
         assert_eq!((text, &structured["time_difference"]), (structured.to_string(), &Value::from("-3.25h")));
-        assert_eq!(job.fault("convert_time", &structured), None);
-        assert!(job.fault("convert_time", &serde_json::json!({"source": {}})).is_some());
+        assert_eq!(job.schema_error("convert_time", &structured), None);
+        assert!(job.schema_error("convert_time", &serde_json::json!({"source": {}})).is_some());
 
         let error = job.failed("get_current_time", r#"{"timezone":"Europe/Atlantis"}"#).await;
         assert!(error.contains("Atlantis"), "{error}");
-        let seen = job.called("get_current_time", r#"{"timezone":"UTC"}"#, PLENTY).await;
-        assert_eq!(seen.listed, None, "it was listed in this session");
+        let again = job.call("get_current_time", r#"{"timezone":"UTC"}"#, PLENTY).await;
+        assert_eq!(again.listed, None, "the tools were listed in this session");
     }
 }

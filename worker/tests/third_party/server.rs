@@ -1,4 +1,4 @@
-//! Servers of others, as processes that end with the test.
+//! Third-party MCP servers, as processes that end with the test.
 
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -7,17 +7,17 @@ use std::sync::OnceLock;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// How long a server may take to start, on a machine that does other things too.
-const START: Duration = Duration::from_mins(2);
+/// The time limit for the start of a server, on a busy machine.
+const START_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// A server that runs.
+/// A running server.
 pub(crate) struct Server {
     child: Child,
     port: u16,
 }
 
 impl Server {
-    /// The reference server, which has one of everything.
+    /// Starts the reference server, which has all kinds of tools and results.
     pub(crate) fn everything() -> Self {
         Self::start(|port| {
             let mut command = Command::new("node");
@@ -27,7 +27,7 @@ impl Server {
         })
     }
 
-    /// The time server.
+    /// Starts the time server.
     pub(crate) fn time() -> Self {
         Self::start(|port| {
             let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/third_party/servers/serve_time.py");
@@ -37,7 +37,7 @@ impl Server {
         })
     }
 
-    /// Where it answers.
+    /// Returns the URL of the MCP endpoint.
     pub(crate) fn url(&self) -> String {
         format!("http://127.0.0.1:{}/mcp", self.port)
     }
@@ -45,7 +45,7 @@ impl Server {
     fn start(command: impl FnOnce(u16) -> Command) -> Self {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let mut child = command(port).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let until = Instant::now() + START;
+        let until = Instant::now() + START_TIMEOUT;
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             assert_eq!(child.try_wait().unwrap(), None, "the server has ended");
             assert!(Instant::now() < until, "the server does not listen");
@@ -62,13 +62,13 @@ impl Drop for Server {
     }
 }
 
-/// The directory that the servers are installed in.
+/// Returns the directory of the installed servers. Installs them first if needed.
 fn installed() -> &'static Path {
     static DIR: OnceLock<PathBuf> = OnceLock::new();
     DIR.get_or_init(|| {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hack/third-party");
         let output = Command::new(script).stderr(Stdio::inherit()).output().unwrap();
-        assert!(output.status.success(), "hack/third-party has failed");
+        assert!(output.status.success(), "hack/third-party failed");
         PathBuf::from(String::from_utf8(output.stdout).unwrap().trim())
     })
 }

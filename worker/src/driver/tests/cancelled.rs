@@ -1,4 +1,4 @@
-//! Attempts whose Job a person cancels, and attempts of a namespace that is suspended.
+//! Runs whose Job is cancelled, whose Skill is deleted, or whose namespace is suspended.
 
 use super::*;
 use crate::fixture::desk::{Desk, Does};
@@ -9,11 +9,11 @@ use bloomery_testkit::report_server::Reply;
 
 const UNKNOWN: &str = "was sent and its answer is not known";
 
-/// Whether the log says once, and nowhere else, what the operator said.
-fn directed(stand: &Stand, directive: Directive) -> bool {
+/// Returns whether the log has exactly one directive, and it is this one.
+fn has_directive(stand: &Stand, directive: Directive) -> bool {
     let log = stand.log();
-    let told: Vec<_> = log.iter().filter(|entry| entry.event.name() == "directive.received").collect();
-    matches!(told.as_slice(), [entry] if entry.event == Event::DirectiveReceived { directive })
+    let directives: Vec<_> = log.iter().filter(|entry| entry.event.name() == "directive.received").collect();
+    matches!(directives.as_slice(), [entry] if entry.event == Event::DirectiveReceived { directive })
 }
 
 /// Runs the first attempt, and cancels once `moment` has come.
@@ -25,7 +25,7 @@ async fn cancelled(stand: &Stand, moment: impl Future<Output = ()>) -> Outcome {
     };
     let (exit, ()) = tokio::join!(stand.run_with(1, Disk, stop.clone()), cancel);
     assert_eq!(exit.unwrap(), Exit::Finished);
-    assert!(directed(stand, Directive::Cancel), "{:?}", stand.events());
+    assert!(has_directive(stand, Directive::Cancel), "{:?}", stand.events());
     assert_eq!(stand.events().last(), Some(&"finished"));
     let last = stand.reports().pop().unwrap().report;
     assert_eq!((last.end, last.projection.phase), (Some(PodEnd::Finished), Phase::Cancelled));
@@ -35,19 +35,19 @@ async fn cancelled(stand: &Stand, moment: impl Future<Output = ()>) -> Outcome {
 }
 
 #[tokio::test]
-async fn a_request_to_the_model_is_dropped() {
+async fn a_cancellation_drops_a_request_to_the_model() {
     let mut script = refund();
     script.insert(1, Answer::HangsOnce);
     let stand = Stand::new(script, Refund::Answers).await;
     let outcome = cancelled(&stand, stand.model.until_requests(2)).await;
     assert_eq!(outcome.message, "The Job was cancelled.");
     assert_eq!(stand.events()[stand.events().len() - 3..], ["model.requested", "directive.received", "finished"]);
-    // Another attempt has nothing to do.
+    // Another attempt does nothing.
     assert_eq!((stand.run(2).await, stand.model.request_count()), (Exit::Finished, 2));
 }
 
 #[tokio::test]
-async fn a_call_with_effect_that_is_answered_in_time_is_known() {
+async fn the_outcome_of_an_effect_that_is_answered_in_time_is_recorded() {
     let mut stand = Stand::new(refund(), Refund::Waits).await;
     stand.patience.cancel_grace = Duration::from_mins(1);
     let stand = stand;
@@ -63,14 +63,14 @@ async fn a_call_with_effect_that_is_answered_in_time_is_known() {
     assert_eq!(
         events[events.len() - 4..],
         ["tool.started", "directive.received", "tool.completed", "finished"],
-        "the second effect is not begun"
+        "the second effect is not started"
     );
     assert_eq!(stand.termination(1).outcome.unwrap().message, "The Job was cancelled.");
     assert_eq!(stand.shop.effects().len(), 1);
 }
 
 #[tokio::test]
-async fn a_call_with_effect_that_outlasts_its_grace_is_named() {
+async fn the_outcome_names_an_effect_that_outlasts_its_grace() {
     let mut stand = Stand::new(refund(), Refund::Waits).await;
     stand.patience.cancel_grace = Duration::ZERO;
     let stand = stand;
@@ -84,7 +84,7 @@ async fn a_call_with_effect_that_outlasts_its_grace_is_named() {
 }
 
 #[tokio::test]
-async fn a_drain_that_was_asked_before_gives_way() {
+async fn a_cancellation_replaces_an_earlier_drain() {
     let mut stand = Stand::new(refund(), Refund::Waits).await;
     stand.patience.cancel_grace = Duration::ZERO;
     let stand = stand;
@@ -101,28 +101,28 @@ async fn a_drain_that_was_asked_before_gives_way() {
 }
 
 #[tokio::test]
-async fn a_wait_for_an_mcp_server_ends() {
+async fn a_cancellation_ends_the_wait_for_an_mcp_server() {
     let stand = Stand::new(refund(), Refund::Answers).await;
-    *stand.shop.unlisted.lock().unwrap() = u32::MAX;
-    let waits = |taken: &Vec<Received>| taken.iter().any(|taken| taken.report.waiting.is_some());
+    *stand.shop.failing_lists.lock().unwrap() = u32::MAX;
+    let waits = |received: &Vec<Received>| received.iter().any(|received| received.report.waiting.is_some());
     cancelled(&stand, async { drop(stand.operator.until_received(waits).await) }).await;
     assert!(stand.model.requests().is_empty());
 }
 
 #[tokio::test]
-async fn a_wait_for_a_bound_secret_ends() {
+async fn a_cancellation_ends_the_wait_for_a_secret() {
     let mut stand = Stand::new(refund(), Refund::Answers).await;
     let file = KeyFile { path: "/nowhere".into(), secret: "ledger".into(), key: "dsn".into() };
     let source = ResourceSource::Secret(file);
     stand.resources = vec![BoundResource { name: "ledger".into(), kind: ResourceType::ConnectionString, source }];
     let stand = stand;
-    let waits = |taken: &Vec<Received>| taken.iter().any(|taken| taken.report.waiting.is_some());
+    let waits = |received: &Vec<Received>| received.iter().any(|received| received.report.waiting.is_some());
     cancelled(&stand, async { drop(stand.operator.until_received(waits).await) }).await;
     assert_eq!(stand.events(), ["epoch.started", "directive.received", "finished"]);
 }
 
 #[tokio::test]
-async fn a_question_that_people_are_asked_is_taken_back() {
+async fn a_cancellation_withdraws_a_question() {
     let mut stand = Stand::new(refund(), Refund::Loses).await;
     let desk = std::sync::Arc::new(Desk::new(|_| Does::Thinks));
     stand.people = Some(desk.clone());
@@ -132,7 +132,7 @@ async fn a_question_that_people_are_asked_is_taken_back() {
 }
 
 #[tokio::test]
-async fn a_job_that_parked_is_cancelled_by_the_next_worker_before_it_does_anything() {
+async fn the_next_worker_cancels_a_parked_job_at_once() {
     let stand = super::stopped::parked_after_the_reads().await;
     let (times, stop) = (stand.model.request_count(), Stop::default());
     stop.request(StopReason::Cancelled);
@@ -141,7 +141,7 @@ async fn a_job_that_parked_is_cancelled_by_the_next_worker_before_it_does_anythi
 }
 
 #[tokio::test]
-async fn what_the_operator_says_reaches_the_run() {
+async fn a_directive_in_the_answer_to_a_report_reaches_the_run() {
     let mut script = refund();
     script.insert(1, Answer::HangsOnce);
     let stand = Stand::new(script, Refund::Answers).await;
@@ -151,11 +151,11 @@ async fn what_the_operator_says_reaches_the_run() {
     };
     let (exit, ()) = tokio::join!(stand.run(1), said);
     assert_eq!((exit, outcome(&stand, 1)), (Exit::Finished, OutcomeCode::Cancelled));
-    assert!(directed(&stand, Directive::Cancel));
+    assert!(has_directive(&stand, Directive::Cancel));
 }
 
 #[tokio::test]
-async fn a_call_under_way_when_the_skill_is_deleted_is_named() {
+async fn the_outcome_names_a_call_that_ran_when_the_skill_was_deleted() {
     let mut stand = Stand::new(refund(), Refund::Waits).await;
     stand.patience.cancel_grace = Duration::ZERO;
     let stand = stand;
@@ -167,12 +167,12 @@ async fn a_call_under_way_when_the_skill_is_deleted_is_named() {
     let outcome = stand.termination(1).outcome.unwrap();
     assert_eq!((exit, outcome.code), (Exit::Finished, OutcomeCode::SkillDeleted));
     assert!(outcome.message.contains("of refund") && outcome.message.contains(UNKNOWN), "{}", outcome.message);
-    assert!(directed(&stand, Directive::SkillDeleted));
+    assert!(has_directive(&stand, Directive::SkillDeleted));
     assert_eq!(stand.reports().pop().unwrap().report.projection.phase, Phase::Failed);
 }
 
 #[tokio::test]
-async fn a_suspended_namespace_parks_the_run_and_it_goes_on_afterwards() {
+async fn a_suspended_namespace_parks_the_run_and_the_next_attempt_continues() {
     let mut script = refund();
     script.insert(1, Answer::HangsOnce);
     let stand = Stand::new(script, Refund::Answers).await;
@@ -182,12 +182,12 @@ async fn a_suspended_namespace_parks_the_run_and_it_goes_on_afterwards() {
     };
     let (exit, ()) = tokio::join!(stand.run(1), said);
     assert_eq!(exit, Exit::Parked(ParkReason::Suspension));
-    assert!(directed(&stand, Directive::Park));
+    assert!(has_directive(&stand, Directive::Park));
     let last = stand.reports().pop().unwrap().report;
     assert_eq!((last.end, last.projection.phase), (Some(PodEnd::Parked(ParkReason::Suspension)), Phase::Queued));
 
     assert_eq!(stand.run(2).await, Exit::Finished);
     assert_eq!((outcome(&stand, 2), stand.shop.effects().len()), (OutcomeCode::Succeeded, 2));
-    // Only the request that was dropped is made again.
+    // Only the dropped request is repeated.
     assert_eq!(stand.model.request_count(), 6);
 }

@@ -1,4 +1,4 @@
-//! The power goes at every operation on files, and with it what was not synced (`docs/explanation/engine.md`, section 7).
+//! Power losses at every file operation, which lose everything that was not synced (`docs/explanation/engine.md`, section 7).
 
 use super::*;
 use crate::fixture::volatile::{Crash, Keeps, Volatile};
@@ -8,13 +8,13 @@ use bloomery_testkit::twelve_steps::ANSWERS;
 use rstest::rstest;
 use std::sync::Arc;
 
-/// A disk, and a shop that looks at what of it would be left whenever something happens there.
+/// Returns a disk. Before each effect, the shop asserts that the durable part of the log allows it.
 fn disk(stand: &mut Stand) -> Volatile {
     stand.clear();
     let disk = Volatile::new(&stand.memory());
     let (watched, dir) = (disk.clone(), stand.memory());
     stand.shop.witness = Some(Arc::new(move |call| {
-        let left = watched.left();
+        let left = watched.after_power_loss();
         assert_allowed(&parse(&crate::fixture::stand::lines(&left, &dir)), call);
     }));
     disk
@@ -28,7 +28,7 @@ async fn undisturbed(stand: &mut Stand) -> (Vec<Entry>, u32) {
 
 #[rstest]
 #[tokio::test]
-async fn whatever_a_power_loss_takes_the_run_ends_as_without_it(
+async fn after_a_power_loss_at_any_operation_the_run_ends_as_without_it(
     #[values(Crash::Before, Crash::After)] crash: fn(u32) -> Crash,
     #[values(Keeps::Nothing, Keeps::Everything)] keeps: Keeps,
 ) {
@@ -54,9 +54,9 @@ async fn whatever_a_power_loss_takes_the_run_ends_as_without_it(
             assert_eq!(outcome(&stand, 2), OutcomeCode::ToolIndeterminate, "{crash:?}");
         } else {
             assert_eq!(outcome(&stand, 2), OutcomeCode::Succeeded, "{crash:?}");
-            // No answer that was logged is asked for again.
+            // A recorded model answer is not requested again.
             assert_eq!(stand.model.request_count() - asked, ANSWERS - answers(&left_log), "{crash:?}");
         }
     }
-    assert!(within > 0, "no power loss fell within a refund");
+    assert!(within > 0, "no power loss happened within a refund");
 }

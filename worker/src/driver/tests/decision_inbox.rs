@@ -1,4 +1,4 @@
-//! Calls that people decide on while no pod runs.
+//! Held calls that people decide while no pod runs.
 
 use super::*;
 use bloomery_crds::report::HeldCallDetails;
@@ -7,7 +7,7 @@ use bloomery_crds::v1alpha1::ApprovalVerdict;
 use rstest::rstest;
 use serde_json::json;
 
-/// A stand whose refund is held, after its first attempt has parked with it.
+/// Returns a stand whose first attempt has parked with a held refund, and the details of the call.
 async fn parked() -> (Stand, HeldCallDetails) {
     let mut stand = Stand::new(refund(), Refund::Answers).await;
     stand.skill.policy = Some(
@@ -18,12 +18,12 @@ async fn parked() -> (Stand, HeldCallDetails) {
     );
     stand.skill.engine = Some(serde_json::from_value(json!({"approvalExpiry": "90m"})).unwrap());
     assert_eq!(stand.run(1).await, Exit::Parked(ParkReason::Approval));
-    let hold = told(&stand);
+    let hold = reported_hold(&stand);
     (stand, hold)
 }
 
-/// What the last report says of the held call.
-fn told(stand: &Stand) -> HeldCallDetails {
+/// Returns the details of the held call in the last report.
+fn reported_hold(stand: &Stand) -> HeldCallDetails {
     let last = stand.reports().pop().unwrap().report;
     assert_eq!(last.end, Some(PodEnd::Parked(ParkReason::Approval)));
     let hold = last.hold.unwrap();
@@ -48,7 +48,7 @@ fn count(stand: &Stand, event: &str) -> usize {
 }
 
 #[tokio::test]
-async fn a_held_call_is_told_with_all_that_people_decide_on() {
+async fn the_report_of_a_held_call_has_the_details_for_the_decision() {
     let (stand, hold) = parked().await;
     assert_eq!((hold.goal.as_str(), hold.expiry_seconds), ("Refund order A-17", Some(5400)));
     assert!(hold.arguments.starts_with('{'), "{}", hold.arguments);
@@ -61,7 +61,7 @@ async fn a_held_call_is_told_with_all_that_people_decide_on() {
 }
 
 #[tokio::test]
-async fn an_approved_call_is_made_once_in_the_next_attempt_and_no_model_is_asked_again() {
+async fn the_next_attempt_makes_an_approved_call_once_without_another_model_request() {
     let (mut stand, hold) = parked().await;
     let asked = stand.model.request_count();
     let before = stand.log();
@@ -73,8 +73,8 @@ async fn an_approved_call_is_made_once_in_the_next_attempt_and_no_model_is_asked
     let undisturbed = Stand::new(refund(), Refund::Answers).await;
     undisturbed.run(1).await;
     assert_eq!(stand.model.request_count(), undisturbed.model.request_count(), "{asked} of them before");
-    // The worker says that it is at work before anybody else would.
-    let resumed: Vec<_> = stand.reports().into_iter().filter(|taken| taken.report.attempt == 2).collect();
+    // The reports of the next attempt have no held call.
+    let resumed: Vec<_> = stand.reports().into_iter().filter(|received| received.report.attempt == 2).collect();
     assert!(resumed.last().unwrap().report.hold.is_none());
 }
 
@@ -82,18 +82,18 @@ async fn an_approved_call_is_made_once_in_the_next_attempt_and_no_model_is_asked
 #[case::denied(ApprovalVerdict::Deny, "Denied by a person: jane@acme.io denied it for supervisor: it arrived whole")]
 #[case::expired(ApprovalVerdict::Expired, "Denied: no decision for supervisor was seen in time")]
 #[tokio::test]
-async fn what_is_not_approved_is_told_to_the_model(#[case] verdict: ApprovalVerdict, #[case] told: &str) {
+async fn the_model_sees_the_reason_of_a_denial(#[case] verdict: ApprovalVerdict, #[case] reason: &str) {
     let (mut stand, hold) = parked().await;
     stand.decided = vec![decides(&hold, verdict)];
     stand.run(2).await;
     assert_eq!(count(&stand, "tool.denied"), 1);
     assert!(stand.shop.effects().iter().all(|(tool, _)| tool != "refund"));
     let asked = stand.model.requests();
-    assert!(asked.iter().any(|request| request["messages"].to_string().contains(told)), "{:?}", asked.last());
+    assert!(asked.iter().any(|request| request["messages"].to_string().contains(reason)), "{:?}", asked.last());
 }
 
 #[tokio::test]
-async fn a_decision_that_is_not_of_this_call_is_not_heard() {
+async fn a_decision_for_another_call_is_ignored() {
     let (mut stand, hold) = parked().await;
     let decided = decides(&hold, ApprovalVerdict::Approve);
     stand.decided = vec![
@@ -103,6 +103,6 @@ async fn a_decision_that_is_not_of_this_call_is_not_heard() {
     ];
     assert_eq!(stand.run(2).await, Exit::Parked(ParkReason::Approval));
     assert_eq!((count(&stand, "tool.approved"), stand.shop.effects().len()), (0, 0));
-    // It is told again, so that people can be asked who were not.
-    assert_eq!(told(&stand), hold, "with what led to it, which was in the attempt before");
+    // The held call is reported again, so that other people can be asked.
+    assert_eq!(reported_hold(&stand), hold, "with the events before it, which are of the first attempt");
 }

@@ -12,10 +12,10 @@ async fn a_tool_that_changed_while_the_job_was_parked_is_denied() {
     *stand.shop.changed.lock().unwrap() = Some("refund");
     assert_eq!(stand.run(2).await, Exit::Finished);
     let log = stand.log();
-    let begun = log.iter().rposition(|entry| matches!(entry.event, Event::EpochStarted { .. })).unwrap();
+    let epoch = log.iter().rposition(|entry| matches!(entry.event, Event::EpochStarted { .. })).unwrap();
     let drifted = Event::CatalogueDrifted { changed: vec!["refund".into()], missing: Vec::new(), added: Vec::new() };
-    assert_eq!(log[begun + 1].event, drifted);
-    let verdicts = log[begun..].iter().filter_map(|entry| match &entry.event {
+    assert_eq!(log[epoch + 1].event, drifted);
+    let verdicts = log[epoch..].iter().filter_map(|entry| match &entry.event {
         Event::ToolRuled { verdict, .. } => Some(*verdict),
         _ => None,
     });
@@ -27,9 +27,9 @@ async fn a_tool_that_changed_while_the_job_was_parked_is_denied() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_answer_where_an_attempt_goes_on_is_looked_at_later() {
+async fn a_server_that_does_not_list_its_tools_at_the_start_of_an_attempt_is_compared_later() {
     let stand = parked_after_the_reads().await;
-    *stand.shop.unlisted.lock().unwrap() = 1;
+    *stand.shop.failing_lists.lock().unwrap() = 1;
     assert_eq!(stand.run(2).await, Exit::Finished);
     assert_eq!((outcome(&stand, 2), stand.shop.effects().len()), (OutcomeCode::Succeeded, 2));
 }

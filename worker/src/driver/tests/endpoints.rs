@@ -1,4 +1,4 @@
-//! APIs that a Job binds, called by a worker as any tool is: durable before, once, and with no secret in what is left.
+//! HTTP APIs that a Job binds: a call is durable before it is sent, it is sent once, and the run leaves no secret.
 
 use super::*;
 use axum::Router;
@@ -12,34 +12,34 @@ use tokio::net::TcpListener;
 
 const SECRET: &str = "sk-of-the-shop-0123";
 
-/// What an API was asked: the method, the credential and the key of each call.
+/// The requests that an API received: the method, the credential and the idempotency key of each.
 #[derive(Clone, Default)]
-struct Asked(Arc<Mutex<Vec<[String; 3]>>>);
+struct Requests(Arc<Mutex<Vec<[String; 3]>>>);
 
-impl Asked {
+impl Requests {
     fn with(&self, method: &str) -> Vec<[String; 3]> {
         self.0.lock().unwrap().iter().filter(|asked| asked[0] == method).cloned().collect()
     }
 }
 
-/// An API that says what it was sent, the credential too.
-async fn api() -> (Asked, String) {
+/// Starts an API that answers with the request, including the credential.
+async fn api() -> (Requests, String) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
-    let asked = Asked::default();
+    let asked = Requests::default();
     let router = Router::new().fallback(echo).with_state(asked.clone());
     tokio::spawn(async move { axum::serve(listener, router).await });
     (asked, url)
 }
 
-async fn echo(State(asked): State<Asked>, request: Request) -> String {
+async fn echo(State(asked): State<Requests>, request: Request) -> String {
     let header = |name: &str| request.headers().get(name).map_or("", |value| value.to_str().unwrap()).to_owned();
     let method = request.method().to_string();
     asked.0.lock().unwrap().push([method, header("authorization"), header("idempotency-key")]);
     format!("{} {} with {}", request.method(), request.uri(), header("authorization"))
 }
 
-async fn stand() -> (Asked, Stand) {
+async fn stand() -> (Requests, Stand) {
     let mut stand = Stand::new(
         vec![
             Answer::Calls(vec![("http_get", json!({"path": "/orders/7"}))]),
@@ -71,7 +71,7 @@ async fn stand() -> (Asked, Stand) {
 }
 
 #[tokio::test]
-async fn an_api_is_called_as_its_rules_allow_and_its_credential_is_in_nothing_that_is_left() {
+async fn an_api_is_called_within_its_rules_and_the_run_leaves_no_credential() {
     let (asked, stand) = stand().await;
     stand.run(1).await;
     assert_eq!(outcome(&stand, 1), OutcomeCode::Succeeded);
@@ -82,14 +82,14 @@ async fn an_api_is_called_as_its_rules_allow_and_its_credential_is_in_nothing_th
     assert_eq!(asked.with("DELETE").len(), 0);
     let log = stand.lines(&Disk).join("\n");
     assert!(log.contains("GET /v1/orders/7 with Bearer [redacted: key]") && log.contains("allow no DELETE"), "{log}");
-    let told = stand.model.requests().iter().map(ToString::to_string).collect::<String>();
-    for sink in [log, told, stand.printed.text()] {
+    let prompts = stand.model.requests().iter().map(ToString::to_string).collect::<String>();
+    for sink in [log, prompts, stand.printed.text()] {
         assert!(!sink.contains(SECRET), "{sink}");
     }
 }
 
 #[tokio::test]
-async fn a_pod_that_may_not_reach_an_endpoint_says_so() {
+async fn a_call_to_a_forbidden_address_fails_with_the_reason() {
     let (asked, mut stand) = stand().await;
     stand.endpoint_range.clear();
     stand.run(1).await;
@@ -98,9 +98,8 @@ async fn a_pod_that_may_not_reach_an_endpoint_says_so() {
     assert_eq!(asked.0.lock().unwrap().len(), 0);
 }
 
-/// Killed anywhere, a call that may change something is made at most once.
 #[tokio::test]
-async fn killed_anywhere_nothing_is_sent_twice() {
+async fn after_a_kill_at_any_operation_a_request_with_an_effect_is_sent_at_most_once() {
     let files = Faulty::default();
     let operations = files.operations.clone();
     let (_, whole) = stand().await;

@@ -1,4 +1,4 @@
-//! The worker's own tools, whose effects go the way of every effect.
+//! The file tools: their effects are durable and recovered as every other effect.
 
 use super::*;
 use bloomery_crds::run::{BoundResource, ResourceSource};
@@ -33,16 +33,16 @@ fn edits() -> Vec<Answer> {
     ]
 }
 
-fn held(stand: &Stand, name: &str) -> String {
+fn content(stand: &Stand, name: &str) -> String {
     fs::read_to_string(code(stand).join(name)).unwrap()
 }
 
 #[tokio::test]
-async fn files_are_read_and_changed_and_each_change_is_durable_before_it_is_begun() {
+async fn files_are_read_and_changed_and_each_change_is_started_in_the_log() {
     let stand = stand(edits()).await;
     stand.run(1).await;
     assert_eq!(outcome(&stand, 1), OutcomeCode::Succeeded);
-    assert_eq!((held(&stand, "a.md").as_str(), held(&stand, "b.md").as_str()), ("one\ntwo, and more\n", "new\n"));
+    assert_eq!((content(&stand, "a.md").as_str(), content(&stand, "b.md").as_str()), ("one\ntwo, and more\n", "new\n"));
     let calls: Vec<&str> = stand
         .events()
         .into_iter()
@@ -52,14 +52,13 @@ async fn files_are_read_and_changed_and_each_change_is_durable_before_it_is_begu
         calls,
         ["tool.completed", "tool.completed", "tool.started", "tool.completed", "tool.started", "tool.completed"]
     );
-    // What a server lists is not what it is asked for.
+    // File tools do not call the MCP server.
     assert!(stand.shop.effects().is_empty());
 }
 
-/// Killed anywhere, an edit is made at most once, and one of which nobody knows is not made again; a file that was being
-/// written whole is written once more.
+/// An edit is made at most once. An edit whose outcome is unknown is not repeated, but the write of a whole file is.
 #[tokio::test]
-async fn killed_anywhere_nothing_is_edited_twice() {
+async fn a_kill_at_any_operation_does_not_repeat_an_edit() {
     let files = Faulty::default();
     let operations = files.operations.clone();
     stand(edits()).await.run_with(1, files, Stop::default()).await.unwrap();
@@ -69,12 +68,12 @@ async fn killed_anywhere_nothing_is_edited_twice() {
         let _ = stand.run_with(1, Faulty::killed(at, Fault::KillAfter), Stop::default()).await;
         assert_eq!(stand.run(2).await, Exit::Finished, "{at}");
         let end = outcome(&stand, 2);
-        let is_edited = held(&stand, "a.md") == "one\ntwo, and more\n";
+        let is_edited = content(&stand, "a.md") == "one\ntwo, and more\n";
         match end {
-            OutcomeCode::Succeeded => assert!(is_edited && held(&stand, "b.md") == "new\n", "{at}"),
+            OutcomeCode::Succeeded => assert!(is_edited && content(&stand, "b.md") == "new\n", "{at}"),
             end => {
                 assert_eq!(end, OutcomeCode::ToolIndeterminate, "{at}");
-                assert!(is_edited || held(&stand, "a.md") == "one\ntwo\n", "{at}");
+                assert!(is_edited || content(&stand, "a.md") == "one\ntwo\n", "{at}");
                 lost += 1;
             }
         }
@@ -83,7 +82,7 @@ async fn killed_anywhere_nothing_is_edited_twice() {
 }
 
 #[tokio::test]
-async fn what_there_is_is_gathered_once_and_stands_in_the_prompt() {
+async fn the_context_is_gathered_once_and_is_in_the_prompt() {
     let mut stand = stand(edits()).await;
     stand.skill.context = serde_json::from_value(json!({"projectStructure": true, "recentChanges": true})).unwrap();
     stand.run(1).await;
@@ -98,7 +97,7 @@ async fn what_there_is_is_gathered_once_and_stands_in_the_prompt() {
     let asked = stand.model.requests();
     let system = asked[0]["messages"][0]["content"].as_str().unwrap();
     assert!(system.contains(&parts[0].text) && system.contains("# Resources\n- `code`: files at "), "{system}");
-    // What has changed since is not gathered again: each request begins as the one before it did.
+    // The context is not gathered again, so every request has the same system prompt.
     let mut of_the_loop = asked.iter().filter(|request| request["tools"].is_array());
     assert!(of_the_loop.all(|request| request["messages"][0]["content"] == system));
 }

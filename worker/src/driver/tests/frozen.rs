@@ -1,4 +1,4 @@
-//! Attempts that are frozen just before a link or just after it, and let go in every order (`docs/explanation/engine.md`, section 7).
+//! Attempts that freeze directly before or after a link, and continue in every order (`docs/explanation/engine.md`, section 7).
 
 use super::*;
 use crate::fixture::frozen::{Frozen, Held, When};
@@ -15,7 +15,7 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// A stand whose servers live on a thread of their own, so that attempts may block theirs.
+/// Runs a test with a stand whose servers run on a separate thread, so that attempts may block their own threads.
 fn with_stand(test: impl FnOnce(Stand)) {
     let (sender, receiver) = mpsc::channel();
     let (over, until_over) = oneshot::channel::<()>();
@@ -26,7 +26,7 @@ fn with_stand(test: impl FnOnce(Stand)) {
                 let _ = until_over.await;
             });
         });
-        // Moved in, so that the servers end with the test, however it ends.
+        // Dropped when the test ends or panics, which ends the servers.
         let _over = over;
         test(receiver.recv().unwrap());
     });
@@ -45,8 +45,8 @@ fn undisturbed(stand: &mut Stand) -> (Vec<Entry>, u32) {
     (parse(&stand.lines(&Disk)), u32::try_from(segments).unwrap())
 }
 
-/// Starts the attempts one after the other, each when the one before is frozen; lets them go in `order`, each when
-/// the one before has ended; then lets another attempt end what they have left.
+/// Starts the attempts one after the other, each when the one before is frozen. Then lets them continue in `order`, each when the one
+/// before has ended. A last attempt finishes the run.
 fn run(stand: &Stand, freezes: &[(u32, When)], order: &[usize]) {
     let frozen: Vec<Frozen> = freezes.iter().map(|(link, when)| Frozen::at(*link, *when)).collect();
     thread::scope(|scope| {
@@ -67,9 +67,9 @@ fn run(stand: &Stand, freezes: &[(u32, When)], order: &[usize]) {
     runtime().block_on(stand.run(u32::try_from(freezes.len() + 1).unwrap()));
 }
 
-/// One that was killed at its link is one that never comes back.
+/// An attempt that is killed at its link behaves as one that does not continue, so it needs no test here.
 #[rstest]
-fn two_attempts_frozen_at_any_link_and_let_go_in_any_order_do_each_thing_once(
+fn two_frozen_attempts_that_continue_in_any_order_repeat_no_effect(
     #[values(When::Before, When::After)] first: When,
     #[values((1, When::Before), (1, When::After), (3, When::Before), (3, When::After))] second: (u32, When),
 ) {
@@ -88,14 +88,14 @@ fn two_attempts_frozen_at_any_link_and_let_go_in_any_order_do_each_thing_once(
 const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
 
 #[rstest]
-fn three_attempts_frozen_at_a_claim_or_an_effect_and_let_go_in_any_order_do_each_thing_once(
+fn three_attempts_frozen_at_a_claim_or_an_effect_repeat_no_effect(
     #[values(When::Before, When::After)] first: When,
     #[values(When::Before, When::After)] second: When,
     #[values(When::Before, When::After)] third: When,
 ) {
     with_stand(|mut stand| {
         let (undisturbed, _) = undisturbed(&mut stand);
-        let refund = begins_refund(&undisturbed, &stand);
+        let refund = refund_link(&undisturbed, &stand);
         for link in [1, refund, refund + 1] {
             for order in ORDERS {
                 clear(&mut stand);
@@ -107,8 +107,8 @@ fn three_attempts_frozen_at_a_claim_or_an_effect_and_let_go_in_any_order_do_each
     });
 }
 
-/// The link that begins the first refund, counted from 1: the segments before it, and its own.
-fn begins_refund(log: &[Entry], stand: &Stand) -> u32 {
+/// Returns the number of the link that makes the start of the first refund durable, counted from 1.
+fn refund_link(log: &[Entry], stand: &Stand) -> u32 {
     let started = log.iter().find_map(|entry| match &entry.event {
         Event::ToolStarted { call } if tool_of(log, call) == "refund" => Some(entry.seq),
         _ => None,

@@ -1,28 +1,28 @@
-//! Attempts that are killed at every operation on their files.
+//! Attempts that are killed at every file operation.
 
 use super::*;
 use bloomery_engine::line::Entry;
 use bloomery_journal::fixture::faulty::{Fault, Faulty};
 
-/// What a conversation must say whatever happened on the way: its acts, without epochs and what they repeat.
+/// Returns the events that no kill may change. Epochs and repeated requests are left out.
 fn acts(log: &[Entry]) -> Vec<&'static str> {
     let repeated = ["epoch.started", "model.requested"];
     log.iter().map(|entry| entry.event.name()).filter(|name| !repeated.contains(name)).collect()
 }
 
-/// Whether the log ends inside a call with effect.
+/// Returns whether the log ends inside a call with an effect.
 fn is_inside_an_effect(log: &[Entry]) -> bool {
     log.last().is_some_and(|entry| matches!(entry.event, Event::ToolStarted { .. } | Event::ToolProgressed { .. }))
 }
 
-async fn stand(tells: bool) -> Stand {
+async fn stand(reports_progress: bool) -> Stand {
     let mut stand = Stand::new(refund(), Refund::Answers).await;
-    stand.shop.tells = tells;
+    stand.shop.reports_progress = reports_progress;
     stand
 }
 
-async fn operations_of_a_run(tells: bool) -> (u32, Vec<&'static str>) {
-    let stand = stand(tells).await;
+async fn operations_of_a_run(reports_progress: bool) -> (u32, Vec<&'static str>) {
+    let stand = stand(reports_progress).await;
     let files = Faulty::default();
     let operations = files.operations.clone();
     stand.run_with(1, files, Stop::default()).await.unwrap();
@@ -31,13 +31,15 @@ async fn operations_of_a_run(tells: bool) -> (u32, Vec<&'static str>) {
 
 #[rstest::rstest]
 #[tokio::test]
-async fn killed_anywhere_it_ends_the_same_and_each_effect_happens_once(#[values(false, true)] tells: bool) {
-    let (operations, undisturbed) = Box::pin(operations_of_a_run(tells)).await;
+async fn after_a_kill_at_any_operation_the_run_ends_the_same_and_repeats_no_effect(
+    #[values(false, true)] reports_progress: bool,
+) {
+    let (operations, undisturbed) = Box::pin(operations_of_a_run(reports_progress)).await;
     assert!(operations > 50, "{operations}");
-    assert_eq!(undisturbed.contains(&"tool.progressed"), tells);
+    assert_eq!(undisturbed.contains(&"tool.progressed"), reports_progress);
     for fault in [Fault::KillBefore, Fault::KillAfter] {
         for at in 0..operations {
-            let stand = stand(tells).await;
+            let stand = stand(reports_progress).await;
             let killed = stand.run_with(1, Faulty::killed(at, fault), Stop::default()).await;
             let left = stand.log();
             let inside = is_inside_an_effect(&left);
@@ -57,7 +59,7 @@ async fn killed_anywhere_it_ends_the_same_and_each_effect_happens_once(#[values(
             assert_eq!(outcome(&stand, 2), OutcomeCode::Succeeded, "{fault:?} at {at}");
             assert_eq!(effects.len(), 2, "{fault:?} at {at}");
             assert_eq!(acts(&log), undisturbed, "{fault:?} at {at}");
-            // Every answer that was logged was asked for once.
+            // A recorded model answer is not requested again.
             assert_eq!(stand.model.request_count() - asked, 5 - answered, "{fault:?} at {at}");
             drop(killed);
         }

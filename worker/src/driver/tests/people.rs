@@ -1,4 +1,4 @@
-//! People who decide and answer while a run goes on, and the same where there is nobody.
+//! People who decide and answer while the worker runs, and runs without people.
 
 use super::*;
 use crate::fixture::desk::{Desk, Does};
@@ -10,7 +10,7 @@ use rstest::rstest;
 use serde_json::json;
 use std::sync::Arc;
 
-/// A stand where refunds are held, and the model asks first what nobody has told it.
+/// Returns a stand in which refunds need an approval, and the model first asks a question.
 async fn stand(refund: Refund, desk: Desk) -> (Stand, Arc<Desk>) {
     let script = vec![
         Answer::Calls(vec![("ask_user", json!({ "text": "Which order?" })), ("lookup", json!({ "order": "A-17" }))]),
@@ -34,20 +34,20 @@ fn supervise(stand: &mut Stand) {
 const QUESTIONS: [&str; 2] = ["Which order?", "refund"];
 
 #[tokio::test]
-async fn people_are_asked_in_the_same_process_and_their_time_is_no_work() {
+async fn people_are_asked_while_the_worker_runs_and_their_time_is_not_work() {
     let (stand, desk) = stand(Refund::Answers, Desk::obliging().slow(Duration::from_millis(200))).await;
     assert!(idle_in(&stand).await >= Duration::from_millis(400));
     assert_eq!((outcome(&stand, 1), desk.asked()), (OutcomeCode::Succeeded, QUESTIONS.map(str::to_owned).to_vec()));
     assert_eq!(stand.shop.effects().len(), 2);
-    let told = |name: &str| stand.events().iter().filter(|event| **event == name).count();
-    assert_eq!((told("user.replied"), told("tool.approved"), told("parked")), (1, 1, 0));
-    // The operator hears that somebody is waited for.
-    let awaiting = |taken: &Received| taken.report.projection.phase == Phase::AwaitingApproval;
+    let count = |name: &str| stand.events().iter().filter(|event| **event == name).count();
+    assert_eq!((count("user.replied"), count("tool.approved"), count("parked")), (1, 1, 0));
+    // A report says that the Job waits for a person.
+    let awaiting = |received: &Received| received.report.projection.phase == Phase::AwaitingApproval;
     assert!(stand.reports().iter().any(awaiting));
 }
 
 #[tokio::test]
-async fn where_there_is_nobody_a_held_call_parks_and_no_question_can_be_asked() {
+async fn without_people_a_held_call_parks_and_the_model_cannot_ask_questions() {
     let mut stand = Stand::new(refund(), Refund::Answers).await;
     supervise(&mut stand);
     assert_eq!(stand.run(1).await, Exit::Parked(ParkReason::Approval));
@@ -62,7 +62,7 @@ async fn where_there_is_nobody_a_held_call_parks_and_no_question_can_be_asked() 
 #[case::at_a_question(1, ParkReason::Reply)]
 #[case::at_a_held_call(2, ParkReason::Approval)]
 #[tokio::test]
-async fn people_who_leave_park_it_and_those_who_come_later_are_asked_the_same(
+async fn people_who_leave_park_the_job_and_later_people_are_asked_again(
     #[case] leaves_at: usize,
     #[case] reason: ParkReason,
 ) {
@@ -91,7 +91,7 @@ async fn people_who_leave_park_it_and_those_who_come_later_are_asked_the_same(
         (outcome(&stand, 2), later.asked()),
         (OutcomeCode::Succeeded, QUESTIONS.map(str::to_owned)[leaves_at - 1..].to_vec())
     );
-    // Three answers of the main loop, the ruling and the polish: none of them twice.
+    // Three answers of the main loop, the ruling and the polish, each requested once.
     assert_eq!((asked, stand.model.request_count(), stand.shop.effects().len()), (leaves_at, 5, 2));
 }
 
@@ -99,7 +99,7 @@ async fn people_who_leave_park_it_and_those_who_come_later_are_asked_the_same(
 #[case::at_a_question(1)]
 #[case::at_a_held_call(2)]
 #[tokio::test]
-async fn a_drain_while_somebody_thinks_parks_at_once(#[case] at: usize) {
+async fn a_drain_while_a_person_thinks_parks_at_once(#[case] at: usize) {
     let obliges_until = move |asks: &[HumanRequest<'_>]| match (&asks[0], at) {
         (HumanRequest::Question(open), 2) => Does::Says(Statement::Reply {
             question: open.question.id.clone(),
@@ -123,7 +123,7 @@ async fn a_drain_while_somebody_thinks_parks_at_once(#[case] at: usize) {
 }
 
 #[tokio::test]
-async fn what_people_say_by_themselves_is_taken_between_requests() {
+async fn unasked_statements_are_recorded_between_requests() {
     let (stand, desk) = stand(Refund::Answers, Desk::obliging()).await;
     let by = || "jane".to_owned();
     *desk.unasked.lock().unwrap() = vec![
@@ -180,7 +180,7 @@ async fn killed_anywhere_nothing_runs_unapproved_nothing_runs_twice_and_nobody_d
             let effects = stand.shop.effects();
             let unique: std::collections::BTreeSet<_> = effects.iter().collect();
             assert_eq!(unique.len(), effects.len(), "{fault:?} at {at}: {effects:?}");
-            // One whose outcome was lost may have happened or not: a person says which.
+            // A person decides whether a lost call has happened.
             let asked = second.asked().iter().any(|asked| asked.contains("its answer was lost"));
             assert_eq!(asked, is_inside, "{fault:?} at {at}");
             assert!(effects.len() == 2 || is_inside, "{fault:?} at {at}: {effects:?}");

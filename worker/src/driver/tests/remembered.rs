@@ -1,4 +1,4 @@
-//! The memory bank: what other Jobs have left is read at the start, and what this one leaves goes the way of every effect.
+//! The memory bank: notes of other Jobs are read at the start, and a write is durable and recovered as every other effect.
 
 use super::*;
 use bloomery_crds::run::{BoundResource, ResourceSource};
@@ -22,7 +22,7 @@ fn put(stand: &Stand, note: &str, content: &str) {
     fs::write(file, content).unwrap();
 }
 
-fn held(stand: &Stand, note: &str) -> Option<String> {
+fn content(stand: &Stand, note: &str) -> Option<String> {
     fs::read_to_string(stand.memory().join("memory-bank").join(note)).ok()
 }
 
@@ -42,7 +42,7 @@ fn writes() -> Vec<Answer> {
     ]
 }
 
-/// The answers of calls, as the log has them.
+/// Returns the answers of calls in the log.
 fn answers(stand: &Stand) -> Vec<String> {
     let text = |event| match event {
         Event::ToolCompleted { text, .. } | Event::ToolFailed { text, .. } => Some(text),
@@ -52,12 +52,12 @@ fn answers(stand: &Stand) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_note_is_recorded_with_its_job_and_the_line_that_asked_for_it() {
+async fn a_note_is_recorded_with_its_job_and_its_call() {
     let stand = stand(Some("write"), writes()).await;
     stand.run(1).await;
     assert_eq!(outcome(&stand, 1), OutcomeCode::Succeeded);
-    assert_eq!(held(&stand, "activeContext.md").unwrap(), "Orders of 2025 are archived.\n");
-    let record: Value = serde_json::from_str(&held(&stand, ".ledger/00000000000000000001.json").unwrap()).unwrap();
+    assert_eq!(content(&stand, "activeContext.md").unwrap(), "Orders of 2025 are archived.\n");
+    let record: Value = serde_json::from_str(&content(&stand, ".ledger/00000000000000000001.json").unwrap()).unwrap();
     let started = stand.log().into_iter().find_map(|entry| match entry.event {
         Event::ToolStarted { call } => Some(call.to_string()),
         _ => None,
@@ -69,11 +69,11 @@ async fn a_note_is_recorded_with_its_job_and_the_line_that_asked_for_it() {
 }
 
 #[tokio::test]
-async fn notes_are_read_at_the_start_and_not_written_unless_the_skill_says_so() {
+async fn notes_are_read_at_the_start_and_written_only_if_the_skill_permits_it() {
     let stand = stand(None, writes()).await;
     put(&stand, "progress.md", "Half done.\n");
     stand.run(1).await;
-    assert_eq!(held(&stand, "activeContext.md"), None);
+    assert_eq!(content(&stand, "activeContext.md"), None);
     let parts = stand.log().into_iter().find_map(|entry| match entry.event {
         Event::ContextGathered { parts } => Some(parts),
         _ => None,
@@ -86,7 +86,7 @@ async fn notes_are_read_at_the_start_and_not_written_unless_the_skill_says_so() 
     let asked = stand.model.requests();
     let system = asked[0]["messages"][0]["content"].as_str().unwrap();
     assert!(system.contains("Of `progress.md`:\n<memory_bank id="), "{system}");
-    // What another Job writes meanwhile is not sent: each request begins as the one before it did.
+    // Later notes of other Jobs are not sent, so every request has the same system prompt.
     assert!(
         asked
             .iter()
@@ -99,7 +99,7 @@ async fn notes_are_read_at_the_start_and_not_written_unless_the_skill_says_so() 
 }
 
 #[tokio::test]
-async fn a_bank_that_is_off_is_not_looked_at() {
+async fn a_bank_that_is_off_is_not_read() {
     let stand = stand(Some("off"), vec![done()]).await;
     put(&stand, "progress.md", "Half done.\n");
     stand.run(1).await;
@@ -107,9 +107,8 @@ async fn a_bank_that_is_off_is_not_looked_at() {
     assert!(!stand.model.requests()[0].to_string().contains("Half done"));
 }
 
-/// A secret is neither written to a note nor read from one.
 #[tokio::test]
-async fn no_secret_goes_into_a_note_or_comes_out_of_one() {
+async fn no_secret_is_written_to_a_note_or_read_from_one() {
     let script = vec![
         Answer::Calls(vec![("memory_write", note(&format!("The password is {SECRET}.\n"), "none"))]),
         Answer::Calls(vec![("memory_read", json!({"file": "progress.md"}))]),
@@ -123,19 +122,18 @@ async fn no_secret_goes_into_a_note_or_comes_out_of_one() {
     stand.resources = vec![BoundResource { name: "password".into(), kind: ResourceType::Credential, source }];
     put(&stand, "progress.md", &format!("Somebody has noted {SECRET}.\n"));
     stand.run(1).await;
-    assert_eq!(held(&stand, "activeContext.md"), None);
+    assert_eq!(content(&stand, "activeContext.md"), None);
     let answers = answers(&stand);
     assert!(answers[0].starts_with("Somebody has noted [redacted: password]."), "{answers:?}");
     let asked = stand.model.requests();
     let prompt = asked[0].to_string();
     assert!(prompt.contains("Somebody has noted [redacted: password].") && !prompt.contains(SECRET), "{prompt}");
-    // The model's own call stands in the history without it, too.
+    // The history does not have the secret in the model's own call either.
     assert!(asked.iter().all(|request| !request.to_string().contains(SECRET)));
 }
 
-/// Killed anywhere: a note is written, once, and nobody has to be asked.
 #[tokio::test]
-async fn killed_anywhere_a_note_is_written_once() {
+async fn after_a_kill_at_any_operation_a_note_is_written_once() {
     let files = Faulty::default();
     let operations = files.operations.clone();
     let undisturbed = stand(Some("write"), writes()).await;
@@ -145,7 +143,7 @@ async fn killed_anywhere_a_note_is_written_once() {
         let _ = stand.run_with(1, Faulty::killed(at, Fault::KillAfter), Stop::default()).await;
         assert_eq!(stand.run(2).await, Exit::Finished, "{at}");
         assert_eq!(outcome(&stand, 2), OutcomeCode::Succeeded, "{at}");
-        assert_eq!(held(&stand, "activeContext.md").unwrap(), "Orders of 2025 are archived.\n");
-        assert_eq!(held(&stand, ".ledger/00000000000000000002.json"), None, "{at}");
+        assert_eq!(content(&stand, "activeContext.md").unwrap(), "Orders of 2025 are archived.\n");
+        assert_eq!(content(&stand, ".ledger/00000000000000000002.json"), None, "{at}");
     }
 }

@@ -1,4 +1,4 @@
-//! A replay decides nothing again and calls nothing (`docs/explanation/design.md`, invariant 10).
+//! A replay makes the same decisions and no calls (`docs/explanation/design.md`, invariant 10).
 
 use super::*;
 use crate::inputs::Inputs;
@@ -18,11 +18,11 @@ fn fold(run: bloomery_engine::run::Run, log: &[Entry]) -> Conversation {
 }
 
 #[tokio::test]
-async fn at_every_event_a_replay_leads_to_the_step_that_was_taken() {
+async fn a_replay_up_to_any_event_leads_to_the_same_next_step() {
     let stand = Stand::of_twelve_steps().await;
     stand.run(1).await;
     let log = parse(&stand.lines(&Disk));
-    // All of it is there that the run is made for.
+    // The run has all kinds of events that it is made for.
     for name in ["result.offloaded", "gate.ruled", "reply.polished", "tool.started"] {
         assert!(log.iter().any(|entry| entry.event.name() == name), "{name}");
     }
@@ -32,9 +32,8 @@ async fn at_every_event_a_replay_leads_to_the_step_that_was_taken() {
     for (at, entry) in log.iter().enumerate() {
         let replayed = fold(run.clone(), &log[..at]);
         assert_eq!(next(&replayed), next(&live), "before event {}", at + 1);
-        // What the engine decides by itself is what the log says that it decided.
-        // Several events may be decided at once; the step is asked for again when all of them are recorded.
-        // The driver asks for no step while a call is under way: a replay would take it for lost.
+        // The engine's own decisions equal the events in the log. A step may have several events. The driver requests no step while a
+        // call runs, because the engine would take the call for lost.
         let in_flight = at > 0 && log[at - 1].event.name() == "tool.started";
         if decided.len() == 0
             && !in_flight
@@ -53,7 +52,7 @@ async fn at_every_event_a_replay_leads_to_the_step_that_was_taken() {
 }
 
 #[tokio::test]
-async fn a_claim_reads_the_whole_log_and_calls_nobody() {
+async fn a_claim_reads_the_whole_log_without_an_act() {
     let stand = Stand::of_twelve_steps().await;
     stand.run(1).await;
     let (asked, effects, reports) = (stand.model.request_count(), stand.shop.effects(), stand.reports().len());

@@ -1,4 +1,4 @@
-//! What people say in the spec of a Job, whose workers they never meet.
+//! Replies of people in the spec of a Job.
 
 use super::*;
 use bloomery_crds::run::GivenReply;
@@ -14,7 +14,7 @@ fn message(nth: u32, text: &str) -> GivenReply {
     GivenReply { nth, question: None, text: text.into() }
 }
 
-/// A stand whose model asks first what nobody has told it, with nobody here.
+/// Returns a stand whose model first asks questions. People can only reply in the Job's spec.
 async fn stand(questions: &[&'static str]) -> Stand {
     let ask = |text: &&'static str| ("ask_user", json!({ "text": text }));
     let script = [vec![Answer::Calls(questions.iter().map(ask).collect())], refund()].concat();
@@ -23,7 +23,7 @@ async fn stand(questions: &[&'static str]) -> Stand {
     stand
 }
 
-/// One whose first attempt has parked with its questions.
+/// Returns a stand whose first attempt has parked with its questions.
 async fn parked(questions: &[&'static str]) -> Stand {
     let stand = stand(questions).await;
     assert_eq!(stand.run(1).await, Exit::Parked(ParkReason::Reply));
@@ -43,7 +43,7 @@ fn count(stand: &Stand, event: &str) -> usize {
 }
 
 #[tokio::test]
-async fn a_question_parks_and_its_reply_is_heard_once_and_no_model_is_asked_again() {
+async fn a_question_parks_the_job_and_its_reply_continues_it_without_another_model_request() {
     let mut stand = parked(&["Which order?"]).await;
     let (report, message) = (stand.reports().pop().unwrap().report, stand.termination(1));
     assert_eq!(
@@ -53,13 +53,13 @@ async fn a_question_parks_and_its_reply_is_heard_once_and_no_model_is_asked_agai
     assert_eq!((report.projection.phase, report.projection.replies_heard), (Phase::AwaitingReply, 0));
     let question = AskedQuestion { id: "q-1".into(), text: "Which order?".into(), ..AskedQuestion::default() };
     assert_eq!(asked(&stand), [question]);
-    // Should the report not arrive, the message says the same.
+    // The termination message has the questions too, in case the report is lost.
     assert_eq!((message.questions, message.replies_heard), (asked(&stand), 0));
     let before = stand.log();
-    // One question more than without: three answers of the main loop, the ruling and the polish.
+    // Five more requests: three answers of the main loop, the ruling and the polish.
     let undisturbed = stand.model.request_count() + 5;
 
-    // The Job's part gives it, and every report is answered with it until one says that it was heard.
+    // The reply is in the Job's part and in the answer to each report, until a report acknowledges it.
     let given = vec![to(1, "q-1", "A-17")];
     *stand.operator.replies.lock().unwrap() = given.clone();
     stand.replies = Some(given);
@@ -71,7 +71,7 @@ async fn a_question_parks_and_its_reply_is_heard_once_and_no_model_is_asked_agai
 }
 
 #[tokio::test]
-async fn a_reply_that_was_heard_does_not_count_again_in_any_later_attempt() {
+async fn a_recorded_reply_is_ignored_in_later_attempts() {
     let mut stand = parked(&["Which order?"]).await;
     let given = vec![to(1, "q-1", "A-17"), message(2, "be quick"), to(3, "q-9", "to nobody")];
     stand.replies = Some(given);
@@ -84,7 +84,7 @@ async fn a_reply_that_was_heard_does_not_count_again_in_any_later_attempt() {
     };
     let (exit, ()) = tokio::join!(stand.run_with(2, Disk, stop.clone()), drain);
     assert_eq!(exit.unwrap(), Exit::Parked(ParkReason::Drain));
-    // The operator may not know yet what was heard, and gives all of it again.
+    // The operator may pass on the same replies again.
     assert_eq!(stand.run(3).await, Exit::Finished);
     assert_eq!((count(&stand, "user.replied"), count(&stand, "user.message")), (2, 1));
     let last = last(&stand);
@@ -93,7 +93,7 @@ async fn a_reply_that_was_heard_does_not_count_again_in_any_later_attempt() {
 }
 
 #[tokio::test]
-async fn several_questions_are_put_at_once_and_answered_in_one_go() {
+async fn several_questions_are_asked_and_answered_together() {
     let mut stand = parked(&["Which order?", "Which shop?"]).await;
     let ids: Vec<String> = asked(&stand).into_iter().map(|asked| asked.id).collect();
     assert_eq!(ids, ["q-1", "q-2"]);
@@ -105,7 +105,7 @@ async fn several_questions_are_put_at_once_and_answered_in_one_go() {
 }
 
 #[tokio::test]
-async fn one_of_two_answers_parks_again_and_asks_for_the_other() {
+async fn a_reply_to_one_of_two_questions_parks_the_job_again_with_the_other() {
     let mut stand = parked(&["Which order?", "Which shop?"]).await;
     stand.replies = Some(vec![to(1, "q-1", "A-17")]);
     assert_eq!(stand.run(2).await, Exit::Parked(ParkReason::Reply));
@@ -119,27 +119,27 @@ async fn one_of_two_answers_parks_again_and_asks_for_the_other() {
 #[case::unknown("q-7", "reply 1 is to q-7, which was never asked: \"A-17\"")]
 #[case::no_question_at_all("order", "reply 1 is to order, which was never asked: \"A-17\"")]
 #[tokio::test]
-async fn a_reply_to_no_question_is_told_and_the_job_waits_on(#[case] question: &str, #[case] told: &str) {
+async fn a_stray_reply_is_reported_and_the_job_still_waits(#[case] question: &str, #[case] reported: &str) {
     let mut stand = parked(&["Which order?"]).await;
     stand.replies = Some(vec![to(1, question, "A-17")]);
     assert_eq!(stand.run(2).await, Exit::Parked(ParkReason::Reply));
     let last = last(&stand);
-    assert_eq!((last.stray_replies, last.replies_heard), (vec![told.to_owned()], 1));
+    assert_eq!((last.stray_replies, last.replies_heard), (vec![reported.to_owned()], 1));
     assert_eq!(asked(&stand)[0].id, "q-1");
 }
 
 #[tokio::test]
-async fn a_message_to_a_running_job_comes_with_the_answer_to_a_report() {
-    // One that comes after the answer has the model give it anew.
+async fn a_message_reaches_a_running_job_in_the_answer_to_a_report() {
+    // After a late message, the model gives its answer again.
     let script = [refund(), refund().split_off(2)].concat();
     let mut stand = Stand::new(script, Refund::Waits).await;
     stand.replies = Some(Vec::new());
     let says = async {
         stand.shop.until_effects(1).await;
         *stand.operator.replies.lock().unwrap() = vec![message(1, "the customer is called Ada")];
-        // The answer to the next report has it.
+        // The answer to the next report contains the message.
         let reports = stand.reports().len();
-        stand.operator.until_received(|taken| taken.len() > reports).await;
+        stand.operator.until_received(|received| received.len() > reports).await;
         stand.shop.let_go();
     };
     let (exit, ()) = tokio::join!(stand.run(1), says);
@@ -150,7 +150,7 @@ async fn a_message_to_a_running_job_comes_with_the_answer_to_a_report() {
 }
 
 #[tokio::test]
-async fn a_lost_call_waits_for_the_word_of_a_person_and_is_not_sent_again() {
+async fn a_lost_call_waits_for_a_person_and_is_not_sent_again() {
     let mut stand = Stand::new(refund(), Refund::Loses).await;
     stand.replies = Some(Vec::new());
     assert_eq!(stand.run(1).await, Exit::Parked(ParkReason::Reply));
@@ -166,7 +166,7 @@ async fn a_lost_call_waits_for_the_word_of_a_person_and_is_not_sent_again() {
 }
 
 #[tokio::test]
-async fn a_question_beside_a_held_call_is_shown_with_it_and_parks_for_the_approval() {
+async fn a_question_together_with_a_held_call_parks_for_the_approval() {
     let mut stand = stand(&["Which order?", "May I?"]).await;
     let approvals = json!({"approvals": [
         { "toolId": "ask_user", "when": "text == 'May I?'", "action": "require_approval", "approver": "supervisor" },
@@ -181,7 +181,7 @@ async fn a_question_beside_a_held_call_is_shown_with_it_and_parks_for_the_approv
     );
     let call = waiting.call.unwrap();
 
-    // The answer alone does not let it go on; both do.
+    // The Job needs both the reply and the decision.
     stand.replies = Some(vec![to(1, "q-1", "A-17")]);
     assert_eq!(stand.run(2).await, Exit::Parked(ParkReason::Approval));
     assert_eq!(asked(&stand), []);

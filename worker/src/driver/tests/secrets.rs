@@ -1,5 +1,5 @@
-//! No secret is in anything that is kept, told or asked (`docs/explanation/design.md`, invariant 9): they are planted wherever a text
-//! comes from outside, and everything that a run leaves behind is searched for them.
+//! No secret is in anything that a run stores, prints, reports or sends to a model (`docs/explanation/design.md`, invariant 9). The test
+//! puts secrets into every text that comes from outside, and searches everything that the run leaves.
 
 use super::*;
 use crate::fixture::stand::Printed;
@@ -16,7 +16,7 @@ const CREDENTIAL: &str = "p\"ss/w\\rd ä+1";
 const ROTATED: &str = "the-next-password";
 const TOKEN: &str = "eyJhbGciOi.report.token";
 
-/// How each of them must not stand anywhere: as it is, in JSON, in JSON within JSON, in a URL, in base64.
+/// Returns the forms of a secret that must not appear: unchanged, in JSON, in JSON within JSON, and in a URL.
 fn forms(secret: &str) -> Vec<String> {
     let json = |text: &str| serde_json::to_string(text).unwrap().trim_matches('"').to_owned();
     let url = secret.bytes().fold(String::new(), |url, byte| url + &format!("%{byte:02X}"));
@@ -25,21 +25,21 @@ fn forms(secret: &str) -> Vec<String> {
     vec![secret.to_owned(), json(&once), once, url, form.replace('+', "%2B").replace(' ', "+")]
 }
 
-/// In base64, as `printf '%s' "$before$secret$after" | base64` writes it.
+/// The model key in base64 (`printf '%s' "$before$secret$after" | base64`), and the digits of it that must not appear.
 const ENCODED: [(&str, &str); 3] = [
     ("c2stbW9kZWwtMDEyMzQ1Njc4OQ==", "c2stbW9kZWwtMDEyMzQ1Njc4"),
     ("dXNlcjpzay1tb2RlbC0wMTIzNDU2Nzg5Cg==", "zay1tb2RlbC0wMTIzNDU2Nzg5"),
     ("YTpzay1tb2RlbC0wMTIzNDU2Nzg5Og==", "zay1tb2RlbC0wMTIzNDU2Nzg5"),
 ];
 
-/// Tools that say what they should not, and remember what they were given.
+/// Tools whose answers contain secrets. They record their calls.
 struct Leaky {
     credential: PathBuf,
-    given: Mutex<Vec<String>>,
+    calls: Mutex<Vec<String>>,
 }
 
 impl Tools for Leaky {
-    async fn list(&self, _within: Duration) -> Result<Vec<ListedTool>, Unlisted> {
+    async fn list(&self, _within: Duration) -> Result<Vec<ListedTool>, ListError> {
         let tool = |name: &str| ListedTool {
             name: name.into(),
             description: format!("The tool {name} uses {KEY}"),
@@ -50,14 +50,14 @@ impl Tools for Leaky {
     }
 
     async fn call(&self, call: &ToolCall<'_>, _within: Duration, listener: &dyn Fn(ToolProgress)) -> FinishedCall {
-        self.given.lock().unwrap().push(format!("{} {}", call.tool, call.arguments));
+        self.calls.lock().unwrap().push(format!("{} {}", call.tool, call.arguments));
         let id = call.id.clone();
         let outcome = match call.tool {
             "lookup" => Event::ToolCompleted { call: id, text: planted() },
-            // Too large for the history: it is kept in the focus cache.
+            // Too large for the history, so it is stored in the focus cache.
             "verify" => Event::ToolCompleted { call: id, text: format!("{}{}", planted(), "x".repeat(20_000)) },
             "refund" => {
-                // The kubelet puts the next version in its place while the call is under way.
+                // The kubelet replaces the credential while the call runs.
                 let next = self.credential.with_extension("next");
                 fs::write(&next, ROTATED).unwrap();
                 fs::rename(&next, &self.credential).unwrap();
@@ -97,8 +97,8 @@ fn file(stand: &Stand, name: &str, value: &str) -> (PathBuf, KeyFile) {
     (path, file)
 }
 
-/// What this thread says to whoever reads its log, as `main` has it; the driver says what it has to beside it.
-fn listening(stand: &Stand, out: &Printed) -> tracing::subscriber::DefaultGuard {
+/// Writes the diagnostics of this thread to `out`, as `main` writes them to stderr.
+fn log_to(stand: &Stand, out: &Printed) -> tracing::subscriber::DefaultGuard {
     let (redactor, trace, out) = (stand.redactor.clone(), stand.trace.clone(), out.clone());
     let out = move || redactor.writer(trace.tee(out.clone()));
     let lines = tracing_subscriber::fmt().with_writer(out).with_ansi(false).finish();
@@ -121,7 +121,7 @@ fn script() -> Vec<Answer> {
 }
 
 #[tokio::test]
-async fn no_secret_is_in_anything_that_a_run_leaves() {
+async fn a_run_leaves_no_secret_in_any_place() {
     for format in [Format::Text, Format::Json] {
         let mut stand = Stand::new(script(), Refund::Answers).await;
         stand.format = format;
@@ -138,26 +138,26 @@ async fn no_secret_is_in_anything_that_a_run_leaves() {
         stand.redactor.watch("report token", &stand.dir.path().join("token"));
         stand.trace.open(&stand.memory(), "k-1").unwrap();
         let diagnostics = Printed::default();
-        let _listening = listening(&stand, &diagnostics);
-        // What another Job has noted, or a person.
+        let _guard = log_to(&stand, &diagnostics);
+        // A note of another Job or of a person.
         stand.skill.memory = serde_json::from_value(json!({ "bank": "write" })).unwrap();
         let note = fs::create_dir(stand.memory().join("memory-bank"))
             .and_then(|()| fs::write(stand.memory().join("memory-bank/progress.md"), planted()));
         note.unwrap();
-        let tools = Leaky { credential, given: Mutex::default() };
+        let tools = Leaky { credential, calls: Mutex::default() };
         let exit = stand.run_on(1, Disk, Stop::default(), &tools).await.unwrap();
         assert_eq!(exit, Exit::Finished);
         assert_eq!(outcome(&stand, 1), OutcomeCode::ToolIndeterminate);
         tracing::warn!("a diagnostic of {KEY}");
 
-        let given = tools.given.lock().unwrap();
-        let made: Vec<&str> = given.iter().map(|call| call.split_once(' ').unwrap().0).collect();
+        let calls = tools.calls.lock().unwrap();
+        let made: Vec<&str> = calls.iter().map(|call| call.split_once(' ').unwrap().0).collect();
         assert_eq!(made, ["lookup", "verify", "refund", "notify"], "a call with a secret was made");
         let denials = denials(&stand);
         assert_eq!(denials.len(), 3);
         assert!(denials[0].contains("the value of password") && denials[1].contains("the value of default"));
 
-        // The note is where the secret is planted, and no sink; nothing was written beside it.
+        // The note with the planted secret is not searched. No other note was written.
         let mut sinks = files_in(&stand.memory());
         sinks.retain(|(path, _)| !path.ends_with("memory-bank/progress.md"));
         for sink in ["/focus-cache/", "/logs/k-1.log", "/jobs/k-1.json", "/jobs/k-1/"] {
@@ -165,29 +165,29 @@ async fn no_secret_is_in_anything_that_a_run_leaves() {
         }
         assert!(!sinks.iter().any(|(path, _)| path.contains("memory-bank")), "a secret was noted");
         sinks.push(("stdout".into(), stand.printed.text()));
-        let told = diagnostics.text();
-        assert!(told.contains("a diagnostic of [redacted: default]"), "{told}");
-        sinks.push(("stderr".into(), told));
+        let stderr = diagnostics.text();
+        assert!(stderr.contains("a diagnostic of [redacted: default]"), "{stderr}");
+        sinks.push(("stderr".into(), stderr));
         sinks.push(("the termination message".into(), stand.failure(1)));
-        for taken in stand.reports() {
-            sinks.push(("a report".into(), serde_json::to_string(&taken.report).unwrap()));
+        for received in stand.reports() {
+            sinks.push(("a report".into(), serde_json::to_string(&received.report).unwrap()));
         }
-        for asked in stand.model.requests() {
-            sinks.push(("a prompt".into(), asked.to_string()));
+        for request in stand.model.requests() {
+            sinks.push(("a prompt".into(), request.to_string()));
         }
         for (place, text) in &sinks {
             for secret in [KEY, CREDENTIAL, ROTATED, TOKEN].into_iter().flat_map(forms) {
-                assert!(!text.contains(&secret), "{secret} stands in {place}: {text}");
+                assert!(!text.contains(&secret), "{secret} appears in {place}: {text}");
             }
             for (_, digits) in ENCODED {
-                assert!(!text.contains(digits), "{digits} stands in {place}: {text}");
+                assert!(!text.contains(digits), "{digits} appears in {place}: {text}");
             }
         }
         assert!(sinks.iter().any(|(place, text)| place == "a prompt" && text.contains("[redacted: password]")));
     }
 }
 
-/// Why the gate denied calls.
+/// Returns the reasons for which the gate denied calls.
 fn denials(stand: &Stand) -> Vec<String> {
     let denied = |event: Event| match event {
         Event::ToolRuled { verdict: Verdict::Deny, reasons, .. } => Some(reasons),
@@ -198,7 +198,7 @@ fn denials(stand: &Stand) -> Vec<String> {
 }
 
 #[test]
-fn an_event_that_means_nothing_without_a_value_is_refused() {
+fn an_event_that_is_invalid_after_redaction_is_an_error() {
     let redactor = Redactor::default();
     redactor.learn("odd", b"Succeeded");
     let done = Event::Finished { outcome: Outcome::new(OutcomeCode::Succeeded, "Done."), result: None };

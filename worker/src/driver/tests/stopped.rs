@@ -1,16 +1,16 @@
-//! Attempts that are asked to stop, or taken over.
+//! Attempts that have to stop, or that another attempt supersedes.
 
 use super::*;
 use bloomery_testkit::report_server::Reply;
 
-/// Hangs where the model is asked for the second time.
+/// Returns the script of a refund whose second request hangs.
 fn hangs_after_the_reads() -> Vec<Answer> {
     let mut script = refund();
     script.insert(1, Answer::HangsOnce);
     script
 }
 
-/// A Job whose first attempt was drained when its reads were done.
+/// Returns a stand whose first attempt was drained after its reads.
 pub(super) async fn parked_after_the_reads() -> Stand {
     let stand = Stand::new(hangs_after_the_reads(), Refund::Answers).await;
     let stop = Stop::default();
@@ -24,7 +24,7 @@ pub(super) async fn parked_after_the_reads() -> Stand {
 }
 
 #[tokio::test]
-async fn a_drain_drops_the_request_parks_and_the_next_attempt_goes_on() {
+async fn a_drain_drops_the_request_and_parks_and_the_next_attempt_continues() {
     let stand = parked_after_the_reads().await;
     assert_eq!(stand.events().last(), Some(&"parked"));
     let message = stand.termination(1);
@@ -35,7 +35,7 @@ async fn a_drain_drops_the_request_parks_and_the_next_attempt_goes_on() {
     assert_eq!(stand.run(2).await, Exit::Finished);
     assert_eq!(outcome(&stand, 2), OutcomeCode::Succeeded);
     assert_eq!(stand.shop.effects().len(), 2);
-    // The reads are in the log and were not asked for again; the dropped request was.
+    // The reads are in the log and are not repeated. The dropped request is.
     assert_eq!(stand.model.request_count(), 6);
 }
 
@@ -57,9 +57,9 @@ async fn a_drain_lets_a_call_with_effect_finish() {
 }
 
 #[tokio::test]
-async fn what_a_server_tells_of_a_call_is_in_the_log_and_printed_while_it_is_under_way() {
+async fn progress_is_recorded_and_printed_while_the_call_runs() {
     let mut stand = Stand::new(refund(), Refund::Waits).await;
-    stand.shop.tells = true;
+    stand.shop.reports_progress = true;
     let stand = stand;
     let seen = async {
         while !stand.printed.text().contains("refund: it is on its way") {
@@ -72,12 +72,12 @@ async fn what_a_server_tells_of_a_call_is_in_the_log_and_printed_while_it_is_und
     let (exit, ()) = tokio::join!(stand.run(1), seen);
     assert_eq!((exit, outcome(&stand, 1)), (Exit::Finished, OutcomeCode::Succeeded));
     let log = stand.log();
-    let told = log.iter().filter(|entry| matches!(entry.event, Event::ToolProgressed { .. }));
-    assert_eq!(told.count(), 2, "once of each call with effect");
+    let reports = log.iter().filter(|entry| matches!(entry.event, Event::ToolProgressed { .. }));
+    assert_eq!(reports.count(), 2, "one for each call with an effect");
 }
 
 #[tokio::test]
-async fn a_call_that_outlasts_the_grace_is_for_a_person() {
+async fn a_call_that_outlasts_the_grace_is_indeterminate() {
     let stand = Stand::new(refund(), Refund::Waits).await.impatient();
     let stop = Stop::default();
     let drain = async {
@@ -90,7 +90,7 @@ async fn a_call_that_outlasts_the_grace_is_for_a_person() {
 }
 
 #[tokio::test]
-async fn a_drain_before_anything_was_begun_parks_at_once() {
+async fn a_drain_before_the_first_act_parks_at_once() {
     let stand = Stand::new(refund(), Refund::Answers).await;
     let stop = Stop::default();
     stop.request(StopReason::Drain);
@@ -100,7 +100,7 @@ async fn a_drain_before_anything_was_begun_parks_at_once() {
 }
 
 #[tokio::test]
-async fn an_attempt_whose_log_was_taken_over_does_nothing_more() {
+async fn an_attempt_whose_log_was_continued_by_another_is_superseded() {
     let stand = Stand::new(hangs_after_the_reads(), Refund::Answers).await;
     let stop = Stop::default();
     let frozen = stand.run_with(1, Disk, stop.clone());
@@ -108,7 +108,7 @@ async fn an_attempt_whose_log_was_taken_over_does_nothing_more() {
         stand.model.until_requests(2).await;
         assert_eq!(stand.run(2).await, Exit::Finished);
         let log = stand.log();
-        // The frozen attempt is let go on: it parks, and finds its name taken.
+        // The frozen attempt continues. It tries to park, and finds the name of its segment taken.
         stop.request(StopReason::Drain);
         log
     };
@@ -121,7 +121,7 @@ async fn an_attempt_whose_log_was_taken_over_does_nothing_more() {
 }
 
 #[tokio::test]
-async fn an_attempt_that_the_operator_calls_superseded_stops() {
+async fn an_attempt_stops_when_the_operator_answers_that_it_is_superseded() {
     let mut stand = Stand::new(hangs_after_the_reads(), Refund::Answers).await;
     stand.operator = bloomery_testkit::report_server::ReportServer::start([Reply::Status(410)]).await;
     assert_eq!(stand.run(1).await, Exit::Superseded);
@@ -130,16 +130,16 @@ async fn an_attempt_that_the_operator_calls_superseded_stops() {
 }
 
 #[tokio::test]
-async fn starts_that_get_nowhere_end_as_a_crash_loop() {
+async fn attempts_that_die_without_progress_end_the_job_as_a_crash_loop() {
     let stand = Stand::new(refund(), Refund::Answers).await;
-    *stand.shop.unlisted.lock().unwrap() = u32::MAX;
+    *stand.shop.failing_lists.lock().unwrap() = u32::MAX;
     for attempt in 1..=3 {
         // Killed while it waits for its tools.
         let run = stand.run_with(attempt, Disk, Stop::default());
         let claimed = usize::try_from(attempt).unwrap();
         tokio::select! {
-            _ = run => panic!("it has nothing to end with"),
-            _ = stand.operator.until_received(|taken| taken.iter().filter(|t| t.report.waiting.is_some()).count() >= claimed) => {}
+            _ = run => panic!("the attempt ended while its server was missing"),
+            _ = stand.operator.until_received(|received| received.iter().filter(|one| one.report.waiting.is_some()).count() >= claimed) => {}
         }
     }
     assert_eq!(stand.run(4).await, Exit::Finished);
@@ -147,9 +147,9 @@ async fn starts_that_get_nowhere_end_as_a_crash_loop() {
 }
 
 #[tokio::test]
-async fn a_job_whose_pods_are_drained_before_they_get_anywhere_ends_too() {
+async fn attempts_that_are_drained_without_progress_end_the_job_too() {
     let stand = Stand::new(refund(), Refund::Answers).await;
-    *stand.shop.unlisted.lock().unwrap() = u32::MAX;
+    *stand.shop.failing_lists.lock().unwrap() = u32::MAX;
     for attempt in 1..=20 {
         let stop = Stop::default();
         stop.request(StopReason::Drain);

@@ -1,4 +1,4 @@
-//! Volumes that fail under a run: each has a clear end, and a sentence that says what to do.
+//! A volume that fails during a run ends the epoch with an error that says what to do.
 
 use super::*;
 use bloomery_journal::files::Files;
@@ -14,7 +14,7 @@ use std::io::ErrorKind;
 #[case::not_ours(ErrorKind::PermissionDenied, "NotWritable")]
 #[case::gone(ErrorKind::StaleNetworkFileHandle, "stale network file handle")]
 #[tokio::test]
-async fn a_volume_that_fails_ends_the_epoch_says_what_to_do_and_costs_nothing_twice(
+async fn a_failing_volume_ends_the_epoch_with_a_remedy_and_the_next_attempt_repeats_no_effect(
     #[case] kind: ErrorKind,
     #[case] says: &str,
 ) {
@@ -27,7 +27,7 @@ async fn a_volume_that_fails_ends_the_epoch_says_what_to_do_and_costs_nothing_tw
         stand.run_with(1, files.clone(), Stop::default()).await.unwrap();
         files.writes()
     };
-    // The first of these tells all that a full disk does; how others are named is seen as well at some of them.
+    // The full disk is tested at every write. For the others, some writes are enough to see the message.
     let stride = if kind == ErrorKind::StorageFull { 1 } else { 7 };
     for at in (0..operations).step_by(stride) {
         stand.clear();
@@ -37,20 +37,20 @@ async fn a_volume_that_fails_ends_the_epoch_says_what_to_do_and_costs_nothing_tw
         match ended {
             Ok(exit) => assert!(exit == Exit::Finished && finished, "{at}: {exit:?} with a log that is not finished"),
             Err(error) => {
-                // Refused links are what a volume without them says.
+                // A volume without hard links refuses a link in the same way.
                 let refused = kind == ErrorKind::PermissionDenied && error.to_string().contains("has no ");
                 assert!(refused || error.to_string().contains(says), "{at}: {error}");
                 assert!(error.to_string().contains("memory"), "{at}: {error}");
             }
         }
-        // Somebody has mended it.
+        // The volume is repaired.
         assert_eq!(stand.run(2).await, Exit::Finished);
         stand.assert_sound(&Disk, &undisturbed);
     }
 }
 
 #[tokio::test]
-async fn temporary_files_of_dead_attempts_are_no_part_of_the_log() {
+async fn temporary_files_of_killed_attempts_are_ignored() {
     let mut stand = Stand::of_twelve_steps().await;
     stand.run(1).await;
     let undisturbed = parse(&stand.lines(&Disk));
@@ -65,5 +65,5 @@ async fn temporary_files_of_dead_attempts_are_no_part_of_the_log() {
     stand.assert_sound(&Disk, &undisturbed);
     assert_eq!(stand.record().outcome.unwrap().code, OutcomeCode::Succeeded);
     let left: Vec<String> = Disk.list(&dir).unwrap().into_iter().filter(|name| name.starts_with('.')).collect();
-    assert_eq!(left, [".tmp-uid-9-77"], "what may be another's stays");
+    assert_eq!(left, [".tmp-uid-9-77"], "a file that may belong to another worker stays");
 }

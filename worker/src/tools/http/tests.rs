@@ -1,6 +1,6 @@
 use super::super::tests::call;
 use super::super::{CoreTools, Error};
-use super::answer::MAX_BODY_BYTES;
+use super::response::MAX_BODY_BYTES;
 use super::*;
 use crate::focus::{BUDGET, FocusCache};
 use axum::body::{Body, Bytes};
@@ -21,9 +21,10 @@ use std::path::Path;
 use std::sync::Arc;
 use tokio::net::TcpListener;
 
+/// A time limit that no call reaches.
 const PLENTY: Duration = Duration::from_mins(1);
 
-/// A request as an API has got it.
+/// A request that an API received.
 #[derive(Debug, Clone)]
 struct Got {
     line: String,
@@ -39,7 +40,7 @@ impl Got {
 
 type Act = Arc<dyn Fn(&Got) -> Response + Send + Sync>;
 
-/// An API that answers as it is told, and remembers what it was asked.
+/// An API that answers with a function of the request, and records the requests.
 #[derive(Clone)]
 struct Api {
     act: Act,
@@ -47,9 +48,9 @@ struct Api {
 }
 
 impl Api {
-    /// It, and where it is.
+    /// Starts the API. Returns it and its URL.
     async fn start(act: impl Fn(&Got) -> Response + Send + Sync + 'static) -> (Self, String) {
-        // Another test may have installed it.
+        // Fails if another test has installed the provider.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -76,8 +77,8 @@ async fn serve(State(api): State<Api>, request: Request) -> Response {
     (api.act)(&got)
 }
 
-/// The tools of a Job that binds an endpoint of the name `shop`, which takes every call.
-fn tools(url: &str, auth: &Value, key: Option<&Path>, reach: AddressPolicy, redactor: &Redactor) -> CoreTools {
+/// Returns the core tools of a Job that binds the endpoint `shop`, whose rules allow every call.
+fn tools(url: &str, auth: &Value, key: Option<&Path>, addresses: AddressPolicy, redactor: &Redactor) -> CoreTools {
     let methods = json!(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]);
     let declared: Vec<ResourceDeclaration> = serde_json::from_value(json!([
         {"name": "shop", "type": "api_endpoint", "auth": auth, "rules": [{"methods": methods, "paths": ["/**"]}]},
@@ -91,7 +92,7 @@ fn tools(url: &str, auth: &Value, key: Option<&Path>, reach: AddressPolicy, reda
         resources.push(bound("key", ResourceType::Credential, ResourceSource::Secret(file)));
     }
     let focus = FocusCache::new(Path::new("/nonexistent"), "uid-1", BUDGET);
-    CoreTools::new(&resources, focus).with_endpoints(&declared, &resources, reach, redactor.clone())
+    CoreTools::new(&resources, focus).with_endpoints(&declared, &resources, addresses, redactor.clone())
 }
 
 fn local(url: &str) -> CoreTools {
@@ -132,7 +133,7 @@ fn indeterminate(event: Event) -> String {
 }
 
 #[tokio::test]
-async fn an_api_is_read_and_called_and_each_answer_is_told() {
+async fn an_api_is_read_and_called() {
     let (api, url) = Api::start(|got| {
         let headers =
             [(header::CONTENT_TYPE, "application/json"), (header::ETAG, "\"1\""), (header::SET_COOKIE, "a=b")];
@@ -189,8 +190,8 @@ async fn a_redirect_is_told_and_not_followed(#[case] status: StatusCode) {
     let (api, url) =
         Api::start(move |_| (status, [(header::LOCATION, "http://169.254.169.254/x")]).into_response()).await;
     for (tool, arguments) in [(HTTP_GET, json!({})), (HTTP_REQUEST, json!({"method": "POST", "json": {}}))] {
-        let told = text(asked(&local(&url), tool, &arguments).await).unwrap();
-        assert!(told.contains("location: http://169.254.169.254/x\n[Redirects are not followed.]"), "{told}");
+        let answer = text(asked(&local(&url), tool, &arguments).await).unwrap();
+        assert!(answer.contains("location: http://169.254.169.254/x\n[Redirects are not followed.]"), "{answer}");
     }
     assert_eq!(api.got().len(), 2);
 }
@@ -205,9 +206,12 @@ async fn a_refusal_is_the_endpoints_own_answer(#[case] status: u16) {
     let status = StatusCode::from_u16(status).unwrap();
     let (_, url) = Api::start(move |_| (status, [(header::RETRY_AFTER, "7")], "no such order").into_response()).await;
     for (tool, method) in [(HTTP_GET, "GET"), (HTTP_REQUEST, "POST")] {
-        let told = failed(asked(&local(&url), tool, &json!({"method": method})).await);
-        assert!(told.starts_with(&format!("HTTP {}", status.as_u16())) && told.contains("retry-after: 7\n"), "{told}");
-        assert!(told.ends_with("no such order"), "{told}");
+        let answer = failed(asked(&local(&url), tool, &json!({"method": method})).await);
+        assert!(
+            answer.starts_with(&format!("HTTP {}", status.as_u16())) && answer.contains("retry-after: 7\n"),
+            "{answer}"
+        );
+        assert!(answer.ends_with("no such order"), "{answer}");
     }
 }
 
@@ -219,8 +223,8 @@ async fn a_fault_of_a_server_proves_nothing_of_a_call_that_may_change_something(
     assert!(lost.contains("whether it took effect: it answered HTTP 502 Bad Gateway"), "{lost}");
     assert!(lost.contains("upstream is gone"), "{lost}");
     for method in ["GET", "HEAD"] {
-        let told = failed(asked(&shop, HTTP_GET, &json!({"method": method})).await);
-        assert!(told.starts_with("HTTP 502 Bad Gateway"), "{told}");
+        let answer = failed(asked(&shop, HTTP_GET, &json!({"method": method})).await);
+        assert!(answer.starts_with("HTTP 502 Bad Gateway"), "{answer}");
     }
 }
 
@@ -251,19 +255,19 @@ async fn a_connection_that_breaks_leaves_open_what_happened(#[case] answer: &'st
     let shop = local(&raw(answer).await);
     let lost = indeterminate(asked(&shop, HTTP_REQUEST, &json!({"method": "POST"})).await);
     assert!(lost.starts_with("the endpoint did not say whether it took effect: "), "{lost}");
-    let told = failed(asked(&shop, HTTP_GET, &json!({})).await);
-    assert!(told.starts_with("There is no answer: ") && told.ends_with("may be made again."), "{told}");
+    let answer = failed(asked(&shop, HTTP_GET, &json!({})).await);
+    assert!(answer.starts_with("There is no answer: ") && answer.ends_with("may be made again."), "{answer}");
 }
 
-/// The head of an answer says what became of the call, so it is known though its body is lost.
+/// The status in the head decides the outcome of the call, even if the body is lost.
 #[tokio::test]
 async fn a_body_that_is_cut_is_told() {
     let shop = local(&raw(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf a sec").await);
-    let told = text(asked(&shop, HTTP_REQUEST, &json!({"method": "POST"})).await).unwrap();
-    assert!(told.starts_with("HTTP 200 OK\n") && told.contains("[the answer was cut off: "), "{told}");
-    assert!(!told.contains("half a sec"), "{told}");
-    let told = failed(asked(&shop, HTTP_GET, &json!({})).await);
-    assert!(told.contains("[the answer was cut off: "), "{told}");
+    let answer = text(asked(&shop, HTTP_REQUEST, &json!({"method": "POST"})).await).unwrap();
+    assert!(answer.starts_with("HTTP 200 OK\n") && answer.contains("[the answer was cut off: "), "{answer}");
+    assert!(!answer.contains("half a sec"), "{answer}");
+    let answer = failed(asked(&shop, HTTP_GET, &json!({})).await);
+    assert!(answer.contains("[the answer was cut off: "), "{answer}");
 }
 
 #[tokio::test]
@@ -277,7 +281,7 @@ async fn an_endpoint_that_is_not_there_has_done_nothing() {
 }
 
 #[tokio::test]
-async fn an_answer_that_does_not_come_is_not_waited_for_without_end() {
+async fn a_missing_answer_ends_the_call_after_the_time_limit() {
     let (_, url) =
         Api::start(|_| Body::from_stream(stream::pending::<Result<Bytes, Infallible>>()).into_response()).await;
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -288,13 +292,13 @@ async fn an_answer_that_does_not_come_is_not_waited_for_without_end() {
         |tools, tool| async move { asked_within(tools, tool, &json!({"method": method_of(tool)}), within).await };
     assert!(failed(call(&silent, HTTP_GET).await).contains("no answer in time"));
     assert!(indeterminate(call(&silent, HTTP_REQUEST).await).contains("no answer in time"));
-    // Its head has come.
+    // The slow API has sent the head of its response.
     assert!(failed(call(&slow, HTTP_GET).await).contains("[the answer was cut off: no answer in time]"));
     assert!(text(call(&slow, HTTP_REQUEST).await).unwrap().contains("[the answer was cut off: no answer in time]"));
 }
 
 #[tokio::test]
-async fn a_body_has_a_largest_and_no_more_of_it_is_read() {
+async fn a_body_is_read_up_to_a_limit() {
     let (_, url) = Api::start(|got| {
         let bytes = if got.line.ends_with("/fits") { MAX_BODY_BYTES } else { 10 * 1024 * 1024 };
         if got.line.ends_with("/endless") {
@@ -310,10 +314,10 @@ async fn a_body_has_a_largest_and_no_more_of_it_is_read() {
     let head = text(asked(&shop, HTTP_GET, &json!({"method": "HEAD", "path": "/large"})).await).unwrap();
     assert!(head.ends_with("content-length: 10485760\n"), "{head}");
     for path in ["/large", "/endless"] {
-        let told = failed(asked(&shop, HTTP_GET, &json!({"path": path})).await);
-        assert!(told.contains("[the answer is larger than 1048576 bytes: it was not read."), "{told}");
-        let told = text(asked(&shop, HTTP_REQUEST, &json!({"method": "POST", "path": path})).await).unwrap();
-        assert!(told.starts_with("HTTP 200 OK\n") && told.len() < 1024, "{told}");
+        let answer = failed(asked(&shop, HTTP_GET, &json!({"path": path})).await);
+        assert!(answer.contains("[the answer is larger than 1048576 bytes, so it was not read."), "{answer}");
+        let answer = text(asked(&shop, HTTP_REQUEST, &json!({"method": "POST", "path": path})).await).unwrap();
+        assert!(answer.starts_with("HTTP 200 OK\n") && answer.len() < 1024, "{answer}");
     }
 }
 
@@ -322,18 +326,18 @@ async fn a_body_has_a_largest_and_no_more_of_it_is_read() {
 #[case::zeros("text/plain", b"a\0b")]
 #[case::another_charset("text/plain; charset=iso-8859-1", b"gr\xfc\xdfe")]
 #[tokio::test]
-async fn a_body_that_is_no_text_is_not_shown(#[case] kind: &'static str, #[case] body: &'static [u8]) {
+async fn a_body_that_is_not_text_is_not_shown(#[case] kind: &'static str, #[case] body: &'static [u8]) {
     let (_, url) = Api::start(move |_| ([(header::CONTENT_TYPE, kind)], body).into_response()).await;
-    let told = text(asked(&local(&url), HTTP_GET, &json!({})).await).unwrap();
+    let answer = text(asked(&local(&url), HTTP_GET, &json!({})).await).unwrap();
     assert!(
-        told.ends_with(&format!("[A body of {} bytes ({kind}) that is no text: it is not shown.]", body.len())),
-        "{told}"
+        answer.ends_with(&format!("[The body of {} bytes ({kind}) is not text and is not shown.]", body.len())),
+        "{answer}"
     );
 }
 
-/// What was read with a mark in the place of a value would be kept there as the value.
+/// The API would store the mark as the value.
 #[tokio::test]
-async fn no_mark_is_sent_in_a_body() {
+async fn a_body_with_a_mark_is_not_sent() {
     let (api, url) = Api::start(|_| "kept".into_response()).await;
     let redactor = Redactor::default();
     redactor.learn("key", b"first-secret");
@@ -342,7 +346,7 @@ async fn no_mark_is_sent_in_a_body() {
         let mut arguments = json!({"method": "PUT", "path": "/settings"});
         arguments.as_object_mut().unwrap().extend(body.as_object().unwrap().clone());
         let why = failed(asked(&shop, HTTP_REQUEST, &arguments).await);
-        assert!(why.starts_with("Nothing was sent: the body holds `[redacted: key]`"), "{why}");
+        assert!(why.starts_with("Nothing was sent: the body contains `[redacted: key]`"), "{why}");
     }
     assert!(api.got().is_empty());
     text(asked(&shop, HTTP_REQUEST, &json!({"method": "PUT", "path": "/settings", "body": "[redacted: it]"})).await)
@@ -350,7 +354,7 @@ async fn no_mark_is_sent_in_a_body() {
 }
 
 #[tokio::test]
-async fn a_credential_is_sent_as_the_skill_says_and_read_anew_for_each_call() {
+async fn a_credential_is_sent_as_the_skill_declares_and_read_again_for_each_call() {
     let (api, url) = Api::start(|got| format!("you are {:?}", got.headers).into_response()).await;
     let dir = tempfile::tempdir().unwrap();
     let key = dir.path().join("key");
@@ -371,7 +375,7 @@ async fn a_credential_is_sent_as_the_skill_says_and_read_anew_for_each_call() {
     assert_eq!(got[0].header("authorization"), Some("Bearer first-secret"));
     assert_eq!(got[1].header("authorization"), Some("Bearer second-secret"));
     assert_eq!((got[2].header("x-api-key"), got[2].header("authorization")), (Some("second-secret"), None));
-    // Both are known, though the file holds only the last: nothing that comes back tells them.
+    // Both versions are redacted, although the file has only the last one.
     for secret in ["first-secret", "second-secret"] {
         assert_eq!(redactor.redact_text(secret), "[redacted: key]");
     }
@@ -384,60 +388,59 @@ async fn a_credential_is_sent_as_the_skill_says_and_read_anew_for_each_call() {
     assert!(why.contains("no HTTP header can hold") && !why.contains("lines-of-it"), "{why}");
 }
 
-/// What is cut off is looked through before.
 #[tokio::test]
-async fn no_part_of_a_secret_is_left_where_an_answer_is_cut() {
+async fn a_cut_answer_does_not_contain_a_part_of_a_secret() {
     let secret = "a-secret-that-is-long-enough";
     let long = format!("{}{secret}", "x".repeat(1024 - 40));
     let (_, url) = Api::start(move |_| (StatusCode::BAD_GATEWAY, [(header::ETAG, long.clone())]).into_response()).await;
     let redactor = Redactor::default();
     redactor.learn("token", secret.as_bytes());
     let shop = tools(&url, &json!(null), None, AddressPolicy::for_local_machine(), &redactor);
-    for told in [
+    for answer in [
         failed(asked(&shop, HTTP_GET, &json!({})).await),
         indeterminate(asked(&shop, HTTP_REQUEST, &json!({"method": "POST"})).await),
     ] {
-        assert!(!told.contains("a-sec"), "{told}");
+        assert!(!answer.contains("a-sec"), "{answer}");
     }
 }
 
 #[tokio::test]
-async fn a_pod_sends_nothing_to_where_it_may_not() {
+async fn a_pod_sends_nothing_to_a_forbidden_address() {
     let (api, url) = Api::start(|_| "hello".into_response()).await;
     let port = url.rsplit(':').next().unwrap();
     for host in ["127.0.0.1", "[::1]", "0x7f.1", "2130706433", "[::ffff:127.0.0.1]", "0.0.0.0", "169.254.169.254"] {
-        let reach = AddressPolicy::for_pod("acme", vec!["10.0.0.0/8".parse().unwrap()]);
-        let shop = tools(&format!("http://{host}:{port}"), &json!(null), None, reach, &Redactor::default());
+        let addresses = AddressPolicy::for_pod("acme", vec!["10.0.0.0/8".parse().unwrap()]);
+        let shop = tools(&format!("http://{host}:{port}"), &json!(null), None, addresses, &Redactor::default());
         let why = failed(asked(&shop, HTTP_REQUEST, &json!({"method": "POST"})).await);
         assert!(why.starts_with("Nothing was sent: ") && why.contains("worker.endpointRanges"), "{host}: {why}");
     }
     for host in ["localhost", "shop.other.svc", "kubernetes.default"] {
-        let reach = AddressPolicy::for_pod("acme", vec!["127.0.0.0/8".parse().unwrap()]);
-        let shop = tools(&format!("http://{host}:{port}"), &json!(null), None, reach, &Redactor::default());
+        let addresses = AddressPolicy::for_pod("acme", vec!["127.0.0.0/8".parse().unwrap()]);
+        let shop = tools(&format!("http://{host}:{port}"), &json!(null), None, addresses, &Redactor::default());
         let why = failed(asked(&shop, HTTP_REQUEST, &json!({"method": "POST"})).await);
         assert!(why.starts_with("Nothing was sent: "), "{host}: {why}");
     }
     assert_eq!(api.got().len(), 0);
     let listed = AddressPolicy::for_pod("acme", vec!["127.0.0.0/8".parse().unwrap()]);
-    let told = asked(&tools(&url, &json!(null), None, listed, &Redactor::default()), HTTP_GET, &json!({})).await;
-    assert!(text(told).unwrap().ends_with("hello"));
+    let answer = asked(&tools(&url, &json!(null), None, listed, &Redactor::default()), HTTP_GET, &json!({})).await;
+    assert!(text(answer).unwrap().ends_with("hello"));
 }
 
 #[tokio::test]
-async fn reads_run_at_once_over_one_client() {
+async fn concurrent_reads_share_one_client() {
     let (api, url) = Api::start(|got| got.line.clone().into_response()).await;
     let shop = local(&url);
     let calls = (0..8).map(|n| {
         let shop = &shop;
         async move { text(asked(shop, HTTP_GET, &json!({"path": format!("/{n}")})).await).unwrap() }
     });
-    let told = futures::future::join_all(calls).await;
-    assert!(told.iter().enumerate().all(|(n, told)| told.ends_with(&format!("GET /{n}"))), "{told:?}");
+    let answer = futures::future::join_all(calls).await;
+    assert!(answer.iter().enumerate().all(|(n, answer)| answer.ends_with(&format!("GET /{n}"))), "{answer:?}");
     assert_eq!(api.got().len(), 8);
 }
 
 proptest! {
-    /// The parser of the client reads a planned URL as it is written: the same origin, and a path below the base.
+    /// The URL parser of the client does not change a planned URL: it has the same origin, and a path below the base.
     #[test]
     fn the_client_reads_a_url_as_it_was_planned(path in "(\\PC|\\.|/|%2e|%|;|@|:|\\\\| ){0,16}", value in "\\PC{0,8}") {
         let declared: Vec<ResourceDeclaration> =

@@ -1,7 +1,7 @@
 //! A short-lived cache that the Jobs of a Skill share: `cache/` in the skill directory (`docs/explanation/design.md`, section 5;
 //! seed 000, "Two-tier cache").
 //!
-//! On the cluster a process serves one Job, so each entry is a small file. Nothing depends on the cache: if an entry is absent,
+//! Each entry is a small file, because on a cluster each process serves only one Job. The cache may be lost: if an entry is absent,
 //! expired or unreadable, its value is determined again.
 
 use bloomery_crds::Digest;
@@ -46,14 +46,14 @@ impl Kind {
     }
 }
 
-/// The cache, with the name under which one worker writes to it.
+/// The cache, as one worker uses it.
 #[derive(Debug, Clone)]
-pub struct Recent {
+pub struct SharedCache {
     dir: PathBuf,
     writer: String,
 }
 
-impl Recent {
+impl SharedCache {
     /// Creates the cache in `memory`. `writer` is unique to this worker.
     pub fn new(memory: &Path, writer: &str) -> Self {
         Self { dir: memory.join(DIR), writer: writer.to_owned() }
@@ -71,7 +71,7 @@ impl Recent {
         serde_json::from_slice(&files.read(&file).ok()?).ok()
     }
 
-    /// Stores a value under a key. A failure is logged only, because the value can be determined again.
+    /// Stores a value under a key. A failure is only logged, because the value can be determined again.
     pub fn put<T: Serialize>(&self, files: &impl Files, kind: Kind, key: &Digest, value: &T) {
         if let Err(error) = self.write(files, &name(kind, key), value) {
             tracing::warn!("the cache entry cannot be written in {}: {error}", self.dir.display());
@@ -103,8 +103,8 @@ mod tests {
         Digest::of_bytes(text.as_bytes())
     }
 
-    fn recent(memory: &Path) -> Recent {
-        Recent::new(memory, "uid-1")
+    fn cache(memory: &Path) -> SharedCache {
+        SharedCache::new(memory, "uid-1")
     }
 
     fn age(memory: &Path, by: Duration) {
@@ -118,8 +118,8 @@ mod tests {
     fn what_was_found_out_is_known_for_a_while_and_under_its_own_key() {
         let memory = tempfile::tempdir().unwrap();
         let found = vec!["lookup".to_owned()];
-        recent(memory.path()).put(&Disk, Kind::Selection, &key("a"), &found);
-        let get = |text: &str| recent(memory.path()).get::<Vec<String>>(&Disk, Kind::Selection, &key(text));
+        cache(memory.path()).put(&Disk, Kind::Selection, &key("a"), &found);
+        let get = |text: &str| cache(memory.path()).get::<Vec<String>>(&Disk, Kind::Selection, &key(text));
         assert_eq!(get("a"), Some(found));
         assert_eq!(get("b"), None);
         age(memory.path(), Kind::Selection.max_age() + Duration::from_secs(1));
@@ -129,31 +129,31 @@ mod tests {
     #[test]
     fn what_cannot_be_read_or_was_written_tomorrow_is_unknown() {
         let memory = tempfile::tempdir().unwrap();
-        let recent = recent(memory.path());
-        recent.put(&Disk, Kind::Selection, &key("a"), &"no list");
-        assert_eq!(recent.get::<Vec<String>>(&Disk, Kind::Selection, &key("a")), None);
-        recent.put(&Disk, Kind::Selection, &key("a"), &["x"]);
-        let file = File::options().append(true).open(recent.dir.join(name(Kind::Selection, &key("a")))).unwrap();
+        let cache = cache(memory.path());
+        cache.put(&Disk, Kind::Selection, &key("a"), &"no list");
+        assert_eq!(cache.get::<Vec<String>>(&Disk, Kind::Selection, &key("a")), None);
+        cache.put(&Disk, Kind::Selection, &key("a"), &["x"]);
+        let file = File::options().append(true).open(cache.dir.join(name(Kind::Selection, &key("a")))).unwrap();
         file.set_modified(SystemTime::now() + Duration::from_hours(1)).unwrap();
-        assert_eq!(recent.get::<Vec<String>>(&Disk, Kind::Selection, &key("a")), None);
+        assert_eq!(cache.get::<Vec<String>>(&Disk, Kind::Selection, &key("a")), None);
     }
 
     #[test]
     fn a_memory_that_cannot_be_written_is_no_fault() {
         let memory = tempfile::tempdir().unwrap();
-        recent(&memory.path().join("absent")).put(&Disk, Kind::Selection, &key("a"), &["x"]);
+        cache(&memory.path().join("absent")).put(&Disk, Kind::Selection, &key("a"), &["x"]);
     }
 
     #[test]
     fn the_oldest_entries_go() {
         let memory = tempfile::tempdir().unwrap();
-        let recent = recent(memory.path());
-        recent.put(&Disk, Kind::Selection, &key("oldest"), &["x"]);
+        let cache = cache(memory.path());
+        cache.put(&Disk, Kind::Selection, &key("oldest"), &["x"]);
         age(memory.path(), Duration::from_mins(1));
         for at in 0..MAX_ENTRIES {
-            recent.put(&Disk, Kind::Selection, &key(&at.to_string()), &["x"]);
+            cache.put(&Disk, Kind::Selection, &key(&at.to_string()), &["x"]);
         }
-        assert_eq!(Disk.list(&recent.dir).unwrap().len(), MAX_ENTRIES);
-        assert_eq!(recent.get::<Vec<String>>(&Disk, Kind::Selection, &key("oldest")), None);
+        assert_eq!(Disk.list(&cache.dir).unwrap().len(), MAX_ENTRIES);
+        assert_eq!(cache.get::<Vec<String>>(&Disk, Kind::Selection, &key("oldest")), None);
     }
 }

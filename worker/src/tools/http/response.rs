@@ -1,4 +1,4 @@
-//! Converts an answer to text for the model: the status, a few headers, and the body if it is text.
+//! Converts an HTTP response to text for the model: the status, a few headers, and the body if it is text.
 
 use super::super::error::{Error, unanswered};
 use bloomery_crds::v1alpha1::Method;
@@ -11,7 +11,7 @@ use std::fmt::Write;
 /// The largest body that is read, in bytes.
 pub(super) const MAX_BODY_BYTES: usize = bloomery_mcp::MAX_BODY_BYTES;
 
-/// The headers that the model reads.
+/// The headers that the model sees.
 const SHOWN_HEADERS: [&str; 8] =
     ["content-type", "content-length", "location", "etag", "last-modified", "retry-after", "link", "allow"];
 
@@ -21,11 +21,11 @@ const MAX_HEADER_BYTES: usize = 1024;
 /// The longest content type in a note, in bytes.
 const MAX_TYPE_BYTES: usize = 128;
 
-/// The longest quote of an answer that proves nothing, in bytes.
+/// The longest quote of a response with a server error, in bytes.
 const MAX_QUOTE_BYTES: usize = 1024;
 
-/// Reads an answer. A status of 4xx, including 404, means that the call failed. A status of 5xx may come from a proxy, so it proves
-/// nothing about a call that may have an effect.
+/// Reads a response. A status of 4xx, including 404, means that the call failed. A status of 5xx may come from a proxy, so a call that may
+/// have an effect is indeterminate.
 pub(super) async fn read(response: Response, method: Method, redactor: &Redactor) -> Result<String, Error> {
     let status = response.status();
     let head = head(status, response.headers(), redactor);
@@ -35,7 +35,7 @@ pub(super) async fn read(response: Response, method: Method, redactor: &Redactor
         Err(error) => {
             let reason = match error {
                 body::Error::TooLarge { .. } => {
-                    format!("{error}: it was not read. Ask for less, where that is possible")
+                    format!("{error}, so it was not read. Request less if the API permits it")
                 }
                 body::Error::Interrupted { .. } | body::Error::Stalled { .. } => error.to_string(),
             };
@@ -70,7 +70,7 @@ fn head(status: StatusCode, headers: &HeaderMap, redactor: &Redactor) -> String 
 }
 
 fn content_type(headers: &HeaderMap, redactor: &Redactor) -> String {
-    let kind = headers.get("content-type").and_then(|kind| kind.to_str().ok()).unwrap_or("no type");
+    let kind = headers.get("content-type").and_then(|kind| kind.to_str().ok()).unwrap_or("unknown type");
     let encoding = headers.get("content-encoding").and_then(|encoding| encoding.to_str().ok());
     match encoding.filter(|encoding| !encoding.eq_ignore_ascii_case("identity")) {
         Some(encoding) => redactor.quote(&format!("{kind}, {encoding}"), MAX_TYPE_BYTES),
@@ -88,7 +88,7 @@ fn with_body(head: String, body: Vec<u8>, content_type: &str) -> String {
             text
         }
         Ok(_) | Err(_) => {
-            format!("{head}\n[A body of {bytes} bytes ({content_type}) that is no text: it is not shown.]")
+            format!("{head}\n[The body of {bytes} bytes ({content_type}) is not text and is not shown.]")
         }
     }
 }
