@@ -52,7 +52,7 @@ fn open(dir: PathBuf, format: Format, wait: bool) -> Result<LogReader, Error> {
         match LogReader::open(dir.clone(), format) {
             Ok(Some(reader)) => return Ok(reader),
             Ok(None) if wait => std::thread::sleep(POLL_INTERVAL),
-            Ok(None) => return Err(Error::usage(log_reader::Error::Nothing(dir).to_string())),
+            Ok(None) => return Err(Error::usage(log_reader::Error::Empty(dir).to_string())),
             Err(log_reader::Error::Unreadable { path, source }) if path == dir => {
                 return Err(Error::usage(log_reader::Error::Unreadable { path, source }.to_string()));
             }
