@@ -186,7 +186,7 @@ async fn what_was_not_allowed_is_not_sent_whoever_let_it_through() {
 #[case::with_the_method(StatusCode::TEMPORARY_REDIRECT)]
 #[case::for_ever(StatusCode::PERMANENT_REDIRECT)]
 #[tokio::test]
-async fn a_redirect_is_told_and_not_followed(#[case] status: StatusCode) {
+async fn a_redirect_is_shown_and_not_followed(#[case] status: StatusCode) {
     let (api, url) =
         Api::start(move |_| (status, [(header::LOCATION, "http://169.254.169.254/x")]).into_response()).await;
     for (tool, arguments) in [(HTTP_GET, json!({})), (HTTP_REQUEST, json!({"method": "POST", "json": {}}))] {
@@ -216,11 +216,11 @@ async fn a_refusal_is_the_endpoints_own_answer(#[case] status: u16) {
 }
 
 #[tokio::test]
-async fn a_fault_of_a_server_proves_nothing_of_a_call_that_may_change_something() {
+async fn a_server_error_makes_a_request_with_an_effect_indeterminate() {
     let (_, url) = Api::start(|_| (StatusCode::BAD_GATEWAY, "upstream is gone").into_response()).await;
     let shop = local(&url);
     let lost = indeterminate(asked(&shop, HTTP_REQUEST, &json!({"method": "DELETE"})).await);
-    assert!(lost.contains("whether it took effect: it answered HTTP 502 Bad Gateway"), "{lost}");
+    assert!(lost.contains("did not confirm it: it answered HTTP 502 Bad Gateway"), "{lost}");
     assert!(lost.contains("upstream is gone"), "{lost}");
     for method in ["GET", "HEAD"] {
         let answer = failed(asked(&shop, HTTP_GET, &json!({"method": method})).await);
@@ -251,12 +251,15 @@ async fn raw(answer: &'static [u8]) -> String {
 #[case::half_a_head(b"HTTP/1.1 200 OK\r\nContent-")]
 #[case::two_lengths(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab")]
 #[tokio::test]
-async fn a_connection_that_breaks_leaves_open_what_happened(#[case] answer: &'static [u8]) {
+async fn a_broken_connection_makes_a_request_with_an_effect_indeterminate(#[case] answer: &'static [u8]) {
     let shop = local(&raw(answer).await);
     let lost = indeterminate(asked(&shop, HTTP_REQUEST, &json!({"method": "POST"})).await);
-    assert!(lost.starts_with("the endpoint did not say whether it took effect: "), "{lost}");
+    assert!(
+        lost.starts_with("the request may have had an effect, because the endpoint did not confirm it: "),
+        "{lost}"
+    );
     let answer = failed(asked(&shop, HTTP_GET, &json!({})).await);
-    assert!(answer.starts_with("There is no answer: ") && answer.ends_with("may be made again."), "{answer}");
+    assert!(answer.starts_with("The endpoint did not answer: ") && answer.ends_with("you may repeat it."), "{answer}");
 }
 
 /// The status in the head decides the outcome of the call, even if the body is lost.
