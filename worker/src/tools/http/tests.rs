@@ -388,7 +388,7 @@ async fn a_credential_is_sent_as_the_skill_declares_and_read_again_for_each_call
     assert!(why.contains("`key` has fewer than 8 bytes") && !why.contains("1234567"), "{why}");
     std::fs::write(&key, "two\nlines-of-it").unwrap();
     let why = failed(asked(&shop, HTTP_GET, &json!({})).await);
-    assert!(why.contains("no HTTP header can hold") && !why.contains("lines-of-it"), "{why}");
+    assert!(why.contains("not allowed in HTTP headers") && !why.contains("lines-of-it"), "{why}");
 }
 
 #[tokio::test]
