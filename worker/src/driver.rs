@@ -35,7 +35,7 @@ use tokio::time::Instant;
 /// The time limit for listing the tools when an attempt continues a conversation.
 const TOOL_CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How a run ended. Its log is durable.
+/// The end of a run. Its log is durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
     /// The conversation has an outcome.

@@ -19,10 +19,10 @@ const ACKNOWLEDGE_TIMEOUT: Duration = Duration::from_mins(2);
 /// 60 s.
 const ACKNOWLEDGE_TIMEOUT_IN_GRACE: Duration = Duration::from_secs(57);
 
-/// How an attempt ended.
+/// The end of an attempt.
 #[derive(Debug)]
 pub struct AttemptEnd {
-    /// How its run ended.
+    /// The end of its run.
     pub exit: Exit,
     /// The final state of the conversation.
     pub projection: Projection,

@@ -17,7 +17,7 @@ use bloomery_journal::{Claimed, Store, claim};
 /// The end of an epoch. Its log is durable.
 #[derive(Debug)]
 pub struct EpochEnd {
-    /// How the run ended.
+    /// The end of the run.
     pub exit: Exit,
     /// The state of the conversation.
     pub projection: Projection,

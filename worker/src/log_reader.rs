@@ -48,7 +48,7 @@ pub struct LogReader {
 pub struct PrintedSegment {
     /// One line for each event.
     pub lines: String,
-    /// Whether there was a segment. If so, there may be another. After an error, `lines` has the events before the break.
+    /// True if there was a segment, so there may be another. After an error, `lines` has the events before the break.
     pub read: Result<bool, bloomery_journal::Error>,
 }
 

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_found_out_is_known_for_a_while_and_under_its_own_key() {
+    fn a_value_is_cached_under_its_key_until_it_expires() {
         let memory = tempfile::tempdir().unwrap();
         let found = vec!["lookup".to_owned()];
         cache(memory.path()).put(&Disk, Kind::Selection, &key("a"), &found);
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_or_was_written_tomorrow_is_unknown() {
+    fn an_invalid_entry_or_an_entry_from_the_future_is_ignored() {
         let memory = tempfile::tempdir().unwrap();
         let cache = cache(memory.path());
         cache.put(&Disk, Kind::Selection, &key("a"), &"no list");
@@ -139,13 +139,13 @@ mod tests {
     }
 
     #[test]
-    fn a_memory_that_cannot_be_written_is_no_fault() {
+    fn a_memory_that_cannot_be_written_is_not_an_error() {
         let memory = tempfile::tempdir().unwrap();
         cache(&memory.path().join("absent")).put(&Disk, Kind::Selection, &key("a"), &["x"]);
     }
 
     #[test]
-    fn the_oldest_entries_go() {
+    fn the_oldest_entries_are_removed() {
         let memory = tempfile::tempdir().unwrap();
         let cache = cache(memory.path());
         cache.put(&Disk, Kind::Selection, &key("oldest"), &["x"]);

@@ -58,7 +58,7 @@ pub trait Model {
 pub struct ListError {
     /// A sentence for people.
     pub message: String,
-    /// Whether a retry is pointless.
+    /// True if a retry is pointless.
     pub is_final: bool,
 }
 

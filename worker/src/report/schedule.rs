@@ -18,11 +18,11 @@ const FIRST_REPORT_DELAY: Duration = Duration::from_millis(20);
 pub struct ReportState {
     /// The state of the conversation.
     pub projection: Projection,
-    /// What the run waits for.
+    /// The external wait of the run.
     pub waiting: Option<ExternalWait>,
     /// The held call for which the pod ends.
     pub hold: Option<HeldCallDetails>,
-    /// How the pod ends, once it ends.
+    /// The end of the pod, once it ends.
     pub end: Option<PodEnd>,
 }
 

@@ -25,7 +25,7 @@ pub(crate) enum When {
     Called(usize, Silence),
 }
 
-/// Whether an attempt was killed or ended.
+/// The end of an attempt: killed, or by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Killed {
     Yes,

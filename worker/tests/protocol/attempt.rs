@@ -34,7 +34,7 @@ pub struct Attempt {
     pub pending: Vec<Line>,
     /// The act after that.
     pub act: Act,
-    /// Whether its epoch has begun.
+    /// True if its epoch has begun.
     pub begun: bool,
 }
 

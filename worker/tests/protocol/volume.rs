@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Segment {
     pub lines: Vec<Line>,
-    /// Whether its content survives a power loss.
+    /// True if its content survives a power loss.
     pub content_synced: bool,
-    /// Whether its name survives a power loss.
+    /// True if its name survives a power loss.
     pub name_synced: bool,
 }
 

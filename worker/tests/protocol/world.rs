@@ -15,7 +15,7 @@ pub struct Faults {
     pub power_losses: u8,
     /// Lost replies of links and lost answers of tools.
     pub lost_replies: u8,
-    /// Whether attempts are killed. For the others, a killed attempt is the same as one that is frozen for ever.
+    /// True if attempts are killed. For the others, a killed attempt is the same as one that is frozen for ever.
     pub kills: bool,
 }
 
@@ -51,15 +51,15 @@ impl Protocol {
 pub struct Seen {
     /// The longest log that was acknowledged to an attempt.
     pub acknowledged: Vec<Line>,
-    /// Whether the acknowledged logs of two attempts differ.
+    /// True if the acknowledged logs of two attempts differ.
     pub forked: bool,
     /// The number of refunds, of which there may be at most one.
     pub refunds: u8,
-    /// Whether a call was made without a durable Allow.
+    /// True if a call was made without a durable Allow.
     pub unallowed: bool,
-    /// Whether an attempt acted without a durable claim.
+    /// True if an attempt acted without a durable claim.
     pub unclaimed: bool,
-    /// Whether an attempt acted before the lines that the act needs were durable.
+    /// True if an attempt acted before the lines that the act needs were durable.
     pub too_early: bool,
 }
 
@@ -95,7 +95,7 @@ impl Seen {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct World {
     pub volume: Volume,
-    /// Whether the lock file of a mutation exists.
+    /// True if the lock file of a mutation exists.
     pub locked: bool,
     pub attempts: Vec<Attempt>,
     pub seen: Seen,

@@ -32,7 +32,7 @@ async fn after_a_power_loss_at_any_operation_the_run_ends_as_without_it(
     #[values(Crash::Before, Crash::After)] crash: fn(u32) -> Crash,
     #[values(Keeps::Nothing, Keeps::Everything)] keeps: Keeps,
 ) {
-    let mut stand = Stand::of_twelve_steps().await;
+    let mut stand = Stand::with_twelve_steps().await;
     let (undisturbed, operations) = undisturbed(&mut stand).await;
     assert!(operations > 100, "{operations}");
     let mut within = 0;

@@ -22,7 +22,7 @@ fn with_stand(test: impl FnOnce(Stand)) {
     thread::scope(|scope| {
         scope.spawn(move || {
             runtime().block_on(async {
-                sender.send(Stand::of_twelve_steps().await).unwrap();
+                sender.send(Stand::with_twelve_steps().await).unwrap();
                 let _ = until_over.await;
             });
         });

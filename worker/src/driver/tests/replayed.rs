@@ -19,7 +19,7 @@ fn fold(run: bloomery_engine::run::Run, log: &[Entry]) -> Conversation {
 
 #[tokio::test]
 async fn a_replay_up_to_any_event_leads_to_the_same_next_step() {
-    let stand = Stand::of_twelve_steps().await;
+    let stand = Stand::with_twelve_steps().await;
     stand.run(1).await;
     let log = parse(&stand.lines(&Disk));
     // The run has all kinds of events that it is made for.
@@ -53,7 +53,7 @@ async fn a_replay_up_to_any_event_leads_to_the_same_next_step() {
 
 #[tokio::test]
 async fn a_claim_reads_the_whole_log_without_an_act() {
-    let stand = Stand::of_twelve_steps().await;
+    let stand = Stand::with_twelve_steps().await;
     stand.run(1).await;
     let (asked, effects, reports) = (stand.model.request_count(), stand.shop.effects(), stand.reports().len());
     let inputs = Inputs::read(&stand.args(2), Redactor::default()).unwrap();

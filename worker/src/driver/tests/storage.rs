@@ -18,7 +18,7 @@ async fn a_failing_volume_ends_the_epoch_with_a_remedy_and_the_next_attempt_repe
     #[case] kind: ErrorKind,
     #[case] says: &str,
 ) {
-    let mut stand = Stand::of_twelve_steps().await;
+    let mut stand = Stand::with_twelve_steps().await;
     stand.run(1).await;
     let undisturbed = parse(&stand.lines(&Disk));
     let operations = {
@@ -51,7 +51,7 @@ async fn a_failing_volume_ends_the_epoch_with_a_remedy_and_the_next_attempt_repe
 
 #[tokio::test]
 async fn temporary_files_of_killed_attempts_are_ignored() {
-    let mut stand = Stand::of_twelve_steps().await;
+    let mut stand = Stand::with_twelve_steps().await;
     stand.run(1).await;
     let undisturbed = parse(&stand.lines(&Disk));
     stand.clear();

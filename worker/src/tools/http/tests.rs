@@ -164,7 +164,7 @@ async fn an_api_is_read_and_called() {
 }
 
 #[tokio::test]
-async fn what_was_not_allowed_is_not_sent_whoever_let_it_through() {
+async fn a_forbidden_request_is_not_sent_even_if_the_gate_allowed_it() {
     let (api, url) = Api::start(|_| "hello".into_response()).await;
     let shop = local(&url);
     for (tool, arguments) in [
@@ -202,7 +202,7 @@ async fn a_redirect_is_shown_and_not_followed(#[case] status: StatusCode) {
 #[case::conflict(409)]
 #[case::too_many(429)]
 #[tokio::test]
-async fn a_refusal_is_the_endpoints_own_answer(#[case] status: u16) {
+async fn a_client_error_fails_the_call_with_the_response(#[case] status: u16) {
     let status = StatusCode::from_u16(status).unwrap();
     let (_, url) = Api::start(move |_| (status, [(header::RETRY_AFTER, "7")], "no such order").into_response()).await;
     for (tool, method) in [(HTTP_GET, "GET"), (HTTP_REQUEST, "POST")] {
@@ -228,7 +228,7 @@ async fn a_server_error_makes_a_request_with_an_effect_indeterminate() {
     }
 }
 
-/// A server that takes a request and does with the connection what it likes.
+/// Starts a server that writes these bytes as the answer to each request, and closes the connection. Returns its URL.
 async fn raw(answer: &'static [u8]) -> String {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -264,7 +264,7 @@ async fn a_broken_connection_makes_a_request_with_an_effect_indeterminate(#[case
 
 /// The status in the head decides the outcome of the call, even if the body is lost.
 #[tokio::test]
-async fn a_body_that_is_cut_is_told() {
+async fn a_cut_body_is_marked() {
     let shop = local(&raw(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf a sec").await);
     let answer = text(asked(&shop, HTTP_REQUEST, &json!({"method": "POST"})).await).unwrap();
     assert!(answer.starts_with("HTTP 200 OK\n") && answer.contains("[the answer was cut off: "), "{answer}");
@@ -274,7 +274,7 @@ async fn a_body_that_is_cut_is_told() {
 }
 
 #[tokio::test]
-async fn an_endpoint_that_is_not_there_has_done_nothing() {
+async fn an_unreachable_endpoint_fails_the_call() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
