@@ -1,4 +1,4 @@
-//! A Skill, and a world that plays the model and the tools, for tests.
+//! The fixture of tests: a Skill, and a [`World`] that plays the model, the tools and people for a conversation.
 
 pub(crate) mod attended;
 pub(crate) mod checks;
@@ -22,7 +22,7 @@ use bloomery_crds::v1alpha1::{SkillSpec, Stage};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// A small Skill of the support desk, after seed 002; the seed's own is for `tests::seed`.
+/// Returns a small Skill of a support desk, modelled on seed 002. [`seed::skill`] is the seed's own Skill.
 pub(crate) fn skill() -> SkillSpec {
     serde_json::from_value(json!({
         "displayName": "CS: Tier 1",
@@ -61,7 +61,7 @@ pub(crate) fn run() -> Run {
     }
 }
 
-/// A conversation whose prompt is rendered.
+/// Returns an open conversation.
 pub(crate) fn opened() -> Conversation {
     let mut world = World::new(run(), Vec::new(), |_, _| Reply::Completed("ok"));
     world.play(4);
@@ -83,7 +83,7 @@ pub(crate) fn listed() -> Vec<ListedTool> {
         .collect()
 }
 
-/// An answer that asks for tools.
+/// Returns an answer with calls.
 pub(crate) fn asks(calls: &[(&str, Value)]) -> Answer {
     let calls: Vec<RequestedCall> = calls
         .iter()
@@ -104,7 +104,7 @@ pub(crate) fn asks(calls: &[(&str, Value)]) -> Answer {
     }
 }
 
-/// An answer in words.
+/// Returns an answer without calls.
 pub(crate) fn says(text: &str) -> Answer {
     Answer {
         message: json!({"role": "assistant", "content": text}),
@@ -115,42 +115,43 @@ pub(crate) fn says(text: &str) -> Answer {
     }
 }
 
-/// An answer that meets the contract.
+/// Returns an answer that fulfils the output contract.
 pub(crate) fn good_answer() -> Answer {
     says("Refunded.\n```json\n{\"order_id\": \"A-17\", \"status\": \"refunded\"}\n```")
 }
 
-/// What the world does with a call that is made.
+/// Returns the reply to a call of a tool. `times` counts the calls of the tool with effect, this one included.
 pub(crate) type Tools = fn(tool: &str, times: u32) -> Reply;
 
-/// What people say first when they are asked all of this.
+/// Returns the first statement of people about the open requests, or nothing if nobody answers.
 pub(crate) type People = fn(&[HumanRequest<'_>]) -> Option<Statement>;
 
-/// What comes back of a call.
+/// The reply to a call.
 pub(crate) enum Reply {
     Completed(&'static str),
     Failed(&'static str),
     Lost,
 }
 
-/// A conversation, the log that it is folded from, and the world that it acts on.
+/// A conversation, its log, and the world that it acts on.
 pub(crate) struct World {
     pub(crate) conversation: Conversation,
     pub(crate) log: Vec<String>,
     /// Each call that reached the server: tool and call key.
     pub(crate) effects: Vec<(String, Digest)>,
+    /// The number of requests of the main loop.
     pub(crate) asked: u32,
     chain: Chain,
     pub(crate) answers: Vec<Answer>,
-    /// What the stages beside the main loop are answered, in order, the last again and again; else with what lets
-    /// the Job go on.
+    /// The answers to the requests of each stage outside the main loop, in order. The last one repeats. Without an entry, the
+    /// stage gets an answer with which the Job continues.
     pub(crate) stages: BTreeMap<Stage, Vec<&'static str>>,
     tools: Tools,
-    /// What people say; nobody says anything unless a test does.
+    /// The statements of people. By default, nobody answers.
     pub(crate) people: People,
-    /// What the server lists.
+    /// The tools that the server lists.
     pub(crate) listed: Vec<ListedTool>,
-    /// What is gathered.
+    /// The context that the worker gathers.
     pub(crate) gathered: Vec<ContextPart>,
     run: Run,
 }
@@ -250,7 +251,8 @@ impl World {
         true
     }
 
-    /// The script's position is in the history, so a resumed worker gets the same answer.
+    /// Returns the next scripted answer. The position in the script is a count of the log, so a resumed worker gets the same
+    /// answers.
     fn answer(&self, stage: Stage) -> Answer {
         let budget = self.conversation.budget();
         let asked = match stage {
@@ -260,7 +262,7 @@ impl World {
             Stage::Finalization => budget.requests().finalization,
             Stage::Polish => budget.requests().polish,
         };
-        // A request whose answer was lost with its worker is made again.
+        // A lost request counts too, so the script may be at its end.
         let scripted =
             self.stages.get(&stage).and_then(|answers| answers.get(asked as usize).or_else(|| answers.last()));
         says(scripted.copied().unwrap_or(match stage {
@@ -284,7 +286,7 @@ impl World {
         self.resumed(events, self.run.clone())
     }
 
-    /// Another worker takes over, and is told something else.
+    /// Another worker takes over, with other inputs.
     pub(crate) fn resumed_with(&self, run: Run) -> Self {
         self.resumed(self.log.len(), run)
     }

@@ -75,12 +75,12 @@ fn a_condition_is_evaluated(#[case] text: &str, #[case] expected: bool) {
 #[case::beyond_a_list("tags[2] == 'x'", "a list has no item at that index")]
 #[case::macro_over_a_text("order_id.all(c, c == 'A')", "all() goes over a list, not a string")]
 #[case::int_of_a_word("int(order_id) > 1", "int() cannot convert this string")]
-fn what_has_no_answer_is_a_fault(#[case] text: &str, #[case] sentence: &str) {
+fn a_condition_without_a_result_is_an_error(#[case] text: &str, #[case] sentence: &str) {
     assert_eq!(evaluate(text).unwrap_err().to_string(), sentence);
 }
 
 #[test]
-fn a_missing_argument_that_is_declared_optional_is_told_so() {
+fn the_error_of_a_missing_argument_says_that_it_is_optional() {
     let condition = Condition::compile("coupon == 'X'").unwrap();
     let fault = condition.evaluate(&arguments(), &["note".into(), "coupon".into()]).unwrap_err();
     assert_eq!(fault, bloomery_cel::Error::Missing { name: "coupon".into(), optional: true }.into());
@@ -104,7 +104,7 @@ fn a_missing_argument_that_is_declared_optional_is_told_so() {
 #[case::absolute_name(".amount > 1", "begins with a dot")]
 #[case::nested_macros("tags.all(t, tags.all(u, t == u))", "macros cannot be nested")]
 #[case::too_deep("((((((((((((((((((((((((((1))))))))))))))))))))))))))", "deeper than 24")]
-fn what_cannot_work_is_refused_at_once(#[case] text: &str, #[case] sentence: &str) {
+fn a_condition_that_never_has_a_result_does_not_compile(#[case] text: &str, #[case] sentence: &str) {
     let fault = Condition::compile(text).unwrap_err().to_string();
     assert!(fault.contains(sentence), "{fault}");
 }
@@ -141,14 +141,14 @@ fn a_thousand_items_can_be_looked_through() {
 #[case::copies_of_a_large_text("xs.all(x, note + note + note != 'a')")]
 #[case::large_comparisons("xs.all(x, args == args)")]
 #[case::membership_of_the_last("xs.all(x, !(1 in xs))")]
-fn what_would_explode_runs_out_of_work(#[case] text: &str) {
+fn an_explosive_condition_runs_out_of_work(#[case] text: &str) {
     let arguments = json!({"note": "x".repeat(50_000), "xs": vec![0; MAX_ITEMS]});
     let fault = Condition::compile(text).unwrap().evaluate(&arguments, &[]);
     assert_eq!(fault, Err(bloomery_cel::Error::Exhausted.into()));
 }
 
 #[test]
-fn a_comparison_that_the_first_look_tells_costs_no_walk() {
+fn a_comparison_of_different_kinds_costs_no_walk() {
     let arguments = json!({"xs": vec![0; MAX_ITEMS], "ys": vec![vec![0; 100]; 60]});
     let condition = Condition::compile("xs.all(x, ys != 1 && ys != [1])").unwrap();
     assert_eq!(condition.evaluate(&arguments, &[]), Ok(true));
@@ -160,7 +160,7 @@ fn conditions_can_cross_threads() {
     is_shared::<Condition>();
 }
 
-/// The deepest that the check of tokens lets through must fit a small stack, evaluated and dropped.
+/// The deepest conditions that compile must also be evaluated and dropped on a small stack.
 #[rstest]
 #[case::parentheses("(".repeat(23) + "true" + &")".repeat(23))]
 #[case::lists("[".repeat(20) + "1" + &"]".repeat(20) + " == 1")]
@@ -179,7 +179,7 @@ proptest! {
     }
 
     #[test]
-    fn no_soup_of_cel_makes_it_panic(words in prop::collection::vec(prop::sample::select(vec![
+    fn no_sequence_of_cel_tokens_panics(words in prop::collection::vec(prop::sample::select(vec![
         "amount", "items", "args", ".", "(", ")", "[", "]", "1", "0", "2.5", "'x'", " && ", " || ", "!", "-", "+", "*",
         "/", "%", " in ", " == ", " < ", "? ", ": ", ",", ".all(x,", ".map(x,", "has(", "size(", "x", "true", "null",
     ]), 0..24)) {

@@ -41,7 +41,7 @@ fn a_worker_lost_at_any_event_leads_to_the_same_end_with_each_effect_once() {
         assert_eq!((code(&resumed), effects), (expected, 1), "after {cut} events");
         let answered = whole.names()[..cut].iter().filter(|name| **name == "model.answered").count();
         let asked = if in_flight { 0 } else { 3 - answered };
-        assert_eq!(resumed.asked as usize, asked, "no logged answer is asked for again: after {cut}");
+        assert_eq!(resumed.asked as usize, asked, "no logged answer is requested again: after {cut}");
         assert_history_is_well_formed(&resumed.conversation);
     }
 }
@@ -59,9 +59,9 @@ fn replay_ends_in_the_same_state() {
     assert!(matches!(next(&replayed), Step::Done(_)));
 }
 
-/// Names are told as they are asked for: what stands in the log can be found at the server.
+/// The log has aliases; the status maps them to the names that the server knows.
 #[test]
-fn the_status_has_the_names_that_providers_do_not_take() {
+fn the_status_has_the_tools_that_providers_know_by_an_alias() {
     let mut world = World::new(run(), Vec::new(), ALL_WELL);
     let odd = (0..20).map(|number| format!("orders.get/{number}"));
     let one = world.listed[0].clone();

@@ -17,7 +17,7 @@ fn endpoint(name: &str) -> BoundResource {
     BoundResource { name: name.into(), kind: ResourceType::ApiEndpoint, source }
 }
 
-/// A Job that binds these endpoints, each of which the Skill declares with its rules.
+/// Returns a Job that binds endpoints, which the Skill declares with these rules.
 fn calling(rules: &[(&str, Value)]) -> Run {
     let mut run = binding(rules.iter().map(|(name, _)| endpoint(name)).collect());
     let declared = rules.iter().map(|(name, rules)| json!({"name": name, "type": "api_endpoint", "rules": rules}));
@@ -48,7 +48,7 @@ fn listed(name: &str) -> ListedTool {
 }
 
 #[test]
-fn core_tools_are_offered_where_they_are_of_use_and_blocked_by_name() {
+fn core_tools_are_offered_if_useful_and_can_be_blocked_by_name() {
     let mut run = binding(Vec::new());
     assert_eq!(visible(&run), [""; 0]);
     run.skill.policy = serde_json::from_value(json!({"workflows": [{"name": "w", "steps": ["a"]}]})).unwrap();
@@ -73,17 +73,17 @@ fn core_tools_are_offered_where_they_are_of_use_and_blocked_by_name() {
         files::WRITE_FILE, files::EDIT_FILE, files::APPLY_PATCH, FOCUS_READ,
     ],
 )]
-fn file_tools_are_offered_where_a_file_system_is_bound(#[case] bound: Vec<BoundResource>, #[case] tools: &[&str]) {
+fn file_tools_are_offered_if_a_file_system_is_bound(#[case] bound: Vec<BoundResource>, #[case] tools: &[&str]) {
     assert_eq!(visible(&binding(bound)), tools);
 }
 
 #[rstest]
-#[case::nothing_said(None, false, &[])]
-#[case::nothing_said_and_notes(None, true, &[MEMORY_READ, FOCUS_READ])]
+#[case::default_use(None, false, &[])]
+#[case::default_use_with_notes(None, true, &[MEMORY_READ, FOCUS_READ])]
 #[case::read(Some("read"), true, &[MEMORY_READ, FOCUS_READ])]
 #[case::write(Some("write"), false, &[MEMORY_READ, MEMORY_WRITE, FOCUS_READ])]
 #[case::off(Some("off"), true, &[])]
-fn the_memory_bank_is_offered_as_the_skill_lets_its_jobs_use_it(
+fn the_tools_of_the_memory_bank_follow_the_skill_s_bank_use(
     #[case] bank: Option<&str>,
     #[case] has_notes: bool,
     #[case] tools: &[&str],
@@ -96,7 +96,7 @@ fn the_memory_bank_is_offered_as_the_skill_lets_its_jobs_use_it(
 }
 
 #[test]
-fn a_tool_names_the_resources_that_it_may_have_to_do_with() {
+fn the_schema_of_a_file_tool_lists_its_resources() {
     let resources = |tool: &str, bound: Vec<BoundResource>| {
         let tools = offered(&binding(bound), &[]);
         let schema = &tools.iter().find(|offered| offered.name == tool).unwrap().input_schema;
@@ -110,7 +110,7 @@ fn a_tool_names_the_resources_that_it_may_have_to_do_with() {
 }
 
 #[test]
-fn what_changes_something_is_no_read_and_is_repeated_only_where_that_changes_nothing_more() {
+fn core_tools_with_effect_are_idempotent_only_if_a_repeat_changes_nothing_more() {
     let mut run = binding(vec![mount("code", false)]);
     run.skill.memory = serde_json::from_value(json!({"bank": "write"})).unwrap();
     let tools = offered(&run, &[]);
@@ -140,18 +140,21 @@ fn what_changes_something_is_no_read_and_is_repeated_only_where_that_changes_not
     &[http::HTTP_GET, http::HTTP_REQUEST, FOCUS_READ],
 )]
 #[case::nothing(json!([]), &[])]
-fn calls_of_an_endpoint_are_offered_as_its_rules_allow_them(#[case] rules: Value, #[case] tools: &[&str]) {
+fn http_tools_are_offered_if_the_rules_of_an_endpoint_allow_their_methods(
+    #[case] rules: Value,
+    #[case] tools: &[&str],
+) {
     assert_eq!(visible(&calling(&[("shop", rules)])), tools);
 }
 
 #[test]
-fn a_call_of_an_endpoint_names_those_that_it_may_be_of_and_their_methods() {
+fn the_schema_of_an_api_call_lists_its_endpoints_and_methods() {
     let run = calling(&[("docs", json!(null)), ("shop", json!([{"methods": ["POST", "GET"], "paths": ["/orders"]}]))]);
     let tools = offered(&run, &[]);
     let [get, request, _] = tools.as_slice() else { panic!("{tools:?}") };
-    let said = |tool: &CatalogueTool, name: &str| tool.input_schema["properties"][name]["enum"].clone();
-    assert_eq!((said(get, "resource"), said(get, "method")), (json!(["docs", "shop"]), json!(["GET", "HEAD"])));
-    assert_eq!((said(request, "resource"), said(request, "method")), (json!(["shop"]), json!(["POST"])));
+    let values = |tool: &CatalogueTool, name: &str| tool.input_schema["properties"][name]["enum"].clone();
+    assert_eq!((values(get, "resource"), values(get, "method")), (json!(["docs", "shop"]), json!(["GET", "HEAD"])));
+    assert_eq!((values(request, "resource"), values(request, "method")), (json!(["shop"]), json!(["POST"])));
     assert_eq!((get.read_only, get.idempotent), (true, true));
     assert_eq!((request.read_only, request.idempotent), (false, false));
     let allowed = "Allowed are:\ndocs: GET and HEAD of every path\nshop: POST|GET /orders";
@@ -160,9 +163,9 @@ fn a_call_of_an_endpoint_names_those_that_it_may_be_of_and_their_methods() {
     assert_eq!(request.input_schema["required"], json!(["method"]));
 }
 
-/// Else a call without `resource` would go to the other one.
+/// If the endpoint were left out, a call without `resource` would go to the other one.
 #[test]
-fn an_endpoint_that_cannot_be_called_stands_there_with_the_reason() {
+fn the_description_has_the_reason_why_an_endpoint_cannot_be_called() {
     let mut run = calling(&[("docs", json!(null)), ("wiki", json!(null))]);
     run.resources[0].source = ResourceSource::Value("https://docs.example/?lang=en".into());
     let tools = offered(&run, &[]);
@@ -176,7 +179,7 @@ fn an_endpoint_that_cannot_be_called_stands_there_with_the_reason() {
 }
 
 #[test]
-fn a_tool_of_the_server_is_not_held_to_rules_of_endpoints() {
+fn the_rules_of_endpoints_do_not_apply_to_a_server_tool() {
     let run = calling(&[("shop", json!(null))]);
     let of = |tools: Vec<CatalogueTool>| tools.into_iter().find(|tool| tool.name == http::HTTP_GET).unwrap();
     let wrong = json!({"path": ".."});
@@ -186,7 +189,7 @@ fn a_tool_of_the_server_is_not_held_to_rules_of_endpoints() {
 }
 
 #[test]
-fn a_server_takes_a_name_over_and_none_of_the_trust() {
+fn a_server_tool_that_replaces_a_core_tool_is_not_trusted_like_it() {
     let run = binding(vec![mount("code", false)]);
     let tools = catalogue::fix(&run, vec![listed(files::READ_FILE), listed(FOCUS_READ)]);
     let of_name = |name: &str| tools.iter().filter(|tool| tool.name == name).collect::<Vec<_>>();
@@ -198,7 +201,7 @@ fn a_server_takes_a_name_over_and_none_of_the_trust() {
 }
 
 #[test]
-fn a_name_that_the_server_lists_twice_is_nobodys() {
+fn a_core_tool_whose_name_the_server_lists_twice_is_left_out() {
     let run = binding(vec![mount("code", false)]);
     let tools = catalogue::fix(&run, vec![listed(files::READ_FILE), listed(files::READ_FILE)]);
     assert!(tools.iter().all(|tool| tool.name != files::READ_FILE), "{tools:?}");

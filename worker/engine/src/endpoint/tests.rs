@@ -12,7 +12,7 @@ fn bound(name: &str, kind: ResourceType, source: ResourceSource) -> BoundResourc
     BoundResource { name: name.into(), kind, source }
 }
 
-/// One endpoint of the name `shop` at a URL, as a Skill declares it.
+/// Returns the endpoint `shop` at a URL. `more` are further fields of its declaration.
 fn shop(url: &str, more: &Value) -> Vec<Endpoint> {
     let mut declared = json!({"name": "shop", "type": "api_endpoint"});
     declared.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -48,7 +48,7 @@ fn a_path_goes_below_the_base(#[case] base: &str, #[case] path: &str, #[case] ur
     assert_eq!(url_of(base, path).as_deref(), Ok(url));
 }
 
-/// Else a condition such as `path == '/orders'` could be got round.
+/// With several spellings, a call could evade a condition such as `path == '/orders'`.
 #[rstest]
 #[case::no_slash("orders", "/orders")]
 #[case::nothing("", "/")]
@@ -131,9 +131,9 @@ fn a_url_that_nothing_can_be_put_below_is_no_endpoint(#[case] url: &str) {
     );
 }
 
-/// Else a call that names none would go to the other one.
+/// If the endpoint did not count, a call without `resource` would go to the other one.
 #[test]
-fn an_endpoint_that_cannot_be_called_is_one_still() {
+fn an_endpoint_that_cannot_be_called_still_counts() {
     let declared: Vec<ResourceDeclaration> = serde_json::from_value(
         json!([{"name": "docs", "type": "api_endpoint"}, {"name": "wiki", "type": "api_endpoint"}]),
     )
@@ -151,7 +151,7 @@ fn an_endpoint_that_cannot_be_called_is_one_still() {
 }
 
 #[test]
-fn rules_compare_what_a_path_means() {
+fn rules_compare_the_decoded_path() {
     let shop = shop("https://x.example/v1", &json!({"rules": [{"methods": ["GET", "POST"], "paths": ["/a b/*"]}]}));
     let planned = |path: &str| plan(&shop, &json!({"method": "POST", "path": path}), false);
     assert_eq!(planned("/a%20b/c+").unwrap().url, "https://x.example/v1/a%20b/c+");
@@ -175,7 +175,7 @@ fn without_rules_an_endpoint_is_read_and_not_changed() {
 }
 
 #[test]
-fn a_tool_need_not_be_told_which_endpoint_where_it_is_for_one_only() {
+fn a_call_may_omit_the_resource_if_there_is_one_endpoint() {
     let declared: Vec<ResourceDeclaration> = serde_json::from_value(json!([
         {"name": "docs", "type": "api_endpoint"},
         {"name": "shop", "type": "api_endpoint", "rules": [{"methods": ["POST"], "paths": ["/**"]}]},
@@ -193,7 +193,7 @@ fn a_tool_need_not_be_told_which_endpoint_where_it_is_for_one_only() {
 }
 
 #[test]
-fn a_query_is_escaped_whatever_is_in_it() {
+fn every_query_is_escaped() {
     let query = json!({"query": {"q": "a&b=c#d ä", "page": 2, "all": true, "tag": ["x", 1.5], "none": []}});
     let planned = plan(&shop("https://x.example", &json!({})), &query, true).unwrap();
     assert_eq!(planned.url, "https://x.example/?all=true&page=2&q=a%26b%3Dc%23d%20%C3%A4&tag=x&tag=1.5");
@@ -205,7 +205,7 @@ fn a_query_is_escaped_whatever_is_in_it() {
     }
 }
 
-/// Calls of an endpoint that takes everything, and a credential.
+/// Returns the request of a POST to an endpoint that allows every path and needs a credential.
 fn posted(more: &Value) -> Result<PlannedRequest, Error> {
     let everything = json!({
         "rules": [{"methods": ["GET", "POST"], "paths": ["/**"]}],
@@ -217,7 +217,7 @@ fn posted(more: &Value) -> Result<PlannedRequest, Error> {
 }
 
 #[test]
-fn a_body_says_what_it_is_and_a_read_has_none() {
+fn a_body_has_its_content_type_and_a_read_has_no_body() {
     let sent = |more: Value| posted(&more).map(|planned| (planned.headers, planned.body.unwrap_or_default()));
     let header = |value: &str| vec![("content-type".to_owned(), value.to_owned())];
     assert_eq!(
@@ -238,7 +238,7 @@ fn a_body_says_what_it_is_and_a_read_has_none() {
 
 #[rstest]
 #[case::host(json!({"Host": "evil.example"}))]
-#[case::the_proof(json!({"x-api-key": "mine"}))]
+#[case::the_auth_header(json!({"x-api-key": "mine"}))]
 #[case::authorization(json!({"Authorization": "Bearer x"}))]
 #[case::a_cookie(json!({"Cookie": "a=b"}))]
 #[case::another_method(json!({"X-HTTP-Method-Override": "DELETE"}))]
@@ -254,7 +254,7 @@ fn headers_that_a_call_may_not_set_are_refused(#[case] headers: Value) {
 }
 
 #[test]
-fn a_call_is_proven_by_the_credential_that_the_job_binds() {
+fn a_call_is_authenticated_by_the_bound_credential() {
     let (auth, value) = posted(&json!({"headers": {"If-Match": "\"1\""}})).unwrap().auth.unwrap();
     assert_eq!((auth.header.as_str(), auth.prefix.as_str(), auth.credential.as_str()), ("X-Api-Key", "Token ", "key"));
     assert_eq!(value, file());
@@ -265,7 +265,7 @@ fn a_call_is_proven_by_the_credential_that_the_job_binds() {
     ]))
     .unwrap();
     let at = |name| bound(name, ResourceType::ApiEndpoint, ResourceSource::Value("https://x.example".into()));
-    // A secret of another type is no credential.
+    // A secret of another type is not a credential.
     let other = bound("key", ResourceType::ConnectionString, ResourceSource::Secret(file()));
     let endpoints = endpoints(&declared, &[at("shop"), at("wiki"), other]);
     let fault = |name: &str| plan(&endpoints, &json!({"resource": name}), true).unwrap_err().to_string();
@@ -279,7 +279,7 @@ fn a_call_is_proven_by_the_credential_that_the_job_binds() {
 }
 
 #[test]
-fn only_what_the_skill_declares_is_an_endpoint() {
+fn only_a_declared_resource_is_an_endpoint() {
     let resources = [bound("shop", ResourceType::ApiEndpoint, ResourceSource::Value("https://x.example".into()))];
     assert_eq!(endpoints(&[], &resources), []);
 }
@@ -294,7 +294,7 @@ fn is_below(url: &str, base: &str) -> bool {
         && url.bytes().all(|byte| byte.is_ascii_graphic() && !b"\\#\"<>^`{|}".contains(&byte))
 }
 
-/// The URL of a call, in the spelling that is taken.
+/// Returns the URL of a call, with the path in its valid spelling.
 fn called(path: &str, query: &Value) -> Option<String> {
     let shop = shop("https://x.example/v1", &json!({}));
     let url = |path: &str| plan(&shop, &json!({"path": path, "query": query}), true).map(|planned| planned.url);
@@ -315,7 +315,7 @@ proptest! {
         }
     }
 
-    /// The same of what is likely to.
+    /// The same for paths that are likely to leave it.
     #[test]
     fn no_call_leaves_its_base_by_dots_and_slashes(path in "/?((\\.\\.|\\.|a|%2e|%25|%25|%5c|;|@|:|%0a| |2e){1,3}/){0,3}(\\.\\.|%2F|\\\\|\\?|#)?") {
         if let Some(url) = called(&path, &json!({})) {
@@ -325,9 +325,9 @@ proptest! {
         }
     }
 
-    /// What is sent is read as what was ruled on.
+    /// A server decodes the sent path to the segments that the gate compared.
     #[test]
-    fn what_is_sent_means_what_was_compared(path in "\\PC{0,40}") {
+    fn the_sent_path_decodes_to_the_compared_segments(path in "\\PC{0,40}") {
         if let Ok(read) = Path::parse(&path) {
             let again = Path::parse(&read.to_string()).unwrap();
             prop_assert_eq!(again.segments(), read.segments());
@@ -335,9 +335,9 @@ proptest! {
         }
     }
 
-    /// A condition compares the text, and the endpoint reads what it means.
+    /// A condition compares the text of the path, and the rules compare its decoded segments.
     #[test]
-    fn what_means_the_same_is_taken_in_one_spelling(path in "[!-~]{0,8}", escaped in prop::collection::vec(0..3_u8, 8)) {
+    fn a_path_is_accepted_in_one_spelling_only(path in "[!-~]{0,8}", escaped in prop::collection::vec(0..3_u8, 8)) {
         let spelt = |(byte, how): (u8, u8)| match how {
             1 if byte != b'/' => format!("%{byte:02X}"),
             2 if byte != b'/' => format!("%{byte:02x}"),

@@ -1,4 +1,4 @@
-//! Lines that no worker wrote, and events in an order that no engine makes.
+//! Lines that no worker has written, and events in an order that the engine never produces.
 
 use super::{Chain, Entry, Error, EventTime};
 use crate::conversation::Conversation;
@@ -10,7 +10,7 @@ use rstest::rstest;
 use serde_json::json;
 use std::sync::LazyLock;
 
-/// The log of a refund, whole.
+/// The complete log of a refund.
 static LOG: LazyLock<Vec<String>> = LazyLock::new(|| {
     let answers = vec![
         asks(&[("verify_identity", json!({"order_id": "A-17"})), ("check_eligibility", json!({"order_id": "A-17"}))]),
@@ -27,7 +27,7 @@ fn read<'a>(lines: impl IntoIterator<Item = &'a str>) -> Result<Vec<Entry>, Erro
     lines.into_iter().map(|line| chain.read(line)).collect()
 }
 
-/// The first line of the log, with a part of it replaced.
+/// Returns the first line of the log, with a part replaced.
 fn first(from: &str, to: &str) -> String {
     assert!(LOG[0].contains(from), "{}", LOG[0]);
     LOG[0].replacen(from, to, 1)
@@ -49,30 +49,30 @@ fn the_log_itself_is_read() {
     r#""type":"epoch.started","data":{"epoch":1,"attempt":1}"#,
     r#""data":{"epoch":1,"epoch":2,"attempt":1},"type":"epoch.started""#
 ))]
-fn a_field_that_stands_twice_hides_nothing(#[case] line: String) {
+fn a_duplicate_field_makes_the_line_unreadable(#[case] line: String) {
     let error = read([line.as_str()]).unwrap_err();
     assert!(error.to_string().contains("duplicate field"), "{error}");
 }
 
 #[rstest]
-#[case::a_version_to_come(first(r#""schemaversion":1"#, r#""schemaversion":2"#))]
-#[case::an_event_to_come(first("epoch.started", "epoch.paused"))]
-#[case::a_number_that_is_none(first(r#""epoch":1"#, r#""epoch":-1"#))]
+#[case::a_later_version(first(r#""schemaversion":1"#, r#""schemaversion":2"#))]
+#[case::an_unknown_event(first("epoch.started", "epoch.paused"))]
+#[case::a_negative_number(first(r#""epoch":1"#, r#""epoch":-1"#))]
 #[case::a_number_that_no_integer_holds(first(r#""epoch":1"#, r#""epoch":18446744073709551616"#))]
 #[case::two_lines_in_one(format!("{0}{0}", LOG[0]))]
 #[case::half_a_line(LOG[0][..LOG[0].len() / 2].to_owned())]
 #[case::nothing(String::new())]
 #[case::zeros("\0".repeat(4096))]
-fn what_is_no_line_of_this_version_is_unreadable(#[case] line: String) {
+fn a_line_that_is_not_of_this_version_is_unreadable(#[case] line: String) {
     assert!(matches!(read([line.as_str()]), Err(Error::Unreadable { seq: 1, .. })), "{line}");
 }
 
-/// On the stack of a small thread: a reader that recurses as deep as its input would end the process.
+/// Runs on a small stack: a reader that recurses as deep as its input would overflow it.
 #[rstest]
 #[case::lists("[")]
 #[case::objects("{\"a\":")]
 #[case::in_the_data("{\"type\":\"model.answered\",\"data\":{\"answer\":{\"message\":[")]
-fn nesting_without_an_end_is_unreadable(#[case] opening: &'static str) {
+fn endless_nesting_is_unreadable(#[case] opening: &'static str) {
     let read = move || {
         let inner = opening.chars().last().unwrap().to_string();
         for line in [opening.repeat(200_000), format!("{opening}{}", inner.repeat(1_000_000))] {
@@ -84,9 +84,9 @@ fn nesting_without_an_end_is_unreadable(#[case] opening: &'static str) {
 
 proptest! {
     #[test]
-    fn one_byte_that_changed_is_found(line in any::<prop::sample::Index>(), at in any::<prop::sample::Index>(), to in any::<u8>()) {
+    fn one_changed_byte_is_found(line in any::<prop::sample::Index>(), at in any::<prop::sample::Index>(), to in any::<u8>()) {
         let mut lines: Vec<Vec<u8>> = LOG.iter().map(|line| line.clone().into_bytes()).collect();
-        // The last line has none after it to hold its hash: the hash of the log's end, in the Job's status, is for that.
+        // Not the last line: its hash is not in a later line, but in the Job's status.
         let line = line.index(lines.len() - 1);
         let at = at.index(lines[line].len());
         prop_assume!(lines[line][at] != to);
@@ -96,7 +96,7 @@ proptest! {
     }
 
     #[test]
-    fn no_soup_of_an_envelope_panics(words in prop::collection::vec(prop::sample::select(vec![
+    fn no_sequence_of_envelope_fragments_panics(words in prop::collection::vec(prop::sample::select(vec![
         "{", "}", "[", "]", ",", ":", "\"", "\"seq\":1", "\"type\":\"parked\"", "\"data\":", "\"specversion\":\"1.0\"",
         "\"id\":\"1\"", "\"source\":\"/test\"", "\"time\":\"\"", "\"schemaversion\":1", "\"elapsedms\":0", "null", "-1", "1e9",
         "\"reason\":\"Drain\"", "\\u0000", "é", "\"call\":", "\"answer\":",
@@ -104,7 +104,7 @@ proptest! {
         let _ = Chain::new("/test").read(&words.concat());
     }
 
-    /// What is accepted is written as what it was read from, and folds: to a status, and to a next step.
+    /// Any accepted line is written back unchanged, and its event folds to a status and a next step.
     #[test]
     fn any_events_in_any_order_fold(order in prop::collection::vec(any::<prop::sample::Index>(), 0..60)) {
         let entries = read(LOG.iter().map(String::as_str)).unwrap();

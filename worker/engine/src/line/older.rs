@@ -1,7 +1,7 @@
-//! Logs that workers of earlier versions wrote: they stay readable, and mean what they meant (`docs/explanation/engine.md`, section 1).
+//! Logs of earlier versions stay readable and keep their meaning (`docs/explanation/engine.md`, section 1).
 //!
-//! A file is the segments of one Job of `make demo`, one after the other, as that version left them on the volume; one
-//! is no Job's, and holds every event there is.
+//! A file contains the segments of one Job of `make demo`, as a worker of that version wrote them. `every-event.jsonl` is not
+//! from a Job: it has a line for every event.
 
 mod every_event;
 

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use rstest::rstest;
 use serde_json::json;
 
-/// The Skill of seed 002, section 3.1, with the parts that a case replaces (RFC 7386).
+/// Returns the Skill of seed 002, section 3.1, merged with the parts that a case replaces (RFC 7386).
 fn with(changed: Value) -> SkillSpec {
     let mut skill = json!({
         "problem": {"statement": "Help customers track orders and process refunds", "goals": ["Reduce response time"]},
@@ -53,7 +53,7 @@ fn never(rule: &str) -> Value {
 }
 
 #[test]
-fn the_skill_of_the_seed_is_as_it_should_be() {
+fn the_skill_of_the_seed_has_no_findings() {
     assert_eq!(skill(&with(json!({}))), []);
 }
 
@@ -111,7 +111,7 @@ fn an_error_names_its_field(#[case] changed: Value, #[case] path: &str) {
     "spec.policy.guardrails.never[0]",
     Some("to hold calls for approval, write toolId and when in spec.policy.approvals")
 )]
-fn a_warning_names_its_field_and_what_may_be_meant(
+fn a_warning_names_its_field_and_suggests_a_name(
     #[case] changed: Value,
     #[case] path: &str,
     #[case] hint: Option<&str>,
@@ -136,15 +136,15 @@ fn a_warning_names_its_field_and_what_may_be_meant(
 #[case::a_word_compared("Never let amount > limit")]
 #[case::a_tool_s_name_that_is_a_word("Never search for what customers did elsewhere")]
 #[case::a_tool_s_name_in_another_word("Never process_refunds twice")]
-fn what_is_enforced_or_is_meant_for_models_is_no_finding(#[case] rule: &str) {
+fn enforced_rules_and_plain_prose_are_no_findings(#[case] rule: &str) {
     let mut skill_with = with(never(rule));
     skill_with.tools.push(serde_json::from_value(json!({"name": "search"})).unwrap());
-    // One of the rules denies a tool: no workflow may want it then.
+    // One of the rules denies a tool, which then cannot be a step of a workflow.
     skill_with.policy.as_mut().unwrap().workflows.clear();
     assert_eq!(skill(&skill_with), []);
 }
 
-/// Rules that read as if they were enforced, each with what would be.
+/// Rules that only read as if they were enforced, and the enforced form of each.
 #[rstest]
 #[case::an_approver_in_between(
     "process_refund requires supervisor approval",
@@ -191,7 +191,7 @@ fn what_is_enforced_or_is_meant_for_models_is_no_finding(#[case] rule: &str) {
 )]
 #[case::a_comparison_and_a_tool("Never process_refund amount > 500", "names the tool", "\"Never amount > 500\"")]
 #[case::approval_in_general("All refunds require approval", "asks for approval", "requires approval\"")]
-fn what_reads_as_enforced_and_is_not_is_told_once_with_what_would_be(
+fn a_rule_that_only_reads_as_enforced_is_reported_with_the_enforced_form(
     #[case] rule: &str,
     #[case] why: &str,
     #[case] form: &str,
@@ -207,14 +207,14 @@ fn what_reads_as_enforced_and_is_not_is_told_once_with_what_would_be(
 }
 
 #[test]
-fn an_exception_that_names_a_tool_is_told() {
+fn an_exception_that_names_a_tool_is_reported() {
     let findings = skill(&with(never("Never use process_refund unless asked")));
     assert_eq!(findings.len(), 1, "{findings:?}");
     assert!(findings[0].message.ends_with("it is only text in the prompt"), "{findings:?}");
 }
 
 #[test]
-fn a_long_rule_leaves_room_for_what_is_said_of_it() {
+fn a_long_rule_leaves_room_for_the_message() {
     let findings = skill(&with(never(&format!("Never call process_refund {}", "again ".repeat(80)))));
     assert!(findings.iter().any(|finding| finding.message.ends_with("only text in the prompt")), "{findings:?}");
 }
@@ -231,7 +231,7 @@ fn a_long_rule_leaves_room_for_what_is_said_of_it() {
         "\"name > 5 needs approval\" compares \"name\" with a number, and a declares it as string: every call of a waits for approval"
     )
 )]
-fn a_threshold_on_an_input_that_is_no_number_is_told(#[case] rule: &str, #[case] message: Option<&str>) {
+fn a_threshold_on_an_input_that_is_not_a_number_is_reported(#[case] rule: &str, #[case] message: Option<&str>) {
     let inputs = json!([{"name": "amount", "type": "number"}, {"name": "name", "type": "string"}]);
     let mut changed = never(rule);
     merge(
@@ -247,8 +247,12 @@ fn a_threshold_on_an_input_that_is_no_number_is_told(#[case] rule: &str, #[case]
 #[case::the_same_words(json!(["Never lie", "Never  lie."]), json!([]), "spec.policy.guardrails.never[1]")]
 #[case::the_same_range(json!(["amount > 500", "Never amount > 500"]), json!([]), "spec.policy.guardrails.never[1]")]
 #[case::in_the_other_list(json!(["verify_identity needs approval"]), json!(["verify_identity requires approval"]), "spec.policy.guardrails.always[0]")]
-#[case::what_is_told_of_the_first_is_not_repeated(json!(["amount > 10k", "amount > 10k"]), json!([]), "spec.policy.guardrails.never[1]")]
-fn a_rule_that_says_what_another_says_is_told(#[case] never: Value, #[case] always: Value, #[case] path: &str) {
+#[case::other_findings_of_a_duplicate_are_not_repeated(json!(["amount > 10k", "amount > 10k"]), json!([]), "spec.policy.guardrails.never[1]")]
+fn a_rule_with_the_same_meaning_as_another_is_reported(
+    #[case] never: Value,
+    #[case] always: Value,
+    #[case] path: &str,
+) {
     let findings = skill(&with(json!({"policy": {"guardrails": {"never": never, "always": always}}})));
     let twice: Vec<&Finding> =
         findings.iter().filter(|finding| finding.message.contains("has the same meaning")).collect();
@@ -259,7 +263,7 @@ fn a_rule_that_says_what_another_says_is_told(#[case] never: Value, #[case] alwa
 }
 
 #[test]
-fn one_range_forbidden_and_required_is_not_said_twice() {
+fn a_range_that_is_forbidden_and_required_is_reported_once() {
     let rules = json!({"never": ["amount > 500"], "always": ["amount > 500"]});
     assert_eq!(skill(&with(json!({"policy": {"guardrails": rules}}))), []);
 }
@@ -270,7 +274,7 @@ fn one_range_forbidden_and_required_is_not_said_twice() {
     "spec.policy.guardrails.never[0] denies every call of it: \"Never use check_eligibility\""
 )]
 #[case::by_a_block(json!({"policy": {"tools": {"blocked": ["check_*"]}}}), "the Skill's policy.tools.blocked names \"check_*\"")]
-#[case::by_what_is_allowed(
+#[case::by_the_allowed_list(
     json!({"policy": {"tools": {"allowed": ["verify_identity", "process_refund"]}}}),
     "the Skill's policy.tools.allowed does not name \"check_eligibility\""
 )]
@@ -293,7 +297,7 @@ fn a_required_workflow_with_a_denied_step_is_an_error_that_names_both(#[case] ch
     assert_eq!(skill(&optional), []);
 }
 
-/// A condition of `process_refund`, which declares `order_id` as a string and `amount` as a number.
+/// Conditions of `process_refund`, which declares `order_id` as a string and `amount` as a number.
 #[rstest]
 #[case::no_bool(
     "amount + 1",
@@ -319,7 +323,7 @@ fn a_required_workflow_with_a_denied_step_is_an_error_that_names_both(#[case] ch
     "a part of the condition is constant: a number == a string is always false",
     "order_id is declared as string, amount is declared as number"
 )]
-fn a_condition_of_the_wrong_kinds_is_told(
+fn a_condition_that_compares_the_wrong_kinds_is_reported(
     #[case] condition: &str,
     #[case] severity: Severity,
     #[case] message: &str,
@@ -348,7 +352,7 @@ fn a_condition_on_inputs_that_are_not_declared_is_judged_by_its_syntax(#[case] c
 }
 
 #[test]
-fn tools_that_only_the_server_knows_are_not_doubted_where_none_is_declared() {
+fn unknown_tools_are_no_finding_if_the_skill_declares_no_tools() {
     let changed = json!({
         "tools": null, "policy": {"tools": {"allowed": ["send_*"], "blocked": ["delete_customer"]}, "approvals": [{"toolId": "send_email"}], "workflows": null},
     });
@@ -368,7 +372,7 @@ fn rules_beyond_the_prompt_s_budget_are_named() {
 }
 
 #[test]
-fn everything_is_told_at_once_errors_first() {
+fn all_findings_are_reported_at_once_errors_first() {
     let findings = skill(&with(json!({
         "role": {"persona": "{{goal}} {{#if}}"},
         "policy": {"guardrails": {"never": ["amount > 10k"]}, "approvals": [{"toolId": "proces_refund", "when": "amount >"}]},
@@ -404,7 +408,7 @@ proptest! {
     true,
 )]
 #[case::not_wanted(json!({"context": {"projectStructure": false}}), false)]
-fn a_summary_of_what_no_job_can_bind(#[case] changed: Value, #[case] is_told: bool) {
+fn a_context_without_a_file_system_is_a_warning(#[case] changed: Value, #[case] is_told: bool) {
     let findings = skill(&with(changed));
     assert_eq!(findings.iter().any(|finding| finding.path == "spec.context"), is_told, "{findings:?}");
 }
@@ -415,7 +419,7 @@ fn a_summary_of_what_no_job_can_bind(#[case] changed: Value, #[case] is_told: bo
 #[case::an_empty_segment(json!({"rules": [{"methods": ["GET"], "paths": ["/a//b"]}]}), Some("spec.resources[0].rules[0].paths[0]"))]
 #[case::a_slash_at_the_end(json!({"rules": [{"methods": ["GET"], "paths": ["/", "/a/", "/**"]}]}), None)]
 #[case::a_header_of_its_own(json!({"auth": {"credential": "key", "header": "X-Key"}}), None)]
-fn what_no_call_of_an_endpoint_meets(#[case] declared: Value, #[case] path: Option<&str>) {
+fn headers_and_paths_that_no_call_can_have_are_reported(#[case] declared: Value, #[case] path: Option<&str>) {
     let mut endpoint = json!({"name": "shop", "type": "api_endpoint"});
     endpoint.as_object_mut().unwrap().extend(declared.as_object().unwrap().clone());
     let findings = skill(&with(json!({"resources": [endpoint, {"name": "key", "type": "credential"}]})));

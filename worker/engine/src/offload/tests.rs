@@ -19,7 +19,7 @@ fn large(_: &str, _: u32) -> Reply {
     Reply::Completed(LARGE.as_str())
 }
 
-/// Two answers that each ask for a large result, then the one that is asked for.
+/// Returns a conversation with two answers that each request a large result, and a final answer.
 fn world() -> World {
     let order = |n: u32| asks(&[("verify_identity", json!({"order_id": format!("A-{n}")}))]);
     World::new(run(), vec![order(1), order(2), good_answer()], large)
@@ -32,7 +32,7 @@ fn refuse(world: &mut World) {
     world.record(Event::ModelFailed { kind: ModelFailure::TooLong, message: "The Model `default` is full.".into() });
 }
 
-fn lengths(world: &World) -> Vec<bool> {
+fn are_whole(world: &World) -> Vec<bool> {
     let results = world.conversation.turns().iter().filter_map(|turn| match turn {
         Turn::ToolResult { text, .. } => Some(text.len() > LARGE.len() / 2),
         Turn::User(_) | Turn::Assistant(_) => None,
@@ -41,19 +41,23 @@ fn lengths(world: &World) -> Vec<bool> {
 }
 
 #[test]
-fn results_are_put_aside_the_latest_last_and_then_it_ends_with_what_to_do() {
+fn a_conversation_that_is_too_long_offloads_results_and_then_ends_with_a_remedy() {
     let mut world = world();
     world.play_until(|conversation| conversation.budget().answers() == 2 && conversation.calls().is_empty());
-    assert_eq!(lengths(&world), [true, true]);
+    assert_eq!(are_whole(&world), [true, true]);
     let before = world.conversation.shared.history.offloaded();
     for left in [[false, true], [false, false]] {
         refuse(&mut world);
         let Step::Offload(results) = next(&world.conversation) else { panic!("{:?}", next(&world.conversation)) };
         assert_eq!(results.len(), 1);
         world.play(world.log.len() + 1);
-        assert_eq!(lengths(&world), left);
+        assert_eq!(are_whole(&world), left);
     }
-    assert_eq!(world.conversation.shared.history.offloaded(), before + 2, "each is a history of its own");
+    assert_eq!(
+        world.conversation.shared.history.offloaded(),
+        before + 2,
+        "each offload makes a new version of the turns"
+    );
     refuse(&mut world);
     world.play_out();
     assert_eq!(code(&world), OutcomeCode::ModelUnavailable);
@@ -68,11 +72,11 @@ fn once_it_is_shorter_it_goes_on() {
     refuse(&mut world);
     world.play_out();
     assert_eq!(code(&world), OutcomeCode::Succeeded);
-    assert_eq!(lengths(&world), [false, true]);
+    assert_eq!(are_whole(&world), [false, true]);
 }
 
 #[test]
-fn a_question_of_another_stage_has_nothing_to_put_aside() {
+fn a_request_outside_the_main_loop_offloads_nothing() {
     let mut gated = run();
     gated.skill.engine = None;
     let mut world = World::new(gated, vec![good_answer()], large);

@@ -1,11 +1,12 @@
-//! Schemas that a server made to stop the worker, or to be read otherwise than they were counted.
+//! Hostile schemas: they try to exhaust the worker, or to evade the count of their parts.
 
 use super::Schema;
 use proptest::prelude::*;
 use rstest::rstest;
 use serde_json::{Map, Value, json};
 
-/// Shallow and small, and 2^40 parts when each reference is followed: `part` makes one that refers to the next twice.
+/// Returns a small, shallow schema with 2^40 parts when its references are followed: each definition refers to the next one
+/// twice.
 fn doubling(names: &str, definition: impl Fn(usize, Value) -> Value, to: impl Fn(usize) -> Value) -> Value {
     let part = |n: usize| definition(n, json!({"allOf": [to(n + 1), to(n + 1)]}));
     let mut definitions: Map<String, Value> = (0..40).map(|n| (format!("a{n}"), part(n))).collect();
@@ -24,7 +25,7 @@ fn plain(_: usize, schema: Value) -> Value {
     schema
 }
 
-/// Were one of these only compiled, the call would never end.
+/// Compiling one of these schemas would never end.
 #[rstest]
 #[case::paths(doubling("$defs", plain, |n| json!({"$ref": format!("#/$defs/a{n}")})))]
 #[case::anchors(doubling("$defs", |n, schema| with(schema, "$anchor", json!(format!("a{n}"))), |n| json!({"$ref": format!("#a{n}")})))]
@@ -55,13 +56,13 @@ fn references_that_double_are_refused(#[case] schema: Value) {
     let chain: Map<String, Value> = (0..100).map(|n| (format!("a{n}"), json!({"$ref": format!("#/$defs/a{}", n + 1)}))).collect();
     with(json!({"$ref": "#/$defs/a0"}), "$defs", Value::Object(chain))
 })]
-fn references_without_an_end_are_refused(#[case] schema: Value) {
+fn endless_references_are_refused(#[case] schema: Value) {
     assert!(Schema::compile(&schema).compile_error().is_some());
 }
 
-/// A path that is counted as one thing and followed as another: the base of the second lies elsewhere.
+/// With another base, the validator would follow the reference to a part that was not counted.
 #[test]
-fn a_part_with_a_base_of_its_own_is_refused() {
+fn a_part_with_its_own_base_is_refused() {
     let schema = json!({
         "$defs": {"a": {"type": "string"}},
         "properties": {"x": {"$id": "https://x.example/", "$defs": {"a": true}, "properties": {"y": {"$ref": "#/$defs/a"}}}},
@@ -90,9 +91,9 @@ fn the_usual_forms_of_references_are_followed() {
     }
 }
 
-/// 64 KiB of patterns that stand for some ten megabytes each.
+/// 64 KiB of patterns, each of which takes about ten megabytes when it is compiled.
 #[test]
-fn patterns_that_grow_are_refused_before_they_take_the_memory() {
+fn patterns_that_compile_to_much_memory_are_refused() {
     let pattern = |n: usize| (format!("f{n}"), json!({"pattern": format!("^(\\p{{L}}{{99}}){{9}}{n}$")}));
     let properties: Map<String, Value> = (0..1_000).map(pattern).collect();
     let schema = Schema::compile(&json!({ "properties": properties }));
@@ -102,7 +103,7 @@ fn patterns_that_grow_are_refused_before_they_take_the_memory() {
 }
 
 #[test]
-fn hundreds_of_plain_patterns_are_no_trouble() {
+fn hundreds_of_plain_patterns_are_within_the_bounds() {
     let pattern = |n: usize| (format!("f{n}"), json!({"type": "string", "pattern": format!("^A{n}-[0-9]{{1,9}}$")}));
     let properties: Map<String, Value> = (0..500).map(pattern).collect();
     let schema = Schema::compile(&json!({ "properties": properties }));
@@ -170,7 +171,7 @@ fn schema() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn no_schema_panics_and_one_that_cannot_be_used_lets_nothing_pass(schema in schema(), call in schema()) {
+    fn no_schema_panics_and_an_unusable_schema_accepts_no_value(schema in schema(), call in schema()) {
         let compiled = Schema::compile(&schema);
         let fault = compiled.first_error(&call);
         prop_assert!(compiled.compile_error().is_none() || fault.is_some());

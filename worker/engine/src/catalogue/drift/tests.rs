@@ -19,7 +19,7 @@ use bloomery_crds::v1alpha1::Verdict;
 use rstest::rstest;
 use serde_json::json;
 
-/// The tools of the fixture, of which one says something else now.
+/// Returns the listed tools of the fixture, with another description of one tool.
 fn changed(tool: &str) -> Vec<ListedTool> {
     let mut listed = listed();
     listed.iter_mut().find(|listed| listed.name == tool).unwrap().description = "Does what it likes".into();
@@ -30,7 +30,7 @@ fn without(tool: &str) -> Vec<ListedTool> {
     listed().into_iter().filter(|listed| listed.name != tool).collect()
 }
 
-/// Records what a listing means, which must mean something.
+/// Records the differences of a new listing, of which there must be some.
 fn list_again(world: &mut World, listed: &[ListedTool]) {
     let event = world.conversation.compare_tools(listed).unwrap();
     world.record(event);
@@ -53,7 +53,7 @@ fn denials(world: &World) -> Vec<(String, String)> {
     "the tool \"check_eligibility\" cannot be used: the server does not list it any more",
     "The MCP server does not list the tool check_eligibility any more: its calls are denied."
 )]
-fn a_tool_that_changes_is_denied_from_then_on_and_the_others_go_on(
+fn calls_of_a_changed_tool_are_denied_and_other_tools_stay_allowed(
     #[case] now: Vec<ListedTool>,
     #[case] reason: &str,
     #[case] remark: &str,
@@ -72,7 +72,7 @@ fn a_tool_that_changes_is_denied_from_then_on_and_the_others_go_on(
 }
 
 #[test]
-fn what_is_new_is_told_once_and_not_offered() {
+fn a_change_is_recorded_once_and_new_tools_are_not_offered() {
     let mut world = World::new(run(), refund(), ALL_WELL);
     world.play_until(Conversation::has_catalogue);
     assert_eq!(world.conversation.compare_tools(&listed()), None);
@@ -98,7 +98,7 @@ fn what_is_new_is_told_once_and_not_offered() {
 }
 
 #[test]
-fn a_tool_that_is_listed_twice_is_not_the_one_that_was_listed_once() {
+fn a_tool_that_is_now_listed_twice_counts_as_changed() {
     let mut world = World::new(run(), refund(), ALL_WELL);
     world.play_until(Conversation::has_catalogue);
     let mut twice = listed();
@@ -108,9 +108,9 @@ fn a_tool_that_is_listed_twice_is_not_the_one_that_was_listed_once() {
     assert_eq!(world.conversation.compare_tools(&twice), Some(expected));
 }
 
-/// Logs have the digest of a tool as their version made it, of its name, description and schema.
+/// Logs of earlier versions have digests of the name, description and schema only.
 #[test]
-fn a_log_from_before_hints_were_pinned_sees_no_drift_in_them() {
+fn a_log_without_pinned_hints_sees_no_drift_in_hints() {
     let run = fixture::run();
     let Event::CatalogueFixed { mut tools } = fix_catalogue(&run, listed()) else { panic!("no catalogue") };
     for tool in &mut tools {
@@ -131,13 +131,13 @@ fn a_log_from_before_hints_were_pinned_sees_no_drift_in_them() {
 }
 
 #[test]
-fn a_call_that_was_allowed_for_the_tool_as_it_was_is_ruled_anew() {
+fn a_call_that_was_allowed_before_the_tool_changed_is_ruled_on_again() {
     let mut world = World::new(run(), refund(), ALL_WELL);
     world.play_until(|conversation| {
         conversation.calls().iter().any(|call| call.tool == "process_refund" && call.state == CallState::Ruled)
     });
     list_again(&mut world, &changed("process_refund"));
-    let Step::Record(events) = next(&world.conversation) else { panic!("it is sent") };
+    let Step::Record(events) = next(&world.conversation) else { panic!("the call is sent without a ruling") };
     assert!(matches!(events.as_slice(), [Event::ToolRuled { verdict: Verdict::Deny, .. }]), "{events:?}");
     world.play_out();
     assert_eq!((world.effects.len(), denials(&world).len()), (0, 1));
@@ -176,7 +176,7 @@ fn a_read_that_would_be_repeated_is_denied() {
 }
 
 #[test]
-fn output_is_held_against_the_schema_that_its_server_lists() {
+fn output_is_checked_against_the_listed_schema() {
     let mut world = World::new(run(), refund(), ALL_WELL);
     let schema = json!({"type": "object", "required": ["ok"], "properties": {"ok": {"type": "boolean"}}});
     world.listed[0].output_schema = Some(schema);

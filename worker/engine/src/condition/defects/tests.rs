@@ -51,14 +51,14 @@ fn defects(text: &str) -> Vec<Defect> {
 #[case::contains_in_a_list("items.contains('x')", "contains() is not defined for a list")]
 #[case::string_of_a_list("string(items) == 'x'", "string() is not defined for a list")]
 #[case::a_macro_over_a_text("name.all(c, c == 'x')", "all() goes over a list, not a string")]
-fn what_has_no_value_on_any_call_is_told_once(#[case] text: &str, #[case] sentence: &str) {
+fn a_part_without_a_value_on_any_call_is_reported_once(#[case] text: &str, #[case] sentence: &str) {
     assert_eq!(defects(text), [Defect::Undecidable(sentence.into())]);
 }
 
 #[rstest]
 #[case::equal("amount == '500'", "a number == a string is always false")]
 #[case::unequal("name != 5", "a string != a number is always true")]
-fn what_is_always_the_same_is_told(#[case] text: &str, #[case] sentence: &str) {
+fn a_part_that_is_always_the_same_is_reported(#[case] text: &str, #[case] sentence: &str) {
     assert_eq!(defects(text), [Defect::Constant(sentence.into())]);
 }
 
@@ -75,7 +75,7 @@ fn what_is_always_the_same_is_told(#[case] text: &str, #[case] sentence: &str) {
 #[case::in_and_has("'x' in items && name in address && has(args.amount) && has(address.zip) && x in y")]
 #[case::a_choice("(urgent ? amount : count) > 5 && (urgent ? name : amount) > 5")]
 #[case::macros("size(items.filter(i, i > 5)) > 1 && items.map(i, i + 1) == [1]")]
-fn what_may_be_decided_is_not_doubted(#[case] text: &str) {
+fn a_condition_that_can_have_a_result_has_no_defects(#[case] text: &str) {
     assert_eq!(defects(text), []);
 }
 
@@ -93,9 +93,9 @@ fn call() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    /// With nothing declared, what is told holds for every call: one doubt of the whole, and no call decides it.
+    /// Without declared inputs, a defect of the whole condition holds for every call.
     #[test]
-    fn what_is_told_is_true_of_every_call(
+    fn a_reported_defect_holds_for_every_call(
         operator in prop::sample::select(vec!["+", "-", "*", "<", ">=", "in", "=="]),
         operands in prop::collection::vec(prop::sample::select(vec!["x", "y", "1", "'a'", "[z]", "null", "size(x)", "args", "true"]), 3),
         of in call(),
@@ -104,12 +104,12 @@ proptest! {
         for text in [format!("{left} {operator} {right}"), format!("({left} {operator} {right}) > {other}")] {
             let condition = Condition::compile(&text).unwrap();
             let answer = condition.evaluate(&of, &[]);
-            for doubt in condition.defects(&[]) {
-                match doubt {
+            for defect in condition.defects(&[]) {
+                match defect {
                     Defect::Undecidable(_) => prop_assert!(
                         matches!(answer, Err(Error::Cel(CelError::Evaluation(_) | CelError::NotBool(_)))), "{text}: {answer:?}"
                     ),
-                    // Within a comparison it may have no value for another reason.
+                    // A part of a comparison may have no value for another reason.
                     Defect::Constant(sentence) => prop_assert!(
                         answer.is_err() || text.starts_with('(') || sentence.ends_with(&format!("{:?}", answer == Ok(true))),
                         "{text}: {answer:?}"

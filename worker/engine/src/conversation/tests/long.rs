@@ -13,7 +13,7 @@ use serde_json::json;
 const EVENTS: usize = 10_000;
 
 #[test]
-fn ten_thousand_events_read_line_by_line_end_in_the_state_that_lived_them() {
+fn a_replay_of_ten_thousand_events_ends_in_the_same_state() {
     let limits =
         EffectiveLimits { steps: u32::MAX, tool_calls: u32::MAX, tokens: u64::MAX, duration_seconds: u64::MAX };
     let run = Run { limits, context_window: 1 << 40, ..run() };
@@ -21,7 +21,7 @@ fn ten_thousand_events_read_line_by_line_end_in_the_state_that_lived_them() {
     let answers =
         (0..2_000).map(|n| asks(&[order(n, "verify_identity"), order(n, "note"), order(n, "drop_tables")])).collect();
     let mut world = World::new(run.clone(), answers, ALL_WELL);
-    // Between two answers: a call that is under way remembers its arguments parsed, which is no state.
+    // Stop between two answers: an open call caches its parsed arguments, which a replay does not.
     world.play(EVENTS).play_until(|conversation| conversation.calls().is_empty());
     assert!(world.log.len() >= EVENTS && world.conversation.outcome().is_none(), "{}", world.log.len());
 
@@ -32,6 +32,6 @@ fn ten_thousand_events_read_line_by_line_end_in_the_state_that_lived_them() {
     let position = chain.position("jobs/x");
     assert_eq!(project(&folded, position.clone()), project(&world.conversation, position));
     assert_eq!(next(&folded), next(&world.conversation));
-    // All of it, what no projection shows too.
+    // The whole state, including parts that no projection shows.
     assert!(format!("{folded:?}") == format!("{:?}", world.conversation));
 }

@@ -15,12 +15,13 @@ use bloomery_crds::v1alpha1::{FinalizationCode, GateReason, SkillSpec, Stage, Ve
 use rstest::rstest;
 use serde_json::json;
 
-/// Where a rule goes that nobody may break, and where one goes that is kept always.
+/// The text after the list of `never` rules. A test inserts a rule before it.
 const END_OF_NEVER: &str = "    always:\n";
 
+/// The text after the list of `always` rules.
 const END_OF_ALWAYS: &str = "\n  workflows:";
 
-/// What the server lists: the seed's tool, the other steps of its workflow, and what it does not speak of.
+/// Returns the tools of the server: the seed's tool, the other steps of its workflow, and tools that the seed does not name.
 fn listed() -> Vec<ListedTool> {
     let tool = |name: &str, input_schema| ListedTool { name: name.into(), input_schema, ..ListedTool::default() };
     let of_order = json!({
@@ -76,7 +77,7 @@ fn a_refund_of_600_parks_for_the_supervisor() {
     assert!(held.reason.contains("amount > 500"), "{}", held.reason);
     let last = status.gates.pre_tool.last.last().unwrap();
     assert_eq!((last.verdict, last.rule), (Verdict::Hold, Some(GateReason::ToolPolicy)));
-    // Another pod finds the same, and does nothing.
+    // A worker in another pod waits for the same approval.
     let mut resumed = world.resumed_from(world.log.len());
     let Step::AskPeople(asks) = next(&resumed.conversation) else { panic!("{:?}", resumed.names()) };
     let [HumanRequest::Approval(held)] = asks.as_slice() else { panic!("{asks:?}") };
@@ -86,9 +87,9 @@ fn a_refund_of_600_parks_for_the_supervisor() {
     assert_eq!(resumed.effects.len() + resumed.asked as usize, 0);
 }
 
-/// The seed's one intent is a refund: who asks for one may find that the order is only late.
+/// The seed's only intent is a refund. A refund is not required if the order is only late.
 #[test]
-fn it_tracks_an_order_without_a_refund_and_succeeds() {
+fn tracking_an_order_needs_no_refund_and_succeeds() {
     let answers = vec![asks(&[("track_order", order())]), answer("It arrives tomorrow.")];
     let world = world(seed::skill(), answers, &[]);
     assert_eq!((code(&world), sent(&world)), (OutcomeCode::Succeeded, vec!["track_order"]));
@@ -98,7 +99,7 @@ fn it_tracks_an_order_without_a_refund_and_succeeds() {
 }
 
 #[test]
-fn a_refund_that_was_begun_is_not_left_half_done() {
+fn an_answer_with_an_entered_but_unfinished_workflow_does_not_pass() {
     let world = world(seed::skill(), vec![looked_up(), answer("It arrives tomorrow.")], &[]);
     let attempt = &status(&world).gates.finalization.attempts[0];
     assert_eq!((attempt.passed, attempt.reasons[0].code), (false, FinalizationCode::GoalNotMet));
@@ -108,7 +109,7 @@ fn a_refund_that_was_begun_is_not_left_half_done() {
 #[test]
 fn skill_guardrails_in_the_prompt() {
     let world = world(seed::skill(), vec![], &[]);
-    // One more than section 4.2 shows: no pattern of section 4.1 is the whole of the second, so it stays text too.
+    // One rule more than in section 4.2: the second one is not a whole pattern of section 4.1, and stays text.
     let section = "# Skill guardrails\n\
         - Never share customer payment information\n\
         - Never process refunds over $500 without supervisor approval\n\
@@ -119,7 +120,7 @@ fn skill_guardrails_in_the_prompt() {
     assert!(prompt.contains(section), "{prompt}");
 }
 
-/// The rows of the table of section 4.1 beside the seed's own rules, which all stay text.
+/// The rules of the table of section 4.1, added to the seed's own rules, which all stay text.
 #[test]
 fn compile_guardrails_correct_patterns_compile_and_others_stay_text() {
     let never = "      - \"Never use deleteFile\"\n      - \"amount > 400 needs approval\"\n      - \"Never be dismissive\"\n    always:\n";
@@ -157,7 +158,7 @@ const OWN_APPROVAL: (&str, &str) = (
     "    - tool_id: note\n      when: \"amount > 500\"",
 );
 
-/// Without what the seed itself says of large amounts, one rule alone.
+/// Each case enforces one rule alone: the seed's own rules about large amounts are removed.
 #[rstest]
 #[case::policy_allowed_never(
     &[OWN_POLICY, OWN_APPROVAL, ("allowed: always ", "allowed: never ")], Verdict::Deny, GateReason::ToolPolicy
@@ -197,7 +198,7 @@ fn pre_tool_gate_blocks_denied_tools_and_triggers_approvals(
 #[rstest]
 #[case::not_in_the_catalogue("delete_customer", GateReason::Catalogue)]
 #[case::before_its_steps("process_refund", GateReason::Workflow)]
-fn what_the_seed_itself_does_not_allow_is_denied(#[case] tool: &str, #[case] layer: GateReason) {
+fn calls_that_the_seed_does_not_allow_are_denied(#[case] tool: &str, #[case] layer: GateReason) {
     let denied = asks(&[(tool, json!({"order_id": "A-17", "amount": 5}))]);
     let world = world(seed::skill(), vec![denied, answer("It was not made.")], &[]);
     let ruling = &world.conversation.shared.calls.rulings().last[0];
@@ -212,8 +213,8 @@ fn a_skill_with_guardrail_never_use_delete_file_has_the_tool_blocked_at_pre_tool
     let ruling = &world.conversation.shared.calls.rulings().last[0];
     assert_eq!((ruling.verdict, ruling.rule), (Verdict::Deny, Some(GateReason::Guardrail)));
     assert_eq!((code(&world), world.effects.len()), (OutcomeCode::Succeeded, 0));
-    let is_told = |turn: &Turn| matches!(turn, Turn::ToolResult { text, .. } if text.contains("never use deleteFile"));
-    assert!(world.conversation.turns().iter().any(is_told), "{:?}", world.conversation.turns());
+    let has_rule = |turn: &Turn| matches!(turn, Turn::ToolResult { text, .. } if text.contains("never use deleteFile"));
+    assert!(world.conversation.turns().iter().any(has_rule), "{:?}", world.conversation.turns());
 }
 
 #[test]
@@ -237,7 +238,7 @@ fn the_finalization_gate_fails_three_times_and_escalates_with_the_draft() {
 
 const PASSED: &str = r#"{"passed": true, "score": 0.9, "reasons": [], "missing_fields": []}"#;
 
-/// What becomes of the Job, and in how many attempts, as the model of the gate answers in a row.
+/// The outcome of the Job and the number of attempts, for a sequence of answers of the judging model.
 #[rstest]
 #[case::passed(&[PASSED], OutcomeCode::Succeeded, 1)]
 #[case::passed_with_a_remark_on_its_tone(
@@ -273,7 +274,7 @@ fn finalization_gate_pass_and_fail_with_various_responses(
     assert_eq!(finalization.passed, expected == OutcomeCode::Succeeded);
 }
 
-/// Of the contract's fields no model is asked.
+/// The fields of the output contract are checked without the judging model.
 #[rstest]
 #[case::no_block("Your refund is on its way.", FinalizationCode::OutputIncomplete)]
 #[case::a_field_that_is_missing(

@@ -1,8 +1,8 @@
-//! One line of every kind of event, and of every variant that is written in one: what `every-event.jsonl` holds is
-//! what logs hold, so a name that changes in Rust makes them unreadable, and fails here.
+//! The format of the log. `every-event.jsonl` has a line for every event and for every variant in an event. If a renamed field
+//! or variant would make existing logs unreadable, a test here fails.
 //!
-//! A line of it is never changed. What is new goes to its end, as the test tells it; what an event is written as from
-//! then on, where that differs, too, and the old line moves to a log that is only read.
+//! Never change a line of the file. Append lines for new events and variants: the failed test prints them. If an event is
+//! written differently from now on, append its new form too, and move the old line to a log that is only read.
 
 mod events;
 
@@ -30,7 +30,7 @@ use std::collections::BTreeSet;
 const LOG: &str = include_str!("every-event.jsonl");
 
 #[test]
-fn each_line_is_read_as_what_it_means_and_written_as_it_stands() {
+fn each_line_is_read_as_its_event_and_written_unchanged() {
     let (mut reader, mut writer) = (Chain::new(source(LOG)), Chain::new(source(LOG)));
     let mut lines = LOG.split_inclusive('\n');
     let mut missing = String::new();
@@ -46,17 +46,17 @@ fn each_line_is_read_as_what_it_means_and_written_as_it_stands() {
         }
     }
     assert!(missing.is_empty(), "every-event.jsonl lacks at its end:\n{missing}");
-    assert_eq!(lines.next(), None, "a line that means nothing any more");
+    assert_eq!(lines.next(), None, "a line without an event in `events::all`");
 }
 
 #[test]
-fn an_event_that_no_line_has_is_one_that_no_log_is_known_to_have() {
+fn every_event_has_a_line() {
     let names: BTreeSet<String> = read(LOG).1.iter().map(|entry| entry.event.name().to_owned()).collect();
     assert_eq!(names, variants::<Event>(&json!({"type": "", "data": {}})));
 }
 
 #[test]
-fn an_event_is_called_what_it_is_written_as() {
+fn the_name_of_an_event_is_its_type_in_the_log() {
     for (line, entry) in LOG.lines().zip(read(LOG).1) {
         let line: Value = serde_json::from_str(line).unwrap();
         assert_eq!(line["type"], entry.event.name());
@@ -85,16 +85,16 @@ fn every_variant_is_written(#[case] variants: BTreeSet<String>, #[case] path: &s
     assert_eq!(written(path), variants);
 }
 
-/// A tool of the server says nothing of its source.
+/// The source of a server's tool is not written: it is the default.
 #[test]
-fn the_source_of_a_tool_is_written_where_it_is_no_server() {
+fn the_source_of_a_tool_is_written_unless_it_is_the_server() {
     let mut sources = variants::<ToolSource>(&json!(""));
     assert!(sources.remove("server"));
     assert_eq!(written("catalogue.fixed/tools/*/source"), sources);
 }
 
 #[test]
-fn however_little_sense_it_makes_it_folds() {
+fn events_in_an_order_without_sense_fold() {
     let (chain, entries) = read(LOG);
     let mut conversation = Conversation::new(run());
     for entry in &entries {
@@ -104,7 +104,7 @@ fn however_little_sense_it_makes_it_folds() {
     assert_eq!(project(&conversation, chain.position("p")).log.events, entries.len() as u64);
 }
 
-/// The names of an enum, which serde tells where it refuses another.
+/// Returns the variants of an enum, from the error of serde about an unknown variant.
 fn variants<T: DeserializeOwned>(refused: &Value) -> BTreeSet<String> {
     let Err(error) = T::deserialize(refused) else { panic!("{refused} is taken") };
     let error = error.to_string();
@@ -114,7 +114,7 @@ fn variants<T: DeserializeOwned>(refused: &Value) -> BTreeSet<String> {
     names
 }
 
-/// What stands at a path in the data of the lines of one event, `*` for each item: of an enum, the variant.
+/// Returns the variants that the lines of one event have at a path in their data. `*` stands for every item.
 fn written(path: &str) -> BTreeSet<String> {
     let (name, path) = path.split_once('/').unwrap();
     let lines = LOG.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());

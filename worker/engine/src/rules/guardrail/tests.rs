@@ -1,4 +1,4 @@
-//! Each row of seed 002's table "What compiles vs stays as text", and each corner that `docs/explanation/engine.md` decides.
+//! Each row of seed 002's table "What compiles vs stays as text", and the special cases of `docs/explanation/engine.md`.
 
 use super::*;
 use proptest::prelude::*;
@@ -135,7 +135,7 @@ fn a_whole_sentence_that_is_a_pattern_compiles(#[case] text: &str, #[case] list:
 #[case::an_exception_to_a_deny("Never use deleteFile unless asked", None)]
 #[case::an_exception_to_a_threshold("amount > 500 needs approval except for staff", None)]
 #[case::empty("", None)]
-fn what_is_no_pattern_stays_text(#[case] text: &str, #[case] lint: Option<&str>) {
+fn a_sentence_that_is_no_pattern_stays_text(#[case] text: &str, #[case] lint: Option<&str>) {
     let rule = compiled(text, RuleList::Never);
     assert_eq!(rule.effects, [], "{text}");
     assert!(rule.stays_text);
@@ -165,7 +165,7 @@ proptest! {
     }
 
     #[test]
-    fn no_soup_of_its_words_makes_it_panic(words in prop::collection::vec(prop::sample::select(vec![
+    fn no_sequence_of_rule_words_panics(words in prop::collection::vec(prop::sample::select(vec![
         "never", "always", "use", "deleteFile", "amount", ">", "<=", "500", "5.", "-", "1e9", "needs", "approval", "unless",
     ]), 0..8)) {
         let _ = compiled(&words.join(" "), RuleList::Always);

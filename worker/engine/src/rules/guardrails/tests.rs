@@ -1,4 +1,4 @@
-//! What compiled guardrails say of calls.
+//! The verdicts of compiled guardrails on calls.
 
 use super::*;
 use proptest::prelude::*;
@@ -64,7 +64,7 @@ fn the_required_range_of_always(#[case] arguments: Value, #[case] detail: Option
     assert_eq!(verdicts(&guardrails, "process_refund", &arguments), expected);
 }
 
-/// The cases of 002's `evaluateThreshold` (section 4.3), on 499, 500 and 501.
+/// The cases of `evaluateThreshold` in seed 002 (section 4.3), for 499, 500 and 501.
 #[rstest]
 #[case::more_than(">", [false, false, true])]
 #[case::less_than("<", [true, false, false])]
@@ -121,11 +121,11 @@ fn large_numbers_are_compared_exactly() {
 }
 
 #[test]
-fn arguments_however_deep_are_walked_without_recursion() {
+fn deep_arguments_are_walked_without_recursion() {
     let deep = (0..100_000).fold(json!({"amount": 501}), |inner, _| Value::Array(vec![inner]));
     let guardrails = guardrails(&["amount > 500"], &[]);
     assert_eq!(verdicts(&guardrails, "track_order", &deep).len(), 1);
-    // Dropping such a value recurses: leave it to the process.
+    // Dropping a deep value recurses and would overflow the stack.
     std::mem::forget(deep);
 }
 

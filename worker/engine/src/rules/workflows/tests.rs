@@ -1,4 +1,4 @@
-//! Workflows as the seed has them, and the corners that `docs/explanation/engine.md` decides.
+//! The workflows of the seeds, and the special cases of `docs/explanation/engine.md`.
 
 use super::*;
 use proptest::prelude::*;
@@ -12,13 +12,13 @@ fn workflow(name: &str, steps: &[&str], required: Option<bool>, intents: &[&str]
     Workflow { name: name.to_owned(), steps: owned(steps), required, intents: owned(intents) }
 }
 
-/// The workflow of the seed.
+/// Returns the workflow of seed 002.
 fn refund(intents: &[&str]) -> WorkflowTracker {
     let steps = ["verify_identity", "check_eligibility", "process_refund"];
     WorkflowTracker::new(&[workflow("Refund Processing", &steps, Some(true), intents)], TOOLS)
 }
 
-/// A required workflow with a step that is no tool.
+/// Returns a required workflow with a step that is not a tool.
 fn with_a_talk() -> WorkflowTracker {
     let steps = ["verify_identity", "confirm with the customer", "process_refund"];
     WorkflowTracker::new(&[workflow("refund", &steps, Some(true), &[])], TOOLS)
@@ -75,7 +75,7 @@ fn a_step_needs_every_earlier_step_completed() {
 }
 
 #[test]
-fn the_order_binds_whatever_the_intent_is() {
+fn the_order_of_a_required_workflow_holds_for_every_intent() {
     assert_eq!(refund(&["refund"]).missing_before("process_refund").len(), 1);
     assert_eq!(refund(&[]).missing_before("process_refund").len(), 1);
 }
@@ -111,14 +111,14 @@ fn without_intents_a_step_with_effect_demands_the_rest() {
 }
 
 #[test]
-fn with_intents_being_entered_demands_nothing_of_another_intent() {
+fn a_workflow_with_intents_demands_nothing_for_another_intent() {
     let mut progress = refund(&["refund"]);
     progress.started("process_refund", false);
     assert_eq!(progress.incomplete(Some("other")), []);
 }
 
 #[test]
-fn a_step_that_is_no_tool_is_closed_with_evidence() {
+fn a_step_that_is_not_a_tool_is_closed_with_evidence() {
     let mut progress = with_a_talk();
     progress.completed("verify_identity", 5);
     assert_eq!(steps(&progress.missing_before("process_refund")), ["confirm with the customer"]);
@@ -136,7 +136,7 @@ fn a_step_that_is_no_tool_is_closed_with_evidence() {
 #[case::a_tool("verify_identity", Refusal::IsTool { step: "verify_identity".into() })]
 #[case::a_tool_by_its_id("sg_refund_3", Refusal::IsTool { step: "process_refund".into() })]
 #[case::not_in_turn("sg_refund_2", Refusal::OutOfOrder { missing: "verify_identity".into() })]
-fn what_the_model_cannot_close_is_refused(#[case] step: &str, #[case] refusal: Refusal) {
+fn a_step_that_cannot_be_closed_is_refused_with_the_reason(#[case] step: &str, #[case] refusal: Refusal) {
     assert_eq!(with_a_talk().check_done(step, 5), Err(refusal));
 }
 
@@ -152,7 +152,7 @@ fn a_name_that_two_workflows_have_needs_the_id() {
 }
 
 #[test]
-fn a_later_step_that_does_not_apply_completes_the_workflow_but_opens_no_way() {
+fn a_step_that_does_not_apply_completes_the_workflow_but_allows_no_later_step() {
     let mut progress = refund(&["refund"]);
     progress.completed("verify_identity", 5);
     progress.completed("track_order", 6);
@@ -176,7 +176,7 @@ fn the_first_step_always_applies() {
 }
 
 #[test]
-fn a_tool_that_stands_twice_is_done_twice() {
+fn a_tool_that_is_two_steps_completes_one_step_per_call() {
     let steps = ["verify_identity", "process_refund", "verify_identity"];
     let mut progress = WorkflowTracker::new(&[workflow("w", &steps, Some(true), &[])], TOOLS);
     let done = |progress: &WorkflowTracker| {
@@ -199,7 +199,7 @@ fn a_workflow_without_steps_demands_nothing() {
 }
 
 proptest! {
-    /// Whatever is called in whatever order: where the gate was asked first, no step is done before an earlier one.
+    /// For any order of calls that the gate allows, no step is done before an earlier one.
     #[test]
     fn no_step_is_done_before_an_earlier_one(calls in prop::collection::vec(prop::sample::select(TOOLS.to_vec()), 0..20)) {
         let mut progress = refund(&[]);

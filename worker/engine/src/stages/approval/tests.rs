@@ -21,7 +21,7 @@ use proptest::prelude::*;
 use rstest::rstest;
 use serde_json::json;
 
-/// Refunds over 500 are for the supervisor, over 800 for finance too; a person answers for what is looked up.
+/// Refunds over 500 need the approval of the supervisor, over 800 also of finance. `check_eligibility` always needs approval.
 fn supervised() -> Run {
     let mut run = run();
     let policy = run.skill.policy.as_mut().unwrap();
@@ -66,7 +66,7 @@ fn results(world: &World) -> Vec<&str> {
     turns.filter_map(|turn| if let Turn::ToolResult { text, .. } = turn { Some(text.as_str()) } else { None }).collect()
 }
 
-fn told(conversation: &Conversation) -> bloomery_crds::report::Projection {
+fn projected(conversation: &Conversation) -> bloomery_crds::report::Projection {
     project(conversation, Chain::new("/test").position("p"))
 }
 
@@ -79,7 +79,7 @@ fn an_approved_call_is_ruled_on_again_and_made_once() {
         calls,
         ["tool.requested", "tool.ruled", "tool.held", "tool.approved", "tool.ruled", "tool.started", "tool.completed"]
     );
-    let gate = told(&world.conversation).gates.pre_tool;
+    let gate = projected(&world.conversation).gates.pre_tool;
     assert_eq!((gate.held, gate.allowed, gate.denied), (1, 1, 0));
 }
 
@@ -97,17 +97,17 @@ fn two_holds_with_different_approvers_need_both() {
         held.reasons.iter().map(|reason| reason.detail.as_str()).collect::<Vec<_>>(),
         ["amount > 500 needs approval"]
     );
-    let status = told(&world.conversation);
+    let status = projected(&world.conversation);
     assert_eq!((status.phase, world.effects.len()), (Phase::AwaitingApproval, 0));
 
     world.people = approves;
     world.play_out();
     assert_eq!((code(&world), world.effects.len()), (OutcomeCode::Succeeded, 1));
-    assert_eq!(told(&world.conversation).waiting_for, None);
+    assert_eq!(projected(&world.conversation).waiting_for, None);
 }
 
 #[test]
-fn a_denial_is_told_with_its_reason_and_later_effects_are_skipped() {
+fn the_model_reads_the_reason_of_a_denial_and_later_effects_are_skipped() {
     let answer = asks(&[refunds(600), ("note", order()), ("verify_identity", order())]);
     let world = world(supervised(), vec![answer], denies);
     assert_eq!((code(&world), world.effects.len()), (OutcomeCode::Succeeded, 0));
@@ -119,14 +119,14 @@ fn a_denial_is_told_with_its_reason_and_later_effects_are_skipped() {
     assert!(results[1].starts_with("Skipped:"), "{results:?}");
     assert_eq!(results[2], "ok", "a read goes on");
     assert_history_is_well_formed(&world.conversation);
-    let gate = told(&world.conversation).gates.pre_tool;
+    let gate = projected(&world.conversation).gates.pre_tool;
     assert_eq!((gate.held, gate.denied), (1, 1));
     let last = gate.last.iter().find(|ruling| ruling.verdict == Verdict::Deny).unwrap();
     assert_eq!(last.reason.as_deref(), Some("jane denied it for supervisor: it arrived whole"));
 }
 
 #[test]
-fn a_held_call_in_the_middle_lets_the_reads_before_it_run_and_everything_after_it_waits() {
+fn reads_before_a_held_call_run_and_all_calls_after_it_wait() {
     let answer = asks(&[("verify_identity", order()), refunds(600), ("verify_identity", order()), ("note", order())]);
     let mut world = World::new(supervised(), vec![answer], ALL_WELL);
     world.play_out();
@@ -145,7 +145,7 @@ fn a_held_call_in_the_middle_lets_the_reads_before_it_run_and_everything_after_i
 }
 
 #[test]
-fn several_reads_that_are_held_are_asked_about_together_while_others_run() {
+fn held_reads_are_asked_about_together_while_other_reads_run() {
     let answer = asks(&[
         ("check_eligibility", order()),
         ("verify_identity", order()),
@@ -172,9 +172,9 @@ fn a_limit_is_stricter_than_a_hold() {
     assert_eq!((code(&world), world.effects.len()), (OutcomeCode::ToolCallLimit, 0));
 }
 
-/// A call that is held takes no part of the budget; what is allowed meanwhile does.
+/// A held call does not count as spent; calls that the gate allows meanwhile do.
 #[test]
-fn a_limit_that_is_reached_while_a_person_thinks_denies_what_was_approved() {
+fn a_limit_that_is_reached_before_the_approval_denies_the_approved_call() {
     let mut run = supervised();
     run.limits.tool_calls = 1;
     let answer = asks(&[("check_eligibility", order()), ("verify_identity", order())]);
@@ -185,7 +185,7 @@ fn a_limit_that_is_reached_while_a_person_thinks_denies_what_was_approved() {
 }
 
 #[test]
-fn a_spent_duration_ends_a_conversation_before_what_was_approved_is_made() {
+fn a_spent_duration_ends_a_conversation_before_its_approved_call() {
     let mut world = World::new(supervised(), vec![asks(&[refunds(600)])], ALL_WELL);
     world.people = approves;
     world.play_until(is_approved);
@@ -196,12 +196,12 @@ fn a_spent_duration_ends_a_conversation_before_what_was_approved_is_made() {
     assert_eq!((code(&late), late.effects.len()), (OutcomeCode::DurationLimit, 0));
 }
 
-/// Before it is ruled on again.
+/// Returns whether a call is approved, and the gate has not ruled on it again.
 fn is_approved(conversation: &Conversation) -> bool {
     conversation.calls().iter().any(|call| call.state == CallState::Requested && call.held.is_some())
 }
 
-/// A Skill does not change under a Job; were it to, an approval would not lift it.
+/// A running Job never sees another Skill. If it did, its approval would not lift a denial.
 #[test]
 fn an_approval_lifts_no_denial() {
     let mut world = World::new(supervised(), vec![asks(&[refunds(600)])], ALL_WELL);
@@ -216,7 +216,7 @@ fn an_approval_lifts_no_denial() {
 }
 
 #[test]
-fn what_nobody_can_read_is_denied_and_no_person_is_asked() {
+fn a_held_call_with_arguments_too_large_to_review_is_denied() {
     let long = json!({"order_id": "x".repeat(16 * 1024), "amount": 600});
     let world = world(supervised(), vec![asks(&[("process_refund", long)])], |_| panic!("nobody is to be asked"));
     assert_eq!((code(&world), world.effects.len()), (OutcomeCode::Succeeded, 0));
@@ -252,7 +252,7 @@ fn a_worker_lost_at_any_event_of_an_approval_makes_the_call_once() {
 }
 
 #[test]
-fn somebody_who_parks_again_and_again_at_a_held_call_does_not_lose_the_job() {
+fn repeated_parking_at_a_held_call_does_not_end_the_job() {
     let mut world = World::new(supervised(), vec![asks(&[refunds(600)])], ALL_WELL);
     world.play_out();
     for _ in 0..30 {
@@ -265,9 +265,9 @@ fn somebody_who_parks_again_and_again_at_a_held_call_does_not_lose_the_job() {
     assert_eq!((code(&world), world.effects.len()), (OutcomeCode::Succeeded, 1));
 }
 
-/// What people might say of the two calls that wait, sense or not.
+/// A decision about one of three calls, by any approver and for any digest, valid or not.
 #[derive(Debug, Clone, Copy)]
-struct Word {
+struct AnyDecision {
     approves: bool,
     call: usize,
     digest: usize,
@@ -276,13 +276,13 @@ struct Word {
 
 const APPROVERS: [&str; 4] = ["supervisor", "finance", "default", ""];
 
-fn decision() -> impl Strategy<Value = Word> {
-    // A denial ends a call: rarer, so that some get through.
+fn decision() -> impl Strategy<Value = AnyDecision> {
+    // Denials are rare: a denial ends its call.
     (prop::bool::weighted(0.85), 0..3_usize, 0..3_usize, 0..4_usize)
-        .prop_map(|(approves, call, digest, approver)| Word { approves, call, digest, approver })
+        .prop_map(|(approves, call, digest, approver)| AnyDecision { approves, call, digest, approver })
 }
 
-fn event(decision: Word, calls: &[(CallId, Digest)]) -> Event {
+fn event(decision: AnyDecision, calls: &[(CallId, Digest)]) -> Event {
     let (call, _) = &calls[decision.call];
     let (_, digest) = &calls[decision.digest];
     let (call, by) = (call.clone(), by_jane(APPROVERS[decision.approver], None));
@@ -297,7 +297,7 @@ proptest! {
     /// No effect without an earlier durable Allow, and no Allow of a held call before each of its approvers has approved
     /// this call with these arguments (`docs/explanation/design.md`, invariant 1).
     #[test]
-    fn no_order_of_decisions_lets_anything_through_that_was_not_approved(decisions in prop::collection::vec(decision(), 0..24)) {
+    fn no_order_of_decisions_lets_an_unapproved_call_run(decisions in prop::collection::vec(decision(), 0..24)) {
         let answer = asks(&[refunds(900), refunds(600)]);
         let mut world = World::new(supervised(), vec![answer], |_, _| Reply::Completed("ok"));
         world.play_out();
@@ -321,7 +321,7 @@ proptest! {
                 }
             }
             world.record(event(decision, &calls));
-            // What is decided may be done at once.
+            // Perform every step that the decision allows.
             while !matches!(next(&world.conversation), Step::AskPeople(_) | Step::Done(_)) {
                 let events = world.log.len() + 1;
                 world.play(events);
@@ -337,17 +337,17 @@ proptest! {
         for line in &world.log {
             replayed.apply(&chain.read(line).unwrap());
         }
-        prop_assert_eq!(told(&replayed), told(&world.conversation));
+        prop_assert_eq!(projected(&replayed), projected(&world.conversation));
         prop_assert_eq!(replayed.turns(), world.conversation.turns());
         prop_assert_eq!(next(&replayed), next(&world.conversation));
     }
 }
 
-/// A rule that was not there when the person approved is not what they approved.
+/// An approval does not cover a rule that did not exist when the person approved.
 #[rstest]
 #[case::the_same_rules("amount > 500", 1)]
 #[case::another_rule_of_the_same_approver("amount > 400", 0)]
-fn an_approval_lifts_what_the_person_saw(#[case] when: &str, #[case] effects: usize) {
+fn an_approval_lifts_only_the_reasons_that_the_person_saw(#[case] when: &str, #[case] effects: usize) {
     let mut world = World::new(supervised(), vec![asks(&[refunds(600)])], ALL_WELL);
     world.people = approves;
     world.play_until(is_approved);
@@ -360,14 +360,14 @@ fn an_approval_lifts_what_the_person_saw(#[case] when: &str, #[case] effects: us
 }
 
 #[test]
-fn approvers_beyond_those_that_a_status_names_are_asked_once_these_have_agreed() {
+fn approvers_beyond_the_limit_of_the_status_are_asked_after_the_others_agreed() {
     let mut run = supervised();
     let rule = |n: u32| json!({"toolId": "process_refund", "action": "require_approval", "approver": format!("a{n}")});
     let rules: Vec<_> = (0..9).map(rule).collect();
     run.skill.policy.as_mut().unwrap().approvals = serde_json::from_value(json!(rules)).unwrap();
     let mut world = World::new(run, vec![asks(&[refunds(5)])], ALL_WELL);
     world.play_out();
-    let waiting = |world: &World| told(&world.conversation).waiting_for.unwrap().call.unwrap();
+    let waiting = |world: &World| projected(&world.conversation).waiting_for.unwrap().call.unwrap();
     let call = waiting(&world);
     assert_eq!(call.approvers.len(), 8);
     for approver in &call.approvers {
@@ -375,13 +375,13 @@ fn approvers_beyond_those_that_a_status_names_are_asked_once_these_have_agreed()
         let said = Statement::Approval { call: CallId(call.id.clone()), digest: call.digest.clone(), decision };
         assert!(world.conversation.is_relevant(&said));
         world.record(said.clone().into());
-        assert!(!world.conversation.is_relevant(&said), "it was heard");
+        assert!(!world.conversation.is_relevant(&said), "it was taken");
     }
     assert_eq!(waiting(&world).approvers, ["a8"]);
 }
 
 #[test]
-fn what_comes_after_a_held_call_waits_too() {
+fn calls_after_a_held_call_wait() {
     let both = asks(&[
         ("process_refund", json!({"order_id": "A-17", "amount": 900})),
         ("process_refund", json!({"order_id": "A-18", "amount": 5})),

@@ -13,7 +13,7 @@ use rstest::rstest;
 use serde_json::json;
 
 #[test]
-fn a_lost_answer_of_an_effect_is_never_sent_again() {
+fn a_call_with_effect_whose_answer_was_lost_is_never_sent_again() {
     let world =
         ended(run(), refund(), |tool, _| if tool == "process_refund" { Reply::Lost } else { Reply::Completed("ok") });
     assert_eq!(code(&world), OutcomeCode::ToolIndeterminate);
@@ -57,7 +57,7 @@ fn a_lost_read_is_repeated_and_never_escalates() {
 }
 
 #[test]
-fn effects_after_one_that_fell_through_are_skipped_and_reads_are_not() {
+fn effects_after_a_failed_effect_are_skipped_but_reads_are_not() {
     let answers = vec![asks(&[
         ("process_refund", order()),
         ("note", order()),
@@ -82,7 +82,7 @@ fn effects_after_one_that_fell_through_are_skipped_and_reads_are_not() {
 #[case::blocked("delete_customer", order(), GateReason::Policy)]
 #[case::against_the_schema("process_refund", json!({"amount": "much"}), GateReason::Schema)]
 #[case::no_object("process_refund", json!([1]), GateReason::Schema)]
-fn what_the_gate_denies_is_told_and_never_sent(
+fn a_denied_call_is_never_sent_and_the_model_reads_why(
     #[case] tool: &str,
     #[case] arguments: serde_json::Value,
     #[case] layer: GateReason,
@@ -101,25 +101,25 @@ fn what_the_gate_denies_is_told_and_never_sent(
     );
 }
 
-/// What stands in a secret's place is no number, and nobody's fault.
+/// The placeholder of a secret breaks the schema. The model does not read about that.
 #[rstest]
 #[case::that_cannot_be_read(r#"{"order_id": "A-17", "amount": [redacted: pin]}"#)]
 #[case::that_is_against_the_schema(r#"{"order_id": "A-17", "amount": "[redacted: pin]"}"#)]
-fn of_arguments_with_a_secret_nothing_else_is_said(#[case] arguments: &str) {
+fn arguments_with_a_secret_are_denied_for_the_secret_only(#[case] arguments: &str) {
     let mut answer = asks(&[("process_refund", json!({}))]);
     answer.calls[0].arguments = arguments.into();
     answer.calls[0].secrets = vec!["pin".into()];
     let world = ended(run(), vec![answer], ALL_WELL);
     assert_eq!(world.effects, []);
-    let told = world.conversation.turns().iter().find_map(|turn| match turn {
+    let text = world.conversation.turns().iter().find_map(|turn| match turn {
         Turn::ToolResult { text, .. } => Some(text.as_str()),
         _ => None,
     });
-    let told = told.unwrap();
-    assert!(told.contains("contain the value of pin") && !told.contains("Schema") && !told.contains("JSON"), "{told}");
+    let text = text.unwrap();
+    assert!(text.contains("contain the value of pin") && !text.contains("Schema") && !text.contains("JSON"), "{text}");
 }
 
-/// A Job that binds an API, of which the Skill lets orders be read and notes be made; one call needs approval.
+/// Returns a Job that binds an API. The rules allow reading orders, and creating notes and refunds; a refund needs approval.
 fn with_endpoint() -> Run {
     let mut run = run();
     run.skill.resources = serde_json::from_value(json!([{"name": "shop", "type": "api_endpoint", "rules": [
@@ -136,10 +136,10 @@ fn with_endpoint() -> Run {
 #[rstest]
 #[case::another_method("http_request", json!({"method": "DELETE", "path": "/orders/7"}), GateReason::Endpoint)]
 #[case::another_path("http_get", json!({"path": "/customers/7"}), GateReason::Endpoint)]
-#[case::out_of_it("http_get", json!({"path": "/orders/../../admin"}), GateReason::Endpoint)]
-#[case::a_header_of_ours("http_get", json!({"path": "/orders/7", "headers": {"Authorization": "x"}}), GateReason::Endpoint)]
+#[case::outside_the_base("http_get", json!({"path": "/orders/../../admin"}), GateReason::Endpoint)]
+#[case::a_reserved_header("http_get", json!({"path": "/orders/7", "headers": {"Authorization": "x"}}), GateReason::Endpoint)]
 #[case::a_change_by_a_tool_that_reads("http_get", json!({"method": "POST", "path": "/notes"}), GateReason::Endpoint)]
-fn a_call_of_an_api_that_its_rules_do_not_allow_is_denied_and_told_why(
+fn an_api_call_that_the_rules_do_not_allow_is_denied_with_the_reason(
     #[case] tool: &str,
     #[case] arguments: serde_json::Value,
     #[case] layer: GateReason,
@@ -151,7 +151,7 @@ fn a_call_of_an_api_that_its_rules_do_not_allow_is_denied_and_told_why(
 }
 
 #[test]
-fn a_call_of_an_api_that_is_allowed_goes_the_way_of_every_call() {
+fn an_allowed_api_call_is_sent_held_or_lost_as_any_other_call() {
     let reads = ("http_get", json!({"path": "/orders/7"}));
     let notes = ("http_request", json!({"method": "POST", "path": "/notes", "json": {"text": "x"}}));
     let world = ended(with_endpoint(), vec![asks(&[reads, notes.clone()])], ALL_WELL);
@@ -207,7 +207,7 @@ fn a_skipped_call_is_settled_as_skipped() {
 }
 
 #[test]
-fn a_call_of_an_answer_that_was_cut_off_is_never_made() {
+fn a_call_in_a_cut_off_answer_is_never_made() {
     let mut cut = asks(&[("process_refund", order())]);
     cut.cut = true;
     let world = ended(run(), vec![cut], ALL_WELL);
@@ -222,7 +222,7 @@ fn the_same_call_three_times_in_one_answer_is_one_failure() {
 }
 
 #[test]
-fn a_refund_out_of_order_is_denied_and_the_model_is_told_what_comes_first() {
+fn a_call_out_of_the_order_of_a_workflow_is_denied_with_the_missing_step() {
     let world = staged_world(
         cs_tier_1(),
         vec![refunds(49.9), looked_up(), refunds(49.9), answer("Done.")],
@@ -230,16 +230,16 @@ fn a_refund_out_of_order_is_denied_and_the_model_is_told_what_comes_first() {
     );
     let gate = status(&world).gates.pre_tool;
     assert_eq!((gate.denied, gate.last[0].rule), (1, Some(GateReason::Workflow)));
-    let told = world.conversation.turns().iter().find_map(|turn| match turn {
+    let text = world.conversation.turns().iter().find_map(|turn| match turn {
         Turn::ToolResult { text, .. } => Some(text.clone()),
         Turn::User(_) | Turn::Assistant(_) => None,
     });
-    assert!(told.unwrap().contains("\"verify_identity\""));
+    assert!(text.unwrap().contains("\"verify_identity\""));
     assert_eq!((code(&world), world.effects.len()), (OutcomeCode::Succeeded, 1));
 }
 
 #[test]
-fn reads_of_one_answer_that_a_workflow_orders_run_in_their_order_whatever_the_model_calls_them() {
+fn reads_that_a_workflow_orders_run_in_order_also_under_their_aliases() {
     let mut skill = cs_tier_1();
     for tool in &mut skill.tools {
         tool.name = tool.name.replace('_', ".");
@@ -265,7 +265,7 @@ fn reads_of_one_answer_that_a_workflow_orders_run_in_their_order_whatever_the_mo
 }
 
 #[test]
-fn steps_that_are_no_tools_are_closed_with_evidence() {
+fn steps_that_are_not_tools_are_closed_with_evidence() {
     let mut skill = cs_tier_1();
     skill.policy.as_mut().unwrap().workflows = serde_json::from_value(
         json!([{"name": "w", "steps": ["verify_identity", "explain", "process_refund"], "required": true}]),
@@ -273,15 +273,15 @@ fn steps_that_are_no_tools_are_closed_with_evidence() {
     .unwrap();
     let verify = asks(&[("verify_identity", order())]);
     let close = |evidence: u64| asks(&[("subgoal_done", json!({"step": "explain", "evidence": evidence}))]);
-    // The number that the model reads at the end of the result.
+    // The evidence number at the end of the result.
     let first = staged_world(skill.clone(), vec![verify.clone()], &[]);
     let seq = first.names().iter().position(|name| *name == "tool.completed").unwrap() as u64 + 1;
-    let told = first
+    let has_evidence = first
         .conversation
         .turns()
         .iter()
         .any(|turn| matches!(turn, Turn::ToolResult { text, .. } if text.ends_with(&format!("[evidence: {seq}]"))));
-    assert!(told, "{:?}", first.conversation.turns());
+    assert!(has_evidence, "{:?}", first.conversation.turns());
     let done = staged_world(
         skill.clone(),
         vec![verify.clone(), close(seq), refunds(5.0), answer("Done.")],
@@ -294,7 +294,7 @@ fn steps_that_are_no_tools_are_closed_with_evidence() {
 }
 
 #[test]
-fn a_step_that_turned_out_not_to_apply_completes_a_workflow() {
+fn a_step_that_does_not_apply_completes_a_workflow() {
     let first = staged_world(cs_tier_1(), vec![looked_up()], &[]);
     let seqs: Vec<u64> =
         (1..).zip(first.names()).filter(|(_, name)| *name == "tool.completed").map(|(seq, _)| seq).collect();

@@ -33,16 +33,16 @@ fn a_call_that_keeps_failing_ends_stuck() {
     let world = ended(run(), vec![again(), again(), again(), again()], |_, _| Reply::Failed("no such order"));
     assert_eq!(code(&world), OutcomeCode::Stuck);
     assert_eq!(world.effects.len(), 3);
-    let told = world
+    let has_warning = world
         .conversation
         .turns()
         .iter()
         .any(|turn| matches!(turn, Turn::ToolResult { text, .. } if text.contains("failed 2 times")));
-    assert!(told);
+    assert!(has_warning);
 }
 
 #[test]
-fn unreadable_answers_are_asked_for_again_and_then_given_up() {
+fn the_third_unreadable_answer_in_a_row_ends_the_conversation() {
     let mut world = World::new(run(), vec![], ALL_WELL);
     world.play(4);
     for _ in 0..3 {
@@ -52,11 +52,11 @@ fn unreadable_answers_are_asked_for_again_and_then_given_up() {
     }
     world.play_out();
     assert_eq!(code(&world), OutcomeCode::ModelUnavailable);
-    assert_eq!(world.conversation.budget().tokens(), 15_000, "what was reserved counts as spent");
+    assert_eq!(world.conversation.budget().tokens(), 15_000, "the reserves count as spent");
 }
 
 #[test]
-fn epochs_that_bring_nothing_end_as_a_crash_loop() {
+fn epochs_without_progress_end_as_a_crash_loop() {
     let whole = ended(run(), refund(), ALL_WELL);
     let mut world = whole.resumed_from(5);
     for epoch in 3..5 {
@@ -70,7 +70,7 @@ fn epochs_that_bring_nothing_end_as_a_crash_loop() {
 }
 
 #[test]
-fn what_a_call_tells_before_its_worker_is_lost_is_nothing_new() {
+fn progress_notifications_of_a_lost_call_are_no_progress_of_the_job() {
     let whole = ended(run(), refund(), ALL_WELL);
     let mut world = whole.resumed_from(5);
     for epoch in 3..6 {
@@ -83,9 +83,9 @@ fn what_a_call_tells_before_its_worker_is_lost_is_nothing_new() {
 }
 
 #[test]
-fn epochs_that_only_park_end_too_and_much_later() {
+fn epochs_that_only_park_end_as_a_crash_loop_much_later() {
     let whole = ended(run(), refund(), ALL_WELL);
-    // The epoch that it begins with brings nothing either.
+    // Its first epoch makes no progress either.
     let mut world = whole.resumed_from(5);
     for epoch in 3..23 {
         assert_eq!(world.conversation.shared.progress.stall(), None, "epoch {epoch}");
@@ -100,7 +100,7 @@ fn epochs_that_only_park_end_too_and_much_later() {
 }
 
 #[test]
-fn a_drain_is_no_crash_and_progress_begins_both_counts_anew() {
+fn a_drain_is_not_a_crash_and_progress_resets_both_counts() {
     let mut world = World::new(run(), refund(), ALL_WELL);
     let start = |world: &mut World, epochs: std::ops::RangeInclusive<u64>| {
         for epoch in epochs {
@@ -119,7 +119,7 @@ fn a_drain_is_no_crash_and_progress_begins_both_counts_anew() {
 }
 
 #[test]
-fn a_lost_effect_is_told_even_where_workers_crash_again_and_again() {
+fn a_lost_effect_is_the_outcome_even_after_repeated_crashes() {
     let whole = ended(run(), refund(), ALL_WELL);
     let cut = whole.names().iter().position(|name| *name == "tool.started").unwrap() + 1;
     let mut world = whole.resumed_from(cut);

@@ -11,7 +11,7 @@ use rstest::rstest;
 #[rstest]
 #[case::a_number_is_lost("Refunded 50 EUR for A-17.", false)]
 #[case::only_words_change("We have refunded 49.9 EUR for A-17 - sorry!", true)]
-fn an_answer_that_the_polisher_changed_stands_as_it_was(#[case] polished: &'static str, #[case] taken: bool) {
+fn an_answer_whose_content_the_polisher_changed_stays_unpolished(#[case] polished: &'static str, #[case] taken: bool) {
     let answers = vec![looked_up(), refunds(49.9), answer("Refunded 49.9 EUR for A-17.")];
     let world = staged_world(cs_tier_1(), answers, &[(Stage::Polish, &[polished])]);
     let result = status(&world).result.unwrap();

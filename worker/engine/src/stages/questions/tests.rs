@@ -12,7 +12,7 @@ use crate::fixture::*;
 use crate::history::Turn;
 use crate::line::Chain;
 use crate::next::next;
-use crate::people::{HumanRequest, MAX_WORDS_BYTES, Statement};
+use crate::people::{HumanRequest, MAX_STATEMENT_BYTES, Statement};
 use crate::projection::project;
 use crate::stages::questions::StrayReply;
 use crate::step::Step;
@@ -23,7 +23,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 #[test]
-fn an_answer_is_the_result_of_the_call_that_asked() {
+fn an_answer_is_the_result_of_its_ask_user_call() {
     let choice = ("ask_user", json!({"text": "Which order?", "choices": ["A-17", "B-4"]}));
     let world = attended_world(attended(), vec![asks(&[choice])], first_choice);
     assert_eq!((code(&world), results(&world.conversation)), (OutcomeCode::Succeeded, vec!["A-17"]));
@@ -32,7 +32,7 @@ fn an_answer_is_the_result_of_the_call_that_asked() {
 }
 
 #[test]
-fn several_questions_are_put_at_once_and_answered_in_any_order() {
+fn adjacent_questions_are_asked_at_once_and_answered_in_any_order() {
     let calls = [("verify_identity", order()), ask("Which?"), ask("When?"), ("note", order()), ask("Why?")];
     let mut world = World::new(attended(), vec![asks(&calls)], ALL_WELL);
     world.play_out();
@@ -55,18 +55,18 @@ fn several_questions_are_put_at_once_and_answered_in_any_order() {
 #[case::empty(json!({"text": ""}))]
 #[case::too_long(json!({"text": "x".repeat(1001)}))]
 #[case::too_many_choices(json!({"text": "?", "choices": vec!["a"; 9]}))]
-fn what_is_no_question_is_put_to_nobody(#[case] arguments: Value) {
+fn invalid_arguments_of_ask_user_are_denied(#[case] arguments: Value) {
     let world = attended_world(attended(), vec![asks(&[("ask_user", arguments)])], |_| panic!("nobody is to be asked"));
     assert!(results(&world.conversation)[0].starts_with("Denied:"), "{:?}", results(&world.conversation));
     assert_eq!(code(&world), OutcomeCode::Succeeded);
 }
 
 #[test]
-fn where_there_is_nobody_the_tool_is_not_there_and_its_calls_are_denied() {
+fn without_people_ask_user_is_not_offered_and_its_calls_are_denied() {
     let alone = attended_world(run(), vec![asks(&[ask("Which?")])], |_| panic!("nobody is to be asked"));
     assert!(alone.conversation.visible_tools().iter().all(|tool| tool.name != "ask_user"));
     assert!(results(&alone.conversation)[0].contains("there is no tool \"ask_user\""));
-    // Begun with people, and gone on with without: the tool stays listed, and says so.
+    // If a later attempt has no people, the tool stays listed, and its calls fail.
     let mut begun = World::new(attended(), vec![asks(&[ask("Which?")])], ALL_WELL);
     begun.play_until(|conversation| !conversation.calls().is_empty());
     let mut left = begun.resumed_with(run());
@@ -76,7 +76,7 @@ fn where_there_is_nobody_the_tool_is_not_there_and_its_calls_are_denied() {
 }
 
 #[test]
-fn a_reply_that_fits_no_open_question_changes_nothing_and_is_kept_to_be_shown() {
+fn a_reply_to_no_open_question_changes_nothing_and_is_kept() {
     let mut world = World::new(attended(), vec![asks(&[ask("Which?")])], ALL_WELL);
     world.record(replies(1, "before it was asked"));
     world.play_out();
@@ -108,7 +108,7 @@ fn an_answer_is_new_evidence() {
     let again =
         attended_world(attended(), vec![bad(), bad(), bad(), asks(&[ask("Which?")]), good_answer()], first_choice);
     assert_eq!(code(&again), OutcomeCode::Succeeded);
-    // The same question once more brings another answer; a call that was made before brings nothing.
+    // A repeated question brings a new answer, which is evidence. Without one, the gate fails.
     let without = attended_world(attended(), vec![bad(), bad(), bad(), bad()], first_choice);
     assert_eq!(code(&without), OutcomeCode::GateFailed);
 }
@@ -123,7 +123,7 @@ fn seed_skill() -> SkillSpec {
 }
 
 #[test]
-fn what_the_goal_does_not_name_is_asked_for_all_at_once_and_read_by_its_type() {
+fn missing_entities_are_asked_for_at_once_and_read_by_their_type() {
     let nameless = r#"{"intent": "intent_refund", "entities": {}}"#;
     let mut world = attended_stages(
         seed_skill(),
@@ -149,7 +149,7 @@ fn what_the_goal_does_not_name_is_asked_for_all_at_once_and_read_by_its_type() {
 }
 
 #[test]
-fn an_answer_that_is_none_leaves_its_question_open_and_says_why() {
+fn an_invalid_reply_leaves_its_question_open_with_the_reason() {
     let nameless = r#"{"intent": "intent_refund", "entities": {"order_id": "A-17", "urgent": true}}"#;
     let mut world = attended_stages(seed_skill(), vec![], &[(Stage::Intent, &[nameless])]);
     world.people = |_| None;
@@ -164,7 +164,7 @@ const UNCLEAR: &str = r#"{"passed": false, "reasons": [{"code": "GOAL_NOT_MET", 
 const PASSES: &str = r#"{"passed": true, "reasons": []}"#;
 
 #[test]
-fn what_the_gate_has_to_know_is_asked_and_the_answer_opens_the_next_attempt() {
+fn a_clarification_is_asked_for_and_leads_to_the_next_attempt() {
     let answers = vec![looked_up(), refunds(5.0), answer("One."), answer("Two.")];
     let stages: [(Stage, &[&'static str]); 2] = [(Stage::Finalization, &[UNCLEAR, PASSES]), (Stage::Polish, &["Two."])];
     let mut world = attended_stages(seed::skill(), answers.clone(), &stages);
@@ -185,7 +185,7 @@ fn what_the_gate_has_to_know_is_asked_and_the_answer_opens_the_next_attempt() {
 }
 
 #[test]
-fn nobody_is_asked_for_an_answer_that_has_no_attempt_left() {
+fn no_clarification_is_asked_for_after_the_last_attempt() {
     let mut skill = seed::skill();
     skill.engine.get_or_insert_default().finalization_gate.get_or_insert_default().max_retries = Some(0);
     let answers = vec![looked_up(), refunds(5.0), answer("One.")];
@@ -196,7 +196,7 @@ fn nobody_is_asked_for_an_answer_that_has_no_attempt_left() {
 }
 
 #[test]
-fn a_message_is_taken_after_all_results_of_the_last_answer() {
+fn a_message_joins_the_history_after_all_results_of_the_last_answer() {
     let mut world =
         World::new(attended(), vec![asks(&[("note", order()), ("note", json!({"order_id": "B"}))])], ALL_WELL);
     world.record(message("before it is open"));
@@ -214,7 +214,7 @@ fn a_message_is_taken_after_all_results_of_the_last_answer() {
 }
 
 #[test]
-fn an_answer_that_did_not_know_of_a_message_is_given_anew() {
+fn a_message_withdraws_a_pending_draft() {
     let answers = vec![looked_up(), refunds(5.0), answer("One."), answer("Two.")];
     let mut world = attended_stages(seed::skill(), answers, &[(Stage::Polish, &["Two."])]);
     world.play_until(|conversation| conversation.finalization.pending().is_some());
@@ -223,7 +223,7 @@ fn an_answer_that_did_not_know_of_a_message_is_given_anew() {
     assert_eq!(code(&world), OutcomeCode::Succeeded);
     let status = project(&world.conversation, Chain::new("/test").position("p"));
     assert_eq!((status.result.unwrap().text.as_str(), status.gates.finalization.attempts.len()), ("Two.", 1));
-    // One that has passed is on its way.
+    // After an answer has passed, a message changes nothing.
     world.record(message("too late"));
     assert_eq!(code(&world), OutcomeCode::Succeeded);
 }
@@ -239,17 +239,17 @@ fn a_message_is_new_evidence() {
 }
 
 #[test]
-fn what_people_say_is_bounded() {
+fn statements_of_people_are_bounded() {
     let Event::UserMessage { text, by, nth: _ } =
         Event::from(Statement::Message { text: "x".repeat(1 << 20), by: "j".repeat(1 << 20), nth: None })
     else {
         panic!("another event")
     };
-    assert!(text.len() <= MAX_WORDS_BYTES && by.len() <= 256);
+    assert!(text.len() <= MAX_STATEMENT_BYTES && by.len() <= 256);
 }
 
 #[test]
-fn a_worker_lost_at_any_event_of_questions_asks_again_what_is_open_and_nothing_else() {
+fn after_a_worker_lost_at_any_event_only_open_questions_are_asked_again() {
     let answers = vec![asks(&[ask("Which?"), ask("When?"), ("note", order())]), good_answer()];
     let whole = attended_world(attended(), answers, first_choice);
     assert_eq!(code(&whole), OutcomeCode::Succeeded);
@@ -271,7 +271,7 @@ fn a_worker_lost_at_any_event_of_questions_asks_again_what_is_open_and_nothing_e
 enum Word {
     Reply(u32, &'static str),
     Message,
-    Goes(usize),
+    Events(usize),
 }
 
 fn word() -> impl Strategy<Value = Word> {
@@ -279,15 +279,15 @@ fn word() -> impl Strategy<Value = Word> {
     prop_oneof![
         3 => (0..6_u32, texts).prop_map(|(n, text)| Word::Reply(n, text)),
         1 => Just(Word::Message),
-        2 => (1..6_usize).prop_map(Word::Goes),
+        2 => (1..6_usize).prop_map(Word::Events),
     ]
 }
 
 proptest! {
-    /// Whatever people say, and whenever: the history only grows and stays well formed, a lost call is not sent again,
-    /// and a replay leads to the same.
+    /// For any statements at any time: the history only grows and stays well formed, a lost call is not sent again, and a
+    /// replay ends in the same state.
     #[test]
-    fn whatever_people_say_the_history_only_grows_and_nothing_is_sent_twice(words in prop::collection::vec(word(), 0..40)) {
+    fn no_statements_change_earlier_turns_or_send_a_call_twice(words in prop::collection::vec(word(), 0..40)) {
         let answers = vec![
             asks(&[ask("Which?"), ("verify_identity", order()), ask("When?")]),
             asks(&[("process_refund", order()), ask("Why?"), ("note", order())]),
@@ -303,7 +303,7 @@ proptest! {
             match word {
                 Word::Reply(n, text) => world.record(replies(n, text)),
                 Word::Message => world.record(message("and be quick")),
-                Word::Goes(events) => { let events = world.log.len() + events; world.play(events); }
+                Word::Events(events) => { let events = world.log.len() + events; world.play(events); }
             }
             prop_assert!(world.conversation.turns().starts_with(&before));
             before = world.conversation.turns().to_vec();
@@ -323,7 +323,7 @@ proptest! {
 }
 
 #[test]
-fn a_gate_that_fails_otherwise_asks_nobody() {
+fn a_failed_attempt_without_a_need_for_clarification_asks_no_question() {
     let answers = vec![looked_up(), refunds(5.0), answer("One."), answer("Two.")];
     let mut world = attended_stages(seed::skill(), answers, &[(Stage::Finalization, &[GOAL_UNMET])]);
     world.people = |_| panic!("nobody is to be asked");

@@ -377,9 +377,9 @@ fn gathered() -> Vec<Event> {
     vec![Event::ContextGathered { parts: vec![structure, changes] }]
 }
 
-/// What a server tells beside its answers.
+/// The progress and the drift of a server's tools.
 fn watched() -> Vec<Event> {
-    let tells = |told| Event::ToolProgressed { call: call(), progress: told };
+    let progressed = |progress| Event::ToolProgressed { call: call(), progress };
     let tool = CatalogueTool {
         name: "orders.find".into(),
         alias: "orders_find-0a1b2c3d".into(),
@@ -399,9 +399,14 @@ fn watched() -> Vec<Event> {
     };
     vec![
         Event::CatalogueFixed { tools: vec![tool] },
-        tells(ToolProgress { progress: Some(1.0), total: Some(3.5), level: None, message: Some("picking".into()) }),
-        tells(ToolProgress { progress: Some(0.1), ..ToolProgress::default() }),
-        tells(ToolProgress {
+        progressed(ToolProgress {
+            progress: Some(1.0),
+            total: Some(3.5),
+            level: None,
+            message: Some("picking".into()),
+        }),
+        progressed(ToolProgress { progress: Some(0.1), ..ToolProgress::default() }),
+        progressed(ToolProgress {
             level: Some("warning".into()),
             message: Some("stock is low".into()),
             ..ToolProgress::default()
@@ -426,7 +431,7 @@ fn object(value: Value) -> Map<String, Value> {
     serde_json::from_value(value).unwrap()
 }
 
-/// What a conversation begins with of what other Jobs have left.
+/// The notes of other Jobs.
 fn remembered() -> Vec<Event> {
     let note = ContextPart {
         kind: ContextKind::MemoryBank,
@@ -443,7 +448,7 @@ fn remembered() -> Vec<Event> {
     vec![Event::ContextGathered { parts: vec![note, broken] }]
 }
 
-/// What a follow-up begins with.
+/// The earlier conversation of a follow-up.
 fn followed() -> Vec<Event> {
     let earlier = ContextPart {
         kind: ContextKind::Earlier,
@@ -454,12 +459,12 @@ fn followed() -> Vec<Event> {
     vec![Event::ContextGathered { parts: vec![earlier] }]
 }
 
-/// What a worker hears whose Skill was deleted.
+/// The deletion of the Skill.
 fn without_its_skill() -> Vec<Event> {
     vec![Event::DirectiveReceived { directive: Directive::SkillDeleted }]
 }
 
-/// What the operator says of a run, and what comes of it.
+/// The directives of the operator, and their effects.
 fn directed() -> Vec<Event> {
     vec![
         Event::DirectiveReceived { directive: Directive::Park },

@@ -18,16 +18,16 @@ fn message(world: &World) -> &str {
     &world.conversation.outcome().unwrap().message
 }
 
-/// Whether the log ends within a call with effect.
+/// Returns whether the log ends while a call with effect is under way.
 fn is_within_an_effect(names: &[&str]) -> bool {
     let count = |name: &str| names.iter().filter(|event| **event == name).count();
-    // Reads are not started.
+    // Only calls with effect have `tool.started`.
     let outcomes = names.iter().skip_while(|name| **name != "tool.started").filter(|name| **name == "tool.completed");
     count("tool.started") > outcomes.count()
 }
 
 #[test]
-fn whenever_it_is_cancelled_nothing_more_is_done_and_what_was_under_way_is_named() {
+fn a_cancellation_at_any_event_starts_no_call_and_names_those_under_way() {
     let whole = ended(run(), refund(), ALL_WELL);
     let mut named = 0;
     for cut in 1..whole.log.len() {
@@ -43,7 +43,7 @@ fn whenever_it_is_cancelled_nothing_more_is_done_and_what_was_under_way_is_named
         let status = project(&cancelled.conversation, whole_position());
         assert_eq!((status.phase, status.waiting_for), (Phase::Cancelled, None));
         named += usize::from(within);
-        // Another worker, whose log ends at any event after that, comes to the same end.
+        // A worker that resumes after the cancellation, at any event, comes to the same end.
         for later in cut + 2..=cancelled.log.len() {
             let mut resumed = cancelled.resumed_from(later);
             resumed.play_out();
@@ -65,13 +65,13 @@ fn attended() -> Run {
 #[rstest]
 #[case::in_a_pod(run())]
 #[case::where_people_are(attended())]
-fn a_call_whose_answer_is_lost_is_named_and_nobody_is_asked_about_it(#[case] run: Run) {
+fn a_cancelled_job_names_its_lost_call_and_asks_no_question(#[case] run: Run) {
     let mut world = World::new(run, vec![asks(&[("process_refund", order()), ("note", order())])], |_, _| Reply::Lost);
     while !world.names().contains(&"tool.started") {
         let events = world.log.len() + 1;
         world.play(events);
     }
-    // The worker gave the call up because of the directive.
+    // The directive has stopped the worker during the call.
     world.record(CANCEL);
     world.play_out();
     assert_eq!(code(&world), OutcomeCode::Cancelled);
@@ -111,12 +111,12 @@ fn an_idempotent_call_that_was_lost_is_not_repeated_and_named() {
 }
 
 #[test]
-fn a_job_whose_skill_was_deleted_ends_like_one_that_is_cancelled_and_says_why() {
+fn the_deletion_of_the_skill_ends_a_job_like_a_cancellation_with_its_own_reason() {
     let whole = ended(run(), refund(), ALL_WELL);
     for cut in 1..whole.log.len() {
         let mut deleted = whole.resumed_from(cut);
         deleted.record(Event::DirectiveReceived { directive: Directive::SkillDeleted });
-        // The first that is said counts.
+        // The first directive counts.
         deleted.record(CANCEL);
         deleted.play_out();
         assert_eq!((code(&deleted), deleted.effects.len()), (OutcomeCode::SkillDeleted, 0), "after {cut} events");
@@ -128,7 +128,7 @@ fn a_job_whose_skill_was_deleted_ends_like_one_that_is_cancelled_and_says_why() 
 }
 
 #[test]
-fn what_has_ended_stays_as_it_ended() {
+fn a_directive_after_the_end_changes_nothing() {
     let mut world = ended(run(), refund(), ALL_WELL);
     world.record(CANCEL);
     assert!(matches!(next(&world.conversation), Step::Done(_)));
@@ -136,7 +136,7 @@ fn what_has_ended_stays_as_it_ended() {
 }
 
 #[test]
-fn a_worker_that_is_told_to_park_again_and_again_gets_no_further() {
+fn repeated_parking_counts_as_no_progress() {
     let mut world = World::new(run(), refund(), ALL_WELL);
     for _ in 0..=crate::progress::MAX_EPOCHS_WITHOUT_PROGRESS {
         world.record(Event::DirectiveReceived { directive: Directive::Park });

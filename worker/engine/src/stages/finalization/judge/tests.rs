@@ -17,7 +17,7 @@ fn skill() -> SkillSpec {
 }
 
 #[test]
-fn the_whole_prompt_with_all_guardrails_compiled_ones_too() {
+fn the_whole_prompt_has_all_guardrails_also_compiled_ones() {
     let fields = json!({"status": "refunded", "order_id": "A-17"}).as_object().unwrap().clone();
     let prompt = prompt(
         &skill(),
@@ -29,7 +29,7 @@ fn the_whole_prompt_with_all_guardrails_compiled_ones_too() {
 }
 
 #[test]
-fn what_a_skill_does_not_say_is_no_section() {
+fn an_empty_field_of_the_skill_makes_no_section() {
     let skill: SkillSpec = serde_json::from_value(json!({"problem": {"statement": "Help"}})).unwrap();
     let prompt = prompt(&skill, "Help me", "Done.", &Map::new());
     for title in ["Goals of", "Acceptance", "Guardrails", "Required fields"] {
@@ -38,7 +38,7 @@ fn what_a_skill_does_not_say_is_no_section() {
     assert!(!prompt.user.contains("Fields of"));
 }
 
-/// The answer that 002 shows, with the fields that a case changes.
+/// Returns the example answer of seed 002, with the fields that a case changes.
 fn answer(changed: &Value) -> String {
     let mut answer =
         json!({"passed": true, "score": 0.9, "reasons": [], "missing_fields": [], "suggested_action": null});
@@ -127,7 +127,7 @@ proptest! {
     }
 
     #[test]
-    fn what_passes_has_no_violated_guardrail_and_no_missing_field(
+    fn a_passed_draft_has_no_violated_guardrail_and_no_missing_field(
         passed: bool, codes in proptest::collection::vec(0_usize..5, 0..4), missing in proptest::collection::vec("[a-z]{1,4}", 0..3),
     ) {
         let names = ["GOAL_NOT_MET", "GUARDRAIL_VIOLATED", "MISSING_REQUIRED_FIELD", "OUTPUT_INCOMPLETE", "TONE_MISMATCH"];
@@ -138,7 +138,7 @@ proptest! {
     }
 }
 
-/// What a provider can hold a model to is what is read.
+/// The schema for providers and the reader accept the same answers.
 #[rstest]
 #[case::passed(json!({"passed": true, "score": 0.9, "reasons": [], "missing_fields": [], "suggested_action": null}), true)]
 #[case::failed(
@@ -146,21 +146,21 @@ proptest! {
         "suggested_action": "TOOL_CALL"}),
     false
 )]
-fn an_answer_in_the_form_is_read(#[case] answer: Value, #[case] passed: bool) {
-    let form = prompt(&skill(), "x", "y", &Map::new()).answer_schema.unwrap();
-    assert!(jsonschema::is_valid(&form.schema, &answer));
+fn an_answer_within_the_schema_is_read(#[case] answer: Value, #[case] passed: bool) {
+    let schema = prompt(&skill(), "x", "y", &Map::new()).answer_schema.unwrap().schema;
+    assert!(jsonschema::is_valid(&schema, &answer));
     assert_eq!(read(&answer.to_string()).unwrap().passed, passed);
 }
 
 #[test]
-fn the_form_takes_nothing_that_is_not_read() {
-    let form = prompt(&skill(), "x", "y", &Map::new()).answer_schema.unwrap();
+fn the_schema_refuses_an_answer_that_cannot_be_read() {
+    let schema = prompt(&skill(), "x", "y", &Map::new()).answer_schema.unwrap().schema;
     for answer in [
         json!({"passed": true}),
         json!({"passed": true, "score": 1, "reasons": [{"code": "TOO_LONG", "detail": ""}], "missing_fields": [], "suggested_action": null}),
     ] {
-        assert!(!jsonschema::is_valid(&form.schema, &answer));
+        assert!(!jsonschema::is_valid(&schema, &answer));
     }
-    let codes = form.schema["properties"]["reasons"]["items"]["properties"]["code"]["enum"].as_array().unwrap();
+    let codes = schema["properties"]["reasons"]["items"]["properties"]["code"]["enum"].as_array().unwrap();
     assert_eq!(codes.len(), 5);
 }

@@ -48,23 +48,23 @@ fn an_answer_is_read(#[case] answer: &str, #[case] detected: Value) {
     assert_eq!(serde_json::to_value(read(answer, &intents()).unwrap()).unwrap(), detected);
 }
 
-/// What a provider can hold a model to: every field is there, and null where there is nothing.
+/// The schema for providers requires every entity, and null for an entity without a value.
 #[test]
-fn the_form_has_every_entity_and_its_answers_are_read() {
-    let form = prompt(&skill(), "Refund order A-17").answer_schema.unwrap();
+fn the_schema_has_every_entity_and_its_answers_are_read() {
+    let schema = prompt(&skill(), "Refund order A-17").answer_schema.unwrap().schema;
     let nullable = |kind: &str| json!({"type": [kind, "null"]});
     let entities = json!({"amount": nullable("number"), "broken": nullable("boolean"), "order_id": nullable("string"), "parcels": nullable("integer")});
-    assert_eq!(form.schema["properties"]["entities"]["properties"], entities);
+    assert_eq!(schema["properties"]["entities"]["properties"], entities);
     let ids = json!({"type": ["string", "null"], "enum": ["intent_refund", "intent_track", null]});
-    assert_eq!(form.schema["properties"]["intent"], ids);
-    for object in [&form.schema, &form.schema["properties"]["entities"]] {
+    assert_eq!(schema["properties"]["intent"], ids);
+    for object in [&schema, &schema["properties"]["entities"]] {
         let fields: Vec<&String> = object["properties"].as_object().unwrap().keys().collect();
         assert_eq!((&object["required"], &object["additionalProperties"]), (&json!(fields), &json!(false)));
     }
     let nothing = json!({"amount": null, "broken": null, "order_id": null, "parcels": null});
     for id in [json!("intent_track"), json!(null)] {
         let answer = json!({"intent": id, "entities": nothing});
-        assert!(jsonschema::is_valid(&form.schema, &answer));
+        assert!(jsonschema::is_valid(&schema, &answer));
         assert_eq!(read(&answer.to_string(), &intents()).unwrap().out_of_domain, id.is_null());
     }
 }
@@ -134,7 +134,7 @@ fn an_entity_of_two_types_may_be_of_either() {
     "{\"intent\": \"intent_track\", \"intent\": null}",
     "the answer cannot be read as JSON: the key \"intent\" appears twice in one object"
 )]
-fn what_is_not_certain_is_an_error_and_no_guess(#[case] answer: &str, #[case] error: &str) {
+fn an_ambiguous_answer_is_an_error(#[case] answer: &str, #[case] error: &str) {
     assert_eq!(read(answer, &intents()), Err(Error::from(error)));
 }
 

@@ -127,7 +127,7 @@ fn content_is_kept(#[case] before: &str, #[case] after: &str) {
     "the code span \"a  b\" occurs once in the answer and never in the polished answer"
 )]
 #[case::nothing_left("Done.", " \n", "the polished answer is empty")]
-fn a_change_of_content_is_told(#[case] before: &str, #[case] after: &str, #[case] sentence: &str) {
+fn a_change_of_content_is_reported(#[case] before: &str, #[case] after: &str, #[case] sentence: &str) {
     assert_eq!(keeps(before, after), Err(sentence.to_owned()));
 }
 
@@ -148,7 +148,7 @@ fn values_of_fields_are_kept(#[case] before: &str, #[case] after: &str, #[case] 
 }
 
 #[test]
-fn what_is_too_large_stands_unpolished() {
+fn an_answer_that_is_too_large_stays_unpolished() {
     let long = "x ".repeat(MAX_TEXT_BYTES);
     assert!(keeps(&long, "x").is_err());
     assert!(keeps("x", &long).is_err());
@@ -156,7 +156,7 @@ fn what_is_too_large_stands_unpolished() {
     assert!(keeps_content("x", "x", &fields).is_err());
 }
 
-/// Each is quadratic where a reader goes back to look again. The work is counted by the test's own end.
+/// A reader that backtracks would need quadratic time: the test would not end.
 #[rstest]
 #[case::digits("1")]
 #[case::groups("1,000")]

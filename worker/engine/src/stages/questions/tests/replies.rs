@@ -13,27 +13,27 @@ use bloomery_crds::report::{MAX_REMARK, MAX_REMARKS, ParkReason, Projection};
 use bloomery_crds::v1alpha1::{AskedQuestion, LogPosition, WaitingFor};
 use serde_json::{Value, json};
 
-/// The `nth` reply of the Job's spec.
+/// Returns the `nth` reply of the Job's spec.
 fn given(nth: u32, to: u32, text: &str) -> Statement {
     Statement::Reply { question: QuestionId::new(to), text: text.into(), by: "a person".into(), nth: Some(nth) }
 }
 
 #[test]
-fn a_reply_of_the_spec_counts_once_however_often_it_is_given() {
+fn a_reply_of_the_spec_counts_once_even_if_repeated() {
     let mut world = attended_world(attended(), vec![asks(&[ask("Which?")])], |_| None);
     assert_eq!(projected(&world).replies_heard, 0);
     for said in [given(1, 7, "to nobody"), given(2, 1, "A-17")] {
         assert!(world.conversation.is_relevant(&said));
         world.record(said.clone().into());
-        assert!(!world.conversation.is_relevant(&said), "{said:?} was heard");
+        assert!(!world.conversation.is_relevant(&said), "{said:?} was taken");
     }
-    assert!(!world.conversation.is_relevant(&given(1, 1, "B-4")), "whatever it says: replies do not change");
+    assert!(!world.conversation.is_relevant(&given(1, 1, "B-4")), "even with another text: replies do not change");
     let message = Statement::Message { text: "be quick".into(), by: "a person".into(), nth: Some(3) };
     assert!(world.conversation.is_relevant(&message));
     world.record(message.clone().into());
     assert!(!world.conversation.is_relevant(&message));
     assert_eq!(projected(&world).replies_heard, 3);
-    // At a terminal nothing is counted: whoever says it twice means it twice.
+    // Messages from a terminal have no position: a repeated message counts twice.
     assert!(world.conversation.is_relevant(&Statement::Message {
         text: "be quick".into(),
         by: "jane".into(),
@@ -47,7 +47,7 @@ fn projected(world: &World) -> Projection {
 }
 
 #[test]
-fn questions_are_shown_once_nothing_else_goes_on() {
+fn questions_are_in_the_status_once_nothing_else_is_to_do() {
     let mut world = World::new(attended(), vec![asks(&[ask("Which?"), ask("Where?")])], ALL_WELL);
     world.people = |_| None;
     world.play_until(|conversation| conversation.questions().open().len() == 2);
@@ -57,7 +57,7 @@ fn questions_are_shown_once_nothing_else_goes_on() {
     let shown: Vec<(String, String)> = waiting.questions.into_iter().map(|asked| (asked.id, asked.text)).collect();
     assert_eq!(shown, [("q-1", "Which?"), ("q-2", "Where?")].map(|(id, text)| (id.to_owned(), text.to_owned())));
     world.record(Event::Parked { reason: ParkReason::Reply });
-    assert_eq!(projected(&world).phase, Phase::AwaitingReply, "where it parked, too");
+    assert_eq!(projected(&world).phase, Phase::AwaitingReply, "also after parking");
 
     world.record(replies(1, "A-17"));
     world.record(replies(2, "Mill Lane"));
@@ -66,10 +66,10 @@ fn questions_are_shown_once_nothing_else_goes_on() {
 }
 
 #[test]
-fn a_conversation_that_runs_on_is_not_waiting() {
+fn a_conversation_with_further_steps_is_not_waiting() {
     let mut world = World::new(attended(), vec![asks(&[ask("Which?"), ask("Where?")])], ALL_WELL);
     world.people = |_| None;
-    // The first of two questions that are put one after the other: the second is still to be ruled on.
+    // The first question is open, and the gate has not ruled on the second one.
     world.play_until(|conversation| conversation.calls().iter().any(|call| call.state == CallState::Ruled));
     world.record(Event::UserAsked {
         question: UserQuestion { id: QuestionId::new(1), text: "Which?".into(), choices: Vec::new() },
@@ -80,7 +80,7 @@ fn a_conversation_that_runs_on_is_not_waiting() {
 }
 
 #[test]
-fn what_is_shown_of_questions_fits_a_status() {
+fn questions_in_the_status_are_bounded() {
     let choices = vec!["\u{e4}".repeat(128); 8];
     let long = json!({"text": "\u{e4}".repeat(1000), "choices": choices});
     let asked: Vec<(&str, Value)> = (0..20).map(|_| ("ask_user", long.clone())).collect();
@@ -99,7 +99,7 @@ fn what_is_shown_of_questions_fits_a_status() {
 }
 
 #[test]
-fn the_place_of_a_reply_is_written_only_where_it_has_one() {
+fn the_position_of_a_reply_is_written_only_if_it_has_one() {
     let written = |event: &Event| serde_json::to_value(event).unwrap();
     let of_spec = written(&given(2, 1, "A-17").into());
     assert_eq!(of_spec["data"], json!({"question": "q-1", "text": "A-17", "by": "a person", "nth": 2}));

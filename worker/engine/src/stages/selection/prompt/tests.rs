@@ -6,8 +6,7 @@ use crate::run::Run;
 use bloomery_crds::v1alpha1::{Stage, ToolSelection};
 use rstest::rstest;
 
-/// A Skill that shows the model `max` tools at most beside `focus_read`, which stays where a server lists tools; with a
-/// workflow of one of its tools.
+/// Returns a Job whose model sees at most `max` tools beside `focus_read`. One of the tools is a step of a workflow.
 fn run(max: u32) -> Run {
     let mut run = fixture::run();
     let engine = run.skill.engine.get_or_insert_default();
@@ -24,7 +23,7 @@ fn world(max: u32, answers: &[&'static str]) -> World {
     world
 }
 
-/// Those that are shown beside `focus_read`.
+/// Returns the visible tools except `focus_read`, which is always visible.
 fn shown(world: &World) -> Vec<&str> {
     let names = world.conversation.visible_tools().iter().map(|tool| tool.name.as_str());
     let shown: Vec<&str> = names.filter(|name| *name != FOCUS_READ).collect();
@@ -33,7 +32,7 @@ fn shown(world: &World) -> Vec<&str> {
 }
 
 #[test]
-fn few_tools_are_shown_as_they_are() {
+fn all_tools_are_visible_if_they_fit() {
     let world = world(6, &[]);
     assert!(!world.names().contains(&"tools.selected"));
     assert_eq!(shown(&world).len(), 6);
@@ -48,7 +47,7 @@ fn of_many_the_selected_are_shown_and_those_that_stay() {
 }
 
 #[test]
-fn none_may_be_needed() {
+fn no_selection_is_made_if_all_tools_fit() {
     assert_eq!(shown(&world(4, &[r#"{"tools": []}"#])), ["process_refund", "subgoal_done"]);
 }
 
@@ -82,36 +81,36 @@ fn without_an_answer_the_first_are_taken(
 #[case::no_list(r#"{"tools": "note"}"#, "the field \"tools\" is not a list")]
 #[case::no_names(r#"{"tools": [1]}"#, "the field \"tools\" holds something else than names")]
 #[case::more(r#"{"tools": [], "why": ""}"#, "the field \"why\" is not asked for")]
-fn what_is_wrong_is_told(#[case] answer: &str, #[case] fault: &str) {
-    let world = chosen();
+fn an_unusable_answer_is_an_error(#[case] answer: &str, #[case] fault: &str) {
+    let world = before_selection();
     assert_eq!(choice(&world.conversation.shared).unwrap().read(answer).unwrap_err().to_string(), fault);
 }
 
-/// A conversation that has still to select.
-fn chosen() -> World {
+/// Returns a conversation before its selection.
+fn before_selection() -> World {
     let mut world = World::new(run(4), Vec::new(), |_, _| Reply::Completed("ok"));
     world.play_until(|conversation| conversation.system().is_some());
     world
 }
 
 #[test]
-fn a_name_counts_once_and_only_those_that_there_is_room_for() {
-    let world = chosen();
+fn duplicates_and_names_beyond_the_room_are_dropped() {
+    let world = before_selection();
     let choice = choice(&world.conversation.shared).unwrap();
     let read = choice.read(r#"{"tools": ["note", "note", "process_refund", "verify_identity"]}"#).unwrap();
     assert_eq!(read, ["note", "process_refund"]);
 }
 
 #[test]
-fn what_is_remembered_shows_no_more_than_a_model_could_select() {
-    let mut world = chosen();
+fn a_cached_selection_shows_no_more_tools_than_a_model_could_select() {
+    let mut world = before_selection();
     let tools = ["note", "nothing", "check_eligibility", "verify_identity"].map(str::to_owned).to_vec();
     world.record(Event::ToolsSelected { tools, total: 4, by: SelectedBy::Memory });
     assert_eq!(shown(&world), ["verify_identity", "check_eligibility", "process_refund", "subgoal_done"]);
 }
 
 #[test]
-fn another_question_has_another_key() {
+fn a_selection_for_another_input_has_another_cache_key() {
     let of = |run: Run| {
         let mut world = World::new(run, Vec::new(), |_, _| Reply::Completed("ok"));
         world.play_until(|conversation| conversation.system().is_some());
@@ -128,8 +127,8 @@ fn another_question_has_another_key() {
 }
 
 #[test]
-fn the_whole_question() {
-    let world = chosen();
+fn the_whole_prompt() {
+    let world = before_selection();
     let StagePrompt { system, user, answer_schema: _ } =
         choice(&world.conversation.shared).unwrap().prompt(&world.conversation.shared);
     insta::assert_snapshot!(format!("{system}\n\n=====\n\n{user}"));
