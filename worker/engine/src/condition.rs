@@ -24,8 +24,8 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// Compiles a condition. A condition that cannot work on any call is an error: unknown functions, map literals, words of
-    /// CEL as names of arguments.
+    /// Compiles a condition. A condition that has no result on any call is an error. Examples are unknown functions, map
+    /// literals, and reserved words of CEL as names of arguments.
     pub fn compile(text: &str) -> Result<Self, Error> {
         bloomery_cel::check(text).map_err(bloomery_cel::Error::from)?;
         Ok(Self { program: Program::parse(text)? })
@@ -38,8 +38,8 @@ impl Condition {
 
     /// Evaluates the condition on arguments that were checked once for all conditions of a call.
     ///
-    /// A missing argument is an error, even if `||` does not need its side. The error says if `declared_optional` has the
-    /// argument.
+    /// A missing argument is an error, even in a side that `||` does not need. The error says whether the argument is in
+    /// `declared_optional`.
     pub fn decide(&self, arguments: Arguments<'_>, declared_optional: &[String]) -> Result<bool, Error> {
         Ok(self.program.evaluate(arguments.fields(), declared_optional)?)
     }

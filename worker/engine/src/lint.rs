@@ -1,7 +1,7 @@
 //! The lint of a Skill: finds all errors at once, without a cluster or a model.
 //!
-//! An error is a part on which no Job can run, or that does not do what it says. A warning is a part that the author may mean
-//! differently: a name that only the MCP server can know, a rule that reads as if it were enforced.
+//! An error is a part that cannot work or has another effect than written. A warning is a part that the author may mean
+//! differently, such as a name that only the MCP server can know, or a rule that only reads as if it were enforced.
 
 mod conditions;
 mod endpoints;
@@ -37,7 +37,7 @@ fn persona(spec: &SkillSpec) -> Vec<Finding> {
     const PATH: &str = "spec.role.persona";
     let template = spec.role.as_ref().and_then(|role| role.persona.as_deref());
     let faults = template.and_then(|template| persona::check(template, &spec.resources).err()).unwrap_or_default();
-    // Each sentence begins with the path, which the finding has too.
+    // Each sentence begins with the path, which the finding has in its own field.
     let without_path =
         |fault: &str| fault.strip_prefix(PATH).unwrap_or(fault).trim_start_matches([':', ' ']).to_owned();
     faults.iter().map(|fault| Finding::error(PATH, without_path(&fault.to_string()).trim_end_matches('.'))).collect()

@@ -1,6 +1,6 @@
-//! The rules of a Skill, compiled once against the tools of a Job, without a model (seed 002, section 4.1).
+//! The rules of a Skill, compiled against the tools of a Job (seed 002, section 4.1).
 //!
-//! The rules are a pure function of the Skill and the catalogue: a resumed conversation compiles the same ones.
+//! The rules are a pure function of the Skill and the catalogue: a resumed conversation compiles the same rules.
 
 pub mod guardrail;
 pub mod guardrails;
@@ -34,7 +34,7 @@ pub struct Rules {
     pub in_prompt: Vec<String>,
     /// The schema of the answer's fields, if the output contract has one.
     pub contract: Option<Schema>,
-    /// The parts of the Skill that do not hold as written, one sentence each.
+    /// The remarks for the author of the Skill, one sentence each.
     pub remarks: Vec<String>,
     guardrails: Guardrails,
     tools: BTreeMap<String, ToolRules>,
@@ -45,16 +45,16 @@ impl Rules {
     /// Compiles the rules of a Skill against its catalogue.
     pub fn compile(skill: &SkillSpec, tools: &[CatalogueTool]) -> Self {
         let policy = skill.policy.clone().unwrap_or_default();
-        let written = policy.guardrails.unwrap_or_default();
+        let guardrail_texts = policy.guardrails.unwrap_or_default();
         let catalogue = tools.iter().map(|tool| (tool.name.as_str(), &tool.input_schema));
-        let guardrails = Guardrails::compile(&written.never, &written.always, catalogue);
+        let guardrails = Guardrails::compile(&guardrail_texts.never, &guardrail_texts.always, catalogue);
         let text = text_guardrails::split(guardrails.rules());
         let contract = skill.output_contract.as_ref().and_then(|contract| contract.schema.as_ref());
         let approver = skill.engine.as_ref().and_then(|engine| engine.approver.clone());
         let tool_rules = tools.iter().map(|tool| (tool.name.clone(), ToolRules::compile(skill, tool))).collect();
         let contract = contract.map(|schema| Schema::compile(&Value::Object(schema.clone())));
         Self {
-            remarks: remarks::remarks(skill, tools, &text.left_over, &tool_rules),
+            remarks: remarks::remarks(skill, tools, &text.without_room, &tool_rules),
             workflows: WorkflowTracker::new(&policy.workflows, tools.iter().map(|tool| tool.name.as_str())),
             in_prompt: text.in_prompt,
             contract,
@@ -64,7 +64,7 @@ impl Rules {
         }
     }
 
-    /// Puts graver remarks before the others.
+    /// Adds remarks before the others.
     #[must_use]
     pub fn with_remarks(self, more: Vec<String>) -> Self {
         Self { remarks: more.into_iter().chain(self.remarks).collect(), ..self }

@@ -1,4 +1,4 @@
-//! JSON Schemas of arguments and results: bounded in size, and checked in linear time.
+//! JSON Schemas of arguments and results. Their size is bounded, and they check values in linear time.
 
 mod bounds;
 mod error;
@@ -57,7 +57,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_fault_names_its_place() {
+    fn an_error_names_its_path() {
         let schema = Schema::compile(&json!({
             "type": "object", "required": ["order_id"], "additionalProperties": false,
             "properties": {"order_id": {"type": "string"}, "amount": {"type": "number"}},
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_cannot_be_compiled_lets_nothing_pass() {
+    fn a_schema_that_cannot_be_compiled_accepts_no_value() {
         let mut deep = json!({});
         for _ in 0..40 {
             deep = json!({ "not": deep });

@@ -1,4 +1,4 @@
-//! Tools: as a server lists them, and as the catalogue of a Job has them.
+//! Tools: the definitions that a server lists, and the tools in the catalogue of a Job.
 
 use bloomery_crds::Digest;
 use serde::{Deserialize, Serialize};
@@ -27,14 +27,14 @@ pub struct ListedTool {
 }
 
 impl ListedTool {
-    /// Returns the digests that a log may have for this definition: of this version, and of earlier versions.
+    /// Returns the digests of this definition that a log may contain: that of this version, and that of earlier versions.
     pub fn definitions(&self) -> [Digest; 2] {
         [self.digest(), self.older_digest()]
     }
 
-    /// Returns the digest of the definition: of everything that the server lists (`docs/explanation/design.md`, section 6).
+    /// Returns the digest of the definition, which covers all fields (`docs/explanation/design.md`, section 6).
     pub fn digest(&self) -> Digest {
-        // Destructured: a field that is not in the digest could change unnoticed.
+        // Destructured, so that no new field is left out.
         let Self { name, title, description, input_schema, output_schema, annotations } = self;
         Digest::of_value(&json!({
             "name": name, "title": title, "description": description, "inputSchema": input_schema,
@@ -42,13 +42,13 @@ impl ListedTool {
         }))
     }
 
-    /// The digest of earlier versions, without title, output schema and hints. Logs have it.
+    /// Returns the digest that earlier versions recorded: it does not cover the title, the output schema and the hints.
     fn older_digest(&self) -> Digest {
         let Self { name, description, input_schema, .. } = self;
         Digest::of_value(&json!({"name": name, "description": description, "inputSchema": input_schema}))
     }
 
-    /// Returns the server's hint whether calls change nothing. False overrules the Skill; true has no effect.
+    /// Returns the server's hint that calls change nothing. `false` overrules the Skill; `true` has no effect.
     pub fn read_only_hint(&self) -> Option<bool> {
         self.annotations.get("readOnlyHint")?.as_bool()
     }
@@ -80,12 +80,12 @@ pub struct CatalogueTool {
     pub output_schema: Option<Value>,
     /// The digest of the definition when the tools were fixed.
     pub digest: Digest,
-    /// The part that answers calls.
+    /// The part that performs calls.
     #[serde(default, skip_serializing_if = "ToolSource::is_server")]
     pub source: ToolSource,
-    /// Whether calls change nothing. For a server's tool, the Skill declares it and the server's hint does not contradict.
+    /// Whether calls change nothing. For a server's tool: the Skill declares so, and the server's hint does not contradict.
     pub read_only: bool,
-    /// Whether a call may be sent again after its answer was lost. For a server's tool, the Skill declares it.
+    /// Whether a call may be sent again after its answer was lost. For a server's tool: the Skill declares so.
     pub idempotent: bool,
     /// Whether the model sees it.
     pub visible: bool,
@@ -97,21 +97,21 @@ impl CatalogueTool {
         listed.definitions().contains(&self.digest)
     }
 
-    /// Returns the arguments that the schema declares and does not require.
-    pub(crate) fn optional(&self) -> Vec<String> {
-        let required = required(&self.input_schema);
+    /// Returns the arguments that the schema declares but does not require.
+    pub(crate) fn optional_arguments(&self) -> Vec<String> {
+        let required = required_fields(&self.input_schema);
         let properties = self.input_schema.get("properties").and_then(Value::as_object).into_iter().flatten();
         properties.map(|(name, _)| name).filter(|name| !required.contains(&name.as_str())).cloned().collect()
     }
 }
 
 /// Returns the fields that a schema requires.
-pub(crate) fn required(schema: &Value) -> Vec<&str> {
+pub(crate) fn required_fields(schema: &Value) -> Vec<&str> {
     let required = schema.get("required").and_then(Value::as_array);
     required.into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// The part that answers calls of a tool.
+/// The part that performs the calls of a tool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ToolSource {

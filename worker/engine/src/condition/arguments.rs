@@ -1,4 +1,4 @@
-//! The limits of arguments that conditions are evaluated on.
+//! The arguments of a call, checked against the limits of conditions.
 
 use super::error::Error;
 use bloomery_crds::canonical::MAX_DEPTH;

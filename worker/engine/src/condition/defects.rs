@@ -1,6 +1,6 @@
-//! Type inference for conditions: finds parts that have no value, or always the same, whatever the call.
+//! Type inference for conditions: finds parts that have no value, or the same value, for every call.
 //!
-//! Only the lint uses this. A worker evaluates such a condition and handles its error as any other.
+//! Only the lint uses it. The worker evaluates a condition with defects like any other.
 
 use super::Condition;
 use bloomery_cel::{Function, Macro, Node, Operator};
@@ -8,26 +8,25 @@ use bloomery_crds::v1alpha1::{ToolInput, ValueType};
 use std::fmt;
 use std::ops::{BitAnd, BitOr};
 
-/// A defect of a condition, whatever the call.
+/// A defect of a condition. It exists for every call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Defect {
-    /// A part has no value. The sentence says why.
+    /// A part has no value. The text is the reason.
     Undecidable(String),
-    /// A part always has the same value. The sentence names it.
+    /// A part always has the same value. The text names the part and its value.
     Constant(String),
 }
 
 impl Condition {
-    /// Returns the defects of the condition for a tool that declares these inputs. An argument that is not declared may be of
-    /// any kind.
+    /// Returns the defects of the condition for a tool with these declared inputs. Other arguments may have any type.
     pub fn defects(&self, declared: &[ToolInput]) -> Vec<Defect> {
         let mut inference = Inference { declared, defects: Vec::new() };
-        inference.truth(self.program.root());
+        inference.check_bool(self.program.root());
         inference.defects
     }
 }
 
-/// The kinds that a value may have.
+/// The set of types that a value may have.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Kinds(u8);
 
@@ -41,7 +40,7 @@ impl Kinds {
     const BYTES: Self = Self(1 << 6);
     const ANY: Self = Self((1 << 7) - 1);
 
-    /// A declared input may also be null: authors compare with null to find out.
+    /// Returns the types of a declared input. It may also be null: authors compare with null.
     fn declared(kind: ValueType) -> Self {
         Self::NULL
             | match kind {
@@ -103,7 +102,8 @@ impl fmt::Display for Kinds {
     }
 }
 
-/// A walk of the tree. A part without a value is reported once. Parts that use it may then have any kind.
+/// Walks the tree and collects defects. A part without a value is reported once; an expression that contains it may then have
+/// any type.
 struct Inference<'a> {
     declared: &'a [ToolInput],
     defects: Vec<Defect>,
@@ -130,35 +130,35 @@ impl Inference<'_> {
                 Kinds::LIST
             }
             Node::Select(of, name) => {
-                self.field(of, name);
+                self.check_field(of, name);
                 Kinds::ANY
             }
             Node::Has(of, name) => {
-                self.field(of, name);
+                self.check_field(of, name);
                 Kinds::BOOL
             }
             Node::Index(of, at) => {
-                self.place(of, at);
+                self.check_index(of, at);
                 Kinds::ANY
             }
             Node::Not(of) => {
-                self.truth(of);
+                self.check_bool(of);
                 Kinds::BOOL
             }
             Node::Negate(of) => {
                 let of = self.kinds(of);
-                self.unless(of.may_be(Kinds::NUMBER), || format!("-({of}) is not defined"));
+                self.report_unless(of.may_be(Kinds::NUMBER), || format!("-({of}) is not defined"));
                 Kinds::NUMBER
             }
             Node::And(sides) | Node::Or(sides) => {
                 for side in sides {
-                    self.truth(side);
+                    self.check_bool(side);
                 }
                 Kinds::BOOL
             }
             Node::Conditional(parts) => {
                 let [condition, yes, no] = parts.as_ref();
-                self.truth(condition);
+                self.check_bool(condition);
                 self.kinds(yes) | self.kinds(no)
             }
             Node::Binary(operator, left, right) => {
@@ -166,32 +166,32 @@ impl Inference<'_> {
                 self.binary(*operator, left, right)
             }
             Node::Call(function, operands) => self.call(*function, operands),
-            Node::Macro(kind, over, body) => self.each(*kind, over, body),
+            Node::Macro(kind, over, body) => self.macro_call(*kind, over, body),
         }
     }
 
-    /// Infers a part that must be true or false. Both ends of a choice must be.
-    fn truth(&mut self, node: &Node) {
+    /// Checks a part that must be true or false. Of `a ? b : c`, all three parts must be.
+    fn check_bool(&mut self, node: &Node) {
         if let Node::Conditional(parts) = node {
             for part in parts.iter() {
-                self.truth(part);
+                self.check_bool(part);
             }
             return;
         }
         let kinds = self.kinds(node);
-        self.unless(kinds.may_be(Kinds::BOOL), || format!("{kinds} is neither true nor false"));
+        self.report_unless(kinds.may_be(Kinds::BOOL), || format!("{kinds} is neither true nor false"));
     }
 
-    fn field(&mut self, of: &Node, name: &str) {
+    fn check_field(&mut self, of: &Node, name: &str) {
         let of = self.kinds(of);
-        self.unless(of.may_be(Kinds::MAP), || format!("{of} has no field {name:?}"));
+        self.report_unless(of.may_be(Kinds::MAP), || format!("{of} has no field {name:?}"));
     }
 
-    fn place(&mut self, of: &Node, at: &Node) {
+    fn check_index(&mut self, of: &Node, at: &Node) {
         let (of, at) = (self.kinds(of), self.kinds(at));
         let in_list = of.may_be(Kinds::LIST) && at.may_be(Kinds::NUMBER);
         let in_map = of.may_be(Kinds::MAP) && at.may_be(Kinds::TEXT);
-        self.unless(in_list || in_map, || format!("{of} cannot be indexed with {at}"));
+        self.report_unless(in_list || in_map, || format!("{of} cannot be indexed with {at}"));
     }
 
     fn binary(&mut self, operator: Operator, left: Kinds, right: Kinds) -> Kinds {
@@ -206,18 +206,18 @@ impl Inference<'_> {
             }
             Operator::Less | Operator::LessOrEqual | Operator::Greater | Operator::GreaterOrEqual => {
                 let ordered = both.may_be(Kinds::BOOL | Kinds::NUMBER | Kinds::TEXT | Kinds::BYTES);
-                self.unless(ordered, || format!("{left} {operator} {right} cannot be compared"));
+                self.report_unless(ordered, || format!("{left} {operator} {right} cannot be compared"));
                 return Kinds::BOOL;
             }
             Operator::In => {
                 let fits = right.may_be(Kinds::LIST) || right.may_be(Kinds::MAP) && left.may_be(Kinds::TEXT);
-                self.unless(fits, || format!("{left} cannot be in {right}"));
+                self.report_unless(fits, || format!("{left} cannot be in {right}"));
                 return Kinds::BOOL;
             }
             Operator::Add => both & (Kinds::NUMBER | Kinds::TEXT | Kinds::LIST),
             Operator::Subtract | Operator::Multiply | Operator::Divide | Operator::Remainder => both & Kinds::NUMBER,
         };
-        self.unless(!computed.is_none(), || format!("{left} {operator} {right} is not defined"));
+        self.report_unless(!computed.is_none(), || format!("{left} {operator} {right} is not defined"));
         computed.or_any()
     }
 
@@ -231,17 +231,17 @@ impl Inference<'_> {
         };
         for operand in operands {
             let of = self.kinds(operand);
-            self.unless(of.may_be(takes), || format!("{function}() is not defined for {of}"));
+            self.report_unless(of.may_be(takes), || format!("{function}() is not defined for {of}"));
         }
         makes
     }
 
-    fn each(&mut self, kind: Macro, over: &Node, body: &Node) -> Kinds {
+    fn macro_call(&mut self, kind: Macro, over: &Node, body: &Node) -> Kinds {
         let of = self.kinds(over);
-        self.unless(of.may_be(Kinds::LIST | Kinds::MAP), || format!("{kind}() goes over a list, not {of}"));
+        self.report_unless(of.may_be(Kinds::LIST | Kinds::MAP), || format!("{kind}() goes over a list, not {of}"));
         match kind {
             Macro::Map => _ = self.kinds(body),
-            Macro::All | Macro::Exists | Macro::ExistsOne | Macro::Filter => self.truth(body),
+            Macro::All | Macro::Exists | Macro::ExistsOne | Macro::Filter => self.check_bool(body),
         }
         match kind {
             Macro::All | Macro::Exists | Macro::ExistsOne => Kinds::BOOL,
@@ -249,7 +249,7 @@ impl Inference<'_> {
         }
     }
 
-    fn unless(&mut self, fits: bool, sentence: impl FnOnce() -> String) {
+    fn report_unless(&mut self, fits: bool, sentence: impl FnOnce() -> String) {
         if !fits {
             self.defects.push(Defect::Undecidable(sentence()));
         }

@@ -1,6 +1,6 @@
 //! The errors of conditions.
 
-/// The reason why a condition cannot be compiled or has no result. A caller must not take it for true.
+/// The reason why a condition cannot be compiled or has no result. It never counts as true.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The condition is invalid, or has no result for the arguments.

@@ -8,23 +8,24 @@ use bloomery_crds::v1alpha1::{SkillSpec, ToolDeclaration, ToolInput};
 pub(super) fn findings(spec: &SkillSpec) -> Vec<Finding> {
     let of_tools = spec.tools.iter().enumerate().filter_map(|(at, tool)| {
         let condition = tool.policy.as_ref()?.condition.as_deref()?;
-        Some(of_condition(format!("spec.tools[{at}].policy.condition"), condition, Some(tool)))
+        Some(check_condition(format!("spec.tools[{at}].policy.condition"), condition, Some(tool)))
     });
     let approvals = spec.policy.iter().flat_map(|policy| &policy.approvals).enumerate();
     let of_approvals = approvals.filter_map(|(at, rule)| {
         let tool = spec.tools.iter().find(|tool| tool.name == rule.tool_id);
-        Some(of_condition(format!("spec.policy.approvals[{at}].when"), rule.when.as_deref()?, tool))
+        Some(check_condition(format!("spec.policy.approvals[{at}].when"), rule.when.as_deref()?, tool))
     });
     of_tools.chain(of_approvals).flatten().collect()
 }
 
-fn of_condition(path: String, text: &str, tool: Option<&ToolDeclaration>) -> Vec<Finding> {
+fn check_condition(path: String, text: &str, tool: Option<&ToolDeclaration>) -> Vec<Finding> {
     let condition = match Condition::compile(text) {
         Ok(condition) => condition,
         Err(fault) => return vec![Finding::error(path, format!("the condition cannot be compiled: {fault}"))],
     };
     let declared = tool.map_or(&[][..], |tool| &tool.inputs);
-    let defects = condition.defects(declared).into_iter().map(|defect| of_defect(&path, defect, &condition, declared));
+    let defects =
+        condition.defects(declared).into_iter().map(|defect| defect_finding(&path, defect, &condition, declared));
     let mut findings: Vec<Finding> = defects.collect();
     let Some(tool) = tool.filter(|tool| !tool.inputs.is_empty()) else { return findings };
     let inputs = || tool.inputs.iter().map(|input| input.name.as_str());
@@ -39,7 +40,7 @@ fn of_condition(path: String, text: &str, tool: Option<&ToolDeclaration>) -> Vec
     findings
 }
 
-fn of_defect(path: &str, defect: Defect, condition: &Condition, declared: &[ToolInput]) -> Finding {
+fn defect_finding(path: &str, defect: Defect, condition: &Condition, declared: &[ToolInput]) -> Finding {
     let finding = match defect {
         Defect::Undecidable(why) => Finding::error(path, format!("the condition never has a result: {why}")),
         Defect::Constant(what) => Finding::warning(path, format!("a part of the condition is constant: {what}")),

@@ -4,10 +4,10 @@ use super::finding::Finding;
 use bloomery_crds::v1alpha1::{EndpointAuth, ResourceDeclaration, SkillSpec, is_reserved_header};
 
 pub(super) fn findings(spec: &SkillSpec) -> Vec<Finding> {
-    spec.resources.iter().enumerate().flat_map(|(at, resource)| of_resource(at, resource)).collect()
+    spec.resources.iter().enumerate().flat_map(|(at, resource)| check_resource(at, resource)).collect()
 }
 
-fn of_resource(at: usize, resource: &ResourceDeclaration) -> Vec<Finding> {
+fn check_resource(at: usize, resource: &ResourceDeclaration) -> Vec<Finding> {
     let path = format!("spec.resources[{at}]");
     let header = resource.auth.as_ref().map(EndpointAuth::header).filter(|header| is_reserved_header(header));
     let mut findings: Vec<Finding> = header
@@ -18,8 +18,8 @@ fn of_resource(at: usize, resource: &ResourceDeclaration) -> Vec<Finding> {
         .into_iter()
         .collect();
     for (rule_at, rule) in resource.rules.iter().flatten().enumerate() {
-        let of_none = rule.paths.iter().enumerate().filter(|(_, pattern)| !may_match(pattern));
-        findings.extend(of_none.map(|(nth, pattern)| {
+        let unmatched = rule.paths.iter().enumerate().filter(|(_, pattern)| !may_match(pattern));
+        findings.extend(unmatched.map(|(nth, pattern)| {
             let message = format!("{pattern:?} matches no call: a path has no empty segments, . or ..");
             Finding::warning(format!("{path}.rules[{rule_at}].paths[{nth}]"), message)
         }));

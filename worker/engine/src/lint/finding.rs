@@ -26,7 +26,7 @@ pub struct Finding {
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum Severity {
-    /// The Skill does not do what it says.
+    /// A part of the Skill cannot work, or has another effect than written.
     Error,
     /// The Skill may not do what its author means.
     Warning,

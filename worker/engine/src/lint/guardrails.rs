@@ -13,11 +13,11 @@ use std::collections::{BTreeMap, BTreeSet};
 const MAX_QUOTE_BYTES: usize = 200;
 
 pub(super) fn findings(spec: &SkillSpec, rules: Vec<(String, Rule)>) -> Vec<Finding> {
-    let known = Known::of(spec);
+    let known = Known::new(spec);
     // A duplicate has no other findings: they would repeat those of the first rule.
     let (rules, mut findings) = split_duplicates(rules);
-    findings.extend(rules.iter().filter_map(|(path, rule)| of_rule(path, rule, &known)));
-    findings.extend(rules.iter().flat_map(|(path, rule)| of_threshold(path, rule, spec)));
+    findings.extend(rules.iter().filter_map(|(path, rule)| check_rule(path, rule, &known)));
+    findings.extend(rules.iter().flat_map(|(path, rule)| check_threshold(path, rule, spec)));
     findings.extend(without_room(&rules));
     findings
 }
@@ -69,7 +69,7 @@ pub(super) fn compiled(spec: &SkillSpec) -> Vec<(String, Rule)> {
     lists.into_iter().flat_map(of_list).collect()
 }
 
-fn of_rule(path: &str, rule: &Rule, known: &Known<'_>) -> Option<Finding> {
+fn check_rule(path: &str, rule: &Rule, known: &Known<'_>) -> Option<Finding> {
     if let Some(lint) = &rule.lint {
         let mut words =
             rule.text.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric() && c != '_'));
@@ -81,14 +81,14 @@ fn of_rule(path: &str, rule: &Rule, known: &Known<'_>) -> Option<Finding> {
         });
     }
     if rule.has_exception() {
-        return of_exception(path, rule, known);
+        return check_exception(path, rule, known);
     }
-    let reading = rule.stays_text.then(|| reading::reading(rule, known)).flatten()?;
+    let reading = rule.stays_text.then(|| reading::not_enforced(rule, known)).flatten()?;
     let message = format!("{} {}, but is not enforced: it is only text in the prompt", quoted(rule), reading.why);
     Some(Finding::warning(path, message).hint(reading.hint))
 }
 
-fn of_exception(path: &str, rule: &Rule, known: &Known<'_>) -> Option<Finding> {
+fn check_exception(path: &str, rule: &Rule, known: &Known<'_>) -> Option<Finding> {
     let tools: Vec<&str> = rule.effects.iter().filter_map(approved).collect();
     if !tools.is_empty() {
         let message = format!(
@@ -101,7 +101,7 @@ fn of_exception(path: &str, rule: &Rule, known: &Known<'_>) -> Option<Finding> {
                 .hint("write the exception in spec.policy.approvals[].when, such as \"amount > 500\""),
         );
     }
-    let nearly = rule.text.to_ascii_lowercase().contains("approval") || reading::reading(rule, known).is_some();
+    let nearly = rule.text.to_ascii_lowercase().contains("approval") || reading::not_enforced(rule, known).is_some();
     nearly.then(|| {
         Finding::warning(
             path,
@@ -118,7 +118,7 @@ fn approved(effect: &RuleEffect) -> Option<&str> {
     }
 }
 
-fn of_threshold(path: &str, rule: &Rule, spec: &SkillSpec) -> Vec<Finding> {
+fn check_threshold(path: &str, rule: &Rule, spec: &SkillSpec) -> Vec<Finding> {
     let Some(threshold) = rule.effects.iter().find_map(|effect| match effect {
         RuleEffect::Threshold(threshold) => Some(threshold),
         RuleEffect::ToolDeny { .. } | RuleEffect::RequiresApproval { .. } => None,
@@ -156,8 +156,8 @@ fn of_threshold(path: &str, rule: &Rule, spec: &SkillSpec) -> Vec<Finding> {
 
 fn without_room(rules: &[(String, Rule)]) -> Vec<Finding> {
     let plain: Vec<Rule> = rules.iter().map(|(_, rule)| rule.clone()).collect();
-    let left_over: BTreeSet<String> = text_guardrails::split(&plain).left_over.into_iter().collect();
-    let left = rules.iter().filter(|(_, rule)| rule.stays_text && left_over.contains(&rule.text));
+    let without_room: BTreeSet<String> = text_guardrails::split(&plain).without_room.into_iter().collect();
+    let left = rules.iter().filter(|(_, rule)| rule.stays_text && without_room.contains(&rule.text));
     left.map(|(path, rule)| {
         Finding::warning(
             path.clone(),

@@ -1,4 +1,4 @@
-//! The lint of names: duplicates, and names of nothing.
+//! The lint of names: duplicates, and names that nothing declares.
 
 use super::finding::Finding;
 use crate::core_tools;
@@ -10,10 +10,10 @@ pub(super) fn findings(spec: &SkillSpec) -> Vec<Finding> {
     let mut findings = duplicates(spec);
     if let Some(policy) = &spec.policy {
         let known = tools(spec);
-        findings.extend(policy.tools.iter().flat_map(|rules| of_tool_policy(rules, spec, &known)));
-        findings.extend(of_approvals(policy, spec, &known));
+        findings.extend(policy.tools.iter().flat_map(|rules| check_tool_policy(rules, spec, &known)));
+        findings.extend(check_approvals(policy, spec, &known));
         let workflows = policy.workflows.iter().enumerate();
-        findings.extend(workflows.flat_map(|(at, workflow)| of_workflow(at, workflow, spec, &known)));
+        findings.extend(workflows.flat_map(|(at, workflow)| check_workflow(at, workflow, spec, &known)));
     }
     findings
 }
@@ -46,7 +46,7 @@ fn repeated<'a>(path: &str, field: &str, names: impl Iterator<Item = &'a str>) -
         .collect()
 }
 
-fn of_tool_policy(rules: &ToolPolicy, spec: &SkillSpec, known: &[&str]) -> Vec<Finding> {
+fn check_tool_policy(rules: &ToolPolicy, spec: &SkillSpec, known: &[&str]) -> Vec<Finding> {
     let allowed = || rules.allowed.iter().flatten().enumerate();
     let mut findings: Vec<Finding> = allowed()
         .filter_map(|(at, name)| {
@@ -65,7 +65,7 @@ fn of_tool_policy(rules: &ToolPolicy, spec: &SkillSpec, known: &[&str]) -> Vec<F
     findings
 }
 
-fn of_approvals(policy: &Policy, spec: &SkillSpec, known: &[&str]) -> Vec<Finding> {
+fn check_approvals(policy: &Policy, spec: &SkillSpec, known: &[&str]) -> Vec<Finding> {
     let unknown = |name: &str| !spec.tools.is_empty() && !known.contains(&name);
     let approvals = policy.approvals.iter().enumerate().filter(|(_, rule)| unknown(&rule.tool_id));
     approvals
@@ -73,7 +73,7 @@ fn of_approvals(policy: &Policy, spec: &SkillSpec, known: &[&str]) -> Vec<Findin
         .collect()
 }
 
-fn of_workflow(at: usize, workflow: &Workflow, spec: &SkillSpec, known: &[&str]) -> Vec<Finding> {
+fn check_workflow(at: usize, workflow: &Workflow, spec: &SkillSpec, known: &[&str]) -> Vec<Finding> {
     let path = format!("spec.policy.workflows[{at}]");
     let mut findings = repeated(&format!("{path}.steps"), "", workflow.steps.iter().map(String::as_str));
     let ids = || spec.intents.iter().flat_map(|intents| &intents.supported).map(|intent| intent.id.as_str());

@@ -1,5 +1,5 @@
-//! Guardrails that read as if they were enforced, but are only text in the prompt: they name a tool, compare with a number, or
-//! say `requires approval`. All other rules are prose, as text guardrails should be.
+//! Finds guardrails that read as if they were enforced, but are only text in the prompt. Such a rule names a tool, compares with a
+//! number, or contains `requires approval`.
 
 use crate::rules::guardrail::{self, Comparison, Rule, RuleList, asks_for_approval, plain, split_list};
 use bloomery_crds::nearest::nearest;
@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 /// The reason why a rule reads as if it were enforced, and the remedy.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Reading {
+pub(super) struct NotEnforced {
     /// The reason as a predicate: "names the tool a".
     pub why: String,
     /// The enforced form to write instead.
@@ -24,7 +24,7 @@ pub(super) struct Known<'a> {
 }
 
 impl<'a> Known<'a> {
-    pub(super) fn of(spec: &'a SkillSpec) -> Self {
+    pub(super) fn new(spec: &'a SkillSpec) -> Self {
         let inputs = spec.tools.iter().flat_map(|tool| &tool.inputs).map(|input| input.name.as_str());
         Self { tools: super::names::tools(spec).into_iter().collect(), inputs: inputs.collect() }
     }
@@ -35,8 +35,8 @@ impl<'a> Known<'a> {
     }
 }
 
-/// Returns how a rule that stays text reads as if it were enforced, or nothing if it is plain prose.
-pub(super) fn reading(rule: &Rule, known: &Known<'_>) -> Option<Reading> {
+/// Returns the reason why a text rule reads as if it were enforced, or nothing if it is plain prose.
+pub(super) fn not_enforced(rule: &Rule, known: &Known<'_>) -> Option<NotEnforced> {
     let sentence = Sentence::new(rule, known);
     let compared = compared(&rule.text);
     let why = match (sentence.tools.as_slice(), &compared) {
@@ -50,7 +50,7 @@ pub(super) fn reading(rule: &Rule, known: &Known<'_>) -> Option<Reading> {
         Some(compared) => sentence.hint_of_comparison(&compared),
         None => sentence.hint_of_tools(),
     };
-    Some(Reading { why, hint })
+    Some(NotEnforced { why, hint })
 }
 
 struct Sentence<'a> {
@@ -78,19 +78,19 @@ impl<'a> Sentence<'a> {
     }
 
     fn asks_for_approval(&self) -> bool {
-        let says = self.words.iter().any(|word| word.eq_ignore_ascii_case("approval"));
+        let has_word = self.words.iter().any(|word| word.eq_ignore_ascii_case("approval"));
         let asks = |pair: &[&str]| matches!(pair, [verb, approval] if asks_for_approval(verb, approval));
-        says && !self.tools.is_empty() || self.words.windows(2).any(asks)
+        has_word && !self.tools.is_empty() || self.words.windows(2).any(asks)
     }
 
     /// Returns the list that the rule belongs to by its first word, or else its own list.
     fn list(&self) -> RuleList {
-        let says_not = match self.words.as_slice() {
+        let begins_with_not = match self.words.as_slice() {
             [first, second, ..] if first.eq_ignore_ascii_case("do") => second.eq_ignore_ascii_case("not"),
             [first, ..] => first.eq_ignore_ascii_case("don't"),
             [] => false,
         };
-        if says_not { RuleList::Never } else { split_list(&self.words).0.unwrap_or(self.rule.list) }
+        if begins_with_not { RuleList::Never } else { split_list(&self.words).0.unwrap_or(self.rule.list) }
     }
 
     fn hint_of_tools(&self) -> String {
@@ -142,7 +142,7 @@ impl<'a> Sentence<'a> {
             let first = if list == RuleList::Never { "Never" } else { "Always" };
             (format!("{first} {field} {operator} {number}"), list)
         };
-        // Only advised if it compiles: the number may be invalid, such as 10k.
+        // The number may be invalid, such as 10k: suggest the rule only if it compiles.
         let compiled = guardrail::compile(&text, list, &self.known.tools);
         if compiled.stays_text {
             return Self::any_comparison(list);
@@ -163,8 +163,8 @@ impl<'a> Sentence<'a> {
     }
 }
 
-/// Returns whether a word that is a tool's name means the tool. `process_refund` always does; `search` only if the words around
-/// it say so.
+/// Returns whether a word that equals a tool's name means the tool. `process_refund` always does; `search` only next to words
+/// such as `use` or `tool`.
 fn is_meant_as_tool(word: &str, before: Option<&str>, after: Option<&str>) -> bool {
     let may_be_prose = word.bytes().all(|byte| byte.is_ascii_lowercase());
     let is_any = |word: Option<&str>, of: &[&str]| {
@@ -208,7 +208,7 @@ fn compared(text: &str) -> Option<Compared<'_>> {
         if field.is_some_and(begins_a_number) && is_name(number) {
             return Some(Compared {
                 field: Some(number),
-                operator: turned(operator),
+                operator: swapped(operator),
                 number: field.unwrap_or_default(),
             });
         }
@@ -228,7 +228,7 @@ fn operator(signs: &str) -> Option<&'static str> {
     })
 }
 
-fn turned(operator: &'static str) -> &'static str {
+fn swapped(operator: &'static str) -> &'static str {
     match operator {
         ">" => "<",
         "<" => ">",

@@ -1,8 +1,7 @@
-//! A guardrail: the sentence of an author, and the part of it that the gate enforces without a model.
+//! Compiles a guardrail, a sentence of the Skill's author, to the effects that the gate enforces without a model.
 //!
-//! Seed 002 compiles three patterns, with regular expressions that match anywhere in a sentence. Here, a rule is compiled only
-//! if the *whole* sentence is such a pattern (`docs/explanation/engine.md`, section 3). Other rules stay text, for the prompt and
-//! the finalization gate.
+//! Seed 002 compiles three patterns that match anywhere in a sentence. Here, a rule is compiled only if the *whole* sentence is
+//! such a pattern (`docs/explanation/engine.md`, section 3). Other rules stay text, for the prompt and the finalization gate.
 
 use bloomery_cel::number::{Numeric, compare};
 use bloomery_crds::v1alpha1::Verdict;
@@ -68,7 +67,7 @@ pub struct Threshold {
     pub operator: Comparison,
     /// The number.
     pub value: Number,
-    /// The result of the comparison that breaks the rule.
+    /// Whether the rule is broken when the comparison is true, or when it is false.
     pub broken_when: bool,
     /// The verdict on a call that breaks the rule.
     pub verdict: Verdict,
@@ -103,7 +102,7 @@ impl Comparison {
 }
 
 impl Threshold {
-    /// Returns how a value of the field breaks the rule, or nothing. A value that cannot be compared breaks the rule.
+    /// Returns a sentence if a value of the field breaks the rule. A value that cannot be compared breaks the rule.
     pub fn broken_by(&self, value: &Value) -> Option<String> {
         let Value::Number(number) = value else {
             return Some(format!("{} is not a number", self.field));
@@ -133,7 +132,7 @@ pub fn compile(text: &str, list: RuleList, catalogue: &BTreeSet<&str>) -> Rule {
     }
 }
 
-/// The result of a pattern that recognizes a sentence.
+/// The result of compiling a sentence that looks like a pattern.
 #[derive(Default)]
 struct Compiled {
     effects: Vec<RuleEffect>,
@@ -146,7 +145,7 @@ impl Compiled {
         Self { effects: vec![effect], ..Self::default() }
     }
 
-    fn text(lint: String) -> Self {
+    fn not_enforced(lint: String) -> Self {
         Self { lint: Some(lint), ..Self::default() }
     }
 }
@@ -163,21 +162,21 @@ impl<'a> Sentence<'a> {
         Self { list, words: text.strip_suffix(['.', '!']).unwrap_or(text).split_whitespace().collect() }
     }
 
-    fn says(&self, wanted: &[&str]) -> bool {
+    fn has_any(&self, wanted: &[&str]) -> bool {
         self.words.iter().any(|word| wanted.iter().any(|wanted| plain(word).eq_ignore_ascii_case(wanted)))
     }
 
     fn has_exception(&self) -> bool {
-        self.says(&["unless", "without", "except"])
+        self.has_any(&["unless", "without", "except"])
     }
 
-    /// `Never call process_refund without approval`. The exception cannot be checked, so the rule stays text. If it says
-    /// "approval" and names a tool, every call of the tool is held.
+    /// Compiles `Never call process_refund without approval`. The exception cannot be checked, so the rule stays text. If it
+    /// contains "approval" and names a tool, every call of the tool is held.
     fn with_an_exception(&self, catalogue: &BTreeSet<&str>) -> Option<Compiled> {
         if !self.has_exception() {
             return None;
         }
-        let tools: BTreeSet<&str> = if self.says(&["approval"]) {
+        let tools: BTreeSet<&str> = if self.has_any(&["approval"]) {
             self.words.iter().map(|word| plain(word)).filter(|word| catalogue.contains(word)).collect()
         } else {
             BTreeSet::new()
@@ -186,7 +185,7 @@ impl<'a> Sentence<'a> {
         Some(Compiled { effects, stays_text: true, lint: None })
     }
 
-    /// `Never use deleteFile`.
+    /// Compiles `Never use deleteFile`.
     fn tool_deny(&self, catalogue: &BTreeSet<&str>) -> Option<Compiled> {
         let [never, usage, tool] = self.words.as_slice() else { return None };
         if !never.eq_ignore_ascii_case("never") || !usage.eq_ignore_ascii_case("use") {
@@ -195,26 +194,26 @@ impl<'a> Sentence<'a> {
         Some(if catalogue.contains(tool) {
             Compiled::enforced(RuleEffect::ToolDeny { tool: (*tool).to_owned() })
         } else {
-            Compiled::text(format!("there is no tool {tool:?}, so the rule is only text in the prompt"))
+            Compiled::not_enforced(format!("there is no tool {tool:?}, so the rule is only text in the prompt"))
         })
     }
 
-    /// `amount > 500`, `amount > 500 needs approval`.
+    /// Compiles `amount > 500` and `amount > 500 needs approval`.
     fn threshold(&self) -> Option<Compiled> {
         let (rest, needs_approval) = self.without_approval();
         let (prefix, rest) = split_list(rest);
         let (field, operator, number) = comparison(&rest.join(" "))?;
-        let contradicts = match prefix {
+        let has_contradiction = match prefix {
             Some(prefix) => prefix != if needs_approval { RuleList::Always } else { self.list },
             None => false,
         };
-        if contradicts {
-            return Some(Compiled::text(
+        if has_contradiction {
+            return Some(Compiled::not_enforced(
                 "its first word contradicts the rest, so the rule is only text in the prompt".into(),
             ));
         }
         let Some(value) = full_number(&number) else {
-            return Some(Compiled::text(format!(
+            return Some(Compiled::not_enforced(format!(
                 "{number:?} is not a plain number, so the rule is only text in the prompt"
             )));
         };
@@ -227,7 +226,7 @@ impl<'a> Sentence<'a> {
         })))
     }
 
-    /// `process_refund requires approval`.
+    /// Compiles `process_refund requires approval`.
     fn approval(&self, catalogue: &BTreeSet<&str>) -> Option<Compiled> {
         let (rest, needs_approval) = self.without_approval();
         let (prefix, rest) = split_list(rest);
@@ -235,7 +234,7 @@ impl<'a> Sentence<'a> {
         Some(if catalogue.contains(tool) {
             Compiled::enforced(RuleEffect::RequiresApproval { tool: (*tool).to_owned() })
         } else {
-            Compiled::text(format!("there is no tool {tool:?}, so the rule is only text in the prompt"))
+            Compiled::not_enforced(format!("there is no tool {tool:?}, so the rule is only text in the prompt"))
         })
     }
 

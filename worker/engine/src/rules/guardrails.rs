@@ -13,12 +13,14 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Guardrails {
     rules: Vec<Rule>,
-    tools: BTreeMap<String, Vec<OnTool>>,
+    /// The rules about a tool, by the tool.
+    tools: BTreeMap<String, Vec<ToolRule>>,
+    /// The indexes in `thresholds`, by field.
     fields: BTreeMap<String, Vec<usize>>,
-    /// The keys of `fields`, for a quick check.
+    /// The keys of `fields`, for a fast check.
     field_names: NameFilter,
-    thresholds: Vec<OnField>,
-    /// The thresholds whose field a tool's schema declares.
+    thresholds: Vec<FieldRule>,
+    /// The thresholds whose field is in the schema of a tool, by the tool.
     declared: BTreeMap<String, Vec<usize>>,
 }
 
@@ -34,13 +36,13 @@ pub struct Violation<'a> {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct OnTool {
+struct ToolRule {
     rule: usize,
     verdict: Verdict,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct OnField {
+struct FieldRule {
     rule: usize,
     threshold: Threshold,
 }
@@ -115,9 +117,9 @@ impl Guardrails {
         let declared = self.declared.get(tool).into_iter().flatten();
         let present = values.keys().flat_map(|name| self.on_field(name));
         let applicable: BTreeSet<usize> = declared.chain(present).copied().collect();
-        let broken = |on: &OnField| match values.get(on.threshold.field.as_str()) {
+        let broken = |on: &FieldRule| match values.get(on.threshold.field.as_str()) {
             Some(values) => values.iter().find_map(|value| on.threshold.broken_by(value)),
-            None => Some(on.missing()),
+            None => Some(on.missing_field()),
         };
         let applicable = applicable.into_iter().filter_map(|at| self.thresholds.get(at));
         applicable.filter_map(|on| Some(on.violation(self, broken(on)?))).collect()
@@ -127,14 +129,14 @@ impl Guardrails {
         let at = self.rules.len();
         for effect in &rule.effects {
             match effect {
-                RuleEffect::ToolDeny { tool } => self.on_tool(tool, OnTool { rule: at, verdict: Verdict::Deny }),
+                RuleEffect::ToolDeny { tool } => self.on_tool(tool, ToolRule { rule: at, verdict: Verdict::Deny }),
                 RuleEffect::RequiresApproval { tool } => {
-                    self.on_tool(tool, OnTool { rule: at, verdict: Verdict::Hold });
+                    self.on_tool(tool, ToolRule { rule: at, verdict: Verdict::Hold });
                 }
                 RuleEffect::Threshold(threshold) => {
                     self.field_names.insert(&threshold.field);
                     self.fields.entry(threshold.field.clone()).or_default().push(self.thresholds.len());
-                    self.thresholds.push(OnField { rule: at, threshold: threshold.clone() });
+                    self.thresholds.push(FieldRule { rule: at, threshold: threshold.clone() });
                 }
             }
         }
@@ -146,7 +148,7 @@ impl Guardrails {
         if self.field_names.may_contain(name) { self.fields.get(name).map_or(&[], Vec::as_slice) } else { &[] }
     }
 
-    fn on_tool(&mut self, tool: &str, on: OnTool) {
+    fn on_tool(&mut self, tool: &str, on: ToolRule) {
         self.tools.entry(tool.to_owned()).or_default().push(on);
     }
 
@@ -174,13 +176,13 @@ impl Guardrails {
     }
 }
 
-impl OnField {
-    fn missing(&self) -> String {
+impl FieldRule {
+    fn missing_field(&self) -> String {
         format!("the tool declares {}, and the call does not have it", self.threshold.field)
     }
 
-    fn violation<'a>(&self, of: &'a Guardrails, detail: String) -> Violation<'a> {
-        Violation { verdict: self.threshold.verdict, rule: of.text(self.rule), detail }
+    fn violation<'a>(&self, guardrails: &'a Guardrails, detail: String) -> Violation<'a> {
+        Violation { verdict: self.threshold.verdict, rule: guardrails.text(self.rule), detail }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Objections of layers to a call.
+//! The objections of the gate's layers to a call.
 
 use crate::event::RulingReason;
 use bloomery_crds::v1alpha1::{GateReason, Verdict};
@@ -6,19 +6,19 @@ use bloomery_crds::v1alpha1::{GateReason, Verdict};
 /// The objection of one layer to a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Objection {
-    /// How strict it is: a hold or a denial.
+    /// The verdict: a hold or a denial.
     pub verdict: Verdict,
-    /// Why.
+    /// The reason.
     pub reason: RulingReason,
 }
 
 impl Objection {
-    /// A denial.
+    /// Returns a denial.
     pub fn deny(layer: GateReason, detail: impl Into<String>) -> Self {
         Self { verdict: Verdict::Deny, reason: RulingReason { layer, detail: detail.into(), approver: None } }
     }
 
-    /// A hold, until `approver` has decided.
+    /// Returns a hold until `approver` has decided.
     pub fn hold(layer: GateReason, detail: impl Into<String>, approver: &str) -> Self {
         let reason = RulingReason { layer, detail: detail.into(), approver: Some(approver.to_owned()) };
         Self { verdict: Verdict::Hold, reason }

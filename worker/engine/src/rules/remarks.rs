@@ -1,4 +1,4 @@
-//! Remarks for the author of a Skill: the parts that do not hold as written.
+//! Remarks for the author of a Skill: parts of the Skill that have no effect, or that do not match the server.
 
 use super::tool_rules::ToolRules;
 use crate::core_tools;
@@ -40,8 +40,8 @@ pub(super) fn remarks(
 
 fn differences(declared: &ToolDeclaration, listed: &CatalogueTool) -> Vec<String> {
     let tool = &declared.name;
-    let required = tool::required(&listed.input_schema);
-    let of_input = |input: &ToolInput| {
+    let required = tool::required_fields(&listed.input_schema);
+    let input_difference = |input: &ToolInput| {
         if let Some(difference) = field_difference(input, &listed.input_schema, ("argument", tool)) {
             return Some(difference);
         }
@@ -56,9 +56,9 @@ fn differences(declared: &ToolDeclaration, listed: &CatalogueTool) -> Vec<String
             _ => None,
         }
     };
-    let of_inputs = declared.inputs.iter().filter_map(of_input);
-    let of_output = declared.output.iter().flat_map(|output| output_differences(output, listed));
-    of_inputs.chain(of_output).collect()
+    let inputs = declared.inputs.iter().filter_map(input_difference);
+    let outputs = declared.output.iter().flat_map(|output| output_differences(output, listed));
+    inputs.chain(outputs).collect()
 }
 
 /// Returns the differences between the declared and the listed output.
@@ -73,8 +73,8 @@ fn output_differences(declared: &ToolOutput, listed: &CatalogueTool) -> Vec<Stri
     {
         return vec![format!("The output of the tool {tool} is {listed}, and the Skill declares {declared}.")];
     }
-    let required = tool::required(schema);
-    let of_field = |field: &ToolInput| {
+    let required = tool::required_fields(schema);
+    let difference = |field: &ToolInput| {
         let is_promised = required.contains(&field.name.as_str()) || field.required != Some(true);
         field_difference(field, schema, ("returned field", tool)).or_else(|| {
             let message = || {
@@ -86,17 +86,17 @@ fn output_differences(declared: &ToolOutput, listed: &CatalogueTool) -> Vec<Stri
             (!is_promised).then(message)
         })
     };
-    declared.fields.iter().filter_map(of_field).collect()
+    declared.fields.iter().filter_map(difference).collect()
 }
 
-/// Returns a sentence if a schema does not have the field, or has it with another type.
-fn field_difference(field: &ToolInput, schema: &Value, (what, tool): (&str, &str)) -> Option<String> {
+/// Returns a remark if a schema does not have the field, or has it with another type. `role` names the kind of field.
+fn field_difference(field: &ToolInput, schema: &Value, (role, tool): (&str, &str)) -> Option<String> {
     let name = &field.name;
     let Some(property) = schema.get("properties").and_then(|properties| properties.get(name)) else {
-        return Some(format!("The tool {tool} has no {what} {name}, which the Skill declares."));
+        return Some(format!("The tool {tool} has no {role} {name}, which the Skill declares."));
     };
     let kind = property.get("type").and_then(Value::as_str).filter(|kind| *kind != field.kind.to_string())?;
-    Some(format!("The {what} {name} of the tool {tool} is {kind}, and the Skill declares {}.", field.kind))
+    Some(format!("The {role} {name} of the tool {tool} is {kind}, and the Skill declares {}.", field.kind))
 }
 
 #[cfg(test)]
@@ -108,8 +108,8 @@ mod tests {
     use rstest::rstest;
     use serde_json::json;
 
-    /// What is said of a tool whose output the author expects so, and whose server lists such a schema.
-    fn said(declared: &Value, listed: Option<Value>) -> Vec<String> {
+    /// Returns the remarks about a tool with this declared output and this listed output schema.
+    fn remarks_about(declared: &Value, listed: Option<Value>) -> Vec<String> {
         let mut run = fixture::run();
         run.skill.tools = vec![serde_json::from_value(json!({"name": "find", "output": declared})).unwrap()];
         let tool = ListedTool { name: "find".into(), output_schema: listed, ..fixture::listed()[0].clone() };
@@ -139,11 +139,11 @@ mod tests {
             "The tool find has no returned field state, which the Skill declares.",
         ]
     )]
-    fn what_the_author_expects_of_an_output(
+    fn differences_between_declared_and_listed_output_are_remarks(
         #[case] declared: Value,
         #[case] listed: Option<Value>,
         #[case] expected: &[&str],
     ) {
-        assert_eq!(said(&declared, listed), expected);
+        assert_eq!(remarks_about(&declared, listed), expected);
     }
 }

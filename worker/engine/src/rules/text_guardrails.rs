@@ -1,4 +1,4 @@
-//! The guardrails in the system prompt (seed 002, section 4.2). Each one costs tokens in every step.
+//! The guardrails in the system prompt (seed 002, section 4.2). They cost tokens in every request, so they are limited.
 
 use super::guardrail::{Rule, RuleList};
 
@@ -14,12 +14,12 @@ pub struct TextGuardrails {
     /// The rules in the prompt: first `never`, then `always`.
     pub in_prompt: Vec<String>,
     /// The rules that only the finalization gate checks. A remark names them.
-    pub left_over: Vec<String>,
+    pub without_room: Vec<String>,
 }
 
-/// Splits the rules that stay text: first `never`, then `always`, each as long as the prompt has room for it.
+/// Splits the rules that stay text into those that fit into the prompt and the others. `never` rules come first.
 ///
-/// A rule that is too long for the remaining room is left over. A later, shorter rule may still fit.
+/// A rule that is too long for the remaining room does not fit. A later, shorter rule may still fit.
 pub fn split(rules: &[Rule]) -> TextGuardrails {
     let mut split = TextGuardrails::default();
     let mut left = MAX_TOKENS;
@@ -30,7 +30,7 @@ pub fn split(rules: &[Rule]) -> TextGuardrails {
                 left = rest;
                 split.in_prompt.push(rule.text.clone());
             }
-            _ => split.left_over.push(rule.text.clone()),
+            _ => split.without_room.push(rule.text.clone()),
         }
     }
     split
@@ -38,8 +38,8 @@ pub fn split(rules: &[Rule]) -> TextGuardrails {
 
 /// Estimates the tokens of a rule: one for each four bytes, rounded up.
 ///
-/// English text has a little less with the tokenizers of the large providers. Other scripts have more bytes and more tokens
-/// for each character.
+/// For English text, this is slightly more than the tokenizers of the large providers count. Characters of other scripts have
+/// more bytes and more tokens.
 fn estimated_tokens(text: &str) -> usize {
     text.len().div_ceil(4)
 }
@@ -53,12 +53,12 @@ mod tests {
         let of = |list, texts: &[&str]| -> Vec<Rule> {
             texts.iter().map(|text| crate::rules::guardrail::compile(text, list, &none)).collect()
         };
-        // The other way round, so that the order of the result is its own.
+        // In the opposite order of the expected result.
         [of(RuleList::Always, always), of(RuleList::Never, never)].concat()
     }
 
     #[test]
-    fn the_rules_of_the_seed_all_fit_never_before_always() {
+    fn all_rules_of_the_seed_fit_with_never_before_always() {
         let split = split(&rules(
             &[
                 "Never share customer payment information",
@@ -67,35 +67,35 @@ mod tests {
             ],
             &["Always verify customer identity before account access", "Always confirm before making changes"],
         ));
-        assert_eq!(split.left_over, Vec::<String>::new());
+        assert_eq!(split.without_room, Vec::<String>::new());
         assert_eq!(split.in_prompt.first().unwrap(), "Never share customer payment information");
         assert_eq!(split.in_prompt.last().unwrap(), "Always confirm before making changes");
     }
 
     #[test]
-    fn at_most_ten_rules_are_told() {
+    fn at_most_ten_rules_are_in_the_prompt() {
         let texts: Vec<String> = (0..14).map(|n| format!("Rule {n}")).collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let split = split(&rules(&texts[..7], &texts[7..]));
         assert_eq!(split.in_prompt, texts[..10]);
-        assert_eq!(split.left_over, texts[10..]);
+        assert_eq!(split.without_room, texts[10..]);
     }
 
     #[test]
-    fn about_a_hundred_tokens_are_told_and_a_long_rule_pushes_nothing_else_out() {
+    fn about_a_hundred_tokens_fit_and_a_rule_that_is_too_long_displaces_no_other() {
         let long = "x".repeat(401);
         let split = split(&rules(&[&long, "Never lie"], &["Always greet"]));
         assert_eq!(split.in_prompt, ["Never lie", "Always greet"]);
-        assert_eq!(split.left_over, [long]);
+        assert_eq!(split.without_room, [long]);
     }
 
     #[test]
-    fn what_is_compiled_is_not_told() {
+    fn compiled_rules_are_not_in_the_prompt() {
         assert_eq!(split(&rules(&["amount > 500"], &["amount > 0 needs approval"])), TextGuardrails::default());
     }
 
     #[test]
-    fn a_script_of_other_kinds_is_counted_by_its_bytes() {
+    fn text_in_other_scripts_is_counted_by_its_bytes() {
         assert_eq!(estimated_tokens("Never lie"), 3);
         assert_eq!(estimated_tokens("嘘をつかない"), 5);
     }

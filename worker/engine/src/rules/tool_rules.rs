@@ -13,6 +13,7 @@ pub(super) struct ToolRules {
     requires_approval: Option<When>,
     condition: Option<WrittenCondition>,
     approvals: Vec<Approval>,
+    /// The arguments that the tool's schema does not require.
     optional: Vec<String>,
 }
 
@@ -66,7 +67,7 @@ impl ToolRules {
             requires_approval: policy.requires_approval,
             condition: policy.condition.as_deref().map(WrittenCondition::new),
             approvals: approvals.collect(),
-            optional: tool.optional(),
+            optional: tool.optional_arguments(),
         }
     }
 
@@ -76,12 +77,13 @@ impl ToolRules {
         conditions.filter_map(|condition| condition.compiled.as_ref().err())
     }
 
-    /// Returns the objections of `tools[].policy` to a call. A condition without a result denies, and holds.
+    /// Returns the objections of `tools[].policy` to a call. A condition without a result does not allow the call, and requires
+    /// approval.
     pub(super) fn policy(&self, arguments: &Result<Arguments<'_>, condition::Error>, approver: &str) -> Vec<Objection> {
         let deny = |detail: String| Objection::deny(GateReason::ToolPolicy, detail);
         let hold = |detail: String| Objection::hold(GateReason::ToolPolicy, detail, approver);
         let text = self.condition.as_ref().map_or("", |condition| condition.text.as_str());
-        // Both parts of the policy may use it, or none.
+        // Evaluated at most once: both parts of the policy may use it.
         let decided = LazyCell::new(|| match &self.condition {
             Some(condition) => condition.decide(arguments, &self.optional),
             None => Err(Undecided("the tool's policy is conditional, but has no condition".to_owned())),
@@ -139,8 +141,8 @@ mod tests {
     use rstest::rstest;
     use serde_json::json;
 
-    /// What `tools[].policy` says of a refund of 600, where both of its parts hang on one condition.
-    fn said(condition: Option<&str>) -> Vec<(Verdict, String)> {
+    /// Returns the objections of `tools[].policy` to a refund of 600. Both parts of the policy depend on the condition.
+    fn objections(condition: Option<&str>) -> Vec<(Verdict, String)> {
         let mut skill = fixture::skill();
         let policy = json!({"allowed": "conditional", "requiresApproval": "conditional", "condition": condition});
         skill.tools[2].policy = serde_json::from_value(policy).unwrap();
@@ -162,21 +164,21 @@ mod tests {
         (Verdict::Deny, "the condition \"pay(amount)\" has no result: there is no function pay(): "),
         (Verdict::Hold, "the condition \"pay(amount)\" has no result: there is no function pay(): "),
     ])]
-    fn both_parts_of_a_policy_say_the_condition_as_it_is_written(
+    fn both_parts_of_a_policy_quote_the_condition_as_written(
         #[case] condition: &str,
         #[case] expected: &[(Verdict, &str)],
     ) {
-        let said = said(Some(condition));
-        assert_eq!(said.len(), expected.len(), "{said:?}");
-        for ((verdict, detail), (expected_verdict, beginning)) in said.iter().zip(expected) {
+        let found = objections(Some(condition));
+        assert_eq!(found.len(), expected.len(), "{found:?}");
+        for ((verdict, detail), (expected_verdict, beginning)) in found.iter().zip(expected) {
             assert_eq!(verdict, expected_verdict);
             assert!(detail.starts_with(beginning), "{detail}");
         }
     }
 
     #[test]
-    fn a_policy_without_its_condition_does_not_allow_and_does_hold() {
+    fn a_conditional_policy_without_a_condition_denies_and_holds() {
         let why = "the tool's policy is conditional, but has no condition".to_owned();
-        assert_eq!(said(None), [(Verdict::Deny, why.clone()), (Verdict::Hold, why)]);
+        assert_eq!(objections(None), [(Verdict::Deny, why.clone()), (Verdict::Hold, why)]);
     }
 }

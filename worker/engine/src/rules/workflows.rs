@@ -59,12 +59,13 @@ pub struct MissingStep<'a> {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WorkflowTracker {
     tracks: Vec<Track>,
-    /// The first position of each tool in each workflow.
+    /// The first step of each tool in each workflow, by the tool.
     tools: BTreeMap<String, Vec<Place>>,
-    /// The events that can prove that a step is done.
+    /// The `seq` of each event that can prove a step.
     evidence: BTreeSet<u64>,
 }
 
+/// A workflow with its progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Track {
     name: String,
@@ -83,6 +84,7 @@ struct Step {
     status: StepStatus,
 }
 
+/// The position of a step: the indexes of its workflow and of the step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Place {
     track: usize,
@@ -90,20 +92,20 @@ struct Place {
 }
 
 impl WorkflowTracker {
-    /// Returns the workflows with all steps open. A step named like a tool of the catalogue is that tool.
+    /// Returns the workflows with all steps open. A step with the name of a tool is completed by a call of the tool.
     pub fn new<'t>(workflows: &[Workflow], catalogue: impl IntoIterator<Item = &'t str>) -> Self {
         let catalogue: BTreeSet<&str> = catalogue.into_iter().collect();
-        let mut progress = Self::default();
+        let mut tracker = Self::default();
         for workflow in workflows {
             let steps: Vec<Step> = workflow.steps.iter().map(|text| Step::new(text, &catalogue)).collect();
-            let track = progress.tracks.len();
+            let track = tracker.tracks.len();
             for (step, at) in steps.iter().zip(0..).filter(|(step, _)| step.is_tool) {
-                let places = progress.tools.entry(step.text.clone()).or_default();
+                let places = tracker.tools.entry(step.text.clone()).or_default();
                 if places.iter().all(|place| place.track != track) {
                     places.push(Place { track, step: at });
                 }
             }
-            progress.tracks.push(Track {
+            tracker.tracks.push(Track {
                 name: workflow.name.clone(),
                 required: workflow.required == Some(true),
                 intents: workflow.intents.clone(),
@@ -111,7 +113,7 @@ impl WorkflowTracker {
                 steps,
             });
         }
-        progress
+        tracker
     }
 
     /// Returns whether a tool is a step of any workflow.
@@ -146,13 +148,13 @@ impl WorkflowTracker {
         self.tracks.iter().flat_map(|track| &track.steps).any(|step| !step.is_tool)
     }
 
-    /// Returns the first step that is missing before a call of a tool, of each required workflow. The call is allowed only if
-    /// none is missing. A step that does not apply is not done, so no later step is allowed.
+    /// Returns the first missing step before a call of a tool, for each required workflow. The call is allowed only if no step is
+    /// missing. A step that does not apply counts as missing.
     pub fn missing_before(&self, tool: &str) -> Vec<MissingStep<'_>> {
         self.tools.get(tool).into_iter().flatten().filter_map(|place| self.missing_at(*place)).collect()
     }
 
-    /// Records that a call was started. A step with effect enters its workflows.
+    /// Records that a call was started. A call with effect enters the workflows of its step.
     pub fn started(&mut self, tool: &str, read_only: bool) {
         if read_only {
             return;
@@ -179,10 +181,10 @@ impl WorkflowTracker {
         }
     }
 
-    /// Returns the open steps that the finalization gate demands: of each required workflow that names the detected intent, or
-    /// that names no intent and was entered.
+    /// Returns the open steps that the finalization gate demands. They belong to required workflows that name the detected
+    /// intent, or that name no intent and were entered.
     pub fn incomplete(&self, intent: Option<&str>) -> Vec<MissingStep<'_>> {
-        let bound = |track: &&Track| {
+        let is_demanded = |track: &&Track| {
             track.required
                 && if track.intents.is_empty() {
                     track.entered
@@ -192,7 +194,7 @@ impl WorkflowTracker {
         };
         self.tracks
             .iter()
-            .filter(bound)
+            .filter(is_demanded)
             .flat_map(|track| {
                 track.steps.iter().filter(|step| step.status == StepStatus::Todo).map(|step| track.missing(step))
             })
@@ -219,12 +221,12 @@ impl Track {
         let mut progress =
             WorkflowProgress { name: self.name.clone(), required: self.required, ..WorkflowProgress::default() };
         for step in &self.steps {
-            let stand = match step.status {
+            let list = match step.status {
                 StepStatus::Done { .. } => &mut progress.done,
                 StepStatus::NotApplicable { .. } => &mut progress.not_applicable,
                 StepStatus::Todo => &mut progress.open,
             };
-            stand.push(step.text.clone());
+            list.push(step.text.clone());
         }
         progress
     }

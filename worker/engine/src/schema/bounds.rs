@@ -1,5 +1,5 @@
-//! The bounds of a schema, checked before it is compiled: size, depth, parts with references followed, and the memory of
-//! patterns.
+//! Checks a schema before it is compiled: its size, its depth, the number of its parts with references followed, and the memory
+//! of its patterns.
 //!
 //! Only references that are paths from the root are allowed. With an anchor, another base or an escaped path, the validator
 //! would follow references that this module does not count.
@@ -10,15 +10,15 @@ use bloomery_crds::text::bounded;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// The most parts of a schema with its references followed. A few lines of references to references can be as much work as
-/// an endless schema, and so can a schema that refers to itself twice.
+/// The most parts of a schema with its references followed. Without a limit, a few references to references would be endless
+/// work.
 const MAX_PARTS: usize = 10_000;
 
-/// The most memory of all compiled patterns of a schema, in bytes, without [`PATTERN_BYTES_PER_BYTE`]. A line of pattern can
-/// take megabytes, and a server may list hundreds of schemas.
-const PATTERN_BYTES: usize = 128 * 1024;
+/// The most memory of all compiled patterns of a schema, in bytes, plus [`PATTERN_BYTES_PER_BYTE`]. A short pattern can take
+/// megabytes, and a server may list hundreds of schemas.
+const MAX_PATTERN_BYTES: usize = 128 * 1024;
 
-/// The memory of compiled patterns that each byte of the schema adds, in bytes.
+/// The additional memory of compiled patterns for each byte of the schema, in bytes.
 const PATTERN_BYTES_PER_BYTE: usize = 128;
 
 /// The limits for compiling a schema that is within the bounds.
@@ -42,14 +42,14 @@ pub(super) fn check(schema: &Value) -> Result<Bounds, Error> {
         return Err(Error::new(format!("the schema has {bytes} bytes, more than {MAX_SCHEMA}")));
     }
     let mut walk = Walk::new(schema);
-    walk.at(schema, true)?;
+    walk.visit(schema, true)?;
     let mut parts = 0;
     count(Part { value: schema, is_names: false }, schema, MAX_DEPTH, &mut parts).ok_or_else(|| {
         Error::new(format!(
             "the schema has more than {MAX_PARTS} parts with its references followed, or refers to itself"
         ))
     })?;
-    let all = PATTERN_BYTES + PATTERN_BYTES_PER_BYTE * bytes;
+    let all = MAX_PATTERN_BYTES + PATTERN_BYTES_PER_BYTE * bytes;
     Ok(Bounds { pattern_bytes: all / walk.patterns.len().max(1) })
 }
 
@@ -69,18 +69,18 @@ impl<'a> Walk<'a> {
     }
 
     /// Refuses references that cannot be counted, and collects the patterns.
-    fn at(&mut self, part: &'a Value, is_root: bool) -> Result<(), Error> {
+    fn visit(&mut self, part: &'a Value, is_root: bool) -> Result<(), Error> {
         match part {
-            Value::Array(items) => items.iter().try_for_each(|item| self.at(item, false)),
+            Value::Array(items) => items.iter().try_for_each(|item| self.visit(item, false)),
             Value::Object(fields) => fields.iter().try_for_each(|(name, item)| {
-                self.field(name, item, is_root)?;
-                self.at(item, false)
+                self.visit_field(name, item, is_root)?;
+                self.visit(item, false)
             }),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
         }
     }
 
-    fn field(&mut self, name: &'a str, item: &'a Value, is_root: bool) -> Result<(), Error> {
+    fn visit_field(&mut self, name: &'a str, item: &'a Value, is_root: bool) -> Result<(), Error> {
         match item {
             Value::String(to) if is_reference(name) && target(to, self.root).is_none() => Err(Error::new(format!(
                 "the schema refers to {:?}: only paths within it, such as \"#/$defs/order\", are followed",

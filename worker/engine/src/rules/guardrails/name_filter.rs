@@ -1,6 +1,6 @@
-//! A Bloom filter of names: arguments can have hundreds of fields, and hardly any of them has a guardrail.
+//! A Bloom filter of names, for arguments with hundreds of fields of which few have a guardrail.
 
-/// The words of the filter: 2,048 bits. A thousand names set fewer than half of them.
+/// The 64-bit words of the filter. A thousand names set fewer than half of the 2,048 bits.
 const WORDS: usize = 32;
 
 /// A set of names with false positives, but no false negatives.
@@ -21,7 +21,7 @@ impl NameFilter {
     }
 }
 
-/// Returns the word and the bit of a name: a fixed hash of its beginning, end and length, equal on every machine.
+/// Returns the word and the bit of a name. The hash of its beginning, end and length is equal on every machine.
 fn place(name: &str) -> (usize, u64) {
     let bytes = name.as_bytes();
     let (head, tail) = match (bytes.first_chunk(), bytes.last_chunk()) {
@@ -40,7 +40,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_name_of_the_set_is_missed(names in prop::collection::vec(".{0,20}", 0..50)) {
+        fn every_name_in_the_set_is_found(names in prop::collection::vec(".{0,20}", 0..50)) {
             let mut set = NameFilter::default();
             for name in &names {
                 set.insert(name);
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn most_other_names_are_told_apart() {
+    fn most_names_outside_the_set_are_recognized() {
         let mut set = NameFilter::default();
         (0..1_000).for_each(|n| set.insert(&format!("field_{n}")));
         let taken = (0..1_000).filter(|n| set.may_contain(&format!("other_{n}"))).count();

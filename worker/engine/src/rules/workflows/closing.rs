@@ -1,4 +1,4 @@
-//! The rules of `subgoal_done`.
+//! Closes steps with `subgoal_done`, and checks whether they can be closed.
 
 use super::{Place, Step, StepStatus, WorkflowTracker};
 use bloomery_crds::text::bounded;
@@ -57,7 +57,7 @@ impl WorkflowTracker {
     /// If there is no such open step, it is a tool, an earlier step is missing, or the evidence is not a result.
     pub fn check_done(&self, step: &str, evidence: u64) -> Result<String, Refusal> {
         let (id, place) = self.find(step)?;
-        let Some((track, found)) = self.at(place) else { return Err(self.unknown(step)) };
+        let Some((track, found)) = self.step_at(place) else { return Err(self.unknown(step)) };
         if found.is_tool {
             return Err(Refusal::IsTool { step: found.text.clone() });
         }
@@ -73,11 +73,11 @@ impl WorkflowTracker {
     /// Checks that a step, which may be a tool, can be closed as not applicable. Returns its id.
     ///
     /// # Errors
-    /// If there is no such open step, or the evidence is not the result of an earlier step of its workflow. So the first step
-    /// always applies.
+    /// If there is no such open step, or the evidence is not the result of an earlier step of its workflow. The first step of a
+    /// workflow always applies.
     pub fn check_not_applicable(&self, step: &str, evidence: u64) -> Result<String, Refusal> {
         let (id, place) = self.find(step)?;
-        let Some((track, found)) = self.at(place) else { return Err(self.unknown(step)) };
+        let Some((track, found)) = self.step_at(place) else { return Err(self.unknown(step)) };
         let mut earlier = track.steps.iter().take(place.step);
         if earlier.any(|earlier| earlier.status == StepStatus::Done { evidence }) {
             Ok(id)
@@ -97,24 +97,24 @@ impl WorkflowTracker {
     }
 
     fn find(&self, step: &str) -> Result<(String, Place), Refusal> {
-        let open: Vec<(String, Place)> = self.open().collect();
+        let open: Vec<(String, Place)> = self.open_steps().collect();
         if let Some(found) = open.iter().find(|(id, _)| id == step) {
             return Ok(found.clone());
         }
-        let named = |place: Place| self.at(place).is_some_and(|(_, found)| found.text == step);
-        let mut called: Vec<(String, Place)> = open.into_iter().filter(|(_, place)| named(*place)).collect();
-        match (called.pop(), called.is_empty()) {
+        let named = |place: Place| self.step_at(place).is_some_and(|(_, found)| found.text == step);
+        let mut matching: Vec<(String, Place)> = open.into_iter().filter(|(_, place)| named(*place)).collect();
+        match (matching.pop(), matching.is_empty()) {
             (Some(found), true) => Ok(found),
             (None, _) => Err(self.unknown(step)),
             (Some(last), false) => {
-                called.push(last);
-                Err(Refusal::Ambiguous { step: bounded(step, 64), ids: ids(called.into_iter()) })
+                matching.push(last);
+                Err(Refusal::Ambiguous { step: bounded(step, 64), ids: ids(matching.into_iter()) })
             }
         }
     }
 
     fn unknown(&self, step: &str) -> Refusal {
-        Refusal::Unknown { step: bounded(step, 64), open: ids(self.open()) }
+        Refusal::Unknown { step: bounded(step, 64), open: ids(self.open_steps()) }
     }
 
     fn places(&self) -> impl Iterator<Item = (String, Place)> + '_ {
@@ -124,11 +124,11 @@ impl WorkflowTracker {
             .flat_map(|(at, track)| (0..track.steps.len()).map(move |step| (track.id(step), Place { track: at, step })))
     }
 
-    fn open(&self) -> impl Iterator<Item = (String, Place)> + '_ {
-        self.places().filter(|(_, place)| self.at(*place).is_some_and(|(_, step)| step.status == StepStatus::Todo))
+    fn open_steps(&self) -> impl Iterator<Item = (String, Place)> + '_ {
+        self.places().filter(|(_, place)| self.step_at(*place).is_some_and(|(_, step)| step.status == StepStatus::Todo))
     }
 
-    fn at(&self, place: Place) -> Option<(&super::Track, &Step)> {
+    fn step_at(&self, place: Place) -> Option<(&super::Track, &Step)> {
         let track = self.tracks.get(place.track)?;
         Some((track, track.steps.get(place.step)?))
     }
