@@ -1,7 +1,7 @@
 //! The stages of a conversation (seed 002), one module each.
 //!
-//! A stage has its state with an `apply`, which folds events into it, and a `next`, which returns the stage's next step
-//! or nothing. Its gates and prompts are pure functions of values.
+//! In a stage, `apply` folds an event into the state, and `next` returns the next step of the stage, or nothing. `next` decides
+//! which events to record; it changes no state. Gates and prompts are pure functions of values.
 
 pub(crate) mod approval;
 pub mod calls;

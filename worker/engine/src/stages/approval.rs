@@ -1,4 +1,4 @@
-//! The approval: a held call waits until its approvers have decided.
+//! The approvals of held calls: a held call waits until its approvers have decided.
 
 mod apply;
 mod held;

@@ -1,7 +1,7 @@
-//! The calls of the latest answer: from the request over the gate to the result.
+//! The calls of the latest answer: the request, the ruling of the gate, and the result.
 //!
-//! Calls are taken in the order of the answer. Adjacent reads run at once. Calls with effect are a sequence: each is ruled
-//! on just before its start, and after one that fails, is denied or is lost, the later ones are skipped.
+//! Calls run in the order of the answer. Adjacent reads run at once. Calls with effect run one after the other, and the gate
+//! rules on each just before its start. After a call that failed, was denied or was lost, later calls with effect are skipped.
 
 pub(crate) mod apply;
 mod arguments;

@@ -1,4 +1,7 @@
 //! The finalization gate: checks an answer before it counts (seed 002, section 4.4; `docs/explanation/engine.md`, section 3).
+//!
+//! In this stage, an attempt is a draft that the gate has checked, as in `Job.status.gates.finalization.attempts`. Elsewhere,
+//! an attempt is a pod of the Job.
 
 mod feedback;
 mod gate;

@@ -1,4 +1,4 @@
-//! The intent: which of the Skill's intents the goal means (seed 002, section 2).
+//! The intent detection: finds the intent of the Skill that the goal means (seed 002, section 2).
 
 mod next;
 pub mod prompt;

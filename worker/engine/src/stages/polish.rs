@@ -1,4 +1,4 @@
-//! The reply polisher: says an answer that passed in the persona's voice (seed 002, section 4.5).
+//! The reply polisher: rewrites an answer that passed in the persona's voice (seed 002, section 4.5).
 
 mod content;
 mod next;

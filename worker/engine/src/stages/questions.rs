@@ -1,7 +1,6 @@
-//! The questions to people: what the model asks with `ask_user`, and what stages ask.
+//! The questions to people. The model asks with `ask_user`, and stages ask with [`ask`].
 //!
-//! Every stage asks with [`ask`]. The reply to a call of `ask_user` is taken here; each other reply is taken by the stage
-//! that asked.
+//! This stage takes the replies to `ask_user`. The reply to any other question is taken by the stage that asked it.
 
 mod apply;
 mod next;

@@ -1,6 +1,6 @@
-//! The tool selection (seed 000): the tools that the model sees, where there are more than a prompt should hold.
+//! The tool selection (seed 000): selects the tools that the model sees, if there are more than a prompt should hold.
 //!
-//! A selection only hides tools; it gives no right. A hidden tool that is called all the same passes the same gates.
+//! A selection only hides tools. If the model calls a hidden tool, the same gates rule on the call.
 
 mod next;
 mod prompt;

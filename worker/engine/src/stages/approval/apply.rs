@@ -80,7 +80,7 @@ fn has_arguments(call: &Call, digest: &Digest) -> bool {
     matches!(&call.arguments, Some(Arguments::Canonical(arguments)) if arguments.digest() == digest)
 }
 
-/// Returns by whom a call was denied, for which approver, and why.
+/// Returns a sentence with the person who denied a call, the approver, and the reason.
 fn denial(decision: &Decision) -> String {
     let Decision { approver, by, reason } = decision;
     let why = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();

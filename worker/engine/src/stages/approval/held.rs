@@ -1,4 +1,4 @@
-//! A held call, as its approvers and the status see it.
+//! The views of a held call: the request to its approvers, and its part of the status.
 
 use crate::event::{Arguments, CallId, Decision, RulingReason};
 use crate::people::Statement;
@@ -19,7 +19,7 @@ const MAX_NAME_BYTES: usize = 128;
 /// The longest reason in a status, in bytes.
 const MAX_REASON_BYTES: usize = 1024;
 
-/// A held call, with all that its approvers have to know.
+/// The request to the approvers of a held call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ApprovalRequest<'a> {
     /// The id of the call.
@@ -32,16 +32,16 @@ pub struct ApprovalRequest<'a> {
     pub digest: &'a Digest,
     /// The reasons that still hold the call.
     pub reasons: &'a [RulingReason],
-    /// The approvers who still have to approve: all of them.
+    /// The approvers who still have to approve. All of them must.
     pub approvers: Vec<&'a str>,
     /// The goal of the Job.
     pub goal: &'a str,
-    /// The text of the answer that asked for the call.
+    /// The text of the answer that requested the call.
     pub answer_text: &'a str,
 }
 
 impl ApprovalRequest<'_> {
-    /// Returns the approval of exactly this call.
+    /// Returns the approval of this call with these arguments.
     pub fn approve(&self, decision: Decision) -> Statement {
         Statement::Approval { call: self.call.clone(), digest: self.digest.clone(), decision }
     }
@@ -52,7 +52,7 @@ impl ApprovalRequest<'_> {
     }
 }
 
-/// Returns the question about a call, if it is held.
+/// Returns the request to approve a call, if the call is held.
 pub(crate) fn ask<'a>(call: &'a Call, shared: &'a Shared) -> Option<ApprovalRequest<'a>> {
     let Some(Arguments::Canonical(arguments)) = &call.arguments else { return None };
     let tool = shared.catalogue.tool(&call.tool)?;
@@ -68,7 +68,7 @@ pub(crate) fn ask<'a>(call: &'a Call, shared: &'a Shared) -> Option<ApprovalRequ
     })
 }
 
-/// Returns the held call as the status shows it, if the ruling holds it.
+/// Returns the held call for the status, if the ruling holds it.
 pub(crate) fn held_call(call: &Call, ruling: &Ruling) -> Option<HeldCall> {
     if ruling.verdict != Verdict::Hold {
         return None;

@@ -1,12 +1,12 @@
-//! The reasons that hold a call, and the ones that people have lifted.
+//! The reasons that hold a call, and the reasons that people have lifted.
 
 use crate::event::RulingReason;
 use std::collections::BTreeSet;
 
 /// The reasons that hold a call until people have decided.
 ///
-/// An approval lifts the reasons that name its approver at that time, and no others: two holds with different approvers
-/// need both, and a later reason holds the call again (`docs/explanation/engine.md`, section 3).
+/// An approval lifts the current reasons of its approver, and no others. Two holds with different approvers need both, and a
+/// later reason holds the call again (`docs/explanation/engine.md`, section 3).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hold {
     reasons: Vec<RulingReason>,

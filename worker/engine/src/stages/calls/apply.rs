@@ -144,7 +144,7 @@ fn take_excerpt(id: &CallId, excerpt: &str, shared: &mut Shared) {
 
 /// Withdraws the rulings on calls of changed tools: the gate rules again. A call with effect that was sent is lost.
 fn apply_drift(changed: &[String], missing: &[String], shared: &mut Shared) {
-    shared.catalogue.drifted(changed, missing);
+    shared.catalogue.add_drift(changed, missing);
     let affected: Vec<(CallId, CallState, bool)> =
         shared.calls.all().iter().filter_map(|call| affected(call, shared)).collect();
     for (id, state, read_only) in affected {

@@ -47,9 +47,9 @@ pub struct Ruling {
     pub reasons: Vec<RulingReason>,
 }
 
-/// Rules on a call. The layers are, in this order: catalogue, secrets in the arguments, drift, `policy.tools`, the tool's
+/// Rules on a call. The layers, in this order: catalogue, secrets in the arguments, drift, `policy.tools`, the tool's
 /// own policy, compiled guardrails, workflows, rules of endpoints, argument schema, approvals, limits. An approval lifts
-/// its own hold, and changes nothing else.
+/// its own hold and no other objection.
 pub fn rule(call: &Call, gate: &Gate<'_>) -> Ruling {
     let Gate { catalogue, rules, run, allowed } = *gate;
     let Some(tool) = catalogue.tool(&call.tool) else {
@@ -69,12 +69,12 @@ pub fn rule(call: &Call, gate: &Gate<'_>) -> Ruling {
     objections.extend(rules.workflow_order(tool));
     let endpoint = |&arguments: &_| core_tools::http::objection(tool, arguments, run);
     objections.extend(arguments.as_ref().ok().and_then(endpoint));
-    let fault = match &arguments {
+    let error = match &arguments {
         Ok(arguments) => catalogue.argument_schema(tool).and_then(|schema| schema.first_error(arguments)),
         Err(_) if has_secrets => None,
         Err(error) => Some(error.to_string()),
     };
-    objections.extend(fault.map(|detail| Objection::deny(GateReason::Schema, detail)));
+    objections.extend(error.map(|detail| Objection::deny(GateReason::Schema, detail)));
     if let Ok(checked) = &checked {
         objections.extend(rules.approvals(tool, checked));
     }
@@ -83,7 +83,7 @@ pub fn rule(call: &Call, gate: &Gate<'_>) -> Ruling {
     approvable(strictest(objections), call)
 }
 
-/// Denies a call whose hold no person could decide, because its arguments are too large.
+/// Turns a hold into a denial if the arguments are too large for a person to review.
 fn approvable(ruling: Ruling, call: &Call) -> Ruling {
     let bytes = match &call.arguments {
         Some(Arguments::Canonical(arguments)) => arguments.text().len(),

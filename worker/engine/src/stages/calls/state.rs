@@ -26,7 +26,7 @@ pub struct Calls {
     answer_text: String,
     /// The counts and the latest rulings of the gate.
     rulings: PreTool,
-    /// The calls of each tool that have given evidence, by the digest of their arguments.
+    /// The calls that have given evidence: the digests of the arguments, by tool.
     evidence: BTreeMap<String, BTreeSet<[u8; 32]>>,
     /// The failures of each call of a tool.
     failures: BTreeMap<(String, Digest), u32>,
@@ -40,7 +40,7 @@ impl Calls {
         self.all = requested.map(|(i, requested)| Call::new(CallId::new(seq, i), requested, answer.cut)).collect();
     }
 
-    /// Takes the calls for the history, once all of them are settled. Lost calls stay: people are asked about them.
+    /// Removes and returns the settled calls. If one of them is lost, they also stay, because people are asked about it.
     pub(super) fn take_settled(&mut self) -> Vec<Call> {
         if self.all.iter().any(Call::is_lost) { self.all.clone() } else { std::mem::take(&mut self.all) }
     }
@@ -63,7 +63,7 @@ impl Calls {
         });
     }
 
-    /// Records that a call has given evidence. Returns whether it is new: the same call has given none before.
+    /// Records that a call has given evidence. Returns whether the evidence is new: the same call has given none before.
     pub(super) fn add_evidence(&mut self, id: &CallId) -> bool {
         let Some((tool, digest)) = self.identity(id) else { return false };
         digest.bytes().is_some_and(|digest| self.evidence.entry(tool).or_default().insert(digest))
@@ -72,7 +72,7 @@ impl Calls {
     /// Counts the failure of a call. Returns how often the same call has failed.
     pub(super) fn count_failure(&mut self, id: &CallId) -> u32 {
         let identity = self.identity(id);
-        // Twice in one answer counts once: the model could not know better.
+        // Repetitions within one answer count once: the model did not know of the failure yet.
         let is_repeated = self.all.iter().any(|call| call.has_failed() && self.identity(&call.id) == identity);
         let Some(identity) = identity else { return 1 };
         let times = self.failures.entry(identity).or_default();
@@ -148,7 +148,7 @@ pub struct Call {
     pub state: CallState,
     /// The reasons that hold the call.
     pub hold: Hold,
-    /// The held call, as the status shows it.
+    /// The held call for the status.
     pub held: Option<HeldCall>,
     /// The number of times that the call was sent.
     pub tries: u32,
@@ -159,13 +159,13 @@ pub struct Call {
 /// The progress of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallState {
-    /// The model has asked for it.
+    /// The model has requested it, and the gate has not ruled on it.
     Requested,
     /// The gate has allowed it.
     Ruled,
     /// It waits for a person's decision.
     Held,
-    /// It asks a person, whose answer is its result.
+    /// It is a question whose answer will be its result.
     AwaitingReply,
     /// It was sent in this epoch, or is about to be.
     Started {
@@ -183,13 +183,13 @@ pub enum CallState {
 pub enum Settlement {
     /// The server answered it.
     Completed,
-    /// The server answered that it failed, or it was never sent.
+    /// The server answered with a failure, or the call was never sent.
     Failed,
     /// The gate or a person denied it.
     Denied,
     /// An earlier call of the answer was not completed.
     Skipped,
-    /// It is not known whether it happened.
+    /// Its answer was lost: it may have happened.
     Indeterminate,
 }
 
@@ -214,7 +214,7 @@ impl Call {
     /// Reads the canonical arguments.
     ///
     /// # Errors
-    /// If there are none, or they have no canonical form.
+    /// If the call has no arguments yet, or they have no canonical form.
     pub fn read_arguments(&self) -> Result<&Value, InvalidArguments> {
         match &self.arguments {
             Some(Arguments::Canonical(arguments)) => arguments.value().map_err(InvalidArguments::new),
@@ -233,7 +233,7 @@ impl Call {
         matches!(self.state, CallState::Started { .. } | CallState::Retry)
     }
 
-    /// Returns whether it is not known if the call happened.
+    /// Returns whether the call is settled without a known outcome.
     pub(crate) fn is_lost(&self) -> bool {
         self.state == CallState::Settled(Settlement::Indeterminate)
     }
@@ -242,7 +242,7 @@ impl Call {
         self.state == CallState::Settled(Settlement::Failed)
     }
 
-    /// Returns whether the call was not completed, so that later calls with effect are skipped.
+    /// Returns whether the call was denied, failed or was lost, so that later calls with effect are skipped.
     pub(crate) fn was_not_completed(&self) -> bool {
         match self.state {
             CallState::Settled(Settlement::Denied | Settlement::Failed | Settlement::Indeterminate) => true,
@@ -257,7 +257,7 @@ impl Call {
     }
 }
 
-/// Returns the result of a failed call for the model, with a warning before the failure that ends the Job.
+/// Returns the result of a failed call for the model. The last failure before the end of the Job adds a warning.
 pub(super) fn failed_text(text: &str, times: u32) -> String {
     if times + 1 < MAX_FAILURES_OF_ONE_CALL {
         return format!("Failed: {text}");

@@ -1,4 +1,4 @@
-//! `subgoal_done`, which the engine answers.
+//! The calls of `subgoal_done`, which the engine answers itself.
 
 use super::arguments::InvalidArguments;
 use super::state::Call;
@@ -18,7 +18,7 @@ struct Closing {
 /// Closes the step that an allowed call names, or fails the call with the reason.
 pub(super) fn close(call: &Call, workflows: &WorkflowTracker) -> Vec<Event> {
     let id = call.id.clone();
-    match closing(call).and_then(|closing| checked(&closing, workflows)) {
+    match closing(call).and_then(|closing| check(&closing, workflows)) {
         Ok(Closing { step, evidence, not_applicable }) => {
             let text = if not_applicable { "Closed as not applicable." } else { "Closed." }.to_owned();
             vec![Event::SubgoalDone { step, evidence, not_applicable }, Event::ToolCompleted { call: id, text }]
@@ -31,14 +31,14 @@ fn closing(call: &Call) -> Result<Closing, InvalidArguments> {
     Closing::deserialize(call.read_arguments()?).map_err(InvalidArguments::new)
 }
 
-/// Checks a request to close a step, and puts the step's id in the place of its name.
-fn checked(closing: &Closing, workflows: &WorkflowTracker) -> Result<Closing, InvalidArguments> {
-    let ruled = if closing.not_applicable {
+/// Checks whether a step can be closed. Returns the request with the id of the step instead of its name.
+fn check(closing: &Closing, workflows: &WorkflowTracker) -> Result<Closing, InvalidArguments> {
+    let id = if closing.not_applicable {
         workflows.check_not_applicable(&closing.step, closing.evidence)
     } else {
         workflows.check_done(&closing.step, closing.evidence)
     };
-    match ruled {
+    match id {
         Ok(step) => Ok(Closing { step, ..*closing }),
         Err(refusal) => Err(InvalidArguments::new(refusal)),
     }

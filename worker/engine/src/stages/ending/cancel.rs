@@ -7,10 +7,11 @@ use crate::shared::Shared;
 use crate::stages::calls::{Call, CallState};
 use bloomery_crds::outcome::OutcomeCode;
 
-/// Ends the conversation. No call is started or repeated, and nobody is asked about a lost call: the outcome names it.
+/// Returns the events that end the conversation. No call is started or repeated. The outcome names lost calls, and people are
+/// not asked about them.
 pub(super) fn end(conversation: &Conversation, code: OutcomeCode) -> Vec<Event> {
     let shared = &conversation.shared;
-    let unknown: Vec<&Call> = shared.calls.all().iter().filter(|call| is_unknown(call, shared)).collect();
+    let unknown: Vec<&Call> = shared.calls.all().iter().filter(|call| has_unknown_outcome(call, shared)).collect();
     let started = unknown.iter().filter(|call| matches!(call.state, CallState::Started { .. }));
     let lost = started.map(|call| Event::ToolIndeterminate { call: call.id.clone(), text: lost_text(code) });
     let mut events: Vec<Event> = lost.collect();
@@ -21,8 +22,8 @@ pub(super) fn end(conversation: &Conversation, code: OutcomeCode) -> Vec<Event> 
     events
 }
 
-/// Returns whether a call with effect was sent and its outcome is not known.
-fn is_unknown(call: &Call, shared: &Shared) -> bool {
+/// Returns whether a call with effect was sent and has no known outcome.
+fn has_unknown_outcome(call: &Call, shared: &Shared) -> bool {
     call.is_lost() || shared.is_under_way(call)
 }
 

@@ -7,7 +7,7 @@ use crate::stages::calls::Call;
 use crate::stages::finalization::result;
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 
-/// Returns the end of the conversation, with the answer that passed or the latest draft.
+/// Returns the event that ends the conversation, with the answer that passed or the latest draft.
 pub(crate) fn finished(conversation: &Conversation, code: OutcomeCode, message: &str) -> Event {
     Event::Finished {
         outcome: Outcome::new(code, message),
@@ -24,8 +24,8 @@ fn latest_result(conversation: &Conversation, verified: bool) -> Option<FullResu
     })
 }
 
-/// Returns the events that skip every call without a result, so that each call has one. A call that was sent is not
-/// skipped.
+/// Returns the events that skip every call without a result, so that each call has one. A call with effect that was sent is
+/// not skipped.
 pub(crate) fn skip_rest(shared: &Shared, because: &Call) -> Vec<Event> {
     let rest = shared.calls.all().iter().filter(|call| !call.is_settled() && !shared.is_under_way(call));
     rest.map(|call| Event::ToolSkipped { call: call.id.clone(), because: because.id.clone() }).collect()

@@ -5,7 +5,7 @@ use crate::shared::Shared;
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::v1alpha1::GateReason;
 
-/// Returns the limit of steps, if it forbids another request of the main loop.
+/// Returns the event of the limit of steps, if the limit forbids another request of the main loop.
 pub(crate) fn steps_spent(shared: &Shared) -> Option<Event> {
     let limit = shared.run.limits.steps;
     (shared.budget.answers() >= limit).then(|| Event::LimitHit {
@@ -14,7 +14,7 @@ pub(crate) fn steps_spent(shared: &Shared) -> Option<Event> {
     })
 }
 
-/// Returns the limit of tokens, if it forbids a request that reserves `reserve` tokens.
+/// Returns the event of the limit of tokens, if the limit forbids a request that reserves `reserve` tokens.
 pub(crate) fn tokens_spent(shared: &Shared, reserve: u64) -> Option<Event> {
     let limit = shared.run.limits.tokens;
     let spent = shared.budget.tokens();
@@ -27,7 +27,7 @@ pub(crate) fn tokens_spent(shared: &Shared, reserve: u64) -> Option<Event> {
     })
 }
 
-/// Returns the limit of the duration, or of tool calls, if it is hit.
+/// Returns the event of the limit of the duration or of tool calls, if one is hit.
 pub(super) fn hit(shared: &Shared) -> Option<Event> {
     let limits = &shared.run.limits;
     if shared.budget.worked_ms() >= limits.duration_seconds.saturating_mul(1000) {

@@ -17,7 +17,7 @@ use bloomery_crds::outcome::OutcomeCode;
 const TOO_LONG: &str = "No result of a tool is left that could be put aside. Name a Model with a larger window in the \
     Skill, or ask for less in one Job.";
 
-/// Returns the step of a conversation that has ended, or that people have ended.
+/// Returns the step of a conversation that has ended, or that a directive ends.
 pub(crate) fn ended(conversation: &Conversation) -> Option<Step<'_>> {
     if let Some((outcome, _)) = &conversation.ending.finished {
         return Some(Step::Done(outcome));
@@ -26,18 +26,18 @@ pub(crate) fn ended(conversation: &Conversation) -> Option<Step<'_>> {
     Some(Step::Record(cancel::end(conversation, code)))
 }
 
-/// Returns the end of a conversation that cannot continue, or whose answer is complete.
+/// Returns the step that ends a conversation: it cannot continue, or its answer is complete.
 pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
-    due(conversation).map(|end| Step::Record(vec![end]))
+    end_event(conversation).map(|end| Step::Record(vec![end]))
 }
 
-fn due(conversation: &Conversation) -> Option<Event> {
+fn end_event(conversation: &Conversation) -> Option<Event> {
     let shared = &conversation.shared;
-    // The outcome of a call that was sent comes first: it matters more than anything else.
+    // A call with effect that was sent must get its outcome first.
     if shared.calls.all().iter().any(|call| shared.is_under_way(call)) {
         return None;
     }
-    // A Job that waits for a person may be parked as often as necessary.
+    // Parking does not end a Job that waits for people.
     let stall = shared.progress.stall();
     if let Some(stall) = stall.filter(|stall| *stall == Stall::Crashes || !waits_for_people(conversation)) {
         return Some(finished(conversation, OutcomeCode::CrashLoop, &stall_message(stall)));
@@ -98,7 +98,7 @@ fn stall_message(stall: Stall) -> String {
     }
 }
 
-/// The client's message names the Model and its failure.
+/// Returns the message about a failed model. `message` is the client's, which names the Model and the failure.
 fn failure_message(kind: ModelFailure, message: &str) -> String {
     if kind == ModelFailure::Unreadable {
         format!("{message} It did so {MAX_UNREADABLE_ANSWERS} times in a row.")

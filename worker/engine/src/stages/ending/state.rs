@@ -6,16 +6,16 @@ use crate::stages::finalization::Finalization;
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::report::ParkReason;
 
-/// How the conversation ends, or rests until the next pod.
+/// The end of the conversation, or its park until the next pod.
 #[derive(Debug, Default)]
 pub(crate) struct Ending {
-    /// The code of the coming end: a person has cancelled the Job or deleted its Skill.
+    /// The outcome code that a directive demands: a person has cancelled the Job or deleted its Skill.
     pub demanded: Option<OutcomeCode>,
     /// The limit that was hit, and the amount that was spent.
     pub limit: Option<(OutcomeCode, String)>,
-    /// The reason why the conversation waits for another pod.
+    /// The reason why the conversation is parked, until the next epoch.
     pub parked: Option<ParkReason>,
-    /// The outcome, and the answer or the draft.
+    /// The outcome, and the answer or the latest draft.
     pub finished: Option<(Outcome, Option<FullResult>)>,
 }
 
@@ -23,11 +23,11 @@ impl Ending {
     pub(crate) fn apply(&mut self, entry: &Entry, finalization: &Finalization) {
         match &entry.event {
             Event::EpochStarted { .. } => self.parked = None,
-            // An answer that passed is delivered unpolished.
+            // After an answer has passed, a limit only prevents its polish.
             Event::LimitHit { code, message } if !finalization.passed() => {
                 self.limit = Some((*code, message.clone()));
             }
-            // The worker records the park itself as another event.
+            // For a directive to park, the worker also records `parked`.
             Event::DirectiveReceived { directive } => self.demanded = self.demanded.or(directive.outcome_code()),
             Event::Parked { reason } => self.parked = Some(*reason),
             Event::Finished { outcome, result } => self.finished = Some((outcome.clone(), result.clone())),

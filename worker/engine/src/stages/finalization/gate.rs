@@ -1,4 +1,4 @@
-//! The decisions of the finalization gate: evidence and form, then the workflows, then the judging model.
+//! The decisions of the finalization gate: it checks new evidence, the form, the workflows, and then asks the judging model.
 
 use super::judge;
 use super::state::{Draft, Finalization};
@@ -11,7 +11,7 @@ use bloomery_crds::v1alpha1::{
 };
 use serde_json::Value;
 
-/// The maximum number of answers that are rejected for an invalid format without counting an attempt.
+/// The most form errors that do not count as an attempt.
 const MAX_FORM_ERRORS: u32 = 2;
 
 /// The most missing fields that an attempt names: the status holds every attempt.
@@ -32,13 +32,13 @@ pub(super) struct Gate<'a> {
 pub(super) enum Decision {
     /// The draft passes or fails.
     Ruling(FinalizationRuling),
-    /// Form and workflows are right. The judging model has to be asked about the rest.
+    /// Form and workflows are right, and the judging model has not been asked yet.
     NeedsJudge,
-    /// The judging model's answer is no ruling.
-    Misread(String),
+    /// The judging model's answer cannot be read, for this reason.
+    InvalidJudgement(String),
 }
 
-/// Rules on a draft: new evidence, its form, the workflows, and the answer of the judging model.
+/// Rules on a draft.
 pub(super) fn rule(draft: &Draft, gate: &Gate<'_>) -> Decision {
     let finalization = gate.finalization;
     if finalization.needs_evidence() {
@@ -50,7 +50,7 @@ pub(super) fn rule(draft: &Draft, gate: &Gate<'_>) -> Decision {
             if is_form_error { FinalizationRuling::FormError(fault) } else { FinalizationRuling::Attempt(fault) };
         return Decision::Ruling(ruling);
     }
-    if let Some(open) = unfinished(gate.rules, gate.intent) {
+    if let Some(open) = open_steps(gate.rules, gate.intent) {
         let attempt = failed(FinalizationCode::GoalNotMet, &open, Vec::new());
         return Decision::Ruling(FinalizationRuling::Attempt(attempt));
     }
@@ -70,12 +70,12 @@ pub(super) fn rule(draft: &Draft, gate: &Gate<'_>) -> Decision {
     match judgement.text().map(judge::read) {
         None => Decision::NeedsJudge,
         Some(Ok(attempt)) => Decision::Ruling(FinalizationRuling::Attempt(attempt)),
-        Some(Err(error)) => Decision::Misread(error.to_string()),
+        Some(Err(error)) => Decision::InvalidJudgement(error.to_string()),
     }
 }
 
 /// Returns the open steps of a required workflow, as a sentence.
-fn unfinished(rules: &Rules, intent: Option<&str>) -> Option<String> {
+fn open_steps(rules: &Rules, intent: Option<&str>) -> Option<String> {
     let open = rules.workflows.incomplete(intent);
     let first = open.first()?;
     let steps: Vec<&str> = open.iter().filter(|open| open.workflow == first.workflow).map(|open| open.step).collect();
@@ -87,7 +87,7 @@ fn is_judged(skill: &SkillSpec) -> bool {
     gate.and_then(|gate| gate.enabled).unwrap_or(true)
 }
 
-/// Returns the result of a draft: prose and fields apart if the contract asks for fields.
+/// Returns the result of a draft. If the contract asks for fields, prose and fields are separated.
 pub(crate) fn result(draft: &Draft, contract: Option<&OutputContract>, verified: bool) -> FullResult {
     let split = if wants_fields(contract) { json_block::split(&draft.text).ok() } else { None };
     let (text, fields) = split.unwrap_or_else(|| (draft.text.clone(), serde_json::Map::new()));
@@ -98,7 +98,7 @@ fn wants_fields(contract: Option<&OutputContract>) -> bool {
     contract.is_some_and(|contract| !contract.required_fields.is_empty() || contract.schema.is_some())
 }
 
-/// Returns the fault in the form of a draft.
+/// Returns the failed attempt of a draft whose form is wrong, or nothing.
 fn form_fault(draft: &Draft, gate: &Gate<'_>) -> Option<FinalizationAttempt> {
     let incomplete = |detail: &str| Some(failed(FinalizationCode::OutputIncomplete, detail, Vec::new()));
     if draft.cut {

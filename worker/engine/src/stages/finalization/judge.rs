@@ -1,6 +1,6 @@
-//! The judging model of the finalization gate (seed 002, section 4.4): one small question, a typed answer.
+//! The prompt of the judging model, and the reader of its answer (seed 002, section 4.4).
 //!
-//! The form, the contract's fields and the workflows are checked before, without a model.
+//! The gate checks the form, the contract's fields and the workflows before, without a model.
 
 use crate::stage_prompt::{AnswerSchema, DATA, Error, StagePrompt, data, exact_object, list, read_object};
 use bloomery_crds::canonical;
@@ -10,14 +10,20 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use strum::IntoEnumIterator;
 
-/// The bounds of a ruling in the CRD.
+/// The most reasons of an attempt in the CRD.
 const MAX_REASONS: usize = 8;
-const MAX_FIELDS: usize = 64;
-const MAX_DETAIL: usize = 256;
-const MAX_FIELD: usize = 128;
 
-/// Returns the prompt that asks whether a draft may go to the person. It has the goal, the Skill's problem, goals,
-/// acceptance criteria, all guardrails and required fields, and the draft's prose and fields.
+/// The most missing fields of an attempt in the CRD.
+const MAX_FIELDS: usize = 64;
+
+/// The longest detail of a reason in the CRD, in bytes.
+const MAX_DETAIL_BYTES: usize = 256;
+
+/// The longest name of a missing field in the CRD, in bytes.
+const MAX_FIELD_BYTES: usize = 128;
+
+/// Returns the prompt that asks whether a draft may go to the person. It contains the goal, the draft, and the parts of the
+/// Skill that the draft must satisfy.
 pub fn prompt(skill: &SkillSpec, goal: &str, prose: &str, fields: &Map<String, Value>) -> StagePrompt {
     let mut parts = vec![ROLE.to_owned()];
     let mut section = |title: &str, text: String| {
@@ -46,7 +52,7 @@ pub fn prompt(skill: &SkillSpec, goal: &str, prose: &str, fields: &Map<String, V
     StagePrompt { system: parts.join("\n\n"), user: user.join("\n"), answer_schema: Some(answer_schema()) }
 }
 
-/// The schema of the answer that [`ANSWER`] describes.
+/// Returns the schema of the answer that [`ANSWER`] describes.
 fn answer_schema() -> AnswerSchema {
     let reason = [
         ("code", json!({"type": "string", "enum": FinalizationCode::iter().collect::<Vec<_>>()})),
@@ -87,7 +93,7 @@ fn guardrails(skill: &SkillSpec) -> String {
     list(never.chain(always))
 }
 
-/// The answer as seed 002 writes it. The field names of our own status are accepted too.
+/// The answer of the judging model. The field names are those of seed 002; the names in `Job.status` are accepted too.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Answer {
@@ -112,15 +118,16 @@ struct Reason {
 
 /// Reads the ruling of the judging model.
 ///
-/// `passed: true` with missing fields or a violated guardrail is a failure; with `TONE_MISMATCH` it is a pass with a
-/// remark. Lists and texts are cut to what the Job's status takes, after the ruling is made.
+/// `passed: true` with missing fields or a violated guardrail is a failure; with `TONE_MISMATCH` it is a pass. After the
+/// decision, lists and texts are cut to the limits of the CRD.
 ///
 /// # Errors
-/// If the answer is no such object, has an unknown code, action or field, or a score outside of 0 to 1; if it passes the
-/// draft and says that the goal is not met or the answer is incomplete; if it fails the draft without a reason.
+/// - The answer is not an object of this form, or the score is not between 0 and 1.
+/// - It passes the draft, but says that the goal is not met or the answer is incomplete.
+/// - It fails the draft without a reason.
 pub fn read(text: &str) -> Result<FinalizationAttempt, Error> {
     let answer: Answer = serde_json::from_value(Value::Object(read_object(text)?))
-        .map_err(|error| bounded(&error.to_string(), MAX_DETAIL))?;
+        .map_err(|error| bounded(&error.to_string(), MAX_DETAIL_BYTES))?;
     if let Some(score) = answer.score
         && !(0.0..=1.0).contains(&score)
     {
@@ -128,7 +135,7 @@ pub fn read(text: &str) -> Result<FinalizationAttempt, Error> {
     }
     let reasons = answer.reasons.unwrap_or_default();
     let missing = answer.missing_fields.unwrap_or_default();
-    let passed = passed(answer.passed, &reasons, &missing)?;
+    let passed = decide(answer.passed, &reasons, &missing)?;
     Ok(FinalizationAttempt {
         passed,
         score: answer.score,
@@ -138,12 +145,12 @@ pub fn read(text: &str) -> Result<FinalizationAttempt, Error> {
             Some(answer.suggested_action.unwrap_or(SuggestedAction::ToolCall))
         },
         reasons: status_reasons(reasons, &missing),
-        missing_fields: missing.iter().take(MAX_FIELDS).map(|name| bounded(name, MAX_FIELD)).collect(),
+        missing_fields: missing.iter().take(MAX_FIELDS).map(|name| bounded(name, MAX_FIELD_BYTES)).collect(),
     })
 }
 
-fn passed(claimed: bool, reasons: &[Reason], missing: &[String]) -> Result<bool, Error> {
-    if !claimed {
+fn decide(passed: bool, reasons: &[Reason], missing: &[String]) -> Result<bool, Error> {
+    if !passed {
         let has_reason = !reasons.is_empty() || !missing.is_empty();
         return if has_reason { Ok(false) } else { Err("\"passed\" is false, and no reason is given".into()) };
     }
@@ -162,7 +169,7 @@ fn passed(claimed: bool, reasons: &[Reason], missing: &[String]) -> Result<bool,
     }
 }
 
-/// Returns the reasons for the status, the gravest first: the reason that decided must not be cut off.
+/// Returns the reasons for the status, the gravest first, so that the decisive reason is not cut off.
 fn status_reasons(mut reasons: Vec<Reason>, missing: &[String]) -> Vec<FinalizationReason> {
     if !missing.is_empty() && !reasons.iter().any(|reason| reason.code == FinalizationCode::MissingRequiredField) {
         let detail = Some(format!("required fields are missing or empty: {}", missing.join(", ")));
@@ -179,7 +186,7 @@ fn status_reasons(mut reasons: Vec<Reason>, missing: &[String]) -> Vec<Finalizat
         code: reason.code,
         detail: match reason.detail.as_deref().map(str::trim) {
             None | Some("") => reason.code.to_string(),
-            Some(detail) => bounded(detail, MAX_DETAIL),
+            Some(detail) => bounded(detail, MAX_DETAIL_BYTES),
         },
     });
     reasons.collect()

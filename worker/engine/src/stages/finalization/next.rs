@@ -10,7 +10,7 @@ use crate::stages::{questions, request};
 use crate::step::Step;
 use bloomery_crds::v1alpha1::Stage;
 
-/// Returns the next step about an answer, or nothing if none waits for a ruling.
+/// Returns the next step of the gate, or nothing if no draft waits for a ruling.
 pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
     let (shared, finalization) = (&conversation.shared, &conversation.finalization);
     if finalization.is_clarifying() {
@@ -21,7 +21,7 @@ pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
     let gate = Gate { finalization, rules: &shared.rules, skill, intent: shared.intent_id() };
     Some(match gate::rule(draft, &gate) {
         Decision::Ruling(ruling) => Step::Record(vec![Event::GateRuled { ruling }]),
-        Decision::Misread(message) => {
+        Decision::InvalidJudgement(message) => {
             Step::Record(vec![Event::ModelFailed { kind: ModelFailure::InvalidAnswer, message }])
         }
         Decision::NeedsJudge => {
@@ -32,7 +32,7 @@ pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
     })
 }
 
-/// Asks a person to clarify the draft. If nobody can be asked, the conversation has ended before.
+/// Asks a person to clarify the draft. Without people, the ending has already ended the conversation.
 fn clarify(conversation: &Conversation) -> Step<'_> {
     let shared = &conversation.shared;
     if shared.questions.is_open(&QuestionSubject::Draft) {

@@ -11,10 +11,10 @@ use crate::stages::questions::Refused;
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::v1alpha1::{self, FinalizationAttempt, Stage, SuggestedAction};
 
-/// The reason to give up an answer that only a person could complete.
+/// The reason to give up if only a person could complete the answer.
 pub(crate) const CLARIFY: &str = "the gate needs an answer that only a person has";
 
-/// How often a failed answer may return to the main loop if the Skill sets no number (seed 002, section 3.1).
+/// The number of further attempts after a failed one, if the Skill sets none (seed 002, section 3.1).
 const DEFAULT_RETRIES: u32 = 2;
 
 /// An answer of the main loop without calls.
@@ -26,12 +26,12 @@ pub(crate) struct Draft {
     pub cut: bool,
 }
 
-/// The condition for the next answer to count, after a failed attempt.
+/// The condition under which the next answer is checked, after a failed attempt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Needed {
     #[default]
     Nothing,
-    /// New evidence: of a tool, or of a person.
+    /// New evidence, from a tool or a person.
     Evidence,
     /// A person's clarification of the draft.
     Clarification,
@@ -138,7 +138,7 @@ impl Finalization {
             Some(SuggestedAction::Escalate) => {
                 Some((OutcomeCode::GateFailed, "the gate leaves the answer to a person".to_owned()))
             }
-            // A clarification leads to another attempt, so nobody is asked without one left.
+            // Nobody is asked without a further attempt, which would use the clarification.
             Some(SuggestedAction::ClarifyUser) => {
                 (failed > retries).then(|| (OutcomeCode::UserNeeded, CLARIFY.to_owned()))
             }
@@ -160,7 +160,7 @@ impl Finalization {
         Ok(())
     }
 
-    /// The draft that waits for its ruling.
+    /// The draft, if the gate has to rule on it.
     pub(crate) fn pending(&self) -> Option<&Draft> {
         self.draft.as_ref().filter(|_| self.needs_ruling)
     }
@@ -180,7 +180,7 @@ impl Finalization {
         self.form_errors
     }
 
-    /// Returns whether the next answer counts only after new evidence.
+    /// Returns whether the next answer needs new evidence.
     pub(crate) fn needs_evidence(&self) -> bool {
         self.needed == Needed::Evidence
     }
@@ -195,7 +195,7 @@ impl Finalization {
         !self.needs_ruling && self.attempts.last().is_some_and(|attempt| attempt.passed)
     }
 
-    /// The code and the reason why no answer will pass any more.
+    /// The outcome code and the reason, if no further attempt is possible.
     pub(crate) fn given_up(&self) -> Option<(OutcomeCode, &str)> {
         self.given_up.as_ref().map(|(code, why)| (*code, why.as_str()))
     }
@@ -216,7 +216,7 @@ impl Finalization {
     }
 }
 
-/// Returns how often a failed answer may return to the main loop.
+/// Returns the number of further attempts after a failed one.
 fn retries(run: &Run) -> u32 {
     let gate = run.skill.engine.as_ref().and_then(|engine| engine.finalization_gate.as_ref());
     gate.and_then(|gate| gate.max_retries).unwrap_or(DEFAULT_RETRIES)

@@ -1,5 +1,5 @@
-//! The prompt of the intent detection (seed 002, section 2), and how its answer is read. Nothing is guessed: an answer
-//! that cannot be read is asked for once more, with the error.
+//! The prompt of the intent detection (seed 002, section 2), and the reader of its answer. The reader guesses nothing: after an
+//! answer that cannot be read, the stage asks once more, with the error.
 
 use crate::stage_prompt::{AnswerSchema, DATA, Error, StagePrompt, exact_object, read_object};
 use crate::stages::questions::Refused;
@@ -16,7 +16,7 @@ const MAX_ENTITY_BYTES: usize = 1024;
 /// Returns the prompt that asks which of the Skill's intents the goal means.
 pub fn prompt(skill: &SkillSpec, goal: &str) -> StagePrompt {
     let supported = skill.intents.as_ref().map_or(&[][..], |intents| &intents.supported);
-    let intents: Vec<String> = supported.iter().map(described).collect();
+    let intents: Vec<String> = supported.iter().map(description).collect();
     let system = format!(
         "You find out what a person wants of an agent. The agent's purpose: {}\n\n# Intents\n{}\n\n{ANSWER}\n\n{DATA}",
         skill.problem.statement.trim(),
@@ -26,8 +26,8 @@ pub fn prompt(skill: &SkillSpec, goal: &str) -> StagePrompt {
     StagePrompt { system, user, answer_schema: Some(answer_schema(supported)) }
 }
 
-/// The answer has every entity of every intent: null stands for an entity of another intent, and for one that the goal
-/// does not name.
+/// Returns the schema of the answer. It requires every entity of every intent, because providers accept no optional fields.
+/// Null means that the entity belongs to another intent, or that the goal does not name it.
 fn answer_schema(supported: &[Intent]) -> AnswerSchema {
     let mut types: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for entity in supported.iter().flat_map(|intent| &intent.entities) {
@@ -47,7 +47,7 @@ const ANSWER: &str = "# Answer\n\
     - Name only entities of that intent, each as the goal gives it and of its type. Leave out what the goal does not \
     say: never make one up.";
 
-fn described(intent: &Intent) -> String {
+fn description(intent: &Intent) -> String {
     let mut lines = vec![match &intent.description {
         Some(description) => format!("- {:?}: {}", intent.id, description.trim()),
         None => format!("- {:?}", intent.id),
@@ -64,11 +64,10 @@ fn described(intent: &Intent) -> String {
     lines.join("\n")
 }
 
-/// Reads the answer of the model. A null or blank entity is one that the goal does not name.
+/// Reads the answer of the model. A null or blank entity counts as not named.
 ///
 /// # Errors
-/// If the answer is no JSON object, or has an unknown field or intent, or an entity that the intent does not have or of
-/// another type.
+/// If the answer is not a JSON object, or has an unknown field, intent or entity, or an entity of another type.
 pub fn read(answer: &str, intents: &Intents) -> Result<DetectedIntent, Error> {
     let mut fields = read_object(answer)?;
     let id = fields.remove("intent").ok_or("the field \"intent\" is missing")?;
@@ -80,13 +79,13 @@ pub fn read(answer: &str, intents: &Intents) -> Result<DetectedIntent, Error> {
     if let Some(name) = fields.keys().next() {
         return Err(format!("the field {:?} is not asked for", bounded(name, 64)).into());
     }
-    let named_none = entities.values().all(Value::is_null);
+    let names_no_entity = entities.values().all(Value::is_null);
     match id {
         Value::String(id) => {
-            let intent = known(&id, intents)?;
-            Ok(DetectedIntent { id: Some(id), entities: checked(intent, entities)?, out_of_domain: false })
+            let intent = find_intent(&id, intents)?;
+            Ok(DetectedIntent { id: Some(id), entities: check_entities(intent, entities)?, out_of_domain: false })
         }
-        Value::Null if named_none => Ok(DetectedIntent { out_of_domain: true, ..DetectedIntent::default() }),
+        Value::Null if names_no_entity => Ok(DetectedIntent { out_of_domain: true, ..DetectedIntent::default() }),
         Value::Null => Err("without an intent there are no entities".into()),
         Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
             Err("the field \"intent\" is neither the id of an intent nor null".into())
@@ -111,7 +110,7 @@ pub fn question(intents: &Intents, detected: &DetectedIntent, name: &str) -> (St
 /// Reads the value of a missing entity from a person's reply.
 ///
 /// # Errors
-/// If the reply is empty, or not of the entity's type.
+/// If the reply is empty, or does not have the type of the entity.
 pub(super) fn read_entity(
     skill: &SkillSpec,
     detected: Option<&DetectedIntent>,
@@ -129,7 +128,7 @@ pub(super) fn read_entity(
                 .map_err(|_| Refused::new(format!("{:?} is not of the type {}", bounded(text, 64), entity.kind)))?
         }
     };
-    typed(entity, value)
+    check_type(entity, value)
         .map_err(|error| Refused::new(error.to_string()))?
         .ok_or_else(|| Refused::new("the answer is empty"))
 }
@@ -139,7 +138,7 @@ fn entities<'a>(intents: &'a Intents, detected: &DetectedIntent) -> impl Iterato
     intent.into_iter().flat_map(|intent| &intent.entities)
 }
 
-fn known<'a>(id: &str, intents: &'a Intents) -> Result<&'a Intent, Error> {
+fn find_intent<'a>(id: &str, intents: &'a Intents) -> Result<&'a Intent, Error> {
     let ids = || intents.supported.iter().map(|intent| intent.id.as_str());
     intents.supported.iter().find(|intent| intent.id == id).ok_or_else(|| {
         let names: Vec<&str> = ids().collect();
@@ -148,7 +147,7 @@ fn known<'a>(id: &str, intents: &'a Intents) -> Result<&'a Intent, Error> {
     })
 }
 
-fn checked(intent: &Intent, entities: Map<String, Value>) -> Result<Map<String, Value>, Error> {
+fn check_entities(intent: &Intent, entities: Map<String, Value>) -> Result<Map<String, Value>, Error> {
     let mut named = Map::new();
     for (name, value) in entities {
         if value.is_null() {
@@ -165,15 +164,15 @@ fn checked(intent: &Intent, entities: Map<String, Value>) -> Result<Map<String, 
                 }
             )
         })?;
-        if let Some(value) = typed(entity, value)? {
+        if let Some(value) = check_type(entity, value)? {
             named.insert(name, value);
         }
     }
     Ok(named)
 }
 
-/// Returns the value of an entity, or nothing if it is blank.
-fn typed(entity: &Entity, value: Value) -> Result<Option<Value>, Error> {
+/// Checks the type of an entity's value. Returns the value, or nothing if it is blank.
+fn check_type(entity: &Entity, value: Value) -> Result<Option<Value>, Error> {
     let fits = match &value {
         Value::String(text) if text.trim().is_empty() => return Ok(None),
         Value::String(text) if text.len() > MAX_ENTITY_BYTES => {

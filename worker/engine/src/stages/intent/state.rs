@@ -14,16 +14,16 @@ use bloomery_crds::v1alpha1::Stage;
 pub(crate) struct IntentStage {
     /// The answer of the model that detects the intent.
     pub(super) answer: StageAnswer,
-    /// The required entities that neither the goal nor a person has named.
+    /// The required entities that are still missing.
     pub(super) missing: Vec<String>,
 }
 
 impl IntentStage {
     pub(crate) fn apply(&mut self, entry: &Entry, shared: &mut Shared) {
-        let is_asked = shared.model.stage == Stage::Intent;
+        let is_current = shared.model.stage == Stage::Intent;
         match &entry.event {
-            Event::ModelAnswered { answer } if is_asked => self.answer.answered(&answer.text),
-            Event::ModelFailed { kind: ModelFailure::InvalidAnswer, message } if is_asked => {
+            Event::ModelAnswered { answer } if is_current => self.answer.answered(&answer.text),
+            Event::ModelFailed { kind: ModelFailure::InvalidAnswer, message } if is_current => {
                 self.answer.rejected(message);
             }
             Event::IntentDetected { intent, missing } => {
@@ -43,8 +43,8 @@ impl IntentStage {
     /// Takes the value of a missing entity from a person's reply.
     fn take_entity(&mut self, name: &str, text: &str, shared: &mut Shared) -> Result<(), Refused> {
         let value = prompt::read_entity(&shared.run.skill, shared.intent.as_ref(), name, text)?;
-        let words = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        shared.add_turn(Turn::User(format!("{name}: {words}")));
+        let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        shared.add_turn(Turn::User(format!("{name}: {shown}")));
         self.missing.retain(|missing| missing != name);
         if let Some(intent) = &mut shared.intent {
             intent.entities.insert(name.to_owned(), value);

@@ -11,7 +11,7 @@ use crate::stages::questions;
 use crate::step::Step;
 use bloomery_crds::outcome::OutcomeCode;
 
-/// Returns the question about a lost call, or the end of the Job if nobody can be asked. It comes before every other step.
+/// Returns the step that asks people about a lost call, or the end of the Job if nobody can be asked.
 pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
     let shared = &conversation.shared;
     let call = shared.calls.all().iter().find(|call| call.is_lost())?;
@@ -30,10 +30,10 @@ pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
 fn end(call: &Call, conversation: &Conversation) -> Vec<Event> {
     let mut events = ending::skip_rest(&conversation.shared, call);
     let stopped_by = conversation.lost_call.stopped_by.as_deref();
-    let stopped = stopped_by.map(|by| format!(" The Job was ended here by {by}.")).unwrap_or_default();
+    let stop_note = stopped_by.map(|by| format!(" The Job was ended here by {by}.")).unwrap_or_default();
     let message = format!(
         "The call {} of {} was sent, and its answer was lost: {}. Find out whether it happened before anything is \
-         done again; it was not repeated.{stopped}",
+         done again; it was not repeated.{stop_note}",
         call.id, call.tool, call.result
     );
     events.push(ending::finished(conversation, OutcomeCode::ToolIndeterminate, &message));

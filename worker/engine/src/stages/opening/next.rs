@@ -16,7 +16,7 @@ pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
         return Some(Step::ListTools);
     }
     if !opening.resources_bound {
-        let resources = shared.run.resources.iter().map(bound_name).collect();
+        let resources = shared.run.resources.iter().map(summary).collect();
         return Some(Step::Record(vec![Event::ResourcesBound { resources }]));
     }
     if shared.history.system().is_some() {
@@ -31,7 +31,7 @@ pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
 fn open(conversation: &Conversation) -> Event {
     let (shared, opening) = (&conversation.shared, &conversation.opening);
     if let Some(continued) = shared.run.continues.as_ref().filter(|_| shared.earlier.is_none()) {
-        return lost_thread(continued, opening.earlier_fault());
+        return earlier_not_available(continued, opening.earlier_fault());
     }
     let context = opening.context.as_deref().unwrap_or_default();
     match prompt::system(shared, context) {
@@ -53,7 +53,7 @@ fn wants_context(run: &Run) -> bool {
         || wants_summary && run.resources.iter().any(|bound| matches!(bound.source, ResourceSource::Mount { .. }))
 }
 
-fn bound_name(resource: &BoundResource) -> ResourceSummary {
+fn summary(resource: &BoundResource) -> ResourceSummary {
     let rendering = match &resource.source {
         ResourceSource::Value(value) => Some(value.clone()),
         ResourceSource::Mount { path, .. } => Some(path.clone()),
@@ -76,8 +76,8 @@ fn opened(run: &Run, system: String) -> Event {
     }
 }
 
-/// Returns the end of a follow-up Job without the conversation that it continues: the model would invent it.
-fn lost_thread(continued: &str, fault: Option<&str>) -> Event {
+/// Returns the end of a follow-up Job whose earlier conversation is not available. Without it, the model would invent it.
+fn earlier_not_available(continued: &str, fault: Option<&str>) -> Event {
     let fault = fault.unwrap_or("it was not read.");
     let message = format!(
         "The conversation of {continued}, which this Job continues, is not available: {fault} Create another Job whose goal \

@@ -1,4 +1,4 @@
-//! The system prompt. Rendered once, stored in `conversation.opened`, and never rendered again.
+//! The system prompt. The opening renders it once and stores it in `conversation.opened`.
 
 use crate::core_tools;
 use crate::event::{ContextKind, ContextPart};
@@ -61,7 +61,7 @@ pub(crate) fn persona(run: &Run) -> Result<Option<String>, Error> {
     Ok(rendered.map(|persona| persona.trim().to_owned()))
 }
 
-/// Describes the bound resources. Secrets are left out: the model would only ask for them.
+/// Describes the bound resources, except secrets, which the model must not use.
 fn resources(shared: &Shared) -> Option<String> {
     let run = &shared.run;
     let lines: Vec<String> = run.resources.iter().filter_map(|bound| resource(bound, run)).collect();
@@ -77,7 +77,7 @@ fn resources(shared: &Shared) -> Option<String> {
 }
 
 fn resource(bound: &BoundResource, run: &Run) -> Option<String> {
-    let what = match &bound.source {
+    let value = match &bound.source {
         ResourceSource::Mount { path, read_only: true } => format!("files at {path}, to read only"),
         ResourceSource::Mount { path, read_only: false } => format!("files at {path}"),
         ResourceSource::Value(value) if !bound.kind.is_secret() => value.clone(),
@@ -86,13 +86,13 @@ fn resource(bound: &BoundResource, run: &Run) -> Option<String> {
     let declared = run.skill.resources.iter().find(|declared| declared.name == bound.name);
     let description = declared.and_then(|declared| declared.description.as_deref());
     Some(format!(
-        "`{}`: {what}{}",
+        "`{}`: {value}{}",
         bound.name,
         description.map_or_else(String::new, |text| format!(". {}", text.trim()))
     ))
 }
 
-/// Renders the gathered context as data: anybody may have named the files, and other Jobs wrote the notes.
+/// Renders the gathered context as data: its file names and notes are not trusted.
 fn context_section(context: &[ContextPart]) -> Option<String> {
     let is_usable = |part: &&ContextPart| part.fault.is_none() && part.kind != ContextKind::Earlier;
     let parts = context.iter().filter(is_usable);
@@ -105,7 +105,7 @@ fn context_section(context: &[ContextPart]) -> Option<String> {
     Some(format!("# Context\nThe state when this conversation began. {}\n{}", stage_prompt::DATA, sections.join("\n")))
 }
 
-/// Renders the earlier conversation as data: another Job said it.
+/// Renders the earlier conversation as data: its text is not trusted.
 fn earlier_section(earlier: &str) -> String {
     format!(
         "# Earlier conversation\nThe goal continues this conversation, which has ended. {}\n{}",
@@ -124,8 +124,8 @@ fn workflows(shared: &Shared) -> Option<String> {
         format!("{}{required}: {}", workflow.name, workflow.steps.join(" -> "))
     });
     let lines: Vec<String> = lines.collect();
-    let how = if shared.rules.workflows.wants_evidence() { CLOSING } else { "" };
-    Some(format!("# Workflows\n{}{how}", list(&lines)))
+    let closing = if shared.rules.workflows.wants_evidence() { CLOSING } else { "" };
+    Some(format!("# Workflows\n{}{closing}", list(&lines)))
 }
 
 const WAY_OF_WORKING: &str = "# Way of working\n\
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_bound_is_told_but_for_secrets() {
+    fn the_prompt_lists_bound_resources_except_secrets() {
         let key = KeyFile { path: "/etc/bloomery/secrets/ci/key".into(), secret: "ci".into(), key: "key".into() };
         let mount = |path: &str, read_only| ResourceSource::Mount { path: path.into(), read_only };
         let bound = [
@@ -176,14 +176,14 @@ mod tests {
         .unwrap();
         let resource = |(name, kind, source): (&str, _, _)| BoundResource { name: name.to_owned(), kind, source };
         run.resources = bound.map(resource).to_vec();
-        let told = |run: &Run| {
+        let section = |run: &Run| {
             let mut conversation = Conversation::new(run.clone());
             let stamp = EventTime { time: "2026-01-01T00:00:00Z".into(), elapsed_ms: 0 };
             let (_, entry) = Chain::new("/test").append(fix_catalogue(run, Vec::new()), stamp).unwrap();
             conversation.apply(&entry);
             super::resources(&conversation.shared).unwrap()
         };
-        insta::assert_snapshot!(told(&run), @r"
+        insta::assert_snapshot!(section(&run), @r"
         # Resources
         - `code`: files at /resources/code. Project source code
         - `docs`: files at /resources/docs, to read only
@@ -192,6 +192,6 @@ mod tests {
         The file tools take the name of the resource and a path inside it.
         ");
         run.skill.policy = serde_json::from_value(json!({"tools": {"blocked": ["*"]}})).unwrap();
-        assert!(!told(&run).contains("The tools for files"), "{}", told(&run));
+        assert!(!section(&run).contains("The file tools"), "{}", section(&run));
     }
 }

@@ -12,6 +12,7 @@ use crate::tool::CatalogueTool;
 #[derive(Debug, Default)]
 pub(crate) struct Opening {
     pub(super) resources_bound: bool,
+    /// The gathered context; none before it was gathered.
     pub(super) context: Option<Vec<ContextPart>>,
 }
 
@@ -32,14 +33,14 @@ impl Opening {
         }
     }
 
-    /// The fault that kept the earlier conversation from being read.
+    /// The reason why the earlier conversation could not be read.
     pub(super) fn earlier_fault(&self) -> Option<&str> {
         earlier(self.context.as_deref()?)?.fault.as_deref()
     }
 }
 
 fn fix_catalogue(tools: &[CatalogueTool], shared: &mut Shared) {
-    shared.catalogue.fixed(tools);
+    shared.catalogue.fix(tools);
     shared.budget.add_to_prompt(shared.catalogue.visible().iter().map(catalogue::prompt_bytes).sum());
     let unusable = endpoint::remarks(&shared.run.skill.resources, &shared.run.resources);
     shared.rules = Rules::compile(&shared.run.skill, tools).with_remarks(unusable);

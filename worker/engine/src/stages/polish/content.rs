@@ -1,6 +1,6 @@
 //! Checks that a polished text keeps the content of the original.
 //!
-//! It compares texts, so it cannot see every change of meaning, such as a lost "not" (`docs/explanation/engine.md`).
+//! The check compares texts. It cannot find every change of meaning, such as a lost "not" (`docs/explanation/engine.md`).
 
 mod difference;
 mod error;
@@ -20,8 +20,8 @@ const MAX_TEXT_BYTES: usize = 128 * 1024;
 /// The longest sentence about a change, in bytes.
 const MAX_ERROR_BYTES: usize = 256;
 
-/// Checks that a polished text keeps the content of the original: numbers, URLs, e-mail addresses, code spans and the
-/// values of the answer's fields must occur as often in both. Numbers are compared by their value (`1,000` is `1000`,
+/// Checks that a polished text keeps the content of the original. Numbers, URLs, e-mail addresses, code spans and the values
+/// of the answer's fields must occur equally often in both texts. Numbers are compared by their value (`1,000` is `1000`,
 /// `2.50` is `2.5`); the ordinals of list items are ignored.
 ///
 /// # Errors
@@ -30,9 +30,9 @@ pub fn keeps_content(before: &str, after: &str, fields: &Map<String, Value>) -> 
     if after.trim().is_empty() {
         return Err(Error("the polished answer is empty".to_owned()));
     }
-    for (text, which) in [(before, "the answer"), (after, "the polished answer")] {
+    for (text, name) in [(before, "the answer"), (after, "the polished answer")] {
         if text.len() > MAX_TEXT_BYTES {
-            return Err(Error(format!("{which} has {} bytes, but at most {MAX_TEXT_BYTES} are compared", text.len())));
+            return Err(Error(format!("{name} has {} bytes, but at most {MAX_TEXT_BYTES} are compared", text.len())));
         }
     }
     let difference = match Items::count_in(before).difference(&Items::count_in(after)) {
@@ -40,8 +40,8 @@ pub fn keeps_content(before: &str, after: &str, fields: &Map<String, Value>) -> 
         None => values::difference(before, after, fields)?,
     };
     match difference {
-        Some(Difference { what, before, after }) => Err(Error(bounded(
-            &format!("the {what} occurs {} in the answer and {} in the polished answer", times(before), times(after)),
+        Some(Difference { item, before, after }) => Err(Error(bounded(
+            &format!("the {item} occurs {} in the answer and {} in the polished answer", times(before), times(after)),
             MAX_ERROR_BYTES,
         ))),
         None => Ok(()),

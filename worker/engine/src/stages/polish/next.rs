@@ -14,7 +14,7 @@ use bloomery_crds::v1alpha1::Stage;
 /// The persona of a Skill without one.
 const DEFAULT_PERSONA: &str = "A helpful assistant";
 
-/// Returns the next step of the polish, or nothing if no answer is to be polished.
+/// Returns the next step of the polish, or nothing if no answer needs it.
 pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
     let (shared, finalization, polishing) = (&conversation.shared, &conversation.finalization, &conversation.polishing);
     let skill = &shared.run.skill;
@@ -23,7 +23,7 @@ pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
     }
     let result = result(finalization.draft()?, skill.output_contract.as_ref(), true);
     let Some(polished) = polishing.polished() else {
-        // The opening has rendered the persona, so it renders here too.
+        // The persona has no error: the opening has rendered it before.
         let persona = persona(&shared.run).ok().flatten();
         let prompt = prompt(persona.as_deref().unwrap_or(DEFAULT_PERSONA), &result.text);
         return Some(request::stage(shared, Stage::Polish, prompt, None));

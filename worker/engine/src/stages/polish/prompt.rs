@@ -2,7 +2,7 @@
 
 use crate::stage_prompt::{DATA, StagePrompt, data};
 
-/// Returns the prompt to say the prose of an answer in the persona's voice. It does not show the fields of the answer.
+/// Returns the prompt to rewrite the prose of an answer in the persona's voice. It does not contain the fields of the answer.
 pub(super) fn prompt(persona: &str, prose: &str) -> StagePrompt {
     StagePrompt {
         system: format!("{ROLE}\n\n# Persona\n{}\n\n{RULES}\n\n{DATA}", persona.trim()),

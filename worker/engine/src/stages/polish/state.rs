@@ -9,30 +9,30 @@ use bloomery_crds::v1alpha1::{SkillSpec, Stage};
 /// The polish of the answer that passed.
 #[derive(Debug, Default)]
 pub(crate) struct Polishing {
-    /// The polisher's answer, until it is compared with the original.
+    /// The answer of the polishing model, until it is compared with the original.
     polished: Option<String>,
     polish: Option<PolishOutcome>,
 }
 
 impl Polishing {
     pub(crate) fn apply(&mut self, entry: &Entry, finalization: &Finalization, shared: &mut Shared) {
-        let is_asked = shared.model.stage == Stage::Polish;
+        let is_current = shared.model.stage == Stage::Polish;
         match &entry.event {
-            Event::ModelAnswered { answer } if is_asked => self.polished = Some(answer.text.clone()),
-            // An answer that passed does not fail because of its polish.
-            Event::ModelFailed { message, .. } if is_asked => {
-                self.done(PolishOutcome::Kept(format!("the reply polisher gave no answer: {message}")));
+            Event::ModelAnswered { answer } if is_current => self.polished = Some(answer.text.clone()),
+            // A failed polish leaves the answer unpolished.
+            Event::ModelFailed { message, .. } if is_current => {
+                self.finish(PolishOutcome::Kept(format!("the reply polisher gave no answer: {message}")));
             }
             Event::LimitHit { message, .. } if finalization.passed() => {
                 shared.budget.abandon_request();
-                self.done(PolishOutcome::Kept(format!("a budget was spent before it was polished: {message}")));
+                self.finish(PolishOutcome::Kept(format!("a budget was spent before it was polished: {message}")));
             }
-            Event::ReplyPolished { polish } => self.done(polish.clone()),
+            Event::ReplyPolished { polish } => self.finish(polish.clone()),
             _ => {}
         }
     }
 
-    fn done(&mut self, polish: PolishOutcome) {
+    fn finish(&mut self, polish: PolishOutcome) {
         self.polished = None;
         self.polish = Some(polish);
     }
@@ -48,7 +48,7 @@ impl Polishing {
     }
 }
 
-/// Returns whether the answer that passed is still to be polished.
+/// Returns whether an answer has passed and is not polished yet.
 pub(crate) fn wants_polish(polishing: &Polishing, finalization: &Finalization, skill: &SkillSpec) -> bool {
     let polisher = skill.engine.as_ref().and_then(|engine| engine.reply_polisher.as_ref());
     let enabled = polisher.and_then(|polisher| polisher.enabled).unwrap_or(true);

@@ -6,7 +6,7 @@ use bloomery_crds::text::bounded;
 /// The longest question, in bytes.
 const MAX_QUESTION_BYTES: usize = 4096;
 
-/// The most stray replies that are kept to be shown. The log has all of them.
+/// The most stray replies that are kept for the status. The log has all of them.
 const MAX_STRAY_REPLIES: usize = 8;
 
 /// A question that waits for its answer.
@@ -16,7 +16,7 @@ pub struct OpenQuestion {
     pub question: UserQuestion,
     /// The subject of the question.
     pub about: QuestionSubject,
-    /// The reason why the latest reply was not taken, for the person.
+    /// The reason why the latest reply was refused, for the person.
     pub refused: Option<String>,
 }
 
@@ -35,7 +35,7 @@ pub struct StrayReply {
     pub answered: bool,
 }
 
-/// The reason why a reply is no answer, as a sentence for the person.
+/// The reason why a reply is refused, as a sentence for the person.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Refused(String);
@@ -67,19 +67,19 @@ impl Questions {
         self.open.iter().find(|open| open.question.id == *id).map(|open| open.about.clone())
     }
 
-    /// Closes a question, or keeps it open with the reason why its reply was not taken.
+    /// Closes a question whose reply was taken. A question whose reply was refused stays open, with the reason.
     pub(crate) fn settle(&mut self, id: &QuestionId, taken: Result<(), Refused>) {
         match taken {
             Ok(()) => self.open.retain(|open| open.question.id != *id),
-            Err(Refused(why)) => {
+            Err(Refused(reason)) => {
                 if let Some(open) = self.open.iter_mut().find(|open| open.question.id == *id) {
-                    open.refused = Some(why);
+                    open.refused = Some(reason);
                 }
             }
         }
     }
 
-    /// Records that a reply of the Job's spec was taken, even if it changed nothing.
+    /// Records that a reply of the Job's spec was read, even if it changed nothing.
     pub(super) fn reply_taken(&mut self, nth: Option<u32>) {
         self.replies_taken = self.replies_taken.max(nth.unwrap_or(0));
     }
@@ -97,7 +97,7 @@ impl Questions {
         (1..=self.asked).any(|n| QuestionId::new(n) == *id)
     }
 
-    /// How many replies of the Job's spec were taken: all up to this position. They are not taken again.
+    /// The number of replies of the Job's spec that were read. They are not read again.
     pub fn replies_taken(&self) -> u32 {
         self.replies_taken
     }
@@ -123,7 +123,7 @@ impl Questions {
     }
 }
 
-/// Returns the events that ask questions: each with its subject, its text, and the answers to choose from.
+/// Returns the events that ask questions. `about` has the subject, the text and the choices of each question.
 pub(crate) fn ask(questions: &Questions, about: Vec<(QuestionSubject, String, Vec<String>)>) -> Vec<Event> {
     let asked = |(n, (about, text, choices)): (u32, (QuestionSubject, String, Vec<String>))| Event::UserAsked {
         question: UserQuestion { id: QuestionId::new(n), text: bounded(&text, MAX_QUESTION_BYTES), choices },

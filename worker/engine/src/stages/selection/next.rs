@@ -9,7 +9,7 @@ use bloomery_crds::Digest;
 use bloomery_crds::v1alpha1::Stage;
 use serde_json::json;
 
-/// Returns the next step of the selection, or nothing if none is needed any more.
+/// Returns the next step of the selection, or nothing if it is done or not needed.
 pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
     let (shared, selection) = (&conversation.shared, &conversation.selection);
     if selection.is_done {
@@ -33,8 +33,8 @@ fn selected(choice: &Choice<'_>, tools: Vec<String>, by: SelectedBy) -> Event {
     Event::ToolsSelected { tools, total: choice.open.len(), by }
 }
 
-/// Returns the key under which a selection may be remembered (`docs/explanation/engine.md`, section 4). It differs for another Skill, goal,
-/// intent, maximum or catalogue.
+/// Returns the key under which the worker may cache the selection (`docs/explanation/engine.md`, section 4). It depends on the
+/// Skill, goal, intent, maximum and catalogue.
 pub fn cache_key(conversation: &Conversation) -> Digest {
     let shared = &conversation.shared;
     let tools: Vec<&str> = shared.catalogue.visible().iter().map(|tool| tool.digest.as_str()).collect();
@@ -47,7 +47,7 @@ pub fn cache_key(conversation: &Conversation) -> Digest {
     }))
 }
 
-/// Returns the event of a remembered selection, if a selection is due.
+/// Returns the event of a cached selection, if the Job needs a selection.
 pub fn from_cache(conversation: &Conversation, tools: Vec<String>) -> Option<Event> {
     let choice = prompt::choice(&conversation.shared)?;
     Some(selected(&choice, tools, SelectedBy::Memory))

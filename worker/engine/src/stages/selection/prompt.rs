@@ -1,4 +1,4 @@
-//! The prompt of the tool selection, and how its answer is read.
+//! The prompt of the tool selection, and the reader of its answer.
 
 use crate::shared::Shared;
 use crate::stage_prompt::{AnswerSchema, DATA, Error, StagePrompt, data, list, read_object};
@@ -7,7 +7,7 @@ use bloomery_crds::nearest::nearest;
 use bloomery_crds::text::bounded;
 use serde_json::{Value, json};
 
-/// The most tools in a prompt if the Skill sets no maximum: as many as OpenAI's chat completions take.
+/// The most tools in a prompt if the Skill sets no maximum. It is the limit of OpenAI's chat completions.
 const DEFAULT_MAX_TOOLS: usize = 128;
 
 /// The longest description of a tool in the prompt of the selection, in bytes.
@@ -20,11 +20,11 @@ pub(super) struct Choice<'a> {
     pub fixed: Vec<&'a CatalogueTool>,
     /// The other tools, in the order of the catalogue.
     pub open: Vec<&'a CatalogueTool>,
-    /// The room for other tools.
+    /// The number of other tools that fit into the prompt.
     pub room: usize,
 }
 
-/// Returns the choice, if there are more tools than the Skill wants in a prompt.
+/// Returns the choice, if there are more tools than the maximum.
 pub(super) fn choice(shared: &Shared) -> Option<Choice<'_>> {
     let tools = shared.catalogue.visible();
     let max = max_tools(shared);
@@ -53,12 +53,12 @@ impl Choice<'_> {
             "You choose the tools that an agent needs. The agent's purpose: {}\n\n{ANSWER}\n\n{DATA}",
             shared.run.skill.problem.statement.trim()
         );
-        let meant = match shared.intent_id() {
+        let intent = match shared.intent_id() {
             Some(intent) => format!("\n\nThe detected intent is {intent:?}."),
             None => String::new(),
         };
         let user = format!(
-            "Which of these tools does the goal need? Name at most {}.\n\n{}{meant}\n\n{}",
+            "Which of these tools does the goal need? Name at most {}.\n\n{}{intent}\n\n{}",
             self.room,
             shared.goal_data(),
             data("tools", &list(described))
@@ -66,10 +66,10 @@ impl Choice<'_> {
         StagePrompt { system, user, answer_schema: Some(answer_schema()) }
     }
 
-    /// Reads the answer of the model: the names of the tools, each once, and no more than there is room for.
+    /// Reads the selected names from the answer of the model. Duplicates, and names beyond the room, are dropped.
     ///
     /// # Errors
-    /// If the answer is no JSON object of this form, or names an unknown tool.
+    /// If the answer is not a JSON object of this form, or names an unknown tool.
     pub(super) fn read(&self, answer: &str) -> Result<Vec<String>, Error> {
         let mut fields = read_object(answer)?;
         let Some(Value::Array(named)) = fields.remove("tools") else {
@@ -81,7 +81,7 @@ impl Choice<'_> {
         let mut selected: Vec<String> = Vec::new();
         for name in &named {
             let name = name.as_str().ok_or("the field \"tools\" holds something else than names")?;
-            self.known(name)?;
+            self.check_name(name)?;
             if selected.len() < self.room && !selected.iter().any(|earlier| earlier == name) {
                 selected.push(name.to_owned());
             }
@@ -89,7 +89,7 @@ impl Choice<'_> {
         Ok(selected)
     }
 
-    fn known(&self, name: &str) -> Result<(), Error> {
+    fn check_name(&self, name: &str) -> Result<(), Error> {
         let names = || self.open.iter().map(|tool| tool.alias.as_str());
         // The model may also name a tool that always stays.
         if names().any(|known| known == name) || self.fixed.iter().any(|tool| tool.alias == name) {
@@ -100,7 +100,7 @@ impl Choice<'_> {
     }
 }
 
-/// The schema does not list the names of the tools: there may be more than a schema may list.
+/// Returns the schema of the answer. It does not list the names: there may be more than providers allow in a schema.
 fn answer_schema() -> AnswerSchema {
     AnswerSchema::new("tools", [("tools", json!({"type": "array", "items": {"type": "string"}}))])
 }

@@ -18,10 +18,10 @@ pub(crate) struct Selection {
 
 impl Selection {
     pub(crate) fn apply(&mut self, entry: &Entry, shared: &mut Shared) {
-        let is_asked = shared.model.stage == Stage::Selection;
+        let is_current = shared.model.stage == Stage::Selection;
         match &entry.event {
-            Event::ModelAnswered { answer } if is_asked => self.answer.answered(&answer.text),
-            Event::ModelFailed { kind: ModelFailure::InvalidAnswer, message } if is_asked => {
+            Event::ModelAnswered { answer } if is_current => self.answer.answered(&answer.text),
+            Event::ModelFailed { kind: ModelFailure::InvalidAnswer, message } if is_current => {
                 self.answer.rejected(message);
             }
             Event::ToolsSelected { tools, .. } => {
@@ -33,8 +33,8 @@ impl Selection {
     }
 }
 
-/// Shows the selected tools and those that always stay. A name that is no tool's shows nothing: a remembered selection
-/// comes from a file that others may write.
+/// Shows the selected tools and those that always stay. Unknown names are ignored: a cached selection comes from a file that
+/// others may write.
 fn show(selected: &[String], shared: &mut Shared) {
     let Some(choice) = prompt::choice(shared) else { return };
     let open = choice.open.iter().filter(|tool| selected.contains(&tool.alias)).take(choice.room);

@@ -3,9 +3,9 @@
 /// An item that occurs more often in one text than in the other.
 pub(super) struct Difference {
     /// The item, as a noun phrase.
-    pub what: String,
-    /// How often it occurs in the original.
+    pub item: String,
+    /// The number of occurrences in the original.
     pub before: usize,
-    /// How often it occurs in the polished text.
+    /// The number of occurrences in the polished text.
     pub after: usize,
 }

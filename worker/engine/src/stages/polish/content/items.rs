@@ -22,7 +22,7 @@ enum Kind {
 /// The items of a text, with their counts.
 pub(super) struct Items(BTreeMap<(Kind, String), usize>);
 
-/// Replaces a code span in the text around it.
+/// The placeholder of a code span that was cut out of its text.
 const CUT: char = '\u{1}';
 
 impl Items {
@@ -32,10 +32,10 @@ impl Items {
         let mut ordinals = Ordinals::default();
         for line in rest.lines() {
             let line = ordinals.strip(line);
-            items.targets(line);
+            items.count_targets(line);
             for chunk in line.split(|c: char| c.is_whitespace() || matches!(c, '<' | '>' | '"' | '[' | ']' | '|' | CUT))
             {
-                items.chunk(chunk);
+                items.count_chunk(chunk);
             }
         }
         items
@@ -43,12 +43,12 @@ impl Items {
 
     /// Returns the first item with another count in the other text.
     pub(super) fn difference(&self, other: &Self) -> Option<Difference> {
-        let differs = |item: &(Kind, String)| {
+        let difference = |item: &(Kind, String)| {
             let (before, after) = (self.count_of(item), other.count_of(item));
-            let what = format!("{} {:?}", item.0, bounded(&item.1, 120));
-            (before != after).then_some(Difference { what, before, after })
+            let name = format!("{} {:?}", item.0, bounded(&item.1, 120));
+            (before != after).then_some(Difference { item: name, before, after })
         };
-        self.0.keys().chain(other.0.keys()).find_map(differs)
+        self.0.keys().chain(other.0.keys()).find_map(difference)
     }
 
     fn count_of(&self, item: &(Kind, String)) -> usize {
@@ -59,38 +59,35 @@ impl Items {
         *self.0.entry((kind, text.into())).or_default() += 1;
     }
 
-    /// Counts and removes code spans and blocks: from a run of backticks to the next run of the same length. An unclosed one is
-    /// text.
+    /// Counts code spans and blocks, and returns the text without them. A span ends at the next run of backticks of the same
+    /// length; without one, it is text.
     fn cut_code(&mut self, text: &str) -> String {
         let runs = runs(text);
-        let mut next: BTreeMap<usize, usize> = BTreeMap::new();
-        let mut partner = vec![None; runs.len()];
-        for (index, (_, length)) in runs.iter().enumerate().rev() {
-            if let Some(slot) = partner.get_mut(index) {
-                *slot = next.insert(*length, index);
-            }
-        }
+        let mut next_of_length: BTreeMap<usize, usize> = BTreeMap::new();
+        // For each run, the index of the next run of the same length.
+        let mut closing: Vec<Option<usize>> =
+            runs.iter().enumerate().rev().map(|(index, (_, length))| next_of_length.insert(*length, index)).collect();
+        closing.reverse();
         let mut rest = String::with_capacity(text.len());
-        let (mut at, mut index) = (0, 0);
+        let (mut copied, mut index) = (0, 0);
         while let Some((start, length)) = runs.get(index) {
-            let Some((end, close)) =
-                partner.get(index).copied().flatten().and_then(|close| runs.get(close).map(|run| (run.0, close)))
-            else {
+            let close = closing.get(index).copied().flatten();
+            let Some((close, (end, _))) = close.and_then(|close| Some((close, runs.get(close)?))) else {
                 index += 1;
                 continue;
             };
-            rest.push_str(text.get(at..*start).unwrap_or_default());
+            rest.push_str(text.get(copied..*start).unwrap_or_default());
             rest.push(CUT);
-            self.add(Kind::Code, text.get(start + length..end).unwrap_or_default());
-            at = end + length;
+            self.add(Kind::Code, text.get(start + length..*end).unwrap_or_default());
+            copied = end + length;
             index = close + 1;
         }
-        rest.push_str(text.get(at..).unwrap_or_default());
+        rest.push_str(text.get(copied..).unwrap_or_default());
         rest
     }
 
     /// Counts the targets of Markdown links that are not complete URLs: `[here](evil.example)`.
-    fn targets(&mut self, line: &str) {
+    fn count_targets(&mut self, line: &str) {
         for after in line.split("](").skip(1) {
             let target = after.split([')', ' ']).next().unwrap_or_default();
             if !target.is_empty() && !target.contains("://") {
@@ -99,27 +96,29 @@ impl Items {
         }
     }
 
-    fn chunk(&mut self, chunk: &str) {
-        let Some(at) = chunk.find("://") else { return self.plain(chunk) };
+    /// Counts the items of a text without white space: a URL, and the items of the text before it.
+    fn count_chunk(&mut self, chunk: &str) {
+        let Some(at) = chunk.find("://") else { return self.count_plain(chunk) };
         let (before, _) = chunk.split_at_checked(at).unwrap_or_default();
         let scheme = before.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '.' | '-')).len();
         let url = without_punctuation(chunk.get(scheme..).unwrap_or_default());
         self.add(Kind::Url, url);
-        self.plain(chunk.get(..scheme).unwrap_or_default());
+        self.count_plain(chunk.get(..scheme).unwrap_or_default());
     }
 
-    fn plain(&mut self, chunk: &str) {
+    /// Counts the items of a text without a scheme: an e-mail address, a host, or numbers and signs.
+    fn count_plain(&mut self, chunk: &str) {
         let core = chunk.trim_matches(|c: char| !c.is_alphanumeric());
         if core.contains('@') {
             self.add(Kind::Email, core.trim_start_matches("mailto:"));
         } else if is_host(core) {
             self.add(Kind::Url, core);
         } else {
-            self.numbers(chunk);
+            self.count_numbers(chunk);
         }
     }
 
-    fn numbers(&mut self, chunk: &str) {
+    fn count_numbers(&mut self, chunk: &str) {
         let mut rest = chunk;
         let mut before = None;
         while let Some(c) = rest.chars().next() {

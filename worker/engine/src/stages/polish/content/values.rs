@@ -1,4 +1,4 @@
-//! The values of an answer's fields, and how often they occur in a text.
+//! Compares how often the values of an answer's fields occur in two texts.
 
 use super::difference::Difference;
 use super::error::Error;
@@ -24,8 +24,12 @@ pub(super) fn difference(before: &str, after: &str, fields: &Map<String, Value>)
     }
     let (before, after) = (one_line(before), one_line(after));
     Ok(values.iter().find_map(|value| {
-        let (was, is) = (count(&before, value), count(&after, value));
-        (was != is).then(|| Difference { what: format!("value {:?}", bounded(value, 120)), before: was, after: is })
+        let (count_before, count_after) = (count(&before, value), count(&after, value));
+        (count_before != count_after).then(|| Difference {
+            item: format!("value {:?}", bounded(value, 120)),
+            before: count_before,
+            after: count_after,
+        })
     }))
 }
 
@@ -48,7 +52,7 @@ fn values(fields: &Map<String, Value>) -> BTreeSet<String> {
     values
 }
 
-/// Returns a text with its white space collapsed, since lines may wrap elsewhere.
+/// Returns a text with its white space collapsed: the polisher may wrap lines differently.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -57,10 +61,10 @@ fn one_line(text: &str) -> String {
 fn count(text: &str, value: &str) -> usize {
     let is_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
     let (first, last) = (is_word(value.chars().next()), is_word(value.chars().next_back()));
-    let stands_alone = |at: usize| {
+    let is_whole = |at: usize| {
         let before = text.get(..at).and_then(|text| text.chars().next_back());
         let after = text.get(at + value.len()..).and_then(|text| text.chars().next());
         !(first && is_word(before) || last && is_word(after))
     };
-    text.match_indices(value).filter(|(at, _)| stands_alone(*at)).count()
+    text.match_indices(value).filter(|(at, _)| is_whole(*at)).count()
 }
