@@ -4,8 +4,8 @@
 use bloomery_crds::run::{BoundResource, ResourceSource};
 use serde_json::{Value, json};
 
-/// Returns the bindings that every tool of the Job may see, in the order of the Skill: the mount path of a file system in the
-/// worker's pod, the URL of an endpoint. Secrets are left out, with their names.
+/// Returns the bindings that every tool of the Job may see, in the order of the Skill: the mount paths of file systems and the
+/// URLs of endpoints. Secrets and their names are left out.
 pub fn for_tools(resources: &[BoundResource]) -> Vec<Value> {
     let rendered = |resource: &BoundResource| {
         let (name, kind) = (&resource.name, resource.kind);
@@ -31,7 +31,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_and_urls_are_told_and_nothing_of_a_secret() {
+    fn tools_see_paths_and_urls_and_no_secrets() {
         let file = KeyFile { path: "/etc/bloomery/secrets/ci/token".into(), secret: "ci".into(), key: "token".into() };
         let mount = ResourceSource::Mount { path: "/resources/codebase".into(), read_only: true };
         let url = || ResourceSource::Value("https://docs.example".into());

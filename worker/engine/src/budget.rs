@@ -3,7 +3,7 @@
 use crate::event::Answer;
 use bloomery_crds::v1alpha1::{LlmCalls, Stage};
 
-/// Bytes of text to a token: an estimate for text that the provider has not counted yet.
+/// The estimated bytes of a token, for text that the provider has not counted yet.
 const BYTES_PER_TOKEN: u64 = 4;
 
 /// The resources that a conversation has spent and reserved.
@@ -14,13 +14,13 @@ pub struct Budget {
     input: u64,
     cached: u64,
     output: u64,
-    /// The reserve of the request without an answer yet. It counts as spent until the answer comes.
+    /// The reserve of the open request. It counts as spent until the answer arrives.
     reserved: u64,
-    /// The reserves of requests that never got a counted answer.
+    /// The reserves of requests whose answers are lost or have no token count.
     forfeited: u64,
-    /// The size of the next prompt of the main loop, as we count it.
+    /// The size of the next prompt of the main loop, in bytes.
     prompt_bytes: u64,
-    /// The size of the latest prompt of the main loop, as the provider counted it.
+    /// The tokens of the latest prompt of the main loop, as the provider counted them.
     prompt_tokens: u64,
     worked_ms: u64,
 }
@@ -55,7 +55,7 @@ impl Budget {
         self.reserved = reserve;
     }
 
-    /// Replaces the reserve by the tokens that the provider counted.
+    /// Replaces the reserve by the tokens that the provider counted. Without a count, the reserve stays spent.
     pub(crate) fn answered(&mut self, answer: &Answer, stage: Stage) {
         if stage == Stage::Plan {
             self.answers += 1;
@@ -68,7 +68,6 @@ impl Budget {
                 self.cached = self.cached.saturating_add(answer.cached_tokens.unwrap_or_default().min(input));
                 self.output = self.output.saturating_add(output);
             }
-            // Without a count, the reserve is the only safe figure.
             _ => self.forfeited = self.forfeited.saturating_add(reserved),
         }
     }
@@ -88,7 +87,7 @@ impl Budget {
         (bytes / BYTES_PER_TOKEN).saturating_add(max_output)
     }
 
-    /// The tokens of the next prompt of the main loop: as the provider counted last, or by estimate.
+    /// Returns the tokens of the next prompt of the main loop: the larger of the provider's latest count and an estimate.
     pub fn prompt_tokens(&self) -> u64 {
         self.prompt_tokens.max(self.prompt_bytes / BYTES_PER_TOKEN)
     }

@@ -1,4 +1,4 @@
-//! The tools of a Job: what the server lists, what the Skill declares, and what the policy lets the model see.
+//! The catalogue: the tools of a Job. It combines the listing of the server, the declarations of the Skill, and its policy.
 
 mod drift;
 mod schemas;
@@ -19,10 +19,10 @@ use schemas::Schemas;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// The longest tool name that model providers take.
-const MAX_ALIAS: usize = 64;
+/// The longest tool name that model providers accept, in bytes.
+const MAX_ALIAS_BYTES: usize = 64;
 
-/// The tools of a Job, as they were fixed at its beginning.
+/// The tools of a Job, fixed at its beginning.
 #[derive(Debug, Default)]
 pub struct Catalogue {
     tools: Option<Vec<CatalogueTool>>,
@@ -32,7 +32,8 @@ pub struct Catalogue {
 }
 
 impl Catalogue {
-    pub(crate) fn fixed(&mut self, tools: &[CatalogueTool]) {
+    /// Takes the fixed tools.
+    pub(crate) fn fix(&mut self, tools: &[CatalogueTool]) {
         self.visible = tools.iter().filter(|tool| tool.visible).cloned().collect();
         self.schemas = Schemas::new(tools);
         self.tools = Some(tools.to_vec());
@@ -45,8 +46,8 @@ impl Catalogue {
         hidden
     }
 
-    /// Records the tools that changed or are missing, by their server's names.
-    pub(crate) fn drifted(&mut self, changed: &[String], missing: &[String]) {
+    /// Records the tools that changed or are missing, by the server's names.
+    pub(crate) fn add_drift(&mut self, changed: &[String], missing: &[String]) {
         self.drifted.add(changed, missing);
     }
 
@@ -70,8 +71,7 @@ impl Catalogue {
         self.schemas.arguments(tool)
     }
 
-    /// Returns what is wrong with the structured output of a tool, or nothing. A tool whose server lists no output schema
-    /// may return any output, or none.
+    /// Returns the error in the structured output of a tool, or nothing. A tool without an output schema may return any output.
     pub fn output_error(&self, alias: &str, output: Option<&Value>) -> Option<String> {
         let schema = self.schemas.output(self.tool(alias)?)?;
         match output {
@@ -80,7 +80,7 @@ impl Catalogue {
         }
     }
 
-    /// Returns how a server's tool differs from its fixed definition, by the server's name of the tool.
+    /// Returns the difference between a server's tool and its fixed definition. `name` is the server's name of the tool.
     pub fn drift_of(&self, name: &str) -> Option<Drift> {
         self.drifted.get(name)
     }
@@ -108,20 +108,20 @@ pub(crate) fn prompt_bytes(tool: &CatalogueTool) -> usize {
 
 /// Fixes the tools of a Job.
 ///
-/// A tool is left out if its server lists its name twice, if two tools share its alias, or if one of its schemas is
-/// nested too deep for a line of the log. The gate then denies its calls as calls of an unknown tool. The order is the
-/// server's, which keeps the provider's prompt cache warm.
+/// A tool is left out if its server lists its name twice, if another tool has the same alias, or if a schema is nested too deep
+/// for a line of the log. The gate then denies its calls as calls of an unknown tool. The tools keep the order of the listing,
+/// so that the provider can cache the prompt.
 pub fn fix(run: &Run, listed: Vec<ListedTool>) -> Vec<CatalogueTool> {
     let core = core_tools::offered(run, &listed);
     let listed: Vec<ListedTool> = listed.into_iter().filter(|tool| !core_tools::is_reserved(&tool.name)).collect();
-    let mut times: BTreeMap<String, u32> = BTreeMap::new();
+    let mut times_listed: BTreeMap<String, u32> = BTreeMap::new();
     for tool in &listed {
-        *times.entry(tool.name.clone()).or_default() += 1;
+        *times_listed.entry(tool.name.clone()).or_default() += 1;
     }
     let plain: Vec<String> = listed.iter().map(|tool| tool.name.clone()).filter(|name| is_plain(name)).collect();
     let tools: Vec<CatalogueTool> = listed
         .into_iter()
-        .filter(|tool| times.get(&tool.name) == Some(&1) && is_shallow(tool))
+        .filter(|tool| times_listed.get(&tool.name) == Some(&1) && is_shallow(tool))
         .map(|tool| catalogue_tool(&run.skill, tool, &plain))
         .collect();
     let mut aliases: BTreeMap<String, u32> = BTreeMap::new();
@@ -135,7 +135,7 @@ pub fn fix(run: &Run, listed: Vec<ListedTool>) -> Vec<CatalogueTool> {
 
 fn catalogue_tool(skill: &SkillSpec, tool: ListedTool, plain: &[String]) -> CatalogueTool {
     let declared = skill.tools.iter().find(|declared| declared.name == tool.name);
-    // A server's hint can take the claim away, never give it: it is the server that is not trusted here.
+    // The server is not trusted: its hint can only make a tool not read-only.
     let read_only = declared.is_some_and(|d| d.read_only == Some(true)) && tool.read_only_hint() != Some(false);
     let policy = skill.policy.as_ref().and_then(|policy| policy.tools.as_ref());
     CatalogueTool {
@@ -162,7 +162,7 @@ fn is_shallow(tool: &ListedTool) -> bool {
 }
 
 fn is_plain(name: &str) -> bool {
-    (1..=MAX_ALIAS).contains(&name.len()) && name.bytes().all(is_alias_byte)
+    (1..=MAX_ALIAS_BYTES).contains(&name.len()) && name.bytes().all(is_alias_byte)
 }
 
 fn is_alias_byte(byte: u8) -> bool {
@@ -178,9 +178,9 @@ fn alias(name: &str, plain: &[String]) -> String {
     let readable: String = name
         .bytes()
         .map(|byte| if is_alias_byte(byte) { char::from(byte) } else { '_' })
-        .take(MAX_ALIAS - 17)
+        .take(MAX_ALIAS_BYTES - 17)
         .collect();
-    // Only a server that lists a name made to collide gets the longer hash.
+    // The longer hash is needed only if a listed name equals the alias.
     let short = format!("{readable}-{}", hash.short(8));
     if plain.contains(&short) { format!("{readable}-{}", hash.short(16)) } else { short }
 }
@@ -205,13 +205,13 @@ mod tests {
     }
 
     #[test]
-    fn no_server_gets_the_calls_of_a_core_tool() {
+    fn a_server_tool_with_a_reserved_name_is_left_out() {
         let tools = fix(&fixture::run(), vec![listed("focus_read", None), listed("ask_user", None)]);
         assert_eq!(server_tools(tools), []);
     }
 
     #[test]
-    fn what_the_author_says_of_a_tool_is_told_where_its_server_says_nothing() {
+    fn the_skill_s_description_is_used_if_the_server_has_none() {
         let mut run = fixture::run();
         run.skill.tools[0].description = Some("Finds out who asks".into());
         let tools = fix(&run, vec![listed("verify_identity", None)]);

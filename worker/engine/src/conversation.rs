@@ -1,4 +1,4 @@
-//! The state of a conversation: a fold of its events, and of nothing else.
+//! The state of a conversation: a fold of its events.
 
 #[cfg(test)]
 mod tests;

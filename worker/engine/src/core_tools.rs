@@ -1,7 +1,7 @@
-//! The core tools: tools that the worker provides itself (seed 000; `docs/explanation/engine.md`, section 3), one file for each family.
+//! The core tools, which the worker provides itself (seed 000; `docs/explanation/engine.md`, section 3). Each family of tools has
+//! a module.
 //!
-//! A family offers a Job the tools whose resource the Job binds. The worker's `tools` answers their calls, by the same
-//! names.
+//! A family offers a Job the tools for the resources that the Job binds. The worker's `tools` performs their calls.
 
 mod definition;
 pub mod files;
@@ -20,26 +20,26 @@ use crate::run::Run;
 use crate::tool::{CatalogueTool, ListedTool, ToolSource};
 use crate::tool_policy::core_refusal;
 
-/// Names with a meaning for the engine: a server's tool of such a name is ignored.
+/// The names that only core tools can have: a server's tool with such a name is ignored.
 const RESERVED: [&str; 4] = [ASK_USER, "use_skill", FOCUS_READ, SUBGOAL_DONE];
 
-/// Core tools whose results are no evidence: notes of the agent, and results that it reads again.
-const NOTES: [&str; 4] = [FOCUS_READ, MEMORY_READ, MEMORY_WRITE, SUBGOAL_DONE];
+/// The core tools whose results are no evidence: notes of the agent, and results that it reads again.
+const WITHOUT_EVIDENCE: [&str; 4] = [FOCUS_READ, MEMORY_READ, MEMORY_WRITE, SUBGOAL_DONE];
 
 /// Returns whether a name is reserved for core tools.
 pub fn is_reserved(name: &str) -> bool {
     RESERVED.contains(&name)
 }
 
-/// Returns whether a completed call of the tool is evidence: whether it can show something new (`docs/explanation/engine.md`, section 3).
+/// Returns whether a completed call of the tool is evidence: its result can show something new
+/// (`docs/explanation/engine.md`, section 3).
 pub fn gives_evidence(tool: &CatalogueTool) -> bool {
-    tool.source == ToolSource::Server || !NOTES.contains(&tool.name.as_str())
+    tool.source == ToolSource::Server || !WITHOUT_EVIDENCE.contains(&tool.name.as_str())
 }
 
 /// Returns the core tools of a Job whose server lists `listed`. Tools that the policy blocks are hidden.
 ///
-/// A server's tool replaces a core tool of the same name, whatever the policy says about it: a call that was meant for
-/// one must not reach the other.
+/// A server's tool replaces a core tool of the same name, even if the policy blocks it: a call for one must not reach the other.
 pub fn offered(run: &Run, listed: &[ListedTool]) -> Vec<CatalogueTool> {
     let mut tools = workflow::offered(run);
     tools.extend(files::offered(run));

@@ -101,11 +101,11 @@ impl Auth {
 impl Endpoint {
     /// Returns the methods that the rules allow on any path.
     pub fn methods(&self) -> Vec<Method> {
-        Method::iter().filter(|method| allowed::any(self.rules.as_deref(), *method)).collect()
+        Method::iter().filter(|method| allowed::allows_any_path(self.rules.as_deref(), *method)).collect()
     }
 
-    /// Returns whether any call that reads, or any call that may change something, is allowed.
-    fn serves(&self, reads_only: bool) -> bool {
+    /// Returns whether the rules allow a method that only reads, or with `reads_only` false, another method.
+    fn allows_any(&self, reads_only: bool) -> bool {
         self.methods().iter().any(|method| method.is_read() == reads_only)
     }
 
@@ -151,9 +151,9 @@ pub fn remarks(declared: &[ResourceDeclaration], bound: &[BoundResource]) -> Vec
     endpoints.iter().filter_map(Endpoint::error).map(|error| format!("{error}.")).collect()
 }
 
-/// Returns the endpoints of a tool: of the tool that reads, or of the tool that may change something.
+/// Returns the endpoints that `http_get` may call, or with `reads_only` false, those that `http_request` may call.
 pub fn endpoints_for(endpoints: &[Endpoint], reads_only: bool) -> Vec<&Endpoint> {
-    endpoints.iter().filter(|endpoint| endpoint.serves(reads_only)).collect()
+    endpoints.iter().filter(|endpoint| endpoint.allows_any(reads_only)).collect()
 }
 
 /// Returns the request of a call. With `reads_only`, every method that may change something is an error.

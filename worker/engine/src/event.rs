@@ -27,7 +27,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(tag = "type", content = "data", rename_all_fields = "camelCase")]
 pub enum Event {
-    /// A worker has claimed the log. This is the first line of a segment: linking the segment is the claim.
+    /// A worker has claimed the log. The event is the first line of a segment: the worker claims the log when it links the
+    /// segment into place.
     #[serde(rename = "epoch.started")]
     #[strum(serialize = "epoch.started")]
     EpochStarted {
@@ -73,7 +74,7 @@ pub enum Event {
     #[serde(rename = "intent.detected")]
     #[strum(serialize = "intent.detected")]
     IntentDetected {
-        /// The intent, or the finding that the goal is out of the Skill's domain.
+        /// The intent, or the result that the goal is out of the Skill's domain.
         intent: DetectedIntent,
         /// The required entities that the goal does not name.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -150,7 +151,7 @@ pub enum Event {
         /// The call as the status shows it.
         held: HeldCall,
     },
-    /// A person approved a held call, in the place of one of its approvers.
+    /// A person approved a held call for one of its approvers.
     #[serde(rename = "tool.approved")]
     #[strum(serialize = "tool.approved")]
     ToolApproved {
@@ -162,7 +163,7 @@ pub enum Event {
         #[serde(flatten)]
         decision: Decision,
     },
-    /// A person denied a held call, in the place of one of its approvers.
+    /// A person denied a held call for one of its approvers.
     #[serde(rename = "tool.denied")]
     #[strum(serialize = "tool.denied")]
     ToolDenied {
@@ -172,7 +173,7 @@ pub enum Event {
         #[serde(flatten)]
         decision: Decision,
     },
-    /// A call was skipped, because an earlier call did not complete.
+    /// A call was skipped, because an earlier call was not completed.
     #[serde(rename = "tool.skipped")]
     #[strum(serialize = "tool.skipped")]
     ToolSkipped {
@@ -225,7 +226,7 @@ pub enum Event {
         #[serde(rename = "told")]
         progress: ToolProgress,
     },
-    /// A listing differs from the fixed tools. Calls of changed and missing tools are denied from now on.
+    /// A listing differs from the fixed tools. The gate denies calls of changed and missing tools from now on.
     #[serde(rename = "catalogue.drifted")]
     #[strum(serialize = "catalogue.drifted")]
     CatalogueDrifted {
@@ -320,7 +321,7 @@ pub enum Event {
     LimitHit {
         /// The code of the limit.
         code: OutcomeCode,
-        /// The amount that was spent, and the limit.
+        /// A sentence with the amount that was spent, and the limit.
         message: String,
     },
     /// The operator sent a directive.

@@ -1,18 +1,19 @@
-//! The history that a model reads: append-only, so that prefixes stay identical.
+//! The history that the model of the main loop reads. Turns are only added, so that providers can cache the prefix; only
+//! offloading changes a turn.
 
 use crate::budget::Budget;
 use crate::event::{Answer, CallId};
 use bloomery_crds::v1alpha1::ModelProvider;
 use std::collections::BTreeMap;
 
-/// One turn. A model client maps it to its provider's wire format by a fixed rule.
+/// One turn of the history. A model client converts it to the format of its provider.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Turn {
-    /// A message of the user, or of the engine in the user's place.
+    /// A message of the user, or of the engine in the role of the user.
     User(String),
     /// An answer of a model.
     Assistant(ModelMessage),
-    /// The one result of one call.
+    /// The result of a call. Each call has exactly one.
     ToolResult {
         /// The provider's id of the call.
         id: String,
@@ -21,33 +22,32 @@ pub enum Turn {
     },
 }
 
-/// An answer of a model, verbatim. Another Model gets it in its own form, made of the text and the calls in it.
+/// An answer of a model, verbatim. A client of another Model converts the text and the calls to its own format.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelMessage {
-    /// The provider's own message, as JSON text. A tree of it would take several times the memory for each answer.
+    /// The provider's message, as JSON text: a parsed value would take several times the memory.
     pub message: String,
-    /// The provider whose form the message has.
+    /// The provider whose format the message has.
     pub provider: ModelProvider,
-    /// The name of the Model that gave the answer. A log of an earlier version has none: it was the Model of the main
-    /// loop.
+    /// The name of the Model that gave the answer. `None` in logs of earlier versions: the Model of the main loop.
     pub model: Option<String>,
 }
 
 impl From<&Answer> for ModelMessage {
     fn from(answer: &Answer) -> Self {
-        // Kept as long as the conversation lasts, so without the spare capacity that writing it took.
+        // The message is kept as long as the conversation, so it must not keep spare capacity.
         let mut message = answer.message.to_string();
         message.shrink_to_fit();
         Self { message, provider: answer.provider, model: answer.model.clone() }
     }
 }
 
-/// The system prompt, the turns, and the messages of people that the turns have no place for yet.
+/// The system prompt, the turns, and the messages of people that will become turns.
 #[derive(Debug, Default)]
 pub struct History {
     system: Option<String>,
     turns: Vec<Turn>,
-    /// The turn of each call's result, until the result is offloaded.
+    /// The index of the turn with each call's result, until the result is offloaded.
     results: BTreeMap<CallId, usize>,
     /// The number of answers at the latest sweep of older results.
     swept_at: u32,
@@ -55,7 +55,7 @@ pub struct History {
     offloaded: u32,
     /// Messages of people that wait until the calls of the last answer are settled.
     waiting_messages: Vec<String>,
-    /// The event with which the latest messages of people joined the turns.
+    /// The `seq` of the event with which the latest messages of people joined the turns.
     messages_joined_at: u64,
 }
 
@@ -71,7 +71,7 @@ impl History {
     pub(crate) fn add(&mut self, turn: Turn, budget: &mut Budget) {
         budget.add_to_prompt(match &turn {
             Turn::User(text) | Turn::ToolResult { text, .. } => text.len(),
-            Turn::Assistant(said) => said.message.len(),
+            Turn::Assistant(answer) => answer.message.len(),
         });
         self.turns.push(turn);
     }
@@ -82,14 +82,14 @@ impl History {
         self.add(turn, budget);
     }
 
-    /// Puts an excerpt in the place of a result. Returns whether the history still had the whole result.
+    /// Replaces a result by an excerpt. Returns whether the history still had the whole result.
     pub(crate) fn offload(&mut self, call: &CallId, excerpt: &str, budget: &mut Budget) -> bool {
         let Some(at) = self.results.remove(call) else { return false };
         self.swept_at = budget.answers();
         self.offloaded += 1;
         if let Some(Turn::ToolResult { text, .. }) = self.turns.get_mut(at) {
             budget.remove_from_prompt(text.len().saturating_sub(excerpt.len()));
-            // A new allocation: shrinking the text in place would leave a gap that the next result does not fit into.
+            // A new allocation: to shrink the text in place would fragment the memory.
             drop(std::mem::replace(text, excerpt.to_owned()));
         }
         true
@@ -126,7 +126,7 @@ impl History {
         &self.turns
     }
 
-    /// The turns that hold results of calls, those that were offloaded excepted.
+    /// The index of the turn with each call's result, without offloaded results.
     pub(crate) fn results(&self) -> &BTreeMap<CallId, usize> {
         &self.results
     }
@@ -136,7 +136,7 @@ impl History {
         self.swept_at
     }
 
-    /// The number of offloaded results. Between two such changes, turns are only added.
+    /// The number of offloaded results. It is the version of the turns: offloading is the only change of an earlier turn.
     pub(crate) fn offloaded(&self) -> u32 {
         self.offloaded
     }

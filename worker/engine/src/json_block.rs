@@ -1,4 +1,4 @@
-//! The fenced JSON block of an answer: separates the prose of an answer from its fields.
+//! The fenced JSON block of an answer, which contains its fields. The rest of the answer is prose.
 
 use bloomery_crds::canonical;
 use serde_json::{Map, Value};
@@ -26,7 +26,7 @@ pub enum Malformed {
     /// The object is nested too deep for a line of the log.
     #[error("it is nested more than {} deep", canonical::MAX_DEPTH)]
     TooDeep,
-    /// The text is JSON, but no object.
+    /// The text is JSON, but not an object.
     #[error("it is not an object")]
     NotAnObject,
 }
@@ -106,7 +106,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn prose_and_fields_are_kept_apart() {
+    fn an_answer_is_split_into_prose_and_fields() {
         let (prose, fields) =
             split("Your refund is on its way.\n```json\n{\"order_id\": \"A-17\"}\n```\nAnything else?").unwrap();
         assert_eq!(prose, "Your refund is on its way.\nAnything else?");
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_ambiguous_is_refused() {
+    fn an_ambiguous_answer_is_refused() {
         assert_eq!(split("plain"), Err(Error::NoBlock));
         assert_eq!(split("```json\n{}\n```\n```json\n{}\n```"), Err(Error::SeveralBlocks(2)));
         assert!(matches!(split("```json\n[1]\n```"), Err(Error::Malformed(_))));

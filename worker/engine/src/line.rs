@@ -1,8 +1,7 @@
 //! The lines of the log: events in CloudEvents 1.0 envelopes, each chained to the line before it.
 //!
-//! `seq` counts from 1 without gaps. `prevhash` is the SHA-256 of the bytes of the line before, or of nothing for the first
-//! line. A missing, moved or edited line is an error. Extension attributes are lower case, as the CloudEvents specification
-//! requires.
+//! `seq` counts from 1 without gaps. `prevhash` is the SHA-256 of the line before, or of an empty text for the first line. A
+//! missing, moved or edited line is an error. Names of extension attributes are lower case, as CloudEvents requires.
 
 #[cfg(test)]
 mod hostile;
@@ -62,9 +61,9 @@ pub enum Error {
         /// The first line whose hash does not match.
         seq: u64,
     },
-    /// The operator has acknowledged another line at this position.
+    /// The operator has acknowledged a different line at this position.
     #[error("line {seq} of the log differs from the line that the operator has acknowledged")]
-    Exchanged {
+    NotAcknowledged {
         /// The position of the line.
         seq: u64,
     },
@@ -187,7 +186,7 @@ impl Chain {
         let head = Digest::of_bytes(line.as_bytes());
         if self.acknowledged.as_ref().is_some_and(|(events, acknowledged)| *events == expected && *acknowledged != head)
         {
-            return Err(Error::Exchanged { seq: expected });
+            return Err(Error::NotAcknowledged { seq: expected });
         }
         (self.events, self.head) = (expected, head);
         let stamp = EventTime { time: envelope.time, elapsed_ms: envelope.elapsedms };
@@ -222,30 +221,30 @@ mod tests {
     }
 
     #[test]
-    fn a_line_says_whose_it_is() {
+    fn the_source_of_a_line_can_be_read() {
         assert_eq!(read_source(&log(1).0[0]).as_deref(), Some("/namespaces/acme/skilljobs/refund/u-1"));
         assert_eq!(read_source("{}"), None);
     }
 
     #[test]
-    fn what_was_written_is_read() {
+    fn written_lines_are_read_back() {
         let (lines, chain) = log(3);
         assert_eq!(read(&lines), Ok(chain));
     }
 
     #[test]
-    fn what_is_acknowledged_of_a_log_has_to_be_in_it() {
+    fn acknowledged_lines_must_be_in_the_log() {
         let (lines, chain) = log(3);
-        let knowing = |position: &LogPosition| Chain::new(chain.source.clone()).with_acknowledged(Some(position));
-        let mut again = knowing(&chain.position("x"));
+        let acknowledging = |position: &LogPosition| Chain::new(chain.source.clone()).with_acknowledged(Some(position));
+        let mut again = acknowledging(&chain.position("x"));
         for (at, line) in (0..).zip(&lines) {
             assert_eq!((again.events(), again.missing_lines()), (at, Some(3)));
             again.read(line).unwrap();
         }
         assert_eq!((again.events(), again.missing_lines()), (3, None));
-        let mut other = knowing(&LogPosition { head: Digest::of_bytes(b"other"), ..chain.position("x") });
+        let mut other = acknowledging(&LogPosition { head: Digest::of_bytes(b"other"), ..chain.position("x") });
         let read = lines.iter().map(|line| other.read(line)).collect::<Result<Vec<_>, _>>();
-        assert_eq!(read, Err(Error::Exchanged { seq: 3 }));
+        assert_eq!(read, Err(Error::NotAcknowledged { seq: 3 }));
     }
 
     #[test]

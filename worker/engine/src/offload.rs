@@ -1,4 +1,5 @@
-//! Offloading of large results: the model sees an excerpt, and reads more with a handle (`docs/explanation/engine.md`, section 2).
+//! Offloading of large results: the model sees an excerpt, and reads more with a handle
+//! (`docs/explanation/engine.md`, section 2).
 
 use crate::event::CallId;
 use crate::history::Turn;
@@ -6,14 +7,14 @@ use crate::shared::Shared;
 use bloomery_crds::Digest;
 use bloomery_crds::text::bounded;
 
-/// The largest result that the history holds whole, in bytes.
+/// The largest result that is not offloaded when it arrives, in bytes.
 pub const MAX_INLINE_BYTES: usize = 16 * 1024;
 
 /// The excerpt of a result that is offloaded when it arrives, in bytes.
 const EXCERPT_BYTES: usize = 1024;
 
-/// The excerpt of an older result, in bytes: enough to see its subject. A long conversation has many of them.
-const REMINDER_BYTES: usize = 256;
+/// The excerpt of an older result, in bytes. It is short, because a long conversation has many of them.
+const SHORT_EXCERPT_BYTES: usize = 256;
 
 /// The least number of answers between two sweeps. Each sweep changes the prefix that providers cache.
 const MIN_ANSWERS_BETWEEN_SWEEPS: u32 = 20;
@@ -29,15 +30,15 @@ pub struct Offload<'a> {
 
 /// Returns the excerpt of a result that is offloaded when it arrives.
 pub fn excerpt(text: &str, handle: &Digest) -> String {
-    beginning(text, EXCERPT_BYTES, handle)
+    excerpt_of_bytes(text, EXCERPT_BYTES, handle)
 }
 
 /// Returns the excerpt of an older result, which is offloaded when the model's window is nearly full.
 pub fn short_excerpt(text: &str, handle: &Digest) -> String {
-    beginning(text, REMINDER_BYTES, handle)
+    excerpt_of_bytes(text, SHORT_EXCERPT_BYTES, handle)
 }
 
-fn beginning(text: &str, bytes: usize, handle: &Digest) -> String {
+fn excerpt_of_bytes(text: &str, bytes: usize, handle: &Digest) -> String {
     format!(
         "{}\n[Excerpt of a result of {} bytes. Read more with focus_read, handle {handle}.]",
         bounded(text, bytes),
@@ -47,9 +48,9 @@ fn beginning(text: &str, bytes: usize, handle: &Digest) -> String {
 
 /// Returns the results to offload now.
 ///
-/// When the model's window is nearly full, these are the large results before the latest answer, unless there was a sweep
-/// lately. When the model has refused the conversation as too long, they are due at once, and the latest answer's results
-/// follow if there are no others.
+/// When the model's window is nearly full, these are the large results before the latest answer. After such a sweep, the next
+/// one waits for some answers. When the model has refused the conversation as too long, these are the same results without a
+/// wait, or, if there are none, those of the latest answer.
 pub(crate) fn due(shared: &Shared) -> Vec<Offload<'_>> {
     if shared.model.too_long.is_some() {
         let older = large_results(shared, latest_answer(shared));

@@ -1,10 +1,10 @@
-//! The questions to people while a conversation runs, and the statements of people. The driver brings both across.
+//! The requests to people while a conversation runs, and the statements of people. The driver transports both.
 
 mod statement;
 
 pub use crate::stages::approval::ApprovalRequest;
 pub use crate::stages::questions::OpenQuestion;
-pub use statement::{MAX_WORDS_BYTES, Statement};
+pub use statement::{MAX_STATEMENT_BYTES, Statement};
 
 use crate::shared::Shared;
 use crate::stages::approval;
@@ -24,8 +24,8 @@ pub(crate) fn open_requests(shared: &Shared) -> Vec<HumanRequest<'_>> {
     held.chain(shared.questions.open().iter().map(HumanRequest::Question)).collect()
 }
 
-/// Returns whether a statement changes anything. A decision that was taken before, or is about another call or other
-/// arguments, does not; nor does a reply of the Job's spec that was taken before.
+/// Returns whether a statement changes anything. A decision does if its call still waits for it. A reply of the Job's spec does
+/// if it was not read before.
 pub(crate) fn is_relevant(statement: &Statement, shared: &Shared) -> bool {
     match statement {
         Statement::Approval { call, digest, decision } => {

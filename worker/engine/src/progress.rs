@@ -1,27 +1,28 @@
-//! Epochs in a row without progress: a Job whose workers start in vain must end (`docs/explanation/engine.md`, section 1).
+//! Counts epochs without progress: a Job whose workers repeatedly stop before they make progress must end
+//! (`docs/explanation/engine.md`, section 1).
 
 use crate::event::Event;
 
-/// The most epochs in a row that are lost without progress before the Job ends as a crash loop.
+/// The most crashed epochs in a row without progress. After one more, the Job ends as a crash loop.
 const MAX_LOST_EPOCHS: u32 = 3;
 
-/// The most epochs in a row without progress when some of them were parked. A drain is no fault of the Job, so
-/// there may be many, but not without end.
+/// The most epochs in a row without progress, parked ones included. A drain is no fault of the Job, so this limit is higher.
 pub const MAX_EPOCHS_WITHOUT_PROGRESS: u32 = 20;
 
-/// The reason to start no further worker.
+/// The reason to end a Job whose epochs make no progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stall {
-    /// Workers were lost right after their start.
+    /// Workers crashed before they made progress.
     Crashes,
     /// Workers were asked to stop before they made progress.
     Drains,
 }
 
-/// Counts the epochs in a row without progress, the present one included.
+/// Counts the epochs in a row without progress, including the current one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProgressTracker {
     without_progress: u32,
+    /// The epochs since the latest progress or park.
     since_parked: u32,
 }
 
@@ -31,9 +32,9 @@ impl ProgressTracker {
             self.without_progress += 1;
             self.since_parked += 1;
         } else if !matches!(event, Event::ToolProgressed { .. }) {
-            // A call that only reports its progress, and loses its worker each time, gets no further.
+            // The progress of a call is no progress of the Job: its worker may crash at the same call each time.
             self.since_parked = 0;
-            // A worker that only parks has started and stopped as it should, but made no progress.
+            // A worker that only parks has not crashed, but has made no progress.
             if !matches!(event, Event::Parked { .. } | Event::DirectiveReceived { .. }) {
                 self.without_progress = 0;
             }

@@ -1,4 +1,4 @@
-//! The projection of a conversation into `Job.status`: a function of the log and of nothing else.
+//! The projection of a conversation into `Job.status`. It depends on the log only.
 
 use crate::conversation::Conversation;
 use crate::event::RulingReason;
@@ -17,7 +17,7 @@ use bloomery_crds::v1alpha1::{
     whole_seconds,
 };
 
-/// Projects a conversation whose log stands at `log`.
+/// Projects a conversation. `log` is the position of its log.
 pub fn project(conversation: &Conversation, log: LogPosition) -> Projection {
     let shared = &conversation.shared;
     Projection {
@@ -40,7 +40,7 @@ pub fn project(conversation: &Conversation, log: LogPosition) -> Projection {
     }
 }
 
-/// Returns the remarks about the Skill, those about changed tools first.
+/// Returns the remarks about changed tools, then those about the Skill.
 fn remarks(shared: &Shared) -> Vec<String> {
     let remarks = shared.catalogue.drift_remarks().chain(shared.rules.remarks.iter().cloned());
     remarks.take(MAX_REMARKS).map(|remark| bounded(&remark, MAX_REMARK)).collect()
@@ -76,7 +76,7 @@ fn waiting_for(conversation: &Conversation) -> Option<WaitingFor> {
     (call.is_some() || !questions.is_empty()).then(|| WaitingFor { call, questions, ..WaitingFor::default() })
 }
 
-/// Returns the open questions, once the conversation waits for nothing else.
+/// Returns the open questions, if the next step is to ask people.
 fn questions(conversation: &Conversation) -> Vec<AskedQuestion> {
     let open = conversation.questions().open();
     if open.is_empty() || !matches!(next(conversation), Step::AskPeople(_)) {
@@ -105,11 +105,11 @@ fn stray_replies(shared: &Shared) -> Vec<String> {
 fn stray_reply(reply: &StrayReply) -> String {
     let StrayReply { question, text, by: _, nth, answered } = reply;
     let nth = nth.map(|nth| format!(" {nth}")).unwrap_or_default();
-    let why = if *answered { "was answered before" } else { "was never asked" };
-    format!("reply{nth} is to {question}, which {why}: {:?}", bounded(text, 128))
+    let state = if *answered { "was answered before" } else { "was never asked" };
+    format!("reply{nth} is to {question}, which {state}: {:?}", bounded(text, 128))
 }
 
-/// Returns the first held call, with all that its approvers have to know and the `events` before it.
+/// Returns the details of the first held call for its approvers. `events` are the events before it.
 pub fn first_hold(conversation: &Conversation, events: Vec<String>) -> Option<HeldCallDetails> {
     let held = people::open_requests(&conversation.shared).into_iter().find_map(|ask| match ask {
         HumanRequest::Approval(held) => Some(held),
@@ -131,7 +131,7 @@ pub fn first_hold(conversation: &Conversation, events: Vec<String>) -> Option<He
     })
 }
 
-/// Returns the intent within the bounds of `Job.status`.
+/// Returns the intent for `Job.status`. Entities that are too large are left out.
 fn bounded_intent(intent: &DetectedIntent) -> DetectedIntent {
     let fits = serde_json::to_string(&intent.entities).is_ok_and(|text| text.len() <= MAX_ENTITIES);
     let entities = if fits { intent.entities.clone() } else { serde_json::Map::new() };

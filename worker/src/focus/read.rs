@@ -3,7 +3,7 @@
 use super::{FocusCache, kind};
 use bloomery_crds::Digest;
 use bloomery_crds::text::bounded;
-use bloomery_engine::core_tools::focus::FOCUS_BYTES;
+use bloomery_engine::core_tools::focus::MAX_FOCUS_BYTES;
 use bloomery_journal::files::Files;
 use bloomery_redact::Redactor;
 use serde::Deserialize;
@@ -40,7 +40,7 @@ impl FocusCache {
             format!("{digest} is {kind} of {} bytes, which cannot be read as text.", content.len())
         })?;
         let text = redactor.redact_owned(text);
-        let bytes = bytes.unwrap_or(FOCUS_BYTES).clamp(1, FOCUS_BYTES);
+        let bytes = bytes.unwrap_or(MAX_FOCUS_BYTES).clamp(1, MAX_FOCUS_BYTES);
         part(&text, offset, bytes)
             .ok_or_else(|| format!("The result has {} bytes, so offset {offset} is behind its end.", text.len()))
     }

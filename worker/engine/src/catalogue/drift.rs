@@ -1,4 +1,5 @@
-//! Tools that change while a Job runs (`docs/explanation/design.md`, section 6). The definitions that were fixed at the beginning hold.
+//! Drift: a server changes its tools while a Job runs (`docs/explanation/design.md`, section 6). The definitions that were fixed
+//! at the beginning stay valid.
 
 use crate::event::Event;
 use crate::tool::{CatalogueTool, ListedTool, ToolSource};
@@ -21,7 +22,7 @@ pub enum Drift {
 }
 
 impl Drift {
-    /// Returns the reason to deny a call of such a tool.
+    /// Returns the reason to deny a call of the tool.
     pub fn objection(self) -> &'static str {
         match self {
             Self::Changed => "the server has changed its definition since the Job began",
@@ -40,7 +41,7 @@ impl Drift {
     }
 }
 
-/// The tools that differ, by their server's names.
+/// The tools with drift, by the server's names.
 #[derive(Debug, Default)]
 pub(super) struct Drifted(BTreeMap<String, Drift>);
 
@@ -58,15 +59,15 @@ impl Drifted {
         self.0.iter().map(|(tool, drift)| drift.remark(tool))
     }
 
-    /// Compares a listing with the fixed tools. New tools alone make no event: they change nothing for the Job.
+    /// Compares a listing with the fixed tools. New tools alone make no event, because the Job does not use them.
     pub(super) fn compare(&self, tools: &[CatalogueTool], listed: &[ListedTool]) -> Option<Event> {
-        let fixed = |tool: &&CatalogueTool| tool.source == ToolSource::Server;
+        let is_server_tool = |tool: &&CatalogueTool| tool.source == ToolSource::Server;
         let mut now: BTreeMap<&str, Vec<&ListedTool>> = BTreeMap::new();
         for tool in listed {
             now.entry(&tool.name).or_default().push(tool);
         }
         let (mut changed, mut missing) = (Vec::new(), Vec::new());
-        for tool in tools.iter().filter(fixed).filter(|tool| !self.0.contains_key(&tool.name)) {
+        for tool in tools.iter().filter(is_server_tool).filter(|tool| !self.0.contains_key(&tool.name)) {
             match now.get(tool.name.as_str()).map(Vec::as_slice) {
                 None => missing.push(tool.name.clone()),
                 Some([listed]) if tool.matches(listed) => {}
@@ -76,7 +77,7 @@ impl Drifted {
         if changed.is_empty() && missing.is_empty() {
             return None;
         }
-        let is_new = |name: &&str| !tools.iter().filter(fixed).any(|tool| tool.name == **name);
+        let is_new = |name: &&str| !tools.iter().filter(is_server_tool).any(|tool| tool.name == **name);
         let added = now.into_keys().filter(is_new).take(MAX_ADDED_TOOLS);
         let added = added.map(|name| bounded(name, MAX_NAME_BYTES)).collect();
         Some(Event::CatalogueDrifted { changed, missing, added })

@@ -1,5 +1,5 @@
-//! The schemas of tools, each compiled when a call first needs it. Most tools are never called, and the first compilation
-//! takes longer than everything else before the first request to the model.
+//! The compiled schemas of tools. A schema is compiled when a call first needs it, because compiling all schemas would delay the
+//! first request to the model.
 
 use crate::schema::Schema;
 use crate::tool::CatalogueTool;
@@ -17,7 +17,7 @@ struct ToolSchemas {
     output: OnceLock<Schema>,
 }
 
-/// Leaves out which schemas are compiled: that is no part of the conversation's state.
+/// Leaves out the compiled schemas, which are not part of the conversation's state.
 impl fmt::Debug for ToolSchemas {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ToolSchemas").finish_non_exhaustive()

@@ -1,4 +1,4 @@
-//! The reading side of a conversation, for drivers and projections.
+//! Read access to a conversation, for drivers and projections.
 
 use super::Conversation;
 use crate::budget::Budget;
@@ -15,12 +15,12 @@ use bloomery_crds::report::ParkReason;
 use serde_json::Value;
 
 impl Conversation {
-    /// The inputs of the attempt.
+    /// The inputs of the conversation.
     pub fn run(&self) -> &Run {
         &self.shared.run
     }
 
-    /// How many events the conversation has.
+    /// The number of events.
     pub fn events(&self) -> u64 {
         self.shared.seq
     }
@@ -46,7 +46,7 @@ impl Conversation {
         self.shared.catalogue.compare(listed)
     }
 
-    /// Returns what is wrong with the structured output of a call, or nothing.
+    /// Returns the error in the structured output of a call, or nothing.
     pub fn output_error(&self, call: &CallId, output: Option<&Value>) -> Option<String> {
         self.shared.catalogue.output_error(&self.shared.calls.get(call)?.tool, output)
     }
@@ -91,12 +91,13 @@ impl Conversation {
         &self.shared.budget
     }
 
-    /// The code of the coming end, if a person has cancelled the Job or deleted its Skill. Nothing more is done then.
+    /// The outcome code that the Job ends with, if a person has cancelled it or deleted its Skill. The only step left is the
+    /// end.
     pub fn demanded_end(&self) -> Option<OutcomeCode> {
         self.ending.demanded
     }
 
-    /// The reason why the conversation waits for another pod.
+    /// The reason why the conversation is parked, until the next epoch.
     pub fn parked(&self) -> Option<ParkReason> {
         self.ending.parked
     }

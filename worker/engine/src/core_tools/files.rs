@@ -1,4 +1,4 @@
-//! Core tools for files. The read tools need a bound file system, the write tools a writable one.
+//! The core tools for files. Tools that read need a bound file system; tools that write need a writable one.
 
 use super::definition::{ToolEffect, core_tool};
 use crate::run::Run;
@@ -55,13 +55,13 @@ pub(super) fn offered(run: &Run) -> Vec<CatalogueTool> {
 
 /// Returns the schema of a tool: the resource, which is required if there are several, and the other arguments.
 fn schema(resources: &[&str], required: &[&str], properties: Value) -> Value {
-    let resource = json!({"type": "string", "enum": resources, "description": "The bound file system."});
-    let mut all = Map::from_iter([("resource".to_owned(), resource)]);
+    let resource_schema = json!({"type": "string", "enum": resources, "description": "The bound file system."});
+    let mut all = Map::from_iter([("resource".to_owned(), resource_schema)]);
     if let Value::Object(properties) = properties {
         all.extend(properties);
     }
-    let which: &[&str] = if resources.len() > 1 { &["resource"] } else { &[] };
-    let required = [which, required].concat();
+    let resource: &[&str] = if resources.len() > 1 { &["resource"] } else { &[] };
+    let required = [resource, required].concat();
     json!({"type": "object", "required": required, "additionalProperties": false, "properties": all})
 }
 

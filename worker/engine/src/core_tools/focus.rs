@@ -9,12 +9,12 @@ use serde_json::json;
 pub const FOCUS_READ: &str = "focus_read";
 
 /// The most bytes that one call of [`FOCUS_READ`] returns.
-pub const FOCUS_BYTES: u64 = 8 * 1024;
+pub const MAX_FOCUS_BYTES: u64 = 8 * 1024;
 
 /// Returns `focus_read` if any other tool may have long results: a server's tool, or another core tool.
 pub(super) fn offered(listed: &[ListedTool], others: &[CatalogueTool]) -> Vec<CatalogueTool> {
-    let is_of_use = !listed.is_empty() || others.iter().any(|tool| tool.name != SUBGOAL_DONE);
-    is_of_use.then(focus_read).into_iter().collect()
+    let is_useful = !listed.is_empty() || others.iter().any(|tool| tool.name != SUBGOAL_DONE);
+    is_useful.then(focus_read).into_iter().collect()
 }
 
 fn focus_read() -> CatalogueTool {
@@ -26,7 +26,7 @@ fn focus_read() -> CatalogueTool {
             "properties": {
                 "handle": {"type": "string", "description": "The handle in the excerpt."},
                 "offset": {"type": "integer", "minimum": 0, "description": "Where to begin, in bytes. Default: 0."},
-                "bytes": {"type": "integer", "minimum": 1, "maximum": FOCUS_BYTES, "description": "How many bytes to read. Default: as many as one call returns."},
+                "bytes": {"type": "integer", "minimum": 1, "maximum": MAX_FOCUS_BYTES, "description": "How many bytes to read. Default: as many as one call returns."},
             },
         }),
         ToolEffect::None,

@@ -1,5 +1,5 @@
-//! Core tools that call the APIs of a Job. `http_get` needs an endpoint that may be read, `http_request` one whose rules allow
-//! changes.
+//! The core tools that call the APIs of a Job. `http_get` needs an endpoint that allows reads, `http_request` one that allows
+//! other methods.
 
 use super::definition::{ToolEffect, core_tool};
 use crate::endpoint::{self, Endpoint, summary};
@@ -34,7 +34,7 @@ pub(super) fn offered(run: &Run) -> Vec<CatalogueTool> {
     tools
 }
 
-/// Returns the objection of an endpoint's rules to a call of one of these tools.
+/// Returns the objection to a call of one of these tools, if its endpoint does not allow the request.
 pub(crate) fn objection(tool: &CatalogueTool, arguments: &Value, run: &Run) -> Option<Objection> {
     if tool.source != ToolSource::Core || !NAMES.contains(&tool.name.as_str()) {
         return None;

@@ -1,11 +1,11 @@
-//! `ask_user`: asks people for what only they know.
+//! `ask_user`: asks people a question.
 
 use super::definition::{ToolEffect, core_tool};
 use crate::run::Run;
 use crate::tool::CatalogueTool;
 use serde_json::json;
 
-/// Asks people. The answer is the result of the call.
+/// Asks people a question. The answer is the result of the call.
 pub const ASK_USER: &str = "ask_user";
 
 /// The longest question, in characters.

@@ -1,7 +1,7 @@
 //! The address of a call: the URL that the Job binds, and a path below it.
 //!
-//! Servers and proxies read `..`, `%2e`, `%2f`, `\` and `//` in different ways, some after decoding twice. A path that goes up,
-//! or has more segments than it shows, in any of these readings is an error. It is not corrected.
+//! Servers and proxies read `..`, `%2e`, `%2f`, `\` and `//` in different ways, some after decoding twice. If a path leaves its
+//! base, or has other segments, in any of these readings, it is an error.
 
 use super::error::Error;
 use std::fmt::Write;
@@ -19,7 +19,7 @@ pub(super) struct Base {
     has_slash: bool,
 }
 
-/// A path below a base: as it is sent, and its decoded segments.
+/// A path below a base, in its sent form and as decoded segments.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Path {
     /// The path as it is sent: it begins with `/`, or is empty.
@@ -49,7 +49,7 @@ impl Base {
         let (path, has_slash) = path.strip_suffix('/').map_or((path, false), |path| (path, true));
         let mut base = Path::parse(path)?;
         if path.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte)) {
-            // Rules do not compare the base, so its escapes stay as they are.
+            // Rules do not compare the base, so its spelling is kept.
             path.clone_into(&mut base.sent);
         }
         Ok(Self { origin: format!("{scheme}://{authority}"), path: base, has_slash })
@@ -63,7 +63,7 @@ impl Base {
     }
 }
 
-/// Writes the path as it is sent.
+/// Writes the sent form of the path.
 impl std::fmt::Display for Path {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(if self.sent.is_empty() { "/" } else { &self.sent })
@@ -95,10 +95,10 @@ impl Path {
             if segment.is_empty() && at < last {
                 return Err("the path has an empty segment (//)".into());
             }
-            let (sent, meant) = read(segment)?;
+            let (sent, decoded) = read(segment)?;
             path.sent.push('/');
             path.sent.push_str(&sent);
-            path.segments.push(meant);
+            path.segments.push(decoded);
         }
         Ok(path)
     }
@@ -109,31 +109,31 @@ impl Path {
     }
 }
 
-/// Returns a segment as it is sent, and decoded.
+/// Returns the sent form of a segment, and the decoded segment.
 fn read(segment: &str) -> Result<(String, String), Error> {
     let mut sent = String::with_capacity(segment.len());
-    let mut meant = Vec::with_capacity(segment.len());
+    let mut decoded = Vec::with_capacity(segment.len());
     for (byte, is_escaped) in units(segment.as_bytes()) {
         if byte == b'%' && !is_escaped {
             return Err("a % in the path needs two hexadecimal digits; write %25 for the character".into());
         }
-        // Escaped by its meaning, however it was written: conditions compare one spelling only.
+        // Escape by the byte's value, not by its spelling in the call: conditions compare one spelling.
         push(&mut sent, byte, is_unreserved(byte) || b"!$&'()*+,;=:@".contains(&byte));
-        meant.push(byte);
+        decoded.push(byte);
     }
-    if let Some(ambiguity) = ambiguity(&meant) {
+    if let Some(ambiguity) = ambiguity(&decoded) {
         return Err(ambiguity.into());
     }
-    let meant = String::from_utf8(meant).map_err(|_| "the path is not UTF-8")?;
-    if meant.contains(char::is_control) {
+    let decoded = String::from_utf8(decoded).map_err(|_| "the path is not UTF-8")?;
+    if decoded.contains(char::is_control) {
         return Err("the path has a control character".into());
     }
-    Ok((sent, meant))
+    Ok((sent, decoded))
 }
 
-/// Returns why a segment is ambiguous, however often it is decoded on its way.
-fn ambiguity(meant: &[u8]) -> Option<&'static str> {
-    let mut layer = meant.to_vec();
+/// Returns the reason why a segment is ambiguous after any number of decodings, or nothing.
+fn ambiguity(decoded: &[u8]) -> Option<&'static str> {
+    let mut layer = decoded.to_vec();
     loop {
         if layer.iter().any(|byte| matches!(byte, b'/' | b'\\')) {
             return Some("the path has an encoded slash or a backslash");
@@ -150,15 +150,15 @@ fn ambiguity(meant: &[u8]) -> Option<&'static str> {
             return Some("the path has a segment . or ..");
         }
         // Each decoded escape makes the text shorter.
-        let decoded: Vec<u8> = units(&layer).map(|(byte, _)| byte).collect();
-        if decoded.len() == layer.len() {
+        let next: Vec<u8> = units(&layer).map(|(byte, _)| byte).collect();
+        if next.len() == layer.len() {
             return None;
         }
-        layer = decoded;
+        layer = next;
     }
 }
 
-/// Returns the decoded bytes of a text, and whether each was escaped. An incomplete escape stands for itself.
+/// Returns the decoded bytes of a text, and whether each was escaped. An incomplete escape is not decoded.
 fn units(mut text: &[u8]) -> impl Iterator<Item = (u8, bool)> {
     std::iter::from_fn(move || {
         let (&byte, after) = text.split_first()?;

@@ -7,7 +7,7 @@ use bloomery_crds::v1alpha1::{EndpointRule, Method};
 const MAX_SUMMARY_BYTES: usize = 1024;
 
 /// Returns whether a method is allowed on any path. Without rules, the methods that read are allowed.
-pub(super) fn any(rules: Option<&[EndpointRule]>, method: Method) -> bool {
+pub(super) fn allows_any_path(rules: Option<&[EndpointRule]>, method: Method) -> bool {
     match rules {
         None => method.is_read(),
         Some(rules) => rules.iter().any(|rule| rule.methods.contains(&method) && !rule.paths.is_empty()),
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn without_rules_everything_may_be_read_and_with_none_nothing() {
+    fn no_rules_allow_all_reads_and_an_empty_list_allows_nothing() {
         assert!(allows(None, Method::Head, &segments("/a/b")) && !allows(None, Method::Post, &segments("/a")));
         assert!(!allows(Some(&[]), Method::Get, &[]));
         assert_eq!((summary(None).as_str(), summary(Some(&[])).as_str()), ("GET and HEAD of every path", "nothing"));
@@ -139,9 +139,9 @@ mod tests {
     }
 
     proptest! {
-        /// Of patterns without `**`, as a regular expression has it.
+        /// Compares patterns without `**` with a backtracking matcher.
         #[test]
-        fn a_segment_matches_as_a_backtracking_reader_says(pattern in "[ab*]{0,8}", segment in "[ab]{0,8}") {
+        fn a_segment_matches_as_a_backtracking_matcher_decides(pattern in "[ab*]{0,8}", segment in "[ab]{0,8}") {
             prop_assume!(!pattern.contains("**") && pattern != "*");
             prop_assert_eq!(matches_segment(&pattern, &segment), slowly(pattern.as_bytes(), segment.as_bytes()));
         }

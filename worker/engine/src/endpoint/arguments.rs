@@ -28,7 +28,7 @@ pub(super) struct CallArguments {
     body: Option<String>,
 }
 
-/// Reads a value that is present. `null` is a body, too.
+/// Reads a present value as `Some`: `null` is a valid body.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
@@ -40,21 +40,21 @@ impl CallArguments {
         Self::deserialize(arguments).map_err(|error| format!("the arguments are invalid: {error}").into())
     }
 
-    /// Returns the path, which is empty if the call has none. Only the spelling that is sent is valid: another spelling could
-    /// evade a condition of the Skill, which compares the argument.
+    /// Returns the path, which is empty if the call has none. A path has one valid spelling: with another one, a call could evade
+    /// a condition of the Skill, which compares the argument.
     pub(super) fn path(&self) -> Result<Path, Error> {
         let Some(text) = &self.path else { return Ok(Path::default()) };
         let path = Path::parse(text)?;
-        let spelt = path.to_string();
-        if *text == spelt {
+        let spelling = path.to_string();
+        if *text == spelling {
             Ok(path)
         } else {
-            Err(format!("a path has one spelling only: write this one as {spelt}").into())
+            Err(format!("a path has one spelling only: write this one as {spelling}").into())
         }
     }
 
-    /// Returns the method. The tool that reads defaults to GET. The other tool requires a method and does not read: else it
-    /// could evade the Skill's rules for the first.
+    /// Returns the method. `http_get` defaults to GET. `http_request` requires a method, and refuses one that only reads, because
+    /// the Skill may have other rules for `http_get`.
     pub(super) fn method(&self, reads_only: bool) -> Result<Method, Error> {
         match self.method {
             None if reads_only => Ok(Method::Get),

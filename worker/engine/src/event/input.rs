@@ -24,7 +24,7 @@ pub struct ResourceSummary {
 pub struct ContextPart {
     /// The kind of the part.
     pub kind: ContextKind,
-    /// The source of the part: the name of a resource, of a note, or of a Job.
+    /// The source of the part: the name of a resource, a note, or a Job.
     #[serde(rename = "of")]
     pub source: String,
     /// The text for the model, which is data; empty if there is a fault.

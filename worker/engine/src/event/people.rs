@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Decision {
-    /// The approver in whose place the person decides.
+    /// The approver for whom the person decides.
     pub approver: String,
     /// The name of the person.
     pub by: String,

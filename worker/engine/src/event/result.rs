@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 /// The longest prose of a result in `Job.status`, in bytes.
 const MAX_STATUS_TEXT_BYTES: usize = 4096;
 
-/// The whole answer of a Job, its prose and its fields apart.
+/// The whole answer of a Job, separated into prose and fields.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FullResult {
@@ -19,13 +19,13 @@ pub struct FullResult {
     pub fields: Map<String, Value>,
     /// Whether the answer passed the finalization gate.
     pub verified: bool,
-    /// Whether the prose is the reply polisher's.
+    /// Whether the reply polisher rewrote the prose.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub polished: bool,
 }
 
 impl FullResult {
-    /// Returns the part of the result that fits into `Job.status`, with the digest of the whole result.
+    /// Returns the result cut to the limits of `Job.status`, with the digest of the whole result.
     pub fn bounded(&self) -> JobResult {
         let fields = Value::Object(self.fields.clone());
         let fits = serde_json::to_string(&fields).is_ok_and(|text| text.len() <= MAX_FIELDS);
@@ -43,7 +43,7 @@ impl FullResult {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum FinalizationRuling {
-    /// The form is wrong. The model is asked once more, and no attempt is counted.
+    /// The form is wrong. The model answers again, and this answer does not count as an attempt.
     FormError(FinalizationAttempt),
     /// An attempt that passed or failed.
     Attempt(FinalizationAttempt),

@@ -4,8 +4,8 @@ use crate::event::{CallId, Decision, Event, QuestionId};
 use bloomery_crds::Digest;
 use bloomery_crds::text::bounded;
 
-/// The longest answer or message of a person that is taken whole, in bytes.
-pub const MAX_WORDS_BYTES: usize = 16 * 1024;
+/// The longest answer or message of a person, in bytes. The rest is cut off.
+pub const MAX_STATEMENT_BYTES: usize = 16 * 1024;
 
 /// The longest reason of a decision, in bytes.
 const MAX_REASON_BYTES: usize = 1024;
@@ -13,8 +13,7 @@ const MAX_REASON_BYTES: usize = 1024;
 /// The longest name of a person or an approver, in bytes.
 const MAX_NAME_BYTES: usize = 256;
 
-/// A statement of a person. The conversation decides what it changes: a decision about another call, about other
-/// arguments, or by nobody who has to approve changes nothing.
+/// A statement of a person. The conversation decides whether it changes anything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Statement {
     /// A held call may be made.
@@ -56,24 +55,27 @@ pub enum Statement {
 }
 
 impl From<Statement> for Event {
-    /// Returns the event of a statement, with texts cut to what a log and a prompt take.
+    /// Returns the event of a statement. Texts are cut to their limits.
     fn from(statement: Statement) -> Self {
         let name = |text: String| bounded(&text, MAX_NAME_BYTES);
-        let words = |text: String| bounded(&text, MAX_WORDS_BYTES);
-        let fitted = |decision: Decision| Decision {
+        let statement_text = |text: String| bounded(&text, MAX_STATEMENT_BYTES);
+        let cut = |decision: Decision| Decision {
             approver: name(decision.approver),
             by: name(decision.by),
             reason: decision.reason.map(|reason| bounded(&reason, MAX_REASON_BYTES)),
         };
         match statement {
             Statement::Approval { call, digest, decision } => {
-                Self::ToolApproved { call, digest, decision: fitted(decision) }
+                Self::ToolApproved { call, digest, decision: cut(decision) }
             }
-            Statement::Denial { call, decision } => Self::ToolDenied { call, decision: fitted(decision) },
-            Statement::Reply { question, text, by, nth } => {
-                Self::UserReplied { question: QuestionId(name(question.0)), text: words(text), by: name(by), nth }
-            }
-            Statement::Message { text, by, nth } => Self::UserMessage { text: words(text), by: name(by), nth },
+            Statement::Denial { call, decision } => Self::ToolDenied { call, decision: cut(decision) },
+            Statement::Reply { question, text, by, nth } => Self::UserReplied {
+                question: QuestionId(name(question.0)),
+                text: statement_text(text),
+                by: name(by),
+                nth,
+            },
+            Statement::Message { text, by, nth } => Self::UserMessage { text: statement_text(text), by: name(by), nth },
         }
     }
 }
