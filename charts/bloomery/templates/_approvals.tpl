@@ -1,5 +1,5 @@
-{{/* What checks who decides on Approvals. Written with everything that the API server would fill in: the operator compares what is
-     stored with this, and asks nobody where it differs. */}}
+{{/* The admission policy for decisions on Approvals. It contains all defaults that the API server would add, because the operator
+     compares the stored policy with this one, and creates no Approval if they differ. */}}
 {{- define "bloomery.approvalsName" -}}
 {{ include "bloomery.fullname" . }}-approvals
 {{- end }}

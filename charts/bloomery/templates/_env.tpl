@@ -1,4 +1,4 @@
-{{/* The operator's configuration: all of it, in the order of `bloomery-operator --help`. */}}
+{{/* The complete configuration of the operator, in the order of `bloomery-operator --help`. */}}
 {{- define "bloomery.env" -}}
 - name: POD_NAME
   valueFrom:

@@ -31,8 +31,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") 
 {{- end }}
 {{- end }}
 
-{{/* The `annotations:` block of an object, on a line of its own and indented by `.at`: `.extra` and the common ones; nothing where
-     there are none. */}}
+{{/* The `annotations:` block of an object, on a new line and indented by `.at`: the annotations in `.extra` and the common ones.
+     Empty if there are none. */}}
 {{- define "bloomery.annotations" -}}
 {{- $at := .at | int }}
 {{- with merge (dict) (.extra | default dict) .root.Values.commonAnnotations }}
@@ -44,7 +44,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") 
 {{- if .Values.serviceAccount.create }}
 {{- default (include "bloomery.fullname" .) .Values.serviceAccount.name }}
 {{- else }}
-{{- required "serviceAccount.name must be set where serviceAccount.create is false" .Values.serviceAccount.name }}
+{{- required "serviceAccount.name must be set if serviceAccount.create is false" .Values.serviceAccount.name }}
 {{- end }}
 {{- end }}
 
@@ -57,7 +57,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") 
 {{- end }}
 {{- end }}
 
-{{/* The key pair that signs the report endpoint's certificate: made by the operator, in a Secret that the chart ships empty. */}}
+{{/* The Secret with the key pair that signs the report endpoint's certificate. The chart creates it empty; the operator fills it. */}}
 {{- define "bloomery.reportCaSecret" -}}
 bloomery-report-ca
 {{- end }}
