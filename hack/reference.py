@@ -39,9 +39,9 @@ def fail(message):
 
 
 def cell(text):
-    """A text as one cell of a table."""
+    """Returns a text as one cell of a table."""
     parts = re.sub(r"\s+", " ", str(text)).strip().replace("|", "\\|").split("`")
-    # In code, GitHub shows a `<` as it is.
+    # GitHub needs no escape for `<` in code.
     return "`".join(part if code else part.replace("<", "&lt;") for part, code in zip(parts, [False, True] * len(parts)))
 
 
@@ -83,7 +83,7 @@ def documented(body, indent):
 
 
 def with_remedy(path, enum):
-    """(name, meaning, remedy) of each variant; a variant without a remedy is an error."""
+    """Returns (name, meaning, remedy) of each variant. A variant without a remedy is an error."""
     rows = []
     for name, paragraphs, _, _ in documented(enum_body(path, enum), 4):
         if len(paragraphs) != 2 or not paragraphs[1].startswith("Remedy: "):
@@ -173,7 +173,7 @@ def metrics():
 
 
 def labels_of(text, field):
-    """The names of the labels with which a family is used, in the function that uses it."""
+    """Returns the labels of a metric family, read from the function that uses it."""
     at = text.find(f"self.{field}.get_or_create(")
     start = text.rfind("pub fn ", 0, at)
     call = text[at : text.find(";", at)]
@@ -200,9 +200,9 @@ def api():
 
 
 def fields(schema, path):
-    rules = [rule["message"] for rule in schema.get("x-kubernetes-validations", []) if "message" in rule]
+    rules = rules_of(schema)
     if rules and path.count(".") == 0:
-        yield f"`{path}`", "object", "Rules: " + "; ".join(cell(rule) for rule in rules) + "."
+        yield f"`{path}`", "object", "Rules: " + "; ".join(rules) + "."
     required = schema.get("required", [])
     for name, child in (schema.get("properties") or {}).items():
         at = f"{path}.{name}"
@@ -249,6 +249,16 @@ BOUNDS = {
 }
 
 
+def rules_of(schema):
+    """Returns the messages of the rules of a schema, each with the field that it is about, if it names one."""
+    found = []
+    for rule in schema.get("x-kubernetes-validations", []):
+        if "message" in rule:
+            field = rule.get("fieldPath", "").removeprefix(".")
+            found.append(cell(f"`{field}`: {rule['message']}" if field else rule["message"]))
+    return found
+
+
 def number(value):
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
@@ -264,8 +274,8 @@ def meaning(schema, path):
         parts.append("One of " + ", ".join(f"`{value}`" for value in values if value is not None) + ".")
     if "default" in schema and "Default" not in parts[0]:
         parts.append(f"Default: `{json.dumps(schema['default'])}`.")
-    bounds = [cell(text.format(number(schema[key]))) for key, text in BOUNDS.items() if key in schema and key != "minLength" and (key, schema[key]) != ("minimum", 0)]
-    rules = [cell(rule["message"]) for rule in schema.get("x-kubernetes-validations", []) + items.get("x-kubernetes-validations", []) if "message" in rule]
+    bounds = [cell(text.format(number(schema[key]))).replace(" 1 entries", " 1 entry") for key, text in BOUNDS.items() if key in schema and key != "minLength" and (key, schema[key]) != ("minimum", 0)]
+    rules = rules_of(schema) + rules_of(items)
     if bounds:
         parts.append(bounds[0][0].upper() + bounds[0][1:] + "".join(f", {bound}" for bound in bounds[1:]) + ".")
     if rules:
@@ -342,7 +352,7 @@ def chart_values():
 
 
 def comments_of(text):
-    """The comment directly above each key, by the key's path."""
+    """Returns the comment directly above each key, by the key's path."""
     found, path, pending = {}, [], []
     for line in text.split("\n"):
         body = line.strip()
@@ -421,7 +431,7 @@ def main():
             path.write_text(text)
     strays = sorted(path.name for path in set(PAGES.iterdir()) - set(pages))
     if strays:
-        fail(f"docs/reference holds only generated pages, and has {', '.join(strays)}")
+        fail(f"docs/reference must contain only generated pages, but contains {', '.join(strays)}")
     if stale:
         fail(f"generated documentation is out of date ({', '.join(stale)}): run 'make reference' and commit")
 

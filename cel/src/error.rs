@@ -26,7 +26,7 @@ pub enum Error {
     Missing {
         /// The name of the variable.
         name: String,
-        /// Whether the variable is declared as optional.
+        /// True if the variable is declared as optional.
         optional: bool,
     },
     /// An operation failed: wrong types, a result out of range, or a missing field.

@@ -20,7 +20,7 @@ impl Default for WorkBudget {
 }
 
 impl WorkBudget {
-    /// Spends units. Call it before the work that they stand for.
+    /// Spends units. Call it before the work.
     pub(crate) fn spend(&mut self, units: u64) -> Result<(), Error> {
         self.0 = self.0.checked_sub(units).ok_or(Error::Exhausted)?;
         Ok(())

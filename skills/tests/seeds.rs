@@ -67,7 +67,7 @@ mod tests {
         assert_eq!(errors(text), ["1:1: error: problem: is required, and is missing".replace("1:1", &first(text))]);
     }
 
-    /// Where the first field stands: a field that is missing is missing there.
+    /// Returns the position of the first field, at which missing fields are reported.
     fn first(text: &str) -> String {
         let line = text.lines().take_while(|line| line.is_empty() || line.starts_with('#')).count() + 1;
         format!("{line}:1")
@@ -88,7 +88,7 @@ mod tests {
         assert_snapshot!(format!("seed_000_{name}"), shown(text, &with_a_problem()));
     }
 
-    /// The block that shows a template has no id, and declares nothing.
+    /// This block of the seed has no id and declares no resources.
     #[test]
     fn the_persona_of_seed_000_with_a_problem_and_a_name() {
         let options = ImportOptions { name: Some("sw-dev".to_owned()), ..with_a_problem() };
@@ -101,18 +101,18 @@ mod tests {
         use super::{errors, named, read};
         use bloomery_crds::v1alpha1::{Skill, When};
 
-        const WHOLE: &str = include_str!("seeds/002-complete.yaml");
+        const COMPLETE: &str = include_str!("seeds/002-complete.yaml");
 
-        fn whole() -> Skill {
-            read(WHOLE, &named("x")).0.skill.unwrap()
+        fn complete() -> Skill {
+            read(COMPLETE, &named("x")).0.skill.unwrap()
         }
 
-        /// The Skill without the lines from one that begins so to the next that is indented as little.
+        /// Returns the seed without one block: the line that begins with `begin`, and the more deeply indented lines after it.
         fn without(begin: &str) -> String {
             let indent = begin.len() - begin.trim_start().len();
             let mut kept = String::new();
             let mut inside = false;
-            for line in WHOLE.lines() {
+            for line in COMPLETE.lines() {
                 let depth = line.len() - line.trim_start().len();
                 if line.starts_with(begin) {
                     inside = true;
@@ -124,7 +124,7 @@ mod tests {
                     kept.push('\n');
                 }
             }
-            assert!(kept.len() < WHOLE.len(), "{begin:?} is not in the seed");
+            assert!(kept.len() < COMPLETE.len(), "{begin:?} is not in the seed");
             kept
         }
 
@@ -134,7 +134,7 @@ mod tests {
 
         #[test]
         fn problem_statement_is_required() {
-            assert_eq!(whole().spec.problem.statement, "Help customers track orders and process refunds");
+            assert_eq!(complete().spec.problem.statement, "Help customers track orders and process refunds");
             assert_eq!(
                 errors(&without("  statement:")),
                 ["5:3: error: problem.statement: is required, and is missing"]
@@ -143,21 +143,21 @@ mod tests {
         }
 
         #[test]
-        fn problem_goals_may_be_left_out() {
-            assert_eq!(whole().spec.problem.goals, ["Reduce response time", "Increase satisfaction"]);
+        fn problem_goals_is_optional() {
+            assert_eq!(complete().spec.problem.goals, ["Reduce response time", "Increase satisfaction"]);
             assert!(skill_without("  goals:").spec.problem.goals.is_empty());
         }
 
         #[test]
-        fn role_persona_may_be_left_out() {
-            let persona = whole().spec.role.unwrap().persona.unwrap();
+        fn role_persona_is_optional() {
+            let persona = complete().spec.role.unwrap().persona.unwrap();
             assert_eq!(persona, "Friendly and empathetic customer support specialist");
             assert_eq!(skill_without("  persona:").spec.role.unwrap().persona, None);
         }
 
         #[test]
-        fn intents_supported_is_required_where_there_are_intents() {
-            assert_eq!(whole().spec.intents.unwrap().supported[0].id, "intent_refund");
+        fn intents_supported_is_required_if_intents_is_set() {
+            assert_eq!(complete().spec.intents.unwrap().supported[0].id, "intent_refund");
             assert_eq!(
                 errors(&without("  supported:")),
                 ["18:3: error: intents.supported: is required, and is missing"]
@@ -168,9 +168,9 @@ mod tests {
             );
         }
 
-        /// A Skill without intents is one that the contract takes (000 has none): it is said, and not refused.
+        /// The contract accepts a Skill without intents (seed 000 has none), so the finding is a warning.
         #[test]
-        fn intents_that_are_missing_altogether_are_named() {
+        fn missing_intents_are_a_warning() {
             let (imported, findings) = read(&without("intents:"), &named("x"));
             assert!(imported.skill.unwrap().spec.intents.is_none());
             let found = findings.iter().find(|finding| finding.path == "intents.supported").unwrap();
@@ -178,7 +178,7 @@ mod tests {
         }
 
         #[test]
-        fn tools_that_are_missing_altogether_are_named() {
+        fn missing_tools_are_a_warning() {
             let (imported, findings) = read(&without("tools:"), &named("x"));
             assert!(imported.skill.unwrap().spec.tools.is_empty());
             assert!(findings.iter().any(|finding| finding.path == "tools"));
@@ -186,39 +186,39 @@ mod tests {
 
         #[test]
         fn tools_need_a_name_and_their_inputs_a_type() {
-            assert_eq!(whole().spec.tools[0].inputs[1].name, "amount");
-            let nameless = WHOLE.replace("  - name: process_refund\n    description", "  - description");
+            assert_eq!(complete().spec.tools[0].inputs[1].name, "amount");
+            let nameless = COMPLETE.replace("  - name: process_refund\n    description", "  - description");
             assert_eq!(errors(&nameless), ["36:5: error: tools[0].name: is required, and is missing"]);
-            let typeless = WHOLE.replace("      - name: amount\n        type: number\n", "      - name: amount\n");
+            let typeless = COMPLETE.replace("      - name: amount\n        type: number\n", "      - name: amount\n");
             assert_eq!(errors(&typeless), ["42:9: error: tools[0].inputs[1].type: is required, and is missing"]);
         }
 
         #[test]
-        fn tools_policy_may_be_left_out() {
-            let policy = whole().spec.tools[0].policy.clone().unwrap();
+        fn tools_policy_is_optional() {
+            let policy = complete().spec.tools[0].policy.clone().unwrap();
             assert_eq!((policy.allowed, policy.requires_approval), (Some(When::Always), Some(When::Conditional)));
             assert_eq!(policy.condition.as_deref(), Some("amount > 500"));
             assert_eq!(skill_without("    policy:").spec.tools[0].policy, None);
         }
 
         #[test]
-        fn policy_guardrails_may_be_left_out() {
-            let guardrails = whole().spec.policy.unwrap().guardrails.unwrap();
+        fn policy_guardrails_is_optional() {
+            let guardrails = complete().spec.policy.unwrap().guardrails.unwrap();
             assert_eq!((guardrails.never.len(), guardrails.always.len()), (3, 2));
             assert_eq!(skill_without("  guardrails:").spec.policy.unwrap().guardrails, None);
         }
 
         #[test]
-        fn policy_workflows_may_be_left_out() {
-            let workflow = whole().spec.policy.unwrap().workflows.remove(0);
+        fn policy_workflows_is_optional() {
+            let workflow = complete().spec.policy.unwrap().workflows.remove(0);
             assert_eq!(workflow.steps, ["verify_identity", "check_eligibility", "process_refund"]);
             assert_eq!(workflow.required, Some(true));
             assert!(skill_without("  workflows:").spec.policy.unwrap().workflows.is_empty());
         }
 
         #[test]
-        fn policy_approvals_may_be_left_out() {
-            let approval = whole().spec.policy.unwrap().approvals.remove(0);
+        fn policy_approvals_is_optional() {
+            let approval = complete().spec.policy.unwrap().approvals.remove(0);
             assert_eq!(
                 (approval.tool_id.as_str(), approval.approver.as_deref()),
                 ("process_refund", Some("supervisor"))
@@ -227,15 +227,15 @@ mod tests {
         }
 
         #[test]
-        fn output_contract_may_be_left_out() {
-            let contract = whole().spec.output_contract.unwrap();
+        fn output_contract_is_optional() {
+            let contract = complete().spec.output_contract.unwrap();
             assert_eq!(contract.required_fields, ["order_id", "status", "next_steps"]);
             assert_eq!(skill_without("output_contract:").spec.output_contract, None);
         }
 
         #[test]
-        fn engine_finalization_gate_may_be_left_out() {
-            let gate = whole().spec.engine.unwrap().finalization_gate.unwrap();
+        fn engine_finalization_gate_is_optional() {
+            let gate = complete().spec.engine.unwrap().finalization_gate.unwrap();
             assert_eq!((gate.enabled, gate.max_retries), (Some(true), Some(2)));
             assert_eq!(skill_without("  finalization_gate:").spec.engine.unwrap().finalization_gate, None);
         }

@@ -27,7 +27,7 @@ pub(super) fn from_uri(node: &Node, uri: &str, namespace: Option<&str>, findings
             Value::Map(vec![field("service", Value::Map(service))])
         }
         Err(Rejection { reason, replacement }) => {
-            let message = format!("is not imported, so the Skill has no tools of its own: {reason}");
+            let message = format!("is not imported, so the Skill has only core tools: {reason}");
             findings.push(Finding::warning(&node.place, message).hint(replacement));
             Value::Null
         }

@@ -99,7 +99,7 @@ pub struct ApprovalRule {
     pub approver: Option<String>,
 }
 
-/// The action of an approval rule.
+/// The action of an approval rule. `require_approval` is the default, and the only value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalAction {

@@ -117,7 +117,8 @@ pub struct CallPolicy {
     pub condition: Option<String>,
 }
 
-/// The calls that a rule applies to.
+/// The calls that a rule applies to: every call, those for which the condition is true, or none. The default of `allowed` is
+/// `always`, that of `requiresApproval` is `never`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum When {
