@@ -44,7 +44,7 @@ const UNREACHABLE_RETRY_PERIOD: Duration = Duration::from_secs(15);
 pub struct Client {
     server: Server,
     /// The URL of the server, or the name of its program.
-    url: Arc<str>,
+    name: Arc<str>,
     session: Mutex<Option<Arc<Session>>>,
     /// The resources that the Job binds, in the form in which each call sends them.
     resources: Vec<Value>,
@@ -79,10 +79,8 @@ impl Client {
     ) -> Result<Self, bloomery_http::Error> {
         let http = bloomery_http::client(&endpoint.url, IDLE_TIMEOUT, options)?;
         let url = Arc::from(endpoint.url.as_str());
-        Ok(Self::with_server(
-            Server::Remote { transport: HttpTransport::new(http, redactor), url: Arc::clone(&url) },
-            url,
-        ))
+        let server = Server::Remote { transport: HttpTransport::new(http, redactor), url: Arc::clone(&url) };
+        Ok(Self::with_server(server, url))
     }
 
     /// Creates a client of a server that is a local program. The program is started for each session.
@@ -91,10 +89,10 @@ impl Client {
         Self::with_server(Server::Program(program, redactor), name)
     }
 
-    fn with_server(server: Server, url: Arc<str>) -> Self {
+    fn with_server(server: Server, name: Arc<str>) -> Self {
         Self {
             server,
-            url,
+            name,
             session: Mutex::default(),
             resources: Vec::new(),
             cache: None,
@@ -148,11 +146,11 @@ impl Client {
     pub async fn list_uncached(&self, within: Duration) -> Result<Vec<ListedTool>, Error> {
         let until = Instant::now() + within.min(CALL_TIMEOUT);
         let session = self.session(until).await.map_err(|session::Error { reason, is_final }| {
-            let url = self.url.to_string();
+            let server = self.name.to_string();
             match self.server {
                 _ if !is_final => self.unavailable(reason),
-                Server::Program(..) => Error::ProgramFailed { url, message: reason },
-                Server::Remote { .. } => Error::Refused { url, message: reason },
+                Server::Program(..) => Error::ProgramFailed { server, message: reason },
+                Server::Remote { .. } => Error::Refused { server, message: reason },
             }
         })?;
         let listed = listing::list(&session, until).await;
@@ -164,7 +162,7 @@ impl Client {
         }
         listed.map_err(|error| match error {
             listing::Error::Unavailable(message) => self.unavailable(message),
-            listing::Error::Unusable(message) => Error::Unusable { url: self.url.to_string(), message },
+            listing::Error::Unusable(message) => Error::Unusable { server: self.name.to_string(), message },
         })
     }
 
@@ -189,7 +187,7 @@ impl Client {
             };
             let delay = backoff.next_delay();
             if Instant::now() + delay >= retry_until {
-                break self.not_sent(call, format!("The call was not sent to {}: {reason}.", self.url));
+                break self.not_sent(call, format!("The call was not sent to {}: {reason}.", self.name));
             }
             tokio::time::sleep(delay).await;
         };
@@ -274,7 +272,7 @@ impl Client {
     }
 
     fn unavailable(&self, message: String) -> Error {
-        Error::Unavailable { url: self.url.to_string(), message }
+        Error::Unavailable { server: self.name.to_string(), message }
     }
 
     /// Returns the outcome of a call that was not sent: it failed, unless it was sent before.
@@ -286,9 +284,7 @@ impl Client {
     }
 
     fn indeterminate(&self, reason: &str) -> CallOutcome {
-        CallOutcome::Indeterminate {
-            text: format!("the call was sent to the MCP server at {}, and {reason}", self.url),
-        }
+        CallOutcome::Indeterminate { text: format!("the call was sent to the MCP server {}, and {reason}", self.name) }
     }
 }
 

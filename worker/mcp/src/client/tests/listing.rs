@@ -42,7 +42,7 @@ async fn every_list_reads_all_pages() {
 async fn a_list_beyond_the_limits_is_unusable(#[case] respond: fn(&Value) -> Response, #[case] reason: &str) {
     let url = ScriptedServer::answering_lists(respond).start().await;
     let error = client(&url).list(LONG_TIMEOUT).await.unwrap_err();
-    assert_eq!(error, Error::Unusable { url, message: reason.into() });
+    assert_eq!(error, Error::Unusable { server: url, message: reason.into() });
 }
 
 #[tokio::test]
@@ -120,7 +120,7 @@ async fn a_redirect_is_refused_without_a_retry(#[case] status: u16) {
         "it redirects to {url}/ (HTTP {}), and redirects are not followed: set the URL of the server to its final address",
         status.as_u16()
     );
-    assert_eq!(error, Error::Refused { url, message });
+    assert_eq!(error, Error::Refused { server: url, message });
 }
 
 #[rstest]
@@ -146,7 +146,7 @@ async fn an_answer_that_is_not_mcp_is_described() {
     assert_eq!(
         error.to_string(),
         format!(
-            "the tools of the MCP server at {url} cannot be listed: it answered HTTP 200 with a body of type `text/html`"
+            "the tools of the MCP server {url} cannot be listed: it answered HTTP 200 with a body of type `text/html`"
         )
     );
 }

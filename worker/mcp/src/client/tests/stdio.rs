@@ -169,7 +169,7 @@ async fn a_program_inherits_no_environment_and_its_child_processes_end_with_it()
 }
 
 #[test]
-fn the_url_of_a_program_is_its_name_without_arguments() {
+fn the_name_of_a_program_does_not_contain_its_arguments() {
     let client = program(&["server", "--token", "sk-123"], &StderrLines::default());
-    assert_eq!(&*client.url, "`server`");
+    assert_eq!(&*client.name, "`server`");
 }
