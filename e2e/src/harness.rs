@@ -1,4 +1,4 @@
-//! The harness of the black-box stories. Each story runs on a real cluster, in a namespace of its own.
+//! The harness of the black-box stories. Each story runs on a real cluster, in its own namespace.
 //!
 //! ```no_run
 //! # use bloomery_e2e::harness::{story, refund_of};
@@ -14,7 +14,7 @@
 //! # }
 //! ```
 //!
-//! The harness fails as tests do, by panicking. The message has the condition that was waited for and the last state of
+//! The harness fails as tests do, by panicking. The message names the expected state and has the last state of
 //! the object. A failed story prints the objects of its namespace and leaves the namespace behind.
 
 pub mod admission;

@@ -2,11 +2,11 @@
 //!
 //! It stores objects of every resource by path, with UIDs and versions, and serves lists with selectors and pages,
 //! watches, pod logs, server-side apply, merge patches, updates, deletion with preconditions, access reviews and token
-//! reviews. The user of a request is the one whom it impersonates. A test prepares failures (a write of another client
-//! just before the next one, a lost response, denied rights), and reads which requests were made.
+//! reviews. The user of a request is the impersonated user. A test can prepare failures (a concurrent write of another
+//! client, a lost response, denied rights) and read the received requests.
 //!
-//! It differs from an API server in this: it does not validate objects; server-side apply replaces the whole object, as
-//! if there were one field manager; Events are accepted and not stored.
+//! Unlike a real API server, it does not validate objects. Server-side apply replaces the whole object, as with a single
+//! field manager. Events are accepted and not stored.
 
 mod access;
 mod admission;

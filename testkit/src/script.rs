@@ -56,19 +56,19 @@ fn number(order: &str) -> u32 {
 }
 
 impl Conversation {
-    /// Puts a hold before the given turn: the model answers once a test releases it.
+    /// Puts a hold before the given turn. The model answers after a test releases the hold.
     #[must_use]
     pub fn hold(self, turn: usize, name: &str) -> Self {
         self.fault(turn, json!({"hold": name}))
     }
 
-    /// Puts a fault before the given turn, as a script has it.
+    /// Puts a fault before the given turn. The JSON has the form of a script.
     #[must_use]
     pub fn fault(self, turn: usize, fault: Value) -> Self {
         self.changed(turn, |turn| turn.fault(fault))
     }
 
-    /// Lets the model think before the first turn. Anthropic's protocol shows the thought and requires it back.
+    /// Adds a thought before the first turn. Anthropic's protocol shows the thought and requires the client to return it.
     #[must_use]
     pub fn thinking(self, thought: &str) -> Self {
         self.changed(0, |turn| turn.thinking(thought))
@@ -113,7 +113,7 @@ impl Conversation {
         self
     }
 
-    /// Refuses requests with these fields, named by their paths with dots, as a server that does not know them.
+    /// Refuses requests with the fields at these paths with dots, to simulate a server that does not support them.
     #[must_use]
     pub fn with_unknown_fields(mut self, fields: &[&str]) -> Self {
         let conversation = self.0.as_object_mut().expect("a conversation is an object");
@@ -145,7 +145,7 @@ impl Conversation {
         self.stage("polish", json!({ "say": text }))
     }
 
-    /// Adds an answer of a stage, as a script has it.
+    /// Adds an answer of a stage. The JSON has the form of a script.
     #[must_use]
     pub fn stage(mut self, stage: &str, answer: Value) -> Self {
         let conversation = self.0.as_object_mut().expect("a conversation is an object");
@@ -160,7 +160,7 @@ impl Conversation {
         self.expect_first("systemContains", json!(part))
     }
 
-    /// Expects that no message of the first turn holds any of these texts.
+    /// Expects that no message of the first turn contains any of these texts.
     #[must_use]
     pub fn expect_absent(self, parts: &[&str]) -> Self {
         self.expect_first("noMessageContains", json!(parts))
@@ -193,7 +193,7 @@ impl Turn {
         self
     }
 
-    /// Puts a fault before the turn, as a script has it.
+    /// Puts a fault before the turn. The JSON has the form of a script.
     #[must_use]
     pub fn fault(mut self, fault: Value) -> Self {
         let turn = self.0.as_object_mut().expect("a turn is an object");
@@ -202,14 +202,14 @@ impl Turn {
         self
     }
 
-    /// Adds a thought. Anthropic's protocol shows it and requires it back.
+    /// Adds a thought. Anthropic's protocol shows the thought and requires the client to return it.
     #[must_use]
     pub fn thinking(mut self, thought: &str) -> Self {
         self.0.as_object_mut().expect("a turn is an object").insert("thinking".to_owned(), json!(thought));
         self
     }
 
-    /// Adds a redacted thought, which the text stands for. Only Anthropic's protocol has such.
+    /// Adds a redacted thought with this data. Only Anthropic's protocol has redacted thoughts.
     #[must_use]
     pub fn redacted_thinking(mut self, text: &str) -> Self {
         self.0.as_object_mut().expect("a turn is an object").insert("redactedThinking".to_owned(), json!(text));

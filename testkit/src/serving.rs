@@ -118,7 +118,7 @@ impl Drop for Running {
 async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) -> io::Result<()> {
     // Also cancels the token if the server fails.
     let _ended = stop.clone().drop_guard();
-    // An answer that is written in two parts would wait 40 ms for the acknowledgement of the first.
+    // Without `TCP_NODELAY`, an answer that is written in two parts waits 40 ms for the acknowledgement of the first part.
     let listener = listener.tap_io(|connection| {
         let _ = connection.set_nodelay(true);
     });

@@ -1,10 +1,10 @@
 //! The suite of conversations. Each case runs on a cluster and in local mode, and must end the same way in both.
 //!
-//! A case has what is applied and what the model answers. `suite/expected/<case>.yaml` has how it ends, one file for both
-//! places. The stories of `e2e` run each case in a namespace of its own, the tests of `cli` with `bloomery run`.
+//! A case has the objects and the answers of the model. `suite/expected/<case>.yaml` has the expected end, one file for
+//! both environments. The stories of `e2e` run each case in its own namespace, and the tests of `cli` run it with `bloomery run`.
 //!
-//! For a new case, and for one whose end changes on purpose, `SUITE_WRITE=1 cargo test --workspace --test local suite`
-//! writes the file from local mode. Review it before you commit it.
+//! To write this file for a new or changed case from local mode, run `SUITE_WRITE=1 cargo test --workspace --test local
+//! suite`. Review the file before you commit it.
 
 pub mod cases;
 mod record;
@@ -50,7 +50,7 @@ pub enum Mishap {
 pub struct Case {
     /// The Skill, without an MCP server.
     pub skill: SkillSpec,
-    /// Whether the Skill has the MCP server of [`crate::orders`].
+    /// True if the Skill has the MCP server of [`crate::orders`].
     pub has_orders: bool,
     /// The Models by name. Their `base_url` is a path of the scripted model: `/v1` for one that answers.
     pub models: Vec<(&'static str, ModelSpec)>,

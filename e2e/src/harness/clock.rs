@@ -32,10 +32,10 @@ pub async fn ahead<T>(cluster: &Cluster, by: Duration, meanwhile: impl AsyncFnOn
     let maps = Api::<ConfigMap>::namespaced(cluster.client.clone(), NAMESPACE);
     let mut config_map: ConfigMap = typed(json!({"metadata": {"name": CONFIG_MAP}}));
     config_map.binary_data = Some([(LIBRARY.to_owned(), ByteString(library(by)))].into());
-    maps.create(&write(), &config_map).await.expect("the library is brought");
+    maps.create(&write(), &config_map).await.expect("the ConfigMap with the library is created");
 
     let operators = Api::<Deployment>::namespaced(cluster.client.clone(), NAMESPACE);
-    let before = operators.get(RELEASE).await.expect("the operator is there").spec.expect("it has a spec").template;
+    let before = operators.get(RELEASE).await.expect("the operator exists").spec.expect("it has a spec").template;
     let container = json!({
         "name": container(), "env": [{"name": "LD_PRELOAD", "value": format!("{MOUNT_PATH}/{LIBRARY}")}],
         "volumeMounts": [{"name": CONFIG_MAP, "mountPath": MOUNT_PATH}],
@@ -47,9 +47,9 @@ pub async fn ahead<T>(cluster: &Cluster, by: Duration, meanwhile: impl AsyncFnOn
 
     let done = AssertUnwindSafe(meanwhile()).catch_unwind().await;
     let back: Patch<Value> = Patch::Json(typed(json!([{"op": "replace", "path": "/spec/template", "value": before}])));
-    operators.patch(RELEASE, &PatchParams::default(), &back).await.expect("the operator is as it was");
+    operators.patch(RELEASE, &PatchParams::default(), &back).await.expect("the operator is restored");
     until_rolled_out(cluster).await;
-    maps.delete(CONFIG_MAP, &DeleteParams::default()).await.expect("the library goes");
+    maps.delete(CONFIG_MAP, &DeleteParams::default()).await.expect("the ConfigMap with the library is deleted");
     done.unwrap_or_else(|failure| resume_unwind(failure))
 }
 

@@ -26,7 +26,7 @@ impl Cluster {
         static INSTALL: OnceLock<()> = OnceLock::new();
         INSTALL.get_or_init(install);
         let config = config().await;
-        // Fails where another part has installed it, which is as good.
+        // Fails if another part has already installed a provider. Any provider will do.
         let _ = rustls::crypto::ring::default_provider().install_default();
         Self { client: Client::try_from(config).expect("a client can be made") }
     }

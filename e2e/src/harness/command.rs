@@ -11,7 +11,7 @@ pub fn checkout(path: &str) -> PathBuf {
 
 /// Runs a command and returns its stdout. Fails if the command fails.
 ///
-/// It blocks the thread: a story has a thread of its own.
+/// It blocks the thread, which is possible because each story has its own thread.
 pub fn run(command: &mut Command) -> String {
     let output = attempt(command);
     let stderr = String::from_utf8_lossy(&output.stderr);

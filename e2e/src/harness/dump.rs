@@ -28,7 +28,7 @@ pub(super) async fn print(tenant: &Tenant) {
     pods(tenant).await;
     operator_log(tenant).await;
     eprintln!(
-        "=== {namespace} is left. Look at it with: $(make -s kubectl) --kubeconfig $(make -s kubeconfig) -n {namespace} get all,sj\n\
+        "=== {namespace} is not deleted. Inspect it with: $(make -s kubectl) --kubeconfig $(make -s kubeconfig) -n {namespace} get all,sj\n\
          === Delete it with: $(make -s kubectl) --kubeconfig $(make -s kubeconfig) delete namespace {namespace}"
     );
 }
@@ -80,7 +80,7 @@ async fn operator_log(tenant: &Tenant) {
             .await;
         let own =
             |log: String| log.lines().filter(|line| line.contains(&tenant.namespace)).collect::<Vec<_>>().join("\n");
-        print_log(&format!("operator {name}, lines that name the tenant"), log.map(own));
+        print_log(&format!("operator {name}, lines with the tenant's name"), log.map(own));
     }
 }
 

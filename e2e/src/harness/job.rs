@@ -68,7 +68,7 @@ impl JobDraft<'_> {
         self
     }
 
-    /// Deletes the Job this many seconds after its end.
+    /// Sets the TTL of the Job after its end, in seconds.
     #[must_use]
     pub fn lasting(mut self, seconds: i64) -> Self {
         self.job.spec.ttl_seconds_after_finished = Some(seconds);
@@ -90,7 +90,7 @@ impl<'t> IntoFuture for JobDraft<'t> {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
             let made = self.tenant.api::<Job>().create(&write(), &self.job).await;
-            let made = made.unwrap_or_else(|error| panic!("Job {} cannot be made: {error}", self.job.name_any()));
+            let made = made.unwrap_or_else(|error| panic!("Job {} cannot be created: {error}", self.job.name_any()));
             JobHandle { tenant: self.tenant, name: made.name_any(), uid: made.uid().unwrap_or_default() }
         })
     }
@@ -121,7 +121,7 @@ impl JobHandle<'_> {
         let status = self.until(&format!("the end of the Job ({code})"), JobStatus::is_terminal).await;
         let outcome = status.outcome.as_ref().expect("a Job that has ended has an outcome");
         assert_eq!(outcome.code, code, "{}: {}", self.name, outcome.message);
-        assert_eq!(status.phase, Some(outcome.phase()), "{} rests in the phase of its outcome", self.name);
+        assert_eq!(status.phase, Some(outcome.phase()), "the phase of {} follows from its outcome", self.name);
         status
     }
 
@@ -198,7 +198,7 @@ impl JobHandle<'_> {
         replies.extend(said.into_iter().map(reply));
         let more = Patch::Merge(json!({"spec": {"replies": replies}}));
         let said = jobs.patch(&self.name, &PatchParams::default(), &more).await;
-        said.unwrap_or_else(|error| panic!("{} takes no reply: {error}", self.name));
+        said.unwrap_or_else(|error| panic!("{} cannot be replied to: {error}", self.name));
     }
 
     /// Waits until the Job waits for answers to this number of questions, and returns the questions.

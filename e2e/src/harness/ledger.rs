@@ -28,7 +28,7 @@ impl Tenant {
         self.create(claim).await;
     }
 
-    /// Starts a ledger with a claim of its own.
+    /// Starts a ledger with its own volume claim.
     pub async fn ledger(&self) -> Ledger {
         self.claim("ledger").await;
         let volume = typed(json!({"name": "journal", "persistentVolumeClaim": {"claimName": "ledger"}}));

@@ -126,7 +126,7 @@ impl SmallMemory {
                 "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [here]}]}},
             },
         }));
-        Api::all(tenant.cluster.client.clone()).create(&write(), &made).await.expect("the volume is made");
+        Api::all(tenant.cluster.client.clone()).create(&write(), &made).await.expect("the volume is created");
         let claim: PersistentVolumeClaim = typed(json!({
             "metadata": {"name": names::MEMORY_CLAIM},
             "spec": {
@@ -140,18 +140,18 @@ impl SmallMemory {
 
     /// Fills the file system completely.
     pub fn fill(&self) {
-        let mut filler = std::fs::File::create(self.dir.join(FILLER)).expect("the filler is made");
+        let mut filler = std::fs::File::create(self.dir.join(FILLER)).expect("the filler is created");
         while filler.write(&[0; 4096]).is_ok_and(|written| written > 0) {}
     }
 
     /// Removes the file that fills it.
     pub fn clear(&self) {
-        std::fs::remove_file(self.dir.join(FILLER)).expect("the filler goes");
+        std::fs::remove_file(self.dir.join(FILLER)).expect("the filler is deleted");
     }
 }
 
 impl Drop for SmallMemory {
-    // The tenant's pods may still have it mounted, so it is unmounted lazily.
+    // Unmounts lazily, because the tenant's pods may still have the file system mounted.
     fn drop(&mut self) {
         command::attempt(&mut command::kubectl(&["delete", "pv", &self.volume, "--wait=false"]));
         command::attempt(Command::new("umount").arg("--lazy").arg(&self.dir));
@@ -164,7 +164,7 @@ fn processes() -> impl Iterator<Item = u32> {
     entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
 }
 
-/// Returns whether a process is in a cgroup and runs a program. It is not if the process has ended.
+/// Returns whether a process is in a cgroup and runs a program. Returns false for a process that has ended.
 fn is(pid: u32, group: &str, program: &str) -> bool {
     let read = |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
     let first = read("cmdline");

@@ -1,4 +1,4 @@
-//! What all objects of the harness share.
+//! Values and functions for all objects of the harness.
 
 use std::fmt;
 use std::ops::Deref;

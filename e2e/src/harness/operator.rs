@@ -44,7 +44,7 @@ pub async fn undisturbed() -> RwLockReadGuard<'static, ()> {
 /// The caller must hold the guard of [`alone`].
 pub async fn away<T>(cluster: &Cluster, meanwhile: impl AsyncFnOnce() -> T) -> T {
     let before = scaled(cluster, 0).await;
-    eventually("the operator to go", async || {
+    eventually("the operator's pods to end", async || {
         let left: Vec<String> = pods(cluster).await.iter().map(ResourceExt::name_any).collect();
         if left.is_empty() { Ok(()) } else { Err(left) }
     })

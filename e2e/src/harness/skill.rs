@@ -64,7 +64,7 @@ impl SkillDraft<'_> {
         self.with(add_tier_one_rules)
     }
 
-    /// Runs the shop's MCP server as its container.
+    /// Uses the shop's MCP server, in a container of the Skill.
     #[must_use]
     pub fn with_orders(self) -> Self {
         let container = self.tenant.orders();
@@ -85,7 +85,7 @@ impl SkillDraft<'_> {
         self.with(|spec| spec.policy = Some(Policy { tools: Some(tools), ..Policy::default() }))
     }
 
-    /// Uses a Service of the tenant as its MCP server.
+    /// Uses a Service of the tenant as the MCP server.
     #[must_use]
     pub fn served_by(self, service: &str) -> Self {
         let service = McpService { name: service.to_owned(), port: PORT, path: "/mcp".to_owned() };

@@ -1,4 +1,4 @@
-//! Runs stories, each in a tenant of its own, and prints the tenant's state if a story fails.
+//! Runs stories, each in its own tenant, and prints the tenant's state if a story fails.
 
 use std::panic::{AssertUnwindSafe, resume_unwind};
 
@@ -9,10 +9,10 @@ use super::cluster::Cluster;
 use super::dump;
 use super::tenant::Tenant;
 
-/// Shared by stories that run at the same time, and held exclusively by a story that runs alone.
+/// Held shared by stories that run at the same time, and exclusively by a story that runs alone.
 static STORIES_LOCK: RwLock<()> = RwLock::const_new(());
 
-/// Runs a story in a tenant of its own.
+/// Runs a story in its own tenant.
 ///
 /// After a success, the tenant is deleted without waiting for its removal. After a failure, its objects are printed, and
 /// it is left.
@@ -21,7 +21,7 @@ pub async fn story(story: impl AsyncFnOnce(&Tenant)) {
     run(story).await;
 }
 
-/// Runs a story while no other story runs: for changes that affect all of them.
+/// Runs a story while no other story runs. It is for stories whose changes affect all tenants.
 pub async fn story_alone(story: impl AsyncFnOnce(&Tenant)) {
     let _alone = STORIES_LOCK.write().await;
     run(story).await;

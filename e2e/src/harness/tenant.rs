@@ -35,7 +35,7 @@ impl Tenant {
             },
         }));
         let made = Api::<Namespace>::all(cluster.client.clone()).create(&write(), &namespace).await;
-        let made = made.unwrap_or_else(|error| panic!("a namespace cannot be made: {error}"));
+        let made = made.unwrap_or_else(|error| panic!("a namespace cannot be created: {error}"));
         let (namespace, uid) = (made.name_any(), made.uid().unwrap_or_default());
         Self { cluster, namespace, uid }
     }
@@ -56,7 +56,7 @@ impl Tenant {
         K::DynamicType: Default,
     {
         let made = self.api::<K>().create(&write(), &object).await;
-        made.unwrap_or_else(|error| panic!("{} cannot be made: {error}\n{}", object.name_any(), wait::text(&object)))
+        made.unwrap_or_else(|error| panic!("{} cannot be created: {error}\n{}", object.name_any(), wait::text(&object)))
     }
 
     /// Deletes an object and does not wait for its removal.

@@ -40,7 +40,7 @@ where
         Some(object) => (uid.is_some() && object.uid().as_deref() != uid).then_some(()),
     };
     if let Err(LastState(last)) = watched(api, name, is_gone).await {
-        panic!("waited {PATIENCE:?} for {name} to go: it is now\n{last}");
+        panic!("waited {PATIENCE:?} for {name} to be deleted: it is now\n{last}");
     }
 }
 
@@ -52,7 +52,7 @@ where
     api.get_opt(name).await.unwrap_or_else(|error| panic!("{name} cannot be read: {error}")).is_none()
 }
 
-/// Polls `ask` until it succeeds: for states behind HTTP, which cannot be watched.
+/// Polls `ask` until it succeeds. It is for states behind HTTP, which cannot be watched.
 pub async fn eventually<T, E: Debug>(what: &str, ask: impl AsyncFn() -> Result<T, E>) -> T {
     let started = tokio::time::Instant::now();
     loop {
@@ -88,7 +88,7 @@ where
 {
     let states = watch_object(api.clone(), name);
     pin_mut!(states);
-    let mut last = "not there".to_owned();
+    let mut last = "absent".to_owned();
     let look = async {
         loop {
             match states.next().await {
@@ -96,15 +96,15 @@ where
                     if let Some(found) = pick(state.as_ref()) {
                         return found;
                     }
-                    last = state.map_or_else(|| "not there".to_owned(), |object| text(&object));
+                    last = state.map_or_else(|| "absent".to_owned(), |object| text(&object));
                 }
                 // The watcher retries by itself, with a backoff.
-                Some(Err(error)) => last = format!("{last}\n(and the watch broke: {error})"),
+                Some(Err(error)) => last = format!("{last}\n(and the watch failed: {error})"),
                 None => unreachable!("a watch does not end"),
             }
         }
     };
-    // A variable of its own, so that the borrow of `last` ends with the future.
+    // In a separate variable, so that the borrow of `last` ends with the future.
     let ended = tokio::time::timeout(PATIENCE, look).await;
     ended.map_err(|_| LastState(last))
 }

@@ -1,25 +1,25 @@
-//! Which users may do what.
+//! The rights of users.
 
 use std::collections::BTreeSet;
 
 use super::target::Target;
 
-/// The user of a request that impersonates no one. They may do everything.
+/// The user of a request without impersonation. This user has all rights.
 pub(super) const ADMINISTRATOR: &str = "admin";
 
 /// The access rules. A right is `<verb> <resource>`, with a name (`approve approvers/supervisor`) or a scope
 /// (`list pods everywhere`) where it is limited to one.
 #[derive(Debug, Default)]
 pub struct Access {
-    /// Whether users have only the rights that they were granted.
+    /// If true, users have only the rights in `granted`.
     pub(super) needs_grants: bool,
-    /// User and right.
+    /// Pairs of a user and a right.
     pub(super) granted: BTreeSet<(String, String)>,
     /// The rights that only the administrator has.
     pub(super) denied: BTreeSet<String>,
 }
 
-/// What a user wants to do.
+/// A right that a user needs for a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wish<'a> {
     pub user: &'a str,
@@ -27,12 +27,12 @@ pub(super) struct Wish<'a> {
     pub resource: &'a str,
     /// Empty for all names.
     pub name: &'a str,
-    /// Whether it concerns all namespaces.
+    /// True for a request to all namespaces.
     pub is_everywhere: bool,
 }
 
 impl Access {
-    /// Returns whether a user may do something in the namespace of the request, to all names or to one.
+    /// Returns whether a user has a right in the namespace of the request, for one name or, if `name` is empty, for all.
     pub fn may(&self, user: &str, verb: &str, resource: &str, name: &str) -> bool {
         self.allows(Wish { user, verb, resource, name, is_everywhere: false })
     }

@@ -1,4 +1,4 @@
-//! Checks and changes of writes, which a test provides.
+//! Admission checks and defaults for writes, which a test provides.
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};
@@ -18,9 +18,9 @@ pub struct Write<'a> {
     pub body: &'a Value,
     /// The stored object, if there is one.
     pub stored: Option<&'a Value>,
-    /// Whether nothing is stored.
+    /// True for a dry run, which stores nothing.
     pub is_dry_run: bool,
-    /// The access rules, which a check may ask.
+    /// The access rules, for checks that depend on rights.
     pub access: &'a Access,
 }
 

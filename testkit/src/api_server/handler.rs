@@ -26,10 +26,10 @@ impl ApiServer {
         Router::new().fallback(answer).with_state(self.clone())
     }
 
-    /// Serves on a free port of this machine for as long as the runtime of the test lives. Returns the URL.
+    /// Serves on a free port of 127.0.0.1 until the runtime of the test ends. Returns the URL.
     ///
     /// # Panics
-    /// There is no free port.
+    /// No port is free.
     pub async fn serve(&self) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");

@@ -16,7 +16,7 @@ pub(super) struct Parameters {
     /// The index of the first item of the page.
     #[serde(rename = "continue")]
     pub first: Option<usize>,
-    /// `metadata.name=<name>`; other fields are not supported.
+    /// `metadata.name=<name>`. Other fields are not supported.
     field_selector: Option<String>,
     /// Requirements with commas between them: `<label>=<value>` or `<label>`.
     label_selector: Option<String>,
@@ -27,7 +27,7 @@ impl Parameters {
     /// Reads the query of a URL.
     ///
     /// # Panics
-    /// A number is none.
+    /// A parameter has an invalid value.
     pub fn read(uri: &Uri) -> Self {
         match Query::try_from_uri(uri) {
             Ok(Query(parameters)) => parameters,
@@ -49,7 +49,7 @@ impl Parameters {
     }
 }
 
-/// Returns the metadata of an object, in the form in which an API server sends it alone.
+/// Returns an object as `PartialObjectMetadata`, which has only the metadata.
 pub(super) fn only_metadata(object: &Value) -> Value {
     json!({
         "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": object["metadata"],

@@ -1,4 +1,4 @@
-//! The server as tests prepare and question it.
+//! The interface of the server for tests.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -16,7 +16,7 @@ pub struct ApiServer(Arc<Inner>);
 #[derive(Default)]
 struct Inner {
     state: Mutex<State>,
-    /// Notified of every request and of every change.
+    /// Notified of every request and every change.
     changed: Notify,
 }
 
@@ -37,7 +37,7 @@ impl ApiServer {
         self.put(path, object);
     }
 
-    /// Deletes an object, if it is there.
+    /// Deletes an object if it exists.
     pub fn remove(&self, path: &str) {
         self.state().remove(path);
         self.0.changed.notify_waiters();
@@ -48,37 +48,37 @@ impl ApiServer {
     /// # Panics
     /// There is no such object.
     pub fn get(&self, path: &str) -> Value {
-        self.find(path).unwrap_or_else(|| panic!("{path} is not there"))
+        self.find(path).unwrap_or_else(|| panic!("{path} does not exist"))
     }
 
-    /// Returns a stored object, if it is there.
+    /// Returns a stored object if it exists.
     pub fn find(&self, path: &str) -> Option<Value> {
         self.state().find(path)
     }
 
-    /// Sets the log of all pods whose names begin with `pod`. A pod that runs has succeeded once its log was read.
+    /// Sets the log of all pods whose names begin with `pod`. Reading the log of a running pod ends the pod successfully.
     pub fn logs(&self, pod: &str, text: &str) {
         self.state().logs.insert(pod.to_owned(), text.to_owned());
     }
 
-    /// Stores an object just before the next write to its path, as another client would. Calls add up: each is for one
-    /// write.
+    /// Stores an object just before the next write to its path, to simulate another client. Several calls apply to several
+    /// writes.
     pub fn meanwhile(&self, path: &str, object: Value) {
         self.state().meanwhile.push((path.to_owned(), object));
     }
 
-    /// Answers the next merge patch with an error after it was made.
+    /// Performs the next merge patch and answers it with an error.
     pub fn lose_next_response(&self) {
         self.state().loses_response = true;
     }
 
-    /// Denies rights to everybody but the administrator: `list pods`, or `list pods everywhere` where only the
-    /// collection of all namespaces is denied.
+    /// Denies rights to all users except the administrator: `list pods`, or `list pods everywhere` to deny only the list
+    /// across all namespaces.
     pub fn deny(&self, rights: &[&str]) {
         self.state().access.denied.extend(rights.iter().map(|right| (*right).to_owned()));
     }
 
-    /// Denies everything that was not granted.
+    /// Denies all rights that are not granted.
     pub fn require_grants(&self) {
         self.state().access.needs_grants = true;
     }
@@ -88,7 +88,7 @@ impl ApiServer {
         self.state().access.granted.extend(rights.iter().map(|right| (user.to_owned(), (*right).to_owned())));
     }
 
-    /// Checks every write from now on, before it is made.
+    /// Calls `admission` before every later write. Its error is the refusal.
     pub fn admit(&self, admission: impl Fn(&Write<'_>) -> Result<(), Value> + Send + Sync + 'static) {
         self.state().admission = Some(Box::new(admission));
     }
@@ -98,7 +98,7 @@ impl ApiServer {
         self.state().defaults = Some(Box::new(defaults));
     }
 
-    /// Does not know the resources of an API group from now on.
+    /// Answers later requests for an API group as if it were not installed.
     pub fn forget_group(&self, group: &str) {
         self.state().forgotten_group = Some(group.to_owned());
     }
@@ -113,7 +113,7 @@ impl ApiServer {
         self.state().token_review = status;
     }
 
-    /// Returns how many tokens were reviewed.
+    /// Returns the number of reviewed tokens.
     pub fn reviews(&self) -> u32 {
         self.state().token_reviews
     }
@@ -133,7 +133,7 @@ impl ApiServer {
         std::mem::take(&mut self.state().writes)
     }
 
-    /// Returns the paths of the objects of namespaces that were read singly since the last call.
+    /// Returns the paths of the namespaced objects that were read individually since the last call.
     pub fn reads(&self) -> Vec<String> {
         std::mem::take(&mut self.state().reads)
     }
@@ -143,7 +143,7 @@ impl ApiServer {
         self.0.changed.notify_waiters();
     }
 
-    /// Waits for the next request or change after this call, however late the future is polled.
+    /// Returns a future that waits for the next request or change after this call, even if it is polled later.
     pub(super) fn changed(&self) -> Notified<'_> {
         self.0.changed.notified()
     }
@@ -160,6 +160,6 @@ impl ApiServer {
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().expect("no test has panicked within")
+        self.0.state.lock().expect("no panic happened while the state was locked")
     }
 }

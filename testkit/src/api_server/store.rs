@@ -9,7 +9,7 @@ use super::access::Access;
 use super::admission::{Admission, Defaults, Write, refusal};
 use super::target::Target;
 
-/// The time of creation of all objects that a POST creates.
+/// The creation time of all objects that a POST creates.
 const CREATED: &str = "2027-01-15T08:00:00Z";
 
 /// A change of an object.
@@ -24,14 +24,14 @@ pub(super) struct Event {
 
 #[derive(Default)]
 pub(super) struct State {
-    /// By path.
+    /// The stored objects by path.
     pub objects: BTreeMap<String, Value>,
     pub history: Vec<Event>,
     pub access: Access,
     pub admission: Option<Admission>,
     pub defaults: Option<Defaults>,
     pub forgotten_group: Option<String>,
-    /// By the beginning of the pod's name.
+    /// The logs by the beginning of the pod's name.
     pub logs: BTreeMap<String, String>,
     /// The writes of other clients, by path.
     pub meanwhile: Vec<(String, Value)>,
@@ -66,7 +66,7 @@ impl State {
         self.objects.get(path).cloned()
     }
 
-    /// Stores an object with a new version, and returns it so.
+    /// Stores an object with a new version. Returns the stored object.
     pub fn put(&mut self, path: &str, mut object: Value) -> Value {
         let version = self.version() + 1;
         object["metadata"]["resourceVersion"] = json!(version.to_string());
@@ -108,8 +108,8 @@ impl State {
         (StatusCode::CREATED, object)
     }
 
-    /// Server-side apply by the only field manager: the object is what is applied. A UID in the patch must be that of the
-    /// stored object; a version in it must be the stored one if there is an object.
+    /// Replaces the object by the applied one, as if there were only one field manager. A UID and a version in the patch
+    /// must be those of the stored object, if there is one.
     pub fn apply(&mut self, wanted: &Wanted<'_>, path: &str) -> Answer {
         self.record(wanted, "apply", path);
         self.overtake(path);
@@ -148,7 +148,7 @@ impl State {
         (StatusCode::OK, object)
     }
 
-    /// An update of the whole object, or of its status alone.
+    /// Replaces the whole object or only its status.
     pub fn replace(&mut self, wanted: &Wanted<'_>, path: &str) -> Answer {
         let is_status = wanted.target.subresource.as_deref() == Some("status");
         let kind = if is_status { "status" } else { "replace" };
@@ -193,7 +193,7 @@ impl State {
         }
     }
 
-    /// Makes the write of another client that waits for a write to this path.
+    /// Performs the prepared write of another client to this path, if there is one.
     fn overtake(&mut self, path: &str) {
         if let Some(at) = self.meanwhile.iter().position(|(waiting, _)| waiting == path) {
             let (path, object) = self.meanwhile.remove(at);
@@ -231,8 +231,8 @@ fn modified() -> Answer {
     refused(StatusCode::CONFLICT, "Conflict", "the object has been modified")
 }
 
-/// Refuses a write whose UID or version is not that of the stored object. A version says nothing of an object that is not
-/// there.
+/// Refuses a write whose UID or version is not that of the stored object. A version is not
+/// checked if no object is stored.
 fn conflict(expected: &Value, stored: Option<&Value>) -> Option<Answer> {
     let differs =
         |field: &str| !expected[field].is_null() && stored.map(|stored| &stored[field]) != Some(&expected[field]);

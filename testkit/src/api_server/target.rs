@@ -1,4 +1,4 @@
-//! What a request path names.
+//! The target of a request path.
 
 use axum::http::Method;
 
@@ -17,7 +17,7 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Reads a path. Returns `None` for one that names no resource.
+    /// Parses a path. Returns `None` if it names no resource.
     pub fn parse(path: &str) -> Option<Self> {
         let parts: Vec<&str> = path.strip_prefix('/')?.split('/').collect();
         let base_parts = if parts.first() == Some(&"api") { 2 } else { 3 };
@@ -65,7 +65,7 @@ impl Target {
         })
     }
 
-    /// Returns the verb of a request in the words of access rules.
+    /// Returns the verb of a request for access rules.
     pub fn verb(&self, method: &Method, watches: bool) -> &'static str {
         match *method {
             Method::GET if watches => "watch",
@@ -78,13 +78,13 @@ impl Target {
         }
     }
 
-    /// Returns the resource in the words of access rules: `pods`, `pods/log`.
+    /// Returns the resource for access rules: `pods`, `pods/log`.
     pub fn resource(&self) -> String {
         let subresource = self.subresource.as_ref().map(|name| format!("/{name}")).unwrap_or_default();
         format!("{}{subresource}", self.plural)
     }
 
-    /// Returns the name by which error messages of API servers call it: `approvals.bloomery.dev`, `pods "worker"`.
+    /// Returns the name of the target in error messages of API servers: `approvals.bloomery.dev`, `pods "worker"`.
     pub fn named(&self) -> String {
         let group = if self.group().is_empty() { String::new() } else { format!(".{}", self.group()) };
         let name = self.name.as_ref().map(|name| format!(" \"{name}\"")).unwrap_or_default();

@@ -13,14 +13,14 @@ pub struct Effect {
     pub tool: String,
     /// The order that it concerns.
     pub order: String,
-    /// The amount, exactly as it was sent.
+    /// The amount, with all digits that the client sent.
     pub amount: serde_json::Number,
     /// The tenant, if the ledger serves several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
 }
 
-/// Error of an effect with an empty name in this field.
+/// Error of an effect in which this field is empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}: must not be empty; leave it out if there is none")]
 pub struct EmptyName(&'static str);
@@ -50,7 +50,7 @@ impl Effect {
 pub struct Recorded {
     /// The effect's number in the ledger, from 1.
     pub seq: u64,
-    /// How often this call key was seen, this time included. It is 1 for an effect without a key.
+    /// The number of effects with this call key, including this one. It is 1 for an effect without a key.
     pub seen: u64,
 }
 

@@ -24,7 +24,7 @@ impl Journal {
     /// A last line without a newline was never acknowledged, so it is removed.
     ///
     /// # Errors
-    /// The directory cannot be created, read or synced, or a complete line is no entry.
+    /// The directory cannot be created, read or synced, or a complete line is not a valid entry.
     pub(super) fn open(dir: &Path) -> io::Result<(Self, Vec<Entry>)> {
         let path = dir.join(FILE_NAME);
         let at = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));

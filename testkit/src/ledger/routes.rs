@@ -27,7 +27,7 @@ pub struct Effects {
 /// Answer of the endpoints below `/holds`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hold {
-    /// Whether the order was released.
+    /// True if the order was released. False if the ledger stops.
     pub released: bool,
 }
 
@@ -37,7 +37,7 @@ struct Filter {
     tenant: Option<String>,
 }
 
-/// The journal and the state that follows from it, which change together.
+/// The journal and the state derived from it, which change together.
 struct Accounts {
     journal: Journal,
     book: Book,
@@ -148,7 +148,7 @@ impl IntoResponse for Failure {
         let (status, error) = match self {
             Self::BadEffect(why) => (StatusCode::BAD_REQUEST, format!("not recorded: {why}")),
             Self::NotDurable(error) => {
-                tracing::error!(%error, "not durable");
+                tracing::error!(%error, "cannot write the journal");
                 (StatusCode::INTERNAL_SERVER_ERROR, format!("not acknowledged, the journal failed: {error}"))
             }
         };

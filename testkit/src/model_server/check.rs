@@ -1,7 +1,6 @@
-//! The protocol check: what a provider would refuse, and what would break its prompt cache.
+//! Checks requests: finds errors that a provider would refuse, and changes of the history that break the prompt cache.
 //!
-//! Pure: a request, the request before it, and what is wrong. The rules that are the same for every provider are here,
-//! the others with their protocol in `wire`.
+//! This module has the rules that are the same for every provider. `wire` has those of each protocol.
 
 use serde_json::Value;
 
@@ -9,12 +8,12 @@ use super::request::{Item, Kind, Request};
 use super::violation::{Broken, Rule};
 use super::wire;
 
-/// The part of a request that later ones are held against.
+/// The part of a request that the next request is compared with.
 #[derive(Clone, Debug)]
 pub(super) struct Earlier {
     items: Vec<Item>,
     tools: Vec<Value>,
-    /// What of its answer has to come back as it was.
+    /// The thoughts of its answer, which the next request must return unchanged.
     pub(super) thoughts: Vec<Value>,
 }
 
@@ -24,11 +23,11 @@ impl Earlier {
     }
 }
 
-/// Finds everything that is wrong with a request, given the one before it in its conversation.
+/// Returns all violations of a request. `earlier` is the previous request of its conversation.
 pub(super) fn check(request: &Request, earlier: Option<&Earlier>) -> Vec<Broken> {
     let mut broken = Vec::new();
     if request.items.first().is_none_or(|item| item.kind != Kind::System) {
-        broken.push((Rule::SystemFirst, "it does not begin with a system prompt".to_owned()));
+        broken.push((Rule::SystemFirst, "the request does not begin with a system prompt".to_owned()));
     }
     broken.extend(wire::check(request));
     if let Some(earlier) = earlier {
@@ -42,7 +41,7 @@ fn check_prefix(request: &Request, earlier: &Earlier, broken: &mut Vec<Broken>) 
     let same = pairs.take_while(|(before, now)| before.raw == now.raw || is_put_aside(before, now)).count();
     if let Some(first) = earlier.items.get(same) {
         let sentence = format!(
-            "{} differs from the request before, which had {} messages; this one has {}",
+            "{} differs from the previous request, which had {} messages; this one has {}",
             first.at,
             earlier.items.len(),
             request.items.len()
@@ -52,7 +51,7 @@ fn check_prefix(request: &Request, earlier: &Earlier, broken: &mut Vec<Broken>) 
         check_thoughts(answer, &earlier.thoughts, broken);
     }
     if earlier.tools != request.tools {
-        broken.push((Rule::SameTools, "`tools` differ from the request before".to_owned()));
+        broken.push((Rule::SameTools, "`tools` differ from the previous request".to_owned()));
     }
 }
 

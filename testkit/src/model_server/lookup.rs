@@ -70,8 +70,8 @@ impl Conversation {
     }
 }
 
-/// Returns the first conversation that matches. Stages other than the main loop have models and system prompts of their
-/// own, so only the goal is compared.
+/// Returns the first conversation that matches. Stages other than the main loop have their own models and system
+/// prompts, so only the goal is compared.
 fn conversation<'a>(script: &'a Script, request: &Request, of_plan: bool) -> Option<&'a Conversation> {
     let (goal, system) = (request.first_text(), request.system_text().unwrap_or_default());
     script.conversations.iter().find(|conversation| {

@@ -14,7 +14,7 @@ use super::place::{Place, STAGES};
 /// Error of a script that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The text is no YAML, or has other fields or values than a script.
+    /// The text is not valid YAML, or has fields or values that a script does not have.
     #[error(transparent)]
     Yaml(#[from] serde_yaml::Error),
     /// A turn of the script cannot be answered.
@@ -24,12 +24,12 @@ pub enum Error {
         conversation: String,
         /// The place of the turn in the conversation.
         place: String,
-        /// What is wrong with the turn.
+        /// The fault of the turn.
         fault: TurnFault,
     },
 }
 
-/// What is wrong with a turn.
+/// A fault of a turn.
 #[derive(Debug, thiserror::Error)]
 pub enum TurnFault {
     /// It has no answer.
@@ -60,7 +60,7 @@ pub struct Script {
 pub struct Conversation {
     /// The name of the conversation in violations and logs. It should be unique.
     pub name: String,
-    /// The requests that belong to the conversation. If it is absent, all do.
+    /// The conditions for requests that belong to the conversation. If they are absent, all requests do.
     #[serde(default, rename = "match")]
     pub matches: Match,
     /// The answers of the main loop: turn N answers a request that holds N assistant messages.
@@ -115,11 +115,11 @@ pub struct Turn {
     pub calls: Vec<Call>,
     /// The thought before the answer. Anthropic's protocol shows it, signed; `OpenAI`'s only counts it.
     pub thinking: Option<String>,
-    /// The text that stands for a redacted thought. Only Anthropic's protocol has it.
+    /// The data of a redacted thought. Only Anthropic's protocol has redacted thoughts.
     pub redacted_thinking: Option<String>,
     /// The reason for which the answer ends early, if it does.
     pub stop: Option<Stop>,
-    /// Whether the answer is written in a form that its protocol permits and servers seldom use: with unknown fields,
+    /// If true, the answer is written in a form that its protocol permits and servers seldom use: with unknown fields,
     /// events and comments, and with other line ends.
     #[serde(default)]
     pub unusual: bool,
@@ -146,9 +146,9 @@ pub struct Expect {
     /// Tools that must not be offered.
     #[serde(default)]
     pub tools_not_offered: Vec<String>,
-    /// Whether the request must ask for JSON of a schema, or must not.
+    /// If set, the request must (true) or must not (false) ask for JSON that follows a schema.
     pub structured: Option<bool>,
-    /// Whether the request must ask for a stream, or must not.
+    /// If set, the request must (true) or must not (false) ask for a stream.
     pub streaming: Option<bool>,
 }
 
@@ -183,9 +183,9 @@ pub struct Call {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Usage {
-    /// Tokens of the request, all of them.
+    /// All tokens of the request.
     pub prompt_tokens: u64,
-    /// Tokens of the answer, all of them.
+    /// All tokens of the answer.
     pub completion_tokens: u64,
     /// The answer's tokens that are thoughts.
     #[serde(default)]
@@ -202,7 +202,7 @@ impl Script {
     /// Reads a script.
     ///
     /// # Errors
-    /// The text is no YAML or no script. The error names the place.
+    /// The text is not a valid script in YAML. The error names the place.
     pub fn from_yaml(text: &str) -> Result<Self, Error> {
         let script: Self = serde_yaml::from_str(text)?;
         script.check()?;

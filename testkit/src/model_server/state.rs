@@ -49,7 +49,7 @@ struct Records {
     next_held: u64,
 }
 
-/// The place of a fault. Servings are counted for each conversation by itself.
+/// The place of a fault. Servings are counted separately for each conversation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct FaultPlace {
     pub(super) user: String,

@@ -1,4 +1,4 @@
-//! The model over real HTTP, asked as a worker asks it.
+//! Tests of the model over real HTTP, with requests as a worker sends them.
 
 mod anthropic;
 mod faults;
@@ -14,7 +14,7 @@ use super::script::Script;
 use super::*;
 use crate::serving::Running;
 
-/// A refund in three turns.
+/// A script with a refund in three turns.
 const REFUND: &str = r#"
 conversations:
   - name: refund
@@ -38,7 +38,7 @@ async fn model(script: &str) -> Running {
     server.start(([127, 0, 0, 1], 0).into()).await.unwrap()
 }
 
-/// A request of the Job `job-1` with these messages after its goal.
+/// Returns a request of the Job `job-1` with these messages after its goal.
 fn request(history: &[Value]) -> Value {
     let mut messages = vec![
         json!({"role": "system", "content": "You are a Support Agent."}),

@@ -1,4 +1,4 @@
-//! The response to a request that the script has an answer for: that answer, or a fault in its place.
+//! The response to a request that has an answer in the script: this answer or a fault.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub(super) struct Asked<'a> {
     pub(super) state: &'a ServerState,
     pub(super) request: &'a Request,
     pub(super) place: Place,
-    /// The name of the conversation; empty for an answer that no conversation gives.
+    /// The name of the conversation. It is empty for a default answer.
     pub(super) conversation: &'a str,
     /// The answer, with its faults.
     pub(super) turn: &'a Turn,
@@ -38,7 +38,7 @@ impl Asked<'_> {
         Ok(self.answer().into_response(self.state.stop.clone()))
     }
 
-    /// Serves a fault; none once it is spent, or where it only holds the answer back.
+    /// Serves a fault. Returns `None` if it was already served often enough, or was a hold that is now released.
     async fn fault(&self, index: usize, fault: &Fault) -> Result<Option<Response>, ApiError> {
         if let FaultKind::Hold(name) = &fault.kind {
             let released = self.state.hold(name, self.request, self.place).await;
@@ -54,7 +54,7 @@ impl Asked<'_> {
 
     async fn serve(&self, kind: &FaultKind) -> Result<Response, ApiError> {
         let Self { state, request, place, turn, .. } = *self;
-        // Anything but the answer of the script is not recorded as one.
+        // These answers are not the scripted answer, so they are not recorded.
         let deliver = |turn: &Turn| Delivery::new(request, &Answer::new(request, place, turn, Cached::default()));
         let served = match kind {
             FaultKind::Status { status, retry_after } => return Err(ApiError::scripted(*status, *retry_after)),
@@ -78,7 +78,7 @@ impl Asked<'_> {
             FaultKind::Cut(Cut::Short) => deliver(turn).ending(Ending::Short),
             FaultKind::Cut(Cut::Unmarked) => deliver(turn).ending(Ending::Unmarked),
             FaultKind::Stall => deliver(turn).ending(Ending::Stalled),
-            // A client that goes away ends this, and so does the end of the server.
+            // Ends when the client disconnects or the server stops.
             FaultKind::Hang | FaultKind::Hold(_) => {
                 state.stop.cancelled().await;
                 return Err(stopping());

@@ -5,17 +5,17 @@ use serde::{Deserialize, Deserializer, de};
 /// The default status of an error inside of a response.
 const DEFAULT_INSIDE_STATUS: u16 = 500;
 
-/// A fault, and how often it is served in a conversation.
+/// A fault, and the number of times that it is served in a conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Written")]
 pub struct Fault {
-    /// What goes wrong.
+    /// The kind.
     pub kind: FaultKind,
-    /// How often.
+    /// The number of times.
     pub times: Times,
 }
 
-/// The kind of a fault. Where it sends a part of an answer, that is the answer of the turn.
+/// The kind of a fault. Faults that send a part of an answer send a part of the turn's answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FaultKind {
     /// An error status, with a `Retry-After` header if there is a time.
@@ -27,7 +27,7 @@ pub enum FaultKind {
     },
     /// 400, because the prompt is longer than the context window.
     TooLong,
-    /// 200 with a body that is no JSON.
+    /// 200 with a body that is not JSON.
     Garbage,
     /// 200 with this text instead of the answer, such as one that the engine cannot use.
     Say(String),
@@ -41,12 +41,12 @@ pub enum FaultKind {
     Slow(u64),
     /// The answer without its end.
     Cut(Cut),
-    /// Half of the answer, and then nothing until the client goes away.
+    /// Half of the answer, and then nothing until the client disconnects.
     Stall,
-    /// No answer until the client goes away.
+    /// No answer until the client disconnects.
     Hang,
-    /// The turn waits until the hold of this name is released. It is a gate, which is not counted: every request
-    /// before the release waits, also that of a restarted worker.
+    /// Every request for the turn waits until the hold of this name is released, including those of later attempts. It has
+    /// no number of times.
     Hold(String),
 }
 
@@ -59,7 +59,7 @@ pub enum RetryAfter {
     Date(u64),
 }
 
-/// How an answer ends too early.
+/// The point at which an answer ends too early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Cut {
@@ -71,7 +71,7 @@ pub enum Cut {
     Unmarked,
 }
 
-/// How often a fault is served in one conversation.
+/// The number of times that a fault is served in one conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Times {
     /// This many times.
@@ -81,7 +81,7 @@ pub enum Times {
 }
 
 impl Fault {
-    /// Whether a turn needs no answer of its own, since this comes in its place each time.
+    /// Returns whether this fault replaces the answer each time, so the turn needs no answer.
     pub(super) fn is_endless(&self) -> bool {
         let needs_answer = matches!(self.kind, FaultKind::Hold(_) | FaultKind::Slow(_));
         self.times == Times::Always && !needs_answer
@@ -113,7 +113,7 @@ enum Error {
     Status,
     #[error("fault: `retryAfter` and `retryAfterDate` exclude each other")]
     TwoRetryTimes,
-    #[error("fault: `retryAfter` goes with a `status`")]
+    #[error("fault: `retryAfter` requires a `status`")]
     RetryAfterWithoutStatus,
     #[error(
         "fault: exactly one of `status`, `tooLong`, `garbage`, `say`, `huge`, `empty`, `errorInside`, `slow`, `cut`, \
@@ -122,7 +122,7 @@ enum Error {
     Kind,
 }
 
-/// A fault as a script has it: the kinds are fields, of which exactly one is set.
+/// A fault as written in a script. The kinds are fields, and exactly one of them is set.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "the form that people write; `FaultKind` is the enum")]

@@ -1,4 +1,4 @@
-//! Anthropic's Messages, asked as a worker asks it.
+//! Tests of Anthropic's Messages protocol.
 
 mod cache;
 mod protocol;
@@ -6,7 +6,7 @@ mod protocol;
 use super::*;
 use bloomery_crds::v1alpha1::Stage;
 
-/// What a request begins with, after its goal.
+/// Returns a request with these messages after its goal.
 fn body(history: &[Value]) -> Value {
     let mut messages = vec![json!({"role": "user", "content": "Refund order A-17, it arrived broken"})];
     messages.extend_from_slice(history);
@@ -54,7 +54,7 @@ async fn ask(model: &Running, body: &Value) -> (u16, Value) {
 }
 
 #[tokio::test]
-async fn answers_in_anthropic_s_form() {
+async fn an_answer_has_the_form_of_anthropic() {
     let model = model(REFUND).await;
     let (status, answer) = ask(&model, &body(&[])).await;
 
@@ -97,7 +97,7 @@ async fn one_script_answers_both_protocols() {
 
     assert_eq!(answer["content"][0], json!({"type": "text", "text": "Looking."}));
     assert_eq!(answer["content"][1]["id"], "call_1_0");
-    // Arguments that are no JSON have no place in an object.
+    // Arguments that are not JSON cannot be an object, so they are sent as a string.
     assert_eq!(answer["content"][2]["input"], r#"{"order_id": "#);
 
     let history = [
@@ -118,7 +118,7 @@ async fn one_script_answers_both_protocols() {
 }
 
 #[tokio::test]
-async fn the_other_stages_are_known_by_their_system_prompt() {
+async fn the_system_prompt_identifies_the_other_stages() {
     let model = model(REFUND).await;
     let mut gate = body(&[]);
     gate["system"] = json!([{"type": "text", "text": "You are a finalization gate. Rule on it."}]);
@@ -131,7 +131,7 @@ async fn the_other_stages_are_known_by_their_system_prompt() {
 }
 
 #[tokio::test]
-async fn a_key_of_two_values_is_sent_as_it_is() {
+async fn a_duplicate_key_in_arguments_is_sent_unchanged() {
     let calls = r#"{calls: [{name: track_order, rawArguments: '{"a": 1, "a": 2}'}]}"#;
     let model = model(&format!("conversations: [{{name: c, turns: [{calls}]}}]")).await;
     let text = send(&model, &body(&[])).await.text().await.unwrap();
@@ -167,7 +167,7 @@ conversations:
 ";
 
 #[tokio::test]
-async fn what_was_thought_comes_back_as_it_was() {
+async fn thoughts_must_come_back_unchanged() {
     let model = model(THINKS).await;
     let (_, answer) = ask(&model, &body(&[])).await;
     let content = answer["content"].as_array().unwrap().clone();
@@ -195,7 +195,7 @@ async fn what_was_thought_comes_back_as_it_was() {
 }
 
 #[tokio::test]
-async fn thinking_is_shown_as_it_is_asked_for() {
+async fn thoughts_are_shown_as_the_request_asks() {
     let model = model(THINKS).await;
     let mut omitted = body(&[]);
     omitted["thinking"] = json!({"type": "adaptive", "display": "omitted"});
@@ -210,7 +210,7 @@ async fn thinking_is_shown_as_it_is_asked_for() {
     off["thinking"] = json!({"type": "disabled"});
     off["metadata"]["user_id"] = json!("job-2");
     assert_eq!(ask(&model, &off).await.1["content"][0]["type"], "tool_use");
-    // The other protocol shows none of it.
+    // OpenAI's protocol shows no thoughts.
     let mut other = super::request(&[]);
     other["user"] = json!("job-3");
     let (_, answer) = super::ask(&model, &other).await;

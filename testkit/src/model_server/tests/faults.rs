@@ -1,4 +1,4 @@
-//! What goes wrong before an answer, and holds.
+//! Tests of holds, and of faults before an answer.
 
 use super::*;
 use bloomery_crds::v1alpha1::Stage;
@@ -35,7 +35,7 @@ async fn faults_are_served_in_order_and_then_the_answer() {
 }
 
 #[tokio::test]
-async fn a_client_can_be_asked_to_come_again_at_a_date() {
+async fn a_retry_time_can_be_a_date() {
     let model = model(&with_faults("{status: 529, retryAfterDate: 3600}")).await;
     let answer = send(&model, &request(&[])).await;
     assert_eq!(answer.status(), 529);
@@ -66,7 +66,7 @@ async fn a_fault_can_be_served_always() {
 }
 
 #[tokio::test]
-async fn a_hang_ends_with_the_client() {
+async fn a_hang_ends_when_the_client_disconnects() {
     let model = model(&with_faults("{hang: true}")).await;
     let url = format!("{}/v1/chat/completions", model.url());
     let client = crate::http::client().unwrap();
@@ -80,7 +80,7 @@ async fn a_hang_ends_with_the_client() {
 }
 
 #[tokio::test]
-async fn a_hang_does_not_hold_up_the_end() {
+async fn a_hang_does_not_delay_the_stop() {
     let model = model(&with_faults("{hang: true}")).await;
     let url = format!("{}/v1/chat/completions", model.url());
     let hanging = tokio::spawn(crate::http::client().unwrap().post(url).json(&request(&[])).send());
@@ -93,7 +93,7 @@ async fn a_hang_does_not_hold_up_the_end() {
 }
 
 #[tokio::test]
-async fn a_hold_waits_for_its_release_and_a_killed_client_leaves_it() {
+async fn a_hold_waits_for_its_release_and_forgets_disconnected_clients() {
     let model = std::sync::Arc::new(model(&with_faults("{hold: think}, {status: 500}")).await);
     let asking = |model: &std::sync::Arc<Running>| {
         let model = std::sync::Arc::clone(model);
@@ -106,7 +106,7 @@ async fn a_hold_waits_for_its_release_and_a_killed_client_leaves_it() {
     killed.abort();
     until_held(&model, 0).await;
 
-    // The worker that takes over asks the same, and waits at the same gate.
+    // The next worker sends the same request and waits at the same hold.
     let second = asking(&model);
     until_held(&model, 1).await;
     assert_eq!(release(&model, "other").await, json!({"released": "other", "waiting": 0}));

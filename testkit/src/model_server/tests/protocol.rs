@@ -1,4 +1,4 @@
-//! Keys, models, and the rules that every request is held to.
+//! Tests of keys, models and the rules for requests.
 
 use super::*;
 use crate::model_server::violation::Rule;
@@ -6,7 +6,7 @@ use crate::model_server::violation::Rule;
 const ANY: &str = "conversations: [{name: any, turns: [{say: a}, {say: b}, {say: c}]}]";
 
 #[tokio::test]
-async fn refuses_a_wrong_key_as_openai_does_and_takes_a_changed_one_at_once() {
+async fn a_wrong_key_is_refused_and_a_changed_key_takes_effect_at_once() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("key");
     std::fs::write(&path, "first\n").unwrap();
@@ -36,7 +36,7 @@ async fn refuses_a_wrong_key_as_openai_does_and_takes_a_changed_one_at_once() {
 }
 
 #[tokio::test]
-async fn lists_its_models_and_refuses_others() {
+async fn the_models_are_listed_and_others_are_refused() {
     let model = model("models: [large, small]\nconversations: [{name: any, turns: [{say: a}]}]").await;
     let url = format!("{}/v1/models", model.url());
     let list: Value = crate::http::client().unwrap().get(url).send().await.unwrap().json().await.unwrap();
@@ -91,9 +91,9 @@ async fn a_broken_history_is_a_violation(#[case] history: Vec<Value>, #[case] ru
 }
 
 #[tokio::test]
-async fn whole_calls_and_results_are_no_violation() {
+async fn complete_calls_and_results_are_no_violation() {
     let model = model(ANY).await;
-    // Results in another order than the calls, then a word of the user.
+    // The results are in another order than the calls, and a user message follows.
     let history = [two_calls(), result("c2", "ok"), result("c1", "ok"), json!({"role": "user", "content": "and?"})];
     assert_eq!(ask(&model, &request(&history)).await.0, 200);
 }
@@ -127,7 +127,7 @@ async fn a_tool_that_providers_refuse_is_a_violation(#[case] tools: Value, #[cas
 }
 
 #[tokio::test]
-async fn a_grown_history_is_no_violation_and_one_that_forgets_is() {
+async fn a_history_may_grow_but_not_lose_messages() {
     let model = model(ANY).await;
     let grown = request(&[call("c1", "t"), result("c1", "ok")]);
     assert_eq!(ask(&model, &request(&[])).await.0, 200);
@@ -140,7 +140,7 @@ async fn a_grown_history_is_no_violation_and_one_that_forgets_is() {
         assert_eq!(status, 400);
         assert!(answer["error"]["message"].as_str().unwrap().starts_with(why), "{answer}");
     }
-    // What was refused is not what later requests are held against.
+    // Later requests are not compared with a refused request.
     assert_eq!(ask(&model, &grown).await.0, 200);
     let mut other_job = request(&[]);
     other_job["user"] = json!("job-2");
@@ -148,7 +148,7 @@ async fn a_grown_history_is_no_violation_and_one_that_forgets_is() {
 }
 
 #[tokio::test]
-async fn a_result_that_gave_way_to_its_excerpt_is_no_violation() {
+async fn a_result_may_be_replaced_by_its_excerpt() {
     let model = model(ANY).await;
     let excerpt = format!("so\n[Read more of it with focus_read, handle sha256:{}.]", "0".repeat(64));
     assert_eq!(ask(&model, &request(&[call("c1", "t"), result("c1", &"so ".repeat(100))])).await.0, 200);
@@ -157,7 +157,7 @@ async fn a_result_that_gave_way_to_its_excerpt_is_no_violation() {
 }
 
 #[tokio::test]
-async fn the_order_of_keys_is_no_difference() {
+async fn the_order_of_keys_does_not_matter() {
     let model = model(ANY).await;
     let url = format!("{}/v1/chat/completions", model.url());
     let bodies = [

@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn answers_in_openai_s_form() {
+async fn an_answer_has_the_form_of_openai() {
     let model = model(REFUND).await;
     let (status, answer) = ask(&model, &request(&[])).await;
 
@@ -46,7 +46,7 @@ async fn answers_in_openai_s_form() {
 #[tokio::test]
 async fn the_turn_is_the_number_of_answers_in_the_request() {
     let model = model(REFUND).await;
-    // The first request that this server ever sees of the Job: a worker that was started again.
+    // This is the first request of the Job to this server, as from a restarted worker.
     let history = [call("c1", "verify_identity"), result("c1", "verified")];
     let (_, answer) = ask(&model, &request(&history)).await;
 
@@ -71,7 +71,7 @@ async fn a_repeated_request_gets_the_same_answer() {
 }
 
 #[tokio::test]
-async fn the_last_turn_says_what_is_written_and_claims_its_usage() {
+async fn a_turn_reports_the_scripted_usage() {
     let model = model(REFUND).await;
     let history = [
         call("c1", "verify_identity"),
@@ -121,7 +121,7 @@ conversations:
 #[case::structured("{structured: true}", "the answer should be asked for as JSON of a schema")]
 #[case::streaming("{streaming: true}", "the answer should be asked for as a stream")]
 #[tokio::test]
-async fn an_expectation_that_fails_is_a_violation(#[case] expect: &str, #[case] why: &str) {
+async fn a_failed_expectation_is_a_violation(#[case] expect: &str, #[case] why: &str) {
     let script = format!("conversations: [{{name: c, turns: [{{say: a}}, {{say: b, expect: {expect}}}]}}]");
     let model = model(&script).await;
     let history = [call("c1", "verify_identity"), result("c1", "verified")];
@@ -135,7 +135,7 @@ async fn an_expectation_that_fails_is_a_violation(#[case] expect: &str, #[case] 
 }
 
 #[tokio::test]
-async fn an_expectation_that_holds_is_answered() {
+async fn a_request_that_meets_its_expectations_is_answered() {
     let model = model(
         r"
 conversations:
@@ -221,7 +221,7 @@ async fn a_changed_file_is_read_again() {
 )]
 #[case::no_status(
     "conversations: [{name: c, turns: [{say: a, faults: [{empty: true, retryAfter: 1}]}]}]",
-    "goes with a `status`"
+    "requires a `status`"
 )]
 #[case::slow_needs_an_answer(
     "conversations: [{name: c, turns: [{faults: [{slow: 1, times: always}]}]}]",
@@ -232,13 +232,13 @@ async fn a_changed_file_is_read_again() {
     "a number from 1, or `always`"
 )]
 #[case::gate("conversations: [{name: c, turns: [{say: a, faults: [{hold: x, times: 2}]}]}]", "takes no `times`")]
-fn refuses_a_script_that_means_nothing(#[case] script: &str, #[case] why: &str) {
+fn an_invalid_script_is_refused(#[case] script: &str, #[case] why: &str) {
     let error = Script::from_yaml(script).unwrap_err().to_string();
     assert!(error.contains(why), "{error}");
 }
 
 #[test]
-fn the_script_of_the_demo_is_one() {
+fn the_script_of_the_demo_is_valid() {
     let manifests =
         std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../e2e/demo/scripted-model.yaml")).unwrap();
     let of_the_model = manifests.split("\n---\n").find(|manifest| manifest.contains("script.yaml: |")).unwrap();

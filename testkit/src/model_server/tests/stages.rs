@@ -1,11 +1,11 @@
-//! The stages beside the main loop: their own places, their own scripts, and answers where there is none.
+//! Tests of the stages except the main loop: their places, scripts and default answers.
 
 use super::*;
 use bloomery_crds::v1alpha1::Stage;
 
 const INTENT: &str = "You find out what a person wants of an agent. It helps.\n\n# Intents\n- \"track\": where it is\n  Examples: \"where is it\"\n  Entities: \"order_id\" (string), \"amount\" (number)\n- \"refund\"\n\n# Answer\nJSON";
 
-/// A request of a stage, of the Job `job-1`.
+/// Returns a request of a stage for the Job `job-1`.
 fn of(system: &str, user: &str) -> Value {
     json!({
         "model": "gpt-test", "user": "job-1",
@@ -28,7 +28,7 @@ async fn json_said(model: &Running, body: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_stage_without_a_script_is_answered_as_a_willing_model_would() {
+async fn a_stage_without_a_script_gets_a_default_answer_that_lets_the_job_continue() {
     let model = model(REFUND).await;
     let goal = "Which intent?\n\n<goal id=\"0f\">\nWhere is A-17? I paid 12.5\n</goal id=\"0f\">";
     let intent = json!({"intent": "track", "entities": {"order_id": "A-17", "amount": 12.5}});
@@ -40,7 +40,7 @@ async fn a_stage_without_a_script_is_answered_as_a_willing_model_would() {
 }
 
 #[tokio::test]
-async fn the_other_stages_take_no_place_in_the_main_loop() {
+async fn requests_of_other_stages_do_not_count_as_turns_of_the_main_loop() {
     let model = model(REFUND).await;
     said(&model, &of(INTENT, "Refund order A-17")).await;
     assert_eq!(ask(&model, &request(&[])).await.0, 200);
@@ -83,10 +83,10 @@ async fn a_stage_is_answered_in_the_order_of_its_different_requests() {
 }
 
 #[tokio::test]
-async fn a_stage_that_does_not_say_the_goal_is_of_the_conversation_that_its_job_is_in() {
+async fn a_stage_without_the_goal_belongs_to_the_conversation_of_its_job() {
     let model = model(SCRIPTED).await;
     let polish = of("You are a reply formatter. Format.", "Done.");
-    assert_eq!(said(&model, &polish).await, "Done.", "nobody knows yet which conversation it is");
+    assert_eq!(said(&model, &polish).await, "Done.", "the conversation is not known yet");
     assert_eq!(ask(&model, &request(&[])).await.0, 200);
     assert_eq!(said(&model, &polish).await, "Polished.");
 }

@@ -1,10 +1,10 @@
-//! Answers as streams, on both wires: put together they are the answer in one piece, however they are cut.
+//! Tests of streams in both protocols. The joined parts of a stream equal the answer without streaming.
 
 mod broken;
 
 use super::*;
 
-/// Two calls after a text of many scripts, with arguments that are hard to cut.
+/// A script with a text in several writing systems and two calls whose arguments have escapes and multi-byte characters.
 const HARD: &str = r#"
 conversations:
   - name: c
@@ -16,10 +16,10 @@ conversations:
           - {name: track_order, rawArguments: '{"order_id": '}
 "#;
 
-/// One event of a stream: its name, if it has one, and its data.
+/// The name, if there is one, and the data of an event.
 type Event = (Option<String>, String);
 
-/// Asks for a stream and gives its pieces as they came.
+/// Requests a stream and returns its pieces as they were received.
 async fn pieces(model: &Running, path: &str, body: &Value) -> Vec<Vec<u8>> {
     let mut body = body.clone();
     body["stream"] = json!(true);
@@ -63,7 +63,7 @@ fn messages() -> Value {
     })
 }
 
-/// Puts the chunks of chat completions together: text, arguments by call, and why it ended.
+/// Joins the chunks of chat completions. Returns the text, the arguments by call, and the finish reasons.
 fn of_chunks(events: &[Event]) -> (String, Vec<String>, Vec<Value>) {
     let (mut text, mut calls, mut reasons) = (String::new(), Vec::new(), Vec::new());
     for (_, data) in events.iter().filter(|(_, data)| data != "[DONE]") {
@@ -81,7 +81,7 @@ fn of_chunks(events: &[Event]) -> (String, Vec<String>, Vec<Value>) {
 }
 
 #[tokio::test]
-async fn chunks_are_the_answer_of_chat_completions() {
+async fn the_joined_chunks_equal_the_answer_of_chat_completions() {
     let model = model(HARD).await;
     let mut body = request(&[]);
     let whole = ask(&model, &body).await.1;
@@ -102,14 +102,14 @@ async fn chunks_are_the_answer_of_chat_completions() {
 }
 
 #[tokio::test]
-async fn usage_comes_only_where_it_is_asked_for() {
+async fn usage_is_sent_only_on_request() {
     let model = model(HARD).await;
     let events = openai(&model, &request(&[])).await;
     assert!(events.iter().all(|(_, data)| !data.contains("usage")), "{events:?}");
 }
 
 #[tokio::test]
-async fn events_are_the_answer_of_messages() {
+async fn the_joined_events_equal_the_answer_of_messages() {
     let model = model(HARD).await;
     let mut body = messages();
     let url = format!("{}/v1/messages", model.url());
@@ -160,7 +160,7 @@ async fn events_are_the_answer_of_messages() {
 #[case::openai("/v1/chat/completions", request(&[]))]
 #[case::anthropic("/v1/messages", messages())]
 #[tokio::test]
-async fn a_stream_is_cut_where_it_hurts(#[case] path: &str, #[case] body: Value) {
+async fn a_stream_is_split_within_characters_escapes_and_events(#[case] path: &str, #[case] body: Value) {
     let model = model(HARD).await;
     let pieces = pieces(&model, path, &body).await;
 
@@ -175,7 +175,7 @@ async fn a_stream_is_cut_where_it_hurts(#[case] path: &str, #[case] body: Value)
 #[case::openai("/v1/chat/completions", request(&[]))]
 #[case::anthropic("/v1/messages", messages())]
 #[tokio::test]
-async fn what_is_unusual_changes_nothing_of_what_is_said(#[case] path: &str, #[case] body: Value) {
+async fn an_unusual_form_does_not_change_the_answer(#[case] path: &str, #[case] body: Value) {
     let usual = model(HARD).await;
     let unusual = model(&HARD.replace("thinking:", "unusual: true\n        thinking:")).await;
     let stream = String::from_utf8(pieces(&unusual, path, &body).await.concat()).unwrap();

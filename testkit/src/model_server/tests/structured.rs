@@ -1,4 +1,4 @@
-//! Answers that are JSON of a schema, and servers that know nothing of them.
+//! Tests of answers that follow a JSON schema, and of servers that do not support schemas.
 
 use super::*;
 use crate::model_server::violation::Rule;
@@ -23,11 +23,11 @@ async fn asked(model: &Running, format: Value) -> (u16, Value) {
 }
 
 #[tokio::test]
-async fn a_schema_is_taken_and_the_answer_is_json() {
+async fn a_schema_is_accepted_and_the_answer_is_json() {
     let model = model(ANY).await;
     let (status, answer) = asked(&model, format(true, &schema())).await;
     assert_eq!((status, &answer["choices"][0]["message"]["content"]), (200, &json!(r#"{"order_id":"A-17"}"#)));
-    // Who is not strict may leave properties out.
+    // Without `strict`, properties may be optional.
     assert_eq!(asked(&model, format(false, &json!({"type": "object", "properties": {"a": {}}}))).await.0, 200);
     let (status, answer) = ask(&model, &request(&[])).await;
     assert_eq!(status, 400);
@@ -66,7 +66,7 @@ async fn a_field_that_openai_refuses_is_a_violation(#[case] field: &str, #[case]
 }
 
 #[tokio::test]
-async fn a_server_can_know_nothing_of_a_field_and_that_is_no_violation() {
+async fn an_unknown_field_is_refused_without_a_violation() {
     let model = model(
         r"
 conversations:

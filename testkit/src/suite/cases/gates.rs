@@ -20,7 +20,7 @@ pub fn what_is_denied_is_told_and_the_model_goes_on() -> Case {
         .with_skill(|spec| spec.policy = Some(typed(json!({"tools": {"blocked": ["track_order"]}}))))
 }
 
-/// Two rules hold a call, each with an approver of its own, and no one decides.
+/// Two rules with different approvers hold a call, and no approver decides.
 pub fn a_call_that_is_held_waits() -> Case {
     Case::new(tier_one(), "Refund order A-243", refund_of("A-243"))
 }

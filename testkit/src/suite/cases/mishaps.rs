@@ -14,7 +14,7 @@ pub fn a_job_whose_worker_is_killed_goes_on() -> Case {
     Case::new(refunds(), GOAL, conversation).with_mishap(Mishap::WorkerKilledWhileTheModelThinks)
 }
 
-/// Each worker returns all thoughts to the model unchanged, redacted ones too.
+/// Each worker returns all thoughts to the model unchanged, including redacted thoughts.
 pub fn thoughts_are_kept_by_the_next_worker_too() -> Case {
     let turns = [
         call("verify_identity", json!({"order_id": "A-17", "email": "customer-17@example.com"}))
@@ -31,7 +31,7 @@ pub fn thoughts_are_kept_by_the_next_worker_too() -> Case {
         .with_mishap(Mishap::WorkerKilledWhileTheModelThinks)
 }
 
-/// The MCP server dies after the refund and before its answer. A person finds out that it happened.
+/// The MCP server dies after the refund and before its answer. A person answers that the refund happened.
 pub fn a_call_whose_server_died_is_left_to_a_person() -> Case {
     let turns = [
         call("check_eligibility", json!({"order_id": "HOLD-5"})),

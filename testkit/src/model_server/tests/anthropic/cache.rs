@@ -1,4 +1,4 @@
-//! Marks for the prompt cache: taken, counted, and no part of the prompt.
+//! Tests of cache marks.
 
 use super::*;
 use crate::model_server::violation::Rule;
@@ -15,7 +15,7 @@ fn counted(answer: &Value) -> [u64; 3] {
 }
 
 #[tokio::test]
-async fn what_a_request_marks_is_read_by_the_next() {
+async fn the_next_request_reads_a_marked_prefix_from_the_cache() {
     let model = model(ANY).await;
     let mut first = body(&[]);
     first["system"] = marked("You are a Support Agent.");
@@ -23,7 +23,7 @@ async fn what_a_request_marks_is_read_by_the_next() {
     let [written, read, rest] = counted(&ask(&model, &first).await.1);
     assert!(written > 0 && read == 0, "{written} {read} {rest}");
 
-    // The mark moves on: the words are the same, and so is the prefix.
+    // The mark moves, but the prefix stays the same.
     let mut next = first.clone();
     next["messages"] = json!([
         {"role": "user", "content": "Refund order A-17"},
@@ -35,7 +35,7 @@ async fn what_a_request_marks_is_read_by_the_next() {
     assert!(more > 0 && more < written, "{more}");
     assert_eq!(control::<Violations>(&model, "violations").await, Violations::default());
 
-    // Another model has a cache of its own, and a changed tool comes before all else.
+    // Each model has its own cache. A changed tool changes every prefix, because the tools come first.
     let mut other = first.clone();
     other["model"] = json!("claude-other");
     other["metadata"]["user_id"] = json!("job-3");
@@ -47,7 +47,7 @@ async fn what_a_request_marks_is_read_by_the_next() {
 }
 
 #[tokio::test]
-async fn one_mark_on_the_request_stands_for_its_last_block() {
+async fn a_mark_on_the_request_marks_its_last_block() {
     let model = model(ANY).await;
     let mut body = body(&[]);
     body["cache_control"] = json!({"type": "ephemeral"});

@@ -1,4 +1,4 @@
-//! Keys, versions, errors, and what the API refuses.
+//! Tests of keys, versions, errors and refused requests.
 
 use super::*;
 use crate::model_server::violation::Rule;
@@ -90,7 +90,7 @@ async fn calls_and_results_need_tools() {
 #[case::new("2026-10-21", Some("temperature: Extra inputs are not permitted"))]
 #[case::other("2024-01-01", Some("anthropic-version: \"2024-01-01\" is not a valid version"))]
 #[tokio::test]
-async fn the_version_decides_what_there_is(#[case] version: &str, #[case] why: Option<&str>) {
+async fn the_version_decides_which_fields_exist(#[case] version: &str, #[case] why: Option<&str>) {
     let mut body = body(&[]);
     body["temperature"] = json!(1.0);
     match why {
@@ -109,7 +109,7 @@ async fn a_request_without_a_version_is_refused() {
 }
 
 #[tokio::test]
-async fn messages_of_one_side_are_taken_together() {
+async fn consecutive_messages_of_one_role_are_one_turn() {
     let model = model(ANY).await;
     let history = [
         says(json!([used("c1", "track_order"), used("c2", "track_order")])),
@@ -120,7 +120,7 @@ async fn messages_of_one_side_are_taken_together() {
 }
 
 #[tokio::test]
-async fn refuses_a_wrong_key_as_anthropic_does_and_takes_one_of_two_headers() {
+async fn a_wrong_key_is_refused_and_either_header_is_accepted() {
     let key = Key::Value("right".to_owned());
     let server = ModelServer::new(Script::from_yaml(ANY).unwrap()).with_key(key);
     let model = server.start(([127, 0, 0, 1], 0).into()).await.unwrap();
@@ -140,7 +140,7 @@ async fn refuses_a_wrong_key_as_anthropic_does_and_takes_one_of_two_headers() {
 }
 
 #[tokio::test]
-async fn lists_its_models_in_either_form() {
+async fn the_models_are_listed_in_the_form_of_each_protocol() {
     let model = model("models: [large, small]\nconversations: [{name: any, turns: [{say: a}]}]").await;
     let url = format!("{}/v1/models", model.url());
     let request = crate::http::client().unwrap().get(url).header("anthropic-version", "2023-06-01");
@@ -163,7 +163,7 @@ async fn lists_its_models_in_either_form() {
 #[case(504, "timeout_error")]
 #[case(529, "overloaded_error")]
 #[tokio::test]
-async fn errors_have_anthropic_s_types(#[case] status: u16, #[case] kind: &str) {
+async fn errors_have_the_types_of_anthropic(#[case] status: u16, #[case] kind: &str) {
     let script = format!("conversations: [{{name: c, turns: [{{say: a, faults: [{{status: {status}}}]}}]}}]");
     let model = model(&script).await;
     let (code, answer) = ask(&model, &body(&[])).await;
@@ -171,7 +171,7 @@ async fn errors_have_anthropic_s_types(#[case] status: u16, #[case] kind: &str) 
 }
 
 #[tokio::test]
-async fn a_prompt_that_is_too_long_is_told_in_either_form() {
+async fn a_prompt_that_is_too_long_is_an_error_in_both_protocols() {
     let model = model("conversations: [{name: c, turns: [{say: a, faults: [{tooLong: true}]}]}]").await;
     let (status, answer) = ask(&model, &body(&[])).await;
     assert_eq!((status, &answer["error"]["type"]), (400, &json!("invalid_request_error")));

@@ -1,8 +1,8 @@
-//! Answers that break off, stand still, come slowly or are far too long; in one piece and as streams.
+//! Tests of answers that end early, stall, are slow or far too long, with and without streaming.
 
 use super::*;
 
-/// Both wires, each in one piece and as a stream.
+/// Returns a request in each protocol, with or without streaming.
 fn asked(stream: bool) -> [(&'static str, Value); 2] {
     let mut bodies = [("/v1/chat/completions", request(&[])), ("/v1/messages", messages())];
     for (_, body) in &mut bodies {
@@ -22,7 +22,7 @@ async fn begin(model: &Running, path: &str, body: &Value) -> reqwest::Response {
     answer
 }
 
-/// Reads what comes until it ends, and whether it ended as HTTP has it.
+/// Reads a body to its end. Returns the text, and whether the body ended without an error.
 async fn read(mut answer: reqwest::Response) -> (String, bool) {
     let mut read = Vec::new();
     loop {
@@ -63,7 +63,7 @@ async fn a_stream_can_lack_the_mark_of_its_end() {
 }
 
 #[tokio::test]
-async fn an_answer_can_stand_still_until_the_client_goes() {
+async fn an_answer_can_stall_until_the_client_disconnects() {
     for stream in [false, true] {
         let model = model(&with_fault("{stall: true}")).await;
         for (path, body) in asked(stream) {
@@ -72,7 +72,7 @@ async fn an_answer_can_stand_still_until_the_client_goes() {
             drop(answer);
             assert!(read(begin(&model, path, &body).await).await.1, "the next one is whole");
         }
-        // Nor does it hold up the end.
+        // A stalled answer does not delay the stop.
         let mut waiting = request(&[]);
         waiting["user"] = json!("job-3");
         waiting["stream"] = json!(stream);
@@ -83,7 +83,7 @@ async fn an_answer_can_stand_still_until_the_client_goes() {
 }
 
 #[tokio::test]
-async fn a_slow_answer_is_the_answer() {
+async fn a_slow_answer_is_complete() {
     for stream in [false, true] {
         let model = model(&with_fault("{slow: 1}")).await;
         for (path, body) in asked(stream) {
@@ -114,7 +114,7 @@ async fn an_error_can_come_in_the_middle_of_a_stream() {
 }
 
 #[tokio::test]
-async fn an_empty_answer_is_one_in_either_form() {
+async fn an_empty_answer_is_valid_in_both_protocols() {
     let model = model(&with_fault("{empty: true, times: 2}")).await;
     let [(path, body), (other, messages)] = asked(false);
     let whole = |(text, _): (String, bool)| serde_json::from_str::<Value>(&text).unwrap();
@@ -127,7 +127,7 @@ async fn an_empty_answer_is_one_in_either_form() {
 }
 
 #[tokio::test]
-async fn a_huge_answer_is_made_as_it_is_sent() {
+async fn a_huge_answer_is_generated_while_it_is_sent() {
     const BYTES: usize = 10 << 20;
     let model = model(&with_fault(&format!("{{huge: {BYTES}, times: always}}"))).await;
     for stream in [false, true] {

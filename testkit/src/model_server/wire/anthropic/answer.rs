@@ -18,7 +18,7 @@ pub(in crate::model_server::wire) fn whole(request: &Request, answer: &Answer) -
     message
 }
 
-/// The message before anything is in it.
+/// Returns the message without content.
 pub(super) fn head(answer: &Answer) -> Value {
     json!({
         "id": format!("msg_{}", answer.name),
@@ -32,7 +32,7 @@ pub(super) fn head(answer: &Answer) -> Value {
     })
 }
 
-/// The blocks of an answer. The mark and the place of a call stand for its arguments.
+/// Returns the blocks of an answer. Arguments are replaced by the mark and the index of their call.
 pub(super) fn blocks(request: &Request, answer: &Answer) -> Vec<Value> {
     let mut blocks = thought(request, answer);
     blocks.extend(answer.written_text().map(|text| json!({"type": "text", "text": text})));
@@ -42,7 +42,7 @@ pub(super) fn blocks(request: &Request, answer: &Answer) -> Vec<Value> {
     blocks
 }
 
-/// The blocks that have to come back as they are: those of an answer that calls tools.
+/// Returns the thoughts that the next request must return unchanged. Only answers with tool calls have such thoughts.
 pub(in crate::model_server::wire) fn thoughts(request: &Request, answer: &Answer) -> Vec<Value> {
     if answer.calls.is_empty() { Vec::new() } else { thought(request, answer) }
 }
@@ -51,7 +51,7 @@ fn thought(request: &Request, answer: &Answer) -> Vec<Value> {
     if matches!(thinking::mode(&request.body), Some("disabled" | "between_tools")) {
         return Vec::new();
     }
-    let shown = |thought: &str| if thinking::is_left_out(&request.body) { String::new() } else { thought.to_owned() };
+    let shown = |thought: &str| if thinking::omits_text(&request.body) { String::new() } else { thought.to_owned() };
     let open = answer.thinking.as_ref().map(
         |thought| json!({"type": "thinking", "thinking": shown(thought), "signature": thinking::signature(thought)}),
     );
@@ -76,7 +76,7 @@ pub(super) fn stop_details(answer: &Answer) -> Value {
     }
 }
 
-/// The tokens of the prompt are split: those that were read from the cache or put there are not in `input_tokens`.
+/// Returns the usage. `input_tokens` excludes the tokens that were read from the cache or written to it.
 pub(super) fn usage(usage: Usage) -> Value {
     let Usage { prompt_tokens, completion_tokens, cached_tokens, cache_write_tokens, thinking_tokens } = usage;
     json!({

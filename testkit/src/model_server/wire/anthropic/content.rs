@@ -7,7 +7,7 @@ use super::prompt::type_of;
 use super::{thinking, tools};
 use crate::model_server::violation::{Broken, Rule};
 
-/// One block, and where it stands.
+/// One block and its path in the request.
 struct Block<'a> {
     value: &'a Value,
     at: String,
@@ -74,7 +74,7 @@ impl Block<'_> {
         self.value.get(name).and_then(Value::as_str)
     }
 
-    /// A block that only one side may say.
+    /// Checks the role of a block that only one role may send.
     fn is_of(&self, user: bool, broken: &mut Vec<Broken>) {
         if self.is_user != user {
             let (kind, role) = (type_of(self.value), if user { "user" } else { "assistant" });

@@ -1,4 +1,4 @@
-//! The fields of a request, but for its messages and tools.
+//! Checks the fields of a request, except its messages and tools.
 
 use serde_json::Value;
 
@@ -6,13 +6,13 @@ use super::thinking;
 use crate::model_server::request::Request;
 use crate::model_server::violation::{Broken, Rule};
 
-/// The header that says which version of the API is meant.
+/// The header with the version of the API.
 pub(in crate::model_server::wire) const VERSION: &str = "anthropic-version";
 
-/// The versions that there are, the oldest first. The last one took `temperature`, `top_p` and `top_k` away.
+/// The versions of the API, the oldest first. The last version has no `temperature`, `top_p` and `top_k`.
 const VERSIONS: [&str; 2] = ["2023-06-01", "2026-10-21"];
 
-/// What `POST /v1/messages` takes in every version, as Anthropic documents it.
+/// The fields of `POST /v1/messages` in every version, as Anthropic documents them.
 const KNOWN: [&str; 17] = [
     "cache_control",
     "container",
@@ -33,10 +33,10 @@ const KNOWN: [&str; 17] = [
     "tools",
 ];
 
-/// What the first version takes beside that.
+/// The additional fields of the first version.
 const OLD: [&str; 3] = ["temperature", "top_k", "top_p"];
 
-/// The least that thinking may be given, in tokens.
+/// The minimum budget for thinking, in tokens.
 const LEAST_BUDGET: u64 = 1024;
 
 pub(super) fn check(request: &Request, broken: &mut Vec<Broken>) {
@@ -134,14 +134,14 @@ fn check_output(config: &Value, broken: &mut Vec<Broken>) {
     }
 }
 
-/// Whether every object in a schema says that it has no other properties.
+/// Returns whether every object in a schema forbids additional properties.
 fn is_closed(schema: &Value) -> bool {
     match schema {
         Value::Array(values) => values.iter().all(is_closed),
         Value::Object(object) => {
             let is_object = object.get("type").and_then(Value::as_str) == Some("object");
             let closed = object.get("additionalProperties") == Some(&Value::Bool(false));
-            // What is given as an example or a constant is no schema.
+            // Constants, defaults and enumerated values are not schemas.
             let parts = object.iter().filter(|(key, _)| !matches!(key.as_str(), "const" | "default" | "enum"));
             (!is_object || closed) && parts.map(|(_, value)| value).all(is_closed)
         }

@@ -1,4 +1,4 @@
-//! The messages of a request: who speaks, and calls against results.
+//! Checks the messages of a request: their roles, and that each call has its result.
 
 use std::collections::BTreeSet;
 
@@ -9,9 +9,9 @@ use super::prompt::{blocks, type_of};
 use crate::model_server::request::Request;
 use crate::model_server::violation::{Broken, Rule};
 
-/// What one side says until the other does: messages of one role are taken together.
+/// Consecutive messages of one role.
 struct Turn {
-    /// The first of its messages.
+    /// The index of the first message.
     index: usize,
     is_user: bool,
     blocks: Vec<Value>,

@@ -1,11 +1,11 @@
-//! The prompt of a request: the items that the rest of the server knows, and the parts that a cache keeps.
+//! Reads the items of a prompt, and the parts that a cache can keep.
 
 use serde_json::{Value, json};
 
 use crate::model_server::cache::Part;
 use crate::model_server::request::{Item, Kind, Request, text};
 
-/// The mark that says that all up to here is to be kept.
+/// The field that marks the end of a prefix for the cache.
 const MARK: &str = "cache_control";
 
 /// Returns a part of the prompt without its marks, which move from one request to the next.
@@ -60,7 +60,7 @@ fn items_of((index, message): (usize, &Value)) -> Vec<Item> {
     if kind != Kind::User {
         return vec![whole(format!("messages.{index}"), &blocks)];
     }
-    // What a user says and what tools gave back come in one message, which may still grow.
+    // One message has the user's text and the results of tools. Later requests may add blocks to it.
     let items = blocks.iter().enumerate().map(|(place, block)| {
         let at = format!("messages.{index}.content.{place}");
         if type_of(block) != "tool_result" {

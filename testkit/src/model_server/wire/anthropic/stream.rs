@@ -12,7 +12,7 @@ pub(in crate::model_server::wire) fn events(request: &Request, answer: &Answer) 
     let mut message = head(answer);
     let mut used = usage(answer.usage);
     if let (Some(message), Some(used)) = (message.as_object_mut(), used.as_object_mut()) {
-        // What comes is not known yet.
+        // The stop reason is not known yet.
         used.insert("output_tokens".to_owned(), 1.into());
         used.remove("output_tokens_details");
         message.insert("usage".to_owned(), Value::Object(used.clone()));
@@ -52,7 +52,7 @@ pub(in crate::model_server::wire) fn events(request: &Request, answer: &Answer) 
     events
 }
 
-/// A block before its deltas.
+/// Returns a block without the content that its deltas carry.
 fn begun(mut block: Value) -> Value {
     if let Some(block) = block.as_object_mut() {
         for name in ["text", "thinking", "signature"] {

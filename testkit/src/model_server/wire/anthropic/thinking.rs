@@ -1,4 +1,4 @@
-//! What the model thought: signed, so that it comes back as it was.
+//! Thoughts of the model. Their signatures show whether a client returns them unchanged.
 
 use bloomery_crds::Digest;
 use serde_json::Value;
@@ -9,7 +9,7 @@ pub(super) fn signature(thought: &str) -> String {
     format!("ErUB{}", digest.as_str().trim_start_matches("sha256:"))
 }
 
-/// Whether a block of thinking is one that this server wrote. One whose text was left out has its signature only.
+/// Returns whether this server wrote a block of thinking. Without its text, only the prefix of the signature is checked.
 pub(super) fn is_ours(block: &Value) -> bool {
     let field = |name: &str| block.get(name).and_then(Value::as_str);
     match (field("thinking"), field("signature")) {
@@ -19,12 +19,12 @@ pub(super) fn is_ours(block: &Value) -> bool {
     }
 }
 
-/// What a request says of thinking.
+/// Returns the mode of thinking that a request asks for.
 pub(super) fn mode(body: &Value) -> Option<&str> {
     body.pointer("/thinking/type").and_then(Value::as_str)
 }
 
-/// Whether a request wants to see nothing of it but the signature.
-pub(super) fn is_left_out(body: &Value) -> bool {
+/// Returns whether a request asks for thoughts without their text.
+pub(super) fn omits_text(body: &Value) -> bool {
     body.pointer("/thinking/display").and_then(Value::as_str) == Some("omitted")
 }

@@ -8,7 +8,7 @@ use super::fields::check_known;
 use crate::model_server::request::Request;
 use crate::model_server::violation::{Broken, Rule};
 
-/// What a tool of the client's own has.
+/// The fields of a tool that the client defines.
 const KNOWN: [&str; 9] = [
     "type",
     "name",

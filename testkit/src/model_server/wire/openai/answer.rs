@@ -39,7 +39,7 @@ pub(in crate::model_server::wire) fn whole(answer: &Answer) -> Value {
     })
 }
 
-/// What is said, and what is said to refuse: never both.
+/// Returns the `content` and the `refusal` of the message. At most one of them is set.
 pub(super) fn content(answer: &Answer) -> (Option<String>, Option<String>) {
     let text = answer.written_text();
     if answer.stop == Some(Stop::Refusal) { (None, text) } else { (text, None) }
@@ -48,7 +48,7 @@ pub(super) fn content(answer: &Answer) -> (Option<String>, Option<String>) {
 pub(super) fn finish_reason(answer: &Answer) -> &'static str {
     match answer.stop {
         Some(Stop::Length | Stop::ContextWindow) => "length",
-        // One that ends with a refusal ended as it was meant to.
+        // OpenAI reports a refusal as a normal end.
         Some(Stop::Refusal) => "stop",
         None if answer.calls.is_empty() => "stop",
         None => "tool_calls",

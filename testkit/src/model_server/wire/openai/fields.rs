@@ -82,7 +82,7 @@ fn check_format(request: &Request, format: &Value, broken: &mut Vec<Broken>) {
             if !is_name(name) {
                 report(format!("Invalid 'response_format.json_schema.name': `{name}`"));
             }
-            // Without a schema, every answer fits.
+            // Without a schema, there is nothing to check.
             let schema = format.pointer("/json_schema/schema").unwrap_or(&Value::Null);
             let strict = format.pointer("/json_schema/strict") == Some(&Value::Bool(true));
             if !schema.is_null() && !schema.is_object() {
@@ -123,7 +123,7 @@ fn check_strict(schema: &Value, path: &mut Vec<String>) -> Result<(), NotStrict>
         path.push(format!("'{key}'"));
         match value {
             Value::Array(values) => values.iter().try_for_each(|value| check_strict(value, path))?,
-            // Examples and constants are no schemas.
+            // Constants, defaults and enumerated values are not schemas.
             _ if matches!(key.as_str(), "const" | "default" | "enum" | "examples") => {}
             value => check_strict(value, path)?,
         }

@@ -1,4 +1,4 @@
-//! The messages of one request: shapes, and calls against results.
+//! Checks the messages of a request: their fields, and that each call has its result.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,12 +32,12 @@ fn tool_calls(message: &Value) -> &[Value] {
     message.get("tool_calls").and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// The walk through the messages.
+/// The state of the check, message by message.
 struct History<'a> {
     broken: &'a mut Vec<Broken>,
-    /// Every call id so far.
+    /// All call ids so far.
     seen: BTreeSet<&'a str>,
-    /// The calls of the last answer, and whether each has its result.
+    /// The calls of the last answer. The value is true if the call has its result.
     open: BTreeMap<&'a str, bool>,
 }
 
@@ -46,7 +46,7 @@ impl<'a> History<'a> {
         self.broken.push((rule, format!("messages[{index}]: {what}")));
     }
 
-    /// Ends the wait for results: a message that is none comes at `index`, or the end.
+    /// Reports the calls without a result. `index` is the next message that is not a result, or the end.
     fn close(&mut self, index: usize) {
         for (id, answered) in std::mem::take(&mut self.open) {
             if !answered {

@@ -7,7 +7,7 @@ use crate::model_server::answer::{Answer, FILLER, Text, filler};
 use crate::model_server::event::{Event, parts};
 use crate::model_server::request::Request;
 
-/// What ends a stream.
+/// The data of the last event of a stream.
 const DONE: &str = "[DONE]";
 
 pub(in crate::model_server::wire) fn events(request: &Request, answer: &Answer) -> Vec<Event> {

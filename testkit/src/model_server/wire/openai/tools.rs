@@ -26,7 +26,7 @@ pub(super) fn check(request: &Request, broken: &mut Vec<Broken>) {
     }
 }
 
-/// Whether a name is one that both providers take for a tool: OpenAI's rule, the narrower of the two.
+/// Returns whether both providers accept a name for a tool. OpenAI's rule is the stricter one.
 pub(super) fn is_name(name: &str) -> bool {
     (1..=64).contains(&name.len())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
