@@ -153,7 +153,7 @@ async fn two_holds_with_different_approvers_need_both() {
         let first = tenant.approval_for(&job, "supervisor").await;
         jane.decide(&first, "Approve", "").await.expect("she may");
         tenant.until_counted(&first).await;
-        let status = job.until("the Job to be as it was", |_| true).await;
+        let status = job.until("the status", |_| true).await;
         assert_eq!(status.phase, Some(Phase::AwaitingApproval), "the other one has still to decide");
         let second = tenant.approval_for(&job, "default").await;
         jane.decide(&second, "Approve", "").await.expect("she may");
@@ -339,7 +339,7 @@ async fn every_attempt_to_bypass_the_decision_is_refused() {
         refused(jane.change_status(&approval, &counts).await, "only the operator writes the status");
         refused(admin.change_status(&approval, &counts).await, "only the operator writes the status");
 
-        let status = job.until("the Job to be as it was", |_| true).await;
+        let status = job.until("the status", |_| true).await;
         assert_eq!(status.phase, Some(Phase::AwaitingApproval), "nothing of that decided anything");
         assert_eq!(shop.ledger.summary().await.effects, 0);
         jane.decide(&approval, "Approve", "").await.expect("she may");

@@ -27,7 +27,7 @@ const OPERATOR_KIB: u64 = 40 * 1024;
 const WORKER_KIB: u64 = 24 * 1024;
 
 #[tokio::test]
-async fn a_skill_and_a_job_cost_few_writes_and_then_none() {
+async fn a_skill_and_a_job_cause_few_writes_and_then_none() {
     story(async |tenant| {
         if !cluster::is_local_or_skips("the audit log") {
             return;
@@ -69,7 +69,7 @@ async fn written(tenant: &Tenant) -> usize {
 }
 
 #[tokio::test]
-async fn a_job_that_waits_and_goes_on_costs_few_writes() {
+async fn a_job_that_parks_and_resumes_causes_few_writes() {
     let _turn = operator::undisturbed().await;
     story(async |tenant| {
         if !cluster::is_local_or_skips("the audit log") {

@@ -21,7 +21,7 @@ fn is_ready(status: &JobStatus) -> bool {
 }
 
 #[tokio::test]
-async fn a_job_that_is_cancelled_within_a_call_says_that_nobody_knows_what_came_of_it() {
+async fn a_job_cancelled_during_a_call_reports_that_its_result_is_unknown() {
     story(async |tenant| {
         let shop = tenant.shop(&[refund_of("HOLD-7")]).await;
         tenant.skill("cs-tier-1").await;
@@ -45,7 +45,7 @@ async fn a_job_that_is_cancelled_within_a_call_says_that_nobody_knows_what_came_
 }
 
 #[tokio::test]
-async fn a_call_under_way_when_its_skill_is_deleted_is_told_and_not_hidden() {
+async fn a_job_whose_skill_is_deleted_during_a_call_reports_the_call() {
     story(async |tenant| {
         let shop = tenant.shop(&[refund_of("HOLD-8")]).await;
         let skill = tenant.skill("cs-tier-1").await;
@@ -65,7 +65,7 @@ async fn a_call_under_way_when_its_skill_is_deleted_is_told_and_not_hidden() {
 }
 
 #[tokio::test]
-async fn a_job_that_is_cancelled_while_its_model_thinks_asks_no_more() {
+async fn a_job_cancelled_while_its_model_thinks_sends_no_more_requests() {
     story(async |tenant| {
         let shop = tenant.shop(&[refund_of("A-17").hold(3, "thinking")]).await;
         tenant.skill("cs-tier-1").await;
@@ -83,7 +83,7 @@ async fn a_job_that_is_cancelled_while_its_model_thinks_asks_no_more() {
 }
 
 #[tokio::test]
-async fn a_job_that_waits_for_approval_is_cancelled_and_nobody_decides_in_vain() {
+async fn cancelling_a_job_that_waits_for_approval_withdraws_the_approval() {
     let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let dear = "A-443";
@@ -142,7 +142,7 @@ async fn suspended(tenant: &Tenant) -> (Shop, JobHandle<'_>) {
 }
 
 #[tokio::test]
-async fn a_suspended_namespace_runs_nothing_and_its_jobs_go_on_afterwards() {
+async fn a_suspended_namespace_runs_nothing_and_its_jobs_resume_afterwards() {
     story(async |tenant| {
         let (shop, job) = suspended(tenant).await;
         let status = job.until_phase(Phase::Queued).await;
@@ -171,7 +171,7 @@ async fn a_suspended_namespace_runs_nothing_and_its_jobs_go_on_afterwards() {
 }
 
 #[tokio::test]
-async fn a_job_goes_by_itself_when_it_has_ended_and_its_log_stays() {
+async fn an_ended_job_is_deleted_after_its_ttl_and_its_log_is_kept() {
     story(async |tenant| {
         let shop = tenant.shop(&[refund_of("A-17"), refund_of("A-18")]).await;
         tenant.skill("cs-tier-1").await;

@@ -12,7 +12,7 @@ use crate::deciding::{dear, held, supervisor};
 const WRONG: Duration = Duration::from_mins(30);
 
 #[tokio::test]
-async fn a_clock_that_is_set_back_takes_nothing_back_and_holds_nobody_up() {
+async fn setting_the_clock_back_reverts_no_decision_and_delays_no_job() {
     // With a clock that is ahead, the operator would delete objects that other stories still use.
     story_alone(async |tenant| {
         if !cluster::is_local_or_skips("a clock of its own") {

@@ -4,7 +4,7 @@ use bloomery_e2e::harness::{call, conversation, refund_of, say, story};
 use serde_json::json;
 
 #[tokio::test]
-async fn a_follow_up_waits_for_the_end_and_knows_what_was_said() {
+async fn a_follow_up_waits_for_the_first_job_and_knows_its_answer() {
     let fields = json!({"order_id": "B-2", "status": "not eligible", "next_steps": []});
     let answer = say(&format!("It cannot be refunded.\n```json\n{fields}\n```"));
     let follow_up = conversation(

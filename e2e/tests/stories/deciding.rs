@@ -75,7 +75,7 @@ impl Round<'_> {
 }
 
 #[tokio::test]
-async fn of_two_decisions_at_the_same_instant_one_counts() {
+async fn of_two_simultaneous_decisions_exactly_one_counts() {
     let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let shop = tenant.shop(&ORDERS.map(dear)).await;
@@ -111,14 +111,14 @@ async fn of_two_decisions_at_the_same_instant_one_counts() {
             figure("of two decisions at once, this one stands", format!("{by} {verdict:?} ({janes} and {joes})"));
             round.is_decided(tenant, &shop, by, verdict).await;
         }
-        by_the_command(tenant, &shop, &last).await;
+        decide_with_the_command(tenant, &shop, &last).await;
         shop.model.assert_no_violations().await;
     })
     .await;
 }
 
 /// Does the same with `kubectl bloomery`: the message to the second person names the first.
-async fn by_the_command(tenant: &Tenant, shop: &Shop, round: &Round<'_>) {
+async fn decide_with_the_command(tenant: &Tenant, shop: &Shop, round: &Round<'_>) {
     let name = round.approval.name_any();
     let starts = |verb: &str, user: &str| {
         let arguments = [verb, &name, "--yes", "--namespace", &tenant.namespace, "--as", user];
@@ -143,7 +143,7 @@ async fn by_the_command(tenant: &Tenant, shop: &Shop, round: &Round<'_>) {
 }
 
 #[tokio::test]
-async fn a_decision_while_the_operator_is_away_counts_when_it_is_back() {
+async fn a_decision_made_without_an_operator_counts_once_it_is_back() {
     let _alone = operator::alone().await;
     story(async |tenant| {
         let shop = tenant.shop(&[dear("A-443"), dear("A-543")]).await;

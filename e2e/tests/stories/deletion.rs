@@ -20,7 +20,7 @@ async fn at_work(tenant: &Tenant) -> (Shop, SkillHandle<'_>, JobHandle<'_>) {
 }
 
 #[tokio::test]
-async fn a_job_deleted_at_work_leaves_nothing_but_the_memory() {
+async fn a_running_job_that_is_deleted_leaves_only_the_memory() {
     story(async |tenant| {
         let (_shop, skill, job) = at_work(tenant).await;
         job.delete().await;
@@ -37,7 +37,7 @@ async fn a_job_deleted_at_work_leaves_nothing_but_the_memory() {
 }
 
 #[tokio::test]
-async fn a_skill_deleted_at_work_ends_its_job_and_leaves_nothing_but_the_memory() {
+async fn deleting_a_skill_ends_its_running_job_and_leaves_only_the_memory() {
     story(async |tenant| {
         let (_shop, skill, job) = at_work(tenant).await;
         skill.delete().await;
@@ -50,7 +50,7 @@ async fn a_skill_deleted_at_work_ends_its_job_and_leaves_nothing_but_the_memory(
 }
 
 #[tokio::test]
-async fn a_skill_deleted_before_its_job_began_leaves_the_job_waiting() {
+async fn a_job_that_has_not_started_waits_after_its_skill_is_deleted() {
     story(async |tenant| {
         // There is no Model, so that the Job cannot start.
         let skill = tenant.skill("cs-tier-1").await;
@@ -64,7 +64,7 @@ async fn a_skill_deleted_before_its_job_began_leaves_the_job_waiting() {
 }
 
 #[tokio::test]
-async fn a_namespace_deleted_at_work_goes() {
+async fn a_namespace_with_a_running_job_can_be_deleted() {
     story(async |tenant| {
         at_work(tenant).await;
         tenant.delete().await;

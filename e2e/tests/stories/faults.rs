@@ -22,7 +22,7 @@ async fn thinking(tenant: &Tenant) -> (Shop, JobHandle<'_>) {
 }
 
 /// Checks that the Job succeeds in its second attempt, with one refund and no repeated model request.
-async fn goes_on_in_attempt_two(shop: &Shop, job: &JobHandle<'_>) {
+async fn resumes_in_attempt_two(shop: &Shop, job: &JobHandle<'_>) {
     job.until("a second attempt", |status| status.attempt.as_ref().is_some_and(|attempt| attempt.number == 2)).await;
     // The second attempt has claimed the log: an answer to the first attempt is ignored.
     shop.model.until_asked(&job.uid, 3, 2).await;
@@ -37,7 +37,7 @@ async fn goes_on_in_attempt_two(shop: &Shop, job: &JobHandle<'_>) {
     }
     assert!((4..=5).contains(&asked.answered), "the last turn at most twice: {asked:?}");
     let usage = status.usage.expect("a Job has spent something");
-    assert_eq!((usage.llm_calls.plan, usage.tool_calls), (5, 3), "a request that was lost counts");
+    assert_eq!((usage.llm_calls.plan, usage.tool_calls), (5, 3), "a lost request also counts");
 }
 
 #[tokio::test]
@@ -46,20 +46,20 @@ async fn a_pod_deleted_while_the_model_thinks_loses_nothing() {
         let (shop, job) = thinking(tenant).await;
         let before = written(tenant, &job).await;
         tenant.remove::<Pod>(&job.pod(1).await.name_any()).await;
-        goes_on_in_attempt_two(&shop, &job).await;
+        resumes_in_attempt_two(&shop, &job).await;
         begins_with(&written(tenant, &job).await, &before);
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_pod_that_is_evicted_parks_and_its_job_goes_on() {
+async fn an_evicted_pod_parks_and_its_job_resumes() {
     story(async |tenant| {
         let (shop, job) = thinking(tenant).await;
         let before = written(tenant, &job).await;
         let evicted = tenant.api::<Pod>().evict(&job.pod(1).await.name_any(), &EvictParams::default()).await;
         evicted.expect("the eviction is accepted");
-        goes_on_in_attempt_two(&shop, &job).await;
+        resumes_in_attempt_two(&shop, &job).await;
         begins_with(&written(tenant, &job).await, &before);
         if cluster::is_local_or_skips("the volume") {
             let log = memory::log(&machine::memory(tenant).await.join("cs-tier-1"), &job.uid);
@@ -70,14 +70,14 @@ async fn a_pod_that_is_evicted_parks_and_its_job_goes_on() {
 }
 
 #[tokio::test]
-async fn a_pod_taken_away_while_its_worker_lives_on_is_fenced() {
+async fn a_worker_that_outlives_its_deleted_pod_is_fenced_off() {
     story(async |tenant| {
         let (shop, job) = thinking(tenant).await;
         let pod = job.pod(1).await;
         // The object is deleted at once. Its container has a minute to end, and may still run.
         let at_once = DeleteParams::default().grace_period(0);
         tenant.api::<Pod>().delete(&pod.name_any(), &at_once).await.expect("the pod is deleted");
-        goes_on_in_attempt_two(&shop, &job).await;
+        resumes_in_attempt_two(&shop, &job).await;
     })
     .await;
 }
@@ -91,14 +91,14 @@ async fn a_worker_killed_while_the_model_thinks_loses_nothing() {
         let (shop, job) = thinking(tenant).await;
         let before = written(tenant, &job).await;
         Process::find(&job.pod(1).await, WORKER).await.kill();
-        goes_on_in_attempt_two(&shop, &job).await;
+        resumes_in_attempt_two(&shop, &job).await;
         begins_with(&written(tenant, &job).await, &before);
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_worker_killed_inside_a_call_with_effect_asks_a_person() {
+async fn a_worker_killed_during_a_call_with_an_effect_asks_a_person() {
     story(async |tenant| {
         if !cluster::is_local_or_skips("SIGKILL of a worker") {
             return;
@@ -120,7 +120,7 @@ async fn a_worker_killed_inside_a_call_with_effect_asks_a_person() {
 }
 
 #[tokio::test]
-async fn a_server_that_dies_inside_a_call_with_effect_asks_a_person() {
+async fn a_server_killed_during_a_call_with_an_effect_asks_a_person() {
     story(async |tenant| {
         let shop = tenant.shop(&[refund_of("HOLD-6")]).await;
         tenant.skill("cs-tier-1").await;
@@ -138,7 +138,7 @@ async fn a_server_that_dies_inside_a_call_with_effect_asks_a_person() {
 }
 
 #[tokio::test]
-async fn an_operator_killed_while_jobs_run_changes_nothing() {
+async fn an_operator_killed_while_jobs_run_does_not_affect_them() {
     story(async |tenant| {
         if !cluster::is_local_or_skips("SIGKILL of the operator") {
             return;
@@ -151,13 +151,13 @@ async fn an_operator_killed_while_jobs_run_changes_nothing() {
             shop.model.release("thinking").await;
             operator::until_rolled_out(&tenant.cluster).await;
         }
-        ended_as_if_nothing_had_happened(&shop, &job).await;
+        succeeded_in_its_first_attempt(&shop, &job).await;
     })
     .await;
 }
 
 #[tokio::test]
-async fn an_operator_taken_away_while_jobs_run_changes_nothing() {
+async fn an_operator_pod_deleted_while_jobs_run_does_not_affect_them() {
     story(async |tenant| {
         let (shop, job) = thinking(tenant).await;
         {
@@ -168,12 +168,12 @@ async fn an_operator_taken_away_while_jobs_run_changes_nothing() {
             shop.model.release("thinking").await;
             operator::until_rolled_out(&tenant.cluster).await;
         }
-        ended_as_if_nothing_had_happened(&shop, &job).await;
+        succeeded_in_its_first_attempt(&shop, &job).await;
     })
     .await;
 }
 
-async fn ended_as_if_nothing_had_happened(shop: &Shop, job: &JobHandle<'_>) {
+async fn succeeded_in_its_first_attempt(shop: &Shop, job: &JobHandle<'_>) {
     let status = job.succeeded().await;
     let attempt = status.attempt.expect("a Job that ran has an attempt");
     assert_eq!((attempt.number, attempt.epoch), (1, Some(1)), "the worker went on without the operator");
@@ -189,5 +189,5 @@ async fn written(tenant: &Tenant, job: &JobHandle<'_>) -> Vec<String> {
 }
 
 fn begins_with(after: &[String], before: &[String]) {
-    assert_eq!(after.get(..before.len()), Some(before), "what was written stays as it was");
+    assert_eq!(after.get(..before.len()), Some(before), "the earlier lines are unchanged");
 }

@@ -25,7 +25,7 @@ async fn a_call_that_a_person_has_to_approve_ends_the_pod_and_waits() {
 
         // Meanwhile another Job of the Skill runs to its end. The waiting Job does not change.
         tenant.job("cheap").goal("Refund order A-1").await.succeeded().await;
-        let status = job.until("the Job to be as it was", |_| true).await;
+        let status = job.until("the status", |_| true).await;
         assert_eq!(status.phase, Some(Phase::AwaitingApproval));
         assert_eq!(status.attempt.map(|attempt| attempt.number), Some(1), "no pod is made while a person thinks");
         assert!(job.pods().await.len() <= 1);
@@ -98,7 +98,7 @@ async fn an_answer_that_fails_three_times_is_escalated() {
 }
 
 #[tokio::test]
-async fn a_gate_that_is_off_is_skipped_and_status_says_so() {
+async fn a_disabled_gate_is_skipped_and_the_status_shows_it() {
     story(async |tenant| {
         let shop = tenant.shop(&[refund_of("A-17")]).await;
         tenant

@@ -13,7 +13,7 @@ async fn healed(job: &JobHandle<'_>) -> JobStatus {
 }
 
 #[tokio::test]
-async fn objects_may_come_in_any_order() {
+async fn objects_may_be_created_in_any_order() {
     story(async |tenant| {
         let job = tenant.job("refund").await;
         job.until_reason("SkillNotFound", &["cs-tier-1"]).await;
@@ -53,7 +53,7 @@ async fn a_missing_and_then_wrong_key_is_named_until_it_is_right() {
 }
 
 #[tokio::test]
-async fn a_model_that_cannot_be_reached_is_named_until_it_can() {
+async fn a_job_reports_an_unreachable_model_until_it_is_reachable() {
     story(async |tenant| {
         tenant.model("default").await;
         tenant.ledger().await;
@@ -123,7 +123,7 @@ async fn a_missing_service_is_named_until_it_exists() {
 }
 
 #[tokio::test]
-async fn an_mcp_server_that_never_answers_is_named_until_it_does() {
+async fn an_mcp_server_that_does_not_answer_is_reported_until_it_does() {
     story(async |tenant| {
         if !cluster::is_local_or_skips("freezing an MCP server") {
             return;
@@ -142,7 +142,7 @@ async fn an_mcp_server_that_never_answers_is_named_until_it_does() {
 }
 
 #[tokio::test]
-async fn a_refused_refund_is_read_by_the_model() {
+async fn the_model_reads_the_reason_of_a_refused_refund() {
     let turns = [
         call("process_refund", json!({"order_id": "B-2", "amount": 1.0})),
         Turn::answer("B-2").after_result("the return window is over"),

@@ -46,7 +46,7 @@ fn image(pods: &[Pod]) -> String {
 }
 
 #[tokio::test]
-async fn a_job_is_seen_while_it_runs_and_when_its_pods_are_gone() {
+async fn a_job_can_be_inspected_while_it_runs_and_after_its_pods_are_deleted() {
     story(async |tenant| {
         let shop = tenant.shop(&[refund_of("A-17").hold(2, "think")]).await;
         tenant.skill("cs-tier-1").await;
@@ -110,7 +110,7 @@ async fn a_job_is_seen_while_it_runs_and_when_its_pods_are_gone() {
 }
 
 #[tokio::test]
-async fn a_job_that_asks_is_answered() {
+async fn a_person_answers_a_question_with_the_command() {
     story(async |tenant| {
         let question = json!({"text": "Is it broken, or lost?", "choices": ["broken", "lost"]});
         let turns = [
@@ -139,7 +139,7 @@ async fn a_job_that_asks_is_answered() {
 }
 
 #[tokio::test]
-async fn a_job_is_cancelled() {
+async fn a_person_cancels_a_job_with_the_command() {
     story(async |tenant| {
         let shop = tenant.shop(&[refund_of("A-17").hold(1, "think")]).await;
         tenant.skill("cs-tier-1").await;

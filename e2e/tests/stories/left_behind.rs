@@ -32,7 +32,7 @@ async fn says(api: &Api<Approval>, approval: &Approval, reason: &str, text: &str
 }
 
 #[tokio::test]
-async fn a_decision_for_a_call_that_a_cancelled_job_never_began_says_so() {
+async fn an_approval_shows_that_its_job_was_cancelled_before_the_call() {
     let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let (shop, job) = waiting(tenant).await;

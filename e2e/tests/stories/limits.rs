@@ -24,7 +24,7 @@ async fn stalled(job: &JobHandle<'_>, code: OutcomeCode, parts: &[&str]) -> JobS
 }
 
 #[tokio::test]
-async fn a_job_ends_at_its_steps() {
+async fn a_job_ends_at_its_limit_of_steps() {
     story(async |tenant| {
         let shop = tenant.shop(&[refund_of("A-17")]).await;
         tenant.skill("cs-tier-1").await;
@@ -40,7 +40,7 @@ async fn a_job_ends_at_its_steps() {
 }
 
 #[tokio::test]
-async fn a_job_ends_at_its_tool_calls() {
+async fn a_job_ends_at_its_limit_of_tool_calls() {
     story(async |tenant| {
         let shop = tenant.shop(&[refund_of("A-17")]).await;
         tenant.skill("cs-tier-1").await;
@@ -56,7 +56,7 @@ async fn a_job_ends_at_its_tool_calls() {
 }
 
 #[tokio::test]
-async fn a_job_ends_at_its_tokens() {
+async fn a_job_ends_at_its_limit_of_tokens() {
     let dear = call("check_eligibility", json!({"order_id": "A-17"})).with_usage(49_000, 500);
     story(async |tenant| {
         let shop = tenant.shop(&[conversation("A-17", [dear, Turn::answer("A-17")])]).await;
@@ -73,7 +73,7 @@ async fn a_job_ends_at_its_tokens() {
 }
 
 #[tokio::test]
-async fn a_job_ends_at_its_duration() {
+async fn a_job_ends_at_its_limit_of_duration() {
     story(async |tenant| {
         let shop = tenant.shop(&[refund_of("A-17").hold(2, "for ever")]).await;
         tenant.skill("cs-tier-1").await.ready().await;

@@ -1,15 +1,15 @@
 //! Black-box stories: people, the operator and its workers on a real cluster.
 //!
-//! One binary, so that it links once; one module for each subject. `make e2e` runs all of them, `make e2e
-//! FILTER=<name>` some. `cargo test -p bloomery-e2e --test stories <name>` does too, and builds and installs
-//! what is missing. Each story has a namespace of its own, so all of them may run at once.
+//! One binary, so that it links once; one module for each subject. `make e2e` runs all stories, and `make e2e
+//! FILTER=<name>` those with this name. `cargo test -p bloomery-e2e --test stories <name>` also builds the images and
+//! installs the operator if necessary. Each story has its own namespace, so all of them can run at the same time.
 
 #![expect(
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::large_futures,
     clippy::panic,
-    reason = "tests, and what they share: a story is one future on a thread of its own, and fails by panicking"
+    reason = "these are tests: a story is one future on its own thread, and fails by panicking"
 )]
 
 mod approvals;

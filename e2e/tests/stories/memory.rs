@@ -45,7 +45,7 @@ pub(crate) fn everything(dir: &Path) -> String {
 /// Checks that a skill directory has the Job's whole log, and that the status has its last position.
 pub(crate) fn holds_the_job(slag: &Path, key: &str, status: &JobStatus) {
     let lines = log(slag, key);
-    is_gap_free(&lines);
+    assert_gap_free(&lines);
     let log = status.log.as_ref().expect("a Job that ran has a log");
     let last = lines.last().expect("the log has lines");
     assert_eq!(log.path, format!("jobs/{key}"));
@@ -63,7 +63,7 @@ pub(crate) fn holds_the_job(slag: &Path, key: &str, status: &JobStatus) {
 }
 
 /// Checks that the lines are numbered without a gap, and that each has the digest of the line before.
-fn is_gap_free(lines: &[String]) {
+fn assert_gap_free(lines: &[String]) {
     let mut before = Digest::of_bytes(b"");
     for (index, line) in lines.iter().enumerate() {
         let read: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("line {index}: {error}: {line}"));

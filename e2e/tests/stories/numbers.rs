@@ -1,5 +1,5 @@
-//! What waiting costs, and going on: the numbers that take a quiet machine and some minutes. `make bench-cluster` runs them;
-//! each fails where its goal is missed.
+//! Benchmarks of waiting and resuming. They need a quiet machine and several minutes. `make bench-cluster` runs them, and
+//! each fails if its goal is missed.
 
 use std::time::Duration;
 
@@ -38,8 +38,8 @@ const CANCELLED: Duration = Duration::from_secs(10);
 const AT_ONCE: usize = 16;
 
 #[tokio::test]
-#[ignore = "a number, for a quiet machine: make bench-cluster"]
-async fn a_decision_is_a_request_as_soon_as_a_pod_is_up() {
+#[ignore = "a benchmark for a quiet machine: make bench-cluster"]
+async fn a_decision_leads_to_a_request_in_the_start_time_of_a_pod() {
     let _alone = operator::alone().await;
     story(async |tenant| {
         if !cluster::is_local_or_skips("one clock") {
@@ -128,8 +128,8 @@ fn ms(time: Duration) -> String {
 }
 
 #[tokio::test]
-#[ignore = "a number, for a quiet machine: make bench-cluster"]
-async fn a_cancelled_job_has_ended_within_ten_seconds() {
+#[ignore = "a benchmark for a quiet machine: make bench-cluster"]
+async fn a_cancelled_job_ends_within_ten_seconds() {
     let _alone = operator::alone().await;
     story(async |tenant| {
         let orders = ["HOLD-7", "A-17", "A-443"];
@@ -160,7 +160,7 @@ async fn a_cancelled_job_has_ended_within_ten_seconds() {
 }
 
 #[tokio::test]
-#[ignore = "a number, for a quiet machine: make bench-cluster"]
+#[ignore = "a benchmark for a quiet machine: make bench-cluster"]
 async fn five_thousand_waiting_jobs_need_no_pod_no_write_and_little_memory() {
     let _alone = operator::alone().await;
     story(async |tenant| {

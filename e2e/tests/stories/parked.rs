@@ -41,13 +41,13 @@ fn message(status: &JobStatus) -> String {
 }
 
 /// Checks that the worker requested no turn of the main loop twice.
-pub(crate) async fn was_asked_once(shop: &Shop, job: &JobHandle<'_>) {
+pub(crate) async fn assert_asked_once(shop: &Shop, job: &JobHandle<'_>) {
     let asked = shop.model.asked_by(&job.uid).await;
     assert!(asked.by_position.values().all(|times| *times == 1), "{asked:?}");
 }
 
 #[tokio::test]
-async fn a_skill_deleted_while_its_job_waits_ends_it_and_nobody_decides_in_vain() {
+async fn deleting_a_skill_ends_its_waiting_job_and_withdraws_the_approval() {
     let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let (shop, skill, job) = begun(tenant, ORDER, dear(ORDER)).await;
@@ -68,7 +68,7 @@ async fn a_skill_deleted_while_its_job_waits_ends_it_and_nobody_decides_in_vain(
 }
 
 #[tokio::test]
-async fn a_skill_changed_while_its_job_waits_changes_nothing_for_it() {
+async fn a_waiting_job_keeps_its_revision_when_its_skill_changes() {
     let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let (shop, skill, job) = begun(tenant, ORDER, dear(ORDER)).await;
@@ -79,14 +79,14 @@ async fn a_skill_changed_while_its_job_waits_changes_nothing_for_it() {
         approved(tenant, &approval).await;
         assert_eq!(job.succeeded().await.skill_revision, Some(first));
         shop.assert_refunded_once(ORDER).await;
-        was_asked_once(&shop, &job).await;
+        assert_asked_once(&shop, &job).await;
         shop.model.assert_no_violations().await;
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_key_rotated_while_a_job_waits_is_the_one_it_goes_on_with() {
+async fn a_waiting_job_resumes_with_the_rotated_key_of_its_model() {
     let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let (old, new) = ("the-first-key-of-the-model", "the-second-key-of-the-model");
@@ -110,7 +110,7 @@ async fn a_key_rotated_while_a_job_waits_is_the_one_it_goes_on_with() {
 }
 
 /// Fills the memory while a Job waits, then approves its call, so that the Job goes on without free space.
-async fn going_on_with_no_room(tenant: &Tenant) -> (SmallMemory, Shop, JobHandle<'_>) {
+async fn resuming_with_a_full_memory(tenant: &Tenant) -> (SmallMemory, Shop, JobHandle<'_>) {
     let memory = SmallMemory::create(tenant).await;
     let (shop, job) = asking(tenant, ORDER, dear(ORDER)).await;
     let approval = held(tenant, &job).await;
@@ -120,29 +120,29 @@ async fn going_on_with_no_room(tenant: &Tenant) -> (SmallMemory, Shop, JobHandle
 }
 
 #[tokio::test]
-async fn a_memory_that_is_full_when_a_job_goes_on_is_named_and_nothing_is_called_twice() {
+async fn a_full_memory_ends_a_resuming_job_before_it_sends_its_call() {
     let _turn = operator::undisturbed().await;
     story(async |tenant| {
         if !cluster::is_local_or_skips("a file system to fill") {
             return;
         }
-        let (_memory, shop, job) = going_on_with_no_room(tenant).await;
+        let (_memory, shop, job) = resuming_with_a_full_memory(tenant).await;
         let status = job.ended(OutcomeCode::CrashLoop).await;
         assert!(message(&status).contains("No space left"), "{}", message(&status));
         assert_eq!(shop.ledger.summary().await.effects, 0, "what was not written down was not called");
-        was_asked_once(&shop, &job).await;
+        assert_asked_once(&shop, &job).await;
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_memory_that_gets_its_room_back_lets_the_job_go_on() {
+async fn a_job_resumes_once_its_full_memory_has_room_again() {
     let _turn = operator::undisturbed().await;
     story(async |tenant| {
         if !cluster::is_local_or_skips("a file system to fill") {
             return;
         }
-        let (memory, shop, job) = going_on_with_no_room(tenant).await;
+        let (memory, shop, job) = resuming_with_a_full_memory(tenant).await;
         job.until("an attempt that found it full", |status| {
             status.attempt.as_ref().is_some_and(|attempt| attempt.number > 2)
         })
@@ -150,19 +150,19 @@ async fn a_memory_that_gets_its_room_back_lets_the_job_go_on() {
         memory.clear();
         job.succeeded().await;
         shop.assert_refunded_once(ORDER).await;
-        was_asked_once(&shop, &job).await;
+        assert_asked_once(&shop, &job).await;
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_pod_lost_before_its_approved_call_began_costs_nothing() {
+async fn a_pod_lost_before_its_approved_call_starts_needs_no_second_approval() {
     let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let (shop, job) = asking(tenant, ORDER, dear(ORDER)).await;
         let approval = held(tenant, &job).await;
         approved(tenant, &approval).await;
-        // As soon as it is there: its worker has not begun.
+        // The pod is deleted as soon as it exists, before its worker starts.
         let pod = job.pod(2).await.name_any();
         let at_once = DeleteParams::default().grace_period(0);
         tenant.api::<Pod>().delete(&pod, &at_once).await.expect("the pod is deleted");
@@ -170,7 +170,7 @@ async fn a_pod_lost_before_its_approved_call_began_costs_nothing() {
         assert_eq!(status.attempt.map(|attempt| attempt.number), Some(3), "the first decision is still valid");
         assert_eq!(tenant.approvals_of(&job).await.len(), 1);
         shop.assert_refunded_once(ORDER).await;
-        was_asked_once(&shop, &job).await;
+        assert_asked_once(&shop, &job).await;
     })
     .await;
 }
@@ -181,7 +181,7 @@ fn after(order: &str, result: &str) -> Conversation {
 }
 
 /// Kills the worker of the second attempt inside its call, and answers the question whether the call happened.
-async fn killed_within_the_call(job: &JobHandle<'_>, found: &str) {
+async fn kill_during_the_call_and_answer(job: &JobHandle<'_>, found: &str) {
     Process::find(&job.pod(2).await, WORKER).await.kill();
     let asked = job.until_questions(1).await;
     assert_eq!(asked[0].choices, ["happened", "did not happen", "stop"]);
@@ -192,7 +192,7 @@ async fn killed_within_the_call(job: &JobHandle<'_>, found: &str) {
 }
 
 #[tokio::test]
-async fn a_worker_killed_when_its_approved_call_was_begun_and_not_sent_asks_a_person() {
+async fn a_worker_killed_before_it_sends_its_approved_call_asks_a_person() {
     let _turn = operator::undisturbed().await;
     story(async |tenant| {
         if !cluster::is_local_or_skips("SIGKILL of a worker") {
@@ -210,7 +210,7 @@ async fn a_worker_killed_when_its_approved_call_was_begun_and_not_sent_asks_a_pe
         })
         .await;
         let killed = async {
-            killed_within_the_call(&job, "did not happen").await;
+            kill_during_the_call_and_answer(&job, "did not happen").await;
         };
         let thawed = async {
             job.until_questions(1).await;
@@ -218,7 +218,7 @@ async fn a_worker_killed_when_its_approved_call_was_begun_and_not_sent_asks_a_pe
         };
         tokio::join!(killed, thawed);
         assert_eq!(shop.ledger.summary().await.effects, 0, "it was never sent");
-        was_asked_once(&shop, &job).await;
+        assert_asked_once(&shop, &job).await;
         shop.model.assert_no_violations().await;
     })
     .await;
@@ -235,9 +235,9 @@ async fn a_worker_killed_before_the_answer_of_its_approved_call_asks_a_person() 
         let approval = held(tenant, &job).await;
         approved(tenant, &approval).await;
         shop.ledger.until_refunded("HOLD-443").await;
-        killed_within_the_call(&job, "happened").await;
+        kill_during_the_call_and_answer(&job, "happened").await;
         shop.assert_refunded_once("HOLD-443").await;
-        was_asked_once(&shop, &job).await;
+        assert_asked_once(&shop, &job).await;
     })
     .await;
 }
@@ -261,11 +261,11 @@ async fn a_report_that_is_lost_when_the_job_parks_is_sent_by_the_next_attempt() 
         let approval = tenant.approval_for(&job, "supervisor").await;
         job.until_reason("AwaitingApproval", &[&approval.name_any(), "supervisor"]).await;
         assert_eq!(shop.ledger.summary().await.effects, 0, "what is held does not happen");
-        was_asked_once(&shop, &job).await;
+        assert_asked_once(&shop, &job).await;
         approved(tenant, &approval).await;
         job.succeeded().await;
         shop.assert_refunded_once(ORDER).await;
-        was_asked_once(&shop, &job).await;
+        assert_asked_once(&shop, &job).await;
     })
     .await;
 }

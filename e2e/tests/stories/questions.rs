@@ -27,8 +27,8 @@ async fn asking(tenant: &Tenant) -> (Shop, JobHandle<'_>) {
 }
 
 /// Checks that the worker requested no turn of the main loop twice, and none that the script does not expect.
-async fn was_asked_once(shop: &Shop, job: &JobHandle<'_>) {
-    parked::was_asked_once(shop, job).await;
+async fn assert_asked_once(shop: &Shop, job: &JobHandle<'_>) {
+    parked::assert_asked_once(shop, job).await;
     shop.model.assert_no_violations().await;
 }
 
@@ -51,7 +51,7 @@ async fn a_question_parks_a_job_without_a_pod_and_its_answer_resumes_it() {
         let status = job.succeeded().await;
         assert_eq!((attempt(&status), status.replies_heard, status.waiting_for), (Some(2), Some(1), None));
         shop.assert_refunded_once("A-17").await;
-        was_asked_once(&shop, &job).await;
+        assert_asked_once(&shop, &job).await;
     })
     .await;
 }
@@ -79,7 +79,7 @@ async fn a_reply_to_no_question_is_reported_and_resumes_no_job() {
         assert_eq!((attempt(&status), status.replies_heard), (Some(2), Some(3)));
         assert!(taken(&status).is_some(), "nothing that was said is lost");
         shop.assert_refunded_once("A-17").await;
-        was_asked_once(&shop, &job).await;
+        assert_asked_once(&shop, &job).await;
     })
     .await;
 }
@@ -137,7 +137,7 @@ async fn a_required_entity_is_asked_for_before_the_main_loop_begins() {
         let intents = shop.model.asked_by(&job.uid).await.by_stage.get(&Stage::Intent).copied();
         assert_eq!(intents, Some(1), "the intent was detected once");
         shop.assert_refunded_once("A-17").await;
-        was_asked_once(&shop, &job).await;
+        assert_asked_once(&shop, &job).await;
     })
     .await;
 }
@@ -156,7 +156,7 @@ fn refund_of_nobody() -> bloomery_e2e::harness::Conversation {
 }
 
 #[tokio::test]
-async fn a_message_to_a_running_job_is_heard_at_the_next_safe_point() {
+async fn a_running_job_receives_a_message_at_the_next_safe_point() {
     let turns = [
         call("check_eligibility", json!({"order_id": "A-17"})).fault(json!({"hold": "thinking"})),
         Turn::answer("A-17").after_feedback("called Ada"),
@@ -176,7 +176,7 @@ async fn a_message_to_a_running_job_is_heard_at_the_next_safe_point() {
         shop.model.release("thinking").await;
         let status = job.succeeded().await;
         assert_eq!((attempt(&status), status.replies_heard), (Some(1), Some(1)));
-        was_asked_once(&shop, &job).await;
+        assert_asked_once(&shop, &job).await;
     })
     .await;
 }
@@ -223,7 +223,7 @@ async fn a_job_with_a_hundred_questions_ends_at_the_limit_of_replies() {
         let message = status.outcome.map(|outcome| outcome.message).unwrap_or_default();
         assert!(message.contains("32") && message.len() < 1024, "{message}");
         assert_eq!(status.replies_heard, Some(32));
-        was_asked_once(&shop, &job).await;
+        assert_asked_once(&shop, &job).await;
     })
     .await;
 }

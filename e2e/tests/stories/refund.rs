@@ -16,10 +16,10 @@ async fn a_refund_passes_every_gate() {
         let job = tenant.job("refund").goal("Refund order A-17, it arrived broken").await;
 
         let status = job.succeeded().await;
-        what_the_gates_said(&status);
-        what_was_answered(&status);
-        what_was_spent(&status);
-        what_conditions_say(&skill.ready().await, &status);
+        assert_gates(&status);
+        assert_result(&status);
+        assert_usage(&status);
+        assert_conditions(&skill.ready().await, &status);
         shop.assert_refunded_once("A-17").await;
 
         let asked = shop.model.asked_by(&job.uid).await;
@@ -38,7 +38,7 @@ async fn a_refund_passes_every_gate() {
     .await;
 }
 
-fn what_the_gates_said(status: &JobStatus) {
+fn assert_gates(status: &JobStatus) {
     let Gates { intent, pre_tool, finalization } = status.gates.clone().expect("gates have an outcome");
     assert_eq!(intent, None, "the Skill declares no intents");
     assert_eq!((pre_tool.allowed, pre_tool.denied), (3, 0));
@@ -50,7 +50,7 @@ fn what_the_gates_said(status: &JobStatus) {
     assert_eq!((finalization.form_errors, finalization.attempts.len()), (0, 1));
 }
 
-fn what_was_answered(status: &JobStatus) {
+fn assert_result(status: &JobStatus) {
     let result = status.result.clone().expect("a Job that succeeded has a result");
     assert!(result.verified);
     assert_eq!(result.text, "Order A-17 is refunded.");
@@ -59,13 +59,13 @@ fn what_was_answered(status: &JobStatus) {
     assert_eq!(result.digest, Some(result_digest(&result.text, &result.fields)));
 }
 
-fn what_was_spent(status: &JobStatus) {
+fn assert_usage(status: &JobStatus) {
     let usage = status.usage.clone().expect("a Job has spent something");
     assert_eq!((usage.llm_calls.plan, usage.tool_calls), (4, 3));
     assert!(usage.input_tokens > 0 && usage.output_tokens > 0, "{usage:?}");
 }
 
-fn what_conditions_say(skill: &SkillStatus, job: &JobStatus) {
+fn assert_conditions(skill: &SkillStatus, job: &JobStatus) {
     for kind in [ConditionType::Accepted, ConditionType::MemoryReady, ConditionType::McpAvailable] {
         assert!(conditions::is_true(&skill.conditions, kind), "{kind}: {:#?}", skill.conditions);
     }
@@ -80,7 +80,7 @@ fn what_conditions_say(skill: &SkillStatus, job: &JobStatus) {
 }
 
 #[tokio::test]
-async fn jobs_of_two_skills_run_at_once_each_in_its_directory() {
+async fn jobs_of_two_skills_run_at_the_same_time_in_separate_directories() {
     story(async |tenant| {
         let shop = tenant.shop(&["A-1", "A-2", "A-3"].map(refund_of)).await;
         tokio::join!(tenant.skill("cs-tier-1").into_future(), tenant.skill("cs-tier-2").into_future());

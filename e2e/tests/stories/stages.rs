@@ -14,7 +14,7 @@ fn tracking_of(order: &str) -> Conversation {
 }
 
 #[tokio::test]
-async fn cs_tier_1_goes_through_all_six_stages() {
+async fn cs_tier_1_passes_all_six_stages() {
     let refund = refund_of("A-17")
         .intent("intent_refund", json!({"order_id": "A-17"}))
         .expect_system("Never be dismissive to frustrated customers")
@@ -83,7 +83,7 @@ async fn a_polished_answer_without_a_number_of_the_original_is_discarded() {
 }
 
 #[tokio::test]
-async fn a_goal_out_of_domain_ends_as_the_skill_says_and_calls_no_tool() {
+async fn a_goal_out_of_domain_ends_as_the_skill_declares_without_a_tool_call() {
     use OutOfDomainAction::{Escalate, Redirect, Refuse};
     let actions = [("redirect", Redirect), ("refuse", Refuse), ("escalate", Escalate)];
     story(async |tenant| {
