@@ -9,14 +9,14 @@ use clap::Parser;
 /// Counts the effects of tool calls, durably.
 ///
 /// POST /effects appends an effect to a journal under --dir, syncs it, and answers how often its
-/// call key was seen. GET /effects and GET /effects/summary tell what happened (?tenant= narrows).
-/// GET /holds/<order> answers once POST /holds/<order>/release was called. GET /healthz.
+/// call key was seen. GET /effects lists the effects and GET /effects/summary counts them; ?tenant=
+/// selects those of one tenant. GET /holds/<order> waits for POST /holds/<order>/release. GET /healthz.
 #[derive(Parser)]
 #[command(version)]
 struct Arguments {
     #[command(flatten)]
     listen: serving::Listen,
-    /// Directory of the journal; the only place that is written to
+    /// Directory of the journal; the server writes nowhere else
     #[arg(long, env = "LEDGER_DIR")]
     dir: PathBuf,
     #[command(flatten)]

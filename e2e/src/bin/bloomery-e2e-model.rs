@@ -7,7 +7,7 @@ use bloomery_testkit::model_server::{Key, ModelServer};
 use bloomery_testkit::{logging, serving};
 use clap::Parser;
 
-/// Answers as a written script says, and checks every request.
+/// Answers from a script, and checks every request.
 ///
 /// Speaks OpenAI's protocol (POST /v1/chat/completions) and Anthropic's (POST /v1/messages), streaming or not, and
 /// GET /v1/models of both. The script is read again when its file changes. For tests: GET /control/violations,
@@ -20,7 +20,7 @@ struct Arguments {
     /// YAML file of the script
     #[arg(long, env = "MODEL_SCRIPT")]
     script: PathBuf,
-    /// File of the key that clients must send; without it, none is asked for
+    /// File of the key that clients must send; without it, no key is required
     #[arg(long, env = "MODEL_API_KEY_FILE")]
     api_key_file: Option<PathBuf>,
     #[command(flatten)]

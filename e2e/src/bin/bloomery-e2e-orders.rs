@@ -7,22 +7,22 @@ use clap::Parser;
 
 /// Serves a shop's orders as MCP tools, over streamable HTTP at /mcp.
 ///
-/// Tools: `verify_identity`, `check_eligibility`, `track_order`, and `process_refund`, whose effect
-/// goes to the ledger. Orders: can be refunded, B- and C- cannot; the answer to a
-/// refund of HOLD-1 to HOLD-999 waits for the ledger's release. Of TERMS-1 to TERMS-999 there is much
-/// to read, and once NEWS-1 to NEWS-999 was tracked, a tool has another description. GET /healthz.
+/// Tools: `verify_identity`, `check_eligibility`, `track_order`, and `process_refund`, which records
+/// its effect in the ledger. Orders: can be refunded; B-, C- and TERMS- cannot, and the
+/// reason for TERMS- is very long. The answer to a refund of HOLD- waits for the ledger's release.
+/// Tracking NEWS- changes the description of a tool. GET /healthz.
 #[derive(Parser)]
 #[command(version)]
 struct Arguments {
     #[command(flatten)]
     listen: serving::Listen,
-    /// Base URL of the ledger; without it nothing can be refunded
+    /// Base URL of the ledger; without it, the server refuses refunds
     #[arg(long, env = "LEDGER_URL")]
     ledger_url: Option<String>,
-    /// Whose orders these are, told to the ledger
+    /// Tenant that the ledger records with each effect
     #[arg(long, env = "TENANT")]
     tenant: Option<String>,
-    /// Values of the Host header that are accepted, with or without a port; none: every one
+    /// Accepted values of the Host header, with or without a port; all, if there are none
     #[arg(long, env = "ALLOWED_HOSTS", value_delimiter = ',')]
     allowed_hosts: Vec<String>,
     #[command(flatten)]

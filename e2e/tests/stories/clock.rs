@@ -15,7 +15,7 @@ const WRONG: Duration = Duration::from_mins(30);
 async fn setting_the_clock_back_reverts_no_decision_and_delays_no_job() {
     // With a clock that is ahead, the operator would delete objects that other stories still use.
     story_alone(async |tenant| {
-        if !cluster::is_local_or_skips("a clock of its own") {
+        if !cluster::is_local_or_skips("changing the operator's clock") {
             return;
         }
         let orders = ["A-443", "A-543", "A-643"];

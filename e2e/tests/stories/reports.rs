@@ -63,10 +63,10 @@ async fn a_report_from_any_other_than_the_recorded_pod_is_refused() {
             tenant.token(&others, REPORT_AUDIENCE, true),
         );
         for (whose, token, expected) in [
-            ("nobody's", None, 401),
-            ("one that is none", Some("x.y.z"), 401),
-            ("one for the API server", Some(wrong_audience.as_str()), 401),
-            ("one that is bound to no pod", Some(unbound.as_str()), 401),
+            ("no", None, 401),
+            ("an invalid", Some("x.y.z"), 401),
+            ("the API server's", Some(wrong_audience.as_str()), 401),
+            ("an unbound", Some(unbound.as_str()), 401),
             ("another Job's", Some(of_other.as_str()), 403),
         ] {
             let (code, answer) = desk.send(token, &report).await;

@@ -68,7 +68,7 @@ impl ServerState {
         self.records.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records a request and checks it against the rules and the request before it. Returns its place.
+    /// Records a request and checks it against the rules and the previous request. Returns its place.
     ///
     /// # Errors
     /// The request broke rules: the error names all of them. Later requests are not compared with it.

@@ -62,19 +62,19 @@ struct Refund {
 #[derive(Debug, Serialize, JsonSchema)]
 struct Verified {
     order_id: String,
-    /// Whether the address is that of the order's customer.
+    /// True if the address belongs to the order's customer.
     verified: bool,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Eligibility {
     order_id: String,
-    /// Whether the order can be refunded.
+    /// True if the order can be refunded.
     eligible: bool,
-    /// Why not, where it cannot.
+    /// The reason, if the order cannot be refunded.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    /// What was paid, in euros: the most that can be refunded.
+    /// The amount that was paid, in euros. It is the maximum of a refund.
     amount: f64,
     currency: &'static str,
 }

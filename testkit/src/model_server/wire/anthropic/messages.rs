@@ -82,7 +82,7 @@ fn check_calls(turns: &[Turn], broken: &mut Vec<Broken>) {
             open.push(id);
         }
     }
-    // What is still open stands at the end, which is no place for an answer in the first place.
+    // Calls of the last message are not reported. The check of roles already reports a request that ends with them.
 }
 
 fn check_results(turn: &Turn, waiting: &[&str], report: &mut impl FnMut(Rule, String)) {
