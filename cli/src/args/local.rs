@@ -125,7 +125,7 @@ pub struct EventsArgs {
     /// On a cluster: the image of the reader pod [default: that of the newest worker pod in the namespace]
     #[arg(long, value_name = "IMAGE", conflicts_with = "memory")]
     pub image: Option<String>,
-    /// Where the Job is
+    /// The place of the Job
     #[command(flatten)]
     pub place: PlaceArgs,
 }
@@ -147,7 +147,7 @@ pub struct GetArgs {
     /// Print the Jobs in this format
     #[arg(short, long, value_enum)]
     pub output: Option<ObjectOutput>,
-    /// Where the Job is
+    /// The place of the Job
     #[command(flatten)]
     pub place: PlaceArgs,
 }

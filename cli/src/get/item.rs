@@ -12,11 +12,11 @@ use std::path::PathBuf;
 pub(super) struct LoggedJob {
     /// The Job's key.
     pub(super) job: String,
-    /// Its Skill.
+    /// The name of its Skill.
     pub(super) skill: String,
-    /// Its goal.
+    /// The goal.
     pub(super) goal: String,
-    /// Its state.
+    /// The state.
     pub(super) status: Projection,
     /// Details for a person at this machine.
     #[serde(skip)]

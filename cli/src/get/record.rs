@@ -18,11 +18,11 @@ use std::path::PathBuf;
 pub(super) struct RecordedJob {
     /// The Job's key.
     pub(super) job: String,
-    /// Its Skill.
+    /// The name of its Skill.
     pub(super) skill: String,
-    /// Its goal.
+    /// The goal.
     pub(super) goal: String,
-    /// Its state; `None` for a job of an older memory.
+    /// The state; `None` for a job of an older memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) status: Option<Status>,
     /// True for a job of an older memory that was not migrated.

@@ -21,9 +21,9 @@ const USED: [&str; 5] = [bloomery_journal::JOBS, trace::DIR, focus::DIR, shared_
 /// The directory of one Skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkillDirectory {
-    /// The Skill's name.
+    /// The name of the Skill.
     pub name: String,
-    /// Its directory.
+    /// The path of the directory.
     pub dir: PathBuf,
 }
 

@@ -14,7 +14,7 @@ pub enum Error {
     SamePlace {
         /// The target.
         to: PathBuf,
-        /// What to do.
+        /// The instructions that make the move possible.
         hint: String,
     },
     /// The target exists, with other content.

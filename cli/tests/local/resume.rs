@@ -17,15 +17,18 @@ conversations:
 
 const RUN: [&str; 6] = ["--skill", "./skill.yaml", "--goal", "Greet", "--run-key", "k-1"];
 
+/// Sends ^C to a process.
 pub fn interrupt(child: &Child) {
     signal(child, "INT");
 }
 
+/// Sends a signal to a process.
 fn signal(child: &Child, name: &str) {
     let id = child.id().unwrap().to_string();
     assert!(std::process::Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
 }
 
+/// Waits for the end of a process.
 pub async fn ended(child: Child) -> CommandOutput {
     CommandOutput::new(child.wait_with_output().await.unwrap())
 }
@@ -99,7 +102,7 @@ conversations:
 }
 
 /// A script with an answer that is larger than the buffer of a pipe.
-fn says_much() -> String {
+fn long_answer_script() -> String {
     let much = "much ".repeat(40_000);
     format!(
         "
@@ -112,6 +115,7 @@ conversations:
     )
 }
 
+/// Waits until the log of the Job `k-1` is finished.
 async fn until_finished(setup: &Setup) {
     setup.wait_for_file("memory/greeter/jobs/k-1/00000000000000000001.jsonl").await;
     let finished = async {
@@ -125,7 +129,7 @@ async fn until_finished(setup: &Setup) {
 /// `bloomery run --json ... | (sleep 60; cat)`
 #[tokio::test]
 async fn a_slow_reader_does_not_delay_the_job_and_gets_all_events() {
-    let setup = Setup::new(&says_much()).await;
+    let setup = Setup::new(&long_answer_script()).await;
     let child = setup.start(&[&RUN[..], &["--json"]].concat());
     until_finished(&setup).await;
     let result = ended(child).await;
@@ -139,7 +143,7 @@ async fn a_slow_reader_does_not_delay_the_job_and_gets_all_events() {
 #[case("TERM")]
 #[tokio::test]
 async fn a_second_signal_stops_at_once_even_if_nobody_reads(#[case] name: &str) {
-    let setup = Setup::new(&says_much()).await;
+    let setup = Setup::new(&long_answer_script()).await;
     let mut child = setup.start(&[&RUN[..], &["--json"]].concat());
     until_finished(&setup).await;
     let mut output = BufReader::new(child.stderr.take().unwrap()).lines();

@@ -250,8 +250,8 @@ async fn an_invalid_tool_is_reported_and_the_others_are_used() {
     let result = setup.run(&[&RUN[..], &["--mcp-command", "sh", "-c", &server, "sh", ANSWERS]].concat()).await;
     for says in [
         "the MCP server lists the tool \"bare\", which is ignored: it has no inputSchema",
-        "the MCP server lists the tool \"yes\", which is ignored: its inputSchema is no object",
-        "the MCP server lists the tool \"large\", which is ignored: its definition takes 66022 bytes, and the most is 65536",
+        "the MCP server lists the tool \"yes\", which is ignored: its inputSchema is not an object",
+        "the MCP server lists the tool \"large\", which is ignored: its definition has 66022 bytes, and the limit is 65536",
     ] {
         result.assert(0, says);
     }
