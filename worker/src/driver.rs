@@ -4,7 +4,6 @@
 mod act;
 mod clients;
 mod decision_inbox;
-mod deferred;
 mod environment;
 mod finished_call;
 mod people;

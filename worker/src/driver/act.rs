@@ -2,7 +2,6 @@
 //!
 //! The functions return the entries that they recorded. The driver applies these to the conversation, because a step borrows from it.
 
-use super::deferred::with_deferred;
 use super::environment::{Environment, ListError, Model, Observer, Tools};
 use super::finished_call::{FinishedCall, events_of_calls};
 use super::progress_buffer::ProgressBuffer;
@@ -133,19 +132,16 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
             WaitResult::Done(()) => {}
         }
         let reserve = request.reserve;
-        let (requested, before) = self.durably_begin(Event::ModelRequested { reserve, stage: request.stage })?;
+        let requested = self.begin(Event::ModelRequested { reserve, stage: request.stage })?;
         let (began, remaining) = (Instant::now(), self.remaining());
         let observer = self.observer;
         let waiting = |wait| observer.waiting(Some(wait));
         let waits = Pauses::new(&waiting);
-        let answer = async {
-            tokio::select! {
-                // The reserve counts as spent, and the next attempt sends the request again.
-                _ = stop.wait() => None,
-                event = model.complete(&request, remaining, &waits) => Some(event),
-            }
+        let event = tokio::select! {
+            // The reserve counts as spent, and the next attempt sends the request again.
+            _ = stop.wait() => None,
+            event = model.complete(&request, remaining, &waits) => Some(event),
         };
-        let event = with_deferred(answer, || self.publish(before)).await;
         observer.waiting(None);
         let worked = began.elapsed().saturating_sub(waits.total());
         self.recorder.exclude_from_work(waits.total());
@@ -163,9 +159,9 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
     async fn run_reads(self, calls: &[ToolCall<'_>]) -> Result<Vec<Entry>, Error> {
         let before = self.recorder.position();
         self.recorder.make_durable()?;
+        self.publish(before);
         let progress = ProgressBuffer::new();
-        let read = self.record_progress(&progress, self.read(calls, &progress));
-        let (finished, mut entries) = with_deferred(read, || self.publish(before)).await?;
+        let (finished, mut entries) = self.record_progress(&progress, self.read(calls, &progress)).await?;
         entries.extend(self.record(finished, &progress)?);
         Ok(entries)
     }
@@ -223,7 +219,7 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
     }
 
     async fn run_effect(mut self, call: &ToolCall<'_>) -> Result<Vec<Entry>, Error> {
-        let (started, before) = self.durably_begin(Event::ToolStarted { call: call.id.clone() })?;
+        let started = self.begin(Event::ToolStarted { call: call.id.clone() })?;
         let Environment { stop, patience, .. } = self.environment;
         let progress = ProgressBuffer::new();
         let sent = async {
@@ -238,8 +234,7 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
                 }
             }
         };
-        let sent = self.record_progress(&progress, sent);
-        let (finished, reports) = with_deferred(sent, || self.publish(before)).await?;
+        let (finished, reports) = self.record_progress(&progress, sent).await?;
         let mut entries = vec![started];
         entries.extend(reports);
         // The log has the reason for abandoning a call before the outcome of the call.
@@ -263,12 +258,13 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
         self.recorder.append_all(offloaded)
     }
 
-    /// Records the event that begins an act, and makes all events durable. Returns its entry, and the log's position before it.
-    fn durably_begin(&mut self, beginning: Event) -> Result<(Entry, LogPosition), Error> {
+    /// Records the event that begins an act, makes all events durable, and publishes the state before the act.
+    fn begin(&mut self, beginning: Event) -> Result<Entry, Error> {
         let before = self.recorder.position();
         let entry = self.recorder.append(beginning)?;
         self.recorder.make_durable()?;
-        Ok((entry, before))
+        self.publish(before);
+        Ok(entry)
     }
 
     /// Prints durable events, and passes the state to the observer. `before` is the log's position before the current act, because the

@@ -1,7 +1,6 @@
 //! Records events: redacts them, stamps them with the epoch's clock, adds them to the log, and prints them once they are durable.
 //!
 //! [`Recorder::make_durable`] is the only call that makes events durable, and the driver makes it before each act that needs them.
-//! [`Recorder::print`] is not needed for the act, so it runs while the act waits.
 
 use crate::printer::{Format, Printer};
 use bloomery_crds::text::bounded;
