@@ -13,14 +13,14 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Guardrails {
     rules: Vec<Rule>,
-    /// The rules about a tool, by the tool.
+    /// The rules about each tool.
     tools: BTreeMap<String, Vec<ToolRule>>,
-    /// The indexes in `thresholds`, by field.
+    /// The indexes in `thresholds`, for each field.
     fields: BTreeMap<String, Vec<usize>>,
     /// The keys of `fields`, for a fast check.
     field_names: NameFilter,
     thresholds: Vec<FieldRule>,
-    /// The thresholds whose field is in the schema of a tool, by the tool.
+    /// The indexes of the thresholds whose field is in the schema of a tool, for each tool.
     declared: BTreeMap<String, Vec<usize>>,
 }
 
@@ -37,12 +37,14 @@ pub struct Violation<'a> {
 
 #[derive(Debug, Clone, PartialEq)]
 struct ToolRule {
+    /// The index in [`Guardrails::rules`].
     rule: usize,
     verdict: Verdict,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 struct FieldRule {
+    /// The index in [`Guardrails::rules`].
     rule: usize,
     threshold: Threshold,
 }
@@ -81,10 +83,10 @@ impl Guardrails {
     /// A threshold applies to a call if its arguments have the field, at any depth, or if its tool declares the field. A
     /// declared field that is missing, or not a number, breaks the rule.
     pub fn violations(&self, tool: &str, arguments: &Value) -> Vec<Violation<'_>> {
-        let named = self.tools.get(tool).into_iter().flatten().map(|on| Violation {
-            verdict: on.verdict,
-            rule: self.text(on.rule),
-            detail: match on.verdict {
+        let named = self.tools.get(tool).into_iter().flatten().map(|broken| Violation {
+            verdict: broken.verdict,
+            rule: self.text(broken.rule),
+            detail: match broken.verdict {
                 Verdict::Hold => format!("{tool} needs approval"),
                 Verdict::Allow | Verdict::Deny => format!("{tool} must not be used"),
             },
@@ -102,7 +104,7 @@ impl Guardrails {
             match part {
                 Value::Object(fields) => {
                     for (name, value) in fields {
-                        if !self.on_field(name).is_empty() {
+                        if !self.thresholds_of(name).is_empty() {
                             values.entry(name).or_default().push(value);
                         }
                         if value.is_object() || value.is_array() {
@@ -115,23 +117,25 @@ impl Guardrails {
             }
         }
         let declared = self.declared.get(tool).into_iter().flatten();
-        let present = values.keys().flat_map(|name| self.on_field(name));
+        let present = values.keys().flat_map(|name| self.thresholds_of(name));
         let applicable: BTreeSet<usize> = declared.chain(present).copied().collect();
-        let broken = |on: &FieldRule| match values.get(on.threshold.field.as_str()) {
-            Some(values) => values.iter().find_map(|value| on.threshold.broken_by(value)),
-            None => Some(on.missing_field()),
+        let broken = |rule: &FieldRule| match values.get(rule.threshold.field.as_str()) {
+            Some(values) => values.iter().find_map(|value| rule.threshold.broken_by(value)),
+            None => Some(rule.missing_field()),
         };
         let applicable = applicable.into_iter().filter_map(|at| self.thresholds.get(at));
-        applicable.filter_map(|on| Some(on.violation(self, broken(on)?))).collect()
+        applicable.filter_map(|rule| Some(rule.violation(self, broken(rule)?))).collect()
     }
 
     fn add(&mut self, rule: Rule) {
         let at = self.rules.len();
         for effect in &rule.effects {
             match effect {
-                RuleEffect::ToolDeny { tool } => self.on_tool(tool, ToolRule { rule: at, verdict: Verdict::Deny }),
+                RuleEffect::ToolDeny { tool } => {
+                    self.add_tool_rule(tool, ToolRule { rule: at, verdict: Verdict::Deny });
+                }
                 RuleEffect::RequiresApproval { tool } => {
-                    self.on_tool(tool, ToolRule { rule: at, verdict: Verdict::Hold });
+                    self.add_tool_rule(tool, ToolRule { rule: at, verdict: Verdict::Hold });
                 }
                 RuleEffect::Threshold(threshold) => {
                     self.field_names.insert(&threshold.field);
@@ -144,12 +148,12 @@ impl Guardrails {
     }
 
     /// Returns the thresholds of a field.
-    fn on_field(&self, name: &str) -> &[usize] {
+    fn thresholds_of(&self, name: &str) -> &[usize] {
         if self.field_names.may_contain(name) { self.fields.get(name).map_or(&[], Vec::as_slice) } else { &[] }
     }
 
-    fn on_tool(&mut self, tool: &str, on: ToolRule) {
-        self.tools.entry(tool.to_owned()).or_default().push(on);
+    fn add_tool_rule(&mut self, tool: &str, rule: ToolRule) {
+        self.tools.entry(tool.to_owned()).or_default().push(rule);
     }
 
     /// Returns the thresholds whose field is a property anywhere in a schema.
@@ -160,7 +164,7 @@ impl Guardrails {
             match part {
                 Value::Object(fields) => {
                     if let Some(Value::Object(properties)) = fields.get("properties") {
-                        declared.extend(properties.keys().flat_map(|name| self.on_field(name)).copied());
+                        declared.extend(properties.keys().flat_map(|name| self.thresholds_of(name)).copied());
                     }
                     parts.extend(fields.values());
                 }

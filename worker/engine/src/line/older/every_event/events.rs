@@ -1,4 +1,4 @@
-//! What each line of `every-event.jsonl` means. Every optional field is there in one, and absent in another.
+//! The event of each line of `every-event.jsonl`. Every optional field is present in one event and absent in another.
 
 use crate::event::{
     Answer, Arguments, CallId, ContextKind, ContextPart, Decision, Directive, Event, FinalizationRuling, FullResult,
@@ -24,21 +24,21 @@ pub(super) fn all() -> Vec<Event> {
         model(),
         requested(),
         ruled(),
-        called(),
-        finalized(),
-        stopped(),
+        call_outcomes(),
+        finalization(),
+        limits_and_parks(),
         finished(),
-        selected(),
+        tool_selections(),
         people(),
         secret(),
-        gathered(),
-        watched(),
+        context(),
+        tool_changes(),
         other_models(),
         endpoints(),
-        remembered(),
-        followed(),
-        directed(),
-        without_its_skill(),
+        notes(),
+        earlier_conversation(),
+        directives(),
+        skill_deletion(),
     ]
     .concat()
 }
@@ -212,7 +212,7 @@ fn ruled() -> Vec<Event> {
     ]
 }
 
-fn called() -> Vec<Event> {
+fn call_outcomes() -> Vec<Event> {
     vec![
         Event::ToolSkipped { call: call(), because: CallId::new(11, 0) },
         Event::ToolStarted { call: call() },
@@ -230,7 +230,7 @@ fn called() -> Vec<Event> {
     ]
 }
 
-fn finalized() -> Vec<Event> {
+fn finalization() -> Vec<Event> {
     let attempt = |code: FinalizationCode, action| FinalizationAttempt {
         passed: false,
         score: None,
@@ -262,7 +262,7 @@ fn finalized() -> Vec<Event> {
     ]
 }
 
-fn stopped() -> Vec<Event> {
+fn limits_and_parks() -> Vec<Event> {
     let limit = |code: OutcomeCode| Event::LimitHit { code, message: format!("{code} is spent") };
     vec![
         limit(OutcomeCode::StepLimit),
@@ -305,7 +305,7 @@ fn finished() -> Vec<Event> {
     ]
 }
 
-fn selected() -> Vec<Event> {
+fn tool_selections() -> Vec<Event> {
     let selects = |by| Event::ToolsSelected { tools: vec!["orders_refund-0a1b2c3d".into()], total: 200, by };
     vec![
         Event::ModelRequested { reserve: 0, stage: Stage::Selection },
@@ -361,7 +361,7 @@ fn secret() -> Vec<Event> {
     ]
 }
 
-fn gathered() -> Vec<Event> {
+fn context() -> Vec<Event> {
     let structure = ContextPart {
         kind: ContextKind::ProjectStructure,
         source: "code".into(),
@@ -378,7 +378,7 @@ fn gathered() -> Vec<Event> {
 }
 
 /// The progress and the drift of a server's tools.
-fn watched() -> Vec<Event> {
+fn tool_changes() -> Vec<Event> {
     let progressed = |progress| Event::ToolProgressed { call: call(), progress };
     let tool = CatalogueTool {
         name: "orders.find".into(),
@@ -432,7 +432,7 @@ fn object(value: Value) -> Map<String, Value> {
 }
 
 /// The notes of other Jobs.
-fn remembered() -> Vec<Event> {
+fn notes() -> Vec<Event> {
     let note = ContextPart {
         kind: ContextKind::MemoryBank,
         source: "activeContext.md".into(),
@@ -449,7 +449,7 @@ fn remembered() -> Vec<Event> {
 }
 
 /// The earlier conversation of a follow-up.
-fn followed() -> Vec<Event> {
+fn earlier_conversation() -> Vec<Event> {
     let earlier = ContextPart {
         kind: ContextKind::Earlier,
         source: "refund-0".into(),
@@ -460,12 +460,12 @@ fn followed() -> Vec<Event> {
 }
 
 /// The deletion of the Skill.
-fn without_its_skill() -> Vec<Event> {
+fn skill_deletion() -> Vec<Event> {
     vec![Event::DirectiveReceived { directive: Directive::SkillDeleted }]
 }
 
 /// The directives of the operator, and their effects.
-fn directed() -> Vec<Event> {
+fn directives() -> Vec<Event> {
     vec![
         Event::DirectiveReceived { directive: Directive::Park },
         Event::Parked { reason: ParkReason::Suspension },
