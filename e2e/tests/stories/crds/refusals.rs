@@ -190,7 +190,7 @@ async fn an_endpoint_with_bad_auth_is_refused_with_the_path_of_the_field() {
         let long = "x".repeat(65);
         cases.push((path, "64", header(&long)));
         for reserved in ["Host", "TRANSFER-ENCODING", "Content-Type", "idempotency-key"] {
-            cases.push((path, "the request itself needs", header(reserved)));
+            cases.push((path, "the request itself uses", header(reserved)));
         }
         let whole = auth(json!({"header": "X-Api-Key", "scheme": "Token"}));
         refuses_each(&tenant.skills(), &but(skill(), &whole), cases).await;
@@ -423,7 +423,7 @@ async fn kubectl_explain_describes_each_field() {
             ("sj.spec.resources", "The bindings of the Skill's resources"),
             ("sj.status.waitingFor", "that the Job waits for"),
             ("sj.spec.replies", "Replies can only be added at the end"),
-            ("sj.spec.goal", "in the words of a person"),
+            ("sj.spec.goal", "The goal in natural language"),
             ("sj.status.gates.preTool", "The gate for tool calls"),
             ("model.spec.apiKey", "Omit it for a server that needs none"),
         ] {
