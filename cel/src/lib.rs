@@ -18,7 +18,7 @@ mod value;
 mod work;
 
 pub use error::Error;
-pub use limits::{Error as LimitError, MACROS, MAX_DEPTH, MAX_LENGTH, check};
+pub use limits::{Error as LimitError, MACROS, MAX_DEPTH, MAX_LENGTH_BYTES, check};
 pub use node::{Function, Macro, Node, Operator};
 
 use serde_json::{Map, Value};

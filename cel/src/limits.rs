@@ -5,7 +5,7 @@
 mod error;
 
 use crate::token::{Token, Tokens};
-pub use error::{Error, MAX_DEPTH, MAX_LENGTH};
+pub use error::{Error, MAX_DEPTH, MAX_LENGTH_BYTES};
 
 /// The macros: functions that evaluate their argument once for each item of a list.
 pub const MACROS: [&str; 6] = ["all", "exists", "exists_one", "existsOne", "filter", "map"];
@@ -19,7 +19,7 @@ pub const MACROS: [&str; 6] = ["all", "exists", "exists_one", "existsOne", "filt
 /// If the condition is empty, is beyond a limit, or has an invalid token or unbalanced brackets. A text that passes may
 /// still be invalid CEL.
 pub fn check(text: &str) -> Result<(), Error> {
-    if text.len() > MAX_LENGTH {
+    if text.len() > MAX_LENGTH_BYTES {
         return Err(Error::TooLong { length: text.len() });
     }
     let mut nesting = Nesting::new();

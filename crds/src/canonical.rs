@@ -117,7 +117,7 @@ pub fn object_to_string(object: &Map<String, Value>) -> String {
 pub const MAX_DEPTH: usize = 32;
 
 /// The largest JSON schema of a tool or an output contract, in bytes (`docs/explanation/engine.md`, section 3).
-pub const MAX_SCHEMA: usize = 64 * 1024;
+pub const MAX_SCHEMA_BYTES: usize = 64 * 1024;
 
 /// Returns the nesting depth of a value: the number of arrays and objects around its deepest scalar.
 pub fn depth(value: &Value) -> usize {

@@ -6,7 +6,7 @@ use crate::canonical::Digest;
 pub const GROUP: &str = "bloomery.dev";
 
 /// The longest name of a Skill, Job or Model, in bytes. Names become labels and the names of Services and pods.
-pub const MAX_NAME: usize = 50;
+pub const MAX_NAME_BYTES: usize = 50;
 
 /// Label of every object that is created for a Skill: the name of the Skill.
 pub const LABEL_SKILL: &str = "bloomery.dev/skill";
@@ -74,7 +74,7 @@ pub fn job_of_worker_pod(worker_pod: &str, attempt: u32) -> Option<&str> {
 /// Returns the name of the Approval of a call for one approver. The same arguments always give the same name.
 pub fn approval(job: &str, uid: &str, call: &str, approver: &str) -> String {
     let digest = Digest::of_value(&serde_json::json!([uid, call, approver]));
-    let job = job.get(..MAX_NAME - 11).unwrap_or(job).trim_end_matches('-');
+    let job = job.get(..MAX_NAME_BYTES - 11).unwrap_or(job).trim_end_matches('-');
     format!("{job}-{}", digest.short(10))
 }
 
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn the_names_of_the_longest_object_are_valid_labels() {
-        let longest = "x".repeat(MAX_NAME);
+        let longest = "x".repeat(MAX_NAME_BYTES);
         let uid = "01234567-89ab-cdef-0123-456789abcdef";
         for name in [
             worker_service_account(&longest),
@@ -102,8 +102,8 @@ mod tests {
     #[test]
     fn the_name_of_an_approval_depends_on_job_call_and_approver() {
         let uid = "01234567-89ab-cdef-0123-456789abcdef";
-        let longest = "x".repeat(MAX_NAME);
-        assert_eq!(approval(&longest, uid, "c-1", "supervisor").len(), MAX_NAME);
+        let longest = "x".repeat(MAX_NAME_BYTES);
+        assert_eq!(approval(&longest, uid, "c-1", "supervisor").len(), MAX_NAME_BYTES);
         let name = approval("refund", uid, "c-1", "supervisor");
         assert!(name.starts_with("refund-") && name.len() == 17, "{name}");
         assert_eq!(name, approval("refund", uid, "c-1", "supervisor"));

@@ -179,11 +179,11 @@ pub struct Outcome {
 
 impl Outcome {
     /// The longest `message`, in bytes.
-    pub const MAX_MESSAGE: usize = 1024;
+    pub const MAX_MESSAGE_BYTES: usize = 1024;
 
-    /// Returns an outcome. A message of more than [`MAX_MESSAGE`](Self::MAX_MESSAGE) bytes is cut.
+    /// Returns an outcome. A message of more than [`MAX_MESSAGE_BYTES`](Self::MAX_MESSAGE_BYTES) bytes is cut.
     pub fn new(code: OutcomeCode, message: impl AsRef<str>) -> Self {
-        Self { code, action: None, message: crate::text::bounded(message.as_ref(), Self::MAX_MESSAGE) }
+        Self { code, action: None, message: crate::text::bounded(message.as_ref(), Self::MAX_MESSAGE_BYTES) }
     }
 
     /// Returns the outcome of a goal that is not one of the Skill's intents.

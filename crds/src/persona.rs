@@ -26,13 +26,13 @@ use std::collections::BTreeMap;
 use tags::PlacedTag;
 
 /// The largest template, in bytes.
-pub const MAX_TEMPLATE: usize = 32 * 1024;
+pub const MAX_TEMPLATE_BYTES: usize = 32 * 1024;
 
-/// The largest number of tags in a template. Together with [`MAX_VALUE`] it bounds the rendered text.
+/// The largest number of tags in a template. Together with [`MAX_VALUE_BYTES`] it bounds the rendered text.
 pub const MAX_TAGS: usize = 128;
 
 /// The longest value of a resource that can be rendered, in bytes.
-pub const MAX_VALUE: usize = 512;
+pub const MAX_VALUE_BYTES: usize = 512;
 
 /// The value of a bound secret in a rendering. It is never visible: [`check`] refuses a template that would show it.
 pub const SECRET: &str = "(secret)";
@@ -61,7 +61,7 @@ pub fn check(template: &str, declared: &[ResourceDeclaration]) -> Result<(), Vec
 ///
 /// # Errors
 /// Returns an error if a tag is not allowed, if blocks are not balanced, if a shown resource has no value, or if a value is
-/// not a single line of at most [`MAX_VALUE`] bytes.
+/// not a single line of at most [`MAX_VALUE_BYTES`] bytes.
 pub fn render(template: &str, values: &BTreeMap<String, String>) -> Result<String, Vec<Error>> {
     let tags = read(template).map_err(|(_, errors)| errors)?;
     let errors = scope::errors(&tags, None);
@@ -69,7 +69,7 @@ pub fn render(template: &str, values: &BTreeMap<String, String>) -> Result<Strin
         return Err(errors);
     }
     for (name, value) in values {
-        if let Some(fault) = single_line_fault(value, MAX_VALUE) {
+        if let Some(fault) = single_line_fault(value, MAX_VALUE_BYTES) {
             let message = format!("the value of resources.{name} cannot be rendered: it {fault}.");
             return Err(vec![Error::of_template(message)]);
         }
@@ -98,8 +98,9 @@ pub fn values(bound: &[BoundResource]) -> BTreeMap<String, String> {
 /// # Errors
 /// If some tags cannot be read, returns the other tags and the errors.
 fn read(template: &str) -> Result<Vec<PlacedTag<'_>>, (Vec<PlacedTag<'_>>, Vec<Error>)> {
-    if template.len() > MAX_TEMPLATE {
-        let message = format!("the template has {} bytes, and at most {MAX_TEMPLATE} are allowed.", template.len());
+    if template.len() > MAX_TEMPLATE_BYTES {
+        let message =
+            format!("the template has {} bytes, and at most {MAX_TEMPLATE_BYTES} are allowed.", template.len());
         return Err((Vec::new(), vec![Error::of_template(message)]));
     }
     let mut tags = Vec::new();

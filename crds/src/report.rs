@@ -20,7 +20,7 @@ pub const PATH: &str = "/v1/reports";
 pub const MAX_BYTES: usize = 96 * 1024;
 
 /// The largest termination message that the kubelet keeps, in bytes.
-pub const MAX_TERMINATION_MESSAGE: usize = 4096;
+pub const MAX_TERMINATION_MESSAGE_BYTES: usize = 4096;
 
 /// A report about the state of a conversation. Reports are idempotent by (Job UID, epoch, `projection.log.events`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -71,10 +71,10 @@ pub struct Projection {
     /// The number of the Job's replies that the conversation has received.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub replies_heard: u32,
-    /// Replies that answer no open question, a sentence each; at most [`MAX_REMARKS`] of at most [`MAX_REMARK`] bytes.
+    /// Replies that answer no open question, a sentence each; at most [`MAX_REMARKS`] of at most [`MAX_REMARK_BYTES`] bytes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stray_replies: Vec<String>,
-    /// Parts of the Skill that do not work as written, a sentence each; at most [`MAX_REMARKS`] of at most [`MAX_REMARK`] bytes.
+    /// Parts of the Skill that do not work as written, a sentence each; at most [`MAX_REMARKS`] of at most [`MAX_REMARK_BYTES`] bytes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
     /// The consumed budgets.
@@ -116,16 +116,16 @@ pub const MAX_REMARKS: usize = 8;
 pub const MAX_TOOL_NAMES: usize = ToolName::MAX_NAMES;
 
 /// The longest name of a tool, in bytes.
-pub const MAX_TOOL_NAME: usize = ToolName::MAX_TOOL;
+pub const MAX_TOOL_NAME_BYTES: usize = ToolName::MAX_TOOL_BYTES;
 
 /// The longest remark, in bytes.
-pub const MAX_REMARK: usize = 256;
+pub const MAX_REMARK_BYTES: usize = 256;
 
 /// The largest entities of a goal in a projection, in bytes of JSON. Larger ones are omitted.
-pub const MAX_ENTITIES: usize = 2048;
+pub const MAX_ENTITIES_BYTES: usize = 2048;
 
 /// The largest fields of an answer in a projection, in bytes of JSON. Larger ones are omitted.
-pub const MAX_FIELDS: usize = 4096;
+pub const MAX_FIELDS_BYTES: usize = 4096;
 
 /// An external dependency that a worker waits for, for a bounded time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -228,11 +228,11 @@ pub struct TerminationMessage {
 }
 
 impl TerminationMessage {
-    /// Returns the message as JSON. If it is longer than [`MAX_TERMINATION_MESSAGE`], the outcome's message is cut, and the
+    /// Returns the message as JSON. If it is longer than [`MAX_TERMINATION_MESSAGE_BYTES`], the outcome's message is cut, and the
     /// questions are omitted. The log has both.
     pub fn to_text(&self) -> Result<String, serde_json::Error> {
         let text = serde_json::to_string(self)?;
-        if text.len() <= MAX_TERMINATION_MESSAGE {
+        if text.len() <= MAX_TERMINATION_MESSAGE_BYTES {
             return Ok(text);
         }
         let mut short = self.clone();
@@ -275,7 +275,7 @@ mod tests {
             acked: false,
         };
         let text = message.to_text().unwrap();
-        assert!(text.len() <= MAX_TERMINATION_MESSAGE, "{}", text.len());
+        assert!(text.len() <= MAX_TERMINATION_MESSAGE_BYTES, "{}", text.len());
         assert_eq!(TerminationMessage::from_text(&text).unwrap().outcome.unwrap().code, OutcomeCode::GateFailed);
         assert_eq!(TerminationMessage::from_text("thread main panicked"), None);
     }
@@ -297,7 +297,7 @@ mod tests {
                 acked: false,
             };
             let text = message.to_text().unwrap();
-            assert!(text.len() <= MAX_TERMINATION_MESSAGE, "{}", text.len());
+            assert!(text.len() <= MAX_TERMINATION_MESSAGE_BYTES, "{}", text.len());
             let read = TerminationMessage::from_text(&text).unwrap();
             assert_eq!((read.replies_heard, &read.end), (32, &message.end));
             read.questions.len()

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use url::Url;
 
 /// The longest value of a binding, in bytes.
-const MAX_VALUE: usize = crate::persona::MAX_VALUE;
+const MAX_VALUE_BYTES: usize = crate::persona::MAX_VALUE_BYTES;
 
 /// Returns all faults of a Job's bindings. Each is a sentence that begins with the path of its field. No sentence contains a
 /// value, because a value may be a secret in the wrong field.
@@ -109,7 +109,7 @@ pub fn binding_faults(kind: ResourceType, binding: &Binding) -> Vec<String> {
 }
 
 fn endpoint_fault(value: &str) -> Option<String> {
-    if let Some(fault) = single_line_fault(value, MAX_VALUE) {
+    if let Some(fault) = single_line_fault(value, MAX_VALUE_BYTES) {
         return Some(format!("the value {fault}."));
     }
     // The parser would correct these URLs silently, and people would see another URL than the one that is called.

@@ -20,7 +20,7 @@ pub const VERSION: u32 = 1;
 pub const REVISION_KEY: &str = "revision.json";
 
 /// The largest Job's part, in bytes.
-pub const MAX_JOB_PART: usize = 64 * 1024;
+pub const MAX_JOB_PART_BYTES: usize = 64 * 1024;
 
 /// The directory of a worker pod that contains the mounted memory of a Skill.
 pub const MEMORY_ROOT: &str = "/memory";

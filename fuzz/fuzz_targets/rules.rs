@@ -74,7 +74,7 @@ fn template(text: &str) {
     if persona::check(text, &declared).is_ok() {
         assert!(rendered.is_ok(), "{rendered:?}");
     }
-    assert!(rendered.map_or(0, |text| text.len()) <= persona::MAX_TEMPLATE + persona::MAX_TAGS * persona::MAX_VALUE);
+    assert!(rendered.map_or(0, |text| text.len()) <= persona::MAX_TEMPLATE_BYTES + persona::MAX_TAGS * persona::MAX_VALUE_BYTES);
     let _ = persona::render(text, &BTreeMap::new());
 }
 

@@ -2,14 +2,14 @@
 
 use crate::finding::quoted;
 use crate::schema::patterns::{self, APPROVER};
-use bloomery_crds::names::MAX_NAME;
+use bloomery_crds::names::MAX_NAME_BYTES;
 
 /// The longest name of an approver, in bytes.
 const MAX_APPROVER: usize = 64;
 
 /// Returns the fault of a name of a Skill, Job or Model, as the rest of a sentence that begins with "it". `None` if it is valid.
 pub fn name_fault(name: &str) -> Option<String> {
-    fault(name, r"^[a-z]([-a-z0-9]*[a-z0-9])?$", MAX_NAME)
+    fault(name, r"^[a-z]([-a-z0-9]*[a-z0-9])?$", MAX_NAME_BYTES)
 }
 
 /// Returns the fault of a name of an approver, as the rest of a sentence that begins with "it". `None` if it is valid.

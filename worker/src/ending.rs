@@ -4,7 +4,7 @@ use crate::driver::Exit;
 use crate::inputs::Inputs;
 use crate::report::Reporter;
 use crate::stop::Stop;
-use bloomery_crds::report::{MAX_TERMINATION_MESSAGE, ParkReason, PodEnd, Projection, TerminationMessage};
+use bloomery_crds::report::{MAX_TERMINATION_MESSAGE_BYTES, ParkReason, PodEnd, Projection, TerminationMessage};
 use bloomery_crds::run::JobPart;
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::AskedQuestion;
@@ -57,7 +57,7 @@ pub async fn report(end: AttemptEnd, inputs: &Inputs, file: &Path, reporter: Rep
 
 /// Writes the error of an attempt to the termination message, which `kubectl describe pod` shows.
 pub fn write_failure(failure: &str, file: &Path) {
-    write(&bounded(failure, MAX_TERMINATION_MESSAGE), file);
+    write(&bounded(failure, MAX_TERMINATION_MESSAGE_BYTES), file);
 }
 
 fn message(exit: Exit, projection: &Projection, part: &JobPart, epoch: u64) -> TerminationMessage {

@@ -1,7 +1,7 @@
 //! The limits of a condition, and the errors of its tokens.
 
 /// The longest condition, in bytes.
-pub const MAX_LENGTH: usize = 1024;
+pub const MAX_LENGTH_BYTES: usize = 1024;
 
 /// The greatest depth of nested and chained brackets, operators, selections and signs.
 pub const MAX_DEPTH: usize = 24;
@@ -12,8 +12,8 @@ pub enum Error {
     /// The condition has no token.
     #[error("the condition is empty")]
     Empty,
-    /// The text is longer than [`MAX_LENGTH`].
-    #[error("the condition has {length} bytes, and at most {MAX_LENGTH} are allowed")]
+    /// The text is longer than [`MAX_LENGTH_BYTES`].
+    #[error("the condition has {length} bytes, and at most {MAX_LENGTH_BYTES} are allowed")]
     TooLong {
         /// The length in bytes.
         length: usize,

@@ -68,8 +68,8 @@ fn an_error_names_the_fault_and_its_position(#[case] text: &str, #[case] fault: 
 #[test]
 fn a_condition_of_1024_bytes_is_the_longest_allowed() {
     let text = |length: usize| format!("a == '{}'", "x".repeat(length - 7));
-    assert_eq!(check(&text(MAX_LENGTH)), Ok(()));
-    assert_eq!(check(&text(MAX_LENGTH + 1)), Err(Error::TooLong { length: MAX_LENGTH + 1 }));
+    assert_eq!(check(&text(MAX_LENGTH_BYTES)), Ok(()));
+    assert_eq!(check(&text(MAX_LENGTH_BYTES + 1)), Err(Error::TooLong { length: MAX_LENGTH_BYTES + 1 }));
 }
 
 proptest! {

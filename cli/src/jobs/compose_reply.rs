@@ -142,11 +142,11 @@ pub(super) fn reply_text(question: Option<&AskedQuestion>, typed: &str) -> Resul
     }
     let selected = choice::parse(choices, typed);
     let text = selected.unwrap_or(typed);
-    if text.len() > Reply::MAX_TEXT {
+    if text.len() > Reply::MAX_TEXT_BYTES {
         return Err(Error::usage(format!(
             "the text has {} bytes; the limit is {}. Shorten it, or put it where the Job can read it",
             text.len(),
-            Reply::MAX_TEXT
+            Reply::MAX_TEXT_BYTES
         )));
     }
     let note = (selected.is_none() && !choices.is_empty())

@@ -105,7 +105,7 @@ fn read_stdin() -> Result<String, Error> {
     let read = io::stdin().lock().take(MAX_STDIN_BYTES + 1).read_to_end(&mut bytes);
     let read = read.map_err(|error| Error::usage(format!("stdin cannot be read: {error}")))?;
     if u64::try_from(read).is_ok_and(|read| read > MAX_STDIN_BYTES) {
-        let limit = Reply::MAX_TEXT;
+        let limit = Reply::MAX_TEXT_BYTES;
         return Err(Error::usage(format!(
             "the text has more than {MAX_STDIN_BYTES} bytes; the limit is {limit}. Shorten it"
         )));

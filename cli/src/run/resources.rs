@@ -155,7 +155,7 @@ fn filesystem(value: &str) -> Result<ResourceSource, InvalidValue> {
     };
     let canonical = readable(path)?;
     let canonical = canonical.to_str().ok_or_else(|| InvalidValue(format!("the path {path} is not valid UTF-8.")))?;
-    match single_line_fault(canonical, bloomery_crds::persona::MAX_VALUE) {
+    match single_line_fault(canonical, bloomery_crds::persona::MAX_VALUE_BYTES) {
         Some(fault) => Err(InvalidValue(format!("the path {fault}."))),
         None => Ok(ResourceSource::Mount { path: canonical.to_owned(), read_only }),
     }

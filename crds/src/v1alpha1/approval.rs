@@ -60,7 +60,7 @@ pub struct ApprovalSpec {
     #[schemars(length(min = 1, max = 64))]
     pub call_id: String,
     /// The exact arguments of the call, as canonical JSON.
-    #[schemars(length(min = 2, max = ApprovalSpec::MAX_ARGUMENTS))]
+    #[schemars(length(min = 2, max = ApprovalSpec::MAX_ARGUMENTS_BYTES))]
     pub arguments: String,
     /// The digest of the arguments.
     pub arguments_digest: Digest,
@@ -70,11 +70,11 @@ pub struct ApprovalSpec {
     pub rules: Vec<HoldRule>,
     /// The goal of the Job, cut at 1024 bytes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
-    #[schemars(length(max = ApprovalSpec::MAX_GOAL))]
+    #[schemars(length(max = ApprovalSpec::MAX_GOAL_BYTES))]
     pub goal: String,
     /// The last events of the conversation before the call, one line each, without secrets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = ApprovalSpec::MAX_EVENTS), inner(length(max = ApprovalSpec::MAX_EVENT)))]
+    #[schemars(length(max = ApprovalSpec::MAX_EVENTS), inner(length(max = ApprovalSpec::MAX_EVENT_BYTES)))]
     pub events: Vec<String>,
     /// The time when the Approval expires. A decision counts if the operator sees it before this time.
     pub expires_at: Time,
@@ -89,22 +89,22 @@ pub struct ApprovalSpec {
 
 impl ApprovalSpec {
     /// The largest arguments, in bytes. Calls with larger arguments are denied.
-    pub const MAX_ARGUMENTS: usize = 16 * 1024;
+    pub const MAX_ARGUMENTS_BYTES: usize = 16 * 1024;
 
     /// The largest number of rules.
     pub const MAX_RULES: usize = 16;
 
     /// The longest text of a rule, in bytes.
-    pub const MAX_RULE: usize = 512;
+    pub const MAX_RULE_BYTES: usize = 512;
 
     /// The longest goal, in bytes. A longer goal is cut.
-    pub const MAX_GOAL: usize = 1024;
+    pub const MAX_GOAL_BYTES: usize = 1024;
 
     /// The largest number of events.
     pub const MAX_EVENTS: usize = 8;
 
     /// The longest line of an event, in bytes.
-    pub const MAX_EVENT: usize = 512;
+    pub const MAX_EVENT_BYTES: usize = 512;
 }
 
 /// A rule that holds a call.
@@ -114,7 +114,7 @@ pub struct HoldRule {
     /// The layer of the pre-tool gate.
     pub layer: GateReason,
     /// The text of the rule.
-    #[schemars(length(max = ApprovalSpec::MAX_RULE))]
+    #[schemars(length(max = ApprovalSpec::MAX_RULE_BYTES))]
     pub text: String,
     /// The approver that the rule names.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -43,7 +43,7 @@ pub struct InvalidSkill(pub Vec<String>);
 pub fn validate(skill: &Skill) -> Result<ValidSkill, InvalidSkill> {
     let mut faults = Vec::new();
     let name = skill.name_any();
-    if name.len() > names::MAX_NAME {
+    if name.len() > names::MAX_NAME_BYTES {
         faults.push(
             "metadata.name: is longer than 50 characters; create the Skill again under a shorter name.".to_owned(),
         );

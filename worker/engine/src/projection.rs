@@ -9,7 +9,7 @@ use crate::stages::questions::{OpenQuestion, StrayReply};
 use crate::step::Step;
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::report::{
-    HeldCallDetails, MAX_ENTITIES, MAX_REMARK, MAX_REMARKS, MAX_TOOL_NAME, MAX_TOOL_NAMES, Projection,
+    HeldCallDetails, MAX_ENTITIES_BYTES, MAX_REMARK_BYTES, MAX_REMARKS, MAX_TOOL_NAME_BYTES, MAX_TOOL_NAMES, Projection,
 };
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{
@@ -43,13 +43,14 @@ pub fn project(conversation: &Conversation, log: LogPosition) -> Projection {
 /// Returns the remarks about changed tools, then those about the Skill.
 fn remarks(shared: &Shared) -> Vec<String> {
     let remarks = shared.catalogue.drift_remarks().chain(shared.rules.remarks.iter().cloned());
-    remarks.take(MAX_REMARKS).map(|remark| bounded(&remark, MAX_REMARK)).collect()
+    remarks.take(MAX_REMARKS).map(|remark| bounded(&remark, MAX_REMARK_BYTES)).collect()
 }
 
 /// Returns the tools that the model sees under another name than their server's.
 fn tool_names(shared: &Shared) -> Vec<ToolName> {
     let renamed = shared.catalogue.visible().iter().filter(|tool| tool.alias != tool.name);
-    let shown = renamed.map(|tool| ToolName { tool: bounded(&tool.name, MAX_TOOL_NAME), alias: tool.alias.clone() });
+    let shown =
+        renamed.map(|tool| ToolName { tool: bounded(&tool.name, MAX_TOOL_NAME_BYTES), alias: tool.alias.clone() });
     shown.take(MAX_TOOL_NAMES).collect()
 }
 
@@ -87,19 +88,19 @@ fn questions(conversation: &Conversation) -> Vec<AskedQuestion> {
 
 fn question(open: &OpenQuestion) -> AskedQuestion {
     let OpenQuestion { question, about: _, refused } = open;
-    let choice = |choice: &String| bounded(choice, AskedQuestion::MAX_CHOICE);
+    let choice = |choice: &String| bounded(choice, AskedQuestion::MAX_CHOICE_BYTES);
     AskedQuestion {
         id: question.id.to_string(),
-        text: bounded(&question.text, AskedQuestion::MAX_TEXT),
+        text: bounded(&question.text, AskedQuestion::MAX_TEXT_BYTES),
         choices: question.choices.iter().take(AskedQuestion::MAX_CHOICES).map(choice).collect(),
-        refused: refused.as_ref().map(|refused| bounded(refused, AskedQuestion::MAX_REFUSED)),
+        refused: refused.as_ref().map(|refused| bounded(refused, AskedQuestion::MAX_REFUSED_BYTES)),
     }
 }
 
 /// Returns the replies to questions that are not open, so that people can give them again.
 fn stray_replies(shared: &Shared) -> Vec<String> {
     let stray = shared.questions.stray();
-    stray.iter().rev().take(MAX_REMARKS).rev().map(|reply| bounded(&stray_reply(reply), MAX_REMARK)).collect()
+    stray.iter().rev().take(MAX_REMARKS).rev().map(|reply| bounded(&stray_reply(reply), MAX_REMARK_BYTES)).collect()
 }
 
 fn stray_reply(reply: &StrayReply) -> String {
@@ -117,7 +118,7 @@ pub fn first_hold(conversation: &Conversation, events: Vec<String>) -> Option<He
     })?;
     let rule = |reason: &RulingReason| HoldRule {
         layer: reason.layer,
-        text: bounded(&reason.detail, ApprovalSpec::MAX_RULE),
+        text: bounded(&reason.detail, ApprovalSpec::MAX_RULE_BYTES),
         approver: reason.approver.clone(),
     };
     let engine = conversation.run().skill.engine.as_ref();
@@ -125,7 +126,7 @@ pub fn first_hold(conversation: &Conversation, events: Vec<String>) -> Option<He
         call: held.call.to_string(),
         arguments: held.arguments.to_owned(),
         rules: held.reasons.iter().take(ApprovalSpec::MAX_RULES).map(rule).collect(),
-        goal: bounded(held.goal, ApprovalSpec::MAX_GOAL),
+        goal: bounded(held.goal, ApprovalSpec::MAX_GOAL_BYTES),
         events,
         expiry_seconds: engine.and_then(|engine| engine.approval_expiry.as_ref()).map(whole_seconds),
     })
@@ -133,7 +134,7 @@ pub fn first_hold(conversation: &Conversation, events: Vec<String>) -> Option<He
 
 /// Returns the intent for `Job.status`. Entities that are too large are left out.
 fn bounded_intent(intent: &DetectedIntent) -> DetectedIntent {
-    let fits = serde_json::to_string(&intent.entities).is_ok_and(|text| text.len() <= MAX_ENTITIES);
+    let fits = serde_json::to_string(&intent.entities).is_ok_and(|text| text.len() <= MAX_ENTITIES_BYTES);
     let entities = if fits { intent.entities.clone() } else { serde_json::Map::new() };
     DetectedIntent { entities, ..intent.clone() }
 }

@@ -73,7 +73,7 @@ impl<F: Files> Recorder<F> {
             if last.len() == ApprovalSpec::MAX_EVENTS {
                 last.pop_front();
             }
-            last.push_back(bounded(gist.trim_end(), ApprovalSpec::MAX_EVENT));
+            last.push_back(bounded(gist.trim_end(), ApprovalSpec::MAX_EVENT_BYTES));
         });
         if let Err(error) = read {
             tracing::warn!("the last events before the held call cannot be read: {error}");

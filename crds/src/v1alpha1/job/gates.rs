@@ -53,7 +53,7 @@ pub struct PreTool {
 
 impl PreTool {
     /// The largest number of rulings in `last`.
-    pub const LAST: usize = 10;
+    pub const MAX_LAST: usize = 10;
 }
 
 /// The decision of the pre-tool gate about one call.

@@ -11,10 +11,10 @@ pub struct Reply {
     /// The id of the question of `status.waitingFor` that the text answers. Without it, the text is a message to the
     /// conversation, which the agent reads before its next step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = AskedQuestion::MAX_ID))]
+    #[schemars(length(min = 1, max = AskedQuestion::MAX_ID_BYTES))]
     pub question: Option<String>,
     /// The text, of at most 1024 bytes.
-    #[schemars(length(min = 1, max = Reply::MAX_TEXT))]
+    #[schemars(length(min = 1, max = Reply::MAX_TEXT_BYTES))]
     #[x_kube(validation = kube::core::Rule::new("bytes(self).size() <= 1024").message("must be at most 1024 bytes long"))]
     #[x_kube(validation = kube::core::Rule::new("self.trim() != ''").message("must not be blank"))]
     pub text: String,
@@ -22,7 +22,7 @@ pub struct Reply {
 
 impl Reply {
     /// The longest text, in bytes.
-    pub const MAX_TEXT: usize = 1024;
+    pub const MAX_TEXT_BYTES: usize = 1024;
 
     /// The largest number of replies of a Job.
     pub const MAX_REPLIES: usize = 32;

@@ -212,7 +212,7 @@ pub struct WorkflowProgress {
 #[serde(rename_all = "camelCase")]
 pub struct ToolName {
     /// The name of the tool at its server, cut at 128 bytes.
-    #[schemars(length(max = ToolName::MAX_TOOL))]
+    #[schemars(length(max = ToolName::MAX_TOOL_BYTES))]
     pub tool: String,
     /// The name that models use instead.
     #[schemars(length(max = 64))]
@@ -244,36 +244,36 @@ pub struct WaitingFor {
 #[serde(rename_all = "camelCase")]
 pub struct AskedQuestion {
     /// The id, which replies name.
-    #[schemars(length(max = AskedQuestion::MAX_ID))]
+    #[schemars(length(max = AskedQuestion::MAX_ID_BYTES))]
     pub id: String,
     /// The question, cut at 1024 bytes.
-    #[schemars(length(max = AskedQuestion::MAX_TEXT))]
+    #[schemars(length(max = AskedQuestion::MAX_TEXT_BYTES))]
     pub text: String,
     /// The allowed answers. Without choices, any text is an answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = AskedQuestion::MAX_CHOICES), inner(length(max = AskedQuestion::MAX_CHOICE)))]
+    #[schemars(length(max = AskedQuestion::MAX_CHOICES), inner(length(max = AskedQuestion::MAX_CHOICE_BYTES)))]
     pub choices: Vec<String>,
     /// The reason why the last reply to the question was not accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = AskedQuestion::MAX_REFUSED))]
+    #[schemars(length(max = AskedQuestion::MAX_REFUSED_BYTES))]
     pub refused: Option<String>,
 }
 
 impl AskedQuestion {
     /// The longest id, in bytes.
-    pub const MAX_ID: usize = 16;
+    pub const MAX_ID_BYTES: usize = 16;
 
     /// The longest text, in bytes.
-    pub const MAX_TEXT: usize = 1024;
+    pub const MAX_TEXT_BYTES: usize = 1024;
 
     /// The largest number of choices.
     pub const MAX_CHOICES: usize = 8;
 
     /// The longest choice, in bytes.
-    pub const MAX_CHOICE: usize = 128;
+    pub const MAX_CHOICE_BYTES: usize = 128;
 
     /// The longest reason of a refused reply, in bytes.
-    pub const MAX_REFUSED: usize = 256;
+    pub const MAX_REFUSED_BYTES: usize = 256;
 }
 
 impl ToolName {
@@ -281,7 +281,7 @@ impl ToolName {
     pub const MAX_NAMES: usize = 16;
 
     /// The longest name of a tool, in bytes.
-    pub const MAX_TOOL: usize = 128;
+    pub const MAX_TOOL_BYTES: usize = 128;
 }
 
 impl WaitingFor {

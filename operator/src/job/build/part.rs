@@ -3,7 +3,7 @@
 use crate::job::plan::Wait;
 use crate::job::validate::ValidAttempt;
 use bloomery_crds::conditions::Reason;
-use bloomery_crds::run::{self, GivenReply, JobPart, MAX_JOB_PART, Sealed};
+use bloomery_crds::run::{self, GivenReply, JobPart, MAX_JOB_PART_BYTES, Sealed};
 
 /// The maximum size of the replies in the Job's part, in bytes of JSON. The longest reply fits, even with every byte
 /// escaped.
@@ -29,9 +29,9 @@ pub(super) fn build_job_part(attempt: &ValidAttempt) -> Result<Sealed, Wait> {
     };
     let sealed = run::seal(&part)
         .map_err(|error| Wait::new(Reason::Invalid, format!("the run document cannot be serialized: {error}")))?;
-    if sealed.text.len() > MAX_JOB_PART {
+    if sealed.text.len() > MAX_JOB_PART_BYTES {
         let message = format!(
-            "the run document of this Job is {} bytes long, and the maximum is {MAX_JOB_PART}: create another Job with a shorter goal or fewer bindings",
+            "the run document of this Job is {} bytes long, and the maximum is {MAX_JOB_PART_BYTES}: create another Job with a shorter goal or fewer bindings",
             sealed.text.len()
         );
         return Err(Wait::new(Reason::TooLarge, message));
@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn a_part_that_is_too_large_for_a_pod_is_refused() {
         let mut attempt = valid_attempt();
-        attempt.report.ca = "x".repeat(MAX_JOB_PART);
+        attempt.report.ca = "x".repeat(MAX_JOB_PART_BYTES);
         assert_eq!(build_job_part(&attempt).unwrap_err().reason, Reason::TooLarge);
     }
 

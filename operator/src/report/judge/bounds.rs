@@ -5,7 +5,7 @@
 
 use bloomery_crds::canonical::{self, MAX_DEPTH};
 use bloomery_crds::report::{
-    HeldCallDetails, MAX_ENTITIES, MAX_FIELDS, MAX_REMARK, MAX_REMARKS, MAX_TOOL_NAMES, Projection,
+    HeldCallDetails, MAX_ENTITIES_BYTES, MAX_FIELDS_BYTES, MAX_REMARK_BYTES, MAX_REMARKS, MAX_TOOL_NAMES, Projection,
 };
 use bloomery_crds::v1alpha1::{ApprovalSpec, AskedQuestion, HeldCall, Reply, ToolName, WaitingFor, WorkflowProgress};
 use serde_json::{Map, Value};
@@ -26,15 +26,15 @@ const MAX_REASON_CHARS: usize = 1024;
 pub(super) fn hold_fault(hold: &HeldCallDetails) -> Option<String> {
     let HeldCallDetails { call, arguments, rules, goal, events, expiry_seconds: _ } = hold;
     too_long("hold.call", call, MAX_NAME_CHARS)
-        .or_else(|| beyond_maximum("hold.arguments", arguments.len(), ApprovalSpec::MAX_ARGUMENTS, "bytes"))
+        .or_else(|| beyond_maximum("hold.arguments", arguments.len(), ApprovalSpec::MAX_ARGUMENTS_BYTES, "bytes"))
         .or_else(|| too_many("hold.rules", rules.len(), ApprovalSpec::MAX_RULES))
-        .or_else(|| rules.iter().find_map(|rule| too_long("a rule of hold", &rule.text, ApprovalSpec::MAX_RULE)))
+        .or_else(|| rules.iter().find_map(|rule| too_long("a rule of hold", &rule.text, ApprovalSpec::MAX_RULE_BYTES)))
         .or_else(|| {
             rules.iter().find_map(|rule| too_long("an approver of hold", rule.approver.as_ref()?, MAX_NAME_CHARS))
         })
-        .or_else(|| too_long("hold.goal", goal, ApprovalSpec::MAX_GOAL))
+        .or_else(|| too_long("hold.goal", goal, ApprovalSpec::MAX_GOAL_BYTES))
         .or_else(|| too_many("hold.events", events.len(), ApprovalSpec::MAX_EVENTS))
-        .or_else(|| events.iter().find_map(|event| too_long("an event of hold", event, ApprovalSpec::MAX_EVENT)))
+        .or_else(|| events.iter().find_map(|event| too_long("an event of hold", event, ApprovalSpec::MAX_EVENT_BYTES)))
 }
 
 /// Describes the first part of a projection that does not fit; none if all parts fit.
@@ -44,7 +44,9 @@ pub(super) fn projection_fault(projection: &Projection) -> Option<String> {
     let intent = gates.intent.as_ref();
     let call = waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref());
     too_many("remarks", remarks.len(), MAX_REMARKS)
-        .or_else(|| remarks.iter().find_map(|remark| beyond_maximum("a remark", remark.len(), MAX_REMARK, "bytes")))
+        .or_else(|| {
+            remarks.iter().find_map(|remark| beyond_maximum("a remark", remark.len(), MAX_REMARK_BYTES, "bytes"))
+        })
         .or_else(|| too_many("workflows", workflows.len(), MAX_WORKFLOWS))
         .or_else(|| workflows.iter().find_map(workflow_fault))
         .or_else(|| too_many("toolNames", tool_names.len(), MAX_TOOL_NAMES))
@@ -53,12 +55,14 @@ pub(super) fn projection_fault(projection: &Projection) -> Option<String> {
         .or_else(|| questions_fault(&waiting_for.as_ref()?.questions))
         .or_else(|| too_many("strayReplies", stray_replies.len(), MAX_REMARKS))
         .or_else(|| {
-            stray_replies.iter().find_map(|stray| beyond_maximum("a stray reply", stray.len(), MAX_REMARK, "bytes"))
+            stray_replies
+                .iter()
+                .find_map(|stray| beyond_maximum("a stray reply", stray.len(), MAX_REMARK_BYTES, "bytes"))
         })
         .or_else(|| too_many("repliesHeard", usize::try_from(*replies_heard).unwrap_or(usize::MAX), Reply::MAX_REPLIES))
         .or_else(|| too_long("gates.intent.id", intent?.id.as_ref()?, MAX_NAME_CHARS))
-        .or_else(|| too_large("gates.intent.entities", &intent?.entities, MAX_ENTITIES))
-        .or_else(|| too_large("result.fields", &result.as_ref()?.fields, MAX_FIELDS))
+        .or_else(|| too_large("gates.intent.entities", &intent?.entities, MAX_ENTITIES_BYTES))
+        .or_else(|| too_large("result.fields", &result.as_ref()?.fields, MAX_FIELDS_BYTES))
 }
 
 fn workflow_fault(workflow: &WorkflowProgress) -> Option<String> {
@@ -93,11 +97,11 @@ pub(crate) fn questions_fault(questions: &[AskedQuestion]) -> Option<String> {
 
 fn question_fault(question: &AskedQuestion) -> Option<String> {
     let AskedQuestion { id, text: asked, choices, refused } = question;
-    too_long("the id of a question", id, AskedQuestion::MAX_ID)
-        .or_else(|| too_long("a question", asked, AskedQuestion::MAX_TEXT))
+    too_long("the id of a question", id, AskedQuestion::MAX_ID_BYTES)
+        .or_else(|| too_long("a question", asked, AskedQuestion::MAX_TEXT_BYTES))
         .or_else(|| too_many("a question's choices", choices.len(), AskedQuestion::MAX_CHOICES))
-        .or_else(|| choices.iter().find_map(|choice| too_long("a choice", choice, AskedQuestion::MAX_CHOICE)))
-        .or_else(|| too_long("why a reply was not taken", refused.as_ref()?, AskedQuestion::MAX_REFUSED))
+        .or_else(|| choices.iter().find_map(|choice| too_long("a choice", choice, AskedQuestion::MAX_CHOICE_BYTES)))
+        .or_else(|| too_long("why a reply was not taken", refused.as_ref()?, AskedQuestion::MAX_REFUSED_BYTES))
 }
 
 /// Checks an object against a maximum depth, and a maximum size in bytes.
@@ -132,26 +136,27 @@ mod tests {
     /// A projection with the maximum size and number of every part.
     fn full() -> Value {
         let mut projection = report(1, 1, 3, Phase::AwaitingApproval).projection;
-        projection.remarks = vec!["r".repeat(MAX_REMARK); MAX_REMARKS];
+        projection.remarks = vec!["r".repeat(MAX_REMARK_BYTES); MAX_REMARKS];
         let mut held = serde_json::to_value(held_call()).unwrap();
         held["reason"] = json!("ä".repeat(MAX_REASON_CHARS));
         held["approvers"] = json!(vec!["a".repeat(MAX_NAME_CHARS); MAX_APPROVERS]);
         let mut whole = serde_json::to_value(projection).unwrap();
         let question = json!({
-            "id": "q".repeat(AskedQuestion::MAX_ID),
-            "text": "ä".repeat(AskedQuestion::MAX_TEXT),
-            "choices": vec!["ä".repeat(AskedQuestion::MAX_CHOICE); AskedQuestion::MAX_CHOICES],
-            "refused": "ä".repeat(AskedQuestion::MAX_REFUSED),
+            "id": "q".repeat(AskedQuestion::MAX_ID_BYTES),
+            "text": "ä".repeat(AskedQuestion::MAX_TEXT_BYTES),
+            "choices": vec!["ä".repeat(AskedQuestion::MAX_CHOICE_BYTES); AskedQuestion::MAX_CHOICES],
+            "refused": "ä".repeat(AskedQuestion::MAX_REFUSED_BYTES),
         });
         whole["waitingFor"] = json!({ "call": held, "questions": vec![question; WaitingFor::MAX_QUESTIONS] });
-        whole["strayReplies"] = json!(vec!["r".repeat(MAX_REMARK); MAX_REMARKS]);
+        whole["strayReplies"] = json!(vec!["r".repeat(MAX_REMARK_BYTES); MAX_REMARKS]);
         whole["repliesHeard"] = json!(Reply::MAX_REPLIES);
         let steps = vec!["s".repeat(MAX_NAME_CHARS); MAX_STEPS];
         whole["workflows"] = json!(vec![json!({ "name": "w", "required": true, "open": steps }); MAX_WORKFLOWS]);
         let name = json!({ "tool": "ä".repeat(MAX_TOOL_CHARS), "alias": "a".repeat(MAX_NAME_CHARS) });
         whole["toolNames"] = json!(vec![name; MAX_TOOL_NAMES]);
-        whole["gates"]["intent"] = json!({ "id": "refund", "entities": of_size(MAX_ENTITIES), "outOfDomain": false });
-        whole["result"] = json!({ "fields": of_size(MAX_FIELDS), "verified": false });
+        whole["gates"]["intent"] =
+            json!({ "id": "refund", "entities": of_size(MAX_ENTITIES_BYTES), "outOfDomain": false });
+        whole["result"] = json!({ "fields": of_size(MAX_FIELDS_BYTES), "verified": false });
         whole
     }
 

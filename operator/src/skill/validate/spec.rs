@@ -3,7 +3,7 @@
 //! Conditions are only tokenized, and schemas only measured: compiling them recurses, and one Skill must not be able to
 //! stop the operator of all tenants. Workers and lint compile them.
 
-use bloomery_crds::canonical::{self, MAX_DEPTH, MAX_SCHEMA};
+use bloomery_crds::canonical::{self, MAX_DEPTH, MAX_SCHEMA_BYTES};
 use bloomery_crds::nearest::did_you_mean;
 use bloomery_crds::persona;
 use bloomery_crds::v1alpha1::{Policy, SkillSpec};
@@ -52,8 +52,8 @@ fn schema_fault(spec: &SkillSpec) -> Option<String> {
         ));
     }
     let size = canonical::object_to_string(schema).len();
-    (size > MAX_SCHEMA)
-        .then(|| format!("spec.outputContract.schema: has {size} bytes, and the maximum is {MAX_SCHEMA}."))
+    (size > MAX_SCHEMA_BYTES)
+        .then(|| format!("spec.outputContract.schema: has {size} bytes, and the maximum is {MAX_SCHEMA_BYTES}."))
 }
 
 fn workflow_faults(spec: &SkillSpec) -> Vec<String> {
@@ -130,8 +130,8 @@ mod tests {
         let of_size = |bytes: usize| json!({ "title": "x".repeat(bytes - r#"{"title":""}"#.len()) });
         assert_eq!(with(nested(MAX_DEPTH)), [""; 0]);
         assert!(with(nested(MAX_DEPTH + 1))[0].starts_with("spec.outputContract.schema: is nested 33 levels"));
-        assert_eq!(with(of_size(MAX_SCHEMA)), [""; 0]);
-        assert!(with(of_size(MAX_SCHEMA + 1))[0].starts_with("spec.outputContract.schema: has 65537 bytes"));
+        assert_eq!(with(of_size(MAX_SCHEMA_BYTES)), [""; 0]);
+        assert!(with(of_size(MAX_SCHEMA_BYTES + 1))[0].starts_with("spec.outputContract.schema: has 65537 bytes"));
     }
 
     #[test]

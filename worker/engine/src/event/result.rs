@@ -1,6 +1,6 @@
 //! The result of a Job, the rulings of the finalization gate on it, and its polish.
 
-use bloomery_crds::report::MAX_FIELDS;
+use bloomery_crds::report::MAX_FIELDS_BYTES;
 use bloomery_crds::v1alpha1::{FinalizationAttempt, JobResult};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -28,7 +28,7 @@ impl FullResult {
     /// Returns the result cut to the limits of `Job.status`, with the digest of the whole result.
     pub fn bounded(&self) -> JobResult {
         let fields = Value::Object(self.fields.clone());
-        let fits = serde_json::to_string(&fields).is_ok_and(|text| text.len() <= MAX_FIELDS);
+        let fits = serde_json::to_string(&fields).is_ok_and(|text| text.len() <= MAX_FIELDS_BYTES);
         JobResult {
             text: bloomery_crds::text::bounded(&self.text, MAX_STATUS_TEXT_BYTES),
             fields: if fits { self.fields.clone() } else { Map::new() },

@@ -3,7 +3,7 @@
 use super::tool_rules::ToolRules;
 use crate::core_tools;
 use crate::tool::{self, CatalogueTool};
-use bloomery_crds::report::{MAX_REMARK, MAX_REMARKS};
+use bloomery_crds::report::{MAX_REMARK_BYTES, MAX_REMARKS};
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{SkillSpec, ToolDeclaration, ToolInput, ToolOutput};
 use serde_json::Value;
@@ -35,7 +35,7 @@ pub(super) fn remarks(
         ));
     }
     remarks.truncate(MAX_REMARKS);
-    remarks.iter().map(|remark| bounded(remark, MAX_REMARK)).collect()
+    remarks.iter().map(|remark| bounded(remark, MAX_REMARK_BYTES)).collect()
 }
 
 fn differences(declared: &ToolDeclaration, listed: &CatalogueTool) -> Vec<String> {

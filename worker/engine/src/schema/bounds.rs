@@ -5,7 +5,7 @@
 //! would follow references that this module does not count.
 
 use super::error::Error;
-use bloomery_crds::canonical::{MAX_DEPTH, MAX_SCHEMA, depth};
+use bloomery_crds::canonical::{MAX_DEPTH, MAX_SCHEMA_BYTES, depth};
 use bloomery_crds::text::bounded;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -38,8 +38,8 @@ pub(super) fn check(schema: &Value) -> Result<Bounds, Error> {
         return Err(Error::new(format!("the schema is nested {depth} deep, more than {MAX_DEPTH}")));
     }
     let bytes = schema.to_string().len();
-    if bytes > MAX_SCHEMA {
-        return Err(Error::new(format!("the schema has {bytes} bytes, more than {MAX_SCHEMA}")));
+    if bytes > MAX_SCHEMA_BYTES {
+        return Err(Error::new(format!("the schema has {bytes} bytes, more than {MAX_SCHEMA_BYTES}")));
     }
     let mut walk = Walk::new(schema);
     walk.visit(schema, true)?;

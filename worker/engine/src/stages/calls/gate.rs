@@ -16,7 +16,7 @@ use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{ApprovalSpec, GateReason, Verdict};
 
 /// The largest arguments that a person is asked to approve, in bytes. Larger arguments cannot be reviewed.
-const MAX_APPROVABLE_BYTES: usize = ApprovalSpec::MAX_ARGUMENTS;
+const MAX_APPROVABLE_BYTES: usize = ApprovalSpec::MAX_ARGUMENTS_BYTES;
 
 /// The state that the gate decides by.
 #[derive(Debug, Clone, Copy)]

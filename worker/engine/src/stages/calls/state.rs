@@ -52,7 +52,7 @@ impl Calls {
             Verdict::Hold => self.rulings.held += 1,
             Verdict::Deny => self.rulings.denied += 1,
         }
-        if self.rulings.last.len() == PreTool::LAST {
+        if self.rulings.last.len() == PreTool::MAX_LAST {
             self.rulings.last.remove(0);
         }
         self.rulings.last.push(Ruling {

@@ -9,7 +9,7 @@ use crate::projection::project;
 use crate::stages::calls::CallState;
 use bloomery_crds::Digest;
 use bloomery_crds::outcome::Phase;
-use bloomery_crds::report::{MAX_REMARK, MAX_REMARKS, ParkReason, Projection};
+use bloomery_crds::report::{MAX_REMARK_BYTES, MAX_REMARKS, ParkReason, Projection};
 use bloomery_crds::v1alpha1::{AskedQuestion, LogPosition, WaitingFor};
 use serde_json::{Value, json};
 
@@ -88,13 +88,13 @@ fn questions_in_the_status_are_bounded() {
     let questions = projected(&world).waiting_for.unwrap().questions;
     assert_eq!((questions.len(), questions[0].id.as_str()), (WaitingFor::MAX_QUESTIONS, "q-1"));
     let [first, ..] = questions.as_slice() else { panic!("{questions:?}") };
-    assert!(first.text.len() <= AskedQuestion::MAX_TEXT && first.choices.len() == 8);
-    assert!(first.choices.iter().all(|choice| choice.len() <= AskedQuestion::MAX_CHOICE));
+    assert!(first.text.len() <= AskedQuestion::MAX_TEXT_BYTES && first.choices.len() == 8);
+    assert!(first.choices.iter().all(|choice| choice.len() <= AskedQuestion::MAX_CHOICE_BYTES));
     for n in 100..150 {
         world.record(given(n, n, &"\u{e4}".repeat(1000)).into());
     }
     let strays = projected(&world).stray_replies;
-    assert_eq!((strays.len(), strays.iter().all(|stray| stray.len() <= MAX_REMARK)), (MAX_REMARKS, true));
+    assert_eq!((strays.len(), strays.iter().all(|stray| stray.len() <= MAX_REMARK_BYTES)), (MAX_REMARKS, true));
     assert!(strays[7].starts_with("reply 149 is to q-149, which was never asked: "), "{strays:?}");
 }
 
