@@ -117,7 +117,8 @@ fn ending(known: &EndingSince, fetched: &FetchedJob, now: Timestamp) -> Option<(
     fetched.ending().map(|ending| (ending, known.first_seen(&fetched.uid, now)))
 }
 
-/// Writes the status if it changed. If only the message of a wait changed, the write is delayed to the next interval.
+/// Writes the status if it changed. If the Job waits for the same reason as before, the write is delayed to the next
+/// interval.
 async fn write(
     context: &Context,
     pace: &WritePace,
@@ -128,7 +129,7 @@ async fn write(
     if *status == fetched.status {
         return Ok(requeue_after);
     }
-    if status::only_message_changed(&fetched.status, status)
+    if status::is_same_wait(&fetched.status, status)
         && let Some(left) = pace.remaining(&fetched.uid, Instant::now())
     {
         return Ok(earlier(requeue_after, Some(SignedDuration::try_from(left).unwrap_or(SignedDuration::ZERO))));

@@ -13,7 +13,8 @@ use tokio_util::sync::CancellationToken;
 /// The lease duration in seconds: how long other replicas wait for a leader that disappeared.
 const LEASE_SECONDS: u64 = 15;
 
-/// The leader renews its lease this number of seconds before it ends. Must be longer than [`REQUEST_TIMEOUT`].
+/// The number of seconds before the end of the lease at which the leader renews it. Must be longer than
+/// [`REQUEST_TIMEOUT`].
 const RENEWAL_GRACE_SECONDS: u64 = 5;
 
 /// The timeout of a request for the lease. It is so short that a leader that cannot renew its lease stops before another
@@ -33,8 +34,8 @@ pub struct Leadership(watch::Receiver<bool>);
 impl Leadership {
     /// Creates the sender and the receiver of the leadership.
     pub fn channel() -> (watch::Sender<bool>, Self) {
-        let (sender, known) = watch::channel(false);
-        (sender, Self(known))
+        let (sender, receiver) = watch::channel(false);
+        (sender, Self(receiver))
     }
 
     /// Returns whether this replica leads now.
@@ -53,7 +54,8 @@ impl Leadership {
     }
 
     async fn wait_for(&self, wanted: bool) {
-        // Without a sender this replica never leads.
+        // Without a sender this replica never leads: a wait for the leadership never ends, and a wait for its loss ends at
+        // once.
         if self.0.clone().wait_for(|leads| *leads == wanted).await.is_err() && wanted {
             std::future::pending::<()>().await;
         }
@@ -79,12 +81,12 @@ pub async fn compete(
         }
     };
     while !shutdown.is_cancelled() {
-        let term = tokio::select! {
-            term = hold_lease(&client, settings, &set_leading) => term,
+        let result = tokio::select! {
+            result = hold_lease(&client, settings, &set_leading) => result,
             () = shutdown.cancelled() => break,
         };
         set_leading(false);
-        if let Err(error) = term {
+        if let Err(error) = result {
             tracing::warn!(%error, lease = settings.lease_name, "the lease cannot be held; not leading");
         }
         tokio::select! {
@@ -92,13 +94,14 @@ pub async fn compete(
             () = shutdown.cancelled() => {}
         }
     }
-    let led = *sender.borrow();
+    let was_leading = *sender.borrow();
     set_leading(false);
-    if led && let Err(error) = release(client, settings).await {
+    if was_leading && let Err(error) = release(client, settings).await {
         tracing::warn!(%error, "the lease could not be released; it expires by itself");
     }
 }
 
+/// Competes for the lease and calls `set_leading` at each change, until an error.
 async fn hold_lease(
     client: &Client,
     settings: &Settings,
@@ -107,6 +110,7 @@ async fn hold_lease(
     loop {
         let manager = acquire(client, settings).await?;
         set_leading(true);
+        // Returns false once this replica does not hold the lease any more.
         while manager.changed().await? {}
         set_leading(false);
     }
@@ -119,7 +123,7 @@ async fn hold_lease(
 /// new manager.
 async fn acquire(client: &Client, settings: &Settings) -> Result<LeaseManager, LeaseManagerError> {
     loop {
-        let manager = manager(client.clone(), settings).await?;
+        let manager = build_manager(client.clone(), settings).await?;
         let leads = tokio::select! {
             leads = manager.changed() => leads?,
             () = wait_until_free(client, settings) => false,
@@ -144,10 +148,10 @@ async fn wait_until_free(client: &Client, settings: &Settings) {
 }
 
 async fn release(client: Client, settings: &Settings) -> Result<(), LeaseManagerError> {
-    manager(client, settings).await?.release().await
+    build_manager(client, settings).await?.release().await
 }
 
-async fn manager(client: Client, settings: &Settings) -> Result<LeaseManager, LeaseManagerError> {
+async fn build_manager(client: Client, settings: &Settings) -> Result<LeaseManager, LeaseManagerError> {
     LeaseManagerBuilder::new(client, &settings.lease_name)
         .with_namespace(&settings.pod_namespace)
         .with_identity(&settings.pod_name)

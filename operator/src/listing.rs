@@ -1,20 +1,22 @@
-//! Joins sentences into bounded lists: whole sentences, and the number of those left out.
+//! Joins sentences into a list of bounded size.
 
 use bloomery_crds::text::bounded;
 
 /// The maximum size of a list in a condition message, in bytes. Leaves room for a few words before it.
 pub const MAX_LIST_BYTES: usize = 960;
 
-/// Room for the note that says how many sentences were left out, in bytes.
+/// The space for the note that says how many sentences were omitted, in bytes.
 const SUFFIX_BYTES: usize = 24;
 
-/// Joins as many whole sentences as fit into `max` bytes, and appends the number of those left out.
+/// Joins as many whole sentences as fit into `max` bytes, and appends the number of the omitted ones. The first sentence
+/// is always included, shortened if necessary.
 pub fn join_sentences<S: AsRef<str>>(sentences: &[S], max: usize) -> String {
-    let whole: usize = sentences.iter().map(|sentence| sentence.as_ref().len() + 1).sum();
-    let room = if whole <= max + 1 { max } else { max.saturating_sub(SUFFIX_BYTES) };
+    let spaces = sentences.len().saturating_sub(1);
+    let total = spaces + sentences.iter().map(|sentence| sentence.as_ref().len()).sum::<usize>();
+    let room = if total <= max { max } else { max.saturating_sub(SUFFIX_BYTES) };
     let mut text = String::new();
     for (at, sentence) in sentences.iter().map(AsRef::as_ref).enumerate() {
-        let fits = text.len() + sentence.len() < room;
+        let fits = text.len() + " ".len() + sentence.len() <= room;
         if !fits && at > 0 {
             return format!("{text} And {} more.", sentences.len() - at);
         }

@@ -1,10 +1,10 @@
-//! Log lines as JSON, one for each event.
+//! Sets up the operator's own log.
 
 use tracing_subscriber::EnvFilter;
 
-/// Writes log lines that pass the filter to stdout as JSON, from now on.
+/// Starts logging: each event that passes the filter becomes a line of JSON on stdout.
 pub fn init(filter: &str) {
-    // The settings validated the filter; the fallback is its default value.
+    // The settings have validated the filter, so the fallback is never needed.
     let filter = filter.parse::<EnvFilter>().unwrap_or_else(|_| EnvFilter::new("info"));
     tracing_subscriber::fmt().json().flatten_event(true).with_current_span(false).with_env_filter(filter).init();
 }

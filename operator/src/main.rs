@@ -10,7 +10,7 @@ async fn main() -> ExitCode {
     let settings = match Settings::try_parse() {
         Ok(settings) => settings,
         // Help and version go to stdout, and are not errors.
-        Err(request) if !request.use_stderr() => request.exit(),
+        Err(help_or_version) if !help_or_version.use_stderr() => help_or_version.exit(),
         Err(error) => {
             eprintln!("bloomery-operator: {}", Settings::describe_error(&error));
             return ExitCode::from(2);

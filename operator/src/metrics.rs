@@ -14,13 +14,13 @@ type Labels<const N: usize> = [(&'static str, String); N];
 pub struct Metrics {
     registry: Registry,
     reconciles: Family<Labels<2>, Counter>,
-    durations: Family<Labels<1>, Histogram>,
-    running: Family<Labels<1>, Gauge>,
+    reconcile_durations: Family<Labels<1>, Histogram>,
+    reconciles_running: Family<Labels<1>, Gauge>,
     writes: Family<Labels<2>, Counter>,
     leader: Gauge,
     jobs: Family<Labels<1>, Gauge>,
-    waiting: Family<Labels<1>, Gauge>,
-    waited: Family<Labels<1>, Histogram>,
+    longest_waits: Family<Labels<1>, Gauge>,
+    waits: Family<Labels<1>, Histogram>,
     reports: Family<Labels<1>, Counter>,
     verdicts: Family<Labels<2>, Counter>,
 }
@@ -28,36 +28,40 @@ pub struct Metrics {
 impl Metrics {
     /// Registers all series.
     pub fn new() -> Self {
-        let durations: fn() -> Histogram = || Histogram::new([0.005, 0.02, 0.1, 0.5, 2.0, 10.0]);
-        // From a minute to a week: these are waits for people.
-        let waits: fn() -> Histogram =
+        let reconcile_histogram: fn() -> Histogram = || Histogram::new([0.005, 0.02, 0.1, 0.5, 2.0, 10.0]);
+        // In seconds, from a minute to a week: these are waits for people.
+        let wait_histogram: fn() -> Histogram =
             || Histogram::new([60.0, 600.0, 3600.0, 4.0 * 3600.0, 24.0 * 3600.0, 7.0 * 24.0 * 3600.0]);
         let mut metrics = Self {
             registry: Registry::with_prefix("bloomery"),
             reconciles: Family::default(),
-            durations: Family::new_with_constructor(durations),
-            running: Family::default(),
+            reconcile_durations: Family::new_with_constructor(reconcile_histogram),
+            reconciles_running: Family::default(),
             writes: Family::default(),
             leader: Gauge::default(),
             jobs: Family::default(),
-            waiting: Family::default(),
-            waited: Family::new_with_constructor(waits),
+            longest_waits: Family::default(),
+            waits: Family::new_with_constructor(wait_histogram),
             reports: Family::default(),
             verdicts: Family::default(),
         };
         let registry = &mut metrics.registry;
         registry.register("reconciles", "Reconciles by controller and result", metrics.reconciles.clone());
-        registry.register("reconcile_seconds", "Duration of a reconcile in seconds", metrics.durations.clone());
-        registry.register("reconciles_running", "Reconciles in progress", metrics.running.clone());
+        registry.register(
+            "reconcile_seconds",
+            "Duration of a reconcile in seconds",
+            metrics.reconcile_durations.clone(),
+        );
+        registry.register("reconciles_running", "Reconciles in progress", metrics.reconciles_running.clone());
         registry.register("writes", "Requests that change the cluster, by kind and verb", metrics.writes.clone());
         registry.register("leader", "1 if this replica leads, otherwise 0", metrics.leader.clone());
         registry.register("jobs", "Jobs by phase", metrics.jobs.clone());
         let help = "Longest current wait of a Job for people in seconds, by phase";
-        registry.register("waiting_longest_seconds", help, metrics.waiting.clone());
+        registry.register("waiting_longest_seconds", help, metrics.longest_waits.clone());
         registry.register(
             "waited_seconds",
             "Duration of finished waits for people in seconds, by phase",
-            metrics.waited.clone(),
+            metrics.waits.clone(),
         );
         registry.register("reports", "Reports of workers by result", metrics.reports.clone());
         registry.register("gate_verdicts", "Verdicts by gate and verdict", metrics.verdicts.clone());
@@ -66,14 +70,14 @@ impl Metrics {
 
     /// Records the start of a reconcile.
     pub fn record_reconcile_start(&self, controller: &str) {
-        self.running.get_or_create(&[("controller", controller.to_owned())]).inc();
+        self.reconciles_running.get_or_create(&[("controller", controller.to_owned())]).inc();
     }
 
     /// Records the end of a reconcile after this number of seconds. `result` is `ok` or the kind of the error.
     pub fn record_reconcile_end(&self, controller: &str, result: &str, seconds: f64) {
         let controller = controller.to_owned();
-        self.running.get_or_create(&[("controller", controller.clone())]).dec();
-        self.durations.get_or_create(&[("controller", controller.clone())]).observe(seconds);
+        self.reconciles_running.get_or_create(&[("controller", controller.clone())]).dec();
+        self.reconcile_durations.get_or_create(&[("controller", controller.clone())]).observe(seconds);
         self.reconciles.get_or_create(&[("controller", controller), ("result", result.to_owned())]).inc();
     }
 
@@ -98,15 +102,15 @@ impl Metrics {
     /// Sets, for each phase, the seconds that the longest-waiting Job has waited. In a phase that is not listed, no Job
     /// waits.
     pub fn set_longest_waits(&self, seconds: impl IntoIterator<Item = (String, i64)>) {
-        self.waiting.clear();
+        self.longest_waits.clear();
         for (phase, seconds) in seconds {
-            self.waiting.get_or_create(&[("phase", phase)]).set(seconds);
+            self.longest_waits.get_or_create(&[("phase", phase)]).set(seconds);
         }
     }
 
     /// Records how many seconds a Job has waited for people in a phase.
     pub fn observe_wait(&self, phase: &str, seconds: f64) {
-        self.waited.get_or_create(&[("phase", phase.to_owned())]).observe(seconds);
+        self.waits.get_or_create(&[("phase", phase.to_owned())]).observe(seconds);
     }
 
     /// Counts a report by its result, such as `merged`, `repeated`, `refused`.

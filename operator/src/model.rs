@@ -26,8 +26,8 @@ const CONCURRENCY: u16 = 4;
 pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
     let cache = &context.caches.models;
     let store = cache.store().clone();
-    let known = store.clone();
-    let wakes = vec![wake_on(cache.changes(), &store, move |model| affected_models(&known, model))];
+    let all_models = store.clone();
+    let wakes = vec![wake_on(cache.changes(), &store, move |model| affected_models(&all_models, model))];
     let controller = Controller { name: "model", store, wakes, concurrency: CONCURRENCY };
     controller.run(context, reconcile, shutdown).await;
 }
@@ -42,7 +42,7 @@ fn affected_models(store: &Store<Guarded<Model>>, changed: &Guarded<Model>) -> V
     others.iter().map(|other| ObjectRef::from_obj(other.as_ref())).chain([ObjectRef::from_obj(changed)]).collect()
 }
 
-/// The fallbacks that a Model names. A Model that cannot be read names none; its own condition reports that.
+/// The fallbacks that a Model names. A Model that cannot be read names none; an Event of that Model reports this.
 pub fn fallbacks(model: &Guarded<Model>) -> Vec<String> {
     model.0.as_ref().map(|model| model.spec.fallback.clone()).unwrap_or_default()
 }
@@ -57,7 +57,7 @@ async fn reconcile(model: Model, context: Arc<Context>) -> Result<Action, Error>
     Ok(Action::await_change())
 }
 
-/// Computes the status. Returns the current status unchanged if only timestamps would differ.
+/// Computes the status. Returns the current status if only times would change.
 fn compute(model: &Model, find: impl Fn(&str) -> Option<Vec<String>>, now: &Time) -> ModelStatus {
     let current = model.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
     let generation = model.metadata.generation;
@@ -67,8 +67,8 @@ fn compute(model: &Model, find: impl Fn(&str) -> Option<Vec<String>>, now: &Time
     }
 }
 
-/// Computes the health. The CRD enforces these rules at admission; a Model that was stored under an older CRD may
-/// violate them.
+/// Computes the health. The CRD enforces the rules of the URL at admission, but a Model that was stored under an older CRD
+/// may violate them.
 fn health(model: &Model, find: impl Fn(&str) -> Option<Vec<String>>) -> Health {
     let (spec, name) = (&model.spec, model.name_any());
     let host = ["https://", "http://"].iter().find_map(|scheme| spec.base_url.strip_prefix(scheme)).unwrap_or_default();
@@ -81,7 +81,7 @@ fn health(model: &Model, find: impl Fn(&str) -> Option<Vec<String>>) -> Health {
     let fallbacks =
         fallback::resolve(&name, |other| if other == name { Some(spec.fallback.clone()) } else { find(other) });
     match fallbacks {
-        Ok(fallbacks) => Health::Ready(Reason::Ready, accepted(spec, &fallbacks)),
+        Ok(fallbacks) => Health::Ready(Reason::Ready, accepted_message(spec, &fallbacks)),
         Err(fault @ fallback::Error::Missing { .. }) => Health::Reconciling(
             Reason::ModelNotFound,
             format!("{fault}: create it, and this Model becomes ready by itself"),
@@ -92,7 +92,7 @@ fn health(model: &Model, find: impl Fn(&str) -> Option<Vec<String>>) -> Health {
     }
 }
 
-fn accepted(spec: &ModelSpec, fallbacks: &[String]) -> String {
+fn accepted_message(spec: &ModelSpec, fallbacks: &[String]) -> String {
     let key = match &spec.api_key {
         Some(key) => format!(
             "accepted; the Jobs that use it check that Secret {} has the key {}",

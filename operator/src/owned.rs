@@ -14,7 +14,7 @@ pub fn labels(component: &str) -> BTreeMap<String, String> {
     ])
 }
 
-/// Returns whether an object has the label of the operator.
+/// Returns whether an object has the label of the objects that the operator creates.
 pub fn is_managed(metadata: &ObjectMeta) -> bool {
     let labels = metadata.labels.as_ref();
     labels.and_then(|labels| labels.get(names::LABEL_MANAGED_BY)).is_some_and(|manager| manager == names::MANAGER)
@@ -33,7 +33,7 @@ pub fn is_owned_by(metadata: &ObjectMeta, uid: &str) -> bool {
     references.into_iter().any(|reference| reference.controller == Some(true) && reference.uid == uid)
 }
 
-/// The parameters of creates and replaces: the operator's field manager.
+/// The parameters of create and replace requests: they name the operator as the field manager.
 pub fn post_params() -> PostParams {
     PostParams { field_manager: Some(names::MANAGER.to_owned()), ..PostParams::default() }
 }

@@ -27,8 +27,8 @@ use tokio_util::sync::CancellationToken;
 /// The maximum number of concurrent reconciles.
 const CONCURRENCY: u16 = 8;
 
-/// The interval for retrying a Skill if one of its objects cannot be created, because an object of another owner has its
-/// name. The deletion of that object is not watched, because the object does not have the operator's label.
+/// The interval for retrying a Skill if another object has the name of one of its objects. The deletion of that other
+/// object may not be watched, because it may not have the operator's label.
 const OBSTRUCTION_RETRY_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Reconciles Skills until the shutdown.
@@ -95,21 +95,21 @@ fn changes(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
             let namespace = service.metadata.namespace.as_deref();
             fetch::select_skills(&store_for_services, namespace, |skill| fetch::uses_service(skill, &name))
         }),
-        // A Job that ended or was deleted no longer needs its revision.
+        // A Job that has ended or was deleted no longer needs its revision, so the Skill may delete the revision.
         wake_on(caches.jobs.changes(), skills, move |job| skill_of_ended_job(&jobs, job)),
     ]
 }
 
-/// Returns the Skill of a Job that ended or was deleted.
+/// Returns the Skill of a Job that ended, is being deleted, or was deleted; none for any other Job.
 ///
 /// A Job without finalizers is deleted without a deletion timestamp, so the cache is checked. A new Job may have the same
 /// name, so the UID is compared.
 fn skill_of_ended_job(jobs: &Store<Guarded<Job>>, job: &Guarded<Job>) -> Vec<Wake<Skill>> {
-    let Ok(read) = &job.0 else { return Vec::new() };
+    let Ok(readable) = &job.0 else { return Vec::new() };
     let is_cached = jobs.get(&ObjectRef::from_obj(job)).is_some_and(|cached| cached.uid() == job.uid());
-    let unfinished = is_cached && fetch::is_unfinished(read) && read.metadata.deletion_timestamp.is_none();
-    match (&read.metadata.namespace, unfinished) {
-        (Some(namespace), false) => vec![ObjectRef::new(&read.spec.skill).within(namespace)],
+    let needs_revision = is_cached && fetch::is_unfinished(readable) && readable.metadata.deletion_timestamp.is_none();
+    match (&readable.metadata.namespace, needs_revision) {
+        (Some(namespace), false) => vec![ObjectRef::new(&readable.spec.skill).within(namespace)],
         _ => Vec::new(),
     }
 }

@@ -49,17 +49,17 @@ pub fn unmet_message(conditions: &[Condition], kind: ConditionType) -> Option<St
     }
 }
 
-/// Writes statuses, and detects copies of an object that are older than its own last write.
+/// Writes statuses, and detects copies of an object that are older than the last write of this process.
 pub struct Statuses {
     client: Client,
     metrics: Arc<Metrics>,
-    written: Mutex<HashMap<String, u64>>,
+    last_versions: Mutex<HashMap<String, u64>>,
 }
 
 impl Statuses {
     /// Creates a writer.
     pub fn new(client: Client, metrics: Arc<Metrics>) -> Self {
-        Self { client, metrics, written: Mutex::default() }
+        Self { client, metrics, last_versions: Mutex::default() }
     }
 
     /// Replaces the status of `object` if it differs, and returns the stored object; none if nothing was written.
@@ -82,11 +82,11 @@ impl Statuses {
         let mut new = object.clone();
         *new.status_mut() = Some(status);
         let namespace = object.namespace().unwrap_or_default();
-        let what = format!("write the status of {} {namespace}/{}", K::kind(&()), object.name_any());
+        let action = format!("write the status of {} {namespace}/{}", K::kind(&()), object.name_any());
         let api: Api<K> = Api::namespaced(self.client.clone(), &namespace);
         self.metrics.count_write(&K::kind(&()), "status");
         let stored =
-            api.replace_status(&object.name_any(), &owned::post_params(), &new).await.map_err(Error::api(what))?;
+            api.replace_status(&object.name_any(), &owned::post_params(), &new).await.map_err(Error::api(action))?;
         self.remember(stored.meta().uid.as_deref(), stored.meta().resource_version.as_deref());
         Ok(Some(stored))
     }
@@ -98,24 +98,26 @@ impl Statuses {
         else {
             return false;
         };
-        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
-        match written.get(uid) {
+        let mut last_versions = self.last_versions.lock().unwrap_or_else(PoisonError::into_inner);
+        match last_versions.get(uid) {
             Some(last) if version < *last => true,
+            // The copy contains the last write, so later copies need no check.
             Some(_) => {
-                written.remove(uid);
+                last_versions.remove(uid);
                 false
             }
             None => false,
         }
     }
 
+    /// Remembers the version of the last write of an object.
     fn remember(&self, uid: Option<&str>, resource_version: Option<&str>) {
         let (Some(uid), Some(version)) = (uid, parse_resource_version(resource_version)) else { return };
-        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
-        if written.len() >= MAX_OBJECTS {
-            written.clear();
+        let mut last_versions = self.last_versions.lock().unwrap_or_else(PoisonError::into_inner);
+        if last_versions.len() >= MAX_OBJECTS {
+            last_versions.clear();
         }
-        written.insert(uid.to_owned(), version);
+        last_versions.insert(uid.to_owned(), version);
     }
 }
 

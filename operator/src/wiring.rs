@@ -47,22 +47,22 @@ pub enum Error {
 /// Runs the operator until SIGTERM or SIGINT.
 ///
 /// # Errors
-/// Returns an error if the operator cannot start, or if one of its servers fails. The kubelet restarts it.
+/// Returns an error if the operator cannot start, or if one of its parts fails. Then the kubelet restarts the operator.
 pub async fn run(settings: Settings) -> Result<(), Error> {
     // The result is ignored: a provider that is installed already is the same one.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut terminate = signal(SignalKind::terminate()).map_err(io("cannot listen for SIGTERM"))?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(io("cannot listen for SIGINT"))?;
     let config = Config::infer().await?;
-    let lease_client = client(config.clone(), leader::REQUEST_TIMEOUT)?;
-    let (context, feed, leads_sender) = context(client(config, READ_TIMEOUT)?, settings);
+    let lease_client = create_client(config.clone(), leader::REQUEST_TIMEOUT)?;
+    let (context, feed, leads_sender) = create_context(create_client(config, READ_TIMEOUT)?, settings);
 
     let stopping = CancellationToken::new();
-    let released = CancellationToken::new();
+    let release_lease = CancellationToken::new();
     let feeding = tokio::spawn(feed.for_each(|()| async {}));
     let competing = tokio::spawn({
-        let (context, released) = (context.clone(), released.clone());
-        async move { leader::compete(lease_client, &context.settings, leads_sender, &context.metrics, released).await }
+        let (context, release_lease) = (context.clone(), release_lease.clone());
+        async move { leader::compete(lease_client, &context.settings, leads_sender, &context.metrics, release_lease).await }
     });
     let mut parts = start(&context, &stopping).await?;
     tracing::info!(version = env!("CARGO_PKG_VERSION"), pod = context.settings.pod_name, "started");
@@ -83,21 +83,21 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
     }
     // The lease is released last: another replica may lead only when this one has nothing in progress.
     drop(parts);
-    released.cancel();
+    release_lease.cancel();
     let _ = tokio::time::timeout(leader::REQUEST_TIMEOUT * 2, competing).await;
     feeding.abort();
     end
 }
 
 /// Creates a client whose requests fail after this time without a response.
-fn client(mut config: Config, read_timeout: Duration) -> Result<Client, kube::Error> {
+fn create_client(mut config: Config, read_timeout: Duration) -> Result<Client, kube::Error> {
     config.read_timeout = Some(read_timeout);
-    // The idle time of a pooled connection does not count.
+    // The time during which a pooled connection is idle does not count.
     config.reset_reader_on_write = true;
     Client::try_from(config)
 }
 
-fn context(client: Client, settings: Settings) -> (Arc<Context>, Feed, tokio::sync::watch::Sender<bool>) {
+fn create_context(client: Client, settings: Settings) -> (Arc<Context>, Feed, tokio::sync::watch::Sender<bool>) {
     let (caches, feed) = Caches::new(&client, settings.approvals.policy_name());
     let (leads_sender, leadership) = Leadership::channel();
     let metrics = Arc::new(Metrics::new());
@@ -127,13 +127,13 @@ async fn start(context: &Arc<Context>, stopping: &CancellationToken) -> Result<J
     parts.spawn(async move { health.await.map_err(io("health and metrics cannot be served")) });
     let reports = report::serve(context.clone(), stopping.clone());
     parts.spawn(async move { reports.await.map_err(io("reports cannot be accepted")) });
-    parts.spawn(synced(context.clone(), stopping.clone()));
-    parts.spawn(lead(context.clone(), stopping.clone()));
+    parts.spawn(mark_caches_ready(context.clone(), stopping.clone()));
+    parts.spawn(run_controllers(context.clone(), stopping.clone()));
     Ok(parts)
 }
 
 /// Marks the caches as ready once they are filled.
-async fn synced(context: Arc<Context>, stopping: CancellationToken) -> Result<(), Error> {
+async fn mark_caches_ready(context: Arc<Context>, stopping: CancellationToken) -> Result<(), Error> {
     tokio::select! {
         () = context.caches.wait_until_synced() => {
             context.readiness.caches.set();
@@ -146,7 +146,7 @@ async fn synced(context: Arc<Context>, stopping: CancellationToken) -> Result<()
 }
 
 /// Runs the controllers while this replica leads. When it stops leading, they are aborted.
-async fn lead(context: Arc<Context>, stopping: CancellationToken) -> Result<(), Error> {
+async fn run_controllers(context: Arc<Context>, stopping: CancellationToken) -> Result<(), Error> {
     loop {
         tokio::select! {
             () = context.leadership.wait_until_gained() => {}
@@ -159,14 +159,14 @@ async fn lead(context: Arc<Context>, stopping: CancellationToken) -> Result<(), 
         controllers.spawn(job::run(context.clone(), stopping.clone()));
         controllers.spawn(approval::orphans::run(context.clone(), stopping.clone()));
         tokio::select! {
-            ended = drain(&mut controllers) => return ended,
+            ended = wait_for_controllers(&mut controllers) => return ended,
             () = context.leadership.wait_until_lost() => {}
         }
     }
 }
 
 /// Waits for all controllers; they end only at the shutdown.
-async fn drain(controllers: &mut JoinSet<()>) -> Result<(), Error> {
+async fn wait_for_controllers(controllers: &mut JoinSet<()>) -> Result<(), Error> {
     while let Some(ended) = controllers.join_next().await {
         ended.map_err(std::io::Error::other).map_err(io("a controller failed"))?;
     }

@@ -55,8 +55,8 @@ pub enum PodState {
 impl WorkerPod {
     /// Reads a pod of the Job with this UID; none for a pod of another Job or without an attempt.
     ///
-    /// The recorded pod counts as the recorded attempt even if it has lost its labels and owners: anybody may remove
-    /// those while it runs.
+    /// The pod of the `recorded` attempt is recognized by its UID alone: anybody may remove its labels and owners while it
+    /// runs.
     pub fn read(pod: &Pod, job_uid: &str, recorded: Option<&Attempt>, now: Timestamp) -> Option<Self> {
         let recorded = recorded.filter(|recorded| recorded.pod_uid.is_some() && recorded.pod_uid == pod.metadata.uid);
         let attempt = match recorded {
@@ -81,7 +81,8 @@ impl WorkerPod {
         })
     }
 
-    /// The end time by the clock of its node, for a pod that ended. A pod that never started ended when it was created.
+    /// Returns the end time, by the clock of the pod's node; none for a pod that is alive. A pod whose end was not recorded
+    /// counts as ended at its creation.
     pub fn end_time(&self) -> Option<Timestamp> {
         match &self.state {
             PodState::Alive(_) => None,
@@ -90,7 +91,8 @@ impl WorkerPod {
     }
 }
 
-/// Removes questions that are too large for a status. The message is not validated like a report.
+/// Removes the questions and the number of heard replies if either does not fit into a status. Unlike a report, a
+/// termination message was not validated when it arrived.
 fn without_invalid_questions(mut message: TerminationMessage) -> TerminationMessage {
     let heard = usize::try_from(message.replies_heard).unwrap_or(usize::MAX);
     if heard > Reply::MAX_REPLIES || questions_fault(&message.questions).is_some() {
@@ -100,11 +102,11 @@ fn without_invalid_questions(mut message: TerminationMessage) -> TerminationMess
     message
 }
 
-/// Returns whether the cache holds the pod and its changes wake the Job that it is named after.
+/// Returns whether the labels of a pod put it into the cache, and name the Job that its changes have to wake.
 fn is_watched(pod: &Pod, attempt: u32, job_uid: &str) -> bool {
     let job = pod.metadata.labels.as_ref().and_then(|labels| labels.get(names::LABEL_JOB));
-    let wakes = job.map(|job| names::worker_pod(job, attempt, job_uid));
-    owned::is_managed(&pod.metadata) && wakes.is_some() && wakes == pod.metadata.name
+    let expected_name = job.map(|job| names::worker_pod(job, attempt, job_uid));
+    owned::is_managed(&pod.metadata) && expected_name.is_some() && expected_name == pod.metadata.name
 }
 
 fn pod_state(pod: &Pod, terminated: Option<&ContainerStateTerminated>, now: Timestamp) -> PodState {
@@ -118,8 +120,8 @@ fn pod_state(pod: &Pod, terminated: Option<&ContainerStateTerminated>, now: Time
     }
 }
 
-/// The end time of a pod. If no container recorded it, because the pod was evicted before it started, the last change of
-/// its conditions counts.
+/// Returns the end time of a pod. If no container recorded one (for example, the pod was evicted before it started), the
+/// last change of the pod's conditions counts.
 fn ended_at(status: &PodStatus, terminated: Option<&ContainerStateTerminated>) -> Option<Timestamp> {
     let finished = terminated.and_then(|state| state.finished_at.as_ref());
     let transition_times =
@@ -127,8 +129,9 @@ fn ended_at(status: &PodStatus, terminated: Option<&ContainerStateTerminated>) -
     finished.or_else(|| transition_times().max_by_key(|time| time.0)).map(|time| time.0)
 }
 
+/// Describes the end of a pod by the pod's own reason, and by the exit of its worker container.
 fn end_description(status: &PodStatus, terminated: Option<&ContainerStateTerminated>) -> String {
-    let container = terminated.map(|state| {
+    let container_part = terminated.map(|state| {
         let code = match state.reason.as_deref() {
             Some(reason) if reason != "Error" && reason != "Completed" => {
                 format!("exit code {} ({reason})", state.exit_code)
@@ -140,13 +143,13 @@ fn end_description(status: &PodStatus, terminated: Option<&ContainerStateTermina
         let message = message.filter(|message| !message.is_empty() && TerminationMessage::from_text(message).is_none());
         message.map_or_else(|| code.clone(), |message| format!("{code}: {}", bounded(message, MAX_EXIT_MESSAGE_BYTES)))
     });
-    let pod = status.reason.as_deref().map(|reason| match status.message.as_deref() {
+    let pod_part = status.reason.as_deref().map(|reason| match status.message.as_deref() {
         Some(message) => format!("{reason}: {message}"),
         None => reason.to_owned(),
     });
-    match (pod, container) {
+    match (pod_part, container_part) {
         (Some(pod), Some(container)) => format!("{pod}, {container}"),
-        (Some(known), None) | (None, Some(known)) => known,
+        (Some(part), None) | (None, Some(part)) => part,
         (None, None) => "without a message".to_owned(),
     }
 }

@@ -1,4 +1,4 @@
-//! Replies to the questions of a Job, and the record of undelivered ones: pure, over its spec and status.
+//! Replies to the questions of a Job, and the record of undelivered ones: pure functions of the Job's spec and status.
 
 use super::status::quoted;
 use crate::listing::join_sentences;
@@ -11,11 +11,11 @@ use bloomery_crds::v1alpha1::{JobSpec, JobStatus, Reply};
 /// The state of the answers to the open questions of a Job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnswerState {
-    /// No unheard reply of the spec is for an open question.
-    Pending,
-    /// An unheard reply of the spec is for an open question.
+    /// No reply of the spec answers an open question yet.
+    Awaited,
+    /// A reply of the spec may answer an open question, and the conversation has not received it.
     Available,
-    /// There is no such reply, and the Job accepts no more replies.
+    /// No reply answers an open question, and the Job accepts no more replies.
     Impossible,
 }
 
@@ -23,7 +23,7 @@ pub enum AnswerState {
 const UNDELIVERED_PREFIX: &str = "Not heard: ";
 
 /// The maximum size of each part of the message, in bytes.
-const MAX_SHARE_BYTES: usize = 480;
+const MAX_PART_BYTES: usize = 480;
 
 /// Returns the state of the answers to the open questions.
 pub fn answers(spec: &JobSpec, status: &JobStatus) -> AnswerState {
@@ -32,7 +32,7 @@ pub fn answers(spec: &JobSpec, status: &JobStatus) -> AnswerState {
     } else if spec.replies.len() >= Reply::MAX_REPLIES {
         AnswerState::Impossible
     } else {
-        AnswerState::Pending
+        AnswerState::Awaited
     }
 }
 
@@ -53,14 +53,14 @@ pub fn with_undelivered_replies(status: JobStatus, spec: &JobSpec, stamp: &Statu
         return status;
     }
     let current = conditions::find(&status.conditions, ConditionType::RepliesTaken);
-    let of_worker =
+    let worker_part =
         current.and_then(|current| current.message.split(UNDELIVERED_PREFIX).next()).unwrap_or_default().trim_end();
-    let mut message = bounded(of_worker, MAX_SHARE_BYTES);
+    let mut message = bounded(worker_part, MAX_PART_BYTES);
     if !message.is_empty() {
         message.push(' ');
     }
     message += UNDELIVERED_PREFIX;
-    message += &join_sentences(&undelivered, MAX_SHARE_BYTES);
+    message += &join_sentences(&undelivered, MAX_PART_BYTES);
     let observation = Observation::fails(ConditionType::RepliesTaken, reason, message);
     let conditions = conditions::put(&status.conditions, &observation, stamp.generation, &stamp.now);
     JobStatus { conditions, ..status }

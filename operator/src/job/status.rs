@@ -1,6 +1,6 @@
-//! Computes the status of a Job from what was applied: one constructor for each case.
+//! Computes the status of a Job from what was applied: one function for each case.
 //!
-//! [`crate::report`] merges reports into the same status, and uses the messages and constructors of this module.
+//! [`crate::report`] merges reports into the same status, and uses the messages and functions of this module.
 
 mod messages;
 
@@ -20,7 +20,7 @@ use bloomery_crds::report::{ParkReason, PodEnd, TerminationMessage};
 use bloomery_crds::v1alpha1::{Attempt, HeldCall, JobSpec, JobStatus, WaitingFor};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
-/// Computes the status. Equals the current status where nothing but time would change.
+/// Computes the status. Returns the current status if only times would change.
 pub fn compute(current: &JobStatus, spec: &JobSpec, applied: &AppliedPlan, stamp: &StatusStamp) -> JobStatus {
     match applied {
         AppliedPlan::Deleted => current.clone(),
@@ -42,11 +42,12 @@ fn next_status(current: &JobStatus, applied: &AppliedPlan, stamp: &StatusStamp) 
     }
 }
 
-/// Returns whether two statuses differ only in the message that explains the wait of the Job.
-pub fn only_message_changed(current: &JobStatus, next: &JobStatus) -> bool {
+/// Returns whether a Job waits for the same reason as before, and its statuses differ only in conditions. Most of these
+/// changes are a new message.
+pub fn is_same_wait(current: &JobStatus, next: &JobStatus) -> bool {
     let reason = |status: &JobStatus| reason_of(&status.conditions, ConditionType::Reconciling);
-    let rest = JobStatus { conditions: current.conditions.clone(), ..next.clone() };
-    rest == *current && reason(current).is_some() && reason(current) == reason(next)
+    let next_without_conditions = JobStatus { conditions: current.conditions.clone(), ..next.clone() };
+    next_without_conditions == *current && reason(current).is_some() && reason(current) == reason(next)
 }
 
 /// The status once the pod of an attempt was created.
@@ -114,7 +115,7 @@ fn observed(current: &JobStatus, problem: Option<&PodProblem>, stamp: &StatusSta
     let problem =
         problem.filter(|problem| current.phase == Some(Phase::Starting) || problem.reason == Reason::NodeLost);
     match problem {
-        // Each try to pull an image fails with another message: the first one stays.
+        // Each try to pull an image fails with another message: the message of the first try stays.
         Some(PodProblem { reason: Reason::ImageUnavailable, .. })
             if current_reason == Some(Reason::ImageUnavailable) =>
         {
@@ -134,15 +135,15 @@ fn observed(current: &JobStatus, problem: Option<&PodProblem>, stamp: &StatusSta
 /// The status of a Job that is ending while its pod is alive.
 fn awaits_pod_end(current: &JobStatus, ending: Ending, problem: Option<&PodProblem>, stamp: &StatusStamp) -> JobStatus {
     let pod = current.attempt.as_ref().map_or("its pod", |attempt| &attempt.pod);
-    let kept = problem.filter(|problem| problem.reason == Reason::NodeLost);
-    let kept = kept.map(|problem| format!("; {}", problem.message)).unwrap_or_default();
+    let lost_node = problem.filter(|problem| problem.reason == Reason::NodeLost);
+    let note = lost_node.map(|problem| format!("; {}", problem.message)).unwrap_or_default();
     let what = match ending {
         Ending::Cancelled => "the Job is cancelled, and ends",
         Ending::SkillDeleted => "the Skill was deleted, and the Job ends",
     };
     with_health(
         current.clone(),
-        Health::Reconciling(ending.reason(), format!("{what} once {pod} has ended{kept}")),
+        Health::Reconciling(ending.reason(), format!("{what} once {pod} has ended{note}")),
         stamp,
     )
 }
@@ -189,31 +190,32 @@ pub fn approvals_not_created(current: &JobStatus, why: &str, stamp: &StatusStamp
     with_health(current.clone(), Health::Reconciling(Reason::NobodyAsked, message), stamp)
 }
 
-/// The status once a worker parked for a person, if only its termination message shows this.
+/// The status once a worker parked for a person, if no report but only its termination message shows this.
 fn parked(current: &JobStatus, message: &TerminationMessage, stamp: &StatusStamp) -> JobStatus {
     let mut status = current.clone();
-    let (phase, what, questions) = match message.end {
+    let (phase, awaited, questions) = match message.end {
         PodEnd::Parked(ParkReason::Reply) => (Phase::AwaitingReply, "question", message.questions.clone()),
+        // Only a worker that parked for a person leads here, so all other ends are held calls.
         PodEnd::Parked(ParkReason::Approval | ParkReason::Drain | ParkReason::Suspension)
         | PodEnd::Finished
         | PodEnd::Superseded => (Phase::AwaitingApproval, "call", Vec::new()),
     };
     status.phase = Some(phase);
     let is_complete = !questions.is_empty();
-    // The question or call that the Job waited for earlier may be answered by now.
+    // Of an earlier wait only the start is kept: its question or call may be answered by now.
     let since = status.waiting_for.take().and_then(|waiting| waiting.since).unwrap_or_else(|| stamp.now.clone());
     status.waiting_for = Some(WaitingFor { since: Some(since), questions, ..WaitingFor::default() });
     adopt_progress(&mut status, message);
     if let Some(attempt) = &mut status.attempt {
         attempt.untold = (!is_complete).then(|| attempt.untold.unwrap_or(0).saturating_add(1));
     }
-    let lost = if is_complete {
+    let what = if is_complete {
         "its question was read from its termination message, and the conversation is in".to_owned()
     } else {
-        format!("its termination message says that a {what} is waiting, and the {what} is in")
+        format!("its termination message says that a {awaited} is waiting, and the {awaited} is in")
     };
     let mut observations = phase_health(&status).observations();
-    observations.push(report_lost(&status, &lost));
+    observations.push(report_lost(&status, &what));
     observations.extend(current_remarks(&status));
     with_conditions(status, observations, stamp)
 }
@@ -246,7 +248,7 @@ pub fn finish(mut status: JobStatus, outcome: Outcome, more: Vec<Observation>, s
     with_conditions(status, observations, stamp)
 }
 
-/// Takes over the progress in a termination message, if it is ahead of the status.
+/// Takes over the progress in a termination message, unless the status is ahead of the message.
 fn adopt_progress(status: &mut JobStatus, message: &TerminationMessage) {
     let current = status.log.as_ref().map_or(0, |log| log.events);
     if let Some(log) = message.log.as_ref().filter(|log| log.events >= current) {
@@ -269,7 +271,7 @@ fn report_lost(status: &JobStatus, what: &str) -> Observation {
     Observation::fails(ConditionType::Reported, Reason::ReportLost, message)
 }
 
-/// The current status, with the observed generation updated.
+/// The current status, with the observed generation updated. A status that was never computed stays empty.
 fn unchanged(current: &JobStatus, stamp: &StatusStamp) -> JobStatus {
     if current.observed_generation == stamp.generation || current.phase.is_none() {
         return current.clone();

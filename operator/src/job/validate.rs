@@ -37,9 +37,9 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
     let models = models::resolve_models(&compiled.spec.model_names(), |name| models.get(name).cloned())?;
     let owner = owned::owner_reference(job);
     let owner = owner.ok_or_else(|| Wait::new(Reason::Invalid, format!("the Job {name} has no UID")))?;
-    let of_skill = compiled.spec.engine.as_ref().and_then(|engine| engine.limits.as_ref());
-    let limits = EffectiveLimits::resolve(of_skill, job.spec.limits.as_ref());
-    let spent = status.usage.as_ref().map_or(0, |usage| usage.seconds);
+    let skill_limits = compiled.spec.engine.as_ref().and_then(|engine| engine.limits.as_ref());
+    let limits = EffectiveLimits::resolve(skill_limits, job.spec.limits.as_ref());
+    let spent_seconds = status.usage.as_ref().map_or(0, |usage| usage.seconds);
     Ok(ValidAttempt {
         job: JobIdentity { namespace: namespace.clone(), name: name.clone(), uid: uid.clone() },
         owner,
@@ -48,7 +48,7 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
         skill: job.spec.skill.clone(),
         revision,
         limits,
-        remaining_seconds: limits.duration_seconds.saturating_sub(spent),
+        remaining_seconds: limits.duration_seconds.saturating_sub(spent_seconds),
         models,
         bound,
         log: status.log.clone(),
@@ -60,24 +60,25 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
     })
 }
 
-/// Returns the address of the report endpoint and its CA, once there is one.
+/// Returns the address of the report endpoint and its CA, once the CA exists.
 fn report_endpoint(settings: &Settings, ca: Option<String>) -> Result<ReportEndpoint, Wait> {
     if let Some(ca) = ca {
         return Ok(ReportEndpoint { url: format!("{}{}", settings.report_url(), report::PATH), ca });
     }
     let message = format!(
         "the operator has no usable CA for its report endpoint, so workers cannot report. The Job starts by itself \
-         once there is one. If this persists, the operator's log shows the cause; the operator fills a Secret {}/{} without \
-         data again",
+         once there is one. If this persists, the operator's log shows the cause. To replace the CA, \
+         delete the data of the Secret {}/{}: the operator fills it again",
         settings.pod_namespace, settings.report.ca_secret
     );
     Err(Wait::new(Reason::ReportUnavailable, message).retry_after(CA_RETRY_INTERVAL))
 }
 
-/// Decides how to continue a Job whose bindings do not fit.
+/// Decides how to continue a Job whose bindings cannot be resolved. A Job whose claims are missing waits.
 ///
-/// A Job without a revision waits, because an edit of the Skill may fix the fault. A Job with a revision ends, because
-/// its revision and its bindings are immutable. This happens only after an upgrade to an operator with stricter rules.
+/// If the bindings do not fit the Skill, a Job without a revision waits, because an edit of the Skill may fix the fault.
+/// A Job with a revision ends, because its revision and its bindings are immutable: this happens only after an upgrade to
+/// an operator with stricter rules.
 fn resources_invalid(status: &JobStatus, wait: Wait) -> Blocked {
     match &status.skill_revision {
         Some(RevisionRef { name, .. }) if wait.reason == Reason::ResourcesInvalid => {
@@ -91,16 +92,16 @@ fn resources_invalid(status: &JobStatus, wait: Wait) -> Blocked {
     }
 }
 
-/// Resolves the Job that this one continues. After the first pod was created, the status holds its UID.
+/// Resolves the Job that this one continues. After the first pod was created, the status records the UID of that Job.
 fn resolve_continued_job(
     job: &Job,
     status: &JobStatus,
-    found: Option<&Guarded<Job>>,
+    continued: Option<&Guarded<Job>>,
 ) -> Result<Option<ContinuedJob>, Wait> {
     let Some(name) = &job.spec.continues else { return Ok(None) };
     let run_key = match &status.continued_uid {
         Some(uid) => uid.clone(),
-        None => ended_job(name, &job.spec.skill, found)?,
+        None => ended_job(name, &job.spec.skill, continued)?,
     };
     Ok(Some(ContinuedJob { name: name.clone(), run_key }))
 }
@@ -122,9 +123,9 @@ fn ended_job(name: &str, skill: &str, job: Option<&Guarded<Job>>) -> Result<Stri
         Some(Ok(job)) => job,
     };
     if job.spec.skill != skill {
-        let of = &job.spec.skill;
+        let other_skill = &job.spec.skill;
         return wait(format!(
-            "the Job {name} belongs to the Skill {of}, and a Job can only continue one of its own Skill: create another Job"
+            "the Job {name} belongs to the Skill {other_skill}, and a Job can only continue one of its own Skill: create another Job"
         ));
     }
     match (&job.metadata.uid, job.status.as_ref().is_some_and(JobStatus::is_terminal)) {

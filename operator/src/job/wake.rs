@@ -20,10 +20,10 @@ use std::sync::Arc;
 pub(super) fn changes(context: &Arc<Context>) -> Vec<BoxStream<'static, Wake<Job>>> {
     let caches = &context.caches;
     let jobs = caches.jobs.store();
-    let known = context.clone();
+    let indexed = context.clone();
     vec![
         wake_on(caches.jobs.changes(), jobs, changed_job(jobs)),
-        wake_on(caches.jobs.changes(), jobs, move |job| follow_ups(&known.caches, job)),
+        wake_on(caches.jobs.changes(), jobs, move |job| follow_ups(&indexed.caches, job)),
         wake_on(caches.jobs.changes(), jobs, continued_by),
         wake_on(caches.pods.changes(), jobs, |pod| named_by_label(pod, names::LABEL_JOB)),
         wake_on(caches.approvals.changes(), jobs, job_of_approval),
@@ -45,7 +45,7 @@ pub(super) fn changes(context: &Arc<Context>) -> Vec<BoxStream<'static, Wake<Job
     ]
 }
 
-/// The changed Job, unless it is gone.
+/// The changed Job, unless it was deleted.
 fn changed_job(jobs: &Store<Guarded<Job>>) -> impl Fn(&Guarded<Job>) -> Vec<Wake<Job>> + Send + 'static {
     let jobs = jobs.clone();
     move |job| {
@@ -62,7 +62,7 @@ fn follow_ups(caches: &Caches, job: &Guarded<Job>) -> Vec<Wake<Job>> {
     unfinished.map(|job| ObjectRef::from_obj(job.as_ref())).collect()
 }
 
-/// The Job that the changed one continues. It may be deleted once the changed one has started.
+/// The Job that the changed Job continues: once the changed Job has started, the continued one may be deleted.
 pub(super) fn continued_by(job: &Guarded<Job>) -> Vec<Wake<Job>> {
     let (Ok(job), Some(namespace)) = (&job.0, &job.meta().namespace) else { return Vec::new() };
     job.spec.continues.iter().map(|continued| ObjectRef::new(continued).within(namespace)).collect()
@@ -81,12 +81,13 @@ pub(super) fn dependents<C>(
 ) -> impl Fn(&C) -> Vec<Wake<Job>> + Send + 'static {
     let jobs = jobs.clone();
     move |changed| {
-        let found = jobs.state_filter(|job| job.0.as_ref().is_ok_and(|job| depends(changed, job)));
-        found.iter().map(|job| ObjectRef::from_obj(job.as_ref())).collect()
+        let dependents = jobs.state_filter(|job| job.0.as_ref().is_ok_and(|job| depends(changed, job)));
+        dependents.iter().map(|job| ObjectRef::from_obj(job.as_ref())).collect()
     }
 }
 
-/// Returns whether an unfinished Job is in the namespace. Only changed suspensions of a namespace are announced.
+/// Returns whether a Job is in the namespace and unfinished. The cache announces a namespace only when it is suspended or
+/// resumed.
 pub(super) fn is_in_namespace(namespace: &PartialObjectMeta<Namespace>, job: &Job) -> bool {
     job.metadata.namespace == namespace.metadata.name && is_unfinished(job)
 }

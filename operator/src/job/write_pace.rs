@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 /// one write for each ten seconds).
 pub const MESSAGE_WRITE_INTERVAL: Duration = Duration::from_secs(10);
 
-/// The maximum number of remembered Jobs before expired entries are dropped.
-const MAX_JOBS: usize = 4096;
+/// The number of remembered Jobs from which expired entries are dropped.
+const CLEANUP_JOBS: usize = 4096;
 
 /// The time of the last status write of each Job by this process.
 #[derive(Debug, Default)]
@@ -18,17 +18,17 @@ pub struct WritePace(Mutex<HashMap<String, Instant>>);
 impl WritePace {
     /// Records a write of the Job with this UID.
     pub fn record_write(&self, uid: &str, now: Instant) {
-        let mut written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if written.len() >= MAX_JOBS {
-            written.retain(|_, then| now.saturating_duration_since(*then) < MESSAGE_WRITE_INTERVAL);
+        let mut last_writes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if last_writes.len() >= CLEANUP_JOBS {
+            last_writes.retain(|_, then| now.saturating_duration_since(*then) < MESSAGE_WRITE_INTERVAL);
         }
-        written.insert(uid.to_owned(), now);
+        last_writes.insert(uid.to_owned(), now);
     }
 
     /// Returns how long a change of a message still has to wait; none if it may be written now.
     pub fn remaining(&self, uid: &str, now: Instant) -> Option<Duration> {
-        let written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let passed = now.saturating_duration_since(*written.get(uid)?);
+        let last_writes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let passed = now.saturating_duration_since(*last_writes.get(uid)?);
         MESSAGE_WRITE_INTERVAL.checked_sub(passed).filter(|left| !left.is_zero())
     }
 }
@@ -50,7 +50,7 @@ mod tests {
     #[test]
     fn expired_entries_are_dropped_at_the_limit() {
         let (pace, start) = (WritePace::default(), Instant::now());
-        for job in 0..MAX_JOBS {
+        for job in 0..CLEANUP_JOBS {
             pace.record_write(&job.to_string(), start);
         }
         pace.record_write("late", start + MESSAGE_WRITE_INTERVAL);

@@ -27,9 +27,9 @@ const POD_UID: &str = "authentication.kubernetes.io/pod-uid";
 /// The worker that a token belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
-    /// The namespace of its ServiceAccount and pod.
+    /// The namespace of the worker's ServiceAccount and pod.
     pub namespace: String,
-    /// The UID of its pod.
+    /// The UID of the worker's pod.
     pub pod_uid: String,
 }
 
@@ -66,9 +66,9 @@ impl Authenticator {
         let _permit = self.permits.acquire().await.map_err(|closed| unavailable(closed.to_string()))?;
         self.metrics.count_write("TokenReview", "create");
         let review = TokenReview { spec, ..TokenReview::default() };
-        let answer = self.reviews.create(&PostParams::default(), &review).await;
-        let answer = answer.map_err(|error| unavailable(error.to_string()))?;
-        answer.status.ok_or_else(|| unavailable("the API server returned no result".to_owned()))
+        let created = self.reviews.create(&PostParams::default(), &review).await;
+        let reviewed = created.map_err(|error| unavailable(error.to_string()))?;
+        reviewed.status.ok_or_else(|| unavailable("the API server returned no result".to_owned()))
     }
 }
 
@@ -78,8 +78,7 @@ pub fn identify(review: &TokenReviewStatus) -> Result<Caller, Refusal> {
     if review.authenticated != Some(true) {
         return Err(refused(review.error.as_deref().unwrap_or("it is not valid, or expired")));
     }
-    // An API server that does not support audiences returns none: such a token may have been issued for another
-    // purpose.
+    // An API server that does not support audiences returns none. Then the token may have been issued for another purpose.
     if !review.audiences.iter().flatten().any(|audience| audience == REPORT_AUDIENCE) {
         return Err(refused("it was not issued for the audience bloomery"));
     }
@@ -99,21 +98,22 @@ struct TokenCache(Mutex<HashMap<Digest, (Instant, Caller)>>);
 impl TokenCache {
     /// Returns the worker of a token that was reviewed within the last minute.
     fn get(&self, token: &Digest, now: Instant) -> Option<Caller> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (requested, caller) = known.get(token)?;
+        let cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (requested, caller) = cached.get(token)?;
         (now.saturating_duration_since(*requested) < TRUST_DURATION).then(|| caller.clone())
     }
 
-    /// Caches a worker, from the time of the review request.
+    /// Caches a worker. The cached token is trusted from the time of the review request on.
     fn put(&self, token: Digest, caller: Caller, requested: Instant) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= MAX_TOKENS {
-            known.retain(|_, (then, _)| requested.saturating_duration_since(*then) < TRUST_DURATION);
+        let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if cached.len() >= MAX_TOKENS {
+            cached
+                .retain(|_, (requested_then, _)| requested.saturating_duration_since(*requested_then) < TRUST_DURATION);
         }
-        if known.len() >= MAX_TOKENS {
-            known.clear();
+        if cached.len() >= MAX_TOKENS {
+            cached.clear();
         }
-        known.insert(token, (requested, caller));
+        cached.insert(token, (requested, caller));
     }
 }
 

@@ -14,13 +14,13 @@ use rcgen::{
 use rustls::pki_types::CertificateDer;
 use std::time::Duration;
 
-const DAY: u64 = 24 * 3600;
+const DAY_SECONDS: u64 = 24 * 3600;
 
 /// The lifetime of an authority, in seconds.
-pub const AUTHORITY_LIFETIME_SECONDS: u64 = 360 * DAY;
+pub const AUTHORITY_LIFETIME_SECONDS: u64 = 360 * DAY_SECONDS;
 
 /// The lifetime of a replica's certificate, in seconds.
-pub const LEAF_LIFETIME_SECONDS: u64 = 14 * DAY;
+pub const LEAF_LIFETIME_SECONDS: u64 = 14 * DAY_SECONDS;
 
 /// The seconds by which the validity of a certificate begins in the past, for clocks that are behind.
 const CLOCK_SKEW_SECONDS: u64 = 3600;
@@ -56,10 +56,10 @@ pub struct Leaf {
 impl Authorities {
     /// Reads `ca.crt` and `ca.key`. Two empty texts are an empty CA.
     pub fn read(certificates: &str, keys: &str) -> Result<Self, Error> {
-        Ok(Self(pem::pairs(certificates, keys)?))
+        Ok(Self(pem::read_pairs(certificates, keys)?))
     }
 
-    /// The contents of `ca.crt` and `ca.key`, for [`Authorities::read`].
+    /// Returns the contents of `ca.crt` and `ca.key`, in the form that [`Authorities::read`] expects.
     pub fn to_pem(&self) -> (String, String) {
         let certificates = self.0.iter().map(|pair| pair.certificate.as_str()).collect();
         let keys = self.0.iter().map(|pair| pair.key.as_str()).collect();
@@ -88,12 +88,12 @@ impl Authorities {
         Ok(Self(pairs))
     }
 
-    /// Signs a certificate for these names. The signer is the oldest authority that outlives the certificate, because
-    /// all pods trust it.
+    /// Signs a certificate for these host names. The signer is the oldest authority that outlives the certificate, because
+    /// all pods trust it. If there is none, the newest authority signs a certificate that expires together with it.
     pub fn issue(&self, names: &[String], now: u64) -> Result<Leaf, Error> {
-        let alive = || self.0.iter().filter(|pair| pair.validity.not_after > now);
+        let valid = || self.0.iter().filter(|pair| pair.validity.not_after > now);
         let outlives = |pair: &&AuthorityPair| pair.validity.not_after > now.saturating_add(LEAF_LIFETIME_SECONDS);
-        let signer = alive().find(outlives).or_else(|| alive().next_back()).ok_or(Error::Expired)?;
+        let signer = valid().find(outlives).or_else(|| valid().next_back()).ok_or(Error::Expired)?;
         let not_after = now.saturating_add(LEAF_LIFETIME_SECONDS).min(signer.validity.not_after);
         let mut params = CertificateParams::new(names.to_vec())?;
         params.distinguished_name = common_name("bloomery report endpoint");

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// The CA certificates that pods have to trust: those that sign the report endpoint during the lifetime of a pod
-/// created now.
+/// The CA certificates that a pod created now has to trust: each may sign a certificate of the report endpoint during the
+/// lifetime of that pod.
 #[derive(Debug, Clone, Default)]
 pub struct CaBundle(Arc<watch::Sender<Option<String>>>);
 

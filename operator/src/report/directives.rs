@@ -1,4 +1,4 @@
-//! The directives that answer a report: pure, over the newest known Job.
+//! The directives in the response to a report: a pure function of the newest Job that this replica knows.
 
 use crate::job::ending::Ending;
 use bloomery_crds::report::{Directives, Report};

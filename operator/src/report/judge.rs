@@ -12,12 +12,16 @@ use bloomery_crds::report::{PodEnd, Report};
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{Attempt, Job};
 
+/// The maximum size of a field's name in a message, in bytes.
+const MAX_FIELD_NAME_BYTES: usize = 64;
+
 /// The decision on a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Judgement {
     /// The caller is the recorded pod: the report is accepted.
     Accepted,
-    /// The caller is another pod of the same attempt. The report is accepted only if the recorded pod is gone.
+    /// The caller reports for the recorded attempt, but is not the recorded pod. The report is accepted only if the caller
+    /// has replaced that pod.
     OtherPod(Attempt),
     /// The report is refused.
     Refused(Refusal),
@@ -53,11 +57,11 @@ pub fn judge(job: Option<&Job>, caller: &Caller, report: &Report) -> Judgement {
 
 /// Refuses a report for a Job of another namespace than the caller's.
 pub fn check_tenant(caller: &Caller, report: &Report) -> Result<(), Refusal> {
-    let (of, named) = (&caller.namespace, &report.job.namespace);
-    if of == named {
+    let (caller_namespace, job_namespace) = (&caller.namespace, &report.job.namespace);
+    if caller_namespace == job_namespace {
         return Ok(());
     }
-    Err(Refusal::Forbidden(format!("a pod of namespace {of} cannot report for a Job of {named}")))
+    Err(Refusal::Forbidden(format!("a pod of namespace {caller_namespace} cannot report for a Job of {job_namespace}")))
 }
 
 /// Refuses a report that names an impossible Job, contradicts itself, is too large for a status, or would make lists of
@@ -74,17 +78,19 @@ pub fn check_report(report: &Report) -> Result<(), Refusal> {
         return Err(Refusal::Invalid(message));
     }
     let (phase, outcome) = (report.projection.phase, report.projection.outcome.as_ref());
-    let ends_in = outcome.map(Outcome::phase);
-    let contradiction = match (ends_in, &report.end) {
-        (Some(end), _) if end != phase => Some(format!("an outcome of the phase {end} contradicts the phase {phase}")),
+    let end_phase = outcome.map(Outcome::phase);
+    let contradiction = match (end_phase, &report.end) {
+        (Some(end_phase), _) if end_phase != phase => {
+            Some(format!("an outcome of the phase {end_phase} contradicts the phase {phase}"))
+        }
         (None, _) if phase.is_terminal() => Some(format!("the phase {phase} needs an outcome")),
         (None, Some(PodEnd::Finished)) => Some("a worker that finished must report an outcome".to_owned()),
         (Some(_), Some(PodEnd::Parked(_))) => Some("a worker that parked must not report an outcome".to_owned()),
         _ => None,
     };
-    let too_much =
+    let size_fault =
         || bounds::projection_fault(&report.projection).or_else(|| bounds::hold_fault(report.hold.as_ref()?));
-    match contradiction.or_else(too_much) {
+    match contradiction.or_else(size_fault) {
         Some(message) => Err(Refusal::Invalid(message)),
         None if report.epoch == 0 || report.attempt == 0 => {
             Err(Refusal::Invalid("attempts and epochs are counted from 1".to_owned()))
@@ -93,12 +99,13 @@ pub fn check_report(report: &Report) -> Result<(), Refusal> {
     }
 }
 
-/// Describes fields of the answer that are nested too deeply. All other parts of a report have a fixed structure.
+/// Describes the most deeply nested field of the answer; none if its depth is allowed. The object of all fields is the
+/// first level.
 fn depth_fault(report: &Report) -> Option<String> {
     let fields = &report.projection.result.as_ref()?.fields;
     let (name, levels) =
         fields.iter().map(|(name, value)| (name, 1 + depth(value))).max_by_key(|(_, levels)| *levels)?;
-    let path = format!("projection.result.fields.{}", bounded(name, 64));
+    let path = format!("projection.result.fields.{}", bounded(name, MAX_FIELD_NAME_BYTES));
     (levels > MAX_DEPTH)
         .then(|| format!("{path} makes the fields {levels} levels deep, and the maximum is {MAX_DEPTH}"))
 }

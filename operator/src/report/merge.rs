@@ -29,10 +29,10 @@ pub enum Merged {
 /// Reports are ordered by (epoch, events). A report that is older than the status changes nothing, so repetitions and
 /// reordering do no harm. A terminal status is final; phase, epoch and log never go back.
 pub fn merge(current: &JobStatus, report: &Report, stamp: &StatusStamp) -> Merged {
-    if !is_news(current, report) {
+    if !is_current(current, report) {
         return Merged::Unchanged;
     }
-    let status = merged(current, report, stamp);
+    let status = merged_status(current, report, stamp);
     if status == *current {
         Merged::Unchanged
     } else if is_urgent(current, &status) {
@@ -44,13 +44,15 @@ pub fn merge(current: &JobStatus, report: &Report, stamp: &StatusStamp) -> Merge
 
 /// Returns how many events of the log are acknowledged.
 ///
-/// For a Job that has ended these are all reported events: nothing more of it is stored, so its worker need not wait.
+/// After the end of a Job, nothing more is stored. Then all reported events count as acknowledged, so that the worker does
+/// not wait.
 pub fn acknowledged_events(current: &JobStatus, report: &Report) -> u64 {
-    let safe = current.log.as_ref().map_or(0, |log| log.events);
-    if current.is_terminal() { safe.max(report.projection.log.events) } else { safe }
+    let stored = current.log.as_ref().map_or(0, |log| log.events);
+    if current.is_terminal() { stored.max(report.projection.log.events) } else { stored }
 }
 
-fn is_news(current: &JobStatus, report: &Report) -> bool {
+/// Returns whether a report belongs to the recorded attempt, and is not older than the status.
+fn is_current(current: &JobStatus, report: &Report) -> bool {
     let Some(attempt) = &current.attempt else { return false };
     let events = current.log.as_ref().map_or(0, |log| log.events);
     let position = (report.epoch, report.projection.log.events);
@@ -62,7 +64,7 @@ fn is_news(current: &JobStatus, report: &Report) -> bool {
         && position >= (attempt.epoch.unwrap_or(0), events)
 }
 
-fn merged(current: &JobStatus, report: &Report, stamp: &StatusStamp) -> JobStatus {
+fn merged_status(current: &JobStatus, report: &Report, stamp: &StatusStamp) -> JobStatus {
     // Without `..`, so that a new field of the projection does not compile here until it is merged.
     let Projection {
         phase,
@@ -94,20 +96,20 @@ fn merged(current: &JobStatus, report: &Report, stamp: &StatusStamp) -> JobStatu
             attempt.untold = None;
         }
     }
-    let mut remarks_observed =
+    let mut remark_observations =
         remarks_condition(remarks).into_iter().chain(stray_replies_condition(stray_replies)).collect::<Vec<_>>();
     if let Some(outcome) = outcome {
-        remarks_observed.extend(
+        remark_observations.extend(
             unstarted_call_of_report(current, Some(usage)).map(|call| CallNotStarted::from(call).observation()),
         );
-        return finish(status, outcome.clone(), remarks_observed, stamp);
+        return finish(status, outcome.clone(), remark_observations, stamp);
     }
     let waiting_phase = waiting_phase(report);
     if let Some(waiting) = &mut status.waiting_for {
         waiting.since = waiting_since(current, waiting_phase, stamp);
     }
     if current.phase.is_some_and(|phase| phase == Phase::Queued || phase.awaits_people()) && waiting_phase.is_none() {
-        // A report that arrives after the worker parked or was replaced does not return the Job to work.
+        // The worker has parked or was replaced. Its late report changes neither the phase nor the conditions.
         return status;
     }
     let parks = matches!(report.end, Some(PodEnd::Parked(_)));
@@ -121,12 +123,14 @@ fn merged(current: &JobStatus, report: &Report, stamp: &StatusStamp) -> JobStatu
     let health = persistent_health(current, report)
         .unwrap_or_else(|| waiting.map_or_else(|| phase_health(&status), worker_wait_health));
     let mut observations = health.observations();
-    observations.extend(remarks_observed);
+    observations.extend(remark_observations);
     with_conditions(status, observations, stamp)
 }
 
-/// Returns the phase in which the Job waits for people, if it does: its worker parked with a held call or an open
-/// question, for any reason. The next worker also reports the call or question at first, but it runs.
+/// Returns the phase in which the Job waits for people; none if it does not wait.
+///
+/// A Job waits for people if its worker parked, for any reason, with a held call or an open question. A running worker may
+/// report such a call or question, too, but its Job does not wait.
 pub(super) fn waiting_phase(report: &Report) -> Option<Phase> {
     match report.end {
         Some(PodEnd::Parked(ParkReason::Approval)) => Some(Phase::AwaitingApproval),
@@ -138,7 +142,7 @@ pub(super) fn waiting_phase(report: &Report) -> Option<Phase> {
     }
 }
 
-/// The time since which the Job waits for people. Repeated reports do not change it.
+/// The time since which the Job waits for people; none if it does not wait. Repeated reports do not change this time.
 fn waiting_since(current: &JobStatus, waiting_phase: Option<Phase>, stamp: &StatusStamp) -> Option<Time> {
     if !current.awaits_people() {
         return waiting_phase.map(|_| stamp.now.clone());
@@ -146,7 +150,7 @@ fn waiting_since(current: &JobStatus, waiting_phase: Option<Phase>, stamp: &Stat
     current.waiting_for.as_ref().and_then(|waiting| waiting.since.clone()).or_else(|| Some(stamp.now.clone()))
 }
 
-/// The wait of the Job, with the names of its Approvals.
+/// Adds the names of the Approvals to the wait of a Job.
 fn with_approval_names(waiting: WaitingFor, job: &JobIdentity) -> WaitingFor {
     let approvals = waiting.call.as_ref().map(|call| approval_names(&job.name, &job.uid, call)).unwrap_or_default();
     WaitingFor { approvals, ..waiting }
@@ -156,9 +160,9 @@ fn with_approval_names(waiting: WaitingFor, job: &JobIdentity) -> WaitingFor {
 /// a Job on a lost node stays until its log grows.
 fn persistent_health(current: &JobStatus, report: &Report) -> Option<Health> {
     let reason = reason_of(&current.conditions, ConditionType::Reconciling)?;
-    let nothing_happened = current.log.as_ref().is_some_and(|log| log.events == report.projection.log.events);
+    let is_log_unchanged = current.log.as_ref().is_some_and(|log| log.events == report.projection.log.events);
     let persists =
-        Ending::recorded(current).is_some() || (reason == Reason::NodeLost && nothing_happened && report.end.is_none());
+        Ending::recorded(current).is_some() || (reason == Reason::NodeLost && is_log_unchanged && report.end.is_none());
     let message = &conditions::find(&current.conditions, ConditionType::Reconciling)?.message;
     persists.then(|| Health::Reconciling(reason, message.clone()))
 }
@@ -183,12 +187,12 @@ fn worker_wait_health(waiting: &ExternalWait) -> Health {
 fn is_urgent(current: &JobStatus, merged: &JobStatus) -> bool {
     let epoch = |status: &JobStatus| status.attempt.as_ref().and_then(|attempt| attempt.epoch);
     let is_in = |status: &JobStatus, phase| status.phase == Some(phase);
-    let changed = |phase| is_in(current, phase) != is_in(merged, phase);
+    let enters_or_leaves = |phase| is_in(current, phase) != is_in(merged, phase);
     merged.is_terminal()
         || epoch(current) != epoch(merged)
-        || changed(Phase::Queued)
-        || changed(Phase::AwaitingApproval)
-        || changed(Phase::AwaitingReply)
+        || enters_or_leaves(Phase::Queued)
+        || enters_or_leaves(Phase::AwaitingApproval)
+        || enters_or_leaves(Phase::AwaitingReply)
         || worker_wait_reason(current) != worker_wait_reason(merged)
 }
 

@@ -1,4 +1,4 @@
-//! Refusals of reports, as HTTP answers to the worker.
+//! Refusals of reports, as HTTP responses to the worker.
 
 use axum::Json;
 use axum::http::StatusCode;

@@ -23,6 +23,9 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+/// The pause after a connection could not be accepted.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
+
 /// The maximum number of connections to one replica.
 const MAX_CONNECTIONS: usize = 4096;
 
@@ -41,8 +44,8 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 /// # Errors
 /// Returns an error if the address cannot be bound, or if TLS cannot be set up.
 pub async fn serve(context: Arc<Context>, shutdown: CancellationToken) -> std::io::Result<()> {
-    let served = Arc::new(ServedCertificate::default());
-    let tls = tls::config(served.clone()).map_err(std::io::Error::other)?;
+    let certificate = Arc::new(ServedCertificate::default());
+    let tls = tls::config(certificate.clone()).map_err(std::io::Error::other)?;
     let address = context.settings.report.addr;
     let listener = TcpListener::bind(address).await.map_err(|error| {
         std::io::Error::new(
@@ -53,8 +56,8 @@ pub async fn serve(context: Arc<Context>, shutdown: CancellationToken) -> std::i
     context.readiness.report_listener.set();
     let router = router(Arc::new(Service::new(context.clone())));
     tokio::select! {
-        () = accept(listener, TlsAcceptor::from(Arc::new(tls)), router, &shutdown) => {}
-        () = tls::keep_renewed(&context, &served) => {}
+        () = accept_connections(listener, TlsAcceptor::from(Arc::new(tls)), router, &shutdown) => {}
+        () = tls::keep_renewed(&context, &certificate) => {}
     }
     Ok(())
 }
@@ -63,13 +66,15 @@ pub async fn serve(context: Arc<Context>, shutdown: CancellationToken) -> std::i
 pub fn router(service: Arc<Service>) -> Router {
     Router::new()
         .route(PATH, post(report))
-        .fallback(async || (StatusCode::NOT_FOUND, error(&format!("reports are sent to {PATH}"))))
-        .method_not_allowed_fallback(async || (StatusCode::METHOD_NOT_ALLOWED, error("reports are sent with POST")))
+        .fallback(async || (StatusCode::NOT_FOUND, error_body(&format!("reports are sent to {PATH}"))))
+        .method_not_allowed_fallback(async || {
+            (StatusCode::METHOD_NOT_ALLOWED, error_body("reports are sent with POST"))
+        })
         .layer(DefaultBodyLimit::max(MAX_BYTES))
         .with_state(service)
 }
 
-fn error(message: &str) -> Json<serde_json::Value> {
+fn error_body(message: &str) -> Json<serde_json::Value> {
     Json(serde_json::json!({ "error": message }))
 }
 
@@ -78,14 +83,14 @@ async fn report(
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Json<Directives>, Refusal> {
-    let result = match parse(&headers, body) {
+    let result = match parse_request(&headers, body) {
         Ok((token, report)) => service.handle(token, &report).await,
         Err(refusal) => Err(refusal),
     };
     result.map(Json).inspect_err(|refusal| service.count_refusal(refusal))
 }
 
-fn parse(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<(&str, Report), Refusal> {
+fn parse_request(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<(&str, Report), Refusal> {
     let authorization = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let token = match authorization.split_once(' ') {
         Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") && !token.trim().is_empty() => token.trim(),
@@ -106,7 +111,7 @@ fn parse(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<(&s
     Ok((token, report))
 }
 
-async fn accept(listener: TcpListener, tls: TlsAcceptor, router: Router, shutdown: &CancellationToken) {
+async fn accept_connections(listener: TcpListener, tls: TlsAcceptor, router: Router, shutdown: &CancellationToken) {
     let (tasks, permits) = (TaskTracker::new(), Arc::new(Semaphore::new(MAX_CONNECTIONS)));
     loop {
         let Ok(permit) = permits.clone().acquire_owned().await else { break };
@@ -116,7 +121,7 @@ async fn accept(listener: TcpListener, tls: TlsAcceptor, router: Router, shutdow
         };
         match accepted {
             Ok((stream, _)) => {
-                let connection = connection(stream, tls.clone(), router.clone(), shutdown.clone());
+                let connection = serve_connection(stream, tls.clone(), router.clone(), shutdown.clone());
                 tasks.spawn(async move {
                     connection.await;
                     drop(permit);
@@ -125,7 +130,7 @@ async fn accept(listener: TcpListener, tls: TlsAcceptor, router: Router, shutdow
             Err(error) => {
                 // The process is probably out of file descriptors. Connections that end release some.
                 tracing::warn!(%error, "a connection could not be accepted");
-                tokio::time::sleep(Duration::from_millis(100)).await;
+                tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
             }
         }
     }
@@ -133,7 +138,7 @@ async fn accept(listener: TcpListener, tls: TlsAcceptor, router: Router, shutdow
     let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, tasks.wait()).await;
 }
 
-async fn connection(stream: TcpStream, tls: TlsAcceptor, router: Router, shutdown: CancellationToken) {
+async fn serve_connection(stream: TcpStream, tls: TlsAcceptor, router: Router, shutdown: CancellationToken) {
     // Without this option, the first response waits 40 ms until the worker's kernel acknowledges the last TLS message.
     if let Err(error) = stream.set_nodelay(true) {
         return tracing::debug!(%error, "a connection ended before its handshake");
@@ -143,17 +148,17 @@ async fn connection(stream: TcpStream, tls: TlsAcceptor, router: Router, shutdow
         Ok(Err(error)) => return tracing::debug!(%error, "a TLS handshake failed"),
         Err(_) => return tracing::debug!("a TLS handshake took too long"),
     };
-    let served = http1::Builder::new()
+    let requests = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(IDLE_TIMEOUT)
         .max_buf_size(MAX_HEADER_BYTES)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
-    let mut served = std::pin::pin!(served);
+    let mut requests = std::pin::pin!(requests);
     let ended = tokio::select! {
-        ended = served.as_mut() => ended,
+        ended = requests.as_mut() => ended,
         () = shutdown.cancelled() => {
-            served.as_mut().graceful_shutdown();
-            served.await
+            requests.as_mut().graceful_shutdown();
+            requests.await
         }
     };
     if let Err(error) = ended {

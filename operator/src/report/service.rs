@@ -9,7 +9,7 @@ use crate::approval::create::{self, create};
 use crate::context::Context;
 use crate::error::Error;
 use crate::job::fetch::stored_pod;
-use crate::job::status::{approvals_not_created, only_message_changed, policy_missing};
+use crate::job::status::{approvals_not_created, is_same_wait, policy_missing};
 use crate::job::write_pace::WritePace;
 use crate::owned;
 use crate::status::StatusStamp;
@@ -61,9 +61,11 @@ impl Service {
         {
             return Ok(directives);
         }
+        // The cached Job may be out of date, so the stored one decides.
         for _ in 0..MAX_WRITE_TRIES {
             let job = self.stored(report).await?;
             self.admit(job.as_ref(), &caller, report).await?;
+            // `admit` refuses a report for a Job that does not exist.
             let Some(job) = job else { continue };
             if let Handled::Done(directives) = self.merge(&job, report).await? {
                 return Ok(directives);
@@ -93,6 +95,7 @@ impl Service {
         stored.map_err(|error| Refusal::Unavailable(format!("the Job cannot be read now: {error}")))
     }
 
+    /// Refuses a report unless the caller is the recorded pod, or has replaced it.
     async fn admit(&self, job: Option<&Job>, caller: &Caller, report: &Report) -> Result<(), Refusal> {
         match judge(job, caller, report) {
             Judgement::Accepted => Ok(()),
@@ -101,7 +104,7 @@ impl Service {
         }
     }
 
-    /// Accepts the pod that replaced the recorded one: it has the same name and the same Job.
+    /// Accepts a caller that has replaced the recorded pod: a pod with the same name that the same Job owns.
     async fn check_successor(&self, recorded: &Attempt, caller: &Caller, report: &Report) -> Result<(), Refusal> {
         let stored = stored_pod(&self.context, &report.job.namespace, &recorded.pod).await;
         let pod = stored.map_err(|error| Refusal::Unavailable(error.to_string()))?;
@@ -174,7 +177,7 @@ impl Service {
             "the Approvals of a call cannot be created: {why}"
         );
         let next = approvals_not_created(&current, &why.to_string(), &stamp(job));
-        if next != current && !only_message_changed(&current, &next) {
+        if next != current && !is_same_wait(&current, &next) {
             match self.context.statuses.replace(job, next).await {
                 Ok(_) => {}
                 Err(error) if error.is_conflict() => return Ok(Handled::Retry),
@@ -184,7 +187,7 @@ impl Service {
         Ok(self.respond("unasked", job, report, acknowledged_events(&current, report)))
     }
 
-    /// Responds from the known Job. This sends no request to the API server, so frequent reports are cheap.
+    /// Responds to a report on the basis of this Job. This sends no request to the API server, so frequent reports are cheap.
     fn respond(&self, result: &str, job: &Job, report: &Report, ack: u64) -> Handled {
         self.context.metrics.count_report(result);
         let suspended = self.context.caches.is_suspended(&report.job.namespace);

@@ -1,5 +1,5 @@
-//! The certificate of this replica: signed by the CA from the Secret, which the leader fills, and renewed before it
-//! expires.
+//! The certificate with which this replica serves the report endpoint. It is signed by the CA in the Secret, and renewed
+//! before it expires. The leader fills the Secret.
 
 use super::ca::{self, Authorities};
 use crate::context::Context;
@@ -17,9 +17,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-/// The keys of the Secret.
-const CERTIFICATES: &str = "ca.crt";
-const KEYS: &str = "ca.key";
+/// The entries of the Secret.
+const CERTIFICATES_ENTRY: &str = "ca.crt";
+const KEYS_ENTRY: &str = "ca.key";
 
 /// The interval for retrying after an error, or while the leader has not filled the Secret.
 const RETRY_INTERVAL: Duration = Duration::from_secs(2);
@@ -49,7 +49,7 @@ pub(super) enum Error {
     Empty,
 }
 
-/// The current certificate.
+/// The certificate that the endpoint serves now; none before the first one is signed.
 #[derive(Debug, Default)]
 pub(super) struct ServedCertificate(RwLock<Option<Arc<CertifiedKey>>>);
 
@@ -73,7 +73,7 @@ pub(super) fn config(served: Arc<ServedCertificate>) -> Result<ServerConfig, Tls
     Ok(config)
 }
 
-/// Keeps the certificate valid and the CA bundle current. It ends only when it is dropped.
+/// Keeps the certificate valid and the CA bundle current. The future ends only when it is dropped.
 pub(super) async fn keep_renewed(context: &Context, served: &ServedCertificate) {
     let mut last_message = String::new();
     loop {
@@ -87,6 +87,7 @@ pub(super) async fn keep_renewed(context: &Context, served: &ServedCertificate) 
                 );
                 match error {
                     Error::Empty => tracing::debug!("{message}"),
+                    // A repeated warning is logged once.
                     _ if message == last_message => {}
                     _ => tracing::warn!("{message}"),
                 }
@@ -120,7 +121,7 @@ async fn read_or_renew_authorities(context: &Context, now: u64) -> Result<Author
     let api: Api<Secret> = Api::namespaced(context.client.clone(), &context.settings.pod_namespace);
     let name = &context.settings.report.ca_secret;
     let secret = api.get(name).await.map_err(|source| Error::Api { what: "read", source })?;
-    let current = Authorities::read(&text(&secret, CERTIFICATES), &text(&secret, KEYS))?;
+    let current = Authorities::read(&entry_text(&secret, CERTIFICATES_ENTRY), &entry_text(&secret, KEYS_ENTRY))?;
     if !current.needs_renewal(now) {
         return Ok(current);
     }
@@ -128,17 +129,17 @@ async fn read_or_renew_authorities(context: &Context, now: u64) -> Result<Author
         return if current.bundle(now).is_empty() { Err(Error::Empty) } else { Ok(current) };
     }
     let renewed = current.renewed(now)?;
-    let filled = with_authorities(secret, &renewed);
+    let secret_with_renewed = with_authorities(secret, &renewed);
     // The update carries the version that was read. If two replicas lead at the same time, the API server refuses one
     // update, and that replica reads the authorities of the other.
     context.metrics.count_write("Secret", "update");
-    let written = api.replace(name, &PostParams::default(), &filled).await;
+    let written = api.replace(name, &PostParams::default(), &secret_with_renewed).await;
     written.map_err(|source| Error::Api { what: "filled", source })?;
     tracing::info!(secret = name, "created a certificate authority for the report endpoint");
     Ok(renewed)
 }
 
-fn text(secret: &Secret, key: &str) -> String {
+fn entry_text(secret: &Secret, key: &str) -> String {
     let bytes = secret.data.as_ref().and_then(|data| data.get(key));
     bytes.map(|bytes| String::from_utf8_lossy(&bytes.0).into_owned()).unwrap_or_default()
 }
@@ -146,12 +147,12 @@ fn text(secret: &Secret, key: &str) -> String {
 fn with_authorities(mut secret: Secret, authorities: &Authorities) -> Secret {
     let (certificates, keys) = authorities.to_pem();
     let data = secret.data.get_or_insert_with(BTreeMap::new);
-    data.insert(CERTIFICATES.to_owned(), ByteString(certificates.into_bytes()));
-    data.insert(KEYS.to_owned(), ByteString(keys.into_bytes()));
+    data.insert(CERTIFICATES_ENTRY.to_owned(), ByteString(certificates.into_bytes()));
+    data.insert(KEYS_ENTRY.to_owned(), ByteString(keys.into_bytes()));
     secret
 }
 
-/// The host names of the endpoint: that of its URL, and for a Service also the cluster-local one.
+/// The host names of the endpoint: the host of its URL, and for a Service also the name that ends in `cluster.local`.
 fn host_names(url: &str) -> Vec<String> {
     let authority = url.strip_prefix("https://").unwrap_or(url);
     let host = match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {

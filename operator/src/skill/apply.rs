@@ -8,7 +8,7 @@ use bloomery_crds::v1alpha1::{McpService, RevisionRef};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Service, ServiceAccount};
 
-/// The results for all objects that a Skill needs: the only input of its status.
+/// The results of applying the objects that a Skill needs.
 #[derive(Debug, PartialEq)]
 pub struct AppliedSkill {
     /// The memory of the tenant.
@@ -23,7 +23,7 @@ pub struct AppliedSkill {
     pub mcp: AppliedMcp,
 }
 
-/// The result for the MCP server.
+/// The result of applying the objects of the MCP server.
 #[derive(Debug, PartialEq)]
 pub enum AppliedMcp {
     /// The Skill has no MCP server.
@@ -71,8 +71,8 @@ async fn apply_mcp(mcp: PreparedMcp, fetched: &FetchedSkill, applier: &Applier) 
         PreparedMcp::Managed(managed) => managed,
     };
     let ManagedMcp { account, deployment, service } = *managed;
-    // The account comes before the Deployment. Kubernetes refuses a pod without its account, and would show the Event
-    // for an hour.
+    // The account is applied before the Deployment. Otherwise Kubernetes may refuse the first pod, and show an Event about
+    // this for an hour.
     let account = applier.apply(&account, fetched.mcp_account.as_deref().and_then(KnownObject::full)).await?;
     let (deployment, service) = tokio::try_join!(
         applier.apply(&deployment, fetched.mcp_deployment.as_deref().and_then(KnownObject::full)),
@@ -82,30 +82,30 @@ async fn apply_mcp(mcp: PreparedMcp, fetched: &FetchedSkill, applier: &Applier) 
 }
 
 impl AppliedSkill {
-    /// Returns whether an object of another owner has the name of a wanted object. Its deletion may not be watched.
+    /// Returns whether another object has the name of a wanted object. The deletion of that other object may not be watched.
     pub fn is_obstructed(&self) -> bool {
         fn obstructs<K>(applied: &ApplyResult<K>) -> bool {
             matches!(applied, ApplyResult::NameTaken | ApplyResult::Replaced)
         }
         let Self { memory_claim, revision, revision_ref: _, worker_account, mcp } = self;
-        let by_mcp = match mcp {
+        let is_mcp_obstructed = match mcp {
             AppliedMcp::Absent | AppliedMcp::External(_) => false,
             AppliedMcp::Managed { account, deployment, service } => {
                 obstructs(account) || obstructs(deployment) || obstructs(service)
             }
         };
-        obstructs(memory_claim) || obstructs(revision) || obstructs(worker_account) || by_mcp
+        obstructs(memory_claim) || obstructs(revision) || obstructs(worker_account) || is_mcp_obstructed
     }
 
-    /// Returns the first refusal of the API server as an error, so that the apply is retried: the cause, such as a quota
-    /// or a webhook, is not watched.
+    /// Returns the first refusal of the API server as an error, so that the apply is retried. The cause of a refusal, such
+    /// as a quota or a webhook, is not watched.
     pub fn refusal(&self) -> Option<Error> {
         fn refused<K>(what: &str, applied: &ApplyResult<K>) -> Option<Error> {
             let ApplyResult::Refused(why) = applied else { return None };
             Some(Error::Refused { what: what.to_owned(), why: why.clone() })
         }
         let Self { memory_claim, revision, revision_ref: _, worker_account, mcp } = self;
-        let mcp = || match mcp {
+        let mcp_refusal = || match mcp {
             AppliedMcp::Absent | AppliedMcp::External(_) => None,
             AppliedMcp::Managed { account, deployment, service } => refused("the MCP server's ServiceAccount", account)
                 .or_else(|| refused("the MCP server's Deployment", deployment))
@@ -114,6 +114,6 @@ impl AppliedSkill {
         refused("the memory claim", memory_claim)
             .or_else(|| refused("the revision's ConfigMap", revision))
             .or_else(|| refused("the workers' ServiceAccount", worker_account))
-            .or_else(mcp)
+            .or_else(mcp_refusal)
     }
 }

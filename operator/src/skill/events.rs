@@ -11,7 +11,7 @@ pub async fn publish(skill: &Skill, before: &SkillStatus, after: &SkillStatus, e
     }
 }
 
-/// Returns the Event for a change of the status; none for a state that passes without a person.
+/// Returns the Event for a change of the status; none if the state is the same, or passes without a person.
 fn event_for(before: &SkillStatus, after: &SkillStatus) -> Option<EventMessage> {
     let ready = find(&after.conditions, ConditionType::Ready)?;
     let earlier = find(&before.conditions, ConditionType::Ready);
@@ -22,8 +22,9 @@ fn event_for(before: &SkillStatus, after: &SkillStatus) -> Option<EventMessage> 
     if ready.status == "True" {
         return Some(EventMessage::normal(reason, &ready.message));
     }
-    let for_people = is_true(&after.conditions, ConditionType::Stalled) || reason == Reason::ServiceNotFound;
-    for_people.then(|| EventMessage::warning(reason, &ready.message))
+    // The Skill waits for a missing Service, but usually a person has to create it.
+    let needs_person = is_true(&after.conditions, ConditionType::Stalled) || reason == Reason::ServiceNotFound;
+    needs_person.then(|| EventMessage::warning(reason, &ready.message))
 }
 
 #[cfg(test)]

@@ -24,9 +24,9 @@ pub struct FetchedSkill {
     pub mcp_deployment: Option<Arc<Deployment>>,
     /// The Service of an MCP server that the operator runs.
     pub mcp_service: Option<Arc<Service>>,
-    /// The pods of that server.
+    /// The pods of an MCP server that the operator runs.
     pub mcp_pods: Vec<Arc<Pod>>,
-    /// The Service that the Skill names, if it names one.
+    /// The existing Service that the Skill names as its MCP server, if any.
     pub named_service: Option<Arc<Service>>,
     /// All revisions of the Skill.
     pub revisions: Vec<Arc<PartialObjectMeta<ConfigMap>>>,
@@ -38,7 +38,7 @@ pub struct FetchedSkill {
 pub fn fetch(skill: &Skill, caches: &Caches) -> FetchedSkill {
     let namespace = &skill.namespace().unwrap_or_default();
     let name = &skill.name_any();
-    let mcp = &names::mcp_server(name);
+    let mcp_name = &names::mcp_server(name);
     let has_skill_label = |labels: &BTreeMap<String, String>| labels.get(names::LABEL_SKILL) == Some(name);
     let is_mcp_server = |pod: &Pod| pod.labels().get(names::LABEL_COMPONENT).is_some_and(|what| what == "mcp");
     let service = skill.spec.mcp_server.as_ref().and_then(|server| server.service.as_ref());
@@ -51,9 +51,9 @@ pub fn fetch(skill: &Skill, caches: &Caches) -> FetchedSkill {
     FetchedSkill {
         memory_claim: caches.claims.get(namespace, names::MEMORY_CLAIM),
         worker_account: caches.service_accounts.get(namespace, &names::worker_service_account(name)),
-        mcp_account: caches.service_accounts.get(namespace, mcp),
-        mcp_deployment: caches.deployments.get(namespace, mcp),
-        mcp_service: caches.services.get(namespace, mcp),
+        mcp_account: caches.service_accounts.get(namespace, mcp_name),
+        mcp_deployment: caches.deployments.get(namespace, mcp_name),
+        mcp_service: caches.services.get(namespace, mcp_name),
         mcp_pods: caches.pods.select(namespace, |pod| has_skill_label(pod.labels()) && is_mcp_server(pod)),
         named_service: service.and_then(|service| caches.services.get(namespace, &service.name)),
         revisions: caches.revisions.select(namespace, |revision| has_skill_label(revision.labels())),
@@ -66,20 +66,21 @@ pub fn is_unfinished(job: &Job) -> bool {
     job.status.as_ref().and_then(|status| status.phase).is_none_or(|phase| !phase.is_terminal())
 }
 
-/// Returns whether a Skill depends on the Service with this name.
+/// Returns whether a Skill uses the Service with this name: it names the Service, or the operator runs its MCP server
+/// behind it.
 pub fn uses_service(skill: &Skill, service: &str) -> bool {
     let server = skill.spec.mcp_server.as_ref();
-    let named = server.and_then(|server| server.service.as_ref()).is_some_and(|named| named.name == service);
-    named || names::mcp_server(&skill.name_any()) == service
+    let is_named = server.and_then(|server| server.service.as_ref()).is_some_and(|named| named.name == service);
+    is_named || names::mcp_server(&skill.name_any()) == service
 }
 
 /// The Skills of a namespace that match a predicate.
 pub fn select_skills(
     store: &Store<Guarded<Skill>>,
     namespace: Option<&str>,
-    test: impl Fn(&Skill) -> bool,
+    predicate: impl Fn(&Skill) -> bool,
 ) -> Vec<Wake<Skill>> {
-    let found =
-        store.state_filter(|skill| skill.meta().namespace.as_deref() == namespace && skill.0.as_ref().is_ok_and(&test));
-    found.iter().map(|skill| ObjectRef::from_obj(skill.as_ref())).collect()
+    let selected = store
+        .state_filter(|skill| skill.meta().namespace.as_deref() == namespace && skill.0.as_ref().is_ok_and(&predicate));
+    selected.iter().map(|skill| ObjectRef::from_obj(skill.as_ref())).collect()
 }

@@ -12,22 +12,23 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::Resource;
 use std::cmp::Reverse;
 
-/// The number of unused revisions that are kept. A new Job may use one of them before its status records it.
+/// The number of unused revisions that are kept. A new Job may already use one of them, although the status of the Job does
+/// not record it yet.
 const MAX_UNUSED_REVISIONS: usize = 2;
 
 /// Deletes objects that a Skill owns and no longer needs.
 pub async fn prune(
     skill: &Skill,
-    result: &AppliedSkill,
+    applied_skill: &AppliedSkill,
     fetched: &FetchedSkill,
     applier: &Applier,
 ) -> Result<(), Error> {
     let Some(uid) = skill.metadata.uid.as_deref() else { return Ok(()) };
-    for revision in superseded(uid, &result.revision_ref.name, fetched) {
+    for revision in deletable_revisions(uid, &applied_skill.revision_ref.name, fetched) {
         applier.delete::<ConfigMap>(revision).await?;
     }
-    if matches!(result.mcp, AppliedMcp::Managed { .. })
-        || is_earlier_revision_in_use(&result.revision_ref.name, fetched)
+    if matches!(applied_skill.mcp, AppliedMcp::Managed { .. })
+        || is_earlier_revision_in_use(&applied_skill.revision_ref.name, fetched)
     {
         return Ok(());
     }
@@ -43,7 +44,7 @@ pub async fn prune(
     Ok(())
 }
 
-/// Returns whether unfinished Jobs run on another revision than the current one: they may call its MCP server. The end
+/// Returns whether unfinished Jobs run on an earlier revision: they may still call the MCP server of that revision. The end
 /// of such a Job wakes the Skill.
 fn is_earlier_revision_in_use(current: &str, fetched: &FetchedSkill) -> bool {
     fetched.revisions_in_use.iter().any(|name| name != current)
@@ -54,15 +55,15 @@ fn owned_metadata<'a, K: Resource>(uid: &str, object: Option<&'a K>) -> Option<&
     object.map(Resource::meta).filter(|metadata| owned::is_owned_by(metadata, uid))
 }
 
-/// The revisions that no new or unfinished Job uses, except the most recent ones.
-fn superseded<'a>(uid: &str, current: &str, fetched: &'a FetchedSkill) -> Vec<&'a ObjectMeta> {
-    let used = |name: &str| name == current || fetched.revisions_in_use.contains(name);
+/// The revisions that no new or unfinished Job uses, except the newest ones among them.
+fn deletable_revisions<'a>(uid: &str, current: &str, fetched: &'a FetchedSkill) -> Vec<&'a ObjectMeta> {
+    let is_used = |name: &str| name == current || fetched.revisions_in_use.contains(name);
     let mut unused: Vec<&ObjectMeta> = fetched
         .revisions
         .iter()
         .map(|revision| &revision.metadata)
         .filter(|metadata| owned::is_owned_by(metadata, uid))
-        .filter(|metadata| metadata.name.as_deref().is_some_and(|name| !used(name)))
+        .filter(|metadata| metadata.name.as_deref().is_some_and(|name| !is_used(name)))
         .collect();
     unused.sort_by_key(|metadata| Reverse((metadata.creation_timestamp.clone(), metadata.name.clone())));
     unused.into_iter().skip(MAX_UNUSED_REVISIONS).collect()
@@ -106,9 +107,9 @@ mod tests {
             ("r-5", 5, "u-skill"),
             ("foreign", 0, "u-other"),
         ];
-        assert_eq!(names(&superseded("u-skill", "r-5", &fetched(&all, &[]))), ["r-2", "r-1"]);
-        assert_eq!(names(&superseded("u-skill", "r-5", &fetched(&all, &["r-1"]))), ["r-2"]);
-        assert_eq!(names(&superseded("u-skill", "r-1", &fetched(&all, &["r-2"]))), ["r-3"]);
+        assert_eq!(names(&deletable_revisions("u-skill", "r-5", &fetched(&all, &[]))), ["r-2", "r-1"]);
+        assert_eq!(names(&deletable_revisions("u-skill", "r-5", &fetched(&all, &["r-1"]))), ["r-2"]);
+        assert_eq!(names(&deletable_revisions("u-skill", "r-1", &fetched(&all, &["r-2"]))), ["r-3"]);
     }
 
     #[test]

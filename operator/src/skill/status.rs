@@ -16,7 +16,7 @@ use finding::{Blocker, Finding, object_fault};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::core::ResourceExt;
 
-/// Computes the status. Equals the current status where nothing but time would change.
+/// Computes the status. Returns the current status if only times would change.
 pub fn compute(
     skill: &Skill,
     applied: &Result<AppliedSkill, InvalidSkill>,
@@ -26,11 +26,11 @@ pub fn compute(
     let current = skill.status.clone().unwrap_or_default();
     let (revision, findings) = match applied {
         // An invalid Skill keeps its current revision, on which its Jobs run.
-        Err(invalid) => (current.revision, vec![refused(invalid)]),
+        Err(invalid) => (current.revision, vec![invalid_finding(invalid)]),
         Ok(applied) => {
             let name = skill.name_any();
             let findings = vec![
-                accepted(applied, &name),
+                accepted_finding(applied, &name),
                 memory::finding(applied, fetched),
                 mcp::finding(applied, fetched, &name),
             ];
@@ -59,12 +59,12 @@ fn health(findings: &[Finding]) -> Health {
     Health::Ready(Reason::Ready, "Jobs can use this Skill".to_owned())
 }
 
-fn refused(invalid: &InvalidSkill) -> Finding {
+fn invalid_finding(invalid: &InvalidSkill) -> Finding {
     let InvalidSkill(faults) = invalid;
     Finding::stalls(ConditionType::Accepted, Reason::Invalid, join_sentences(faults, MAX_LIST_BYTES))
 }
 
-fn accepted(applied: &AppliedSkill, skill: &str) -> Finding {
+fn accepted_finding(applied: &AppliedSkill, skill: &str) -> Finding {
     let name = &applied.revision_ref.name;
     let revision = object_fault(ConditionType::Accepted, &format!("ConfigMap {name}"), &applied.revision);
     let account = || {

@@ -42,7 +42,7 @@ fn facts<'a>(now: i64, status: &'a JobStatus, pods: &'a [WorkerPod]) -> Facts<'a
         ending: None,
         suspended: false,
         ttl: None,
-        answers: AnswerState::Pending,
+        answers: AnswerState::Awaited,
         reply_expiry: None,
         has_pending_follow_up: false,
         retention: RETENTION,

@@ -4,7 +4,8 @@ use bloomery_crds::conditions::Reason;
 use k8s_openapi::api::core::v1::{ContainerStateWaiting, ContainerStatus, Pod, PodCondition, PodStatus};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
-/// The minimum age for "unschedulable": a scheduler that waits for a volume reports it for a moment.
+/// The age of a pod from which "unschedulable" counts as a problem. A scheduler that waits for a volume reports it for a
+/// moment.
 const SCHEDULING_GRACE: SignedDuration = SignedDuration::from_secs(5);
 
 /// The age of a pod from which a container in creation counts as a problem.
@@ -36,10 +37,10 @@ pub(super) fn find(
         .or_else(|| waiting(name, pod, container, now))
 }
 
-/// Detects a lost node: its pods stay unchanged, or are terminating without an end.
+/// Detects that the node of a pod is lost, and describes this for people.
 fn node_lost(pod: &Pod, status: &PodStatus, container: Option<&ContainerStatus>, now: Timestamp) -> Option<String> {
     let deletion = pod.metadata.deletion_timestamp.as_ref();
-    let is_overdue = deletion.is_some_and(|last| now.duration_since(last.0) > REMOVAL_TIMEOUT);
+    let is_overdue = deletion.is_some_and(|deadline| now.duration_since(deadline.0) > REMOVAL_TIMEOUT);
     // A kubelet sets `ready` and the condition `Ready` together. If the kubelet is silent, the node controller sets only
     // the condition.
     let is_running = container.is_some_and(|container| {
@@ -52,7 +53,7 @@ fn node_lost(pod: &Pod, status: &PodStatus, container: Option<&ContainerStatus>,
         return None;
     }
     let name = pod.metadata.name.as_deref().unwrap_or_default();
-    let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).unwrap_or("it was bound to");
+    let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).unwrap_or("NODE");
     Some(format!(
         "pod {name} may still run: the node {node} does not answer. No second pod is started; the Job continues when \
          the node is back. If the node is gone for good: kubectl delete node {node}"
@@ -110,7 +111,7 @@ fn describe(reason: &str, waiting: &ContainerStateWaiting) -> String {
 }
 
 fn is_older(pod: &Pod, now: Timestamp, than: SignedDuration) -> bool {
-    pod.metadata.creation_timestamp.as_ref().is_some_and(|made| now.duration_since(made.0) >= than)
+    pod.metadata.creation_timestamp.as_ref().is_some_and(|created| now.duration_since(created.0) >= than)
 }
 
 fn condition<'a>(status: &'a PodStatus, kind: &str) -> Option<&'a PodCondition> {

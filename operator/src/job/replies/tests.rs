@@ -30,13 +30,13 @@ fn held() -> WaitingFor {
 
 #[rstest]
 #[case::open_question(Some(asked(0)), Some("q-2"), AnswerState::Available)]
-#[case::without_a_question(Some(asked(0)), None, AnswerState::Pending)]
-#[case::unknown_question(Some(asked(0)), Some("q-9"), AnswerState::Pending)]
+#[case::without_a_question(Some(asked(0)), None, AnswerState::Awaited)]
+#[case::unknown_question(Some(asked(0)), Some("q-9"), AnswerState::Awaited)]
 #[case::question_beyond_the_maximum(Some(many()), Some("q-9"), AnswerState::Available)]
 #[case::unreported_question(Some(WaitingFor::default()), Some("q-9"), AnswerState::Available)]
 #[case::without_a_wait(None, Some("q-9"), AnswerState::Available)]
-#[case::held_call_without_questions(Some(held()), Some("q-9"), AnswerState::Pending)]
-#[case::held_call_and_unknown_question(Some(WaitingFor { call: Some(held_call()), ..asked(0) }), Some("q-9"), AnswerState::Pending)]
+#[case::held_call_without_questions(Some(held()), Some("q-9"), AnswerState::Awaited)]
+#[case::held_call_and_unknown_question(Some(WaitingFor { call: Some(held_call()), ..asked(0) }), Some("q-9"), AnswerState::Awaited)]
 #[case::held_call_and_open_question(Some(WaitingFor { call: Some(held_call()), ..asked(0) }), Some("q-1"), AnswerState::Available)]
 fn an_answer_is_a_reply_to_an_open_question(
     #[case] waiting: Option<WaitingFor>,
@@ -47,7 +47,7 @@ fn an_answer_is_a_reply_to_an_open_question(
     let given = spec(vec![to(None, "heard"), to(question, "A-17")]);
     assert_eq!(answers(&given, &status), expected);
     // A heard reply does not count again.
-    assert_eq!(answers(&spec(vec![to(question, "A-17")]), &status), AnswerState::Pending);
+    assert_eq!(answers(&spec(vec![to(question, "A-17")]), &status), AnswerState::Awaited);
     let full = spec(vec![to(question, "A-17"); Reply::MAX_REPLIES]);
     let expected = if expected == AnswerState::Available { AnswerState::Available } else { AnswerState::Impossible };
     assert_eq!(answers(&full, &status), expected);

@@ -8,8 +8,8 @@ use bloomery_crds::outcome::{Outcome, Phase};
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{AskedQuestion, HeldCall, JobStatus};
 
-/// The maximum size of a question in a message, in bytes. `status.waitingFor` has the full text.
-const MAX_QUESTION_BYTES: usize = 256;
+/// The maximum size of a quoted question or reply in a message, in bytes. The status and the spec have the full texts.
+const MAX_QUOTE_BYTES: usize = 256;
 
 /// The health of a Job that has a pod, or whose last pod parked.
 pub fn phase_health(status: &JobStatus) -> Health {
@@ -79,7 +79,7 @@ pub fn outcome_health(outcome: &Outcome) -> Health {
     let message = format!("{}: {}", outcome.code, outcome.message);
     match outcome.phase() {
         Phase::Succeeded => Health::Ready(Reason::Succeeded, outcome.message.clone()),
-        // A person requested it.
+        // A person requested this end.
         Phase::Cancelled => Health::Ready(Reason::Cancelled, outcome.message.clone()),
         Phase::Escalated => Health::Stalled(Reason::Escalated, message),
         Phase::Refused => Health::Stalled(Reason::OutOfDomain, outcome.message.clone()),
@@ -135,7 +135,7 @@ fn question_message(status: &JobStatus) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// The name of a Job, derived from the name of its pod.
+/// The name of a Job, derived from the name of its pod; the placeholder `JOB` if it has none.
 fn job_name(status: &JobStatus) -> &str {
     status.attempt.as_ref().and_then(|attempt| names::job_of_worker_pod(&attempt.pod, attempt.number)).unwrap_or("JOB")
 }
@@ -150,9 +150,9 @@ pub fn log_location(status: &JobStatus) -> &str {
     status.log.as_ref().map_or("the log in the Skill's memory", |log| &log.path)
 }
 
-/// Quotes a question within a sentence.
-pub fn quoted(question: &str) -> String {
-    format!("{:?}", bounded(question, MAX_QUESTION_BYTES))
+/// Quotes a question or a reply within a sentence, shortened.
+pub fn quoted(text: &str) -> String {
+    format!("{:?}", bounded(text, MAX_QUOTE_BYTES))
 }
 
 /// The condition that lists replies to unknown questions; none if there are none.

@@ -297,10 +297,10 @@ fn a_change_of_the_message_alone_is_detected() {
         next(&JobStatus::default(), &AppliedPlan::Waiting(Wait::new(reason, message), None), &stamp(1))
     };
     let current = wait(Reason::SkillNotReady, "0 of 1 pods");
-    assert!(only_message_changed(&current, &wait(Reason::SkillNotReady, "1 of 1 pods")));
-    assert!(!only_message_changed(&current, &wait(Reason::ModelNotFound, "no Model")));
-    assert!(!only_message_changed(&JobStatus::default(), &current));
-    assert!(!only_message_changed(&current, &next(&current, &AppliedPlan::Started(started(1), None), &stamp(3))));
+    assert!(is_same_wait(&current, &wait(Reason::SkillNotReady, "1 of 1 pods")));
+    assert!(!is_same_wait(&current, &wait(Reason::ModelNotFound, "no Model")));
+    assert!(!is_same_wait(&JobStatus::default(), &current));
+    assert!(!is_same_wait(&current, &next(&current, &AppliedPlan::Started(started(1), None), &stamp(3))));
     assert_eq!(job().status, None);
 }
 

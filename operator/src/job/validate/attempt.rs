@@ -24,13 +24,13 @@ pub struct ValidAttempt {
     pub revision: RevisionRef,
     /// The limits of the whole Job.
     pub limits: EffectiveLimits,
-    /// The seconds that are left of the duration.
+    /// The seconds that are left of the Job's maximum duration.
     pub remaining_seconds: u64,
     /// The models to call, beginning with that of the main loop.
     pub models: Vec<ModelEndpoint>,
     /// The resources that the Job binds.
     pub bound: BoundResources,
-    /// The position in the log that the status records.
+    /// The position in the event log that the status of the Job records.
     pub log: Option<LogPosition>,
     /// The decisions of people on the held call of the Job.
     pub approvals: Vec<GivenDecision>,

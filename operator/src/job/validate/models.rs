@@ -38,8 +38,8 @@ pub(super) fn resolve_models(
     Err(Wait::new(first.reason, join_sentences(&messages, MAX_LIST_BYTES)))
 }
 
-/// Resolves the fallbacks of a model. The faults are checked again here, because the condition of the Model may be
-/// older.
+/// Resolves the fallbacks of a model. The Model controller has checked them, but its result may be older than the
+/// fallbacks are now.
 fn with_fallbacks(
     endpoint: ModelEndpoint,
     find: impl Fn(&str) -> Option<Arc<Guarded<Model>>>,
@@ -78,7 +78,7 @@ fn endpoint(model: &Model) -> ModelEndpoint {
     // Without `..`, so that a new field does not compile here until it is passed on or left out on purpose.
     let ModelSpec {
         provider,
-        model: provider_name,
+        model: name_at_provider,
         base_url,
         api_key,
         context_window,
@@ -91,7 +91,7 @@ fn endpoint(model: &Model) -> ModelEndpoint {
     ModelEndpoint {
         name: model.name_any(),
         provider: *provider,
-        model: provider_name.clone(),
+        model: name_at_provider.clone(),
         base_url: base_url.clone(),
         timeout_seconds: timeout.as_ref().map_or(ModelSpec::DEFAULT_TIMEOUT_SECONDS, whole_seconds),
         context_window: context_window.unwrap_or(ModelSpec::DEFAULT_CONTEXT_WINDOW),

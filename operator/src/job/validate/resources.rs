@@ -28,11 +28,11 @@ pub(super) fn resolve_resources(
         let Some(source) = source(&resource.name, binding) else { continue };
         bound.resources.push(BoundResource { name: resource.name.clone(), kind: resource.kind, source });
         let Some(claim) = &binding.persistent_volume_claim else { continue };
-        let found = claims.get(&claim.claim_name).filter(|found| found.metadata.deletion_timestamp.is_none());
-        if found.is_none() {
+        let existing = claims.get(&claim.claim_name).filter(|claim| claim.metadata.deletion_timestamp.is_none());
+        if existing.is_none() {
             missing.insert(claim.claim_name.as_str());
         }
-        bound.filesystems.push(filesystem(&resource.name, claim, found.map(AsRef::as_ref)));
+        bound.filesystems.push(filesystem(&resource.name, claim, existing.map(AsRef::as_ref)));
     }
     if !invalid.is_empty() {
         return Err(Wait::new(Reason::ResourcesInvalid, join_sentences(&invalid, MAX_LIST_BYTES)));
@@ -43,7 +43,8 @@ pub(super) fn resolve_resources(
     Ok(bound)
 }
 
-/// Refuses to bind the tenant's memory, as the CRD does: it holds the directories of all Skills.
+/// Returns a fault for each binding of the tenant's memory, because the memory holds the directories of all Skills. The
+/// CRD has the same rule.
 fn memory_faults(bindings: &BTreeMap<String, Binding>) -> Vec<String> {
     let is_memory = |binding: &Binding| {
         binding.persistent_volume_claim.as_ref().is_some_and(|claim| claim.claim_name == MEMORY_CLAIM)
@@ -87,8 +88,8 @@ fn not_found(claims: &BTreeSet<&str>) -> Wait {
     Wait::new(Reason::ResourceNotFound, join_sentences(&sentences, MAX_LIST_BYTES))
 }
 
-/// Returns whether pods of this memory must share a node. The access modes of the claim itself count, not those of new
-/// claims.
+/// Returns whether all pods that mount this memory must share a node. The access modes of the existing claim count, not
+/// the setting for new claims.
 pub(super) fn is_single_node(claim: Option<&PersistentVolumeClaim>) -> bool {
     !has_access_mode(claim, &["ReadWriteMany"])
 }
@@ -120,7 +121,7 @@ mod tests {
         resolve_resources(&declared(), &bindings, &BTreeMap::from([("src".to_owned(), claim)]))
     }
 
-    fn all() -> Value {
+    fn all_bindings() -> Value {
         json!({
             "docs": { "value": "https://docs.example.com" },
             "codebase": { "persistentVolumeClaim": { "claimName": "src", "subPath": "app" } },
@@ -130,7 +131,7 @@ mod tests {
 
     #[test]
     fn resources_are_in_the_order_of_the_skill_and_read_only_by_default() {
-        let BoundResources { resources, filesystems } = resolved(all(), &["ReadWriteOnce"]).unwrap();
+        let BoundResources { resources, filesystems } = resolved(all_bindings(), &["ReadWriteOnce"]).unwrap();
         insta::assert_snapshot!(serde_json::to_string_pretty(&resources).unwrap());
         let expected = Filesystem {
             name: "codebase".into(),
@@ -141,7 +142,7 @@ mod tests {
         };
         assert_eq!(filesystems, [expected]);
         for modes in [["ReadWriteMany"], ["ReadOnlyMany"]] {
-            assert!(!resolved(all(), &modes).unwrap().filesystems[0].single_node);
+            assert!(!resolved(all_bindings(), &modes).unwrap().filesystems[0].single_node);
         }
     }
 
@@ -163,15 +164,16 @@ mod tests {
 
     #[test]
     fn a_claim_that_is_missing_or_being_deleted_is_named() {
-        let mut bindings = all();
+        let mut bindings = all_bindings();
         bindings["codebase"]["persistentVolumeClaim"]["claimName"] = json!("gone");
         let wait = resolved(bindings, &[]).unwrap_err();
         assert_eq!(wait.reason, Reason::ResourceNotFound);
         assert!(wait.message.contains("PersistentVolumeClaim gone"), "{}", wait.message);
-        let going = json!({ "metadata": { "name": "src", "deletionTimestamp": "2026-01-01T00:00:00Z" } });
-        let going: Arc<PersistentVolumeClaim> = Arc::new(serde_json::from_value(going).unwrap());
-        let bindings = serde_json::from_value(all()).unwrap();
-        let wait = resolve_resources(&declared(), &bindings, &BTreeMap::from([("src".to_owned(), going)])).unwrap_err();
+        let deleted_claim = json!({ "metadata": { "name": "src", "deletionTimestamp": "2026-01-01T00:00:00Z" } });
+        let deleted_claim: Arc<PersistentVolumeClaim> = Arc::new(serde_json::from_value(deleted_claim).unwrap());
+        let bindings = serde_json::from_value(all_bindings()).unwrap();
+        let wait = resolve_resources(&declared(), &bindings, &BTreeMap::from([("src".to_owned(), deleted_claim)]))
+            .unwrap_err();
         assert_eq!(wait.reason, Reason::ResourceNotFound);
     }
 

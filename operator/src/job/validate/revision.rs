@@ -32,13 +32,13 @@ pub(super) fn resolve_revision(
     match open_revision(&reference, stored) {
         Ok(compiled) => Ok((reference, compiled)),
         Err(wait) if stored.is_some() => Err(wait.into()),
-        Err(wait) => Err(without_revision(&reference, current().ok(), wait)),
+        Err(wait) => Err(revision_lost(&reference, current().ok(), wait)),
     }
 }
 
 /// Decides how to continue a Job whose revision no longer exists. The Job ends if the Skill has another revision now.
 /// Otherwise it waits until the Skill controller creates the revision again.
-fn without_revision(lost: &RevisionRef, current: Option<RevisionRef>, wait: Wait) -> Blocked {
+fn revision_lost(lost: &RevisionRef, current: Option<RevisionRef>, wait: Wait) -> Blocked {
     match current {
         Some(current) if current.digest != lost.digest => {
             let message =
@@ -78,7 +78,7 @@ pub(super) fn current_revision(name: &str, skill: Option<&Guarded<Skill>>) -> Re
             return Err(not_ready(format!("the Skill {name} is not ready: {unmet}")));
         }
     }
-    // A pending claim may be bound once the pod exists; a lost claim cannot be used.
+    // The status of a pending claim is `Unknown`: it may be bound once the pod exists. A lost claim cannot be used.
     if let Some(memory) = conditions::find(&status.conditions, ConditionType::MemoryReady)
         && memory.status == "False"
     {
@@ -91,7 +91,7 @@ pub(super) fn current_revision(name: &str, skill: Option<&Guarded<Skill>>) -> Re
     revision.ok_or_else(|| not_ready(format!("the Skill {name} has no revision yet")))
 }
 
-/// Opens a revision, and verifies its digest.
+/// Reads a revision from its ConfigMap, and verifies its digest.
 pub(super) fn open_revision(expected: &RevisionRef, stored: Option<&ConfigMap>) -> Result<Revision, Wait> {
     let text = stored.and_then(|map| map.data.as_ref()?.get(run::REVISION_KEY));
     let Some(text) = text else {

@@ -59,22 +59,23 @@ pub(super) struct Validity {
 }
 
 /// Reads all pairs, in order.
-pub(super) fn pairs(certificates: &str, keys: &str) -> Result<Vec<AuthorityPair>, Error> {
+pub(super) fn read_pairs(certificates: &str, keys: &str) -> Result<Vec<AuthorityPair>, Error> {
     let (certificates, keys) = (sections(certificates), sections(keys));
     if certificates.len() != keys.len() {
         return Err(Error::Count { certificates: certificates.len(), keys: keys.len() });
     }
-    certificates.into_iter().zip(keys).map(|(certificate, key)| pair(certificate, key)).collect()
+    certificates.into_iter().zip(keys).map(|(certificate, key)| read_pair(certificate, key)).collect()
 }
 
-fn pair(certificate: String, key: String) -> Result<AuthorityPair, Error> {
+fn read_pair(certificate: String, key: String) -> Result<AuthorityPair, Error> {
     let unreadable = |file: &'static str, why: String| Error::Unreadable { file, why };
     let der = CertificateDer::from_pem_slice(certificate.as_bytes());
     let der = der.map_err(|error| unreadable("ca.crt", error.to_string()))?;
     let parsed = x509_parser::parse_x509_certificate(&der);
     let (_, parsed) = parsed.map_err(|error| unreadable("ca.crt", error.to_string()))?;
-    let known = KeyPair::from_pem(&key).map_err(|error| unreadable("ca.key", error.to_string()))?;
-    if parsed.public_key().subject_public_key.data != known.der_bytes() {
+    let key_pair = KeyPair::from_pem(&key).map_err(|error| unreadable("ca.key", error.to_string()))?;
+    let public_key_of_pair = key_pair.der_bytes();
+    if parsed.public_key().subject_public_key.data != public_key_of_pair {
         return Err(Error::Mismatch);
     }
     let seconds = |timestamp: i64| u64::try_from(timestamp).unwrap_or(0);
@@ -86,7 +87,7 @@ fn pair(certificate: String, key: String) -> Result<AuthorityPair, Error> {
     Ok(AuthorityPair { certificate, key, validity })
 }
 
-/// The sections of a PEM text, without lines between them.
+/// Splits a PEM text into its sections, without the lines between them.
 fn sections(text: &str) -> Vec<String> {
     let mut sections: Vec<String> = Vec::new();
     let mut open: Option<String> = None;

@@ -76,20 +76,20 @@ fn an_authority_is_renewed_when_a_third_of_its_lifetime_is_left() {
 fn pods_of_every_age_trust_the_endpoint_through_a_rotation() {
     let name = "bloomery-operator.bloomery.svc";
     let old = first();
-    let rotation = NOW + AUTHORITY_LIFETIME_SECONDS * 2 / 3 + DAY;
+    let rotation = NOW + AUTHORITY_LIFETIME_SECONDS * 2 / 3 + DAY_SECONDS;
     let both = old.renewed(rotation).unwrap();
     let end_of_old = NOW + AUTHORITY_LIFETIME_SECONDS;
     let (old_pod, new_pod) = (old.bundle(NOW), both.bundle(rotation));
     // The old authority signs until shortly before it expires. Old and new pods trust it.
-    for now in [rotation, rotation + 60 * DAY, end_of_old - LEAF_LIFETIME_SECONDS - DAY] {
+    for now in [rotation, rotation + 60 * DAY_SECONDS, end_of_old - LEAF_LIFETIME_SECONDS - DAY_SECONDS] {
         let leaf = both.issue(&names(), now).unwrap();
         assert!(is_trusted(&old_pod, &leaf, name, now) && is_trusted(&new_pod, &leaf, name, now));
     }
-    let late = end_of_old - LEAF_LIFETIME_SECONDS + DAY;
+    let late = end_of_old - LEAF_LIFETIME_SECONDS + DAY_SECONDS;
     let leaf = both.issue(&names(), late).unwrap();
     assert!(is_trusted(&new_pod, &leaf, name, late) && !is_trusted(&old_pod, &leaf, name, late));
     // The next rotation drops the expired authority.
-    let next = both.renewed(end_of_old + DAY).unwrap();
+    let next = both.renewed(end_of_old + DAY_SECONDS).unwrap();
     assert_eq!(next.0.len(), 2);
     assert!(matches!(both.issue(&names(), rotation + 2 * AUTHORITY_LIFETIME_SECONDS), Err(Error::Expired)));
 }

@@ -37,7 +37,7 @@ pub(super) fn hold_fault(hold: &HeldCallDetails) -> Option<String> {
         .or_else(|| events.iter().find_map(|event| too_long("an event of hold", event, ApprovalSpec::MAX_EVENT_BYTES)))
 }
 
-/// Describes the first part of a projection that does not fit; none if all parts fit.
+/// Describes the first part of a projection that does not fit into a status; none if all parts fit.
 pub(super) fn projection_fault(projection: &Projection) -> Option<String> {
     let Projection { result, gates, workflows, tool_names, waiting_for, remarks, stray_replies, replies_heard, .. } =
         projection;
@@ -89,7 +89,7 @@ fn call_fault(call: &HeldCall) -> Option<String> {
         .or_else(|| too_long("waitingFor.call.reason", reason, MAX_REASON_CHARS))
 }
 
-/// Describes the first part of questions that does not fit; none if all parts fit.
+/// Describes the first part of the open questions that does not fit into a status; none if all parts fit.
 pub(crate) fn questions_fault(questions: &[AskedQuestion]) -> Option<String> {
     too_many("waitingFor.questions", questions.len(), WaitingFor::MAX_QUESTIONS)
         .or_else(|| questions.iter().find_map(question_fault))

@@ -72,6 +72,6 @@ fn filling_the_secret_keeps_its_version_and_its_other_keys() {
     let filled = with_authorities(secret, &authorities);
     assert_eq!(filled.metadata.resource_version.as_deref(), Some("7"));
     assert!(filled.data.as_ref().unwrap().contains_key("note"));
-    let (certificates, keys) = (text(&filled, CERTIFICATES), text(&filled, KEYS));
+    let (certificates, keys) = (entry_text(&filled, CERTIFICATES_ENTRY), entry_text(&filled, KEYS_ENTRY));
     assert!(!Authorities::read(&certificates, &keys).unwrap().needs_renewal(1_800_000_000));
 }

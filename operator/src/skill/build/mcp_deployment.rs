@@ -15,7 +15,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use std::collections::BTreeMap;
 
 /// The name of the server's port and of its container.
-pub const PORT: &str = "mcp";
+pub const PORT_NAME: &str = "mcp";
 
 /// The seconds that a server may take to listen before it is restarted.
 const STARTUP_SECONDS: i32 = 120;
@@ -35,10 +35,10 @@ pub fn selector(skill: &ValidSkill) -> BTreeMap<String, String> {
 ///
 /// The server runs as the user of its image, because the image decides who owns its files. This user must not be root.
 pub fn build_mcp_deployment(skill: &ValidSkill, container: &McpContainer) -> Deployment {
-    let meta = metadata(skill, names::mcp_server(&skill.name), "mcp");
-    let labels = meta.labels.clone();
+    let metadata = metadata(skill, names::mcp_server(&skill.name), "mcp");
+    let labels = metadata.labels.clone();
     Deployment {
-        metadata: meta,
+        metadata,
         spec: Some(DeploymentSpec {
             replicas: Some(1),
             revision_history_limit: Some(2),
@@ -54,7 +54,7 @@ pub fn build_mcp_deployment(skill: &ValidSkill, container: &McpContainer) -> Dep
             }),
             template: PodTemplateSpec {
                 metadata: Some(ObjectMeta { labels, ..ObjectMeta::default() }),
-                spec: Some(pod(skill, container)),
+                spec: Some(pod_spec(skill, container)),
             },
             ..DeploymentSpec::default()
         }),
@@ -62,13 +62,13 @@ pub fn build_mcp_deployment(skill: &ValidSkill, container: &McpContainer) -> Dep
     }
 }
 
-fn pod(skill: &ValidSkill, container: &McpContainer) -> PodSpec {
+fn pod_spec(skill: &ValidSkill, container: &McpContainer) -> PodSpec {
     PodSpec {
         service_account_name: Some(names::mcp_server(&skill.name)),
         automount_service_account_token: Some(false),
         enable_service_links: Some(false),
         security_context: Some(pod::restricted()),
-        containers: vec![server(container)],
+        containers: vec![server_container(container)],
         volumes: Some(vec![Volume {
             name: "tmp".to_owned(),
             empty_dir: Some(EmptyDirVolumeSource {
@@ -81,16 +81,16 @@ fn pod(skill: &ValidSkill, container: &McpContainer) -> PodSpec {
     }
 }
 
-fn server(container: &McpContainer) -> Container {
+fn server_container(container: &McpContainer) -> Container {
     let list = |items: &Vec<String>| (!items.is_empty()).then(|| items.clone());
     Container {
-        name: PORT.to_owned(),
+        name: PORT_NAME.to_owned(),
         image: Some(container.image.clone()),
         command: list(&container.command),
         args: list(&container.args),
         env: (!container.env.is_empty()).then(|| container.env.clone()),
         ports: Some(vec![ContainerPort {
-            name: Some(PORT.to_owned()),
+            name: Some(PORT_NAME.to_owned()),
             container_port: container.port.into(),
             protocol: Some("TCP".to_owned()),
             ..ContainerPort::default()
@@ -111,7 +111,10 @@ fn server(container: &McpContainer) -> Container {
 /// A probe that only opens a connection to the port. It sends no request to the server.
 fn probe(period_seconds: i32, failure_threshold: i32) -> Probe {
     Probe {
-        tcp_socket: Some(TCPSocketAction { port: IntOrString::String(PORT.to_owned()), ..TCPSocketAction::default() }),
+        tcp_socket: Some(TCPSocketAction {
+            port: IntOrString::String(PORT_NAME.to_owned()),
+            ..TCPSocketAction::default()
+        }),
         period_seconds: Some(period_seconds),
         failure_threshold: Some(failure_threshold),
         ..Probe::default()
@@ -148,7 +151,7 @@ mod tests {
     #[test]
     fn the_deployment_of_a_skill_with_defaults() {
         let skill = validate(&fixtures::with_container()).unwrap();
-        let least = serde_json::from_value(serde_json::json!({"image": "localhost/orders:4"})).unwrap();
-        insta::assert_snapshot!("mcp_deployment_least", yaml(&build_mcp_deployment(&skill, &least)));
+        let minimal = serde_json::from_value(serde_json::json!({"image": "localhost/orders:4"})).unwrap();
+        insta::assert_snapshot!("mcp_deployment_least", yaml(&build_mcp_deployment(&skill, &minimal)));
     }
 }

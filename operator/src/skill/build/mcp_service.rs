@@ -1,23 +1,23 @@
 //! Builds the Service of the MCP server of a Skill.
 
 use super::super::validate::ValidSkill;
-use super::mcp_deployment::{PORT, selector};
+use super::mcp_deployment::{PORT_NAME, selector};
 use super::metadata::metadata;
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::McpContainer;
 use k8s_openapi::api::core::v1::{Service, ServicePort, ServiceSpec};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-/// Builds the Service on the server's own port.
+/// Builds the Service, which has the same port number as the server.
 pub fn build_mcp_service(skill: &ValidSkill, container: &McpContainer) -> Service {
     Service {
         metadata: metadata(skill, names::mcp_server(&skill.name), "mcp"),
         spec: Some(ServiceSpec {
             selector: Some(selector(skill)),
             ports: Some(vec![ServicePort {
-                name: Some(PORT.to_owned()),
+                name: Some(PORT_NAME.to_owned()),
                 port: container.port.into(),
-                target_port: Some(IntOrString::String(PORT.to_owned())),
+                target_port: Some(IntOrString::String(PORT_NAME.to_owned())),
                 protocol: Some("TCP".to_owned()),
                 app_protocol: Some("http".to_owned()),
                 ..ServicePort::default()

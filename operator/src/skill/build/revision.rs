@@ -43,20 +43,20 @@ mod tests {
     use crate::skill::fixtures;
     use crate::skill::validate::validate;
 
-    fn built(skill: &bloomery_crds::v1alpha1::Skill) -> (ConfigMap, RevisionRef) {
+    fn build_valid(skill: &bloomery_crds::v1alpha1::Skill) -> (ConfigMap, RevisionRef) {
         build_revision(&validate(skill).unwrap()).unwrap()
     }
 
     #[test]
     fn the_revision_for_each_kind_of_mcp_server() {
-        insta::assert_snapshot!("revision_container", yaml(&built(&fixtures::with_container()).0));
-        insta::assert_snapshot!("revision_service", yaml(&built(&fixtures::with_service()).0));
-        insta::assert_snapshot!("revision_without_server", yaml(&built(&fixtures::without_server()).0));
+        insta::assert_snapshot!("revision_container", yaml(&build_valid(&fixtures::with_container()).0));
+        insta::assert_snapshot!("revision_service", yaml(&build_valid(&fixtures::with_service()).0));
+        insta::assert_snapshot!("revision_without_server", yaml(&build_valid(&fixtures::without_server()).0));
     }
 
     #[test]
     fn a_worker_can_open_it_by_its_reference() {
-        let (config_map, reference) = built(&fixtures::with_service());
+        let (config_map, reference) = build_valid(&fixtures::with_service());
         let text = &config_map.data.unwrap()[run::REVISION_KEY];
         let revision = run::open_revision(text, &reference.digest).unwrap();
         assert_eq!(revision.mcp.unwrap().url, "http://shared-orders.acme.svc:8090/mcp");
@@ -65,20 +65,20 @@ mod tests {
 
     #[test]
     fn the_name_depends_only_on_the_spec_of_the_skill() {
-        let mut touched = fixtures::with_service();
-        touched.metadata.generation = Some(9);
-        touched.metadata.labels = Some([("team".to_owned(), "a".to_owned())].into());
-        assert_eq!(built(&touched).1, built(&fixtures::with_service()).1);
-        touched.spec.problem.statement = "Help with refunds".into();
-        assert_ne!(built(&touched).1, built(&fixtures::with_service()).1);
-        touched.spec.problem.statement = fixtures::with_service().spec.problem.statement;
-        assert_eq!(built(&touched).1, built(&fixtures::with_service()).1);
+        let mut changed = fixtures::with_service();
+        changed.metadata.generation = Some(9);
+        changed.metadata.labels = Some([("team".to_owned(), "a".to_owned())].into());
+        assert_eq!(build_valid(&changed).1, build_valid(&fixtures::with_service()).1);
+        changed.spec.problem.statement = "Help with refunds".into();
+        assert_ne!(build_valid(&changed).1, build_valid(&fixtures::with_service()).1);
+        changed.spec.problem.statement = fixtures::with_service().spec.problem.statement;
+        assert_eq!(build_valid(&changed).1, build_valid(&fixtures::with_service()).1);
     }
 
     #[test]
     fn the_revision_holds_the_whole_spec() {
         let skill = fixtures::complete();
-        let (config_map, reference) = built(&skill);
+        let (config_map, reference) = build_valid(&skill);
         let text = &config_map.data.unwrap()[run::REVISION_KEY];
         insta::assert_snapshot!("revision_complete", text);
         assert_eq!(run::open_revision(text, &reference.digest).unwrap().spec, skill.spec);

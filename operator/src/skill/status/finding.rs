@@ -8,11 +8,11 @@ use bloomery_crds::conditions::{ConditionType, Observation, Reason};
 pub(super) struct Finding {
     /// The condition.
     pub(super) observation: Observation,
-    /// The reason why the Skill is not ready, if the condition keeps it from being ready.
+    /// Set if the condition keeps the Skill from being ready.
     pub(super) blocker: Option<Blocker>,
 }
 
-/// The kind of change that makes the Skill ready.
+/// The change that a Skill needs to become ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Blocker {
     /// A person has to act.

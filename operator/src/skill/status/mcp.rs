@@ -1,4 +1,4 @@
-//! Checks with the state of the cluster whether the MCP server is available. The operator never connects to it.
+//! Derives from the state of the cluster whether the MCP server is available. The operator never connects to the server.
 
 use super::super::apply::{AppliedMcp, AppliedSkill};
 use super::super::fetch::FetchedSkill;
@@ -16,16 +16,18 @@ const KIND: ConditionType = ConditionType::McpAvailable;
 
 /// Describes the state of the MCP server.
 pub(super) fn finding(applied: &AppliedSkill, fetched: &FetchedSkill, skill: &str) -> Finding {
-    let named = |kind: &str| format!("{kind} {}", names::mcp_server(skill));
+    let managed_name = |kind: &str| format!("{kind} {}", names::mcp_server(skill));
     match &applied.mcp {
         AppliedMcp::Absent => {
             Finding::healthy(KIND, Reason::NoMcpServer, "the Skill has no MCP server, and needs none")
         }
         AppliedMcp::External(named) => service_finding(named, fetched.named_service.as_deref()),
-        AppliedMcp::Managed { account, deployment, service } => object_fault(KIND, &named("ServiceAccount"), account)
-            .or_else(|| object_fault(KIND, &named("Deployment"), deployment))
-            .or_else(|| object_fault(KIND, &named("Service"), service))
-            .unwrap_or_else(|| deployment_finding(deployment, fetched)),
+        AppliedMcp::Managed { account, deployment, service } => {
+            object_fault(KIND, &managed_name("ServiceAccount"), account)
+                .or_else(|| object_fault(KIND, &managed_name("Deployment"), deployment))
+                .or_else(|| object_fault(KIND, &managed_name("Service"), service))
+                .unwrap_or_else(|| deployment_finding(deployment, fetched))
+        }
     }
 }
 
@@ -48,23 +50,23 @@ fn service_finding(named: &McpService, service: Option<&Service>) -> Finding {
     if ports.contains(&i32::from(*port)) {
         return Finding::healthy(KIND, Reason::Available, format!("Service {name} has port {port}"));
     }
-    let has: Vec<String> = ports.iter().map(ToString::to_string).collect();
-    let has = if has.is_empty() { "none".to_owned() } else { has.join(", ") };
+    let existing: Vec<String> = ports.iter().map(ToString::to_string).collect();
+    let existing = if existing.is_empty() { "none".to_owned() } else { existing.join(", ") };
     let message = format!(
-        "Service {name} has no TCP port {port}, it has {has}: change spec.mcpServer.service.port or the Service"
+        "Service {name} has no TCP port {port}, it has {existing}: change spec.mcpServer.service.port or the Service"
     );
     Finding::stalls(KIND, Reason::PortNotFound, message)
 }
 
 fn deployment_finding(applied: &ApplyResult<Deployment>, fetched: &FetchedSkill) -> Finding {
-    let seen = match applied {
+    let latest = match applied {
         ApplyResult::Written(deployment) => Some(deployment.as_ref()),
         // The cached Deployment is older than the last write.
         ApplyResult::CacheBehind => None,
         _ => fetched.mcp_deployment.as_deref(),
     };
     let progressing = || Finding::waits(KIND, Reason::Progressing, "the MCP server is starting");
-    let Some(deployment) = seen else { return progressing() };
+    let Some(deployment) = latest else { return progressing() };
     let Some(status) = deployment.status.as_ref() else { return progressing() };
     if status.observed_generation < deployment.metadata.generation {
         return progressing();
@@ -72,6 +74,7 @@ fn deployment_finding(applied: &ApplyResult<Deployment>, fetched: &FetchedSkill)
     let wanted = deployment.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1);
     let [all, updated, available] =
         [status.replicas, status.updated_replicas, status.available_replicas].map(Option::unwrap_or_default);
+    // If all pods are updated, no pod of the previous rollout is left.
     if all == updated && updated >= wanted && available >= wanted {
         return Finding::healthy(KIND, Reason::Available, "the MCP server accepts connections");
     }

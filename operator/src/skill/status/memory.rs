@@ -11,10 +11,10 @@ use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 const KIND: ConditionType = ConditionType::MemoryReady;
 
 /// The annotation that Kubernetes sets once a volume was requested from a provisioner.
-const PROVISIONER: &str = "volume.kubernetes.io/storage-provisioner";
+const PROVISIONER_ANNOTATION: &str = "volume.kubernetes.io/storage-provisioner";
 
-/// Describes the state of the claim. A pending claim blocks nothing: many claims wait for their first pod, and the
-/// scheduler reports why a pod cannot have its volume.
+/// Describes the state of the claim. A pending claim does not block the Skill: many claims are bound only when their first
+/// pod is created, and the scheduler reports why a pod cannot have its volume.
 pub(super) fn finding(applied: &AppliedSkill, fetched: &FetchedSkill) -> Finding {
     let what = format!("PersistentVolumeClaim {MEMORY_CLAIM}");
     if let Some(finding) = object_fault(KIND, &what, &applied.memory_claim) {
@@ -48,7 +48,8 @@ fn claim_finding(claim: &PersistentVolumeClaim) -> Finding {
 
 fn pending(claim: &PersistentVolumeClaim) -> Finding {
     let class = claim.spec.as_ref().and_then(|spec| spec.storage_class_name.as_deref()).unwrap_or_default();
-    let is_provisioning = claim.metadata.annotations.as_ref().is_some_and(|all| all.contains_key(PROVISIONER));
+    let is_provisioning =
+        claim.metadata.annotations.as_ref().is_some_and(|all| all.contains_key(PROVISIONER_ANNOTATION));
     if class.is_empty() {
         return unknown(format!(
             "{MEMORY_CLAIM} has no storage class, and the cluster has no default class: create a volume for it, or a default class"

@@ -8,8 +8,8 @@ pub(super) const NOT_LISTENING: &str =
 
 /// Describes the problem that keeps a pod from serving, and what to do.
 ///
-/// The sentence is the same at every retry: kubelets alternate between the failure and the pause after it, and the
-/// condition should not change each time.
+/// The description is the same during a failure and during the pause before the next try. Otherwise the condition would
+/// change at every try.
 pub(super) fn problem(pod: &Pod) -> Option<String> {
     let name = pod.metadata.name.as_deref()?;
     if pod.metadata.deletion_timestamp.is_some() {
@@ -48,9 +48,9 @@ fn container_problem(pod: &str, container: &ContainerStatus) -> Option<String> {
 }
 
 fn exit_message(pod: &str, container: &ContainerStatus, ended: &ContainerStateTerminated) -> String {
-    // Only the kubelet stops a container that never listened, when the startup probe fails.
-    let stopped = matches!(ended.exit_code, 137 | 143) && ended.reason.as_deref() != Some("OOMKilled");
-    if stopped && container.started == Some(false) {
+    // If a server never listens, its startup probe fails, and the kubelet ends it with SIGTERM (143) or SIGKILL (137).
+    let was_stopped = matches!(ended.exit_code, 137 | 143) && ended.reason.as_deref() != Some("OOMKilled");
+    if was_stopped && container.started == Some(false) {
         return NOT_LISTENING.to_owned();
     }
     let why = match ended.reason.as_deref() {

@@ -1,7 +1,7 @@
 //! Checks of a Skill's spec that CRD rules cannot express.
 //!
-//! Conditions are only tokenized, and schemas only measured: compiling them recurses, and one Skill must not be able to
-//! stop the operator of all tenants. Workers and lint compile them.
+//! Conditions are only tokenized, and schemas only measured. Compiling them is recursive and could overflow the stack, and
+//! one Skill must not be able to stop the operator of all tenants. Workers and `bloomery lint` compile them.
 
 use bloomery_crds::canonical::{self, MAX_DEPTH, MAX_SCHEMA_BYTES};
 use bloomery_crds::nearest::did_you_mean;
@@ -84,7 +84,7 @@ mod tests {
     use serde_json::{Value, json};
 
     /// The faults of the complete Skill after a change.
-    fn after(pointer: &str, value: Value) -> Vec<String> {
+    fn faults_after(pointer: &str, value: Value) -> Vec<String> {
         let mut spec = serde_json::to_value(fixtures::complete().spec).unwrap();
         *spec.pointer_mut(pointer).unwrap() = value;
         faults(&serde_json::from_value(spec).unwrap())
@@ -116,7 +116,7 @@ mod tests {
         #[case] value: Value,
         #[case] expected: &str,
     ) {
-        let faults = after(pointer, value);
+        let faults = faults_after(pointer, value);
         assert!(faults.len() == 1 && faults[0].starts_with(expected), "{faults:?}");
     }
 

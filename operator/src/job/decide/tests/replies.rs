@@ -19,7 +19,7 @@ fn plan(phase: Phase, pods: &[Pod], answered: bool, now: i64) -> Plan {
         CallApprovals { approvals: names.into_iter().zip(approvals).collect(), call, policy: policy_in_force() };
     decide(&Facts {
         call_approvals: (phase == Phase::AwaitingApproval).then_some(&call_approvals),
-        answers: if answered { AnswerState::Available } else { AnswerState::Pending },
+        answers: if answered { AnswerState::Available } else { AnswerState::Awaited },
         reply_expiry: Some(SignedDuration::from_secs(DAY)),
         ..facts(now, &status, &pods)
     })

@@ -66,7 +66,7 @@ fn only_approvers_who_have_not_decided_are_named() {
     assert_eq!((waiting.approvals.as_slice(), &waiting.call), (&["refund-b".to_owned()][..], &Some(held_call())));
     let message = &conditions::find(&one.conditions, ConditionType::Ready).unwrap().message;
     assert!(message.contains("waits for finance: they decide in spec.decision of the Approval refund-b;"), "{message}");
-    assert!(!message.contains("supervisor") && !only_message_changed(&both, &one));
+    assert!(!message.contains("supervisor") && !is_same_wait(&both, &one));
     assert_eq!(
         next(&one, &AppliedPlan::WaitsForPeople(wait_for(&["finance"])), &stamp(90)),
         one,
