@@ -170,7 +170,7 @@ async fn a_running_job_receives_a_message_at_the_next_safe_point() {
         // The message arrives in the response to a report, and the worker reports its receipt.
         eventually("the worker to have it", async || {
             let printed = job.logs(1).await;
-            if printed.contains("reply 1 of the Job has come") { Ok(()) } else { Err(printed) }
+            if printed.contains("reply 1 of the Job was received") { Ok(()) } else { Err(printed) }
         })
         .await;
         shop.model.release("thinking").await;

@@ -46,7 +46,7 @@ async fn bound_paths_reach_the_prompt_and_secrets_do_not() {
         shop.assert_refunded_once("A-17").await;
 
         let text = format!("{status:?}\n{}", job.logs(1).await);
-        assert!(text.contains("codebase (filesystem) is /resources/codebase, token (credential)"), "{text}");
+        assert!(text.contains("codebase (filesystem): /resources/codebase, token (credential)"), "{text}");
         assert!(!text.contains(SECRET), "the status or the log has the secret: {text}");
         if cluster::is_local_or_skips("a look at the volume") {
             let slag = machine::memory(tenant).await.join("cs-tier-1");
