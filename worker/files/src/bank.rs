@@ -36,7 +36,7 @@ use std::path::{Path, PathBuf};
 /// The memory bank, as one worker uses it. All methods block; the caller chooses the thread.
 #[derive(Debug, Clone)]
 pub struct Bank {
-    memory: PathBuf,
+    skill_dir: PathBuf,
     writer: String,
     secrets: Secrets,
 }
@@ -56,20 +56,21 @@ struct WriteArguments {
 }
 
 impl Bank {
-    /// Returns the bank in the memory of a skill directory. `writer` is unique to this worker.
-    pub fn new(memory: &Path, writer: &str) -> Self {
-        Self { memory: memory.to_owned(), writer: writer.to_owned(), secrets: Secrets::default() }
+    /// Returns the bank in a skill directory. `writer` is unique to this worker.
+    pub fn new(skill_dir: &Path, writer: &str) -> Self {
+        Self { skill_dir: skill_dir.to_owned(), writer: writer.to_owned(), secrets: Secrets::default() }
     }
 
-    /// Returns the same bank with secrets. It redacts them, and does not overwrite them with their marks.
+    /// Returns the same bank with secrets. [`Bank::consult`] redacts them. [`Bank::write`] refuses to replace a secret by its mark.
     #[must_use]
     pub fn with_secrets(&self, secrets: impl Into<Secrets>) -> Self {
         Self { secrets: secrets.into(), ..self.clone() }
     }
 
-    /// Returns whether the bank has a note, or another file with the name of one.
+    /// Returns whether the bank has a note, or a directory or link with the name of one. Returns `true` if the bank cannot be opened,
+    /// so that the caller reads the bank and gets the error.
     pub fn has_notes(&self) -> bool {
-        match OpenBank::open(&self.memory) {
+        match OpenBank::open(&self.skill_dir) {
             Ok(bank) => bank.is_some_and(|bank| bank.has_notes()),
             Err(error) => error.kind() != std::io::ErrorKind::NotFound,
         }
@@ -82,7 +83,7 @@ impl Bank {
     pub fn read(&self, arguments: &str) -> Result<String, Error> {
         let ReadArguments { file } = crate::parse_arguments(arguments)?;
         let name = Name::parse(&file)?;
-        let bank = OpenBank::open(&self.memory).map_err(|error| bank_error(&error))?;
+        let bank = OpenBank::open(&self.skill_dir).map_err(|error| bank_error(&error))?;
         let content = match &bank {
             Some(bank) => bank.content(&name)?,
             None => None,
@@ -117,7 +118,7 @@ impl Bank {
         if text::has_nul(content.as_bytes()) {
             return Err(Error::from("The content contains a NUL byte, but a note is text. Nothing was written.").into());
         }
-        let bank = OpenBank::open_or_create(&self.memory).map_err(|error| bank_error(&error))?;
+        let bank = OpenBank::open_or_create(&self.skill_dir).map_err(|error| bank_error(&error))?;
         let (content, expect) = (content.as_bytes(), expect.trim());
         let request = write::NoteWrite { name: &name, content, expect, author, marks: &self.secrets.marks };
         bank.write(&request, &self.writer)

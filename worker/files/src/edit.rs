@@ -111,10 +111,11 @@ fn with_crlf(text: &str) -> String {
 
 /// Returns the message for a text that was not found. If its first line was found, the message names that line.
 fn not_found(content: &[u8], secrets: &[Range<usize>], old: &str, file: &str) -> String {
-    let first = old.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    let mut matches = memmem::find_iter(content, first).filter(|at| !overlaps_secret(secrets, *at, first.len()));
-    let near = if first.is_empty() { None } else { matches.next() };
-    let hint = near.map_or_else(String::new, |at| {
+    let first_line = old.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let mut matches =
+        memmem::find_iter(content, first_line).filter(|at| !overlaps_secret(secrets, *at, first_line.len()));
+    let first_match = if first_line.is_empty() { None } else { matches.next() };
+    let hint = first_match.map_or_else(String::new, |at| {
         format!(
             " Its first line is at line {}, but the whitespace or the lines after it differ. Read the file there.",
             line_number(content, at)

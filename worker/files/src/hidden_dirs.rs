@@ -24,31 +24,31 @@ impl HiddenDirs {
     /// # Errors
     /// If one of the directories cannot be opened.
     pub(crate) fn open(paths: &[&Path]) -> io::Result<Self> {
-        let opened = |path: &&Path| {
-            let open = File::open(path)?;
-            let metadata = open.metadata()?;
-            Ok(Directory { dev: metadata.dev(), ino: metadata.ino(), _open: open })
+        let open_dir = |path: &&Path| {
+            let file = File::open(path)?;
+            let metadata = file.metadata()?;
+            Ok(Directory { dev: metadata.dev(), ino: metadata.ino(), _open: file })
         };
-        paths.iter().map(opened).collect::<io::Result<_>>().map(Self)
+        paths.iter().map(open_dir).collect::<io::Result<_>>().map(Self)
     }
 
     /// Returns whether the metadata is that of a hidden directory.
     pub(crate) fn contains(&self, metadata: &Metadata) -> bool {
-        metadata.is_dir() && self.has((metadata.dev(), metadata.ino()))
+        metadata.is_dir() && self.has_identity((metadata.dev(), metadata.ino()))
     }
 
     /// Returns whether a path is a hidden directory or below one. The path must be canonical.
     pub(crate) fn covers(&self, path: &Path) -> io::Result<bool> {
-        for above in path.ancestors() {
-            let metadata = std::fs::metadata(above)?;
-            if self.has((metadata.dev(), metadata.ino())) {
+        for ancestor in path.ancestors() {
+            let metadata = std::fs::metadata(ancestor)?;
+            if self.has_identity((metadata.dev(), metadata.ino())) {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    fn has(&self, identity: (u64, u64)) -> bool {
+    fn has_identity(&self, identity: (u64, u64)) -> bool {
         self.0.iter().any(|directory| (directory.dev, directory.ino) == identity)
     }
 }

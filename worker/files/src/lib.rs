@@ -82,7 +82,7 @@ impl Workspace {
         Ok(Self { hidden: Some(Arc::new(HiddenDirs::open(dirs)?)), ..self })
     }
 
-    /// Returns the same workspace with secrets. It redacts them, and does not overwrite them with their marks.
+    /// Returns the same workspace with secrets. The tools redact them, and refuse to replace a secret by its mark.
     #[must_use]
     pub fn with_secrets(&self, secrets: impl Into<Secrets>) -> Self {
         Self { secrets: secrets.into(), ..self.clone() }

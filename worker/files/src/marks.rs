@@ -14,8 +14,8 @@ impl Marks {
         Self(marks.into())
     }
 
-    /// Checks that a new text does not contain a mark more often than the text that it replaces. A text about marks can therefore
-    /// be edited.
+    /// Checks that a new text does not contain a mark more often than the text that it replaces. So a text that already
+    /// contains marks can be edited.
     ///
     /// # Errors
     /// If a mark was added. The message is for the model.

@@ -35,6 +35,7 @@ pub(crate) struct PreparedFile {
     pub(crate) identity: Option<(u64, u64)>,
     /// The staged change; `None` if the file stays the same.
     pub(crate) staged: Option<Staged>,
+    /// The clause about this file in the answer.
     pub(crate) summary: String,
 }
 
@@ -62,7 +63,7 @@ pub(crate) fn patch(root: &Root, arguments: &Arguments) -> Result<String, Error>
     // New files come last, because their directories are created even if a later file fails.
     patches.sort_by_key(|patch| patch.change == Change::Create);
     let mut prepared: Vec<PreparedFile> = Vec::with_capacity(patches.len());
-    let mut bytes = 0;
+    let mut total_bytes = 0;
     for patch in &patches {
         let target = find_target(root, patch)?;
         if let Some(other) = prepared.iter().find(|other| other.is_same_file(&target)) {
@@ -73,7 +74,7 @@ pub(crate) fn patch(root: &Root, arguments: &Arguments) -> Result<String, Error>
             )
             .into());
         }
-        prepared.push(prepare(patch, target, &root.secrets, &mut bytes)?);
+        prepared.push(prepare(patch, target, &root.secrets, &mut total_bytes)?);
     }
     commit(prepared)
 }
@@ -92,8 +93,8 @@ fn find_target(root: &Root, patch: &FilePatch) -> Result<Target, Error> {
     }
 }
 
-/// Applies a patch to the content of its file, and stages the result. Adds the size of the result to `bytes`.
-fn prepare(patch: &FilePatch, target: Target, secrets: &Secrets, bytes: &mut u64) -> Result<PreparedFile, Error> {
+/// Applies a patch to the content of its file, and stages the result. Adds the size of the result to `total_bytes`.
+fn prepare(patch: &FilePatch, target: Target, secrets: &Secrets, total_bytes: &mut u64) -> Result<PreparedFile, Error> {
     let content = target.content()?.unwrap_or_default();
     let applied = apply::apply(&content, &patch.hunks, secrets).map_err(|reason| {
         let old: Vec<&str> = patch.hunks.iter().flat_map(Hunk::old_lines).collect();
@@ -116,8 +117,8 @@ fn prepare(patch: &FilePatch, target: Target, secrets: &Secrets, bytes: &mut u64
         let summary = format!("did not change {label}");
         return Ok(PreparedFile { label, identity, staged: None, summary });
     }
-    *bytes += applied.content.len() as u64;
-    if *bytes > MAX_TOTAL_BYTES {
+    *total_bytes += applied.content.len() as u64;
+    if *total_bytes > MAX_TOTAL_BYTES {
         return Err(format!(
             "The patched files have more than {MAX_TOTAL_BYTES} bytes together. Nothing was changed. Split the patch."
         )

@@ -39,15 +39,15 @@ pub(crate) fn read(root: &Root, arguments: &Arguments, deadline: &Deadline) -> R
     match part {
         Ok(part) => Ok(part.render(size)),
         Err(ReadError::Io(error)) => Err(Error::io("read", &path.describe(), &error)),
-        Err(ReadError::NoSuchPart(reason)) => Err(format!("{} {reason}.", path.describe()).into()),
+        Err(ReadError::Refused(reason)) => Err(format!("{} {reason}.", path.describe()).into()),
     }
 }
 
 /// The reason that a part of a file cannot be read.
 enum ReadError {
     Io(io::Error),
-    /// The part does not exist. The reason is a clause that follows the path of the file.
-    NoSuchPart(String),
+    /// The part does not exist, is not text, or was not reached in time. The reason is a clause that follows the path of the file.
+    Refused(String),
 }
 
 impl From<io::Error> for ReadError {
@@ -59,7 +59,7 @@ impl From<io::Error> for ReadError {
 fn read_part(opened: &Opened, arguments: &Arguments, deadline: &Deadline) -> Result<Part, ReadError> {
     if text::is_binary(opened)? {
         let size = opened.metadata.len();
-        return Err(ReadError::NoSuchPart(format!("is not a text file: it has {size} bytes, including NUL bytes")));
+        return Err(ReadError::Refused(format!("is not a text file: it has {size} bytes, including NUL bytes")));
     }
     match arguments.offset {
         Some(offset) => from_offset(opened, offset, arguments.lines),
@@ -116,11 +116,11 @@ impl Part {
 fn from_offset(opened: &Opened, offset: u64, lines: Option<u64>) -> Result<Part, ReadError> {
     let size = opened.metadata.len();
     if offset >= size && size > 0 {
-        return Err(ReadError::NoSuchPart(format!("has {size} bytes, so offset {offset} is after its end")));
+        return Err(ReadError::Refused(format!("has {size} bytes, so offset {offset} is after its end")));
     }
     let mut file = &opened.file;
     file.seek(SeekFrom::Start(offset))?;
-    let mut part = read_lines(&mut BufReader::with_capacity(MAX_BYTES + 4, file), lines)?;
+    let mut part = read_lines(&mut BufReader::with_capacity(MAX_BYTES + 1, file), lines)?;
     let skipped = if offset == 0 { 0 } else { text::leading_continuation_bytes(&part.bytes) };
     part.bytes.drain(..skipped);
     part.start = offset + skipped as u64;
@@ -130,26 +130,27 @@ fn from_offset(opened: &Opened, offset: u64, lines: Option<u64>) -> Result<Part,
 /// Reads a part that begins at a line.
 fn from_line(opened: &Opened, line: u64, lines: Option<u64>, deadline: &Deadline) -> Result<Part, ReadError> {
     let mut reader = BufReader::with_capacity(BUFFER_BYTES, &opened.file);
-    let (mut at, mut offset) = (1, 0_u64);
-    while at < line {
+    let (mut current, mut offset) = (1, 0_u64);
+    while current < line {
         let buffer = reader.fill_buf()?;
         if buffer.is_empty() {
-            let count = at - u64::from(offset == 0 || ends_in_newline(&mut reader, offset)?);
-            return Err(ReadError::NoSuchPart(format!("has {count} lines, so line {line} does not exist")));
+            // A line feed at the end begins no further line.
+            let count = current - u64::from(offset == 0 || ends_in_newline(&mut reader, offset)?);
+            return Err(ReadError::Refused(format!("has {count} lines, so line {line} does not exist")));
         }
         let taken = memchr::memchr(b'\n', buffer).map_or(buffer.len(), |end| end + 1);
-        at += u64::from(buffer.get(taken - 1) == Some(&b'\n'));
+        current += u64::from(buffer.get(taken - 1) == Some(&b'\n'));
         reader.consume(taken);
         offset += taken as u64;
         if deadline.is_over() {
-            return Err(ReadError::NoSuchPart(format!(
+            return Err(ReadError::Refused(format!(
                 "is so large that line {line} was not reached in time. Set offset instead of line"
             )));
         }
     }
     let mut part = read_lines(&mut reader, lines)?;
     if part.bytes.is_empty() && line > 1 {
-        return Err(ReadError::NoSuchPart(format!("has {} lines, so line {line} does not exist", line - 1)));
+        return Err(ReadError::Refused(format!("has {} lines, so line {line} does not exist", line - 1)));
     }
     part.start = offset;
     part.line = Some(line);

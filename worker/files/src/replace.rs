@@ -215,12 +215,12 @@ impl Staged {
 
     fn try_commit(&mut self) -> io::Result<()> {
         let Target { parent, name, existing, .. } = &self.target;
-        let now = match parent.symlink_metadata(name) {
+        let current = match parent.symlink_metadata(name) {
             Ok(metadata) => Some(Identity::from_metadata(&metadata)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
-        if now != existing.as_ref().map(|file| file.identity) {
+        if current != existing.as_ref().map(|file| file.identity) {
             return Err(changed_by_another());
         }
         match &self.change {
@@ -228,7 +228,7 @@ impl Staged {
             Change::Rename(temporary) => parent.rename(temporary, parent, name)?,
             Change::Remove => parent.remove_file(name)?,
         }
-        // Now no temporary file is left to remove on drop.
+        // The temporary file has its final name, so dropping this must not remove it.
         self.change = Change::Remove;
         // The file has changed, so a failed sync is no error. A power failure may undo the change.
         let _ = self.target.parent.open(".").and_then(|dir| dir.sync_all());

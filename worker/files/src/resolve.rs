@@ -1,5 +1,5 @@
-//! Resolves paths in a file system with hidden directories. Opens one directory after the other, checks each once it is open, and
-//! follows links itself, because the kernel's path resolution does not report the directories on the path.
+//! Resolves paths in a file system with hidden directories. This module opens one directory after the other, checks each open
+//! directory, and follows links itself. The kernel resolves a path without reporting the directories on it.
 
 use crate::hidden_dirs::{self, HiddenDirs};
 use cap_fs_ext::DirExt;
@@ -90,6 +90,7 @@ impl<'a> Resolver<'a> {
     fn enter(&mut self, name: &OsStr) -> io::Result<()> {
         if name == ".." {
             self.dirs.pop();
+            // Above the root there is no current directory.
             return self.current().map(drop);
         }
         let dir = match self.current()?.open_dir_nofollow(name) {

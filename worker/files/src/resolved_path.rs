@@ -15,8 +15,9 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub(crate) struct ResolvedPath<'a> {
     root: &'a Root,
-    /// The open directory; `None` for that of the root.
+    /// The open directory; `None` for the root's directory.
     dir: Option<Dir>,
+    /// The path below the directory: its last name, or the whole path if `dir` is `None`.
     name: PathBuf,
     follow: FollowSymlinks,
 }
@@ -25,6 +26,7 @@ impl Root {
     /// Resolves a path to a name in its directory. `follow` applies to a link at the end of the path.
     pub(crate) fn resolve(&self, path: &Path, follow: FollowSymlinks) -> io::Result<ResolvedPath<'_>> {
         let Some(hidden) = &self.hidden else {
+            // `cap-std` resolves the whole path when it is used.
             return Ok(ResolvedPath { root: self, dir: None, name: path.to_owned(), follow });
         };
         let (dir, name) = resolve::parent_and_name(&self.dir, hidden, path, follow == FollowSymlinks::Yes)?;
@@ -64,7 +66,7 @@ impl Root {
         }
     }
 
-    /// Returns whether an entry is a hidden directory, or its metadata cannot be read.
+    /// Returns whether an entry is a hidden directory, or may be one because its metadata cannot be read.
     pub(crate) fn is_hidden(&self, entry: &DirEntry) -> bool {
         let Some(hidden) = &self.hidden else { return false };
         entry.metadata().map_or(true, |metadata| hidden.contains(&metadata))

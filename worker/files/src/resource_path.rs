@@ -80,12 +80,13 @@ pub(crate) fn leads_into_version_control(path: &Path) -> bool {
     path.iter().any(|name| is_version_control_name(&name.to_string_lossy()))
 }
 
-/// Returns whether a file system may treat a name as that of a directory of version control. Ignores case, non-ASCII characters, and
-/// dots and spaces at the end, and recognizes the short names of old file systems (CVE-2014-9390).
+/// Returns whether a file system may treat a name as that of a directory of version control. Ignores case, non-ASCII characters,
+/// dots and spaces at the end, and the name of a stream after a colon. Recognizes the short names of old file systems
+/// (CVE-2014-9390).
 pub(crate) fn is_version_control_name(name: &str) -> bool {
-    let plain: String = name.chars().filter(char::is_ascii).map(|c| c.to_ascii_lowercase()).collect();
-    let plain = plain.trim_end_matches(['.', ' ']);
-    let plain = plain.split_once(':').map_or(plain, |(name, _)| name);
+    let ascii: String = name.chars().filter(char::is_ascii).map(|c| c.to_ascii_lowercase()).collect();
+    let trimmed = ascii.trim_end_matches(['.', ' ']);
+    let plain = trimmed.split_once(':').map_or(trimmed, |(name, _)| name);
     VERSION_CONTROL.contains(&plain)
         || plain.strip_prefix("git~").is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()))
 }
@@ -141,14 +142,14 @@ mod tests {
     }
 
     #[rstest]
-    #[case::as_it_is(".git/config", true)]
+    #[case::in_lower_case(".git/config", true)]
     #[case::in_upper_case("sub/.GIT/hooks/post-checkout", true)]
-    #[case::with_a_character_that_is_not_seen(".g\u{200c}it/config", true)]
+    #[case::with_an_invisible_character(".g\u{200c}it/config", true)]
     #[case::short_name("GIT~1/config", true)]
     #[case::dots_at_the_end(".git. ./config", true)]
     #[case::a_stream(".git::$INDEX_ALLOCATION/config", true)]
     #[case::other_systems("a/.hg/hgrc", true)]
-    #[case::no_such(".github/workflows/ci.yml", false)]
+    #[case::another_hidden_directory(".github/workflows/ci.yml", false)]
     #[case::a_file_of_git(".gitignore", false)]
     #[case::another_name("git/config", false)]
     fn paths_into_version_control(#[case] path: &str, #[case] expected: bool) {

@@ -48,6 +48,14 @@ pub(crate) struct Opened {
     pub(crate) metadata: Metadata,
 }
 
+/// The result of opening a path for reading.
+pub(crate) enum OpenedPath {
+    /// A regular file, which is open.
+    Regular(Opened),
+    /// Another type of file, which was not read. Contains the type, with an article.
+    Other(&'static str),
+}
+
 impl Root {
     /// Opens a binding.
     ///
@@ -107,30 +115,34 @@ impl Root {
     /// # Errors
     /// A message for the model.
     pub(crate) fn open_file(&self, path: &ResourcePath) -> Result<Opened, Error> {
-        self.open_regular(path, FollowSymlinks::Yes)
-            .map_err(|error| Error::io("read", &path.describe(), &error))?
-            .map_err(|kind| format!("{} is {kind}, and only regular files can be read.", path.describe()).into())
+        match self.open_regular(path, FollowSymlinks::Yes) {
+            Ok(OpenedPath::Regular(opened)) => Ok(opened),
+            Ok(OpenedPath::Other(kind)) => {
+                Err(format!("{} is {kind}, and only regular files can be read.", path.describe()).into())
+            }
+            Err(error) => Err(Error::io("read", &path.describe(), &error)),
+        }
     }
 
     /// Opens a regular file for reading, or returns the type of another file.
     ///
     /// Does not open devices, and does not wait for a named pipe, because both can have effects. The type is checked again once
     /// the file is open, because the name may mean another file by then.
-    pub(crate) fn open_regular(
-        &self,
-        path: &ResourcePath,
-        follow: FollowSymlinks,
-    ) -> io::Result<Result<Opened, &'static str>> {
+    pub(crate) fn open_regular(&self, path: &ResourcePath, follow: FollowSymlinks) -> io::Result<OpenedPath> {
         let resolved = self.resolve(path.as_path(), follow)?;
-        let found = resolved.metadata()?;
-        if !found.is_file() {
-            return Ok(Err(kind(&found)));
+        let path_metadata = resolved.metadata()?;
+        if !path_metadata.is_file() {
+            return Ok(OpenedPath::Other(kind(&path_metadata)));
         }
         let mut options = OpenOptions::new();
         options.read(true).nonblock(true);
         let file = resolved.open(&mut options)?;
         let metadata = file.metadata()?;
-        Ok(if metadata.is_file() { Ok(Opened { file, metadata }) } else { Err(kind(&metadata)) })
+        Ok(if metadata.is_file() {
+            OpenedPath::Regular(Opened { file, metadata })
+        } else {
+            OpenedPath::Other(kind(&metadata))
+        })
     }
 }
 

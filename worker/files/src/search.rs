@@ -4,7 +4,7 @@ use crate::Error;
 use crate::call::Deadline;
 use crate::glob::Glob;
 use crate::resource_path::{ResourcePath, escape_controls, quote};
-use crate::root::{Opened, Root, kind};
+use crate::root::{Opened, OpenedPath, Root, kind};
 use crate::walk::{Bounds, Found, walk};
 use cap_fs_ext::FollowSymlinks;
 use regex::bytes::{Regex, RegexBuilder};
@@ -22,6 +22,9 @@ const MAX_MATCHES_PER_FILE: usize = 20;
 
 /// The limit on one answer, in bytes.
 const MAX_BYTES: usize = 12 * 1024;
+
+/// The limit on the context lines before and after a match.
+const MAX_CONTEXT_LINES: usize = 5;
 
 /// The limit on a compiled pattern, in bytes.
 const MAX_COMPILED_BYTES: usize = 1024 * 1024;
@@ -54,6 +57,7 @@ pub(crate) fn search(root: &Root, arguments: &Arguments, deadline: &Deadline) ->
     if metadata.is_file() {
         let opened = root.open_file(&start)?;
         let path = start.as_path().to_string_lossy().into_owned();
+        // No further file follows, so it does not matter whether the search would stop.
         let _ =
             search.search_file(root, &path, &opened).map_err(|error| Error::io("read", &start.describe(), &error))?;
         return search.finish(root, &start, Vec::new());
@@ -108,7 +112,7 @@ impl<'a> Search<'a> {
             glob: arguments.glob.as_deref().map(Glob::new).transpose()?,
             exclude: arguments.exclude.as_deref().map(Glob::new).transpose()?,
             after: arguments.after.as_deref(),
-            context: arguments.context.min(5),
+            context: arguments.context.min(MAX_CONTEXT_LINES),
             deadline,
             text: String::new(),
             matches: 0,
@@ -139,9 +143,9 @@ impl<'a> Search<'a> {
         // A path that is too long for a call is skipped.
         let Ok(path) = ResourcePath::parse(found.resource_path) else { return ControlFlow::Continue(()) };
         let searched = match root.open_regular(&path, FollowSymlinks::No) {
-            Ok(Ok(opened)) => self.search_file(root, found.resource_path, &opened),
+            Ok(OpenedPath::Regular(opened)) => self.search_file(root, found.resource_path, &opened),
             // Another process has replaced the file.
-            Ok(Err(_)) => Ok(ControlFlow::Continue(())),
+            Ok(OpenedPath::Other(_)) => Ok(ControlFlow::Continue(())),
             Err(error) => Err(error),
         };
         searched.unwrap_or_else(|_| {
@@ -193,8 +197,8 @@ impl<'a> Search<'a> {
         }
         let mut notes = vec![format!(
             "{} in {}, of {} searched",
-            counted(self.matches, "match", "matches"),
-            counted(self.files, "file", "files"),
+            format_count(self.matches, "match", "matches"),
+            format_count(self.files, "file", "files"),
             self.searched
         )];
         if let Some(last) = self.last.filter(|_| self.is_full) {
@@ -204,10 +208,10 @@ impl<'a> Search<'a> {
             ));
         }
         if self.binary > 0 {
-            notes.push(format!("{} not searched", counted(self.binary, "binary file", "binary files")));
+            notes.push(format!("{} not searched", format_count(self.binary, "binary file", "binary files")));
         }
         if !self.unreadable.is_empty() {
-            notes.push(format!("{} cannot be read", counted(self.unreadable.len(), "file", "files")));
+            notes.push(format!("{} cannot be read", format_count(self.unreadable.len(), "file", "files")));
         }
         if self.timed_out {
             notes.push("time limit: the last file was not searched to its end".to_owned());
@@ -218,7 +222,7 @@ impl<'a> Search<'a> {
 }
 
 /// Formats a number with its noun.
-fn counted(count: usize, one: &str, many: &str) -> String {
+fn format_count(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 

@@ -1,5 +1,5 @@
-//! Redacts secrets in file contents. Secrets are searched before a text is cut, because a part of a secret is not found. No text is
-//! cut within a secret.
+//! Redacts secrets in file contents. Secrets are searched before a text is cut, because the finder does not recognize a part of a secret.
+//! No text is cut within a secret.
 
 use crate::marks::Marks;
 use cap_std::fs::{File, FileExt};
@@ -138,14 +138,15 @@ impl<'a> SecretWindow<'a> {
     }
 
     /// Extends a part that was read at `start` if it ends within a secret: to the end of the secret, and to the end of the line
-    /// if the part ended with a line.
+    /// if the part ended with a line feed.
     pub(crate) fn extend(&mut self, start: u64, part: &mut Vec<u8>) -> io::Result<()> {
         let end = start + part.len() as u64;
         self.search(start..end)?;
-        let Some((cut, _)) = self.found.iter().find(|(range, _)| range.start < end && end < range.end) else {
+        let Some((cut_secret, _)) = self.found.iter().find(|(range, _)| range.start < end && end < range.end) else {
             return Ok(());
         };
-        let rest = usize::try_from(cut.end - end).unwrap_or_default();
+        let rest = usize::try_from(cut_secret.end - end).unwrap_or_default();
+        // A line ending has up to two bytes.
         let mut more = read_at(self.file, end, rest + 2)?;
         let after = more.get(rest..).unwrap_or_default();
         let line_end = match after {

@@ -4,7 +4,7 @@ use crate::root::Opened;
 use cap_std::fs::FileExt;
 use std::io;
 
-/// The size of the beginning of a file that is checked for NUL bytes, in bytes. It is that of git.
+/// The size of the beginning of a file that is checked for NUL bytes, in bytes. Git checks as many.
 const BINARY_CHECK_BYTES: usize = 8000;
 
 /// Decoded text for the model, and notes about it.
@@ -42,14 +42,14 @@ pub(crate) fn decode(bytes: &[u8]) -> Decoded {
     Decoded { text: text.into_owned(), notes }
 }
 
-/// Returns the number of bytes at the start that continue a character before them.
+/// Returns the number of bytes at the start that belong to a character that begins before them.
 pub(crate) fn leading_continuation_bytes(bytes: &[u8]) -> usize {
-    let inside = bytes.iter().take(3).take_while(|byte| (0x80..0xC0).contains(*byte)).count();
+    let count = bytes.iter().take(3).take_while(|byte| (0x80..0xC0).contains(*byte)).count();
     // A character has at most three continuation bytes. More of them are not UTF-8, so none is skipped.
-    if bytes.get(inside).is_some_and(|byte| (0x80..0xC0).contains(byte)) { 0 } else { inside }
+    if bytes.get(count).is_some_and(|byte| (0x80..0xC0).contains(byte)) { 0 } else { count }
 }
 
-/// Returns the end of the last complete character.
+/// Returns the length without an incomplete character at the end.
 pub(crate) fn end_of_complete_characters(bytes: &[u8]) -> usize {
     match std::str::from_utf8(bytes) {
         // An error without a length means that the last character is incomplete.

@@ -17,6 +17,9 @@ const MAX_ENTRIES: usize = 100_000;
 /// The limit on queued directories.
 const MAX_QUEUED_DIRS: usize = 10_000;
 
+/// The limit on the directories that one note lists.
+const MAX_LISTED_DIRS: usize = 5;
+
 /// An entry that a walk visits.
 #[derive(Debug)]
 pub(crate) struct Found<'a> {
@@ -37,7 +40,7 @@ pub(crate) struct Found<'a> {
 pub(crate) struct LeftOut {
     /// Version control directories.
     pub(crate) version_control: Vec<String>,
-    /// The number of directories below the depth limit.
+    /// The number of directories beyond the limits on depth and on queued directories.
     pub(crate) deeper: usize,
     /// Directories that cannot be read.
     pub(crate) unreadable: Vec<String>,
@@ -70,7 +73,7 @@ pub(crate) fn walk(
     let mut queue = VecDeque::from([(String::new(), 1)]);
     let mut entry_count = 0;
     while let Some((dir, level)) = queue.pop_front() {
-        let Some((entries, is_complete)) = entries(root, &format!("{base}{dir}")) else {
+        let Some((entries, is_complete)) = read_entries(root, &format!("{base}{dir}")) else {
             left_out.unreadable.push(dir);
             continue;
         };
@@ -113,12 +116,13 @@ pub(crate) fn walk(
 }
 
 /// Returns the entries of a directory, sorted by name, and whether they are complete; `None` if the directory cannot be read.
-fn entries(root: &Root, dir: &str) -> Option<(Vec<(String, DirEntry)>, bool)> {
-    let mut listed = root.entries(Path::new(if dir.is_empty() { "." } else { dir })).ok()?;
-    let named = |entry: DirEntry| (entry.file_name().to_string_lossy().into_owned(), entry);
-    let mut entries: Vec<(String, DirEntry)> = listed.by_ref().take(MAX_ENTRIES_PER_DIR).flatten().map(named).collect();
-    entries.sort_by(|(one, _), (other, _)| one.cmp(other));
-    Some((entries, listed.next().is_none()))
+fn read_entries(root: &Root, dir: &str) -> Option<(Vec<(String, DirEntry)>, bool)> {
+    let mut dir_entries = root.entries(Path::new(if dir.is_empty() { "." } else { dir })).ok()?;
+    let with_name = |entry: DirEntry| (entry.file_name().to_string_lossy().into_owned(), entry);
+    let mut entries: Vec<(String, DirEntry)> =
+        dir_entries.by_ref().take(MAX_ENTRIES_PER_DIR).flatten().map(with_name).collect();
+    entries.sort_by(|(left, _), (right, _)| left.cmp(right));
+    Some((entries, dir_entries.next().is_none()))
 }
 
 impl LeftOut {
@@ -126,7 +130,7 @@ impl LeftOut {
     pub(crate) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         let list = |what: &str, dirs: &[String]| {
-            let listed: Vec<String> = dirs.iter().take(5).map(|dir| quote(dir)).collect();
+            let listed: Vec<String> = dirs.iter().take(MAX_LISTED_DIRS).map(|dir| quote(dir)).collect();
             let more = if dirs.len() > listed.len() {
                 format!(" and {} more", dirs.len() - listed.len())
             } else {

@@ -87,8 +87,8 @@ impl MemoryBank {
         let result = tokio::time::timeout(within, tokio::task::spawn_blocking(move || bank.consult())).await;
         let notes = match result {
             Ok(Ok(notes)) => notes,
-            Ok(Err(error)) => Bank::unread(&format!("It could not be read: {error}.")),
-            Err(_) => Bank::unread(&format!("It was not read within {within:?}.")),
+            Ok(Err(error)) => Bank::failed_consult(&format!("It could not be read: {error}.")),
+            Err(_) => Bank::failed_consult(&format!("It was not read within {within:?}.")),
         };
         notes.into_iter().map(part).collect()
     }

@@ -29,15 +29,15 @@ pub const INDEX: &str = "memory-bank";
 impl Bank {
     /// Returns the core notes, cut if they are long, and the list of all notes.
     pub fn consult(&self) -> Vec<Note> {
-        match OpenBank::open(&self.memory) {
+        match OpenBank::open(&self.skill_dir) {
             Ok(Some(bank)) => bank.consult(&self.secrets),
             Ok(None) => Vec::new(),
             Err(error) => vec![Note { file: INDEX.to_owned(), text: Err(super::bank_error(&error)) }],
         }
     }
 
-    /// Returns the only note of a bank that could not be read.
-    pub fn unread(reason: &str) -> Vec<Note> {
+    /// Returns the notes of a bank that could not be read: one note, which contains `reason`.
+    pub fn failed_consult(reason: &str) -> Vec<Note> {
         vec![Note { file: INDEX.to_owned(), text: Err(reason.into()) }]
     }
 }
@@ -46,21 +46,23 @@ impl Bank {
 type ReadResult = Result<(String, NoteContent), Error>;
 
 impl OpenBank {
+    /// Reads the core notes, and makes the list of all notes.
     fn consult(&self, secrets: &Secrets) -> Vec<Note> {
-        let read = |core| {
+        let read_note = |core| {
             let name = Name::Core(core);
             let content = self.content(&name).transpose()?;
             let with_text = |content: NoteContent| (secrets.redact(text::decode(&content.bytes).text), content);
             Some((name, content.map(with_text)))
         };
-        let found: Vec<(Name, ReadResult)> = CORE.into_iter().filter_map(read).collect();
-        let sizes: Vec<usize> = found.iter().filter_map(|(_, note)| Some(note.as_ref().ok()?.0.len())).collect();
+        let core_notes: Vec<(Name, ReadResult)> = CORE.into_iter().filter_map(read_note).collect();
+        let texts = core_notes.iter().filter_map(|(_, note)| note.as_ref().ok().map(|(text, _)| text));
+        let sizes: Vec<usize> = texts.map(String::len).collect();
         let max_bytes = max_bytes_per_note(&sizes, MAX_NOTES_BYTES);
-        let names: Vec<Name> = found.iter().map(|(name, _)| name.clone()).collect();
+        let names: Vec<Name> = core_notes.iter().map(|(name, _)| name.clone()).collect();
         let authors = self.authors(&names);
         let mut index = String::new();
         let mut notes: Vec<Note> = Vec::new();
-        for (name, note) in found {
+        for (name, note) in core_notes {
             let text = note.map(|(text, content)| {
                 index.push_str(&index_line(&name, &text, &content, &authors));
                 cut(text, max_bytes)
@@ -103,16 +105,18 @@ fn cut(text: String, max_bytes: usize) -> String {
 }
 
 /// Returns the limit per note with which all notes together have at most `room` bytes. A short note leaves more room to the others.
+/// Returns `usize::MAX` if no note has to be cut.
 fn max_bytes_per_note(sizes: &[usize], mut room: usize) -> usize {
     let mut sizes = sizes.to_vec();
     sizes.sort_unstable();
-    let mut left = sizes.len();
+    let mut notes_left = sizes.len();
     for size in sizes {
-        if size > room / left.max(1) {
-            return room / left.max(1);
+        let share = room / notes_left;
+        if size > share {
+            return share;
         }
         room -= size;
-        left -= 1;
+        notes_left -= 1;
     }
     usize::MAX
 }

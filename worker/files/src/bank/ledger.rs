@@ -1,20 +1,22 @@
 //! The ledger orders all writes of a bank without a lock. Each write has a number, which is claimed with an exclusive hard link.
 //!
-//! 1. **Stage.** The worker writes two files: the content, and a record with the name of the note and the replaced content.
+//! 1. **Stage.** The worker writes two files: the content, and a record with the name of the note and the digests of its new and its
+//!    replaced content.
 //! 2. **Claim.** It links the record to the next number. The link is atomic, and only one worker gets the number. From then on the
 //!    write has happened.
 //! 3. **Publish.** It renames the content to the name of the note. The rename can happen only once, so a worker that was frozen
 //!    cannot publish an old content again.
 //!
-//! Before a worker claims a number, it publishes the content of the claim before it. So the next write completes that of a worker
+//! Before a worker claims a number, it publishes the content of the latest claim. So the next write completes the write of a worker
 //! that died between claim and publication.
 //!
-//! Pruning removes old claims. It first removes the staged files with their numbers, so a worker that was frozen for long has
-//! nothing to link.
+//! Pruning removes old claims. It first removes the staged files that have the numbers of these claims. So a worker that was frozen
+//! for long has no file that it could link to an old number.
 //!
 //! The log (`bloomery-journal`) claims names in the same way, but its code is not shared. A log segment has no second file to
-//! publish, and a lost reply to a link ends the epoch there. Here, the call must learn whether the link exists. The log uses paths,
-//! which tests replace by simulated disks; the ledger uses open directory handles, because it must not follow links.
+//! publish. After a lost reply to a link, the epoch of a log ends, but a call of the memory bank must learn whether the link exists.
+//! The log opens files by path, so tests can simulate its disk. The ledger uses open directory handles, because it must not follow
+//! links.
 
 mod publish;
 mod staged;
@@ -72,8 +74,8 @@ impl Ledger {
         Self { dir }
     }
 
-    /// Returns the number of the latest claim, or 0. The directory listing may be stale on a network file system, so the next
-    /// numbers are looked up by name.
+    /// Returns the number of the latest claim; 0 without claims. The directory listing may be stale on a network file system,
+    /// so the numbers after the listed ones are looked up by name.
     pub(super) fn latest(&self) -> io::Result<u64> {
         let mut latest = self.file_names()?.iter().filter_map(|name| parse_claim_file(name)).max().unwrap_or_default();
         while let Some(next) = latest.checked_add(1)
@@ -96,6 +98,7 @@ impl Ledger {
             Ok(bytes) => bytes,
         };
         let record: Option<Record> = serde_json::from_slice(&bytes).ok();
+        // A worker never writes a path there.
         Ok(record.filter(|record| !record.staged.contains('/')))
     }
 
@@ -131,7 +134,7 @@ impl Ledger {
         Ok(numbers)
     }
 
-    /// Returns the content of a claim that is not published yet.
+    /// Returns the claimed content while it is staged; `None` once it is published, or if it does not match the record.
     pub(super) fn content(&self, number: u64, record: &Record, name: &Name) -> Result<Option<NoteContent>, Error> {
         let content = note_content::read(&self.dir, Path::new(&content_file(number, &record.staged)), name)?;
         Ok(content.filter(|content| content.digest == record.digest))
@@ -164,6 +167,7 @@ fn parse_claim_file(name: &str) -> Option<u64> {
     parse_number(name.strip_suffix(".json")?)
 }
 
+/// Parses the number in a file name. It has 20 digits, as many as the largest `u64`.
 fn parse_number(digits: &str) -> Option<u64> {
     if digits.len() == 20 && digits.bytes().all(|byte| byte.is_ascii_digit()) { digits.parse().ok() } else { None }
 }

@@ -1,9 +1,9 @@
 //! The directories of the bank and the limits on its notes.
 
-/// The directory of the bank in the memory of a skill directory.
+/// The directory of the bank in a skill directory.
 pub const DIR: &str = "memory-bank";
 
-/// The directory of the notes with details.
+/// The directory of the longer notes, in the bank.
 pub const DETAILS: &str = "details";
 
 /// The advised limit on the words of a core note.
@@ -18,5 +18,5 @@ pub const MAX_DETAILS: usize = 64;
 /// The limit on the size of all notes together, in bytes, checked at each write.
 pub const MAX_BANK: u64 = 512 * 1024;
 
-/// The hash of a missing note.
+/// The word that stands for the hash of a note that does not exist.
 pub const NONE: &str = "none";

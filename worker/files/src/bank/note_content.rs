@@ -13,7 +13,7 @@ use std::path::Path;
 /// The largest note that is read, in bytes. People may write larger notes than Jobs.
 pub(super) const MAX_READ_BYTES: u64 = 256 * 1024;
 
-/// The length of the hash for callers, in digits of the digest.
+/// The number of hexadecimal digits in the hash that models see. It is the beginning of the digest.
 const HASH_DIGITS: usize = 16;
 
 /// The content of a note.
@@ -28,7 +28,7 @@ impl NoteContent {
         Self { digest: Digest::of_bytes(&bytes), bytes }
     }
 
-    /// Returns the short hash that identifies the content for callers.
+    /// Returns the short hash that identifies the content for models.
     pub(super) fn hash(&self) -> &str {
         hash(&self.digest)
     }
@@ -55,27 +55,28 @@ pub(super) fn open(dir: &Dir, file: impl AsRef<Path>) -> io::Result<File> {
 /// # Errors
 /// A message for the model.
 pub(super) fn read(dir: &Dir, file: &Path, name: &Name) -> Result<Option<NoteContent>, Error> {
-    let cannot = |error: &io::Error| Error::from(format!("{name} cannot be read: {error}. Nothing was changed."));
-    let found = match dir.symlink_metadata(file) {
+    let read_error = |error: &io::Error| Error::from(format!("{name} cannot be read: {error}. Nothing was changed."));
+    let path_metadata = match dir.symlink_metadata(file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        found => found.map_err(|error| cannot(&error))?,
+        metadata => metadata.map_err(|error| read_error(&error))?,
     };
     let not_a_file = |kind: &str| {
         Error::from(format!("{name} is {kind} instead of a note. Nothing was changed. A person must move it away."))
     };
-    if !found.is_file() {
-        return Err(not_a_file(kind(&found)));
+    if !path_metadata.is_file() {
+        return Err(not_a_file(kind(&path_metadata)));
     }
     let opened = match open(dir, file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        opened => opened.map_err(|error| cannot(&error))?,
+        opened => opened.map_err(|error| read_error(&error))?,
     };
-    let metadata = opened.metadata().map_err(|error| cannot(&error))?;
+    let metadata = opened.metadata().map_err(|error| read_error(&error))?;
+    // Another process may have replaced the file.
     if !metadata.is_file() {
         return Err(not_a_file(kind(&metadata)));
     }
     let mut bytes = Vec::new();
-    opened.take(MAX_READ_BYTES + 1).read_to_end(&mut bytes).map_err(|error| cannot(&error))?;
+    opened.take(MAX_READ_BYTES + 1).read_to_end(&mut bytes).map_err(|error| read_error(&error))?;
     if bytes.len() as u64 > MAX_READ_BYTES {
         let size = metadata.len();
         return Err(format!(

@@ -30,19 +30,18 @@ pub(super) struct OpenBank {
 
 impl OpenBank {
     /// Opens an existing bank. Returns `None` if the bank does not exist.
-    pub(super) fn open(memory: &Path) -> io::Result<Option<Self>> {
-        let Some(bank) = if_exists(Dir::open_ambient_dir(memory, ambient_authority())?.open_dir_nofollow(DIR))? else {
-            return Ok(None);
-        };
+    pub(super) fn open(skill_dir: &Path) -> io::Result<Option<Self>> {
+        let skill_dir = Dir::open_ambient_dir(skill_dir, ambient_authority())?;
+        let Some(bank) = if_exists(skill_dir.open_dir_nofollow(DIR))? else { return Ok(None) };
         let details = if_exists(bank.open_dir_nofollow(DETAILS))?;
         let ledger = if_exists(bank.open_dir_nofollow(LEDGER_DIR))?.map(Ledger::new);
         Ok(Some(Self { bank, details, ledger }))
     }
 
     /// Opens the bank for writing, and creates missing directories.
-    pub(super) fn open_or_create(memory: &Path) -> io::Result<Self> {
-        let memory = Dir::open_ambient_dir(memory, ambient_authority())?;
-        let bank = open_or_create_dir(&memory, DIR)?;
+    pub(super) fn open_or_create(skill_dir: &Path) -> io::Result<Self> {
+        let skill_dir = Dir::open_ambient_dir(skill_dir, ambient_authority())?;
+        let bank = open_or_create_dir(&skill_dir, DIR)?;
         let details = open_or_create_dir(&bank, DETAILS)?;
         let ledger = Ledger::new(open_or_create_dir(&bank, LEDGER_DIR)?);
         Ok(Self { bank, details: Some(details), ledger: Some(ledger) })
@@ -77,7 +76,7 @@ impl OpenBank {
         let record = ledger.record(latest).map_err(|error| super::bank_error(&error))?;
         let Some(record) = record.filter(|record| record.file == name.to_string()) else { return Ok(None) };
         let published = self.published_content(name)?;
-        // If a person has changed the note after the claim, that change is the latest.
+        // Otherwise the claimed content is published, or a person has changed the note after the claim.
         if !record.replaces(published.as_ref()) {
             return Ok(None);
         }
@@ -86,8 +85,8 @@ impl OpenBank {
 
     /// Returns the last authors of these notes, if their claims can be read.
     pub(super) fn authors(&self, names: &[Name]) -> Authors {
-        let read = self.ledger.as_ref().and_then(|ledger| ledger.latest_records(names).ok());
-        Authors(read.unwrap_or_default())
+        let records = self.ledger.as_ref().and_then(|ledger| ledger.latest_records(names).ok());
+        Authors(records.unwrap_or_default())
     }
 
     /// Returns the notes in [`DETAILS`], sorted by name, and whether the directory has more entries than the limit.
@@ -108,7 +107,7 @@ impl OpenBank {
         metadata.is_file().then(|| metadata.len())
     }
 
-    /// Returns whether the bank has a note, or another file with the name of one.
+    /// Returns whether the bank has a note, or a directory or link with the name of one.
     pub(super) fn has_notes(&self) -> bool {
         let exists = |core: &&str| self.bank.symlink_metadata(core).is_ok();
         CORE.iter().any(exists)

@@ -46,7 +46,8 @@ impl OpenBank {
                 Attempt::Done(text) => return Ok(text),
                 Attempt::Retry => {}
                 Attempt::Staged(mut staged, old) => {
-                    if staged.claim().map_err(|error| claim_failure(request.name, &error))? {
+                    let is_claimed = staged.claim().map_err(|error| claim_failure(request.name, &error))?;
+                    if is_claimed {
                         return Ok(self.finish(&staged, request, old.as_ref())?);
                     }
                 }
@@ -94,8 +95,11 @@ impl OpenBank {
         Ok(if is_latest { Attempt::Staged(Box::new(staged), old) } else { Attempt::Retry })
     }
 
-    /// Publishes the claimed content, and returns the message for the model. The write has happened even if publishing fails,
-    /// because the next write publishes it.
+    /// Publishes the claimed content, and returns the message for the model. The write has happened even if the file system refuses
+    /// the publication, because the next write publishes the content.
+    ///
+    /// # Errors
+    /// If a person has changed the note after the claim.
     pub(super) fn finish(
         &self,
         staged: &Staged<'_>,
@@ -152,27 +156,30 @@ impl OpenBank {
     }
 }
 
-/// Returns the message for a hash that is not the expected one. Succeeds if this call had written the note before, and another
-/// write has replaced it since.
+/// Handles a hash that is not the expected one. Returns a message of success if this call has already written the note, and another
+/// write has replaced the note since.
+///
+/// # Errors
+/// If this call has not written the note.
 fn resolve_conflict(request: &NoteWrite<'_>, current: Option<&NoteContent>, ledger: &Ledger) -> Result<String, Error> {
-    let (name, hash) = (request.name, note_content::expected_hash(current));
+    let (name, current_hash) = (request.name, note_content::expected_hash(current));
     let digest = Digest::of_bytes(request.content);
     let is_own = |record: &Record| {
         (&record.author.run_key, &record.author.call) == (&request.author.run_key, &request.author.call)
             && (&record.file, &record.digest) == (&name.to_string(), &digest)
     };
     if ledger.has_record(is_own).map_err(|error| super::bank_error(&error))? {
-        return Ok(format!("Wrote {name}. Another write has changed it since. Its hash is now {hash}."));
+        return Ok(format!("Wrote {name}. Another write has changed it since. Its hash is now {current_hash}."));
     }
     let expected = crate::resource_path::quote(request.expect);
-    let message = if hash == NONE {
+    let message = if current_hash == NONE {
         format!(
             "The note {name} does not exist. Nothing was written. To create it, set expect to {NONE} instead of {expected}."
         )
     } else {
         format!(
-            "{name} has changed since you read it: its hash is {hash}, not {expected}. Nothing was written. Read it again, and \
-             write your changes together with those of the others."
+            "{name} has changed since you read it: its hash is {current_hash}, not {expected}. Nothing was written. Read it again, \
+             and write your changes together with those of the others."
         )
     };
     Err(message.into())

@@ -22,8 +22,8 @@ pub(super) fn overview(root: &Root, deadline: &Deadline) -> Result<String, Error
     let mut newest: BTreeSet<(SystemTime, String)> = BTreeSet::new();
     if let Some(name) = &root.file {
         let opened = root.open_file(&root.resource_path(None)?)?;
-        let changed = opened.metadata.modified().map_or(UNIX_EPOCH, cap_std::time::SystemTime::into_std);
-        newest.insert((changed, name.to_string_lossy().into_owned()));
+        let modified = opened.metadata.modified().map_or(UNIX_EPOCH, cap_std::time::SystemTime::into_std);
+        newest.insert((modified, name.to_string_lossy().into_owned()));
         return Ok(render(&newest));
     }
     let bounds = Bounds { depth: MAX_DEPTH, deadline: deadline.instant() };
@@ -34,8 +34,8 @@ pub(super) fn overview(root: &Root, deadline: &Deadline) -> Result<String, Error
         |_| true,
         |found| {
             let metadata = if found.kind.is_file() { found.entry.metadata().ok() } else { None };
-            if let Some(changed) = metadata.and_then(|metadata| metadata.modified().ok()) {
-                newest.insert((changed.into_std(), found.resource_path.to_owned()));
+            if let Some(modified) = metadata.and_then(|metadata| metadata.modified().ok()) {
+                newest.insert((modified.into_std(), found.resource_path.to_owned()));
             }
             if newest.len() > MAX_FILES {
                 newest.pop_first();
@@ -43,13 +43,13 @@ pub(super) fn overview(root: &Root, deadline: &Deadline) -> Result<String, Error
             ControlFlow::Continue(())
         },
     );
-    let cut = left_out.stopped.map_or_else(String::new, |reason| format!("[stopped early: {reason}]\n"));
-    Ok([render(&newest), cut, history::recent_operations(root).unwrap_or_default()].concat())
+    let stopped_note = left_out.stopped.map_or_else(String::new, |reason| format!("[stopped early: {reason}]\n"));
+    Ok([render(&newest), stopped_note, history::recent_operations(root).unwrap_or_default()].concat())
 }
 
 fn render(newest: &BTreeSet<(SystemTime, String)>) -> String {
     let line =
-        |(changed, path): &(SystemTime, String)| format!("{}  {}\n", format_time(*changed), escape_controls(path));
+        |(modified, path): &(SystemTime, String)| format!("{}  {}\n", format_time(*modified), escape_controls(path));
     newest.iter().rev().map(line).collect::<Vec<_>>().concat()
 }
 

@@ -9,7 +9,7 @@ use std::io;
 /// The limit on the operations listed.
 const MAX_OPERATIONS: usize = 5;
 
-/// The size of the end of the reflog that is read, in bytes.
+/// The largest part that is read of a file, in bytes: its end.
 const MAX_READ_BYTES: usize = 8 * 1024;
 
 /// The limit on a message, in bytes.
@@ -37,7 +37,7 @@ fn read_end(root: &Root, path: &str) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Formats a line of git's reflog: `old new name <address> seconds zone`, a tab, a message. Leaves out the person.
+/// Formats a line of git's reflog: `old new name <address> seconds zone`, a tab, a message. Leaves out the name and the address.
 fn format_operation(line: &str) -> Option<String> {
     let (metadata, message) = line.split_once('\t')?;
     let seconds = metadata.rsplit(' ').nth(1)?.parse().ok()?;

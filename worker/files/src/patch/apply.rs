@@ -1,6 +1,7 @@
 //! Applies the hunks of a patch to the content of a file, without I/O.
 //!
-//! Lines are compared without their line endings. The file keeps its line endings, and a missing one at its end.
+//! Lines are compared without their line endings. The file keeps its line endings. The patch says so if it adds or
+//! removes the one at the end of the file.
 
 use super::parse::{Hunk, Line};
 use crate::Error;
@@ -17,7 +18,7 @@ pub(super) struct Applied {
     pub(super) content: Vec<u8>,
     pub(super) added: usize,
     pub(super) removed: usize,
-    /// A note about hunks that were applied at other lines than their headings say.
+    /// A note about hunks that were applied at other lines than their headings say; empty without such hunks.
     pub(super) note: String,
 }
 
@@ -36,10 +37,11 @@ pub(super) fn apply(content: &[u8], hunks: &[Hunk], secrets: &Secrets) -> Result
     let (mut moved, mut added, mut removed) = (0_usize, 0, 0);
     for (number, hunk) in (1..).zip(hunks) {
         let old: Vec<&str> = hunk.old_lines().collect();
+        // The index of the first old line, or of the line after the one in the heading.
         let stated = hunk.start.saturating_sub(usize::from(!old.is_empty()));
         let expected = stated.saturating_add_signed(shift);
-        let found = file.find(&old, expected, next, secrets);
-        let at = found.map_err(|reason| format!("hunk {number} (line {}) {reason}", hunk.start))?;
+        let position = file.find(&old, expected, next, secrets);
+        let at = position.map_err(|reason| format!("hunk {number} (line {}) {reason}", hunk.start))?;
         moved += usize::from(at != expected);
         shift = at.cast_signed().wrapping_sub(stated.cast_signed());
         output.copy(file.lines(next..at));
@@ -55,6 +57,7 @@ pub(super) fn apply(content: &[u8], hunks: &[Hunk], secrets: &Secrets) -> Result
             }
             next += usize::from(line.old().is_some());
         }
+        // Only a hunk at the end of the file can change the last line ending.
         if next == file.count() && (hunk.old_lacks_newline || hunk.new_lacks_newline) {
             ends_with_newline = !hunk.new_lacks_newline;
         }
@@ -130,7 +133,8 @@ impl<'a> File<'a> {
             comparisons += equal + 1;
             (equal == old.len(), comparisons > MAX_COMPARISONS)
         };
-        if expected >= from && matches_at(expected).0 {
+        let is_at_expected = expected >= from && matches_at(expected).0;
+        if is_at_expected {
             return Ok(expected);
         }
         let mut found = None;
@@ -152,11 +156,11 @@ impl<'a> File<'a> {
             }
             found = Some(at);
         }
-        found.ok_or_else(|| self.difference(old, expected.max(from), secrets))
+        found.ok_or_else(|| self.describe_difference(old, expected.max(from), secrets))
     }
 
     /// Describes the first line that differs from the old lines of a hunk at `expected`.
-    fn difference(&self, old: &[&str], expected: usize, secrets: &Secrets) -> Error {
+    fn describe_difference(&self, old: &[&str], expected: usize, secrets: &Secrets) -> Error {
         let differs =
             (expected..).zip(old).find(|(at, old)| *at >= self.count() || self.text(*at) != without_cr(old.as_bytes()));
         let Some((at, old)) = differs else { return "matches at no other line".into() };

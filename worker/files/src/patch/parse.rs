@@ -56,7 +56,8 @@ impl Line {
     }
 }
 
-/// Parses a patch. Each file has a `---` and a `+++` line and at least one hunk, whose line counts are correct.
+/// Parses a patch. Each file has a `---` and a `+++` line and at least one hunk. The heading of a hunk has
+/// the correct numbers of lines.
 ///
 /// # Errors
 /// The reason, without a full stop at the end.
@@ -121,8 +122,8 @@ fn without_timestamp(heading: &str) -> &str {
 
 /// Returns the path of a modified file, which must be the same in both lines.
 fn common_path<'a>(old: &'a str, new: &'a str) -> Result<&'a str, Error> {
-    let bare = old.strip_prefix("a/").zip(new.strip_prefix("b/"));
-    let (old, new) = bare.unwrap_or((old, new));
+    let without_prefixes = old.strip_prefix("a/").zip(new.strip_prefix("b/"));
+    let (old, new) = without_prefixes.unwrap_or((old, new));
     if old == new {
         Ok(new)
     } else {

@@ -37,8 +37,8 @@ pub(super) struct FileMatches {
 
 /// Finds up to `max_matches` lines in a file, with `context` lines around each. Returns `None` for a binary file.
 ///
-/// Holds only one line and its context in memory. A line must also match with its secrets redacted. Otherwise a pattern could
-/// reveal them.
+/// Holds only one line and its context in memory. A line must also match after its secrets are redacted. Otherwise a model
+/// could guess a secret with patterns.
 pub(super) fn find(
     opened: &Opened,
     secrets: &Secrets,
@@ -51,13 +51,16 @@ pub(super) fn find(
     }
     let mut reader = BufReader::with_capacity(BUFFER_BYTES, &opened.file);
     let mut window = SecretWindow::new(&opened.file, secrets);
-    let (mut found, mut number, mut next) = (FileMatches::default(), 0_u64, 0_u64);
+    let (mut found, mut number, mut next_start) = (FileMatches::default(), 0_u64, 0_u64);
+    // The lines before the current one that may become the context of a match.
     let mut before: VecDeque<Line> = VecDeque::new();
-    let (mut line, mut last_shown, mut after) = (Vec::new(), 0, 0);
+    // The number of the last line in the answer, and the number of context lines that still follow.
+    let (mut last_shown, mut context_left) = (0, 0);
+    let mut line = Vec::new();
     loop {
-        let start = next;
-        next += next_line(&mut reader, &mut line)?;
-        if next == start {
+        let start = next_start;
+        next_start += next_line(&mut reader, &mut line)?;
+        if next_start == start {
             break;
         }
         number += 1;
@@ -66,7 +69,7 @@ pub(super) fn find(
             break;
         }
         let may_match = pattern.is_match(&line);
-        let redacted = if may_match || after > 0 { window.redact(start, line.clone())? } else { Vec::new() };
+        let redacted = if may_match || context_left > 0 { window.redact(start, line.clone())? } else { Vec::new() };
         if may_match && pattern.is_match(&redacted) {
             if found.matches == max_matches {
                 found.has_more = true;
@@ -81,10 +84,10 @@ pub(super) fn find(
                 push_line(&mut found.text, number, '-', &window.redact(start, line)?, pattern);
             }
             push_line(&mut found.text, number, ':', &redacted, pattern);
-            (last_shown, after) = (number, context);
-        } else if after > 0 {
+            (last_shown, context_left) = (number, context);
+        } else if context_left > 0 {
             push_line(&mut found.text, number, '-', &redacted, pattern);
-            (last_shown, after) = (number, after - 1);
+            (last_shown, context_left) = (number, context_left - 1);
         } else if context > 0 {
             if before.len() == context {
                 before.pop_front();
@@ -123,14 +126,14 @@ fn next_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<u64> {
 }
 
 /// Appends a line to the text. A long line is cut to the part around its first match.
-fn push_line(text: &mut String, number: u64, mark: char, line: &[u8], pattern: &Regex) {
+fn push_line(text: &mut String, number: u64, separator: char, line: &[u8], pattern: &Regex) {
     let at = if line.len() > MAX_SHOWN_BYTES { pattern.find(line).map_or(0, |found| found.start()) } else { 0 };
     let start = at.saturating_sub(MAX_SHOWN_BYTES / 4).min(line.len().saturating_sub(MAX_SHOWN_BYTES));
     let end = line.len().min(start + MAX_SHOWN_BYTES);
     let shown = String::from_utf8_lossy(line.get(start..end).unwrap_or_default());
     // Tabs are not escaped, because code is indented with them.
     let shown: Vec<String> = shown.split('\t').map(escape_controls).collect();
-    let (dots, more) = (if start > 0 { "..." } else { "" }, if end < line.len() { "..." } else { "" });
+    let (dots_before, dots_after) = (if start > 0 { "..." } else { "" }, if end < line.len() { "..." } else { "" });
     // Writing to a String does not fail.
-    let _ = writeln!(text, "  {number}{mark} {dots}{}{more}", shown.join("\t"));
+    let _ = writeln!(text, "  {number}{separator} {dots_before}{}{dots_after}", shown.join("\t"));
 }

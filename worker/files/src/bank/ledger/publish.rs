@@ -11,11 +11,11 @@ use std::time::Duration;
 /// The number of claims above which old claims are removed.
 const MAX_CLAIMS: usize = 512;
 
-/// The number of the newest claims, which are never removed.
+/// The number of claims that pruning keeps in any case: the newest ones.
 const MIN_CLAIMS: usize = 256;
 
-/// The age above which a claim can be removed, compared with the newest claim by the clock of the file system. No write takes that
-/// long, and no directory listing is that stale.
+/// The age above which a claim can be removed. It is the time from the claim to the newest claim, by the clock of the file system. No
+/// write takes that long, and no directory listing is that stale.
 const MIN_AGE: Duration = Duration::from_hours(1);
 
 /// The error of publishing a claimed content under its note's name.
@@ -37,17 +37,22 @@ impl Ledger {
         let current = bank.published_content(&name).map_err(PublishError::Failed)?;
         match self.dir.symlink_metadata(&from) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            found => found.map_err(|error| failure(&error))?,
+            metadata => metadata.map_err(|error| failure(&error))?,
         };
         // The staged content still exists, so no worker has published it since `current` was read.
-        if !record.replaces(current.as_ref()) && current.is_none_or(|current| current.digest != record.digest) {
+        let is_as_claimed =
+            record.replaces(current.as_ref()) || current.is_some_and(|current| current.digest == record.digest);
+        if !is_as_claimed {
             return match self.dir.remove_file(&from) {
+                // Another worker was faster.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
                 _ => Err(PublishError::ChangedByHand),
             };
         }
+        // A bank that is open for writing has all directories.
         let Some(to) = bank.dir_of(&name) else { return Ok(()) };
         match self.dir.rename(&from, to, name.file()) {
+            // Another worker was faster.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             renamed => renamed.map_err(|error| failure(&error))?,
         }
@@ -62,17 +67,21 @@ impl Ledger {
             return Ok(());
         }
         claims.sort_unstable();
-        let time = |number: u64| self.dir.symlink_metadata(claim_file(number)).and_then(|found| found.modified());
-        let newest = time(claims.last().copied().unwrap_or_default())?;
-        let mut seen = BTreeSet::new();
+        let time_of =
+            |number: u64| self.dir.symlink_metadata(claim_file(number)).and_then(|metadata| metadata.modified());
+        let newest_time = time_of(claims.last().copied().unwrap_or_default())?;
+        let mut files_seen = BTreeSet::new();
         // The claims to remove, the newest first.
         let mut removable = Vec::new();
-        for (at, number) in claims.into_iter().rev().enumerate() {
+        for (newer_claims, number) in claims.into_iter().rev().enumerate() {
+            // A claim that cannot be read stays.
             let Ok(record) = self.record(number) else { continue };
             let file = record.map(|record| record.file);
-            let is_last = file.as_ref().is_some_and(|file| seen.insert(file.clone()) && note_exists(bank, file));
-            let is_old = || time(number).is_ok_and(|time| newest.duration_since(time).is_ok_and(|age| age > MIN_AGE));
-            if at >= MIN_CLAIMS && !is_last && is_old() {
+            let is_last_of_note =
+                file.as_ref().is_some_and(|file| files_seen.insert(file.clone()) && note_exists(bank, file));
+            let is_old =
+                || time_of(number).is_ok_and(|time| newest_time.duration_since(time).is_ok_and(|age| age > MIN_AGE));
+            if newer_claims >= MIN_CLAIMS && !is_last_of_note && is_old() {
                 removable.push(number);
             }
         }

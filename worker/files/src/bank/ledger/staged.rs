@@ -70,8 +70,8 @@ impl Staged<'_> {
     /// Returns `false` if another worker has claimed the number.
     pub(in crate::bank) fn claim(&mut self) -> Result<bool, ClaimError> {
         let dir = &self.ledger.dir;
-        let linked = dir.hard_link(self.record_file(), dir, claim_file(self.number));
-        self.is_claimed = self.owns_number(linked)?;
+        let link_result = dir.hard_link(self.record_file(), dir, claim_file(self.number));
+        self.is_claimed = self.owns_number(link_result)?;
         if self.is_claimed {
             sync_dir(&self.ledger.dir).map_err(ClaimError::Unknown)?;
         }
@@ -79,9 +79,9 @@ impl Staged<'_> {
     }
 
     /// Returns whether this worker owns the number, from the result of the link. On a network file system, the link may exist even
-    /// if the operation returned an error.
-    pub(in crate::bank) fn owns_number(&mut self, linked: io::Result<()>) -> Result<bool, ClaimError> {
-        let error = match linked {
+    /// if its creation returned an error.
+    pub(in crate::bank) fn owns_number(&mut self, link_result: io::Result<()>) -> Result<bool, ClaimError> {
+        let error = match link_result {
             Ok(()) => return Ok(true),
             // Another worker has pruned the record, so the number is an old one.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
@@ -92,9 +92,9 @@ impl Staged<'_> {
             Ok(Some(record)) if record == self.record => Ok(true),
             Ok(_) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
             Ok(_) => Err(ClaimError::Failed(error)),
-            Err(unread) => {
+            Err(read_error) => {
                 self.is_claimed = true;
-                Err(ClaimError::Unknown(unread))
+                Err(ClaimError::Unknown(read_error))
             }
         }
     }
