@@ -10,7 +10,7 @@ mod kind;
 mod read;
 
 use bloomery_crds::Digest;
-use bloomery_journal::files::{Files, swap};
+use bloomery_journal::files::{Files, replace_unsynced};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -74,7 +74,7 @@ impl FocusCache {
             // A failure only affects the order of eviction.
             let _ = files.touch(&file);
         } else {
-            swap(files, &self.dir, name, &self.writer, content)?;
+            replace_unsynced(files, &self.dir, name, &self.writer, content)?;
         }
         Ok(handle)
     }

@@ -5,7 +5,7 @@
 //! expired or unreadable, its value is determined again.
 
 use bloomery_crds::Digest;
-use bloomery_journal::files::{Files, keep_newest, swap};
+use bloomery_journal::files::{Files, keep_newest, replace_unsynced};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io;
@@ -84,7 +84,7 @@ impl SharedCache {
             return Ok(());
         }
         files.create_dir(&self.dir)?;
-        swap(files, &self.dir, name, &self.writer, &content)?;
+        replace_unsynced(files, &self.dir, name, &self.writer, &content)?;
         keep_newest(files, &self.dir, MAX_ENTRIES)
     }
 }

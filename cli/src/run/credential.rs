@@ -2,7 +2,7 @@
 //! resumed. Therefore a URL or an argument with a credential is refused.
 
 use bloomery_crds::resources::names_user;
-use bloomery_redact::credential_names::{is_of_option, is_of_parameter};
+use bloomery_redact::credential_names::{is_credential_option, is_credential_parameter};
 
 /// Returns the fault of a URL with a credential: a user, a password, or a parameter of its query or fragment with the name of a
 /// credential. The fault continues a sentence that begins with "the URL". It does not contain the value.
@@ -13,7 +13,7 @@ pub fn in_url(url: &str) -> Option<String> {
     let (_, parameters) = url.split_once(['?', '#'])?;
     let pairs = parameters.split(['?', '#', '&']).filter_map(|pair| pair.split_once('='));
     let mut names = pairs.filter(|(_, value)| is_value(value)).map(|(name, _)| name);
-    let credential = names.find(|name| is_of_parameter(name))?;
+    let credential = names.find(|name| is_credential_parameter(name))?;
     Some(format!("has the parameter `{credential}`, which is a credential by its name"))
 }
 
@@ -28,7 +28,7 @@ pub fn in_arguments(arguments: &[String]) -> Option<String> {
             None => (argument.as_str(), None),
         };
         let value = value.filter(|value| is_value(value) && !value.starts_with('-'));
-        if value.is_some() && may_be_option(name) && is_of_option(name) {
+        if value.is_some() && may_be_option(name) && is_credential_option(name) {
             return Some(format!("`{name}` passes a credential"));
         }
         let urls =

@@ -52,7 +52,7 @@ impl AddressPolicy {
         Self { caller: Caller::LocalMachine, ..Self::default() }
     }
 
-    /// Returns the same policy without the API server of the cluster, even if its address is in a listed range.
+    /// Returns a policy that also refuses the API server of the cluster, even if the address of the API server is in a listed range.
     #[must_use]
     pub fn without_api_server(self, api_server: ApiServer) -> Self {
         Self { api_server, ..self }
@@ -83,9 +83,9 @@ impl AddressPolicy {
 
     /// Returns the name to look up for a host.
     ///
-    /// In a pod, a name of one label means a Service of the pod's namespace. The search domains of a pod end with those of its node.
-    /// If the Service does not exist, another machine in these domains may have its name. So the label is looked up as
-    /// `{label}.{namespace}.svc`. That has fewer dots than the `ndots:5` of a pod, so the search domains add the cluster's domain.
+    /// In a pod, a name of one label means a Service of the pod's namespace. The search domains of a pod include those of its node. If
+    /// the Service does not exist, a machine in the node's domains may have the same name. So the label is looked up as
+    /// `{label}.{namespace}.svc`. This name has fewer dots than the `ndots:5` of a pod, so the resolver adds the cluster's domain.
     fn lookup_name<'h>(&self, host: &'h str) -> Cow<'h, str> {
         match &self.caller {
             Caller::Pod { namespace } if !normalized(host).contains(['.', ':']) => {
@@ -98,11 +98,11 @@ impl AddressPolicy {
     /// Returns the reason that a host must not be called at an address.
     fn refusal(&self, host: &str, address: IpAddr) -> Option<String> {
         let kind = AddressKind::classify(address);
-        let api_server = || self.api_server.refusal(address.to_canonical(), kind);
-        if let Some(refusal) =
-            self.name_refusal(host).or_else(|| Some(format!("{host} is at {address}, {}", api_server()?)))
-        {
+        if let Some(refusal) = self.name_refusal(host) {
             return Some(refusal);
+        }
+        if let Some(reason) = self.api_server.refusal(address.to_canonical(), kind) {
+            return Some(format!("{host} is at {address}, {reason}"));
         }
         let is_listed = || self.ranges.iter().any(|range| range.contains(&address.to_canonical()));
         let is_allowed = match (kind, &self.caller) {
@@ -123,11 +123,11 @@ impl AddressPolicy {
     }
 }
 
-/// Returns whether a host is the name of a Service in a namespace. A name that can exist in the public DNS is not: `shop.dev` is a
-/// public domain, even if there is a namespace `dev`.
+/// Returns whether a host is the name of a Service in a namespace. A name that can exist in the public DNS does not count: `shop.dev`
+/// is a public domain, even if there is a namespace `dev`.
 fn is_service(host: &str, namespace: &str) -> bool {
     match normalized(host).split_once('.') {
-        // An IPv6 address has no dot either.
+        // A single label is a Service. An IPv6 address has no dot either.
         None => !host.contains(':'),
         Some((_, rest)) => rest == format!("{namespace}.svc") || rest == format!("{namespace}.svc.cluster.local"),
     }

@@ -63,7 +63,9 @@ pub struct ClientOptions {
 /// `reqwest` panics if the process has no default TLS provider.
 pub fn client(url: &str, idle_timeout: Duration, options: ClientOptions) -> Result<reqwest::Client, Error> {
     let ClientOptions { root_certificates, proxy, addresses } = options;
-    addresses.iter().try_for_each(|addresses| check_address(url, addresses))?;
+    if let Some(addresses) = &addresses {
+        check_address(url, addresses)?;
+    }
     let uses_tls = is_https(url)? || proxy.as_deref().is_some_and(|proxy| proxy.starts_with("https:"));
     let failed = |error: reqwest::Error| Error::Build { url: url.to_owned(), message: root_cause(&error) };
     let builder = reqwest::Client::builder()
@@ -95,9 +97,10 @@ pub fn client(url: &str, idle_timeout: Duration, options: ClientOptions) -> Resu
 /// Checks that `addresses` allows the host of `url`, as far as that can be decided without resolving a name.
 pub fn check_address(url: &str, addresses: &AddressPolicy) -> Result<(), Error> {
     let parsed = parse(url)?;
-    let refused = |message| Error::AddressRefused { url: url.to_owned(), message };
-    let refusal = parsed.host_str().and_then(|host| addresses.refusal_before_lookup(host));
-    refusal.map_or(Ok(()), |message| Err(refused(message)))
+    match parsed.host_str().and_then(|host| addresses.refusal_before_lookup(host)) {
+        Some(message) => Err(Error::AddressRefused { url: url.to_owned(), message }),
+        None => Ok(()),
+    }
 }
 
 /// Returns whether the scheme of `url` is https.

@@ -13,7 +13,7 @@ pub struct Pauses<'a> {
 }
 
 impl<'a> Pauses<'a> {
-    /// Creates the record of a request without pauses. Each pause first calls `report` with its reason.
+    /// Creates the record of a request that has not paused yet. Each pause first calls `report` with its reason.
     pub fn new(report: &'a dyn Fn(ExternalWait)) -> Self {
         Self { report, total: Cell::default() }
     }

@@ -21,7 +21,7 @@ pub enum Progress {
     ToolEnded(String),
 }
 
-/// An observer of progress. The default ignores it.
+/// An observer of progress. The default observer ignores all steps.
 #[derive(Clone, Default)]
 pub struct ProgressObserver(Option<Arc<dyn Fn(Progress) + Send + Sync>>);
 
@@ -31,7 +31,7 @@ impl ProgressObserver {
         Self(Some(Arc::new(notify)))
     }
 
-    /// Passes a step to the observer. `progress` is only called if there is an observer.
+    /// Passes a step to the observer. The default observer does not call `progress`.
     pub fn notify(&self, progress: impl FnOnce() -> Progress) {
         if let Some(notify) = &self.0 {
             notify(progress());

@@ -8,7 +8,7 @@ use bloomery_engine::line::{Chain, Entry};
 use bloomery_engine::{Conversation, Event};
 use std::time::Duration;
 
-/// The longest wait for events that the operator has acknowledged. A network file system may show them late.
+/// The longest wait for segments that must exist. A network file system may show them late.
 const MAX_VISIBILITY_DELAY: Duration = Duration::from_secs(30);
 
 /// An epoch that this worker has begun.
@@ -28,7 +28,7 @@ pub struct Claimed<F> {
 /// the new events and tries the next name.
 ///
 /// Segments that must exist may not be visible on the volume yet. The claim waits for them for `patience`, but not longer than
-/// half a minute.
+/// 30 s.
 ///
 /// # Errors
 /// [`Error::Lost`] if the log lacks events that `chain` knows to be acknowledged; otherwise the errors of reading and writing.
@@ -39,35 +39,39 @@ pub async fn claim<F: Files>(
     attempt: u32,
     patience: Duration,
 ) -> Result<Claimed<F>, Error> {
-    let mut wait = VisibilityWait::new(patience.min(MAX_VISIBILITY_DELAY));
+    let max_wait = patience.min(MAX_VISIBILITY_DELAY);
+    let mut wait = VisibilityWait::new(max_wait);
     loop {
-        let before = chain.events();
+        let events_before = chain.events();
         store.read(&mut chain, |entry| conversation.apply(entry))?;
         // A worker may have died after it linked a segment and before it synced the directory. If only the next segment became
         // durable, the log would have a gap.
         store.sync()?;
-        if let Some(known) = chain.missing_lines() {
-            if wait.next().await {
+        if let Some(acknowledged) = chain.missing_lines() {
+            let has_time_left = wait.next().await;
+            if has_time_left {
                 continue;
             }
-            return Err(store.lost_error(chain.events(), known));
+            return Err(store.lost_error(chain.events(), acknowledged));
         }
-        let mut claimed = chain.clone();
+        let mut claimed_chain = chain.clone();
         let started = Event::EpochStarted { epoch: conversation.epoch() + 1, attempt };
         let mut clock = Clock::default();
-        let (line, entry) = claimed.append(started, clock.stamp())?;
+        let (line, entry) = claimed_chain.append(started, clock.stamp())?;
         match store.add(entry.seq, format!("{line}\n").as_bytes()) {
             Ok(()) => {
                 store.remove_leftovers_of_others(entry.seq);
                 conversation.apply(&entry);
-                return Ok(Claimed { log: Log::new(store, claimed), clock, line, entry });
+                return Ok(Claimed { log: Log::new(store, claimed_chain), clock, line, entry });
             }
-            Err(Error::Superseded { .. }) if chain.events() > before => {
-                wait = VisibilityWait::new(patience.min(MAX_VISIBILITY_DELAY));
+            // The volume has just shown new events, so the wait for the next ones begins again.
+            Err(Error::Superseded { .. }) if chain.events() > events_before => {
+                wait = VisibilityWait::new(max_wait);
             }
             // The name exists, but the volume does not show the segment yet.
             Err(error @ Error::Superseded { .. }) => {
-                if !wait.next().await {
+                let has_time_left = wait.next().await;
+                if !has_time_left {
                     return Err(error);
                 }
             }
@@ -79,13 +83,14 @@ pub async fn claim<F: Files>(
 /// The wait for a segment that must exist.
 struct VisibilityWait {
     has_retried: bool,
+    /// The time that is left for further waits.
     left: Duration,
     delays: ExponentialBackoff,
 }
 
 impl VisibilityWait {
     fn new(left: Duration) -> Self {
-        // The jitter adds up to the whole delay.
+        // The jitter is up to as long as the delay.
         let delays = ExponentialBuilder::new()
             .with_min_delay(Duration::from_millis(25))
             .with_max_delay(Duration::from_secs(1))
@@ -94,7 +99,7 @@ impl VisibilityWait {
         Self { has_retried: false, left, delays: delays.build() }
     }
 
-    /// Waits before the next try, except before the first. Returns `false` once the time is over.
+    /// Waits before a retry, except before the first retry. Returns `false` once the time is over.
     async fn next(&mut self) -> bool {
         if !std::mem::replace(&mut self.has_retried, true) {
             return true;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 pub struct Clock {
     /// The time of the last stamp.
     last: Option<Instant>,
-    /// The time since then that does not count as work.
+    /// The time since the last stamp that does not count as work.
     excluded: Duration,
 }
 
@@ -16,8 +16,8 @@ impl Clock {
     /// Returns the stamp of the next event. Its working time is the time since the last stamp, without excluded waits.
     pub fn stamp(&mut self) -> EventTime {
         let now = Instant::now();
-        let since = self.last.map_or(Duration::ZERO, |last| now.saturating_duration_since(last));
-        let worked = since.saturating_sub(std::mem::take(&mut self.excluded));
+        let since_last = self.last.map_or(Duration::ZERO, |last| now.saturating_duration_since(last));
+        let worked = since_last.saturating_sub(std::mem::take(&mut self.excluded));
         self.last = Some(now);
         EventTime { time: wall_time(), elapsed_ms: u64::try_from(worked.as_millis()).unwrap_or(u64::MAX) }
     }

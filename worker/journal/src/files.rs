@@ -142,16 +142,16 @@ pub fn keep_newest(files: &impl Files, dir: &Path, max_files: usize) -> io::Resu
 
 /// Replaces a file atomically and durably. `writer` makes the temporary name unique to this worker.
 pub fn replace(files: &impl Files, dir: &Path, name: &str, writer: &str, content: &[u8]) -> io::Result<()> {
-    swap(files, dir, name, writer, content)?;
+    replace_unsynced(files, dir, name, writer, content)?;
     files.sync_dir(dir)
 }
 
 /// Replaces a file atomically. The replacement is durable once `dir` is synced.
-pub fn swap(files: &impl Files, dir: &Path, name: &str, writer: &str, content: &[u8]) -> io::Result<()> {
+pub fn replace_unsynced(files: &impl Files, dir: &Path, name: &str, writer: &str, content: &[u8]) -> io::Result<()> {
     let temporary = dir.join(format!(".tmp-{writer}-{name}"));
     remove_if_there(files, &temporary)?;
-    let swapped = files.create(&temporary, content).and_then(|()| files.rename(&temporary, &dir.join(name)));
-    swapped.inspect_err(|_| {
+    let result = files.create(&temporary, content).and_then(|()| files.rename(&temporary, &dir.join(name)));
+    result.inspect_err(|_| {
         let _ = files.remove(&temporary);
     })
 }

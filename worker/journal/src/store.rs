@@ -6,7 +6,7 @@ use bloomery_engine::line::{Chain, Entry};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The directory in the memory of a skill directory that holds the logs and records of its Jobs.
+/// The directory of the logs and records of Jobs, in a skill directory.
 pub const JOBS: &str = "jobs";
 
 /// The segments of one Job, as one worker reads and adds to them.
@@ -17,19 +17,19 @@ pub struct Store<F> {
 }
 
 impl<F: Files> Store<F> {
-    /// Opens the log of a Job in `memory`, and creates its directory if it is missing. `writer` is unique to this worker: the UID
+    /// Opens the log of a Job in a skill directory, and creates the directory of the log if it is missing. `writer` is unique to this worker: the UID
     /// of its pod.
     ///
     /// # Errors
     /// If the volume is not writable, if it lacks hard links or exclusive creation, or if one of the names is not a valid file
     /// name.
-    pub fn open(files: F, memory: &Path, run_key: &str, writer: &str) -> Result<Self, Error> {
+    pub fn open(files: F, skill_dir: &Path, run_key: &str, writer: &str) -> Result<Self, Error> {
         for name in [run_key, writer] {
             check_name(name)?;
         }
-        let jobs = memory.join(JOBS);
+        let jobs = skill_dir.join(JOBS);
         let dir = jobs.join(run_key);
-        for (parent, child) in [(memory, &jobs), (&jobs, &dir)] {
+        for (parent, child) in [(skill_dir, &jobs), (&jobs, &dir)] {
             files.create_dir(child).map_err(|error| Error::from_io("create the directory", child, error))?;
             files.sync_dir(parent).map_err(|error| Error::from_io("sync the directory", parent, error))?;
         }
@@ -39,7 +39,7 @@ impl<F: Files> Store<F> {
         Ok(store)
     }
 
-    /// Returns the path of the log within the memory, for reports.
+    /// Returns the path of the log within the skill directory, for reports.
     pub fn path(&self) -> String {
         let key = self.dir().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         format!("{JOBS}/{key}")
@@ -133,7 +133,7 @@ impl<F: Files> Store<F> {
     }
 }
 
-/// Checks a file name that the operator has chosen. A path would lead out of the memory of the skill directory.
+/// Checks a file name that the operator has chosen. A path could lead out of the skill directory.
 fn check_name(name: &str) -> Result<(), Error> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     if (1..=64).contains(&name.len()) && name.bytes().all(plain) {

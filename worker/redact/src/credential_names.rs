@@ -3,12 +3,12 @@
 /// The rule by which a word in a name shows that the name is that of a credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rule {
-    /// The word ends the name of an option or parameter, or is in the name of a field.
+    /// The word ends the name of an option or parameter, or occurs in the name of a field.
     Clear,
-    /// The word is the whole name of a URL parameter, or is in the name of a field. Options use the word for other things, too:
+    /// The word is the whole name of a URL parameter, or occurs in the name of a field. Options use the word for other things, too:
     /// `--key server.pem`, `--auth none`.
     Ambiguous,
-    /// The word is the whole name of a URL parameter. It is too short to be searched in the names of fields.
+    /// The word is the whole name of a URL parameter. It is so short that it occurs in the names of harmless fields.
     Short,
 }
 
@@ -40,22 +40,22 @@ const WORDS: [(&str, Rule); 22] = [
 
 /// Returns whether a field of a secret's JSON may hold a credential: `private_key`, `SecretAccessKey`, `identitytoken`, `auth`.
 /// The values of such fields are redacted, so in doubt the field counts as a credential.
-pub fn may_be_of_field(name: &str) -> bool {
+pub fn may_be_credential_field(name: &str) -> bool {
     let letters = letters(name);
     WORDS.iter().any(|(word, rule)| *rule != Rule::Short && letters.contains(word))
 }
 
 /// Returns whether the name of a program's option, a variable or a header is that of a credential: `--api-key`, `SLACK_BOT_TOKEN`.
-/// Values of such options are refused on a command line, so `--token-file` and `--key` do not count.
-pub fn is_of_option(name: &str) -> bool {
+/// Values of such options are refused on a command line. So `--token-file` and `--key`, which often have other values, do not count.
+pub fn is_credential_option(name: &str) -> bool {
     let letters = letters(name);
     WORDS.iter().any(|(word, rule)| *rule == Rule::Clear && letters.ends_with(word))
 }
 
 /// Returns whether the name of a URL parameter is that of a credential: `access_token`, `key`.
-pub fn is_of_parameter(name: &str) -> bool {
+pub fn is_credential_parameter(name: &str) -> bool {
     let letters = letters(name);
-    is_of_option(name) || WORDS.iter().any(|(word, _)| letters == *word)
+    is_credential_option(name) || WORDS.iter().any(|(word, _)| letters == *word)
 }
 
 /// Returns the letters and digits of a name, in lower case.
@@ -82,8 +82,8 @@ mod tests {
             ("country_code", false, false, false),
             ("project", false, false, false),
         ] {
-            let found = (may_be_of_field(name), is_of_option(name), is_of_parameter(name));
-            assert_eq!(found, (field, option, parameter), "{name}");
+            let results = (may_be_credential_field(name), is_credential_option(name), is_credential_parameter(name));
+            assert_eq!(results, (field, option, parameter), "{name}");
         }
     }
 }

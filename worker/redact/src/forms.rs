@@ -1,6 +1,6 @@
 //! The byte sequences that are searched for one secret value: its forms.
 
-use super::credential_names::may_be_of_field;
+use super::credential_names::may_be_credential_field;
 use super::notation::Notation;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -20,7 +20,7 @@ pub(super) fn all_forms(value: &[u8]) -> BTreeSet<Vec<u8>> {
     let value = value.get(..MAX_VALUE_BYTES).unwrap_or(value);
     let json = value.strip_prefix("\u{feff}".as_bytes()).unwrap_or(value);
     let documents = serde_json::Deserializer::from_slice(json).into_iter::<Value>().map_while(Result::ok);
-    let texts: Vec<String> = documents.flat_map(|document| credentials("", document)).collect();
+    let texts: Vec<String> = documents.flat_map(|document| find_credentials("", document)).collect();
     let values = texts.iter().map(String::as_bytes).chain([value]);
     values.flat_map(|value| secret_lines(value).map(forms).chain([forms(value)])).flatten().collect()
 }
@@ -32,15 +32,15 @@ fn secret_lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Returns the secret texts of a JSON value: those with several lines, like keys, and those whose field has the name of a
-/// credential. Other texts, such as the name of a project or a server, are not secret, and Skills work with them.
-fn credentials(name: &str, json: Value) -> Vec<String> {
+/// credential, except URLs. Other texts, such as the name of a project or a server, are not secret, and Skills work with them.
+fn find_credentials(name: &str, json: Value) -> Vec<String> {
     match json {
-        Value::String(text) if text.trim().contains('\n') || may_be_of_field(name) && !text.contains("://") => {
+        Value::String(text) if text.trim().contains('\n') || may_be_credential_field(name) && !text.contains("://") => {
             vec![text]
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
-        Value::Array(items) => items.into_iter().flat_map(|item| credentials(name, item)).collect(),
-        Value::Object(fields) => fields.into_iter().flat_map(|(name, field)| credentials(&name, field)).collect(),
+        Value::Array(items) => items.into_iter().flat_map(|item| find_credentials(name, item)).collect(),
+        Value::Object(fields) => fields.into_iter().flat_map(|(name, field)| find_credentials(&name, field)).collect(),
     }
 }
 
@@ -52,7 +52,7 @@ fn is_secret_line(line: &[u8]) -> bool {
     !is_pem_boundary && line.iter().any(|byte| line.first() != Some(byte))
 }
 
-/// Returns the forms of a value in a decoded text: the value itself, in base64, and in hexadecimal digits. A value that is too
+/// Returns the forms that a value has in a decoded text: the value itself, its base64, and its hexadecimal digits. A value that is too
 /// short has none.
 fn forms(value: &[u8]) -> BTreeSet<Vec<u8>> {
     let value = value.get(..MAX_VALUE_BYTES).unwrap_or(value);
@@ -63,24 +63,25 @@ fn forms(value: &[u8]) -> BTreeSet<Vec<u8>> {
     // HTML forms encode a space as `+`.
     let with_plus = plain.iter().map(|byte| if *byte == b' ' { b'+' } else { *byte }).collect();
     let base64 =
-        (0..3).flat_map(|before| [BASE64_STANDARD, BASE64_URL_SAFE].map(|digits| base64(value, before, digits)));
-    let hex = [b"0123456789abcdef", b"0123456789ABCDEF"].map(|digits| hex(value, digits));
+        (0..3).flat_map(|before| [BASE64_STANDARD, BASE64_URL_SAFE].map(|digits| base64_digits(value, before, digits)));
+    let hex = [b"0123456789abcdef", b"0123456789ABCDEF"].map(|digits| hex_digits(value, digits));
     let forms = [Notation::Json.decode(value), plain, with_plus].into_iter().chain(base64).chain(hex);
     forms.filter(|form| form.len() >= MIN_VALUE_BYTES).collect()
 }
 
 /// Returns the base64 digits that depend on the value alone, if the value is encoded as a part of a longer text. `before` is the
 /// number of bytes before the value, modulo three. A first or last digit that also depends on a neighbouring byte is left out.
-fn base64(value: &[u8], before: usize, digits: &[u8; 64]) -> Vec<u8> {
+fn base64_digits(value: &[u8], before: usize, digits: &[u8; 64]) -> Vec<u8> {
     let bit = |at: usize| value.get(at / 8).is_some_and(|byte| byte >> (7 - at % 8) & 1 == 1);
     let digit = |at: usize| (at..at + 6).fold(0_usize, |digit, at| digit * 2 + usize::from(bit(at)));
-    let first = (6 - before * 8 % 6) % 6;
-    let whole = (value.len() * 8).saturating_sub(first) / 6;
-    (0..whole).filter_map(|n| digits.get(digit(first + n * 6)).copied()).collect()
+    // The bit at which the first digit of the value alone begins.
+    let first_bit = (6 - before * 8 % 6) % 6;
+    let digit_count = (value.len() * 8).saturating_sub(first_bit) / 6;
+    (0..digit_count).filter_map(|n| digits.get(digit(first_bit + n * 6)).copied()).collect()
 }
 
 /// Returns the hexadecimal digits of a value.
-fn hex(value: &[u8], digits: &[u8; 16]) -> Vec<u8> {
+fn hex_digits(value: &[u8], digits: &[u8; 16]) -> Vec<u8> {
     let both = value.iter().flat_map(|byte| [byte >> 4, byte & 15]);
     both.filter_map(|digit| digits.get(usize::from(digit)).copied()).collect()
 }
@@ -122,12 +123,12 @@ mod tests {
         let value = br#"{"type":"service_account","project_id":"acme-production-eu-1","token_uri":"https://oauth2.example/token",
             "auths":{"registry":{"auth":"a2V5LW9mLXJlZ2lzdHJ5\u0021","password":"Passw0rd-123","tokens":["one-of-two"]}},
             "private_key":"-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBg\nkqhkiG9w0BAQ\n-----END PRIVATE KEY-----\n"}"#;
-        let marked = ["\u{feff}".as_bytes(), value].concat();
-        let second = [b"{}\n", &value[..]].concat();
-        for value in [&value[..], &marked, &second] {
+        let with_byte_order_mark = ["\u{feff}".as_bytes(), value].concat();
+        let second_document = [b"{}\n", &value[..]].concat();
+        for value in [&value[..], &with_byte_order_mark, &second_document] {
             let forms = all_forms(value);
-            for held in ["a2V5LW9mLXJlZ2lzdHJ5!", "Passw0rd-123", "one-of-two", "MIIEvQIBADANBg", "kqhkiG9w0BAQ"] {
-                assert!(forms.contains(held.as_bytes()), "{held}");
+            for secret in ["a2V5LW9mLXJlZ2lzdHJ5!", "Passw0rd-123", "one-of-two", "MIIEvQIBADANBg", "kqhkiG9w0BAQ"] {
+                assert!(forms.contains(secret.as_bytes()), "{secret}");
             }
             for innocent in ["service_account", "acme-production-eu-1", "https://oauth2.example/token", "private_key"] {
                 assert!(!forms.contains(innocent.as_bytes()), "{innocent}");

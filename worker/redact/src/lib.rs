@@ -2,7 +2,7 @@
 //!
 //! The redactor searches for the values that this worker can read: the keys of models, the secrets that the Job binds and the
 //! token for reports. It ignores values shorter than [`MIN_VALUE_BYTES`]. In a value with several lines, each line is a value,
-//! too. In a value that is JSON, each credential is. The redactor finds values in plain text, with JSON or URL escapes, in base64
+//! too. In a JSON value, each credential is a value, too. The redactor finds values in plain text, with JSON or URL escapes, in base64
 //! at any offset, and in hexadecimal digits. It replaces each value with the mark `[redacted: <name>]`.
 //!
 //! The redactor reads a file again when the file changes, and continues to redact the earlier values of the file.

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The largest number of bytes that a text has for one byte of a form: `\\u0041`, in JSON within a JSON string.
+/// The limit on the bytes that a text has for one byte of a form. JSON within a JSON string has seven, such as `\\u0041`.
 const MAX_ESCAPE_BYTES: usize = 8;
 
 /// The largest number of bytes of line breaks within a value in a text.
@@ -25,7 +25,7 @@ pub(super) struct Patterns {
     secrets: Vec<usize>,
     /// The mark of each secret.
     marks: Vec<String>,
-    /// The further names of a secret, for values with several names.
+    /// The index of a secret and a further name of it, for values with several names.
     other_names: Vec<(usize, String)>,
     /// The name of each secret.
     names: Vec<String>,
@@ -92,15 +92,15 @@ impl Patterns {
 
     /// Returns the mark of a secret. The mark is shorter if it would contain a value, such as a password `password` with that name.
     fn mark(&self, name: &str) -> String {
-        let marks = [format!("[redacted: {name}]"), "[redacted]".to_owned()];
-        let without_value = marks.into_iter().find(|mark| self.find_all(mark.as_bytes()).is_empty());
+        let candidates = [format!("[redacted: {name}]"), "[redacted]".to_owned()];
+        let without_value = candidates.into_iter().find(|mark| self.find_all(mark.as_bytes()).is_empty());
         without_value.unwrap_or_else(|| "***".to_owned())
     }
 
     /// Returns the marks of all secrets that are searched for, for each of their names.
     pub(super) fn marks(&self) -> Vec<String> {
-        let marked = self.marks.iter().enumerate().filter(|(secret, _)| self.secrets.contains(secret));
-        let mut marks: Vec<String> = marked.map(|(_, mark)| mark.clone()).collect();
+        let searched = self.marks.iter().enumerate().filter(|(secret, _)| self.secrets.contains(secret));
+        let mut marks: Vec<String> = searched.map(|(_, mark)| mark.clone()).collect();
         let others = self.other_names.iter().filter(|(secret, _)| self.secrets.contains(secret));
         marks.extend(others.map(|(_, name)| self.mark(name)));
         marks.sort();

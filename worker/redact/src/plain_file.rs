@@ -11,12 +11,12 @@ use std::path::Path;
 /// Opens a regular file for reading. Never waits, even if the path is that of a named pipe.
 ///
 /// # Errors
-/// If the file cannot be opened, or is not a regular file.
+/// If the path cannot be opened, or is neither that of a regular file nor of a directory.
 pub fn open(file: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let opened = File::from(open_as(file, flags, Mode::empty())?);
     let metadata = opened.metadata()?;
-    // Reading a directory fails with a clear error.
+    // A directory is not refused here, because reading it fails with a clear error.
     if metadata.is_file() || metadata.is_dir() { Ok(opened) } else { Err(io::Error::other("it is not a regular file")) }
 }
 
@@ -27,7 +27,7 @@ pub fn open(file: &Path) -> io::Result<File> {
 pub fn open_dir(dir: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::DIRECTORY | OFlags::NOFOLLOW;
     open_as(dir, flags, Mode::empty()).map(File::from).map_err(|error| match error {
-        Errno::NOTDIR | Errno::LOOP => other(dir, "is not a directory: a symbolic link is not followed"),
+        Errno::NOTDIR | Errno::LOOP => path_error(dir, "is not a directory: a symbolic link is not followed"),
         error => error.into(),
     })
 }
@@ -39,7 +39,7 @@ pub fn open_dir(dir: &Path) -> io::Result<File> {
 pub fn open_to_append(dir: impl AsFd, name: &str) -> io::Result<File> {
     let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::CLOEXEC;
     let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let not_regular = || other(Path::new(name), "is not a regular file");
+    let not_regular = || path_error(Path::new(name), "is not a regular file");
     let opened = openat(dir, name, flags, Mode::from_raw_mode(0o666)).map(File::from).map_err(|error| match error {
         // A symbolic link, a pipe without a reader, or a directory.
         Errno::LOOP | Errno::NXIO | Errno::ISDIR => not_regular(),
@@ -48,7 +48,7 @@ pub fn open_to_append(dir: impl AsFd, name: &str) -> io::Result<File> {
     if opened.metadata()?.is_file() { Ok(opened) } else { Err(not_regular()) }
 }
 
-fn other(path: &Path, what: &str) -> io::Error {
+fn path_error(path: &Path, what: &str) -> io::Error {
     io::Error::other(format!("`{}` {what}", path.display()))
 }
 
@@ -82,9 +82,9 @@ mod tests {
         assert_eq!(read(&file, 3).unwrap_err().to_string(), "it is larger than 3 bytes");
         mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
         std::os::unix::fs::symlink(&pipe, &link).unwrap();
-        for none in [&pipe, &link, Path::new("/dev/zero")] {
-            let error = open(none).unwrap_err().to_string();
-            assert_eq!(error, "it is not a regular file", "{}", none.display());
+        for refused in [&pipe, &link, Path::new("/dev/zero")] {
+            let error = open(refused).unwrap_err().to_string();
+            assert_eq!(error, "it is not a regular file", "{}", refused.display());
         }
         assert!(read(dir.path(), 4).unwrap_err().to_string().contains("directory"));
         assert_eq!(open(&dir.path().join("none")).unwrap_err().kind(), io::ErrorKind::NotFound);
@@ -105,9 +105,9 @@ mod tests {
         // This pipe has a reader.
         let _reader = open_as(at("read"), OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty()).unwrap();
         let handle = open_dir(dir.path()).unwrap();
-        for none in ["link", "dangling", "dir", "pipe", "read"] {
-            let error = open_to_append(&handle, none).unwrap_err().to_string();
-            assert_eq!(error, format!("`{none}` is not a regular file"));
+        for refused in ["link", "dangling", "dir", "pipe", "read"] {
+            let error = open_to_append(&handle, refused).unwrap_err().to_string();
+            assert_eq!(error, format!("`{refused}` is not a regular file"));
         }
         for text in ["one", "two"] {
             open_to_append(&handle, "new").unwrap().write_all(text.as_bytes()).unwrap();
@@ -115,8 +115,8 @@ mod tests {
         assert_eq!(fs::read_to_string(at("new")).unwrap(), "onetwo");
         assert_eq!(fs::read_to_string(at("outside")).unwrap(), "outside");
         assert!(!at("none").exists());
-        for none in ["dir-link", "outside"] {
-            assert!(open_dir(&at(none)).unwrap_err().to_string().contains("is not a directory"), "{none}");
+        for refused in ["dir-link", "outside"] {
+            assert!(open_dir(&at(refused)).unwrap_err().to_string().contains("is not a directory"), "{refused}");
         }
     }
 }

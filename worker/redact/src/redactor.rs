@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Redacts the secrets of a run. Clones share the secrets. The default redactor has none.
+/// Redacts the secrets of a run. Clones share the secrets. The default redactor has no secrets.
 #[derive(Clone, Default)]
 pub struct Redactor(Arc<Mutex<Known>>);
 
@@ -66,8 +66,8 @@ impl Redactor {
     /// Reads the files that have changed.
     pub fn refresh(&self) {
         self.with(|known| {
-            let read: Vec<_> = known.sources.iter_mut().filter_map(Source::read_if_changed).collect();
-            known.learn(read);
+            let changed: Vec<_> = known.sources.iter_mut().filter_map(Source::read_if_changed).collect();
+            known.learn(changed);
         });
     }
 
@@ -90,7 +90,7 @@ impl Redactor {
     }
 
     /// Returns the first `max_bytes` bytes of a text with all values redacted. To find a value that crosses the cut, `text` must
-    /// continue for [`Redactor::max_value_length`] bytes after it.
+    /// continue for [`Redactor::max_value_length`] bytes after the cut.
     pub fn redact_beginning<'t>(&self, text: &'t str, max_bytes: usize) -> Cow<'t, str> {
         self.patterns().beginning(text, max_bytes)
     }
@@ -100,13 +100,13 @@ impl Redactor {
         self.patterns().max_secret_length()
     }
 
-    /// Returns a redacted text of another program on one line of at most `max_bytes` bytes. Servers often quote the request in their error
-    /// messages. The text is redacted before it is cut, so no part of a value remains.
+    /// Redacts a text of another program, and returns it on one line of at most `max_bytes` bytes. Servers often quote the request in
+    /// their error messages. The text is redacted before it is cut, so no part of a value remains.
     pub fn quote(&self, text: &str, max_bytes: usize) -> String {
         bounded(&self.redact_text(text).split_whitespace().collect::<Vec<_>>().join(" "), max_bytes)
     }
 
-    /// Redacts JSON: its texts, its field names, and its numbers. A number with a value becomes a text.
+    /// Redacts JSON: its texts, its field names, and its numbers. A number that contains a value becomes a text.
     pub fn redact_json(&self, value: &mut Value) {
         redact(&self.patterns(), value);
     }
@@ -175,9 +175,9 @@ impl Redactor {
 }
 
 impl Known {
-    fn learn(&mut self, read: impl IntoIterator<Item = (String, Vec<u8>)>) {
+    fn learn(&mut self, values: impl IntoIterator<Item = (String, Vec<u8>)>) {
         let before = self.values.len();
-        for (name, value) in read {
+        for (name, value) in values {
             if value.len() > MAX_VALUE_BYTES {
                 self.oversized.get_or_insert(name.clone());
             }

@@ -3,7 +3,7 @@
 use super::redactor::Redactor;
 use std::io::{self, Write};
 
-/// Redacts each write before it passes it on. Each write must consist of whole lines, as the writes of `tracing` and of the printer
+/// Redacts the text of each write, and then writes it to `out`. Each write must consist of whole lines, as the writes of `tracing` and of the printer
 /// do.
 #[derive(Debug)]
 pub struct Writer<W> {

@@ -1,7 +1,7 @@
 //! Applies the hunks of a patch to the content of a file, without I/O.
 //!
-//! Lines are compared without their line endings. The file keeps its line endings. The patch says so if it adds or
-//! removes the one at the end of the file.
+//! Lines are compared without their line endings. The file keeps its line endings. The line ending at its end is
+//! added or removed only if the patch says so.
 
 use super::parse::{Hunk, Line};
 use crate::Error;
@@ -37,7 +37,7 @@ pub(super) fn apply(content: &[u8], hunks: &[Hunk], secrets: &Secrets) -> Result
     let (mut moved, mut added, mut removed) = (0_usize, 0, 0);
     for (number, hunk) in (1..).zip(hunks) {
         let old: Vec<&str> = hunk.old_lines().collect();
-        // The index of the first old line, or of the line after the one in the heading.
+        // The index of the line in the heading. A hunk without old lines comes after that line.
         let stated = hunk.start.saturating_sub(usize::from(!old.is_empty()));
         let expected = stated.saturating_add_signed(shift);
         let position = file.find(&old, expected, next, secrets);

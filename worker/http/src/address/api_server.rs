@@ -14,7 +14,7 @@ pub enum ApiServer {
     None,
     /// The API server has these addresses, in canonical form.
     At(Vec<IpAddr>),
-    /// The name of the API server could not be resolved, so its address may be any private one.
+    /// The name of the API server could not be resolved, so its address may be any that is not public.
     Unknown,
 }
 

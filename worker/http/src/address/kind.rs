@@ -43,7 +43,7 @@ pub(super) fn parse_address(host: &str) -> Option<IpAddr> {
     host.trim_start_matches('[').trim_end_matches(']').parse().ok()
 }
 
-/// Addresses of metadata services that are not link-local.
+/// The addresses of metadata services of clouds, outside of the link-local ranges.
 const METADATA_V4: [Ipv4Addr; 2] = [Ipv4Addr::new(100, 100, 100, 200), Ipv4Addr::new(168, 63, 129, 16)];
 const METADATA_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
 
@@ -55,7 +55,7 @@ fn classify_v4(address: Ipv4Addr) -> AddressKind {
     match (a, b, c) {
         (127, _, _) => AddressKind::Loopback,
         (10, _, _) | (172, 16..=31, _) | (192, 168, _) | (100, 64..=127, _) => AddressKind::Private,
-        // This network, link-local, protocols, documentation, 6to4 relays, benchmarks, multicast, reserved.
+        // 0.0.0.0/8, link-local, protocol assignments, documentation, 6to4 relays, benchmarks, multicast, reserved.
         (0 | 224..=255, _, _)
         | (169, 254, _)
         | (192, 0, 0 | 2)
@@ -79,7 +79,7 @@ fn classify_v6(address: Ipv6Addr) -> AddressKind {
             classify_v4(Ipv4Addr::new(a, b, c, d))
         }
         [0xfc00..=0xfdff, ..] => AddressKind::Private,
-        // Protocols (Teredo among them), documentation, 6to4.
+        // Protocol assignments (including Teredo), documentation, 6to4.
         [0x2001, 0..=0x1ff | 0xdb8, ..] | [0x2002, ..] | [0x3fff, 0..=0xfff, ..] => AddressKind::Reserved,
         [0x2000..=0x3fff, ..] => AddressKind::Public,
         _ => AddressKind::Reserved,
