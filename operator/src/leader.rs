@@ -110,7 +110,7 @@ async fn hold_lease(
     loop {
         let manager = acquire(client, settings).await?;
         set_leading(true);
-        // Returns false once this replica does not hold the lease any more.
+        // `changed` returns false once this replica no longer holds the lease.
         while manager.changed().await? {}
         set_leading(false);
     }

@@ -51,6 +51,7 @@ pub struct Settings {
 #[derive(Debug, Clone, clap::Args)]
 pub struct ReplySettings {
     /// Time that a Job waits for a reply if the Skill does not set it, such as `168h`.
+    // The default id, `expiry`, belongs to the flag of the Approvals' expiry.
     #[arg(id = "reply-expiry", long = "reply-expiry", env = "BLOOMERY_REPLY_EXPIRY", default_value = "168h", value_parser = parse::duration)]
     pub expiry: Duration,
 }

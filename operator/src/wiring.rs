@@ -59,6 +59,7 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
 
     let stopping = CancellationToken::new();
     let release_lease = CancellationToken::new();
+    // Fills the caches until it is aborted.
     let feeding = tokio::spawn(feed.for_each(|()| async {}));
     let competing = tokio::spawn({
         let (context, release_lease) = (context.clone(), release_lease.clone());

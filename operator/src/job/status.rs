@@ -34,8 +34,8 @@ fn next_status(current: &JobStatus, applied: &AppliedPlan, stamp: &StatusStamp) 
         AppliedPlan::AwaitsPodEnd(ending, problem) => awaits_pod_end(current, *ending, problem.as_ref(), stamp),
         AppliedPlan::Observed(problem) => observed(current, problem.as_ref(), stamp),
         AppliedPlan::Paused(lost) => paused(current, lost, stamp),
-        AppliedPlan::Waiting(wait, after) => waiting(current, wait, after.as_ref(), stamp),
-        AppliedPlan::Started(pod, after) => starting(current, pod.clone(), after.as_ref(), stamp),
+        AppliedPlan::Waiting(wait, lost) => waiting(current, wait, lost.as_ref(), stamp),
+        AppliedPlan::Started(pod, lost) => starting(current, pod.clone(), lost.as_ref(), stamp),
         AppliedPlan::WaitsForPeople(wait) => waits_for_people(current, wait, stamp),
         AppliedPlan::Parked(message) => parked(current, message, stamp),
         AppliedPlan::Ended(end, not_started) => ended(current, end, not_started.as_ref(), stamp),
@@ -51,7 +51,7 @@ pub fn is_same_wait(current: &JobStatus, next: &JobStatus) -> bool {
 }
 
 /// The status once the pod of an attempt was created.
-fn starting(current: &JobStatus, started: StartedPod, after: Option<&LostAttempt>, stamp: &StatusStamp) -> JobStatus {
+fn starting(current: &JobStatus, started: StartedPod, lost: Option<&LostAttempt>, stamp: &StatusStamp) -> JobStatus {
     let StartedPod { pod, uid, attempt, revision, continued, created } = started;
     let before = current.attempt.as_ref();
     let mut status = current.clone();
@@ -61,7 +61,7 @@ fn starting(current: &JobStatus, started: StartedPod, after: Option<&LostAttempt
         pod,
         pod_uid: Some(uid),
         epoch: before.and_then(|before| before.epoch),
-        silent: after.map(|lost| lost.silent).filter(|silent| *silent > 0),
+        silent: lost.map(|lost| lost.silent).filter(|silent| *silent > 0),
         untold: before.and_then(|before| before.untold),
         ended: None,
     });
@@ -74,10 +74,10 @@ fn starting(current: &JobStatus, started: StartedPod, after: Option<&LostAttempt
 }
 
 /// The status while something that a new pod needs is missing.
-fn waiting(current: &JobStatus, wait: &Wait, after: Option<&LostAttempt>, stamp: &StatusStamp) -> JobStatus {
+fn waiting(current: &JobStatus, wait: &Wait, lost: Option<&LostAttempt>, stamp: &StatusStamp) -> JobStatus {
     let mut status = current.clone();
     status.phase = Some(if current.attempt.is_some() { Phase::Queued } else { Phase::Pending });
-    record_loss(&mut status, after);
+    record_loss(&mut status, lost);
     clear_wait_start(&mut status);
     with_health(status, Health::Reconciling(wait.reason, wait.message.clone()), stamp)
 }
@@ -98,6 +98,7 @@ fn paused(current: &JobStatus, lost: &LostAttempt, stamp: &StatusStamp) -> JobSt
     with_health(status, Health::Reconciling(Reason::BackOff, message), stamp)
 }
 
+/// Records the end of the current attempt, unless it is recorded already.
 fn record_loss(status: &mut JobStatus, lost: Option<&LostAttempt>) {
     if let (Some(attempt), Some(lost)) = (&mut status.attempt, lost)
         && attempt.ended.is_none()

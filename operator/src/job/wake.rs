@@ -27,16 +27,9 @@ pub(super) fn changes(context: &Arc<Context>) -> Vec<BoxStream<'static, Wake<Job
         wake_on(caches.jobs.changes(), jobs, continued_by),
         wake_on(caches.pods.changes(), jobs, |pod| named_by_label(pod, names::LABEL_JOB)),
         wake_on(caches.approvals.changes(), jobs, job_of_approval),
-        wake_on(
-            caches.policies.changes(),
-            jobs,
-            dependents(jobs, |_, job| phase(job) == Some(Phase::AwaitingApproval)),
-        ),
-        wake_on(
-            caches.bindings.changes(),
-            jobs,
-            dependents(jobs, |_, job| phase(job) == Some(Phase::AwaitingApproval)),
-        ),
+        // The admission policy of decisions, and its binding.
+        wake_on(caches.policies.changes(), jobs, dependents(jobs, |_, job| awaits_approval(job))),
+        wake_on(caches.bindings.changes(), jobs, dependents(jobs, |_, job| awaits_approval(job))),
         wake_on(caches.namespaces.changes(), jobs, dependents(jobs, is_in_namespace)),
         wake_on(caches.skills.changes(), jobs, dependents(jobs, uses_skill)),
         wake_on(caches.revisions.changes(), jobs, dependents(jobs, uses_revision)),
@@ -125,6 +118,11 @@ fn phase(job: &Job) -> Option<Phase> {
 
 fn is_unfinished(job: &Job) -> bool {
     !job.status.as_ref().is_some_and(JobStatus::is_terminal)
+}
+
+/// Returns whether a Job waits for approvers. They are asked only while the admission policy is in force.
+fn awaits_approval(job: &Job) -> bool {
+    phase(job) == Some(Phase::AwaitingApproval)
 }
 
 /// Returns whether a Job has no pod, and starts its next attempt as soon as everything that its pod needs exists.

@@ -1,12 +1,12 @@
-//! The last status write of each Job by this process, so that changes of a message can be delayed.
+//! The time of the last status write of each Job, so that writes that are not urgent can be delayed.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The minimum interval between a write and the next change of a message alone (docs/explanation/design.md, section 7:
+/// The minimum interval between a write and the next one that is not urgent (docs/explanation/design.md, section 7:
 /// one write for each ten seconds).
-pub const MESSAGE_WRITE_INTERVAL: Duration = Duration::from_secs(10);
+pub const WRITE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The number of remembered Jobs from which expired entries are dropped.
 const CLEANUP_JOBS: usize = 4096;
@@ -20,16 +20,16 @@ impl WritePace {
     pub fn record_write(&self, uid: &str, now: Instant) {
         let mut last_writes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if last_writes.len() >= CLEANUP_JOBS {
-            last_writes.retain(|_, then| now.saturating_duration_since(*then) < MESSAGE_WRITE_INTERVAL);
+            last_writes.retain(|_, then| now.saturating_duration_since(*then) < WRITE_INTERVAL);
         }
         last_writes.insert(uid.to_owned(), now);
     }
 
-    /// Returns how long a change of a message still has to wait; none if it may be written now.
+    /// Returns how long a write that is not urgent still has to wait; none if it may happen now.
     pub fn remaining(&self, uid: &str, now: Instant) -> Option<Duration> {
         let last_writes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let passed = now.saturating_duration_since(*last_writes.get(uid)?);
-        MESSAGE_WRITE_INTERVAL.checked_sub(passed).filter(|left| !left.is_zero())
+        WRITE_INTERVAL.checked_sub(passed).filter(|left| !left.is_zero())
     }
 }
 
@@ -44,7 +44,7 @@ mod tests {
         pace.record_write("a", start);
         assert_eq!(pace.remaining("a", start + Duration::from_secs(3)), Some(Duration::from_secs(7)));
         assert_eq!(pace.remaining("b", start), None);
-        assert_eq!(pace.remaining("a", start + MESSAGE_WRITE_INTERVAL), None);
+        assert_eq!(pace.remaining("a", start + WRITE_INTERVAL), None);
     }
 
     #[test]
@@ -53,7 +53,7 @@ mod tests {
         for job in 0..CLEANUP_JOBS {
             pace.record_write(&job.to_string(), start);
         }
-        pace.record_write("late", start + MESSAGE_WRITE_INTERVAL);
+        pace.record_write("late", start + WRITE_INTERVAL);
         assert_eq!(pace.0.lock().unwrap().len(), 1);
     }
 }

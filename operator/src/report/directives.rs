@@ -4,7 +4,7 @@ use crate::job::ending::Ending;
 use bloomery_crds::report::{Directives, Report};
 use bloomery_crds::v1alpha1::Job;
 
-/// Returns the directives for the worker of a report. `ack` is the number of events that are stored, and `suspended`
+/// Returns the directives for the worker of a report. `ack` is the number of acknowledged events, and `suspended`
 /// says whether the namespace is suspended. Directives are repeated as long as they apply, so a worker may miss any of
 /// them.
 pub fn directives(job: &Job, suspended: bool, report: &Report, ack: u64) -> Directives {

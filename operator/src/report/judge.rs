@@ -64,8 +64,7 @@ pub fn check_tenant(caller: &Caller, report: &Report) -> Result<(), Refusal> {
     Err(Refusal::Forbidden(format!("a pod of namespace {caller_namespace} cannot report for a Job of {job_namespace}")))
 }
 
-/// Refuses a report that names an impossible Job, contradicts itself, is too large for a status, or would make lists of
-/// Jobs unreadable.
+/// Refuses a report that contradicts itself, contains an invalid name, or does not fit into a status by its size or depth.
 pub fn check_report(report: &Report) -> Result<(), Refusal> {
     let job = &report.job;
     for (what, value) in [("namespace", &job.namespace), ("name", &job.name), ("UID", &job.uid)] {

@@ -119,9 +119,9 @@ fn merged_status(current: &JobStatus, report: &Report, stamp: &StatusStamp) -> J
         (None, Phase::Finalizing) => Phase::Finalizing,
         (None, _) => Phase::Running,
     });
-    let waiting = report.waiting.as_ref().filter(|_| !parks);
+    let worker_wait = report.waiting.as_ref().filter(|_| !parks);
     let health = persistent_health(current, report)
-        .unwrap_or_else(|| waiting.map_or_else(|| phase_health(&status), worker_wait_health));
+        .unwrap_or_else(|| worker_wait.map_or_else(|| phase_health(&status), worker_wait_health));
     let mut observations = health.observations();
     observations.extend(remark_observations);
     with_conditions(status, observations, stamp)

@@ -29,8 +29,10 @@ const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 /// The maximum number of connections to one replica.
 const MAX_CONNECTIONS: usize = 4096;
 
-/// The timeout of a TLS handshake, and of a silent connection.
+/// The timeout of a TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The time after which a connection without a request is closed.
 const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The maximum size of the request headers in bytes. The token is the largest.

@@ -53,6 +53,7 @@ pub async fn apply(prepared: PreparedSkill, fetched: &FetchedSkill, applier: &Ap
     let (memory_claim, revision, worker_account, mcp) = tokio::try_join!(
         async {
             match fetched.memory_claim {
+                // An existing claim is never changed.
                 Some(_) => Ok(ApplyResult::Unchanged),
                 None => applier.create_unowned(&memory_claim).await,
             }

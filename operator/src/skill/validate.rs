@@ -52,7 +52,7 @@ pub fn validate(skill: &Skill) -> Result<ValidSkill, InvalidSkill> {
     if identity.is_none() {
         faults.push("metadata: has no namespace or UID; the API server gives every stored Skill both.".to_owned());
     }
-    let mcp = mcp(skill.spec.mcp_server.clone()).unwrap_or_else(|InvalidSkill(found)| {
+    let mcp = validate_mcp(skill.spec.mcp_server.clone()).unwrap_or_else(|InvalidSkill(found)| {
         faults.extend(found);
         None
     });
@@ -65,7 +65,7 @@ pub fn validate(skill: &Skill) -> Result<ValidSkill, InvalidSkill> {
     }
 }
 
-fn mcp(server: Option<McpServer>) -> Result<Option<ValidMcp>, InvalidSkill> {
+fn validate_mcp(server: Option<McpServer>) -> Result<Option<ValidMcp>, InvalidSkill> {
     match server {
         None => Ok(None),
         Some(McpServer { container: Some(container), service: None }) => Ok(Some(ValidMcp::Container(container))),

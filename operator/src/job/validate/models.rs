@@ -38,8 +38,7 @@ pub(super) fn resolve_models(
     Err(Wait::new(first.reason, join_sentences(&messages, MAX_LIST_BYTES)))
 }
 
-/// Resolves the fallbacks of a model. The Model controller has checked them, but its result may be older than the
-/// fallbacks are now.
+/// Resolves the fallbacks of a model. The Model controller has checked them, but they may have changed since.
 fn with_fallbacks(
     endpoint: ModelEndpoint,
     find: impl Fn(&str) -> Option<Arc<Guarded<Model>>>,

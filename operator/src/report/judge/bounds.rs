@@ -10,16 +10,22 @@ use bloomery_crds::report::{
 use bloomery_crds::v1alpha1::{ApprovalSpec, AskedQuestion, HeldCall, Reply, ToolName, WaitingFor, WorkflowProgress};
 use serde_json::{Map, Value};
 
-/// The maximum number of workflows in a status, and of steps in each.
+/// The maximum number of workflows in a status.
 const MAX_WORKFLOWS: usize = 8;
+
+/// The maximum number of steps in a workflow.
 const MAX_STEPS: usize = 16;
 
-/// The maximum length in characters of the names of workflows, steps, intents, calls and approvers, and of tools.
+/// The maximum length of the names of workflows, steps, intents, calls and approvers, in characters.
 const MAX_NAME_CHARS: usize = 64;
+
+/// The maximum length of the name of a tool, in characters.
 const MAX_TOOL_CHARS: usize = 128;
 
-/// The maximum number of approvers of a call, and the maximum length of the reason that holds it, in characters.
+/// The maximum number of approvers of a call.
 const MAX_APPROVERS: usize = 8;
+
+/// The maximum length of the reason why a call is held, in characters.
 const MAX_REASON_CHARS: usize = 1024;
 
 /// Describes the first part of a held call that is too large for an Approval; none if all parts fit.
