@@ -50,15 +50,16 @@ async fn decide_on_cluster(args: &DecideArgs, verdict: ApprovalVerdict) -> Resul
     }
     let reason = args.reason.clone().filter(|reason| !reason.is_empty());
     let decided = client.decide(&approval, ApprovalDecision { verdict, by, reason }).await?;
-    let printed = output::print(&page::decided(&decided, verdict, args.output)?);
+    // The decision is recorded. So the note below is shown even if stdout cannot be written.
+    let print_result = output::print(&page::decision_output(&decided, verdict, args.output)?);
     if verdict == ApprovalVerdict::Approve {
-        // Without the right to list Approvals, the note is omitted.
-        let of_job = client.of_same_job(&decided).await.unwrap_or_default();
-        if let Some(note) = select::still_waiting(&decided, &of_job, Timestamp::now()) {
+        // If the Approvals cannot be listed, the note is omitted.
+        let of_job = client.approvals_of_same_job(&decided).await.unwrap_or_default();
+        if let Some(note) = select::other_approvers_note(&decided, &of_job, Timestamp::now()) {
             text::inform(&note);
         }
     }
-    printed.map(|()| Exit::Success)
+    print_result.map(|()| Exit::Success)
 }
 
 async fn can_approve_on_cluster(args: &CanApproveArgs) -> Result<Exit, Error> {
@@ -74,8 +75,8 @@ async fn can_approve_on_cluster(args: &CanApproveArgs) -> Result<Exit, Error> {
     if missing.is_empty() {
         return output::print("yes\n").map(|()| Exit::Success);
     }
-    let by = client.cluster.user().await?;
+    let user = client.cluster.user().await?;
     output::print("no\n")?;
-    text::report(&rights::missing_message(&by, &client.cluster.namespace, &missing));
+    text::report(&rights::missing_message(&user, &client.cluster.namespace, &missing));
     Ok(Exit::Error)
 }

@@ -17,14 +17,14 @@ use values::{name, namespace};
 
 /// Write, check and run Skills on this machine, and manage their Jobs on a cluster.
 #[derive(Debug, Parser)]
-#[command(name = "bloomery", version, after_help = EXITS)]
+#[command(name = "bloomery", version, after_help = EXIT_CODES_HELP)]
 pub struct Args {
     /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
 
-const EXITS: &str =
+const EXIT_CODES_HELP: &str =
     "Exit codes: 0 success, 1 error, 2 invalid arguments or input. The help of each command lists its own.";
 
 /// The commands.
@@ -158,13 +158,13 @@ mod tests {
         words
     }
 
-    fn collect_pages(dir: &Path, found: &mut Vec<PathBuf>) {
+    fn collect_pages(dir: &Path, pages: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(dir).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                collect_pages(&path, found);
+                collect_pages(&path, pages);
             } else if path.extension().is_some_and(|extension| extension == "md") {
-                found.push(path);
+                pages.push(path);
             }
         }
     }
@@ -172,11 +172,11 @@ mod tests {
     /// Parses the commands without running them, because they need a key, a server or a cluster.
     #[test]
     fn every_command_in_the_documentation_can_be_parsed() {
-        let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let mut found = vec![top.join("README.md")];
-        collect_pages(&top.join("docs"), &mut found);
+        let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let mut pages = vec![repository.join("README.md")];
+        collect_pages(&repository.join("docs"), &mut pages);
         let mut commands = 0;
-        for page in found {
+        for page in pages {
             let text = fs::read_to_string(&page).unwrap().replace("\\\n", " ");
             let blocks = text.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
             for line in blocks.flat_map(str::lines).map(str::trim_start) {

@@ -11,16 +11,17 @@ pub fn check_document(document: &Document, options: &ImportOptions) -> CheckedDo
     checked
 }
 
-/// Returns the findings of the engine's lint, with their places in the document.
+/// Returns the findings of the engine's lint, with their places in the document. Drops findings that may only be consequences
+/// of a value that could not be read.
 fn engine_findings(draft: &Draft) -> Vec<Finding> {
     let to_severity = |severity| match severity {
         lint::Severity::Error => Severity::Error,
         lint::Severity::Warning => Severity::Warning,
     };
-    let findings = lint::skill(&draft.spec).into_iter().filter(|found| !draft.is_doubtful(&found.path));
-    let located = |found: lint::Finding| {
-        let finding = Finding::at_api_path(&draft.root, &found.path, to_severity(found.severity), found.message);
-        Finding { hint: found.hint, ..finding }
+    let findings = lint::skill(&draft.spec).into_iter().filter(|finding| !draft.is_doubtful(&finding.path));
+    let with_place = |lint::Finding { severity, path, message, hint }: lint::Finding| {
+        let finding = Finding::at_api_path(&draft.root, &path, to_severity(severity), message);
+        Finding { hint, ..finding }
     };
-    findings.map(located).collect()
+    findings.map(with_place).collect()
 }

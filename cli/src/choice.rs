@@ -12,7 +12,7 @@ pub fn parse<'a>(choices: &'a [String], line: &str) -> Option<&'a str> {
 }
 
 /// Returns a hint if the line is a number that no choice has. Returns `None` for any other line.
-pub fn out_of_range(choices: &[String], line: &str) -> Option<String> {
+pub fn out_of_range_hint(choices: &[String], line: &str) -> Option<String> {
     let line = line.trim();
     let is_number = !line.is_empty() && line.chars().all(|c| c.is_ascii_digit());
     let is_unknown = !choices.is_empty() && is_number && parse(choices, line).is_none();
@@ -26,7 +26,7 @@ pub fn join(choices: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{join, out_of_range, parse};
+    use super::{join, out_of_range_hint, parse};
     use rstest::rstest;
 
     #[rstest]
@@ -34,8 +34,8 @@ mod tests {
     #[case::by_text(" Did not happen", Some("did not happen"))]
     #[case::text_before_number("1", Some("1"))]
     #[case::no_such_number("5", None)]
-    #[case::below_all("0", None)]
-    #[case::not_whole("did", None)]
+    #[case::zero("0", None)]
+    #[case::part_of_a_text("did", None)]
     #[case::nothing("", None)]
     fn a_line_selects_a_choice_by_its_text_or_its_number(#[case] line: &str, #[case] expected: Option<&str>) {
         let choices = ["happened", "did not happen", "1"].map(str::to_owned);
@@ -46,13 +46,13 @@ mod tests {
     #[case::above("7", true)]
     #[case::below(" 0", true)]
     #[case::longer_than_any_number("99999999999999999999999", true)]
-    #[case::there("2", false)]
+    #[case::in_range("2", false)]
     #[case::words("7 EUR", false)]
     #[case::nothing("", false)]
     fn only_a_number_without_a_choice_gets_a_hint(#[case] line: &str, #[case] expected: bool) {
         let choices = ["yes", "no"].map(str::to_owned);
-        assert_eq!(out_of_range(&choices, line).is_some(), expected);
-        assert_eq!(out_of_range(&[], line), None);
+        assert_eq!(out_of_range_hint(&choices, line).is_some(), expected);
+        assert_eq!(out_of_range_hint(&[], line), None);
     }
 
     #[test]

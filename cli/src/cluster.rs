@@ -94,10 +94,11 @@ impl Cluster {
     /// # Errors
     /// If there is no usable kubeconfig.
     pub async fn from_args(args: &ClusterArgs) -> Result<Self, Error> {
-        // This fails if a provider is installed already.
+        // Fails if the process already has a TLS provider, which is then used.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut config = config(args).await?;
         config.read_timeout = Some(REQUEST_TIMEOUT);
+        // The timeout starts again with each request.
         config.reset_reader_on_write = true;
         if let Some(user) = &args.user {
             config.auth_info.impersonate = Some(user.clone());
@@ -214,7 +215,7 @@ impl Cluster {
         if missing.is_empty() {
             return failure;
         }
-        let what: Vec<String> = missing.iter().map(Right::description).collect();
+        let descriptions: Vec<String> = missing.iter().map(Right::description).collect();
         let rules: Vec<String> = missing.iter().map(|right| format!("\n  {}", right.rule())).collect();
         let (place, role) = match namespace {
             Some(namespace) => (format!("in the namespace {namespace}"), "A Role with these rules grants it"),
@@ -222,8 +223,8 @@ impl Cluster {
                 ("in all namespaces".to_owned(), "A ClusterRole with these rules and a ClusterRoleBinding grant it")
             }
         };
-        let what = what.join(", and ");
-        Error::failed(format!("{}\nMissing {place}: {what}. {role}:{}", failure.message, rules.concat()))
+        let (message, descriptions, rules) = (failure.message, descriptions.join(", and "), rules.concat());
+        Error::failed(format!("{message}\nMissing {place}: {descriptions}. {role}:{rules}"))
     }
 }
 

@@ -28,8 +28,9 @@ const SHELLS: Shells<'static> = Shells(&[&Bash, &Elvish, &Fish, &Kubectl, &Power
 /// Completes a command line if a shell requests that. Returns whether it did.
 pub fn complete_for_shell(invocation: Invocation) -> bool {
     let words = env::args_os().skip_while(|word| word != "--").skip(1).collect::<Vec<_>>();
-    let complete = CompleteEnv::with_factory(|| command(&words, invocation)).var(VARIABLE).shells(SHELLS);
-    complete.try_complete(env::args_os(), env::current_dir().ok().as_deref()).unwrap_or_else(|error| error.exit())
+    let with_completers = || command_with_completers(&words, invocation);
+    let engine = CompleteEnv::with_factory(with_completers).var(VARIABLE).shells(SHELLS);
+    engine.try_complete(env::args_os(), env::current_dir().ok().as_deref()).unwrap_or_else(|error| error.exit())
 }
 
 /// Prints the script that connects a shell with this program.
@@ -47,7 +48,8 @@ pub fn print_script(shell: Shell, invocation: Invocation) -> Result<Exit, Error>
     output::print(&String::from_utf8_lossy(&script)).map(|()| Exit::Success)
 }
 
-/// Returns the path under which this program was started, or its name if it was found in PATH. The script calls it.
+/// Returns the command by which the script calls this program: the path under which it was started, or its name if the shell
+/// found it in PATH.
 fn own_path(program: &str) -> String {
     let started = env::args_os().next().filter(|started| started.to_string_lossy().contains('/'));
     let started = started.and_then(|started| path::absolute(started).ok());
@@ -55,7 +57,7 @@ fn own_path(program: &str) -> String {
 }
 
 /// Returns the definition of the command line, extended by completers for the arguments of the subcommand in `words`.
-fn command(words: &[OsString], invocation: Invocation) -> Command {
+fn command_with_completers(words: &[OsString], invocation: Invocation) -> Command {
     let command = Args::command();
     let matches = Args::command().ignore_errors(true).try_get_matches_from(words).ok();
     let Some((name, matches)) = matches.as_ref().and_then(|matches| matches.subcommand()) else { return command };
@@ -73,8 +75,8 @@ fn command(words: &[OsString], invocation: Invocation) -> Command {
     })
 }
 
-/// Returns the completer of an argument that takes names of a kind. If no name matches and the argument also takes directories,
-/// it completes these.
+/// Returns the completer of an argument that takes names of a kind. If no name matches, an argument that also takes directories
+/// is completed with directories.
 fn completer(kind: NameKind, source: NameSource) -> ArgValueCompleter {
     ArgValueCompleter::new(move |current: &OsStr| {
         let prefix = current.to_string_lossy();

@@ -31,7 +31,7 @@ impl Error {
         Self { exit: Exit::TooLate, message: message.into() }
     }
 
-    /// Joins errors into one error with one line for each. The first one determines the exit code.
+    /// Joins errors into one error, with one line for each. The first error determines the exit code.
     pub fn join(errors: Vec<Self>) -> Self {
         let exit = errors.first().map_or(Exit::Usage, |first| first.exit);
         let messages: Vec<String> = errors.into_iter().map(|error| error.message).collect();
@@ -44,7 +44,7 @@ impl Error {
 pub struct Errors(Vec<Error>);
 
 impl Errors {
-    /// Returns the value of a result. If it is an error, adds it and returns `None`.
+    /// Returns the value of a result. If the result is an error, adds the error and returns `None`.
     pub fn collect<T>(&mut self, result: Result<T, Error>) -> Option<T> {
         result.map_err(|error| self.add(error)).ok()
     }

@@ -33,10 +33,12 @@ pub fn print(dir: PathBuf, format: Format, follow: bool) -> Result<Exit, Error> 
     let mut out = io::stdout().lock();
     loop {
         let PrintedSegment { lines, read } = reader.next_segment();
-        if !output::write(&mut out, &lines)? {
+        let has_reader = output::write(&mut out, &lines)?;
+        if !has_reader {
             return Ok(Exit::Success);
         }
-        if read.map_err(|error| log_error(&error))? {
+        let had_segment = read.map_err(|error| log_error(&error))?;
+        if had_segment {
             continue;
         }
         if reader.is_at_rest() || !follow {
@@ -53,6 +55,7 @@ fn open(dir: PathBuf, format: Format, wait: bool) -> Result<LogReader, Error> {
             Ok(Some(reader)) => return Ok(reader),
             Ok(None) if wait => std::thread::sleep(POLL_INTERVAL),
             Ok(None) => return Err(Error::usage(log_reader::Error::Empty(dir).to_string())),
+            // The command line names a directory that is missing or cannot be read.
             Err(log_reader::Error::Unreadable { path, source }) if path == dir => {
                 return Err(Error::usage(log_reader::Error::Unreadable { path, source }.to_string()));
             }
@@ -61,7 +64,7 @@ fn open(dir: PathBuf, format: Format, wait: bool) -> Result<LogReader, Error> {
     }
 }
 
-/// Returns the directory of the log, which the command line names itself or by a Job of the memory.
+/// Returns the directory of the log. The command line gives either this directory, or the key of a Job in the memory.
 fn log_dir(args: &EventsArgs, memory: &Path) -> Result<PathBuf, Error> {
     let named = Path::new(&args.log);
     if args.log.contains('/') || named.is_dir() {
@@ -71,5 +74,7 @@ fn log_dir(args: &EventsArgs, memory: &Path) -> Result<PathBuf, Error> {
             Err(Error::usage(format!("there is no directory {}", named.display())))
         };
     }
-    Ok(memory::find_log(memory, args.skill.as_deref(), &args.log)?.log(&args.log))
+    let key = &args.log;
+    let skill_directory = memory::find_log(memory, args.skill.as_deref(), key)?;
+    Ok(skill_directory.log(key))
 }

@@ -3,7 +3,7 @@
 use bloomery_crds::outcome::Phase;
 use std::process::ExitCode;
 
-/// The exit code of a command. clap exits with 2 as well for invalid arguments.
+/// The exit code of a command. For invalid arguments, clap also exits with 2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
@@ -32,7 +32,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// Returns the code of a Job that has ended or waits in a phase.
+    /// Returns the exit code for a Job that has ended or waits in this phase.
     pub fn of_phase(phase: Phase) -> Self {
         match phase {
             Phase::Succeeded => Self::Success,

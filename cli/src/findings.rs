@@ -53,14 +53,14 @@ impl Tally {
     }
 }
 
-/// Returns the first findings of a file, and a last one that counts the others.
+/// Adds the file to its findings. Keeps only the first [`MAX_SHOWN`], and adds a finding that counts the others.
 pub fn in_file(file: &str, mut findings: Vec<Finding>) -> Vec<FileFinding> {
     let hidden = findings.split_off(findings.len().min(MAX_SHOWN));
     findings.extend(hidden_summary(&hidden));
     findings.into_iter().map(|finding| FileFinding { file: file.to_owned(), finding }).collect()
 }
 
-/// Returns the finding that counts the hidden findings.
+/// Returns the finding that counts the hidden findings, if there are any.
 fn hidden_summary(hidden: &[Finding]) -> Option<Finding> {
     let Finding { line, column, .. } = hidden.first()?;
     let severity = hidden.iter().map(|finding| finding.severity).max()?;
@@ -70,7 +70,7 @@ fn hidden_summary(hidden: &[Finding]) -> Option<Finding> {
 }
 
 /// Prints each finding on a line, with its hint on a second line. A hint that equals the previous one is not repeated.
-pub fn text(out: &mut impl Write, findings: &[FileFinding]) -> io::Result<()> {
+pub fn print_text(out: &mut impl Write, findings: &[FileFinding]) -> io::Result<()> {
     let bold = Style::new().bold();
     let help = AnsiColor::Cyan.on_default();
     let mut previous_hint: Option<&String> = None;
@@ -92,21 +92,21 @@ pub fn text(out: &mut impl Write, findings: &[FileFinding]) -> io::Result<()> {
 }
 
 /// Prints all findings as a JSON array.
-pub fn json(out: &mut impl Write, findings: &[FileFinding]) -> io::Result<()> {
+pub fn print_json(out: &mut impl Write, findings: &[FileFinding]) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, findings)?;
     writeln!(out)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{FileFinding, MAX_SHOWN, Tally, in_file, text};
+    use super::{FileFinding, MAX_SHOWN, Tally, in_file, print_text};
     use bloomery_skills::Finding;
 
     #[test]
     fn control_characters_in_a_message_are_escaped() {
         let finding = Finding::of_file("odd \u{1b}[31m and\nlong");
         let mut out = Vec::new();
-        text(&mut out, &[FileFinding { file: "a.yaml".to_owned(), finding }]).unwrap();
+        print_text(&mut out, &[FileFinding { file: "a.yaml".to_owned(), finding }]).unwrap();
         let plain = anstream::adapter::strip_str(std::str::from_utf8(&out).unwrap()).to_string();
         assert!(plain.ends_with("error: odd \\u{1b}[31m and\\nlong\n"), "{plain:?}");
     }

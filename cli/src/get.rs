@@ -60,15 +60,15 @@ fn list_jobs(args: &GetArgs, memory: &Path) -> Result<(String, Exit), Error> {
             text::report(&format!("{dir} is from an older memory: `bloomery migrate` shows where its jobs go"));
         }
         for key in keys {
-            let (dir, file) = (directory.log(&key), directory.record(&key));
+            let (log, record) = (directory.log(&key), directory.record(&key));
             match read_list_item(args, memory, &directory, &key) {
                 Ok(Some(item)) => jobs.push(item),
-                Ok(None) if dir.is_dir() => {
-                    text::report(&format!("{} is skipped: no Job was started there on this machine", dir.display()));
+                Ok(None) if log.is_dir() => {
+                    text::report(&format!("{} is skipped: no Job was started there on this machine", log.display()));
                 }
-                Ok(None) => text::report(&format!("{} is skipped: it is not the record of a Job", file.display())),
+                Ok(None) => text::report(&format!("{} is skipped: it is not the record of a Job", record.display())),
                 Err(error) => {
-                    text::report(&format!("{}: {}", dir.display(), error.message));
+                    text::report(&format!("{}: {}", log.display(), error.message));
                     exit = Exit::Error;
                 }
             }
@@ -78,8 +78,8 @@ fn list_jobs(args: &GetArgs, memory: &Path) -> Result<(String, Exit), Error> {
         Some(ObjectOutput::Name) => jobs.iter().map(Item::name_line).collect(),
         Some(output) => serialize(&List { kind: "List", items: jobs }, output)?,
         None if jobs.is_empty() => {
-            let of = args.skill.as_ref().map(|skill| format!(" of the Skill {skill}")).unwrap_or_default();
-            text::report(&format!("there are no Jobs{of} in {}", memory.display()));
+            let of_skill = args.skill.as_ref().map(|skill| format!(" of the Skill {skill}")).unwrap_or_default();
+            text::report(&format!("there are no Jobs{of_skill} in {}", memory.display()));
             String::new()
         }
         None => table::render(&jobs),

@@ -25,9 +25,9 @@ pub fn run(args: &ImportArgs) -> io::Result<Exit> {
     };
     findings.sort_by_key(Finding::position);
     let tally = Tally::count(&findings);
-    findings::text(&mut anstream::stderr().lock(), &findings::in_file(&source.name, findings))?;
+    findings::print_text(&mut anstream::stderr().lock(), &findings::in_file(&source.name, findings))?;
     if let Some(skill) = skill.filter(|_| tally.errors == 0) {
-        write(&skill, args)?;
+        write_manifest(&skill, args)?;
         Ok(Exit::Success)
     } else {
         anstream::eprintln!("{}: nothing was written", tally.summary());
@@ -35,8 +35,8 @@ pub fn run(args: &ImportArgs) -> io::Result<Exit> {
     }
 }
 
-/// Returns the only document of a file. If the file was not `read_completely`, the reader has added a finding already, and a
-/// missing document adds none.
+/// Returns the only document of a file, or else the finding that says why it cannot be converted. If the file has no document
+/// and was not `read_completely`, there is no finding, because the reader has already added one.
 fn only_document(documents: &[Document], read_completely: bool) -> Result<&Document, Option<Finding>> {
     match documents {
         [document] => match document.form() {
@@ -50,7 +50,7 @@ fn only_document(documents: &[Document], read_completely: bool) -> Result<&Docum
     }
 }
 
-/// Converts a document, and adds its findings.
+/// Converts a document, and adds its findings. Returns `None` if the document has an error.
 fn convert(document: &Document, args: &ImportArgs, findings: &mut Vec<Finding>) -> Option<Skill> {
     let options = ImportOptions {
         name: args.name.clone(),
@@ -65,7 +65,7 @@ fn convert(document: &Document, args: &ImportArgs, findings: &mut Vec<Finding>) 
     checked.skill
 }
 
-fn write(skill: &Skill, args: &ImportArgs) -> io::Result<()> {
+fn write_manifest(skill: &Skill, args: &ImportArgs) -> io::Result<()> {
     let manifest = serde_yaml::to_string(skill).map_err(io::Error::other)?;
     match &args.output {
         Some(file) => std::fs::write(file, manifest)

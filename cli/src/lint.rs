@@ -21,9 +21,9 @@ pub fn run(args: &LintArgs) -> io::Result<Exit> {
         located.extend(findings::in_file(&source::name(file), findings));
     }
     if args.json {
-        findings::json(&mut io::stdout().lock(), &located)?;
+        findings::print_json(&mut io::stdout().lock(), &located)?;
     } else {
-        findings::text(&mut anstream::stdout().lock(), &located)?;
+        findings::print_text(&mut anstream::stdout().lock(), &located)?;
     }
     let objects = if checked == 1 { "1 object".to_owned() } else { format!("{checked} objects") };
     anstream::eprintln!("{objects}: {}", tally.summary());

@@ -35,7 +35,7 @@ impl Client {
         match self.look_up(name).await {
             Ok((Some(found), _)) => Ok(found),
             Ok((None, known)) => {
-                // Without the right to read Jobs, this check is skipped.
+                // The name may be that of a Job that requests no decision. If it cannot be read, this check is skipped.
                 check_requested(name, self.job(name).await.ok().flatten().as_ref())?;
                 Err(select::not_found(name, &self.cluster.namespace, &known))
             }
@@ -43,7 +43,7 @@ impl Client {
         }
     }
 
-    /// Looks up a name. Also returns the names of all Approvals and their Jobs, as far as they were read.
+    /// Looks up a name. Also returns the names of all Approvals and their Jobs, or none if an Approval has the name.
     async fn look_up(&self, name: &str) -> kube::Result<(Option<NameMatch>, BTreeSet<String>)> {
         if let Some(approval) = self.approvals.get_opt(name).await? {
             return Ok((Some(NameMatch::Approval(Box::new(approval))), BTreeSet::new()));
@@ -68,7 +68,7 @@ impl Client {
     ///
     /// # Errors
     /// If they cannot be read.
-    pub async fn of_same_job(&self, approval: &Approval) -> kube::Result<Vec<Approval>> {
+    pub async fn approvals_of_same_job(&self, approval: &Approval) -> kube::Result<Vec<Approval>> {
         let is_of_job =
             |other: &Approval| (&other.spec.job, &other.spec.job_uid) == (&approval.spec.job, &approval.spec.job_uid);
         self.cluster.approvals(is_of_job).await
@@ -82,9 +82,10 @@ impl Client {
     pub async fn check_job_of(&self, approval: &Approval) -> Result<(), Error> {
         let name = &approval.spec.job;
         match self.job(name).await {
-            Ok(found) => {
-                select::check_job(approval, found.as_ref().map(|job| job.uid().unwrap_or_default()).as_deref())?;
-                check_requested(name, found.as_ref())
+            Ok(job) => {
+                let uid = job.as_ref().map(|job| job.uid().unwrap_or_default());
+                select::check_job(approval, uid.as_deref())?;
+                check_requested(name, job.as_ref())
             }
             Err(kube::Error::Api(status)) if status.code == 403 => Ok(()),
             Err(error) => Err(self.cluster.request_error(&format!("reading the Job {name}"), &error)),
@@ -92,6 +93,9 @@ impl Client {
     }
 
     /// Returns the error of a failed read of Approvals.
+    ///
+    /// # Errors
+    /// If the missing rights of the user cannot be determined.
     async fn read_error(&self, error: &kube::Error) -> Result<Error, Error> {
         let failure = self.cluster.request_error("reading Approvals", error);
         match error {
@@ -108,7 +112,7 @@ impl Client {
     /// Writes a decision on the Approval that was shown to the user.
     ///
     /// # Errors
-    /// If the Approval has changed since, or the API server refuses the decision.
+    /// If the Approval has changed since it was shown, or the API server refuses the decision.
     pub async fn decide(&self, shown: &Approval, decision: ApprovalDecision) -> Result<Approval, Error> {
         let name = shown.name_any();
         let patch = json!({
@@ -131,8 +135,10 @@ impl Client {
         }
     }
 
-    /// Returns the Approval if it has this decision already: the client may have repeated a request that had succeeded.
-    /// Otherwise, returns the error for a changed Approval.
+    /// Returns the Approval if it already has this decision, because the client may have repeated a request that had succeeded.
+    ///
+    /// # Errors
+    /// If the Approval has changed otherwise or was deleted, or cannot be read.
     async fn check_own_decision(&self, name: &str, decision: ApprovalDecision) -> Result<Approval, Error> {
         let current = self.approvals.get_opt(name).await;
         match current.map_err(|error| self.cluster.request_error(&format!("reading {name}"), &error))? {
@@ -142,6 +148,9 @@ impl Client {
     }
 
     /// Returns the error for a refused request, with the rights that the user lacks.
+    ///
+    /// # Errors
+    /// If these rights cannot be determined.
     async fn with_missing_rights(&self, rights: Vec<Right>, refused: String) -> Result<Error, Error> {
         let missing = self.cluster.missing_rights(rights).await?;
         if missing.is_empty() {
@@ -152,7 +161,7 @@ impl Client {
     }
 }
 
-/// Checks that the Job requests a decision on its call. An unreadable Job passes the check.
+/// Checks that the Job requests a decision on its call. A Job that is missing or invalid passes the check.
 fn check_requested(name: &str, job: Option<&DeserializeGuard<Job>>) -> Result<(), Error> {
     let reason = job.and_then(|job| jobs::not_requested_reason(job.0.as_ref().ok()?));
     reason.map_or(Ok(()), |reason| Err(select::not_requested_error(name, reason)))

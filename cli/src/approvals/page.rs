@@ -24,14 +24,14 @@ pub(super) fn render(approval: &Approval, by: &str, now: Timestamp) -> String {
     page.line("Held by", &spec.rules.iter().map(rule).collect::<Vec<_>>().join("\n"));
     page.line("Approver", &escaped(&spec.approver));
     page.line("Expires", &expiry(spec.expires_at.0, now));
-    page.line("Goal", &visible(&spec.goal));
+    page.line("Goal", &escaped_lines(&spec.goal));
     page.line("Events", &spec.events.iter().map(|line| escaped(line)).collect::<Vec<_>>().join("\n"));
     page.line("You", &escaped(by));
     page.text()
 }
 
-/// Formats arguments as a table with one name and one JSON value on each line. Text that is not canonical JSON is shown
-/// unchanged, because a table could hide differences.
+/// Formats arguments as a table of names and JSON values. Text that is not canonical JSON is only escaped, because a table
+/// could hide differences.
 fn arguments(text: &str) -> String {
     let parsed = canonical::parse(text).ok().filter(|value| canonical::to_string(value) == text);
     let Some(Value::Object(fields)) = parsed else { return escaped(text) };
@@ -52,7 +52,7 @@ fn field_name(name: &str) -> String {
     if is_plain { name.to_owned() } else { escaped(&Value::from(name).to_string()) }
 }
 
-/// Formats a value as JSON. A string with several lines has a line break after each escaped one.
+/// Formats a value as JSON. In a string, each escaped line break (`\n`) is followed by a real one.
 fn value(value: &Value) -> String {
     let json = |value: &Value| escaped(&canonical::to_string(value));
     let Value::String(text) = value else { return json(value) };
@@ -70,15 +70,15 @@ fn rule(rule: &HoldRule) -> String {
     format!("{} ({}{approver})", escaped(&rule.text), rule.layer)
 }
 
-/// Formats the time of the expiry, and the time until then.
+/// Formats the time of the expiry, and the time until then. From a minute on, seconds are omitted.
 fn expiry(expires: Timestamp, now: Timestamp) -> String {
     let left = expires.duration_since(now);
-    let whole = if left.as_mins() > 0 { SignedDuration::from_mins(left.as_mins()) } else { left };
-    format!("{expires}, {:#} from now", SignedDuration::from_secs(whole.as_secs()))
+    let rounded = if left.as_mins() > 0 { SignedDuration::from_mins(left.as_mins()) } else { left };
+    format!("{expires}, {:#} from now", SignedDuration::from_secs(rounded.as_secs()))
 }
 
-/// Escapes a text of several lines.
-fn visible(text: &str) -> String {
+/// Escapes a text, but keeps its line breaks.
+fn escaped_lines(text: &str) -> String {
     text.split('\n').map(escaped).collect::<Vec<_>>().join("\n")
 }
 
@@ -86,6 +86,7 @@ fn visible(text: &str) -> String {
 pub(super) fn question(verdict: ApprovalVerdict) -> &'static str {
     match verdict {
         ApprovalVerdict::Approve => "Approve this call? yes or no: ",
+        // Only the operator decides `Expired`.
         ApprovalVerdict::Deny | ApprovalVerdict::Expired => "Deny this call? yes or no: ",
     }
 }
@@ -94,7 +95,7 @@ pub(super) fn question(verdict: ApprovalVerdict) -> &'static str {
 ///
 /// # Errors
 /// If it cannot be serialized.
-pub(super) fn decided(
+pub(super) fn decision_output(
     approval: &Approval,
     verdict: ApprovalVerdict,
     output: Option<ObjectOutput>,

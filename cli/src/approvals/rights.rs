@@ -18,19 +18,21 @@ pub(super) fn to_read() -> Vec<Right> {
 
 /// Returns the message that lists the missing rights, and the rules that grant them.
 pub(super) fn missing_message(user: &str, namespace: &str, missing: &[Right]) -> String {
-    let what: Vec<String> = missing.iter().map(Right::description).collect();
+    let descriptions: Vec<String> = missing.iter().map(Right::description).collect();
     let mut rules: Vec<String> = missing.iter().map(|right| format!("\n  {}", rule(right))).collect();
+    // The rights on Approvals have the same rule.
     rules.dedup();
     format!(
         "{user} may not decide in the namespace {namespace}. Missing: {}.\n\
          A RoleBinding to the chart's ClusterRole bloomery-approver grants it for all approvers. For one approver, use a Role with \
          these rules:{}",
-        what.join(", and "),
+        descriptions.join(", and "),
         rules.concat()
     )
 }
 
-/// Formats the rule of a role that grants a right. The rule names no Approvals, because these are short-lived.
+/// Formats the rule of a role that grants a right. The rule for Approvals grants all verbs that a decision needs. It names no
+/// Approvals, because these are short-lived.
 fn rule(Right { verb, resource, name, .. }: &Right) -> String {
     let names = match name {
         Some(name) if *resource == "approvers" => format!("resourceNames: [{name}], "),

@@ -35,23 +35,17 @@ pub(super) fn select_open(found: NameMatch, now: Timestamp) -> Result<Approval, 
 /// # Errors
 /// If the Job has no open Approval, or several.
 pub(super) fn select_one(found: NameMatch, now: Timestamp) -> Result<Approval, Error> {
-    let (job, all) = match found {
+    let (job, approvals) = match found {
         NameMatch::Approval(approval) => return Ok(*approval),
-        NameMatch::OfJob(job, all) => (job, all),
+        NameMatch::OfJob(job, approvals) => (job, approvals),
     };
-    let (mut open, others): (Vec<_>, Vec<_>) =
-        all.into_iter().partition(|approval| closed_reason(approval, now).is_none());
-    match (open.pop(), open.len()) {
-        (Some(approval), 0) => Ok(approval),
-        (None, _) => Err(Error::too_late(format!("no Approval of the Job {job} is open:{}", list(&others, now)))),
-        (Some(last), _) => {
-            open.push(last);
-            Err(Error::usage(format!(
-                "the Job {job} has several open Approvals. Name one of them:{}",
-                list(&open, now)
-            )))
-        }
+    let is_open = |approval: &Approval| closed_reason(approval, now).is_none();
+    let (mut open, closed): (Vec<_>, Vec<_>) = approvals.into_iter().partition(is_open);
+    if open.len() > 1 {
+        let list = list(&open, now);
+        return Err(Error::usage(format!("the Job {job} has several open Approvals. Name one of them:{list}")));
     }
+    open.pop().ok_or_else(|| Error::too_late(format!("no Approval of the Job {job} is open:{}", list(&closed, now))))
 }
 
 /// Returns why an Approval cannot be decided, as a predicate: `is denied already, by ...`. Returns `None` if it is open.
@@ -60,6 +54,7 @@ pub(super) fn closed_reason(approval: &Approval, now: Timestamp) -> Option<Strin
     let counted = approval.status.as_ref().and_then(|status| status.counted.as_ref());
     let has_expired = counted.is_some_and(|counted| counted.verdict == ApprovalVerdict::Expired);
     if let Some(decision) = &spec.decision {
+        // The operator has decided `Expired`.
         if decision.verdict == ApprovalVerdict::Expired {
             return Some(expiry_reason(decision.reason.as_deref(), counted, expires));
         }
@@ -69,9 +64,9 @@ pub(super) fn closed_reason(approval: &Approval, now: Timestamp) -> Option<Strin
                 .unwrap_or_else(|| format!("the operator received the decision of {} only after that", decision.by));
             return Some(format!("expired at {at}: {why}"));
         }
-        let (word, reason) = (past_participle(decision.verdict), decision.reason.as_deref().unwrap_or_default());
-        let because = if reason.is_empty() { String::new() } else { format!(": {reason}") };
-        return Some(format!("is {word} already, by {}{because}", decision.by));
+        let reason = decision.reason.as_deref().unwrap_or_default();
+        let suffix = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+        return Some(format!("is {} already, by {}{suffix}", past_participle(decision.verdict), decision.by));
     }
     if approval.metadata.deletion_timestamp.is_some() {
         return Some("is being deleted".to_owned());
@@ -86,7 +81,8 @@ fn operator_message(approval: &Approval) -> Option<String> {
     Some(ready.message.clone()).filter(|message| !message.is_empty())
 }
 
-/// Describes an expiry. An Approval may expire before its time if the decision is no longer needed.
+/// Describes an expiry. An Approval expires before its time if its decision is no longer needed. The operator may count the
+/// expiry after that time.
 fn expiry_reason(reason: Option<&str>, counted: Option<&CountedDecision>, expires: Timestamp) -> String {
     let why = reason.filter(|why| !why.is_empty());
     match (why, counted.map(|counted| counted.at.0)) {
@@ -118,7 +114,7 @@ fn list(approvals: &[Approval], now: Timestamp) -> String {
 }
 
 /// Returns a note that names the other approvers whose decision the call needs. Returns `None` if there are none.
-pub(super) fn still_waiting(approved: &Approval, of_job: &[Approval], now: Timestamp) -> Option<String> {
+pub(super) fn other_approvers_note(approved: &Approval, of_job: &[Approval], now: Timestamp) -> Option<String> {
     let of_call = |other: &&Approval| other.spec.call_id == approved.spec.call_id && other.uid() != approved.uid();
     let open = of_job.iter().filter(of_call).filter(|other| closed_reason(other, now).is_none());
     let approvers: Vec<String> = open.map(|other| format!("{} ({})", other.spec.approver, other.name_any())).collect();
@@ -131,12 +127,12 @@ pub(super) fn still_waiting(approved: &Approval, of_job: &[Approval], now: Times
 /// If the Job is deleted, even if a new Job has the same name.
 pub(super) fn check_job(approval: &Approval, found: Option<&str>) -> Result<(), Error> {
     let (name, job) = (approval.name_any(), &approval.spec.job);
-    let what = match found {
+    let reason = match found {
         Some(uid) if uid == approval.spec.job_uid => return Ok(()),
         Some(_) => format!("its Job {job} was deleted, and the Job of that name is a new one"),
         None => format!("its Job {job} was deleted"),
     };
-    Err(Error::too_late(format!("{name} cannot be decided: {what}. A decision would have no effect")))
+    Err(Error::too_late(format!("{name} cannot be decided: {reason}. A decision would have no effect")))
 }
 
 /// Returns the error for a name without Approvals. `known` contains the names of all Approvals and their Jobs.

@@ -193,10 +193,10 @@ mod tests {
     #[case::seconds("30s", Some(30))]
     #[case::minutes("5m", Some(300))]
     #[case::both("1h30m", Some(5400))]
-    #[case::bare("30", None)]
-    #[case::nothing_at_all("0s", None)]
-    #[case::below("-5s", None)]
-    #[case::words("soon", None)]
+    #[case::without_unit("30", None)]
+    #[case::zero("0s", None)]
+    #[case::negative("-5s", None)]
+    #[case::no_number("soon", None)]
     fn a_duration_has_a_unit(#[case] text: &str, #[case] seconds: Option<u64>) {
         assert_eq!(duration(text).ok(), seconds.map(Duration::from_secs));
     }

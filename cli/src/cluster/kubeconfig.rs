@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// The maximum size of a kubeconfig, in bytes.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// Reads the named kubeconfig. Without a name, reads the files in `KUBECONFIG`, or the file in the home directory.
+/// Reads the named kubeconfig. Without a name, reads the files that `KUBECONFIG` lists, or else the file in the home directory.
 ///
 /// # Errors
 /// If a file cannot be read, or is invalid.
@@ -18,11 +18,10 @@ pub(super) fn read(named: Option<&Path>) -> Result<Kubeconfig, KubeconfigError> 
         Some(file) => vec![file.to_owned()],
         None => default_files(),
     };
-    let mut files = files.iter().peekable();
-    if files.peek().is_none() {
+    if files.is_empty() {
         return Err(KubeconfigError::FindPath);
     }
-    files.try_fold(Kubeconfig::default(), |merged, file| merged.merge(read_file(file)?))
+    files.iter().try_fold(Kubeconfig::default(), |merged, file| merged.merge(read_file(file)?))
 }
 
 /// Returns the files that kubectl reads by default.
@@ -37,14 +36,15 @@ fn default_files() -> Vec<PathBuf> {
 fn read_file(file: &Path) -> Result<Kubeconfig, KubeconfigError> {
     let unreadable = |error| KubeconfigError::ReadConfig(error, file.to_owned());
     if source::is_inherited(file) {
+        // A pipe has no size, and can be read only once.
         let text = source::read_bounded(file, MAX_BYTES).map_err(unreadable)?;
         let text = String::from_utf8(text).map_err(|error| unreadable(io::Error::other(error)))?;
         return Kubeconfig::from_yaml(&text);
     }
-    let bytes = source::open(file).and_then(|file| file.metadata()).map_err(unreadable)?.len();
-    if bytes > MAX_BYTES {
+    let size = source::open(file).and_then(|opened| opened.metadata()).map_err(unreadable)?.len();
+    if size > MAX_BYTES {
         return Err(unreadable(io::Error::other(format!("it is larger than {MAX_BYTES} bytes"))));
     }
-    // Resolves paths in the file relative to its directory.
+    // This function resolves the paths in the file relative to the directory of the file.
     Kubeconfig::read_from(file)
 }

@@ -54,6 +54,7 @@ impl EnvCompleter for Kubectl {
             writeln!(buf)?;
         }
         let has_directory = candidates.iter().any(|candidate| candidate.get_value().to_string_lossy().ends_with('/'));
+        // The last line of cobra's format is the directive.
         writeln!(buf, ":{}", if has_directory { NO_FILES_NO_SPACE } else { NO_FILES })
     }
 }

@@ -120,8 +120,8 @@ fn job_keys(dir: &Path) -> Vec<String> {
 
 /// Returns the contexts of the kubeconfig.
 fn contexts(args: &ClusterArgs) -> Vec<String> {
-    let read = args.kubeconfig.as_ref().map_or_else(Kubeconfig::read, Kubeconfig::read_from);
-    let contexts = read.map(|config| config.contexts).unwrap_or_default();
+    let kubeconfig = args.kubeconfig.as_ref().map_or_else(Kubeconfig::read, Kubeconfig::read_from);
+    let contexts = kubeconfig.map(|kubeconfig| kubeconfig.contexts).unwrap_or_default();
     contexts.into_iter().map(|context| context.name).collect()
 }
 
@@ -139,24 +139,27 @@ fn names_in_cluster(kind: NameKind, source: &NameSource) -> Vec<String> {
 
 /// Lists the names of a kind in the cluster. `job` is the Job on the command line.
 async fn list_names(kind: NameKind, cluster: &Cluster, job: Option<&str>) -> Vec<String> {
-    let without_duplicates = |names: Vec<String>| names.into_iter().collect::<BTreeSet<_>>().into_iter().collect();
+    let sorted_without_duplicates =
+        |names: Vec<String>| names.into_iter().collect::<BTreeSet<_>>().into_iter().collect();
     match kind {
-        NameKind::Jobs | NameKind::JobsOfPlace | NameKind::JobsOrLogs => object_names(&all::<Job>(cluster).await),
+        NameKind::Jobs | NameKind::JobsOfPlace | NameKind::JobsOrLogs => {
+            object_names(&list_objects::<Job>(cluster).await)
+        }
         NameKind::LiveJobs => {
-            let mut jobs = all::<Job>(cluster).await;
+            let mut jobs = list_objects::<Job>(cluster).await;
             jobs.retain(|job| !job.status.as_ref().is_some_and(JobStatus::is_terminal));
             object_names(&jobs)
         }
         NameKind::Approvals => {
             let open = cluster.approvals(|approval| approval.spec.decision.is_none()).await.unwrap_or_default();
-            without_duplicates(
+            sorted_without_duplicates(
                 open.iter().flat_map(|approval| [approval.name_any(), approval.spec.job.clone()]).collect(),
             )
         }
-        NameKind::Skills => object_names(&all::<Skill>(cluster).await),
+        NameKind::Skills => object_names(&list_objects::<Skill>(cluster).await),
         NameKind::SkillsAndJobs => {
-            let (skills, jobs) = (all::<Skill>(cluster).await, all::<Job>(cluster).await);
-            without_duplicates([object_names(&skills), object_names(&jobs)].concat())
+            let (skills, jobs) = (list_objects::<Skill>(cluster).await, list_objects::<Job>(cluster).await);
+            sorted_without_duplicates([object_names(&skills), object_names(&jobs)].concat())
         }
         NameKind::Questions => {
             let api = Api::<Job>::namespaced(cluster.client.clone(), &cluster.namespace);
@@ -181,7 +184,7 @@ async fn list_names(kind: NameKind, cluster: &Cluster, job: Option<&str>) -> Vec
 }
 
 /// Lists all objects of a kind in the namespace.
-async fn all<K>(cluster: &Cluster) -> Vec<K>
+async fn list_objects<K>(cluster: &Cluster) -> Vec<K>
 where
     K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + DeserializeOwned + Debug,
 {

@@ -16,18 +16,19 @@ pub(super) fn render(item: &Item) -> String {
 fn render_recorded(recorded: &RecordedJob) -> String {
     let RecordedJob { job, skill, goal, status, is_unmigrated, file } = recorded;
     let mut page = Page::default();
+    // The directory of a job that was not migrated is no skill directory.
     page.line("Job", &if *is_unmigrated { job.clone() } else { format!("{job} of the Skill {skill}") });
     page.line("Goal", goal);
     if let Some(status) = status {
         page.line("Phase", &phase(status.phase, Some(&status.outcome)));
         page.line("Spent", &usage(&status.usage));
     } else {
-        let what_next = if *is_unmigrated {
+        let next_step = if *is_unmigrated {
             "the Job is from an older memory. `bloomery migrate` shows its new place."
         } else {
             "the Job is from an older memory, and cannot be resumed."
         };
-        page.line("Phase", &format!("{}: {what_next}", recorded.migration_state()));
+        page.line("Phase", &format!("{}: {next_step}", recorded.migration_state()));
     }
     page.line("File", &file.display().to_string());
     if let Some(result) = status.as_ref().and_then(|status| status.result.as_ref()) {

@@ -1,4 +1,5 @@
-//! The file of a Job, `jobs/<key>.json`. It is the record of a Job that has ended, or a job of an older memory.
+//! The file of a Job, `jobs/<key>.json`. It is the record of a Job that has ended, or a job that the runtime
+//! before Bloomery wrote.
 
 use crate::error::Error;
 use crate::local::older_jobs::{self, MAX_JOB_BYTES};
@@ -22,10 +23,10 @@ pub(super) struct RecordedJob {
     pub(super) skill: String,
     /// The goal.
     pub(super) goal: String,
-    /// The state; `None` for a job of an older memory.
+    /// The state; `None` for a job of the older runtime.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) status: Option<Status>,
-    /// True for a job of an older memory that was not migrated.
+    /// True for a job of the older runtime that was not migrated.
     #[serde(skip)]
     pub(super) is_unmigrated: bool,
     /// The file.
@@ -49,7 +50,7 @@ pub(super) struct Status {
 }
 
 impl RecordedJob {
-    /// Returns the word that is shown instead of a phase for a job of an older memory.
+    /// Returns the word that is shown instead of a phase for a job of the older runtime.
     pub(super) fn migration_state(&self) -> &'static str {
         if self.is_unmigrated { "NotMigrated" } else { "Migrated" }
     }
@@ -74,7 +75,7 @@ pub(super) fn read(directory: &SkillDirectory, key: &str) -> Result<Option<Recor
         let status = Status { phase: outcome.phase(), outcome, result, usage, log };
         return Ok(Some(RecordedJob { job, skill, goal, status: Some(status), is_unmigrated: false, file }));
     }
-    // The runtime before this one stored jobs as objects. Most of them have a goal.
+    // The older runtime stored each job as a JSON object, usually with a `goal`.
     let Ok(Value::Object(older)) = serde_json::from_slice(&text) else { return Ok(None) };
     let goal = older.get("goal").and_then(Value::as_str).unwrap_or_default().to_owned();
     Ok(Some(RecordedJob { job, skill, goal, status: None, is_unmigrated, file }))

@@ -30,33 +30,35 @@ pub(super) async fn run(args: &CancelArgs, command: &ClusterCommand<'_>) -> Resu
     }
     let client = Client::open(command).await?;
     let jobs = find_jobs(args, &client).await?;
-    let mut exits = Vec::new();
+    let mut exit_codes = Vec::new();
     let (ended, live): (Vec<Job>, Vec<Job>) = jobs.into_iter().partition(state::has_ended);
     for job in &ended {
         text::inform(&format!("The Job {} has already ended: {}", job.name_any(), state::summary(job)));
-        exits.push(exit_code(job));
+        exit_codes.push(exit_code(job));
     }
-    let (mut cancelled, open): (Vec<Job>, Vec<Job>) = live.into_iter().partition(|job| job.spec.cancel == Some(true));
+    let (mut cancelled, to_cancel): (Vec<Job>, Vec<Job>) =
+        live.into_iter().partition(|job| job.spec.cancel == Some(true));
     for job in &cancelled {
         text::inform(&format!("The Job {} is already being cancelled.", job.name_any()));
     }
-    confirm(args, &open).await?;
-    for job in open {
-        match cancel(&client, &job).await {
+    confirm(args, &to_cancel).await?;
+    for job in to_cancel {
+        match request_cancellation(&client, &job).await {
             Ok(job) => {
                 print_status(args, &job, "is being cancelled")?;
                 cancelled.push(job);
             }
-            Err(error) => exits.push(report_error(&error)),
+            Err(error) => exit_codes.push(report_error(&error)),
         }
     }
     if args.wait {
         for job in &mut cancelled {
-            exits.push(wait_for_end(args, &client, job).await?);
+            exit_codes.push(wait_for_end(args, &client, job).await?);
         }
     }
     print_objects(args, &cancelled)?;
-    Ok(exits.into_iter().find(|exit| *exit != Exit::Success).unwrap_or(Exit::Success))
+    let first_failure = exit_codes.into_iter().find(|exit| *exit != Exit::Success);
+    Ok(first_failure.unwrap_or(Exit::Success))
 }
 
 /// Shows the Jobs, and asks for confirmation unless `--yes` is given.
@@ -76,9 +78,10 @@ async fn confirm(args: &CancelArgs, jobs: &[Job]) -> Result<(), Error> {
     Err(Error::failed("nothing was cancelled"))
 }
 
-/// Waits until a cancelled Job has ended, and prints its state. Updates the Job, and returns its exit code.
+/// Waits until a cancelled Job has ended, and prints its state. Updates `job`, and returns the exit code. An error of the wait
+/// is reported.
 async fn wait_for_end(args: &CancelArgs, client: &Client, job: &mut Job) -> Result<Exit, Error> {
-    match wait::until(client, job, Some(WaitTarget::Ended), args.timeout).await {
+    match wait::wait_until(client, job, Some(WaitTarget::Ended), args.timeout).await {
         Ok(ended) => {
             *job = ended;
             print_status(args, job, &state::summary(job))?;
@@ -106,8 +109,10 @@ async fn find_jobs(args: &CancelArgs, client: &Client) -> Result<Vec<Job>, Error
 fn print_objects(args: &CancelArgs, jobs: &[Job]) -> Result<(), Error> {
     match (args.output, jobs) {
         (None, _) | (_, []) => Ok(()),
-        (Some(format), [job]) => output::print(&show::object(job, format)?),
-        (Some(format), jobs) => output::print(&show::list(&jobs.iter().map(show::item).collect::<Vec<_>>(), format)?),
+        (Some(format), [job]) => output::print(&show::format_job(job, format)?),
+        (Some(format), jobs) => {
+            output::print(&show::format_list(&jobs.iter().map(show::list_item).collect::<Vec<_>>(), format)?)
+        }
     }
 }
 
@@ -119,7 +124,7 @@ fn print_status(args: &CancelArgs, job: &Job, status: &str) -> Result<(), Error>
     }
 }
 
-/// Reports an error of one Job, and returns its exit code.
+/// Reports an error of one Job, and returns the exit code of the error.
 fn report_error(error: &Error) -> Exit {
     text::report(&error.message);
     error.exit
@@ -138,16 +143,18 @@ fn confirmation_text(jobs: &[Job]) -> String {
 }
 
 /// Requests the cancellation of a Job.
-async fn cancel(client: &Client, job: &Job) -> Result<Job, Error> {
+async fn request_cancellation(client: &Client, job: &Job) -> Result<Job, Error> {
     let name = job.name_any();
-    match client.patch(job, json!({ "spec": { "cancel": true } }), false).await {
+    let unchanged_only = false;
+    match client.patch(job, json!({ "spec": { "cancel": true } }), unchanged_only).await {
         Ok(job) => Ok(job),
+        // Another Job has the name now.
         Err(kube::Error::Api(status)) if status.code == 409 => Err(super::client::deleted_error(&name)),
         Err(error) => Err(client.patch_error(&name, &format!("cancelling {name}"), &error).await),
     }
 }
 
-/// Returns the exit code for a Job that has ended.
+/// Returns the exit code for a Job that has ended: the cancellation came too late if the Job has ended otherwise.
 fn exit_code(job: &Job) -> Exit {
     if state::phase(job) == Phase::Cancelled { Exit::Success } else { Exit::TooLate }
 }

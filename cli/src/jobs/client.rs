@@ -68,21 +68,21 @@ impl Client {
         if state::approvals(job).is_empty() {
             return DecisionState::NoCall;
         }
-        let (now, mut expired) = (Timestamp::now(), false);
+        let (now, mut past_expiry) = (Timestamp::now(), false);
         let api: Api<Approval> = Api::namespaced(self.cluster.client.clone(), &self.cluster.namespace);
         let mut open = Vec::new();
         for name in state::approvals(job) {
-            let approval = api.get_opt(name).await.ok().flatten();
-            let of_this_job = approval.filter(|approval| Some(&approval.spec.job_uid) == job.uid().as_ref());
-            match of_this_job.as_ref().and_then(state::verdict) {
+            let named = api.get_opt(name).await.ok().flatten();
+            let approval = named.filter(|approval| Some(&approval.spec.job_uid) == job.uid().as_ref());
+            match approval.as_ref().and_then(state::verdict) {
                 Some(ApprovalVerdict::Approve) => {}
                 Some(ApprovalVerdict::Deny | ApprovalVerdict::Expired) => return DecisionState::Decided,
-                None if of_this_job.is_some_and(|approval| now >= approval.spec.expires_at.0) => expired = true,
+                None if approval.is_some_and(|approval| now >= approval.spec.expires_at.0) => past_expiry = true,
                 None => open.push(name.clone()),
             }
         }
-        match (expired, open.is_empty()) {
-            // An expired Approval counts as denied.
+        match (past_expiry, open.is_empty()) {
+            // An Approval is past its time and has no verdict yet. Like a denial, one is enough, whatever the others say.
             (true, _) => DecisionState::Expired,
             (false, true) => DecisionState::Decided,
             (false, false) => DecisionState::Open(open),
@@ -90,6 +90,9 @@ impl Client {
     }
 
     /// Returns the error for a name without a Job, with a suggestion.
+    ///
+    /// # Errors
+    /// If the names of the Jobs cannot be listed.
     async fn not_found_error(&self, name: &str) -> Result<Error, Error> {
         let near = match self.jobs.list_metadata(&ListParams::default()).await {
             Ok(known) if known.items.is_empty() => " There are no Jobs in it.".to_owned(),

@@ -12,7 +12,7 @@ pub struct ClusterCommand<'a> {
 }
 
 impl<'a> ClusterCommand<'a> {
-    /// Creates it from the current command line.
+    /// Creates a command from the program and the cluster of the current command line.
     pub fn new(invocation: Invocation, cluster: &'a ClusterArgs) -> Self {
         Self { invocation, cluster }
     }
@@ -21,22 +21,22 @@ impl<'a> ClusterCommand<'a> {
     pub fn line(&self, words: &str) -> String {
         let ClusterArgs { namespace, context, kubeconfig, user, groups } = self.cluster;
         let kubeconfig = kubeconfig.as_ref().map(|file| file.display().to_string());
-        let named = [
+        let single_options = [
             ("-n", namespace.as_ref()),
             ("--context", context.as_ref()),
             ("--kubeconfig", kubeconfig.as_ref()),
             ("--as", user.as_ref()),
         ];
-        let groups = groups.iter().map(|group| ("--as-group", Some(group)));
-        let options = named.into_iter().chain(groups).filter_map(|(name, value)| Some((name, value?)));
+        let group_options = groups.iter().map(|group| ("--as-group", Some(group)));
+        let options = single_options.into_iter().chain(group_options).filter_map(|(name, value)| Some((name, value?)));
         let options: String = options
             .flat_map(|(name, value)| [" ".to_owned(), name.to_owned(), " ".to_owned(), shell_quoted(value)])
             .collect();
         // Without options, `bloomery get` and `bloomery events` use the memory of this machine.
         let needs_cluster_option =
             self.invocation == Invocation::Standalone && (words.starts_with("get ") || words.starts_with("events "));
-        let place = if needs_cluster_option && options.is_empty() { " --cluster" } else { "" };
-        format!("{} {words}{options}{place}", self.invocation.command())
+        let cluster_option = if needs_cluster_option && options.is_empty() { " --cluster" } else { "" };
+        format!("{} {words}{options}{cluster_option}", self.invocation.command())
     }
 }
 

@@ -19,14 +19,14 @@ pub(super) enum ReplyTarget {
     Ambiguous(Vec<AskedQuestion>),
 }
 
-/// Returns the target of a reply. It is the named question, the conversation for a `message`, or else the only open question. A
-/// Job without questions gets a message.
+/// Returns the target of a reply: the conversation if `is_message`, the named question, or else the only open question. A Job
+/// without questions gets a message.
 ///
 /// # Errors
 /// If the Job accepts no replies, there is no such question, or all questions are answered.
-pub(super) fn target(job: &Job, question: Option<&str>, message: bool) -> Result<ReplyTarget, Error> {
+pub(super) fn target(job: &Job, question: Option<&str>, is_message: bool) -> Result<ReplyTarget, Error> {
     check_accepts_replies(job)?;
-    if message {
+    if is_message {
         return Ok(ReplyTarget::Message);
     }
     let asked = state::questions(job);
@@ -35,12 +35,11 @@ pub(super) fn target(job: &Job, question: Option<&str>, message: bool) -> Result
     }
     let mut open: Vec<AskedQuestion> =
         asked.iter().filter(|question| pending_answer(job, &question.id).is_none()).cloned().collect();
+    if open.len() > 1 {
+        return Ok(ReplyTarget::Ambiguous(open));
+    }
     match (open.pop(), asked.first()) {
-        (Some(last), _) if open.is_empty() => Ok(ReplyTarget::Question(last)),
-        (Some(last), _) => {
-            open.push(last);
-            Ok(ReplyTarget::Ambiguous(open))
-        }
+        (Some(only), _) => Ok(ReplyTarget::Question(only)),
         (None, None) => Ok(ReplyTarget::Message),
         (None, Some(first)) => Err(Error::too_late(format!(
             "the Job {} has no open question: {} is answered already, by a reply that the Job has not received yet: {}. To \
@@ -116,18 +115,20 @@ pub(super) fn check_still_open(job: &Job, reply: &Reply) -> Result<(), Error> {
         return Err(Error::too_late(format!("{id} was answered by someone else meanwhile: {other}. Nothing was sent")));
     }
     let asked = state::questions(job);
-    let is_open = asked.len() >= WaitingFor::MAX_QUESTIONS || asked.iter().any(|question| question.id == *id);
-    if is_open { Ok(()) } else { Err(Error::too_late(format!("{id} is no longer open. Nothing was sent"))) }
+    // The status names only the oldest questions.
+    let may_be_open = asked.len() >= WaitingFor::MAX_QUESTIONS || asked.iter().any(|question| question.id == *id);
+    if may_be_open { Ok(()) } else { Err(Error::too_late(format!("{id} is no longer open. Nothing was sent"))) }
 }
 
-/// Returns the reply to a question that the conversation has not received yet.
+/// Returns the answer to a question, if there is one that the conversation has not received yet.
 pub(super) fn pending_answer<'a>(job: &'a Job, id: &str) -> Option<&'a Reply> {
     let received = job.status.as_ref().and_then(|status| status.replies_heard).unwrap_or_default();
     let mut pending = job.spec.replies.iter().skip(usize::try_from(received).unwrap_or(usize::MAX));
     pending.find(|reply| reply.question.as_deref() == Some(id))
 }
 
-/// Returns the text of the reply to a typed text, and a note for the user if the text is none of the choices.
+/// Converts what the user typed to the text of the reply: the number of a choice becomes the choice. Also returns a note for the
+/// user if the text is none of the choices.
 ///
 /// # Errors
 /// If the text is empty or too long, or is a number without a choice.
@@ -137,7 +138,7 @@ pub(super) fn reply_text(question: Option<&AskedQuestion>, typed: &str) -> Resul
         return Err(Error::usage("the text is empty"));
     }
     let choices = question.map(|question| question.choices.as_slice()).unwrap_or_default();
-    if let Some(hint) = choice::out_of_range(choices, typed) {
+    if let Some(hint) = choice::out_of_range_hint(choices, typed) {
         return Err(Error::usage(hint));
     }
     let selected = choice::parse(choices, typed);
@@ -154,7 +155,7 @@ pub(super) fn reply_text(question: Option<&AskedQuestion>, typed: &str) -> Resul
     Ok((text.to_owned(), note))
 }
 
-/// Formats questions with their choices. Each question is preceded by a line break.
+/// Formats questions with their choices, with a line break before each question.
 pub(super) fn list_questions(questions: &[AskedQuestion]) -> String {
     let line = |question: &AskedQuestion| {
         let choices = match question.choices.as_slice() {

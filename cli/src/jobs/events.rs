@@ -16,16 +16,18 @@ use std::collections::BTreeSet;
 
 /// Prints the events of a Job. A reader pod is used if the command line requires it, or if no pod of the Job is left.
 pub(super) async fn run(args: &EventsArgs, command: &ClusterCommand<'_>) -> Result<Exit, Error> {
-    if let Some(fault) = bloomery_skills::names::name_fault(&args.log) {
+    // On a cluster, the argument is the name of a Job.
+    let name = &args.log;
+    if let Some(fault) = bloomery_skills::names::name_fault(name) {
         return Err(Error::usage(format!(
-            "the name of a Job {fault}. To read the log in a directory of this machine, use --memory ."
+            "the name of a Job {fault}. To read the log in a directory of this machine, use --memory DIR"
         )));
     }
     if args.json && args.follow {
         return Err(Error::usage("--json reads the log from the memory and cannot follow it: leave out --follow"));
     }
     let client = Client::open(command).await?;
-    let job = client.job(&args.log).await?;
+    let job = client.job(name).await?;
     show::check_skill(&job, args.skill.as_deref())?;
     if args.json || args.whole {
         return reader::read(&client, &job, args).await;
@@ -35,17 +37,20 @@ pub(super) async fn run(args: &EventsArgs, command: &ClusterCommand<'_>) -> Resu
     }
     let pods = logs::pods(&client, &job).await?;
     if pods.is_empty() && job.status.as_ref().is_some_and(|status| status.log.is_some()) {
-        text::inform(&format!("No pod of the Job {} is left: reading its log with a reader pod.", args.log));
+        text::inform(&format!("No pod of the Job {name} is left: reading its log with a reader pod."));
         return reader::read(&client, &job, args).await;
     }
     if pods.is_empty() {
-        return Err(Error::usage(format!("the Job {} has no events yet: {}", args.log, state::summary(&job))));
+        return Err(Error::usage(format!("the Job {name} has no events yet: {}", state::summary(&job))));
     }
-    report_missing_attempts(&pods, &args.log, command);
+    report_missing_attempts(&pods, name, command);
     for pod in &pods {
         if !logs::has_started(pod) {
             text::report(&format!("the pod {} has not started yet", pod.name_any()));
-        } else if !logs::print(&client, &pod.name_any(), false).await? {
+            continue;
+        }
+        let has_reader = logs::print(&client, &pod.name_any(), false).await?;
+        if !has_reader {
             break;
         }
     }
@@ -54,15 +59,15 @@ pub(super) async fn run(args: &EventsArgs, command: &ClusterCommand<'_>) -> Resu
 
 /// Reports that the pods of the first attempts are gone.
 fn report_missing_attempts(pods: &[Pod], job: &str, command: &ClusterCommand<'_>) {
-    let first = pods.first().and_then(logs::attempt).unwrap_or(1);
+    let first = pods.first().and_then(logs::attempt_number).unwrap_or(1);
     if first > 1 {
-        let gone = if first == 2 {
+        let missing_pods = if first == 2 {
             "pod of attempt 1 is".to_owned()
         } else {
             format!("pods of attempts 1 to {} are", first - 1)
         };
         let whole = command.line(&format!("events {job} --whole"));
-        text::inform(&format!("The {gone} gone. To read the whole log with a reader pod: {whole}"));
+        text::inform(&format!("The {missing_pods} gone. To read the whole log with a reader pod: {whole}"));
     }
 }
 
@@ -75,7 +80,7 @@ fn is_at_rest(job: &Job) -> bool {
 enum FollowStep {
     /// Print the log of this pod, which has started.
     Pod(Box<Pod>),
-    /// Stop: the Job has ended, or waits for people.
+    /// Stop: this Job has ended, or waits for people.
     Stop(Box<Job>),
 }
 
@@ -89,7 +94,8 @@ async fn follow(client: &Client, job: &Job, command: &ClusterCommand<'_>) -> Res
                     report_missing_attempts(std::slice::from_ref(pod.as_ref()), &job.name_any(), command);
                 }
                 printed.extend(pod.uid());
-                if !logs::print(client, &pod.name_any(), true).await? {
+                let has_reader = logs::print(client, &pod.name_any(), true).await?;
+                if !has_reader {
                     return Ok(Exit::Success);
                 }
             }
@@ -103,20 +109,21 @@ async fn follow(client: &Client, job: &Job, command: &ClusterCommand<'_>) -> Res
     Ok(Exit::Success)
 }
 
-/// Waits for the next pod that is not printed, or until the Job has ended or waits for people. A pod takes precedence.
+/// Waits until a pod has started whose log is not printed yet, or until the Job has ended or waits for people. The pod takes
+/// precedence.
 async fn next_step(client: &Client, job: &Job, printed: &BTreeSet<String>) -> Result<FollowStep, Error> {
     let (name, uid) = (job.name_any(), job.uid());
-    let (watcher, namespace) = (&client.cluster.watch_client, &client.cluster.namespace);
-    let unprinted = |pods: &mut dyn Iterator<Item = &Pod>| {
-        let mut pods = logs::in_order(job, pods.cloned()).into_iter();
+    let (watch_client, namespace) = (&client.cluster.watch_client, &client.cluster.namespace);
+    let first_unprinted = |pods: &mut dyn Iterator<Item = &Pod>| {
+        let mut pods = logs::own_pods_in_order(job, pods.cloned()).into_iter();
         pods.find(|pod| pod.uid().is_some_and(|uid| !printed.contains(&uid)) && logs::has_started(pod))
     };
-    let pods: Api<Pod> = Api::namespaced(watcher.clone(), namespace);
+    let pods: Api<Pod> = Api::namespaced(watch_client.clone(), namespace);
     let of_job = logs::selector(&name);
-    let pod = watch::until(&pods, &of_job, |pods| unprinted(&mut pods.values()));
-    let jobs: Api<Job> = Api::namespaced(watcher.clone(), namespace);
-    let only = watch::Selector::name(&name);
-    let job_at_rest = watch::until(&jobs, &only, |jobs| match jobs.get(&name) {
+    let pod = watch::until(&pods, &of_job, |pods| first_unprinted(&mut pods.values()));
+    let jobs: Api<Job> = Api::namespaced(watch_client.clone(), namespace);
+    let this_job = watch::Selector::name(&name);
+    let job_at_rest = watch::until(&jobs, &this_job, |jobs| match jobs.get(&name) {
         Some(job) if job.uid() == uid => is_at_rest(job).then(|| Ok(job.clone())),
         Some(_) | None => Some(Err(deleted_error(&name))),
     });
@@ -135,7 +142,7 @@ async fn next_step(client: &Client, job: &Job, printed: &BTreeSet<String>) -> Re
             Ok(job_at_rest) => {
                 let job_at_rest = job_at_rest?;
                 let pods = logs::pods(client, job).await?;
-                let pod = unprinted(&mut pods.iter());
+                let pod = first_unprinted(&mut pods.iter());
                 Ok(pod.map_or_else(|| FollowStep::Stop(Box::new(job_at_rest)), |pod| FollowStep::Pod(Box::new(pod))))
             }
             Err(error) => {

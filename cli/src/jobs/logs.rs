@@ -15,7 +15,7 @@ use kube::{Api, ResourceExt};
 use std::io;
 use std::pin::pin;
 
-/// Selects the pods of a Job by its name. [`in_order`] removes pods of an earlier Job of the same name.
+/// Selects the pods of a Job by its name. [`own_pods_in_order`] removes pods of an earlier Job of the same name.
 pub(super) fn selector(name: &str) -> Selector {
     Selector::label(LABEL_JOB, name)
 }
@@ -27,7 +27,7 @@ pub(super) fn selector(name: &str) -> Selector {
 pub(super) async fn pods(client: &Client, job: &Job) -> Result<Vec<Pod>, Error> {
     let api: Api<Pod> = Api::namespaced(client.cluster.client.clone(), &client.cluster.namespace);
     match api.list(&selector(&job.name_any()).list()).await {
-        Ok(list) => Ok(in_order(job, list.items)),
+        Ok(list) => Ok(own_pods_in_order(job, list.items)),
         Err(error) => {
             let right = Right::on_pods("list", "pods");
             Err(client.cluster.refusal_error("listing the Job's pods", &error, vec![right]).await)
@@ -36,16 +36,17 @@ pub(super) async fn pods(client: &Client, job: &Job) -> Result<Vec<Pod>, Error> 
 }
 
 /// Returns the pods that belong to a Job, in the order of its attempts.
-pub(super) fn in_order(job: &Job, pods: impl IntoIterator<Item = Pod>) -> Vec<Pod> {
+pub(super) fn own_pods_in_order(job: &Job, pods: impl IntoIterator<Item = Pod>) -> Vec<Pod> {
     let uid = job.uid().unwrap_or_default();
-    let is_own = |pod: &Pod| attempt(pod).is_some() && pod.owner_references().iter().any(|owner| owner.uid == uid);
+    let is_own =
+        |pod: &Pod| attempt_number(pod).is_some() && pod.owner_references().iter().any(|owner| owner.uid == uid);
     let mut pods: Vec<Pod> = pods.into_iter().filter(is_own).collect();
-    pods.sort_by_key(attempt);
+    pods.sort_by_key(attempt_number);
     pods
 }
 
-/// Returns the attempt of a pod.
-pub(super) fn attempt(pod: &Pod) -> Option<u32> {
+/// Returns the number of the attempt that a worker pod is. Returns `None` for other pods.
+pub(super) fn attempt_number(pod: &Pod) -> Option<u32> {
     pod.labels().get(LABEL_ATTEMPT)?.parse().ok()
 }
 
@@ -90,7 +91,8 @@ pub(super) async fn print(client: &Client, pod: &str, follow: bool) -> Result<bo
             Ok(0) => return Ok(true),
             Ok(_) => {
                 let text = text::sanitized_lines(&String::from_utf8_lossy(&line));
-                if !output::write(&mut io::stdout().lock(), &text)? {
+                let has_reader = output::write(&mut io::stdout().lock(), &text)?;
+                if !has_reader {
                     return Ok(false);
                 }
             }
@@ -121,13 +123,13 @@ mod tests {
             pod("two", "2", "uid-1"),
             pod("none", "x", "uid-1"),
         ];
-        let names: Vec<String> = in_order(&job("refund"), pods).iter().map(ResourceExt::name_any).collect();
+        let names: Vec<String> = own_pods_in_order(&job("refund"), pods).iter().map(ResourceExt::name_any).collect();
         assert_eq!(names, ["two", "ten"]);
     }
 
     #[test]
     fn a_pod_has_started_when_its_container_runs_or_has_ended() {
-        let with = |state: serde_json::Value| {
+        let has_started_in = |state: serde_json::Value| {
             let mut pod = pod("one", "1", "uid-1");
             let status = json!({"containerStatuses": [
                 {"name": "worker", "image": "", "imageID": "", "ready": false, "restartCount": 0, "state": state},
@@ -135,8 +137,8 @@ mod tests {
             pod.status = serde_json::from_value(status).unwrap();
             has_started(&pod)
         };
-        assert!(with(json!({"running": {}})) && with(json!({"terminated": {"exitCode": 0}})));
-        assert!(!with(json!({"waiting": {"reason": "ContainerCreating"}})));
+        assert!(has_started_in(json!({"running": {}})) && has_started_in(json!({"terminated": {"exitCode": 0}})));
+        assert!(!has_started_in(json!({"waiting": {"reason": "ContainerCreating"}})));
         assert!(!has_started(&pod("one", "1", "uid-1")));
     }
 }

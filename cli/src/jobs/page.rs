@@ -26,7 +26,7 @@ pub(super) fn render(job: &Job, decision: &DecisionState, command: &ClusterComma
         page.line("Continues", continued);
     }
     page.line("Phase", &phase(state::phase(job), status.outcome.as_ref()));
-    page.line("Since", &since(job, status, now));
+    page.line("Since", &describe_since(job, status, now));
     if job.spec.cancel == Some(true) && !state::has_ended(job) {
         page.line("Cancel", "requested: the Job ends soon");
     }
@@ -36,12 +36,12 @@ pub(super) fn render(job: &Job, decision: &DecisionState, command: &ClusterComma
     if let Some(gates) = status.gates.as_ref().filter(|gates| **gates != Gates::default()) {
         page.gates(gates);
     }
-    model_requests(&mut page, status);
+    add_model_requests(&mut page, status);
     page.workflows(&status.workflows);
     if let Some(waiting) = &status.waiting_for {
-        waits_for(&mut page, job, waiting, decision, command);
+        add_waits(&mut page, job, waiting, decision, command);
     }
-    replies(&mut page, job, status);
+    add_replies(&mut page, job, status);
     if let Some(usage) = &status.usage {
         page.line("Spent", &summary::usage(usage));
     }
@@ -61,8 +61,8 @@ pub(super) fn render(job: &Job, decision: &DecisionState, command: &ClusterComma
 }
 
 /// Describes the latest of these times: the end of the Job, the start of its wait for people, its start, its creation.
-fn since(job: &Job, status: &JobStatus, now: Timestamp) -> String {
-    let at = |time: Option<&Time>| time.map(|Time(at)| *at);
+fn describe_since(job: &Job, status: &JobStatus, now: Timestamp) -> String {
+    let at = |time: Option<&Time>| time.map(|Time(timestamp)| *timestamp);
     let ended = at(status.completion_time.as_ref());
     let waits = status
         .waiting_for
@@ -71,7 +71,7 @@ fn since(job: &Job, status: &JobStatus, now: Timestamp) -> String {
         .filter(|_| state::waits_for_people(job));
     let started = at(status.start_time.as_ref());
     let created = at(job.metadata.creation_timestamp.as_ref());
-    let ago = |word: &str, at: Timestamp| format!("{word} {at}, {} ago", age(Some(at), now));
+    let ago = |word: &str, time: Timestamp| format!("{word} {time}, {} ago", age(Some(time), now));
     match (ended, waits, started, created) {
         (Some(ended), _, Some(started), _) => format!("{}; it took {}", ago("ended", ended), age(Some(started), ended)),
         (Some(ended), _, None, _) => ago("ended", ended),
@@ -87,14 +87,14 @@ pub(super) fn age(then: Option<Timestamp>, now: Timestamp) -> String {
     let Some(then) = then else { return String::new() };
     let passed = now.duration_since(then).max(SignedDuration::ZERO);
     match (passed.as_secs(), passed.as_mins(), passed.as_hours()) {
-        (seconds, ..120, _) if seconds < 120 => format!("{seconds}s"),
+        (seconds, _, _) if seconds < 120 => format!("{seconds}s"),
         (_, minutes, _) if minutes < 120 => format!("{minutes}m"),
         (_, _, hours) if hours < 48 => format!("{hours}h"),
         (_, _, hours) => format!("{}d", hours / 24),
     }
 }
 
-/// Returns the conditions that the page shows: those that are not true, and that add something to its other lines.
+/// Returns the conditions that the page shows: those that are not true, and that say more than the other lines of the page.
 fn notable_conditions(status: &JobStatus) -> Vec<&Condition> {
     let is = |condition: &Condition, kind: ConditionType| condition.type_ == <&str>::from(kind);
     let has_reason = |condition: &Condition, reason: Reason| condition.reason == <&str>::from(&reason);
@@ -119,7 +119,7 @@ fn notable_conditions(status: &JobStatus) -> Vec<&Condition> {
 
 /// Adds the held call and the questions that the Job waits for, with the commands that decide and answer. Texts of a model are
 /// escaped or indented, so that they cannot imitate these lines.
-fn waits_for(page: &mut Page, job: &Job, waiting: &WaitingFor, decision: &DecisionState, command: &ClusterCommand<'_>) {
+fn add_waits(page: &mut Page, job: &Job, waiting: &WaitingFor, decision: &DecisionState, command: &ClusterCommand<'_>) {
     if let Some(call) = &waiting.call {
         let approvers = state::approvers(job).join(" and ");
         page.line(
@@ -147,7 +147,7 @@ fn waits_for(page: &mut Page, job: &Job, waiting: &WaitingFor, decision: &Decisi
 }
 
 /// Adds the number of requests to the model in each stage.
-fn model_requests(page: &mut Page, status: &JobStatus) {
+fn add_model_requests(page: &mut Page, status: &JobStatus) {
     let Some(calls) = status.usage.as_ref().map(|usage| &usage.llm_calls) else { return };
     let LlmCalls { intent, selection, plan, finalization, polish } = calls;
     let stages = [
@@ -164,8 +164,8 @@ fn model_requests(page: &mut Page, status: &JobStatus) {
     }
 }
 
-/// Adds the number of replies.
-fn replies(page: &mut Page, job: &Job, status: &JobStatus) {
+/// Adds the numbers of sent and received replies.
+fn add_replies(page: &mut Page, job: &Job, status: &JobStatus) {
     let (sent, received) = (job.spec.replies.len(), status.replies_heard.unwrap_or_default());
     if sent > 0 {
         page.line("Replies", &format!("{sent} sent, {received} received"));

@@ -61,8 +61,8 @@ pub(super) async fn read(client: &Client, job: &Job, args: &EventsArgs) -> Resul
     result
 }
 
-/// Returns the template for the pod. It is made from the newest worker pod of the namespace, or from the chart's defaults and the
-/// image that the command line names.
+/// Returns the template for the pod. It is made from the newest worker pod of the namespace, or else from the defaults of the
+/// chart. The image that the command line names replaces that of the worker pod, and is required without one.
 async fn template(client: &Client, image: Option<String>) -> Result<Template, Error> {
     let api: Api<Pod> = Api::namespaced(client.cluster.client.clone(), &client.cluster.namespace);
     let workers = ListParams::default().labels(&format!("{LABEL_MANAGED_BY}={MANAGER},{LABEL_COMPONENT}=worker"));
@@ -72,6 +72,7 @@ async fn template(client: &Client, image: Option<String>) -> Result<Template, Er
             let doing = "looking for a worker pod to take the image from (--image selects an image without it)";
             return Err(client.cluster.refusal_error(doing, &error, vec![Right::on_pods("list", "pods")]).await);
         }
+        // The image is known, and the defaults of the chart are enough for the rest.
         Err(_) => Vec::new(),
     };
     let newest = pods.iter().max_by_key(|pod| pod.metadata.creation_timestamp.as_ref().map(|time| time.0));
@@ -92,7 +93,7 @@ fn pod_state(pod: Option<&Pod>) -> Option<PodState> {
     match pod {
         None => Some(PodState::Deleted),
         Some(pod) if logs::has_started(pod) => Some(PodState::Started),
-        Some(pod) => build::stuck(pod).map(PodState::Stuck),
+        Some(pod) => build::stuck_reason(pod).map(PodState::Stuck),
     }
 }
 
@@ -100,11 +101,12 @@ fn pod_state(pod: Option<&Pod>) -> Option<PodState> {
 async fn print_log(client: &Client, name: &str) -> Result<Exit, Error> {
     let pods: Api<Pod> = Api::namespaced(client.cluster.watch_client.clone(), &client.cluster.namespace);
     wait_for_start(client, &pods, name).await?;
-    if !logs::print(client, name, true).await? {
+    let has_reader = logs::print(client, name, true).await?;
+    if !has_reader {
         return Ok(Exit::Success);
     }
     let ended = wait_for_end(client, &pods, name).await?;
-    match build::failure(&ended) {
+    match build::failure_reason(&ended) {
         None => Ok(Exit::Success),
         Some(why) => Err(Error::failed(format!("the reader pod {name} could not read all of the log: {why}"))),
     }
@@ -115,11 +117,11 @@ async fn print_log(client: &Client, name: &str) -> Result<Exit, Error> {
 /// # Errors
 /// If the pod cannot start, does not start in time, or is deleted.
 async fn wait_for_start(client: &Client, pods: &Api<Pod>, name: &str) -> Result<(), Error> {
-    let only = watch::Selector::name(name);
-    let mut unscheduled = None;
-    let state = watch::until(pods, &only, |pods| {
+    let this_pod = watch::Selector::name(name);
+    let mut unscheduled_reason = None;
+    let state = watch::until(pods, &this_pod, |pods| {
         let pod = pods.get(name);
-        unscheduled = pod.and_then(build::unscheduled);
+        unscheduled_reason = pod.and_then(build::unscheduled_reason);
         pod_state(pod)
     });
     // The deadline in the spec of the pod does not include the time until the pod is scheduled.
@@ -131,7 +133,7 @@ async fn wait_for_start(client: &Client, pods: &Api<Pod>, name: &str) -> Result<
             return Err(Error::failed(format!("the reader pod {name} was deleted before it started")));
         }
         Ok(Err(error)) => return Err(watch_error(client, name, &error).await),
-        Err(_) => unscheduled.unwrap_or_else(|| format!("it has not started within {DEADLINE_SECONDS} s")),
+        Err(_) => unscheduled_reason.unwrap_or_else(|| format!("it has not started within {DEADLINE_SECONDS} s")),
     };
     Err(Error::failed(format!("the reader pod {name} cannot start: {why}")))
 }
@@ -141,8 +143,8 @@ async fn wait_for_start(client: &Client, pods: &Api<Pod>, name: &str) -> Result<
 /// # Errors
 /// If the pod is deleted, or cannot be watched.
 async fn wait_for_end(client: &Client, pods: &Api<Pod>, name: &str) -> Result<Pod, Error> {
-    let only = watch::Selector::name(name);
-    let ended = watch::until(pods, &only, |pods| match pods.get(name) {
+    let this_pod = watch::Selector::name(name);
+    let ended = watch::until(pods, &this_pod, |pods| match pods.get(name) {
         None => Some(Err(Error::failed(format!("the reader pod {name} was deleted while it was reading")))),
         Some(pod) => logs::has_ended(pod).then(|| Ok(pod.clone())),
     });

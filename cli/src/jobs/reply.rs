@@ -20,7 +20,7 @@ use std::io::{self, Read};
 /// changes often.
 const MAX_ATTEMPTS: usize = 16;
 
-/// The maximum length of a text from stdin, in bytes, before spaces around it are removed.
+/// The maximum length of the text on stdin, in bytes. It is higher than that of a reply, because spaces around the text are removed.
 const MAX_STDIN_BYTES: u64 = 64 * 1024;
 
 /// Sends a reply.
@@ -41,13 +41,13 @@ pub(super) async fn run(args: &ReplyArgs, command: &ClusterCommand<'_>) -> Resul
         None => ask_text(question.clone()).await?,
     };
     let (text, note) = compose_reply::reply_text(question.as_ref(), &typed)?;
-    for note in note.into_iter().chain(question.as_ref().and_then(|question| warning(&job, question))) {
+    for note in note.into_iter().chain(question.as_ref().and_then(|question| second_answer_warning(&job, question))) {
         text::inform(&note);
     }
     let reply = Reply { question: question.as_ref().map(|question| question.id.clone()), text };
     let changed = append(&client, job, &reply).await?;
     match args.output {
-        Some(format) => output::print(&show::object(&changed, format)?)?,
+        Some(format) => output::print(&show::format_job(&changed, format)?)?,
         None => output::print(&confirmation(&args.job, question.as_ref(), &reply))?,
     }
     Ok(Exit::Success)
@@ -102,9 +102,9 @@ fn page(questions: &[AskedQuestion]) -> String {
 /// Reads the text from stdin.
 fn read_stdin() -> Result<String, Error> {
     let mut bytes = Vec::new();
-    let read = io::stdin().lock().take(MAX_STDIN_BYTES + 1).read_to_end(&mut bytes);
-    let read = read.map_err(|error| Error::usage(format!("stdin cannot be read: {error}")))?;
-    if u64::try_from(read).is_ok_and(|read| read > MAX_STDIN_BYTES) {
+    let length = io::stdin().lock().take(MAX_STDIN_BYTES + 1).read_to_end(&mut bytes);
+    let length = length.map_err(|error| Error::usage(format!("stdin cannot be read: {error}")))?;
+    if u64::try_from(length).is_ok_and(|length| length > MAX_STDIN_BYTES) {
         let limit = Reply::MAX_TEXT_BYTES;
         return Err(Error::usage(format!(
             "the text has more than {MAX_STDIN_BYTES} bytes; the limit is {limit}. Shorten it"
@@ -113,8 +113,8 @@ fn read_stdin() -> Result<String, Error> {
     String::from_utf8(bytes).map_err(|error| Error::usage(format!("stdin is not valid UTF-8: {error}")))
 }
 
-/// Returns a warning if the question has an answer already that the Job has not received yet.
-fn warning(job: &Job, question: &AskedQuestion) -> Option<String> {
+/// Returns a warning if the question already has an answer, which the Job has not received yet.
+fn second_answer_warning(job: &Job, question: &AskedQuestion) -> Option<String> {
     let other = compose_reply::pending_answer(job, &question.id)?;
     let text = text::escaped(&other.text);
     Some(format!(
@@ -135,11 +135,13 @@ fn confirmation(job: &str, question: Option<&AskedQuestion>, reply: &Reply) -> S
 /// Appends a reply. If the Job has changed meanwhile, checks that the reply is still possible, and tries again.
 async fn append(client: &Client, mut job: Job, reply: &Reply) -> Result<Job, Error> {
     let (name, uid, before) = (job.name_any(), job.uid(), job.spec.replies.len());
-    // The user was warned that the question has an answer already, and answers it again.
-    let is_second = reply.question.as_deref().is_some_and(|id| compose_reply::pending_answer(&job, id).is_some());
+    // The question already has an answer. The user was warned, and answers it again.
+    let is_second_answer =
+        reply.question.as_deref().is_some_and(|id| compose_reply::pending_answer(&job, id).is_some());
     for _ in 0..MAX_ATTEMPTS {
         let replies = [job.spec.replies.as_slice(), std::slice::from_ref(reply)].concat();
-        match client.patch(&job, json!({ "spec": { "replies": replies } }), true).await {
+        let unchanged_only = true;
+        match client.patch(&job, json!({ "spec": { "replies": replies } }), unchanged_only).await {
             Ok(changed) => return Ok(changed),
             Err(kube::Error::Api(status)) if status.code == 409 => {}
             Err(error) => return Err(client.patch_error(&name, &format!("replying to {name}"), &error).await),
@@ -148,11 +150,11 @@ async fn append(client: &Client, mut job: Job, reply: &Reply) -> Result<Job, Err
         if job.uid() != uid {
             return Err(deleted_error(&name));
         }
-        // The API server may have stored the reply in an earlier attempt, without a response.
+        // The API server may have stored the reply in an earlier attempt whose response was lost.
         if job.spec.replies.iter().skip(before).any(|sent| sent == reply) {
             return Ok(job);
         }
-        if is_second {
+        if is_second_answer {
             compose_reply::check_accepts_replies(&job)?;
         } else {
             compose_reply::check_still_open(&job, reply)?;

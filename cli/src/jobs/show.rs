@@ -22,7 +22,7 @@ pub(super) async fn get(args: &GetArgs, command: &ClusterCommand<'_>) -> Result<
     let job = client.job(name).await?;
     check_skill(&job, args.skill.as_deref())?;
     match args.output {
-        Some(format) => output::print(&object(&job, format)?).map(|()| Exit::Success),
+        Some(format) => output::print(&format_job(&job, format)?).map(|()| Exit::Success),
         None => print_page(&page::render(&job, &client.decision_state(&job).await, command, Timestamp::now())),
     }
 }
@@ -33,11 +33,11 @@ async fn list_jobs(client: &Client, args: &GetArgs) -> Result<Exit, Error> {
     jobs.retain(|job| args.skill.as_ref().is_none_or(|skill| job.spec.skill == *skill));
     if jobs.is_empty() {
         let place = if args.all_namespaces { "any namespace" } else { &client.cluster.namespace };
-        let of = args.skill.as_ref().map(|skill| format!(" of the Skill {skill}")).unwrap_or_default();
-        text::report(&format!("there are no Jobs{of} in {place}"));
+        let of_skill = args.skill.as_ref().map(|skill| format!(" of the Skill {skill}")).unwrap_or_default();
+        text::report(&format!("there are no Jobs{of_skill} in {place}"));
     }
     let text = match args.output {
-        Some(format) => list(&jobs.iter().map(item).collect::<Vec<_>>(), format)?,
+        Some(format) => format_list(&jobs.iter().map(list_item).collect::<Vec<_>>(), format)?,
         None if jobs.is_empty() => String::new(),
         None => table(&jobs, args.all_namespaces, Timestamp::now()),
     };
@@ -72,35 +72,35 @@ fn print_page(page: &str) -> Result<Exit, Error> {
 ///
 /// # Errors
 /// If the Job cannot be serialized.
-pub(super) fn object(job: &Job, format: ObjectOutput) -> Result<String, Error> {
+pub(super) fn format_job(job: &Job, format: ObjectOutput) -> Result<String, Error> {
     match format {
-        ObjectOutput::Name => Ok(name(job)),
+        ObjectOutput::Name => Ok(name_line(job)),
         ObjectOutput::Json => output::json(job),
         ObjectOutput::Yaml => output::yaml(job),
     }
 }
 
-/// Formats several objects for programs. Each object has the name that kubectl prints, as a line.
+/// Formats several objects for programs. Each object is given with its name as kubectl prints it, as a line.
 ///
 /// # Errors
 /// If an object cannot be serialized.
-pub(super) fn list(objects: &[(String, serde_json::Value)], format: ObjectOutput) -> Result<String, Error> {
+pub(super) fn format_list(objects: &[(String, serde_json::Value)], format: ObjectOutput) -> Result<String, Error> {
     let items = || objects.iter().map(|(_, object)| object).collect::<Vec<_>>();
-    let all = || json!({ "apiVersion": "v1", "kind": "List", "items": items() });
+    let list = || json!({ "apiVersion": "v1", "kind": "List", "items": items() });
     match format {
         ObjectOutput::Name => Ok(objects.iter().map(|(name, _)| name.as_str()).collect()),
-        ObjectOutput::Json => output::json(&all()),
-        ObjectOutput::Yaml => output::yaml(&all()),
+        ObjectOutput::Json => output::json(&list()),
+        ObjectOutput::Yaml => output::yaml(&list()),
     }
 }
 
-/// Returns a Job as an object for [`list`].
-pub(super) fn item(job: &Job) -> (String, serde_json::Value) {
-    (name(job), json!(job))
+/// Returns a Job as an object for [`format_list`].
+pub(super) fn list_item(job: &Job) -> (String, serde_json::Value) {
+    (name_line(job), json!(job))
 }
 
 /// Returns the name that kubectl prints, as a line.
-fn name(job: &Job) -> String {
+fn name_line(job: &Job) -> String {
     format!("skilljob.bloomery.dev/{}\n", job.name_any())
 }
 
@@ -112,8 +112,8 @@ fn table(jobs: &[Job], with_namespace: bool, now: Timestamp) -> String {
     let row = |job: &Job| {
         let status = job.status.as_ref();
         let outcome = status.and_then(|status| status.outcome.as_ref());
-        let count = |of: fn(&bloomery_crds::v1alpha1::Usage) -> u32| {
-            status.and_then(|status| status.usage.as_ref()).map(|usage| of(usage).to_string()).unwrap_or_default()
+        let count = |field: fn(&bloomery_crds::v1alpha1::Usage) -> u32| {
+            status.and_then(|status| status.usage.as_ref()).map(|usage| field(usage).to_string()).unwrap_or_default()
         };
         [
             job.name_any(),

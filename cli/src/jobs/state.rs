@@ -68,13 +68,13 @@ impl DecisionState {
     }
 }
 
-/// Returns why no decision is requested on the Job's held call, if that is so.
+/// Returns why no decision is requested on the Job's held call. Returns `None` if one is requested, or no call is held.
 pub fn not_requested_reason(job: &Job) -> Option<&str> {
     let is_not_requested = has_reason(job, Reason::ApprovalPolicyMissing) || has_reason(job, Reason::NobodyAsked);
     not_ready(job).filter(|_| is_not_requested && !has_ended(job)).map(|ready| ready.message.as_str())
 }
 
-/// Returns the names of the Approvals in the status. The Approvals need not exist.
+/// Returns the names of the Approvals that the status contains. The Approvals need not exist.
 pub fn approvals(job: &Job) -> &[String] {
     let waiting = job.status.as_ref().and_then(|status| status.waiting_for.as_ref());
     waiting.map(|waiting| waiting.approvals.as_slice()).unwrap_or_default()
@@ -128,7 +128,7 @@ pub fn is_without_skill(job: &Job) -> bool {
     has_reason(job, Reason::SkillDeleted) && !has_ended(job)
 }
 
-/// Returns whether the condition `Ready` is not true for this reason.
+/// Returns whether the condition `Ready` is not true, with this reason.
 fn has_reason(job: &Job, reason: Reason) -> bool {
     not_ready(job).is_some_and(|ready| ready.reason == <&str>::from(&reason))
 }

@@ -69,7 +69,7 @@ pub(super) async fn run(args: &TreeArgs, command: &ClusterCommand<'_>) -> Result
         text::report(&format!("there are no Skills and no Jobs in {}", client.cluster.namespace));
     }
     let text = match args.output {
-        Some(format) => show::list(&objects(&skills, &namespace_objects), format)?,
+        Some(format) => show::format_list(&objects(&skills, &namespace_objects), format)?,
         None => tree_text(&skills, &namespace_objects, Timestamp::now()),
     };
     output::print(&text).map(|()| Exit::Success)
@@ -82,9 +82,10 @@ fn objects(skills: &[(String, Vec<&Job>)], namespace_objects: &NamespaceObjects)
         let skill = namespace_objects.skill(name);
         objects.extend(skill.map(|skill| (format!("skill.bloomery.dev/{name}\n"), json!(skill))));
         for job in jobs {
-            objects.push(show::item(job));
-            let approval = |one: &Approval| (format!("approval.bloomery.dev/{}\n", one.name_any()), json!(one));
-            objects.extend(namespace_objects.approvals_of(job).map(approval));
+            objects.push(show::list_item(job));
+            let with_name =
+                |approval: &Approval| (format!("approval.bloomery.dev/{}\n", approval.name_any()), json!(approval));
+            objects.extend(namespace_objects.approvals_of(job).map(with_name));
             objects.extend(namespace_objects.pods_of(job).map(|pod| (format!("pod/{}\n", pod.name_any()), json!(pod))));
         }
     }
@@ -97,22 +98,28 @@ fn objects(skills: &[(String, Vec<&Job>)], namespace_objects: &NamespaceObjects)
 /// If the Jobs cannot be read.
 async fn read_objects(client: &Client) -> Result<NamespaceObjects, Error> {
     let jobs = client.jobs(false).await?;
-    let (kube, namespace) = (&client.cluster.client, &client.cluster.namespace);
+    let (kube_client, namespace) = (&client.cluster.client, &client.cluster.namespace);
     let list_right = |resource| Right { group: GROUP, verb: "list", resource, name: None };
-    let skills = list_all(&Api::<Skill>::namespaced(kube.clone(), namespace), ListParams::default(), |_| true).await;
+    let skills =
+        list_all(&Api::<Skill>::namespaced(kube_client.clone(), namespace), ListParams::default(), |_| true).await;
     let approvals = client.cluster.approvals(|_| true).await;
     let of_jobs = ListParams::default().labels(LABEL_JOB);
-    let pods = list_all(&Api::<Pod>::namespaced(kube.clone(), namespace), of_jobs, |_| true).await;
+    let pods = list_all(&Api::<Pod>::namespaced(kube_client.clone(), namespace), of_jobs, |_| true).await;
     Ok(NamespaceObjects {
-        skills: or_report(client, "Skills", list_right("skills"), skills).await,
+        skills: ok_or_report(client, "Skills", list_right("skills"), skills).await,
         jobs,
-        approvals: or_report(client, "Approvals", list_right("approvals"), approvals).await.unwrap_or_default(),
-        pods: or_report(client, "pods", Right::on_pods("list", "pods"), pods).await.unwrap_or_default(),
+        approvals: ok_or_report(client, "Approvals", list_right("approvals"), approvals).await.unwrap_or_default(),
+        pods: ok_or_report(client, "pods", Right::on_pods("list", "pods"), pods).await.unwrap_or_default(),
     })
 }
 
 /// Returns the listed objects. If they cannot be listed, reports the error and returns `None`.
-async fn or_report<K: Clone>(client: &Client, what: &str, right: Right, list: kube::Result<Vec<K>>) -> Option<Vec<K>> {
+async fn ok_or_report<K: Clone>(
+    client: &Client,
+    what: &str,
+    right: Right,
+    list: kube::Result<Vec<K>>,
+) -> Option<Vec<K>> {
     match list {
         Ok(list) => Some(list),
         Err(error) => {
@@ -156,25 +163,29 @@ fn not_found(namespace_objects: &NamespaceObjects, name: &str, namespace: &str) 
 fn tree_text(skills: &[(String, Vec<&Job>)], namespace_objects: &NamespaceObjects, now: Timestamp) -> String {
     let mut text = String::new();
     for (name, jobs) in skills {
-        let is_known = namespace_objects.skills.is_some();
-        let readiness =
-            namespace_objects.skill(name).map(readiness).or_else(|| is_known.then(|| "does not exist".to_owned()));
+        let could_read_skills = namespace_objects.skills.is_some();
+        let readiness = match namespace_objects.skill(name) {
+            Some(skill) => readiness(skill),
+            None if could_read_skills => "does not exist".to_owned(),
+            None => String::new(),
+        };
         let branch = Branch {
-            line: format!("Skill {name}  {}", readiness.unwrap_or_default()),
+            line: format!("Skill {name}  {readiness}"),
             below: jobs.iter().map(|job| job_branch(job, namespace_objects, now)).collect(),
         };
-        write(&mut text, &branch, "", "");
+        write_branch(&mut text, &branch, "", "");
     }
     text
 }
 
-/// Writes a branch. `prefix` is the indentation of its line, `prefix_below` that of the lines below.
-fn write(text: &mut String, branch: &Branch, prefix: &str, prefix_below: &str) {
+/// Writes a branch. `prefix` is the start of its own line, `prefix_below` the start of the lines below.
+fn write_branch(text: &mut String, branch: &Branch, prefix: &str, prefix_below: &str) {
     // Writing to a string cannot fail.
     let _ = writeln!(text, "{prefix}{}", text::sanitized_line(branch.line.trim_end()));
-    for (at, below) in branch.below.iter().enumerate() {
-        let (own, deeper) = if at + 1 == branch.below.len() { ("└─ ", "   ") } else { ("├─ ", "│  ") };
-        write(text, below, &format!("{prefix_below}{own}"), &format!("{prefix_below}{deeper}"));
+    for (index, child) in branch.below.iter().enumerate() {
+        let is_last = index + 1 == branch.below.len();
+        let (own, deeper) = if is_last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
+        write_branch(text, child, &format!("{prefix_below}{own}"), &format!("{prefix_below}{deeper}"));
     }
 }
 
@@ -194,6 +205,7 @@ fn job_branch(job: &Job, namespace_objects: &NamespaceObjects, now: Timestamp) -
     let outcome =
         job.status.as_ref().and_then(|status| status.outcome.as_ref()).map(|outcome| outcome.code.to_string());
     let phase = state::phase(job).to_string();
+    // Some codes are also the name of a phase.
     let outcome = outcome.filter(|code| *code != phase).map(|code| format!(", {code}")).unwrap_or_default();
     let questions = state::questions(job).iter();
     let questions = questions.map(|question| leaf(format!("Question {}  {}", question.id, question.text)));
@@ -289,12 +301,12 @@ mod tests {
     fn objects_for_programs_are_in_the_order_of_the_tree() {
         let namespace_objects = namespace_objects();
         let listed = |format| {
-            show::list(&objects(&select(&namespace_objects, None).unwrap(), &namespace_objects), format).unwrap()
+            show::format_list(&objects(&select(&namespace_objects, None).unwrap(), &namespace_objects), format).unwrap()
         };
         insta::assert_snapshot!(listed(ObjectOutput::Name));
         let list: Value = serde_json::from_str(&listed(ObjectOutput::Json)).unwrap();
         let kinds: Vec<&str> =
-            list["items"].as_array().unwrap().iter().map(|one| one["kind"].as_str().unwrap()).collect();
+            list["items"].as_array().unwrap().iter().map(|item| item["kind"].as_str().unwrap()).collect();
         assert_eq!((list["kind"].as_str(), kinds.len()), (Some("List"), listed(ObjectOutput::Name).lines().count()));
     }
 

@@ -18,9 +18,9 @@ use std::time::Duration;
 pub(super) async fn run(args: &WaitArgs, command: &ClusterCommand<'_>) -> Result<Exit, Error> {
     let client = Client::open(command).await?;
     let job = client.job(&args.job).await?;
-    let job = until(&client, &job, args.target, args.timeout).await?;
+    let job = wait_until(&client, &job, args.target, args.timeout).await?;
     match args.output {
-        Some(format) => output::print(&show::object(&job, format)?)?,
+        Some(format) => output::print(&show::format_job(&job, format)?)?,
         None => output::print(&format!("skilljob.bloomery.dev/{} {}\n", args.job, state::summary(&job)))?,
     }
     if state::waits_for_people(&job) {
@@ -36,7 +36,7 @@ pub(super) async fn run(args: &WaitArgs, command: &ClusterCommand<'_>) -> Result
 ///
 /// # Errors
 /// If it cannot be watched, is deleted, or the timeout has passed.
-pub(super) async fn until(
+pub(super) async fn wait_until(
     client: &Client,
     job: &Job,
     target: Option<WaitTarget>,
@@ -44,19 +44,19 @@ pub(super) async fn until(
 ) -> Result<Job, Error> {
     let (name, uid) = (job.name_any(), job.uid());
     let api: Api<Job> = Api::namespaced(client.cluster.watch_client.clone(), &client.cluster.namespace);
-    let only = watch::Selector::name(&name);
+    let this_job = watch::Selector::name(&name);
     // The latest version of the Job, for the message of a timeout.
     let latest = RefCell::new(job.clone());
     let watched = async {
-        // The Job with a status that waits for a decision which was already made.
+        // The Job, if its status still waits for a decision that was already made.
         let mut decided: Option<Job> = None;
         let mut suspension_reported = false;
         loop {
             let is_new = |job: &Job| decided.as_ref().is_none_or(|known| known.status != job.status);
-            let found = watch::until(&api, &only, |jobs| match jobs.get(&name) {
+            let result = watch::until(&api, &this_job, |jobs| match jobs.get(&name) {
                 Some(job) if job.uid() == uid => {
-                    let before = latest.replace(job.clone());
-                    if state::is_suspended(job) && !(suspension_reported && state::is_suspended(&before)) {
+                    let previous = latest.replace(job.clone());
+                    if state::is_suspended(job) && !(suspension_reported && state::is_suspended(&previous)) {
                         suspension_reported = true;
                         text::inform(&format!("The Job {name} is waiting: {}", state::summary_with_reason(job)));
                     }
@@ -64,7 +64,7 @@ pub(super) async fn until(
                 }
                 Some(_) | None => Some(Err(deleted_error(&name))),
             });
-            match found.await {
+            match result.await {
                 // The Job continues soon: wait for its next status.
                 Ok(Ok(job))
                     if target.is_none()
@@ -73,18 +73,18 @@ pub(super) async fn until(
                 {
                     decided = Some(job);
                 }
-                found => break found,
+                result => break result,
             }
         }
     };
-    let found = match timeout {
+    let result = match timeout {
         None => watched.await,
         Some(timeout) => tokio::time::timeout(timeout, watched).await.map_err(|_| Error {
             exit: Exit::TooLate,
             message: format!("timed out waiting for the Job {name}: {}", state::summary_with_reason(&latest.borrow())),
         })?,
     };
-    match found {
+    match result {
         Ok(job) => job,
         Err(error) => {
             let rights = ["list", "watch"].map(Right::on_jobs).to_vec();
@@ -141,7 +141,7 @@ mod tests {
     use rstest::rstest;
 
     #[rstest]
-    #[case::people(None, Some(Exit::Parked))]
+    #[case::no_target(None, Some(Exit::Parked))]
     #[case::the_end(Some(WaitTarget::Ended), None)]
     #[case::that_it_waits(Some(WaitTarget::Waiting), Some(Exit::Success))]
     #[case::its_phase(Some(WaitTarget::Phase(Phase::AwaitingReply)), Some(Exit::Success))]
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[rstest]
-    #[case::anything(None, Exit::Failed)]
+    #[case::no_target(None, Exit::Failed)]
     #[case::the_end(Some(WaitTarget::Ended), Exit::Failed)]
     #[case::that_it_waits(Some(WaitTarget::Waiting), Exit::Error)]
     #[case::its_phase(Some(WaitTarget::Phase(Phase::Failed)), Exit::Success)]

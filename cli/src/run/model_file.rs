@@ -111,7 +111,7 @@ fn read(file: &Path) -> Result<Vec<(String, Model)>, Error> {
     }
     let tally = Tally::count(&findings);
     if tally.errors > 0 {
-        findings::text(&mut anstream::stderr().lock(), &findings::in_file(&source.name, findings))
+        findings::print_text(&mut anstream::stderr().lock(), &findings::in_file(&source.name, findings))
             .map_err(|error| Error::failed(error.to_string()))?;
         return Err(Error::usage(format!("{shown}: {}: nothing was run", tally.summary())));
     }

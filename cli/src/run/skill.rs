@@ -226,7 +226,7 @@ fn load_skill(source: &Source, wanted: &SkillSelector<'_>) -> Result<LoadedSkill
     let tally = Tally::count(&findings);
     let name = source.name.clone();
     if tally.errors > 0 {
-        let printed = findings::text(&mut anstream::stderr().lock(), &findings::in_file(&source.name, findings));
+        let printed = findings::print_text(&mut anstream::stderr().lock(), &findings::in_file(&source.name, findings));
         printed.map_err(|error| Error::failed(error.to_string()))?;
     }
     let refused = || Error::usage(format!("{name}: {}: nothing was run", tally.summary()));

@@ -88,7 +88,7 @@ impl Template {
     }
 }
 
-/// Returns whether a worker has to run on the same node as the other pods that mount the memory.
+/// Returns whether a worker pod has to run on the same node as the other pods that mount the memory.
 fn requires_node_of_memory(worker: &PodSpec) -> bool {
     let affinity = worker.affinity.as_ref().and_then(|affinity| affinity.pod_affinity.as_ref());
     let terms = affinity.and_then(|affinity| affinity.required_during_scheduling_ignored_during_execution.as_ref());
@@ -191,18 +191,18 @@ fn container(job: &Job, template: &Template, args: Vec<String>) -> Container {
     }
 }
 
-/// Returns the state of the container.
-fn state(pod: &Pod) -> Option<&ContainerState> {
+/// Returns the state of the pod's container.
+fn container_state(pod: &Pod) -> Option<&ContainerState> {
     pod::worker_status(pod)?.state.as_ref()
 }
 
 /// Returns why a pod cannot start. Returns `None` while it may still start by itself.
-pub(super) fn stuck(pod: &Pod) -> Option<String> {
+pub(super) fn stuck_reason(pod: &Pod) -> Option<String> {
     let status = pod.status.as_ref()?;
     if matches!(status.phase.as_deref(), Some("Succeeded" | "Failed")) {
         return Some(reason_and_message(status.reason.as_deref(), status.message.as_deref()));
     }
-    if let Some(waiting) = state(pod).and_then(|state| state.waiting.as_ref()) {
+    if let Some(waiting) = container_state(pod).and_then(|state| state.waiting.as_ref()) {
         let reason = waiting.reason.as_deref().unwrap_or_default();
         let is_starting = matches!(reason, "" | "ContainerCreating" | "PodInitializing");
         return (!is_starting).then(|| reason_and_message(Some(reason), waiting.message.as_deref()));
@@ -211,10 +211,11 @@ pub(super) fn stuck(pod: &Pod) -> Option<String> {
 }
 
 /// Returns why a pod is not scheduled yet. This may be temporary.
-pub(super) fn unscheduled(pod: &Pod) -> Option<String> {
+pub(super) fn unscheduled_reason(pod: &Pod) -> Option<String> {
     let conditions = pod.status.as_ref()?.conditions.iter().flatten();
-    let mut waits = conditions.filter(|condition| condition.type_ == "PodScheduled" && condition.status == "False");
-    let PodCondition { reason, message, .. } = waits.next()?;
+    let mut unscheduled =
+        conditions.filter(|condition| condition.type_ == "PodScheduled" && condition.status == "False");
+    let PodCondition { reason, message, .. } = unscheduled.next()?;
     Some(reason_and_message(reason.as_deref(), message.as_deref()))
 }
 
@@ -223,14 +224,15 @@ fn reason_and_message(reason: Option<&str>, message: Option<&str>) -> String {
     [reason, message].into_iter().flatten().collect::<Vec<_>>().join(": ")
 }
 
-/// Returns why a pod has failed. Returns `None` if it has succeeded.
-pub(super) fn failure(pod: &Pod) -> Option<String> {
+/// Returns why a pod that has ended has failed. Returns `None` if it has succeeded.
+pub(super) fn failure_reason(pod: &Pod) -> Option<String> {
     let status = pod.status.as_ref()?;
     if status.phase.as_deref() == Some("Succeeded") {
         return None;
     }
-    let ended = state(pod).and_then(|state| state.terminated.as_ref());
+    let ended = container_state(pod).and_then(|state| state.terminated.as_ref());
     let code = ended.map(|ended| format!("exit code {}", ended.exit_code));
+    // The worker exits with 2 for arguments that it does not know.
     let hint = ended
         .filter(|ended| ended.exit_code == 2)
         .map(|_| "the image may be too old to have the command `events`: select another image with --image".to_owned());
@@ -337,26 +339,26 @@ mod tests {
     fn a_pod_that_cannot_start_has_a_reason() {
         let waits =
             |reason: &str| with(&json!({"containerStatuses": container(&json!({"waiting": {"reason": reason}}))}));
-        assert_eq!(stuck(&waits("ContainerCreating")), None);
-        assert_eq!(stuck(&waits("ImagePullBackOff")).unwrap(), "ImagePullBackOff");
+        assert_eq!(stuck_reason(&waits("ContainerCreating")), None);
+        assert_eq!(stuck_reason(&waits("ImagePullBackOff")).unwrap(), "ImagePullBackOff");
         let unschedulable = json!({"conditions": [
             {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no node is free"},
         ]});
-        assert_eq!(stuck(&with(&unschedulable)), None, "a node may come");
-        assert_eq!(unscheduled(&with(&unschedulable)).unwrap(), "Unschedulable: no node is free");
+        assert_eq!(stuck_reason(&with(&unschedulable)), None, "a node may come");
+        assert_eq!(unscheduled_reason(&with(&unschedulable)).unwrap(), "Unschedulable: no node is free");
         let scheduled = json!({"conditions": [{"type": "PodScheduled", "status": "True"}]});
-        assert_eq!(unscheduled(&with(&scheduled)), None);
+        assert_eq!(unscheduled_reason(&with(&scheduled)), None);
         let late = json!({"phase": "Failed", "reason": "DeadlineExceeded"});
-        assert_eq!(stuck(&with(&late)).unwrap(), "DeadlineExceeded");
-        assert_eq!(stuck(&Pod::default()), None);
+        assert_eq!(stuck_reason(&with(&late)).unwrap(), "DeadlineExceeded");
+        assert_eq!(stuck_reason(&Pod::default()), None);
     }
 
     #[test]
     fn a_failed_pod_has_a_reason() {
-        assert_eq!(failure(&with(&json!({"phase": "Succeeded"}))), None);
+        assert_eq!(failure_reason(&with(&json!({"phase": "Succeeded"}))), None);
         let ended = |code: u8| {
             let state = container(&json!({"terminated": {"exitCode": code}}));
-            failure(&with(&json!({"phase": "Failed", "containerStatuses": state}))).unwrap()
+            failure_reason(&with(&json!({"phase": "Failed", "containerStatuses": state}))).unwrap()
         };
         assert_eq!(ended(1), "exit code 1");
         assert!(ended(2).contains("may be too old"));

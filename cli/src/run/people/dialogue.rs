@@ -69,7 +69,7 @@ pub fn read(request: &HumanRequest<'_>, line: &str, by: &str) -> Result<Statemen
             Err(Retry("Type an answer. To answer later, park the Job with ^C.".to_owned()))
         }
         HumanRequest::Question(open) => {
-            if let Some(hint) = choice::out_of_range(&open.question.choices, line) {
+            if let Some(hint) = choice::out_of_range_hint(&open.question.choices, line) {
                 return Err(Retry(hint));
             }
             let text = choice::parse(&open.question.choices, line).unwrap_or(line).to_owned();
