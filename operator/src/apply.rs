@@ -30,13 +30,14 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use write_history::WriteHistory;
 
-/// The message of the API server if a list would hold two items with the same key, for example because another writer
-/// renumbered a port. An apply cannot remove the item of the other writer, so the object is deleted and created again.
+/// The text in the message of the API server if a list would hold two items with the same key, for example because
+/// another writer renumbered a port. An apply cannot remove the other writer's item, so the object is deleted and created
+/// again.
 const DUPLICATE_VALUE: &str = "Duplicate value";
 
 /// A resource version that no object has. An apply with it creates the object, or fails with a conflict if the object
-/// exists. A plain apply would take over an object that was created after the read. A create would record the fields as
-/// an update of ours, and no later apply could remove them.
+/// exists. A plain apply would take over an object that was created after the read. A POST would record its fields
+/// under the operation `Update` instead of `Apply`, and no later apply could remove them.
 const CREATE_ONLY_VERSION: &str = "1";
 
 /// An object that can be applied: any namespaced type that is known at compile time.
@@ -55,7 +56,8 @@ pub struct Applier {
     client: Client,
     metrics: Arc<Metrics>,
     history: WriteHistory,
-    creating: tokio::sync::Mutex<()>,
+    /// Held while [`Applier::create_unowned`] runs.
+    creation_lock: tokio::sync::Mutex<()>,
 }
 
 /// The result of applying an object.
@@ -80,7 +82,7 @@ pub enum ApplyResult<K> {
 impl Applier {
     /// Creates an applier.
     pub fn new(client: Client, metrics: Arc<Metrics>) -> Self {
-        Self { client, metrics, history: WriteHistory::default(), creating: tokio::sync::Mutex::default() }
+        Self { client, metrics, history: WriteHistory::default(), creation_lock: tokio::sync::Mutex::default() }
     }
 
     /// Applies `wanted`, which must have a controlling owner, if it differs from the `known` state.
@@ -92,6 +94,7 @@ impl Applier {
     /// Returns a conflict if another writer was faster, and any other error that may be temporary.
     pub async fn apply<K: Object>(&self, wanted: &K, known: Option<KnownObject>) -> Result<ApplyResult<K>, Error> {
         let target = Target::new(wanted)?;
+        // Metadata alone is enough only after this process has seen the whole object.
         let known =
             known.filter(|known| !known.metadata_only || self.history.has_answer(known.metadata.uid.as_deref()));
         let known = match known {
@@ -115,22 +118,23 @@ impl Applier {
         }
         if known.satisfies(&body) || self.history.is_answer(&uid, &body, &known.value) {
             if known.is_immutable() {
-                // The history then holds the object, so it is not read from the API server again.
+                // Later applies then need only the cached metadata.
                 self.history.remember(&known.metadata, &body, known.value);
             }
             return Ok(ApplyResult::Unchanged);
         }
-        if known.is_immutable() && !known.has_data_of(&body) {
+        if known.is_immutable() && !known.contains_data_of(&body) {
             return Ok(ApplyResult::Replaced);
         }
         // With the UID, the apply fails if the object was deleted and created again in between.
         add_precondition(&mut body, "uid", &uid);
-        let applied = self.send(&target, &body, /* force */ true).await?;
-        if matches!(&applied, ApplyResult::Refused(why) if why.contains(DUPLICATE_VALUE)) && known.was_applied(&body) {
+        let result = self.send(&target, &body, /* force */ true).await?;
+        // The API server accepted the wanted state before, so another writer added the duplicate.
+        if matches!(&result, ApplyResult::Refused(why) if why.contains(DUPLICATE_VALUE)) && known.was_applied(&body) {
             self.delete::<K>(&known.metadata).await?;
             return Ok(ApplyResult::BeingDeleted);
         }
-        Ok(applied)
+        Ok(result)
     }
 
     /// Creates `wanted`, which has no owner, unless an object of that name exists. An existing object is left
@@ -139,9 +143,9 @@ impl Applier {
         let what = format!("{} {}/{}", K::kind(&()), wanted.namespace().unwrap_or_default(), wanted.name_any());
         let api: Api<K> = self.api(&wanted.namespace().unwrap_or_default());
         // One creation at a time: several Skills of a new tenant find at once that its memory claim is missing.
-        let _guard = self.creating.lock().await;
-        let found = api.get_opt(&wanted.name_any()).await.map_err(Error::api(format!("read {what}")))?;
-        if found.is_some() {
+        let _guard = self.creation_lock.lock().await;
+        let existing = api.get_opt(&wanted.name_any()).await.map_err(Error::api(format!("read {what}")))?;
+        if existing.is_some() {
             return Ok(ApplyResult::Unchanged);
         }
         self.metrics.count_write(&K::kind(&()), "create");
@@ -152,13 +156,13 @@ impl Applier {
         }
     }
 
-    /// Deletes the object with this name and UID.
+    /// Deletes the object with this name and UID, unless its deletion was requested already.
     pub async fn delete<K: Object>(&self, metadata: &ObjectMeta) -> Result<(), Error> {
         self.delete_with_grace::<K>(metadata, None).await
     }
 
-    /// Deletes the object with this name and UID. `grace` is the grace period in seconds. Without it, the object's own
-    /// grace period applies.
+    /// Deletes the object with this name and UID, unless its deletion was requested already. `grace` is the grace
+    /// period in seconds. Without it, the object's own grace period applies.
     pub async fn delete_with_grace<K: Object>(&self, metadata: &ObjectMeta, grace: Option<u32>) -> Result<(), Error> {
         let (Some(namespace), Some(name), Some(uid)) = (&metadata.namespace, &metadata.name, &metadata.uid) else {
             return Ok(());
@@ -186,29 +190,30 @@ impl Applier {
 
     /// Deletes an object if it is unchanged since it was read. If it has changed, the change wakes the controllers that
     /// depend on it.
-    pub async fn delete_if_unchanged<K: Object>(&self, read: &K) -> Result<(), Error> {
-        let (namespace, name) = (read.namespace().unwrap_or_default(), read.name_any());
-        let preconditions = Preconditions { uid: read.uid(), resource_version: read.resource_version() };
+    pub async fn delete_if_unchanged<K: Object>(&self, object: &K) -> Result<(), Error> {
+        let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
+        let preconditions = Preconditions { uid: object.uid(), resource_version: object.resource_version() };
         let parameters = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() };
         self.metrics.count_write(&K::kind(&()), "delete");
         let what = format!("delete {} {namespace}/{name}", K::kind(&()));
         match self.api::<K>(&namespace).delete(&name, &parameters).await.map_err(Error::api(what)) {
-            Err(error) if !(error.is_gone() || error.is_conflict()) => Err(error),
-            Ok(_) | Err(_) => Ok(()),
+            Ok(_) => Ok(()),
+            Err(error) if error.is_gone() || error.is_conflict() => Ok(()),
+            Err(error) => Err(error),
         }
     }
 
     async fn fetch<K: Object>(&self, target: &Target) -> Result<Option<KnownObject>, Error> {
-        let found = self.api::<K>(&target.namespace).get_opt(&target.name).await;
-        let found = found.map_err(Error::api(format!("read {}", target.what)))?;
-        Ok(found.as_ref().and_then(KnownObject::full))
+        let stored = self.api::<K>(&target.namespace).get_opt(&target.name).await;
+        let stored = stored.map_err(Error::api(format!("read {}", target.what)))?;
+        Ok(stored.as_ref().and_then(KnownObject::full))
     }
 
     async fn send<K: Object>(&self, target: &Target, body: &Value, force: bool) -> Result<ApplyResult<K>, Error> {
         let parameters = PatchParams { force, ..PatchParams::apply(MANAGER) };
         self.metrics.count_write(&K::kind(&()), "apply");
-        let sent = self.api::<K>(&target.namespace).patch(&target.name, &parameters, &Patch::Apply(body)).await;
-        match sent.map_err(Error::api(format!("apply {}", target.what))) {
+        let answer = self.api::<K>(&target.namespace).patch(&target.name, &parameters, &Patch::Apply(body)).await;
+        match answer.map_err(Error::api(format!("apply {}", target.what))) {
             Ok(answer) => {
                 self.history.remember(answer.meta(), body, json(&answer, &target.what)?);
                 Ok(ApplyResult::Written(Box::new(answer)))
@@ -226,6 +231,7 @@ impl Applier {
 struct Target {
     namespace: String,
     name: String,
+    /// The kind, namespace and name, for messages.
     what: String,
     owner_uid: String,
     owner_name: String,
@@ -250,7 +256,7 @@ impl Target {
         if owned::is_owned_by(existing, &self.owner_uid) {
             return existing.deletion_timestamp.is_some().then_some(ApplyResult::BeingDeleted);
         }
-        // The owner was deleted and created again. Kubernetes deletes the objects of the deleted owner.
+        // The object of an earlier owner of the same name: Kubernetes deletes it, because that owner was deleted.
         let owners = existing.owner_references.iter().flatten();
         let is_of_deleted_owner =
             owners.into_iter().any(|owner| owner.name == self.owner_name && owner.uid != self.owner_uid);
@@ -262,8 +268,8 @@ impl Target {
     }
 }
 
-/// Adds the digest of the wanted object as an annotation. An object that lacks a field of the earlier one is a subset
-/// of it, so only the digest shows that a field was removed.
+/// Adds the digest of the wanted object as an annotation. If the operator no longer wants a field, the wanted object is
+/// a subset of the stored one, so only the digest shows the difference.
 fn add_digest(body: &mut Value) {
     let digest = Digest::of_value(body);
     let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) else { return };

@@ -17,7 +17,7 @@ pub mod store;
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::HeldCall;
 
-/// The names of the Approvals of a call, one for each approver, in the order of the call.
-pub fn approval_names(job: &str, uid: &str, call: &HeldCall) -> Vec<String> {
-    call.approvers.iter().map(|approver| names::approval(job, uid, &call.id, approver)).collect()
+/// The names of the Approvals of a call, one for each approver, in the order in which the call lists them.
+pub fn approval_names(job: &str, job_uid: &str, call: &HeldCall) -> Vec<String> {
+    call.approvers.iter().map(|approver| names::approval(job, job_uid, &call.id, approver)).collect()
 }

@@ -1,7 +1,7 @@
 //! The watched state of the cluster: one watch and one cache for each kind, shared by all controllers.
 //!
-//! Every replica keeps the caches, so that a new leader starts at once and any replica can check a report. They are
-//! kept small: objects of the operator only where possible, and without fields that the operator never reads.
+//! Every replica keeps the caches, so that a new leader starts at once and any replica can check a report. The caches
+//! stay small: where possible, they hold only objects that the operator manages, and no fields that it never reads.
 
 mod cache;
 mod index;
@@ -39,18 +39,20 @@ pub struct Caches {
     pub bindings: Cache<AdmissionBinding>,
     /// Revisions of Skills, metadata only: they are immutable, and their names depend on their content.
     pub revisions: Cache<PartialObjectMeta<ConfigMap>>,
-    /// The `ServiceAccount`s of the operator.
+    /// The `ServiceAccount`s that the operator manages.
     pub service_accounts: Cache<ServiceAccount>,
-    /// The Deployments of the operator.
+    /// The Deployments that the operator manages.
     pub deployments: Cache<Deployment>,
-    /// All Services. Of those that the operator does not own, only the ports.
+    /// All Services. Of those that the operator does not manage, only the name, type and ports.
     pub services: Cache<Service>,
     /// All claims. The memory claim of each tenant in full; of the others, only the name, a pending deletion and the
     /// access modes.
     pub claims: Cache<PersistentVolumeClaim>,
-    /// The pods of the operator: workers and MCP servers. Without environment, volumes and the Job's part.
+    /// The pods that the operator manages, workers and MCP servers, without their environment, volumes, scheduling and
+    /// Job's part.
     pub pods: Cache<Pod>,
-    /// All namespaces: the name and the suspension. Only a change of the suspension is announced.
+    /// All namespaces: the name and the suspension. An update of a namespace is announced only if it changes the
+    /// suspension.
     pub namespaces: Cache<PartialObjectMeta<Namespace>>,
 }
 

@@ -29,7 +29,7 @@ pub struct Context {
     pub metrics: Arc<Metrics>,
     /// The CA certificates of the report endpoint.
     pub report_ca_bundle: crate::report::CaBundle,
-    /// The readiness of the parts.
+    /// The readiness of the parts of this process.
     pub readiness: Readiness,
     /// The leadership of this replica.
     pub leadership: Leadership,

@@ -26,7 +26,7 @@ pub type Wake<K> = ObjectRef<Guarded<K>>;
 pub struct Controller<K: Resource<DynamicType = ()> + Clone + 'static> {
     /// The name for logs and metrics.
     pub name: &'static str,
-    /// The objects.
+    /// The cached objects to reconcile.
     pub store: Store<Guarded<K>>,
     /// The streams of objects to reconcile ([`wake_on`]).
     pub wakes: Vec<BoxStream<'static, Wake<K>>>,
@@ -52,22 +52,24 @@ where
             () = context.caches.wait_until_synced() => {}
             () = shutdown.cancelled() => return,
         }
-        let everything = stream::iter(references(&store)).boxed();
+        let all_objects = stream::iter(references_to_all(&store)).boxed();
         // The queue ends only at the shutdown, even if every wake stream ends.
-        let queue = stream::select_all(wakes.into_iter().chain([everything, stream::pending().boxed()]))
+        let queue = stream::select_all(wakes.into_iter().chain([all_objects, stream::pending().boxed()]))
             .take_until(shutdown.cancelled_owned())
             .map(Ok::<_, Infallible>);
         let retries = Arc::new(Retries::default());
         let reconcile = Arc::new(reconcile);
-        let run_one = {
+        let reconcile_one = {
             let retries = retries.clone();
             move |object: Arc<Guarded<K>>, context: Arc<Context>| {
                 Box::pin(reconcile_object(name, object, context, reconcile.clone(), retries.clone()))
             }
         };
-        let policy = move |object: Arc<Guarded<K>>, error: &Error, _: Arc<Context>| retries.next_action(&object, error);
+        let retry_policy =
+            move |object: Arc<Guarded<K>>, error: &Error, _: Arc<Context>| retries.next_action(&object, error);
         let config = Config::default().concurrency(concurrency);
-        let mut results = std::pin::pin!(applier(run_one, policy, context, store, queue, config).into_stream());
+        let mut results =
+            std::pin::pin!(applier(reconcile_one, retry_policy, context, store, queue, config).into_stream());
         while let Some(result) = results.next().await {
             if let Err(error @ (RunError::QueueError(_) | RunError::RunnerError(_))) = result {
                 tracing::error!(controller = name, %error, "the controller itself failed");
@@ -76,7 +78,8 @@ where
     }
 }
 
-/// Maps each change to the objects of `store` to reconcile. After [`Change::Anything`] these are all objects.
+/// Returns the stream of objects to reconcile: for a changed object, those that `find` returns; after
+/// [`Change::Anything`], all objects of `store`.
 pub fn wake_on<C, K>(
     changes: BoxStream<'static, Change<C>>,
     store: &Store<Guarded<K>>,
@@ -91,7 +94,7 @@ where
         .flat_map(move |change| {
             stream::iter(match change {
                 Change::Touched(object) => find(&object),
-                Change::Anything => references(&store),
+                Change::Anything => references_to_all(&store),
             })
         })
         .boxed()
@@ -108,7 +111,7 @@ where
     name.map(|name| ObjectRef::new(name).within(namespace)).into_iter().collect()
 }
 
-fn references<K>(store: &Store<Guarded<K>>) -> Vec<Wake<K>>
+fn references_to_all<K>(store: &Store<Guarded<K>>) -> Vec<Wake<K>>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + 'static,
 {
@@ -141,14 +144,15 @@ where
             return Ok(Action::await_change());
         }
     };
+    // The cache does not show the last written status yet. Once it does, the change wakes the object.
     if context.statuses.is_stale(&resource) {
         return Ok(Action::await_change());
     }
-    let began = Instant::now();
+    let started = Instant::now();
     context.metrics.record_reconcile_start(name);
     let result = reconcile(resource, context.clone()).await;
     let result_label = result.as_ref().map_or_else(Error::kind, |_| "ok");
-    context.metrics.record_reconcile_end(name, result_label, began.elapsed().as_secs_f64());
+    context.metrics.record_reconcile_end(name, result_label, started.elapsed().as_secs_f64());
     match &result {
         Ok(_) => retries.forget(object.as_ref()),
         Err(error) if error.is_conflict() || error.is_gone() => {

@@ -3,10 +3,13 @@
 use backon::{BackoffBuilder, ExponentialBuilder};
 use std::time::Duration;
 
+/// The number of quick retries after a conflict.
+const MAX_QUICK_RETRIES: u32 = 3;
+
 /// The number of consecutive failures after which every delay is at its maximum.
 const MAX_COUNTED_FAILURES: u32 = 16;
 
-/// An error of a reconcile, which is retried with backoff.
+/// An error of a reconcile. The reconcile is retried with backoff, unless the object is gone.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The API server refused a request, or could not be reached.
@@ -43,7 +46,7 @@ pub enum Error {
     },
 }
 
-/// The message of the API server; the display of the client error repeats the whole answer.
+/// Returns the message of the API server alone: the text of a client error repeats the whole response.
 fn short_message(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) => status.message.clone(),
@@ -58,7 +61,7 @@ impl Error {
         move |source| Self::Api { what, source }
     }
 
-    /// The HTTP status of a refusal by the API server.
+    /// The HTTP status of a refusal by the API server; none for any other error.
     pub fn code(&self) -> Option<u16> {
         match self {
             Self::Api { source: kube::Error::Api(status), .. } => Some(status.code),
@@ -66,7 +69,7 @@ impl Error {
         }
     }
 
-    /// Returns whether another writer was faster: read again and retry at once.
+    /// Returns whether another writer was faster. The retry reads the object again.
     pub fn is_conflict(&self) -> bool {
         self.code() == Some(409)
     }
@@ -91,21 +94,23 @@ impl Error {
 
     /// Returns the delay before the next try, after this number of consecutive failures of an object.
     ///
-    /// The delay is drawn from the upper half of what the backoff allows, so that objects that failed together are not
-    /// retried together.
+    /// The delay is random, between the bound of [`Self::backoff`] and twice this bound, so that objects that failed
+    /// together are not retried together.
     pub fn retry_delay(&self, failures: u32) -> Duration {
         let failures = failures.clamp(1, MAX_COUNTED_FAILURES);
         let mut delays = self.backoff(failures).with_jitter().build();
         delays.nth(usize::try_from(failures - 1).unwrap_or_default()).unwrap_or_default()
     }
 
-    /// The lower bounds of the delays. Jitter adds at most the same amount again.
+    /// The lower bounds of the delays after each failure. Jitter adds at most the same amount again.
     fn backoff(&self, failures: u32) -> ExponentialBuilder {
         let (first, longest) = match self {
             // A refusal lasts until a quota or a policy is changed.
             Self::Refused { .. } => (Duration::from_millis(2500), Duration::from_mins(5)),
-            // The cache needs a moment to catch up with the other writer.
-            _ if self.is_conflict() && failures <= 3 => (Duration::from_millis(25), Duration::from_mins(1)),
+            // The cache needs only a moment to catch up with the other writer.
+            _ if self.is_conflict() && failures <= MAX_QUICK_RETRIES => {
+                (Duration::from_millis(25), Duration::from_mins(1))
+            }
             _ => (Duration::from_millis(250), Duration::from_mins(1)),
         };
         ExponentialBuilder::new().with_min_delay(first).with_max_delay(longest).without_max_times()

@@ -49,7 +49,7 @@ impl Events {
         Self { client, reporter, last: Mutex::default() }
     }
 
-    /// Publishes an Event about an object, unless it equals the last one.
+    /// Publishes an Event about an object, unless it equals the last Event of the object.
     ///
     /// A failure is logged and otherwise ignored: nothing depends on Events.
     pub async fn publish<K: Resource<DynamicType = ()>>(&self, object: &K, message: EventMessage) {
@@ -59,7 +59,7 @@ impl Events {
         }
     }
 
-    /// Publishes an Event about an object even if it equals the last one.
+    /// Publishes an Event about an object even if it equals the last Event of the object.
     pub async fn publish_again<K: Resource<DynamicType = ()>>(&self, object: &K, message: EventMessage) {
         let reference = object.object_ref(&());
         self.record_if_new(&reference, &message);
@@ -96,6 +96,7 @@ impl Events {
 #[derive(Default)]
 struct LastEvents {
     by_uid: HashMap<String, (Reason, String)>,
+    /// The UIDs, in the order in which the objects were first recorded.
     order: VecDeque<String>,
 }
 

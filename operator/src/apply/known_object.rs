@@ -16,13 +16,13 @@ pub struct KnownObject {
 }
 
 impl KnownObject {
-    /// A cached object.
+    /// A whole object, as cached or just read; none if it cannot be serialized.
     pub fn full<K: Resource + Serialize>(object: &K) -> Option<Self> {
         let value = serde_json::to_value(object).ok()?;
         Some(Self { metadata: object.meta().clone(), value, metadata_only: false })
     }
 
-    /// The cached metadata of an immutable object. The applier reads the full object once.
+    /// The cached metadata of an immutable object. The applier reads the whole object once.
     pub fn metadata<K>(object: &PartialObjectMeta<K>) -> Option<Self>
     where
         PartialObjectMeta<K>: Serialize,
@@ -34,9 +34,9 @@ impl KnownObject {
     /// Returns whether `wanted` is the state that the operator applied last. If the object differs from it, another
     /// writer has changed the object.
     pub(super) fn was_applied(&self, wanted: &Value) -> bool {
-        let applied = |object: &Value| object.get("metadata")?.get("annotations")?.get(ANNOTATION_APPLIED).cloned();
-        let before = applied(&self.value);
-        before.is_some() && before == applied(wanted)
+        let digest_of = |object: &Value| object.get("metadata")?.get("annotations")?.get(ANNOTATION_APPLIED).cloned();
+        let stored_digest = digest_of(&self.value);
+        stored_digest.is_some() && stored_digest == digest_of(wanted)
     }
 
     /// Returns whether the object is marked immutable. Always false if only the metadata is known.
@@ -45,7 +45,7 @@ impl KnownObject {
     }
 
     /// Returns whether the stored data contains the wanted data.
-    pub(super) fn has_data_of(&self, wanted: &Value) -> bool {
+    pub(super) fn contains_data_of(&self, wanted: &Value) -> bool {
         let data = |object: &Value| object.get("data").cloned().unwrap_or_default();
         subset::contains(&data(wanted), &data(&self.value))
     }
@@ -55,7 +55,7 @@ impl KnownObject {
         if !self.metadata_only {
             return subset::contains(wanted, &self.value);
         }
-        let both = (wanted.get("metadata"), self.value.get("metadata"));
-        matches!(both, (Some(wanted), Some(live)) if subset::contains(wanted, live))
+        let (Some(wanted), Some(live)) = (wanted.get("metadata"), self.value.get("metadata")) else { return false };
+        subset::contains(wanted, live)
     }
 }

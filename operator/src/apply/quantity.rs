@@ -7,13 +7,13 @@
 ///
 /// The operator writes no quantities finer than a thousandth; they are treated as invalid.
 pub fn parse(text: &str) -> Option<i128> {
-    let digits = text.find(|c: char| !matches!(c, '0'..='9' | '.' | '+' | '-')).unwrap_or(text.len());
-    let (number, suffix) = text.split_at_checked(digits)?;
-    let (scale, thousandths) = decimal(number)?;
-    let value = thousandths.checked_mul(factor(suffix)?)?;
-    // `factor` counts in thousandths, `decimal` in its own scale: the result must be a whole number in both.
-    let divisor = 10_i128.checked_pow(scale)?;
-    (value % divisor == 0).then_some(value / divisor)
+    let number_length = text.find(|c: char| !matches!(c, '0'..='9' | '.' | '+' | '-')).unwrap_or(text.len());
+    let (number, suffix) = text.split_at_checked(number_length)?;
+    let (decimal_places, digits) = decimal(number)?;
+    let product = digits.checked_mul(thousandths_per_unit(suffix)?)?;
+    // `digits` has no decimal point, so the product is too large by this divisor.
+    let divisor = 10_i128.checked_pow(decimal_places)?;
+    (product % divisor == 0).then_some(product / divisor)
 }
 
 /// The number of digits after the decimal point, and all digits as a whole number.
@@ -29,7 +29,7 @@ fn decimal(number: &str) -> Option<(u32, i128)> {
 }
 
 /// The value of one unit of a suffix, in thousandths.
-fn factor(suffix: &str) -> Option<i128> {
+fn thousandths_per_unit(suffix: &str) -> Option<i128> {
     let binary = |power: u32| 1024_i128.checked_pow(power).map(|unit| unit * 1000);
     match suffix {
         "m" => Some(1),

@@ -6,7 +6,7 @@
 use super::quantity;
 use serde_json::Value;
 
-/// Fields whose values are quantities: `0.5` and `500m` are equal in them.
+/// Fields whose values are quantities, so `0.5` equals `500m`.
 const QUANTITY_FIELDS: [&str; 4] = ["limits", "requests", "sizeLimit", "divisor"];
 
 /// Metadata fields that the API server maintains.
@@ -14,17 +14,18 @@ const SERVER_FIELDS: [&str; 3] = ["managedFields", "resourceVersion", "generatio
 
 /// Returns whether `live` has everything that `wanted` has.
 pub fn contains(wanted: &Value, live: &Value) -> bool {
-    contains_value(wanted, Some(live), false)
+    contains_value(wanted, Some(live), /* in_quantity_field */ false)
 }
 
-fn contains_value(wanted: &Value, live: Option<&Value>, quantity: bool) -> bool {
+fn contains_value(wanted: &Value, live: Option<&Value>, in_quantity_field: bool) -> bool {
     let Some(live) = live else { return is_empty(wanted) };
     match (wanted, live) {
         (Value::Object(wanted), Value::Object(live)) => wanted.iter().all(|(key, wanted)| {
-            contains_value(wanted, live.get(key), quantity || QUANTITY_FIELDS.contains(&key.as_str()))
+            let in_quantity_field = in_quantity_field || QUANTITY_FIELDS.contains(&key.as_str());
+            contains_value(wanted, live.get(key), in_quantity_field)
         }),
         (Value::Array(wanted), Value::Array(live)) => contains_items(wanted, live),
-        (Value::String(wanted), Value::String(live)) if quantity && wanted != live => {
+        (Value::String(wanted), Value::String(live)) if in_quantity_field && wanted != live => {
             quantity::parse(wanted).is_some_and(|value| quantity::parse(live) == Some(value))
         }
         (wanted, live) => wanted == live || is_empty(wanted) && is_empty(live),
@@ -35,12 +36,11 @@ fn contains_value(wanted: &Value, live: Option<&Value>, quantity: bool) -> bool 
 fn contains_items(wanted: &[Value], live: &[Value]) -> bool {
     if !wanted.is_empty() && wanted.iter().all(|item| name(item).is_some()) {
         return wanted.iter().all(|wanted| {
-            let same = live.iter().find(|live| name(live) == name(wanted));
-            same.is_some_and(|live| contains_value(wanted, Some(live), false))
+            let counterpart = live.iter().find(|live| name(live) == name(wanted));
+            counterpart.is_some_and(|live| contains(wanted, live))
         });
     }
-    wanted.len() == live.len()
-        && wanted.iter().zip(live).all(|(wanted, live)| contains_value(wanted, Some(live), false))
+    wanted.len() == live.len() && wanted.iter().zip(live).all(|(wanted, live)| contains(wanted, live))
 }
 
 fn name(item: &Value) -> Option<&str> {

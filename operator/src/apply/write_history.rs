@@ -1,4 +1,4 @@
-//! The record of the applier's own writes, kept until the cache shows them.
+//! The last writes of the applier: what it applied, what the API server answered, and what it deleted.
 
 use super::subset::without_server_fields;
 use crate::status::parse_resource_version;
@@ -8,7 +8,8 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The maximum number of remembered objects. For a forgotten object, one write that changes nothing may be repeated.
+/// The maximum number of remembered objects. At the limit, all are forgotten, and for each of them one write that
+/// changes nothing may be repeated.
 const MAX_OBJECTS: usize = 8192;
 
 /// The last writes of the applier, by UID.
@@ -23,7 +24,7 @@ enum Entry {
 }
 
 impl WriteHistory {
-    /// Records the answer to an apply.
+    /// Records the applied state of an object, and the object as the API server returned it.
     pub(super) fn remember(&self, metadata: &ObjectMeta, wanted: &Value, answer: Value) {
         let Some(uid) = metadata.uid.clone() else { return };
         let entry = Entry::Applied {
@@ -58,7 +59,7 @@ impl WriteHistory {
         }
     }
 
-    /// Records the deletion of an object. Returns whether it was not recorded before.
+    /// Records the deletion of an object. Returns false if it was recorded already.
     pub(super) fn record_deletion(&self, uid: &str) -> bool {
         !matches!(self.insert(uid.to_owned(), Entry::Deleted), Some(Entry::Deleted))
     }

@@ -10,10 +10,10 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube::core::ResourceExt;
 use std::time::Duration;
 
-/// The maximum time that an Approval stays open. The CRD allows the same maximum in the Skill.
+/// The maximum time that an Approval stays open: one year. The CRD sets the same maximum for the expiry in a Skill.
 const MAX_EXPIRY: SignedDuration = SignedDuration::from_hours(8760);
 
-/// The error of a report that contradicts itself, so that no Approvals can be built from it.
+/// The reason why no Approvals can be built from a report.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The held call is not the one that the Job waits for.
@@ -27,7 +27,7 @@ pub enum Error {
     /// The held arguments do not match the digest of the call.
     #[error("hold.arguments do not match waitingFor.call.digest")]
     OtherArguments,
-    /// The Job is not stored.
+    /// The Job has no UID, because it is not stored.
     #[error("the Job {job} has no UID")]
     NoUid {
         /// The name of the Job.
@@ -35,7 +35,8 @@ pub enum Error {
     },
 }
 
-/// Builds the Approvals of a reported call. They expire after the time in the report, or else after `default_expiry`.
+/// Builds the Approvals of a reported call. They expire after the time in the report, or else after `default_expiry`,
+/// but at the latest after [`MAX_EXPIRY`].
 /// `policy` is the digest of the admission policy that validates their decisions.
 pub fn approvals(
     job: &Job,
@@ -99,8 +100,8 @@ mod tests {
     #[test]
     fn each_approver_gets_an_approval_with_all_details_of_the_call() {
         let built = approvals(&job(), &held_call(), &hold(), (DAY, at(0)), &policy_digest()).unwrap();
-        let whole: Vec<_> = built.iter().map(|approval| serde_json::to_value(approval).unwrap()).collect();
-        insta::assert_snapshot!(serde_yaml::to_string(&whole).unwrap());
+        let objects: Vec<_> = built.iter().map(|approval| serde_json::to_value(approval).unwrap()).collect();
+        insta::assert_snapshot!(serde_yaml::to_string(&objects).unwrap());
     }
 
     #[test]

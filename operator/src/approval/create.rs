@@ -16,13 +16,13 @@ use kube::core::ResourceExt;
 /// The error of a failed creation of Approvals.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The report contradicts itself.
+    /// No Approvals can be built from the report.
     #[error(transparent)]
     Invalid(#[from] build::Error),
-    /// The admission policy is not installed unchanged. Holds the reason, and the remedy.
+    /// The admission policy is missing or differs from the shipped one. Holds the reason, and the remedy.
     #[error("{0}")]
     PolicyMissing(String),
-    /// The admission policy is stored, and the API server does not enforce it.
+    /// The admission policy is stored, but the API server does not enforce it.
     #[error(
         "the API server does not enforce the admission policy {0} yet; if this persists, enable its admission plugin ValidatingAdmissionPolicy"
     )]
@@ -35,16 +35,15 @@ pub enum Error {
 /// Creates the missing Approvals of a held call.
 ///
 /// # Errors
-/// If the admission policy is not installed unchanged, no Approval is created: the Job waits, and its worker reports the
-/// call again.
+/// If the admission policy is missing or differs from the shipped one, no Approval is created: the Job waits, and its
+/// worker reports the call again.
 pub async fn create(context: &Context, job: &Job, call: &HeldCall, hold: &HeldCallDetails) -> Result<(), Error> {
     let settings = &context.settings.approvals;
     let policy = match policy::check(settings.shipped.as_ref(), &context.caches) {
         PolicyState::InForce(digest) => digest,
         PolicyState::Missing(why) => return Err(Error::PolicyMissing(why)),
     };
-    let until = (settings.expiry, Timestamp::now());
-    let mut approvals = build::approvals(job, call, hold, until, &policy)?;
+    let mut approvals = build::approvals(job, call, hold, (settings.expiry, Timestamp::now()), &policy)?;
     let namespace = job.namespace().unwrap_or_default();
     approvals.retain(|approval| context.caches.approvals.get(&namespace, &approval.name_any()).is_none());
     let Some(first) = approvals.first() else { return Ok(()) };
@@ -56,7 +55,7 @@ pub async fn create(context: &Context, job: &Job, call: &HeldCall, hold: &HeldCa
             Ok(_) => {}
             // Created for an earlier report of the call. Its content is checked before a decision counts.
             Err(error) if already_exists(&error) => {}
-            Err(error) => return Err(failed("create", approval)(error)),
+            Err(error) => return Err(request_error("create", approval)(error)),
         }
     }
     Ok(())
@@ -64,18 +63,19 @@ pub async fn create(context: &Context, job: &Job, call: &HeldCall, hold: &HeldCa
 
 /// Proves that the API server enforces the admission policy for objects created from now on.
 ///
-/// The API server enforces a policy only a moment after it is stored, and never if the plugin is off. Therefore this
+/// The API server enforces a policy only a moment after it is stored, and never if its admission
+/// plugin is off. Therefore this
 /// function sends an Approval that is already decided, as a dry run: only the policy refuses it.
 async fn prove_enforced(api: &Api<Approval>, approval: &Approval, policy: &str) -> Result<(), Error> {
     let mut decided = approval.clone();
     let (verdict, by) = (ApprovalVerdict::Approve, names::MANAGER.to_owned());
     decided.spec.decision = Some(ApprovalDecision { verdict, by, reason: None });
-    let trying = PostParams { dry_run: true, ..owned::post_params() };
-    let by_policy = format!("ValidatingAdmissionPolicy '{policy}' with binding '{policy}'");
-    match api.create(&trying, &decided).await {
-        Err(kube::Error::Api(refusal)) if refusal.message.contains(&by_policy) => Ok(()),
-        // `AlreadyExists` is not a refusal by the policy.
-        Err(error) if !already_exists(&error) => Err(failed("try to create", approval)(error)),
+    let dry_run = PostParams { dry_run: true, ..owned::post_params() };
+    let message_of_policy = format!("ValidatingAdmissionPolicy '{policy}' with binding '{policy}'");
+    match api.create(&dry_run, &decided).await {
+        Err(kube::Error::Api(refusal)) if refusal.message.contains(&message_of_policy) => Ok(()),
+        // The API server answers `AlreadyExists` only to a request that the policy has let pass.
+        Err(error) if !already_exists(&error) => Err(request_error("try to create", approval)(error)),
         Ok(_) | Err(_) => Err(Error::Unenforced(policy.to_owned())),
     }
 }
@@ -84,8 +84,9 @@ fn already_exists(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(refusal) if refusal.reason == "AlreadyExists")
 }
 
-fn failed(doing: &str, approval: &Approval) -> impl FnOnce(kube::Error) -> Error {
+/// Adds the request to a client error, for `map_err`.
+fn request_error(verb: &str, approval: &Approval) -> impl FnOnce(kube::Error) -> Error {
     let (namespace, name) = (approval.namespace().unwrap_or_default(), approval.name_any());
-    let doing = format!("{doing} Approval {namespace}/{name}");
-    move |error| error::Error::api(doing)(error).into()
+    let request = format!("{verb} Approval {namespace}/{name}");
+    move |error| error::Error::api(request)(error).into()
 }

@@ -47,7 +47,7 @@ pub struct PendingDecision {
 /// A pending update of one Approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ApprovalUpdate {
-    /// Record in its status that its decision counts, or that it expired.
+    /// Record in its status that its decision counts, or that it expired. Holds the name of the Approval.
     Count(String),
     /// Delete it, so that a new one is created: it was changed, or was decided while the admission policy was not in
     /// force.
@@ -89,7 +89,7 @@ pub fn evaluate(job: &str, job_uid: &str, call_approvals: &CallApprovals, now: T
         || call.approvers.iter().zip(approvals).map(|(approver, (_, approval))| (approver, approval.as_ref()));
     let updates: Vec<ApprovalUpdate> = by_approver()
         .filter_map(|(approver, approval)| {
-            required_update(approval?, &expected(job, job_uid, call, approver), policy, now)
+            required_update(approval?, &ExpectedApproval { job, job_uid, call, approver }, policy, now)
         })
         .collect();
     if !updates.is_empty() {
@@ -100,14 +100,15 @@ pub fn evaluate(job: &str, job_uid: &str, call_approvals: &CallApprovals, now: T
     }
     let verdicts: Vec<Option<ApprovalVerdict>> =
         by_approver().map(|(_, approval)| Some(approval?.status.as_ref()?.counted.as_ref()?.verdict)).collect();
+    // An expired Approval counts as denied.
     let is_denied = verdicts.iter().flatten().any(|verdict| *verdict != ApprovalVerdict::Approve);
-    let others = if is_denied {
+    let withdrawals = if is_denied {
         by_approver().filter_map(|(_, approval)| withdrawal(approval?, ALREADY_DENIED)).collect()
     } else {
         Vec::new()
     };
-    if !others.is_empty() {
-        return ApprovalState::NeedsUpdate(others);
+    if !withdrawals.is_empty() {
+        return ApprovalState::NeedsUpdate(withdrawals);
     }
     // While no policy is in force, a status can be forged, so even counted decisions are not used.
     if let PolicyState::Missing(why) = policy {
@@ -119,13 +120,13 @@ pub fn evaluate(job: &str, job_uid: &str, call_approvals: &CallApprovals, now: T
     let expiries: Option<Vec<Timestamp>> =
         by_approver().map(|(_, approval)| Some(approval?.spec.expires_at.0)).collect();
     match expiries.and_then(|expiries| expiries.into_iter().min()) {
-        Some(first) => ApprovalState::Pending(first, pending(call_approvals, &verdicts)),
+        Some(first_expiry) => ApprovalState::Pending(first_expiry, pending_decisions(call_approvals, &verdicts)),
         None => ApprovalState::Missing,
     }
 }
 
 /// Returns the pending decisions, given the counted verdict of each approver.
-fn pending(call_approvals: &CallApprovals, verdicts: &[Option<ApprovalVerdict>]) -> Vec<PendingDecision> {
+fn pending_decisions(call_approvals: &CallApprovals, verdicts: &[Option<ApprovalVerdict>]) -> Vec<PendingDecision> {
     let each = call_approvals.call.approvers.iter().zip(&call_approvals.approvals).zip(verdicts);
     let open = each.filter(|(_, verdict)| verdict.is_none());
     open.map(|((approver, (name, _)), _)| PendingDecision { approver: approver.clone(), approval: name.clone() })
@@ -149,14 +150,10 @@ pub fn expected_approval<'a>(
     name: &str,
 ) -> Option<ExpectedApproval<'a>> {
     let approver = call.approvers.iter().find(|approver| names::approval(job, job_uid, &call.id, approver) == name)?;
-    Some(expected(job, job_uid, call, approver))
+    Some(ExpectedApproval { job, job_uid, call, approver })
 }
 
-fn expected<'a>(job: &'a str, job_uid: &'a str, call: &'a HeldCall, approver: &'a str) -> ExpectedApproval<'a> {
-    ExpectedApproval { job, job_uid, call, approver }
-}
-
-/// Returns the update that an existing Approval needs.
+/// Returns the update that an existing Approval needs, if any.
 pub fn required_update(
     approval: &Approval,
     expected: &ExpectedApproval<'_>,
@@ -164,7 +161,7 @@ pub fn required_update(
     now: Timestamp,
 ) -> Option<ApprovalUpdate> {
     let (name, uid) = (approval.metadata.name.clone()?, approval.metadata.uid.clone()?);
-    if !matches(&approval.spec, expected) {
+    if !has_expected_content(&approval.spec, expected) {
         return Some(ApprovalUpdate::Void { name, uid, why: "its content was changed" });
     }
     if let PolicyState::InForce(digest) = policy
@@ -195,10 +192,10 @@ pub fn required_update(
     })
 }
 
-/// Returns the withdrawal of an Approval; none if a decision on it has counted.
+/// Returns the withdrawal of an Approval; none if it is not open.
 pub fn withdrawal(approval: &Approval, why: &'static str) -> Option<ApprovalUpdate> {
     let (name, uid) = (approval.metadata.name.clone()?, approval.metadata.uid.clone()?);
-    is_uncounted(approval).then_some(ApprovalUpdate::Withdraw { name, uid, why })
+    is_open(approval).then_some(ApprovalUpdate::Withdraw { name, uid, why })
 }
 
 /// Returns the update that records in an Approval that the approved call was not started; none if it is recorded
@@ -212,8 +209,9 @@ pub fn call_not_started(approval: &Approval, why: &'static str) -> Option<Approv
         .then_some(ApprovalUpdate::CallNotStarted { name, uid, why })
 }
 
-/// Returns whether no decision on the Approval has counted yet. A person may have decided already.
-pub fn is_uncounted(approval: &Approval) -> bool {
+/// Returns whether the Approval is open: no decision on it has counted yet, and it is not being deleted. A person may
+/// have decided already.
+pub fn is_open(approval: &Approval) -> bool {
     let counts = approval.status.as_ref().is_some_and(|status| status.counted.is_some());
     !counts && approval.metadata.deletion_timestamp.is_none()
 }
@@ -225,7 +223,7 @@ pub fn is_withdrawn(approval: &Approval) -> bool {
     decided && counted.is_some_and(|counted| counted.at.0 < approval.spec.expires_at.0)
 }
 
-fn matches(spec: &ApprovalSpec, expected: &ExpectedApproval<'_>) -> bool {
+fn has_expected_content(spec: &ApprovalSpec, expected: &ExpectedApproval<'_>) -> bool {
     let ExpectedApproval { job, job_uid, call, approver } = expected;
     spec.job == *job
         && spec.job_uid == *job_uid
@@ -235,7 +233,7 @@ fn matches(spec: &ApprovalSpec, expected: &ExpectedApproval<'_>) -> bool {
         && spec.arguments_digest == call.digest
 }
 
-/// Returns the verdict that counts if the decision is seen at `now`: after the expiry it is `Expired`.
+/// Returns the verdict that counts at `now`: the decision, or `Expired` after the expiry or without a decision.
 pub fn verdict_at(spec: &ApprovalSpec, now: Timestamp) -> ApprovalVerdict {
     let decided = spec.decision.as_ref().map(|decision| decision.verdict);
     decided.filter(|_| now < spec.expires_at.0).unwrap_or(ApprovalVerdict::Expired)

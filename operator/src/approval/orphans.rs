@@ -1,6 +1,6 @@
 //! Expires Approvals whose Job is gone, for example after `kubectl delete --cascade=orphan`.
 
-use super::evaluate::is_uncounted;
+use super::evaluate::is_open;
 use super::store;
 use crate::caches::Guarded;
 use crate::context::Context;
@@ -21,10 +21,10 @@ const CONCURRENCY: u16 = 4;
 /// Expires Approvals without a Job until the shutdown.
 pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
     let store = context.caches.approvals.store().clone();
-    let known = context.clone();
+    let context_of_wakes = context.clone();
     let wakes = vec![
         wake_on(context.caches.approvals.changes(), &store, |approval| vec![ObjectRef::from_obj(approval)]),
-        wake_on(context.caches.jobs.changes(), &store, move |job| approvals_of_deleted(&known, job)),
+        wake_on(context.caches.jobs.changes(), &store, move |job| approvals_of_deleted(&context_of_wakes, job)),
     ];
     let controller = Controller { name: "approval", store, wakes, concurrency: CONCURRENCY };
     controller.run(context, reconcile, shutdown).await;
@@ -36,15 +36,15 @@ fn approvals_of_deleted(context: &Context, job: &Guarded<Job>) -> Vec<Wake<Appro
     if is_known(context, namespace, &job.name_any(), uid) {
         return Vec::new();
     }
-    let left = context.caches.approvals.find_by_key(namespace, uid);
-    left.iter().map(|approval| ObjectRef::from_obj(approval.as_ref())).collect()
+    let approvals = context.caches.approvals.find_by_key(namespace, uid);
+    approvals.iter().map(|approval| ObjectRef::from_obj(approval.as_ref())).collect()
 }
 
 async fn reconcile(approval: Approval, context: Arc<Context>) -> Result<Action, Error> {
     let (namespace, name) = (approval.namespace().unwrap_or_default(), approval.name_any());
     let (job, job_uid) = (&approval.spec.job, &approval.spec.job_uid);
     // An Approval that is still owned by its Job is deleted with it.
-    let is_orphan = is_uncounted(&approval) && !owned::is_owned_by(&approval.metadata, job_uid);
+    let is_orphan = is_open(&approval) && !owned::is_owned_by(&approval.metadata, job_uid);
     if let Some(uid) = approval.metadata.uid.as_deref().filter(|_| is_orphan)
         && is_gone(&context, &namespace, job, job_uid).await?
     {
@@ -139,9 +139,9 @@ mod tests {
     async fn only_a_deleted_job_wakes_its_approvals() {
         let api = FakeApi::default();
         put(&api, &orphan(open("supervisor")));
-        let gone = DeserializeGuard(Ok(job()));
-        assert_eq!(approvals_of_deleted(&*api.operator().await, &gone).len(), 1);
+        let deleted = DeserializeGuard(Ok(job()));
+        assert_eq!(approvals_of_deleted(&*api.operator().await, &deleted).len(), 1);
         api.put(JOB, serde_json::to_value(job()).unwrap());
-        assert_eq!(approvals_of_deleted(&*api.operator().await, &gone), []);
+        assert_eq!(approvals_of_deleted(&*api.operator().await, &deleted), []);
     }
 }

@@ -6,6 +6,7 @@ use bloomery_crds::Digest;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 use serde_json::Value;
+use std::sync::Arc;
 
 /// The shipped admission policy, as the chart passes it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -48,12 +49,13 @@ pub fn check(shipped: Option<&ShippedPolicy>, caches: &Caches) -> PolicyState {
                 .to_owned(),
         );
     };
-    let policy = find(&caches.policies.store().state(), &shipped.name);
-    let binding = find(&caches.bindings.store().state(), &shipped.name);
+    let policy = find_by_name(&caches.policies.store().state(), &shipped.name);
+    let binding = find_by_name(&caches.bindings.store().state(), &shipped.name);
     compare(shipped, policy.as_deref(), binding.as_deref())
 }
 
-fn find<K>(objects: &[std::sync::Arc<RawObject<K>>], name: &str) -> Option<std::sync::Arc<RawObject<K>>> {
+/// Returns the object with this name, unless it is being deleted.
+fn find_by_name<K>(objects: &[Arc<RawObject<K>>], name: &str) -> Option<Arc<RawObject<K>>> {
     objects
         .iter()
         .find(|object| object.metadata.name.as_deref() == Some(name) && object.metadata.deletion_timestamp.is_none())
@@ -66,8 +68,8 @@ fn compare(
     policy: Option<&AdmissionPolicy>,
     binding: Option<&AdmissionBinding>,
 ) -> PolicyState {
-    let checked = find_as_shipped("ValidatingAdmissionPolicy", shipped, &shipped.policy, policy).and_then(|policy| {
-        let binding = find_as_shipped("ValidatingAdmissionPolicyBinding", shipped, &shipped.binding, binding)?;
+    let checked = check_as_shipped("ValidatingAdmissionPolicy", shipped, &shipped.policy, policy).and_then(|policy| {
+        let binding = check_as_shipped("ValidatingAdmissionPolicyBinding", shipped, &shipped.binding, binding)?;
         Ok(Digest::of_bytes(format!("{} {}", identity(&policy.metadata), identity(&binding.metadata)).as_bytes()))
     });
     match checked {
@@ -78,15 +80,16 @@ fn compare(
     }
 }
 
-fn find_as_shipped<'a, K>(
+/// Returns the stored object if its `spec` is the shipped one.
+fn check_as_shipped<'a, K>(
     kind: &'static str,
     shipped: &ShippedPolicy,
-    wanted: &Value,
+    shipped_spec: &Value,
     stored: Option<&'a RawObject<K>>,
 ) -> Result<&'a RawObject<K>, Error> {
     match stored {
         None => Err(Error::Missing { kind, name: shipped.name.clone() }),
-        Some(stored) if stored.spec != *wanted => Err(Error::Changed { kind, name: shipped.name.clone() }),
+        Some(stored) if stored.spec != *shipped_spec => Err(Error::Changed { kind, name: shipped.name.clone() }),
         Some(stored) => Ok(stored),
     }
 }

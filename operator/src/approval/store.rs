@@ -4,7 +4,7 @@
 //! Each function reads the Approval again before it writes, because the caches hold no arguments and may be behind.
 
 use super::build::whole_seconds;
-use super::evaluate::{ApprovalUpdate, ExpectedApproval, is_uncounted, is_withdrawn, required_update, verdict_at};
+use super::evaluate::{ApprovalUpdate, ExpectedApproval, is_open, is_withdrawn, required_update, verdict_at};
 use super::policy::{self, PolicyState};
 use crate::context::Context;
 use crate::error::Error;
@@ -40,7 +40,7 @@ pub async fn update(
     let policy = policy::check(context.settings.approvals.shipped.as_ref(), &context.caches);
     let now = Timestamp::now();
     match update_of_stored(&approval, expected, &policy, now) {
-        // These updates depend on the Job, which one Approval does not show.
+        // The last two depend on the Job, so they are written by `withdraw` and `record_call_not_started`.
         None | Some(ApprovalUpdate::Withdraw { .. } | ApprovalUpdate::CallNotStarted { .. }) => Ok(()),
         Some(ApprovalUpdate::Void { name, uid, why }) => {
             let note = format!("the Approval is deleted, and a new one is created for the call: {why}");
@@ -68,8 +68,8 @@ pub async fn update(
 /// recorded as too late.
 pub async fn withdraw(context: &Context, namespace: &str, (name, uid): (&str, &str), why: &str) -> Result<(), Error> {
     let stored = read(context, namespace, name).await?;
-    let is_open = |stored: &Approval| stored.metadata.uid.as_deref() == Some(uid) && is_uncounted(stored);
-    let Some(approval) = stored.filter(is_open) else { return Ok(()) };
+    let is_same_and_open = |stored: &Approval| stored.metadata.uid.as_deref() == Some(uid) && is_open(stored);
+    let Some(approval) = stored.filter(is_same_and_open) else { return Ok(()) };
     let now = Timestamp::now();
     let (approval, status) = match &approval.spec.decision {
         None => {
@@ -107,8 +107,8 @@ pub async fn record_call_not_started(
     context.statuses.replace(&approval, status).await.map(|_| ())
 }
 
-/// Returns the update that a stored Approval needs. Unlike the cached one, it has its arguments, which must match their
-/// digest.
+/// Returns the update that a stored Approval needs. Unlike the cached Approval, the stored one has its arguments, which
+/// must match their digest.
 fn update_of_stored(
     approval: &Approval,
     expected: &ExpectedApproval<'_>,
@@ -139,7 +139,7 @@ async fn expire(context: &Context, namespace: &str, mut approval: Approval, why:
     written.map_err(Error::api(format!("expire Approval {namespace}/{name}")))
 }
 
-/// The status of an Approval whose decision is seen now.
+/// The status of an Approval that was decided, or that expired.
 fn counted_status(approval: &Approval, now: Timestamp) -> ApprovalStatus {
     let verdict = verdict_at(&approval.spec, now);
     let by = approval.spec.decision.as_ref().map_or("nobody", |decision| decision.by.as_str());
@@ -214,14 +214,14 @@ fn given_decision(approval: &Approval) -> Option<GivenDecision> {
     let decision = approval.spec.decision.as_ref()?;
     let spec = &approval.spec;
     // The reason of a decision that came too late is not passed on: the decision did not count.
-    let counts = decision.verdict == verdict;
+    let decision_counted = decision.verdict == verdict;
     Some(GivenDecision {
         call: spec.call_id.clone(),
         digest: spec.arguments_digest.clone(),
         approver: spec.approver.clone(),
         verdict,
         by: decision.by.clone(),
-        reason: if counts && verdict != ApprovalVerdict::Expired { decision.reason.clone() } else { None },
+        reason: if decision_counted && verdict != ApprovalVerdict::Expired { decision.reason.clone() } else { None },
     })
 }
 
@@ -238,8 +238,8 @@ mod tests {
         edited.spec.arguments = r#"{"amount":9000}"#.into();
         let name = edited.name_any();
         let expected = expected_approval("refund", UID, &call, &name).unwrap();
-        let mark = update_of_stored(&edited, &expected, &policy_in_force(), at(1));
-        assert!(matches!(mark, Some(ApprovalUpdate::Void { .. })), "{mark:?}");
+        let update = update_of_stored(&edited, &expected, &policy_in_force(), at(1));
+        assert!(matches!(update, Some(ApprovalUpdate::Void { .. })), "{update:?}");
     }
 
     /// The operator may have been down. The object holds no trustworthy decision time.

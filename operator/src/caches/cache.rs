@@ -19,7 +19,8 @@ pub type Guarded<K> = DeserializeGuard<K>;
 /// The stream that fills a cache while it is polled. It ends only when it is dropped.
 pub type Feed = BoxStream<'static, ()>;
 
-/// The maximum number of changes that wait for a subscriber. A slower subscriber receives [`Change::Anything`] instead.
+/// The maximum number of changes that wait for a subscriber. If more wait, the subscriber receives [`Change::Anything`]
+/// instead of the oldest.
 const MAX_PENDING_CHANGES: usize = 1024;
 
 /// The cache of one kind.
@@ -32,7 +33,7 @@ pub struct Cache<K: Resource<DynamicType = ()> + Clone + 'static> {
     filled: watch::Receiver<bool>,
 }
 
-/// The options of a cache: the form in which it stores objects, and the changes that it announces.
+/// The options of a cache: the form in which it stores objects, their index key, and the updates that it announces.
 pub struct CacheOptions<K> {
     trim: fn(&mut K),
     index_key: fn(&K) -> Option<String>,
@@ -51,7 +52,8 @@ impl<K> CacheOptions<K> {
         Self { index_key, ..self }
     }
 
-    /// Announces only the changes for which this returns true, given the object before and after.
+    /// Announces only the updates for which this returns true, given the object before and after. Created and deleted
+    /// objects are always announced.
     #[must_use]
     pub fn announcing(self, announces: fn(&K, &K) -> bool) -> Self {
         Self { announces, ..self }
@@ -122,7 +124,7 @@ where
 
     /// Waits until the cache was filled once.
     pub async fn wait_until_synced(&self) {
-        // The feed is dropped only when the process ends.
+        // An error means that the feed was dropped, which happens only when the process ends.
         let _ = self.filled.clone().wait_for(|filled| *filled).await;
     }
 

@@ -11,7 +11,7 @@ pub(super) struct Index(Arc<RwLock<NamesByKey>>);
 type NamesByKey = HashMap<(String, String), HashSet<String>>;
 
 impl Index {
-    /// The names of the objects with a key.
+    /// The names of the objects of a namespace with an index key.
     pub(super) fn names(&self, namespace: &str, index_key: &str) -> Vec<String> {
         let names_by_key = self.0.read().unwrap_or_else(PoisonError::into_inner);
         names_by_key.get(&(namespace.to_owned(), index_key.to_owned())).into_iter().flatten().cloned().collect()

@@ -1,4 +1,4 @@
-//! Cluster-scoped objects whose stored spec is compared byte for byte.
+//! Cluster-scoped objects whose whole stored spec is compared with another spec.
 
 use k8s_openapi::ClusterResourceScope;
 use k8s_openapi::api::admissionregistration::v1::{ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding};
@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::marker::PhantomData;
 
-/// An object whose `spec` is kept as stored, with fields that our types do not know.
+/// An object whose `spec` is kept as stored, including fields that the types of `k8s-openapi` do not know.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RawObject<K> {
     /// The metadata.

@@ -19,7 +19,8 @@ pub(super) fn metadata<K: Resource>(object: &mut K) {
     remove_bookkeeping(object.meta_mut());
 }
 
-/// Keeps only the name, type and ports of a Service that the operator does not own.
+/// Removes the status of a Service. Of a Service that the operator does not manage, keeps only the name, type and
+/// ports.
 pub(super) fn service(service: &mut Service) {
     remove_bookkeeping(&mut service.metadata);
     service.status = None;
@@ -46,7 +47,8 @@ pub(super) fn claim(claim: &mut PersistentVolumeClaim) {
     });
 }
 
-/// Removes the environment, the volumes and the Job's part of a pod.
+/// Removes the configuration that the operator writes into a pod and never reads back: environment, volumes,
+/// scheduling, and the Job's part.
 pub(super) fn pod(pod: &mut Pod) {
     remove_bookkeeping(&mut pod.metadata);
     if let Some(annotations) = &mut pod.metadata.annotations {
@@ -63,7 +65,7 @@ pub(super) fn pod(pod: &mut Pod) {
     }
 }
 
-/// Keeps only the name and the suspension of a namespace.
+/// Keeps only the name, the resource version and the suspension of a namespace.
 pub(super) fn namespace(namespace: &mut PartialObjectMeta<Namespace>) {
     let metadata = &mut namespace.metadata;
     let annotations = metadata.annotations.take();

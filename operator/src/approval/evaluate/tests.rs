@@ -166,7 +166,7 @@ fn a_decision_counts_if_it_is_seen_before_the_expiry() {
 #[test]
 fn a_withdrawn_approval_differs_from_an_expired_one() {
     let withdrawn = withdrawn(supervisor());
-    assert!(is_withdrawn(&withdrawn) && !is_uncounted(&withdrawn));
+    assert!(is_withdrawn(&withdrawn) && !is_open(&withdrawn));
     let mut expired = withdrawn.clone();
     expired.spec.expires_at.0 = at(1);
     assert!(!is_withdrawn(&expired));
