@@ -31,8 +31,8 @@ use std::sync::Arc;
 use write_history::WriteHistory;
 
 /// The text in the message of the API server if a list would hold two items with the same key, for example because
-/// another writer renumbered a port. An apply cannot remove the other writer's item, so the object is deleted and created
-/// again.
+/// another writer renumbered a port. An apply cannot remove the other writer's item, so the object is deleted and
+/// created again.
 const DUPLICATE_VALUE: &str = "Duplicate value";
 
 /// A resource version that no object has. An apply with it creates the object, or fails with a conflict if the object

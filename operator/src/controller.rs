@@ -1,5 +1,5 @@
-//! The loop that all controllers share: it reconciles the objects that were woken. Concurrency is bounded, each object is
-//! reconciled at most once at a time, and failures are retried with backoff.
+//! The loop that all controllers share: it reconciles the objects that were woken. Concurrency is bounded, each object
+//! is reconciled at most once at a time, and failures are retried with backoff.
 
 use crate::caches::{Change, Guarded};
 use crate::context::Context;

@@ -94,7 +94,7 @@ impl Error {
 
     /// Returns the delay before the next try, after this number of consecutive failures of an object.
     ///
-    /// The delay is random, between the bound of [`Self::backoff`] and twice this bound, so that objects that failed
+    /// The delay is random, between the bound of `backoff` and twice this bound, so that objects that failed
     /// together are not retried together.
     pub fn retry_delay(&self, failures: u32) -> Duration {
         let failures = failures.clamp(1, MAX_COUNTED_FAILURES);

@@ -109,16 +109,16 @@ async fn reconcile(job: Job, context: Arc<Context>, state: Arc<ControllerState>)
         .map_or_else(Action::await_change, Action::requeue))
 }
 
-/// Returns why the Job is ending, and the time at which this process first saw it.
-fn ending(known: &EndingSince, fetched: &FetchedJob, now: Timestamp) -> Option<(Ending, Timestamp)> {
+/// Returns why the Job is ending, and the time at which this process first saw the Job ending.
+fn ending(ending_since: &EndingSince, fetched: &FetchedJob, now: Timestamp) -> Option<(Ending, Timestamp)> {
     if fetched.status.is_terminal() {
-        known.forget(&fetched.uid);
+        ending_since.forget(&fetched.uid);
     }
-    fetched.ending().map(|ending| (ending, known.first_seen(&fetched.uid, now)))
+    fetched.ending().map(|ending| (ending, ending_since.first_seen(&fetched.uid, now)))
 }
 
-/// Writes the status if it changed. If the Job waits for the same reason as before, the write is delayed to the next
-/// interval.
+/// Writes the status if it changed. If the Job waits for the same reason as before, the write waits until [`WritePace`]
+/// allows it. Returns the time until the next reconcile.
 async fn write(
     context: &Context,
     pace: &WritePace,

@@ -36,7 +36,7 @@ pub enum Error {
 }
 
 /// Builds the Approvals of a reported call. They expire after the time in the report, or else after `default_expiry`,
-/// but at the latest after [`MAX_EXPIRY`].
+/// but at the latest after one year.
 /// `policy` is the digest of the admission policy that validates their decisions.
 pub fn approvals(
     job: &Job,

@@ -16,9 +16,11 @@ pub enum AppliedPlan {
     Observed(Option<PodProblem>),
     /// An attempt was lost.
     Paused(LostAttempt),
-    /// No attempt was started, because something that its pod needs is missing.
+    /// No attempt was started, because something that its pod needs is missing. Holds the previous attempt, if it was
+    /// lost.
     Waiting(Wait, Option<LostAttempt>),
-    /// A pod was created, or found where it had been created before.
+    /// A pod was created, or a pod that an earlier reconcile created was adopted. Holds the previous attempt, if it was
+    /// lost.
     Started(StartedPod, Option<LostAttempt>),
     /// The Job waits for people.
     WaitsForPeople(PeopleWait),
@@ -43,7 +45,7 @@ pub struct StartedPod {
     pub attempt: u32,
     /// The revision that the pod was created with.
     pub revision: RevisionRef,
-    /// The UID of the Job that this one continues.
+    /// The UID of the Job that the pod's Job continues.
     pub continued: Option<String>,
     /// The creation time.
     pub created: Option<Time>,

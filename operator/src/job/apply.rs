@@ -27,13 +27,13 @@ const REFUSED_POD_RETRY_INTERVAL: SignedDuration = SignedDuration::from_secs(60)
 const CACHE_CATCH_UP_DELAY: SignedDuration = SignedDuration::from_secs(1);
 
 /// The result of the creation of a pod.
-enum Created {
+enum PodCreation {
     /// The pod exists.
     Started(StartedPod),
     /// A person has to change something first.
-    Waits(Wait),
+    Blocked(Wait),
     /// A cache is behind: retry after this delay.
-    Later(SignedDuration),
+    RetryAfter(SignedDuration),
 }
 
 /// Applies a plan. Returns the result, and when to reconcile again.
@@ -59,27 +59,27 @@ pub async fn apply(
             AppliedPlan::Nothing
         }
         Act::RecordParking(message) => AppliedPlan::Parked(message),
-        Act::Suspend(after) => AppliedPlan::Waiting(suspended(&fetched.namespace), after),
+        Act::Suspend(after) => AppliedPlan::Waiting(suspension_wait(&fetched.namespace), after),
         Act::Wait(wait, after) => AppliedPlan::Waiting(wait, after),
         Act::AwaitPodEnd(ending, problem) => AppliedPlan::AwaitsPodEnd(ending, problem),
         Act::Delete => {
             context.applier.delete_if_unchanged(&fetched.job).await?;
             return Ok((AppliedPlan::Deleted, None));
         }
-        Act::End(end) => ended(fetched, end),
-        Act::Start { attempt, after } => match create(context, fetched, attempt).await? {
-            Created::Started(started) => AppliedPlan::Started(started, after),
-            Created::Waits(wait) => {
+        Act::End(end) => applied_end(fetched, end),
+        Act::Start { attempt, after } => match create_pod(context, fetched, attempt).await? {
+            PodCreation::Started(started) => AppliedPlan::Started(started, after),
+            PodCreation::Blocked(wait) => {
                 let requeue_after = earlier(requeue_after, wait.retry);
                 return Ok((AppliedPlan::Waiting(wait, after), requeue_after));
             }
-            Created::Later(delay) => return Ok((AppliedPlan::Nothing, earlier(requeue_after, Some(delay)))),
+            PodCreation::RetryAfter(delay) => return Ok((AppliedPlan::Nothing, earlier(requeue_after, Some(delay)))),
         },
     };
     Ok((applied, requeue_after))
 }
 
-fn ended(fetched: &FetchedJob, end: JobEnd) -> AppliedPlan {
+fn applied_end(fetched: &FetchedJob, end: JobEnd) -> AppliedPlan {
     let not_started = call_not_started::unstarted_call_at_end(&fetched.status, &fetched.pods, &end).cloned();
     AppliedPlan::Ended(end, not_started)
 }
@@ -115,9 +115,9 @@ async fn update_approval(context: &Context, fetched: &FetchedJob, update: &Appro
 /// Creates the pod of an attempt. Its name follows from the Job and the attempt.
 ///
 /// If the operator crashed after it created a pod and before it wrote the status, the existing pod is adopted.
-async fn create(context: &Context, fetched: &FetchedJob, prepared: PreparedPod) -> Result<Created, Error> {
+async fn create_pod(context: &Context, fetched: &FetchedJob, prepared: PreparedPod) -> Result<PodCreation, Error> {
     if !is_current(context, fetched).await? {
-        return Ok(Created::Later(CACHE_CATCH_UP_DELAY));
+        return Ok(PodCreation::RetryAfter(CACHE_CATCH_UP_DELAY));
     }
     let (namespace, name) = (&fetched.namespace, prepared.pod.name_any());
     let api: Api<Pod> = Api::namespaced(context.client.clone(), namespace);
@@ -127,8 +127,8 @@ async fn create(context: &Context, fetched: &FetchedJob, prepared: PreparedPod) 
         Err(kube::Error::Api(refusal)) if refusal.reason == "AlreadyExists" => {
             Ok(match stored_pod(context, namespace, &name).await? {
                 Some(pod) if owned::is_owned_by(&pod.metadata, &fetched.uid) => started_pod(&pod, prepared),
-                Some(_) => Created::Waits(name_taken(&name)),
-                None => Created::Later(CACHE_CATCH_UP_DELAY),
+                Some(_) => PodCreation::Blocked(name_taken_wait(&name)),
+                None => PodCreation::RetryAfter(CACHE_CATCH_UP_DELAY),
             })
         }
         Err(error) => wait_if_refused(Error::api(format!("create Pod {namespace}/{name}"))(error)),
@@ -146,13 +146,13 @@ async fn is_current(context: &Context, fetched: &FetchedJob) -> Result<bool, Err
     }))
 }
 
-fn started_pod(pod: &Pod, prepared: PreparedPod) -> Created {
+fn started_pod(pod: &Pod, prepared: PreparedPod) -> PodCreation {
     let PreparedPod { pod: _, attempt, revision, continued } = prepared;
     // An adopted pod may run another revision than a Job that starts now would get.
     let revision = revision_of(pod).unwrap_or(revision);
     match pod.uid() {
-        None => Created::Later(CACHE_CATCH_UP_DELAY),
-        Some(uid) => Created::Started(StartedPod {
+        None => PodCreation::RetryAfter(CACHE_CATCH_UP_DELAY),
+        Some(uid) => PodCreation::Started(StartedPod {
             pod: pod.name_any(),
             uid,
             attempt,
@@ -163,28 +163,28 @@ fn started_pod(pod: &Pod, prepared: PreparedPod) -> Created {
     }
 }
 
-fn name_taken(name: &str) -> Wait {
+fn name_taken_wait(name: &str) -> Wait {
     let message = format!("the pod {name} has another owner: delete it, and the Job continues by itself");
     Wait::new(Reason::NameTaken, message).retry_after(REFUSED_POD_RETRY_INTERVAL)
 }
 
-/// Returns a wait for a refusal that a person has to fix, for example because of a quota, and an error for a failure that
-/// may be temporary.
-fn wait_if_refused(error: Error) -> Result<Created, Error> {
+/// Returns a wait for a refusal that a person has to fix, for example because of a quota, and an error for a failure
+/// that may be temporary.
+fn wait_if_refused(error: Error) -> Result<PodCreation, Error> {
     match &error {
         Error::Api { source: kube::Error::Api(status), .. }
             if matches!(status.code, 400 | 403 | 422) && !error.is_gone() =>
         {
             let message = format!("the API server refuses the pod: {}", status.message);
             let wait = Wait::new(Reason::PodNotStarting, message);
-            Ok(Created::Waits(wait.retry_after(REFUSED_POD_RETRY_INTERVAL)))
+            Ok(PodCreation::Blocked(wait.retry_after(REFUSED_POD_RETRY_INTERVAL)))
         }
         _ => Err(error),
     }
 }
 
 /// The wait of a Job whose namespace is suspended.
-fn suspended(namespace: &str) -> Wait {
+fn suspension_wait(namespace: &str) -> Wait {
     let annotation = names::ANNOTATION_SUSPEND;
     let message = format!(
         "no pod runs while the namespace {namespace} is suspended by its annotation {annotation}: \

@@ -11,8 +11,8 @@ use std::str::FromStr;
 
 /// A held call that no worker started before its Job ended, as the status of the Job records it.
 ///
-/// The record is the condition `AwaitingPeople` with the reason `NotBegun`. Only this type writes and reads its
-/// message.
+/// The record is the condition `AwaitingPeople` with the reason `NotBegun`. Only this type writes and reads the
+/// condition's message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallNotStarted {
     /// The id of the call in the log.
@@ -77,25 +77,25 @@ impl FromStr for CallNotStarted {
 /// last worker reported the same number of started calls as before.
 pub fn unstarted_call_at_end<'a>(current: &'a JobStatus, pods: &[WorkerPod], end: &JobEnd) -> Option<&'a HeldCall> {
     let Some(message) = &end.read_from else {
-        return held(current).filter(|_| is_parked_with_call(current, pods));
+        return held_call(current).filter(|_| is_parked_with_call(current, pods));
     };
     let events = |log: Option<&LogPosition>| log.map_or(0, |log| log.events);
-    let is_later = events(message.log.as_ref()) >= events(current.log.as_ref());
-    unstarted_call_of_report(current, message.usage.as_ref().filter(|_| is_later))
+    let is_up_to_date = events(message.log.as_ref()) >= events(current.log.as_ref());
+    unstarted_call_of_report(current, message.usage.as_ref().filter(|_| is_up_to_date))
 }
 
 /// Returns the held call that a reported end left unstarted, given the reported usage.
 pub fn unstarted_call_of_report<'a>(current: &'a JobStatus, usage: Option<&Usage>) -> Option<&'a HeldCall> {
     let before = current.usage.as_ref()?.tool_calls;
-    held(current).filter(|_| usage.is_some_and(|usage| usage.tool_calls == before))
+    held_call(current).filter(|_| usage.is_some_and(|usage| usage.tool_calls == before))
 }
 
-fn held(status: &JobStatus) -> Option<&HeldCall> {
+fn held_call(status: &JobStatus) -> Option<&HeldCall> {
     status.waiting_for.as_ref()?.call.as_ref()
 }
 
-/// Returns whether the last worker parked with the call and no pod of a later attempt exists. The worker of a queued
-/// Job may have run since, because its last report may be lost.
+/// Returns whether the last worker parked with the call and no pod of a later attempt exists. A Job in the phase
+/// `Queued` does not count: a worker may have run since the call was held, and its last report may be lost.
 fn is_parked_with_call(status: &JobStatus, pods: &[WorkerPod]) -> bool {
     let is_last = |attempt: &Attempt| pods.iter().all(|pod| pod.attempt <= attempt.number);
     status.awaits_people() && status.attempt.as_ref().is_some_and(is_last)

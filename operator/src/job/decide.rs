@@ -18,14 +18,14 @@ use k8s_openapi::jiff::SignedDuration;
 pub fn decide(facts: &Facts) -> Plan {
     let (delete, next_deletion) = cleanup::plan(facts);
     let (act, next_check) = act(facts);
-    let act = if facts.suspended { suspended(act, facts) } else { act };
+    let act = if facts.suspended { suspend_start(act, facts) } else { act };
     Plan { act, delete, requeue_after: earlier(next_deletion, next_check) }
 }
 
 fn act(facts: &Facts) -> (Act, Option<SignedDuration>) {
     let status = facts.status;
     if status.is_terminal() {
-        return ended(facts);
+        return act_after_end(facts);
     }
     let Some(recorded) = &status.attempt else {
         if let Some((why, _)) = facts.ending {
@@ -38,17 +38,17 @@ fn act(facts: &Facts) -> (Act, Option<SignedDuration>) {
     let is_recorded = |pod: &&WorkerPod| recorded.pod_uid.as_deref() == Some(&pod.uid);
     let of_attempt = || facts.pods.iter().find(|pod| pod.attempt == recorded.number);
     let pod = facts.pods.iter().find(is_recorded).or_else(of_attempt);
-    if let Some(end) = pod.and_then(observe::outcome) {
+    if let Some(end) = pod.and_then(observe::end_in_message) {
         return (Act::End(end), None);
     }
     if let Some((why, _)) = facts.ending {
         return ending::act(facts, why, Some(recorded), pod);
     }
     if status.phase == Some(Phase::AwaitingApproval) {
-        return awaiting::approval(facts, recorded, pod);
+        return awaiting::act_for_held_call(facts, recorded, pod);
     }
     if status.phase == Some(Phase::AwaitingReply) {
-        return awaiting::reply(facts, recorded, pod);
+        return awaiting::act_for_open_questions(facts, recorded, pod);
     }
     if let Some(updates) =
         facts.call_approvals.and_then(|call_approvals| awaiting::approval_updates(facts, call_approvals))
@@ -63,8 +63,8 @@ fn act(facts: &Facts) -> (Act, Option<SignedDuration>) {
 }
 
 /// Decides for a Job that has ended.
-fn ended(facts: &Facts) -> (Act, Option<SignedDuration>) {
-    // A Job that is kept for a follow-up is woken when the follow-up starts.
+fn act_after_end(facts: &Facts) -> (Act, Option<SignedDuration>) {
+    // A Job whose time to live is over may be kept for a follow-up. The start of the follow-up wakes it.
     match remaining_time_to_live(facts) {
         Some(left) if left <= SignedDuration::ZERO && !facts.has_pending_follow_up => (Act::Delete, None),
         left if facts.open_approval_updates.is_empty() => (Act::Idle, left),
@@ -79,8 +79,8 @@ fn remaining_time_to_live(facts: &Facts) -> Option<SignedDuration> {
     Some(ttl - facts.now.duration_since(ended.0))
 }
 
-/// Starts no pod in a suspended namespace. A pod that exists already is adopted.
-fn suspended(act: Act, facts: &Facts) -> Act {
+/// Replaces the start of a pod, because the namespace is suspended. A pod that exists already is adopted.
+fn suspend_start(act: Act, facts: &Facts) -> Act {
     match act {
         Act::Start { attempt, after } if !facts.pods.iter().any(|pod| pod.attempt == attempt) => Act::Suspend(after),
         other => other,

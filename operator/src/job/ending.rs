@@ -17,9 +17,9 @@ const MAX_AGE: SignedDuration = SignedDuration::from_hours(1);
 /// The reason why the operator ends a Job, even if its worker continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// A person cancelled it.
+    /// A person cancelled the Job.
     Cancelled,
-    /// Its Skill was deleted.
+    /// The Skill of the Job was deleted.
     SkillDeleted,
 }
 

@@ -1,5 +1,4 @@
-//! Fetches a Job and the inputs of a decision on it: from the caches, and from the API server where a cache may be
-//! behind.
+//! Fetches the inputs of a decision on a Job: from the caches, and from the API server where a cache may be behind.
 
 pub mod attempt;
 
@@ -38,11 +37,11 @@ pub struct FetchedJob {
     pub status: JobStatus,
     /// Its Skill, unless the Job has ended.
     pub skill: Option<Arc<Guarded<Skill>>>,
-    /// Its pods, by attempt.
+    /// Its pods, at most one for each attempt.
     pub pods: Vec<WorkerPod>,
     /// The held call that people decide on, and its Approvals, if the Job waits for one.
     pub call_approvals: Option<CallApprovals>,
-    /// The updates for Approvals, if the Job has ended.
+    /// The updates that its Approvals still need, if the Job has ended.
     pub open_approval_updates: Vec<ApprovalUpdate>,
     /// True if another Job continues this one and has not started.
     pub has_pending_follow_up: bool,
@@ -72,18 +71,18 @@ impl FetchedJob {
         }
     }
 
-    /// Returns why the operator ends the Job; none if it does not. A deleted Skill ends only a Job that has started:
-    /// another Job waits for the Skill.
+    /// Returns why the operator ends the Job; none if it does not. A deleted Skill ends only a Job that has started. A
+    /// Job that has not started waits for the Skill.
     ///
     /// Once the status records that the Skill was deleted, the Job ends even if the Skill is created again: its worker
     /// may have received that directive already.
     pub fn ending(&self) -> Option<Ending> {
-        let is_gone = || self.skill.as_ref().is_none_or(|skill| skill.meta().deletion_timestamp.is_some());
+        let is_skill_gone = || self.skill.as_ref().is_none_or(|skill| skill.meta().deletion_timestamp.is_some());
         if self.status.is_terminal() {
             None
         } else if self.job.spec.cancel == Some(true) {
             Some(Ending::Cancelled)
-        } else if (self.status.skill_revision.is_some() && is_gone())
+        } else if (self.status.skill_revision.is_some() && is_skill_gone())
             || Ending::recorded(&self.status) == Some(Ending::SkillDeleted)
         {
             Some(Ending::SkillDeleted)
@@ -117,18 +116,18 @@ pub async fn fetch(context: &Context, job: Job, now: Timestamp) -> Result<Option
         reply_expiry: None,
     };
     if !fetched.status.is_terminal() {
-        fetched.skill = skill(context, &fetched).await?;
+        fetched.skill = fetch_skill(context, &fetched).await?;
         fetched.reply_expiry = reply_expiry(context, fetched.skill.as_deref());
     }
-    fetched.pods = pods(context, &fetched, now).await?;
-    fetched.call_approvals = call_approvals(context, &fetched).await?;
+    fetched.pods = fetch_pods(context, &fetched, now).await?;
+    fetched.call_approvals = fetch_call_approvals(context, &fetched).await?;
     fetched.open_approval_updates = open_approval_updates(context, &fetched);
     fetched.has_pending_follow_up = has_pending_follow_up(context, &fetched);
     Ok(Some(fetched))
 }
 
 /// Fetches the Skill. For a started Job, only the API server can confirm that the Skill is gone.
-async fn skill(context: &Context, fetched: &FetchedJob) -> Result<Option<Arc<Guarded<Skill>>>, Error> {
+async fn fetch_skill(context: &Context, fetched: &FetchedJob) -> Result<Option<Arc<Guarded<Skill>>>, Error> {
     let FetchedJob { namespace, job, status, .. } = fetched;
     let name = &job.spec.skill;
     let cached = context.caches.skills.get(namespace, name);
@@ -149,7 +148,7 @@ fn reply_expiry(context: &Context, skill: Option<&Guarded<Skill>>) -> Option<Sig
 }
 
 /// Fetches the Approvals of the held call that people decide on. Only the API server can confirm that one is gone.
-async fn call_approvals(context: &Context, fetched: &FetchedJob) -> Result<Option<CallApprovals>, Error> {
+async fn fetch_call_approvals(context: &Context, fetched: &FetchedJob) -> Result<Option<CallApprovals>, Error> {
     let FetchedJob { namespace, name, uid, status, .. } = fetched;
     let call = status.waiting_for.as_ref().and_then(|waiting| waiting.call.clone());
     let Some(call) = call.filter(|_| !status.is_terminal()) else { return Ok(None) };
@@ -188,7 +187,7 @@ fn open_approval_updates(context: &Context, fetched: &FetchedJob) -> Vec<Approva
 }
 
 /// Returns whether a Job that continues this one has not started. A follow-up that has started no longer needs this
-/// Job, because its own status records the UID.
+/// Job, because its own status records the UID. Returns false for a Job that would not be deleted anyway.
 fn has_pending_follow_up(context: &Context, fetched: &FetchedJob) -> bool {
     if !fetched.status.is_terminal() || fetched.job.spec.ttl_seconds_after_finished.is_none() {
         return false;
@@ -204,8 +203,9 @@ fn has_pending_follow_up(context: &Context, fetched: &FetchedJob) -> bool {
     follow_ups.iter().filter_map(|job| job.0.as_ref().ok()).any(is_pending)
 }
 
-/// Fetches the pods of all attempts under their computed names, including the next one, which may not be recorded yet.
-async fn pods(context: &Context, fetched: &FetchedJob, now: Timestamp) -> Result<Vec<WorkerPod>, Error> {
+/// Fetches the pods of all attempts from the cache under their computed names, including the next attempt, which may
+/// not be recorded yet. Reads the recorded pod from the API server if the cache lacks it.
+async fn fetch_pods(context: &Context, fetched: &FetchedJob, now: Timestamp) -> Result<Vec<WorkerPod>, Error> {
     let FetchedJob { namespace, name, uid, status, .. } = fetched;
     let recorded = status.attempt.as_ref();
     let last = recorded.map_or(0, |attempt| attempt.number).saturating_add(1);

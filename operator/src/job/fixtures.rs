@@ -31,7 +31,7 @@ use std::time::Duration;
 /// The UID of the Job.
 pub(crate) const UID: &str = "01234567-89ab-cdef-0123-456789abcdef";
 
-/// The start time plus this number of seconds.
+/// The start time of the fixtures plus this number of seconds.
 pub(crate) fn at(seconds: i64) -> Timestamp {
     Timestamp::from_second(1_800_000_000).unwrap() + SignedDuration::from_secs(seconds)
 }
@@ -59,9 +59,10 @@ pub(crate) fn job() -> Job {
 
 /// The wait of a Job with two open questions, since this second.
 pub(crate) fn asked(since: i64) -> WaitingFor {
-    let asked = |id: &str, text: &str| AskedQuestion { id: id.into(), text: text.into(), ..AskedQuestion::default() };
+    let question =
+        |id: &str, text: &str| AskedQuestion { id: id.into(), text: text.into(), ..AskedQuestion::default() };
     WaitingFor {
-        questions: vec![asked("q-1", "Which order?"), asked("q-2", "Which shop?")],
+        questions: vec![question("q-1", "Which order?"), question("q-2", "Which shop?")],
         since: Some(Time(at(since))),
         ..WaitingFor::default()
     }

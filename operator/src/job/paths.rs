@@ -9,7 +9,7 @@ pub(super) const REVISION_DIR: &str = "/etc/bloomery/revision";
 /// The directory of the Job's part.
 pub(super) const JOB_DIR: &str = "/etc/bloomery/job";
 
-/// The file of the Job's part.
+/// The name of the file of the Job's part, in [`JOB_DIR`].
 pub(super) const JOB_FILE: &str = "part.json";
 
 /// The directory in which Secrets are mounted, each under its name.
@@ -21,7 +21,7 @@ const CONFIG_MAPS_DIR: &str = "/etc/bloomery/configmaps";
 /// The directory of the token that reports carry.
 pub(super) const TOKEN_DIR: &str = "/var/run/bloomery";
 
-/// The file of the token that reports carry.
+/// The name of the file of the token, in [`TOKEN_DIR`].
 pub(super) const TOKEN_FILE: &str = "token";
 
 /// The file of the revision.
@@ -39,7 +39,7 @@ pub(super) fn secret(name: &str) -> String {
     format!("{SECRETS_DIR}/{name}")
 }
 
-/// The path of a key of a Secret.
+/// The file of a key of a Secret.
 pub fn key_file(reference: &SecretKeyRef) -> KeyFile {
     let SecretKeyRef { name, key } = reference;
     KeyFile { path: format!("{}/{key}", secret(name)), secret: name.clone(), key: key.clone() }
@@ -50,7 +50,7 @@ pub(super) fn config_map(name: &str) -> String {
     format!("{CONFIG_MAPS_DIR}/{name}")
 }
 
-/// The path of a CA certificate; none if the reference names no source, which the CRD refuses.
+/// The file of a CA certificate; none if the reference names no source. The CRD refuses such a reference.
 pub fn ca_file(reference: &CaRef) -> Option<CaFile> {
     let CaRef { secret_key_ref, config_map_key_ref } = reference;
     if let Some(reference) = secret_key_ref {
@@ -62,7 +62,7 @@ pub fn ca_file(reference: &CaRef) -> Option<CaFile> {
     Some(CaFile { path, object: CaObject::ConfigMap(name.clone()), key: key.clone() })
 }
 
-/// The directory, or the file, of a bound file system.
+/// The path at which a bound file system is mounted: a directory, or a file if the binding names one.
 pub fn resource(name: &str) -> String {
     format!("{RESOURCES_ROOT}/{name}")
 }

@@ -13,17 +13,17 @@ use std::time::Duration;
 /// The interval between two counts. Prometheus usually scrapes less often.
 const COUNT_INTERVAL: Duration = Duration::from_secs(15);
 
-/// Counts Jobs at an interval. It ends only when it is dropped.
+/// Counts Jobs at an interval. The future ends only when it is dropped.
 pub(super) async fn run(context: &Context) {
     loop {
         let jobs = context.caches.jobs.store().state();
-        context.metrics.set_jobs_by_phase(by_phase(&jobs));
+        context.metrics.set_jobs_by_phase(count_by_phase(&jobs));
         context.metrics.set_longest_waits(longest_waits(&jobs, Timestamp::now()));
         tokio::time::sleep(COUNT_INTERVAL).await;
     }
 }
 
-fn by_phase(jobs: &[Arc<Guarded<Job>>]) -> BTreeMap<String, usize> {
+fn count_by_phase(jobs: &[Arc<Guarded<Job>>]) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for job in jobs.iter().filter_map(|job| job.0.as_ref().ok()) {
         let phase = job.status.as_ref().and_then(|status| status.phase).unwrap_or_default();
@@ -36,9 +36,9 @@ fn by_phase(jobs: &[Arc<Guarded<Job>>]) -> BTreeMap<String, usize> {
 fn longest_waits(jobs: &[Arc<Guarded<Job>>], now: Timestamp) -> BTreeMap<String, i64> {
     let mut longest = BTreeMap::new();
     for status in jobs.iter().filter_map(|job| job.0.as_ref().ok()?.status.as_ref()) {
-        if let Some((phase, waited)) = waiting(status, now) {
-            let longest: &mut i64 = longest.entry(phase.to_string()).or_default();
-            *longest = waited.as_secs().max(*longest);
+        if let Some((phase, waited)) = current_wait(status, now) {
+            let longest_of_phase: &mut i64 = longest.entry(phase.to_string()).or_default();
+            *longest_of_phase = waited.as_secs().max(*longest_of_phase);
         }
     }
     longest
@@ -46,7 +46,7 @@ fn longest_waits(jobs: &[Arc<Guarded<Job>>], now: Timestamp) -> BTreeMap<String,
 
 /// Records the waiting time of a Job that has stopped waiting for people.
 pub(super) fn observe_wait(metrics: &Metrics, before: &JobStatus, after: &JobStatus, now: Timestamp) {
-    if let Some((phase, waited)) = waiting(before, now)
+    if let Some((phase, waited)) = current_wait(before, now)
         && after.phase != Some(phase)
     {
         metrics.observe_wait(&phase.to_string(), waited.as_secs_f64());
@@ -55,7 +55,7 @@ pub(super) fn observe_wait(metrics: &Metrics, before: &JobStatus, after: &JobSta
 
 /// The phase in which a Job waits for people, and its waiting time so far; none if it does not wait. Never negative,
 /// even if the clock was set back.
-fn waiting(status: &JobStatus, now: Timestamp) -> Option<(Phase, SignedDuration)> {
+fn current_wait(status: &JobStatus, now: Timestamp) -> Option<(Phase, SignedDuration)> {
     let phase = status.phase.filter(|phase| phase.awaits_people())?;
     let since = status.waiting_for.as_ref()?.since.as_ref()?;
     Some((phase, now.duration_since(since.0).max(SignedDuration::ZERO)))
@@ -71,7 +71,7 @@ mod tests {
     fn a_job_without_a_status_is_pending() {
         let running = Job { status: Some(status(1, Phase::Running)), ..job() };
         let jobs = [running.clone(), running, job()].map(|job| Arc::new(DeserializeGuard(Ok(job))));
-        assert_eq!(by_phase(&jobs), BTreeMap::from([("Pending".into(), 1), ("Running".into(), 2)]));
+        assert_eq!(count_by_phase(&jobs), BTreeMap::from([("Pending".into(), 1), ("Running".into(), 2)]));
     }
 
     #[test]

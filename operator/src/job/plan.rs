@@ -46,9 +46,9 @@ pub enum Act<A = u32> {
         /// The previous attempt, if it ended without an outcome and did not park.
         after: Option<LostAttempt>,
     },
-    /// Start no attempt while the namespace is suspended.
+    /// Start no attempt while the namespace is suspended. Holds the previous attempt, if it was lost.
     Suspend(Option<LostAttempt>),
-    /// Start no attempt while something that its pod needs is missing.
+    /// Start no attempt while something that its pod needs is missing. Holds the previous attempt, if it was lost.
     Wait(Wait, Option<LostAttempt>),
     /// The Job is ending and one of its pods is alive: wait for the pod, and record the problem that keeps it, if any.
     AwaitPodEnd(Ending, Option<PodProblem>),
@@ -85,7 +85,7 @@ pub struct LostAttempt {
 pub struct JobEnd {
     /// The outcome.
     pub outcome: Outcome,
-    /// The termination message that the end was read from, if the report did not arrive.
+    /// The termination message of the last worker, if it holds what no report has delivered.
     pub read_from: Option<Box<TerminationMessage>>,
 }
 
@@ -151,8 +151,8 @@ impl<A> Plan<A> {
     #[must_use]
     pub fn and_then<T>(self, step: impl FnOnce(A) -> Result<T, Blocked>) -> Plan<T> {
         let Self { act, delete, mut requeue_after } = self;
-        let act = match act.into_start() {
-            Ok((attempt, after)) => match step(attempt) {
+        let act = match act.separate_start() {
+            StartOrOther::Start { attempt, after } => match step(attempt) {
                 Ok(attempt) => Act::Start { attempt, after },
                 Err(Blocked::Wait(wait)) => {
                     requeue_after = earlier(requeue_after, wait.retry);
@@ -160,17 +160,30 @@ impl<A> Plan<A> {
                 }
                 Err(Blocked::Never(end)) => Act::End(end),
             },
-            Err(other) => other,
+            StartOrOther::Other(act) => act,
         };
         Plan { act, delete, requeue_after }
     }
 }
 
+/// An act, separated by whether it starts an attempt.
+pub enum StartOrOther<A, T> {
+    /// The start of an attempt ([`Act::Start`]).
+    Start {
+        /// The attempt.
+        attempt: A,
+        /// The previous attempt, if it was lost.
+        after: Option<LostAttempt>,
+    },
+    /// Any other act.
+    Other(Act<T>),
+}
+
 impl<A> Act<A> {
     /// Separates the start of an attempt from every other act.
-    pub fn into_start<T>(self) -> Result<(A, Option<LostAttempt>), Act<T>> {
-        Err(match self {
-            Self::Start { attempt, after } => return Ok((attempt, after)),
+    pub fn separate_start<T>(self) -> StartOrOther<A, T> {
+        StartOrOther::Other(match self {
+            Self::Start { attempt, after } => return StartOrOther::Start { attempt, after },
             Self::Idle => Act::Idle,
             Self::Delete => Act::Delete,
             Self::Observe(problem) => Act::Observe(problem),

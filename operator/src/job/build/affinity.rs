@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The prefix of the label for a bound claim that only one node can mount. A claim's name may be longer than a label
 /// allows, so the label holds a digest.
-const CLAIM_LABEL: &str = "claim.bloomery.dev/";
+const CLAIM_LABEL_PREFIX: &str = "claim.bloomery.dev/";
 
 /// The number of hex digits of the digest of a claim.
 const DIGEST_DIGITS: usize = 16;
@@ -21,23 +21,27 @@ pub(super) fn labels(attempt: &ValidAttempt) -> BTreeMap<String, String> {
 /// Requires that the pod runs on the node of the other pods that mount the same volume, because it could not mount the
 /// volume elsewhere. The first pod may run on any node, because it matches its own term.
 ///
-/// There is only one term, because the scheduler requires another pod that matches all terms. If only one node can mount
-/// the memory, its term is enough: all pods of the tenant share that node. Otherwise the first claim decides the node. A
-/// pod whose other claims are mounted on another node waits until they are free.
+/// There is only one term, because with several terms the scheduler would require one other pod that matches all of
+/// them. If only one node can mount the memory, its term is enough: all pods of the tenant share that node. Otherwise
+/// the claim that is first by name decides the node. A pod whose other claims are mounted on another node waits until
+/// they are free.
 pub(super) fn affinity(attempt: &ValidAttempt) -> Option<Affinity> {
-    let memory = || (names::LABEL_MEMORY.to_owned(), names::MEMORY_CLAIM.to_owned());
-    let label =
-        if attempt.single_node { Some(memory()) } else { single_node_claims(attempt).into_iter().next().map(label) };
-    label.map(pod::same_node_as)
+    let required_label = if attempt.single_node {
+        Some((names::LABEL_MEMORY.to_owned(), names::MEMORY_CLAIM.to_owned()))
+    } else {
+        single_node_claims(attempt).into_iter().next().map(label)
+    };
+    required_label.map(pod::same_node_as)
 }
 
+/// The bound claims that only one node can mount, in the order of their names.
 fn single_node_claims(attempt: &ValidAttempt) -> BTreeSet<&str> {
     let bound = attempt.bound.filesystems.iter();
     bound.filter(|filesystem| filesystem.single_node).map(|filesystem| filesystem.claim.as_str()).collect()
 }
 
 fn label(claim: &str) -> (String, String) {
-    (format!("{CLAIM_LABEL}{}", Digest::of_bytes(claim.as_bytes()).short(DIGEST_DIGITS)), "bound".to_owned())
+    (format!("{CLAIM_LABEL_PREFIX}{}", Digest::of_bytes(claim.as_bytes()).short(DIGEST_DIGITS)), "bound".to_owned())
 }
 
 #[cfg(test)]
@@ -84,9 +88,9 @@ mod tests {
 
     #[test]
     fn the_order_of_bindings_does_not_change_the_node() {
-        let one = required_label(&attempt_with(false, &[("a", true), ("b", true)]));
-        assert_eq!(one, required_label(&attempt_with(false, &[("b", true), ("a", true)])));
+        let label = required_label(&attempt_with(false, &[("a", true), ("b", true)]));
+        assert_eq!(label, required_label(&attempt_with(false, &[("b", true), ("a", true)])));
         let labels = labels(&attempt_with(false, &[("b", true), ("a", true)]));
-        assert!(one.unwrap().iter().all(|(label, value)| labels.get(label) == Some(value)));
+        assert!(label.unwrap().iter().all(|(name, value)| labels.get(name) == Some(value)));
     }
 }

@@ -39,13 +39,14 @@ pub(super) fn build_job_part(attempt: &ValidAttempt) -> Result<Sealed, Wait> {
     Ok(sealed)
 }
 
-/// Returns the first replies that leave room for everything else. The worker receives the others with the answers to
-/// its reports.
+/// Returns the first replies, up to [`MAX_REPLIES_BYTES`]. The worker receives the others in the responses to its
+/// reports.
 fn replies_that_fit(replies: impl Iterator<Item = GivenReply>) -> Vec<GivenReply> {
-    let mut room = MAX_REPLIES_BYTES;
+    let mut total_bytes = 0_usize;
     let mut fits = |reply: &GivenReply| {
         let bytes = serde_json::to_string(reply).map_or(usize::MAX, |text| text.len());
-        room.checked_sub(bytes).map(|left| room = left).is_some()
+        total_bytes = total_bytes.saturating_add(bytes);
+        total_bytes <= MAX_REPLIES_BYTES
     };
     replies.take_while(|reply| fits(reply)).collect()
 }

@@ -25,6 +25,7 @@ const TERMINATION_GRACE_SECONDS: i64 = 60;
 /// Lets the cluster autoscaler evict a worker: on SIGTERM the worker parks, and its Job continues on another node.
 const SAFE_TO_EVICT: &str = "cluster-autoscaler.kubernetes.io/safe-to-evict";
 
+/// The flag that passes the digest of the revision. [`revision_of`] reads it back.
 const REVISION_DIGEST_FLAG: &str = "--revision-digest=";
 
 /// Builds the pod of an attempt around the sealed Job's part.
@@ -97,7 +98,7 @@ fn container(attempt: &ValidAttempt, settings: &WorkerSettings, part: &Sealed) -
         }]),
         resources: Some(settings.resources.clone()),
         security_context: Some(SecurityContext { run_as_non_root: Some(true), ..pod::restricted_container() }),
-        // Kubernetes must not use the end of the log as the termination message.
+        // Kubernetes must not use the end of the container's output as the termination message.
         termination_message_policy: Some("File".to_owned()),
         volume_mounts: Some(volumes::mounts(attempt)),
         ..Container::default()

@@ -36,7 +36,8 @@ pub(super) fn volumes(attempt: &ValidAttempt) -> Vec<Volume> {
     let claims = claims(attempt);
     let claims = claims.iter().map(|(claim, volume)| Volume {
         name: volume.clone(),
-        // Read-only in the volume and not only in the mount, or the kubelet changes the group of the user's files.
+        // Read-only in the volume and not only in the mount, because otherwise the kubelet changes
+        // the group of the user's files.
         persistent_volume_claim: Some(PersistentVolumeClaimVolumeSource {
             claim_name: (*claim).to_owned(),
             read_only: is_read_only(attempt, claim).then_some(true),
@@ -72,7 +73,8 @@ pub(super) fn mounts(attempt: &ValidAttempt) -> Vec<VolumeMount> {
     secrets.chain(config_maps).chain(filesystems).collect()
 }
 
-/// The required Secrets, with the names of their volumes. The name of a Secret may be too long for a volume.
+/// The required Secrets, with the names of their volumes. These are numbered, because the name of a Secret may be too
+/// long for a volume.
 fn secrets(attempt: &ValidAttempt) -> BTreeMap<&str, String> {
     let of_models = attempt.models.iter().filter_map(|model| model.api_key.as_ref());
     let of_resources = attempt.bound.resources.iter().filter_map(|resource| match &resource.source {
@@ -101,14 +103,20 @@ fn claims(attempt: &ValidAttempt) -> BTreeMap<&str, String> {
     volume_names("claim", attempt.bound.filesystems.iter().map(|filesystem| filesystem.claim.as_str()))
 }
 
-fn volume_names<'a>(kind: &str, names: impl Iterator<Item = &'a str>) -> BTreeMap<&'a str, String> {
+/// Names a volume for each object.
+fn volume_names<'a>(prefix: &str, names: impl Iterator<Item = &'a str>) -> BTreeMap<&'a str, String> {
     let names: BTreeSet<&str> = names.collect();
-    names.into_iter().enumerate().map(|(at, name)| (name, format!("{kind}-{at}"))).collect()
+    names.into_iter().enumerate().map(|(index, name)| (name, format!("{prefix}-{index}"))).collect()
 }
 
 /// Returns whether every binding of the claim is read-only.
 fn is_read_only(attempt: &ValidAttempt, claim: &str) -> bool {
-    attempt.bound.filesystems.iter().filter(|filesystem| filesystem.claim == claim).all(|bound| bound.read_only)
+    attempt
+        .bound
+        .filesystems
+        .iter()
+        .filter(|filesystem| filesystem.claim == claim)
+        .all(|filesystem| filesystem.read_only)
 }
 
 #[cfg(test)]

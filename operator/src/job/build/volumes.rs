@@ -11,6 +11,7 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
+// The names of the volumes.
 const REVISION: &str = "revision";
 const JOB: &str = "job";
 const MEMORY: &str = "memory";
@@ -45,14 +46,14 @@ pub(super) fn volumes(attempt: &ValidAttempt) -> Vec<Volume> {
         Volume { config_map: Some(revision), ..named(REVISION) },
         Volume { downward_api: Some(part), ..named(JOB) },
         Volume { persistent_volume_claim: Some(memory), ..named(MEMORY) },
-        Volume { projected: Some(token()), ..named(TOKEN) },
+        Volume { projected: Some(token_source()), ..named(TOKEN) },
         Volume { empty_dir: Some(scratch), ..named(SCRATCH) },
     ];
     volumes.extend(tenant_volumes::volumes(attempt));
     volumes
 }
 
-fn token() -> ProjectedVolumeSource {
+fn token_source() -> ProjectedVolumeSource {
     let token = ServiceAccountTokenProjection {
         audience: Some(names::REPORT_AUDIENCE.to_owned()),
         expiration_seconds: Some(TOKEN_EXPIRATION_SECONDS),

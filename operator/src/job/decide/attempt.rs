@@ -11,7 +11,7 @@ use k8s_openapi::jiff::SignedDuration;
 /// The maximum number of consecutive attempts that end without a report or a termination message.
 const MAX_SILENT_ATTEMPTS: u32 = 3;
 
-/// The maximum pause that is not worth a write to the status.
+/// The longest pause that is not written to the status.
 const BRIEF_PAUSE: SignedDuration = SignedDuration::from_secs(1);
 
 /// The pause after the attempt with this number.
@@ -41,10 +41,11 @@ pub(super) fn next_act(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod
     if left <= SignedDuration::ZERO {
         return (Act::Start { attempt: next, after: Some(lost) }, None);
     }
-    // The pod holds its end time. It cannot be used if its node's clock is ahead of the operator's.
-    let is_timed_by_pod = pod.and_then(WorkerPod::end_time).is_some_and(|ended| ended <= facts.now);
-    let is_timed = recorded.ended.is_some() || (pause <= BRIEF_PAUSE && is_timed_by_pod);
-    let act = if is_timed { Act::KeepPausing } else { Act::Pause(lost) };
+    // The next reconcile must know when the attempt ended. For a brief pause, the end time of the pod is enough, unless
+    // the clock of the pod's node is ahead of the operator's.
+    let pod_has_end_time = pod.and_then(WorkerPod::end_time).is_some_and(|ended| ended <= facts.now);
+    let is_end_known = recorded.ended.is_some() || (pause <= BRIEF_PAUSE && pod_has_end_time);
+    let act = if is_end_known { Act::KeepPausing } else { Act::Pause(lost) };
     (act, Some(left))
 }
 
@@ -58,19 +59,19 @@ pub(super) fn lost_attempt(facts: &Facts, recorded: &Attempt, pod: Option<&Worke
         Some(PodState::Ended { how, .. }) => format!("ended without an outcome: {how}"),
         Some(PodState::Alive(_)) | None => "vanished without an outcome".to_owned(),
     };
-    let counted = recorded.silent.unwrap_or(0);
+    let recorded_silent = recorded.silent.unwrap_or(0);
     let (ended, silent) = match &recorded.ended {
-        Some(ended) => (ended.0, counted),
+        Some(ended) => (ended.0, recorded_silent),
         None => (
             pod.and_then(WorkerPod::end_time).map_or(facts.now, |ended| ended.min(facts.now)),
-            if message.is_some() || has_reported(facts) { 0 } else { counted.saturating_add(1) },
+            if message.is_some() || has_reported(facts) { 0 } else { recorded_silent.saturating_add(1) },
         ),
     };
     let message = format!("the pod {} of attempt {} {how}", recorded.pod, recorded.number);
     Some(LostAttempt { ended, silent, message })
 }
 
-/// Returns whether the worker of the recorded attempt has reported. Its first report is always recorded.
+/// Returns whether the worker of the recorded attempt has reported. A first report sets one of these phases.
 fn has_reported(facts: &Facts) -> bool {
     matches!(facts.status.phase, Some(Phase::Running | Phase::Finalizing))
 }

@@ -19,7 +19,11 @@ const MAX_UNREPORTED_PARKINGS: u32 = 3;
 const NEW_JOB_REMEDY: &str = "create another Job, and answer the question in its goal";
 
 /// Decides for a Job whose worker parked because a call is held.
-pub(super) fn approval(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) -> (Act, Option<SignedDuration>) {
+pub(super) fn act_for_held_call(
+    facts: &Facts,
+    recorded: &Attempt,
+    pod: Option<&WorkerPod>,
+) -> (Act, Option<SignedDuration>) {
     let next = start_next(recorded);
     let (name, uid) = facts.job;
     let state = match facts.call_approvals {
@@ -45,7 +49,11 @@ pub(super) fn approval(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod
 
 /// Decides for a Job whose worker parked because a question is open. A reply to an unknown question does not wake the
 /// Job; the next worker receives it.
-pub(super) fn reply(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) -> (Act, Option<SignedDuration>) {
+pub(super) fn act_for_open_questions(
+    facts: &Facts,
+    recorded: &Attempt,
+    pod: Option<&WorkerPod>,
+) -> (Act, Option<SignedDuration>) {
     let questions = facts.questions();
     if facts.answers == AnswerState::Available || questions.is_empty() {
         return match observe_alive(facts, pod) {
@@ -82,7 +90,7 @@ fn start_next(recorded: &Attempt) -> Act {
     Act::Start { attempt: recorded.number.saturating_add(1), after: None }
 }
 
-/// Returns the total time that the Job may wait for a reply, and the time that is left.
+/// Returns the total time that the Job may wait for a reply, and the time that is left; none if either is unknown.
 fn reply_time_left(facts: &Facts) -> Option<(SignedDuration, SignedDuration)> {
     let since = facts.status.waiting_for.as_ref()?.since.as_ref()?;
     let limit = facts.reply_expiry?;
@@ -100,16 +108,16 @@ fn expired(questions: &[AskedQuestion], limit: SignedDuration) -> JobEnd {
 /// The end of a Job whose question can no longer be answered.
 fn unanswerable(questions: &[AskedQuestion]) -> JobEnd {
     let asked = quoted_questions(questions);
-    let most = Reply::MAX_REPLIES;
+    let max_replies = Reply::MAX_REPLIES;
     user_needed(&format!(
-        "nobody can answer {asked}: the Job has {most} replies, which is the maximum: {NEW_JOB_REMEDY}"
+        "nobody can answer {asked}: the Job has {max_replies} replies, which is the maximum: {NEW_JOB_REMEDY}"
     ))
 }
 
 /// Lists questions within a sentence.
 pub(super) fn quoted_questions(questions: &[AskedQuestion]) -> String {
-    let asked = |asked: &AskedQuestion| format!("{} ({})", asked.id, quoted(&asked.text));
-    questions.iter().map(asked).collect::<Vec<_>>().join(", ")
+    let quote = |question: &AskedQuestion| format!("{} ({})", question.id, quoted(&question.text));
+    questions.iter().map(quote).collect::<Vec<_>>().join(", ")
 }
 
 fn user_needed(message: &str) -> JobEnd {

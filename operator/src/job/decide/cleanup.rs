@@ -29,7 +29,7 @@ pub(super) fn plan(facts: &Facts) -> (Vec<PodDeletion>, Option<SignedDuration>) 
 
 /// Returns how long a pod may stay; none if it stays until another event.
 fn time_left(facts: &Facts, pod: &WorkerPod) -> Option<SignedDuration> {
-    let since = |then| facts.now.duration_since(then);
+    let since = |time| facts.now.duration_since(time);
     match &pod.state {
         PodState::Ended { .. } if is_needed(facts, pod) => None,
         PodState::Ended { .. } => pod.end_time().map(|ended| facts.retention - since(ended)),
@@ -46,7 +46,7 @@ fn time_left(facts: &Facts, pod: &WorkerPod) -> Option<SignedDuration> {
     }
 }
 
-/// Returns whether only this pod shows how its attempt ended.
+/// Returns whether the operator still needs this ended pod, because only the pod shows how its attempt ended.
 fn is_needed(facts: &Facts, pod: &WorkerPod) -> bool {
     let recorded = facts.status.attempt.as_ref();
     let is_settled = facts.status.is_terminal() || facts.status.awaits_people();

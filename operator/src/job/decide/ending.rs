@@ -4,7 +4,7 @@
 use super::attempt::lost_attempt;
 use super::awaiting::quoted_questions;
 use super::facts::Facts;
-use super::observe::{next_check, outcome};
+use super::observe::{end_in_message, next_check};
 use crate::job::ending::Ending;
 use crate::job::plan::{Act, JobEnd, LostAttempt};
 use crate::job::pods::{PodState, WorkerPod};
@@ -18,9 +18,9 @@ use k8s_openapi::jiff::SignedDuration;
 /// stop.
 const WORKER_END_TIMEOUT: SignedDuration = SignedDuration::from_secs(30);
 
-/// The grace period, in seconds, of a pod whose worker has not reported. This worker may never receive the news that its
-/// Job is ending. Therefore the period is shorter than the pod's own, during which a tool call may continue. A worker
-/// that receives the news has 5 s for a call.
+/// The grace period, in seconds, of a pod whose worker has not reported. This worker may never receive the news that
+/// its Job is ending. Therefore the period is shorter than the pod's own, during which a tool call may continue. It is
+/// long enough for a worker that does receive the news: this worker gives a call 5 s.
 const UNREPORTED_GRACE_SECONDS: u32 = 8;
 
 /// Decides for a Job whose recorded attempt left no outcome.
@@ -30,18 +30,18 @@ pub(super) fn act(
     recorded: Option<&Attempt>,
     pod: Option<&WorkerPod>,
 ) -> (Act, Option<SignedDuration>) {
-    // This includes a pod that was created and is not recorded yet.
+    // The pods include one that was created and is not recorded yet.
     for pod in facts.pods {
         if let PodState::Alive(problem) = &pod.state {
             return (Act::AwaitPodEnd(why, problem.clone()), next_check(pod, facts.now));
         }
     }
-    let outcome_of_worker = facts.pods.iter().rev().find_map(outcome);
-    (Act::End(outcome_of_worker.unwrap_or_else(|| end(facts, why, recorded, pod))), None)
+    let end_by_worker = facts.pods.iter().rev().find_map(end_in_message);
+    (Act::End(end_by_worker.unwrap_or_else(|| end(facts, why, recorded, pod))), None)
 }
 
-/// Returns how long a live pod of an ending Job may stay. The operator does not wait for a worker that has not
-/// reported.
+/// Returns how long a live pod of an ending Job may stay; none if the Job is not ending. The operator does not wait for
+/// a worker that has not reported.
 pub(super) fn time_left(facts: &Facts, pod: &WorkerPod) -> Option<SignedDuration> {
     let (_, since) = facts.ending?;
     if is_unreported(facts, pod) {
@@ -74,7 +74,7 @@ fn end(facts: &Facts, why: Ending, recorded: Option<&Attempt>, pod: Option<&Work
         Ending::SkillDeleted => "The Job ended because the Skill was deleted",
     };
     let rest = describe_lost_attempt(facts, recorded, pod)
-        // The question may be about whether a call happened.
+        // The question may be whether a call happened, so the message names it.
         .or_else(|| (!open.is_empty()).then(|| format!(", with an open question: {}", quoted_questions(open))))
         .or_else(|| {
             parked
@@ -111,7 +111,7 @@ fn describe_lost_attempt(facts: &Facts, recorded: Option<&Attempt>, pod: Option<
     })
 }
 
-/// The termination message of a worker that parked and did not report it.
+/// The termination message of a worker that parked and did not report that it parked.
 fn unreported_parking<'a>(facts: &Facts, pod: Option<&'a WorkerPod>) -> Option<&'a TerminationMessage> {
     let is_reported = facts.status.awaits_people() || facts.status.phase == Some(Phase::Queued);
     let message = pod?.message.as_ref().filter(|_| !is_reported)?;

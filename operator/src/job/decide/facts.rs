@@ -18,9 +18,9 @@ pub struct Facts<'a> {
     pub pods: &'a [WorkerPod],
     /// The held call that people decide on, and its Approvals, if the call is known.
     pub call_approvals: Option<&'a CallApprovals>,
-    /// The updates for Approvals that an ended Job has left open.
+    /// The updates that the Approvals of an ended Job still need.
     pub open_approval_updates: &'a [ApprovalUpdate],
-    /// The reason why the Job is ending, and the time at which this process first saw it.
+    /// The reason why the Job is ending, and the time at which this process first saw the Job ending.
     pub ending: Option<(Ending, Timestamp)>,
     /// True if the namespace is suspended.
     pub suspended: bool,

@@ -29,16 +29,17 @@ pub(super) fn next_check(pod: &WorkerPod, now: Timestamp) -> Option<SignedDurati
     if pod.deleting {
         return Some(DELETING_POD_INTERVAL);
     }
-    let next_age = pod.created.and_then(|created| {
+    let until_next_age = pod.created.and_then(|created| {
         let age = now.duration_since(created);
         PROBLEM_AGES.into_iter().find(|next| age < *next).map(|next| next - age)
     });
     let unwatched = (!pod.watched).then_some(UNWATCHED_POD_INTERVAL);
-    [next_age, unwatched].into_iter().flatten().min()
+    [until_next_age, unwatched].into_iter().flatten().min()
 }
 
-/// The outcome in the termination message of a pod. It is final: no pod is started only to report it.
-pub(super) fn outcome(pod: &WorkerPod) -> Option<JobEnd> {
+/// The end of the Job in the termination message of a pod; none without an outcome. It is final: no pod is started only
+/// to report it.
+pub(super) fn end_in_message(pod: &WorkerPod) -> Option<JobEnd> {
     let message = pod.message.as_ref()?;
     let outcome = message.outcome.clone()?;
     Some(JobEnd { outcome, read_from: Some(Box::new(message.clone())) })

@@ -6,7 +6,7 @@ use crate::approval::{approval_names, store};
 use crate::caches::Guarded;
 use crate::context::Context;
 use crate::error::Error;
-use crate::job::plan::{Act, Plan};
+use crate::job::plan::{Act, Plan, StartOrOther};
 use bloomery_crds::names;
 use bloomery_crds::run::GivenDecision;
 use bloomery_crds::v1alpha1::{Binding, Job, Model, RevisionRef, SkillStatus};
@@ -21,7 +21,7 @@ use std::sync::Arc;
 pub struct AttemptSources {
     /// The number of the attempt.
     pub attempt: u32,
-    /// The `ConfigMap` of the revision that the Job runs on, or would run on.
+    /// The `ConfigMap` of the revision that the Job runs on; before its first attempt, the current one of its Skill.
     pub revision: Option<ConfigMap>,
     /// The Models of the namespace, by name.
     pub models: BTreeMap<String, Arc<Guarded<Model>>>,
@@ -38,14 +38,16 @@ pub struct AttemptSources {
 /// Fetches the inputs of the attempt of a plan. A plan without an attempt costs no request.
 pub async fn fetch(context: &Context, fetched: &FetchedJob, plan: Plan) -> Result<Plan<AttemptSources>, Error> {
     let Plan { act, delete, requeue_after } = plan;
-    let act = match act.into_start() {
-        Ok((attempt, after)) => Act::Start { attempt: sources(context, fetched, attempt).await?, after },
-        Err(other) => other,
+    let act = match act.separate_start() {
+        StartOrOther::Start { attempt, after } => {
+            Act::Start { attempt: fetch_sources(context, fetched, attempt).await?, after }
+        }
+        StartOrOther::Other(act) => act,
     };
     Ok(Plan { act, delete, requeue_after })
 }
 
-async fn sources(context: &Context, fetched: &FetchedJob, attempt: u32) -> Result<AttemptSources, Error> {
+async fn fetch_sources(context: &Context, fetched: &FetchedJob, attempt: u32) -> Result<AttemptSources, Error> {
     let FetchedJob { job, namespace, .. } = fetched;
     let models = context.caches.models.select(namespace, |_| true);
     let bound = job.spec.resources.values().filter_map(claim_name);
@@ -53,11 +55,11 @@ async fn sources(context: &Context, fetched: &FetchedJob, attempt: u32) -> Resul
     let claims = claims.filter_map(|name| Some((name.to_owned(), context.caches.claims.get(namespace, name)?)));
     Ok(AttemptSources {
         attempt,
-        revision: revision(context, fetched).await?,
+        revision: fetch_revision(context, fetched).await?,
         models: models.into_iter().map(|model| (model.name_any(), model)).collect(),
         claims: claims.collect(),
         continued: job.spec.continues.as_ref().and_then(|name| context.caches.jobs.get(namespace, name)),
-        decisions: decisions(context, fetched).await?,
+        decisions: fetch_decisions(context, fetched).await?,
         report_ca: context.report_ca_bundle.pem(),
     })
 }
@@ -68,9 +70,9 @@ fn claim_name(binding: &Binding) -> Option<&str> {
 }
 
 /// Reads the revision that the Job runs on, or else the current one of its Skill.
-async fn revision(context: &Context, fetched: &FetchedJob) -> Result<Option<ConfigMap>, Error> {
-    let skill = fetched.skill.as_ref().and_then(|skill| skill.0.as_ref().ok()?.status.as_ref());
-    let current = skill.and_then(|SkillStatus { revision, .. }| revision.as_ref());
+async fn fetch_revision(context: &Context, fetched: &FetchedJob) -> Result<Option<ConfigMap>, Error> {
+    let skill_status = fetched.skill.as_ref().and_then(|skill| skill.0.as_ref().ok()?.status.as_ref());
+    let current = skill_status.and_then(|SkillStatus { revision, .. }| revision.as_ref());
     let Some(RevisionRef { name, .. }) = fetched.status.skill_revision.as_ref().or(current) else { return Ok(None) };
     let namespace = &fetched.namespace;
     let api: Api<ConfigMap> = Api::namespaced(context.client.clone(), namespace);
@@ -78,7 +80,7 @@ async fn revision(context: &Context, fetched: &FetchedJob) -> Result<Option<Conf
 }
 
 /// Reads the decisions of people on the held call that the status names. The log may not have them yet.
-async fn decisions(context: &Context, fetched: &FetchedJob) -> Result<Vec<GivenDecision>, Error> {
+async fn fetch_decisions(context: &Context, fetched: &FetchedJob) -> Result<Vec<GivenDecision>, Error> {
     let FetchedJob { namespace, name: job, uid, status, .. } = fetched;
     let mut decisions = Vec::new();
     if let Some(call) = status.waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref()) {
