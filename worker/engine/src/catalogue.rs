@@ -10,7 +10,7 @@ use crate::event::Event;
 use crate::run::Run;
 use crate::schema::Schema;
 use crate::tool::{CatalogueTool, ListedTool, ToolSource};
-use crate::tool_policy::policy_refusal;
+use crate::tool_policy::server_tool_refusal;
 use bloomery_crds::Digest;
 use bloomery_crds::canonical::{MAX_DEPTH, depth};
 use bloomery_crds::v1alpha1::SkillSpec;
@@ -144,7 +144,7 @@ fn catalogue_tool(skill: &SkillSpec, tool: ListedTool, plain: &[String]) -> Cata
         read_only,
         idempotent: declared.is_some_and(|d| d.idempotent == Some(true)),
         source: ToolSource::Server,
-        visible: policy_refusal(policy, &tool.name).is_none(),
+        visible: server_tool_refusal(policy, &tool.name).is_none(),
         description: if tool.description.is_empty() {
             declared.and_then(|declared| declared.description.clone()).unwrap_or_default()
         } else {

@@ -18,7 +18,7 @@ pub use workflow::SUBGOAL_DONE;
 
 use crate::run::Run;
 use crate::tool::{CatalogueTool, ListedTool, ToolSource};
-use crate::tool_policy::core_refusal;
+use crate::tool_policy::core_tool_refusal;
 
 /// The names that only core tools can have: a server's tool with such a name is ignored.
 const RESERVED: [&str; 4] = [ASK_USER, "use_skill", FOCUS_READ, SUBGOAL_DONE];
@@ -50,7 +50,7 @@ pub fn offered(run: &Run, listed: &[ListedTool]) -> Vec<CatalogueTool> {
     let blocked = run.skill.policy.as_ref().and_then(|policy| policy.tools.as_ref());
     let is_overridden = |name: &str| !is_reserved(name) && listed.iter().any(|tool| tool.name == name);
     let offered = tools.into_iter().filter(|tool| !is_overridden(&tool.name));
-    offered.map(|tool| CatalogueTool { visible: core_refusal(blocked, &tool.name).is_none(), ..tool }).collect()
+    offered.map(|tool| CatalogueTool { visible: core_tool_refusal(blocked, &tool.name).is_none(), ..tool }).collect()
 }
 
 /// Returns the names of all core tools, including those that need a resource which the Job does not bind.

@@ -15,7 +15,7 @@ pub fn next(conversation: &Conversation) -> Step<'_> {
         .or_else(|| finalization::next(conversation))
         .or_else(|| polish::next(conversation))
         .or_else(|| sweep(conversation))
-        .unwrap_or_else(|| request::main_loop(conversation))
+        .unwrap_or_else(|| request::for_main_loop(conversation))
 }
 
 /// Returns the step that comes before every stage: the end of the conversation, or the question about a lost call. A Job

@@ -77,7 +77,7 @@ impl Rules {
         arguments: &Result<Arguments<'_>, condition::Error>,
     ) -> Vec<Objection> {
         let rules = self.tools.get(&tool.name);
-        rules.map(|rules| rules.policy(arguments, &self.approver)).unwrap_or_default()
+        rules.map(|rules| rules.policy_objections(arguments, &self.approver)).unwrap_or_default()
     }
 
     /// Returns the objections of `policy.approvals` to a call.
@@ -87,7 +87,7 @@ impl Rules {
         arguments: &Result<Arguments<'_>, condition::Error>,
     ) -> Vec<Objection> {
         let rules = self.tools.get(&tool.name);
-        rules.map(|rules| rules.approvals(arguments, &self.approver)).unwrap_or_default()
+        rules.map(|rules| rules.approval_objections(arguments, &self.approver)).unwrap_or_default()
     }
 
     /// Returns an objection for each required workflow that needs an earlier step before a call.

@@ -4,8 +4,8 @@ use crate::json_block;
 use bloomery_crds::Digest;
 use serde_json::{Map, Value, json};
 
-/// The unreadable answers after which the stage gives up. It asks a second time, with the error of the first answer.
-const MAX_UNREADABLE_ANSWERS: u32 = 2;
+/// The rejected answers after which a stage gives up. It asks a second time, with the error of the first answer.
+const MAX_REJECTED_ANSWERS: u32 = 2;
 
 /// The error of an answer, as a sentence for the model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -54,24 +54,25 @@ impl AnswerSchema {
     }
 }
 
-/// The latest answer of a stage's model, and the number of unreadable answers.
+/// The latest answer of a stage's model, and the number of rejected answers.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct StageAnswer {
     text: Option<String>,
-    unreadable: u32,
-    complaint: Option<String>,
+    rejected: u32,
+    /// The error of the latest rejected answer.
+    error: Option<String>,
 }
 
 impl StageAnswer {
-    pub(crate) fn answered(&mut self, text: &str) {
+    pub(crate) fn set(&mut self, text: &str) {
         self.text = Some(text.to_owned());
     }
 
-    /// Drops an answer that cannot be read. `complaint` is its error.
-    pub(crate) fn rejected(&mut self, complaint: &str) {
+    /// Drops an answer that cannot be read. `error` says why.
+    pub(crate) fn reject(&mut self, error: &str) {
         self.text = None;
-        self.unreadable += 1;
-        self.complaint = Some(complaint.to_owned());
+        self.rejected += 1;
+        self.error = Some(error.to_owned());
     }
 
     /// The answer, until it is read.
@@ -79,14 +80,14 @@ impl StageAnswer {
         self.text.as_deref()
     }
 
-    /// The error of the previous answer.
-    pub(crate) fn complaint(&self) -> Option<&str> {
-        self.complaint.as_deref()
+    /// The error of the latest rejected answer.
+    pub(crate) fn error(&self) -> Option<&str> {
+        self.error.as_deref()
     }
 
     /// Returns whether the stage has stopped asking.
     pub(crate) fn is_given_up(&self) -> bool {
-        self.unreadable >= MAX_UNREADABLE_ANSWERS
+        self.rejected >= MAX_REJECTED_ANSWERS
     }
 }
 

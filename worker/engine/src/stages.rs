@@ -2,6 +2,8 @@
 //!
 //! In a stage, `apply` folds an event into the state, and `next` returns the next step of the stage, or nothing. `next` decides
 //! which events to record; it changes no state. Gates and prompts are pure functions of values.
+//!
+//! `request` is no stage: it builds the requests to models for all of them.
 
 pub(crate) mod approval;
 pub mod calls;

@@ -27,8 +27,9 @@ pub struct ListedTool {
 }
 
 impl ListedTool {
-    /// Returns the digests of this definition that a log may contain: that of this version, and that of earlier versions.
-    pub fn definitions(&self) -> [Digest; 2] {
+    /// Returns the digests of this definition that a log may contain: the digest of this version of Bloomery, and the one that
+    /// earlier versions recorded.
+    pub fn possible_digests(&self) -> [Digest; 2] {
         [self.digest(), self.older_digest()]
     }
 
@@ -94,7 +95,7 @@ pub struct CatalogueTool {
 impl CatalogueTool {
     /// Returns whether a server's listing has the fixed definition.
     pub(crate) fn matches(&self, listed: &ListedTool) -> bool {
-        listed.definitions().contains(&self.digest)
+        listed.possible_digests().contains(&self.digest)
     }
 
     /// Returns the arguments that the schema declares but does not require.

@@ -2,19 +2,18 @@
 
 use bloomery_crds::v1alpha1::ToolPolicy;
 
-/// Returns why `policy.tools` denies a core tool. Only `blocked` applies to core tools (seed 000).
-pub fn core_refusal(policy: Option<&ToolPolicy>, tool: &str) -> Option<String> {
+/// Returns the reason why `policy.tools` denies a core tool, or nothing. Only `blocked` applies to core tools (seed 000).
+pub fn core_tool_refusal(policy: Option<&ToolPolicy>, tool: &str) -> Option<String> {
     let pattern = policy?.blocked.iter().find(|pattern| matches(pattern, tool))?;
     Some(format!("the Skill's policy.tools.blocked names {pattern:?}"))
 }
 
-/// Returns why `policy.tools` denies a server's tool. `blocked` wins; a missing `allowed` means `*`.
-pub fn policy_refusal(policy: Option<&ToolPolicy>, tool: &str) -> Option<String> {
-    let policy = policy?;
-    if let Some(refusal) = core_refusal(Some(policy), tool) {
+/// Returns the reason why `policy.tools` denies a server's tool, or nothing. `blocked` wins; a missing `allowed` means `*`.
+pub fn server_tool_refusal(policy: Option<&ToolPolicy>, tool: &str) -> Option<String> {
+    if let Some(refusal) = core_tool_refusal(policy, tool) {
         return Some(refusal);
     }
-    let allowed = policy.allowed.as_ref()?;
+    let allowed = policy?.allowed.as_ref()?;
     (!allowed.iter().any(|pattern| matches(pattern, tool)))
         .then(|| format!("the Skill's policy.tools.allowed does not name {tool:?}"))
 }
@@ -41,11 +40,15 @@ mod tests {
     #[case::no_beginning_without_star(Some(vec!["process"]), &[], false)]
     #[case::blocked_wins(Some(vec!["*"]), &["process_refund"], false)]
     #[case::blocked_by_star(None, &["process*"], false)]
-    fn policy(#[case] allowed: Option<Vec<&str>>, #[case] blocked: &[&str], #[case] passes: bool) {
+    fn a_tool_must_be_allowed_and_not_blocked(
+        #[case] allowed: Option<Vec<&str>>,
+        #[case] blocked: &[&str],
+        #[case] passes: bool,
+    ) {
         let policy = ToolPolicy {
             allowed: allowed.map(|names| names.into_iter().map(str::to_owned).collect()),
             blocked: blocked.iter().map(|name| (*name).to_owned()).collect(),
         };
-        assert_eq!(policy_refusal(Some(&policy), "process_refund").is_none(), passes);
+        assert_eq!(server_tool_refusal(Some(&policy), "process_refund").is_none(), passes);
     }
 }

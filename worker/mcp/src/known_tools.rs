@@ -26,7 +26,7 @@ impl KnownTools {
     pub(crate) fn listed(tools: &[ListedTool]) -> Self {
         let mut definitions = BTreeMap::new();
         for tool in tools {
-            let own = Some(tool.definitions());
+            let own = Some(tool.possible_digests());
             definitions.entry(tool.name.clone()).and_modify(|first| *first = None).or_insert(own);
         }
         Self { definitions: Some(definitions), is_cached: false }

@@ -2,7 +2,7 @@
 
 use super::finding::Finding;
 use crate::rules::guardrail::{Rule, RuleEffect};
-use crate::tool_policy::policy_refusal;
+use crate::tool_policy::server_tool_refusal;
 use bloomery_crds::v1alpha1::{Policy, SkillSpec, ToolDeclaration, When};
 
 pub(super) fn findings(spec: &SkillSpec, rules: &[(String, Rule)]) -> Vec<Finding> {
@@ -27,7 +27,7 @@ pub(super) fn findings(spec: &SkillSpec, rules: &[(String, Rule)]) -> Vec<Findin
 
 /// Returns why every call of a tool is denied, or nothing.
 fn denied(tool: &ToolDeclaration, policy: &Policy, rules: &[(String, Rule)]) -> Option<String> {
-    if let Some(refusal) = policy_refusal(policy.tools.as_ref(), &tool.name) {
+    if let Some(refusal) = server_tool_refusal(policy.tools.as_ref(), &tool.name) {
         return Some(refusal);
     }
     if tool.policy.as_ref().and_then(|policy| policy.allowed) == Some(When::Never) {

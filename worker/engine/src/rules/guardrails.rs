@@ -13,13 +13,14 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Guardrails {
     rules: Vec<Rule>,
-    /// The rules about each tool.
-    tools: BTreeMap<String, Vec<ToolRule>>,
+    /// The rules about each tool, by its name.
+    tool_rules: BTreeMap<String, Vec<ToolRule>>,
+    /// The thresholds of all rules.
+    thresholds: Vec<ThresholdRule>,
     /// The indexes in `thresholds`, for each field.
     fields: BTreeMap<String, Vec<usize>>,
     /// The keys of `fields`, for a fast check.
     field_names: NameFilter,
-    thresholds: Vec<FieldRule>,
     /// The indexes of the thresholds whose field is in the schema of a tool, for each tool.
     declared: BTreeMap<String, Vec<usize>>,
 }
@@ -31,7 +32,7 @@ pub struct Violation<'a> {
     pub verdict: Verdict,
     /// The rule as written.
     pub rule: &'a str,
-    /// The part of the call that breaks it.
+    /// The way in which the call breaks it.
     pub detail: String,
 }
 
@@ -39,11 +40,12 @@ pub struct Violation<'a> {
 struct ToolRule {
     /// The index in [`Guardrails::rules`].
     rule: usize,
+    /// The verdict on every call of the tool: hold or deny.
     verdict: Verdict,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct FieldRule {
+struct ThresholdRule {
     /// The index in [`Guardrails::rules`].
     rule: usize,
     threshold: Threshold,
@@ -83,15 +85,15 @@ impl Guardrails {
     /// A threshold applies to a call if its arguments have the field, at any depth, or if its tool declares the field. A
     /// declared field that is missing, or not a number, breaks the rule.
     pub fn violations(&self, tool: &str, arguments: &Value) -> Vec<Violation<'_>> {
-        let named = self.tools.get(tool).into_iter().flatten().map(|broken| Violation {
-            verdict: broken.verdict,
-            rule: self.text(broken.rule),
-            detail: match broken.verdict {
+        let of_tool = self.tool_rules.get(tool).into_iter().flatten().map(|tool_rule| Violation {
+            verdict: tool_rule.verdict,
+            rule: self.rule_text(tool_rule.rule),
+            detail: match tool_rule.verdict {
                 Verdict::Hold => format!("{tool} needs approval"),
                 Verdict::Allow | Verdict::Deny => format!("{tool} must not be used"),
             },
         });
-        named.chain(self.broken_thresholds(tool, arguments)).collect()
+        of_tool.chain(self.broken_thresholds(tool, arguments)).collect()
     }
 
     fn broken_thresholds(&self, tool: &str, arguments: &Value) -> Vec<Violation<'_>> {
@@ -119,44 +121,44 @@ impl Guardrails {
         let declared = self.declared.get(tool).into_iter().flatten();
         let present = values.keys().flat_map(|name| self.thresholds_of(name));
         let applicable: BTreeSet<usize> = declared.chain(present).copied().collect();
-        let broken = |rule: &FieldRule| match values.get(rule.threshold.field.as_str()) {
+        let violation_detail = |rule: &ThresholdRule| match values.get(rule.threshold.field.as_str()) {
             Some(values) => values.iter().find_map(|value| rule.threshold.broken_by(value)),
-            None => Some(rule.missing_field()),
+            None => Some(rule.missing_field_detail()),
         };
-        let applicable = applicable.into_iter().filter_map(|at| self.thresholds.get(at));
-        applicable.filter_map(|rule| Some(rule.violation(self, broken(rule)?))).collect()
+        let applicable = applicable.into_iter().filter_map(|index| self.thresholds.get(index));
+        applicable.filter_map(|rule| Some(rule.violation(self, violation_detail(rule)?))).collect()
     }
 
     fn add(&mut self, rule: Rule) {
-        let at = self.rules.len();
+        let index = self.rules.len();
         for effect in &rule.effects {
             match effect {
                 RuleEffect::ToolDeny { tool } => {
-                    self.add_tool_rule(tool, ToolRule { rule: at, verdict: Verdict::Deny });
+                    self.add_tool_rule(tool, ToolRule { rule: index, verdict: Verdict::Deny });
                 }
                 RuleEffect::RequiresApproval { tool } => {
-                    self.add_tool_rule(tool, ToolRule { rule: at, verdict: Verdict::Hold });
+                    self.add_tool_rule(tool, ToolRule { rule: index, verdict: Verdict::Hold });
                 }
                 RuleEffect::Threshold(threshold) => {
                     self.field_names.insert(&threshold.field);
                     self.fields.entry(threshold.field.clone()).or_default().push(self.thresholds.len());
-                    self.thresholds.push(FieldRule { rule: at, threshold: threshold.clone() });
+                    self.thresholds.push(ThresholdRule { rule: index, threshold: threshold.clone() });
                 }
             }
         }
         self.rules.push(rule);
     }
 
-    /// Returns the thresholds of a field.
+    /// Returns the indexes of the thresholds of a field.
     fn thresholds_of(&self, name: &str) -> &[usize] {
         if self.field_names.may_contain(name) { self.fields.get(name).map_or(&[], Vec::as_slice) } else { &[] }
     }
 
     fn add_tool_rule(&mut self, tool: &str, rule: ToolRule) {
-        self.tools.entry(tool.to_owned()).or_default().push(rule);
+        self.tool_rules.entry(tool.to_owned()).or_default().push(rule);
     }
 
-    /// Returns the thresholds whose field is a property anywhere in a schema.
+    /// Returns the indexes of the thresholds whose field is a property anywhere in a schema.
     fn declared_by(&self, schema: &Value) -> Vec<usize> {
         let mut declared = BTreeSet::new();
         let mut parts = vec![schema];
@@ -175,18 +177,18 @@ impl Guardrails {
         declared.into_iter().collect()
     }
 
-    fn text(&self, rule: usize) -> &str {
+    fn rule_text(&self, rule: usize) -> &str {
         self.rules.get(rule).map_or("", |rule| rule.text.as_str())
     }
 }
 
-impl FieldRule {
-    fn missing_field(&self) -> String {
+impl ThresholdRule {
+    fn missing_field_detail(&self) -> String {
         format!("the tool declares {}, and the call does not have it", self.threshold.field)
     }
 
     fn violation<'a>(&self, guardrails: &'a Guardrails, detail: String) -> Violation<'a> {
-        Violation { verdict: self.threshold.verdict, rule: guardrails.text(self.rule), detail }
+        Violation { verdict: self.threshold.verdict, rule: guardrails.rule_text(self.rule), detail }
     }
 }
 

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 pub(super) fn remarks(
     skill: &SkillSpec,
     tools: &[CatalogueTool],
-    beyond_prompt: &[String],
+    without_room: &[String],
     rules: &BTreeMap<String, ToolRules>,
 ) -> Vec<String> {
     let mut remarks: Vec<String> = Vec::new();
@@ -24,11 +24,11 @@ pub(super) fn remarks(
         match tools.iter().find(|tool| tool.name == declared.name) {
             None => remarks
                 .push(format!("The MCP server does not list the tool {}, which the Skill declares.", declared.name)),
-            Some(tool) => remarks.extend(differences(declared, tool)),
+            Some(listed) => remarks.extend(differences(declared, listed)),
         }
     }
-    if !beyond_prompt.is_empty() {
-        let quoted: Vec<String> = beyond_prompt.iter().map(|rule| format!("{rule:?}")).collect();
+    if !without_room.is_empty() {
+        let quoted: Vec<String> = without_room.iter().map(|rule| format!("{rule:?}")).collect();
         remarks.push(format!(
             "The prompt has no room for these guardrails; only the finalization gate checks them: {}.",
             quoted.join(", ")
@@ -38,11 +38,12 @@ pub(super) fn remarks(
     remarks.iter().map(|remark| bounded(remark, MAX_REMARK_BYTES)).collect()
 }
 
+/// Returns the differences between the declared and the listed tool.
 fn differences(declared: &ToolDeclaration, listed: &CatalogueTool) -> Vec<String> {
     let tool = &declared.name;
     let required = tool::required_fields(&listed.input_schema);
     let input_difference = |input: &ToolInput| {
-        if let Some(difference) = field_difference(input, &listed.input_schema, ("argument", tool)) {
+        if let Some(difference) = field_difference(input, &listed.input_schema, "argument", tool) {
             return Some(difference);
         }
         let is_required = required.contains(&input.name.as_str());
@@ -67,36 +68,41 @@ fn output_differences(declared: &ToolOutput, listed: &CatalogueTool) -> Vec<Stri
     let Some(schema) = &listed.output_schema else {
         return vec![format!("The MCP server lists no output schema of the tool {tool}, which the Skill declares.")];
     };
-    let kind = schema.get("type").and_then(Value::as_str);
-    if let (Some(listed), Some(declared)) = (kind, declared.kind)
-        && listed != declared.to_string()
+    let listed_type = schema.get("type").and_then(Value::as_str);
+    if let (Some(listed_type), Some(declared_type)) = (listed_type, declared.kind)
+        && listed_type != declared_type.to_string()
     {
-        return vec![format!("The output of the tool {tool} is {listed}, and the Skill declares {declared}.")];
+        return vec![format!(
+            "The output of the tool {tool} is {listed_type}, and the Skill declares {declared_type}."
+        )];
     }
     let required = tool::required_fields(schema);
     let difference = |field: &ToolInput| {
-        let is_promised = required.contains(&field.name.as_str()) || field.required != Some(true);
-        field_difference(field, schema, ("returned field", tool)).or_else(|| {
+        let only_skill_requires = field.required == Some(true) && !required.contains(&field.name.as_str());
+        field_difference(field, schema, "returned field", tool).or_else(|| {
             let message = || {
                 format!(
                     "The output of the tool {tool} does not require {}, which the Skill declares required.",
                     field.name
                 )
             };
-            (!is_promised).then(message)
+            only_skill_requires.then(message)
         })
     };
     declared.fields.iter().filter_map(difference).collect()
 }
 
 /// Returns a remark if a schema does not have the field, or has it with another type. `role` names the kind of field.
-fn field_difference(field: &ToolInput, schema: &Value, (role, tool): (&str, &str)) -> Option<String> {
+fn field_difference(field: &ToolInput, schema: &Value, role: &str, tool: &str) -> Option<String> {
     let name = &field.name;
     let Some(property) = schema.get("properties").and_then(|properties| properties.get(name)) else {
         return Some(format!("The tool {tool} has no {role} {name}, which the Skill declares."));
     };
-    let kind = property.get("type").and_then(Value::as_str).filter(|kind| *kind != field.kind.to_string())?;
-    Some(format!("The {role} {name} of the tool {tool} is {kind}, and the Skill declares {}.", field.kind))
+    let listed_type = property.get("type").and_then(Value::as_str)?;
+    let declared_type = field.kind.to_string();
+    (listed_type != declared_type).then(|| {
+        format!("The {role} {name} of the tool {tool} is {listed_type}, and the Skill declares {declared_type}.")
+    })
 }
 
 #[cfg(test)]

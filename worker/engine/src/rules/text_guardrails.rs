@@ -13,21 +13,21 @@ pub const MAX_TOKENS: usize = 100;
 pub struct TextGuardrails {
     /// The rules in the prompt: first `never`, then `always`.
     pub in_prompt: Vec<String>,
-    /// The rules that only the finalization gate checks. A remark names them.
+    /// The rules for which the prompt has no room. Only the finalization gate checks them, and a remark names them.
     pub without_room: Vec<String>,
 }
 
-/// Splits the rules that stay text into those that fit into the prompt and the others. `never` rules come first.
+/// Splits the rules that are not completely compiled into those that fit into the prompt and the others. `never` rules come first.
 ///
 /// A rule that is too long for the remaining room does not fit. A later, shorter rule may still fit.
 pub fn split(rules: &[Rule]) -> TextGuardrails {
     let mut split = TextGuardrails::default();
-    let mut left = MAX_TOKENS;
+    let mut room = MAX_TOKENS;
     let of_list = |list| rules.iter().filter(move |rule| rule.stays_text && rule.list == list);
     for rule in of_list(RuleList::Never).chain(of_list(RuleList::Always)) {
-        match left.checked_sub(estimated_tokens(&rule.text)) {
+        match room.checked_sub(estimated_tokens(&rule.text)) {
             Some(rest) if split.in_prompt.len() < MAX_RULES => {
-                left = rest;
+                room = rest;
                 split.in_prompt.push(rule.text.clone());
             }
             _ => split.without_room.push(rule.text.clone()),
@@ -49,12 +49,12 @@ mod tests {
     use super::*;
 
     fn rules(never: &[&str], always: &[&str]) -> Vec<Rule> {
-        let none = std::collections::BTreeSet::new();
-        let of = |list, texts: &[&str]| -> Vec<Rule> {
-            texts.iter().map(|text| crate::rules::guardrail::compile(text, list, &none)).collect()
+        let no_tools = std::collections::BTreeSet::new();
+        let compile = |list, texts: &[&str]| -> Vec<Rule> {
+            texts.iter().map(|text| crate::rules::guardrail::compile(text, list, &no_tools)).collect()
         };
         // In the opposite order of the expected result.
-        [of(RuleList::Always, always), of(RuleList::Never, never)].concat()
+        [compile(RuleList::Always, always), compile(RuleList::Never, never)].concat()
     }
 
     #[test]

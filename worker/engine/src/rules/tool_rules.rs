@@ -12,13 +12,13 @@ pub(super) struct ToolRules {
     allowed: Option<When>,
     requires_approval: Option<When>,
     condition: Option<WrittenCondition>,
-    approvals: Vec<Approval>,
-    /// The arguments that the tool's schema does not require.
+    approvals: Vec<ApprovalRule>,
+    /// The arguments that the tool's schema does not require: an error about a missing argument says so.
     optional: Vec<String>,
 }
 
 #[derive(Debug)]
-struct Approval {
+struct ApprovalRule {
     when: Option<WrittenCondition>,
     approver: Option<String>,
 }
@@ -39,7 +39,7 @@ impl WrittenCondition {
         Self { text: text.to_owned(), compiled: Condition::compile(text) }
     }
 
-    /// Returns whether the condition is true for a call.
+    /// Returns whether the condition is true for a call. `optional` are the arguments that the tool's schema does not require.
     fn decide(
         &self,
         arguments: &Result<Arguments<'_>, condition::Error>,
@@ -58,7 +58,7 @@ impl ToolRules {
         let declared = skill.tools.iter().find(|declared| declared.name == tool.name);
         let policy: CallPolicy = declared.and_then(|declared| declared.policy.clone()).unwrap_or_default();
         let approvals = skill.policy.iter().flat_map(|policy| &policy.approvals);
-        let approvals = approvals.filter(|rule| rule.tool_id == tool.name).map(|rule| Approval {
+        let approvals = approvals.filter(|rule| rule.tool_id == tool.name).map(|rule| ApprovalRule {
             when: rule.when.as_deref().map(WrittenCondition::new),
             approver: rule.approver.clone(),
         });
@@ -77,9 +77,13 @@ impl ToolRules {
         conditions.filter_map(|condition| condition.compiled.as_ref().err())
     }
 
-    /// Returns the objections of `tools[].policy` to a call. A condition without a result does not allow the call, and requires
-    /// approval.
-    pub(super) fn policy(&self, arguments: &Result<Arguments<'_>, condition::Error>, approver: &str) -> Vec<Objection> {
+    /// Returns the objections of `tools[].policy` to a call. If the condition has no result, `allowed` denies the call and
+    /// `requiresApproval` holds it.
+    pub(super) fn policy_objections(
+        &self,
+        arguments: &Result<Arguments<'_>, condition::Error>,
+        approver: &str,
+    ) -> Vec<Objection> {
         let deny = |detail: String| Objection::deny(GateReason::ToolPolicy, detail);
         let hold = |detail: String| Objection::hold(GateReason::ToolPolicy, detail, approver);
         let text = self.condition.as_ref().map_or("", |condition| condition.text.as_str());
@@ -110,18 +114,18 @@ impl ToolRules {
         objections
     }
 
-    /// Returns the objections of `policy.approvals` to a call. A condition without a result holds.
-    pub(super) fn approvals(
+    /// Returns the objections of `policy.approvals` to a call. If a condition has no result, the call is held.
+    pub(super) fn approval_objections(
         &self,
         arguments: &Result<Arguments<'_>, condition::Error>,
         approver: &str,
     ) -> Vec<Objection> {
-        let objection = |rule: &Approval| {
+        let objection = |rule: &ApprovalRule| {
             let detail = match &rule.when {
                 None => "every call needs approval".to_owned(),
-                Some(when) => match when.decide(arguments, &self.optional) {
+                Some(condition) => match condition.decide(arguments, &self.optional) {
                     Ok(false) => return None,
-                    Ok(true) => format!("{} needs approval", when.text),
+                    Ok(true) => format!("{} needs approval", condition.text),
                     Err(Undecided(why)) => why,
                 },
             };
@@ -149,7 +153,7 @@ mod tests {
         let tools = catalogue::fix(&Run { skill: skill.clone(), ..fixture::run() }, fixture::listed());
         let refund = tools.iter().find(|tool| tool.name == skill.tools[2].name).unwrap();
         let arguments = json!({"order_id": "A-17", "amount": 600});
-        let objections = ToolRules::compile(&skill, refund).policy(&Arguments::check(&arguments), "lead");
+        let objections = ToolRules::compile(&skill, refund).policy_objections(&Arguments::check(&arguments), "lead");
         objections.into_iter().map(|objection| (objection.verdict, objection.reason.detail)).collect()
     }
 

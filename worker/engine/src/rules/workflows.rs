@@ -1,7 +1,7 @@
 //! Workflows and their progress in a Job (seed 002, section 4.6; `docs/explanation/engine.md`, section 3).
 //!
-//! A required workflow always enforces the order of its steps. Only the finalization gate decides whether it must be complete:
-//! a Job that tracks an order does not need a refund.
+//! A required workflow always enforces the order of its steps. Only the finalization gate decides whether the workflow must be
+//! complete: the workflow of a refund need not be, in a Job that only tracks an order.
 
 mod closing;
 
@@ -39,7 +39,7 @@ pub enum StepStatus {
         /// The `seq` of the event that proves it.
         evidence: u64,
     },
-    /// The step does not apply. This completes a workflow, but does not allow a later step.
+    /// The step does not apply. The workflow can be complete without it, but a required workflow then allows no later step.
     NotApplicable {
         /// The `seq` of an earlier step's result that proves it.
         evidence: u64,
@@ -59,7 +59,7 @@ pub struct MissingStep<'a> {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WorkflowTracker {
     tracks: Vec<Track>,
-    /// The first step of each tool in each workflow, by the tool.
+    /// The first step of a tool in each workflow, by the name of the tool.
     tools: BTreeMap<String, Vec<Place>>,
     /// The `seq` of each event that can prove a step.
     evidence: BTreeSet<u64>,
@@ -151,7 +151,7 @@ impl WorkflowTracker {
     /// Returns the first missing step before a call of a tool, for each required workflow. The call is allowed only if no step is
     /// missing. A step that does not apply counts as missing.
     pub fn missing_before(&self, tool: &str) -> Vec<MissingStep<'_>> {
-        self.tools.get(tool).into_iter().flatten().filter_map(|place| self.missing_at(*place)).collect()
+        self.tools.get(tool).into_iter().flatten().filter_map(|place| self.first_missing_before(*place)).collect()
     }
 
     /// Records that a call was started. A call with effect enters the workflows of its step.
@@ -166,7 +166,8 @@ impl WorkflowTracker {
         }
     }
 
-    /// Records that a call completed without error at event `seq`. The next open step of that tool is done.
+    /// Records that a call completed without error at event `seq`. In each workflow, the next open step of that tool is then done.
+    /// In a required workflow, this needs all steps before it to be done.
     pub fn completed(&mut self, tool: &str, seq: u64) {
         self.evidence.insert(seq);
         for place in self.tools.get(tool).into_iter().flatten() {
@@ -189,21 +190,21 @@ impl WorkflowTracker {
                 && if track.intents.is_empty() {
                     track.entered
                 } else {
-                    track.intents.iter().any(|served| Some(served.as_str()) == intent)
+                    track.intents.iter().any(|named| Some(named.as_str()) == intent)
                 }
         };
         self.tracks
             .iter()
             .filter(is_demanded)
             .flat_map(|track| {
-                track.steps.iter().filter(|step| step.status == StepStatus::Todo).map(|step| track.missing(step))
+                track.steps.iter().filter(|step| step.status == StepStatus::Todo).map(|step| track.missing_step(step))
             })
             .collect()
     }
 
-    fn missing_at(&self, place: Place) -> Option<MissingStep<'_>> {
+    fn first_missing_before(&self, place: Place) -> Option<MissingStep<'_>> {
         let track = self.tracks.get(place.track).filter(|track| track.required)?;
-        track.first_undone(place.step).map(|step| track.missing(step))
+        track.first_undone(place.step).map(|step| track.missing_step(step))
     }
 }
 
@@ -231,7 +232,7 @@ impl Track {
         progress
     }
 
-    fn missing<'a>(&'a self, step: &'a Step) -> MissingStep<'a> {
+    fn missing_step<'a>(&'a self, step: &'a Step) -> MissingStep<'a> {
         MissingStep { workflow: &self.name, step: &step.text }
     }
 }

@@ -14,8 +14,8 @@ use std::collections::BTreeSet;
 /// work.
 const MAX_PARTS: usize = 10_000;
 
-/// The most memory of all compiled patterns of a schema, in bytes, plus [`PATTERN_BYTES_PER_BYTE`]. A short pattern can take
-/// megabytes, and a server may list hundreds of schemas.
+/// The most memory of all compiled patterns of a schema, in bytes, plus [`PATTERN_BYTES_PER_BYTE`] for each byte of the
+/// schema. A short pattern can take megabytes, and a server may list hundreds of schemas.
 const MAX_PATTERN_BYTES: usize = 128 * 1024;
 
 /// The additional memory of compiled patterns for each byte of the schema, in bytes.
@@ -44,13 +44,13 @@ pub(super) fn check(schema: &Value) -> Result<Bounds, Error> {
     let mut walk = Walk::new(schema);
     walk.visit(schema, true)?;
     let mut parts = 0;
-    count(Part { value: schema, is_names: false }, schema, MAX_DEPTH, &mut parts).ok_or_else(|| {
+    count(Part { value: schema, has_author_names: false }, schema, MAX_DEPTH, &mut parts).ok_or_else(|| {
         Error::new(format!(
             "the schema has more than {MAX_PARTS} parts with its references followed, or refers to itself"
         ))
     })?;
-    let all = MAX_PATTERN_BYTES + PATTERN_BYTES_PER_BYTE * bytes;
-    Ok(Bounds { pattern_bytes: all / walk.patterns.len().max(1) })
+    let all_patterns_bytes = MAX_PATTERN_BYTES + PATTERN_BYTES_PER_BYTE * bytes;
+    Ok(Bounds { pattern_bytes: all_patterns_bytes / walk.patterns.len().max(1) })
 }
 
 /// A walk over every part, without following references.
@@ -82,10 +82,12 @@ impl<'a> Walk<'a> {
 
     fn visit_field(&mut self, name: &'a str, item: &'a Value, is_root: bool) -> Result<(), Error> {
         match item {
-            Value::String(to) if is_reference(name) && target(to, self.root).is_none() => Err(Error::new(format!(
-                "the schema refers to {:?}: only paths within it, such as \"#/$defs/order\", are followed",
-                bounded(to, 128)
-            ))),
+            Value::String(reference) if is_reference(name) && target(reference, self.root).is_none() => {
+                Err(Error::new(format!(
+                    "the schema refers to {:?}: only paths within it, such as \"#/$defs/order\", are followed",
+                    bounded(reference, 128)
+                )))
+            }
             Value::String(_) if !is_root && self.bases.contains(&name) => {
                 Err(Error::new(format!("a part of the schema has {name:?}, which only the root may have")))
             }
@@ -93,8 +95,8 @@ impl<'a> Walk<'a> {
                 self.patterns.insert(pattern);
                 Ok(())
             }
-            Value::Object(of) if name == "patternProperties" => {
-                self.patterns.extend(of.keys().map(String::as_str));
+            Value::Object(patterns) if name == "patternProperties" => {
+                self.patterns.extend(patterns.keys().map(String::as_str));
                 Ok(())
             }
             _ => Ok(()),
@@ -110,37 +112,38 @@ fn is_reference(name: &str) -> bool {
 #[derive(Clone, Copy)]
 struct Part<'a> {
     value: &'a Value,
-    /// Whether the fields are names of the author, not keywords.
-    is_names: bool,
+    /// Whether the author chose the names of the fields. Otherwise they are keywords.
+    has_author_names: bool,
 }
 
-/// Counts the parts of a schema with its references followed. Returns nothing if there are too many.
+/// Counts the parts of a schema with its references followed, into `parts`. Returns nothing if there are too many, or if more
+/// than `references` references lead to one another.
 fn count(part: Part<'_>, root: &Value, references: usize, parts: &mut usize) -> Option<()> {
     *parts += 1;
     if *parts > MAX_PARTS {
         return None;
     }
-    let schema = |value| Part { value, is_names: false };
+    let schema = |value| Part { value, has_author_names: false };
     match part.value {
         Value::Array(items) => items.iter().try_for_each(|item| count(schema(item), root, references, parts)),
         Value::Object(fields) => fields.iter().try_for_each(|(name, item)| {
-            if part.is_names {
+            if part.has_author_names {
                 return count(schema(item), root, references, parts);
             }
             match (name.as_str(), item) {
                 // Definitions are counted at each reference to them.
                 ("$defs" | "definitions", Value::Object(_)) => Some(()),
-                (name, Value::String(to)) if is_reference(name) => {
-                    count(schema(target(to, root)?), root, references.checked_sub(1)?, parts)
+                (name, Value::String(reference)) if is_reference(name) => {
+                    count(schema(target(reference, root)?), root, references.checked_sub(1)?, parts)
                 }
-                _ => count(Part { value: item, is_names: has_names(name) }, root, references, parts),
+                _ => count(Part { value: item, has_author_names: holds_author_names(name) }, root, references, parts),
             }
         }),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Some(()),
     }
 }
 
-fn has_names(keyword: &str) -> bool {
+fn holds_author_names(keyword: &str) -> bool {
     matches!(keyword, "properties" | "patternProperties" | "dependentSchemas" | "dependencies" | "dependentRequired")
 }
 

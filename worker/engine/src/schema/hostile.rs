@@ -7,6 +7,8 @@ use serde_json::{Map, Value, json};
 
 /// Returns a small, shallow schema with 2^40 parts when its references are followed: each definition refers to the next one
 /// twice.
+///
+/// `names` is the keyword of the definitions, `definition` makes the n-th one of its content, and `to` a reference to it.
 fn doubling(names: &str, definition: impl Fn(usize, Value) -> Value, to: impl Fn(usize) -> Value) -> Value {
     let part = |n: usize| definition(n, json!({"allOf": [to(n + 1), to(n + 1)]}));
     let mut definitions: Map<String, Value> = (0..40).map(|n| (format!("a{n}"), part(n))).collect();
@@ -21,6 +23,7 @@ fn with(mut schema: Value, name: &str, value: Value) -> Value {
     schema
 }
 
+/// Leaves a definition without an anchor or id.
 fn plain(_: usize, schema: Value) -> Value {
     schema
 }
@@ -112,13 +115,13 @@ fn hundreds_of_plain_patterns_are_within_the_bounds() {
 }
 
 #[test]
-fn a_text_that_backtracking_would_never_finish_is_matched() {
+fn a_text_on_which_backtracking_would_never_end_is_checked() {
     let schema = Schema::compile(&json!({"properties": {"x": {"pattern": "^(a+)+$"}}}));
     assert!(schema.first_error(&json!({"x": format!("{}b", "a".repeat(50_000))})).is_some());
 }
 
 #[test]
-fn why_a_schema_cannot_be_used_is_brief() {
+fn the_error_of_an_unusable_schema_is_brief() {
     let unusable = Schema::compile(&json!({"type": "x".repeat(60_000)}));
     assert!(unusable.first_error(&json!({})).unwrap().len() <= 1024);
 }
@@ -171,10 +174,10 @@ fn schema() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn no_schema_panics_and_an_unusable_schema_accepts_no_value(schema in schema(), call in schema()) {
+    fn no_schema_panics_and_an_unusable_schema_accepts_no_value(schema in schema(), value in schema()) {
         let compiled = Schema::compile(&schema);
-        let fault = compiled.first_error(&call);
-        prop_assert!(compiled.compile_error().is_none() || fault.is_some());
-        prop_assert!(fault.is_none_or(|fault| fault.len() <= 1024));
+        let error = compiled.first_error(&value);
+        prop_assert!(compiled.compile_error().is_none() || error.is_some());
+        prop_assert!(error.is_none_or(|error| error.len() <= 1024));
     }
 }

@@ -1,4 +1,4 @@
-//! Requests to models.
+//! Builds the requests to models: of the main loop, and of the other stages.
 
 use crate::budget::Budget;
 use crate::conversation::Conversation;
@@ -15,7 +15,7 @@ use std::borrow::Cow;
 const STAGE_TEMPERATURE: f64 = 0.1;
 
 /// Returns the next request of the main loop, or the limit that forbids it.
-pub(crate) fn main_loop(conversation: &Conversation) -> Step<'_> {
+pub(crate) fn for_main_loop(conversation: &Conversation) -> Step<'_> {
     let shared = &conversation.shared;
     let reserve = shared.budget.reserve(shared.run.max_output);
     if let Some(limit) = limits::steps_spent(shared).or_else(|| limits::tokens_spent(shared, reserve)) {
@@ -37,11 +37,16 @@ pub(crate) fn main_loop(conversation: &Conversation) -> Step<'_> {
 }
 
 /// Returns the request of a stage outside the main loop, or the limit that forbids it. The request has one prompt and no
-/// tools. `complaint` is the error of the previous answer, if that could not be read; the prompt then ends with it.
-pub(crate) fn stage<'a>(shared: &'a Shared, stage: Stage, prompt: StagePrompt, complaint: Option<&str>) -> Step<'a> {
+/// tools. `rejection` is the error of the previous answer, if the stage rejected that answer. The prompt then ends with the error.
+pub(crate) fn for_stage<'a>(
+    shared: &'a Shared,
+    stage: Stage,
+    prompt: StagePrompt,
+    rejection: Option<&str>,
+) -> Step<'a> {
     let StagePrompt { system, user, answer_schema } = prompt;
-    let user = match complaint {
-        Some(complaint) => format!("{user}\n\n{}", ask_again(complaint)),
+    let user = match rejection {
+        Some(error) => format!("{user}\n\n{}", ask_again(error)),
         None => user,
     };
     let reserve = Budget::reserve_for((system.len() + user.len()) as u64, shared.run.max_output);

@@ -1,6 +1,6 @@
 //! A Bloom filter of names, for arguments with hundreds of fields of which few have a guardrail.
 
-/// The 64-bit words of the filter. A thousand names set fewer than half of the 2,048 bits.
+/// The number of 64-bit words in the filter. A thousand names set fewer than half of the 2,048 bits.
 const WORDS: usize = 32;
 
 /// A set of names with false positives, but no false negatives.
@@ -21,7 +21,8 @@ impl NameFilter {
     }
 }
 
-/// Returns the word and the bit of a name. The hash of its beginning, end and length is equal on every machine.
+/// Returns the index of the word and the bit of a name, by a hash that is equal on every machine. The hash covers the length, and
+/// the first and last eight bytes. A shorter name is hashed whole.
 fn place(name: &str) -> (usize, u64) {
     let bytes = name.as_bytes();
     let (head, tail) = match (bytes.first_chunk(), bytes.last_chunk()) {
@@ -29,6 +30,7 @@ fn place(name: &str) -> (usize, u64) {
         _ => (bytes.iter().fold(0, |all, &byte| all << 8 | u64::from(byte)), 0),
     };
     let mixed = (head ^ tail.rotate_left(29) ^ bytes.len() as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    // The upper five bits select one of the 32 words, the next six one of its 64 bits.
     let word = usize::try_from(mixed >> 59).unwrap_or_default();
     (word, 1 << (mixed >> 53 & 63))
 }
@@ -53,7 +55,7 @@ mod tests {
     fn most_names_outside_the_set_are_recognized() {
         let mut set = NameFilter::default();
         (0..1_000).for_each(|n| set.insert(&format!("field_{n}")));
-        let taken = (0..1_000).filter(|n| set.may_contain(&format!("other_{n}"))).count();
-        assert!(taken < 500, "{taken} of 1000");
+        let false_positives = (0..1_000).filter(|n| set.may_contain(&format!("other_{n}"))).count();
+        assert!(false_positives < 500, "{false_positives} of 1000");
     }
 }

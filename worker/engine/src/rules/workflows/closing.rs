@@ -3,6 +3,12 @@
 use super::{Place, Step, StepStatus, WorkflowTracker};
 use bloomery_crds::text::bounded;
 
+/// The longest name of a step in a refusal, in bytes.
+const MAX_STEP_BYTES: usize = 64;
+
+/// The longest list of ids in a refusal, in bytes.
+const MAX_IDS_BYTES: usize = 512;
+
 /// The reason why a step cannot be closed, for the model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -54,10 +60,10 @@ impl WorkflowTracker {
     /// Checks that a step, named by its id or its unique name, can be closed as done. Returns its id.
     ///
     /// # Errors
-    /// If there is no such open step, it is a tool, an earlier step is missing, or the evidence is not a result.
+    /// If there is no such open step, the step is a tool, an earlier step is missing, or the evidence is not a result.
     pub fn check_done(&self, step: &str, evidence: u64) -> Result<String, Refusal> {
         let (id, place) = self.find(step)?;
-        let Some((track, found)) = self.step_at(place) else { return Err(self.unknown(step)) };
+        let Some((track, found)) = self.step_at(place) else { return Err(self.unknown_step(step)) };
         if found.is_tool {
             return Err(Refusal::IsTool { step: found.text.clone() });
         }
@@ -73,11 +79,11 @@ impl WorkflowTracker {
     /// Checks that a step, which may be a tool, can be closed as not applicable. Returns its id.
     ///
     /// # Errors
-    /// If there is no such open step, or the evidence is not the result of an earlier step of its workflow. The first step of a
-    /// workflow always applies.
+    /// If there is no such open step, or the evidence is not the result of an earlier step of its workflow. So the first step
+    /// of a workflow always applies.
     pub fn check_not_applicable(&self, step: &str, evidence: u64) -> Result<String, Refusal> {
         let (id, place) = self.find(step)?;
-        let Some((track, found)) = self.step_at(place) else { return Err(self.unknown(step)) };
+        let Some((track, found)) = self.step_at(place) else { return Err(self.unknown_step(step)) };
         let mut earlier = track.steps.iter().take(place.step);
         if earlier.any(|earlier| earlier.status == StepStatus::Done { evidence }) {
             Ok(id)
@@ -101,20 +107,19 @@ impl WorkflowTracker {
         if let Some(found) = open.iter().find(|(id, _)| id == step) {
             return Ok(found.clone());
         }
-        let named = |place: Place| self.step_at(place).is_some_and(|(_, found)| found.text == step);
-        let mut matching: Vec<(String, Place)> = open.into_iter().filter(|(_, place)| named(*place)).collect();
-        match (matching.pop(), matching.is_empty()) {
-            (Some(found), true) => Ok(found),
-            (None, _) => Err(self.unknown(step)),
-            (Some(last), false) => {
-                matching.push(last);
-                Err(Refusal::Ambiguous { step: bounded(step, 64), ids: ids(matching.into_iter()) })
+        let has_name = |place: Place| self.step_at(place).is_some_and(|(_, found)| found.text == step);
+        let matching: Vec<(String, Place)> = open.into_iter().filter(|(_, place)| has_name(*place)).collect();
+        match matching.as_slice() {
+            [] => Err(self.unknown_step(step)),
+            [only] => Ok(only.clone()),
+            several => {
+                Err(Refusal::Ambiguous { step: bounded(step, MAX_STEP_BYTES), ids: list_ids(several.iter().cloned()) })
             }
         }
     }
 
-    fn unknown(&self, step: &str) -> Refusal {
-        Refusal::Unknown { step: bounded(step, 64), open: ids(self.open_steps()) }
+    fn unknown_step(&self, step: &str) -> Refusal {
+        Refusal::Unknown { step: bounded(step, MAX_STEP_BYTES), open: list_ids(self.open_steps()) }
     }
 
     fn places(&self) -> impl Iterator<Item = (String, Place)> + '_ {
@@ -134,7 +139,7 @@ impl WorkflowTracker {
     }
 }
 
-fn ids(places: impl Iterator<Item = (String, Place)>) -> String {
+fn list_ids(places: impl Iterator<Item = (String, Place)>) -> String {
     let ids: Vec<String> = places.map(|(id, _)| id).collect();
-    if ids.is_empty() { "none".to_owned() } else { bounded(&ids.join(", "), 512) }
+    if ids.is_empty() { "none".to_owned() } else { bounded(&ids.join(", "), MAX_IDS_BYTES) }
 }

@@ -11,7 +11,7 @@ use crate::rules::{Objection, Rules};
 use crate::run::Run;
 use crate::shared::Shared;
 use crate::tool::{CatalogueTool, ToolSource};
-use crate::tool_policy::{core_refusal, policy_refusal};
+use crate::tool_policy::{core_tool_refusal, server_tool_refusal};
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{ApprovalSpec, GateReason, Verdict};
 
@@ -127,8 +127,8 @@ fn drift(tool: &CatalogueTool, catalogue: &Catalogue) -> Option<Objection> {
 fn policy(tool: &CatalogueTool, run: &Run) -> Option<Objection> {
     let policy = run.skill.policy.as_ref().and_then(|policy| policy.tools.as_ref());
     let refusal = match tool.source {
-        ToolSource::Server => policy_refusal(policy, &tool.name),
-        ToolSource::Core => core_refusal(policy, &tool.name),
+        ToolSource::Server => server_tool_refusal(policy, &tool.name),
+        ToolSource::Core => core_tool_refusal(policy, &tool.name),
     };
     refusal.map(|detail| Objection::deny(GateReason::Policy, detail))
 }

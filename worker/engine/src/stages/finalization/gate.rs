@@ -59,7 +59,7 @@ pub(super) fn rule(draft: &Draft, gate: &Gate<'_>) -> Decision {
     }
     let judgement = finalization.judgement();
     if judgement.is_given_up() {
-        let why = judgement.complaint().unwrap_or_default();
+        let why = judgement.error().unwrap_or_default();
         let detail = format!("the gate's model gave no ruling that can be read: {why}");
         return Decision::Ruling(FinalizationRuling::Attempt(failed(
             FinalizationCode::GoalNotMet,

@@ -27,7 +27,7 @@ pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
         Decision::NeedsJudge => {
             let result = gate::result(draft, skill.output_contract.as_ref(), false);
             let prompt = judge::prompt(skill, &shared.goal_data(), &result.text, &result.fields);
-            request::stage(shared, Stage::Finalization, prompt, finalization.judgement().complaint())
+            request::for_stage(shared, Stage::Finalization, prompt, finalization.judgement().error())
         }
     })
 }

@@ -84,14 +84,14 @@ impl Finalization {
                 self.needs_ruling = true;
                 self.judgement = StageAnswer::default();
             }
-            Stage::Finalization => self.judgement.answered(&answer.text),
+            Stage::Finalization => self.judgement.set(&answer.text),
             Stage::Plan | Stage::Intent | Stage::Selection | Stage::Polish => {}
         }
     }
 
     fn reject_judgement(&mut self, message: &str, stage: Stage) {
         match stage {
-            Stage::Finalization | Stage::Plan => self.judgement.rejected(message),
+            Stage::Finalization | Stage::Plan => self.judgement.reject(message),
             Stage::Intent | Stage::Selection | Stage::Polish => {}
         }
     }

@@ -24,13 +24,13 @@ fn detect<'a>(conversation: &'a Conversation, intents: &Intents) -> Step<'a> {
     if answer.is_given_up() {
         let message = format!(
             "The model did not say which intent of the Skill the goal means: {}. A person has to read the goal.",
-            answer.complaint().unwrap_or_default()
+            answer.error().unwrap_or_default()
         );
         return end(Outcome::new(OutcomeCode::UserNeeded, message));
     }
     let Some(text) = answer.text() else {
         let prompt = prompt::prompt(&shared.run.skill, &shared.goal_data());
-        return request::stage(shared, Stage::Intent, prompt, answer.complaint());
+        return request::for_stage(shared, Stage::Intent, prompt, answer.error());
     };
     Step::Record(vec![match prompt::read(text, intents) {
         Ok(detected) => Event::IntentDetected { missing: prompt::missing(intents, &detected), intent: detected },

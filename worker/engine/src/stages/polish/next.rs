@@ -26,7 +26,7 @@ pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
         // The persona has no error: the opening has rendered it before.
         let persona = persona(&shared.run).ok().flatten();
         let prompt = prompt(persona.as_deref().unwrap_or(DEFAULT_PERSONA), &result.text);
-        return Some(request::stage(shared, Stage::Polish, prompt, None));
+        return Some(request::for_stage(shared, Stage::Polish, prompt, None));
     };
     let polish = match keeps_content(&result.text, polished, &result.fields) {
         Ok(()) => PolishOutcome::Polished(polished.trim().to_owned()),

@@ -21,7 +21,7 @@ pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
         return Some(Step::Record(vec![selected(&choice, choice.first(), SelectedBy::Order)]));
     }
     let Some(text) = answer.text() else {
-        return Some(request::stage(shared, Stage::Selection, choice.prompt(shared), answer.complaint()));
+        return Some(request::for_stage(shared, Stage::Selection, choice.prompt(shared), answer.error()));
     };
     Some(Step::Record(vec![match choice.read(text) {
         Ok(tools) => selected(&choice, tools, SelectedBy::Model),

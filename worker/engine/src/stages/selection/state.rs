@@ -20,9 +20,9 @@ impl Selection {
     pub(crate) fn apply(&mut self, entry: &Entry, shared: &mut Shared) {
         let is_current = shared.model.stage == Stage::Selection;
         match &entry.event {
-            Event::ModelAnswered { answer } if is_current => self.answer.answered(&answer.text),
+            Event::ModelAnswered { answer } if is_current => self.answer.set(&answer.text),
             Event::ModelFailed { kind: ModelFailure::InvalidAnswer, message } if is_current => {
-                self.answer.rejected(message);
+                self.answer.reject(message);
             }
             Event::ToolsSelected { tools, .. } => {
                 self.is_done = true;
