@@ -237,13 +237,13 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
     }
 
     fn apply(&mut self, entries: &[Entry]) {
-        let stray_replies_before = self.conversation.questions().strays();
+        let stray_replies_before = self.conversation.questions().stray_count();
         for entry in entries {
             self.conversation.apply(entry);
         }
         let questions = self.conversation.questions();
-        if questions.strays() > stray_replies_before
-            && let Some(reply) = questions.stray().last()
+        if questions.stray_count() > stray_replies_before
+            && let Some(reply) = questions.stray_replies().last()
         {
             tracing::warn!("the reply of {} is ignored: there is no open question {}", reply.by, reply.question);
         }

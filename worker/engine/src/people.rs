@@ -20,7 +20,12 @@ pub enum HumanRequest<'a> {
 
 /// Returns all requests that wait for people, approvals first.
 pub(crate) fn open_requests(shared: &Shared) -> Vec<HumanRequest<'_>> {
-    let held = shared.calls.all().iter().filter_map(|call| approval::ask(call, shared)).map(HumanRequest::Approval);
+    let held = shared
+        .calls
+        .all()
+        .iter()
+        .filter_map(|call| approval::approval_request(call, shared))
+        .map(HumanRequest::Approval);
     held.chain(shared.questions.open().iter().map(HumanRequest::Question)).collect()
 }
 
@@ -33,7 +38,7 @@ pub(crate) fn is_relevant(statement: &Statement, shared: &Shared) -> bool {
         }
         Statement::Denial { call, decision } => approval::is_awaited(call, None, decision, &shared.calls),
         Statement::Reply { nth, .. } | Statement::Message { nth, .. } => {
-            nth.is_none_or(|nth| nth > shared.questions.replies_taken())
+            nth.is_none_or(|nth| nth > shared.questions.replies_read())
         }
     }
 }

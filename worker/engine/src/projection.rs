@@ -32,7 +32,7 @@ pub fn project(conversation: &Conversation, log: LogPosition) -> Projection {
         workflows: shared.rules.workflows.projection(),
         tool_names: tool_names(shared),
         waiting_for: waiting_for(conversation),
-        replies_heard: shared.questions.replies_taken(),
+        replies_heard: shared.questions.replies_read(),
         stray_replies: stray_replies(shared),
         remarks: remarks(shared),
         usage: usage(shared),
@@ -99,7 +99,7 @@ fn question(open: &OpenQuestion) -> AskedQuestion {
 
 /// Returns the replies to questions that are not open, so that people can give them again.
 fn stray_replies(shared: &Shared) -> Vec<String> {
-    let stray = shared.questions.stray();
+    let stray = shared.questions.stray_replies();
     stray.iter().rev().take(MAX_REMARKS).rev().map(|reply| bounded(&stray_reply(reply), MAX_REMARK_BYTES)).collect()
 }
 

@@ -10,7 +10,7 @@ use crate::rules::Rules;
 use crate::run::Run;
 use crate::stage_prompt::data;
 use crate::stages::calls::{Call, Calls};
-use crate::stages::questions::{Questions, Refused};
+use crate::stages::questions::{Questions, RefusedReply};
 use bloomery_crds::v1alpha1::{DetectedIntent, Stage};
 
 /// The unreadable answers in a row after which the conversation ends.
@@ -52,7 +52,7 @@ pub(crate) struct ModelState {
     unreadable: u32,
     /// The failure that ends the conversation.
     pub failure: Option<(ModelFailure, String)>,
-    /// The model's message that the conversation is too long, until it is shorter.
+    /// The model's message that the conversation is too long, until the conversation is shorter.
     pub too_long: Option<String>,
 }
 
@@ -119,21 +119,21 @@ impl Shared {
         }
     }
 
-    /// Records that the event being applied brings new evidence.
-    pub(crate) fn found_evidence(&mut self) {
+    /// Records that the current event brings new evidence.
+    pub(crate) fn record_evidence(&mut self) {
         self.evidence_at = self.seq;
     }
 
-    /// Closes a question if its reply was taken; the reply is then new evidence. A refused reply keeps the question open.
-    pub(crate) fn settle_question(&mut self, id: &QuestionId, taken: Result<(), Refused>) {
-        if taken.is_ok() {
-            self.found_evidence();
+    /// Closes a question whose reply was accepted: the reply is new evidence. After a refused reply, the question stays open.
+    pub(crate) fn settle_question(&mut self, id: &QuestionId, reply: Result<(), RefusedReply>) {
+        if reply.is_ok() {
+            self.record_evidence();
         }
-        self.questions.settle(id, taken);
+        self.questions.settle(id, reply);
     }
 
     /// Returns whether a call with effect was sent and has no result yet.
-    pub(crate) fn is_under_way(&self, call: &Call) -> bool {
+    pub(crate) fn is_effect_under_way(&self, call: &Call) -> bool {
         call.is_sent() && !self.catalogue.tool(&call.tool).is_some_and(|tool| tool.read_only)
     }
 
@@ -159,6 +159,7 @@ impl ModelState {
         match (kind, self.stage) {
             // After an invalid answer, the stage asks again. A failed polish leaves the answer unpolished.
             (ModelFailure::InvalidAnswer, _) | (_, Stage::Polish) => return,
+            // The main loop may go on after results were offloaded.
             (ModelFailure::TooLong, Stage::Plan) => return self.too_long = Some(message.to_owned()),
             (ModelFailure::Unreadable, _) => self.unreadable += 1,
             (ModelFailure::Unavailable | ModelFailure::TooLong, _) => {}

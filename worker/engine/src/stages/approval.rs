@@ -6,7 +6,7 @@ mod hold;
 
 pub(crate) use apply::{apply, is_awaited};
 pub use held::ApprovalRequest;
-pub(crate) use held::{ask, held_call};
+pub(crate) use held::{approval_request, held_call};
 pub use hold::Hold;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The reply polisher: rewrites an answer that passed in the persona's voice (seed 002, section 4.5).
+//! The reply polisher: rewrites, in the persona's voice, an answer that passed the finalization gate (seed 002, section 4.5).
 
 mod content;
 mod next;

@@ -9,7 +9,7 @@ mod state;
 pub(crate) use apply::apply;
 pub(crate) use next::next;
 pub use state::{OpenQuestion, Questions, StrayReply};
-pub(crate) use state::{Refused, ask};
+pub(crate) use state::{RefusedReply, ask};
 
 #[cfg(test)]
 mod tests;

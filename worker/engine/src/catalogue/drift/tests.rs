@@ -134,7 +134,7 @@ fn a_log_without_pinned_hints_sees_no_drift_in_hints() {
 fn a_call_that_was_allowed_before_the_tool_changed_is_ruled_on_again() {
     let mut world = World::new(run(), refund(), ALL_WELL);
     world.play_until(|conversation| {
-        conversation.calls().iter().any(|call| call.tool == "process_refund" && call.state == CallState::Ruled)
+        conversation.calls().iter().any(|call| call.tool == "process_refund" && call.state == CallState::Allowed)
     });
     list_again(&mut world, &changed("process_refund"));
     let Step::Record(events) = next(&world.conversation) else { panic!("the call is sent without a ruling") };
@@ -148,7 +148,7 @@ fn a_call_that_was_allowed_before_the_tool_changed_is_ruled_on_again() {
 #[case::found_after(false)]
 fn a_call_that_may_have_happened_is_not_repeated_with_another_tool(#[case] is_found_first: bool) {
     let mut world = World::new(run(), vec![asks(&[("note", order())])], |_, _| Reply::Lost);
-    world.play_until(|conversation| conversation.calls().iter().any(|call| call.state == CallState::Ruled));
+    world.play_until(|conversation| conversation.calls().iter().any(|call| call.state == CallState::Allowed));
     let call = world.conversation.calls()[0].id.clone();
     world.record(Event::ToolStarted { call: call.clone() });
     let lost = Event::ToolIndeterminate { call, text: "the connection was cut".into() };
@@ -167,7 +167,7 @@ fn a_call_that_may_have_happened_is_not_repeated_with_another_tool(#[case] is_fo
 #[test]
 fn a_read_that_would_be_repeated_is_denied() {
     let mut world = World::new(run(), vec![asks(&[("verify_identity", order())])], ALL_WELL);
-    world.play_until(|conversation| conversation.calls().iter().any(|call| call.state == CallState::Ruled));
+    world.play_until(|conversation| conversation.calls().iter().any(|call| call.state == CallState::Allowed));
     let call = world.conversation.calls()[0].id.clone();
     world.record(Event::ToolIndeterminate { call, text: "the connection was cut".into() });
     list_again(&mut world, &changed("verify_identity"));

@@ -34,7 +34,7 @@ pub(crate) fn is_awaited(call: &CallId, digest: Option<&Digest>, decision: &Deci
 
 fn set_hold(id: &CallId, reasons: &[RulingReason], calls: &mut Calls) {
     if let Some(call) = calls.get_mut(id) {
-        call.hold.set(reasons);
+        call.hold.set_reasons(reasons);
     }
 }
 
@@ -48,7 +48,7 @@ fn set_held_call(held: &HeldCall, calls: &mut Calls) {
 ///
 /// An approval changes nothing if it is for other arguments, or if the approver does not have to approve.
 fn lift_holds(id: &CallId, digest: &Digest, approver: &str, calls: &mut Calls) {
-    let Some(call) = held_mut(id, calls).filter(|call| has_arguments(call, digest)) else { return };
+    let Some(call) = held_call_mut(id, calls).filter(|call| has_arguments(call, digest)) else { return };
     if !call.hold.lift(approver) {
         return;
     }
@@ -63,7 +63,7 @@ fn lift_holds(id: &CallId, digest: &Digest, approver: &str, calls: &mut Calls) {
 /// Denies a held call. One denial is enough. The model reads the reason and may find another way.
 fn deny(id: &CallId, decision: &Decision, shared: &mut Shared) {
     let is_approver = |call: &&mut Call| call.hold.approvers().contains(&decision.approver.as_str());
-    let Some(call) = held_mut(id, &mut shared.calls).filter(is_approver) else { return };
+    let Some(call) = held_call_mut(id, &mut shared.calls).filter(is_approver) else { return };
     let tool = call.tool.clone();
     let detail = denial(decision);
     let text = denied_text(decision, &detail);
@@ -72,7 +72,7 @@ fn deny(id: &CallId, decision: &Decision, shared: &mut Shared) {
     settle(id, Settlement::Denied, &text, shared);
 }
 
-fn held_mut<'a>(id: &CallId, calls: &'a mut Calls) -> Option<&'a mut Call> {
+fn held_call_mut<'a>(id: &CallId, calls: &'a mut Calls) -> Option<&'a mut Call> {
     calls.get_mut(id).filter(|call| call.state == CallState::Held)
 }
 
@@ -80,7 +80,7 @@ fn has_arguments(call: &Call, digest: &Digest) -> bool {
     matches!(&call.arguments, Some(Arguments::Canonical(arguments)) if arguments.digest() == digest)
 }
 
-/// Returns a sentence with the person who denied a call, the approver, and the reason.
+/// Returns a clause with the person who denied a call, the approver, and the reason.
 fn denial(decision: &Decision) -> String {
     let Decision { approver, by, reason } = decision;
     let why = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();

@@ -10,7 +10,7 @@ use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{HeldCall, Verdict};
 use std::collections::BTreeSet;
 
-/// The most approvers that a status names. Further approvers are asked once these have agreed.
+/// The most approvers that a status names. Further approvers are asked once these have approved.
 pub(super) const MAX_APPROVERS: usize = 8;
 
 /// The longest name of a tool in a status, in bytes.
@@ -53,7 +53,7 @@ impl ApprovalRequest<'_> {
 }
 
 /// Returns the request to approve a call, if the call is held.
-pub(crate) fn ask<'a>(call: &'a Call, shared: &'a Shared) -> Option<ApprovalRequest<'a>> {
+pub(crate) fn approval_request<'a>(call: &'a Call, shared: &'a Shared) -> Option<ApprovalRequest<'a>> {
     let Some(Arguments::Canonical(arguments)) = &call.arguments else { return None };
     let tool = shared.catalogue.tool(&call.tool)?;
     (call.state == CallState::Held).then(|| ApprovalRequest {

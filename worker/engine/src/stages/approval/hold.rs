@@ -15,18 +15,18 @@ pub struct Hold {
 
 impl Hold {
     /// Replaces the reasons by those of a ruling. Lifted reasons stay lifted.
-    pub(super) fn set(&mut self, reasons: &[RulingReason]) {
+    pub(super) fn set_reasons(&mut self, reasons: &[RulingReason]) {
         reasons.clone_into(&mut self.reasons);
     }
 
-    /// Lifts the reasons that name the approver. Returns whether there were any.
+    /// Lifts the reasons that name the approver. Returns whether there was one.
     pub(super) fn lift(&mut self, approver: &str) -> bool {
-        let names = |reason: &RulingReason| reason.approver.as_deref() == Some(approver);
-        let (lifted, left): (Vec<_>, Vec<_>) = std::mem::take(&mut self.reasons).into_iter().partition(names);
+        let names_approver = |reason: &RulingReason| reason.approver.as_deref() == Some(approver);
+        let (lifted, left): (Vec<_>, Vec<_>) = std::mem::take(&mut self.reasons).into_iter().partition(names_approver);
         self.reasons = left;
-        let any = !lifted.is_empty();
+        let has_lifted = !lifted.is_empty();
         self.lifted.extend(lifted);
-        any
+        has_lifted
     }
 
     /// The reasons that still hold the call.

@@ -36,7 +36,8 @@ pub(crate) fn apply(entry: &Entry, shared: &mut Shared) {
     }
 }
 
-/// Settles a call. When the last call of the answer is settled, all results join the history in the order of the calls.
+/// Settles a call. When the last call of the answer is settled, all results join the history in the order of the calls. If that
+/// call is lost, they join after a person has said whether it happened.
 pub(crate) fn settle(id: &CallId, settlement: Settlement, text: &str, shared: &mut Shared) {
     let Some(call) = shared.calls.get_mut(id) else { return };
     call.state = CallState::Settled(settlement);
@@ -64,10 +65,10 @@ pub(crate) fn complete(id: &CallId, text: &str, shared: &mut Shared) {
         shared.rules.workflows.completed(&name, shared.seq);
     }
     if gives_evidence && shared.calls.add_evidence(id) {
-        shared.found_evidence();
+        shared.record_evidence();
     }
     if gives_evidence && shared.rules.workflows.wants_evidence() {
-        settle(id, Settlement::Completed, &with_evidence(text, shared.seq), shared);
+        settle(id, Settlement::Completed, &with_evidence_number(text, shared.seq), shared);
     } else {
         settle(id, Settlement::Completed, text, shared);
     }
@@ -96,11 +97,12 @@ fn set_arguments(id: &CallId, arguments: &Arguments, shared: &mut Shared) {
 fn apply_ruling(id: &CallId, verdict: Verdict, reasons: &[RulingReason], shared: &mut Shared) {
     let Some(call) = shared.calls.get_mut(id) else { return };
     let tool = call.tool.clone();
-    call.state = if verdict == Verdict::Hold { CallState::Held } else { CallState::Ruled };
-    shared.calls.count_ruling(&tool, verdict, reasons);
-    if verdict == Verdict::Deny {
-        settle(id, Settlement::Denied, &denied_text(reasons), shared);
+    match verdict {
+        Verdict::Allow => call.state = CallState::Allowed,
+        Verdict::Hold => call.state = CallState::Held,
+        Verdict::Deny => settle(id, Settlement::Denied, &denied_text(reasons), shared),
     }
+    shared.calls.count_ruling(&tool, verdict, reasons);
 }
 
 fn mark_started(id: &CallId, shared: &mut Shared) {
@@ -114,13 +116,15 @@ fn mark_started(id: &CallId, shared: &mut Shared) {
     }
 }
 
-/// Takes back a call whose answer was lost: for a retry if the call is repeatable, else as lost.
+/// Retries a call whose answer was lost, if its tool is read-only or idempotent and has not changed. Without another try, a read
+/// has failed and a call with effect is lost.
 fn retry_or_lose(id: &CallId, text: &str, shared: &mut Shared) {
     let tool = tool_of(id, shared);
     let (read_only, idempotent) = tool.map_or((false, false), |tool| (tool.read_only, tool.idempotent));
     let has_drifted = tool.is_some_and(|tool| shared.catalogue.drift_of(&tool.name).is_some());
     let Some(call) = shared.calls.get_mut(id) else { return };
     if read_only {
+        // A read has no `tool.started`, which counts the tries of other calls.
         call.tries += 1;
     }
     if (read_only || idempotent) && !has_drifted && call.tries < MAX_TRIES {
@@ -132,8 +136,8 @@ fn retry_or_lose(id: &CallId, text: &str, shared: &mut Shared) {
     }
 }
 
-/// Takes the excerpt of an offloaded result. It replaces an earlier result in the history, or else is the result of a call
-/// under way.
+/// Takes the excerpt of an offloaded result. If the result is in the history, the excerpt replaces it there. Otherwise the excerpt
+/// completes its call.
 fn take_excerpt(id: &CallId, excerpt: &str, shared: &mut Shared) {
     if shared.history.offload(id, excerpt, &mut shared.budget) {
         shared.model.too_long = None;
@@ -142,12 +146,12 @@ fn take_excerpt(id: &CallId, excerpt: &str, shared: &mut Shared) {
     }
 }
 
-/// Withdraws the rulings on calls of changed tools: the gate rules again. A call with effect that was sent is lost.
+/// Withdraws the rulings on calls of changed tools: the gate rules again. A call with effect that waits for a retry is lost.
 fn apply_drift(changed: &[String], missing: &[String], shared: &mut Shared) {
     shared.catalogue.add_drift(changed, missing);
-    let affected: Vec<(CallId, CallState, bool)> =
-        shared.calls.all().iter().filter_map(|call| affected(call, shared)).collect();
-    for (id, state, read_only) in affected {
+    let drifted: Vec<(CallId, CallState, bool)> =
+        shared.calls.all().iter().filter_map(|call| drifted_call(call, shared)).collect();
+    for (id, state, read_only) in drifted {
         if state == CallState::Retry && !read_only {
             settle(&id, Settlement::Indeterminate, TOOL_CHANGED, shared);
         } else if let Some(call) = shared.calls.get_mut(&id) {
@@ -157,11 +161,11 @@ fn apply_drift(changed: &[String], missing: &[String], shared: &mut Shared) {
 }
 
 /// Returns the id and the state of a call, and whether its tool is read-only, if the tool has drifted and the call is
-/// allowed but not under way.
-fn affected(call: &Call, shared: &Shared) -> Option<(CallId, CallState, bool)> {
+/// allowed or waits for a retry.
+fn drifted_call(call: &Call, shared: &Shared) -> Option<(CallId, CallState, bool)> {
     let tool = shared.catalogue.tool(&call.tool)?;
     shared.catalogue.drift_of(&tool.name)?;
-    matches!(call.state, CallState::Ruled | CallState::Retry).then(|| (call.id.clone(), call.state, tool.read_only))
+    matches!(call.state, CallState::Allowed | CallState::Retry).then(|| (call.id.clone(), call.state, tool.read_only))
 }
 
 fn tool_of<'a>(id: &CallId, shared: &'a Shared) -> Option<&'a CatalogueTool> {
@@ -182,6 +186,6 @@ fn skipped_text(because: &CallId) -> String {
 }
 
 /// Appends the evidence number to a result. The model names it when it closes a workflow step that is not a tool.
-fn with_evidence(text: &str, seq: u64) -> String {
+fn with_evidence_number(text: &str, seq: u64) -> String {
     format!("{text}\n[evidence: {seq}]")
 }

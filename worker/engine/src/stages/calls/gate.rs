@@ -56,8 +56,9 @@ pub fn rule(call: &Call, gate: &Gate<'_>) -> Ruling {
         let detail = format!("there is no tool {:?}", bounded(&call.tool, 128));
         return strictest(vec![Objection::deny(GateReason::Catalogue, detail)]);
     };
-    let mut objections: Vec<Objection> = secrets(call).into_iter().chain(drift(tool, catalogue)).collect();
-    objections.extend(policy(tool, run));
+    let mut objections: Vec<Objection> =
+        secret_objection(call).into_iter().chain(drift_objection(tool, catalogue)).collect();
+    objections.extend(policy_objection(tool, run));
     // With placeholders in the place of secrets, no other layer can judge the arguments.
     let has_secrets = !call.secrets.is_empty();
     let arguments = if has_secrets { Err(InvalidArguments::new("")) } else { call.read_arguments() };
@@ -67,24 +68,24 @@ pub fn rule(call: &Call, gate: &Gate<'_>) -> Ruling {
         objections.extend(rules.guardrails(tool, arguments));
     }
     objections.extend(rules.workflow_order(tool));
-    let endpoint = |&arguments: &_| core_tools::http::objection(tool, arguments, run);
-    objections.extend(arguments.as_ref().ok().and_then(endpoint));
-    let error = match &arguments {
+    let endpoint_objection = |&arguments: &_| core_tools::http::objection(tool, arguments, run);
+    objections.extend(arguments.as_ref().ok().and_then(endpoint_objection));
+    let schema_error = match &arguments {
         Ok(arguments) => catalogue.argument_schema(tool).and_then(|schema| schema.first_error(arguments)),
         Err(_) if has_secrets => None,
         Err(error) => Some(error.to_string()),
     };
-    objections.extend(error.map(|detail| Objection::deny(GateReason::Schema, detail)));
+    objections.extend(schema_error.map(|detail| Objection::deny(GateReason::Schema, detail)));
     if let Ok(checked) = &checked {
         objections.extend(rules.approvals(tool, checked));
     }
-    objections.extend(limit(allowed, run));
+    objections.extend(limit_objection(allowed, run));
     objections.retain(|objection| objection.verdict != Verdict::Hold || !call.hold.is_lifted(&objection.reason));
-    approvable(strictest(objections), call)
+    deny_if_too_large(strictest(objections), call)
 }
 
 /// Turns a hold into a denial if the arguments are too large for a person to review.
-fn approvable(ruling: Ruling, call: &Call) -> Ruling {
+fn deny_if_too_large(ruling: Ruling, call: &Call) -> Ruling {
     let bytes = match &call.arguments {
         Some(Arguments::Canonical(arguments)) => arguments.text().len(),
         Some(Arguments::Malformed { .. }) | None => 0,
@@ -92,16 +93,17 @@ fn approvable(ruling: Ruling, call: &Call) -> Ruling {
     if ruling.verdict != Verdict::Hold || bytes <= MAX_APPROVABLE_BYTES {
         return ruling;
     }
-    let too_large = |reason: RulingReason| {
+    let with_size = |reason: RulingReason| {
         let detail = format!(
             "{}, and its arguments have {bytes} bytes: more than the {MAX_APPROVABLE_BYTES} that a person is asked to approve",
             reason.detail
         );
         RulingReason { detail, approver: None, ..reason }
     };
-    Ruling { verdict: Verdict::Deny, reasons: ruling.reasons.into_iter().map(too_large).collect() }
+    Ruling { verdict: Verdict::Deny, reasons: ruling.reasons.into_iter().map(with_size).collect() }
 }
 
+/// Returns the strictest verdict of the objections, with every reason for it.
 fn strictest(objections: Vec<Objection>) -> Ruling {
     let verdict = objections.iter().map(|objection| objection.verdict).max().unwrap_or(Verdict::Allow);
     let decisive = objections.into_iter().filter(|objection| objection.verdict == verdict);
@@ -110,7 +112,7 @@ fn strictest(objections: Vec<Objection>) -> Ruling {
 
 /// Denies a call with the value of a secret. The worker has replaced the value by a placeholder before it recorded the
 /// call.
-fn secrets(call: &Call) -> Option<Objection> {
+fn secret_objection(call: &Call) -> Option<Objection> {
     let detail = format!(
         "the arguments contain the value of {}: secrets must not be passed to tools. Leave it out",
         call.secrets.join(", ")
@@ -118,13 +120,13 @@ fn secrets(call: &Call) -> Option<Objection> {
     (!call.secrets.is_empty()).then(|| Objection::deny(GateReason::Secret, detail))
 }
 
-fn drift(tool: &CatalogueTool, catalogue: &Catalogue) -> Option<Objection> {
+fn drift_objection(tool: &CatalogueTool, catalogue: &Catalogue) -> Option<Objection> {
     let drift = catalogue.drift_of(&tool.name).filter(|_| tool.source == ToolSource::Server)?;
     let detail = format!("the tool {:?} cannot be used: {}", bounded(&tool.name, 128), drift.objection());
     Some(Objection::deny(GateReason::Catalogue, detail))
 }
 
-fn policy(tool: &CatalogueTool, run: &Run) -> Option<Objection> {
+fn policy_objection(tool: &CatalogueTool, run: &Run) -> Option<Objection> {
     let policy = run.skill.policy.as_ref().and_then(|policy| policy.tools.as_ref());
     let refusal = match tool.source {
         ToolSource::Server => server_tool_refusal(policy, &tool.name),
@@ -133,7 +135,7 @@ fn policy(tool: &CatalogueTool, run: &Run) -> Option<Objection> {
     refusal.map(|detail| Objection::deny(GateReason::Policy, detail))
 }
 
-fn limit(allowed: u32, run: &Run) -> Option<Objection> {
+fn limit_objection(allowed: u32, run: &Run) -> Option<Objection> {
     let limit = run.limits.tool_calls;
     (allowed >= limit)
         .then(|| Objection::deny(GateReason::Limit, format!("all {limit} tool calls of limits.toolCalls are spent")))

@@ -49,8 +49,8 @@ pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
     let mut group = group(kind, open, shared);
     // The only place where the gate rules on calls. One ruling at a time: the limit of tool calls counts the calls that
     // were allowed before.
-    if let Some(at) = group.iter().position(|call| call.state == CallState::Requested) {
-        let not_ruled = group.split_off(at);
+    if let Some(index) = group.iter().position(|call| call.state == CallState::Requested) {
+        let not_ruled = group.split_off(index);
         if let Some(call) = not_ruled.first().filter(|call| !depends_on(&group, call, shared)) {
             return Some(Step::Record(rule_on(call, shared)));
         }
@@ -88,8 +88,8 @@ fn group<'a>(kind: CallKind, open: &'a [Call], shared: &Shared) -> Vec<&'a Call>
 /// Returns the event that skips a call with effect, if an earlier call of the answer was not completed. A failed read
 /// skips nothing.
 fn skip_after_failure(call: &Call, before: &[Call], shared: &Shared) -> Option<Event> {
-    let failed = |call: &&Call| call.was_not_completed() && kind_of(call, shared) != CallKind::Read;
-    let earlier = before.iter().find(failed)?;
+    let stops_later_calls = |call: &&Call| call.was_not_completed() && kind_of(call, shared) != CallKind::Read;
+    let earlier = before.iter().find(stops_later_calls)?;
     Some(Event::ToolSkipped { call: call.id.clone(), because: earlier.id.clone() })
 }
 
@@ -102,12 +102,12 @@ fn rule_on(call: &Call, shared: &Shared) -> Vec<Event> {
 }
 
 fn tool_requested(call: &Call) -> Event {
-    Event::ToolRequested { call: call.id.clone(), tool: call.tool.clone(), arguments: arguments(call) }
+    Event::ToolRequested { call: call.id.clone(), tool: call.tool.clone(), arguments: canonical_arguments(call) }
 }
 
 /// Converts arguments to the canonical form, which the gate rules on and the worker sends. An empty text means no
 /// arguments.
-fn arguments(call: &Call) -> Arguments {
+fn canonical_arguments(call: &Call) -> Arguments {
     let malformed = |reason: String| Arguments::Malformed { reason };
     if call.cut {
         return malformed("the answer was cut off at the model's length limit: ask for less at once".to_owned());
@@ -152,7 +152,7 @@ fn run_effect<'a>(call: &'a Call, shared: &'a Shared) -> Step<'a> {
     }
 }
 
-fn timeout(shared: &Shared, tool: &str) -> Option<u64> {
+fn timeout_seconds(shared: &Shared, tool: &str) -> Option<u64> {
     let declared = shared.run.skill.tools.iter().find(|declared| declared.name == tool)?;
     declared.timeout.as_ref().map(v1alpha1::whole_seconds)
 }
@@ -170,6 +170,6 @@ fn tool_call<'a>(call: &'a Call, shared: &'a Shared) -> Option<ToolCall<'a>> {
         sent_before: !tool.read_only && call.tries > 0,
         source: tool.source,
         definition: &tool.digest,
-        timeout_seconds: timeout(shared, &tool.name),
+        timeout_seconds: timeout_seconds(shared, &tool.name),
     })
 }

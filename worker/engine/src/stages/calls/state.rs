@@ -28,7 +28,7 @@ pub struct Calls {
     rulings: PreTool,
     /// The calls that have given evidence: the digests of the arguments, by tool.
     evidence: BTreeMap<String, BTreeSet<[u8; 32]>>,
-    /// The failures of each call of a tool.
+    /// The number of failures of each call, by tool and digest of the arguments.
     failures: BTreeMap<(String, Digest), u32>,
 }
 
@@ -40,7 +40,7 @@ impl Calls {
         self.all = requested.map(|(i, requested)| Call::new(CallId::new(seq, i), requested, answer.cut)).collect();
     }
 
-    /// Removes and returns the settled calls. If one of them is lost, they also stay, because people are asked about it.
+    /// Removes and returns the settled calls. If one of them is lost, they also stay: the end of the Job names the lost call.
     pub(super) fn take_settled(&mut self) -> Vec<Call> {
         if self.all.iter().any(Call::is_lost) { self.all.clone() } else { std::mem::take(&mut self.all) }
     }
@@ -80,7 +80,7 @@ impl Calls {
         *times
     }
 
-    /// Returns the tool whose same call has failed too often.
+    /// Returns the tool of a call that has failed too often.
     pub(crate) fn stuck_on(&self) -> Option<&str> {
         let failed = self.failures.iter().find(|(_, times)| **times >= MAX_FAILURES_OF_ONE_CALL);
         failed.map(|((tool, _), _)| tool.as_str())
@@ -118,6 +118,7 @@ impl Calls {
         self.all.iter().filter(|call| call.state == CallState::Held).find_map(|call| call.held.as_ref())
     }
 
+    /// Returns the tool of a call and the digest of its arguments: the same call has the same.
     fn identity(&self, id: &CallId) -> Option<(String, Digest)> {
         let call = self.get(id)?;
         match call.arguments.as_ref()? {
@@ -148,7 +149,7 @@ pub struct Call {
     pub state: CallState,
     /// The reasons that hold the call.
     pub hold: Hold,
-    /// The held call for the status.
+    /// The call as the status shows it while it is held.
     pub held: Option<HeldCall>,
     /// The number of times that the call was sent.
     pub tries: u32,
@@ -162,12 +163,12 @@ pub enum CallState {
     /// The model has requested it, and the gate has not ruled on it.
     Requested,
     /// The gate has allowed it.
-    Ruled,
+    Allowed,
     /// It waits for a person's decision.
     Held,
     /// It is a question whose answer will be its result.
     AwaitingReply,
-    /// It was sent in this epoch, or is about to be.
+    /// The worker of an epoch has sent it, or was about to.
     Started {
         /// The epoch.
         epoch: u64,
@@ -183,7 +184,7 @@ pub enum CallState {
 pub enum Settlement {
     /// The server answered it.
     Completed,
-    /// The server answered with a failure, or the call was never sent.
+    /// The server answered with a failure, the call was never sent, or the answer to a read was lost too often.
     Failed,
     /// The gate or a person denied it.
     Denied,
@@ -248,7 +249,7 @@ impl Call {
             CallState::Settled(Settlement::Denied | Settlement::Failed | Settlement::Indeterminate) => true,
             CallState::Settled(Settlement::Completed | Settlement::Skipped)
             | CallState::Requested
-            | CallState::Ruled
+            | CallState::Allowed
             | CallState::Held
             | CallState::AwaitingReply
             | CallState::Started { .. }
@@ -257,7 +258,7 @@ impl Call {
     }
 }
 
-/// Returns the result of a failed call for the model. The last failure before the end of the Job adds a warning.
+/// Returns the result of a failed call for the model. If one more failure ends the Job, it adds a warning.
 pub(super) fn failed_text(text: &str, times: u32) -> String {
     if times + 1 < MAX_FAILURES_OF_ONE_CALL {
         return format!("Failed: {text}");

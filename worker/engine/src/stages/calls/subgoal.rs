@@ -6,6 +6,7 @@ use crate::event::Event;
 use crate::rules::workflows::WorkflowTracker;
 use serde::Deserialize;
 
+/// The arguments of `subgoal_done`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Closing {
@@ -18,7 +19,7 @@ struct Closing {
 /// Closes the step that an allowed call names, or fails the call with the reason.
 pub(super) fn close(call: &Call, workflows: &WorkflowTracker) -> Vec<Event> {
     let id = call.id.clone();
-    match closing(call).and_then(|closing| check(&closing, workflows)) {
+    match read_closing(call).and_then(|closing| check(&closing, workflows)) {
         Ok(Closing { step, evidence, not_applicable }) => {
             let text = if not_applicable { "Closed as not applicable." } else { "Closed." }.to_owned();
             vec![Event::SubgoalDone { step, evidence, not_applicable }, Event::ToolCompleted { call: id, text }]
@@ -27,19 +28,16 @@ pub(super) fn close(call: &Call, workflows: &WorkflowTracker) -> Vec<Event> {
     }
 }
 
-fn closing(call: &Call) -> Result<Closing, InvalidArguments> {
+fn read_closing(call: &Call) -> Result<Closing, InvalidArguments> {
     Closing::deserialize(call.read_arguments()?).map_err(InvalidArguments::new)
 }
 
-/// Checks whether a step can be closed. Returns the request with the id of the step instead of its name.
+/// Checks whether a step can be closed. Returns the arguments with the id of the step instead of its name.
 fn check(closing: &Closing, workflows: &WorkflowTracker) -> Result<Closing, InvalidArguments> {
     let id = if closing.not_applicable {
         workflows.check_not_applicable(&closing.step, closing.evidence)
     } else {
         workflows.check_done(&closing.step, closing.evidence)
     };
-    match id {
-        Ok(step) => Ok(Closing { step, ..*closing }),
-        Err(refusal) => Err(InvalidArguments::new(refusal)),
-    }
+    Ok(Closing { step: id.map_err(InvalidArguments::new)?, ..*closing })
 }

@@ -11,20 +11,21 @@ use bloomery_crds::outcome::OutcomeCode;
 /// not asked about them.
 pub(super) fn end(conversation: &Conversation, code: OutcomeCode) -> Vec<Event> {
     let shared = &conversation.shared;
-    let unknown: Vec<&Call> = shared.calls.all().iter().filter(|call| has_unknown_outcome(call, shared)).collect();
-    let started = unknown.iter().filter(|call| matches!(call.state, CallState::Started { .. }));
-    let lost = started.map(|call| Event::ToolIndeterminate { call: call.id.clone(), text: lost_text(code) });
-    let mut events: Vec<Event> = lost.collect();
-    if let Some(first) = unknown.first() {
+    let unknown_calls: Vec<&Call> =
+        shared.calls.all().iter().filter(|call| has_unknown_outcome(call, shared)).collect();
+    let started = unknown_calls.iter().filter(|call| matches!(call.state, CallState::Started { .. }));
+    let lost_events = started.map(|call| Event::ToolIndeterminate { call: call.id.clone(), text: lost_text(code) });
+    let mut events: Vec<Event> = lost_events.collect();
+    if let Some(first) = unknown_calls.first() {
         events.extend(skip_rest(shared, first));
     }
-    events.push(finished(conversation, code, &message(code, &unknown)));
+    events.push(finished(conversation, code, &message(code, &unknown_calls)));
     events
 }
 
 /// Returns whether a call with effect was sent and has no known outcome.
 fn has_unknown_outcome(call: &Call, shared: &Shared) -> bool {
-    call.is_lost() || shared.is_under_way(call)
+    call.is_lost() || shared.is_effect_under_way(call)
 }
 
 fn lost_text(code: OutcomeCode) -> String {
@@ -32,8 +33,8 @@ fn lost_text(code: OutcomeCode) -> String {
     format!("the worker was lost while the call was under way, and {why}")
 }
 
-fn message(code: OutcomeCode, unknown: &[&Call]) -> String {
-    let lost = |call: &&Call| {
+fn message(code: OutcomeCode, unknown_calls: &[&Call]) -> String {
+    let unknown_note = |call: &&Call| {
         format!(
             " The call {} of {} was sent and its answer is not known: find out whether it happened.",
             call.id, call.tool
@@ -42,5 +43,5 @@ fn message(code: OutcomeCode, unknown: &[&Call]) -> String {
     let is_deleted = code == OutcomeCode::SkillDeleted;
     let why = if is_deleted { "The Job ended because the Skill was deleted." } else { "The Job was cancelled." };
     let remedy = is_deleted.then(|| " Create the Skill again, then another Job.".to_owned());
-    std::iter::once(why.to_owned()).chain(unknown.iter().map(lost)).chain(remedy).collect()
+    std::iter::once(why.to_owned()).chain(unknown_calls.iter().map(unknown_note)).chain(remedy).collect()
 }

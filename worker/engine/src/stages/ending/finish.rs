@@ -18,7 +18,7 @@ pub(crate) fn finished(conversation: &Conversation, code: OutcomeCode, message: 
 fn latest_result(conversation: &Conversation, verified: bool) -> Option<FullResult> {
     let contract = conversation.shared.run.skill.output_contract.as_ref();
     let result = result(conversation.finalization.draft()?, contract, verified);
-    Some(match conversation.polishing.polish() {
+    Some(match conversation.polishing.outcome() {
         Some(PolishOutcome::Polished(text)) if verified => FullResult { text: text.clone(), polished: true, ..result },
         Some(PolishOutcome::Polished(_) | PolishOutcome::Kept(_)) | None => result,
     })
@@ -27,6 +27,6 @@ fn latest_result(conversation: &Conversation, verified: bool) -> Option<FullResu
 /// Returns the events that skip every call without a result, so that each call has one. A call with effect that was sent is
 /// not skipped.
 pub(crate) fn skip_rest(shared: &Shared, because: &Call) -> Vec<Event> {
-    let rest = shared.calls.all().iter().filter(|call| !call.is_settled() && !shared.is_under_way(call));
+    let rest = shared.calls.all().iter().filter(|call| !call.is_settled() && !shared.is_effect_under_way(call));
     rest.map(|call| Event::ToolSkipped { call: call.id.clone(), because: because.id.clone() }).collect()
 }

@@ -5,7 +5,7 @@ use crate::shared::Shared;
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::v1alpha1::GateReason;
 
-/// Returns the event of the limit of steps, if the limit forbids another request of the main loop.
+/// Returns the event that the limit of steps is hit, if it forbids another request of the main loop.
 pub(crate) fn steps_spent(shared: &Shared) -> Option<Event> {
     let limit = shared.run.limits.steps;
     (shared.budget.answers() >= limit).then(|| Event::LimitHit {
@@ -14,7 +14,7 @@ pub(crate) fn steps_spent(shared: &Shared) -> Option<Event> {
     })
 }
 
-/// Returns the event of the limit of tokens, if the limit forbids a request that reserves `reserve` tokens.
+/// Returns the event that the limit of tokens is hit, if it forbids a request that reserves `reserve` tokens.
 pub(crate) fn tokens_spent(shared: &Shared, reserve: u64) -> Option<Event> {
     let limit = shared.run.limits.tokens;
     let spent = shared.budget.tokens();
@@ -27,8 +27,8 @@ pub(crate) fn tokens_spent(shared: &Shared, reserve: u64) -> Option<Event> {
     })
 }
 
-/// Returns the event of the limit of the duration or of tool calls, if one is hit.
-pub(super) fn hit(shared: &Shared) -> Option<Event> {
+/// Returns the event that the limit of the duration or of tool calls is hit, if one is.
+pub(super) fn duration_or_calls_spent(shared: &Shared) -> Option<Event> {
     let limits = &shared.run.limits;
     if shared.budget.worked_ms() >= limits.duration_seconds.saturating_mul(1000) {
         let message =
@@ -36,8 +36,9 @@ pub(super) fn hit(shared: &Shared) -> Option<Event> {
         return Some(Event::LimitHit { code: OutcomeCode::DurationLimit, message });
     }
     let latest = shared.calls.rulings().last.last();
-    let is_denied = latest.is_some_and(|ruling| ruling.rule == Some(GateReason::Limit));
-    (shared.calls.is_empty() && is_denied).then(|| Event::LimitHit {
+    let limit_denied_latest = latest.is_some_and(|ruling| ruling.rule == Some(GateReason::Limit));
+    // The other calls of the answer get their results first.
+    (shared.calls.is_empty() && limit_denied_latest).then(|| Event::LimitHit {
         code: OutcomeCode::ToolCallLimit,
         message: format!("{} tool calls were made, which is all that limits.toolCalls allows", limits.tool_calls),
     })

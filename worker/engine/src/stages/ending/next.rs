@@ -26,7 +26,7 @@ pub(crate) fn ended(conversation: &Conversation) -> Option<Step<'_>> {
     Some(Step::Record(cancel::end(conversation, code)))
 }
 
-/// Returns the step that ends a conversation: it cannot continue, or its answer is complete.
+/// Returns the step that ends a conversation which cannot continue, or whose answer is complete.
 pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
     end_event(conversation).map(|end| Step::Record(vec![end]))
 }
@@ -34,10 +34,10 @@ pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
 fn end_event(conversation: &Conversation) -> Option<Event> {
     let shared = &conversation.shared;
     // A call with effect that was sent must get its outcome first.
-    if shared.calls.all().iter().any(|call| shared.is_under_way(call)) {
+    if shared.calls.all().iter().any(|call| shared.is_effect_under_way(call)) {
         return None;
     }
-    // Parking does not end a Job that waits for people.
+    // A Job that waits for people does not end because its pods are drained. It ends only if they crash.
     let stall = shared.progress.stall();
     if let Some(stall) = stall.filter(|stall| *stall == Stall::Crashes || !waits_for_people(conversation)) {
         return Some(finished(conversation, OutcomeCode::CrashLoop, &stall_message(stall)));
@@ -46,10 +46,11 @@ fn end_event(conversation: &Conversation) -> Option<Event> {
         let message = format!("A budget is spent: {message}. Raise it in the Skill, or ask for less in one Job.");
         return Some(finished(conversation, *code, &message));
     }
-    model_failed(conversation).or_else(|| finalized(conversation)).or_else(|| limits::hit(shared))
+    end_by_model(conversation).or_else(|| end_by_gate(conversation)).or_else(|| limits::duration_or_calls_spent(shared))
 }
 
-fn model_failed(conversation: &Conversation) -> Option<Event> {
+/// Returns the end of a conversation whose model has failed, or repeats a failing call.
+fn end_by_model(conversation: &Conversation) -> Option<Event> {
     let shared = &conversation.shared;
     if let Some((kind, message)) = &shared.model.failure {
         return Some(finished(conversation, OutcomeCode::ModelUnavailable, &failure_message(*kind, message)));
@@ -66,7 +67,8 @@ fn model_failed(conversation: &Conversation) -> Option<Event> {
     Some(finished(conversation, OutcomeCode::Stuck, &message))
 }
 
-fn finalized(conversation: &Conversation) -> Option<Event> {
+/// Returns the end of a conversation whose answer is complete, or whose finalization gate has given up.
+fn end_by_gate(conversation: &Conversation) -> Option<Event> {
     let (shared, finalization) = (&conversation.shared, &conversation.finalization);
     if finalization.passed() {
         let is_done = !wants_polish(&conversation.polishing, finalization, &shared.run.skill);

@@ -6,12 +6,12 @@ use crate::stages::finalization::Finalization;
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::report::ParkReason;
 
-/// The end of the conversation, or its park until the next pod.
+/// The end of the conversation, and the reasons for it; or the reason why it is parked.
 #[derive(Debug, Default)]
 pub(crate) struct Ending {
     /// The outcome code that a directive demands: a person has cancelled the Job or deleted its Skill.
     pub demanded: Option<OutcomeCode>,
-    /// The limit that was hit, and the amount that was spent.
+    /// The code of the limit that was hit, and a message about it.
     pub limit: Option<(OutcomeCode, String)>,
     /// The reason why the conversation is parked, until the next epoch.
     pub parked: Option<ParkReason>,
@@ -27,7 +27,7 @@ impl Ending {
             Event::LimitHit { code, message } if !finalization.passed() => {
                 self.limit = Some((*code, message.clone()));
             }
-            // For a directive to park, the worker also records `parked`.
+            // A directive to park has no outcome code: the worker also records `parked`.
             Event::DirectiveReceived { directive } => self.demanded = self.demanded.or(directive.outcome_code()),
             Event::Parked { reason } => self.parked = Some(*reason),
             Event::Finished { outcome, result } => self.finished = Some((outcome.clone(), result.clone())),

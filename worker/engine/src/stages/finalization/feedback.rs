@@ -21,7 +21,7 @@ pub(super) fn attempt_feedback(attempt: &FinalizationAttempt) -> String {
 }
 
 /// Returns the feedback about a failed attempt that a person has clarified.
-pub(super) fn clarification(attempt: &FinalizationAttempt, answer: &str) -> String {
+pub(super) fn clarification_feedback(attempt: &FinalizationAttempt, answer: &str) -> String {
     format!("Your answer did not pass: {}. The user was asked about it, and says: {answer}", faults(attempt))
 }
 

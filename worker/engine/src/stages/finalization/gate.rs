@@ -45,13 +45,13 @@ pub(super) fn rule(draft: &Draft, gate: &Gate<'_>) -> Decision {
         return Decision::Ruling(FinalizationRuling::NoNewEvidence);
     }
     if let Some(fault) = form_fault(draft, gate) {
-        let is_form_error = finalization.form_errors() < MAX_FORM_ERRORS;
+        let is_tolerated = finalization.form_errors() < MAX_FORM_ERRORS;
         let ruling =
-            if is_form_error { FinalizationRuling::FormError(fault) } else { FinalizationRuling::Attempt(fault) };
+            if is_tolerated { FinalizationRuling::FormError(fault) } else { FinalizationRuling::Attempt(fault) };
         return Decision::Ruling(ruling);
     }
     if let Some(open) = open_steps(gate.rules, gate.intent) {
-        let attempt = failed(FinalizationCode::GoalNotMet, &open, Vec::new());
+        let attempt = failed_attempt(FinalizationCode::GoalNotMet, &open, Vec::new());
         return Decision::Ruling(FinalizationRuling::Attempt(attempt));
     }
     if !is_judged(gate.skill) {
@@ -61,7 +61,7 @@ pub(super) fn rule(draft: &Draft, gate: &Gate<'_>) -> Decision {
     if judgement.is_given_up() {
         let why = judgement.error().unwrap_or_default();
         let detail = format!("the gate's model gave no ruling that can be read: {why}");
-        return Decision::Ruling(FinalizationRuling::Attempt(failed(
+        return Decision::Ruling(FinalizationRuling::Attempt(failed_attempt(
             FinalizationCode::GoalNotMet,
             &detail,
             Vec::new(),
@@ -74,7 +74,7 @@ pub(super) fn rule(draft: &Draft, gate: &Gate<'_>) -> Decision {
     }
 }
 
-/// Returns the open steps of a required workflow, as a sentence.
+/// Returns the open steps of the first required workflow that is not complete, as a sentence.
 fn open_steps(rules: &Rules, intent: Option<&str>) -> Option<String> {
     let open = rules.workflows.incomplete(intent);
     let first = open.first()?;
@@ -87,35 +87,32 @@ fn is_judged(skill: &SkillSpec) -> bool {
     gate.and_then(|gate| gate.enabled).unwrap_or(true)
 }
 
-/// Returns the result of a draft. If the contract asks for fields, prose and fields are separated.
+/// Returns the result of a draft. If the contract asks for fields, prose and fields are separated; without a readable JSON block,
+/// the whole draft is prose.
 pub(crate) fn result(draft: &Draft, contract: Option<&OutputContract>, verified: bool) -> FullResult {
-    let split = if wants_fields(contract) { json_block::split(&draft.text).ok() } else { None };
+    let split = if contract.is_some_and(wants_fields) { json_block::split(&draft.text).ok() } else { None };
     let (text, fields) = split.unwrap_or_else(|| (draft.text.clone(), serde_json::Map::new()));
     FullResult { text, fields, verified, polished: false }
 }
 
-fn wants_fields(contract: Option<&OutputContract>) -> bool {
-    contract.is_some_and(|contract| !contract.required_fields.is_empty() || contract.schema.is_some())
+fn wants_fields(contract: &OutputContract) -> bool {
+    !contract.required_fields.is_empty() || contract.schema.is_some()
 }
 
 /// Returns the failed attempt of a draft whose form is wrong, or nothing.
 fn form_fault(draft: &Draft, gate: &Gate<'_>) -> Option<FinalizationAttempt> {
-    let incomplete = |detail: &str| Some(failed(FinalizationCode::OutputIncomplete, detail, Vec::new()));
+    let incomplete = |detail: &str| Some(failed_attempt(FinalizationCode::OutputIncomplete, detail, Vec::new()));
     if draft.cut {
         return incomplete("it was cut off at the model's length limit: be briefer");
     }
     if draft.text.trim().is_empty() {
         return incomplete("it is empty");
     }
-    let contract = gate.skill.output_contract.as_ref();
-    if !wants_fields(contract) {
-        return None;
-    }
+    let contract = gate.skill.output_contract.as_ref().filter(|contract| wants_fields(contract))?;
     let fields = match json_block::split(&draft.text) {
         Ok((_, fields)) => fields,
         Err(error) => return incomplete(&error.to_string()),
     };
-    let contract = contract?;
     let missing: Vec<String> = contract
         .required_fields
         .iter()
@@ -125,7 +122,7 @@ fn form_fault(draft: &Draft, gate: &Gate<'_>) -> Option<FinalizationAttempt> {
         .collect();
     if !missing.is_empty() {
         let detail = format!("required fields are missing or empty: {}", missing.join(", "));
-        return Some(failed(FinalizationCode::MissingRequiredField, &detail, missing));
+        return Some(failed_attempt(FinalizationCode::MissingRequiredField, &detail, missing));
     }
     let fault = gate.rules.contract.as_ref()?.first_error(&Value::Object(fields))?;
     incomplete(&format!("the fields do not fit the output contract's schema: {fault}"))
@@ -139,7 +136,7 @@ fn is_missing(value: Option<&Value>) -> bool {
     }
 }
 
-fn failed(code: FinalizationCode, detail: &str, missing_fields: Vec<String>) -> FinalizationAttempt {
+fn failed_attempt(code: FinalizationCode, detail: &str, missing_fields: Vec<String>) -> FinalizationAttempt {
     FinalizationAttempt {
         passed: false,
         score: None,

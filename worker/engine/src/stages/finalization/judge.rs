@@ -1,6 +1,6 @@
 //! The prompt of the judging model, and the reader of its answer (seed 002, section 4.4).
 //!
-//! The gate checks the form, the contract's fields and the workflows before, without a model.
+//! Before it asks the judging model, the gate checks the form, the contract's fields and the workflows.
 
 use crate::stage_prompt::{AnswerSchema, DATA, Error, StagePrompt, data, exact_object, list, read_object};
 use bloomery_crds::canonical;
@@ -123,8 +123,8 @@ struct Reason {
 ///
 /// # Errors
 /// - The answer is not an object of this form, or the score is not between 0 and 1.
-/// - It passes the draft, but says that the goal is not met or the answer is incomplete.
-/// - It fails the draft without a reason.
+/// - The answer passes the draft, but says that the goal is not met or the draft is incomplete.
+/// - The answer fails the draft without a reason.
 pub fn read(text: &str) -> Result<FinalizationAttempt, Error> {
     let answer: Answer = serde_json::from_value(Value::Object(read_object(text)?))
         .map_err(|error| bounded(&error.to_string(), MAX_DETAIL_BYTES))?;
@@ -149,6 +149,7 @@ pub fn read(text: &str) -> Result<FinalizationAttempt, Error> {
     })
 }
 
+/// Decides whether the draft passes. Other parts of the answer can overrule `passed`, or contradict it.
 fn decide(passed: bool, reasons: &[Reason], missing: &[String]) -> Result<bool, Error> {
     if !passed {
         let has_reason = !reasons.is_empty() || !missing.is_empty();

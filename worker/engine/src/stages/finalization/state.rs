@@ -7,7 +7,7 @@ use crate::line::Entry;
 use crate::run::Run;
 use crate::shared::Shared;
 use crate::stage_prompt::StageAnswer;
-use crate::stages::questions::Refused;
+use crate::stages::questions::RefusedReply;
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::v1alpha1::{self, FinalizationAttempt, Stage, SuggestedAction};
 
@@ -26,7 +26,7 @@ pub(crate) struct Draft {
     pub cut: bool,
 }
 
-/// The condition under which the next answer is checked, after a failed attempt.
+/// The input that has to come before the next answer is checked, after a failed attempt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Needed {
     #[default]
@@ -62,8 +62,8 @@ impl Finalization {
             Event::GateRuled { ruling } => self.apply_ruling(ruling, shared),
             Event::UserReplied { question, text, .. } => {
                 if let Some(QuestionSubject::Draft) = shared.questions.about(question) {
-                    let taken = self.take_clarification(text, shared);
-                    shared.settle_question(question, taken);
+                    let reply = self.take_clarification(text, shared);
+                    shared.settle_question(question, reply);
                 }
             }
             _ => {}
@@ -128,33 +128,33 @@ impl Finalization {
             return;
         }
         self.given_up = self.reason_to_give_up(attempt, retries);
-        let asks = attempt.suggested_action == Some(SuggestedAction::ClarifyUser) && self.given_up.is_none();
-        self.needed = if asks { Needed::Clarification } else { Needed::Evidence };
+        let asks_person = attempt.suggested_action == Some(SuggestedAction::ClarifyUser) && self.given_up.is_none();
+        self.needed = if asks_person { Needed::Clarification } else { Needed::Evidence };
     }
 
     fn reason_to_give_up(&self, attempt: &FinalizationAttempt, retries: u32) -> Option<(OutcomeCode, String)> {
-        let failed = u32::try_from(self.attempts.len()).unwrap_or(u32::MAX);
+        let attempts = u32::try_from(self.attempts.len()).unwrap_or(u32::MAX);
         match attempt.suggested_action {
             Some(SuggestedAction::Escalate) => {
                 Some((OutcomeCode::GateFailed, "the gate leaves the answer to a person".to_owned()))
             }
-            // Nobody is asked without a further attempt, which would use the clarification.
+            // A person is asked only if a further attempt can use the clarification.
             Some(SuggestedAction::ClarifyUser) => {
-                (failed > retries).then(|| (OutcomeCode::UserNeeded, CLARIFY.to_owned()))
+                (attempts > retries).then(|| (OutcomeCode::UserNeeded, CLARIFY.to_owned()))
             }
-            Some(SuggestedAction::ToolCall | SuggestedAction::Rewrite) | None => (failed > retries).then(|| {
-                let why = format!("{failed} attempts failed, of {} that it may have", retries + 1);
+            Some(SuggestedAction::ToolCall | SuggestedAction::Rewrite) | None => (attempts > retries).then(|| {
+                let why = format!("{attempts} attempts failed, of {} that it may have", retries + 1);
                 (OutcomeCode::GateFailed, why)
             }),
         }
     }
 
-    fn take_clarification(&mut self, text: &str, shared: &mut Shared) -> Result<(), Refused> {
+    fn take_clarification(&mut self, text: &str, shared: &mut Shared) -> Result<(), RefusedReply> {
         if text.trim().is_empty() {
-            return Err(Refused::new("the answer is empty"));
+            return Err(RefusedReply::new("the answer is empty"));
         }
         if let Some(attempt) = self.attempts.last() {
-            shared.add_turn(Turn::User(feedback::clarification(attempt, text)));
+            shared.add_turn(Turn::User(feedback::clarification_feedback(attempt, text)));
         }
         self.needed = Needed::Nothing;
         Ok(())
@@ -175,7 +175,7 @@ impl Finalization {
         &self.judgement
     }
 
-    /// The number of answers that were rejected for an invalid format.
+    /// The number of drafts with form errors that did not count as attempts.
     pub(super) fn form_errors(&self) -> u32 {
         self.form_errors
     }
@@ -190,7 +190,7 @@ impl Finalization {
         self.needed == Needed::Clarification
     }
 
-    /// Returns whether an answer has passed.
+    /// Returns whether the latest draft has passed.
     pub(crate) fn passed(&self) -> bool {
         !self.needs_ruling && self.attempts.last().is_some_and(|attempt| attempt.passed)
     }

@@ -33,7 +33,9 @@ fn detect<'a>(conversation: &'a Conversation, intents: &Intents) -> Step<'a> {
         return request::for_stage(shared, Stage::Intent, prompt, answer.error());
     };
     Step::Record(vec![match prompt::read(text, intents) {
-        Ok(detected) => Event::IntentDetected { missing: prompt::missing(intents, &detected), intent: detected },
+        Ok(detected) => {
+            Event::IntentDetected { missing: prompt::missing_entities(intents, &detected), intent: detected }
+        }
         Err(error) => Event::ModelFailed { kind: ModelFailure::InvalidAnswer, message: error.to_string() },
     }])
 }

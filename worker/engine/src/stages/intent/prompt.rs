@@ -2,7 +2,7 @@
 //! answer that cannot be read, the stage asks once more, with the error.
 
 use crate::stage_prompt::{AnswerSchema, DATA, Error, StagePrompt, exact_object, read_object};
-use crate::stages::questions::Refused;
+use crate::stages::questions::RefusedReply;
 use bloomery_crds::canonical;
 use bloomery_crds::nearest::nearest;
 use bloomery_crds::text::bounded;
@@ -67,7 +67,7 @@ fn description(intent: &Intent) -> String {
 /// Reads the answer of the model. A null or blank entity counts as not named.
 ///
 /// # Errors
-/// If the answer is not a JSON object, or has an unknown field, intent or entity, or an entity of another type.
+/// If the answer is not a JSON object, or has an unknown field, intent or entity. Or if an entity is too long or of another type.
 pub fn read(answer: &str, intents: &Intents) -> Result<DetectedIntent, Error> {
     let mut fields = read_object(answer)?;
     let id = fields.remove("intent").ok_or("the field \"intent\" is missing")?;
@@ -94,14 +94,14 @@ pub fn read(answer: &str, intents: &Intents) -> Result<DetectedIntent, Error> {
 }
 
 /// Returns the entities that the intent requires and the goal does not name.
-pub fn missing(intents: &Intents, detected: &DetectedIntent) -> Vec<String> {
-    let required = entities(intents, detected).filter(|entity| entity.required == Some(true));
+pub fn missing_entities(intents: &Intents, detected: &DetectedIntent) -> Vec<String> {
+    let required = entities_of(intents, detected).filter(|entity| entity.required == Some(true));
     required.map(|entity| entity.name.clone()).filter(|name| !detected.entities.contains_key(name)).collect()
 }
 
 /// Returns the question about a missing entity, and its choices.
 pub fn question(intents: &Intents, detected: &DetectedIntent, name: &str) -> (String, Vec<String>) {
-    let kind = entities(intents, detected).find(|entity| entity.name == name).map(|entity| entity.kind);
+    let kind = entities_of(intents, detected).find(|entity| entity.name == name).map(|entity| entity.kind);
     let choices = if kind == Some(ValueType::Boolean) { ["true", "false"].map(str::to_owned).to_vec() } else { vec![] };
     let kind = kind.map(|kind| format!(" ({kind})")).unwrap_or_default();
     (format!("What is {name}{kind}? The Skill has to know it, and the goal does not say it."), choices)
@@ -116,24 +116,26 @@ pub(super) fn read_entity(
     detected: Option<&DetectedIntent>,
     name: &str,
     text: &str,
-) -> Result<Value, Refused> {
+) -> Result<Value, RefusedReply> {
     let intents = skill.intents.as_ref().zip(detected);
-    let entity = intents.and_then(|(intents, detected)| entities(intents, detected).find(|entity| entity.name == name));
-    let entity = entity.ok_or_else(|| Refused::new(format!("the Skill has no entity {:?}", bounded(name, 64))))?;
+    let entity =
+        intents.and_then(|(intents, detected)| entities_of(intents, detected).find(|entity| entity.name == name));
+    let entity = entity.ok_or_else(|| RefusedReply::new(format!("the Skill has no entity {:?}", bounded(name, 64))))?;
     let text = text.trim();
     let value = match entity.kind {
         ValueType::String => Value::String(text.to_owned()),
         ValueType::Number | ValueType::Integer | ValueType::Boolean | ValueType::Array | ValueType::Object => {
             canonical::parse(text)
-                .map_err(|_| Refused::new(format!("{:?} is not of the type {}", bounded(text, 64), entity.kind)))?
+                .map_err(|_| RefusedReply::new(format!("{:?} is not of the type {}", bounded(text, 64), entity.kind)))?
         }
     };
     check_type(entity, value)
-        .map_err(|error| Refused::new(error.to_string()))?
-        .ok_or_else(|| Refused::new("the answer is empty"))
+        .map_err(|error| RefusedReply::new(error.to_string()))?
+        .ok_or_else(|| RefusedReply::new("the answer is empty"))
 }
 
-fn entities<'a>(intents: &'a Intents, detected: &DetectedIntent) -> impl Iterator<Item = &'a Entity> {
+/// Returns the entities of the detected intent.
+fn entities_of<'a>(intents: &'a Intents, detected: &DetectedIntent) -> impl Iterator<Item = &'a Entity> {
     let intent = detected.id.as_ref().and_then(|id| intents.supported.iter().find(|intent| intent.id == *id));
     intent.into_iter().flat_map(|intent| &intent.entities)
 }
@@ -147,6 +149,7 @@ fn find_intent<'a>(id: &str, intents: &'a Intents) -> Result<&'a Intent, Error> 
     })
 }
 
+/// Checks the names and types of entities. Returns those that are not null or blank.
 fn check_entities(intent: &Intent, entities: Map<String, Value>) -> Result<Map<String, Value>, Error> {
     let mut named = Map::new();
     for (name, value) in entities {
@@ -160,7 +163,7 @@ fn check_entities(intent: &Intent, entities: Map<String, Value>) -> Result<Map<S
                 bounded(&name, 64),
                 match intent.entities.iter().map(|entity| entity.name.as_str()).collect::<Vec<_>>().as_slice() {
                     [] => "none".to_owned(),
-                    several => several.join(", "),
+                    known => known.join(", "),
                 }
             )
         })?;

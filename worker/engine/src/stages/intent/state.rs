@@ -6,7 +6,7 @@ use crate::history::Turn;
 use crate::line::Entry;
 use crate::shared::Shared;
 use crate::stage_prompt::StageAnswer;
-use crate::stages::questions::Refused;
+use crate::stages::questions::RefusedReply;
 use bloomery_crds::v1alpha1::Stage;
 
 /// The progress of the intent detection. The detected intent itself is shared.
@@ -32,8 +32,8 @@ impl IntentStage {
             }
             Event::UserReplied { question, text, .. } => {
                 if let Some(QuestionSubject::Entity(name)) = shared.questions.about(question) {
-                    let taken = self.take_entity(&name, text, shared);
-                    shared.settle_question(question, taken);
+                    let reply = self.take_entity(&name, text, shared);
+                    shared.settle_question(question, reply);
                 }
             }
             _ => {}
@@ -41,10 +41,10 @@ impl IntentStage {
     }
 
     /// Takes the value of a missing entity from a person's reply.
-    fn take_entity(&mut self, name: &str, text: &str, shared: &mut Shared) -> Result<(), Refused> {
+    fn take_entity(&mut self, name: &str, text: &str, shared: &mut Shared) -> Result<(), RefusedReply> {
         let value = prompt::read_entity(&shared.run.skill, shared.intent.as_ref(), name, text)?;
-        let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        shared.add_turn(Turn::User(format!("{name}: {shown}")));
+        let value_text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        shared.add_turn(Turn::User(format!("{name}: {value_text}")));
         self.missing.retain(|missing| missing != name);
         if let Some(intent) = &mut shared.intent {
             intent.entities.insert(name.to_owned(), value);

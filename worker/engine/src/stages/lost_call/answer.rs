@@ -1,7 +1,7 @@
 //! The question to a person about a lost call, and the person's answer.
 
 use crate::stages::calls::Call;
-use crate::stages::questions::Refused;
+use crate::stages::questions::RefusedReply;
 use bloomery_crds::text::bounded;
 
 const HAPPENED: &str = "happened";
@@ -24,7 +24,7 @@ pub(super) enum LostCallAnswer {
 
 impl LostCallAnswer {
     /// Reads an answer: one of the choices, in upper or lower case.
-    pub(super) fn read(text: &str) -> Result<Self, Refused> {
+    pub(super) fn read(text: &str) -> Result<Self, RefusedReply> {
         let is = |choice: &str| text.trim().eq_ignore_ascii_case(choice);
         if is(HAPPENED) {
             return Ok(Self::Happened);
@@ -35,7 +35,7 @@ impl LostCallAnswer {
         if is(STOP) {
             return Ok(Self::EndJob);
         }
-        Err(Refused::new(format!("{:?} is none of: {HAPPENED}, {DID_NOT_HAPPEN}, {STOP}", bounded(text, 64))))
+        Err(RefusedReply::new(format!("{:?} is none of: {HAPPENED}, {DID_NOT_HAPPEN}, {STOP}", bounded(text, 64))))
     }
 
     /// The answers to choose from.

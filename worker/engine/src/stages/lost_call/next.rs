@@ -11,20 +11,21 @@ use crate::stages::questions;
 use crate::step::Step;
 use bloomery_crds::outcome::OutcomeCode;
 
-/// Returns the step that asks people about a lost call, or the end of the Job if nobody can be asked.
+/// Returns the step that asks people about a lost call. The Job ends instead if nobody can be asked, a person has stopped it, or
+/// its workers crash.
 pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
     let shared = &conversation.shared;
     let call = shared.calls.all().iter().find(|call| call.is_lost())?;
-    let crashes = shared.progress.stall() == Some(Stall::Crashes);
-    if !shared.run.people || conversation.lost_call.stopped_by.is_some() || crashes {
+    let is_crashing = shared.progress.stall() == Some(Stall::Crashes);
+    if !shared.run.people || conversation.lost_call.stopped_by.is_some() || is_crashing {
         return Some(Step::Record(end(call, conversation)));
     }
     let about = QuestionSubject::LostCall(call.id.clone());
     if shared.questions.is_open(&about) {
         return Some(Step::AskPeople(people::open_requests(shared)));
     }
-    let question = (about, question(call), LostCallAnswer::choices());
-    Some(Step::Record(questions::ask(&shared.questions, vec![question])))
+    let new_question = (about, question(call), LostCallAnswer::choices());
+    Some(Step::Record(questions::ask(&shared.questions, vec![new_question])))
 }
 
 fn end(call: &Call, conversation: &Conversation) -> Vec<Event> {

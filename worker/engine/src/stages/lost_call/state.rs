@@ -5,7 +5,7 @@ use crate::event::{CallId, Event, QuestionSubject};
 use crate::line::Entry;
 use crate::shared::Shared;
 use crate::stages::calls::apply::{complete, fail};
-use crate::stages::questions::Refused;
+use crate::stages::questions::RefusedReply;
 
 /// The state of the lost call.
 #[derive(Debug, Default)]
@@ -18,12 +18,12 @@ impl LostCall {
     pub(crate) fn apply(&mut self, entry: &Entry, shared: &mut Shared) {
         let Event::UserReplied { question, text, by, .. } = &entry.event else { return };
         if let Some(QuestionSubject::LostCall(call)) = shared.questions.about(question) {
-            let taken = self.take_answer(&call, text, by, shared);
-            shared.settle_question(question, taken);
+            let reply = self.take_answer(&call, text, by, shared);
+            shared.settle_question(question, reply);
         }
     }
 
-    fn take_answer(&mut self, call: &CallId, text: &str, by: &str, shared: &mut Shared) -> Result<(), Refused> {
+    fn take_answer(&mut self, call: &CallId, text: &str, by: &str, shared: &mut Shared) -> Result<(), RefusedReply> {
         match LostCallAnswer::read(text)? {
             LostCallAnswer::Happened => complete(call, &happened_text(by), shared),
             LostCallAnswer::DidNotHappen => fail(call, &did_not_happen_text(by), shared),

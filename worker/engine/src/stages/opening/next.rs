@@ -25,10 +25,11 @@ pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
     if opening.context.is_none() && wants_context(&shared.run) {
         return Some(Step::GatherContext);
     }
-    Some(Step::Record(vec![open(conversation)]))
+    Some(Step::Record(vec![open_or_end(conversation)]))
 }
 
-fn open(conversation: &Conversation) -> Event {
+/// Returns the event that opens the conversation. If it cannot be opened, the event ends it.
+fn open_or_end(conversation: &Conversation) -> Event {
     let (shared, opening) = (&conversation.shared, &conversation.opening);
     if let Some(continued) = shared.run.continues.as_ref().filter(|_| shared.earlier.is_none()) {
         return earlier_not_available(continued, opening.earlier_fault());
@@ -76,7 +77,8 @@ fn opened(run: &Run, system: String) -> Event {
     }
 }
 
-/// Returns the end of a follow-up Job whose earlier conversation is not available. Without it, the model would invent it.
+/// Returns the end of a follow-up Job whose earlier conversation is not available. Without that conversation, the model would
+/// invent its content.
 fn earlier_not_available(continued: &str, fault: Option<&str>) -> Event {
     let fault = fault.unwrap_or("it was not read.");
     let message = format!(

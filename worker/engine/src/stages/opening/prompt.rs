@@ -9,7 +9,7 @@ use crate::tool::ToolSource;
 use bloomery_crds::persona;
 use bloomery_crds::run::{BoundResource, ResourceSource};
 
-/// The persona cannot be rendered with the resources of the Job.
+/// The reasons why the persona cannot be rendered with the resources of the Job.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Error(String);
@@ -33,21 +33,21 @@ pub(super) fn system(shared: &Shared, context: &[ContextPart]) -> Result<String,
         parts.push(format!("# Goals\n{}", list(&skill.problem.goals)));
     }
     parts.push(WAY_OF_WORKING.to_owned());
-    parts.extend(resources(shared));
+    parts.extend(resources_section(shared));
     parts.extend(context_section(context));
     parts.extend(shared.earlier.as_deref().map(earlier_section));
     let guardrails = &shared.rules.in_prompt;
     if !guardrails.is_empty() {
         parts.push(format!("# Skill guardrails\n{}", list(guardrails)));
     }
-    parts.extend(workflows(shared));
+    parts.extend(workflows_section(shared));
     if let Some(contract) = skill.output_contract.as_ref().filter(|contract| !contract.required_fields.is_empty()) {
         parts.push(format!("{CONTRACT}\n{}", list(&contract.required_fields)));
     }
     Ok(parts.join("\n\n"))
 }
 
-/// Renders the Skill's persona with the resources of the Job.
+/// Renders the Skill's persona, if it has one, with the resources of the Job.
 ///
 /// # Errors
 /// If the persona cannot be rendered.
@@ -62,9 +62,9 @@ pub(crate) fn persona(run: &Run) -> Result<Option<String>, Error> {
 }
 
 /// Describes the bound resources, except secrets, which the model must not use.
-fn resources(shared: &Shared) -> Option<String> {
+fn resources_section(shared: &Shared) -> Option<String> {
     let run = &shared.run;
-    let lines: Vec<String> = run.resources.iter().filter_map(|bound| resource(bound, run)).collect();
+    let lines: Vec<String> = run.resources.iter().filter_map(|bound| resource_line(bound, run)).collect();
     if lines.is_empty() {
         return None;
     }
@@ -76,7 +76,7 @@ fn resources(shared: &Shared) -> Option<String> {
     Some(format!("# Resources\n{}{}", list(&lines), if has_file_tools { FILES } else { "" }))
 }
 
-fn resource(bound: &BoundResource, run: &Run) -> Option<String> {
+fn resource_line(bound: &BoundResource, run: &Run) -> Option<String> {
     let value = match &bound.source {
         ResourceSource::Mount { path, read_only: true } => format!("files at {path}, to read only"),
         ResourceSource::Mount { path, read_only: false } => format!("files at {path}"),
@@ -92,7 +92,7 @@ fn resource(bound: &BoundResource, run: &Run) -> Option<String> {
     ))
 }
 
-/// Renders the gathered context as data: its file names and notes are not trusted.
+/// Renders the gathered context as data: its file names and notes are not trusted. The earlier conversation has its own section.
 fn context_section(context: &[ContextPart]) -> Option<String> {
     let is_usable = |part: &&ContextPart| part.fault.is_none() && part.kind != ContextKind::Earlier;
     let parts = context.iter().filter(is_usable);
@@ -114,7 +114,7 @@ fn earlier_section(earlier: &str) -> String {
     )
 }
 
-fn workflows(shared: &Shared) -> Option<String> {
+fn workflows_section(shared: &Shared) -> Option<String> {
     let workflows = &shared.run.skill.policy.as_ref()?.workflows;
     if workflows.is_empty() {
         return None;
@@ -181,7 +181,7 @@ mod tests {
             let stamp = EventTime { time: "2026-01-01T00:00:00Z".into(), elapsed_ms: 0 };
             let (_, entry) = Chain::new("/test").append(fix_catalogue(run, Vec::new()), stamp).unwrap();
             conversation.apply(&entry);
-            super::resources(&conversation.shared).unwrap()
+            super::resources_section(&conversation.shared).unwrap()
         };
         insta::assert_snapshot!(section(&run), @r"
         # Resources

@@ -42,8 +42,8 @@ impl Opening {
 fn fix_catalogue(tools: &[CatalogueTool], shared: &mut Shared) {
     shared.catalogue.fix(tools);
     shared.budget.add_to_prompt(shared.catalogue.visible().iter().map(catalogue::prompt_bytes).sum());
-    let unusable = endpoint::remarks(&shared.run.skill.resources, &shared.run.resources);
-    shared.rules = Rules::compile(&shared.run.skill, tools).with_remarks(unusable);
+    let endpoint_remarks = endpoint::remarks(&shared.run.skill.resources, &shared.run.resources);
+    shared.rules = Rules::compile(&shared.run.skill, tools).with_remarks(endpoint_remarks);
 }
 
 fn earlier(parts: &[ContextPart]) -> Option<&ContextPart> {

@@ -28,9 +28,9 @@ pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
         let prompt = prompt(persona.as_deref().unwrap_or(DEFAULT_PERSONA), &result.text);
         return Some(request::for_stage(shared, Stage::Polish, prompt, None));
     };
-    let polish = match keeps_content(&result.text, polished, &result.fields) {
+    let outcome = match keeps_content(&result.text, polished, &result.fields) {
         Ok(()) => PolishOutcome::Polished(polished.trim().to_owned()),
         Err(change) => PolishOutcome::Kept(format!("the reply polisher changed the content: {change}")),
     };
-    Some(Step::Record(vec![Event::ReplyPolished { polish }]))
+    Some(Step::Record(vec![Event::ReplyPolished { polish: outcome }]))
 }

@@ -11,7 +11,7 @@ use bloomery_crds::v1alpha1::{SkillSpec, Stage};
 pub(crate) struct Polishing {
     /// The answer of the polishing model, until it is compared with the original.
     polished: Option<String>,
-    polish: Option<PolishOutcome>,
+    outcome: Option<PolishOutcome>,
 }
 
 impl Polishing {
@@ -32,9 +32,9 @@ impl Polishing {
         }
     }
 
-    fn finish(&mut self, polish: PolishOutcome) {
+    fn finish(&mut self, outcome: PolishOutcome) {
         self.polished = None;
-        self.polish = Some(polish);
+        self.outcome = Some(outcome);
     }
 
     /// The polisher's answer, until it is compared with the original.
@@ -43,14 +43,14 @@ impl Polishing {
     }
 
     /// The outcome of the polish, once it is done.
-    pub(crate) fn polish(&self) -> Option<&PolishOutcome> {
-        self.polish.as_ref()
+    pub(crate) fn outcome(&self) -> Option<&PolishOutcome> {
+        self.outcome.as_ref()
     }
 }
 
-/// Returns whether an answer has passed and is not polished yet.
+/// Returns whether an answer has passed that the polisher is enabled for and has not handled yet.
 pub(crate) fn wants_polish(polishing: &Polishing, finalization: &Finalization, skill: &SkillSpec) -> bool {
     let polisher = skill.engine.as_ref().and_then(|engine| engine.reply_polisher.as_ref());
     let enabled = polisher.and_then(|polisher| polisher.enabled).unwrap_or(true);
-    enabled && finalization.passed() && polishing.polish.is_none()
+    enabled && finalization.passed() && polishing.outcome.is_none()
 }

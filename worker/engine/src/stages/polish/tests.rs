@@ -35,5 +35,5 @@ fn an_answer_that_passed_does_not_fail_for_a_polisher_that_gives_no_answer() {
     world.record(Event::ModelFailed { kind: ModelFailure::Unavailable, message: "503".into() });
     world.play_out();
     assert_eq!(code(&world), OutcomeCode::Succeeded);
-    assert!(matches!(world.conversation.polishing.polish(), Some(PolishOutcome::Kept(why)) if why.contains("503")));
+    assert!(matches!(world.conversation.polishing.outcome(), Some(PolishOutcome::Kept(why)) if why.contains("503")));
 }

@@ -1,6 +1,6 @@
 //! The fold of questions, replies and messages.
 
-use super::state::{Refused, StrayReply};
+use super::state::{RefusedReply, StrayReply};
 use crate::event::{Event, QuestionId, QuestionSubject, UserQuestion};
 use crate::line::Entry;
 use crate::shared::Shared;
@@ -12,13 +12,13 @@ pub(crate) fn apply(entry: &Entry, shared: &mut Shared) {
     match &entry.event {
         Event::UserAsked { question, about } => open_question(question, about, shared),
         Event::UserReplied { question, text, by, nth } => {
-            shared.questions.reply_taken(*nth);
+            shared.questions.mark_read(*nth);
             take_reply(question, text, (by, *nth), shared);
         }
         Event::UserMessage { text, by: _, nth } => {
-            shared.questions.reply_taken(*nth);
+            shared.questions.mark_read(*nth);
             shared.history.receive(text);
-            shared.found_evidence();
+            shared.record_evidence();
             shared.join_messages();
         }
         _ => {}
@@ -39,7 +39,7 @@ fn open_question(question: &UserQuestion, about: &QuestionSubject, shared: &mut 
 fn take_reply(id: &QuestionId, text: &str, (by, nth): (&str, Option<u32>), shared: &mut Shared) {
     match shared.questions.about(id) {
         Some(QuestionSubject::Call(_)) if text.trim().is_empty() => {
-            shared.settle_question(id, Err(Refused::new("the answer is empty")));
+            shared.settle_question(id, Err(RefusedReply::new("the answer is empty")));
         }
         Some(QuestionSubject::Call(call)) => {
             settle(&call, Settlement::Completed, text, shared);

@@ -7,6 +7,7 @@ use crate::stages::calls::{Call, CallState, InvalidArguments};
 use crate::step::Step;
 use serde::Deserialize;
 
+/// The arguments of `ask_user`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Question {
@@ -17,25 +18,27 @@ struct Question {
 
 /// Returns the step that asks people the questions of allowed calls, or nothing if all questions wait for their answer.
 pub(crate) fn next<'a>(calls: &[&'a Call], shared: &'a Shared) -> Option<Step<'a>> {
-    let allowed = calls.iter().copied().filter(|call| call.state == CallState::Ruled);
+    let allowed = calls.iter().copied().filter(|call| call.state == CallState::Allowed);
     let events =
         if shared.run.people { ask_people(allowed, shared) } else { allowed.map(fail_without_people).collect() };
     (!events.is_empty()).then_some(Step::Record(events))
 }
 
 fn ask_people<'a>(calls: impl Iterator<Item = &'a Call>, shared: &Shared) -> Vec<Event> {
-    let (mut events, mut about) = (Vec::new(), Vec::new());
+    let (mut events, mut new_questions) = (Vec::new(), Vec::new());
     for call in calls {
-        match read(call) {
-            Ok(Question { text, choices }) => about.push((QuestionSubject::Call(call.id.clone()), text, choices)),
+        match read_question(call) {
+            Ok(Question { text, choices }) => {
+                new_questions.push((QuestionSubject::Call(call.id.clone()), text, choices));
+            }
             Err(error) => events.push(Event::ToolFailed { call: call.id.clone(), text: error.to_string() }),
         }
     }
-    events.extend(ask(&shared.questions, about));
+    events.extend(ask(&shared.questions, new_questions));
     events
 }
 
-fn read(call: &Call) -> Result<Question, InvalidArguments> {
+fn read_question(call: &Call) -> Result<Question, InvalidArguments> {
     Question::deserialize(call.read_arguments()?).map_err(InvalidArguments::new)
 }
 

@@ -38,9 +38,9 @@ pub struct StrayReply {
 /// The reason why a reply is refused, as a sentence for the person.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub(crate) struct Refused(String);
+pub(crate) struct RefusedReply(String);
 
-impl Refused {
+impl RefusedReply {
     pub(crate) fn new(reason: impl Into<String>) -> Self {
         Self(reason.into())
     }
@@ -51,9 +51,11 @@ impl Refused {
 pub struct Questions {
     asked: u32,
     open: Vec<OpenQuestion>,
-    stray: Vec<StrayReply>,
-    strays: u32,
-    replies_taken: u32,
+    /// The latest stray replies.
+    stray_replies: Vec<StrayReply>,
+    /// The number of all stray replies.
+    stray_count: u32,
+    replies_read: u32,
 }
 
 impl Questions {
@@ -67,11 +69,11 @@ impl Questions {
         self.open.iter().find(|open| open.question.id == *id).map(|open| open.about.clone())
     }
 
-    /// Closes a question whose reply was taken. A question whose reply was refused stays open, with the reason.
-    pub(crate) fn settle(&mut self, id: &QuestionId, taken: Result<(), Refused>) {
-        match taken {
+    /// Closes a question whose reply was accepted. A question whose reply was refused stays open, with the reason.
+    pub(crate) fn settle(&mut self, id: &QuestionId, reply: Result<(), RefusedReply>) {
+        match reply {
             Ok(()) => self.open.retain(|open| open.question.id != *id),
-            Err(Refused(reason)) => {
+            Err(RefusedReply(reason)) => {
                 if let Some(open) = self.open.iter_mut().find(|open| open.question.id == *id) {
                     open.refused = Some(reason);
                 }
@@ -79,17 +81,17 @@ impl Questions {
         }
     }
 
-    /// Records that a reply of the Job's spec was read, even if it changed nothing.
-    pub(super) fn reply_taken(&mut self, nth: Option<u32>) {
-        self.replies_taken = self.replies_taken.max(nth.unwrap_or(0));
+    /// Records that the replies of the Job's spec up to the `nth` were read, even if they changed nothing.
+    pub(super) fn mark_read(&mut self, nth: Option<u32>) {
+        self.replies_read = self.replies_read.max(nth.unwrap_or(0));
     }
 
     pub(super) fn keep_stray(&mut self, reply: StrayReply) {
-        self.strays += 1;
-        if self.stray.len() == MAX_STRAY_REPLIES {
-            self.stray.remove(0);
+        self.stray_count += 1;
+        if self.stray_replies.len() == MAX_STRAY_REPLIES {
+            self.stray_replies.remove(0);
         }
-        self.stray.push(reply);
+        self.stray_replies.push(reply);
     }
 
     /// Returns whether a question of this id was ever asked.
@@ -98,8 +100,8 @@ impl Questions {
     }
 
     /// The number of replies of the Job's spec that were read. They are not read again.
-    pub fn replies_taken(&self) -> u32 {
-        self.replies_taken
+    pub fn replies_read(&self) -> u32 {
+        self.replies_read
     }
 
     /// The questions that wait for their answer, oldest first.
@@ -113,21 +115,21 @@ impl Questions {
     }
 
     /// The latest stray replies, oldest first.
-    pub fn stray(&self) -> &[StrayReply] {
-        &self.stray
+    pub fn stray_replies(&self) -> &[StrayReply] {
+        &self.stray_replies
     }
 
     /// The number of stray replies.
-    pub fn strays(&self) -> u32 {
-        self.strays
+    pub fn stray_count(&self) -> u32 {
+        self.stray_count
     }
 }
 
-/// Returns the events that ask questions. `about` has the subject, the text and the choices of each question.
-pub(crate) fn ask(questions: &Questions, about: Vec<(QuestionSubject, String, Vec<String>)>) -> Vec<Event> {
+/// Returns the events that ask questions. `new` has the subject, the text and the choices of each question.
+pub(crate) fn ask(questions: &Questions, new: Vec<(QuestionSubject, String, Vec<String>)>) -> Vec<Event> {
     let asked = |(n, (about, text, choices)): (u32, (QuestionSubject, String, Vec<String>))| Event::UserAsked {
         question: UserQuestion { id: QuestionId::new(n), text: bounded(&text, MAX_QUESTION_BYTES), choices },
         about,
     };
-    (questions.asked + 1..).zip(about).map(asked).collect()
+    (questions.asked + 1..).zip(new).map(asked).collect()
 }

@@ -94,12 +94,12 @@ fn a_reply_to_no_open_question_changes_nothing_and_is_kept() {
         answered,
     };
     let kept = [stray(1, "before it was asked", false), stray(7, "to nobody", false), stray(1, "or B-4", true)];
-    assert_eq!(world.conversation.questions().stray(), kept);
+    assert_eq!(world.conversation.questions().stray_replies(), kept);
     for n in 10..30 {
         world.record(replies(n, "?"));
     }
     let questions = world.conversation.questions();
-    assert_eq!((questions.stray().len(), questions.strays()), (8, 23), "all are counted, the latest kept");
+    assert_eq!((questions.stray_replies().len(), questions.stray_count()), (8, 23), "all are counted, the latest kept");
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn missing_entities_are_asked_for_at_once_and_read_by_their_type() {
     for (n, text) in [(2, "much"), (2, " 49.9 "), (1, ""), (1, "A-17"), (3, "yes"), (3, "true")] {
         world.record(replies(n, text));
     }
-    assert_eq!(world.conversation.questions().stray(), []);
+    assert_eq!(world.conversation.questions().stray_replies(), []);
     world.play_out();
     assert_eq!(code(&world), OutcomeCode::Succeeded);
     let intent = world.conversation.shared.intent.as_ref().unwrap();

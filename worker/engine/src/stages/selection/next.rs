@@ -18,7 +18,7 @@ pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
     let choice = prompt::choice(shared)?;
     let answer = &selection.answer;
     if choice.room == 0 || answer.is_given_up() {
-        return Some(Step::Record(vec![selected(&choice, choice.first(), SelectedBy::Order)]));
+        return Some(Step::Record(vec![selected(&choice, choice.first_tools(), SelectedBy::Order)]));
     }
     let Some(text) = answer.text() else {
         return Some(request::for_stage(shared, Stage::Selection, choice.prompt(shared), answer.error()));
@@ -30,7 +30,7 @@ pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
 }
 
 fn selected(choice: &Choice<'_>, tools: Vec<String>, by: SelectedBy) -> Event {
-    Event::ToolsSelected { tools, total: choice.open.len(), by }
+    Event::ToolsSelected { tools, total: choice.selectable.len(), by }
 }
 
 /// Returns the key under which the worker may cache the selection (`docs/explanation/engine.md`, section 4). It depends on the

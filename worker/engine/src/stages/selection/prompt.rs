@@ -16,10 +16,10 @@ const MAX_DESCRIPTION_BYTES: usize = 256;
 /// The tools to select from.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Choice<'a> {
-    /// The tools that always stay: core tools, and the steps of workflows.
-    pub fixed: Vec<&'a CatalogueTool>,
+    /// The tools that the model always sees: core tools, and the steps of workflows.
+    pub always_shown: Vec<&'a CatalogueTool>,
     /// The other tools, in the order of the catalogue.
-    pub open: Vec<&'a CatalogueTool>,
+    pub selectable: Vec<&'a CatalogueTool>,
     /// The number of other tools that fit into the prompt.
     pub room: usize,
 }
@@ -32,20 +32,20 @@ pub(super) fn choice(shared: &Shared) -> Option<Choice<'_>> {
         return None;
     }
     let stays = |tool: &CatalogueTool| tool.source == ToolSource::Core || shared.rules.workflows.has_step(&tool.name);
-    let (fixed, open): (Vec<_>, Vec<_>) = tools.iter().partition(|tool| stays(tool));
-    let room = max.saturating_sub(fixed.len());
-    Some(Choice { fixed, open, room })
+    let (always_shown, selectable): (Vec<_>, Vec<_>) = tools.iter().partition(|tool| stays(tool));
+    let room = max.saturating_sub(always_shown.len());
+    Some(Choice { always_shown, selectable, room })
 }
 
 impl Choice<'_> {
-    /// Returns the first tools of the catalogue: the selection if the model gives no usable answer.
-    pub(super) fn first(&self) -> Vec<String> {
-        self.open.iter().take(self.room).map(|tool| tool.alias.clone()).collect()
+    /// Returns the first selectable tools of the catalogue: the selection if the model gives no usable answer.
+    pub(super) fn first_tools(&self) -> Vec<String> {
+        self.selectable.iter().take(self.room).map(|tool| tool.alias.clone()).collect()
     }
 
     /// Returns the prompt that asks for the selection.
     pub(super) fn prompt(&self, shared: &Shared) -> StagePrompt {
-        let described = self.open.iter().map(|tool| match tool.description.trim() {
+        let described = self.selectable.iter().map(|tool| match tool.description.trim() {
             "" => tool.alias.clone(),
             description => format!("{}: {}", tool.alias, one_line(description)),
         });
@@ -90,9 +90,9 @@ impl Choice<'_> {
     }
 
     fn check_name(&self, name: &str) -> Result<(), Error> {
-        let names = || self.open.iter().map(|tool| tool.alias.as_str());
-        // The model may also name a tool that always stays.
-        if names().any(|known| known == name) || self.fixed.iter().any(|tool| tool.alias == name) {
+        let names = || self.selectable.iter().map(|tool| tool.alias.as_str());
+        // The model may also name a tool that it always sees.
+        if names().any(|known| known == name) || self.always_shown.iter().any(|tool| tool.alias == name) {
             return Ok(());
         }
         let near = nearest(name, names()).map(|near| format!("; the nearest is {near:?}")).unwrap_or_default();

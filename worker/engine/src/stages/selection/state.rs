@@ -33,12 +33,12 @@ impl Selection {
     }
 }
 
-/// Shows the selected tools and those that always stay. Unknown names are ignored: a cached selection comes from a file that
-/// others may write.
-fn show(selected: &[String], shared: &mut Shared) {
+/// Shows the selected tools, and those that the model always sees. Unknown names are ignored: a cached selection comes from a
+/// file that others may write.
+fn show(names: &[String], shared: &mut Shared) {
     let Some(choice) = prompt::choice(shared) else { return };
-    let open = choice.open.iter().filter(|tool| selected.contains(&tool.alias)).take(choice.room);
-    let shown: Vec<String> = open.chain(&choice.fixed).map(|tool| tool.alias.clone()).collect();
+    let selected = choice.selectable.iter().filter(|tool| names.contains(&tool.alias)).take(choice.room);
+    let shown: Vec<String> = selected.chain(&choice.always_shown).map(|tool| tool.alias.clone()).collect();
     let hidden = shared.catalogue.show_only(|tool| shown.contains(&tool.alias));
     shared.budget.remove_from_prompt(hidden.iter().map(prompt_bytes).sum());
 }

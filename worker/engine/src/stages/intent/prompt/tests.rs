@@ -151,7 +151,7 @@ fn an_entity_is_bounded() {
 #[case::none("{\"intent\": \"intent_track\"}", &[])]
 #[case::out_of_domain("{\"intent\": null}", &[])]
 fn required_entities_that_the_goal_does_not_name_are_missing(#[case] answer: &str, #[case] names: &[&str]) {
-    assert_eq!(missing(&intents(), &read(answer, &intents()).unwrap()), names);
+    assert_eq!(missing_entities(&intents(), &read(answer, &intents()).unwrap()), names);
 }
 
 proptest! {

@@ -4,6 +4,7 @@ use super::difference::Difference;
 use bloomery_crds::text::bounded;
 use std::collections::BTreeMap;
 
+/// The kind of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::Display)]
 enum Kind {
     #[strum(serialize = "number")]
@@ -62,7 +63,7 @@ impl Items {
     /// Counts code spans and blocks, and returns the text without them. A span ends at the next run of backticks of the same
     /// length; without one, it is text.
     fn cut_code(&mut self, text: &str) -> String {
-        let runs = runs(text);
+        let runs = backtick_runs(text);
         let mut next_of_length: BTreeMap<usize, usize> = BTreeMap::new();
         // For each run, the index of the next run of the same length.
         let mut closing: Vec<Option<usize>> =
@@ -96,14 +97,15 @@ impl Items {
         }
     }
 
-    /// Counts the items of a text without white space: a URL, and the items of the text before it.
+    /// Counts the items of a text without white space: a URL and the items before it, or the items of a text without a URL.
     fn count_chunk(&mut self, chunk: &str) {
         let Some(at) = chunk.find("://") else { return self.count_plain(chunk) };
         let (before, _) = chunk.split_at_checked(at).unwrap_or_default();
-        let scheme = before.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '.' | '-')).len();
-        let url = without_punctuation(chunk.get(scheme..).unwrap_or_default());
+        let scheme_start =
+            before.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '.' | '-')).len();
+        let url = without_punctuation(chunk.get(scheme_start..).unwrap_or_default());
         self.add(Kind::Url, url);
-        self.count_plain(chunk.get(..scheme).unwrap_or_default());
+        self.count_plain(chunk.get(..scheme_start).unwrap_or_default());
     }
 
     /// Counts the items of a text without a scheme: an e-mail address, a host, or numbers and signs.
@@ -124,8 +126,8 @@ impl Items {
         while let Some(c) = rest.chars().next() {
             let mut length = c.len_utf8();
             if c.is_ascii_digit() {
-                let (number, digits) = number(rest);
-                let minus = if is_minus(before, chunk, rest) { "-" } else { "" };
+                let (number, digits) = read_number(rest);
+                let minus = if is_negative(before, chunk, rest) { "-" } else { "" };
                 self.add(Kind::Number, format!("{minus}{number}"));
                 length = digits;
             } else if c.is_numeric() {
@@ -144,7 +146,7 @@ fn is_unit(c: char) -> bool {
 }
 
 /// Returns the runs of backticks, as position and length.
-fn runs(text: &str) -> Vec<(usize, usize)> {
+fn backtick_runs(text: &str) -> Vec<(usize, usize)> {
     let mut runs: Vec<(usize, usize)> = Vec::new();
     for (at, _) in text.match_indices('`') {
         match runs.last_mut() {
@@ -179,11 +181,12 @@ fn is_host(word: &str) -> bool {
 }
 
 /// Reads the number at the beginning. Returns its normal form and its length in bytes.
-fn number(text: &str) -> (String, usize) {
+fn read_number(text: &str) -> (String, usize) {
     let digits = |from: &str| from.bytes().take_while(u8::is_ascii_digit).count();
     let tail = |at: usize| text.get(at..).unwrap_or_default();
     let mut at = digits(text);
     let mut whole = text.get(..at).unwrap_or_default().to_owned();
+    // Groups of thousands, as in `12,345`: the first group has one to three digits.
     let mut grouped = false;
     while (1..=3).contains(&at) || grouped {
         let Some(group) = tail(at).strip_prefix(',') else { break };
@@ -203,12 +206,12 @@ fn number(text: &str) -> (String, usize) {
         fractions.push(fraction.get(..length).unwrap_or_default());
         at += 1 + length;
     }
-    (normal(&whole, &fractions, grouped), at)
+    (normal_form(&whole, &fractions, grouped), at)
 }
 
 /// Returns the normal form of a number: `2.50` is `2.5`. A possible version, date, or thousand of another country (`1.000`) is
 /// unchanged.
-fn normal(whole: &str, fractions: &[&str], grouped: bool) -> String {
+fn normal_form(whole: &str, fractions: &[&str], grouped: bool) -> String {
     match fractions {
         [] => whole.to_owned(),
         [fraction] if grouped || whole.len() > 3 || whole == "0" || fraction.len() != 3 => {
@@ -222,7 +225,7 @@ fn normal(whole: &str, fractions: &[&str], grouped: bool) -> String {
 }
 
 /// Returns whether a number is negative: a minus is before it, or before its currency sign, and no word is before the minus.
-fn is_minus(before: Option<char>, chunk: &str, rest: &str) -> bool {
+fn is_negative(before: Option<char>, chunk: &str, rest: &str) -> bool {
     if !before.is_some_and(|c| matches!(c, '-' | '−') || is_unit(c)) {
         return false;
     }
@@ -236,6 +239,7 @@ fn is_minus(before: Option<char>, chunk: &str, rest: &str) -> bool {
 struct Ordinals(BTreeMap<usize, u32>);
 
 impl Ordinals {
+    /// Returns a line without its ordinal.
     fn strip<'a>(&mut self, line: &'a str) -> &'a str {
         let text = line.trim_start_matches([' ', '\t', '>', '#', '*', '_']);
         let indent = line.len() - text.len();

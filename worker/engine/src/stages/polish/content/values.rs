@@ -9,13 +9,15 @@ use std::collections::BTreeSet;
 /// The most values that are compared. Each one is searched in both texts.
 const MAX_VALUES: usize = 128;
 
-/// Returns the first value of a field that does not occur equally often in both texts. Numbers are compared with the numbers of
-/// the text; `true`, `false` and null are words like others.
+/// Returns the first text of a field that does not occur equally often in both texts. Other values are not searched: [`Items`]
+/// compares the numbers of both texts, and `true`, `false` and null may be written in other words.
+///
+/// [`Items`]: super::items::Items
 ///
 /// # Errors
 /// If there are too many values to compare.
 pub(super) fn difference(before: &str, after: &str, fields: &Map<String, Value>) -> Result<Option<Difference>, Error> {
-    let values = values(fields);
+    let values = text_values(fields);
     if values.len() > MAX_VALUES {
         return Err(Error(format!(
             "the answer has {} values in its fields, but at most {MAX_VALUES} are compared",
@@ -33,10 +35,10 @@ pub(super) fn difference(before: &str, after: &str, fields: &Map<String, Value>)
     }))
 }
 
-fn values(fields: &Map<String, Value>) -> BTreeSet<String> {
+fn text_values(fields: &Map<String, Value>) -> BTreeSet<String> {
     let mut values = BTreeSet::new();
-    let mut open: Vec<&Value> = fields.values().collect();
-    while let Some(value) = open.pop() {
+    let mut unvisited: Vec<&Value> = fields.values().collect();
+    while let Some(value) = unvisited.pop() {
         match value {
             Value::String(text) => {
                 let text = one_line(text);
@@ -44,8 +46,8 @@ fn values(fields: &Map<String, Value>) -> BTreeSet<String> {
                     values.insert(text);
                 }
             }
-            Value::Array(items) => open.extend(items),
-            Value::Object(map) => open.extend(map.values()),
+            Value::Array(items) => unvisited.extend(items),
+            Value::Object(map) => unvisited.extend(map.values()),
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
@@ -60,11 +62,11 @@ fn one_line(text: &str) -> String {
 /// Returns how often a value occurs in a text as whole words.
 fn count(text: &str, value: &str) -> usize {
     let is_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
-    let (first, last) = (is_word(value.chars().next()), is_word(value.chars().next_back()));
+    let (begins_with_word, ends_with_word) = (is_word(value.chars().next()), is_word(value.chars().next_back()));
     let is_whole = |at: usize| {
         let before = text.get(..at).and_then(|text| text.chars().next_back());
         let after = text.get(at + value.len()..).and_then(|text| text.chars().next());
-        !(first && is_word(before) || last && is_word(after))
+        !(begins_with_word && is_word(before) || ends_with_word && is_word(after))
     };
     text.match_indices(value).filter(|(at, _)| is_whole(*at)).count()
 }

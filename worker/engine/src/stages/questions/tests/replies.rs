@@ -70,7 +70,7 @@ fn a_conversation_with_further_steps_is_not_waiting() {
     let mut world = World::new(attended(), vec![asks(&[ask("Which?"), ask("Where?")])], ALL_WELL);
     world.people = |_| None;
     // The first question is open, and the gate has not ruled on the second one.
-    world.play_until(|conversation| conversation.calls().iter().any(|call| call.state == CallState::Ruled));
+    world.play_until(|conversation| conversation.calls().iter().any(|call| call.state == CallState::Allowed));
     world.record(Event::UserAsked {
         question: UserQuestion { id: QuestionId::new(1), text: "Which?".into(), choices: Vec::new() },
         about: QuestionSubject::Call(world.conversation.calls()[0].id.clone()),
