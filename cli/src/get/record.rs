@@ -1,5 +1,5 @@
-//! The file of a Job, `jobs/<key>.json`. It is the record of a Job that has ended, or a job that the runtime
-//! before Bloomery wrote.
+//! The file of a Job, `jobs/<key>.json`. It is the record of a Job that has ended, or a job that the older
+//! runtime (the one before Bloomery) wrote.
 
 use crate::error::Error;
 use crate::local::older_jobs::{self, MAX_JOB_BYTES};

@@ -78,8 +78,7 @@ async fn confirm(args: &CancelArgs, jobs: &[Job]) -> Result<(), Error> {
     Err(Error::failed("nothing was cancelled"))
 }
 
-/// Waits until a cancelled Job has ended, and prints its state. Updates `job`, and returns the exit code. An error of the wait
-/// is reported.
+/// Waits until a cancelled Job has ended, and prints its state. Updates `job`, and returns the exit code. Reports a failed wait.
 async fn wait_for_end(args: &CancelArgs, client: &Client, job: &mut Job) -> Result<Exit, Error> {
     match wait::wait_until(client, job, Some(WaitTarget::Ended), args.timeout).await {
         Ok(ended) => {

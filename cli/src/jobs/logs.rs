@@ -45,7 +45,7 @@ pub(super) fn own_pods_in_order(job: &Job, pods: impl IntoIterator<Item = Pod>) 
     pods
 }
 
-/// Returns the number of the attempt that a worker pod is. Returns `None` for other pods.
+/// Returns the attempt number of a worker pod. Returns `None` for other pods.
 pub(super) fn attempt_number(pod: &Pod) -> Option<u32> {
     pod.labels().get(LABEL_ATTEMPT)?.parse().ok()
 }

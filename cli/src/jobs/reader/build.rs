@@ -224,7 +224,7 @@ fn reason_and_message(reason: Option<&str>, message: Option<&str>) -> String {
     [reason, message].into_iter().flatten().collect::<Vec<_>>().join(": ")
 }
 
-/// Returns why a pod that has ended has failed. Returns `None` if it has succeeded.
+/// Returns why an ended pod has failed. Returns `None` if it has succeeded.
 pub(super) fn failure_reason(pod: &Pod) -> Option<String> {
     let status = pod.status.as_ref()?;
     if status.phase.as_deref() == Some("Succeeded") {
