@@ -54,7 +54,7 @@ pub fn run(args: &GetArgs, memory: &Path) -> Result<Exit, Error> {
 fn list_jobs(args: &GetArgs, memory: &Path) -> Result<(String, Exit), Error> {
     let (mut jobs, mut exit) = (Vec::new(), Exit::Success);
     for directory in selected_directories(args, memory)? {
-        let keys = directory.jobs();
+        let keys = directory.job_keys();
         if !keys.is_empty() && older_jobs::is_older_jobs_dir(&directory.dir) {
             let dir = directory.dir.display();
             text::report(&format!("{dir} is from an older memory: `bloomery migrate` shows where its jobs go"));

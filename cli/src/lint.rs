@@ -9,14 +9,14 @@ use bloomery_skills::{CheckedDocument, Document, Finding, Form, ImportOptions, b
 use std::io;
 use std::path::Path;
 
-/// Checks all files, prints their findings, and counts the checked objects.
+/// Checks all files. Prints their findings, and the number of checked objects.
 pub fn run(args: &LintArgs) -> io::Result<Exit> {
     let mut located = Vec::new();
     let mut tally = Tally::default();
-    let mut checked = 0;
+    let mut object_count = 0;
     for file in &args.files {
         let (findings, objects) = check_file(file);
-        checked += objects;
+        object_count += objects;
         tally = tally.plus(Tally::count(&findings));
         located.extend(findings::in_file(&source::name(file), findings));
     }
@@ -25,13 +25,13 @@ pub fn run(args: &LintArgs) -> io::Result<Exit> {
     } else {
         findings::print_text(&mut anstream::stdout().lock(), &located)?;
     }
-    let objects = if checked == 1 { "1 object".to_owned() } else { format!("{checked} objects") };
+    let objects = if object_count == 1 { "1 object".to_owned() } else { format!("{object_count} objects") };
     anstream::eprintln!("{objects}: {}", tally.summary());
     let is_failure = tally.errors > 0 || (args.strict && tally.warnings > 0);
     Ok(if is_failure { Exit::Error } else { Exit::Success })
 }
 
-/// Checks a file. Returns its findings, and the number of its Bloomery documents.
+/// Checks a file. Returns its findings, and the number of Bloomery objects in it.
 fn check_file(file: &Path) -> (Vec<Finding>, usize) {
     let source = match source::read(file) {
         Ok(source) => source,
@@ -39,14 +39,14 @@ fn check_file(file: &Path) -> (Vec<Finding>, usize) {
     };
     let read = yaml::read(&source.bytes);
     let mut findings = read.findings;
-    let own: Vec<&Document> = read.documents.iter().filter(|document| document.form() != Form::Foreign).collect();
-    if own.is_empty() && findings.is_empty() {
+    let ours: Vec<&Document> = read.documents.iter().filter(|document| document.form() != Form::Foreign).collect();
+    if ours.is_empty() && findings.is_empty() {
         findings.push(Finding::of_file("there is no Skill, Job or Model in the file"));
     }
     let options = ImportOptions { allow_missing_id: true, ..ImportOptions::default() };
-    let all: Vec<CheckedDocument> = own.iter().map(|document| check_document(document, &options)).collect();
-    findings.extend(all.iter().flat_map(|checked| bindings::findings(checked, &all)));
-    findings.extend(all.into_iter().flat_map(|checked| checked.findings));
+    let checked: Vec<CheckedDocument> = ours.iter().map(|document| check_document(document, &options)).collect();
+    findings.extend(checked.iter().flat_map(|document| bindings::findings(document, &checked)));
+    findings.extend(checked.into_iter().flat_map(|document| document.findings));
     findings.sort_by_key(Finding::position);
-    (findings, own.len())
+    (findings, ours.len())
 }

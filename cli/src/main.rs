@@ -42,10 +42,13 @@ fn main() -> ExitCode {
     let Args { command } = parse_args(invocation);
     let result = match command {
         Command::Run(args) => run::run(&args),
-        Command::Events(args) => match args.place.place(invocation, args.whole || args.image.is_some()) {
-            Place::Memory(memory) => events::run(&args, memory),
-            Place::Cluster(cluster) => jobs::events(&args, &ClusterCommand::new(invocation, cluster)),
-        },
+        Command::Events(args) => {
+            let needs_cluster = args.whole || args.image.is_some();
+            match args.place.place(invocation, needs_cluster) {
+                Place::Memory(memory) => events::run(&args, memory),
+                Place::Cluster(cluster) => jobs::events(&args, &ClusterCommand::new(invocation, cluster)),
+            }
+        }
         Command::Get(args) => match args.place.place(invocation, args.all_namespaces) {
             Place::Memory(memory) => get::run(&args, memory),
             Place::Cluster(cluster) => jobs::get(&args, &ClusterCommand::new(invocation, cluster)),

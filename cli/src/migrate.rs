@@ -1,5 +1,5 @@
-//! `bloomery migrate`: moves the files of an older memory to the directories of their Skills. An older memory held the jobs
-//! of all Skills in one directory (seed 000, "What This Replaces").
+//! `bloomery migrate`: moves the files of an older memory to the directories of their Skills. The runtime before Bloomery held the
+//! jobs of all Skills in one directory of its memory (seed 000, "What This Replaces").
 
 mod moving;
 mod plan;
@@ -31,6 +31,7 @@ pub fn run(args: &MigrateArgs) -> Result<Exit, Error> {
             from.display()
         )));
     }
+    // Fails if there is no memory.
     memory::skill_directories(&args.memory)?;
     if !from.try_exists().unwrap_or(true) {
         anstream::eprintln!("there is no {}: nothing to migrate", text::sanitized_line(&from.display().to_string()));
@@ -49,8 +50,8 @@ pub fn run(args: &MigrateArgs) -> Result<Exit, Error> {
     Ok(if unmoved.is_empty() { Exit::Success } else { Exit::Error })
 }
 
-/// Moves the files, or only checks the moves without `--apply`. Prints each move, and each file that stays. Returns the number
-/// of moves.
+/// Moves the files, or only checks the moves without `--apply`. Adds the files that cannot be moved to `unmoved`. Prints
+/// each move, and each file that stays. Returns the number of moves.
 fn move_files(args: &MigrateArgs, planned: &[Move], unmoved: &mut Vec<Unmoved>) -> Result<usize, Error> {
     let mut count = 0;
     let mut out = anstream::stdout().lock();
@@ -94,11 +95,12 @@ fn source_dir(memory: &Path, name: &str) -> Result<PathBuf, Error> {
     )))
 }
 
-/// Refuses a memory, source directory or target directory of another user, as `run` does.
+/// Refuses a memory, source directory or target directory of another user, as `bloomery run` does.
 fn check_owner(memory: &Path, from: &str, moves: &[Move]) -> Result<(), Error> {
-    let to: BTreeSet<Cow<'_, str>> =
+    // A target path begins with the name of the Skill.
+    let skills: BTreeSet<Cow<'_, str>> =
         moves.iter().filter_map(|step| step.to.iter().next()).map(OsStr::to_string_lossy).collect();
-    let mut names = iter::once(from).chain(to.iter().map(AsRef::as_ref));
+    let mut names = iter::once(from).chain(skills.iter().map(AsRef::as_ref));
     names.try_for_each(|name| SkillDirectory::new(memory, name).check_owner())
 }
 

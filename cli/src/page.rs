@@ -25,7 +25,7 @@ impl Page {
         }
     }
 
-    /// Returns the page.
+    /// Returns the text of the page.
     pub fn text(self) -> String {
         self.0
     }
@@ -34,9 +34,9 @@ impl Page {
 /// Highlights the labels of a page. `anstream` removes the colours if the output is not a terminal.
 pub fn coloured(page: &str) -> String {
     let bold = Style::new().bold();
-    let line = |line: &str| match line.split_at_checked(LABEL_WIDTH) {
+    let highlight = |line: &str| match line.split_at_checked(LABEL_WIDTH) {
         Some((label, text)) if !label.starts_with(' ') => format!("{bold}{label}{bold:#}{text}\n"),
         _ => format!("{line}\n"),
     };
-    page.lines().map(line).collect()
+    page.lines().map(highlight).collect()
 }

@@ -6,11 +6,11 @@ mod credential;
 mod execute;
 mod limits;
 mod mcp_environment;
-mod memory_key;
 mod model;
 mod model_file;
 mod people;
 mod prepare;
+mod ram_key;
 mod resources;
 mod screen;
 mod server;
@@ -40,7 +40,7 @@ pub fn run(args: &RunArgs) -> Result<Exit, Error> {
     let screen = Screen::for_stderr();
     let (redactor, trace) = (Redactor::default(), Trace::default());
     print_diagnostics(&screen, &trace, &redactor);
-    // This fails if a provider is installed already.
+    // This fails if a provider of cryptography is installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let prepared = match &args.resume {
         Some(key) => prepare::resume(args, key, redactor),

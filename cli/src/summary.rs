@@ -1,6 +1,7 @@
 //! The summary of a Job: its answer, its cost, and how to resume it.
 
 use crate::exit::Exit;
+use crate::local::DEFAULT_MEMORY;
 use crate::local::skill_directory::SkillDirectory;
 use crate::text;
 use bloomery_crds::outcome::Outcome;
@@ -12,7 +13,7 @@ use serde_json::Value;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Returns the exit code of `run`.
+/// Returns the exit code of `bloomery run`.
 pub fn exit_of(exit: driver::Exit, outcome: Option<&Outcome>) -> Exit {
     match exit {
         driver::Exit::Finished => outcome.map_or(Exit::Error, |outcome| Exit::of_phase(outcome.phase())),
@@ -47,9 +48,9 @@ pub fn field(name: &str, value: &Value) -> String {
 
 /// Summarizes how a Job ended.
 pub fn outcome(outcome: &Outcome, result: Option<&FullResult>, usage: &Usage) -> String {
-    let draft =
+    let draft_note =
         if result.is_some_and(|result| !result.verified) { " The answer above did not pass its gate." } else { "" };
-    format!("{}: {}{draft}\n{}", outcome.code, text::sanitized_lines(&outcome.message), self::usage(usage))
+    format!("{}: {}{draft_note}\n{}", outcome.code, text::sanitized_lines(&outcome.message), self::usage(usage))
 }
 
 /// Summarizes the usage of a Job.
@@ -70,7 +71,7 @@ fn counted(number: u64, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
-/// Returns the number of tokens of a Job. A model may report numbers whose sum overflows.
+/// Returns the number of tokens of a Job. The sum does not overflow, whatever numbers a model reports.
 pub fn tokens(usage: &Usage) -> u64 {
     usage.input_tokens.saturating_add(usage.output_tokens)
 }
@@ -88,12 +89,12 @@ pub fn parked(reason: ParkReason, memory: &Path, directory: &SkillDirectory, key
 
 /// Returns the command that resumes a Job.
 pub fn resume_command(memory: &Path, directory: &SkillDirectory, key: &str) -> String {
-    let memory = if memory == Path::new("memory") {
+    let memory_option = if memory == Path::new(DEFAULT_MEMORY) {
         String::new()
     } else {
         format!(" --memory {}", text::shell_quoted(&memory.display().to_string()))
     };
-    format!("Resume with: bloomery run{memory} --skill {} --resume {key}", directory.name)
+    format!("Resume with: bloomery run{memory_option} --skill {} --resume {key}", directory.name)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ const MAX_LINE_BYTES: u64 = 64 * 1024;
 #[derive(Debug, PartialEq, Eq)]
 pub struct Retry(pub String);
 
-/// Returns whether a person can be asked: stdin and stderr are a terminal.
+/// Returns whether a person can be asked: stdin and stderr are terminals.
 pub fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
@@ -43,15 +43,15 @@ pub async fn confirm(question: impl Into<String>) -> Result<bool, Error> {
         .map(|answer| answer == Some(true))
 }
 
-/// Asks a question until `read` accepts the line. Returns `None` at the end of the input.
+/// Asks a question until `parse` accepts the line. Returns `None` at the end of the input.
 ///
 /// # Errors
 /// If the thread that reads the terminal fails.
 pub async fn ask<T: Send + 'static>(
-    read: impl Fn(&str) -> Result<T, Retry> + Send + 'static,
+    parse: impl Fn(&str) -> Result<T, Retry> + Send + 'static,
     question: String,
 ) -> Result<Option<T>, Error> {
-    let asked = tokio::task::spawn_blocking(move || {
+    let answer = tokio::task::spawn_blocking(move || {
         discard_input();
         loop {
             anstream::eprint!("{question}");
@@ -59,13 +59,13 @@ pub async fn ask<T: Send + 'static>(
                 anstream::eprintln!();
                 return None;
             };
-            match read(&line) {
+            match parse(&line) {
                 Ok(answer) => return Some(answer),
                 Err(Retry(hint)) => text::inform(&hint),
             }
         }
     });
-    asked.await.map_err(|error| Error::failed(error.to_string()))
+    answer.await.map_err(|error| Error::failed(error.to_string()))
 }
 
 /// Parses an answer to a yes-or-no question.

@@ -13,7 +13,7 @@ pub fn report(text: &str) {
     inform(&format!("{PREFIX}{text}"));
 }
 
-/// Removes the characters that control a terminal from a text of several lines.
+/// Removes the characters that control a terminal, except line breaks and tabs.
 pub fn sanitized_lines(text: &str) -> String {
     text.chars().filter(|c| matches!(c, '\n' | '\t') || !alters_display(*c)).collect()
 }
@@ -35,8 +35,8 @@ pub fn escaped(text: &str) -> String {
 
 /// Quotes a text as one word for a shell.
 pub fn shell_quoted(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,@%:".contains(c);
-    let is_plain = !text.is_empty() && text.chars().all(plain);
+    let is_plain_char = |c: char| c.is_ascii_alphanumeric() || "/._-+,@%:".contains(c);
+    let is_plain = !text.is_empty() && text.chars().all(is_plain_char);
     if is_plain { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 

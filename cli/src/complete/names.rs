@@ -114,7 +114,7 @@ impl NameSource {
 /// Returns the keys of the Jobs of a memory.
 fn job_keys(dir: &Path) -> Vec<String> {
     let directories = memory::skill_directories(dir).unwrap_or_default();
-    let keys: BTreeSet<String> = directories.iter().flat_map(SkillDirectory::jobs).collect();
+    let keys: BTreeSet<String> = directories.iter().flat_map(SkillDirectory::job_keys).collect();
     keys.into_iter().collect()
 }
 

@@ -26,7 +26,7 @@ pub(super) fn selector(name: &str) -> Selector {
 /// If they cannot be listed.
 pub(super) async fn pods(client: &Client, job: &Job) -> Result<Vec<Pod>, Error> {
     let api: Api<Pod> = Api::namespaced(client.cluster.client.clone(), &client.cluster.namespace);
-    match api.list(&selector(&job.name_any()).list()).await {
+    match api.list(&selector(&job.name_any()).list_params()).await {
         Ok(list) => Ok(own_pods_in_order(job, list.items)),
         Err(error) => {
             let right = Right::on_pods("list", "pods");

@@ -12,7 +12,8 @@ use std::time::Duration;
 /// The timeout of one watch request, in seconds. The request is then repeated.
 const WATCH_SECONDS: u32 = 240;
 
-/// The time without events after which a watch counts as failed.
+/// The time without events after which a watch is given up. It is longer than [`WATCH_SECONDS`], so the API server usually ends the
+/// watch first. The objects are then listed again.
 const WATCH_TIMEOUT: Duration = Duration::from_secs(WATCH_SECONDS as u64 + 30);
 
 /// The timeout of a list request.
@@ -32,7 +33,7 @@ pub(super) struct Selector {
 }
 
 impl Selector {
-    /// Selects the object of a name.
+    /// Selects the object with this name.
     pub(super) fn name(name: &str) -> Self {
         Self { fields: Some(format!("metadata.name={name}")), ..Self::default() }
     }
@@ -43,12 +44,12 @@ impl Selector {
     }
 
     /// Returns the parameters of a list request.
-    pub(super) fn list(&self) -> ListParams {
+    pub(super) fn list_params(&self) -> ListParams {
         let Self { labels, fields } = self;
         ListParams { label_selector: labels.clone(), field_selector: fields.clone(), ..ListParams::default() }
     }
 
-    fn watch(&self) -> WatchParams {
+    fn watch_params(&self) -> WatchParams {
         let Self { labels, fields } = self;
         WatchParams {
             label_selector: labels.clone(),
@@ -60,8 +61,8 @@ impl Selector {
     }
 }
 
-/// Waits until `inspect` returns a value, and returns it. `inspect` is called with all selected objects, by name, first and
-/// after each change.
+/// Waits until `inspect` returns a value, and returns that value. Calls `inspect` with all selected objects, by name: first when they
+/// are listed, then after each change.
 ///
 /// # Errors
 /// If the API server refuses the request, or fails repeatedly.
@@ -77,11 +78,11 @@ where
     loop {
         match list(api, selector).await {
             Ok((mut objects, version)) => {
-                if let Some(found) = inspect(&objects) {
-                    return Ok(found);
+                if let Some(value) = inspect(&objects) {
+                    return Ok(value);
                 }
                 match watch(api, selector, &mut objects, version, &mut inspect).await {
-                    Ok(Some(found)) => return Ok(found),
+                    Ok(Some(value)) => return Ok(value),
                     Ok(None) => failures = 0,
                     Err(error) => retry_or_fail(&mut failures, error)?,
                 }
@@ -92,9 +93,10 @@ where
     }
 }
 
-/// Counts a failure. Returns the error if it is permanent or the last of [`MAX_FAILURES`].
+/// Counts a failure. Returns the error if it is permanent, or if there were [`MAX_FAILURES`] failures in a row.
 fn retry_or_fail(failures: &mut u32, error: kube::Error) -> kube::Result<()> {
     let is_permanent = match &error {
+        // Temporary are: a timeout, an expired version of the objects, and too many requests.
         kube::Error::Api(status) => status.code < 500 && !matches!(status.code, 408 | 410 | 429),
         _ => false,
     };
@@ -107,14 +109,15 @@ async fn list<K>(api: &Api<K>, selector: &Selector) -> kube::Result<(BTreeMap<St
 where
     K: Resource + Clone + DeserializeOwned + Debug,
 {
-    let params = selector.list();
+    let params = selector.list_params();
     let list = tokio::time::timeout(LIST_TIMEOUT, api.list(&params)).await;
     let list = list.unwrap_or_else(|_| Err(kube::Error::Service("the API server does not answer".into())))?;
     let version = list.metadata.resource_version.unwrap_or_default();
     Ok((list.items.into_iter().map(|object| (object.name_any(), object)).collect(), version))
 }
 
-/// Watches the objects from a version, and calls `inspect` after each change. Returns `None` if the watch ends first.
+/// Watches the objects from a version, and calls `inspect` after each change. Returns `None` if the watch ends before
+/// `inspect` returns a value.
 async fn watch<K, T>(
     api: &Api<K>,
     selector: &Selector,
@@ -125,7 +128,7 @@ async fn watch<K, T>(
 where
     K: Resource + Clone + DeserializeOwned + Debug,
 {
-    let mut events = pin!(api.watch(&selector.watch(), &version).await?);
+    let mut events = pin!(api.watch(&selector.watch_params(), &version).await?);
     while let Ok(Some(event)) = tokio::time::timeout(WATCH_TIMEOUT, events.next()).await {
         match event? {
             WatchEvent::Added(object) | WatchEvent::Modified(object) => {
@@ -138,8 +141,8 @@ where
             // In most cases the version is too old. The caller lists the objects again.
             WatchEvent::Error(_) => return Ok(None),
         }
-        if let Some(found) = inspect(objects) {
-            return Ok(Some(found));
+        if let Some(value) = inspect(objects) {
+            return Ok(Some(value));
         }
     }
     Ok(None)

@@ -15,7 +15,7 @@ use bloomery_worker::inputs::Inputs;
 pub struct JobState {
     /// The conversation.
     pub conversation: Conversation,
-    /// The part of it that a Job's status shows on a cluster.
+    /// The part of the conversation that a Job's status shows on a cluster.
     pub projection: Projection,
 }
 
@@ -23,7 +23,7 @@ impl JobState {
     /// Reads the log of a Job.
     ///
     /// # Errors
-    /// If it cannot be read, or is broken.
+    /// If the log cannot be read, or is broken.
     pub fn read(directory: &SkillDirectory, inputs: &Inputs) -> Result<Self, Error> {
         let key = &inputs.part.run_key;
         let mut conversation = Conversation::new(inputs.run.clone());

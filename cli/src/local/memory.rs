@@ -2,24 +2,24 @@
 
 use crate::error::Error;
 use crate::local::memory_error::unusable;
-use crate::local::skill_directory::{SkillDirectory, file_names};
+use crate::local::skill_directory::{SkillDirectory, entry_names};
 use std::path::{Path, PathBuf};
 
 /// Returns the directories of all Skills that have Jobs, sorted by name.
 ///
 /// # Errors
-/// If there is no such memory.
+/// If the memory cannot be read.
 pub fn skill_directories(memory: &Path) -> Result<Vec<SkillDirectory>, Error> {
-    let names = file_names(memory).map_err(|error| unusable(memory, &error))?.into_iter();
+    let names = entry_names(memory).map_err(|error| unusable(memory, &error))?.into_iter();
     let directories = names.map(|name| SkillDirectory::new(memory, &name));
     Ok(directories.filter(|directory| directory.dir.join(bloomery_journal::JOBS).is_dir()).collect())
 }
 
-/// Returns all directories that belong to a memory: its own, the directories in it, and the directories that links in one of
-/// those lead to. Such a link may lead to a directory outside of the memory.
+/// Returns all directories that belong to a memory: the memory itself, the directories in it, and in each of these directories, the
+/// links to directories. Such a link may lead out of the memory.
 pub fn all_directories(memory: &Path) -> Vec<PathBuf> {
     let entries =
-        |dir: &Path| file_names(dir).unwrap_or_default().into_iter().map(|name| dir.join(name)).collect::<Vec<_>>();
+        |dir: &Path| entry_names(dir).unwrap_or_default().into_iter().map(|name| dir.join(name)).collect::<Vec<_>>();
     let direct: Vec<PathBuf> = entries(memory).into_iter().filter(|path| path.is_dir()).collect();
     let linked = direct.iter().flat_map(|dir| entries(dir)).filter(|path| path.is_symlink() && path.is_dir());
     let linked: Vec<PathBuf> = linked.collect();
@@ -29,7 +29,7 @@ pub fn all_directories(memory: &Path) -> Vec<PathBuf> {
 /// Returns the directory of the Skill that has the log of a Job. `skill` limits the search to one Skill.
 ///
 /// # Errors
-/// If no Skill has the log, or several Skills have it.
+/// If no Skill has the log, or several Skills have one.
 pub fn find_log(memory: &Path, skill: Option<&str>, key: &str) -> Result<SkillDirectory, Error> {
     let has_log = |directory: &SkillDirectory| directory.log(key).is_dir();
     find(memory, skill, key, has_log).map_err(|not_found| match find_log_or_record(memory, skill, key) {
@@ -46,25 +46,25 @@ pub fn find_log(memory: &Path, skill: Option<&str>, key: &str) -> Result<SkillDi
 /// Returns the directory of the Skill that has the log or the record of a Job. `skill` limits the search to one Skill.
 ///
 /// # Errors
-/// If no Skill has it, or several Skills have it.
+/// If no Skill has a log or record of the Job, or several Skills have one.
 pub fn find_log_or_record(memory: &Path, skill: Option<&str>, key: &str) -> Result<SkillDirectory, Error> {
     find(memory, skill, key, |directory| directory.log(key).is_dir() || directory.record(key).is_file())
 }
 
-/// Returns the directory of the only Skill for which `has` is true.
+/// Returns the directory of the only Skill for which `has_job` is true. `skill` limits the search to one Skill.
 fn find(
     memory: &Path,
     skill: Option<&str>,
     key: &str,
-    has: impl Fn(&SkillDirectory) -> bool,
+    has_job: impl Fn(&SkillDirectory) -> bool,
 ) -> Result<SkillDirectory, Error> {
-    let mut found = skill_directories(memory).unwrap_or_default();
-    found.retain(|directory| has(directory) && skill.is_none_or(|skill| skill == directory.name));
-    match found.as_slice() {
+    let mut matching = skill_directories(memory).unwrap_or_default();
+    matching.retain(|directory| has_job(directory) && skill.is_none_or(|skill| skill == directory.name));
+    match matching.as_slice() {
         [directory] => Ok(directory.clone()),
         [] => {
-            let of = skill.map(|skill| format!(" of the Skill {skill}")).unwrap_or_default();
-            Err(Error::usage(format!("the memory {} has no Job {key}{of}", memory.display())))
+            let of_skill = skill.map(|skill| format!(" of the Skill {skill}")).unwrap_or_default();
+            Err(Error::usage(format!("the memory {} has no Job {key}{of_skill}", memory.display())))
         }
         several => {
             let names: Vec<&str> = several.iter().map(|directory| directory.name.as_str()).collect();

@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Converts an error of a Job's log.
+/// Converts an error of a Job's log into the error of a command.
 pub fn log_error(error: &bloomery_journal::Error) -> Error {
     match error {
         bloomery_journal::Error::NotWritable { dir, source } => not_writable(dir, source),
@@ -39,7 +39,7 @@ pub fn unusable(dir: &Path, error: &io::Error) -> Error {
 }
 
 fn not_writable(dir: &Path, error: &io::Error) -> Error {
-    // If the directory does not exist, the nearest existing directory above it decides.
+    // If the directory does not exist, the message names the owner of the nearest existing directory above it.
     let owner = dir.ancestors().find_map(|dir| fs::metadata(dir).ok()).map(|dir| dir.uid());
     let owner = owner.map(|uid| format!(" It belongs to user {uid}.")).unwrap_or_default();
     Error::usage(format!(

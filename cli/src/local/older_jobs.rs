@@ -1,4 +1,5 @@
-//! Jobs of an older memory, which holds the jobs of all Skills in one directory (seed 000, "What This Replaces").
+//! Jobs of an older memory, which the runtime before Bloomery wrote. It holds the jobs of all Skills in one directory (seed 000, "What
+//! This Replaces").
 
 use crate::local::{DEFAULT_MEMORY, SKILL_FILE};
 use crate::text;
@@ -48,11 +49,11 @@ pub enum Error {
 /// Returns the Skill that an older job names, if it names one.
 ///
 /// # Errors
-/// If the file is not a job, or the name is invalid.
+/// If the file cannot be read, is too large or is not a job, or if the name is invalid.
 pub fn skill_of(file: &Path) -> Result<Option<String>, Error> {
     let mut text = Vec::new();
-    let opened = File::open(file).and_then(|file| file.take(MAX_JOB_BYTES + 1).read_to_end(&mut text));
-    opened.map_err(Error::Unreadable)?;
+    let read = File::open(file).and_then(|file| file.take(MAX_JOB_BYTES + 1).read_to_end(&mut text));
+    read.map_err(Error::Unreadable)?;
     if text.len() as u64 > MAX_JOB_BYTES {
         return Err(Error::TooLarge);
     }
@@ -72,25 +73,27 @@ pub fn belongs_to(job: &Path, skill: &str) -> bool {
     skill_of(job).is_ok_and(|named| named.as_deref() == Some(skill))
 }
 
-/// Returns whether a directory holds the jobs of all Skills of an older memory. It has a fixed name, and no Skill file.
+/// Returns whether a directory is the one in an older memory that holds the jobs of all Skills. Its name is [`OLDER_JOBS_DIR`], and it
+/// has no Skill file.
 pub fn is_older_jobs_dir(dir: &Path) -> bool {
     dir.file_name().is_some_and(|name| name == OLDER_JOBS_DIR) && !dir.join(SKILL_FILE).exists()
 }
 
-/// Returns instructions to move older jobs out of a directory, so that a Skill of the same name can use it.
+/// Returns instructions to move older jobs out of a directory, so that the Skill with the name of
+/// the directory can use it.
 pub fn rename_hint(memory: &Path, from: &str) -> String {
-    let shell = |path: PathBuf| text::shell_quoted(&path.display().to_string());
+    let quoted = |path: PathBuf| text::shell_quoted(&path.display().to_string());
     let older = format!("{from}-older");
-    let option = if memory == Path::new(DEFAULT_MEMORY) {
+    let memory_option = if memory == Path::new(DEFAULT_MEMORY) {
         String::new()
     } else {
-        format!(" --memory {}", shell(memory.to_owned()))
+        format!(" --memory {}", quoted(memory.to_owned()))
     };
     format!(
-        "rename the directory and migrate its jobs from there: mv {} {} && bloomery migrate{option} --from {} --apply. Or, \
+        "rename the directory and migrate its jobs from there: mv {} {} && bloomery migrate{memory_option} --from {} --apply. Or, \
          if all of it belongs to that Skill, put the Skill's file there as {}",
-        shell(memory.join(from)),
-        shell(memory.join(&older)),
+        quoted(memory.join(from)),
+        quoted(memory.join(&older)),
         text::shell_quoted(&older),
         memory.join(from).join(SKILL_FILE).display()
     )

@@ -11,9 +11,10 @@ use std::path::Path;
 /// because root can write to the memories of all tenants.
 ///
 /// # Errors
-/// If it belongs to another user, or its owner cannot be read.
+/// If the directory belongs to another user, or access to it is denied.
 pub fn check(dir: &Path) -> Result<(), Error> {
     let owner = |dir: &Path| fs::metadata(dir).map(|dir| dir.uid());
+    // The directory `/proc/self` belongs to the user of this process.
     match (owner(dir), owner(Path::new("/proc/self"))) {
         (Ok(owner), Ok(me)) if owner != me => Err(Error::usage(format!(
             "the memory {} belongs to user {owner}, and you are user {me}: it may be another tenant's. Name one of yours with \

@@ -27,7 +27,7 @@ pub const NAMESPACE: &str = "local";
 pub struct RunDocument {
     /// The compiled Skill.
     pub revision: Revision,
-    /// The Job's part. It has no keys from the environment.
+    /// The Job's part, as a worker pod would receive it. It has no keys from the environment.
     pub part: JobPart,
     /// The MCP server if it is a program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -91,19 +91,19 @@ impl RunDocument {
     /// Stores the document beside the log, unless the Job has one already. Returns whether it was stored.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the document cannot be written.
     pub fn store(&self, directory: &SkillDirectory, writer: &str) -> Result<bool, Error> {
         let dir = directory.log(&self.part.run_key);
         let text = serde_json::to_vec_pretty(self).map_err(|error| Error::failed(error.to_string()))?;
         let temporary = dir.join(format!(".tmp-{writer}-{FILE}"));
-        let stored = fs::create_dir_all(&dir)
+        let result = fs::create_dir_all(&dir)
             .and_then(|()| Disk.sync_dir(&directory.dir.join(JOBS)))
             .and_then(|()| Disk.create(&temporary, &text))
             .and_then(|()| Disk.link(&temporary, &dir.join(FILE)))
             .and_then(|()| Disk.sync_dir(&dir));
         // If this fails, the temporary file stays, which is harmless.
         let _ = fs::remove_file(&temporary);
-        match stored {
+        match result {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
             Err(error) => Err(log_error(&bloomery_journal::Error::from_io("write", &dir.join(FILE), error))),
@@ -121,7 +121,7 @@ impl RunDocument {
     /// Reads the document of a Job. Returns `None` if there is no such Job.
     ///
     /// # Errors
-    /// If it cannot be read, or was changed.
+    /// If the document cannot be read, or was changed.
     pub fn read(directory: &SkillDirectory, key: &str) -> Result<Option<Self>, Error> {
         let file = directory.log(key).join(FILE);
         let unusable = |why: String| {

@@ -28,9 +28,14 @@ pub struct SkillDirectory {
 }
 
 impl SkillDirectory {
-    /// Returns the directory of a Skill in a memory. It need not exist.
+    /// Returns the directory of a Skill in a memory. The directory need not exist.
     pub fn new(memory: &Path, name: &str) -> Self {
         Self { name: name.to_owned(), dir: memory.join(name) }
+    }
+
+    /// Returns the memory that has this directory.
+    fn memory(&self) -> &Path {
+        self.dir.parent().unwrap_or(&self.dir)
     }
 
     /// Returns the directory of a Job's log.
@@ -44,11 +49,11 @@ impl SkillDirectory {
     }
 
     /// Returns the sorted keys of all Jobs that have a log or a record.
-    pub fn jobs(&self) -> Vec<String> {
-        let names = file_names(&self.dir.join(bloomery_journal::JOBS)).unwrap_or_default();
+    pub fn job_keys(&self) -> Vec<String> {
+        let names = entry_names(&self.dir.join(bloomery_journal::JOBS)).unwrap_or_default();
         let key_of = |name: &String| {
-            let recorded = name.strip_suffix(".json").filter(|key| !key.is_empty() && self.record(key).is_file());
-            recorded.or_else(|| self.log(name).is_dir().then_some(name.as_str())).map(str::to_owned)
+            let key_of_record = name.strip_suffix(".json").filter(|key| !key.is_empty() && self.record(key).is_file());
+            key_of_record.or_else(|| self.log(name).is_dir().then_some(name.as_str())).map(str::to_owned)
         };
         let keys: BTreeSet<String> = names.iter().filter_map(key_of).collect();
         keys.into_iter().collect()
@@ -59,21 +64,22 @@ impl SkillDirectory {
     /// # Errors
     /// If one of them belongs to another user, or its owner cannot be read.
     pub fn check_owner(&self) -> Result<(), Error> {
-        owner::check(self.dir.parent().unwrap_or(&self.dir))?;
+        owner::check(self.memory())?;
         once(self.dir.clone()).chain(USED.map(|name| self.dir.join(name))).try_for_each(|dir| owner::check(&dir))
     }
 
     /// Returns whether the directory holds jobs of an older memory that belong to other Skills. Such jobs have no log.
     pub fn holds_older_jobs(&self) -> bool {
         let is_older = |key: &String| !self.log(key).is_dir() && !older_jobs::belongs_to(&self.record(key), &self.name);
-        older_jobs::is_older_jobs_dir(&self.dir) && self.jobs().iter().any(is_older)
+        older_jobs::is_older_jobs_dir(&self.dir) && self.job_keys().iter().any(is_older)
     }
 
-    /// Creates the directory and those in it, and checks that a log can be stored there.
+    /// Creates the skill directory and the directories in it, if they are missing. Checks that a log can be stored there.
     ///
     /// # Errors
     /// If the directory belongs to another user, is read-only or full, or its file system cannot protect a log from two
-    /// writers. New directories are then removed again.
+    /// writers. The directories that this call has created are then removed
+    /// again.
     pub fn open(&self, writer: &str) -> Result<(), Error> {
         self.check_owner()?;
         let inner = CREATED.map(|name| self.dir.join(name));
@@ -88,7 +94,7 @@ impl SkillDirectory {
     }
 
     fn create(&self, writer: &str) -> Result<(), Error> {
-        create_private(self.dir.parent().unwrap_or(&self.dir)).map_err(|error| unusable(&self.dir, &error))?;
+        create_private_memory(self.memory()).map_err(|error| unusable(&self.dir, &error))?;
         fs::create_dir_all(&self.dir).map_err(|error| unusable(&self.dir, &error))?;
         bloomery_journal::check_volume(&Disk, &self.dir, writer).map_err(|error| log_error(&error))?;
         for name in CREATED {
@@ -96,7 +102,7 @@ impl SkillDirectory {
             fs::create_dir_all(&dir).map_err(|error| unusable(&dir, &error))?;
         }
         // A log survives a power failure only if the entries of the directories above it are on disk.
-        for dir in [&self.dir, self.dir.parent().unwrap_or(&self.dir)] {
+        for dir in [self.dir.as_path(), self.memory()] {
             File::open(dir).and_then(|dir| dir.sync_all()).map_err(|error| unusable(dir, &error))?;
         }
         Ok(())
@@ -104,7 +110,7 @@ impl SkillDirectory {
 }
 
 /// Creates a memory that only its user can read, because goals and results are private. An existing memory keeps its mode.
-fn create_private(memory: &Path) -> io::Result<()> {
+fn create_private_memory(memory: &Path) -> io::Result<()> {
     if let Some(parent) = memory.parent() {
         fs::create_dir_all(parent)?;
     }
@@ -114,8 +120,8 @@ fn create_private(memory: &Path) -> io::Result<()> {
     }
 }
 
-/// Returns the sorted names of the files in a directory. Skips names that are not UTF-8.
-pub(super) fn file_names(dir: &Path) -> io::Result<Vec<String>> {
+/// Returns the sorted names of the files and directories in a directory. Skips names that are not UTF-8.
+pub(super) fn entry_names(dir: &Path) -> io::Result<Vec<String>> {
     let mut names: Vec<String> =
         fs::read_dir(dir)?.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
     names.sort();
@@ -133,7 +139,7 @@ mod tests {
         let directory = SkillDirectory::new(memory.path(), "cs-tier-1");
         directory.open("w").unwrap();
         directory.open("w").unwrap();
-        assert_eq!(file_names(&directory.dir).unwrap(), ["focus-cache", "jobs", "logs"]);
+        assert_eq!(entry_names(&directory.dir).unwrap(), ["focus-cache", "jobs", "logs"]);
     }
 
     #[test]
@@ -143,12 +149,12 @@ mod tests {
         let fresh = dir.path().join("new/memory");
         SkillDirectory::new(&fresh, "greeter").open("w").unwrap();
         assert_eq!(mode(&fresh), 0o700);
-        let theirs = dir.path().join("theirs");
-        fs::create_dir(&theirs).unwrap();
-        let before = mode(&theirs);
-        SkillDirectory::new(&theirs, "greeter").open("w").unwrap();
-        assert_eq!(mode(&theirs), before);
+        let existing = dir.path().join("existing");
+        fs::create_dir(&existing).unwrap();
+        let before = mode(&existing);
+        SkillDirectory::new(&existing, "greeter").open("w").unwrap();
+        assert_eq!(mode(&existing), before);
         fs::write(dir.path().join("file"), "").unwrap();
-        assert!(create_private(&dir.path().join("file")).is_err());
+        assert!(create_private_memory(&dir.path().join("file")).is_err());
     }
 }

@@ -3,12 +3,12 @@
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 
-/// Returns a name for the files and log segments of this process, unique on this machine and others.
+/// Returns a name for this process as the writer of files and log segments. The name is unique, even among several machines.
 pub fn unique_writer() -> String {
     format!("local-{}-{}", std::process::id(), random_hex())
 }
 
-/// Returns 16 random hexadecimal digits. They are unique, not secret.
+/// Returns 16 random hexadecimal digits. They make a name unique, but are not secret.
 pub fn random_hex() -> String {
     format!("{:016x}", RandomState::new().build_hasher().finish())
 }

@@ -1,4 +1,4 @@
-//! Moves one file within the memory. It never replaces a file with other content.
+//! Moves one file within the memory. A file of different content is never overwritten.
 
 use crate::local::older_jobs;
 use std::fs::{self, File};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// The reason why a file is not moved.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Source and target are the same name in the same directory.
+    /// Source and target have the same name in the same directory.
     #[error("it is already at {}: {hint}", to.display())]
     SamePlace {
         /// The target.
@@ -56,10 +56,10 @@ pub enum Error {
     Io(io::Error),
 }
 
-/// Checks whether a file can be moved. Both paths are relative to the memory.
+/// Checks that a file can be moved. Both paths are relative to the memory.
 ///
 /// # Errors
-/// If it cannot.
+/// If the file cannot be moved.
 pub fn check(memory: &Path, from: &Path, to: &Path) -> Result<(), Error> {
     let (source, target) = (memory.join(from), memory.join(to));
     if is_same_place(&source, &target) {
@@ -73,7 +73,8 @@ pub fn check(memory: &Path, from: &Path, to: &Path) -> Result<(), Error> {
     }
 }
 
-/// Returns what to do if the directory of a Skill is the directory that is migrated: it has the same name, or is a link to it.
+/// Returns the instructions for a skill directory that is also the directory of the older jobs: both have the same name, or the skill
+/// directory is a link.
 fn same_place_hint(memory: &Path, from: &Path, to: &Path) -> String {
     let first = |path: &Path| path.iter().next().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let (from, skill) = (first(from), first(to));
@@ -89,7 +90,7 @@ fn same_place_hint(memory: &Path, from: &Path, to: &Path) -> String {
 fn is_same_place(one: &Path, other: &Path) -> bool {
     let directory =
         |file: &Path| file.parent().and_then(|dir| fs::metadata(dir).ok()).map(|dir| (dir.dev(), dir.ino()));
-    one.file_name() == other.file_name() && directory(one).is_some_and(|one| directory(other) == Some(one))
+    one.file_name() == other.file_name() && directory(one).is_some_and(|id| directory(other) == Some(id))
 }
 
 /// Moves a file. It links the new name before it removes the old one, so that an interrupted move can be repeated.
@@ -102,6 +103,7 @@ pub fn perform(memory: &Path, from: &Path, to: &Path) -> Result<(), Error> {
     fs::create_dir_all(dir).map_err(|source| Error::Directory { dir: dir.to_owned(), source })?;
     check(memory, from, to)?;
     match fs::hard_link(&source, &target) {
+        // For example, an interrupted move has linked the file. The content is compared below.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
             return Err(Error::OtherFileSystem { to: to.to_owned(), from: from.to_owned() });
@@ -126,12 +128,13 @@ fn has_same_content(one: &Path, other: &Path) -> bool {
     let (Some(one), Some(other)) = (open(one), open(other)) else { return false };
     let (Ok(first), Ok(second)) = (one.metadata(), other.metadata()) else { return false };
     if (first.dev(), first.ino()) == (second.dev(), second.ino()) {
+        // With one link only, both paths are the same: removing one would remove the file.
         return first.nlink() > 1;
     }
-    let mut others = io::BufReader::new(other).bytes();
-    let is_equal = io::BufReader::new(one).bytes().all(|byte| match (byte, others.next()) {
+    let mut other_bytes = io::BufReader::new(other).bytes();
+    let is_equal = io::BufReader::new(one).bytes().all(|byte| match (byte, other_bytes.next()) {
         (Ok(byte), Some(Ok(other))) => byte == other,
         _ => false,
     });
-    is_equal && others.next().is_none()
+    is_equal && other_bytes.next().is_none()
 }

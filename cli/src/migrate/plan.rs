@@ -67,18 +67,18 @@ pub enum Reason {
 /// The moves that migrate an older memory.
 #[derive(Debug, Default)]
 pub struct Plan {
-    /// The moves, sorted by path, jobs last.
+    /// The moves, sorted by the current path, with the job files last.
     pub moves: Vec<Move>,
     /// The files that are not moved.
     pub unmoved: Vec<Unmoved>,
 }
 
 /// Plans the moves of all files of `from`, a directory in `memory`:
-/// - A job goes to the Skill that it names, or to `default_skill` if it names none.
+/// - A job file goes to the Skill that it names, or to `default_skill` if it names none.
 /// - A file that is named after a job goes to the Skill of that job.
 /// - Any other file goes to `default_skill`.
 ///
-/// Jobs are moved last. After an interruption, the remaining jobs still determine the Skills of the remaining files.
+/// Job files are moved last. So after an interruption, they still determine the Skills of the remaining files.
 ///
 /// # Errors
 /// If a directory cannot be read.
@@ -95,12 +95,12 @@ pub fn plan(memory: &Path, from: &Path, default_skill: &str) -> io::Result<Plan>
     let mut skills = SkillsById::default();
     let mut job_moves = Vec::new();
     for file in jobs {
+        let Some(inner) = inner(&file) else { continue };
         let skill = skill_of(&memory.join(&file)).map(|skill| skill.unwrap_or_else(|| default_skill.to_owned()));
         skills.add(&file, skill.as_ref().ok());
-        match (skill, inner(&file)) {
-            (Ok(skill), Some(inner)) => job_moves.push(Move { to: Path::new(&skill).join(inner), from: file }),
-            (Ok(_), None) => {}
-            (Err(error), _) => plan.unmoved.push(Unmoved { file, reason: error.into() }),
+        match skill {
+            Ok(skill) => job_moves.push(Move { to: Path::new(&skill).join(inner), from: file }),
+            Err(error) => plan.unmoved.push(Unmoved { file, reason: error.into() }),
         }
     }
     for file in files {
@@ -146,14 +146,15 @@ impl SkillsById {
     /// # Errors
     /// If the Skill of the job is unknown, or several Skills have a job of that id.
     fn find(&self, inner: &Path) -> Result<Option<&str>, Reason> {
-        let names: Vec<_> = inner.iter().skip(1).map(|name| name.to_string_lossy()).collect();
-        let Some((file, directories)) = names.split_last() else { return Ok(None) };
+        // The first part is the directory that all Skills have, such as `logs`.
+        let parts: Vec<_> = inner.iter().skip(1).map(|name| name.to_string_lossy()).collect();
+        let Some((file, directories)) = parts.split_last() else { return Ok(None) };
         // The longest id wins: `job_1.2.log` belongs to `job_1.2` and not to `job_1`.
-        let own = self.0.iter().filter(|(id, _)| is_named_after(file, id)).max_by_key(|(id, _)| id.len());
-        let above = || directories.iter().rev().find_map(|name| self.0.get_key_value(name.as_ref()));
-        let Some((id, Skills { names, has_unknown })) = own.or_else(above) else { return Ok(None) };
-        let mut several = names.iter();
-        match (several.next(), several.next(), has_unknown) {
+        let by_file_name = self.0.iter().filter(|(id, _)| is_named_after(file, id)).max_by_key(|(id, _)| id.len());
+        let by_directory = || directories.iter().rev().find_map(|name| self.0.get_key_value(name.as_ref()));
+        let Some((id, Skills { names, has_unknown })) = by_file_name.or_else(by_directory) else { return Ok(None) };
+        let mut skills = names.iter();
+        match (skills.next(), skills.next(), has_unknown) {
             (Some(skill), None, false) => Ok(Some(skill)),
             (_, _, true) => Err(Reason::JobStays(id.clone())),
             (_, _, false) => Err(Reason::Ambiguous { id: id.clone(), skills: names.iter().cloned().collect() }),
@@ -167,7 +168,8 @@ fn is_named_after(file: &str, id: &str) -> bool {
     rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-'))
 }
 
-/// Lists the files below a directory by their paths relative to the memory. Does not follow links.
+/// Adds the files below a directory to `files`, by their paths relative to the memory. Does not follow links. Adds links, special
+/// files and directories that are too deep to `unmoved`.
 fn walk(
     memory: &Path,
     dir: &Path,

@@ -7,7 +7,7 @@ use bloomery_crds::outcome::{Outcome, Phase};
 use bloomery_crds::v1alpha1::{Finalization, Gates, Verdict, WorkflowProgress};
 use serde_json::{Map, Value};
 
-/// Formats a phase and the outcome.
+/// Formats a phase and the outcome. Omits the code of the outcome if it is the same word as the phase.
 pub fn phase(phase: Phase, outcome: Option<&Outcome>) -> String {
     let phase = phase.to_string();
     let Some(Outcome { code, message, .. }) = outcome else { return phase };
@@ -33,7 +33,7 @@ impl Page {
         }
     }
 
-    /// Adds an answer, and the fields of the output contract.
+    /// Adds an answer, and the fields of the output contract. An answer that is not verified is called a draft.
     pub fn result(&mut self, is_verified: bool, text: &str, fields: &Map<String, Value>) {
         self.line(if is_verified { "Answer" } else { "Draft" }, text);
         for (name, value) in fields {

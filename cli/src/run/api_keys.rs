@@ -1,7 +1,7 @@
 //! The API keys that the command line names. Each key is sent to one server only.
 
 use crate::error::{Error, Errors};
-use crate::run::memory_key::is_one_line;
+use crate::run::ram_key::is_one_line;
 use crate::run::resources::{InvalidValue, secret_file};
 use bloomery_crds::run::{KeyFile, ModelEndpoint};
 use bloomery_http as http;
@@ -12,7 +12,7 @@ use std::fs;
 /// The option that names API keys.
 const OPTION: &str = "--api-key-file";
 
-/// The files with the keys of a command line.
+/// The files with the keys that a command line names.
 #[derive(Debug, Default)]
 pub struct ApiKeys {
     /// The keys of single Models, by the name of the Model.
@@ -70,8 +70,9 @@ impl ApiKeys {
                 known.join(", ")
             )));
         }
-        let others = endpoints.iter().filter(|endpoint| !self.of_model.contains_key(&endpoint.name));
-        let servers: BTreeSet<String> = others.filter_map(|endpoint| http::origin(&endpoint.base_url)).collect();
+        let with_default_key = endpoints.iter().filter(|endpoint| !self.of_model.contains_key(&endpoint.name));
+        let servers: BTreeSet<String> =
+            with_default_key.filter_map(|endpoint| http::origin(&endpoint.base_url)).collect();
         if self.default.is_some() && servers.len() > 1 {
             let servers: Vec<String> = servers.into_iter().collect();
             return Err(Error::usage(format!(

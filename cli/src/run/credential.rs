@@ -40,12 +40,12 @@ pub fn in_arguments(arguments: &[String]) -> Option<String> {
     None
 }
 
-/// Returns whether a text may be a value. It must not be empty, and not a reference that a program or a shell expands.
+/// Returns whether a text may be a value. A text with `$` is a reference that a program or a shell expands.
 fn is_value(text: &str) -> bool {
     !text.is_empty() && !text.contains('$')
 }
 
-/// Returns whether a text may be the name of an option, a variable or a header.
+/// Returns whether a text may be the name of an option, a variable or a header. An option such as `--no-password` has no value.
 fn may_be_option(name: &str) -> bool {
     !name.starts_with("--no-") && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
 }

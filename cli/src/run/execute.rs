@@ -50,7 +50,7 @@ pub fn execute(job: &PreparedJob<'_>, mut inputs: Inputs, screen: &Screen, trace
         return Err(unfinished_error(job));
     }
     check_surroundings(job, &inputs)?;
-    // Each attempt is one epoch of the log.
+    // Each attempt claims one epoch of the log, so the next attempt has the number of the next epoch.
     inputs.part.attempt = u32::try_from(state.conversation.epoch()).unwrap_or(u32::MAX).saturating_add(1);
     let key = &inputs.part.run_key;
     if let Err(error) = trace.open(&job.directory.dir, key) {
@@ -73,7 +73,8 @@ pub fn execute(job: &PreparedJob<'_>, mut inputs: Inputs, screen: &Screen, trace
     exit
 }
 
-/// Prints the result of a Job that has ended. Writes its record if that is missing because the disk was full.
+/// Prints the result of a Job that has ended. Writes its record if it is missing, for example because the
+/// disk was full.
 fn show_again(job: &PreparedJob<'_>, screen: &Screen, inputs: &Inputs, state: &JobState) -> Result<Exit, Error> {
     let (directory, key) = (&job.directory, &inputs.part.run_key);
     if !directory.record(key).exists() {
@@ -89,14 +90,14 @@ fn show_again(job: &PreparedJob<'_>, screen: &Screen, inputs: &Inputs, state: &J
     print_result(job, screen, driver::Exit::Finished, &state.projection, state.conversation.result())
 }
 
-/// Returns the error for a new Job whose key has a Job that has not ended.
+/// Returns the error for a new Job with the key of a Job that has not ended.
 fn unfinished_error(job: &PreparedJob<'_>) -> Error {
     let key = &job.document.part.run_key;
     let resume = summary::resume_command(&job.args.memory, &job.directory, key);
     Error::usage(format!("the Job {key} was started and has not ended: it may be running. {resume}"))
 }
 
-/// Checks the bound files and the server program again, which may have changed since the Job was started.
+/// Checks the bound files and the server program again, because they may have changed since the start of the Job.
 fn check_surroundings(job: &PreparedJob<'_>, inputs: &Inputs) -> Result<(), Error> {
     let resources = &inputs.part.resources;
     resources::check_available(resources)?;
@@ -113,7 +114,7 @@ struct Execution<'a> {
     people: &'a dyn People,
     screen: &'a Screen,
     trace: &'a Trace,
-    /// The request of a signal to stop.
+    /// Tells the driver to stop, after a signal.
     stop: &'a Stop,
 }
 
@@ -122,7 +123,7 @@ impl Execution<'_> {
     async fn run(&self, signals: Signals) -> Result<Exit, Error> {
         tokio::select! {
             exit = self.run_epoch() => exit,
-            () = signals.second() => Ok(Exit::Interrupted),
+            () = signals.wait_for_second() => Ok(Exit::Interrupted),
             // Never completes.
             () = self.screen.run_status_line() => Ok(Exit::Error),
         }
@@ -132,7 +133,7 @@ impl Execution<'_> {
     async fn run_epoch(&self) -> Result<Exit, Error> {
         let Self { job, inputs, people, screen, stop, .. } = *self;
         let unusable = |error: bloomery_http::Error| Error::usage(error.to_string());
-        // The memory was checked before. From now on, an error of the log is not an error of the input.
+        // The memory was checked before. From now on, an error of the log is not a mistake on the command line.
         let failed = |error: bloomery_journal::Error| Error::failed(log_error(&error).message);
         let (part, redactor) = (&inputs.part, &inputs.redactor);
         let patience = Duration::from_secs(job.args.patience);
@@ -169,14 +170,14 @@ impl Execution<'_> {
         screen.print(&format!("Job {} of the Skill {}, in {}", part.run_key, job.directory.name, log.display()));
         let stdout = CheckedWriter::new(io::stdout());
         let failure = stdout.failure();
-        let ended = epoch.drive(screen, self.printer(stdout)?).await;
+        let end = epoch.drive(screen, self.printer(stdout)?).await;
         if let Some(tools) = &tools {
-            // Gives a program time to end by itself.
+            // Gives a program time to end by itself, even after an error of the epoch.
             let _ = tokio::time::timeout(MCP_CLOSE_TIMEOUT, tools.close()).await;
         }
-        let EpochEnd { exit, projection, result, hold: _ } = ended.map_err(failed)?;
+        let EpochEnd { exit, projection, result, hold: _ } = end.map_err(failed)?;
         let exit = print_result(job, screen, exit, &projection, result.as_ref())?;
-        failure.result().map(|()| exit)
+        failure.check().map(|()| exit)
     }
 
     /// Creates the printer of events: to stdout as JSON, or to the screen as text. Both also go to the trace.
@@ -209,7 +210,8 @@ impl Execution<'_> {
     }
 }
 
-/// Prints the answer of a Job to stdout, and its outcome to stderr. Returns the exit code.
+/// Prints the answer of a Job to stdout, and its outcome to stderr. With `--json`, stdout has the answer in the events.
+/// Returns the exit code.
 fn print_result(
     job: &PreparedJob<'_>,
     screen: &Screen,
@@ -223,9 +225,10 @@ fn print_result(
     match (exit, &projection.outcome) {
         (driver::Exit::Finished, Some(outcome)) => {
             if let Some(result) = result.filter(|_| !args.json) {
-                let printed = summary::print_answer(&mut io::stdout().lock(), result);
                 let unwritten = |error| Error::failed(format!("stdout cannot be written: {error}"));
-                printed.or_else(ignore_closed_pipe).map_err(unwritten)?;
+                summary::print_answer(&mut io::stdout().lock(), result)
+                    .or_else(ignore_closed_pipe)
+                    .map_err(unwritten)?;
             }
             screen.print(&summary::outcome(outcome, result, &projection.usage));
         }

@@ -11,14 +11,14 @@ use serde_json::{Map, Value};
 /// All invalid limits, at once.
 pub fn read(given: &[(String, String)]) -> Result<Option<Limits>, Error> {
     let mut errors = Errors::default();
-    let read: Vec<_> = given.iter().map(|(name, value)| errors.collect(limit(name, value))).collect();
-    let Some(limits) = read.into_iter().collect::<Option<Map<String, Value>>>() else {
+    let parsed: Vec<_> = given.iter().map(|(name, value)| errors.collect(parse_limit(name, value))).collect();
+    let Some(limits) = parsed.into_iter().collect::<Option<Map<String, Value>>>() else {
         return Err(errors.into_error());
     };
     if limits.is_empty() {
         return Ok(None);
     }
-    typed(limits, "--limit").map(Some)
+    from_json(limits, "--limit").map(Some)
 }
 
 /// Returns warnings about requested limits above the limits of the Skill. These have no effect.
@@ -42,13 +42,13 @@ pub fn ineffective_warnings(requested: Option<&Limits>, effective: &EffectiveLim
         .collect()
 }
 
-/// Converts JSON into limits. `option` is the beginning of the error.
-fn typed(limits: Map<String, Value>, option: &str) -> Result<Limits, Error> {
+/// Converts JSON into limits. An error begins with `option`.
+fn from_json(limits: Map<String, Value>, option: &str) -> Result<Limits, Error> {
     serde_json::from_value(Value::Object(limits)).map_err(|error| Error::usage(format!("{option}: {error}")))
 }
 
-/// Parses one limit, and checks it.
-fn limit(name: &str, value: &str) -> Result<(String, Value), Error> {
+/// Parses one limit, and checks it. Returns its name and its value as JSON.
+fn parse_limit(name: &str, value: &str) -> Result<(String, Value), Error> {
     const KNOWN: [&str; 4] = ["steps", "toolCalls", "tokens", "duration"];
     if !KNOWN.contains(&name) {
         let near = bloomery_crds::nearest::did_you_mean(name, KNOWN);
@@ -69,6 +69,6 @@ fn limit(name: &str, value: &str) -> Result<(String, Value), Error> {
         return Err(not_positive());
     }
     let limit = (name.to_owned(), value);
-    let read = typed(Map::from_iter([limit.clone()]), &format!("--limit {name}"))?;
-    if read.duration.is_some_and(|duration| whole_seconds(&duration) == 0) { Err(not_positive()) } else { Ok(limit) }
+    let parsed = from_json(Map::from_iter([limit.clone()]), &format!("--limit {name}"))?;
+    if parsed.duration.is_some_and(|duration| whole_seconds(&duration) == 0) { Err(not_positive()) } else { Ok(limit) }
 }

@@ -10,7 +10,7 @@ use std::env;
 /// The variables that every program inherits, as in the SDKs of MCP. None of them contains a secret.
 const INHERITED: [&str; 10] = ["HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
 
-/// Returns the environment of a program, without variables that [`check`] refuses.
+/// Returns the environment of a program. Skips variables that are not set or not valid UTF-8; [`check`] reports them.
 pub fn environment(program: &McpProgram) -> BTreeMap<String, String> {
     let names = INHERITED.iter().copied().chain(program.env.iter().map(String::as_str));
     names.filter_map(|name| Some((name.to_owned(), env::var(name).ok()?))).collect()

@@ -4,7 +4,7 @@ use crate::args::ModelArgs;
 use crate::error::{Error, Errors};
 use crate::run::api_keys::ApiKeys;
 use crate::run::credential;
-use crate::run::memory_key::{MemoryKey, is_one_line};
+use crate::run::ram_key::{RamKey, is_one_line};
 use crate::run::resources::secret_file;
 use crate::run::vendor::{self, Env, Vendor};
 use bloomery_crds::run::{KeyFile, ModelEndpoint};
@@ -19,7 +19,7 @@ pub struct Models {
     /// One endpoint for each name that the Skill uses.
     pub endpoints: Vec<ModelEndpoint>,
     /// Keeps the keys from the environment readable.
-    _memory_keys: Vec<MemoryKey>,
+    _ram_keys: Vec<RamKey>,
 }
 
 /// Finds the models that a Skill names. If `names` is `None` because the Skill could not be read, finds the models of the
@@ -33,11 +33,11 @@ pub fn find(args: &ModelArgs, names: Option<&[&str]>, env: Env<'_>) -> Result<Mo
     let endpoints = errors.collect(if let Some(file) = args.model.as_deref().filter(|model| is_file(model)) {
         super::model_file::endpoints(file, args, names)
     } else {
-        let of_each = |endpoint: ModelEndpoint| {
+        let for_each_name = |endpoint: ModelEndpoint| {
             let names = names.unwrap_or(&["default"]).iter();
             names.map(|name| ModelEndpoint { name: (*name).to_owned(), ..endpoint.clone() }).collect()
         };
-        from_options(args, env).map(of_each)
+        from_options(args, env).map(for_each_name)
     });
     let (Some(keys), Some(endpoints)) = (keys, endpoints) else { return Err(errors.into_error()) };
     let routes: BTreeSet<_> = endpoints.iter().map(|endpoint| (&endpoint.base_url, &endpoint.proxy)).collect();
@@ -93,7 +93,7 @@ fn from_options(args: &ModelArgs, env: Env<'_>) -> Result<ModelEndpoint, Error> 
     })
 }
 
-/// Selects the provider: by `--provider`, the name of the model, the address, or the variables of the environment.
+/// Selects the provider: by `--provider`, the name of the model, the address, or the variables of the environment, in this order.
 fn vendor(args: &ModelArgs, env: Env<'_>) -> Result<&'static Vendor, Error> {
     if let Some(name) = &args.provider {
         return vendor::by_name(name).ok_or_else(|| {
@@ -102,10 +102,11 @@ fn vendor(args: &ModelArgs, env: Env<'_>) -> Result<&'static Vendor, Error> {
         });
     }
     let by_model = args.model.as_deref().and_then(vendor::by_model);
+    // Most servers at other addresses speak the protocol of OpenAI.
     let by_address = args.model_url.is_some().then(|| vendor::by_provider(ModelProvider::Openai)).flatten();
-    let by_key =
+    let by_variable =
         vendor::ALL.iter().find(|vendor| env(vendor.key_variable).is_some() || env(vendor.url_variable).is_some());
-    by_model.or(by_address).or(by_key).ok_or_else(|| {
+    by_model.or(by_address).or(by_variable).ok_or_else(|| {
         let keys: Vec<&str> = vendor::ALL.iter().map(|vendor| vendor.key_variable).collect();
         Error::usage(format!(
             "no model is configured: set {}, or name a server that needs no key with --model-url (docs/how-to/run-locally.md describes a \
@@ -119,16 +120,16 @@ fn vendor(args: &ModelArgs, env: Env<'_>) -> Result<&'static Vendor, Error> {
 /// to the address of its provider.
 fn with_keys(endpoints: Vec<ModelEndpoint>, keys: &ApiKeys, env: Env<'_>) -> Result<Models, Error> {
     keys.check(&endpoints)?;
-    let (mut with_key, mut memory_keys) = (Vec::new(), Vec::new());
+    let (mut with_key, mut ram_keys) = (Vec::new(), Vec::new());
     for endpoint in endpoints {
         let api_key = match (keys.get(&endpoint.name), &endpoint.api_key) {
             (Some(file), _) => Some(file.clone()),
             (None, Some(file)) => Some(check_readable(file)?),
-            (None, None) => from_environment(&endpoint, env, &mut memory_keys)?,
+            (None, None) => from_environment(&endpoint, env, &mut ram_keys)?,
         };
         with_key.push(ModelEndpoint { api_key, ..endpoint });
     }
-    Ok(Models { endpoints: with_key, _memory_keys: memory_keys })
+    Ok(Models { endpoints: with_key, _ram_keys: ram_keys })
 }
 
 /// Checks that the key file of a resumed Job can still be read.
@@ -137,11 +138,11 @@ fn check_readable(file: &KeyFile) -> Result<KeyFile, Error> {
 }
 
 /// Returns the key of a model from the environment, if the environment has a key for the address of the model. Adds new keys to
-/// `memory_keys`.
+/// `ram_keys`.
 fn from_environment(
     endpoint: &ModelEndpoint,
     env: Env<'_>,
-    memory_keys: &mut Vec<MemoryKey>,
+    ram_keys: &mut Vec<RamKey>,
 ) -> Result<Option<KeyFile>, Error> {
     let Some(vendor) = vendor::by_provider(endpoint.provider).filter(|vendor| vendor.owns_url(&endpoint.base_url, env))
     else {
@@ -149,6 +150,7 @@ fn from_environment(
     };
     let Some(value) = env(vendor.key_variable).filter(|value| !value.trim().is_empty()) else {
         if endpoint.base_url != vendor.url {
+            // Another server of the provider's protocol may need no key.
             return Ok(None);
         }
         let message =
@@ -160,13 +162,13 @@ fn from_environment(
             format!("{} holds a line break or another control character: a key is one line", vendor.key_variable);
         return Err(Error::usage(message));
     }
-    if let Some(key) = memory_keys.iter().find(|key| key.is_from(vendor.key_variable)) {
+    if let Some(key) = ram_keys.iter().find(|key| key.is_from(vendor.key_variable)) {
         return Ok(Some(key.key_file()));
     }
-    let key = MemoryKey::new(vendor.key_variable, value.trim()).map_err(|error| {
+    let key = RamKey::new(vendor.key_variable, value.trim()).map_err(|error| {
         Error::failed(format!("the key in {} cannot be stored in RAM: {error}", vendor.key_variable))
     })?;
     let file = key.key_file();
-    memory_keys.push(key);
+    ram_keys.push(key);
     Ok(Some(file))
 }

@@ -11,8 +11,8 @@ use bloomery_crds::v1alpha1::{Model, ModelSpec, whole_seconds};
 use bloomery_skills::{Form, ImportOptions, yaml};
 use std::path::Path;
 
-/// Returns the endpoint of each Model that the Skill names, or of every Model in the file if `names` is `None`. The only Model
-/// of a file serves all names.
+/// Returns the endpoint of each Model that the Skill names, or of every Model in the file if `names` is `None`. If a
+/// file has only one Model, and this Model has no fallback, it serves all names.
 ///
 /// # Errors
 /// If the file cannot be used, or lacks a Model.
@@ -99,10 +99,10 @@ fn endpoint(name: &str, model: &Model, fallback: Vec<String>) -> ModelEndpoint {
 fn read(file: &Path) -> Result<Vec<(String, Model)>, Error> {
     let shown = file.display();
     let source = source::read(file).map_err(|error| Error::usage(format!("{shown} cannot be read: {error}")))?;
-    let read = yaml::read(&source.bytes);
-    let mut findings = read.findings;
+    let parsed = yaml::read(&source.bytes);
+    let mut findings = parsed.findings;
     let mut models = Vec::new();
-    for document in read.documents.iter().filter(|document| document.form() == Form::Manifest) {
+    for document in parsed.documents.iter().filter(|document| document.form() == Form::Manifest) {
         let checked = check_document(document, &ImportOptions::default());
         if checked.kind.as_deref() == Some("Model") {
             findings.extend(checked.findings);
@@ -115,12 +115,12 @@ fn read(file: &Path) -> Result<Vec<(String, Model)>, Error> {
             .map_err(|error| Error::failed(error.to_string()))?;
         return Err(Error::usage(format!("{shown}: {}: nothing was run", tally.summary())));
     }
-    let typed = |object| {
+    let with_name = |object| {
         let model: Model = serde_json::from_value(object)
             .map_err(|error| Error::usage(format!("{shown} has an invalid Model: {error}")))?;
         Ok((model.metadata.name.clone().unwrap_or_default(), model))
     };
-    let models: Vec<(String, Model)> = models.into_iter().map(typed).collect::<Result<_, Error>>()?;
+    let models: Vec<(String, Model)> = models.into_iter().map(with_name).collect::<Result<_, Error>>()?;
     if models.is_empty() {
         return Err(Error::usage(format!("{shown} has no Model")));
     }

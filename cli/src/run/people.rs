@@ -45,22 +45,22 @@ impl Terminal {
         (!line.trim().is_empty()).then(|| Statement::Message { text: line, by: self.by.clone(), nth: None })
     }
 
-    /// Shows the first request, and returns the answer. If a line was typed before, it is a message and not an answer: it is
-    /// returned, and the engine asks again. Returns `None` at the end of the input.
+    /// Shows the first request, and returns the answer. A line that was typed before the request is shown is a message and not an
+    /// answer: the message is returned instead, and the engine asks again. Returns `None` at the end of the input.
     async fn answer(&self, requests: &[HumanRequest<'_>]) -> Option<Statement> {
-        let first = requests.first()?;
+        let request = requests.first()?;
         let mut lines = self.lines.lock().await;
         while let Ok(line) = lines.try_recv() {
             if let Some(message) = self.message(line) {
                 return Some(message);
             }
         }
-        self.screen.print(&dialogue::describe(first, requests.len() - 1));
+        self.screen.print(&dialogue::describe(request, requests.len() - 1));
         loop {
-            let prompt = self.screen.prompt(&dialogue::prompt(first));
+            let prompt = self.screen.prompt(&dialogue::prompt(request));
             let line = lines.recv().await?;
             prompt.finish();
-            match dialogue::read(first, line.trim(), &self.by) {
+            match dialogue::parse_answer(request, line.trim(), &self.by) {
                 Ok(statement) => return Some(statement),
                 Err(Retry(hint)) => self.screen.print(&hint),
             }

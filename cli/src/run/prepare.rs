@@ -62,6 +62,7 @@ fn collect_parts(args: &RunArgs) -> Result<Parts, Error> {
     let mut errors = Errors::default();
     let goal = errors.collect(goal(args));
     let limits = errors.collect(limits::read(&args.limits));
+    // `None` after an error. `Some(None)` if the command line names no server.
     let server_of_args = errors.collect(server::from_args(&args.mcp));
     let name = args.skill.as_deref().unwrap_or(DEFAULT_SKILL);
     let skill = errors.collect(skill::find(&args.memory, name, args.bootstrap));
@@ -70,7 +71,7 @@ fn collect_parts(args: &RunArgs) -> Result<Parts, Error> {
     }
     let model_names = skill.as_ref().map(|skill| skill.loaded.spec.model_names());
     let models = errors.collect(model::find(&args.model, model_names.as_deref(), &env));
-    let of_skill = skill.as_ref().map(|SelectedSkill { loaded, .. }| {
+    let server_and_resources = skill.as_ref().map(|SelectedSkill { loaded, .. }| {
         let server = match server_of_args {
             Some(None) => errors.collect(server::from_skill(loaded)),
             Some(server) => server,
@@ -78,7 +79,7 @@ fn collect_parts(args: &RunArgs) -> Result<Parts, Error> {
         };
         (server, errors.collect(bind_resources(args, loaded)))
     });
-    match (goal, limits, skill, models, of_skill) {
+    match (goal, limits, skill, models, server_and_resources) {
         (Some(goal), Some(limits), Some(skill), Some(models), Some((Some(server), Some(resources))))
             if errors.is_empty() =>
         {
@@ -88,7 +89,7 @@ fn collect_parts(args: &RunArgs) -> Result<Parts, Error> {
     }
 }
 
-/// Prepares a new Job. If the Job of the key exists, it must have the same parameters, and is resumed.
+/// Prepares a new Job. A Job that already has the key must have the same parameters, and is prepared again.
 ///
 /// # Errors
 /// All errors of the parameters, at once and before anything is written; or if the Job cannot be stored.
@@ -102,7 +103,7 @@ pub fn new_job(args: &RunArgs, redactor: Redactor) -> Result<(PreparedJob<'_>, I
         job: identity(existing.as_ref(), &key),
         goal,
         limits: EffectiveLimits::resolve(limits_of_skill, limits_of_args.as_ref()),
-        models: models.endpoints.iter().map(without_memory_key).collect(),
+        models: models.endpoints.iter().map(without_ram_key).collect(),
         resources,
         continues: continued_job(directory, args.continues.as_deref())?,
     };
@@ -144,7 +145,8 @@ fn check_usable(directory: &SkillDirectory, memory: &Path) -> Result<(), Error> 
     )))
 }
 
-/// Prepares a Job to be resumed. The command line may change the models and the MCP server, but no other parameter.
+/// Prepares a Job to be resumed. The command line may name other models and another MCP server. All other parameters
+/// are those of the run document.
 ///
 /// # Errors
 /// If there is no such Job, or its parameters cannot be used.
@@ -181,7 +183,7 @@ pub fn resume<'a>(args: &'a RunArgs, key: &str, redactor: Redactor) -> Result<(P
     Ok((PreparedJob { args, directory, document, _models: models, writer }, inputs))
 }
 
-/// Returns the Job that `--continues` names. It must be a Job of the Skill that has ended.
+/// Returns the Job that `--continues` names. It must belong to the same Skill, and must have ended.
 fn continued_job(directory: &SkillDirectory, key: Option<&str>) -> Result<Option<ContinuedJob>, Error> {
     let Some(key) = key else { return Ok(None) };
     match Record::read(&directory.dir, key) {
@@ -197,7 +199,7 @@ fn continued_job(directory: &SkillDirectory, key: Option<&str>) -> Result<Option
     }
 }
 
-/// Returns the inputs of the driver.
+/// Returns the inputs of the driver. Makes the redactor remove the values of `--mcp-env`.
 fn inputs(document: &RunDocument, models: &Models, redactor: Redactor) -> Result<Inputs, Error> {
     let part = JobPart { models: models.endpoints.clone(), ..document.part.clone() };
     if let Some(program) = &document.program {
@@ -232,7 +234,7 @@ fn new_key() -> String {
 }
 
 /// Removes a key that comes from the environment, because its file exists only in this process.
-fn without_memory_key(endpoint: &ModelEndpoint) -> ModelEndpoint {
+fn without_ram_key(endpoint: &ModelEndpoint) -> ModelEndpoint {
     let api_key = endpoint.api_key.clone().filter(|KeyFile { path, .. }| !path.starts_with("/proc/self/"));
     ModelEndpoint { api_key, ..endpoint.clone() }
 }
@@ -251,7 +253,8 @@ fn identity(existing: Option<&RunDocument>, key: &str) -> JobIdentity {
 /// Checks that an existing Job of this key has the same parameters as the new one.
 ///
 /// # Errors
-/// If its parameters differ, or if it has a record but no log, as in an older memory: its record must not be replaced.
+/// If its parameters differ. Also if the key has a record but no run document, as in an older memory: that record must not be
+/// replaced.
 fn check_same_job(directory: &SkillDirectory, existing: Option<&RunDocument>, new: &RunDocument) -> Result<(), Error> {
     let key = &new.part.run_key;
     let is_same = match existing {
@@ -280,7 +283,7 @@ fn check_same_job(directory: &SkillDirectory, existing: Option<&RunDocument>, ne
     )))
 }
 
-/// Returns whether a Job has ended. To show such a Job again, the memory need not be writable.
+/// Returns whether a Job has ended. The callers write nothing for such a Job, because its memory need not be writable.
 fn has_ended(directory: &SkillDirectory, key: &str, inputs: &Inputs) -> Result<bool, Error> {
     Ok(directory.log(key).is_dir() && JobState::read(directory, inputs)?.conversation.outcome().is_some())
 }

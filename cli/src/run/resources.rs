@@ -21,6 +21,9 @@ const CODEBASE: &str = "codebase";
 /// The suffix of a path that is bound read-only.
 const READ_ONLY: &str = ":ro";
 
+/// The number of bytes that are read from the file of a secret. A file of this size is refused, even if most of it is white space.
+const SECRET_READ_LIMIT: usize = 2 * MAX_VALUE_BYTES;
+
 /// The reason why a value cannot be bound, as one or more sentences.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -68,7 +71,7 @@ pub fn bind(
 }
 
 /// Checks that no bound path is in the memory, because an agent must not change its own log. A directory that contains the
-/// memory may be bound: there, file tools do not reach the memory.
+/// memory may be bound, because the file tools do not reach the memory in it.
 ///
 /// # Errors
 /// If a bound path is in the memory.
@@ -126,7 +129,7 @@ fn placeholder(kind: ResourceType) -> &'static str {
 /// Parses the value for a type of resource. The errors do not contain the value of a secret.
 fn parse_source(kind: ResourceType, value: &str) -> Result<ResourceSource, InvalidValue> {
     match kind {
-        ResourceType::Filesystem => filesystem(value),
+        ResourceType::Filesystem => parse_filesystem(value),
         ResourceType::ApiEndpoint => {
             let binding = Binding { value: Some(value.to_owned()), ..Binding::default() };
             let faults = resources::binding_faults(kind, &binding);
@@ -143,17 +146,17 @@ fn parse_source(kind: ResourceType, value: &str) -> Result<ResourceSource, Inval
                 .map_err(|error| InvalidValue(format!("{error}.")))?;
             Ok(ResourceSource::Value(value.to_owned()))
         }
-        ResourceType::ConnectionString | ResourceType::Credential => secret(kind, value),
+        ResourceType::ConnectionString | ResourceType::Credential => parse_secret(kind, value),
     }
 }
 
 /// Parses the path of a file or directory.
-fn filesystem(value: &str) -> Result<ResourceSource, InvalidValue> {
+fn parse_filesystem(value: &str) -> Result<ResourceSource, InvalidValue> {
     let (path, read_only) = match value.strip_suffix(READ_ONLY) {
         Some(path) => (path, true),
         None => (value, false),
     };
-    let canonical = readable(path)?;
+    let canonical = canonical_readable(path)?;
     let canonical = canonical.to_str().ok_or_else(|| InvalidValue(format!("the path {path} is not valid UTF-8.")))?;
     match single_line_fault(canonical, bloomery_crds::persona::MAX_VALUE_BYTES) {
         Some(fault) => Err(InvalidValue(format!("the path {fault}."))),
@@ -162,12 +165,13 @@ fn filesystem(value: &str) -> Result<ResourceSource, InvalidValue> {
 }
 
 /// Returns the canonical path of a readable file or directory.
-fn readable(path: &str) -> Result<PathBuf, InvalidValue> {
+fn canonical_readable(path: &str) -> Result<PathBuf, InvalidValue> {
     let is_home = path == "~" || path.starts_with("~/");
     let hint = if is_home { " The shell does not expand `~` within a word: write $HOME." } else { "" };
     let unusable = |error: std::io::Error| InvalidValue(format!("the path {path} cannot be used: {error}.{hint}"));
     let real = Path::new(path).canonicalize().map_err(unusable)?;
-    if real.is_dir() { real.read_dir().map(drop) } else { source::open(&real).map(drop) }.map_err(unusable)?;
+    let opened = if real.is_dir() { real.read_dir().map(drop) } else { source::open(&real).map(drop) };
+    opened.map_err(unusable)?;
     Ok(real)
 }
 
@@ -177,7 +181,7 @@ fn readable(path: &str) -> Result<PathBuf, InvalidValue> {
 /// All missing files, at once.
 pub fn check_available(bound: &[BoundResource]) -> Result<(), Error> {
     let fault = |resource: &BoundResource| match &resource.source {
-        ResourceSource::Mount { path, .. } => readable(path).err(),
+        ResourceSource::Mount { path, .. } => canonical_readable(path).err(),
         ResourceSource::Secret(file) => secret_file(Path::new(&file.path), "the file").err(),
         ResourceSource::Value(_) => None,
     };
@@ -189,7 +193,7 @@ pub fn check_available(bound: &[BoundResource]) -> Result<(), Error> {
 }
 
 /// Parses the value for a secret, which is `@FILE`.
-fn secret(kind: ResourceType, value: &str) -> Result<ResourceSource, InvalidValue> {
+fn parse_secret(kind: ResourceType, value: &str) -> Result<ResourceSource, InvalidValue> {
     let Some(file) = value.strip_prefix('@') else {
         return Err(InvalidValue(if value.trim_start().to_ascii_lowercase().starts_with("vault:") {
             "vault: references are not supported: write the value to a file, and bind @FILE.".to_owned()
@@ -204,7 +208,7 @@ fn secret(kind: ResourceType, value: &str) -> Result<ResourceSource, InvalidValu
 /// Checks that a file holds a secret. `label` names the secret in later messages.
 ///
 /// # Errors
-/// If it cannot be read, is empty or is too large.
+/// If the file cannot be read, is empty or is too large.
 pub fn secret_file(file: &Path, label: &str) -> Result<KeyFile, InvalidValue> {
     let shown = file.display();
     let unreadable = |error: std::io::Error| InvalidValue(format!("the file {shown} cannot be read: {error}."));
@@ -219,11 +223,11 @@ pub fn secret_file(file: &Path, label: &str) -> Result<KeyFile, InvalidValue> {
     })?;
     let mut value = Vec::new();
     source::open(&real)
-        .and_then(|file| file.take(2 * MAX_VALUE_BYTES as u64).read_to_end(&mut value))
+        .and_then(|file| file.take(SECRET_READ_LIMIT as u64).read_to_end(&mut value))
         .map_err(unreadable)?;
     match value.trim_ascii().len() {
         0 => return Err(InvalidValue(format!("the file {shown} is empty."))),
-        bytes if bytes > MAX_VALUE_BYTES || value.len() >= 2 * MAX_VALUE_BYTES => {
+        bytes if bytes > MAX_VALUE_BYTES || value.len() >= SECRET_READ_LIMIT => {
             return Err(InvalidValue(format!(
                 "the file {shown} has more than {MAX_VALUE_BYTES} bytes, and a secret of that size cannot be redacted."
             )));

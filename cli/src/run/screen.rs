@@ -37,7 +37,7 @@ struct State {
     /// False if stderr cannot show a status line, or the screen is closed.
     has_status_line: bool,
     colours: bool,
-    /// The number of times that the status line was drawn. It turns the spinner.
+    /// The number of redraw intervals so far. It selects the frame of the spinner.
     redraws: usize,
     last_line: LastLine,
     /// The text of the current prompt.
@@ -96,8 +96,8 @@ impl Screen {
     }
 
     /// Prints lines above the status line.
-    pub fn print(&self, line: &str) {
-        self.state().print_above(format!("{}\n", text::sanitized_lines(line)).as_bytes());
+    pub fn print(&self, lines: &str) {
+        self.state().print_above(format!("{}\n", text::sanitized_lines(lines)).as_bytes());
     }
 
     /// Prints an untrusted text as a dimmed line, without its control characters.
@@ -109,7 +109,7 @@ impl Screen {
         state.print_above(dimmed.as_bytes());
     }
 
-    /// Shows a prompt in the last line, until the returned value is dropped.
+    /// Shows a prompt in the last line, until the returned value is finished or dropped.
     pub fn prompt(&self, prompt: &str) -> Prompt<'_> {
         let mut state = self.state();
         state.print_above(prompt.as_bytes());
@@ -135,7 +135,7 @@ impl Screen {
 pub struct Prompt<'a>(&'a Screen);
 
 impl Prompt<'_> {
-    /// Ends the prompt after the person has typed a line.
+    /// Ends the prompt after the person has typed a line. The typed line break has ended the line of the prompt.
     pub fn finish(self) {
         self.0.state().last_line = LastLine::Free;
     }
@@ -174,14 +174,14 @@ impl State {
         }
     }
 
-    /// Draws the status line.
+    /// Draws the status line, unless a prompt has its place.
     fn draw(&mut self) {
         if !self.has_status_line || self.last_line == LastLine::Prompt {
             return;
         }
         self.last_line = LastLine::Status;
         let size = rustix::termios::tcgetwinsize(io::stderr());
-        // A terminal that does not know its size reports 0.
+        // A terminal that does not know its size reports 0. It is treated as one of the usual 80 columns.
         let width = size.ok().map(|size| usize::from(size.ws_col)).filter(|width| *width > 0).unwrap_or(80);
         let line: String = self.line().chars().take(width.saturating_sub(1)).collect();
         let style = if self.colours { AnsiColor::Cyan.on_default() } else { Style::new() };

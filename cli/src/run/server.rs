@@ -38,7 +38,7 @@ pub struct Server {
 pub fn from_args(args: &McpArgs) -> Result<Option<Server>, Error> {
     let McpArgs { url, command, env } = args;
     Ok(match url {
-        Some(url) => Some(Server { mcp: Some(endpoint(url)?), program: None }),
+        Some(url) => Some(Server { mcp: Some(checked_endpoint(url)?), program: None }),
         None if command.is_empty() => None,
         None => {
             let program = McpProgram { argv: command.clone(), env: env.clone() };
@@ -65,11 +65,11 @@ pub fn from_skill(skill: &LoadedSkill) -> Result<Server, Error> {
             skill.name
         )));
     }
-    Ok(Server { mcp: skill.mcp.as_deref().map(endpoint).transpose()?, program: None })
+    Ok(Server { mcp: skill.mcp.as_deref().map(checked_endpoint).transpose()?, program: None })
 }
 
-/// Checks the URL of an MCP server.
-fn endpoint(url: &str) -> Result<McpEndpoint, Error> {
+/// Checks the URL of an MCP server, and returns its endpoint.
+fn checked_endpoint(url: &str) -> Result<McpEndpoint, Error> {
     if let Some(fault) = credential::in_url(url) {
         return Err(Error::usage(format!(
             "the MCP server: its URL {fault}, and would be stored in clear text: use a program as a proxy that reads the \
@@ -77,6 +77,7 @@ fn endpoint(url: &str) -> Result<McpEndpoint, Error> {
         )));
     }
     let route = ClientOptions { addresses: Some(AddressPolicy::for_local_machine()), ..ClientOptions::default() };
+    // Building a client checks the URL.
     http::client(url, Duration::ZERO, route).map_err(|error| Error::usage(format!("the MCP server: {error}")))?;
     Ok(McpEndpoint { url: url.to_owned() })
 }
@@ -101,9 +102,10 @@ fn program_fault(name: &str, path: &OsStr) -> Option<String> {
     if name.contains('/') {
         return file_fault(Path::new(name));
     }
-    let found: Vec<PathBuf> = env::split_paths(path).map(|dir| dir.join(name)).filter(|file| file.is_file()).collect();
-    // `None` if a file has no fault.
-    let faults: Option<Vec<String>> = found.iter().map(|file| file_fault(file)).collect();
+    let candidates: Vec<PathBuf> =
+        env::split_paths(path).map(|dir| dir.join(name)).filter(|file| file.is_file()).collect();
+    // `None` if one of the files has no fault.
+    let faults: Option<Vec<String>> = candidates.iter().map(|file| file_fault(file)).collect();
     faults.map(|faults| faults.into_iter().next().unwrap_or_else(|| "there is no such program in PATH".to_owned()))
 }
 
@@ -122,7 +124,7 @@ fn file_fault(file: &Path) -> Option<String> {
     }
 }
 
-/// Returns the interpreter in the first line of a script.
+/// Returns the interpreter in the first line of a script. Returns `None` for a file that is not a script.
 fn interpreter(file: &Path) -> Option<String> {
     let mut line = Vec::new();
     BufReader::new(File::open(file).ok()?.take(MAX_FIRST_LINE_BYTES)).read_until(b'\n', &mut line).ok()?;

@@ -1,4 +1,5 @@
-//! Warnings about secrets that are too short to be redacted. Such short texts are also parts of ordinary words.
+//! Warnings about secrets that are too short to be redacted. To redact them would damage ordinary words that
+//! contain them.
 
 use super::mcp_environment;
 use crate::local::run_document::RunDocument;
@@ -10,7 +11,7 @@ use std::io::Read;
 /// The maximum size of a file that is checked, in bytes. A larger file cannot hold a short secret.
 const MAX_READ_BYTES: u64 = 4096;
 
-/// Returns a warning for each short secret. It does not contain the value.
+/// Returns a warning for each short secret. The warning does not contain the value.
 pub fn warnings(document: &RunDocument, models: &[ModelEndpoint]) -> Vec<String> {
     let variables = document.program.iter().flat_map(mcp_environment::values);
     let variables = variables.map(|(name, value)| (format!("--mcp-env {name}"), value.into_bytes()));

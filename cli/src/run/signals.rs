@@ -39,33 +39,34 @@ struct LastLine {
 
 impl Signals {
     /// Starts the thread that handles signals. The first signal requests a stop. After the second signal, the process has a
-    /// short time to end by itself, and is then ended. `last_line` is printed last.
+    /// short time to end by itself. Then the thread ends it, and prints `last_line` before, unless it is printed already.
     ///
     /// # Errors
     /// If signals cannot be handled.
     pub fn listen(stop: &Stop, screen: &Screen, last_line: String) -> io::Result<Self> {
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+        // A signal belongs to the runtime that is entered when the signal is registered.
         let entered = runtime.enter();
-        let each = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
-        let [interrupt, terminate, hangup] = each.map(signal);
-        let mut each = [interrupt?, terminate?, hangup?];
+        let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+        let [interrupt, terminate, hangup] = kinds.map(signal);
+        let mut signals = [interrupt?, terminate?, hangup?];
         drop(entered);
         let (sender, second) = watch::channel(false);
         let last_line = LastLine { screen: screen.clone(), text: last_line, is_printed: Arc::default() };
         let (stop, own_last_line) = (stop.clone(), last_line.clone());
         let listen = move || {
             runtime.block_on(async {
-                next(&mut each).await;
+                next_signal(&mut signals).await;
                 stop.request(StopReason::Drain);
                 let screen = own_last_line.screen.clone();
-                let _ = on_thread(move || {
+                let _ = run_on_thread(move || {
                     screen.print("The Job is parked after the current step. Press ^C again to stop at once.");
                 });
-                next(&mut each).await;
+                next_signal(&mut signals).await;
                 let _ = sender.send(true);
                 tokio::time::sleep(SHUTDOWN_TIMEOUT).await;
-                if let Some(printed) = on_thread(move || own_last_line.print()) {
-                    let _ = printed.recv_timeout(PRINT_TIMEOUT);
+                if let Some(done) = run_on_thread(move || own_last_line.print()) {
+                    let _ = done.recv_timeout(PRINT_TIMEOUT);
                 }
                 std::process::exit(i32::from(Exit::Interrupted as u8));
             });
@@ -75,7 +76,7 @@ impl Signals {
     }
 
     /// Waits for the second signal, and prints the last line.
-    pub async fn second(mut self) {
+    pub async fn wait_for_second(mut self) {
         // The sender exists as long as the process.
         let _ = self.second.wait_for(|second| *second).await;
         self.last_line.print();
@@ -91,19 +92,20 @@ impl LastLine {
     }
 }
 
-/// Runs a function that may block on a new thread. The returned receiver gets a message at its end.
-fn on_thread(act: impl FnOnce() + Send + 'static) -> Option<mpsc::Receiver<()>> {
-    let (done, is_done) = mpsc::channel();
+/// Runs a function on a new thread, because the function may block. The returned receiver gets a message when the function has
+/// returned. Returns `None` if no thread can be started.
+fn run_on_thread(act: impl FnOnce() + Send + 'static) -> Option<mpsc::Receiver<()>> {
+    let (sender, receiver) = mpsc::channel();
     let act = move || {
         act();
-        let _ = done.send(());
+        let _ = sender.send(());
     };
-    Builder::new().spawn(act).ok().map(|_| is_done)
+    Builder::new().spawn(act).ok().map(|_| receiver)
 }
 
 /// Waits for the next signal.
-async fn next(each: &mut [Signal; 3]) {
-    let [interrupt, terminate, hangup] = each;
+async fn next_signal(signals: &mut [Signal; 3]) {
+    let [interrupt, terminate, hangup] = signals;
     tokio::select! {
         _ = interrupt.recv() => {}
         _ = terminate.recv() => {}

@@ -42,7 +42,7 @@ pub fn is_file(text: &str) -> bool {
 /// The Skill that the command line selects.
 #[derive(Debug)]
 pub struct SelectedSkill {
-    /// The directory of the Skill. It need not exist.
+    /// The directory of the Skill. The directory need not exist.
     pub directory: SkillDirectory,
     /// The Skill.
     pub loaded: LoadedSkill,
@@ -162,7 +162,7 @@ fn read(file: &Path, name: Option<&str>, directory: Option<&str>) -> Result<Load
 
 /// The parameters that select a Skill in a file.
 struct SkillSelector<'a> {
-    /// The file, as named on the command line.
+    /// The file, as messages name it.
     file: &'a Path,
     /// The name of the Skill on the command line.
     name: Option<&'a str>,
@@ -200,18 +200,18 @@ impl SkillSelector<'_> {
     }
 }
 
-/// Parses and checks the Skill that `wanted` selects. Prints its errors.
-fn load_skill(source: &Source, wanted: &SkillSelector<'_>) -> Result<LoadedSkill, Error> {
-    let read = yaml::read(&source.bytes);
-    let mut findings = read.findings;
-    let checked = read.documents.iter().filter_map(|document| check_skill(document, wanted.directory));
+/// Parses and checks the Skill that `selector` selects. Prints its errors.
+fn load_skill(source: &Source, selector: &SkillSelector<'_>) -> Result<LoadedSkill, Error> {
+    let parsed = yaml::read(&source.bytes);
+    let mut findings = parsed.findings;
+    let checked = parsed.documents.iter().filter_map(|document| check_skill(document, selector.directory));
     let skills: Vec<CheckedDocument> =
         checked.filter(|checked| checked.kind.as_deref().is_none_or(|kind| kind == "Skill")).collect();
     // If no Skill was read and a document is broken, that document may be the Skill: only its errors are reported.
     let skill = if skills.is_empty() && !findings.is_empty() {
         None
     } else {
-        match wanted.select(skills) {
+        match selector.select(skills) {
             Ok(mut checked) => {
                 findings.append(&mut checked.findings);
                 checked.skill.map(|skill| (skill, checked.mcp_address))
@@ -226,8 +226,8 @@ fn load_skill(source: &Source, wanted: &SkillSelector<'_>) -> Result<LoadedSkill
     let tally = Tally::count(&findings);
     let name = source.name.clone();
     if tally.errors > 0 {
-        let printed = findings::print_text(&mut anstream::stderr().lock(), &findings::in_file(&source.name, findings));
-        printed.map_err(|error| Error::failed(error.to_string()))?;
+        findings::print_text(&mut anstream::stderr().lock(), &findings::in_file(&source.name, findings))
+            .map_err(|error| Error::failed(error.to_string()))?;
     }
     let refused = || Error::usage(format!("{name}: {}: nothing was run", tally.summary()));
     let (skill, mcp) = skill.filter(|_| tally.errors == 0).ok_or_else(refused)?;

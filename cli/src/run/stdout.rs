@@ -4,31 +4,31 @@ use crate::error::Error;
 use std::io::{self, ErrorKind, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A writer that remembers its first failure. Clones share it.
+/// A writer that remembers its first failure. Clones share this failure.
 #[derive(Debug, Clone)]
 pub struct CheckedWriter<W> {
     out: W,
-    failed: Arc<Mutex<Option<io::Error>>>,
+    first_failure: Arc<Mutex<Option<io::Error>>>,
 }
 
 impl<W> CheckedWriter<W> {
     /// Wraps a writer.
     pub fn new(out: W) -> Self {
-        Self { out, failed: Arc::default() }
+        Self { out, first_failure: Arc::default() }
     }
 
     /// Returns a handle to the first failure.
     pub fn failure(&self) -> Failure {
-        Failure(self.failed.clone())
+        Failure(self.first_failure.clone())
     }
 
-    /// Remembers the failure of a result, and returns the result.
+    /// Remembers the error of a result, and returns the result with an error of the same kind.
     fn remember_failure<T>(&self, result: io::Result<T>) -> io::Result<T> {
         result.map_err(|error| {
             let kind = error.kind();
-            // A closed pipe is not a failure: `bloomery run --json ... | head`.
+            // A closed pipe is not a failure: `bloomery run --json ... | head`. An interrupted write is repeated by the caller.
             if !matches!(kind, ErrorKind::BrokenPipe | ErrorKind::Interrupted) {
-                self.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                self.first_failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
             }
             kind.into()
         })
@@ -56,9 +56,9 @@ impl Failure {
     ///
     /// # Errors
     /// If a write has failed.
-    pub fn result(&self) -> Result<(), Error> {
-        let failed = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        failed.map_or(Ok(()), |error| Err(Error::failed(format!("stdout cannot be written: {error}"))))
+    pub fn check(&self) -> Result<(), Error> {
+        let first_failure = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        first_failure.map_or(Ok(()), |error| Err(Error::failed(format!("stdout cannot be written: {error}"))))
     }
 }
 
@@ -84,9 +84,9 @@ mod tests {
             let mut out = CheckedWriter::new(Fails(kind));
             let failure = out.failure();
             out.write_all(b"one\n").unwrap();
-            assert_eq!(failure.result(), Ok(()));
+            assert_eq!(failure.check(), Ok(()));
             out.flush().unwrap_err();
-            assert_eq!(failure.result().is_err(), fails, "{kind}");
+            assert_eq!(failure.check().is_err(), fails, "{kind}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Templates of Skills. A template becomes a Skill when it is stored in a skill directory (seed 000).
 
-/// All templates, by name.
+/// The name and the text of each template.
 const TEMPLATES: [(&str, &str); 3] = [
     ("cs-tier-1", include_str!("../../../skill-templates/cs-tier-1.yaml")),
     ("sw-dev-agent", include_str!("../../../skill-templates/sw-dev-agent.yaml")),
@@ -12,7 +12,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     TEMPLATES.iter().map(|(name, _)| *name)
 }
 
-/// Returns the template of a name. If there is none and `bootstrap` is true, returns a minimal Skill.
+/// Returns the text of the template with this name. If there is none and `bootstrap` is true, returns a minimal Skill.
 pub fn find(name: &str, bootstrap: bool) -> Option<String> {
     let template = TEMPLATES.iter().find(|(known, _)| *known == name).map(|(_, text)| (*text).to_owned());
     template.or_else(|| bootstrap.then(|| minimal(name)))

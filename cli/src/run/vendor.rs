@@ -73,11 +73,11 @@ pub fn by_model(model: &str) -> Option<&'static Vendor> {
 impl Vendor {
     /// Returns the URL of the provider in this environment.
     pub fn effective_url(&self, env: Env<'_>) -> String {
-        let other = env(self.url_variable).map(|url| format!("{}{}", url.trim_end_matches('/'), self.url_path));
-        other.unwrap_or_else(|| self.url.to_owned())
+        let configured = env(self.url_variable).map(|url| format!("{}{}", url.trim_end_matches('/'), self.url_path));
+        configured.unwrap_or_else(|| self.url.to_owned())
     }
 
-    /// Returns whether a URL is that of the provider. Its key may be sent only there.
+    /// Returns whether a URL is that of the provider. The provider's key may be sent only there.
     pub fn owns_url(&self, url: &str, env: Env<'_>) -> bool {
         let url = url.trim_end_matches('/');
         url == self.url || url == self.effective_url(env).trim_end_matches('/')

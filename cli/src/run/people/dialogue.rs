@@ -62,7 +62,7 @@ pub fn prompt(request: &HumanRequest<'_>) -> String {
 ///
 /// # Errors
 /// If the line is not a valid answer. The error says what to type instead.
-pub fn read(request: &HumanRequest<'_>, line: &str, by: &str) -> Result<Statement, Retry> {
+pub fn parse_answer(request: &HumanRequest<'_>, line: &str, by: &str) -> Result<Statement, Retry> {
     match request {
         HumanRequest::Approval(held) => parse_decision(held, line, by),
         HumanRequest::Question(_) if line.is_empty() => {
@@ -78,19 +78,19 @@ pub fn read(request: &HumanRequest<'_>, line: &str, by: &str) -> Result<Statemen
     }
 }
 
-/// Parses a decision: yes or no, and an optional reason.
+/// Parses a decision of the first approver: yes or no, and an optional reason.
 fn parse_decision(held: &ApprovalRequest<'_>, line: &str, by: &str) -> Result<Statement, Retry> {
     let (word, reason) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-    let is = |long: &str, short: &str| word.eq_ignore_ascii_case(long) || word.eq_ignore_ascii_case(short);
+    let is_word = |long: &str, short: &str| word.eq_ignore_ascii_case(long) || word.eq_ignore_ascii_case(short);
     let decision = || Decision {
         approver: held.approvers.first().copied().unwrap_or_default().to_owned(),
         by: by.to_owned(),
         reason: Some(reason.trim().to_owned()).filter(|reason| !reason.is_empty()),
     };
-    if is("yes", "y") {
+    if is_word("yes", "y") {
         return Ok(held.approve(decision()));
     }
-    if is("no", "n") {
+    if is_word("no", "n") {
         return Ok(held.deny(decision()));
     }
     Err(Retry("Type yes or no. To decide later, park the Job with ^C.".to_owned()))
@@ -157,7 +157,7 @@ A call of process_refund waits for finance and supervisor.
     #[case::neither("ok", None)]
     fn only_yes_or_no_decides(#[case] line: &str, #[case] expected: Option<(bool, Option<&str>)>) {
         with_held(|held| {
-            let read = read(held, line, "jane").ok().map(|statement| match statement {
+            let decision = parse_answer(held, line, "jane").ok().map(|statement| match statement {
                 Statement::Approval { decision, .. } => (true, decision),
                 Statement::Denial { decision, .. } => (false, decision),
                 other => panic!("{other:?}"),
@@ -166,7 +166,7 @@ A call of process_refund waits for finance and supervisor.
                 let reason = reason.map(str::to_owned);
                 Decision { approver: "finance".into(), by: "jane".into(), reason }
             };
-            assert_eq!(read, expected.map(|(approves, reason)| (approves, by_jane(reason))));
+            assert_eq!(decision, expected.map(|(approves, reason)| (approves, by_jane(reason))));
         });
     }
 
@@ -178,7 +178,7 @@ A call of process_refund waits for finance and supervisor.
     #[case::nothing("", None)]
     fn an_answer_is_a_choice_or_a_text(#[case] line: &str, #[case] expected: Option<&str>) {
         let open = question(None);
-        let statement = read(&HumanRequest::Question(&open), line, "jane").ok();
+        let statement = parse_answer(&HumanRequest::Question(&open), line, "jane").ok();
         let replies = |text: &str| Statement::Reply {
             question: QuestionId::new(1),
             text: text.into(),

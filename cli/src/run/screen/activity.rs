@@ -12,12 +12,12 @@ use std::time::Instant;
 #[derive(Debug)]
 pub struct Activity {
     /// The start of the run.
-    started: Instant,
+    run_started: Instant,
     /// The latest totals of the conversation; `None` before its first projection.
     totals: Option<Totals>,
     step: Step,
     /// The start of the current step.
-    since: Instant,
+    step_started: Instant,
     /// A description of the server or secret that the Job waits for.
     waiting: Option<String>,
 }
@@ -46,7 +46,7 @@ enum Step {
 impl Activity {
     /// Creates an activity without a step.
     pub fn new(now: Instant) -> Self {
-        Self { started: now, totals: None, step: Step::Idle, since: now, waiting: None }
+        Self { run_started: now, totals: None, step: Step::Idle, step_started: now, waiting: None }
     }
 
     /// Updates the totals of the conversation. The current step ends if the Job is not running, for example because it waits
@@ -59,7 +59,7 @@ impl Activity {
             tool_calls: usage.tool_calls,
             tokens: summary::tokens(usage),
         });
-        // A running step is kept: it may have started before this projection was made.
+        // A request or call in progress is kept, because a projection does not say whether it has ended.
         if self.step == Step::Idle || !matches!(projection.phase, Phase::Running | Phase::Finalizing) {
             self.begin(Step::Idle, now);
         }
@@ -81,7 +81,7 @@ impl Activity {
                 self.waiting = None;
                 self.begin(Step::Requesting(stage, 0), now);
             }
-            (Progress::ModelAnswering(more), Step::Requesting(_, bytes)) => *bytes = more,
+            (Progress::ModelAnswering(received), Step::Requesting(_, bytes)) => *bytes = received,
             (Progress::ToolCalled(tool), Step::Calling(tools, _)) => tools.push(tool),
             (Progress::ToolCalled(tool), _) => self.begin(Step::Calling(vec![tool], None), now),
             (Progress::ToolProgressed(progress), Step::Calling(_, reported)) => {
@@ -102,15 +102,15 @@ impl Activity {
 
     /// Starts a step.
     fn begin(&mut self, step: Step, now: Instant) {
-        (self.step, self.since) = (step, now);
+        (self.step, self.step_started) = (step, now);
     }
 
-    /// Returns the text: the activity, its duration, and the totals.
+    /// Returns the text: the activity, its duration, and the totals. A step in the text is a request to the model in the main loop.
     pub fn line(&self, now: Instant) -> String {
-        let all = now.duration_since(self.started).as_secs();
+        let total_seconds = now.duration_since(self.run_started).as_secs();
         let Some(totals) = &self.totals else {
             let activity = self.waiting.as_deref().unwrap_or("Starting");
-            return format!("{activity} ({all} s; ^C parks)");
+            return format!("{activity} ({total_seconds} s; ^C parks)");
         };
         let Totals { plan_requests, tool_calls, tokens, .. } = totals;
         // A request is counted only after its answer.
@@ -118,9 +118,9 @@ impl Activity {
             Step::Requesting(Stage::Plan, _) => plan_requests.saturating_add(1),
             _ => (*plan_requests).max(1),
         };
-        let seconds = now.duration_since(self.since).as_secs();
+        let step_seconds = now.duration_since(self.step_started).as_secs();
         format!(
-            "{}, {seconds} s (step {step}, {tool_calls} tool calls, {tokens} tokens, {all} s; ^C parks)",
+            "{}, {step_seconds} s (step {step}, {tool_calls} tool calls, {tokens} tokens, {total_seconds} s; ^C parks)",
             self.description(totals)
         )
     }

@@ -1,4 +1,4 @@
-//! An API key from the environment, in a file that only this process can read.
+//! An API key from the environment, in a file in RAM that only this process can read.
 //!
 //! The model client reads a key from its file again for each request. An anonymous file in RAM is invisible to other processes,
 //! is not inherited by child processes, and disappears with this process.
@@ -16,12 +16,12 @@ pub fn is_one_line(key: &str) -> bool {
 
 /// A key in an anonymous file, which is readable as long as this value exists.
 #[derive(Debug)]
-pub struct MemoryKey {
+pub struct RamKey {
     file: File,
     variable: String,
 }
 
-impl MemoryKey {
+impl RamKey {
     /// Stores the value of a variable of the environment.
     ///
     /// # Errors
@@ -49,11 +49,11 @@ impl MemoryKey {
 
 #[cfg(test)]
 mod tests {
-    use super::MemoryKey;
+    use super::RamKey;
 
     #[test]
     fn a_key_can_be_read_repeatedly_until_it_is_dropped() {
-        let key = MemoryKey::new("OPENAI_API_KEY", "sk-1").unwrap();
+        let key = RamKey::new("OPENAI_API_KEY", "sk-1").unwrap();
         let file = key.key_file();
         for _ in 0..2 {
             assert_eq!(std::fs::read_to_string(&file.path).unwrap(), "sk-1");
