@@ -30,7 +30,7 @@ struct Evaluation<'a> {
 }
 
 impl Error {
-    /// Returns whether `&&` and `||` ignore the error if another side decides. They never ignore a missing variable
+    /// Returns whether `&&` and `||` ignore the error if a later side decides. They never ignore a missing variable
     /// (`docs/explanation/engine.md`, section 3) or a spent budget.
     fn can_be_ignored(&self) -> bool {
         matches!(self, Self::Evaluation(_) | Self::NotBool(_))
@@ -56,9 +56,9 @@ impl<'a> Evaluation<'a> {
             }
             Node::Select(operand, name) => {
                 let operand = self.value(operand)?;
-                field(&operand, name)?.ok_or_else(|| Error::Evaluation(format!("there is no field {name:?}")))?
+                get_field(&operand, name)?.ok_or_else(|| Error::Evaluation(format!("there is no field {name:?}")))?
             }
-            Node::Has(operand, name) => Value::Bool(field(&self.value(operand)?, name)?.is_some()),
+            Node::Has(operand, name) => Value::Bool(get_field(&self.value(operand)?, name)?.is_some()),
             Node::Index(operand, index) => {
                 let (operand, index) = (self.value(operand)?, self.value(index)?);
                 operate::index(&operand, &index)?
@@ -79,7 +79,7 @@ impl<'a> Evaluation<'a> {
 
     fn bool(&mut self, node: &'a Node) -> Result<bool, Error> {
         match self.value(node)? {
-            Value::Bool(of) => Ok(of),
+            Value::Bool(truth) => Ok(truth),
             other => Err(Error::NotBool(other.kind())),
         }
     }
@@ -91,8 +91,8 @@ impl<'a> Evaluation<'a> {
         })
     }
 
-    /// Evaluates `&&` (`decisive` is false) or `||` (`decisive` is true). A side with the decisive value decides, even if other
-    /// sides fail.
+    /// Evaluates `&&` (`decisive` is false) or `||` (`decisive` is true). A side with the decisive value decides, even if
+    /// earlier sides failed. If no side decides, the last failure is the error.
     fn and_or(&mut self, sides: &'a [Node], decisive: bool) -> Result<bool, Error> {
         let mut ignored = None;
         for side in sides {
@@ -160,7 +160,8 @@ impl<'a> Evaluation<'a> {
         }
     }
 
-    /// Returns `decisive` if the body has this value for any item, even if it fails for others. Returns the opposite otherwise.
+    /// Returns `decisive` if the body has this value for any item, even if it fails for earlier items. Otherwise, the first
+    /// failure is the error. Without a failure, returns the opposite of `decisive`.
     fn any_item(&mut self, items: &List<'a>, body: &'a Node, decisive: bool) -> Result<bool, Error> {
         let mut ignored = None;
         for item in items.iter() {
@@ -185,7 +186,7 @@ impl<'a> Evaluation<'a> {
     }
 }
 
-fn field<'a>(operand: &Value<'a>, name: &str) -> Result<Option<Value<'a>>, Error> {
+fn get_field<'a>(operand: &Value<'a>, name: &str) -> Result<Option<Value<'a>>, Error> {
     match operand {
         Value::Map(fields) => Ok(fields.get(name).map(Value::from_json)),
         other => Err(Error::Evaluation(format!("{} has no field {name:?}", other.kind()))),

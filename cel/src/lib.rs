@@ -42,7 +42,7 @@ impl Program {
     ///
     /// # Errors
     /// If an operation fails, the result is not true or false, or the work budget is spent. A missing variable is an error
-    /// even if `||` does not need its side. The error says if `declared_optional` has the variable.
+    /// even if a later side of `&&` or `||` would decide. The error says if `declared_optional` has the variable.
     pub fn evaluate(&self, variables: &Map<String, Value>, declared_optional: &[String]) -> Result<bool, Error> {
         evaluate::evaluate(&self.root, variables, declared_optional)
     }

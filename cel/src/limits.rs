@@ -13,7 +13,7 @@ pub const MACROS: [&str; 6] = ["all", "exists", "exists_one", "existsOne", "filt
 /// Checks the length, depth and nesting of a condition on its tokens, in one pass and without recursion.
 ///
 /// The depth is an upper bound of the depth of the expression. Each open bracket counts. Within a bracket, each operator,
-/// selection, call and sign since the last `,`, `&&` or `||` counts, and each `?`.
+/// selection, call and sign since the last `,`, `&&`, `||`, `?` or `:` counts, and each `?` since the last `,`.
 ///
 /// # Errors
 /// If the condition is empty, is beyond a limit, or has an invalid token or unbalanced brackets. A text that passes may
@@ -25,7 +25,7 @@ pub fn check(text: &str) -> Result<(), Error> {
     let mut nesting = Nesting::new();
     for token in Tokens::new(text) {
         let (at, token) = token?;
-        nesting.take(at, &token)?;
+        nesting.add(at, &token)?;
     }
     nesting.finish()
 }
@@ -37,7 +37,7 @@ struct Level {
     close: Option<char>,
     /// The byte offset of the opening bracket.
     at: usize,
-    /// The number of operators, selections and calls since the last separator.
+    /// The number of operators, selections, calls and signs since the last `,`, `&&`, `||`, `?` or `:`.
     chain: usize,
     /// The number of `?` since the last comma.
     ternaries: usize,
@@ -66,7 +66,7 @@ impl<'a> Nesting<'a> {
         Self { levels: vec![Level::default()], outer_depth: 0, previous: Previous::Start }
     }
 
-    fn take(&mut self, at: usize, token: &Token<'a>) -> Result<(), Error> {
+    fn add(&mut self, at: usize, token: &Token<'a>) -> Result<(), Error> {
         let macro_name = self.macro_called_by(token);
         if let Token::Close(bracket) = *token {
             self.close(at, bracket)?;

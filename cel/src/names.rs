@@ -8,18 +8,22 @@ impl Program {
     /// Returns the variables that the expression names, bare or as a field of `args`.
     pub fn variables(&self) -> BTreeSet<&str> {
         let mut names = BTreeSet::new();
-        let mut open = vec![&self.root];
-        while let Some(node) = open.pop() {
+        let mut unvisited = vec![&self.root];
+        while let Some(node) = unvisited.pop() {
             match node {
                 Node::Argument(name) => _ = names.insert(name.as_str()),
                 // The parser turns every other use of a field of `args` into an `Argument`.
                 Node::Has(operand, field) if matches!(**operand, Node::Arguments) => _ = names.insert(field.as_str()),
-                Node::Select(one, _) | Node::Has(one, _) | Node::Not(one) | Node::Negate(one) => open.push(one),
-                Node::Index(one, other) | Node::Binary(_, one, other) | Node::Macro(_, one, other) => {
-                    open.extend([&**one, &**other]);
+                Node::Select(operand, _) | Node::Has(operand, _) | Node::Not(operand) | Node::Negate(operand) => {
+                    unvisited.push(operand);
                 }
-                Node::Conditional(parts) => open.extend(parts.iter()),
-                Node::List(items) | Node::Call(_, items) | Node::And(items) | Node::Or(items) => open.extend(items),
+                Node::Index(first, second) | Node::Binary(_, first, second) | Node::Macro(_, first, second) => {
+                    unvisited.extend([&**first, &**second]);
+                }
+                Node::Conditional(parts) => unvisited.extend(parts.iter()),
+                Node::List(items) | Node::Call(_, items) | Node::And(items) | Node::Or(items) => {
+                    unvisited.extend(items);
+                }
                 Node::Null
                 | Node::Bool(_)
                 | Node::Int(_)

@@ -39,7 +39,7 @@ pub enum Node {
     Or(Vec<Node>),
     /// `condition ? yes : no`
     Conditional(Box<[Node; 3]>),
-    /// An operator with the values of both sides.
+    /// An operator and its two sides.
     Binary(Operator, Box<Node>, Box<Node>),
     /// A function call. The target of a method call is the first operand.
     Call(Function, Vec<Node>),
@@ -47,7 +47,7 @@ pub enum Node {
     Macro(Macro, Box<Node>, Box<Node>),
 }
 
-/// An operator that takes the values of both sides.
+/// An operator that needs the values of both sides, unlike `&&` and `||`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
 pub enum Operator {
     /// `==`
@@ -118,7 +118,7 @@ pub enum Function {
 pub enum Macro {
     /// True if the body is true for all items.
     All,
-    /// True if the body is true for an item.
+    /// True if the body is true for at least one item.
     Exists,
     /// True if the body is true for exactly one item.
     #[strum(to_string = "exists_one", serialize = "existsOne")]

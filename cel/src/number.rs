@@ -34,6 +34,7 @@ pub fn compare(left: Numeric, right: Numeric) -> Option<Ordering> {
 }
 
 fn compare_mixed(whole: i128, double: f64) -> Option<Ordering> {
+    // Every `i32` is exact as a double.
     if let Ok(small) = i32::try_from(whole) {
         return f64::from(small).partial_cmp(&double);
     }

@@ -23,14 +23,14 @@ pub(crate) fn binary<'a>(operator: Operator, left: &Value<'a>, right: &Value<'a>
         Operator::LessOrEqual => order()? != Ordering::Greater,
         Operator::Greater => order()? == Ordering::Greater,
         Operator::GreaterOrEqual => order()? != Ordering::Less,
-        Operator::In => return contains(left, right),
+        Operator::In => return membership(left, right),
         Operator::Add | Operator::Subtract | Operator::Multiply | Operator::Divide | Operator::Remainder => {
             return arithmetic(operator, left, right);
         }
     }))
 }
 
-fn contains<'a>(item: &Value<'a>, within: &Value<'a>) -> Result<Value<'a>, Error> {
+fn membership<'a>(item: &Value<'a>, within: &Value<'a>) -> Result<Value<'a>, Error> {
     match (item, within) {
         (_, Value::List(items)) => Ok(Value::Bool(items.iter().any(|other| other.equals(item)))),
         (Value::Text(name), Value::Map(fields)) => Ok(Value::Bool(fields.contains_key(name.as_str()))),
@@ -42,7 +42,10 @@ fn arithmetic<'a>(operator: Operator, left: &Value<'a>, right: &Value<'a>) -> Re
     let computed = match (left, right) {
         (Value::Int(left), Value::Int(right)) => int(operator, *left, *right).map(Value::Int),
         (Value::Uint(left), Value::Uint(right)) => uint(operator, *left, *right).map(Value::Uint),
-        (Value::Double(left), Value::Double(right)) => double(operator, *left, *right).map(Value::Double),
+        // CEL defines `%` for integers only.
+        (Value::Double(left), Value::Double(right)) if operator != Operator::Remainder => {
+            double(operator, *left, *right).map(Value::Double)
+        }
         (Value::Text(left), Value::Text(right)) if operator == Operator::Add => {
             Some(Value::Text(Text::Computed([left.as_str(), right.as_str()].concat().into())))
         }
@@ -51,7 +54,9 @@ fn arithmetic<'a>(operator: Operator, left: &Value<'a>, right: &Value<'a>) -> Re
         }
         _ => {
             let hint = match (left.numeric(), right.numeric()) {
-                (Some(_), Some(_)) => ": make them of one kind, as in double(amount) * 1.5",
+                (Some(_), Some(_)) if left.kind() != right.kind() => {
+                    ": make them of one kind, as in double(amount) * 1.5"
+                }
                 _ => "",
             };
             return failed(format!("{} {operator} {} is not defined{hint}", left.kind(), right.kind()));
@@ -103,13 +108,13 @@ pub(crate) fn negate<'a>(operand: &Value<'a>) -> Result<Value<'a>, Error> {
 }
 
 pub(crate) fn index<'a>(operand: &Value<'a>, index: &Value<'a>) -> Result<Value<'a>, Error> {
-    let found = match (operand, index) {
+    let item = match (operand, index) {
         (Value::List(items), Value::Int(index)) => usize::try_from(*index).ok().and_then(|index| items.get(index)),
         (Value::List(items), Value::Uint(index)) => usize::try_from(*index).ok().and_then(|index| items.get(index)),
         (Value::Map(fields), Value::Text(name)) => fields.get(name.as_str()).map(Value::from_json),
         _ => return failed(format!("{} cannot be indexed with {}", operand.kind(), index.kind())),
     };
-    found.map_or_else(|| failed(format!("{} has no item at that index", operand.kind())), Ok)
+    item.map_or_else(|| failed(format!("{} has no item at that index", operand.kind())), Ok)
 }
 
 pub(crate) fn call<'a>(function: Function, first: Value<'a>, second: Option<&Value<'a>>) -> Result<Value<'a>, Error> {

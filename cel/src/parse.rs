@@ -14,7 +14,7 @@ use tree::Tree;
 /// Parses a text.
 pub(crate) fn parse(text: &str) -> Result<Node, Error> {
     let tokens = Tokens::new(text).collect::<Result<Vec<_>, _>>()?;
-    let mut parser = Parser { text, tokens: &tokens, at: 0, open: 0, items: Vec::new() };
+    let mut parser = Parser { text, tokens: &tokens, at: 0, nesting: 0, items: Vec::new() };
     let tree = parser.expression()?;
     if parser.peek().is_some() {
         return Err(parser.expected("the end of the expression"));
@@ -28,7 +28,7 @@ struct Parser<'a> {
     /// The index of the next token.
     at: usize,
     /// The number of nested calls of [`Parser::expression`].
-    open: usize,
+    nesting: usize,
     /// The names of the items of the open macros, the outermost first.
     items: Vec<&'a str>,
 }
@@ -36,21 +36,21 @@ struct Parser<'a> {
 impl<'a> Parser<'a> {
     /// Parses `a ? b : c`, where `c` may be another conditional.
     fn expression(&mut self) -> Result<Tree, Error> {
-        if self.open == MAX_TREE_DEPTH {
+        if self.nesting == MAX_TREE_DEPTH {
             return too_deep();
         }
-        self.open += 1;
+        self.nesting += 1;
         let condition = self.or_expression()?;
         let tree = if self.take(&Token::Question) {
             let yes = self.or_expression()?;
             self.expect(&Token::Colon)?;
             let no = self.expression()?;
             let depth = condition.depth.max(yes.depth).max(no.depth);
-            Tree::above(depth, Node::Conditional(Box::new([condition.node, yes.node, no.node])))
+            Tree::parent(depth, Node::Conditional(Box::new([condition.node, yes.node, no.node])))
         } else {
             Ok(condition)
         };
-        self.open -= 1;
+        self.nesting -= 1;
         tree
     }
 
@@ -61,7 +61,7 @@ impl<'a> Parser<'a> {
         while self.take(&Token::Or) {
             sides.push(self.and_expression()?);
         }
-        only(sides, Node::Or)
+        join_sides(sides, Node::Or)
     }
 
     /// Parses `a && b && c`.
@@ -71,10 +71,10 @@ impl<'a> Parser<'a> {
         while self.take(&Token::And) {
             sides.push(self.binary(LOWEST)?);
         }
-        only(sides, Node::And)
+        join_sides(sides, Node::And)
     }
 
-    /// Parses operators of at least the given precedence. All of them associate to the left.
+    /// Parses operators of at least the precedence `lowest`. All of them associate to the left.
     fn binary(&mut self, lowest: u8) -> Result<Tree, Error> {
         let mut left = self.unary()?;
         while let Some(Token::Operator(operator)) = self.peek()
@@ -90,8 +90,8 @@ impl<'a> Parser<'a> {
 
     /// Parses `!a`, `!!a`, `-a` and `--a`. `!` and `-` cannot be mixed without brackets.
     fn unary(&mut self) -> Result<Tree, Error> {
-        let nots = self.count(&Token::Not);
-        let mut minuses = self.count(&Token::Operator(Operator::Subtract));
+        let nots = self.take_all(&Token::Not);
+        let mut minuses = self.take_all(&Token::Operator(Operator::Subtract));
         let mut tree = match self.peek() {
             // The sign belongs to the number: the smallest integer has no positive counterpart.
             Some(Token::Int(_) | Token::Double(_)) if minuses > 0 => {
@@ -124,7 +124,8 @@ impl<'a> Parser<'a> {
         is_next
     }
 
-    fn count(&mut self, token: &Token<'_>) -> usize {
+    /// Takes the next tokens while they are the given one. Returns their number.
+    fn take_all(&mut self, token: &Token<'_>) -> usize {
         let mut count = 0;
         while self.take(token) {
             count += 1;
@@ -140,12 +141,13 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// Returns the error about the next token, which is not the expected one.
     fn expected(&self, what: &str) -> Error {
         let start = self.tokens.get(self.at).map_or(self.text.len(), |(at, _)| *at);
         let before = self.text.get(..start).unwrap_or_default();
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-        let found = self.text.get(start..).unwrap_or_default();
-        let found: String = found.chars().take_while(|c| !c.is_whitespace()).take(16).collect();
+        let rest = self.text.get(start..).unwrap_or_default();
+        let found: String = rest.chars().take_while(|c| !c.is_whitespace()).take(16).collect();
         let found = if found.is_empty() { "the end".to_owned() } else { format!("{found:?}") };
         Error::Syntax {
             message: format!("expected {what}, found {found}"),
@@ -173,7 +175,7 @@ fn precedence(operator: Operator) -> u8 {
 }
 
 /// Returns the only side, or a node of all of them.
-fn only(mut sides: Vec<Tree>, make: impl FnOnce(Vec<Node>) -> Node) -> Result<Tree, Error> {
+fn join_sides(mut sides: Vec<Tree>, make: impl FnOnce(Vec<Node>) -> Node) -> Result<Tree, Error> {
     match (sides.pop(), sides.is_empty()) {
         (Some(side), true) => Ok(side),
         (last, _) => {

@@ -8,7 +8,7 @@ use crate::node::Operator;
 pub(crate) enum Token<'a> {
     /// A name or a word of CEL.
     Word(&'a str),
-    /// An integer, decimal or with `0x`. The parser checks its range, since a `-` before it belongs to it.
+    /// An integer, decimal or with `0x`. The parser checks its range, since a `-` before it is part of the number.
     Int(&'a str),
     /// An unsigned integer, without its `u`.
     Uint(&'a str),
@@ -86,7 +86,7 @@ impl<'a> Tokens<'a> {
         let hex = rest.strip_prefix("0x").or_else(|| rest.strip_prefix("0X"));
         let (length, is_double) = match hex {
             Some(hex) => (2 + leading(hex, |c| c.is_ascii_hexdigit()).len(), false),
-            None => decimal(rest),
+            None => decimal_length(rest),
         };
         let number = rest.get(..length).unwrap_or_default();
         let after = rest.get(length..).unwrap_or_default();
@@ -109,7 +109,7 @@ impl<'a> Tokens<'a> {
         let body = self.rest().get(prefix..).unwrap_or_default();
         let Some(quote) = body.chars().next() else { return Err(bad) };
         let triple: String = [quote; 3].iter().collect();
-        let (end, may_have_lines) = if body.starts_with(&triple) { (triple, true) } else { (quote.to_string(), false) };
+        let (end, may_span_lines) = if body.starts_with(&triple) { (triple, true) } else { (quote.to_string(), false) };
         let mut inner = body.get(end.len()..).unwrap_or_default();
         let mut content = String::new();
         loop {
@@ -119,7 +119,7 @@ impl<'a> Tokens<'a> {
             }
             let Some(next) = inner.chars().next() else { return Err(bad) };
             let (length, character) = match next {
-                '\n' | '\r' if !may_have_lines => return Err(bad),
+                '\n' | '\r' if !may_span_lines => return Err(bad),
                 '\\' if !is_raw => escape(inner).ok_or_else(|| bad.clone())?,
                 _ => (next.len_utf8(), next),
             };
@@ -130,7 +130,7 @@ impl<'a> Tokens<'a> {
 
     fn symbol(&mut self, first: char) -> Result<Token<'a>, Error> {
         let rest = self.rest();
-        let two = match rest.get(..2).unwrap_or_default() {
+        let two_character_token = match rest.get(..2).unwrap_or_default() {
             "&&" => Some(Token::And),
             "||" => Some(Token::Or),
             "==" => Some(Token::Operator(Operator::Equal)),
@@ -139,7 +139,7 @@ impl<'a> Tokens<'a> {
             ">=" => Some(Token::Operator(Operator::GreaterOrEqual)),
             _ => None,
         };
-        if let Some(token) = two {
+        if let Some(token) = two_character_token {
             self.at += 2;
             return Ok(token);
         }
@@ -188,13 +188,14 @@ fn is_word_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-fn leading(text: &str, holds: impl Fn(char) -> bool) -> &str {
-    let end = text.find(|c: char| !holds(c)).unwrap_or(text.len());
+/// Returns the part of a text before the first character that is not `wanted`.
+fn leading(text: &str, wanted: impl Fn(char) -> bool) -> &str {
+    let end = text.find(|c: char| !wanted(c)).unwrap_or(text.len());
     text.get(..end).unwrap_or_default()
 }
 
 /// Returns the length of the decimal number that `text` begins with, and whether it is a double.
-fn decimal(text: &str) -> (usize, bool) {
+fn decimal_length(text: &str) -> (usize, bool) {
     let digits = |at: usize| leading(text.get(at..).unwrap_or_default(), |c| c.is_ascii_digit()).len();
     let byte = |at: usize| text.as_bytes().get(at).copied().unwrap_or_default();
     let (mut length, mut is_double) = (digits(0), false);

@@ -333,8 +333,9 @@ impl Health {
 /// - Conditions of Bloomery that are not in `observed` are removed.
 pub fn merge(existing: &[Condition], observed: &[Observation], generation: Option<i64>, now: &Time) -> Vec<Condition> {
     let mut merged: Vec<Condition> =
-        observed.iter().map(|observation| condition(observation, existing, generation, now)).collect();
-    merged.extend(existing.iter().filter(|old| old.type_.parse::<ConditionType>().is_err()).cloned());
+        observed.iter().map(|observation| to_condition(observation, existing, generation, now)).collect();
+    let of_other_writers = existing.iter().filter(|old| old.type_.parse::<ConditionType>().is_err());
+    merged.extend(of_other_writers.cloned());
     merged.sort_by(|a, b| a.type_.cmp(&b.type_));
     merged
 }
@@ -343,7 +344,7 @@ pub fn merge(existing: &[Condition], observed: &[Observation], generation: Optio
 pub fn put(existing: &[Condition], observed: &Observation, generation: Option<i64>, now: &Time) -> Vec<Condition> {
     let name: &'static str = observed.kind.into();
     let mut merged: Vec<Condition> = existing.iter().filter(|old| old.type_ != name).cloned().collect();
-    merged.push(condition(observed, existing, generation, now));
+    merged.push(to_condition(observed, existing, generation, now));
     merged.sort_by(|a, b| a.type_.cmp(&b.type_));
     merged
 }
@@ -359,7 +360,7 @@ pub fn is_true(conditions: &[Condition], kind: ConditionType) -> bool {
     find(conditions, kind).is_some_and(|condition| condition.status == "True")
 }
 
-fn condition(observed: &Observation, existing: &[Condition], generation: Option<i64>, now: &Time) -> Condition {
+fn to_condition(observed: &Observation, existing: &[Condition], generation: Option<i64>, now: &Time) -> Condition {
     let status = match observed.holds {
         Some(true) => "True",
         Some(false) => "False",
@@ -371,7 +372,7 @@ fn condition(observed: &Observation, existing: &[Condition], generation: Option<
         type_: observed.kind.to_string(),
         status: status.to_owned(),
         reason: observed.reason.to_string(),
-        // The API server allows 32768 characters. This much fits on a screen.
+        // The API server allows 32768 characters, but people read the message on a screen.
         message: crate::text::bounded(&observed.message, 1024),
         observed_generation: generation,
         last_transition_time: since.unwrap_or_else(|| now.clone()),

@@ -15,7 +15,8 @@ pub enum Error {
         /// The Model that names it.
         of: String,
     },
-    /// The fallbacks form a cycle. The names are in the order of the cycle, with the first one repeated at the end.
+    /// The fallbacks form a cycle. The names are the path from the resolved Model to the first repetition: the last name is also an
+    /// earlier one.
     Cycle(Vec<String>),
     /// There are more than [`MAX_FALLBACKS`].
     TooMany,
@@ -36,36 +37,38 @@ impl fmt::Display for Error {
 }
 
 /// Returns all fallbacks of a Model, each once, in the order in which a worker asks them. Each fallback is followed by its own
-/// fallbacks. `find` returns the `spec.fallback` of a Model, or `None` if the Model does not exist.
+/// fallbacks. `fallbacks_of` returns the `spec.fallback` of a Model, or `None` if the Model does not exist.
 ///
 /// # Errors
 /// Returns the first error in that order.
-pub fn resolve(name: &str, find: impl Fn(&str) -> Option<Vec<String>>) -> Result<Vec<String>, Error> {
-    let mut walk = Walk { find: &find, found: Vec::new(), path: vec![name.to_owned()] };
+pub fn resolve(name: &str, fallbacks_of: impl Fn(&str) -> Option<Vec<String>>) -> Result<Vec<String>, Error> {
+    let mut walk = Walk { fallbacks_of: &fallbacks_of, resolved: Vec::new(), path: vec![name.to_owned()] };
     walk.follow(name, name)?;
-    Ok(walk.found)
+    Ok(walk.resolved)
 }
 
 struct Walk<'a> {
-    find: &'a dyn Fn(&str) -> Option<Vec<String>>,
-    found: Vec<String>,
+    fallbacks_of: &'a dyn Fn(&str) -> Option<Vec<String>>,
+    resolved: Vec<String>,
+    /// The Models from the first one to the one whose fallbacks are followed.
     path: Vec<String>,
 }
 
 impl Walk<'_> {
+    /// Resolves the fallbacks of the Model `name`, which `of` names as a fallback.
     fn follow(&mut self, name: &str, of: &str) -> Result<(), Error> {
         let missing = || Error::Missing { name: name.to_owned(), of: of.to_owned() };
-        for next in (self.find)(name).ok_or_else(missing)? {
+        for next in (self.fallbacks_of)(name).ok_or_else(missing)? {
             if self.path.contains(&next) {
                 return Err(Error::Cycle(self.path.iter().cloned().chain([next]).collect()));
             }
-            if self.found.contains(&next) {
+            if self.resolved.contains(&next) {
                 continue;
             }
-            if self.found.len() == MAX_FALLBACKS {
+            if self.resolved.len() == MAX_FALLBACKS {
                 return Err(Error::TooMany);
             }
-            self.found.push(next.clone());
+            self.resolved.push(next.clone());
             self.path.push(next.clone());
             self.follow(&next, name)?;
             self.path.pop();
@@ -81,7 +84,7 @@ mod tests {
     use rstest::rstest;
     use std::collections::BTreeMap;
 
-    fn of(models: &str) -> Result<Vec<String>, Error> {
+    fn resolve_a(models: &str) -> Result<Vec<String>, Error> {
         let models: BTreeMap<&str, Vec<String>> = models
             .split(';')
             .map(|model| model.trim().split_once(':').unwrap())
@@ -96,7 +99,7 @@ mod tests {
     #[case::after_each_its_own("a: b c; b: d; c: d e; d:; e:", &["b", "d", "c", "e"])]
     #[case::named_before("a: b c; b: c; c:", &["b", "c"])]
     fn each_fallback_is_followed_by_its_own(#[case] models: &str, #[case] expected: &[&str]) {
-        assert_eq!(of(models).unwrap(), expected);
+        assert_eq!(resolve_a(models).unwrap(), expected);
     }
 
     #[rstest]
@@ -109,7 +112,7 @@ mod tests {
         "spec.fallback leads to more than 8 Models in all"
     )]
     fn an_invalid_fallback_is_reported(#[case] models: &str, #[case] expected: &str) {
-        assert_eq!(of(models).unwrap_err().to_string(), expected);
+        assert_eq!(resolve_a(models).unwrap_err().to_string(), expected);
     }
 
     proptest! {
@@ -118,10 +121,10 @@ mod tests {
             models in proptest::collection::btree_map("[a-f]", proptest::collection::vec("[a-f]", 0..4), 0..6),
         ) {
             if let Ok(names) = resolve("a", |name| models.get(name).cloned()) {
-                let mut once = names.clone();
-                once.sort();
-                once.dedup();
-                prop_assert_eq!(once.len(), names.len());
+                let mut distinct = names.clone();
+                distinct.sort();
+                distinct.dedup();
+                prop_assert_eq!(distinct.len(), names.len());
                 prop_assert!(!names.contains(&"a".to_owned()) && names.iter().all(|name| models.contains_key(name)));
             }
         }

@@ -3,7 +3,7 @@
 use crate::v1alpha1::Limits;
 use serde::{Deserialize, Serialize};
 
-/// The limits that apply to one Job. Those of the Skill replace the defaults, and those of the Job can lower them.
+/// The limits that apply to one Job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EffectiveLimits {
@@ -30,14 +30,17 @@ impl EffectiveLimits {
     /// Replaces each limit that `own` sets with the result of `pick(self, own)`.
     fn combine(self, own: Option<&Limits>, pick: impl Fn(u64, u64) -> u64) -> Self {
         let Some(own) = own else { return self };
-        let apply = |base: u64, own: Option<u64>| own.map_or(base, |own| pick(base, own));
-        let small =
-            |base: u32, own: Option<u32>| u32::try_from(apply(base.into(), own.map(u64::from))).unwrap_or(u32::MAX);
+        let pick_u64 = |base: u64, own: Option<u64>| own.map_or(base, |own| pick(base, own));
+        let pick_u32 =
+            |base: u32, own: Option<u32>| u32::try_from(pick_u64(base.into(), own.map(u64::from))).unwrap_or(u32::MAX);
         Self {
-            steps: small(self.steps, own.steps),
-            tool_calls: small(self.tool_calls, own.tool_calls),
-            tokens: apply(self.tokens, own.tokens),
-            duration_seconds: apply(self.duration_seconds, own.duration.as_ref().map(crate::v1alpha1::whole_seconds)),
+            steps: pick_u32(self.steps, own.steps),
+            tool_calls: pick_u32(self.tool_calls, own.tool_calls),
+            tokens: pick_u64(self.tokens, own.tokens),
+            duration_seconds: pick_u64(
+                self.duration_seconds,
+                own.duration.as_ref().map(crate::v1alpha1::whole_seconds),
+            ),
         }
     }
 }

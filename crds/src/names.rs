@@ -73,9 +73,11 @@ pub fn job_of_worker_pod(worker_pod: &str, attempt: u32) -> Option<&str> {
 
 /// Returns the name of the Approval of a call for one approver. The same arguments always give the same name.
 pub fn approval(job: &str, uid: &str, call: &str, approver: &str) -> String {
+    const HEX_DIGITS: usize = 10;
     let digest = Digest::of_value(&serde_json::json!([uid, call, approver]));
-    let job = job.get(..MAX_NAME_BYTES - 11).unwrap_or(job).trim_end_matches('-');
-    format!("{job}-{}", digest.short(10))
+    let dash_and_digits = 1 + HEX_DIGITS;
+    let job = job.get(..MAX_NAME_BYTES - dash_and_digits).unwrap_or(job).trim_end_matches('-');
+    format!("{job}-{}", digest.short(HEX_DIGITS))
 }
 
 #[cfg(test)]

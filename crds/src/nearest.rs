@@ -8,13 +8,13 @@ const MIN_SIMILARITY: f64 = 0.6;
 /// The number of characters of a name that are compared. The effort grows with the product of the lengths.
 const MAX_CHARS: usize = 64;
 
-/// Returns the candidate that is most similar to `name`, or `None` if none is similar. Only letters and digits count,
-/// without their case: `processRefund` equals `process_refund`.
+/// Returns the candidate that is most similar to `name`, or `None` if none is similar. Only letters and digits are compared, and
+/// case is ignored: `processRefund` equals `process_refund`.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let name = plain(name);
+    let name = normalize(name);
     let mut best: Option<(f64, &str)> = None;
     for candidate in candidates {
-        let similarity = normalized_damerau_levenshtein(&name, &plain(candidate));
+        let similarity = normalized_damerau_levenshtein(&name, &normalize(candidate));
         if similarity >= MIN_SIMILARITY && best.is_none_or(|(most, _)| similarity > most) {
             best = Some((similarity, candidate));
         }
@@ -22,12 +22,12 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     best.map(|(_, candidate)| candidate)
 }
 
-/// Returns ` Did you mean "x"?` if a candidate is similar, else an empty text. For the end of a message.
+/// Returns the end of a message about an unknown name: ` Did you mean "x"?` if a candidate is similar, else an empty text.
 pub fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     nearest(name, candidates).map(|near| format!(" Did you mean {near:?}?")).unwrap_or_default()
 }
 
-fn plain(name: &str) -> String {
+fn normalize(name: &str) -> String {
     name.chars().take(MAX_CHARS).filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 

@@ -173,7 +173,7 @@ pub struct Outcome {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<OutOfDomainAction>,
     /// A description of what happened, and a remedy.
-    #[schemars(length(max = 1024))]
+    #[schemars(length(max = Outcome::MAX_MESSAGE_BYTES))]
     pub message: String,
 }
 

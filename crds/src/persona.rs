@@ -6,7 +6,7 @@
 //! | `{{resources.<name>}}` | the value of the resource |
 //! | `{{#if resources.<name>}}…{{/if}}` | the text, if the resource is bound |
 //! | `{{#unless resources.<name>}}…{{/unless}}` | the text, if the resource is not bound |
-//! | `{{else}}`, `{{else if resources.<name>}}` | another branch of the enclosing block |
+//! | `{{else}}`, `{{else if resources.<name>}}`, `{{else unless resources.<name>}}` | another branch of the enclosing block |
 //!
 //! Every other tag is an error. White space works as in Handlebars: `~` in a tag removes the white space on that
 //! side, and a line that contains only the tag of a block is removed. `\{{` is literal text. Values are inserted without
@@ -53,6 +53,7 @@ pub fn check(template: &str, declared: &[ResourceDeclaration]) -> Result<(), Vec
     if errors.is_empty() {
         return Ok(());
     }
+    // Errors about the whole template come last.
     errors.sort_by_key(|error| (error.position.is_none(), error.position));
     Err(errors)
 }
@@ -96,7 +97,7 @@ pub fn values(bound: &[BoundResource]) -> BTreeMap<String, String> {
 /// Reads the tags of a template.
 ///
 /// # Errors
-/// If some tags cannot be read, returns the other tags and the errors.
+/// Returns the errors, and the tags that could be read. If the template is too large or has too many tags, returns no tags.
 fn read(template: &str) -> Result<Vec<PlacedTag<'_>>, (Vec<PlacedTag<'_>>, Vec<Error>)> {
     if template.len() > MAX_TEMPLATE_BYTES {
         let message =

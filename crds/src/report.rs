@@ -1,6 +1,6 @@
 //! The report protocol between worker and operator (`docs/explanation/engine.md`, section 6).
 //!
-//! The worker posts a [`Report`], and the operator answers with [`Directives`]. Before its container ends, the worker writes a
+//! The worker posts a [`Report`], and the operator responds with [`Directives`]. Before its container ends, the worker writes a
 //! [`TerminationMessage`].
 
 use crate::canonical::Digest;
@@ -74,7 +74,8 @@ pub struct Projection {
     /// Replies that answer no open question, a sentence each; at most [`MAX_REMARKS`] of at most [`MAX_REMARK_BYTES`] bytes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stray_replies: Vec<String>,
-    /// Parts of the Skill that do not work as written, a sentence each; at most [`MAX_REMARKS`] of at most [`MAX_REMARK_BYTES`] bytes.
+    /// Parts of the Skill that do not work as written, a sentence each; at most [`MAX_REMARKS`] of at most [`MAX_REMARK_BYTES`]
+    /// bytes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
     /// The consumed budgets.
@@ -175,7 +176,7 @@ pub enum ParkReason {
     Suspension,
 }
 
-/// The operator's answer to a report.
+/// The operator's response to a report.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Directives {
@@ -243,7 +244,7 @@ impl TerminationMessage {
         serde_json::to_string(&short)
     }
 
-    /// Parses a message. Returns `None` for other text, for example the end of a log.
+    /// Parses a message. Returns `None` for other text, for example the end of the container's log.
     pub fn from_text(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }
@@ -282,7 +283,7 @@ mod tests {
 
     #[test]
     fn a_termination_message_contains_all_questions_or_none() {
-        let asks = |text: &str, count: usize| {
+        let kept_questions = |text: &str, count: usize| {
             let question = AskedQuestion { id: "q-1".into(), text: text.into(), ..AskedQuestion::default() };
             let message = TerminationMessage {
                 job: "u".repeat(36),
@@ -302,9 +303,9 @@ mod tests {
             assert_eq!((read.replies_heard, &read.end), (32, &message.end));
             read.questions.len()
         };
-        assert_eq!(asks("Which order?", 8), 8);
-        assert_eq!(asks(&"t".repeat(1024), 3), 3);
-        assert_eq!(asks(&"t".repeat(1024), 8), 0);
-        assert_eq!(asks(&"\u{1}".repeat(1024), 1), 0);
+        assert_eq!(kept_questions("Which order?", 8), 8);
+        assert_eq!(kept_questions(&"t".repeat(1024), 3), 3);
+        assert_eq!(kept_questions(&"t".repeat(1024), 8), 0);
+        assert_eq!(kept_questions(&"\u{1}".repeat(1024), 1), 0);
     }
 }

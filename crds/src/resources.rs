@@ -21,7 +21,7 @@ pub fn faults(declared: &[ResourceDeclaration], bound: &BTreeMap<String, Binding
             "spec.resources.{}: the Skill requires this {}: bind {}.",
             resource.name,
             resource.kind,
-            wanted_field(resource.kind)
+            required_field(resource.kind)
         )
     });
     let wrong = bound.iter().flat_map(|(name, binding)| {
@@ -35,7 +35,8 @@ pub fn faults(declared: &[ResourceDeclaration], bound: &BTreeMap<String, Binding
     missing.chain(wrong).chain(unauthenticated.map(|fault| format!("spec.resources.{fault}"))).collect()
 }
 
-/// Returns a sentence for each bound endpoint whose credential is not bound. It begins with the name of the credential.
+/// Returns a sentence for each bound endpoint whose credential is not bound, except for a required credential, which [`faults`]
+/// reports as missing. Each sentence begins with the name of the credential.
 pub fn missing_credentials<'d>(
     declared: &'d [ResourceDeclaration],
     is_bound: impl Fn(&str) -> bool + Copy + 'd,
@@ -43,9 +44,8 @@ pub fn missing_credentials<'d>(
     let endpoints = declared.iter().filter(move |resource| is_bound(&resource.name));
     endpoints.filter_map(move |endpoint| {
         let credential = &endpoint.auth.as_ref()?.credential;
-        // `faults` already reports a required credential that is not bound.
-        let is_reported = declared.iter().any(|other| other.name == *credential && other.required == Some(true));
-        (!is_bound(credential) && !is_reported).then(|| {
+        let is_required = declared.iter().any(|other| other.name == *credential && other.required == Some(true));
+        (!is_bound(credential) && !is_required).then(|| {
             format!(
                 "{credential}: calls of `{}`, which is bound, need this credential: bind it too, or leave out `{}`.",
                 endpoint.name, endpoint.name
@@ -67,8 +67,8 @@ pub fn undeclared_fault(name: &str, declared: &[ResourceDeclaration]) -> String 
     )
 }
 
-/// Returns the field of a binding that a type needs.
-fn wanted_field(kind: ResourceType) -> &'static str {
+/// Returns the description of the field that a binding of this type needs.
+fn required_field(kind: ResourceType) -> &'static str {
     match kind {
         ResourceType::Filesystem => "a persistentVolumeClaim",
         ResourceType::ApiEndpoint => "an http or https URL as value",
@@ -86,23 +86,24 @@ pub fn binding_faults(kind: ResourceType, binding: &Binding) -> Vec<String> {
         ("secretKeyRef", secret_key_ref.is_some(), kind.is_secret()),
         ("persistentVolumeClaim", persistent_volume_claim.is_some(), kind == ResourceType::Filesystem),
     ];
-    let vault = value.as_deref().is_some_and(|value| value.trim_start().to_ascii_lowercase().starts_with("vault:"));
+    let is_vault_reference =
+        value.as_deref().is_some_and(|value| value.trim_start().to_ascii_lowercase().starts_with("vault:"));
     for (field, _, _) in
-        given.iter().filter(|(field, is_given, fits)| *is_given && !fits && !(vault && *field == "value"))
+        given.iter().filter(|(field, is_given, fits)| *is_given && !fits && !(is_vault_reference && *field == "value"))
     {
-        faults.push(format!("{field} does not fit the type {kind}, which takes {}.", wanted_field(kind)));
+        faults.push(format!("{field} does not fit the type {kind}, which takes {}.", required_field(kind)));
     }
-    if vault {
+    if is_vault_reference {
         faults.push(format!(
             "vault: references are not supported: let External Secrets Operator or Vault Secrets Operator write the value into \
              a Secret, and bind {}.",
-            wanted_field(kind)
+            required_field(kind)
         ));
     }
     if given.iter().all(|(_, is_given, _)| !is_given) {
-        faults.push(format!("nothing is bound: the type {kind} takes {}.", wanted_field(kind)));
+        faults.push(format!("nothing is bound: the type {kind} takes {}.", required_field(kind)));
     }
-    if let (Some(value), ResourceType::ApiEndpoint, false) = (value, kind, vault) {
+    if let (Some(value), ResourceType::ApiEndpoint, false) = (value, kind, is_vault_reference) {
         faults.extend(endpoint_fault(value));
     }
     faults
@@ -112,14 +113,14 @@ fn endpoint_fault(value: &str) -> Option<String> {
     if let Some(fault) = single_line_fault(value, MAX_VALUE_BYTES) {
         return Some(format!("the value {fault}."));
     }
-    // The parser would correct these URLs silently, and people would see another URL than the one that is called.
-    let written_out = (value.starts_with("http://") || value.starts_with("https://"))
+    // The parser would silently correct a URL that is not complete. People would then see another URL than the one that is called.
+    let is_complete = (value.starts_with("http://") || value.starts_with("https://"))
         && !value.contains(|c: char| c.is_whitespace() || c == '\\');
-    let url = if written_out { Url::parse(value).ok() } else { None };
+    let url = if is_complete { Url::parse(value).ok() } else { None };
     let Some(url) = url else {
         return Some("the value is not an http or https URL, such as https://api.example.com/v1.".to_owned());
     };
-    if !url.username().is_empty() || url.password().is_some() || names_user(value) {
+    if !url.username().is_empty() || url.password().is_some() || has_user_info(value) {
         return Some(
             "the URL contains a user or a password, which everybody can read: declare a credential, and bind a secretKeyRef."
                 .to_owned(),
@@ -129,7 +130,7 @@ fn endpoint_fault(value: &str) -> Option<String> {
 }
 
 /// Returns whether a URL contains a user or a password.
-pub fn names_user(url: &str) -> bool {
+pub fn has_user_info(url: &str) -> bool {
     authority(url).contains('@')
 }
 

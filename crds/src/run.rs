@@ -28,7 +28,7 @@ pub const MEMORY_ROOT: &str = "/memory";
 /// The directory of a worker pod that contains the bound file systems, each under the name of its resource.
 pub const RESOURCES_ROOT: &str = "/resources";
 
-/// The reason why a part cannot be used.
+/// The reason why a part of the run document cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The part was changed after the operator wrote it.
@@ -59,7 +59,7 @@ pub struct Revision {
     pub version: u32,
     /// The name of the Skill, and of its directory in the memory.
     pub skill: String,
-    /// The Skill as it was accepted.
+    /// The accepted spec of the Skill.
     pub spec: SkillSpec,
     /// The address of the Skill's MCP server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -97,13 +97,14 @@ pub struct JobPart {
     /// The bound resources, in the order of the Skill.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<BoundResource>,
-    /// The last position of the log that the operator has acknowledged. A shorter log has lost events. `None` for the first attempt.
+    /// The last position of the log that the operator has acknowledged. A shorter log has lost events. `None` for the first
+    /// attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<LogPosition>,
-    /// The decisions about the held call that the log may not contain yet.
+    /// The decisions about the held call. The log may lack some of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub approvals: Vec<GivenDecision>,
-    /// The replies that the log may not contain yet.
+    /// The replies that the log may lack.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replies: Vec<GivenReply>,
     /// The Job that this one continues.
@@ -152,7 +153,7 @@ pub struct GivenReply {
 pub struct ContinuedJob {
     /// The name, for people.
     pub name: String,
-    /// The UID, which is the name of its record in the Skill's memory.
+    /// The UID. It names the directory of the Job's log in the Skill's memory.
     pub run_key: String,
 }
 
@@ -227,17 +228,17 @@ pub enum CaObject {
 
 impl ModelEndpoint {
     /// The tokens to reserve for an answer of `openai` if the Model sets no limit. The requests then contain no limit.
-    const EXPECTED_OUTPUT: u64 = 4_096;
+    const OPENAI_EXPECTED_OUTPUT_TOKENS: u64 = 4_096;
 
     /// The largest answer of `anthropic`, in tokens, if the Model sets no limit. Each request must contain a limit.
-    const ANTHROPIC_OUTPUT: u64 = 8_192;
+    const ANTHROPIC_MAX_OUTPUT_TOKENS: u64 = 8_192;
 
     /// Returns the largest answer, in tokens, that is allowed or expected.
     pub fn max_output(&self) -> u64 {
         self.max_output_tokens.unwrap_or(match self.provider {
-            ModelProvider::Openai => Self::EXPECTED_OUTPUT,
+            ModelProvider::Openai => Self::OPENAI_EXPECTED_OUTPUT_TOKENS,
             // Leaves room for the prompt.
-            ModelProvider::Anthropic => Self::ANTHROPIC_OUTPUT.min(self.context_window / 4),
+            ModelProvider::Anthropic => Self::ANTHROPIC_MAX_OUTPUT_TOKENS.min(self.context_window / 4),
         })
     }
 }
@@ -294,7 +295,7 @@ pub struct ReportEndpoint {
     pub ca: String,
 }
 
-/// A part as text, and its digest.
+/// A part of the run document as text, and its digest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sealed {
     /// The part as canonical JSON.
@@ -303,7 +304,7 @@ pub struct Sealed {
     pub digest: Digest,
 }
 
-/// Serializes a part, and computes its digest.
+/// Serializes a part of the run document, and computes its digest.
 pub fn seal<T: Serialize>(part: &T) -> Result<Sealed, serde_json::Error> {
     let text = canonical::to_string(&serde_json::to_value(part)?);
     let digest = Digest::of_bytes(text.as_bytes());
@@ -316,7 +317,7 @@ pub fn seal<T: Serialize>(part: &T) -> Result<Sealed, serde_json::Error> {
 /// Returns an error if its digest is not `expected`, or if it is not a revision of this version.
 pub fn open_revision(text: &str, expected: &Digest) -> Result<Revision, Error> {
     let revision: Revision = open("the revision", text, expected)?;
-    same_version("the revision", revision.version).map(|()| revision)
+    check_version("the revision", revision.version).map(|()| revision)
 }
 
 /// Parses a Job's part.
@@ -325,7 +326,7 @@ pub fn open_revision(text: &str, expected: &Digest) -> Result<Revision, Error> {
 /// Returns an error if its digest is not `expected`, or if it is not a Job's part of this version.
 pub fn open_job_part(text: &str, expected: &Digest) -> Result<JobPart, Error> {
     let part: JobPart = open("the Job's part", text, expected)?;
-    same_version("the Job's part", part.version).map(|()| part)
+    check_version("the Job's part", part.version).map(|()| part)
 }
 
 fn open<T: DeserializeOwned>(part: &'static str, text: &str, expected: &Digest) -> Result<T, Error> {
@@ -336,7 +337,7 @@ fn open<T: DeserializeOwned>(part: &'static str, text: &str, expected: &Digest) 
     serde_json::from_str(text).map_err(|error| Error::Unreadable { part, message: error.to_string() })
 }
 
-fn same_version(part: &'static str, version: u32) -> Result<(), Error> {
+fn check_version(part: &'static str, version: u32) -> Result<(), Error> {
     if version == VERSION {
         return Ok(());
     }

@@ -7,30 +7,34 @@ use bloomery_crds::v1alpha1::Binding;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Returns the faults of a Job's bindings. Returns none if `job` is not a Job, or if its Skill is not in `all`.
+/// Returns the faults of a Job's bindings. Returns none if `job` is not a Job, if its Skill is not in `all`, or if the resources or
+/// the bindings could not be read.
 pub fn findings(job: &CheckedDocument, all: &[CheckedDocument]) -> Vec<Finding> {
     let is_job = job.kind.as_deref() == Some("Job");
-    // The unknown field may be a misspelt `resources`.
+    // An unknown field may be a misspelt `resources`.
     if !is_job || job.findings.iter().any(Finding::is_unknown_field) {
         return Vec::new();
     }
     let skill = all.iter().find(|skill| is_skill_of(skill, job));
     let Some(declared) = skill.and_then(|skill| skill.draft.as_ref()?.resources()) else { return Vec::new() };
     let spec = job.object.get("spec");
-    let bound = match spec.and_then(|spec| spec.get("resources")) {
+    let parsed = match spec.and_then(|spec| spec.get("resources")) {
         None => BTreeMap::new(),
-        Some(Value::Object(bound)) => bound.iter().map(|(name, binding)| (name.clone(), read(binding))).collect(),
+        Some(Value::Object(bound)) => {
+            bound.iter().map(|(name, binding)| (name.clone(), parse_binding(binding))).collect()
+        }
         Some(_) => return Vec::new(),
     };
     let unreadable: Vec<&String> =
-        bound.iter().filter(|(_, binding)| binding.is_none()).map(|(name, _)| name).collect();
-    let readable = bound.iter().map(|(name, binding)| (name.clone(), binding.clone().unwrap_or_default())).collect();
-    let faults = resources::faults(declared, &readable);
+        parsed.iter().filter(|(_, binding)| binding.is_none()).map(|(name, _)| name).collect();
+    // An unreadable binding counts as bound, so that it is not reported as missing.
+    let bound = parsed.iter().map(|(name, binding)| (name.clone(), binding.clone().unwrap_or_default())).collect();
+    let faults = resources::faults(declared, &bound);
     faults
         .iter()
         .filter_map(|fault| {
             let (path, message) = fault.split_once(": ")?;
-            // The schema check has reported this binding.
+            // The schema check has already reported an unreadable binding.
             let is_unreadable = unreadable.iter().any(|name| path.strip_prefix("spec.resources.") == Some(name));
             let message = message.trim_end_matches('.').to_owned();
             (!is_unreadable).then(|| Finding::at_api_path(&job.root, path, Severity::Error, message))
@@ -48,6 +52,6 @@ fn is_skill_of(skill: &CheckedDocument, job: &CheckedDocument) -> bool {
         && of_metadata(skill, "namespace") == of_metadata(job, "namespace")
 }
 
-fn read(binding: &Value) -> Option<Binding> {
+fn parse_binding(binding: &Value) -> Option<Binding> {
     serde_json::from_value(binding.clone()).ok()
 }

@@ -14,7 +14,7 @@ pub fn check(document: &Document, options: &ImportOptions) -> CheckedDocument {
         Form::Dialect => import(document, options),
         Form::Manifest | Form::Foreign => manifest(document),
     };
-    let broken = rules::findings(&checked);
-    checked.findings.extend(broken);
+    let violations = rules::findings(&checked);
+    checked.findings.extend(violations);
     checked
 }

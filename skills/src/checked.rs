@@ -14,7 +14,8 @@ pub struct CheckedDocument {
     pub kind: Option<String>,
     /// The tree with the field names of the API, and the places of the document.
     pub root: Node,
-    /// The object as the API server would store it: with the field names of the API, and without values that have an error.
+    /// The object with the field names of the API, and without unknown and empty fields. If it has errors, a value of a wrong
+    /// type may be null.
     pub object: Value,
     /// The Skill, if the document is one and has no error.
     pub skill: Option<Skill>,
@@ -22,7 +23,7 @@ pub struct CheckedDocument {
     pub draft: Option<Draft>,
     /// The address of the MCP server that the document names. Only with [`ImportOptions::local`](crate::ImportOptions::local).
     pub mcp_address: Option<String>,
-    /// The findings, in the order of the document.
+    /// The findings in the order of the document. Those of the CEL rules follow.
     pub findings: Vec<Finding>,
 }
 

@@ -41,6 +41,7 @@ impl Document {
         };
         match version.text().and_then(|version| version.split_once('/')) {
             Some((group, _)) if group != GROUP => Form::Foreign,
+            // The core API of Kubernetes.
             None if version.text() == Some("v1") => Form::Foreign,
             _ => Form::Manifest,
         }

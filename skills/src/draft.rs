@@ -12,7 +12,7 @@ use salvage::Salvage;
 /// The readable part of a Skill. It is only checked, never used. Values with faults are omitted or replaced.
 #[derive(Debug)]
 pub struct Draft {
-    /// The readable part of the spec. A required value that cannot be read is replaced with the smallest that the schema allows.
+    /// The readable part of the spec. A required value that cannot be read is replaced with a placeholder.
     pub spec: SkillSpec,
     /// The tree with the field names of the API.
     pub root: Node,
@@ -23,26 +23,26 @@ impl Draft {
     /// Reads the spec of a Skill. `refused` are the paths of unsupported values, and `findings` are those of the schema check.
     /// Returns `None` if nothing of the spec can be read.
     pub(crate) fn read(spec: &Node, refused: &[String], findings: &[Finding]) -> Option<Self> {
-        let own = spec.place.to_string();
-        if refused.iter().any(|path| path.is_empty() || *path == own) {
+        let spec_path = spec.place.to_string();
+        if refused.iter().any(|path| path.is_empty() || *path == spec_path) {
             return None;
         }
         let schema = spec_schema_of("Skill")?;
         let mut salvage = Salvage::new(refused);
-        let kept = salvage.value(spec, schema, "spec")?;
+        let kept = salvage.keep_value(spec, schema, "spec")?;
         let gaps = Gaps::new(&kept, schema, salvage.unknown, refused, findings);
-        let mut read: SkillSpec = serde_json::from_value(kept.json()).ok()?;
-        gaps.fill(&mut read, &kept);
+        let mut skill_spec: SkillSpec = serde_json::from_value(kept.json()).ok()?;
+        gaps.fill(&mut skill_spec, &kept);
         let place = kept.place.clone();
         let value = Value::Map(vec![Entry { name: "spec".to_owned(), place: place.clone(), node: kept }]);
-        Some(Self { spec: read, root: Node { place, value }, gaps })
+        Some(Self { spec: skill_spec, root: Node { place, value }, gaps })
     }
 
     /// Returns whether a finding at a path of the API should be dropped: it may be wrong because a value could not be read, or it
     /// repeats an error.
     pub fn is_doubtful(&self, path: &str) -> bool {
-        let (.., written) = locate(&self.root, path);
-        self.gaps.has_error_at(&written) || self.gaps.affects(path)
+        let (.., document_path) = locate(&self.root, path);
+        self.gaps.has_error_at(&document_path) || self.gaps.affects(path)
     }
 
     /// Returns the resources that the Skill declares, if all of them could be read.

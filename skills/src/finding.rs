@@ -79,8 +79,8 @@ impl Finding {
         }
     }
 
-    /// Returns a finding about a field. `path` has the names of the API; the finding has the place and the names of the document
-    /// in `root`.
+    /// Returns a finding about the field at `path`, a path of the API. The finding has the place of the field in `root`, and
+    /// its path in the document.
     pub fn at_api_path(root: &Node, path: &str, severity: Severity, message: String) -> Self {
         let (line, column, path) = locate(root, path);
         Self { line, column, severity, path, message, hint: None }

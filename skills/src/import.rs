@@ -4,7 +4,7 @@ mod dialect;
 mod guardrails;
 mod mcp_server;
 mod name;
-mod problem;
+mod problem_statement;
 mod rename;
 
 use crate::checked::CheckedDocument;
@@ -50,40 +50,41 @@ pub fn import(document: &Document, options: &ImportOptions) -> CheckedDocument {
     };
     let (ids, fields): (Vec<Entry>, Vec<Entry>) = entries.iter().cloned().partition(|entry| entry.name == "id");
     let (mcp_address, fields) = if options.local { mcp_server::take_address(fields) } else { (None, fields) };
-    let nothing = JSONSchemaProps::default();
-    let spec_schema = spec_schema_of("Skill").unwrap_or(&nothing);
+    let empty_schema = JSONSchemaProps::default();
+    let spec_schema = spec_schema_of("Skill").unwrap_or(&empty_schema);
     let fields = Node { place: source.place.clone(), value: Value::Map(fields) };
     let mut spec = rename_fields(&fields, spec_schema, options.namespace.as_deref(), &mut findings);
-    complete(&mut spec, source, options, &mut findings);
+    apply_options(&mut spec, source, options, &mut findings);
     let checked = schema::check(&spec, spec_schema, Naming::Dialect, &mut findings);
-    problem::add_hints(source, &mut findings);
+    problem_statement::add_hints(source, &mut findings);
     let draft = Draft::read(&spec, &document.refused, &findings);
-    // The name is checked last, since its faults do not affect the draft. They are reported first, in the order of the document.
+    // The faults of the name do not affect the draft, so the name is checked after the draft was read. Its findings precede
+    // others at the same position.
     let mut name_findings = Vec::new();
     let name = match &options.name {
         Some(name) => Some(name.clone()),
         None => name::from_id(source, ids.first(), options.allow_missing_id, &mut name_findings),
     };
     findings.splice(0..0, name_findings);
-    let object = object(name, options.namespace.as_deref(), &checked);
+    let object = skill_object(name, options.namespace.as_deref(), &checked);
     let place = source.place.clone();
     let spec = Entry { name: "spec".to_owned(), place: place.clone(), node: spec };
     let root = Node { place, value: Value::Map(vec![spec]) };
     CheckedDocument { kind, root, object, skill: None, draft, mcp_address, findings }.conclude(document)
 }
 
-/// Writes the values of the options into a spec, and reports recommended fields that the document lacks.
-fn complete(spec: &mut Node, source: &Node, options: &ImportOptions, findings: &mut Vec<Finding>) {
+/// Writes the values of the options into a spec, renames its models, and reports recommended fields that the document lacks.
+fn apply_options(spec: &mut Node, source: &Node, options: &ImportOptions, findings: &mut Vec<Finding>) {
     dialect::rename_models(spec, options.model.as_deref(), findings);
     if let Some(problem) = &options.problem {
         dialect::set_text(spec, "problem", "statement", problem);
     } else if options.local && source.get("problem").is_none_or(|problem| problem.value == Value::Null) {
-        dialect::set_text(spec, "problem", "statement", &problem::example(source));
+        dialect::set_text(spec, "problem", "statement", &problem_statement::example(source));
     }
     dialect::report_missing(source, findings);
 }
 
-fn object(name: Option<String>, namespace: Option<&str>, spec: &Json) -> Json {
+fn skill_object(name: Option<String>, namespace: Option<&str>, spec: &Json) -> Json {
     let mut object = json!({
         "apiVersion": format!("{GROUP}/v1alpha1"),
         "kind": "Skill",

@@ -3,7 +3,7 @@
 use crate::checked::CheckedDocument;
 use crate::document::Document;
 use crate::draft::Draft;
-use crate::finding::{Finding, Severity, did_you_mean, quoted};
+use crate::finding::{Finding, did_you_mean, quoted};
 use crate::names::name_fault;
 use crate::naming::Naming;
 use crate::schema;
@@ -36,11 +36,11 @@ const METADATA_FIELDS: [&str; 15] = [
 pub fn manifest(document: &Document) -> CheckedDocument {
     let root = &document.root;
     let mut findings = Vec::new();
-    let kind = kind(root, &mut findings);
+    let kind = check_kind(root, &mut findings);
     let mut object = json!({});
     if let (Some((kind, schema)), Value::Map(entries)) = (&kind, &root.value) {
         object = json!({ "apiVersion": format!("{GROUP}/v1alpha1"), "kind": kind });
-        top(root, entries, schema, &mut object, &mut findings);
+        check_top_level_fields(root, entries, schema, &mut object, &mut findings);
     }
     let skill_spec = kind.as_ref().filter(|(kind, _)| kind == "Skill").and_then(|_| root.get("spec"));
     let draft = skill_spec.and_then(|spec| Draft::read(spec, &document.refused, &findings));
@@ -49,20 +49,21 @@ pub fn manifest(document: &Document) -> CheckedDocument {
     checked.conclude(document)
 }
 
-fn kind(root: &Node, findings: &mut Vec<Finding>) -> Option<(String, &'static JSONSchemaProps)> {
+/// Checks `apiVersion` and `kind`. Returns the kind with its schema, unless the kind is missing or unknown.
+fn check_kind(root: &Node, findings: &mut Vec<Finding>) -> Option<(String, &'static JSONSchemaProps)> {
     if !matches!(root.value, Value::Map(_)) {
         findings.push(Finding::error(&root.place, format!("a manifest is an object, and this is {}", root.kind())));
         return None;
     }
-    let wanted = format!("{GROUP}/v1alpha1");
+    let expected_version = format!("{GROUP}/v1alpha1");
     match root.get("apiVersion") {
         None => findings.push(
             Finding::error(&root.place.of_field("apiVersion"), "is required, and is missing")
-                .hint(format!("write apiVersion: {wanted}")),
+                .hint(format!("write apiVersion: {expected_version}")),
         ),
-        Some(version) if version.text() != Some(&wanted) => {
+        Some(version) if version.text() != Some(&expected_version) => {
             let shown = version.text().map_or_else(|| version.kind().to_owned(), quoted);
-            findings.push(Finding::error(&version.place, format!("must be {wanted}, and is {shown}")));
+            findings.push(Finding::error(&version.place, format!("must be {expected_version}, and is {shown}")));
         }
         Some(_) => {}
     }
@@ -82,12 +83,19 @@ fn kind(root: &Node, findings: &mut Vec<Finding>) -> Option<(String, &'static JS
     Some((name.to_owned(), schema?))
 }
 
-fn top(root: &Node, entries: &[Entry], schema: &JSONSchemaProps, object: &mut Json, findings: &mut Vec<Finding>) {
+/// Checks the top-level fields, and adds the checked ones to `object`.
+fn check_top_level_fields(
+    root: &Node,
+    entries: &[Entry],
+    schema: &JSONSchemaProps,
+    object: &mut Json,
+    findings: &mut Vec<Finding>,
+) {
     for entry in entries {
         match entry.name.as_str() {
             "apiVersion" | "kind" => {}
             "metadata" => {
-                metadata(&entry.node, findings);
+                check_metadata(&entry.node, findings);
                 put(object, "metadata", entry.node.json());
             }
             "status" => findings.push(
@@ -115,7 +123,7 @@ fn put(object: &mut Json, name: &str, value: Json) {
     }
 }
 
-fn metadata(node: &Node, findings: &mut Vec<Finding>) {
+fn check_metadata(node: &Node, findings: &mut Vec<Finding>) {
     if let Value::Map(entries) = &node.value {
         let unknown = entries.iter().filter(|entry| !METADATA_FIELDS.contains(&entry.name.as_str()));
         findings.extend(unknown.map(|entry| Finding::unknown_field(entry, METADATA_FIELDS)));
@@ -128,5 +136,5 @@ fn metadata(node: &Node, findings: &mut Vec<Finding>) {
         Some(text) => name_fault(text),
         None => Some(format!("must be text, and is {}", name.kind())),
     };
-    findings.extend(fault.map(|fault| Finding::at(&name.place, Severity::Error, fault)));
+    findings.extend(fault.map(|fault| Finding::error(&name.place, fault)));
 }

@@ -5,7 +5,7 @@ use crate::schema::patterns::{self, APPROVER};
 use bloomery_crds::names::MAX_NAME_BYTES;
 
 /// The longest name of an approver, in bytes.
-const MAX_APPROVER: usize = 64;
+const MAX_APPROVER_BYTES: usize = 64;
 
 /// Returns the fault of a name of a Skill, Job or Model, as the rest of a sentence that begins with "it". `None` if it is valid.
 pub fn name_fault(name: &str) -> Option<String> {
@@ -14,7 +14,7 @@ pub fn name_fault(name: &str) -> Option<String> {
 
 /// Returns the fault of a name of an approver, as the rest of a sentence that begins with "it". `None` if it is valid.
 pub fn approver_fault(name: &str) -> Option<String> {
-    fault(name, APPROVER, MAX_APPROVER)
+    fault(name, APPROVER, MAX_APPROVER_BYTES)
 }
 
 fn fault(name: &str, pattern: &str, max_bytes: usize) -> Option<String> {

@@ -14,13 +14,13 @@ impl Naming {
     pub(crate) fn spell(self, field: &str) -> String {
         match self {
             Self::Api => field.to_owned(),
-            Self::Dialect => snake(field),
+            Self::Dialect => to_snake_case(field),
         }
     }
 }
 
 /// Converts `outOfDomain` to `out_of_domain`.
-pub(crate) fn snake(camel: &str) -> String {
+pub(crate) fn to_snake_case(camel: &str) -> String {
     let mut snake = String::with_capacity(camel.len() + 4);
     for c in camel.chars() {
         if c.is_ascii_uppercase() {
@@ -33,12 +33,12 @@ pub(crate) fn snake(camel: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::snake;
+    use super::to_snake_case;
 
     #[test]
     fn camel_case_becomes_snake_case() {
         for (camel, expected) in [("outOfDomain", "out_of_domain"), ("toolId", "tool_id"), ("name", "name")] {
-            assert_eq!(snake(camel), expected);
+            assert_eq!(to_snake_case(camel), expected);
         }
     }
 }

@@ -16,9 +16,10 @@ pub(crate) fn findings(checked: &CheckedDocument) -> Vec<Finding> {
     let misspelt = checked.findings.iter().filter(|finding| finding.is_unknown_field());
     let holders: BTreeSet<&str> =
         misspelt.map(|finding| finding.path.rsplit_once('.').map_or("", |(holder, _)| holder)).collect();
-    let located =
+    let to_finding =
         |violation: Violation| Finding::at_api_path(&checked.root, &violation.path, Severity::Error, violation.message);
-    let violations = violations(kind, &checked.object).into_iter().map(located);
+    let violations = violations(kind, &checked.object).into_iter().map(to_finding);
+    // If a rule reports a missing field, the path of the finding is that of the object.
     violations.filter(|finding| !holders.contains(finding.path.as_str())).collect()
 }
 
@@ -36,13 +37,13 @@ fn violations(kind: &str, object: &Value) -> Vec<Violation> {
     let mut violations = Vec::new();
     let schema = spec_schema_of(kind).and_then(|schema| serde_json::to_value(schema).ok());
     if let (Some(schema), Some(spec)) = (schema, object.get("spec")) {
-        visit(&schema, spec, "spec", &mut violations);
+        collect(&schema, spec, "spec", &mut violations);
     }
     violations
 }
 
 /// Adds the violations in a value. The recursion is as deep as the schema.
-fn visit(schema: &Value, value: &Value, path: &str, violations: &mut Vec<Violation>) {
+fn collect(schema: &Value, value: &Value, path: &str, violations: &mut Vec<Violation>) {
     for rule in schema["x-kubernetes-validations"].as_array().into_iter().flatten() {
         let text = rule["rule"].as_str().unwrap_or_default();
         if !text.contains("oldSelf") && holds(text, value) == Some(false) {
@@ -55,19 +56,19 @@ fn visit(schema: &Value, value: &Value, path: &str, violations: &mut Vec<Violati
         Value::Object(fields) => {
             for (name, value) in fields {
                 let property = schema["properties"].get(name).unwrap_or(&schema["additionalProperties"]);
-                visit(property, value, &format!("{path}.{name}"), violations);
+                collect(property, value, &format!("{path}.{name}"), violations);
             }
         }
         Value::Array(values) if schema["items"].is_object() => {
             for (index, value) in values.iter().enumerate() {
-                visit(&schema["items"], value, &format!("{path}[{index}]"), violations);
+                collect(&schema["items"], value, &format!("{path}[{index}]"), violations);
             }
         }
         _ => {}
     }
 }
 
-/// Returns whether a rule holds. `None` if it uses a function that only the API server has.
+/// Returns whether a rule holds. `None` if it cannot be evaluated, for example because only the API server has its functions.
 fn holds(rule: &str, value: &Value) -> Option<bool> {
     let variables = Map::from_iter([("self".to_owned(), value.clone())]);
     Program::parse(rule).ok()?.evaluate(&variables, &[]).ok()

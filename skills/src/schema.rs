@@ -4,7 +4,7 @@
 //!
 //! `jsonschema` is not used, because it would not replace this walk. In the same walk, the checker
 //!
-//! - removes empty fields and refused values, as the API server does;
+//! - removes unknown and empty fields, as the API server does;
 //! - reports unknown fields with the most similar known field, although the CRDs do not set `additionalProperties: false`;
 //! - checks the Kubernetes extensions, such as the keys of lists;
 //! - finds words that kubectl reads as another type.
@@ -25,15 +25,15 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use patterns::{DURATION, description};
 use serde_json::Map;
 
-/// Checks a value against a schema. Returns the value as JSON, as the API server would store it, without values that have an
-/// error.
+/// Checks a value against a schema. Returns the value as JSON, without unknown and empty fields. A value of a wrong type may become
+/// null.
 pub(crate) fn check(
     node: &Node,
     schema: &JSONSchemaProps,
     naming: Naming,
     findings: &mut Vec<Finding>,
 ) -> serde_json::Value {
-    Checker { naming, findings }.value(node, schema)
+    Checker { naming, findings }.check_value(node, schema)
 }
 
 /// Returns the schema of a field.
@@ -51,7 +51,7 @@ struct Checker<'f> {
 }
 
 impl Checker<'_> {
-    fn value(&mut self, node: &Node, schema: &JSONSchemaProps) -> serde_json::Value {
+    fn check_value(&mut self, node: &Node, schema: &JSONSchemaProps) -> serde_json::Value {
         if schema.x_kubernetes_preserve_unknown_fields == Some(true) && schema.properties.is_none() {
             if schema.type_.as_deref() == Some("object") && !matches!(node.value, Value::Map(_)) {
                 self.report_wrong_type(node, "object");
@@ -59,12 +59,12 @@ impl Checker<'_> {
             return node.json();
         }
         if schema.x_kubernetes_int_or_string == Some(true) {
-            return self.int_or_string(node, schema);
+            return self.check_int_or_string(node, schema);
         }
         let expected = schema.type_.as_deref().unwrap_or_default();
         match (&node.value, expected) {
-            (Value::Map(entries), "object") => self.object(&node.place, entries, schema),
-            (Value::List(nodes), "array") => self.list(node, nodes, schema),
+            (Value::Map(entries), "object") => self.check_object(&node.place, entries, schema),
+            (Value::List(nodes), "array") => self.check_list(node, nodes, schema),
             (Value::Text { text, plain }, "string") => {
                 if *plain {
                     self.report_ambiguous_word(node, text);
@@ -95,7 +95,7 @@ impl Checker<'_> {
         }
     }
 
-    fn int_or_string(&mut self, node: &Node, schema: &JSONSchemaProps) -> serde_json::Value {
+    fn check_int_or_string(&mut self, node: &Node, schema: &JSONSchemaProps) -> serde_json::Value {
         match &node.value {
             Value::Number(number) if number.is_i64() => {}
             Value::Text { text, .. } => self.report(&node.place, bounds::text_faults(text, schema)),
@@ -104,14 +104,14 @@ impl Checker<'_> {
         node.json()
     }
 
-    fn object(&mut self, place: &Place, entries: &[Entry], schema: &JSONSchemaProps) -> serde_json::Value {
+    fn check_object(&mut self, place: &Place, entries: &[Entry], schema: &JSONSchemaProps) -> serde_json::Value {
         let mut object = Map::new();
         for entry in entries {
             match property(schema, &entry.name) {
                 // The API server treats an empty field as absent.
                 Some(_) if entry.node.value == Value::Null => {}
                 Some(property) => {
-                    object.insert(entry.name.clone(), self.value(&entry.node, property));
+                    object.insert(entry.name.clone(), self.check_value(&entry.node, property));
                 }
                 None => self.report_unknown(entry, schema),
             }
@@ -136,18 +136,20 @@ impl Checker<'_> {
         self.findings.push(finding);
     }
 
-    fn list(&mut self, node: &Node, nodes: &[Node], schema: &JSONSchemaProps) -> serde_json::Value {
+    fn check_list(&mut self, node: &Node, nodes: &[Node], schema: &JSONSchemaProps) -> serde_json::Value {
         self.report(&node.place, bounds::list_faults(nodes.len(), schema));
         let duplicates = bounds::duplicates(nodes, schema, self.naming);
         self.findings.extend(duplicates);
         match &schema.items {
-            Some(JSONSchemaPropsOrArray::Schema(items)) => nodes.iter().map(|node| self.value(node, items)).collect(),
+            Some(JSONSchemaPropsOrArray::Schema(items)) => {
+                nodes.iter().map(|node| self.check_value(node, items)).collect()
+            }
             _ => node.json(),
         }
     }
 
     fn report_wrong_type(&mut self, node: &Node, expected: &str) {
-        let must = match expected {
+        let expected_text = match expected {
             "string" => "text",
             "integer" => "a whole number",
             "number" => "a number",
@@ -155,13 +157,13 @@ impl Checker<'_> {
             "array" => "a list",
             _ => "an object",
         };
-        let shown = match &node.value {
+        let actual = match &node.value {
             Value::Text { text, .. } => format!("the text {}", quoted(text)),
             Value::Number(number) => format!("the number {number}"),
             Value::Bool(value) => value.to_string(),
             _ => node.kind().to_owned(),
         };
-        let mut finding = Finding::error(&node.place, format!("must be {must}, and is {shown}"));
+        let mut finding = Finding::error(&node.place, format!("must be {expected_text}, and is {actual}"));
         match (&node.value, expected) {
             (Value::Number(_) | Value::Bool(_), "string") => finding = finding.hint("put it in quotes"),
             (Value::Text { plain: true, text }, "boolean") if kubectl_reading(text).is_some() => {
@@ -178,8 +180,8 @@ impl Checker<'_> {
 
     /// Reports a word that kubectl does not read as text. In the dialect it is harmless, since `import` writes it in quotes.
     fn report_ambiguous_word(&mut self, node: &Node, text: &str) {
-        if let (Naming::Api, Some(taken)) = (self.naming, kubectl_reading(text)) {
-            let message = format!("must be text, and kubectl reads the word {} as {taken}", quoted(text));
+        if let (Naming::Api, Some(reading)) = (self.naming, kubectl_reading(text)) {
+            let message = format!("must be text, and kubectl reads the word {} as {reading}", quoted(text));
             self.findings.push(Finding::error(&node.place, message).hint("put it in quotes"));
         }
     }

@@ -66,11 +66,13 @@ enum Segment {
 }
 
 impl Path {
-    pub(crate) fn name(&self, name: &str) -> Self {
+    /// Returns the path of a field of the object at this path.
+    pub(crate) fn of_field(&self, name: &str) -> Self {
         self.with(Segment::Name(bounded(name, MAX_SHOWN_NAME_BYTES)))
     }
 
-    pub(crate) fn index(&self, index: usize) -> Self {
+    /// Returns the path of an item of the list at this path.
+    pub(crate) fn of_item(&self, index: usize) -> Self {
         self.with(Segment::Index(index))
     }
 
@@ -95,8 +97,8 @@ impl fmt::Display for Path {
                     if nth > 0 {
                         f.write_str(".")?;
                     }
-                    let usual = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '/');
-                    if !name.is_empty() && name.chars().all(usual) {
+                    let is_usual = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '/');
+                    if !name.is_empty() && name.chars().all(is_usual) {
                         f.write_str(name)?;
                     } else {
                         write!(f, "{name:?}")?;
@@ -117,7 +119,7 @@ impl fmt::Display for Place {
 impl Place {
     /// Returns the place of a missing field: its path, at the line and column of the object that should hold it.
     pub(crate) fn of_field(&self, name: &str) -> Self {
-        Self { line: self.line, column: self.column, path: self.path.name(name) }
+        Self { line: self.line, column: self.column, path: self.path.of_field(name) }
     }
 }
 
@@ -163,8 +165,8 @@ impl Node {
     }
 }
 
-/// Returns the line, the column, and the path in the document of the field at `path` (`spec.policy.approvals[0].when`). For a
-/// missing field, returns those of its nearest ancestor.
+/// Returns the line, the column, and the path in the document of the field at `path`, such as `spec.policy.approvals[0].when`.
+/// For a missing field, returns those of its nearest ancestor.
 pub fn locate(root: &Node, path: &str) -> (usize, usize, String) {
     let mut node = root;
     let mut place = &root.place;

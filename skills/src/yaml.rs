@@ -9,7 +9,7 @@ use crate::finding::{Finding, Severity};
 use crate::tree::{Entry, Node, Path, Place, Value};
 use bloomery_crds::text::bounded;
 use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
-use open::{Content, Key, OpenCollection, usable_key};
+use open::{Content, Key, OpenCollection, to_key};
 use std::collections::HashMap;
 
 /// The largest input, in bytes. It is larger than any object in a cluster.
@@ -29,17 +29,17 @@ const MAX_FAULTS: usize = 500;
 
 /// Reads all documents of an input. A broken document is reported and skipped.
 pub fn read(bytes: &[u8]) -> Documents {
-    let refused = |message: String, hint: &str| Documents {
+    let unreadable = |message: String, hint: &str| Documents {
         documents: Vec::new(),
         findings: vec![Finding::of_file(message).hint(hint)],
     };
     if bytes.len() > MAX_BYTES {
         // The real size is not known: the caller may have stopped reading at the limit.
-        let message = format!("the input is larger than {} MiB, the largest allowed size", MAX_BYTES >> 20);
-        return refused(message, "put large texts into files that the MCP server can read");
+        let message = format!("the input is larger than {} MiB, the largest allowed size", MAX_BYTES / (1024 * 1024));
+        return unreadable(message, "put large texts into files that the MCP server can read");
     }
     if bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]) {
-        return refused("the input is UTF-16".to_owned(), "save it as UTF-8");
+        return unreadable("the input is UTF-16".to_owned(), "save it as UTF-8");
     }
     match std::str::from_utf8(bytes) {
         Ok(text) => Reader::new(text).read(),
@@ -67,7 +67,7 @@ struct Reader<'t> {
     refused: Vec<String>,
     /// The number of values in all documents.
     nodes: usize,
-    found: Documents,
+    output: Documents,
 }
 
 impl<'t> Reader<'t> {
@@ -84,32 +84,32 @@ impl<'t> Reader<'t> {
             root: None,
             refused: Vec::new(),
             nodes: 0,
-            found: Documents::default(),
+            output: Documents::default(),
         }
     }
 
     fn read(mut self) -> Documents {
-        let mut documents = 0;
+        let mut document_count = 0;
         while let Some(next) = self.parser.next_event() {
             match next {
                 Ok((Event::DocumentStart(..), span)) => {
-                    documents += 1;
-                    if documents > MAX_DOCUMENTS {
-                        self.error(
+                    document_count += 1;
+                    if document_count > MAX_DOCUMENTS {
+                        self.report_limit(
                             &span,
                             format!("there are more than {MAX_DOCUMENTS} documents: the rest is not read"),
                         );
                         break;
                     }
                 }
-                Ok((Event::DocumentEnd, _)) => self.finish(),
+                Ok((Event::DocumentEnd, _)) => self.finish_document(),
                 Ok((event, span)) => {
                     if !self.handle(event, &span) {
                         break;
                     }
                 }
                 Err(error) => {
-                    self.scan_error(&error);
+                    self.report_scan_error(&error);
                     self.reset();
                     if !matches!(self.parser.proceed_next_document(), Ok(true)) {
                         break;
@@ -117,29 +117,32 @@ impl<'t> Reader<'t> {
                 }
             }
         }
-        self.found
+        self.output
     }
 
     /// Handles one event. Returns false if the input exceeds a limit.
     fn handle(&mut self, event: Event<'t>, span: &Span) -> bool {
-        let begins = matches!(event, Event::SequenceStart(..) | Event::MappingStart(..));
-        self.nodes += usize::from(begins || matches!(event, Event::Scalar(..)));
+        let opens_collection = matches!(event, Event::SequenceStart(..) | Event::MappingStart(..));
+        self.nodes += usize::from(opens_collection || matches!(event, Event::Scalar(..)));
         if self.nodes > MAX_NODES {
-            self.error(span, format!("there are more than {MAX_NODES} values: the rest is not read"));
+            self.report_limit(span, format!("there are more than {MAX_NODES} values: the rest is not read"));
             return false;
         }
-        if begins && self.open.len() >= MAX_DEPTH {
-            self.error(span, format!("lists and objects are nested deeper than {MAX_DEPTH}: the rest is not read"));
+        if opens_collection && self.open.len() >= MAX_DEPTH {
+            self.report_limit(
+                span,
+                format!("lists and objects are nested deeper than {MAX_DEPTH}: the rest is not read"),
+            );
             return false;
         }
         match event {
             Event::Scalar(text, style, _, tag) => self.scalar(&text, style, tag.as_deref(), span),
-            Event::SequenceStart(_, _, tag) => self.begin(Content::List(Vec::new()), tag.as_deref(), span),
+            Event::SequenceStart(_, _, tag) => self.open_collection(Content::List(Vec::new()), tag.as_deref(), span),
             Event::MappingStart(_, _, tag) => {
                 let content = Content::Map { entries: Vec::new(), seen: HashMap::new(), key: None };
-                self.begin(content, tag.as_deref(), span);
+                self.open_collection(content, tag.as_deref(), span);
             }
-            Event::SequenceEnd | Event::MappingEnd => self.end(),
+            Event::SequenceEnd | Event::MappingEnd => self.close_collection(),
             Event::Alias(_) | Event::UnresolvedAlias(_) => {
                 let place = self.place(span);
                 self.report(
@@ -190,22 +193,22 @@ impl<'t> Reader<'t> {
 
     /// Adds a finding, and marks its value as refused. After [`MAX_FAULTS`] findings, only marks the whole document as refused.
     fn report(&mut self, finding: Finding) {
-        if self.found.findings.len() < MAX_FAULTS {
+        if self.output.findings.len() < MAX_FAULTS {
             self.refused.push(finding.path.clone());
-            self.found.findings.push(finding);
+            self.output.findings.push(finding);
         } else if !self.refused.last().is_some_and(String::is_empty) {
             // The empty path means the whole document.
             self.refused.push(String::new());
         }
     }
 
-    fn begin(&mut self, content: Content, tag: Option<&Tag>, span: &Span) {
+    fn open_collection(&mut self, content: Content, tag: Option<&Tag>, span: &Span) {
         let place = self.place(span);
         self.report_tag(tag, &place);
         self.open.push(OpenCollection { place, content });
     }
 
-    fn end(&mut self) {
+    fn close_collection(&mut self) {
         let Some(OpenCollection { place, content }) = self.open.pop() else { return };
         let value = match content {
             Content::List(nodes) => Value::List(nodes),
@@ -218,7 +221,7 @@ impl<'t> Reader<'t> {
         matches!(self.open.last(), Some(OpenCollection { content: Content::Map { key: None, .. }, .. }))
     }
 
-    /// Adds a value to the open list or map.
+    /// Adds a node to the innermost open list or map, as a key if a key is expected. If nothing is open, the node is the root.
     fn put(&mut self, node: Node) {
         let Some(open) = self.open.last_mut() else {
             self.root = Some(node);
@@ -228,8 +231,8 @@ impl<'t> Reader<'t> {
             Content::List(nodes) => nodes.push(node),
             Content::Map { entries, seen, key } => match key.take() {
                 None => {
-                    let (next, fault) = usable_key(node, &open.place, seen);
-                    *key = Some(next);
+                    let (next_key, fault) = to_key(node, &open.place, seen);
+                    *key = Some(next_key);
                     if let Some(fault) = fault {
                         self.report(fault);
                     }
@@ -244,32 +247,34 @@ impl<'t> Reader<'t> {
     fn place(&self, span: &Span) -> Place {
         let path = match self.open.last() {
             None => Path::default(),
-            Some(OpenCollection { place, content: Content::List(nodes) }) => place.path.index(nodes.len()),
+            Some(OpenCollection { place, content: Content::List(nodes) }) => place.path.of_item(nodes.len()),
             Some(OpenCollection { content: Content::Map { key: Some(key), .. }, .. }) => key.place.path.clone(),
             Some(OpenCollection { place, content: Content::Map { key: None, .. } }) => place.path.clone(),
         };
         Place { line: span.start.line(), column: span.start.col() + 1, path }
     }
 
-    fn finish(&mut self) {
+    fn finish_document(&mut self) {
         let root = self.root.take().filter(|node| node.value != Value::Null);
         let refused = std::mem::take(&mut self.refused);
-        self.found.documents.extend(root.map(|root| Document { root, refused }));
+        self.output.documents.extend(root.map(|root| Document { root, refused }));
         self.reset();
     }
 
+    /// Discards the current document.
     fn reset(&mut self) {
         self.open.clear();
         self.root = None;
         self.refused.clear();
     }
 
-    fn error(&mut self, span: &Span, message: String) {
+    /// Adds a finding about an exceeded limit.
+    fn report_limit(&mut self, span: &Span, message: String) {
         let place = self.place(span);
-        self.found.findings.push(Finding::error(&place, message));
+        self.output.findings.push(Finding::error(&place, message));
     }
 
-    fn scan_error(&mut self, error: &ScanError) {
+    fn report_scan_error(&mut self, error: &ScanError) {
         let marker = error.marker();
         let place = Place { line: marker.line(), column: marker.col() + 1, path: Path::default() };
         let message = format!("not valid YAML: {}", bounded(&error.info(), 256));
@@ -280,6 +285,6 @@ impl<'t> Reader<'t> {
         ) {
             finding = finding.hint("indent with spaces: YAML does not allow tabs");
         }
-        self.found.findings.push(finding);
+        self.output.findings.push(finding);
     }
 }

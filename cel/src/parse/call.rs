@@ -2,7 +2,7 @@
 
 use super::Parser;
 use super::operand::{CEL_WORDS, RESERVED};
-use super::refuse::{short, unsupported};
+use super::refuse::{shorten, unsupported};
 use super::tree::Tree;
 use crate::error::Error;
 use crate::node::{Function, Macro, Node};
@@ -36,7 +36,7 @@ impl<'a> Parser<'a> {
         let is_word =
             CEL_WORDS.contains(&item) || RESERVED.contains(&item) || matches!(item, "true" | "false" | "null");
         if is_word || item == "args" {
-            return unsupported(format!("{kind}() cannot call its item {}: choose another name", short(item)));
+            return unsupported(format!("{kind}() cannot call its item {}: choose another name", shorten(item)));
         }
         self.at += 2;
         self.items.push(item);
@@ -50,7 +50,7 @@ impl<'a> Parser<'a> {
 
     /// Parses a function call after its opening bracket.
     pub(super) fn function(&mut self, target: Option<Tree>, name: &str) -> Result<Tree, Error> {
-        let arguments = self.expressions_until(')', /*trailing_comma*/ false)?;
+        let arguments = self.expressions_until(')', /*allows_trailing_comma*/ false)?;
         if name == "matches" {
             return unsupported("matches() is not supported: use startsWith, endsWith or contains");
         }
@@ -69,7 +69,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses a comma-separated list of expressions up to the closing bracket.
-    pub(super) fn expressions_until(&mut self, close: char, trailing_comma: bool) -> Result<Vec<Tree>, Error> {
+    pub(super) fn expressions_until(&mut self, close: char, allows_trailing_comma: bool) -> Result<Vec<Tree>, Error> {
         let mut trees = Vec::new();
         if self.take(&Token::Close(close)) {
             return Ok(trees);
@@ -77,7 +77,7 @@ impl<'a> Parser<'a> {
         loop {
             trees.push(self.expression()?);
             let has_comma = self.take(&Token::Comma);
-            if (!has_comma || trailing_comma) && self.take(&Token::Close(close)) {
+            if (!has_comma || allows_trailing_comma) && self.take(&Token::Close(close)) {
                 return Ok(trees);
             }
             if !has_comma {
@@ -91,6 +91,6 @@ fn unknown_function<T>(name: &str) -> Result<T, Error> {
     unsupported(format!(
         "there is no function {}(): size, contains, startsWith, endsWith, int, uint, double, string, bytes, has, all, \
          exists, exists_one, filter and map can be used",
-        short(name)
+        shorten(name)
     ))
 }

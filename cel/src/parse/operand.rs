@@ -1,13 +1,14 @@
 //! Operands: literals, names, lists and brackets, with the selections, indexes and method calls that follow them.
 
 use super::Parser;
-use super::refuse::{short, unsupported};
+use super::refuse::{shorten, unsupported};
 use super::tree::Tree;
 use crate::error::Error;
 use crate::node::Node;
 use crate::token::Token;
 
-/// The names of types and functions of CEL. A variable cannot have one of these names without `args.`.
+/// The names of types and functions of CEL. An argument with one of these names must be written with the prefix `args.`:
+/// `args.type`.
 pub(super) const CEL_WORDS: [&str; 15] = [
     "bool",
     "bytes",
@@ -26,7 +27,7 @@ pub(super) const CEL_WORDS: [&str; 15] = [
     "uint",
 ];
 
-/// Words that CEL reserves. A bare name cannot be one of them; a field can, except `false`, `in`, `null` and `true`.
+/// Words that CEL reserves. A bare name cannot be one of them, but the name of a field can: `args.if`.
 pub(super) const RESERVED: [&str; 16] = [
     "as",
     "break",
@@ -47,11 +48,13 @@ pub(super) const RESERVED: [&str; 16] = [
 ];
 
 impl<'a> Parser<'a> {
+    /// Parses an operand with the selections, indexes and method calls after it.
     pub(super) fn member(&mut self) -> Result<Tree, Error> {
         let primary = self.primary()?;
         self.member_of(primary)
     }
 
+    /// Parses the selections, indexes and method calls after an operand.
     pub(super) fn member_of(&mut self, primary: Tree) -> Result<Tree, Error> {
         match self.selection(primary)? {
             (tree, Some(name)) => tree.select(name),
@@ -83,7 +86,7 @@ impl<'a> Parser<'a> {
                 tree = match (tree.node, index.node) {
                     (Node::Arguments, Node::Text(name)) => Tree::leaf(Node::Argument(name)),
                     (operand, index_node) => {
-                        Tree::above(tree.depth.max(index.depth), Node::Index(Box::new(operand), Box::new(index_node)))
+                        Tree::parent(tree.depth.max(index.depth), Node::Index(Box::new(operand), Box::new(index_node)))
                     }?,
                 };
                 continue;
@@ -97,6 +100,7 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// Takes the name of a field: any word except `true`, `false` and `null`. `in` is not a word but an operator.
     fn field_name(&mut self) -> Result<&'a str, Error> {
         match self.peek() {
             Some(Token::Word(name)) if !matches!(*name, "true" | "false" | "null") => {
@@ -108,6 +112,7 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// Parses an operand without the selections, indexes and method calls after it.
     pub(super) fn primary(&mut self) -> Result<Tree, Error> {
         let Some(token) = self.peek() else { return Err(self.expected("an expression")) };
         match token {
@@ -129,13 +134,13 @@ impl<'a> Parser<'a> {
             }
             Token::Open('[') => {
                 self.at += 1;
-                Tree::gather(self.expressions_until(']', /*trailing_comma*/ true)?, Node::List)
+                Tree::gather(self.expressions_until(']', /*allows_trailing_comma*/ true)?, Node::List)
             }
             Token::Open(_) => unsupported("maps and messages cannot be written in a condition"),
             Token::Bytes => unsupported("bytes cannot be used: arguments are JSON"),
             Token::Dot => {
                 self.at += 1;
-                let name = short(self.field_name()?);
+                let name = shorten(self.field_name()?);
                 unsupported(format!(".{name} begins with a dot: write the name of an argument, or args.name"))
             }
             Token::Close(_)
@@ -149,6 +154,7 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// Parses a number. `negative` if a sign before it belongs to it.
     pub(super) fn number(&mut self, negative: bool) -> Result<Tree, Error> {
         let sign = if negative { "-" } else { "" };
         let node = match self.peek() {
@@ -189,8 +195,8 @@ impl<'a> Parser<'a> {
     }
 
     fn variable(&self, name: &str) -> Result<Node, Error> {
-        if let Some(item) = self.items.iter().rposition(|item| *item == name) {
-            Ok(Node::Item(item))
+        if let Some(position) = self.items.iter().rposition(|item| *item == name) {
+            Ok(Node::Item(position))
         } else if name == "args" {
             Ok(Node::Arguments)
         } else if CEL_WORDS.contains(&name) {

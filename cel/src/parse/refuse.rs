@@ -2,12 +2,12 @@
 
 use crate::error::Error;
 
-/// The greatest depth of the tree, and of the parser's recursion. A condition that passes [`check`](crate::check) stays
-/// below it, unless it was written to reach it.
+/// The greatest depth of the tree, and of the parser's recursion. An ordinary condition that passes
+/// [`check`](crate::check) stays below it.
 pub(super) const MAX_TREE_DEPTH: usize = 64;
 
 /// The longest name in an error, in characters.
-const MAX_SHOWN_NAME: usize = 64;
+const MAX_SHOWN_NAME_CHARS: usize = 64;
 
 pub(super) fn too_deep<T>() -> Result<T, Error> {
     unsupported("the condition is nested too deep")
@@ -17,6 +17,6 @@ pub(super) fn unsupported<T>(sentence: impl Into<String>) -> Result<T, Error> {
     Err(Error::Unsupported(sentence.into()))
 }
 
-pub(super) fn short(name: &str) -> String {
-    name.chars().take(MAX_SHOWN_NAME).collect()
+pub(super) fn shorten(name: &str) -> String {
+    name.chars().take(MAX_SHOWN_NAME_CHARS).collect()
 }

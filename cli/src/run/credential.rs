@@ -1,13 +1,13 @@
 //! Finds credentials on a command line by their names. The parameters of a Job are stored in clear text, so that it can be
 //! resumed. Therefore a URL or an argument with a credential is refused.
 
-use bloomery_crds::resources::names_user;
+use bloomery_crds::resources::has_user_info;
 use bloomery_redact::credential_names::{is_credential_option, is_credential_parameter};
 
 /// Returns the fault of a URL with a credential: a user, a password, or a parameter of its query or fragment with the name of a
 /// credential. The fault continues a sentence that begins with "the URL". It does not contain the value.
 pub fn in_url(url: &str) -> Option<String> {
-    if names_user(url) {
+    if has_user_info(url) {
         return Some("names a user or a password".to_owned());
     }
     let (_, parameters) = url.split_once(['?', '#'])?;

@@ -41,7 +41,7 @@ fn one_meaning_has_one_digest(#[case] one: &str, #[case] other: &str) {
     assert_eq!(digest(one), digest(other));
 }
 
-/// These floats are halfway between two decimals of the same length. The decimal that is written must be read as the float.
+/// These floats are halfway between two decimals of the same length. The written decimal must be parsed as the same float.
 #[rstest]
 #[case(2_005_635_031_498_901.0 / 8.0)]
 #[case(-2_005_635_031_498_901.0 / 8.0)]

@@ -43,7 +43,8 @@ fn number_token(from: &str) -> &str {
     from.get(..end).unwrap_or(from)
 }
 
-/// The longest literal, in bytes, that needs no further check: a decimal of at most 15 digits, which is always exact.
+/// The longest literal without an exponent, in bytes, that needs no further check: a point and at most 15 digits. Such a decimal is
+/// always exact.
 const MAX_ALWAYS_EXACT_BYTES: usize = 16;
 
 fn is_exact(token: &str) -> bool {
@@ -53,8 +54,8 @@ fn is_exact(token: &str) -> bool {
     if token.len() <= MAX_ALWAYS_EXACT_BYTES && !token.contains(['e', 'E']) {
         return true;
     }
-    // The token is compared with the text that `serde_json` will write. The standard library may write another text if two
-    // shortest forms are equally near (...362.62 and ...362.63).
+    // The token is compared with the text that `serde_json` will write. The standard library may write another text: for
+    // 250704378937362.625, the shortest forms 250704378937362.62 and 250704378937362.63 are equally near.
     let written = token.parse::<f64>().ok().and_then(Number::from_f64);
     written.is_some_and(|number| decimal(token) == decimal(&number.to_string()))
 }

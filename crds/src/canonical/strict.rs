@@ -19,7 +19,8 @@ pub enum Error {
     InexactNumber(String),
 }
 
-/// The prefix of a parser message that contains a duplicate key. It lets `parse` return a typed error.
+/// The prefix of a parser message about a duplicate key. The key follows, up to the next `\u{1}`. So [`parse`] can return a typed
+/// error.
 const DUPLICATE: &str = "\u{1}duplicate:";
 
 pub(super) fn parse(text: &str) -> Result<Value, Error> {

@@ -7,23 +7,28 @@ use std::collections::BTreeMap;
 /// Renders the template. A resource counts as bound if it has a value that is not empty.
 ///
 /// # Errors
-/// Returns an error for the first rendered tag whose resource has no value.
+/// Returns an error for the first visible tag whose resource has no value.
 pub(super) fn render(
     template: &str,
     tags: &[PlacedTag<'_>],
     values: &BTreeMap<String, String>,
 ) -> Result<String, Error> {
-    let holds = |block, name| values.get(name).is_some_and(|value| !value.is_empty()) == (block == Block::If);
+    let is_bound = |name: &str| values.get(name).is_some_and(|value| !value.is_empty());
+    let holds = |block, name: &str| is_bound(name) == (block == Block::If);
     let mut output = Output::default();
     let mut end_of_last_tag = 0;
     for placed in tags {
         let text = unescaped(template.get(end_of_last_tag..placed.span.start).unwrap_or_default(), true);
         let is_value = matches!(placed.tag, Tag::Show(_));
         let is_alone = !is_value && is_alone_on_its_line(template, placed);
-        output.push_text(&text, |text| match () {
-            () if placed.trims_before => text.trim_end(),
-            () if is_alone => text.trim_end_matches(BLANK),
-            () => text,
+        output.push_text(&text, |text| {
+            if placed.trims_before {
+                text.trim_end()
+            } else if is_alone {
+                text.trim_end_matches(BLANK)
+            } else {
+                text
+            }
         });
         end_of_last_tag = placed.span.end;
         output.trims_next = placed.trims_after;
@@ -64,7 +69,7 @@ struct Output {
     blocks: Vec<Branch>,
     /// True if the white space at the start of the next text is removed.
     trims_next: bool,
-    /// True if the rest of the line at the start of the next text is removed.
+    /// True if the blanks and the line break at the start of the next text are removed.
     trims_next_line: bool,
 }
 
@@ -86,19 +91,22 @@ impl Output {
         }
     }
 
-    /// Appends the text between two tags. `trim_end` removes the white space that the next tag trims.
+    /// Appends the text between two tags, if it is visible. Removes the white space that the tag before it trims. `trim_end`
+    /// removes the white space that the tag after it trims.
     fn push_text(&mut self, text: &str, trim_end: impl Fn(&str) -> &str) {
         if text.is_empty() || (self.trims_next && text.trim_matches(WHITE_SPACE).is_empty()) {
             return;
         }
-        let start = match () {
-            () if self.trims_next => text.trim_start(),
-            () if self.trims_next_line => without_line_break(text.trim_start_matches(BLANK)),
-            () => text,
+        let trimmed = if self.trims_next {
+            text.trim_start()
+        } else if self.trims_next_line {
+            without_line_break(text.trim_start_matches(BLANK))
+        } else {
+            text
         };
         self.trims_next_line = false;
         if self.is_visible() {
-            self.text.push_str(trim_end(start));
+            self.text.push_str(trim_end(trimmed));
         }
     }
 }

@@ -12,7 +12,7 @@ pub const MAX_NESTING: usize = 16;
 pub(super) fn errors(tags: &[PlacedTag<'_>], declared: Option<&[ResourceDeclaration]>) -> Vec<Error> {
     let mut scope = Scope { declared, open: Vec::new(), errors: Vec::new() };
     for placed in tags {
-        scope.read(placed.position, placed.tag);
+        scope.check_tag(placed.position, placed.tag);
         if scope.open.iter().map(|frame| frame.known.len()).sum::<usize>() > MAX_NESTING {
             scope.error(placed.position, format!("blocks are nested deeper than {MAX_NESTING} here."));
             return scope.errors;
@@ -29,7 +29,7 @@ pub(super) fn undeclared(tags: &[PlacedTag<'_>], declared: &[ResourceDeclaration
     let mut scope = Scope { declared: Some(declared), open: Vec::new(), errors: Vec::new() };
     for placed in tags {
         match placed.tag {
-            Tag::Show(name) | Tag::Open(_, name) | Tag::ElseIf(_, name) => _ = scope.names(placed.position, name),
+            Tag::Show(name) | Tag::Open(_, name) | Tag::ElseIf(_, name) => _ = scope.declaration(placed.position, name),
             Tag::Else | Tag::Close(_) => {}
         }
     }
@@ -56,11 +56,11 @@ impl<'a> Scope<'a> {
         self.errors.push(Error::at(position, message));
     }
 
-    fn read(&mut self, position: Position, tag: Tag<'a>) {
+    fn check_tag(&mut self, position: Position, tag: Tag<'a>) {
         match tag {
             Tag::Show(name) => self.show(position, name),
             Tag::Open(block, name) => {
-                self.names(position, name);
+                self.declaration(position, name);
                 let known = vec![(name, block == Block::If)];
                 self.open.push(Frame { position, block, known, has_else: false });
             }
@@ -72,7 +72,7 @@ impl<'a> Scope<'a> {
                 }
             }
             Tag::ElseIf(block, name) => {
-                self.names(position, name);
+                self.declaration(position, name);
                 if self.next_branch(position, "{{else if}}")
                     && let Some(frame) = self.open.last_mut()
                 {
@@ -83,18 +83,20 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Begins the next branch of the current block. Returns false if there is none.
+    /// Starts the next branch of the current block. Reports an error and returns false if no block is open, or if the block
+    /// already had its `{{else}}`.
     fn next_branch(&mut self, position: Position, tag: &str) -> bool {
         match self.open.last_mut() {
             Some(frame) if !frame.has_else => {
-                if let Some((_, bound)) = frame.known.last_mut() {
-                    *bound = !*bound;
+                // The condition of the previous branch is false in the next one.
+                if let Some((_, is_bound)) = frame.known.last_mut() {
+                    *is_bound = !*is_bound;
                 }
                 true
             }
             Some(frame) => {
-                let begun = frame.position;
-                self.error(position, format!("{tag} follows the {{{{else}}}} of the block at {begun}."));
+                let block_start = frame.position;
+                self.error(position, format!("{tag} follows the {{{{else}}}} of the block at {block_start}."));
                 false
             }
             None => {
@@ -119,29 +121,30 @@ impl<'a> Scope<'a> {
     }
 
     fn show(&mut self, position: Position, name: &'a str) {
-        let Some(resource) = self.names(position, name) else { return };
+        let Some(resource) = self.declaration(position, name) else { return };
         let known = self.open.iter().rev().flat_map(|frame| frame.known.iter().rev()).find(|known| known.0 == name);
         let tag = format!("{{{{resources.{name}}}}}");
         if resource.kind.is_secret() {
             let kind = resource.kind;
-            let may = format!("a persona may only test whether it is bound, with {{{{#if resources.{name}}}}}");
-            self.error(position, format!("{tag} would show a secret ({kind}): {may}."));
-        } else if known.is_some_and(|(_, bound)| !bound) {
+            let hint = format!("a persona may only test whether it is bound, with {{{{#if resources.{name}}}}}");
+            self.error(position, format!("{tag} would show a secret ({kind}): {hint}."));
+        } else if known.is_some_and(|(_, is_bound)| !is_bound) {
             self.error(position, format!("{tag} is in a branch where the resource is not bound."));
         } else if known.is_none() && resource.required != Some(true) {
-            let put =
+            let hint =
                 format!("put it in {{{{#if resources.{name}}}}} ... {{{{/if}}}}, or declare it with required: true");
-            self.error(position, format!("{tag} is optional, and a Job may leave it out: {put}."));
+            self.error(position, format!("{tag} is optional, and a Job may leave it out: {hint}."));
         }
     }
 
-    fn names(&mut self, position: Position, name: &str) -> Option<&'a ResourceDeclaration> {
+    /// Returns the declaration of a resource, and reports an error if it is missing. Returns `None` without declarations.
+    fn declaration(&mut self, position: Position, name: &str) -> Option<&'a ResourceDeclaration> {
         let declared = self.declared?;
-        let found = declared.iter().find(|resource| resource.name == name);
-        if found.is_none() {
+        let declaration = declared.iter().find(|resource| resource.name == name);
+        if declaration.is_none() {
             let near = did_you_mean(name, declared.iter().map(|resource| resource.name.as_str()));
             self.error(position, format!("resources.{name} is not declared in spec.resources.{near}"));
         }
-        found
+        declaration
     }
 }

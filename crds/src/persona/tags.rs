@@ -55,6 +55,7 @@ impl<'a> Tags<'a> {
         Self { rest: template, offset: 0, position: Position { line: 1, column: 1 } }
     }
 
+    /// Advances by a number of bytes, and returns the skipped text.
     fn skip(&mut self, bytes: usize) -> &'a str {
         let (skipped, rest) = self.rest.split_at_checked(bytes).unwrap_or((self.rest, ""));
         for c in skipped.chars() {
@@ -104,26 +105,27 @@ impl<'a> Iterator for Tags<'a> {
         let (inner, trims_before) = inner.strip_prefix('~').map_or((inner, false), |inner| (inner, true));
         let (inner, trims_after) = inner.strip_suffix('~').map_or((inner, false), |inner| (inner, true));
         let span = start..self.offset;
-        Some(match tag(inner) {
+        Some(match parse_tag(inner) {
             Ok(tag) => Ok(PlacedTag { position, span, trims_before, trims_after, tag }),
             Err(hint) => Err(Error::at(position, format!("{} is not allowed: {hint}.", bounded(whole, 80)))),
         })
     }
 }
 
-/// Reads the inside of a tag, without braces and `~`. The error is a hint.
-fn tag(inner: &str) -> Result<Tag<'_>, &'static str> {
+/// Parses the inside of a tag, without braces and `~`. The error is a hint.
+fn parse_tag(inner: &str) -> Result<Tag<'_>, &'static str> {
+    // An allowed tag has at most three words.
     let words: Vec<&str> = inner.split(WHITE_SPACE).filter(|word| !word.is_empty()).take(4).collect();
     match words.as_slice() {
         ["else"] => Ok(Tag::Else),
-        ["else", word, path] => Ok(Tag::ElseIf(block(word)?, resource(path)?)),
+        ["else", word, path] => Ok(Tag::ElseIf(parse_block(word)?, resource_name(path)?)),
         [word] => match word.strip_prefix('/') {
-            Some(word) => Ok(Tag::Close(block(word)?)),
-            None => Ok(Tag::Show(resource(word)?)),
+            Some(word) => Ok(Tag::Close(parse_block(word)?)),
+            None => Ok(Tag::Show(resource_name(word)?)),
         },
         [word, path] => {
             let word = word.strip_prefix('#').ok_or(ALLOWED)?;
-            Ok(Tag::Open(block(word)?, resource(path)?))
+            Ok(Tag::Open(parse_block(word)?, resource_name(path)?))
         }
         _ => Err(ALLOWED),
     }
@@ -132,11 +134,11 @@ fn tag(inner: &str) -> Result<Tag<'_>, &'static str> {
 const ALLOWED: &str = "allowed are {{resources.<name>}}, {{#if resources.<name>}}, {{#unless resources.<name>}}, \
      {{else}}, {{/if}} and {{/unless}}; write \\{{ for literal braces";
 
-fn block(word: &str) -> Result<Block, &'static str> {
+fn parse_block(word: &str) -> Result<Block, &'static str> {
     word.parse().map_err(|_| ALLOWED)
 }
 
-fn resource(path: &str) -> Result<&str, &'static str> {
+fn resource_name(path: &str) -> Result<&str, &'static str> {
     let name = path.strip_prefix("resources.").ok_or(ALLOWED)?;
     let is_name = name.len() <= 64
         && name.starts_with(|c: char| c.is_ascii_lowercase())

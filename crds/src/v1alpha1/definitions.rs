@@ -52,7 +52,7 @@ fn tidy(schema: &mut JSONSchemaProps) {
         schema.format = match format {
             "uint16" => Some("int32".to_owned()),
             "uint32" | "uint64" | "uint" => Some("int64".to_owned()),
-            known => Some(known.to_owned()),
+            _ => Some(format.to_owned()),
         };
     }
     for property in schema.properties.iter_mut().flat_map(|properties| properties.values_mut()) {
@@ -94,22 +94,22 @@ mod tests {
 
     #[test]
     fn every_field_is_documented() {
-        fn undocumented(path: &str, schema: &serde_json::Value, found: &mut Vec<String>) {
+        fn undocumented(path: &str, schema: &serde_json::Value, fields: &mut Vec<String>) {
             for (name, property) in schema["properties"].as_object().into_iter().flatten() {
                 let path = format!("{path}.{name}");
-                // Pod types bring their own documentation; two of their leaves have none upstream.
+                // Pod types bring their own documentation; two of their fields have none upstream.
                 if property["description"].is_null() && !path.contains("resources") && !path.contains("env") {
-                    found.push(path.clone());
+                    fields.push(path.clone());
                 }
-                undocumented(&path, property, found);
-                undocumented(&path, &property["items"], found);
+                undocumented(&path, property, fields);
+                undocumented(&path, &property["items"], fields);
             }
         }
         for definition in definitions() {
             let schema = serde_json::to_value(&definition.spec.versions[0].schema).unwrap();
-            let mut found = Vec::new();
-            undocumented("", &schema["openAPIV3Schema"], &mut found);
-            assert_eq!(found, Vec::<String>::new(), "{}", definition.name_any());
+            let mut fields = Vec::new();
+            undocumented("", &schema["openAPIV3Schema"], &mut fields);
+            assert_eq!(fields, Vec::<String>::new(), "{}", definition.name_any());
         }
     }
 }

@@ -11,8 +11,8 @@ pub fn whole_seconds(duration: &Duration) -> u64 {
     std::time::Duration::from(*duration).as_secs()
 }
 
-/// The rule for names of objects, which become names of labels, Services, pods and directories. The message contains the
-/// path, since the API server allows no `fieldPath` into metadata.
+/// The rule for names of objects. They become values of labels, and names of Services, pods and directories. The message
+/// contains the path, since the API server allows no `fieldPath` into metadata.
 pub(super) fn name_rule() -> Rule {
     Rule::new("self.metadata.name.size() <= 50 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')")
         .message(

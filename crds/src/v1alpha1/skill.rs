@@ -159,7 +159,7 @@ impl SkillSpec {
         own.or_else(|| engine.and_then(|engine| engine.model.as_deref())).unwrap_or("default")
     }
 
-    /// Returns the use of the memory bank by its Jobs.
+    /// Returns how the Skill's Jobs use the memory bank.
     pub fn bank(&self) -> BankUse {
         self.memory.as_ref().and_then(|memory| memory.bank).unwrap_or_default()
     }

@@ -20,7 +20,7 @@ pub(super) struct Gaps {
     reported: BTreeSet<String>,
     /// True if the draft may lack inputs of a tool.
     has_unknown_inputs: bool,
-    /// True if the draft may lack resources, or has others than the document.
+    /// True if the draft may lack resources, or if some of its resources may differ from those of the document.
     has_unknown_resources: bool,
 }
 
@@ -34,30 +34,30 @@ impl Gaps {
     ) -> Self {
         let misspelt: BTreeSet<&str> =
             findings.iter().filter(|finding| finding.is_unknown_field()).map(|finding| finding.path.as_str()).collect();
-        let own = kept.place.to_string();
+        let spec_path = kept.place.to_string();
         let known: Vec<&str> = schema.properties.iter().flatten().map(|(name, _)| name.as_str()).collect();
-        for name in misspelt.iter().filter_map(|path| field_of(&own, path)) {
+        for name in misspelt.iter().filter_map(|path| field_of(&spec_path, path)) {
             let near = nearest(name, known.iter().copied());
             // A merge may contain any field.
-            let meant =
+            let meant_lists =
                 ["tools", "resources", "intents"].into_iter().filter(|list| name == "<<" || near == Some(*list));
-            unknown.extend(meant.filter(|list| kept.get(list).is_none()).map(|list| format!("spec.{list}")));
+            unknown.extend(meant_lists.filter(|list| kept.get(list).is_none()).map(|list| format!("spec.{list}")));
         }
         let errors = findings.iter().filter(|finding| finding.severity == Severity::Error);
         let reported: BTreeSet<String> = errors.map(|finding| &finding.path).chain(refused).cloned().collect();
-        let written = |list: &str| kept.get(list).map(|node| node.place.to_string());
-        let has_unknown_inputs = written("tools")
+        let document_path = |list: &str| kept.get(list).map(|node| node.place.to_string());
+        let has_unknown_inputs = document_path("tools")
             .is_some_and(|tools| misspelt.iter().any(|path| is_within(path, &tools)))
             || unknown.iter().any(|path| is_within(path, TOOLS) && path.contains(".inputs"));
-        let has_unknown_resources = written("resources")
+        let has_unknown_resources = document_path("resources")
             .is_some_and(|list| reported.iter().any(|path| is_within(path, &list)))
             || unknown.iter().any(|path| is_within(path, RESOURCES));
         Self { unknown, reported, has_unknown_inputs, has_unknown_resources }
     }
 
     /// Returns whether an error is already reported at a path of the document.
-    pub(super) fn has_error_at(&self, written: &str) -> bool {
-        self.reported.contains(written)
+    pub(super) fn has_error_at(&self, path: &str) -> bool {
+        self.reported.contains(path)
     }
 
     /// Returns whether all resources of the draft are those of the document.
@@ -67,20 +67,21 @@ impl Gaps {
 
     /// Returns whether a finding at a path of the API may come from an unknown part.
     pub(super) fn affects(&self, path: &str) -> bool {
-        let is_filled = self.unknown.iter().any(|unknown| is_within(path, unknown));
+        let is_unknown = self.unknown.iter().any(|unknown| is_within(path, unknown));
         let names_a_tool = path.starts_with("spec.policy.tools.")
             || path.starts_with("spec.policy.workflows[") && path.contains(".steps[")
             || path.starts_with("spec.policy.approvals[") && path.ends_with(".toolId");
         let names_an_intent = path.starts_with("spec.policy.workflows[") && path.contains(".intents[");
         let is_guardrail = path.starts_with("spec.policy.guardrails");
-        is_filled
+        is_unknown
             || (names_a_tool || is_guardrail) && self.lacks_names(TOOLS, "name")
             || is_guardrail && self.has_unknown_inputs
             || names_an_intent && self.lacks_names(INTENTS, "id")
     }
 
-    /// Changes the draft so that its gaps cause no findings. Removes all inputs of a tool if one is unknown, and declares the
-    /// resources that the persona uses if a declaration may be missing.
+    /// Changes the draft so that its gaps cause no findings. Removes all inputs of a tool if its name or one of its
+    /// inputs is unknown. Makes a resource with an error required. Declares the resources that the persona uses if a
+    /// declaration may be missing.
     pub(super) fn fill(&self, spec: &mut SkillSpec, kept: &Node) {
         for (at, tool) in spec.tools.iter_mut().enumerate() {
             let has_no_name = self.unknown.contains(&format!("{TOOLS}[{at}].name"));
@@ -92,8 +93,8 @@ impl Gaps {
         }
         if let Some(Node { value: Value::List(nodes), .. }) = kept.get("resources") {
             for (resource, node) in spec.resources.iter_mut().zip(nodes) {
-                let own = node.place.to_string();
-                if self.reported.iter().any(|path| is_within(path, &own)) {
+                let resource_path = node.place.to_string();
+                if self.reported.iter().any(|path| is_within(path, &resource_path)) {
                     // The field that could not be read may be `required`.
                     resource.required = Some(true);
                 }
@@ -112,16 +113,17 @@ impl Gaps {
     /// Returns whether the document may contain names in a list that the draft lacks.
     fn lacks_names(&self, list: &str, key: &str) -> bool {
         self.unknown.iter().any(|path| {
-            let of_item = || path.strip_prefix(list)?.strip_prefix('[')?.split_once(']');
+            let below_item = || path.strip_prefix(list)?.strip_prefix('[')?.split_once(']');
             is_within(list, path)
-                || of_item().is_some_and(|(_, rest)| rest.is_empty() || rest.strip_prefix('.') == Some(key))
+                || below_item().is_some_and(|(_, rest)| rest.is_empty() || rest.strip_prefix('.') == Some(key))
         })
     }
 }
 
-/// Returns the name of the field if `path` is a direct field of the object at `own`.
-fn field_of<'p>(own: &str, path: &'p str) -> Option<&'p str> {
-    let field = if own.is_empty() { path } else { path.strip_prefix(own)?.strip_prefix('.')? };
+/// Returns the name of the field if `path` is a direct field of the object at `parent`.
+fn field_of<'p>(parent: &str, path: &'p str) -> Option<&'p str> {
+    let field = if parent.is_empty() { path } else { path.strip_prefix(parent)?.strip_prefix('.')? };
+    // A path contains the key of a merge in quotes.
     (field == "\"<<\"").then_some("<<").or((!field.contains(['.', '['])).then_some(field))
 }
 

@@ -1,5 +1,4 @@
-//! Keeps the parts of a value that a schema allows. A required value that cannot be read is replaced with the smallest value
-//! that the schema allows.
+//! Keeps the parts of a value that a schema allows. A required value that cannot be read is replaced with a placeholder.
 
 use crate::schema::{bounds, property};
 use crate::tree::{Entry, Node, Place, Value};
@@ -21,7 +20,7 @@ impl<'r> Salvage<'r> {
     }
 
     /// Returns the allowed part of a value, or `None` if nothing of it is allowed. `at` is its path of the API.
-    pub(super) fn value(&mut self, node: &Node, schema: &JSONSchemaProps, at: &str) -> Option<Node> {
+    pub(super) fn keep_value(&mut self, node: &Node, schema: &JSONSchemaProps, at: &str) -> Option<Node> {
         if self.is_refused(&node.place) {
             return None;
         }
@@ -29,8 +28,8 @@ impl<'r> Salvage<'r> {
         let expected = schema.type_.as_deref().unwrap_or_default();
         let value = match (&node.value, expected) {
             (Value::Map(_), "object") if is_free => node.value.clone(),
-            (Value::Map(entries), "object") => Value::Map(self.fields(&node.place, entries, schema, at)),
-            (Value::List(nodes), "array") => Value::List(self.items(nodes, schema, at)),
+            (Value::Map(entries), "object") => Value::Map(self.keep_fields(&node.place, entries, schema, at)),
+            (Value::List(nodes), "array") => Value::List(self.keep_items(nodes, schema, at)),
             (Value::Text { text, .. }, "string") if bounds::text_faults(text, schema).is_empty() => node.value.clone(),
             (Value::Number(number), "integer" | "number")
                 if (expected == "number" || !number.is_f64()) && bounds::number_faults(number, schema).is_empty() =>
@@ -46,18 +45,19 @@ impl<'r> Salvage<'r> {
         Some(Node { place: node.place.clone(), value })
     }
 
-    fn fields(&mut self, place: &Place, entries: &[Entry], schema: &JSONSchemaProps, at: &str) -> Vec<Entry> {
+    fn keep_fields(&mut self, place: &Place, entries: &[Entry], schema: &JSONSchemaProps, at: &str) -> Vec<Entry> {
         let mut kept = Vec::new();
         for entry in entries {
-            let Some(known) = property(schema, &entry.name) else { continue };
+            let Some(field_schema) = property(schema, &entry.name) else { continue };
+            // A refused value may also be null in the tree, but it is not empty.
             let is_empty = entry.node.value == Value::Null && !self.is_refused(&entry.node.place);
             if is_empty {
                 continue;
             }
             let path = format!("{at}.{}", entry.name);
             let is_required = schema.required.iter().flatten().any(|required| *required == entry.name);
-            let value = self.value(&entry.node, known, &path);
-            match value.or_else(|| self.keep_name(&entry.node, known).filter(|_| is_required)) {
+            let value = self.keep_value(&entry.node, field_schema, &path);
+            match value.or_else(|| self.keep_name(&entry.node, field_schema).filter(|_| is_required)) {
                 Some(node) => kept.push(Entry { node, ..entry.clone() }),
                 None => _ = self.unknown.insert(path),
             }
@@ -67,19 +67,19 @@ impl<'r> Salvage<'r> {
             if let Some(schema) = schema.filter(|_| !kept.iter().any(|entry| entry.name == *required)) {
                 self.unknown.insert(format!("{at}.{required}"));
                 let place = place.of_field(required);
-                kept.push(Entry { name: required.clone(), place: place.clone(), node: smallest(schema, place) });
+                kept.push(Entry { name: required.clone(), place: place.clone(), node: placeholder(schema, place) });
             }
         }
         kept
     }
 
-    fn items(&mut self, nodes: &[Node], schema: &JSONSchemaProps, at: &str) -> Vec<Node> {
+    fn keep_items(&mut self, nodes: &[Node], schema: &JSONSchemaProps, at: &str) -> Vec<Node> {
         let Some(JSONSchemaPropsOrArray::Schema(items)) = &schema.items else { return nodes.to_vec() };
         // Later checks compare items with each other, so their number is bounded.
-        let most = schema.max_items.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
+        let max_items = schema.max_items.and_then(|max| usize::try_from(max).ok()).unwrap_or(usize::MAX);
         let mut kept = Vec::new();
-        for node in nodes.iter().take(most) {
-            kept.extend(self.value(node, items, &format!("{at}[{}]", kept.len())));
+        for node in nodes.iter().take(max_items) {
+            kept.extend(self.keep_value(node, items, &format!("{at}[{}]", kept.len())));
         }
         if kept.len() < nodes.len() {
             self.unknown.insert(format!("{at}[]"));
@@ -87,10 +87,10 @@ impl<'r> Salvage<'r> {
         kept
     }
 
-    /// Returns a name even if it is too long or has invalid characters, since other fields may refer to it.
+    /// Returns a text even if it is too long or has invalid characters: it may be a name that other fields refer to.
     fn keep_name(&self, node: &Node, schema: &JSONSchemaProps) -> Option<Node> {
-        let is_name = schema.enum_.is_none() && node.text().is_some() && !self.is_refused(&node.place);
-        is_name.then(|| node.clone())
+        let may_be_name = schema.enum_.is_none() && node.text().is_some() && !self.is_refused(&node.place);
+        may_be_name.then(|| node.clone())
     }
 
     fn is_refused(&self, place: &Place) -> bool {
@@ -98,8 +98,8 @@ impl<'r> Salvage<'r> {
     }
 }
 
-/// Returns the smallest value from which the Rust type of a schema can be read.
-fn smallest(schema: &JSONSchemaProps, place: Place) -> Node {
+/// Returns a small value that can be deserialized as the Rust type of a schema. It may be shorter than the schema allows.
+fn placeholder(schema: &JSONSchemaProps, place: Place) -> Node {
     let value = match schema.type_.as_deref() {
         Some("string") => {
             let first = schema.enum_.iter().flatten().find_map(|value| value.0.as_str());
@@ -113,7 +113,7 @@ fn smallest(schema: &JSONSchemaProps, place: Place) -> Node {
             let required = schema.required.iter().flatten();
             let fields = required.filter_map(|name| {
                 let place = place.of_field(name);
-                let node = smallest(property(schema, name)?, place.clone());
+                let node = placeholder(property(schema, name)?, place.clone());
                 Some(Entry { name: name.clone(), place, node })
             });
             Value::Map(fields.collect())

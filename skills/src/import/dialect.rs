@@ -1,30 +1,31 @@
 //! Rules of the dialect beyond the schema of the API.
 
-use super::name::label;
+use super::name::to_label;
 use crate::finding::Finding;
 use crate::names::name_fault;
 use crate::tree::{Entry, Node, Value};
 
-/// Converts `engine.model` and the models of the stages from the name of a provider's model to the name of a Model.
+/// Converts `engine.model` and the models of the stages from the name of a provider's model to the name of a Model. If `model` is
+/// given, it replaces `engine.model`.
 pub(super) fn rename_models(spec: &mut Node, model: Option<&str>, findings: &mut Vec<Finding>) {
     if let Some(model) = model {
         set_text(spec, "engine", "model", model);
     }
-    let Some(engine) = field(spec, "engine") else { return };
+    let Some(engine) = field_mut(spec, "engine") else { return };
     if model.is_none() {
         rename_model(engine, findings);
     }
     for stage in ["intentDetection", "finalizationGate", "replyPolisher"] {
-        if let Some(stage) = field(engine, stage) {
+        if let Some(stage) = field_mut(engine, stage) {
             rename_model(stage, findings);
         }
     }
 }
 
 fn rename_model(holder: &mut Node, findings: &mut Vec<Finding>) {
-    let Some(node) = field(holder, "model") else { return };
+    let Some(node) = field_mut(holder, "model") else { return };
     let Value::Text { text, .. } = &mut node.value else { return };
-    let name = label(text);
+    let name = to_label(text);
     // The schema check reports a text that cannot become a name.
     if name_fault(&name).is_none() {
         let message = format!("is read as the Model {name:?} of the Skill's namespace");
@@ -42,19 +43,19 @@ pub(super) fn set_text(spec: &mut Node, holder: &str, name: &str, text: &str) {
         place: place.clone(),
         node: Node { place: place.clone(), value },
     };
-    if field(spec, holder).is_none_or(|holder| holder.value == Value::Null)
+    if field_mut(spec, holder).is_none_or(|holder| holder.value == Value::Null)
         && let Value::Map(fields) = &mut spec.value
     {
         fields.retain(|field| field.name != holder);
         fields.push(entry(holder, Value::Map(Vec::new())));
     }
-    if let Some(Node { value: Value::Map(fields), .. }) = field(spec, holder) {
+    if let Some(Node { value: Value::Map(fields), .. }) = field_mut(spec, holder) {
         fields.retain(|field| field.name != name);
         fields.push(entry(name, Value::Text { text: text.to_owned(), plain: false }));
     }
 }
 
-fn field<'n>(node: &'n mut Node, name: &str) -> Option<&'n mut Node> {
+fn field_mut<'n>(node: &'n mut Node, name: &str) -> Option<&'n mut Node> {
     match &mut node.value {
         Value::Map(fields) => fields.iter_mut().find(|field| field.name == name).map(|field| &mut field.node),
         _ => None,

@@ -14,7 +14,7 @@ pub(super) fn from_uri(node: &Node, uri: &str, namespace: Option<&str>, findings
         findings.push(finding.hint(replacement("NAME", 8080, "/mcp")));
         return Value::Null;
     };
-    match service(&url, namespace) {
+    match to_service(&url, namespace) {
         Ok((name, port, path)) => {
             let message = format!("is read as the Service {name:?} of the Skill's namespace, port {port}, path {path}");
             findings.push(Finding::warning(&node.place, message));
@@ -48,7 +48,7 @@ struct Rejection {
     replacement: String,
 }
 
-fn service(url: &Url, namespace: Option<&str>) -> Result<(String, u16, String), Rejection> {
+fn to_service(url: &Url, namespace: Option<&str>) -> Result<(String, u16, String), Rejection> {
     let host = url.host_str().unwrap_or_default();
     let port = url.port_or_known_default().unwrap_or(8080);
     let path = if url.path().starts_with('/') { url.path() } else { "/mcp" };

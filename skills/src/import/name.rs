@@ -29,7 +29,7 @@ pub(super) fn from_id(
         findings.push(Finding::error(&id.node.place, format!("must be text, and is {}", id.node.kind())));
         return None;
     };
-    let label = label(text);
+    let label = to_label(text);
     if let Some(fault) = name_fault(&label) {
         let message = format!("cannot become the name of an object: {} {fault}", quoted(text));
         findings.push(Finding::error(&id.node.place, message).hint("give --name"));
@@ -46,7 +46,7 @@ pub(super) fn from_id(
 
 /// Converts a text to lower case, and replaces each run of characters that are not letters or digits with a dash. The result
 /// can still be an invalid name, for example if it is too long.
-pub(super) fn label(text: &str) -> String {
+pub(super) fn to_label(text: &str) -> String {
     let mut label = String::new();
     for c in text.trim().chars() {
         if c.is_ascii_alphanumeric() {
@@ -60,7 +60,7 @@ pub(super) fn label(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::label;
+    use super::to_label;
     use rstest::rstest;
 
     #[rstest]
@@ -71,6 +71,6 @@ mod tests {
     #[case("1st", "1st")]
     #[case("客服", "")]
     fn labels(#[case] text: &str, #[case] expected: &str) {
-        assert_eq!(label(text), expected);
+        assert_eq!(to_label(text), expected);
     }
 }

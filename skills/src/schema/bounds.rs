@@ -15,11 +15,11 @@ pub(crate) fn text_faults(text: &str, schema: &JSONSchemaProps) -> Vec<String> {
         if values.contains(&text) {
             return Vec::new();
         }
-        let values = allowed(values, schema);
+        let values = without_excluded(values, schema);
         let near = did_you_mean(text, values.iter().copied());
-        return vec![format!("must be {}, and is {}{near}", alternatives(&values), quoted(text))];
+        return vec![format!("must be {}, and is {}{near}", join_alternatives(&values), quoted(text))];
     }
-    let length = count(text.chars().count());
+    let length = to_i64(text.chars().count());
     let mut faults = Vec::new();
     if let Some(max) = schema.max_length.filter(|max| length > *max) {
         faults.push(format!("has {length} characters, and at most {max} are allowed"));
@@ -41,7 +41,7 @@ pub(crate) fn text_faults(text: &str, schema: &JSONSchemaProps) -> Vec<String> {
 }
 
 /// Returns the values of an enumeration without those that a CEL rule excludes, such as `!(self in ['array', 'object'])`.
-fn allowed<'v>(values: Vec<&'v str>, schema: &JSONSchemaProps) -> Vec<&'v str> {
+fn without_excluded<'v>(values: Vec<&'v str>, schema: &JSONSchemaProps) -> Vec<&'v str> {
     let rules = || schema.x_kubernetes_validations.iter().flatten().map(|rule| rule.rule.as_str());
     let excluded: Vec<&str> = rules()
         .filter_map(|rule| rule.strip_prefix("!(self in [")?.strip_suffix("])"))
@@ -69,21 +69,21 @@ pub(crate) fn number_faults(number: &Number, schema: &JSONSchemaProps) -> Vec<St
 
 /// Returns the faults of a list's length.
 pub(crate) fn list_faults(length: usize, schema: &JSONSchemaProps) -> Vec<String> {
-    size_faults(count(length), schema.min_items, schema.max_items, "items")
+    size_faults(to_i64(length), schema.min_items, schema.max_items, "items")
 }
 
 /// Returns the faults of an object's size.
 pub(crate) fn object_faults(length: usize, schema: &JSONSchemaProps) -> Vec<String> {
-    size_faults(count(length), schema.min_properties, schema.max_properties, "fields")
+    size_faults(to_i64(length), schema.min_properties, schema.max_properties, "fields")
 }
 
-fn size_faults(length: i64, min: Option<i64>, max: Option<i64>, what: &str) -> Vec<String> {
+fn size_faults(length: i64, min: Option<i64>, max: Option<i64>, unit: &str) -> Vec<String> {
     if let Some(max) = max.filter(|max| length > *max) {
-        return vec![format!("has {length} {what}, and at most {max} are allowed")];
+        return vec![format!("has {length} {unit}, and at most {max} are allowed")];
     }
     match min.filter(|min| length < *min) {
         Some(1) => vec!["must not be empty".to_owned()],
-        Some(min) => vec![format!("has {length} {what}, and needs at least {min}")],
+        Some(min) => vec![format!("has {length} {unit}, and needs at least {min}")],
         None => Vec::new(),
     }
 }
@@ -95,8 +95,8 @@ pub(crate) fn duplicates(nodes: &[Node], schema: &JSONSchemaProps, naming: Namin
     if keys.is_empty() && !is_set {
         return Vec::new();
     }
-    let mut seen: HashMap<String, usize> = HashMap::new();
-    let mut found = Vec::new();
+    let mut first_lines: HashMap<String, usize> = HashMap::new();
+    let mut findings = Vec::new();
     for node in nodes {
         let identity = match keys {
             [] => Some(node.json().to_string()),
@@ -105,20 +105,20 @@ pub(crate) fn duplicates(nodes: &[Node], schema: &JSONSchemaProps, naming: Namin
         };
         let Some(identity) = identity else { continue };
         let place = keys.first().and_then(|key| node.get(key)).map_or(&node.place, |value| &value.place);
-        if let Some(line) = seen.get(&identity) {
+        if let Some(line) = first_lines.get(&identity) {
             let message = match keys.first() {
                 None => format!("is in the list twice, first on line {line}"),
                 Some(key) => format!("the {} is in the list twice, first on line {line}", naming.spell(key)),
             };
-            found.push(Finding::error(place, message));
+            findings.push(Finding::error(place, message));
         } else {
-            seen.insert(identity, place.line);
+            first_lines.insert(identity, place.line);
         }
     }
-    found
+    findings
 }
 
-fn alternatives(values: &[&str]) -> String {
+fn join_alternatives(values: &[&str]) -> String {
     match values {
         [] => "nothing".to_owned(),
         [only] => (*only).to_owned(),
@@ -126,6 +126,6 @@ fn alternatives(values: &[&str]) -> String {
     }
 }
 
-fn count(length: usize) -> i64 {
+fn to_i64(length: usize) -> i64 {
     i64::try_from(length).unwrap_or(i64::MAX)
 }

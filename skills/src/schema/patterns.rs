@@ -46,15 +46,15 @@ mod tests {
     /// Without a description, people would have to read the regular expression.
     #[test]
     fn every_pattern_of_the_crds_is_valid_and_has_a_description() {
-        fn visit(value: &serde_json::Value, found: &mut Vec<String>) {
+        fn visit(value: &serde_json::Value, patterns: &mut Vec<String>) {
             match value {
                 serde_json::Value::Object(map) => {
                     if let Some(pattern) = map.get("pattern").and_then(|pattern| pattern.as_str()) {
-                        found.push(pattern.to_owned());
+                        patterns.push(pattern.to_owned());
                     }
-                    map.values().for_each(|value| visit(value, found));
+                    map.values().for_each(|value| visit(value, patterns));
                 }
-                serde_json::Value::Array(values) => values.iter().for_each(|value| visit(value, found)),
+                serde_json::Value::Array(values) => values.iter().for_each(|value| visit(value, patterns)),
                 _ => {}
             }
         }

@@ -2,7 +2,7 @@
 
 use super::scalar::has_leading_zero;
 
-/// Returns the value that kubectl reads an unquoted word as, if it is a text in YAML 1.2.
+/// Returns how kubectl reads an unquoted word that is a text in YAML 1.2, or `None` if kubectl also reads a text.
 pub(crate) fn kubectl_reading(word: &str) -> Option<&'static str> {
     match word.to_ascii_lowercase().as_str() {
         "y" | "yes" | "on" => return Some("true"),
@@ -10,9 +10,9 @@ pub(crate) fn kubectl_reading(word: &str) -> Option<&'static str> {
         _ => {}
     }
     let unsigned = word.strip_prefix(['-', '+']).unwrap_or(word);
-    let digits = |c: char| c.is_ascii_digit() || c == '_';
+    let is_digit = |c: char| c.is_ascii_digit() || c == '_';
     let number = unsigned.starts_with(|c: char| c.is_ascii_digit())
-        && unsigned.chars().all(digits)
+        && unsigned.chars().all(is_digit)
         && (unsigned.contains('_') || has_leading_zero(unsigned));
     number.then_some("a number")
 }

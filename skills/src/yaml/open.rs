@@ -12,7 +12,12 @@ pub(super) struct OpenCollection {
 
 pub(super) enum Content {
     List(Vec<Node>),
-    Map { entries: Vec<Entry>, seen: HashMap<String, usize>, key: Option<Key> },
+    Map {
+        entries: Vec<Entry>,
+        /// The line of each key.
+        seen: HashMap<String, usize>,
+        key: Option<Key>,
+    },
 }
 
 /// The key of the next value of a map. `name` is `None` if the key cannot be used.
@@ -21,13 +26,13 @@ pub(super) struct Key {
     pub(super) place: Place,
 }
 
-/// Converts a node to a key. Returns a finding too if it cannot be used.
-pub(super) fn usable_key(node: Node, map: &Place, seen: &mut HashMap<String, usize>) -> (Key, Option<Finding>) {
+/// Converts a node to a key. If it cannot be used as a key, also returns a finding.
+pub(super) fn to_key(node: Node, map: &Place, seen: &mut HashMap<String, usize>) -> (Key, Option<Finding>) {
     let Value::Text { text, .. } = &node.value else {
         let fault = Finding::error(&node.place, format!("a key must be text, and this is {}", node.kind()));
         return (Key { name: None, place: node.place }, Some(fault));
     };
-    let place = Place { path: map.path.name(text), ..node.place };
+    let place = Place { path: map.path.of_field(text), ..node.place };
     if let Some(line) = seen.get(text) {
         let fault = Finding::error(&place, format!("the key is in the map twice, first on line {line}"))
             .hint("keep one of the two: YAML parsers disagree about which one counts");

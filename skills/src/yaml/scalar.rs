@@ -18,10 +18,10 @@ pub(super) fn parse_plain(word: &str) -> Result<Value, &'static str> {
     if matches!(unsigned, ".inf" | ".Inf" | ".INF") || matches!(word, ".nan" | ".NaN" | ".NAN") {
         return Err("infinity and not-a-number do not exist in JSON");
     }
-    Ok(number(word, unsigned).map_or_else(|| Value::Text { text: word.to_owned(), plain: true }, Value::Number))
+    Ok(parse_number(word, unsigned).map_or_else(|| Value::Text { text: word.to_owned(), plain: true }, Value::Number))
 }
 
-fn number(word: &str, unsigned: &str) -> Option<Number> {
+fn parse_number(word: &str, unsigned: &str) -> Option<Number> {
     if let Some(digits) = word.strip_prefix("0x") {
         return u64::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+')).map(Number::from);
     }
@@ -29,22 +29,22 @@ fn number(word: &str, unsigned: &str) -> Option<Number> {
         return u64::from_str_radix(digits, 8).ok().filter(|_| !digits.starts_with('+')).map(Number::from);
     }
     let first = unsigned.strip_prefix('.').unwrap_or(unsigned).bytes().next()?;
-    let decimal = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'+' | b'-');
-    if !first.is_ascii_digit() || !unsigned.bytes().all(decimal) || has_leading_zero(unsigned) {
+    let is_decimal = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'+' | b'-');
+    if !first.is_ascii_digit() || !unsigned.bytes().all(is_decimal) || has_leading_zero(unsigned) {
         return None;
     }
-    let positive = word.strip_prefix('+').unwrap_or(word);
-    if let Ok(whole) = positive.parse::<i64>() {
+    let without_plus = word.strip_prefix('+').unwrap_or(word);
+    if let Ok(whole) = without_plus.parse::<i64>() {
         return Some(whole.into());
     }
-    if let Ok(whole) = positive.parse::<u64>() {
+    if let Ok(whole) = without_plus.parse::<u64>() {
         return Some(whole.into());
     }
     // A number beyond 64 bits would lose its last digits. It stays a text, which the schema of a number refuses.
     if unsigned.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    positive.parse::<f64>().ok().and_then(Number::from_f64)
+    without_plus.parse::<f64>().ok().and_then(Number::from_f64)
 }
 
 /// Returns whether a number has a leading zero. Some parsers read `010` as eight, others as ten.

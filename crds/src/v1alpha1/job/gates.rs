@@ -47,7 +47,7 @@ pub struct PreTool {
     pub held: u32,
     /// The latest rulings, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 10))]
+    #[schemars(length(max = PreTool::MAX_LAST))]
     pub last: Vec<Ruling>,
 }
 

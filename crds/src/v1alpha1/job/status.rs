@@ -84,8 +84,8 @@ impl JobStatus {
         self.phase.is_some_and(Phase::awaits_people)
     }
 
-    /// Returns whether a question may be open. The status may not contain an open question: it has only the oldest ones, and none
-    /// until a report has arrived.
+    /// Returns whether a question may be open. A question that the status lacks may also be open: the status has only the oldest
+    /// ones, and none until a report has arrived.
     pub fn may_be_open(&self, question: &str) -> bool {
         let Some(WaitingFor { call, questions, .. }) = &self.waiting_for else { return true };
         let is_unreported = call.is_none() && questions.is_empty();
@@ -327,7 +327,7 @@ pub struct LogPosition {
 mod tests {
     use super::*;
 
-    fn asks(questions: usize, call: Option<HeldCall>) -> JobStatus {
+    fn waiting_for(questions: usize, call: Option<HeldCall>) -> JobStatus {
         let question = |nth| AskedQuestion { id: format!("q-{nth}"), ..AskedQuestion::default() };
         let questions = (1..=questions).map(question).collect();
         JobStatus { waiting_for: Some(WaitingFor { call, questions, ..WaitingFor::default() }), ..JobStatus::default() }
@@ -343,10 +343,15 @@ mod tests {
             reason: "amount > 500".into(),
         };
         assert!(JobStatus::default().may_be_open("q-9"), "the status is empty");
-        assert!(asks(0, None).may_be_open("q-9"), "no report has arrived");
-        assert!(!asks(0, Some(call.clone())).may_be_open("q-9"), "the Job waits only for a call");
-        assert!(asks(2, None).may_be_open("q-2") && !asks(2, None).may_be_open("q-9"));
-        assert!(asks(2, Some(call.clone())).may_be_open("q-2") && !asks(2, Some(call)).may_be_open("q-9"));
-        assert!(asks(WaitingFor::MAX_QUESTIONS, None).may_be_open("q-9"), "the status may omit younger questions");
+        assert!(waiting_for(0, None).may_be_open("q-9"), "no report has arrived");
+        assert!(!waiting_for(0, Some(call.clone())).may_be_open("q-9"), "the Job waits only for a call");
+        assert!(waiting_for(2, None).may_be_open("q-2") && !waiting_for(2, None).may_be_open("q-9"));
+        assert!(
+            waiting_for(2, Some(call.clone())).may_be_open("q-2") && !waiting_for(2, Some(call)).may_be_open("q-9")
+        );
+        assert!(
+            waiting_for(WaitingFor::MAX_QUESTIONS, None).may_be_open("q-9"),
+            "the status may omit younger questions"
+        );
     }
 }

@@ -70,6 +70,7 @@ fn a_condition_is_evaluated(#[case] text: &str, #[case] expected: bool) {
     "amount * 1.5 > 1.0",
     "an int * a double is not defined: make them of one kind, as in double(amount) * 1.5"
 )]
+#[case::remainder_of_doubles("double(amount) % 2.0 == 1.0", "a double % a double is not defined")]
 #[case::not_comparable("order_id > 500", "a string > an int cannot be compared")]
 #[case::field_of_a_number("amount.value == 1", "an int has no field \"value\"")]
 #[case::beyond_a_list("tags[2] == 'x'", "a list has no item at that index")]
