@@ -44,7 +44,7 @@ impl KnownObject {
         self.value.get("immutable") == Some(&Value::Bool(true))
     }
 
-    /// Returns whether the stored data contains the wanted data.
+    /// Returns whether the field `data` contains the wanted `data`.
     pub(super) fn contains_data_of(&self, wanted: &Value) -> bool {
         let data = |object: &Value| object.get("data").cloned().unwrap_or_default();
         subset::contains(&data(wanted), &data(&self.value))

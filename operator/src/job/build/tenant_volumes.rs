@@ -36,8 +36,8 @@ pub(super) fn volumes(attempt: &ValidAttempt) -> Vec<Volume> {
     let claims = claims(attempt);
     let claims = claims.iter().map(|(claim, volume)| Volume {
         name: volume.clone(),
-        // Read-only in the volume and not only in the mount, because otherwise the kubelet changes
-        // the group of the user's files.
+        // Read-only in the volume and not only in the mount, because otherwise the kubelet changes the group of the
+        // user's files.
         persistent_volume_claim: Some(PersistentVolumeClaimVolumeSource {
             claim_name: (*claim).to_owned(),
             read_only: is_read_only(attempt, claim).then_some(true),

@@ -71,7 +71,8 @@ pub(super) fn lost_attempt(facts: &Facts, recorded: &Attempt, pod: Option<&Worke
     Some(LostAttempt { ended, silent, message })
 }
 
-/// Returns whether the worker of the recorded attempt has reported. A first report sets one of these phases.
+/// Returns whether the worker of the recorded attempt has reported: its first report replaces the phase
+/// `Starting`.
 fn has_reported(facts: &Facts) -> bool {
     matches!(facts.status.phase, Some(Phase::Running | Phase::Finalizing))
 }

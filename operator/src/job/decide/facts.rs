@@ -24,7 +24,7 @@ pub struct Facts<'a> {
     pub ending: Option<(Ending, Timestamp)>,
     /// True if the namespace is suspended.
     pub suspended: bool,
-    /// The number of seconds that the Job is kept after its end; no limit if absent.
+    /// The time to live: the number of seconds that the Job is kept after its end. No limit if absent.
     pub ttl: Option<i64>,
     /// The state of the answers to the open questions.
     pub answers: AnswerState,
