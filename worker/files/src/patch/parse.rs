@@ -149,11 +149,9 @@ fn parse_hunk(heading: &str, lines: &mut Lines<'_>) -> Result<Hunk, Error> {
         };
         let line = line.ok_or_else(wrong_counts)?;
         // Editors may have removed the space of an empty context line.
-        let (mark, text) = if line.is_empty() {
-            (' ', "")
-        } else {
-            line.split_at_checked(1).map_or((' ', ""), |(mark, text)| (mark.chars().next().unwrap_or(' '), text))
-        };
+        let mut rest = line.chars();
+        let mark = rest.next().unwrap_or(' ');
+        let text = rest.as_str();
         let decrement = |count: &mut usize| count.checked_sub(1).map(|less| *count = less).ok_or_else(wrong_counts);
         let line = match mark {
             ' ' => {

@@ -48,6 +48,7 @@ fn a_patch_that_applies(#[case] content: &str, #[case] hunks: &str, #[case] expe
     "matches at the lines 1 and 3. Add more context lines"
 )]
 #[case::hunks_out_of_order("1\n2\n", "@@ -2 +2 @@\n-2\n+b\n@@ -1 +1 @@\n-1\n+a\n", "hunk 2")]
+#[case::no_mark_before_a_character_of_two_bytes("\n", "@@ -1 +1,2 @@\nä\n+b\n", "announces 1 old and 2 new lines")]
 #[case::too_few_lines("1\n2\n", "@@ -1,2 +1,2 @@\n-1\n+a\n", "announces 2 old and 2 new lines")]
 #[case::too_many_lines("1\n2\n", "@@ -1 +1 @@\n-1\n-2\n+a\n", "announces 1 old and 1 new lines")]
 #[case::no_heading("1\n", "@@ nowhere @@\n-1\n+2\n", "is not of the form")]
