@@ -6,10 +6,11 @@ use bloomery_crds::v1alpha1::{LlmCalls, Stage};
 /// The estimated bytes of a token, for text that the provider has not counted yet.
 const BYTES_PER_TOKEN: u64 = 4;
 
-/// The resources that a conversation has spent and reserved.
+/// The tokens, requests and time that a conversation has spent, and the tokens that it has reserved.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Budget {
     requests: LlmCalls,
+    /// The answers of the model in the main loop.
     answers: u32,
     input: u64,
     cached: u64,
@@ -20,7 +21,7 @@ pub struct Budget {
     forfeited: u64,
     /// The size of the next prompt of the main loop, in bytes.
     prompt_bytes: u64,
-    /// The tokens of the latest prompt of the main loop, as the provider counted them.
+    /// The tokens of the latest prompt of the main loop, as the provider counted them; 0 if there is no count for the prompt.
     prompt_tokens: u64,
     worked_ms: u64,
 }
@@ -39,11 +40,12 @@ impl Budget {
     /// Removes text from the prompt of the main loop.
     pub(crate) fn remove_from_prompt(&mut self, bytes: usize) {
         self.prompt_bytes = self.prompt_bytes.saturating_sub(bytes as u64);
+        // The provider counted the longer prompt.
         self.prompt_tokens = 0;
     }
 
-    /// Counts a request and reserves its tokens.
-    pub(crate) fn requested(&mut self, reserve: u64, stage: Stage) {
+    /// Counts a request and reserves its tokens. An earlier request without an answer is lost.
+    pub(crate) fn open_request(&mut self, reserve: u64, stage: Stage) {
         self.abandon_request();
         match stage {
             Stage::Intent => self.requests.intent += 1,
@@ -55,8 +57,9 @@ impl Budget {
         self.reserved = reserve;
     }
 
-    /// Replaces the reserve by the tokens that the provider counted. Without a count, the reserve stays spent.
-    pub(crate) fn answered(&mut self, answer: &Answer, stage: Stage) {
+    /// Replaces the reserve of the open request by the tokens that the provider counted. Without a count, the reserve stays
+    /// spent.
+    pub(crate) fn settle_request(&mut self, answer: &Answer, stage: Stage) {
         if stage == Stage::Plan {
             self.answers += 1;
             self.prompt_tokens = answer.input_tokens.unwrap_or_default();

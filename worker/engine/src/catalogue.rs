@@ -22,6 +22,12 @@ use std::collections::BTreeMap;
 /// The longest tool name that model providers accept, in bytes.
 const MAX_ALIAS_BYTES: usize = 64;
 
+/// The digits of the hash in an alias.
+const SHORT_HASH_DIGITS: usize = 8;
+
+/// The digits of the hash if the alias with the short hash is a tool's name.
+const LONG_HASH_DIGITS: usize = 16;
+
 /// The tools of a Job, fixed at its beginning.
 #[derive(Debug, Default)]
 pub struct Catalogue {
@@ -39,7 +45,7 @@ impl Catalogue {
         self.tools = Some(tools.to_vec());
     }
 
-    /// Hides every visible tool that `is_shown` does not name. Returns the hidden ones.
+    /// Hides every visible tool for which `is_shown` is false. Returns the hidden ones.
     pub(crate) fn show_only(&mut self, is_shown: impl Fn(&CatalogueTool) -> bool) -> Vec<CatalogueTool> {
         let (shown, hidden) = std::mem::take(&mut self.visible).into_iter().partition(is_shown);
         self.visible = shown;
@@ -108,9 +114,9 @@ pub(crate) fn prompt_bytes(tool: &CatalogueTool) -> usize {
 
 /// Fixes the tools of a Job.
 ///
-/// A tool is left out if its server lists its name twice, if another tool has the same alias, or if a schema is nested too deep
-/// for a line of the log. The gate then denies its calls as calls of an unknown tool. The tools keep the order of the listing,
-/// so that the provider can cache the prompt.
+/// A tool of the server is left out if its name is reserved for a core tool or listed twice, if another tool has the same alias, or
+/// if a schema is nested too deep for a line of the log. The gate then denies calls of it as calls of an unknown tool. The tools
+/// keep the order of the listing, so that the provider can cache the prompt; the core tools follow.
 pub fn fix(run: &Run, listed: Vec<ListedTool>) -> Vec<CatalogueTool> {
     let core = core_tools::offered(run, &listed);
     let listed: Vec<ListedTool> = listed.into_iter().filter(|tool| !core_tools::is_reserved(&tool.name)).collect();
@@ -118,28 +124,29 @@ pub fn fix(run: &Run, listed: Vec<ListedTool>) -> Vec<CatalogueTool> {
     for tool in &listed {
         *times_listed.entry(tool.name.clone()).or_default() += 1;
     }
-    let plain: Vec<String> = listed.iter().map(|tool| tool.name.clone()).filter(|name| is_plain(name)).collect();
+    let plain_names: Vec<String> = listed.iter().map(|tool| tool.name.clone()).filter(|name| is_plain(name)).collect();
     let tools: Vec<CatalogueTool> = listed
         .into_iter()
         .filter(|tool| times_listed.get(&tool.name) == Some(&1) && is_shallow(tool))
-        .map(|tool| catalogue_tool(&run.skill, tool, &plain))
+        .map(|tool| catalogue_tool(&run.skill, tool, &plain_names))
         .collect();
-    let mut aliases: BTreeMap<String, u32> = BTreeMap::new();
+    let mut times_used: BTreeMap<String, u32> = BTreeMap::new();
     for tool in &tools {
-        *aliases.entry(tool.alias.clone()).or_default() += 1;
+        *times_used.entry(tool.alias.clone()).or_default() += 1;
     }
-    let mut tools: Vec<CatalogueTool> = tools.into_iter().filter(|tool| aliases.get(&tool.alias) == Some(&1)).collect();
+    let mut tools: Vec<CatalogueTool> =
+        tools.into_iter().filter(|tool| times_used.get(&tool.alias) == Some(&1)).collect();
     tools.extend(core);
     tools
 }
 
-fn catalogue_tool(skill: &SkillSpec, tool: ListedTool, plain: &[String]) -> CatalogueTool {
+fn catalogue_tool(skill: &SkillSpec, tool: ListedTool, plain_names: &[String]) -> CatalogueTool {
     let declared = skill.tools.iter().find(|declared| declared.name == tool.name);
     // The server is not trusted: its hint can only make a tool not read-only.
     let read_only = declared.is_some_and(|d| d.read_only == Some(true)) && tool.read_only_hint() != Some(false);
     let policy = skill.policy.as_ref().and_then(|policy| policy.tools.as_ref());
     CatalogueTool {
-        alias: alias(&tool.name, plain),
+        alias: alias(&tool.name, plain_names),
         digest: tool.digest(),
         read_only,
         idempotent: declared.is_some_and(|d| d.idempotent == Some(true)),
@@ -161,6 +168,7 @@ fn is_shallow(tool: &ListedTool) -> bool {
         && tool.output_schema.as_ref().is_none_or(|schema| depth(schema) <= MAX_DEPTH)
 }
 
+/// Returns whether providers accept a name.
 fn is_plain(name: &str) -> bool {
     (1..=MAX_ALIAS_BYTES).contains(&name.len()) && name.bytes().all(is_alias_byte)
 }
@@ -169,8 +177,8 @@ fn is_alias_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'
 }
 
-/// Returns the alias of a name: the name itself if providers take it, else a readable part of it and a hash.
-fn alias(name: &str, plain: &[String]) -> String {
+/// Returns the alias of a tool: a plain name itself, or else a readable part of the name and a hash.
+fn alias(name: &str, plain_names: &[String]) -> String {
     if is_plain(name) {
         return name.to_owned();
     }
@@ -178,11 +186,11 @@ fn alias(name: &str, plain: &[String]) -> String {
     let readable: String = name
         .bytes()
         .map(|byte| if is_alias_byte(byte) { char::from(byte) } else { '_' })
-        .take(MAX_ALIAS_BYTES - 17)
+        .take(MAX_ALIAS_BYTES - LONG_HASH_DIGITS - 1)
         .collect();
-    // The longer hash is needed only if a listed name equals the alias.
-    let short = format!("{readable}-{}", hash.short(8));
-    if plain.contains(&short) { format!("{readable}-{}", hash.short(16)) } else { short }
+    let with_hash = |digits: usize| format!("{readable}-{}", hash.short(digits));
+    let short = with_hash(SHORT_HASH_DIGITS);
+    if plain_names.contains(&short) { with_hash(LONG_HASH_DIGITS) } else { short }
 }
 
 #[cfg(test)]

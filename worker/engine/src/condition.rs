@@ -38,7 +38,7 @@ impl Condition {
 
     /// Evaluates the condition on arguments that were checked once for all conditions of a call.
     ///
-    /// A missing argument is an error, even in a side that `||` does not need. The error says whether the argument is in
+    /// A missing argument is an error, even if the other side of an `||` is true. The error says whether the argument is in
     /// `declared_optional`.
     pub fn decide(&self, arguments: Arguments<'_>, declared_optional: &[String]) -> Result<bool, Error> {
         Ok(self.program.evaluate(arguments.fields(), declared_optional)?)

@@ -48,7 +48,7 @@ impl Conversation {
 
     /// Applies one event. A conversation changes in no other way.
     ///
-    /// Each part sees every event, in the order of the stages: a later part can rely on the changes of an earlier one.
+    /// Each part sees every event. The order of the parts matters: a later part relies on the changes of an earlier one.
     pub fn apply(&mut self, entry: &Entry) {
         let shared = &mut self.shared;
         shared.apply(entry);

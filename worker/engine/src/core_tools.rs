@@ -1,7 +1,7 @@
 //! The core tools, which the worker provides itself (seed 000; `docs/explanation/engine.md`, section 3). Each family of tools has
 //! a module.
 //!
-//! A family offers a Job the tools for the resources that the Job binds. The worker's `tools` performs their calls.
+//! A family offers a Job the tools for the resources that the Job binds. The worker's module `tools` performs the calls.
 
 mod definition;
 pub mod files;
@@ -20,10 +20,11 @@ use crate::run::Run;
 use crate::tool::{CatalogueTool, ListedTool, ToolSource};
 use crate::tool_policy::core_tool_refusal;
 
-/// The names that only core tools can have: a server's tool with such a name is ignored.
+/// The names that only core tools can have: a server's tool with such a name is ignored. `use_skill` is reserved for a later
+/// version.
 const RESERVED: [&str; 4] = [ASK_USER, "use_skill", FOCUS_READ, SUBGOAL_DONE];
 
-/// The core tools whose results are no evidence: notes of the agent, and results that it reads again.
+/// The core tools whose results are no evidence: they show notes of agents, or a result that the model has read before.
 const WITHOUT_EVIDENCE: [&str; 4] = [FOCUS_READ, MEMORY_READ, MEMORY_WRITE, SUBGOAL_DONE];
 
 /// Returns whether a name is reserved for core tools.
@@ -39,7 +40,8 @@ pub fn gives_evidence(tool: &CatalogueTool) -> bool {
 
 /// Returns the core tools of a Job whose server lists `listed`. Tools that the policy blocks are hidden.
 ///
-/// A server's tool replaces a core tool of the same name, even if the policy blocks it: a call for one must not reach the other.
+/// A server's tool replaces a core tool of the same name, unless the name is reserved. It does so even if the policy blocks the
+/// server's tool: a call for one must not reach the other.
 pub fn offered(run: &Run, listed: &[ListedTool]) -> Vec<CatalogueTool> {
     let mut tools = workflow::offered(run);
     tools.extend(files::offered(run));
@@ -47,13 +49,15 @@ pub fn offered(run: &Run, listed: &[ListedTool]) -> Vec<CatalogueTool> {
     tools.extend(memory::offered(run));
     tools.extend(focus::offered(listed, &tools));
     tools.extend(people::offered(run));
-    let blocked = run.skill.policy.as_ref().and_then(|policy| policy.tools.as_ref());
+    let tool_policy = run.skill.policy.as_ref().and_then(|policy| policy.tools.as_ref());
     let is_overridden = |name: &str| !is_reserved(name) && listed.iter().any(|tool| tool.name == name);
     let offered = tools.into_iter().filter(|tool| !is_overridden(&tool.name));
-    offered.map(|tool| CatalogueTool { visible: core_tool_refusal(blocked, &tool.name).is_none(), ..tool }).collect()
+    offered
+        .map(|tool| CatalogueTool { visible: core_tool_refusal(tool_policy, &tool.name).is_none(), ..tool })
+        .collect()
 }
 
-/// Returns the names of all core tools, including those that need a resource which the Job does not bind.
+/// Returns the names of all core tools, including those for resources that the Job does not bind.
 pub fn names() -> Vec<&'static str> {
     [SUBGOAL_DONE, FOCUS_READ, ASK_USER]
         .into_iter()

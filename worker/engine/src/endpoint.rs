@@ -1,7 +1,7 @@
 //! The APIs that a Job binds: the request of a call, and whether the Skill's rules allow it
 //! (`docs/explanation/design.md`, section 3).
 //!
-//! The gate and the worker both use [`plan`]: the worker sends exactly the request that the gate ruled on.
+//! The gate and the worker both use [`plan`]: the worker sends exactly the request that the gate has allowed.
 
 mod address;
 mod allowed;
@@ -99,9 +99,9 @@ impl Auth {
 }
 
 impl Endpoint {
-    /// Returns the methods that the rules allow on any path.
+    /// Returns the methods that the rules allow on at least one path.
     pub fn methods(&self) -> Vec<Method> {
-        Method::iter().filter(|method| allowed::allows_any_path(self.rules.as_deref(), *method)).collect()
+        Method::iter().filter(|method| allowed::allows_some_path(self.rules.as_deref(), *method)).collect()
     }
 
     /// Returns whether the rules allow a method that only reads, or with `reads_only` false, another method.
@@ -119,7 +119,7 @@ impl Endpoint {
         self.base.as_ref().map_err(named)
     }
 
-    /// The rules of the endpoint; none if the Skill has none.
+    /// The rules of the endpoint; none if the Skill declares none.
     pub fn rules(&self) -> Option<&[EndpointRule]> {
         self.rules.as_deref()
     }
@@ -159,7 +159,8 @@ pub fn endpoints_for(endpoints: &[Endpoint], reads_only: bool) -> Vec<&Endpoint>
 /// Returns the request of a call. With `reads_only`, every method that may change something is an error.
 ///
 /// # Errors
-/// If the call would leave its endpoint, the Skill's rules do not allow it, or the arguments are invalid.
+/// If the call would leave its endpoint, the Skill's rules do not allow it, its arguments are invalid, or the Job does not bind
+/// its credential.
 pub fn plan(endpoints: &[Endpoint], arguments: &Value, reads_only: bool) -> Result<PlannedRequest, Error> {
     let call = CallArguments::read(arguments)?;
     let endpoint = choose(&endpoints_for(endpoints, reads_only), call.resource.as_deref())?;
@@ -184,6 +185,7 @@ pub fn plan(endpoints: &[Endpoint], arguments: &Value, reads_only: bool) -> Resu
     Ok(PlannedRequest { method, url, headers, body, auth })
 }
 
+/// Returns the endpoint that a call names, or the only endpoint if the call names none.
 fn choose<'e>(endpoints: &[&'e Endpoint], name: Option<&str>) -> Result<&'e Endpoint, Error> {
     let names = || endpoints.iter().map(|endpoint| endpoint.name.as_str()).collect::<Vec<_>>().join(", ");
     match (endpoints, name) {

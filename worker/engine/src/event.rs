@@ -140,7 +140,7 @@ pub enum Event {
         call: CallId,
         /// The strictest verdict of all layers.
         verdict: Verdict,
-        /// Every reason of that rank.
+        /// Every reason for that verdict.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         reasons: Vec<RulingReason>,
     },
@@ -195,10 +195,10 @@ pub enum Event {
     ToolCompleted {
         /// The id of the call.
         call: CallId,
-        /// The answer as text for the model, cut to its limit.
+        /// The result as text for the model, cut to its limit.
         text: String,
     },
-    /// A call failed: the server answered so, or no byte of the call was sent.
+    /// A call failed: its result is an error, or no byte of the call was sent.
     #[serde(rename = "tool.failed")]
     #[strum(serialize = "tool.failed")]
     ToolFailed {
@@ -240,7 +240,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         added: Vec<String>,
     },
-    /// A result was offloaded: the model sees an excerpt, and reads the rest with the handle. The excerpt is the answer of
+    /// A result was offloaded: the model sees an excerpt, and reads the rest with the handle. The excerpt is the result of
     /// a call that is under way, or replaces the result of an earlier call in the history.
     #[serde(rename = "result.offloaded")]
     #[strum(serialize = "result.offloaded")]
@@ -308,7 +308,7 @@ pub enum Event {
         /// The ruling.
         ruling: FinalizationRuling,
     },
-    /// The polish of an answer that passed is done.
+    /// The polish of an answer that passed the finalization gate has ended.
     #[serde(rename = "reply.polished")]
     #[strum(serialize = "reply.polished")]
     ReplyPolished {

@@ -44,6 +44,7 @@ pub(crate) fn skill() -> SkillSpec {
     .unwrap()
 }
 
+/// Returns the inputs of a Job of [`skill`], without people.
 pub(crate) fn run() -> Run {
     Run {
         run_key: "0123-run".into(),
@@ -68,6 +69,7 @@ pub(crate) fn opened() -> Conversation {
     world.conversation
 }
 
+/// Returns the tools that the server lists.
 pub(crate) fn listed() -> Vec<ListedTool> {
     ["verify_identity", "check_eligibility", "process_refund", "note", "delete_customer"]
         .into_iter()
@@ -126,7 +128,7 @@ pub(crate) type Tools = fn(tool: &str, times: u32) -> Reply;
 /// Returns the first statement of people about the open requests, or nothing if nobody answers.
 pub(crate) type People = fn(&[HumanRequest<'_>]) -> Option<Statement>;
 
-/// The reply to a call.
+/// The reply of a server to a call.
 pub(crate) enum Reply {
     Completed(&'static str),
     Failed(&'static str),
@@ -137,9 +139,9 @@ pub(crate) enum Reply {
 pub(crate) struct World {
     pub(crate) conversation: Conversation,
     pub(crate) log: Vec<String>,
-    /// Each call that reached the server: tool and call key.
+    /// Each call with effect that reached the server: the tool, and the key of the call.
     pub(crate) effects: Vec<(String, Digest)>,
-    /// The number of requests of the main loop.
+    /// The number of requests to the model in the main loop.
     pub(crate) asked: u32,
     chain: Chain,
     pub(crate) answers: Vec<Answer>,
@@ -183,7 +185,7 @@ impl World {
         self.log.push(line);
     }
 
-    /// Runs to the end, or to the first `events` lines of the log.
+    /// Runs until the log has `events` lines, or until no step is left.
     pub(crate) fn play(&mut self, events: usize) -> &mut Self {
         while self.log.len() < events {
             if !self.step() {
@@ -197,11 +199,12 @@ impl World {
         self.play(10_000)
     }
 
-    pub(crate) fn play_until(&mut self, is_there: fn(&Conversation) -> bool) -> &mut Self {
-        while !is_there(&self.conversation) && self.step() {}
+    pub(crate) fn play_until(&mut self, is_reached: fn(&Conversation) -> bool) -> &mut Self {
+        while !is_reached(&self.conversation) && self.step() {}
         self
     }
 
+    /// Performs the next step. Returns whether there may be another one.
     fn step(&mut self) -> bool {
         let events = match next(&self.conversation) {
             Step::Done(_) => return false,
@@ -227,12 +230,12 @@ impl World {
                 };
                 results.into_iter().map(offloaded).collect()
             }
-            Step::AskPeople(asks) => {
-                let Some(said) = (self.people)(&asks) else {
+            Step::AskPeople(requests) => {
+                let Some(statement) = (self.people)(&requests) else {
                     self.record(Event::Parked { reason: ParkReason::Approval });
                     return false;
                 };
-                vec![said.into()]
+                vec![statement.into()]
             }
             Step::RunReads(calls) => {
                 let calls: Vec<_> = calls.iter().map(|call| (call.id.clone(), call.tool.to_owned())).collect();
@@ -255,7 +258,7 @@ impl World {
     /// answers.
     fn answer(&self, stage: Stage) -> Answer {
         let budget = self.conversation.budget();
-        let asked = match stage {
+        let position = match stage {
             Stage::Plan => return self.answers.get(budget.answers() as usize).cloned().unwrap_or_else(good_answer),
             Stage::Intent => budget.requests().intent,
             Stage::Selection => budget.requests().selection,
@@ -264,7 +267,7 @@ impl World {
         };
         // A lost request counts too, so the script may be at its end.
         let scripted =
-            self.stages.get(&stage).and_then(|answers| answers.get(asked as usize).or_else(|| answers.last()));
+            self.stages.get(&stage).and_then(|answers| answers.get(position as usize).or_else(|| answers.last()));
         says(scripted.copied().unwrap_or(match stage {
             Stage::Finalization => r#"{"passed": true, "score": 0.9, "reasons": [], "missing_fields": []}"#,
             Stage::Selection => r#"{"tools": []}"#,
@@ -272,6 +275,7 @@ impl World {
         }))
     }
 
+    /// Returns the event with the result of a call.
     fn outcome(&self, call: crate::event::CallId, tool: &str) -> Event {
         let times = u32::try_from(self.effects.iter().filter(|(name, _)| name == tool).count()).unwrap();
         match (self.tools)(tool, times) {
@@ -281,12 +285,12 @@ impl World {
         }
     }
 
-    /// Another worker takes over from the first `events` lines of this log.
+    /// Returns another worker that takes over from the first `events` lines of this log.
     pub(crate) fn resumed_from(&self, events: usize) -> Self {
         self.resumed(events, self.run.clone())
     }
 
-    /// Another worker takes over, with other inputs.
+    /// Returns another worker that takes over, with other inputs.
     pub(crate) fn resumed_with(&self, run: Run) -> Self {
         self.resumed(self.log.len(), run)
     }
@@ -315,6 +319,7 @@ impl World {
         world
     }
 
+    /// Returns the names of all events in the log.
     pub(crate) fn names(&self) -> Vec<&'static str> {
         let mut chain = Chain::new("/test");
         self.log.iter().map(|line| chain.read(line).unwrap().event.name()).collect()

@@ -49,9 +49,9 @@ pub struct History {
     turns: Vec<Turn>,
     /// The index of the turn with each call's result, until the result is offloaded.
     results: BTreeMap<CallId, usize>,
-    /// The number of answers at the latest sweep of older results.
-    swept_at: u32,
-    /// The number of offloaded results. Each one changes the history.
+    /// The number of the model's answers when a result was last offloaded; 0 before the first.
+    answers_at_offload: u32,
+    /// The number of results that were offloaded after they joined the history.
     offloaded: u32,
     /// Messages of people that wait until the calls of the last answer are settled.
     waiting_messages: Vec<String>,
@@ -76,7 +76,7 @@ impl History {
         self.turns.push(turn);
     }
 
-    /// Adds the result of a call that completed, which can be offloaded later.
+    /// Adds the result of a call that completed. The result can be offloaded later.
     pub(crate) fn add_result(&mut self, call: CallId, turn: Turn, budget: &mut Budget) {
         self.results.insert(call, self.turns.len());
         self.add(turn, budget);
@@ -84,12 +84,12 @@ impl History {
 
     /// Replaces a result by an excerpt. Returns whether the history still had the whole result.
     pub(crate) fn offload(&mut self, call: &CallId, excerpt: &str, budget: &mut Budget) -> bool {
-        let Some(at) = self.results.remove(call) else { return false };
-        self.swept_at = budget.answers();
+        let Some(turn) = self.results.remove(call) else { return false };
+        self.answers_at_offload = budget.answers();
         self.offloaded += 1;
-        if let Some(Turn::ToolResult { text, .. }) = self.turns.get_mut(at) {
+        if let Some(Turn::ToolResult { text, .. }) = self.turns.get_mut(turn) {
             budget.remove_from_prompt(text.len().saturating_sub(excerpt.len()));
-            // A new allocation: to shrink the text in place would fragment the memory.
+            // Allocate the excerpt anew: shrinking the text in place would fragment the memory.
             drop(std::mem::replace(text, excerpt.to_owned()));
         }
         true
@@ -131,12 +131,12 @@ impl History {
         &self.results
     }
 
-    /// The number of answers at the latest sweep of older results; 0 before the first.
-    pub(crate) fn swept_at(&self) -> u32 {
-        self.swept_at
+    /// The number of the model's answers when a result was last offloaded; 0 before the first.
+    pub(crate) fn answers_at_offload(&self) -> u32 {
+        self.answers_at_offload
     }
 
-    /// The number of offloaded results. It is the version of the turns: offloading is the only change of an earlier turn.
+    /// The number of offloads in the history. It is the version of the turns: offloading is the only change of an earlier turn.
     pub(crate) fn offloaded(&self) -> u32 {
         self.offloaded
     }

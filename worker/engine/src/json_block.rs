@@ -38,7 +38,7 @@ pub fn split(text: &str) -> Result<(String, Map<String, Value>), Error> {
         [] => Err(Error::NoBlock),
         [block] => {
             let prose = format!("{}{}", block.before, block.after);
-            let fields = object(block.content)?;
+            let fields = parse_object(block.content)?;
             Ok((prose.trim().to_owned(), fields))
         }
         several => Err(Error::SeveralBlocks(several.len())),
@@ -46,7 +46,7 @@ pub fn split(text: &str) -> Result<(String, Map<String, Value>), Error> {
 }
 
 /// Parses a text that is one JSON object. Keys appear once, numbers are exact, and the depth fits into a line of the log.
-pub(crate) fn object(text: &str) -> Result<Map<String, Value>, Malformed> {
+pub(crate) fn parse_object(text: &str) -> Result<Map<String, Value>, Malformed> {
     match canonical::parse(text.trim())? {
         value if canonical::depth(&value) > canonical::MAX_DEPTH => Err(Malformed::TooDeep),
         Value::Object(fields) => Ok(fields),
@@ -54,47 +54,50 @@ pub(crate) fn object(text: &str) -> Result<Map<String, Value>, Malformed> {
     }
 }
 
+/// A block, with the text around it. The fences are left out.
 struct Block<'a> {
     before: &'a str,
     content: &'a str,
     after: &'a str,
 }
 
-/// Returns every block between a line of ```` ```json ```` and a line of ```` ``` ````. A block that is not closed ends
-/// with the text, as in `CommonMark`.
+/// Returns every block between a line of ```` ```json ```` and a line of ```` ``` ````. A block without closing line ends
+/// at the end of the text, as in `CommonMark`.
 fn blocks(text: &str) -> Vec<Block<'_>> {
-    let mut found = Vec::new();
+    let mut blocks = Vec::new();
+    // The start of the open block, the start of its content, and whether it is JSON.
     let mut open: Option<(usize, usize, bool)> = None;
-    let mut at = 0;
+    let mut line_end = 0;
     for line in text.split_inclusive('\n') {
-        let start = at;
-        at += line.len();
+        let line_start = line_end;
+        line_end += line.len();
         let fence = line.trim();
         match open {
             None => {
                 if let Some(info) = fence.strip_prefix("```") {
-                    open = Some((start, at, info.trim().eq_ignore_ascii_case("json")));
+                    open = Some((line_start, line_end, info.trim().eq_ignore_ascii_case("json")));
                 }
             }
-            Some((from, content, is_json)) if fence == "```" => {
+            Some((start, content, is_json)) if fence == "```" => {
                 if is_json {
-                    found.push(block(text, from, content, start, at));
+                    blocks.push(block(text, start, content, line_start, line_end));
                 }
                 open = None;
             }
             Some(_) => {}
         }
     }
-    if let Some((from, content, true)) = open {
-        found.push(block(text, from, content, text.len(), text.len()));
+    if let Some((start, content, true)) = open {
+        blocks.push(block(text, start, content, text.len(), text.len()));
     }
-    found
+    blocks
 }
 
-fn block(text: &str, from: usize, content: usize, end: usize, after: usize) -> Block<'_> {
+/// Returns the block between the offsets of its opening fence, its content, the end of its content, and the text after it.
+fn block(text: &str, start: usize, content: usize, content_end: usize, after: usize) -> Block<'_> {
     Block {
-        before: text.get(..from).unwrap_or_default(),
-        content: text.get(content..end).unwrap_or_default(),
+        before: text.get(..start).unwrap_or_default(),
+        content: text.get(content..content_end).unwrap_or_default(),
         after: text.get(after..).unwrap_or_default(),
     }
 }

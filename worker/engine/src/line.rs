@@ -79,6 +79,7 @@ pub enum Error {
     },
 }
 
+/// A line of the log: a CloudEvents envelope with an event.
 #[derive(Serialize, Deserialize)]
 struct Envelope<E> {
     specversion: String,
@@ -93,21 +94,24 @@ struct Envelope<E> {
     event: E,
 }
 
-/// Returns the conversation that a line belongs to, or nothing if the text is not a line of a log.
+/// Returns the source of a line, which names its conversation, or nothing if the text is not a line of a log.
 pub fn read_source(line: &str) -> Option<String> {
     #[derive(Deserialize)]
-    struct Named {
+    struct WithSource {
         source: String,
     }
-    serde_json::from_str::<Named>(line).ok().map(|line| line.source)
+    serde_json::from_str::<WithSource>(line).ok().map(|line| line.source)
 }
 
 /// The end of a log. It numbers and chains the lines that are added, and checks the lines that are read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chain {
     source: String,
+    /// The number of lines.
     events: u64,
+    /// The hash of the last line.
     head: Digest,
+    /// The number of lines that the operator has acknowledged, and the hash of the last one.
     acknowledged: Option<(u64, Digest)>,
 }
 
@@ -117,20 +121,20 @@ impl Chain {
         Self { source: source.into(), events: 0, head: Digest::of_bytes(b""), acknowledged: None }
     }
 
-    /// Returns the same log from its beginning, without acknowledged lines.
+    /// Returns the empty log of the same conversation, without an acknowledged position.
     #[must_use]
     pub fn restarted(&self) -> Self {
         Self::new(self.source.clone())
     }
 
-    /// Sets the acknowledged position of the log. Another line at that position is an error.
+    /// Sets the position that the operator has acknowledged. Reading another line at that position is an error.
     #[must_use]
     pub fn with_acknowledged(self, position: Option<&LogPosition>) -> Self {
         Self { acknowledged: position.map(|position| (position.events, position.head.clone())), ..self }
     }
 
-    /// Returns the acknowledged number of lines, if the log has fewer.
-    pub fn missing_lines(&self) -> Option<u64> {
+    /// Returns the number of acknowledged lines, if the log has fewer lines.
+    pub fn expected_lines(&self) -> Option<u64> {
         self.acknowledged.as_ref().map(|(events, _)| *events).filter(|events| *events > self.events)
     }
 
@@ -203,10 +207,10 @@ mod tests {
         EventTime { time: "2026-01-01T00:00:00Z".into(), elapsed_ms: 7 }
     }
 
-    fn log(lines: u64) -> (Vec<String>, Chain) {
+    fn log(length: u64) -> (Vec<String>, Chain) {
         let mut chain = Chain::new("/namespaces/acme/skilljobs/refund/u-1");
         let event = |epoch| Event::EpochStarted { epoch, attempt: 1 };
-        let lines = (1..=lines).map(|epoch| chain.append(event(epoch), stamp()).unwrap().0).collect();
+        let lines = (1..=length).map(|epoch| chain.append(event(epoch), stamp()).unwrap().0).collect();
         (lines, chain)
     }
 
@@ -238,10 +242,10 @@ mod tests {
         let acknowledging = |position: &LogPosition| Chain::new(chain.source.clone()).with_acknowledged(Some(position));
         let mut again = acknowledging(&chain.position("x"));
         for (at, line) in (0..).zip(&lines) {
-            assert_eq!((again.events(), again.missing_lines()), (at, Some(3)));
+            assert_eq!((again.events(), again.expected_lines()), (at, Some(3)));
             again.read(line).unwrap();
         }
-        assert_eq!((again.events(), again.missing_lines()), (3, None));
+        assert_eq!((again.events(), again.expected_lines()), (3, None));
         let mut other = acknowledging(&LogPosition { head: Digest::of_bytes(b"other"), ..chain.position("x") });
         let read = lines.iter().map(|line| other.read(line)).collect::<Result<Vec<_>, _>>();
         assert_eq!(read, Err(Error::NotAcknowledged { seq: 3 }));

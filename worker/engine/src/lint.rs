@@ -24,7 +24,7 @@ pub fn skill(spec: &SkillSpec) -> Vec<Finding> {
     findings.extend(names::findings(spec));
     findings.extend(endpoints::findings(spec));
     findings.extend(conditions::findings(spec));
-    let rules = guardrails::compiled(spec);
+    let rules = guardrails::compile_all(spec);
     findings.extend(workflows::findings(spec, &rules));
     findings.extend(guardrails::findings(spec, rules));
     findings.extend(schema(spec));
@@ -49,12 +49,12 @@ fn schema(spec: &SkillSpec) -> Option<Finding> {
     Some(Finding::error("spec.outputContract.schema", schema.compile_error()?.to_string()))
 }
 
-/// Warns about a summary of file systems that no Job of the Skill can bind.
+/// Warns if the context summarizes file systems, but the Skill declares none.
 fn context(spec: &SkillSpec) -> Option<Finding> {
     let context = spec.context.as_ref()?;
-    let is_wanted = context.project_structure == Some(true) || context.recent_changes == Some(true);
+    let has_summary = context.project_structure == Some(true) || context.recent_changes == Some(true);
     let has_files = spec.resources.iter().any(|declared| declared.kind == ResourceType::Filesystem);
-    (is_wanted && !has_files).then(|| {
+    (has_summary && !has_files).then(|| {
         Finding::warning("spec.context", "summarizes file systems, but spec.resources declares none")
             .hint("declare a resource of type filesystem, or remove context")
     })

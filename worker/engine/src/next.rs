@@ -7,7 +7,7 @@ use crate::step::Step;
 
 /// Returns the next step of a conversation. Replaying its log leads to the same step.
 pub fn next(conversation: &Conversation) -> Step<'_> {
-    early_end(conversation)
+    before_stages(conversation)
         .or_else(|| opening::next(conversation))
         .or_else(|| intent::next(conversation))
         .or_else(|| selection::next(conversation))
@@ -18,9 +18,9 @@ pub fn next(conversation: &Conversation) -> Step<'_> {
         .unwrap_or_else(|| request::for_main_loop(conversation))
 }
 
-/// Returns the step that comes before every stage: the end of the conversation, or the question about a lost call. A Job
-/// that a person has cancelled ends without the question.
-fn early_end(conversation: &Conversation) -> Option<Step<'_>> {
+/// Returns the step that comes before every stage: the end of the conversation, or the question about a lost call. If a
+/// directive ends the Job, the question is not asked.
+fn before_stages(conversation: &Conversation) -> Option<Step<'_>> {
     ending::ended(conversation).or_else(|| lost_call::next(conversation)).or_else(|| ending::next(conversation))
 }
 

@@ -16,7 +16,14 @@ const EXCERPT_BYTES: usize = 1024;
 /// The excerpt of an older result, in bytes. It is short, because a long conversation has many of them.
 const SHORT_EXCERPT_BYTES: usize = 256;
 
-/// The least number of answers between two sweeps. Each sweep changes the prefix that providers cache.
+/// An older result is offloaded only if it is larger than this, in bytes: the excerpt of a smaller one would save little.
+const MIN_SWEPT_BYTES: usize = 2 * 1024;
+
+/// The part of the model's window that a prompt may fill before older results are offloaded, in percent.
+const MAX_WINDOW_PERCENT: u64 = 80;
+
+/// The least number of answers between two sweeps, which offload older results. Each sweep changes the prefix that providers
+/// cache.
 const MIN_ANSWERS_BETWEEN_SWEEPS: u32 = 20;
 
 /// A result to offload.
@@ -48,36 +55,37 @@ fn excerpt_of_bytes(text: &str, bytes: usize, handle: &Digest) -> String {
 
 /// Returns the results to offload now.
 ///
-/// When the model's window is nearly full, these are the large results before the latest answer. After such a sweep, the next
-/// one waits for some answers. When the model has refused the conversation as too long, these are the same results without a
-/// wait, or, if there are none, those of the latest answer.
+/// - If the model's window is nearly full: the large results before the latest answer, unless results were offloaded a few answers
+///   ago.
+/// - If the model has refused the conversation as too long: the large results before the latest answer, or if there are none, those
+///   after it.
 pub(crate) fn due(shared: &Shared) -> Vec<Offload<'_>> {
     if shared.model.too_long.is_some() {
         let older = large_results(shared, latest_answer(shared));
         return if older.is_empty() { large_results(shared, usize::MAX) } else { older };
     }
     let window = shared.run.context_window;
-    let is_tight = shared.budget.prompt_tokens().saturating_mul(10) > window.saturating_mul(8);
-    let swept_at = shared.history.swept_at();
-    let swept_lately = swept_at > 0 && shared.budget.answers() < swept_at + MIN_ANSWERS_BETWEEN_SWEEPS;
-    if !is_tight || swept_lately {
+    let is_nearly_full = shared.budget.prompt_tokens().saturating_mul(100) > window.saturating_mul(MAX_WINDOW_PERCENT);
+    let last_offload = shared.history.answers_at_offload();
+    let swept_lately = last_offload > 0 && shared.budget.answers() < last_offload + MIN_ANSWERS_BETWEEN_SWEEPS;
+    if !is_nearly_full || swept_lately {
         return Vec::new();
     }
     large_results(shared, latest_answer(shared))
 }
 
-/// Returns the turn of the latest answer.
+/// Returns the index of the turn with the latest answer.
 fn latest_answer(shared: &Shared) -> usize {
     shared.history.turns().iter().rposition(|turn| matches!(turn, Turn::Assistant(_))).unwrap_or_default()
 }
 
-/// Returns the results before a turn that are larger than an excerpt with its handle.
+/// Returns the results larger than [`MIN_SWEPT_BYTES`] in the turns before the index `before`.
 fn large_results(shared: &Shared, before: usize) -> Vec<Offload<'_>> {
     let turns = shared.history.turns();
-    let results = shared.history.results().iter().filter(|(_, at)| **at < before);
+    let results = shared.history.results().iter().filter(|(_, turn)| **turn < before);
     results
-        .filter_map(|(call, at)| match turns.get(*at) {
-            Some(Turn::ToolResult { text, .. }) if text.len() > 2 * EXCERPT_BYTES => Some(Offload { call, text }),
+        .filter_map(|(call, turn)| match turns.get(*turn) {
+            Some(Turn::ToolResult { text, .. }) if text.len() > MIN_SWEPT_BYTES => Some(Offload { call, text }),
             _ => None,
         })
         .collect()

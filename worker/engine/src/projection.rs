@@ -17,6 +17,9 @@ use bloomery_crds::v1alpha1::{
     whole_seconds,
 };
 
+/// The longest quote of a reply in `Job.status`, in bytes.
+const MAX_QUOTE_BYTES: usize = 128;
+
 /// Projects a conversation. `log` is the position of its log.
 pub fn project(conversation: &Conversation, log: LogPosition) -> Projection {
     let shared = &conversation.shared;
@@ -70,6 +73,7 @@ fn phase(conversation: &Conversation) -> Phase {
     Phase::Running
 }
 
+/// Returns the held call and the questions that the conversation waits for.
 fn waiting_for(conversation: &Conversation) -> Option<WaitingFor> {
     let call = conversation.shared.calls.held().filter(|_| conversation.outcome().is_none()).cloned();
     let questions = questions(conversation);
@@ -83,10 +87,10 @@ fn questions(conversation: &Conversation) -> Vec<AskedQuestion> {
     if open.is_empty() || !matches!(next(conversation), Step::AskPeople(_)) {
         return Vec::new();
     }
-    open.iter().take(WaitingFor::MAX_QUESTIONS).map(question).collect()
+    open.iter().take(WaitingFor::MAX_QUESTIONS).map(asked_question).collect()
 }
 
-fn question(open: &OpenQuestion) -> AskedQuestion {
+fn asked_question(open: &OpenQuestion) -> AskedQuestion {
     let OpenQuestion { question, about: _, refused } = open;
     let choice = |choice: &String| bounded(choice, AskedQuestion::MAX_CHOICE_BYTES);
     AskedQuestion {
@@ -97,22 +101,23 @@ fn question(open: &OpenQuestion) -> AskedQuestion {
     }
 }
 
-/// Returns the replies to questions that are not open, so that people can give them again.
+/// Describes the latest replies to questions that are not open, so that people can give them again.
 fn stray_replies(shared: &Shared) -> Vec<String> {
     let stray = shared.questions.stray_replies();
-    stray.iter().rev().take(MAX_REMARKS).rev().map(|reply| bounded(&stray_reply(reply), MAX_REMARK_BYTES)).collect()
+    let latest = stray.iter().rev().take(MAX_REMARKS).rev();
+    latest.map(|reply| bounded(&describe_stray_reply(reply), MAX_REMARK_BYTES)).collect()
 }
 
-fn stray_reply(reply: &StrayReply) -> String {
+fn describe_stray_reply(reply: &StrayReply) -> String {
     let StrayReply { question, text, by: _, nth, answered } = reply;
-    let nth = nth.map(|nth| format!(" {nth}")).unwrap_or_default();
+    let number = nth.map(|nth| format!(" {nth}")).unwrap_or_default();
     let state = if *answered { "was answered before" } else { "was never asked" };
-    format!("reply{nth} is to {question}, which {state}: {:?}", bounded(text, 128))
+    format!("reply{number} is to {question}, which {state}: {:?}", bounded(text, MAX_QUOTE_BYTES))
 }
 
-/// Returns the details of the first held call for its approvers. `events` are the events before it.
+/// Returns the details of the first held call, for its approvers. `events` describe the latest events of the conversation.
 pub fn first_hold(conversation: &Conversation, events: Vec<String>) -> Option<HeldCallDetails> {
-    let held = people::open_requests(&conversation.shared).into_iter().find_map(|ask| match ask {
+    let held = people::open_requests(&conversation.shared).into_iter().find_map(|request| match request {
         HumanRequest::Approval(held) => Some(held),
         HumanRequest::Question(_) => None,
     })?;

@@ -37,7 +37,9 @@ pub struct Rules {
     /// The remarks for the author of the Skill, one sentence each.
     pub remarks: Vec<String>,
     guardrails: Guardrails,
+    /// The rules of each tool, by the tool's name.
     tools: BTreeMap<String, ToolRules>,
+    /// The approver of a call that is held by a rule without approver.
     approver: String,
 }
 
@@ -64,10 +66,10 @@ impl Rules {
         }
     }
 
-    /// Adds remarks before the others.
+    /// Adds remarks before the present ones.
     #[must_use]
-    pub fn with_remarks(self, more: Vec<String>) -> Self {
-        Self { remarks: more.into_iter().chain(self.remarks).collect(), ..self }
+    pub fn with_remarks(self, new: Vec<String>) -> Self {
+        Self { remarks: new.into_iter().chain(self.remarks).collect(), ..self }
     }
 
     /// Returns the objections of the tool's own policy to a call.
@@ -92,8 +94,8 @@ impl Rules {
 
     /// Returns an objection for each required workflow that needs an earlier step before a call.
     pub fn workflow_order(&self, tool: &CatalogueTool) -> Vec<Objection> {
-        let missing = self.workflows.missing_before(&tool.name).into_iter();
-        missing
+        let missing_steps = self.workflows.missing_before(&tool.name).into_iter();
+        missing_steps
             .map(|missing| {
                 let detail =
                     format!("the step {:?} of the workflow {:?} must come first", missing.step, missing.workflow);

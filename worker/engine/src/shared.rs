@@ -92,12 +92,12 @@ impl Shared {
             }
             Event::ModelRequested { reserve, stage } => {
                 self.model.stage = *stage;
-                self.budget.requested(*reserve, *stage);
+                self.budget.open_request(*reserve, *stage);
             }
             Event::ModelAnswered { answer } => {
                 self.model.unreadable = 0;
                 self.model.too_long = None;
-                self.budget.answered(answer, self.model.stage);
+                self.budget.settle_request(answer, self.model.stage);
             }
             Event::ModelFailed { kind, message } => {
                 self.budget.abandon_request();

@@ -116,7 +116,8 @@ pub fn data(name: &str, text: &str) -> String {
 /// If the answer has no such object.
 pub fn read_object(text: &str) -> Result<Map<String, Value>, Error> {
     if text.trim_start().starts_with('{') {
-        return json_block::object(text).map_err(|error| format!("the answer cannot be read as JSON: {error}").into());
+        return json_block::parse_object(text)
+            .map_err(|error| format!("the answer cannot be read as JSON: {error}").into());
     }
     json_block::split(text).map(|(_, fields)| fields).map_err(|error| error.to_string().into())
 }

@@ -47,7 +47,7 @@ pub async fn claim<F: Files>(
         // A worker may have died after it linked a segment and before it synced the directory. If only the next segment became
         // durable, the log would have a gap.
         store.sync()?;
-        if let Some(acknowledged) = chain.missing_lines() {
+        if let Some(acknowledged) = chain.expected_lines() {
             let has_time_left = wait.next().await;
             if has_time_left {
                 continue;

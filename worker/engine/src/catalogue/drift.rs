@@ -59,16 +59,17 @@ impl Drifted {
         self.0.iter().map(|(tool, drift)| drift.remark(tool))
     }
 
-    /// Compares a listing with the fixed tools. New tools alone make no event, because the Job does not use them.
+    /// Compares a listing with the fixed tools. A tool that is listed twice counts as changed. New tools alone make no event,
+    /// because the Job does not use them.
     pub(super) fn compare(&self, tools: &[CatalogueTool], listed: &[ListedTool]) -> Option<Event> {
         let is_server_tool = |tool: &&CatalogueTool| tool.source == ToolSource::Server;
-        let mut now: BTreeMap<&str, Vec<&ListedTool>> = BTreeMap::new();
+        let mut listed_by_name: BTreeMap<&str, Vec<&ListedTool>> = BTreeMap::new();
         for tool in listed {
-            now.entry(&tool.name).or_default().push(tool);
+            listed_by_name.entry(&tool.name).or_default().push(tool);
         }
         let (mut changed, mut missing) = (Vec::new(), Vec::new());
         for tool in tools.iter().filter(is_server_tool).filter(|tool| !self.0.contains_key(&tool.name)) {
-            match now.get(tool.name.as_str()).map(Vec::as_slice) {
+            match listed_by_name.get(tool.name.as_str()).map(Vec::as_slice) {
                 None => missing.push(tool.name.clone()),
                 Some([listed]) if tool.matches(listed) => {}
                 Some(_) => changed.push(tool.name.clone()),
@@ -78,7 +79,7 @@ impl Drifted {
             return None;
         }
         let is_new = |name: &&str| !tools.iter().filter(is_server_tool).any(|tool| tool.name == **name);
-        let added = now.into_keys().filter(is_new).take(MAX_ADDED_TOOLS);
+        let added = listed_by_name.into_keys().filter(is_new).take(MAX_ADDED_TOOLS);
         let added = added.map(|name| bounded(name, MAX_NAME_BYTES)).collect();
         Some(Event::CatalogueDrifted { changed, missing, added })
     }

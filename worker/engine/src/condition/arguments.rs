@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 /// The most items of a list, and fields of an object, in the arguments.
 pub const MAX_ITEMS: usize = 1_000;
 
-/// The largest arguments, in bytes: the length of each string, and eight for each value.
+/// The largest arguments, in bytes. Each string and each field's name counts with its length, and each value with 8 more.
 pub const MAX_SIZE_BYTES: usize = 64 * 1024;
 
 /// The arguments of one call, within the limits. Checked once for all conditions of the call.
@@ -20,13 +20,13 @@ impl<'a> Arguments<'a> {
     /// Checks that arguments are within [`MAX_ITEMS`], [`MAX_SIZE_BYTES`] and the depth of canonical JSON.
     ///
     /// # Errors
-    /// [`Error::Arguments`] names the limit that is exceeded.
+    /// [`Error::Arguments`], if a limit is exceeded or the arguments are not an object.
     pub fn check(arguments: &'a Value) -> Result<Self, Error> {
         let Value::Object(fields) = arguments else {
             return Err(Error::Arguments("the arguments are not an object".into()));
         };
-        let mut left = MAX_SIZE_BYTES;
-        measure(arguments, MAX_DEPTH, &mut left)?;
+        let mut bytes_left = MAX_SIZE_BYTES;
+        check_limits(arguments, MAX_DEPTH, &mut bytes_left)?;
         Ok(Self { fields })
     }
 
@@ -35,18 +35,20 @@ impl<'a> Arguments<'a> {
     }
 }
 
-fn measure(value: &Value, depth: usize, left: &mut usize) -> Result<(), Error> {
-    let mut spend = |size: usize| match left.checked_sub(size) {
+/// Checks a value at a depth of the arguments: `levels_left` more levels may be below it, with `bytes_left` bytes.
+fn check_limits(value: &Value, levels_left: usize, bytes_left: &mut usize) -> Result<(), Error> {
+    let mut spend = |size: usize| match bytes_left.checked_sub(size) {
         Some(rest) => {
-            *left = rest;
+            *bytes_left = rest;
             Ok(())
         }
         None => Err(Error::Arguments(format!(
             "the arguments are larger than the {MAX_SIZE_BYTES} bytes that conditions accept"
         ))),
     };
-    let count = |items: usize| {
-        if depth == 0 {
+    // Returns the levels that may be below the items of the value.
+    let descend = |items: usize| {
+        if levels_left == 0 {
             Err(Error::Arguments(format!(
                 "the arguments are nested deeper than the {MAX_DEPTH} levels that conditions accept"
             )))
@@ -55,7 +57,7 @@ fn measure(value: &Value, depth: usize, left: &mut usize) -> Result<(), Error> {
                 "a list of {items} items is longer than the {MAX_ITEMS} that conditions accept"
             )))
         } else {
-            Ok(depth - 1)
+            Ok(levels_left - 1)
         }
     };
     match value {
@@ -63,15 +65,16 @@ fn measure(value: &Value, depth: usize, left: &mut usize) -> Result<(), Error> {
         Value::String(text) => spend(8 + text.len()),
         Value::Array(items) => {
             spend(8)?;
-            let depth = count(items.len())?;
-            items.iter().try_for_each(|item| measure(item, depth, left))
+            let levels_left = descend(items.len())?;
+            items.iter().try_for_each(|item| check_limits(item, levels_left, bytes_left))
         }
         Value::Object(fields) => {
             spend(8)?;
-            let depth = count(fields.len())?;
+            let levels_left = descend(fields.len())?;
             fields.iter().try_for_each(|(name, field)| {
-                *left = left.saturating_sub(name.len());
-                measure(field, depth, left)
+                // If the name is too long, no byte is left for the field's value, which is then the error.
+                *bytes_left = bytes_left.saturating_sub(name.len());
+                check_limits(field, levels_left, bytes_left)
             })
         }
     }

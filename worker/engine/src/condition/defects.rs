@@ -52,6 +52,7 @@ impl Kinds {
             }
     }
 
+    /// Returns every type instead of none: the part without a value is reported already.
     fn or_any(self) -> Self {
         if self.is_none() { Self::ANY } else { self }
     }
@@ -97,6 +98,7 @@ impl fmt::Display for Kinds {
         if *self == Self::ANY {
             return f.write_str("anything");
         }
+        // Null is not named beside other types: every declared input may be null.
         let names: Vec<&str> = NAMES.into_iter().filter(|(kind, _)| self.may_be(*kind)).map(|(_, name)| name).collect();
         f.write_str(&names.join(" or "))
     }
@@ -110,7 +112,8 @@ struct Inference<'a> {
 }
 
 impl Inference<'_> {
-    fn kinds(&mut self, node: &Node) -> Kinds {
+    /// Returns the types that a part may have. Reports the defects in it.
+    fn infer(&mut self, node: &Node) -> Kinds {
         match node {
             Node::Null => Kinds::NULL,
             Node::Bool(_) => Kinds::BOOL,
@@ -125,29 +128,29 @@ impl Inference<'_> {
             Node::Item(_) => Kinds::ANY,
             Node::List(items) => {
                 for item in items {
-                    self.kinds(item);
+                    self.infer(item);
                 }
                 Kinds::LIST
             }
-            Node::Select(of, name) => {
-                self.check_field(of, name);
+            Node::Select(base, name) => {
+                self.check_field(base, name);
                 Kinds::ANY
             }
-            Node::Has(of, name) => {
-                self.check_field(of, name);
+            Node::Has(base, name) => {
+                self.check_field(base, name);
                 Kinds::BOOL
             }
-            Node::Index(of, at) => {
-                self.check_index(of, at);
+            Node::Index(base, index) => {
+                self.check_index(base, index);
                 Kinds::ANY
             }
-            Node::Not(of) => {
-                self.check_bool(of);
+            Node::Not(operand) => {
+                self.check_bool(operand);
                 Kinds::BOOL
             }
-            Node::Negate(of) => {
-                let of = self.kinds(of);
-                self.report_unless(of.may_be(Kinds::NUMBER), || format!("-({of}) is not defined"));
+            Node::Negate(operand) => {
+                let operand = self.infer(operand);
+                self.report_unless(operand.may_be(Kinds::NUMBER), || format!("-({operand}) is not defined"));
                 Kinds::NUMBER
             }
             Node::And(sides) | Node::Or(sides) => {
@@ -159,14 +162,14 @@ impl Inference<'_> {
             Node::Conditional(parts) => {
                 let [condition, yes, no] = parts.as_ref();
                 self.check_bool(condition);
-                self.kinds(yes) | self.kinds(no)
+                self.infer(yes) | self.infer(no)
             }
             Node::Binary(operator, left, right) => {
-                let (left, right) = (self.kinds(left), self.kinds(right));
-                self.binary(*operator, left, right)
+                let (left, right) = (self.infer(left), self.infer(right));
+                self.infer_binary(*operator, left, right)
             }
-            Node::Call(function, operands) => self.call(*function, operands),
-            Node::Macro(kind, over, body) => self.macro_call(*kind, over, body),
+            Node::Call(function, operands) => self.infer_call(*function, operands),
+            Node::Macro(kind, over, body) => self.infer_macro(*kind, over, body),
         }
     }
 
@@ -178,34 +181,34 @@ impl Inference<'_> {
             }
             return;
         }
-        let kinds = self.kinds(node);
+        let kinds = self.infer(node);
         self.report_unless(kinds.may_be(Kinds::BOOL), || format!("{kinds} is neither true nor false"));
     }
 
-    fn check_field(&mut self, of: &Node, name: &str) {
-        let of = self.kinds(of);
-        self.report_unless(of.may_be(Kinds::MAP), || format!("{of} has no field {name:?}"));
+    fn check_field(&mut self, base: &Node, name: &str) {
+        let base = self.infer(base);
+        self.report_unless(base.may_be(Kinds::MAP), || format!("{base} has no field {name:?}"));
     }
 
-    fn check_index(&mut self, of: &Node, at: &Node) {
-        let (of, at) = (self.kinds(of), self.kinds(at));
-        let in_list = of.may_be(Kinds::LIST) && at.may_be(Kinds::NUMBER);
-        let in_map = of.may_be(Kinds::MAP) && at.may_be(Kinds::TEXT);
-        self.report_unless(in_list || in_map, || format!("{of} cannot be indexed with {at}"));
+    fn check_index(&mut self, base: &Node, index: &Node) {
+        let (base, index) = (self.infer(base), self.infer(index));
+        let in_list = base.may_be(Kinds::LIST) && index.may_be(Kinds::NUMBER);
+        let in_map = base.may_be(Kinds::MAP) && index.may_be(Kinds::TEXT);
+        self.report_unless(in_list || in_map, || format!("{base} cannot be indexed with {index}"));
     }
 
-    fn binary(&mut self, operator: Operator, left: Kinds, right: Kinds) -> Kinds {
-        let both = left & right;
+    fn infer_binary(&mut self, operator: Operator, left: Kinds, right: Kinds) -> Kinds {
+        let common = left & right;
         let computed = match operator {
             Operator::Equal | Operator::Unequal => {
-                if both.is_none() {
+                if common.is_none() {
                     let always = operator == Operator::Unequal;
                     self.defects.push(Defect::Constant(format!("{left} {operator} {right} is always {always}")));
                 }
                 return Kinds::BOOL;
             }
             Operator::Less | Operator::LessOrEqual | Operator::Greater | Operator::GreaterOrEqual => {
-                let ordered = both.may_be(Kinds::BOOL | Kinds::NUMBER | Kinds::TEXT | Kinds::BYTES);
+                let ordered = common.may_be(Kinds::BOOL | Kinds::NUMBER | Kinds::TEXT | Kinds::BYTES);
                 self.report_unless(ordered, || format!("{left} {operator} {right} cannot be compared"));
                 return Kinds::BOOL;
             }
@@ -214,15 +217,15 @@ impl Inference<'_> {
                 self.report_unless(fits, || format!("{left} cannot be in {right}"));
                 return Kinds::BOOL;
             }
-            Operator::Add => both & (Kinds::NUMBER | Kinds::TEXT | Kinds::LIST),
-            Operator::Subtract | Operator::Multiply | Operator::Divide | Operator::Remainder => both & Kinds::NUMBER,
+            Operator::Add => common & (Kinds::NUMBER | Kinds::TEXT | Kinds::LIST),
+            Operator::Subtract | Operator::Multiply | Operator::Divide | Operator::Remainder => common & Kinds::NUMBER,
         };
         self.report_unless(!computed.is_none(), || format!("{left} {operator} {right} is not defined"));
         computed.or_any()
     }
 
-    fn call(&mut self, function: Function, operands: &[Node]) -> Kinds {
-        let (takes, makes) = match function {
+    fn infer_call(&mut self, function: Function, operands: &[Node]) -> Kinds {
+        let (accepted, returned) = match function {
             Function::Size => (Kinds::TEXT | Kinds::BYTES | Kinds::LIST | Kinds::MAP, Kinds::NUMBER),
             Function::Contains | Function::StartsWith | Function::EndsWith => (Kinds::TEXT, Kinds::BOOL),
             Function::Int | Function::Uint | Function::Double => (Kinds::TEXT | Kinds::NUMBER, Kinds::NUMBER),
@@ -230,17 +233,17 @@ impl Inference<'_> {
             Function::Bytes => (Kinds::TEXT, Kinds::BYTES),
         };
         for operand in operands {
-            let of = self.kinds(operand);
-            self.report_unless(of.may_be(takes), || format!("{function}() is not defined for {of}"));
+            let operand = self.infer(operand);
+            self.report_unless(operand.may_be(accepted), || format!("{function}() is not defined for {operand}"));
         }
-        makes
+        returned
     }
 
-    fn macro_call(&mut self, kind: Macro, over: &Node, body: &Node) -> Kinds {
-        let of = self.kinds(over);
-        self.report_unless(of.may_be(Kinds::LIST | Kinds::MAP), || format!("{kind}() goes over a list, not {of}"));
+    fn infer_macro(&mut self, kind: Macro, over: &Node, body: &Node) -> Kinds {
+        let over = self.infer(over);
+        self.report_unless(over.may_be(Kinds::LIST | Kinds::MAP), || format!("{kind}() goes over a list, not {over}"));
         match kind {
-            Macro::Map => _ = self.kinds(body),
+            Macro::Map => _ = self.infer(body),
             Macro::All | Macro::Exists | Macro::ExistsOne | Macro::Filter => self.check_bool(body),
         }
         match kind {

@@ -56,7 +56,7 @@ impl Conversation {
         self.shared.calls.all()
     }
 
-    /// Returns the state that the pre-tool gate decides by.
+    /// Returns the pre-tool gate in the present state.
     pub fn pre_tool_gate(&self) -> Gate<'_> {
         Gate::new(&self.shared)
     }
@@ -86,13 +86,13 @@ impl Conversation {
         self.shared.earlier.as_deref()
     }
 
-    /// The resources spent and reserved.
+    /// The tokens, requests and time that the conversation has spent.
     pub fn budget(&self) -> &Budget {
         &self.shared.budget
     }
 
-    /// The outcome code that the Job ends with, if a person has cancelled it or deleted its Skill. The only step left is the
-    /// end.
+    /// The outcome code that the Job ends with, if a person has cancelled the Job or deleted its Skill. The end is then the only
+    /// step left.
     pub fn demanded_end(&self) -> Option<OutcomeCode> {
         self.ending.demanded
     }

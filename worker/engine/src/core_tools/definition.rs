@@ -6,12 +6,12 @@ use serde_json::Value;
 /// The effect of a call of a core tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolEffect {
-    /// A call changes nothing.
+    /// A call changes nothing outside of the conversation.
     None,
-    /// A call changes something; repeating it changes nothing more.
-    Once,
-    /// Each call changes something.
-    Each,
+    /// A call changes something, and the same call again changes nothing more.
+    Idempotent,
+    /// Each call changes something, even if it is the same call again.
+    Repeated,
 }
 
 /// Returns the definition of a core tool.
@@ -31,7 +31,7 @@ pub(super) fn core_tool(name: &str, description: &str, input_schema: Value, effe
         output_schema: None,
         source: ToolSource::Core,
         read_only: effect == ToolEffect::None,
-        idempotent: effect != ToolEffect::Each,
+        idempotent: effect != ToolEffect::Repeated,
         visible: true,
     }
 }

@@ -28,12 +28,12 @@ pub const APPLY_PATCH: &str = "apply_patch";
 /// The tools of this family.
 pub(crate) const NAMES: [&str; 6] = [READ_FILE, LIST_FILES, SEARCH_FILES, WRITE_FILE, EDIT_FILE, APPLY_PATCH];
 
-/// The depth of a listing if the call has none.
+/// The depth of a listing if the call names none.
 pub const DEFAULT_DEPTH: u64 = 2;
 
 /// Returns the tools that the bound file systems allow.
 pub(super) fn offered(run: &Run) -> Vec<CatalogueTool> {
-    let names = |writable_only: bool| -> Vec<&str> {
+    let bound_names = |writable_only: bool| -> Vec<&str> {
         let bound = run.resources.iter().filter(|resource| match &resource.source {
             ResourceSource::Mount { read_only, .. } => {
                 resource.kind == ResourceType::Filesystem && !(writable_only && *read_only)
@@ -42,7 +42,7 @@ pub(super) fn offered(run: &Run) -> Vec<CatalogueTool> {
         });
         bound.map(|resource| resource.name.as_str()).collect()
     };
-    let (readable, writable) = (names(false), names(true));
+    let (readable, writable) = (bound_names(false), bound_names(true));
     let mut tools = Vec::new();
     if !readable.is_empty() {
         tools.extend([read_file(&readable), list_files(&readable), search_files(&readable)]);
@@ -53,15 +53,15 @@ pub(super) fn offered(run: &Run) -> Vec<CatalogueTool> {
     tools
 }
 
-/// Returns the schema of a tool: the resource, which is required if there are several, and the other arguments.
+/// Returns the schema of a tool's arguments: the resource, which is required if there are several, and the other arguments.
 fn schema(resources: &[&str], required: &[&str], properties: Value) -> Value {
     let resource_schema = json!({"type": "string", "enum": resources, "description": "The bound file system."});
     let mut all = Map::from_iter([("resource".to_owned(), resource_schema)]);
     if let Value::Object(properties) = properties {
         all.extend(properties);
     }
-    let resource: &[&str] = if resources.len() > 1 { &["resource"] } else { &[] };
-    let required = [resource, required].concat();
+    let required_resource: &[&str] = if resources.len() > 1 { &["resource"] } else { &[] };
+    let required = [required_resource, required].concat();
     json!({"type": "object", "required": required, "additionalProperties": false, "properties": all})
 }
 
@@ -139,7 +139,7 @@ fn write_file(resources: &[&str]) -> CatalogueTool {
                 "createDirectories": {"type": "boolean", "description": "True to create missing directories."},
             }),
         ),
-        ToolEffect::Once,
+        ToolEffect::Idempotent,
     )
 }
 
@@ -156,7 +156,7 @@ fn edit_file(resources: &[&str]) -> CatalogueTool {
                 "newText": {"type": "string", "description": "The new text."},
             }),
         ),
-        ToolEffect::Each,
+        ToolEffect::Repeated,
     )
 }
 
@@ -172,9 +172,10 @@ fn apply_patch(resources: &[&str]) -> CatalogueTool {
                 "patch": {"type": "string", "minLength": 1, "description": "The diff, its paths relative to the resource, with or without a/ and b/."},
             }),
         ),
-        ToolEffect::Each,
+        ToolEffect::Repeated,
     )
 }
 
+/// The description of the argument `glob`.
 const GLOB: &str = "Only matching files: * and ? within a name, ** across directories, {a,b}, [a-z]. Without a / it \
     matches names, otherwise paths relative to the searched directory.";

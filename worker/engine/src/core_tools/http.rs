@@ -21,8 +21,8 @@ pub(crate) const NAMES: [&str; 2] = [HTTP_GET, HTTP_REQUEST];
 /// Returns the tools that the bound endpoints allow.
 pub(super) fn offered(run: &Run) -> Vec<CatalogueTool> {
     let endpoints = endpoint::endpoints(&run.skill.resources, &run.resources);
-    let (readable, changeable) =
-        (endpoint::endpoints_for(&endpoints, true), endpoint::endpoints_for(&endpoints, false));
+    let endpoints_for = |reads_only: bool| endpoint::endpoints_for(&endpoints, reads_only);
+    let (readable, changeable) = (endpoints_for(true), endpoints_for(false));
     let mut tools = Vec::new();
     let any_works = |endpoints: &[&Endpoint]| endpoints.iter().any(|endpoint| endpoint.error().is_none());
     if any_works(&readable) {
@@ -46,17 +46,17 @@ pub(crate) fn objection(tool: &CatalogueTool, arguments: &Value, run: &Run) -> O
 
 fn http_get(endpoints: &[&Endpoint]) -> CatalogueTool {
     let description = "Reads from an API with GET, or with HEAD for the headers only. Redirects are not followed.";
-    core_tool(HTTP_GET, &described(description, endpoints), schema(endpoints, true), ToolEffect::None)
+    core_tool(HTTP_GET, &describe(description, endpoints), schema(endpoints, true), ToolEffect::None)
 }
 
 fn http_request(endpoints: &[&Endpoint]) -> CatalogueTool {
     let description = "Calls an API with a method that may change something. Redirects are not followed. The call \
         gets an Idempotency-Key if you pass none.";
-    core_tool(HTTP_REQUEST, &described(description, endpoints), schema(endpoints, false), ToolEffect::Each)
+    core_tool(HTTP_REQUEST, &describe(description, endpoints), schema(endpoints, false), ToolEffect::Repeated)
 }
 
 /// Returns the description with the allowed calls.
-fn described(description: &str, endpoints: &[&Endpoint]) -> String {
+fn describe(description: &str, endpoints: &[&Endpoint]) -> String {
     let line = |endpoint: &&Endpoint| {
         let allowed = endpoint.error().map_or_else(|| summary(endpoint.rules()), |error| format!("nothing: {error}"));
         format!("\n{}: {allowed}", endpoint.name)
@@ -79,7 +79,7 @@ fn schema(endpoints: &[&Endpoint], reads_only: bool) -> Value {
         ),
         (
             "method".to_owned(),
-            json!({"type": "string", "enum": methods, "description": described_method(&methods, reads_only)}),
+            json!({"type": "string", "enum": methods, "description": describe_method(&methods, reads_only)}),
         ),
         (
             "query".to_owned(),
@@ -97,13 +97,13 @@ fn schema(endpoints: &[&Endpoint], reads_only: bool) -> Value {
         properties.insert("json".to_owned(), json!({"description": "The body, as JSON."}));
         properties.insert("body".to_owned(), text("The body, as text. Use it instead of json."));
     }
-    let which: &[&str] = if names.len() > 1 { &["resource"] } else { &[] };
-    let how: &[&str] = if reads_only { &[] } else { &["method"] };
-    let required = [which, how].concat();
+    let required_resource: &[&str] = if names.len() > 1 { &["resource"] } else { &[] };
+    let required_method: &[&str] = if reads_only { &[] } else { &["method"] };
+    let required = [required_resource, required_method].concat();
     json!({"type": "object", "required": required, "additionalProperties": false, "properties": properties})
 }
 
-/// Returns the description of the method, which a read may omit if GET is allowed.
-fn described_method(methods: &[Method], reads_only: bool) -> &'static str {
+/// Returns the description of the argument `method`. A call of `http_get` may omit it if GET is allowed.
+fn describe_method(methods: &[Method], reads_only: bool) -> &'static str {
     if reads_only && methods.contains(&Method::Get) { "Default: GET." } else { "The method." }
 }

@@ -15,7 +15,7 @@ pub const MEMORY_WRITE: &str = "memory_write";
 /// The tools of this family.
 pub(super) const NAMES: [&str; 2] = [MEMORY_READ, MEMORY_WRITE];
 
-/// Returns the tools that the Skill's use of the bank allows. Reading needs a note, or the right to write one.
+/// Returns the tools that the Skill's use of the bank allows. A Skill that may only read gets no tool as long as there is no note.
 pub(super) fn offered(run: &Run) -> Vec<CatalogueTool> {
     match run.skill.bank() {
         BankUse::Read if run.has_notes => vec![memory_read()],
@@ -30,7 +30,7 @@ fn memory_read() -> CatalogueTool {
         "Reads a note of the memory bank, which the Jobs of this Skill share. The result ends with the note's hash.",
         json!({
             "type": "object", "required": ["file"], "additionalProperties": false,
-            "properties": {"file": file()},
+            "properties": {"file": file_schema()},
         }),
         ToolEffect::None,
     )
@@ -46,16 +46,16 @@ fn memory_write() -> CatalogueTool {
         json!({
             "type": "object", "required": ["file", "content", "expect"], "additionalProperties": false,
             "properties": {
-                "file": file(),
+                "file": file_schema(),
                 "content": {"type": "string", "description": "All of the note, in Markdown."},
                 "expect": {"type": "string", "minLength": 1, "maxLength": 64, "description": "The hash of the note as you read it, or none if the note does not exist."},
             },
         }),
-        ToolEffect::Once,
+        ToolEffect::Idempotent,
     )
 }
 
-fn file() -> Value {
+fn file_schema() -> Value {
     json!({
         "type": "string", "maxLength": 80,
         "description": "projectbrief.md, productContext.md, systemPatterns.md, techContext.md, activeContext.md, progress.md, or details/NAME.md.",

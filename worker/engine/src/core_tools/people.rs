@@ -9,15 +9,15 @@ use serde_json::json;
 pub const ASK_USER: &str = "ask_user";
 
 /// The longest question, in characters.
-const MAX_TEXT: usize = 1000;
+const MAX_TEXT_CHARS: usize = 1000;
 
 /// The most choices of a question.
 const MAX_CHOICES: usize = 8;
 
 /// The longest choice, in characters.
-const MAX_CHOICE: usize = 128;
+const MAX_CHOICE_CHARS: usize = 128;
 
-/// Returns `ask_user` if people answer questions.
+/// Returns `ask_user` if people can answer questions.
 pub(super) fn offered(run: &Run) -> Vec<CatalogueTool> {
     run.people.then(ask_user).into_iter().collect()
 }
@@ -31,12 +31,12 @@ fn ask_user() -> CatalogueTool {
             "type": "object", "required": ["text"], "additionalProperties": false,
             "properties": {
                 "text": {
-                    "type": "string", "minLength": 1, "maxLength": MAX_TEXT,
+                    "type": "string", "minLength": 1, "maxLength": MAX_TEXT_CHARS,
                     "description": "The complete question: the user does not see your other messages.",
                 },
                 "choices": {
                     "type": "array", "maxItems": MAX_CHOICES, "description": "Answers to choose from, if any.",
-                    "items": {"type": "string", "minLength": 1, "maxLength": MAX_CHOICE},
+                    "items": {"type": "string", "minLength": 1, "maxLength": MAX_CHOICE_CHARS},
                 },
             },
         }),

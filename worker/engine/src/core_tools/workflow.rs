@@ -1,4 +1,4 @@
-//! `subgoal_done`: closes a workflow step. The engine answers it.
+//! `subgoal_done`: closes a workflow step. The engine itself answers the call.
 
 use super::definition::{ToolEffect, core_tool};
 use crate::run::Run;

@@ -1,7 +1,7 @@
 //! The address of a call: the URL that the Job binds, and a path below it.
 //!
-//! Servers and proxies read `..`, `%2e`, `%2f`, `\` and `//` in different ways, some after decoding twice. If a path leaves its
-//! base, or has other segments, in any of these readings, it is an error.
+//! Servers and proxies read `..`, `%2e`, `%2f`, `\` and `//` in different ways, some after decoding twice. A path
+//! is an error if it leaves its base, or has other segments, in any of these readings.
 
 use super::error::Error;
 use std::fmt::Write;
@@ -15,7 +15,7 @@ pub(super) struct Base {
     /// The scheme and the authority, as written.
     origin: String,
     path: Path,
-    /// Whether the URL ends in `/`. A call without a path keeps it.
+    /// Whether the URL ends in `/`. The URL of a call without a path then ends in `/` too.
     has_slash: bool,
 }
 
@@ -95,7 +95,7 @@ impl Path {
             if segment.is_empty() && at < last {
                 return Err("the path has an empty segment (//)".into());
             }
-            let (sent, decoded) = read(segment)?;
+            let (sent, decoded) = read_segment(segment)?;
             path.sent.push('/');
             path.sent.push_str(&sent);
             path.segments.push(decoded);
@@ -110,15 +110,15 @@ impl Path {
 }
 
 /// Returns the sent form of a segment, and the decoded segment.
-fn read(segment: &str) -> Result<(String, String), Error> {
+fn read_segment(segment: &str) -> Result<(String, String), Error> {
     let mut sent = String::with_capacity(segment.len());
     let mut decoded = Vec::with_capacity(segment.len());
-    for (byte, is_escaped) in units(segment.as_bytes()) {
+    for (byte, is_escaped) in decode(segment.as_bytes()) {
         if byte == b'%' && !is_escaped {
             return Err("a % in the path needs two hexadecimal digits; write %25 for the character".into());
         }
         // Escape by the byte's value, not by its spelling in the call: conditions compare one spelling.
-        push(&mut sent, byte, is_unreserved(byte) || b"!$&'()*+,;=:@".contains(&byte));
+        push_byte(&mut sent, byte, is_unreserved(byte) || b"!$&'()*+,;=:@".contains(&byte));
         decoded.push(byte);
     }
     if let Some(ambiguity) = ambiguity(&decoded) {
@@ -131,7 +131,7 @@ fn read(segment: &str) -> Result<(String, String), Error> {
     Ok((sent, decoded))
 }
 
-/// Returns the reason why a segment is ambiguous after any number of decodings, or nothing.
+/// Returns the reason why servers may read a segment differently, as it is or after further decodings; or nothing.
 fn ambiguity(decoded: &[u8]) -> Option<&'static str> {
     let mut layer = decoded.to_vec();
     loop {
@@ -150,7 +150,7 @@ fn ambiguity(decoded: &[u8]) -> Option<&'static str> {
             return Some("the path has a segment . or ..");
         }
         // Each decoded escape makes the text shorter.
-        let next: Vec<u8> = units(&layer).map(|(byte, _)| byte).collect();
+        let next: Vec<u8> = decode(&layer).map(|(byte, _)| byte).collect();
         if next.len() == layer.len() {
             return None;
         }
@@ -159,17 +159,17 @@ fn ambiguity(decoded: &[u8]) -> Option<&'static str> {
 }
 
 /// Returns the decoded bytes of a text, and whether each was escaped. An incomplete escape is not decoded.
-fn units(mut text: &[u8]) -> impl Iterator<Item = (u8, bool)> {
+fn decode(mut text: &[u8]) -> impl Iterator<Item = (u8, bool)> {
     std::iter::from_fn(move || {
         let (&byte, after) = text.split_first()?;
-        let escaped = escape(text);
+        let escaped = read_escape(text);
         text = if escaped.is_some() { text.get(3..).unwrap_or_default() } else { after };
         Some((escaped.unwrap_or(byte), escaped.is_some()))
     })
 }
 
-/// Returns the byte of the escape at the beginning of a text.
-fn escape(text: &[u8]) -> Option<u8> {
+/// Returns the byte of the escape (`%2F`) at the beginning of a text, if there is one.
+fn read_escape(text: &[u8]) -> Option<u8> {
     let [b'%', high, low, ..] = text else { return None };
     let digit = |byte: u8| char::from(byte).to_digit(16);
     u8::try_from(digit(*high)? * 16 + digit(*low)?).ok()
@@ -179,7 +179,8 @@ fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
 }
 
-fn push(sent: &mut String, byte: u8, is_literal: bool) {
+/// Appends a byte, escaped unless `is_literal`.
+fn push_byte(sent: &mut String, byte: u8, is_literal: bool) {
     if is_literal {
         sent.push(char::from(byte));
     } else {
@@ -188,11 +189,11 @@ fn push(sent: &mut String, byte: u8, is_literal: bool) {
     }
 }
 
-/// Returns a text escaped for a query.
-pub(super) fn component(text: &str) -> String {
+/// Returns a name or value of a query in its escaped form.
+pub(super) fn escape_query(text: &str) -> String {
     let mut sent = String::with_capacity(text.len());
     for byte in text.bytes() {
-        push(&mut sent, byte, is_unreserved(byte));
+        push_byte(&mut sent, byte, is_unreserved(byte));
     }
     sent
 }

@@ -6,8 +6,8 @@ use bloomery_crds::v1alpha1::{EndpointRule, Method};
 /// The longest summary of rules, in bytes.
 const MAX_SUMMARY_BYTES: usize = 1024;
 
-/// Returns whether a method is allowed on any path. Without rules, the methods that read are allowed.
-pub(super) fn allows_any_path(rules: Option<&[EndpointRule]>, method: Method) -> bool {
+/// Returns whether a method is allowed on at least one path. Without rules, the methods that read are allowed.
+pub(super) fn allows_some_path(rules: Option<&[EndpointRule]>, method: Method) -> bool {
     match rules {
         None => method.is_read(),
         Some(rules) => rules.iter().any(|rule| rule.methods.contains(&method) && !rule.paths.is_empty()),
@@ -42,21 +42,22 @@ fn matches(pattern: &str, segments: &[String]) -> bool {
     let Some(pattern) = pattern.strip_prefix('/') else { return false };
     // `/` is the base itself, which has no segments.
     let parts = if pattern.is_empty() { Vec::new() } else { pattern.split('/').collect() };
-    // The numbers of segments that the pattern so far can match.
+    // Item `n`: whether the parts so far match the first `n` segments. Before the first part, they match none.
     let mut matched = vec![false; segments.len() + 1];
     if let Some(first) = matched.first_mut() {
         *first = true;
     }
     for part in parts {
         let mut next = vec![false; matched.len()];
-        let mut reached = false;
-        for (at, place) in next.iter_mut().enumerate() {
+        let mut has_match = false;
+        for (n, is_match) in next.iter_mut().enumerate() {
             if part == "**" {
-                reached |= matched.get(at) == Some(&true);
-                *place = reached;
-            } else if let Some(before) = at.checked_sub(1) {
+                // It matches any number of segments after an earlier match.
+                has_match |= matched.get(n) == Some(&true);
+                *is_match = has_match;
+            } else if let Some(before) = n.checked_sub(1) {
                 let fits = segments.get(before).is_some_and(|segment| matches_segment(part, segment));
-                *place = matched.get(before) == Some(&true) && fits;
+                *is_match = matched.get(before) == Some(&true) && fits;
             }
         }
         matched = next;
@@ -65,6 +66,7 @@ fn matches(pattern: &str, segments: &[String]) -> bool {
 }
 
 fn matches_segment(pattern: &str, segment: &str) -> bool {
+    // `**` is valid only as a whole segment of a pattern.
     if pattern.contains("**") {
         return false;
     }
@@ -72,14 +74,14 @@ fn matches_segment(pattern: &str, segment: &str) -> bool {
     if pattern == "*" {
         return !segment.is_empty();
     }
-    let Some(mut left) = segment.strip_prefix(beginning) else { return false };
+    let Some(mut remaining) = segment.strip_prefix(beginning) else { return false };
     let mut parts: Vec<&str> = rest.split('*').collect();
     let end = parts.pop().unwrap_or_default();
     for part in parts {
-        let Some((_, after)) = left.split_once(part) else { return false };
-        left = after;
+        let Some((_, after)) = remaining.split_once(part) else { return false };
+        remaining = after;
     }
-    left.ends_with(end)
+    remaining.ends_with(end)
 }
 
 #[cfg(test)]
@@ -143,7 +145,7 @@ mod tests {
         #[test]
         fn a_segment_matches_as_a_backtracking_matcher_decides(pattern in "[ab*]{0,8}", segment in "[ab]{0,8}") {
             prop_assume!(!pattern.contains("**") && pattern != "*");
-            prop_assert_eq!(matches_segment(&pattern, &segment), slowly(pattern.as_bytes(), segment.as_bytes()));
+            prop_assert_eq!(matches_segment(&pattern, &segment), matches_slowly(pattern.as_bytes(), segment.as_bytes()));
         }
 
         #[test]
@@ -153,11 +155,11 @@ mod tests {
         }
     }
 
-    fn slowly(pattern: &[u8], segment: &[u8]) -> bool {
+    fn matches_slowly(pattern: &[u8], segment: &[u8]) -> bool {
         match pattern.split_first() {
             None => segment.is_empty(),
-            Some((b'*', rest)) => (0..=segment.len()).any(|n| slowly(rest, &segment[n..])),
-            Some((first, rest)) => segment.first() == Some(first) && slowly(rest, &segment[1..]),
+            Some((b'*', rest)) => (0..=segment.len()).any(|n| matches_slowly(rest, &segment[n..])),
+            Some((first, rest)) => segment.first() == Some(first) && matches_slowly(rest, &segment[1..]),
         }
     }
 }

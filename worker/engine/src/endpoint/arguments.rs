@@ -1,6 +1,6 @@
 //! The arguments of a call to an endpoint.
 
-use super::address::{Path, component};
+use super::address::{Path, escape_query};
 use super::error::Error;
 use bloomery_crds::v1alpha1::{CALL_HEADERS, Method};
 use serde::{Deserialize, Deserializer};
@@ -23,13 +23,13 @@ pub(super) struct CallArguments {
     query: Map<String, Value>,
     #[serde(default)]
     headers: BTreeMap<String, String>,
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "read_present")]
     json: Option<Value>,
     body: Option<String>,
 }
 
 /// Reads a present value as `Some`: `null` is a valid body.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+fn read_present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
 
@@ -40,8 +40,8 @@ impl CallArguments {
         Self::deserialize(arguments).map_err(|error| format!("the arguments are invalid: {error}").into())
     }
 
-    /// Returns the path, which is empty if the call has none. A path has one valid spelling: with another one, a call could evade
-    /// a condition of the Skill, which compares the argument.
+    /// Returns the path, which is empty if the call has none. A path has one valid spelling: conditions of the Skill compare the
+    /// argument, and a call with another spelling could evade them.
     pub(super) fn path(&self) -> Result<Path, Error> {
         let Some(text) = &self.path else { return Ok(Path::default()) };
         let path = Path::parse(text)?;
@@ -85,9 +85,9 @@ impl CallArguments {
                     }
                 };
                 query.push(if query.is_empty() { '?' } else { '&' });
-                query.push_str(&component(name));
+                query.push_str(&escape_query(name));
                 query.push('=');
-                query.push_str(&component(&text));
+                query.push_str(&escape_query(&text));
             }
         }
         Ok(query)
@@ -117,9 +117,9 @@ impl CallArguments {
         Ok(headers)
     }
 
-    /// Returns the body, and the headers with its content type.
+    /// Returns the headers with the content type of the body, and the body.
     pub(super) fn body(&self, method: Method, mut headers: Headers) -> Result<(Headers, Option<String>), Error> {
-        let (body, kind) = match (&self.json, &self.body) {
+        let (body, content_type) = match (&self.json, &self.body) {
             (None, None) => return Ok((headers, None)),
             (Some(_), Some(_)) => return Err("a call can have json or body, not both".into()),
             (Some(json), None) => (json.to_string(), "application/json"),
@@ -129,7 +129,7 @@ impl CallArguments {
             return Err(format!("{method} must not have a body").into());
         }
         if !headers.iter().any(|(name, _)| name == CONTENT_TYPE) {
-            headers.push((CONTENT_TYPE.to_owned(), kind.to_owned()));
+            headers.push((CONTENT_TYPE.to_owned(), content_type.to_owned()));
         }
         Ok((headers, Some(body)))
     }

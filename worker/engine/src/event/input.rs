@@ -27,7 +27,7 @@ pub struct ContextPart {
     /// The source of the part: the name of a resource, a note, or a Job.
     #[serde(rename = "of")]
     pub source: String,
-    /// The text for the model, which is data; empty if there is a fault.
+    /// The text, which the model reads as data; empty if there is a fault.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
     /// The reason why there is no text.

@@ -69,7 +69,7 @@ pub enum ModelFailure {
     /// The answer can be read, but does not have the form that the stage asked for. The stage asks once more.
     #[serde(rename = "misread")]
     InvalidAnswer,
-    /// The conversation is longer than the model accepts. The request may be repeated once it is shorter.
+    /// The conversation is longer than the model accepts. The request may be repeated when the conversation is shorter.
     TooLong,
 }
 

@@ -62,7 +62,7 @@ pub enum QuestionSubject {
     Entity(String),
     /// The latest draft, which the finalization gate does not pass without a person's answer.
     Draft,
-    /// A call with effect whose answer was lost. A person finds out whether it happened.
+    /// A call with effect whose result was lost. A person finds out whether the call happened.
     #[serde(rename = "lost")]
     LostCall(CallId),
 }

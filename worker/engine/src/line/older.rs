@@ -1,7 +1,7 @@
 //! Logs of earlier versions stay readable and keep their meaning (`docs/explanation/engine.md`, section 1).
 //!
-//! A file contains the segments of one Job of `make demo`, as a worker of that version wrote them. `every-event.jsonl` is not
-//! from a Job: it has a line for every event.
+//! The files are in `older/`. `every-event.jsonl` has a line for every event. Each other file contains the segments of one Job of
+//! `make demo`, as a worker of an earlier version wrote them.
 
 mod every_event;
 
@@ -42,7 +42,7 @@ fn a_log_of_an_earlier_version_leads_to_the_same_end(#[case] log: &str) {
     let result = status.result.unwrap();
     assert_eq!(result.text, "I am sorry that your order arrived broken. 49.90 EUR are on their way back to you.");
     assert_eq!(result.fields["status"], "refunded");
-    let asked = entries.iter().filter(|entry| entry.event.name() == "model.requested").count();
-    assert_eq!(status.usage.llm_calls.plan as usize, asked);
+    let requests = entries.iter().filter(|entry| entry.event.name() == "model.requested").count();
+    assert_eq!(status.usage.llm_calls.plan as usize, requests);
     assert_eq!(status.gates.finalization.attempts.len(), 1);
 }

@@ -42,8 +42,8 @@ fn check_condition(path: String, text: &str, tool: Option<&ToolDeclaration>) -> 
 
 fn defect_finding(path: &str, defect: Defect, condition: &Condition, declared: &[ToolInput]) -> Finding {
     let finding = match defect {
-        Defect::Undecidable(why) => Finding::error(path, format!("the condition never has a result: {why}")),
-        Defect::Constant(what) => Finding::warning(path, format!("a part of the condition is constant: {what}")),
+        Defect::Undecidable(reason) => Finding::error(path, format!("the condition never has a result: {reason}")),
+        Defect::Constant(part) => Finding::warning(path, format!("a part of the condition is constant: {part}")),
     };
     let named = condition.arguments();
     let kinds: Vec<String> = declared

@@ -27,6 +27,7 @@ fn check_resource(at: usize, resource: &ResourceDeclaration) -> Vec<Finding> {
     findings
 }
 
+/// Returns whether a call can have a path that matches a pattern. Only the last segment of a path may be empty.
 fn may_match(pattern: &str) -> bool {
     let segments: Vec<&str> = pattern.split('/').skip(1).collect();
     let last = segments.len().saturating_sub(1);

@@ -28,13 +28,13 @@ fn quoted(rule: &Rule) -> String {
 
 /// Returns the rules without duplicates, and a finding for each duplicate.
 fn split_duplicates(rules: Vec<(String, Rule)>) -> (Vec<(String, Rule)>, Vec<Finding>) {
-    let mut said: BTreeMap<String, String> = BTreeMap::new();
-    let (mut new, mut findings) = (Vec::new(), Vec::new());
+    let mut first_paths: BTreeMap<String, String> = BTreeMap::new();
+    let (mut unique, mut findings) = (Vec::new(), Vec::new());
     for (path, rule) in rules {
-        match said.entry(meaning(&rule)) {
+        match first_paths.entry(meaning(&rule)) {
             Entry::Vacant(place) => {
                 place.insert(path.clone());
-                new.push((path, rule));
+                unique.push((path, rule));
             }
             Entry::Occupied(first) => {
                 let message = format!("{} has the same meaning as {}", quoted(&rule), first.get());
@@ -42,7 +42,7 @@ fn split_duplicates(rules: Vec<(String, Rule)>) -> (Vec<(String, Rule)>, Vec<Fin
             }
         }
     }
-    (new, findings)
+    (unique, findings)
 }
 
 /// Returns a key that is equal for rules with the same meaning: by their effects, or else by their words.
@@ -55,12 +55,12 @@ fn meaning(rule: &Rule) -> String {
     }
 }
 
-/// Returns every rule with its path, compiled as if the Skill declared all tools.
-pub(super) fn compiled(spec: &SkillSpec) -> Vec<(String, Rule)> {
+/// Returns every rule with its path, compiled as if the declared tools and the core tools were the catalogue.
+pub(super) fn compile_all(spec: &SkillSpec) -> Vec<(String, Rule)> {
     let Some(guardrails) = spec.policy.as_ref().and_then(|policy| policy.guardrails.as_ref()) else {
         return Vec::new();
     };
-    let names: BTreeSet<&str> = super::names::tools(spec).into_iter().collect();
+    let names: BTreeSet<&str> = super::names::known_tools(spec).into_iter().collect();
     let lists = [(RuleList::Never, &guardrails.never), (RuleList::Always, &guardrails.always)];
     let of_list = |(list, texts): (RuleList, &Vec<String>)| -> Vec<(String, Rule)> {
         let path = |at: usize| format!("spec.policy.guardrails.{list}[{at}]");
@@ -88,8 +88,9 @@ fn check_rule(path: &str, rule: &Rule, known: &Known<'_>) -> Option<Finding> {
     Some(Finding::warning(path, message).hint(reading.hint))
 }
 
+/// Checks a rule with an exception, such as `unless`.
 fn check_exception(path: &str, rule: &Rule, known: &Known<'_>) -> Option<Finding> {
-    let tools: Vec<&str> = rule.effects.iter().filter_map(approved).collect();
+    let tools: Vec<&str> = rule.effects.iter().filter_map(held_tool).collect();
     if !tools.is_empty() {
         let message = format!(
             "{} has an exception that cannot be checked: every call of {} waits for approval",
@@ -101,8 +102,9 @@ fn check_exception(path: &str, rule: &Rule, known: &Known<'_>) -> Option<Finding
                 .hint("write the exception in spec.policy.approvals[].when, such as \"amount > 500\""),
         );
     }
-    let nearly = rule.text.to_ascii_lowercase().contains("approval") || reading::not_enforced(rule, known).is_some();
-    nearly.then(|| {
+    let reads_as_enforced =
+        rule.text.to_ascii_lowercase().contains("approval") || reading::not_enforced(rule, known).is_some();
+    reads_as_enforced.then(|| {
         Finding::warning(
             path,
             format!("{} has an exception that cannot be checked: it is only text in the prompt", quoted(rule)),
@@ -111,7 +113,8 @@ fn check_exception(path: &str, rule: &Rule, known: &Known<'_>) -> Option<Finding
     })
 }
 
-fn approved(effect: &RuleEffect) -> Option<&str> {
+/// Returns the tool whose calls an effect holds, if any.
+fn held_tool(effect: &RuleEffect) -> Option<&str> {
     match effect {
         RuleEffect::RequiresApproval { tool } => Some(tool),
         RuleEffect::ToolDeny { .. } | RuleEffect::Threshold(_) => None,
@@ -135,15 +138,15 @@ fn check_threshold(path: &str, rule: &Rule, spec: &SkillSpec) -> Vec<Finding> {
         let names = inputs().map(|input| input.name.as_str());
         return vec![Finding::warning(path, message).nearest(&threshold.field, names)];
     }
-    let no_numbers = spec.tools.iter().filter_map(|tool| {
+    let with_other_type = spec.tools.iter().filter_map(|tool| {
         let input = tool.inputs.iter().find(is_meant)?;
         (!matches!(input.kind, ValueType::Number | ValueType::Integer)).then_some((tool, input.kind))
     });
-    no_numbers
+    with_other_type
         .map(|(tool, kind)| {
-            let happens = if threshold.verdict == Verdict::Hold { "waits for approval" } else { "is denied" };
+            let consequence = if threshold.verdict == Verdict::Hold { "waits for approval" } else { "is denied" };
             let message = format!(
-                "{} compares {:?} with a number, and {} declares it as {kind}: every call of {} {happens}",
+                "{} compares {:?} with a number, and {} declares it as {kind}: every call of {} {consequence}",
                 quoted(rule),
                 threshold.field,
                 tool.name,
@@ -155,19 +158,20 @@ fn check_threshold(path: &str, rule: &Rule, spec: &SkillSpec) -> Vec<Finding> {
 }
 
 fn without_room(rules: &[(String, Rule)]) -> Vec<Finding> {
-    let plain: Vec<Rule> = rules.iter().map(|(_, rule)| rule.clone()).collect();
-    let without_room: BTreeSet<String> = text_guardrails::split(&plain).without_room.into_iter().collect();
-    let left = rules.iter().filter(|(_, rule)| rule.stays_text && without_room.contains(&rule.text));
-    left.map(|(path, rule)| {
-        Finding::warning(
-            path.clone(),
-            format!("{} does not reach the prompt: only the finalization gate checks it", quoted(rule)),
-        )
-        .hint(format!(
-            "the prompt has room for {} rules of about {} tokens in all: shorten or merge some",
-            text_guardrails::MAX_RULES,
-            text_guardrails::MAX_TOKENS
-        ))
-    })
-    .collect()
+    let all_rules: Vec<Rule> = rules.iter().map(|(_, rule)| rule.clone()).collect();
+    let without_room: BTreeSet<String> = text_guardrails::split(&all_rules).without_room.into_iter().collect();
+    let rules_without_room = rules.iter().filter(|(_, rule)| rule.stays_text && without_room.contains(&rule.text));
+    rules_without_room
+        .map(|(path, rule)| {
+            Finding::warning(
+                path.clone(),
+                format!("{} does not reach the prompt: only the finalization gate checks it", quoted(rule)),
+            )
+            .hint(format!(
+                "the prompt has room for {} rules of about {} tokens in all: shorten or merge some",
+                text_guardrails::MAX_RULES,
+                text_guardrails::MAX_TOKENS
+            ))
+        })
+        .collect()
 }

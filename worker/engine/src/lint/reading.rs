@@ -26,10 +26,11 @@ pub(super) struct Known<'a> {
 impl<'a> Known<'a> {
     pub(super) fn new(spec: &'a SkillSpec) -> Self {
         let inputs = spec.tools.iter().flat_map(|tool| &tool.inputs).map(|input| input.name.as_str());
-        Self { tools: super::names::tools(spec).into_iter().collect(), inputs: inputs.collect() }
+        Self { tools: super::names::known_tools(spec).into_iter().collect(), inputs: inputs.collect() }
     }
 
-    /// Returns whether a word before a comparison may be an argument: in `give away >50 percent` it is not.
+    /// Returns whether a word in a comparison may be an argument: a declared input, or, if the Skill declares no inputs, any word
+    /// that is not a tool.
     fn may_be_input(&self, name: &str) -> bool {
         if self.inputs.is_empty() { !self.tools.contains(name) } else { self.inputs.contains(name) }
     }
@@ -38,7 +39,7 @@ impl<'a> Known<'a> {
 /// Returns the reason why a text rule reads as if it were enforced, or nothing if it is plain prose.
 pub(super) fn not_enforced(rule: &Rule, known: &Known<'_>) -> Option<NotEnforced> {
     let sentence = Sentence::new(rule, known);
-    let compared = compared(&rule.text);
+    let compared = find_comparison(&rule.text);
     let why = match (sentence.tools.as_slice(), &compared) {
         ([], Some(_)) => "compares with a number".to_owned(),
         ([], None) if sentence.asks_for_approval() => "asks for approval".to_owned(),
@@ -77,13 +78,14 @@ impl<'a> Sentence<'a> {
         Self { rule, known, words, tools }
     }
 
+    /// Returns whether the sentence contains `requires approval` or a variant of it, or names a tool and contains `approval`.
     fn asks_for_approval(&self) -> bool {
         let has_word = self.words.iter().any(|word| word.eq_ignore_ascii_case("approval"));
         let asks = |pair: &[&str]| matches!(pair, [verb, approval] if asks_for_approval(verb, approval));
-        has_word && !self.tools.is_empty() || self.words.windows(2).any(asks)
+        (has_word && !self.tools.is_empty()) || self.words.windows(2).any(asks)
     }
 
-    /// Returns the list that the rule belongs to by its first word, or else its own list.
+    /// Returns the list that the rule's first words mean. If they mean none, returns the list in which it is.
     fn list(&self) -> RuleList {
         let begins_with_not = match self.words.as_slice() {
             [first, second, ..] if first.eq_ignore_ascii_case("do") => second.eq_ignore_ascii_case("not"),
@@ -123,7 +125,7 @@ impl<'a> Sentence<'a> {
         let list = self.list();
         let &Compared { field, operator, number } = compared;
         let Some(field) = field.filter(|field| self.known.may_be_input(field)) else {
-            return Self::any_comparison(list);
+            return Self::hint_of_form(list);
         };
         let allowed = match (operator, list) {
             ("==", RuleList::Never) | ("!=", RuleList::Always) => Some("!="),
@@ -145,12 +147,13 @@ impl<'a> Sentence<'a> {
         // The number may be invalid, such as 10k: suggest the rule only if it compiles.
         let compiled = guardrail::compile(&text, list, &self.known.tools);
         if compiled.stays_text {
-            return Self::any_comparison(list);
+            return Self::hint_of_form(list);
         }
         format!("to have it enforced, write {text:?} under {list}, and nothing else in that rule")
     }
 
-    fn any_comparison(list: RuleList) -> String {
+    /// Returns the form of every enforced comparison, with an example.
+    fn hint_of_form(list: RuleList) -> String {
         let example = if list == RuleList::Never { "Never amount > 500" } else { "Always amount <= 500" };
         format!(
             "a comparison is enforced if the rule is only an argument's name, {}, {}, {} or {}, and a plain \
@@ -186,37 +189,34 @@ struct Compared<'a> {
 }
 
 /// Returns the first comparison with a number, such as `amount > 500`, `>500` or `500 <= amount`.
-fn compared(text: &str) -> Option<Compared<'_>> {
+fn find_comparison(text: &str) -> Option<Compared<'_>> {
     let is_sign = |c: char| "<>=!≤≥≠".contains(c);
-    let mut from = 0;
-    while let Some(rest) = text.get(from..) {
-        let start = from + rest.find(is_sign)?;
+    let mut offset = 0;
+    while let Some(rest) = text.get(offset..) {
+        let start = offset + rest.find(is_sign)?;
         let (before, rest) = text.split_at_checked(start)?;
-        let signs = rest.find(|c: char| !is_sign(c)).unwrap_or(rest.len());
-        let (signs, after) = rest.split_at_checked(signs)?;
-        from = start + signs.len();
-        // An arrow, `->`, compares nothing, and `?id=5` is an address.
-        let Some(operator) = operator(signs).filter(|_| !before.ends_with('-')) else { continue };
+        let length = rest.find(|c: char| !is_sign(c)).unwrap_or(rest.len());
+        let (signs, after) = rest.split_at_checked(length)?;
+        offset = start + signs.len();
+        // An arrow (`->`) compares nothing, and neither does the `=` of an address (`?id=5`).
+        let Some(operator) = read_operator(signs).filter(|_| !before.ends_with('-')) else { continue };
         if signs == "=" && !after.starts_with(char::is_whitespace) {
             continue;
         }
-        let field = before.split_whitespace().next_back().map(plain);
-        let number = after.split_whitespace().next().map(plain).unwrap_or_default();
-        if begins_a_number(number) {
-            return Some(Compared { field: field.filter(|field| is_name(field)), operator, number });
+        let left = before.split_whitespace().next_back().map(plain).unwrap_or_default();
+        let right = after.split_whitespace().next().map(plain).unwrap_or_default();
+        if begins_a_number(right) {
+            return Some(Compared { field: is_name(left).then_some(left), operator, number: right });
         }
-        if field.is_some_and(begins_a_number) && is_name(number) {
-            return Some(Compared {
-                field: Some(number),
-                operator: swapped(operator),
-                number: field.unwrap_or_default(),
-            });
+        if begins_a_number(left) && is_name(right) {
+            return Some(Compared { field: Some(right), operator: swap_sides(operator), number: left });
         }
     }
     None
 }
 
-fn operator(signs: &str) -> Option<&'static str> {
+/// Returns the operator in CEL, or nothing if the signs are no comparison.
+fn read_operator(signs: &str) -> Option<&'static str> {
     Some(match signs {
         ">" => ">",
         "<" => "<",
@@ -228,7 +228,8 @@ fn operator(signs: &str) -> Option<&'static str> {
     })
 }
 
-fn swapped(operator: &'static str) -> &'static str {
+/// Returns the operator of the same comparison with its sides swapped.
+fn swap_sides(operator: &'static str) -> &'static str {
     match operator {
         ">" => "<",
         "<" => ">",

@@ -15,9 +15,9 @@ pub(super) fn findings(spec: &SkillSpec, rules: &[(String, Rule)]) -> Vec<Findin
     steps
         .filter_map(|(at, nth, name, step)| {
             let tool = spec.tools.iter().find(|tool| tool.name == *step)?;
-            let why = denied(tool, policy, rules)?;
+            let reason = denial_reason(tool, policy, rules)?;
             let message = format!(
-                "{step:?} and the steps after it can never be done, but the workflow {name:?} is required: {why}"
+                "{step:?} and the steps after it can never be done, but the workflow {name:?} is required: {reason}"
             );
             let finding = Finding::error(format!("spec.policy.workflows[{at}].steps[{nth}]"), message);
             Some(finding.hint("allow the tool, or remove the step from the workflow"))
@@ -25,15 +25,16 @@ pub(super) fn findings(spec: &SkillSpec, rules: &[(String, Rule)]) -> Vec<Findin
         .collect()
 }
 
-/// Returns why every call of a tool is denied, or nothing.
-fn denied(tool: &ToolDeclaration, policy: &Policy, rules: &[(String, Rule)]) -> Option<String> {
+/// Returns the reason why every call of a tool is denied, or nothing if calls can be allowed.
+fn denial_reason(tool: &ToolDeclaration, policy: &Policy, rules: &[(String, Rule)]) -> Option<String> {
     if let Some(refusal) = server_tool_refusal(policy.tools.as_ref(), &tool.name) {
         return Some(refusal);
     }
     if tool.policy.as_ref().and_then(|policy| policy.allowed) == Some(When::Never) {
         return Some(format!("the policy of {} in spec.tools allows no call of it", tool.name));
     }
-    let denies = |effect: &RuleEffect| matches!(effect, RuleEffect::ToolDeny { tool: denied } if *denied == tool.name);
-    let (path, rule) = rules.iter().find(|(_, rule)| rule.effects.iter().any(denies))?;
+    let denies_tool =
+        |effect: &RuleEffect| matches!(effect, RuleEffect::ToolDeny { tool: denied } if *denied == tool.name);
+    let (path, rule) = rules.iter().find(|(_, rule)| rule.effects.iter().any(denies_tool))?;
     Some(format!("{path} denies every call of it: {:?}", rule.text))
 }

@@ -57,25 +57,25 @@ pub enum Statement {
 impl From<Statement> for Event {
     /// Returns the event of a statement. Texts are cut to their limits.
     fn from(statement: Statement) -> Self {
-        let name = |text: String| bounded(&text, MAX_NAME_BYTES);
-        let statement_text = |text: String| bounded(&text, MAX_STATEMENT_BYTES);
-        let cut = |decision: Decision| Decision {
-            approver: name(decision.approver),
-            by: name(decision.by),
+        let cut_name = |text: String| bounded(&text, MAX_NAME_BYTES);
+        let cut_text = |text: String| bounded(&text, MAX_STATEMENT_BYTES);
+        let cut_decision = |decision: Decision| Decision {
+            approver: cut_name(decision.approver),
+            by: cut_name(decision.by),
             reason: decision.reason.map(|reason| bounded(&reason, MAX_REASON_BYTES)),
         };
         match statement {
             Statement::Approval { call, digest, decision } => {
-                Self::ToolApproved { call, digest, decision: cut(decision) }
+                Self::ToolApproved { call, digest, decision: cut_decision(decision) }
             }
-            Statement::Denial { call, decision } => Self::ToolDenied { call, decision: cut(decision) },
+            Statement::Denial { call, decision } => Self::ToolDenied { call, decision: cut_decision(decision) },
             Statement::Reply { question, text, by, nth } => Self::UserReplied {
-                question: QuestionId(name(question.0)),
-                text: statement_text(text),
-                by: name(by),
+                question: QuestionId(cut_name(question.0)),
+                text: cut_text(text),
+                by: cut_name(by),
                 nth,
             },
-            Statement::Message { text, by, nth } => Self::UserMessage { text: statement_text(text), by: name(by), nth },
+            Statement::Message { text, by, nth } => Self::UserMessage { text: cut_text(text), by: cut_name(by), nth },
         }
     }
 }

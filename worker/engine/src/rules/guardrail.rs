@@ -67,7 +67,7 @@ pub struct Threshold {
     pub operator: Comparison,
     /// The number.
     pub value: Number,
-    /// Whether the rule is broken when the comparison is true, or when it is false.
+    /// The result of the comparison that breaks the rule: true for a forbidden range, false for a required one.
     pub broken_when: bool,
     /// The verdict on a call that breaks the rule.
     pub verdict: Verdict,
@@ -114,14 +114,14 @@ impl Threshold {
     }
 }
 
-/// Compiles a rule against the names of the catalogue.
+/// Compiles a rule. `catalogue` has the names of the tools.
 pub fn compile(text: &str, list: RuleList, catalogue: &BTreeSet<&str>) -> Rule {
     let sentence = Sentence::new(text, list);
     let compiled = sentence
-        .with_an_exception(catalogue)
-        .or_else(|| sentence.tool_deny(catalogue))
-        .or_else(|| sentence.threshold())
-        .or_else(|| sentence.approval(catalogue))
+        .compile_exception(catalogue)
+        .or_else(|| sentence.compile_tool_deny(catalogue))
+        .or_else(|| sentence.compile_threshold())
+        .or_else(|| sentence.compile_approval(catalogue))
         .unwrap_or_default();
     Rule {
         text: text.to_owned(),
@@ -172,7 +172,7 @@ impl<'a> Sentence<'a> {
 
     /// Compiles `Never call process_refund without approval`. The exception cannot be checked, so the rule stays text. If it
     /// contains "approval" and names a tool, every call of the tool is held.
-    fn with_an_exception(&self, catalogue: &BTreeSet<&str>) -> Option<Compiled> {
+    fn compile_exception(&self, catalogue: &BTreeSet<&str>) -> Option<Compiled> {
         if !self.has_exception() {
             return None;
         }
@@ -186,7 +186,7 @@ impl<'a> Sentence<'a> {
     }
 
     /// Compiles `Never use deleteFile`.
-    fn tool_deny(&self, catalogue: &BTreeSet<&str>) -> Option<Compiled> {
+    fn compile_tool_deny(&self, catalogue: &BTreeSet<&str>) -> Option<Compiled> {
         let [never, usage, tool] = self.words.as_slice() else { return None };
         if !never.eq_ignore_ascii_case("never") || !usage.eq_ignore_ascii_case("use") {
             return None;
@@ -199,20 +199,18 @@ impl<'a> Sentence<'a> {
     }
 
     /// Compiles `amount > 500` and `amount > 500 needs approval`.
-    fn threshold(&self) -> Option<Compiled> {
-        let (rest, needs_approval) = self.without_approval();
-        let (prefix, rest) = split_list(rest);
-        let (field, operator, number) = comparison(&rest.join(" "))?;
-        let has_contradiction = match prefix {
-            Some(prefix) => prefix != if needs_approval { RuleList::Always } else { self.list },
-            None => false,
-        };
-        if has_contradiction {
+    fn compile_threshold(&self) -> Option<Compiled> {
+        let (rest, needs_approval) = self.split_approval();
+        let (first_word, rest) = split_list(rest);
+        let (field, operator, number) = split_comparison(&rest.join(" "))?;
+        // `Always amount > 500 needs approval` makes sense in both lists, and `Never` in none.
+        let expected = if needs_approval { RuleList::Always } else { self.list };
+        if first_word.is_some_and(|list| list != expected) {
             return Some(Compiled::not_enforced(
                 "its first word contradicts the rest, so the rule is only text in the prompt".into(),
             ));
         }
-        let Some(value) = full_number(&number) else {
+        let Some(value) = exact_number(&number) else {
             return Some(Compiled::not_enforced(format!(
                 "{number:?} is not a plain number, so the rule is only text in the prompt"
             )));
@@ -227,10 +225,10 @@ impl<'a> Sentence<'a> {
     }
 
     /// Compiles `process_refund requires approval`.
-    fn approval(&self, catalogue: &BTreeSet<&str>) -> Option<Compiled> {
-        let (rest, needs_approval) = self.without_approval();
-        let (prefix, rest) = split_list(rest);
-        let ([tool], true, None | Some(RuleList::Always)) = (rest, needs_approval, prefix) else { return None };
+    fn compile_approval(&self, catalogue: &BTreeSet<&str>) -> Option<Compiled> {
+        let (rest, needs_approval) = self.split_approval();
+        let (first_word, rest) = split_list(rest);
+        let ([tool], true, None | Some(RuleList::Always)) = (rest, needs_approval, first_word) else { return None };
         Some(if catalogue.contains(tool) {
             Compiled::enforced(RuleEffect::RequiresApproval { tool: (*tool).to_owned() })
         } else {
@@ -238,7 +236,8 @@ impl<'a> Sentence<'a> {
         })
     }
 
-    fn without_approval(&self) -> (&[&'a str], bool) {
+    /// Returns the words before `needs approval`, and whether the sentence ends with it.
+    fn split_approval(&self) -> (&[&'a str], bool) {
         if let [rest @ .., needs, approval] = self.words.as_slice()
             && asks_for_approval(needs, approval)
         {
@@ -269,20 +268,21 @@ pub(crate) fn split_list<'w, 'a>(words: &'w [&'a str]) -> (Option<RuleList>, &'w
 }
 
 /// Splits `amount > 500` into field, comparison and number.
-fn comparison(text: &str) -> Option<(String, Comparison, String)> {
+fn split_comparison(text: &str) -> Option<(String, Comparison, String)> {
     let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))?;
     let (field, rest) = text.split_at_checked(end)?;
     let rest = rest.trim_start();
+    // `>=` comes before its beginning `>`.
     let operators = [Comparison::AtLeast, Comparison::AtMost, Comparison::MoreThan, Comparison::LessThan];
     let (operator, number) =
         operators.into_iter().find_map(|op| Some((op, rest.strip_prefix(op.to_string().as_str())?)))?;
     let begins_a_name = field.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    let is_amount = number.contains(|c: char| c.is_ascii_digit());
-    (begins_a_name && is_amount).then(|| (field.to_owned(), operator, number.trim_start().to_owned()))
+    let has_digit = number.contains(|c: char| c.is_ascii_digit());
+    (begins_a_name && has_digit).then(|| (field.to_owned(), operator, number.trim_start().to_owned()))
 }
 
 /// Reads a token that is an exact number: `500`, `-3`, `500.50`.
-fn full_number(token: &str) -> Option<Number> {
+fn exact_number(token: &str) -> Option<Number> {
     let digits = token.strip_prefix('-').unwrap_or(token);
     let (whole, fraction) = digits.split_once('.').map_or((digits, None), |(whole, fraction)| (whole, Some(fraction)));
     let all_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());

@@ -2,7 +2,7 @@
 //! or variant would make existing logs unreadable, a test here fails.
 //!
 //! Never change a line of the file. Append lines for new events and variants: the failed test prints them. If an event is
-//! written differently from now on, append its new form too, and move the old line to a log that is only read.
+//! written differently from now on, append its new form too, and move the old line to another file that the tests only read.
 
 mod events;
 
@@ -85,7 +85,7 @@ fn every_variant_is_written(#[case] variants: BTreeSet<String>, #[case] path: &s
     assert_eq!(written(path), variants);
 }
 
-/// The source of a server's tool is not written: it is the default.
+/// `server` is not written, because it is the default.
 #[test]
 fn the_source_of_a_tool_is_written_unless_it_is_the_server() {
     let mut sources = variants::<ToolSource>(&json!(""));
@@ -104,7 +104,7 @@ fn events_in_an_order_without_sense_fold() {
     assert_eq!(project(&conversation, chain.position("p")).log.events, entries.len() as u64);
 }
 
-/// Returns the variants of an enum, from the error of serde about an unknown variant.
+/// Returns the variants of an enum: serde lists them in the error about `refused`, a value with an unknown variant.
 fn variants<T: DeserializeOwned>(refused: &Value) -> BTreeSet<String> {
     let Err(error) = T::deserialize(refused) else { panic!("{refused} is taken") };
     let error = error.to_string();
@@ -119,10 +119,10 @@ fn written(path: &str) -> BTreeSet<String> {
     let (name, path) = path.split_once('/').unwrap();
     let lines = LOG.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let data = lines.filter(|line| line["type"] == name).map(|line| line["data"].clone());
-    let found = path.split('/').fold(data.collect(), |found: Vec<Value>, step| {
-        found.into_iter().flat_map(|value| parts(value, step)).collect()
+    let values = path.split('/').fold(data.collect(), |values: Vec<Value>, step| {
+        values.into_iter().flat_map(|value| parts(value, step)).collect()
     });
-    found.into_iter().map(variant).collect()
+    values.into_iter().map(variant).collect()
 }
 
 fn parts(value: Value, step: &str) -> Vec<Value> {

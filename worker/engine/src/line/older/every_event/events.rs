@@ -56,7 +56,7 @@ fn opening() -> Vec<Event> {
         idempotent: true,
         visible: true,
     };
-    let silent = CatalogueTool {
+    let without_description = CatalogueTool {
         name: "focus_read".into(),
         alias: "focus_read".into(),
         description: String::new(),
@@ -66,20 +66,20 @@ fn opening() -> Vec<Event> {
         visible: false,
         ..tool.clone()
     };
-    let bound = |name: &str, kind, rendering: Option<&str>| ResourceSummary {
+    let resource = |name: &str, kind, rendering: Option<&str>| ResourceSummary {
         name: name.into(),
         kind,
         rendering: rendering.map(str::to_owned),
     };
     vec![
         Event::EpochStarted { epoch: 1, attempt: 2 },
-        Event::CatalogueFixed { tools: vec![tool, silent] },
+        Event::CatalogueFixed { tools: vec![tool, without_description] },
         Event::ResourcesBound {
             resources: vec![
-                bound("code", ResourceType::Filesystem, Some("/resources/code")),
-                bound("shop", ResourceType::ApiEndpoint, Some("https://shop.example")),
-                bound("orders", ResourceType::ConnectionString, None),
-                bound("token", ResourceType::Credential, None),
+                resource("code", ResourceType::Filesystem, Some("/resources/code")),
+                resource("shop", ResourceType::ApiEndpoint, Some("https://shop.example")),
+                resource("orders", ResourceType::ConnectionString, None),
+                resource("token", ResourceType::Credential, None),
             ],
         },
         Event::ResourcesBound { resources: Vec::new() },
@@ -99,19 +99,19 @@ fn intents() -> Vec<Event> {
         entities: object(json!({"order_id": "A-17", "amount": 49.9})),
         out_of_domain: false,
     };
-    let without = DetectedIntent { entities: Map::new(), ..detected.clone() };
-    let elsewhere = DetectedIntent { out_of_domain: true, ..DetectedIntent::default() };
+    let without_entities = DetectedIntent { entities: Map::new(), ..detected.clone() };
+    let out_of_domain = DetectedIntent { out_of_domain: true, ..DetectedIntent::default() };
     vec![
         Event::IntentDetected { intent: detected, missing: Vec::new() },
-        Event::IntentDetected { intent: without, missing: vec!["order_id".into()] },
-        Event::IntentDetected { intent: elsewhere, missing: Vec::new() },
+        Event::IntentDetected { intent: without_entities, missing: vec!["order_id".into()] },
+        Event::IntentDetected { intent: out_of_domain, missing: Vec::new() },
     ]
 }
 
 fn model() -> Vec<Event> {
     let requested = |reserve, stage| Event::ModelRequested { reserve, stage };
     let failed = |kind, message: &str| Event::ModelFailed { kind, message: message.into() };
-    let says = Answer {
+    let with_text = Answer {
         message: json!({"role": "assistant", "content": "Done.", "refusal": null}),
         text: "Done.".into(),
         calls: Vec::new(),
@@ -119,7 +119,7 @@ fn model() -> Vec<Event> {
         output_tokens: Some(10),
         ..Answer::default()
     };
-    let asks = Answer {
+    let with_call = Answer {
         text: String::new(),
         calls: vec![RequestedCall {
             id: "call_0".into(),
@@ -130,15 +130,15 @@ fn model() -> Vec<Event> {
         input_tokens: None,
         output_tokens: None,
         cut: true,
-        ..says.clone()
+        ..with_text.clone()
     };
     vec![
         requested(4_000, Stage::Intent),
         requested(5_000, Stage::Plan),
         requested(6_000, Stage::Finalization),
         requested(0, Stage::Polish),
-        Event::ModelAnswered { answer: says },
-        Event::ModelAnswered { answer: asks },
+        Event::ModelAnswered { answer: with_text },
+        Event::ModelAnswered { answer: with_call },
         failed(ModelFailure::Unreadable, "no JSON"),
         failed(ModelFailure::Unavailable, "503"),
         failed(ModelFailure::InvalidAnswer, "the field \"intent\" is missing"),
@@ -182,8 +182,8 @@ fn ruled() -> Vec<Event> {
         approver: approver.map(str::to_owned),
     };
     let denied = |layer: GateReason| RulingReason { layer, detail: format!("{layer} denies it"), approver: None };
-    let rules = |verdict, reasons| Event::ToolRuled { call: call(), verdict, reasons };
-    let waits = HeldCall {
+    let ruled = |verdict, reasons| Event::ToolRuled { call: call(), verdict, reasons };
+    let held_call = HeldCall {
         id: "11-1".into(),
         tool: "orders.refund".into(),
         digest: Digest::of_bytes(b"arguments"),
@@ -191,12 +191,12 @@ fn ruled() -> Vec<Event> {
         reason: "amount > 500".into(),
     };
     vec![
-        rules(Verdict::Allow, Vec::new()),
-        rules(
+        ruled(Verdict::Allow, Vec::new()),
+        ruled(
             Verdict::Hold,
             vec![held(GateReason::ToolPolicy, Some("default")), held(GateReason::Approval, Some("supervisor"))],
         ),
-        rules(
+        ruled(
             Verdict::Deny,
             vec![
                 denied(GateReason::Catalogue),
@@ -207,8 +207,8 @@ fn ruled() -> Vec<Event> {
                 denied(GateReason::Limit),
             ],
         ),
-        Event::ToolHeld { held: waits.clone() },
-        Event::ToolHeld { held: HeldCall { approvers: Vec::new(), ..waits } },
+        Event::ToolHeld { held: held_call.clone() },
+        Event::ToolHeld { held: HeldCall { approvers: Vec::new(), ..held_call } },
     ]
 }
 
@@ -238,25 +238,25 @@ fn finalization() -> Vec<Event> {
         missing_fields: Vec::new(),
         suggested_action: Some(action),
     };
-    let rules = |ruling| Event::GateRuled { ruling };
-    let lacks = FinalizationAttempt {
+    let ruled = |ruling| Event::GateRuled { ruling };
+    let incomplete = FinalizationAttempt {
         missing_fields: vec!["status".into(), "next_steps".into()],
         ..attempt(FinalizationCode::MissingRequiredField, SuggestedAction::Rewrite)
     };
     let unreadable = attempt(FinalizationCode::OutputIncomplete, SuggestedAction::Rewrite);
     let unmet = attempt(FinalizationCode::GoalNotMet, SuggestedAction::ToolCall);
-    let violates = attempt(FinalizationCode::GuardrailViolated, SuggestedAction::Escalate);
+    let violating = attempt(FinalizationCode::GuardrailViolated, SuggestedAction::Escalate);
     let rude = attempt(FinalizationCode::ToneMismatch, SuggestedAction::ClarifyUser);
     let good = FinalizationAttempt { passed: true, score: Some(0.1), ..FinalizationAttempt::default() };
     vec![
-        rules(FinalizationRuling::FormError(unreadable)),
-        rules(FinalizationRuling::FormError(lacks)),
-        rules(FinalizationRuling::Attempt(FinalizationAttempt { score: Some(0.0), ..unmet })),
-        rules(FinalizationRuling::Attempt(violates)),
-        rules(FinalizationRuling::Attempt(rude)),
-        rules(FinalizationRuling::NoNewEvidence),
-        rules(FinalizationRuling::Skipped),
-        rules(FinalizationRuling::Attempt(good)),
+        ruled(FinalizationRuling::FormError(unreadable)),
+        ruled(FinalizationRuling::FormError(incomplete)),
+        ruled(FinalizationRuling::Attempt(FinalizationAttempt { score: Some(0.0), ..unmet })),
+        ruled(FinalizationRuling::Attempt(violating)),
+        ruled(FinalizationRuling::Attempt(rude)),
+        ruled(FinalizationRuling::NoNewEvidence),
+        ruled(FinalizationRuling::Skipped),
+        ruled(FinalizationRuling::Attempt(good)),
         Event::ReplyPolished { polish: PolishOutcome::Polished("All is well, dear customer!".into()) },
         Event::ReplyPolished { polish: PolishOutcome::Kept("the number 50 is lost".into()) },
     ]
@@ -275,7 +275,7 @@ fn limits_and_parks() -> Vec<Event> {
 }
 
 fn finished() -> Vec<Event> {
-    let ends = |outcome, result| Event::Finished { outcome, result };
+    let finished = |outcome, result| Event::Finished { outcome, result };
     let answer = FullResult {
         text: "50 EUR are on their way.".into(),
         fields: object(json!({"order_id": "A-17", "amount": 50.0, "items": [1, -2]})),
@@ -283,34 +283,35 @@ fn finished() -> Vec<Event> {
         polished: true,
     };
     let draft = FullResult { text: "Three.".into(), ..FullResult::default() };
-    let fails = |code: OutcomeCode| ends(Outcome::new(code, format!("It ended with {code}.")), None);
-    let elsewhere = |action| ends(Outcome::out_of_domain(action, "I can only help with orders and refunds"), None);
+    let failed = |code: OutcomeCode| finished(Outcome::new(code, format!("It ended with {code}.")), None);
+    let out_of_domain =
+        |action| finished(Outcome::out_of_domain(action, "I can only help with orders and refunds"), None);
     vec![
-        ends(Outcome::new(OutcomeCode::Succeeded, "The answer passed every gate."), Some(answer)),
-        ends(Outcome::new(OutcomeCode::GateFailed, "No answer passed."), Some(draft)),
-        fails(OutcomeCode::StepLimit),
-        fails(OutcomeCode::ToolCallLimit),
-        fails(OutcomeCode::TokenLimit),
-        fails(OutcomeCode::DurationLimit),
-        fails(OutcomeCode::Stuck),
-        fails(OutcomeCode::CrashLoop),
-        fails(OutcomeCode::McpUnavailable),
-        fails(OutcomeCode::ModelUnavailable),
-        fails(OutcomeCode::SkillDeleted),
-        fails(OutcomeCode::ToolIndeterminate),
-        fails(OutcomeCode::UserNeeded),
-        elsewhere(OutOfDomainAction::Redirect),
-        elsewhere(OutOfDomainAction::Refuse),
-        elsewhere(OutOfDomainAction::Escalate),
+        finished(Outcome::new(OutcomeCode::Succeeded, "The answer passed every gate."), Some(answer)),
+        finished(Outcome::new(OutcomeCode::GateFailed, "No answer passed."), Some(draft)),
+        failed(OutcomeCode::StepLimit),
+        failed(OutcomeCode::ToolCallLimit),
+        failed(OutcomeCode::TokenLimit),
+        failed(OutcomeCode::DurationLimit),
+        failed(OutcomeCode::Stuck),
+        failed(OutcomeCode::CrashLoop),
+        failed(OutcomeCode::McpUnavailable),
+        failed(OutcomeCode::ModelUnavailable),
+        failed(OutcomeCode::SkillDeleted),
+        failed(OutcomeCode::ToolIndeterminate),
+        failed(OutcomeCode::UserNeeded),
+        out_of_domain(OutOfDomainAction::Redirect),
+        out_of_domain(OutOfDomainAction::Refuse),
+        out_of_domain(OutOfDomainAction::Escalate),
     ]
 }
 
 fn tool_selections() -> Vec<Event> {
-    let selects = |by| Event::ToolsSelected { tools: vec!["orders_refund-0a1b2c3d".into()], total: 200, by };
+    let selected = |by| Event::ToolsSelected { tools: vec!["orders_refund-0a1b2c3d".into()], total: 200, by };
     vec![
         Event::ModelRequested { reserve: 0, stage: Stage::Selection },
-        selects(SelectedBy::Model),
-        selects(SelectedBy::Memory),
+        selected(SelectedBy::Model),
+        selected(SelectedBy::Memory),
         Event::ToolsSelected { tools: Vec::new(), total: 3, by: SelectedBy::Order },
     ]
 }
@@ -323,23 +324,26 @@ fn people() -> Vec<Event> {
         text: text.into(),
         choices: choices.iter().map(|choice| (*choice).to_owned()).collect(),
     };
-    let asks = |question, about| Event::UserAsked { question, about };
+    let asked = |question, about| Event::UserAsked { question, about };
     let decision = |reason: Option<&str>| Decision {
         approver: "supervisor".into(),
         by: jane(),
         reason: reason.map(str::to_owned),
     };
-    let approves = |reason| Event::ToolApproved { call: call(), digest: digest.clone(), decision: decision(reason) };
-    let denies = |reason| Event::ToolDenied { call: call(), decision: decision(reason) };
+    let approved = |reason| Event::ToolApproved { call: call(), digest: digest.clone(), decision: decision(reason) };
+    let denied = |reason| Event::ToolDenied { call: call(), decision: decision(reason) };
     vec![
-        approves(Some("It did arrive broken")),
-        approves(None),
-        denies(Some("It did not")),
-        denies(None),
-        asks(question(1, "Which order?", &["A-17", "B-4"]), QuestionSubject::Call(CallId::new(11, 0))),
-        asks(question(2, "What is order_id (string)?", &[]), QuestionSubject::Entity("order_id".into())),
-        asks(question(3, "What address?", &[]), QuestionSubject::Draft),
-        asks(question(4, "Did it happen?", &["happened", "did not happen", "stop"]), QuestionSubject::LostCall(call())),
+        approved(Some("It did arrive broken")),
+        approved(None),
+        denied(Some("It did not")),
+        denied(None),
+        asked(question(1, "Which order?", &["A-17", "B-4"]), QuestionSubject::Call(CallId::new(11, 0))),
+        asked(question(2, "What is order_id (string)?", &[]), QuestionSubject::Entity("order_id".into())),
+        asked(question(3, "What address?", &[]), QuestionSubject::Draft),
+        asked(
+            question(4, "Did it happen?", &["happened", "did not happen", "stop"]),
+            QuestionSubject::LostCall(call()),
+        ),
         Event::UserReplied { question: QuestionId::new(1), text: "A-17".into(), by: jane(), nth: None },
         Event::UserMessage { text: "Hurry\nup".into(), by: jane(), nth: None },
         Event::Parked { reason: ParkReason::Reply },
