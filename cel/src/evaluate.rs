@@ -134,8 +134,8 @@ impl<'a> Evaluation<'a> {
             other => return Err(Error::Evaluation(format!("{kind}() goes over a list, not {}", other.kind()))),
         };
         match kind {
-            Macro::All => self.any_item(&items, body, /*decisive*/ false).map(Value::Bool),
-            Macro::Exists => self.any_item(&items, body, /*decisive*/ true).map(Value::Bool),
+            Macro::All => self.all_or_exists(&items, body, /*decisive*/ false).map(Value::Bool),
+            Macro::Exists => self.all_or_exists(&items, body, /*decisive*/ true).map(Value::Bool),
             Macro::ExistsOne => self.matching_items(&items, body).map(|items| Value::Bool(items.len() == 1)),
             Macro::Filter => self.matching_items(&items, body).map(|items| Value::List(List::Computed(items))),
             Macro::Map => {
@@ -160,9 +160,11 @@ impl<'a> Evaluation<'a> {
         }
     }
 
+    /// Evaluates `all` (`decisive` is false) or `exists` (`decisive` is true).
+    ///
     /// Returns `decisive` if the body has this value for any item, even if it fails for earlier items. Otherwise, the first
     /// failure is the error. Without a failure, returns the opposite of `decisive`.
-    fn any_item(&mut self, items: &List<'a>, body: &'a Node, decisive: bool) -> Result<bool, Error> {
+    fn all_or_exists(&mut self, items: &List<'a>, body: &'a Node, decisive: bool) -> Result<bool, Error> {
         let mut ignored = None;
         for item in items.iter() {
             match self.body_is_true(item, body) {

@@ -99,7 +99,8 @@ impl<'a> Nesting<'a> {
         if self.depth() > MAX_DEPTH { Err(Error::TooDeep { at }) } else { Ok(()) }
     }
 
-    /// Returns the macro that an opening bracket calls, such as `.all(`. The name alone is a field.
+    /// Returns the macro that this token calls, if it is the opening bracket of a call such as `.all(`. Without the bracket,
+    /// `.all` is a field.
     fn macro_called_by(&self, token: &Token<'a>) -> Option<&'a str> {
         match (token, self.previous) {
             (Token::Open('('), Previous::Word { name, after_dot: true }) if MACROS.contains(&name) => Some(name),

@@ -15,8 +15,8 @@ pub fn phase(job: &Job) -> Phase {
     job.status.as_ref().and_then(|status| status.phase).unwrap_or_default()
 }
 
-/// Returns whether the Job waits for people. A Job with an answer that it has not received yet does not wait. A message is not an
-/// answer.
+/// Returns whether the Job waits for people. It does not wait after people have replied to its question, even if the reply has not
+/// reached the Job yet. A message that belongs to no question is not such a reply.
 pub fn waits_for_people(job: &Job) -> bool {
     let Some(status) = job.status.as_ref().filter(|status| status.awaits_people()) else { return false };
     !job.spec.has_pending_answer(status)

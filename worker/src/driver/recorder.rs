@@ -27,7 +27,7 @@ pub struct Recorder<F> {
     buffered: RefCell<String>,
     /// The lines of durable events, which may be printed.
     printable: RefCell<String>,
-    /// The time since the last event during which printing blocked.
+    /// How long printing has blocked since the last event.
     blocked: Cell<Duration>,
 }
 

@@ -85,7 +85,8 @@ impl ReportSender {
         }
     }
 
-    /// Sends one report. Returns whether the operator has acknowledged all events in it, or does not need the others.
+    /// Sends one report. Returns true if nothing of it has to be sent again: the operator has acknowledged all its events, or does
+    /// not need the rest.
     async fn send(&self, state: &ReportState) -> Result<bool, SendError> {
         let Identity { job, attempt, epoch } = self.identity.clone();
         let ReportState { projection, waiting, hold, end } = state.clone();
@@ -102,7 +103,7 @@ impl ReportSender {
         Ok(acknowledged)
     }
 
-    /// Turns the operator's directives into requests to stop. The operator repeats them in every reply, and [`Stop`] ignores repetitions.
+    /// Turns the operator's directives into requests to stop. The operator repeats them in every response, and [`Stop`] ignores repetitions.
     fn follow(&self, directives: Directives) {
         if directives.cancel {
             self.stop.request(StopReason::Cancelled);

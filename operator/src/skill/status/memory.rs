@@ -24,7 +24,7 @@ pub(super) fn finding(applied: &AppliedSkill, fetched: &FetchedSkill) -> Finding
         ApplyResult::Written(claim) => Some(claim.as_ref()),
         _ => fetched.memory_claim.as_deref(),
     };
-    claim.map_or_else(waiting, claim_finding)
+    claim.map_or_else(healthy_until_first_use, claim_finding)
 }
 
 fn claim_finding(claim: &PersistentVolumeClaim) -> Finding {
@@ -58,11 +58,11 @@ fn pending(claim: &PersistentVolumeClaim) -> Finding {
     if is_provisioning {
         return unknown(format!("class {class} is provisioning a volume for {MEMORY_CLAIM}"));
     }
-    waiting()
+    healthy_until_first_use()
 }
 
-fn waiting() -> Finding {
-    let message = format!("{MEMORY_CLAIM} is bound when the first Job uses it");
+fn healthy_until_first_use() -> Finding {
+    let message = format!("{MEMORY_CLAIM} is not bound yet: the first Job that uses it binds it");
     Finding::healthy(KIND, Reason::WaitingForFirstConsumer, message)
 }
 

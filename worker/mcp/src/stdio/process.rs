@@ -40,10 +40,10 @@ impl Process {
         self.0.group.lock().await.end().await
     }
 
-    /// Ends the program like [`Process::end`], and describes its status and the last lines of its standard error.
+    /// Describes the exit status of a program that closed a pipe, and the last lines of its standard error. Ends the program first,
+    /// like [`Process::end`].
     ///
-    /// Returns `None` if the program did not end by itself, or had not closed a pipe before. In the latter case, it may only have ended
-    /// because the worker closed its input.
+    /// Returns `None` without ending the program if it closed no pipe. Also returns `None` if the worker had to kill it.
     pub(crate) async fn exit_description(&self) -> Option<String> {
         if !self.0.has_closed.load(Ordering::Relaxed) {
             return None;
