@@ -1,27 +1,34 @@
 //! A writer that writes on a separate thread, so that the Job continues when the reader of its output pauses.
 //!
-//! `tracing-appender` has one too. This crate does not use it, because its flush does nothing and its guard waits at most
-//! 1.1 s: output that a slow reader has not taken by then is lost.
+//! `tracing-appender` has one too. This crate does not use it, because its flush does nothing, its guard waits at most
+//! 1.1 s, and its queue is limited by messages instead of bytes. A channel of the standard library has no limit in bytes
+//! either: one message can have the lines of many events.
 
-use std::io::{self, ErrorKind, Write};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::io::{self, Write};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 
-/// The maximum number of queued writes. One more write blocks.
-const MAX_QUEUED_WRITES: usize = 128;
+/// The size of the buffer, in bytes. A write that does not fit blocks.
+const MAX_BUFFERED_BYTES: usize = 1 << 20;
 
-/// Queues what is written to it, and writes it in the same order on a separate thread. A flush waits until everything is
-/// written. Without a flush, queued data may be lost when the process ends.
+/// Buffers what is written to it, and writes it in the same order on a separate thread. A flush waits until everything is
+/// written. Without a flush, buffered data may be lost when the process ends.
 #[derive(Debug)]
 pub struct BackgroundWriter {
-    queue: SyncSender<Request>,
+    queue: Arc<Queue>,
 }
 
-#[derive(Debug)]
-enum Request {
-    Write(Vec<u8>),
-    /// Dropping the sender acknowledges the flush.
-    Flush(SyncSender<()>),
+#[derive(Debug, Default)]
+struct Queue {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    buffered: Vec<u8>,
+    is_writing: bool,
+    is_closed: bool,
 }
 
 impl BackgroundWriter {
@@ -29,49 +36,71 @@ impl BackgroundWriter {
     ///
     /// # Errors
     /// If the thread cannot be started.
-    pub fn new(out: impl Write + Send + 'static) -> io::Result<Self> {
-        let (queue, requests) = sync_channel(MAX_QUEUED_WRITES);
-        Builder::new().name("printer".to_owned()).stack_size(256 * 1024).spawn(move || write_all(&requests, out))?;
+    pub fn new(mut out: impl Write + Send + 'static) -> io::Result<Self> {
+        let queue = Arc::new(Queue::default());
+        let thread_queue = Arc::clone(&queue);
+        let write = move || {
+            while let Some(bytes) = thread_queue.take() {
+                // The reader may have closed its end, which must not stop the Job.
+                let _ = out.write_all(&bytes).and_then(|()| out.flush());
+                thread_queue.mark_written();
+            }
+        };
+        Builder::new().name("printer".to_owned()).stack_size(256 * 1024).spawn(write)?;
         Ok(Self { queue })
-    }
-
-    fn send(&self, request: Request) -> io::Result<()> {
-        self.queue.send(request).map_err(|_| ErrorKind::BrokenPipe.into())
     }
 }
 
-/// Performs requests until the writer is dropped.
-fn write_all(requests: &Receiver<Request>, mut out: impl Write) {
-    for request in requests {
-        match request {
-            // The reader may have closed its end, which must not stop the Job.
-            Request::Write(bytes) => drop(out.write_all(&bytes).and_then(|()| out.flush())),
-            Request::Flush(acknowledge) => drop(acknowledge),
-        }
+impl Queue {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait_while(&self, condition: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
+        self.changed.wait_while(self.state(), |state| condition(state)).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for data and removes it from the buffer. Returns `None` once the writer is dropped and everything is written.
+    fn take(&self) -> Option<Vec<u8>> {
+        let mut state = self.wait_while(|state| state.buffered.is_empty() && !state.is_closed);
+        state.is_writing = !state.buffered.is_empty();
+        state.is_writing.then(|| std::mem::take(&mut state.buffered))
+    }
+
+    fn mark_written(&self) {
+        self.state().is_writing = false;
+        self.changed.notify_all();
     }
 }
 
 impl Write for BackgroundWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.send(Request::Write(bytes.to_vec()))?;
+        let is_full =
+            |state: &State| !state.buffered.is_empty() && state.buffered.len() + bytes.len() > MAX_BUFFERED_BYTES;
+        self.queue.wait_while(is_full).buffered.extend_from_slice(bytes);
+        self.queue.changed.notify_all();
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let (acknowledge, acknowledged) = sync_channel(0);
-        self.send(Request::Flush(acknowledge))?;
-        // Receiving fails once the other end is dropped, which is the acknowledgement.
-        let _ = acknowledged.recv();
+        drop(self.queue.wait_while(|state| state.is_writing || !state.buffered.is_empty()));
         Ok(())
+    }
+}
+
+impl Drop for BackgroundWriter {
+    fn drop(&mut self) {
+        self.queue.state().is_closed = true;
+        self.queue.changed.notify_all();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::mpsc::{Sender, channel};
+    use std::sync::mpsc::{Receiver, Sender, channel};
 
-    /// Writes once for each permit, and passes on what it writes.
+    /// Writes once for each permit, and passes on what it writes. Without a sender of permits, it writes at once.
     struct Slow {
         permits: Receiver<()>,
         written: Sender<Vec<u8>>,
@@ -79,7 +108,6 @@ mod tests {
 
     impl Write for Slow {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            // Without a sender of permits, it writes at once.
             let _ = self.permits.recv();
             self.written.send(bytes.to_vec()).unwrap();
             Ok(bytes.len())
@@ -91,37 +119,41 @@ mod tests {
     }
 
     fn slow() -> (BackgroundWriter, Sender<()>, Receiver<Vec<u8>>) {
-        let ((permit, permits), (written, all_written)) = (channel(), channel());
-        (BackgroundWriter::new(Slow { permits, written }).unwrap(), permit, all_written)
+        let ((permit, permits), (writes, written)) = (channel(), channel());
+        (BackgroundWriter::new(Slow { permits, written: writes }).unwrap(), permit, written)
     }
 
     #[test]
-    fn writes_do_not_wait_for_a_slow_reader_and_a_flush_waits_for_all_of_them_in_order() {
+    fn writes_do_not_wait_keep_their_order_and_are_complete_after_a_flush_or_drop() {
         let (mut output, permit, written) = slow();
-        let lines: Vec<String> = (0..MAX_QUEUED_WRITES).map(|n| format!("{n}\n")).collect();
-        for line in &lines {
-            output.write_all(line.as_bytes()).unwrap();
+        for n in 0..10_000 {
+            writeln!(output, "{n}").unwrap();
         }
         drop(permit);
         output.flush().unwrap();
-        let all: Vec<u8> = written.try_iter().flatten().collect();
-        assert_eq!(String::from_utf8(all).unwrap(), lines.concat());
+        output.write_all(b"last\n").unwrap();
+        drop(output);
+        let all: Vec<u8> = written.iter().flatten().collect();
+        let expected: String = (0..10_000).map(|n| format!("{n}\n")).chain(["last\n".to_owned()]).collect();
+        assert_eq!(String::from_utf8(all).unwrap(), expected);
     }
 
     #[test]
-    fn a_write_to_a_full_queue_blocks() {
+    fn a_write_beyond_the_buffer_blocks() {
         let (mut output, permit, written) = slow();
-        // One write is on its way, and the queue holds the others.
-        let count = MAX_QUEUED_WRITES + 2;
+        let line = vec![b'x'; MAX_BUFFERED_BYTES];
         let writer = std::thread::spawn(move || {
-            for _ in 0..count {
-                output.write_all(b"x").unwrap();
+            for _ in 0..4 {
+                output.write_all(&line).unwrap();
+                assert!(output.queue.state().buffered.len() <= MAX_BUFFERED_BYTES);
             }
         });
-        assert!(!writer.is_finished());
-        for _ in 0..count {
+        // The thread may write one, and the buffer may hold one. Each of the others blocks.
+        for n in 0..4 {
+            assert!(written.try_recv().is_err());
+            assert!(n > 1 || !writer.is_finished());
             permit.send(()).unwrap();
-            written.recv().unwrap();
+            assert_eq!(written.recv().unwrap().len(), MAX_BUFFERED_BYTES);
         }
         writer.join().unwrap();
     }
@@ -131,16 +163,15 @@ mod tests {
         struct Fails;
         impl Write for Fails {
             fn write(&mut self, _: &[u8]) -> io::Result<usize> {
-                Err(ErrorKind::BrokenPipe.into())
+                Err(io::ErrorKind::BrokenPipe.into())
             }
             fn flush(&mut self) -> io::Result<()> {
                 Ok(())
             }
         }
         let mut output = BackgroundWriter::new(Fails).unwrap();
-        for _ in 0..2 * MAX_QUEUED_WRITES {
-            output.write_all(b"x").unwrap();
-        }
+        output.write_all(&vec![b'x'; 2 * MAX_BUFFERED_BYTES]).unwrap();
+        output.write_all(b"x").unwrap();
         output.flush().unwrap();
     }
 }
