@@ -14,7 +14,7 @@ pub use approval::{
 };
 pub use definitions::{definitions, schema_of, spec_schema_of};
 pub use job::{
-    AskedQuestion, Attempt, Binding, ClaimBinding, DetectedIntent, Finalization, FinalizationAttempt, FinalizationCode,
+    AskedQuestion, Attempt, Binding, CallNotStarted, ClaimBinding, DetectedIntent, Finalization, FinalizationAttempt, FinalizationCode,
     FinalizationReason, GateReason, Gates, HeldCall, Job, JobResult, JobSpec, JobStatus, LlmCalls, LogPosition,
     PreTool, Reply, Ruling, SuggestedAction, ToolName, Usage, Verdict, WaitingFor, WorkflowProgress,
 };

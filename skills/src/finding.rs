@@ -17,8 +17,17 @@ pub enum Severity {
     Error,
 }
 
-/// The start of the message about an unknown field.
-const NO_SUCH_FIELD: &str = "there is no such field";
+/// The kinds of findings that other checks depend on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum FindingKind {
+    /// The schema has no such field. The field may be the misspelling of one that seems to be missing.
+    UnknownField,
+    /// A required field is missing or empty.
+    MissingField,
+    /// Every other finding.
+    #[default]
+    Other,
+}
 
 /// An error or a warning about a part of a document, for people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -37,6 +46,9 @@ pub struct Finding {
     /// A remedy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// The kind of the finding, for other checks.
+    #[serde(skip)]
+    pub(crate) kind: FindingKind,
 }
 
 impl Finding {
@@ -49,6 +61,7 @@ impl Finding {
             path: place.to_string(),
             message: message.into(),
             hint: None,
+            kind: FindingKind::Other,
         }
     }
 
@@ -71,7 +84,8 @@ impl Finding {
     pub(crate) fn unknown_field<'a>(entry: &Entry, known: impl IntoIterator<Item = &'a str>) -> Self {
         let known: Vec<&str> = known.into_iter().collect();
         let near = did_you_mean(&entry.name, known.iter().copied());
-        let finding = Self::error(&entry.place, format!("{NO_SUCH_FIELD}{near}"));
+        let message = format!("there is no such field{near}");
+        let finding = Self { kind: FindingKind::UnknownField, ..Self::error(&entry.place, message) };
         match known.as_slice() {
             _ if entry.name == "<<" => finding.hint("merges (<<) are not supported: write the fields out"),
             [] => finding,
@@ -79,11 +93,21 @@ impl Finding {
         }
     }
 
+    /// Returns an error about a required field that is not in the document. `place` is the place where it belongs.
+    pub(crate) fn missing_field(place: &Place) -> Self {
+        Self { kind: FindingKind::MissingField, ..Self::error(place, "is required, and is missing") }
+    }
+
+    /// Returns an error about a required field without content.
+    pub(crate) fn empty_field(place: &Place) -> Self {
+        Self { kind: FindingKind::MissingField, ..Self::error(place, "is required, and is empty") }
+    }
+
     /// Returns a finding about the field at `path`, a path of the API. The finding has the place of the field in `root`, and
     /// its path in the document.
     pub fn at_api_path(root: &Node, path: &str, severity: Severity, message: String) -> Self {
         let (line, column, path) = locate(root, path);
-        Self { line, column, severity, path, message, hint: None }
+        Self { line, column, severity, path, message, hint: None, kind: FindingKind::Other }
     }
 
     /// Returns the line and the column, by which findings are sorted.
@@ -93,7 +117,7 @@ impl Finding {
 
     /// Returns whether the finding is about an unknown field. Such a field may be the misspelling of one that seems to be missing.
     pub fn is_unknown_field(&self) -> bool {
-        self.message.starts_with(NO_SUCH_FIELD)
+        self.kind == FindingKind::UnknownField
     }
 
     /// Adds a remedy.

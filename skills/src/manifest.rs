@@ -58,7 +58,7 @@ fn check_kind(root: &Node, findings: &mut Vec<Finding>) -> Option<(String, &'sta
     let expected_version = format!("{GROUP}/v1alpha1");
     match root.get("apiVersion") {
         None => findings.push(
-            Finding::error(&root.place.of_field("apiVersion"), "is required, and is missing")
+            Finding::missing_field(&root.place.of_field("apiVersion"))
                 .hint(format!("write apiVersion: {expected_version}")),
         ),
         Some(version) if version.text() != Some(&expected_version) => {
@@ -70,7 +70,7 @@ fn check_kind(root: &Node, findings: &mut Vec<Finding>) -> Option<(String, &'sta
     let kinds: Vec<String> = definitions().iter().map(|definition| definition.spec.names.kind.clone()).collect();
     let known = kinds.join(", ");
     let Some(kind) = root.get("kind") else {
-        let missing = Finding::error(&root.place.of_field("kind"), "is required, and is missing");
+        let missing = Finding::missing_field(&root.place.of_field("kind"));
         findings.push(missing.hint(format!("it is one of {known}")));
         return None;
     };
@@ -113,7 +113,7 @@ fn check_top_level_fields(
         }
     }
     for required in ["metadata", "spec"].into_iter().filter(|required| root.get(required).is_none()) {
-        findings.push(Finding::error(&root.place.of_field(required), "is required, and is missing"));
+        findings.push(Finding::missing_field(&root.place.of_field(required)));
     }
 }
 
@@ -129,7 +129,7 @@ fn check_metadata(node: &Node, findings: &mut Vec<Finding>) {
         findings.extend(unknown.map(|entry| Finding::unknown_field(entry, METADATA_FIELDS)));
     }
     let Some(name) = node.get("name") else {
-        findings.push(Finding::error(&node.place.of_field("name"), "is required, and is missing"));
+        findings.push(Finding::missing_field(&node.place.of_field("name")));
         return;
     };
     let fault = match name.text() {

@@ -130,8 +130,8 @@ impl Checker<'_> {
 
     fn report_missing(&mut self, place: &Place, entries: &[Entry], required: &str) {
         let finding = match entries.iter().find(|entry| entry.name == required) {
-            Some(empty) => Finding::error(&empty.place, "is required, and is empty"),
-            None => Finding::error(&place.of_field(&self.naming.spell(required)), "is required, and is missing"),
+            Some(empty) => Finding::empty_field(&empty.place),
+            None => Finding::missing_field(&place.of_field(&self.naming.spell(required))),
         };
         self.findings.push(finding);
     }

@@ -170,11 +170,11 @@ impl CoreTools {
     /// Reads a part of a large result, on a separate thread if the file system may block.
     async fn read_part(&self, arguments: &str, files: &impl Files) -> Result<String, Error> {
         let Some(files) = files.for_other_thread() else {
-            return Ok(self.focus.read(files, arguments, &self.redactor)?);
+            return self.focus.read(files, arguments, &self.redactor).map_err(|error| Error::Failed(error.to_string()));
         };
         let (focus, arguments, redactor) = (self.focus.clone(), arguments.to_owned(), self.redactor.clone());
         match tokio::task::spawn_blocking(move || focus.read(files.as_ref(), &arguments, &redactor)).await {
-            Ok(answer) => Ok(answer?),
+            Ok(answer) => answer.map_err(|error| Error::Failed(error.to_string())),
             Err(error) => Err(Error::Indeterminate(format!("{FOCUS_READ} ended without an answer: {error}."))),
         }
     }

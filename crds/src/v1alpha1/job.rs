@@ -13,7 +13,7 @@ pub use gates::{
 };
 pub use reply::Reply;
 pub use status::{
-    AskedQuestion, Attempt, HeldCall, JobResult, JobStatus, LlmCalls, LogPosition, ToolName, Usage, WaitingFor,
+    AskedQuestion, Attempt, CallNotStarted, HeldCall, JobResult, JobStatus, LlmCalls, LogPosition, ToolName, Usage, WaitingFor,
     WorkflowProgress,
 };
 

@@ -3,74 +3,24 @@
 
 use super::plan::JobEnd;
 use super::pods::WorkerPod;
-use crate::status::reason_of;
-use bloomery_crds::conditions::{self, ConditionType, Observation, Reason};
-use bloomery_crds::v1alpha1::{ApprovalSpec, Attempt, HeldCall, JobStatus, LogPosition, Usage};
-use std::fmt::{self, Display, Formatter};
-use std::str::FromStr;
+use bloomery_crds::conditions::{ConditionType, Observation, Reason};
+use bloomery_crds::v1alpha1::{ApprovalSpec, Attempt, CallNotStarted, HeldCall, JobStatus, LogPosition, Usage};
 
-/// A held call that no worker started before its Job ended, as the status of the Job records it.
-///
-/// The record is the condition `AwaitingPeople` with the reason `NotBegun`. Only this type writes and reads the
-/// condition's message.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CallNotStarted {
-    /// The id of the call in the log.
-    pub id: String,
-    /// Its tool.
-    pub tool: String,
+/// Returns the call as the status of an ended Job records it.
+pub fn record(call: &HeldCall) -> CallNotStarted {
+    CallNotStarted { id: call.id.clone(), tool: call.tool.clone() }
 }
 
-impl CallNotStarted {
-    /// Returns the call that the status of an ended Job records.
-    pub fn recorded(status: &JobStatus) -> Option<Self> {
-        reason_of(&status.conditions, ConditionType::AwaitingPeople).filter(|reason| *reason == Reason::NotBegun)?;
-        conditions::find(&status.conditions, ConditionType::AwaitingPeople)?.message.parse().ok()
-    }
-
-    /// The condition that records the call.
-    pub fn observation(&self) -> Observation {
-        Observation::fails(ConditionType::AwaitingPeople, Reason::NotBegun, self.to_string())
-    }
-
-    /// Returns whether an Approval belongs to this call.
-    pub fn matches_approval(&self, approval: &ApprovalSpec) -> bool {
-        approval.call_id == self.id && approval.tool == self.tool
-    }
+/// Returns the condition `AwaitingPeople` of a Job that ended before the call was started.
+pub fn condition(call: &CallNotStarted) -> Observation {
+    let CallNotStarted { id, tool } = call;
+    let message = format!("the Job ended before the call {id} of {tool} was begun: it is not made");
+    Observation::fails(ConditionType::AwaitingPeople, Reason::NotBegun, message)
 }
 
-impl From<&HeldCall> for CallNotStarted {
-    fn from(call: &HeldCall) -> Self {
-        Self { id: call.id.clone(), tool: call.tool.clone() }
-    }
-}
-
-/// The fixed parts of the message, around the id and the tool of the call.
-const BEFORE_ID: &str = "the Job ended before the call ";
-const BEFORE_TOOL: &str = " of ";
-const AFTER_TOOL: &str = " was begun: it is not made";
-
-impl Display for CallNotStarted {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Self { id, tool } = self;
-        write!(f, "{BEFORE_ID}{id}{BEFORE_TOOL}{tool}{AFTER_TOOL}")
-    }
-}
-
-/// The error of a message that records no call.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the message records no call")]
-pub struct Error;
-
-impl FromStr for CallNotStarted {
-    type Err = Error;
-
-    fn from_str(message: &str) -> Result<Self, Error> {
-        let call = message.strip_prefix(BEFORE_ID).and_then(|rest| rest.strip_suffix(AFTER_TOOL)).ok_or(Error)?;
-        // The engine generates the ids; they contain no blanks.
-        let (id, tool) = call.split_once(BEFORE_TOOL).ok_or(Error)?;
-        Ok(Self { id: id.to_owned(), tool: tool.to_owned() })
-    }
+/// Returns whether an Approval belongs to the call.
+pub fn matches_approval(call: &CallNotStarted, approval: &ApprovalSpec) -> bool {
+    approval.call_id == call.id && approval.tool == call.tool
 }
 
 /// Returns the held call of a Job that certainly ended without starting it: no worker ran since the Job parked, or the
@@ -111,25 +61,6 @@ mod tests {
     use k8s_openapi::api::core::v1::Pod;
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
     use rstest::rstest;
-
-    #[rstest]
-    #[case::plain("c-7", "process_refund")]
-    #[case::a_tool_with_blanks("9-1", "list of orders was begun: it is not made")]
-    fn a_recorded_call_can_be_read_again(#[case] id: &str, #[case] tool: &str) {
-        let call = CallNotStarted { id: id.into(), tool: tool.into() };
-        let conditions = conditions::merge(&[], &[call.observation()], Some(3), &Time(at(1)));
-        assert_eq!(CallNotStarted::recorded(&JobStatus { conditions, ..JobStatus::default() }), Some(call));
-    }
-
-    #[test]
-    fn a_wait_that_ended_for_another_reason_records_no_call() {
-        let ended =
-            Observation::fails(ConditionType::AwaitingPeople, Reason::Ended, "the Job has ended, and waits for nobody");
-        let conditions = conditions::merge(&[], &[ended], Some(3), &Time(at(1)));
-        assert_eq!(CallNotStarted::recorded(&JobStatus { conditions, ..JobStatus::default() }), None);
-        assert_eq!(CallNotStarted::recorded(&JobStatus::default()), None);
-        assert_eq!("another message".parse::<CallNotStarted>(), Err(Error));
-    }
 
     /// The status of a Job that has started three calls, and whose fourth call is held.
     fn holding(phase: Phase) -> JobStatus {

@@ -2,7 +2,7 @@
 
 pub mod attempt;
 
-use super::call_not_started::CallNotStarted;
+use super::call_not_started::matches_approval;
 use super::decide::Facts;
 use super::ending::Ending;
 use super::pods::WorkerPod;
@@ -173,9 +173,9 @@ fn open_approval_updates(context: &Context, fetched: &FetchedJob) -> Vec<Approva
         return Vec::new();
     };
     let why = if outcome.code == OutcomeCode::Cancelled { "the Job was cancelled" } else { "the Job has ended" };
-    let not_started = CallNotStarted::recorded(&fetched.status);
+    let not_started = fetched.status.call_not_started.as_ref();
     let is_not_started =
-        |approval: &Approval| not_started.as_ref().is_some_and(|call| call.matches_approval(&approval.spec));
+        |approval: &Approval| not_started.is_some_and(|call| matches_approval(call, &approval.spec));
     let approvals = context.caches.approvals.find_by_key(&fetched.namespace, &fetched.uid);
     let approvals = approvals.iter().filter_map(|approval| approval.0.as_ref().ok());
     approvals

@@ -7,7 +7,7 @@ mod messages;
 pub use messages::{log_location, outcome_health, phase_health, quoted, remarks_condition, stray_replies_condition};
 
 use super::applied::{AppliedPlan, StartedPod};
-use super::call_not_started::CallNotStarted;
+use super::call_not_started;
 use super::ending::Ending;
 use super::plan::{JobEnd, LostAttempt, PeopleWait, Wait};
 use super::pods::PodProblem;
@@ -224,8 +224,7 @@ fn parked(current: &JobStatus, message: &TerminationMessage, stamp: &StatusStamp
 /// The status of a Job that ended, if no report carried the end.
 fn ended(current: &JobStatus, end: &JobEnd, not_started: Option<&HeldCall>, stamp: &StatusStamp) -> JobStatus {
     let mut status = current.clone();
-    let not_started = not_started.map(|call| CallNotStarted::from(call).observation());
-    let mut more: Vec<Observation> = current_remarks(&status).chain(not_started).collect();
+    let mut more: Vec<Observation> = current_remarks(&status).collect();
     if let Some(message) = end.read_from.as_deref() {
         adopt_progress(&mut status, message);
         let what = match message.outcome {
@@ -234,13 +233,22 @@ fn ended(current: &JobStatus, end: &JobEnd, not_started: Option<&HeldCall>, stam
         };
         more.push(report_lost(&status, what));
     }
-    finish(status, end.outcome.clone(), more, stamp)
+    finish(status, end.outcome.clone(), not_started, more, stamp)
 }
 
-/// Puts the outcome into a status, with the phase, the time and the conditions that belong to it.
-pub fn finish(mut status: JobStatus, outcome: Outcome, more: Vec<Observation>, stamp: &StatusStamp) -> JobStatus {
+/// Puts the outcome into a status, with the phase, the time and the conditions that belong to it. `not_started` is the held
+/// call, if it is certain that no worker started it.
+pub fn finish(
+    mut status: JobStatus,
+    outcome: Outcome,
+    not_started: Option<&HeldCall>,
+    more: Vec<Observation>,
+    stamp: &StatusStamp,
+) -> JobStatus {
     let mut observations = outcome_health(&outcome).observations();
     observations.extend(more);
+    status.call_not_started = not_started.map(call_not_started::record);
+    observations.extend(status.call_not_started.as_ref().map(call_not_started::condition));
     status.phase = Some(outcome.phase());
     status.outcome = Some(outcome);
     status.completion_time = Some(stamp.now.clone());

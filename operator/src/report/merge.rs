@@ -1,7 +1,7 @@
 //! Merges a report into a Job's status: pure, idempotent, and never backwards.
 
 use crate::approval::approval_names;
-use crate::job::call_not_started::{CallNotStarted, unstarted_call_of_report};
+use crate::job::call_not_started::unstarted_call_of_report;
 use crate::job::ending::Ending;
 use crate::job::status::{finish, phase_health, remarks_condition, stray_replies_condition, with_conditions};
 use crate::status::{StatusStamp, reason_of};
@@ -96,13 +96,11 @@ fn merged_status(current: &JobStatus, report: &Report, stamp: &StatusStamp) -> J
             attempt.untold = None;
         }
     }
-    let mut remark_observations =
+    let remark_observations =
         remarks_condition(remarks).into_iter().chain(stray_replies_condition(stray_replies)).collect::<Vec<_>>();
     if let Some(outcome) = outcome {
-        remark_observations.extend(
-            unstarted_call_of_report(current, Some(usage)).map(|call| CallNotStarted::from(call).observation()),
-        );
-        return finish(status, outcome.clone(), remark_observations, stamp);
+        let not_started = unstarted_call_of_report(current, Some(usage));
+        return finish(status, outcome.clone(), not_started, remark_observations, stamp);
     }
     let waiting_phase = waiting_phase(report);
     if let Some(waiting) = &mut status.waiting_for {

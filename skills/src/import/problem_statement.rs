@@ -1,11 +1,11 @@
 //! Hints for documents without a `problem.statement`.
 
-use crate::finding::{Finding, quoted};
+use crate::finding::{Finding, FindingKind, quoted};
 use crate::tree::Node;
 
 /// Adds a hint to the finding about a missing problem statement: an example that uses the document's own words.
 pub(super) fn add_hints(source: &Node, findings: &mut [Finding]) {
-    for finding in findings.iter_mut().filter(|finding| finding.message.starts_with("is required")) {
+    for finding in findings.iter_mut().filter(|finding| finding.kind == FindingKind::MissingField) {
         let statement = format!("statement: {}", quoted(&example(source)));
         let written = match finding.path.as_str() {
             "problem" => format!("problem: {{{statement}}}"),

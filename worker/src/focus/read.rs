@@ -18,31 +18,55 @@ struct Arguments {
     bytes: Option<u64>,
 }
 
+/// An error of `focus_read`. The message is for the model.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The arguments do not have the declared form.
+    #[error("The arguments of focus_read cannot be used: {0}.")]
+    InvalidArguments(#[from] serde_json::Error),
+    /// The argument `handle` is not a digest.
+    #[error("`{0}` is not a handle. Copy the handle in the excerpt, which begins with `sha256:`.")]
+    NotAHandle(String),
+    /// The cache no longer has the entry.
+    #[error("The result {0} was removed. Call the tool again if you need it, and request less.")]
+    Removed(Digest),
+    /// The entry is not text.
+    #[error("{digest} is {kind} of {bytes} bytes, which cannot be read as text.")]
+    NotText {
+        /// The handle.
+        digest: Digest,
+        /// The detected format.
+        kind: &'static str,
+        /// The size.
+        bytes: usize,
+    },
+    /// The argument `offset` is larger than the text.
+    #[error("The result has {bytes} bytes, so offset {offset} is behind its end.")]
+    BehindEnd {
+        /// The size.
+        bytes: usize,
+        /// The argument.
+        offset: u64,
+    },
+}
+
 impl FocusCache {
     /// Performs a call of `focus_read`: returns the requested part, in whole characters, and the offset of the next part. The text was
     /// stored without secrets. Secrets that were registered later are redacted before the text is cut.
     ///
     /// # Errors
-    /// If the arguments are invalid, or the entry is absent or not text. The error is a message for the model.
-    pub fn read(&self, files: &(impl Files + ?Sized), arguments: &str, redactor: &Redactor) -> Result<String, String> {
-        let Arguments { handle, offset, bytes } = serde_json::from_str(arguments)
-            .map_err(|error| format!("The arguments of focus_read cannot be used: {error}."))?;
-        let digest: Digest = handle.trim().parse().map_err(|_| {
-            let shown = bounded(&handle, 80);
-            format!("`{shown}` is not a handle. Copy the handle in the excerpt, which begins with `sha256:`.")
-        })?;
-        let content = self.get(files, &digest).ok_or_else(|| {
-            format!("The result {digest} was removed. Call the tool again if you need it, and request less.")
-        })?;
+    /// If the arguments are invalid, or the entry is absent or not text.
+    pub fn read(&self, files: &(impl Files + ?Sized), arguments: &str, redactor: &Redactor) -> Result<String, Error> {
+        let Arguments { handle, offset, bytes } = serde_json::from_str(arguments)?;
+        let digest: Digest = handle.trim().parse().map_err(|_| Error::NotAHandle(bounded(&handle, 80)))?;
+        let content = self.get(files, &digest).ok_or_else(|| Error::Removed(digest.clone()))?;
         let text = String::from_utf8(content).map_err(|error| {
             let content = error.as_bytes();
-            let kind = kind::detect(content);
-            format!("{digest} is {kind} of {} bytes, which cannot be read as text.", content.len())
+            Error::NotText { digest, kind: kind::detect(content), bytes: content.len() }
         })?;
         let text = redactor.redact_owned(text);
         let bytes = bytes.unwrap_or(MAX_FOCUS_BYTES).clamp(1, MAX_FOCUS_BYTES);
-        part(&text, offset, bytes)
-            .ok_or_else(|| format!("The result has {} bytes, so offset {offset} is behind its end.", text.len()))
+        part(&text, offset, bytes).ok_or(Error::BehindEnd { bytes: text.len(), offset })
     }
 }
 

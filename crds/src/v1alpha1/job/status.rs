@@ -50,6 +50,9 @@ pub struct JobStatus {
     /// The decisions and answers that the Job waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_for: Option<WaitingFor>,
+    /// The held call of an ended Job, if it is certain that no worker started it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_not_started: Option<CallNotStarted>,
     /// The number of `replies` that the conversation has received.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replies_heard: Option<u32>,
@@ -308,6 +311,17 @@ pub struct HeldCall {
     /// The reason why the call is held, for people.
     #[schemars(length(max = 1024))]
     pub reason: String,
+}
+
+/// A held call that no worker started before its Job ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+pub struct CallNotStarted {
+    /// The id of the call in the log.
+    #[schemars(length(max = 64))]
+    pub id: String,
+    /// The tool.
+    #[schemars(length(max = 128))]
+    pub tool: String,
 }
 
 /// The position of a log.

@@ -1,5 +1,6 @@
 use super::*;
 use crate::job::applied::AppliedPlan;
+use crate::job::call_not_started;
 use crate::job::fixtures::{asked, at, held_call, report, stamp, status};
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::v1alpha1::{DetectedIntent, JobResult, JobSpec, ToolName, WaitingFor, WorkflowProgress};
@@ -141,9 +142,9 @@ fn an_end_without_a_further_call_records_the_held_call_as_not_started() {
         end.projection.usage.tool_calls = calls;
         apply(&resumed, &end)
     };
-    let not_started = Some(CallNotStarted::from(&held_call()));
-    assert_eq!(CallNotStarted::recorded(&ended(7)), not_started, "the worker had made seven calls when it parked");
-    assert_eq!(CallNotStarted::recorded(&ended(8)), None, "the eighth call may be the held one");
+    let not_started = Some(call_not_started::record(&held_call()));
+    assert_eq!(ended(7).call_not_started, not_started, "the worker had made seven calls when it parked");
+    assert_eq!(ended(8).call_not_started, None, "the eighth call may be the held one");
 }
 
 /// A report of a worker that parks because questions are open.

@@ -79,6 +79,6 @@ fn a_call_that_was_not_started_before_the_end_is_recorded() {
     let ended = next(&held(), &end_plan(OutcomeCode::Cancelled, Some(held_call())), &stamp(50));
     let condition = conditions::find(&ended.conditions, ConditionType::AwaitingPeople).unwrap();
     assert_eq!(condition.message, "the Job ended before the call c-7 of process_refund was begun: it is not made");
-    assert_eq!(CallNotStarted::recorded(&ended), Some(CallNotStarted::from(&held_call())));
+    assert_eq!(ended.call_not_started, Some(call_not_started::record(&held_call())));
     assert_eq!(awaiting_people(&ended), Some(("False", "NotBegun")));
 }
