@@ -68,7 +68,7 @@ pub struct RunArgs {
     #[arg(long, default_value_t = 180)]
     pub patience: u64,
     /// Budget of the focus cache in the Skill's memory, in bytes. The least recently used results are evicted first.
-    #[arg(long, default_value_t = crate::focus::BUDGET)]
+    #[arg(long, default_value_t = crate::focus::DEFAULT_BUDGET_BYTES)]
     pub focus_cache_bytes: u64,
     /// Range of addresses, in CIDR notation, at which a Job may call endpoints in addition to public addresses and the
     /// Services of its namespace. May be repeated.

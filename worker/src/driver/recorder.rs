@@ -86,7 +86,7 @@ impl<F: Files> Recorder<F> {
         events.into_iter().map(|event| self.append(event)).collect()
     }
 
-    /// Returns an event as [`Recorder::append`] would record it, for content that is stored beside the log.
+    /// Removes secrets from an event as [`Recorder::append`] does. Use it before a part of the event is stored outside of the log.
     pub fn redacted(&self, event: Event) -> Result<Event, Error> {
         let name = event.name();
         self.redactor.redact_event(event).map_err(|source| Error::Redaction { event: name, source })
@@ -126,7 +126,7 @@ impl<F: Files> Recorder<F> {
         self.clock.borrow_mut().exclude_wait(time);
     }
 
-    /// Returns the file layer below the log.
+    /// Returns the file operations that the log uses.
     pub fn files(&self) -> &F {
         self.log.files()
     }

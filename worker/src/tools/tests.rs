@@ -1,5 +1,5 @@
 use super::*;
-use crate::focus::BUDGET;
+use crate::focus::DEFAULT_BUDGET_BYTES;
 use bloomery_crds::Digest;
 use bloomery_crds::run::ResourceSource;
 use bloomery_crds::v1alpha1::ResourceType;
@@ -57,7 +57,7 @@ async fn call_again(
 #[tokio::test]
 async fn a_call_that_was_sent_before_is_indeterminate_if_it_fails_now() {
     let memory = tempfile::tempdir().unwrap();
-    let core = CoreTools::new(&[], FocusCache::new(memory.path(), "uid-1", BUDGET));
+    let core = CoreTools::new(&[], FocusCache::new(memory.path(), "uid-1", DEFAULT_BUDGET_BYTES));
     let failed = perform(&core, WRITE_FILE, "{}").await;
     let Event::ToolFailed { text: why, .. } = failed else { panic!("{failed:?}") };
     let lost = call_again(&core, WRITE_FILE, "{}", (PLENTY, true), &Disk).await;
@@ -68,7 +68,7 @@ async fn a_call_that_was_sent_before_is_indeterminate_if_it_fails_now() {
 #[tokio::test]
 async fn a_stored_result_is_read_by_its_handle() {
     let memory = tempfile::tempdir().unwrap();
-    let core = CoreTools::new(&[], FocusCache::new(memory.path(), "uid-1", BUDGET));
+    let core = CoreTools::new(&[], FocusCache::new(memory.path(), "uid-1", DEFAULT_BUDGET_BYTES));
     let text = "row\n".repeat(1000);
     let handle = core.focus().keep(&Disk, &[&text]).pop().unwrap().unwrap();
     let answer = perform(&core, FOCUS_READ, &format!("{{\"handle\":\"{handle}\",\"bytes\":4}}")).await;
@@ -79,7 +79,7 @@ async fn a_stored_result_is_read_by_its_handle() {
 #[tokio::test]
 async fn an_absent_result_or_an_unknown_tool_fails_the_call() {
     let memory = tempfile::tempdir().unwrap();
-    let core = CoreTools::new(&[], FocusCache::new(memory.path(), "uid-1", BUDGET));
+    let core = CoreTools::new(&[], FocusCache::new(memory.path(), "uid-1", DEFAULT_BUDGET_BYTES));
     let handle = Digest::of_bytes(b"gone");
     let gone = perform(&core, FOCUS_READ, &format!("{{\"handle\":\"{handle}\"}}")).await;
     assert!(matches!(gone, Event::ToolFailed { text, .. } if text.contains("was removed")));
@@ -92,7 +92,7 @@ async fn files_are_read_and_written_in_the_bound_directory() {
     let (memory, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let source = ResourceSource::Mount { path: project.path().to_str().unwrap().into(), read_only: false };
     let bound = [BoundResource { name: "code".into(), kind: ResourceType::Filesystem, source }];
-    let core = CoreTools::new(&bound, FocusCache::new(memory.path(), "uid-1", BUDGET));
+    let core = CoreTools::new(&bound, FocusCache::new(memory.path(), "uid-1", DEFAULT_BUDGET_BYTES));
     let wrote = perform(&core, WRITE_FILE, r##"{"path":"a.md","content":"# A\n"}"##).await;
     let text = "Wrote `a.md`: a new file of 4 bytes.".to_owned();
     assert_eq!(wrote, Event::ToolCompleted { call: id(), text });
@@ -107,7 +107,7 @@ async fn files_are_read_and_written_in_the_bound_directory() {
 fn with_secrets(memory: &Path, project: &Path, redactor: &Redactor) -> CoreTools {
     let source = ResourceSource::Mount { path: project.to_str().unwrap().into(), read_only: false };
     let bound = [BoundResource { name: "code".into(), kind: ResourceType::Filesystem, source }];
-    let core = CoreTools::new(&bound, FocusCache::new(memory, "uid-1", BUDGET));
+    let core = CoreTools::new(&bound, FocusCache::new(memory, "uid-1", DEFAULT_BUDGET_BYTES));
     core.with_endpoints(&[], &bound, AddressPolicy::for_local_machine(), redactor.clone())
 }
 
@@ -147,7 +147,7 @@ fn all_file_and_memory_tools_of_the_engine_are_implemented() {
 )]
 fn a_call_that_does_not_end_in_time_is_indeterminate(#[case] tool: &str, #[case] arguments: &str) {
     let memory = tempfile::tempdir().unwrap();
-    let core = CoreTools::new(&[], FocusCache::new(memory.path(), "uid-1", BUDGET));
+    let core = CoreTools::new(&[], FocusCache::new(memory.path(), "uid-1", DEFAULT_BUDGET_BYTES));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(1).build().unwrap();
     runtime.block_on(async {
         let (let_go, held) = std::sync::mpsc::channel::<()>();

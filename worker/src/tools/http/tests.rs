@@ -2,7 +2,7 @@ use super::super::tests::call;
 use super::super::{CoreTools, Error};
 use super::response::MAX_BODY_BYTES;
 use super::*;
-use crate::focus::{BUDGET, FocusCache};
+use crate::focus::{DEFAULT_BUDGET_BYTES, FocusCache};
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -91,7 +91,7 @@ fn tools(url: &str, auth: &Value, key: Option<&Path>, addresses: AddressPolicy, 
         let file = KeyFile { path: path.to_str().unwrap().into(), secret: "shop".into(), key: "key".into() };
         resources.push(bound("key", ResourceType::Credential, ResourceSource::Secret(file)));
     }
-    let focus = FocusCache::new(Path::new("/nonexistent"), "uid-1", BUDGET);
+    let focus = FocusCache::new(Path::new("/nonexistent"), "uid-1", DEFAULT_BUDGET_BYTES);
     CoreTools::new(&resources, focus).with_endpoints(&declared, &resources, addresses, redactor.clone())
 }
 
