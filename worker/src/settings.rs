@@ -1,4 +1,5 @@
-//! The command line of the worker. All settings that affect the conversation are in the run document, whose files it names.
+//! The command line of the worker. It names the files of the run document, which has all settings that affect the
+//! conversation.
 
 use crate::printer::Format;
 use bloomery_crds::Digest;

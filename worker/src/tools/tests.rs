@@ -103,8 +103,8 @@ async fn files_are_read_and_written_in_the_bound_directory() {
     assert!(matches!(failed, Event::ToolFailed { text, .. } if text.contains("contains `..`")));
 }
 
-/// Returns the core tools of a Job that binds a writable directory.
-fn with_secrets(memory: &Path, project: &Path, redactor: &Redactor) -> CoreTools {
+/// Returns the core tools of a Job that binds a writable directory, and whose secrets `redactor` knows.
+fn tools_with_secrets(memory: &Path, project: &Path, redactor: &Redactor) -> CoreTools {
     let source = ResourceSource::Mount { path: project.to_str().unwrap().into(), read_only: false };
     let bound = [BoundResource { name: "code".into(), kind: ResourceType::Filesystem, source }];
     let core = CoreTools::new(&bound, FocusCache::new(memory, "uid-1", DEFAULT_BUDGET_BYTES));
@@ -115,7 +115,7 @@ fn with_secrets(memory: &Path, project: &Path, redactor: &Redactor) -> CoreTools
 #[tokio::test]
 async fn a_secret_in_a_file_is_not_replaced_by_its_mark() {
     let (memory, project, redactor) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), Redactor::default());
-    let core = with_secrets(memory.path(), project.path(), &redactor);
+    let core = tools_with_secrets(memory.path(), project.path(), &redactor);
     redactor.learn("default", b"sk-1234567890");
     let env = project.path().join(".env");
     std::fs::write(&env, "KEY=sk-1234567890\nDEBUG=no\n").unwrap();
@@ -138,7 +138,7 @@ fn all_file_and_memory_tools_of_the_engine_are_implemented() {
     }
 }
 
-/// The file system does not answer.
+/// The only thread for file operations is blocked, as by a file system that does not answer.
 #[rstest]
 #[case::of_files(LIST_FILES, "{}")]
 #[case::of_a_result(
@@ -150,8 +150,8 @@ fn a_call_that_does_not_end_in_time_is_indeterminate(#[case] tool: &str, #[case]
     let core = CoreTools::new(&[], FocusCache::new(memory.path(), "uid-1", DEFAULT_BUDGET_BYTES));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(1).build().unwrap();
     runtime.block_on(async {
-        let (let_go, held) = std::sync::mpsc::channel::<()>();
-        let holds = tokio::task::spawn_blocking(move || held.recv());
+        let (release, blocked) = std::sync::mpsc::channel::<()>();
+        let blocking = tokio::task::spawn_blocking(move || blocked.recv());
         let (id, key) = (id(), Digest::of_bytes(b""));
         let source = ToolSource::Core;
         let call = ToolCall {
@@ -166,11 +166,11 @@ fn a_call_that_does_not_end_in_time_is_indeterminate(#[case] tool: &str, #[case]
             source,
             timeout_seconds: None,
         };
-        let over = core.call(&call, Duration::from_millis(1), &Disk).await;
+        let outcome = core.call(&call, Duration::from_millis(1), &Disk).await;
         let text = format!("{tool} did not end within 1ms.");
-        assert_eq!(over, Event::ToolIndeterminate { call: id.clone(), text });
-        drop(let_go);
-        holds.await.unwrap().unwrap_err();
+        assert_eq!(outcome, Event::ToolIndeterminate { call: id.clone(), text });
+        drop(release);
+        blocking.await.unwrap().unwrap_err();
     });
 }
 
@@ -178,7 +178,7 @@ fn a_call_that_does_not_end_in_time_is_indeterminate(#[case] tool: &str, #[case]
 #[tokio::test]
 async fn no_part_of_a_secret_is_read_and_its_mark_is_not_written() {
     let (memory, project, redactor) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), Redactor::default());
-    let core = with_secrets(memory.path(), project.path(), &redactor);
+    let core = tools_with_secrets(memory.path(), project.path(), &redactor);
     let key = "-----BEGIN KEY-----\nMIIEpAIBAAKCAQEA1234\nQIDAQABAoIBAQCxyz\nab=\n-----END KEY-----";
     redactor.learn("PLANT", key.as_bytes());
     redactor.learn("tok", key.as_bytes());
