@@ -30,7 +30,8 @@ pub struct FocusCache {
 }
 
 impl FocusCache {
-    /// Creates the cache in the skill directory `memory`. `writer` is unique to this worker; `budget` bounds the size of all entries, in bytes.
+    /// Creates the cache in the skill directory `memory`. `writer` is unique to this worker. `budget` is the maximum size of all entries,
+    /// in bytes.
     pub fn new(memory: &Path, writer: &str, budget: u64) -> Self {
         Self { memory: memory.to_owned(), dir: memory.join(DIR), writer: writer.to_owned(), budget }
     }

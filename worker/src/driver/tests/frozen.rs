@@ -1,4 +1,5 @@
-//! Attempts that freeze directly before or after they link a segment into place, and continue in every order (`docs/explanation/engine.md`, section 7).
+//! Attempts that freeze directly before or after they link a segment into place, and continue in every order
+//! (`docs/explanation/engine.md`, section 7).
 
 use super::*;
 use crate::fixture::frozen::{Frozen, ResumeOnDrop, When};
