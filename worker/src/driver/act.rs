@@ -168,7 +168,7 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
         Ok(entries)
     }
 
-    /// Performs calls, and records their progress meanwhile.
+    /// Performs calls, and records their progress while they run.
     async fn record_progress<R>(
         &self,
         progress: &ProgressBuffer,
@@ -277,7 +277,7 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
         self.observer.state_changed(project(self.conversation, before));
     }
 
-    /// Returns the rest of the Job's duration.
+    /// Returns the working time that the Job's duration limit still allows.
     fn remaining(&self) -> Duration {
         let limit = Duration::from_secs(self.conversation.run().limits.duration_seconds);
         limit.saturating_sub(Duration::from_millis(self.conversation.budget().worked_ms()))
