@@ -1,4 +1,4 @@
-//! Makes the program small when it is linked. Each running Job has a worker process, and the program is most of its memory.
+//! Passes options to the linker that make the program small: each running Job has a worker process, and most of its memory is the program.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

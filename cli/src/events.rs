@@ -41,7 +41,7 @@ pub fn print(dir: PathBuf, format: Format, follow: bool) -> Result<Exit, Error> 
         if had_segment {
             continue;
         }
-        if reader.is_at_rest() || !follow {
+        if reader.has_ended_or_parked() || !follow {
             return Ok(Exit::Success);
         }
         std::thread::sleep(POLL_INTERVAL);

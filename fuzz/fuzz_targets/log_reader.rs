@@ -1,8 +1,8 @@
 //! Reads the lines of a damaged or foreign log, with events in any order.
 //!
-//! Each line is read unchanged. The fuzzer cannot guess hashes, so the line is then read again with a correct envelope. An
-//! accepted line must be written and read unchanged, must fold, and must lead to a next step. A line `...` lets the engine
-//! perform its own steps.
+//! The target first reads each line unchanged. Then it reads the line with a correct envelope, because the fuzzer cannot guess hashes. An
+//! accepted line must be the same after it is written and read again, must fold, and must lead to a next step. At a line `...`, the
+//! engine performs its own steps.
 #![no_main]
 
 use bloomery_engine::line::{Chain, SCHEMA_VERSION};
@@ -16,7 +16,7 @@ fuzz_target!(|data: &[u8]| {
     let mut driven = Driven::default();
     for line in text.lines() {
         if line == "..." {
-            driven.go_on();
+            driven.advance();
             continue;
         }
         let _ = driven.chain().clone().read(line);
@@ -26,7 +26,7 @@ fuzz_target!(|data: &[u8]| {
             let _ = next(driven.conversation());
         }
     }
-    driven.go_on();
+    driven.advance();
 });
 
 /// Returns the line with the envelope that fits its position in the log.

@@ -16,7 +16,7 @@ use bloomery_models::read_answer;
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Map, Value, json};
 
-/// The largest status, in bytes. The API server accepts larger objects.
+/// The largest status that a conversation may have, in bytes. The API server accepts larger objects.
 const MAX_STATUS_BYTES: usize = 256 * 1024;
 
 fuzz_target!(|data: &[u8]| {
@@ -29,23 +29,23 @@ fuzz_target!(|data: &[u8]| {
     }
     let text = String::from_utf8_lossy(data);
     let (first, second) = text.split_once("\n%%\n").unwrap_or((&text, ""));
-    let first = read_answer(ModelProvider::Openai, first.as_bytes()).unwrap_or_else(|_| says(first));
+    let first = read_answer(ModelProvider::Openai, first.as_bytes()).unwrap_or_else(|_| text_answer(first));
     for answer in whole.iter().chain([&first]) {
         check_answer(answer);
     }
     check_stages(&first.text, second);
     let mut driven = Driven::opened();
     // The first request detects the intent.
-    driven.answer(says(r#"{"intent": "intent_refund", "entities": {"order_id": "A-17"}}"#));
+    driven.answer(text_answer(r#"{"intent": "intent_refund", "entities": {"order_id": "A-17"}}"#));
     driven.answer(first);
-    driven.answer(says(second));
+    driven.answer(text_answer(second));
     assert!(driven.status().len() <= MAX_STATUS_BYTES);
     let mut driven = Driven::opened();
-    driven.answer(says(second));
-    driven.answer(says(second));
+    driven.answer(text_answer(second));
+    driven.answer(text_answer(second));
 });
 
-fn says(text: &str) -> Answer {
+fn text_answer(text: &str) -> Answer {
     Answer { message: json!({"role": "assistant", "content": text}), text: text.to_owned(), ..Answer::default() }
 }
 
@@ -54,13 +54,17 @@ fn check_answer(answer: &Answer) {
     let line = serde_json::to_string(answer).expect("an answer can be written");
     let read: Answer = serde_json::from_str(&line).expect("a written answer can be read");
     assert_eq!(&read, answer);
-    assert_eq!(read.message.to_string(), answer.message.to_string(), "the prompt's prefix changes");
+    assert_eq!(
+        read.message.to_string(),
+        answer.message.to_string(),
+        "the message is written with other bytes, which changes the prefix of the prompt"
+    );
     assert!(depth(&answer.message) <= MAX_DEPTH && answer.calls.len() <= 128);
 }
 
 /// Checks that each stage reads a text or returns a short error, and that an unchanged answer keeps its content.
 fn check_stages(text: &str, other: &str) {
-    let intents = skill().intents.expect("the seed's Skill has intents");
+    let intents = skill().intents.expect("the Skill has intents");
     let faults = [
         stage_prompt::read_object(text).err().map(|error| error.to_string()),
         intent::read(text, &intents).err().map(|error| error.to_string()),
@@ -75,5 +79,8 @@ fn check_stages(text: &str, other: &str) {
     }
     let forth = polish::keeps_content(text, other, &Map::new()).is_ok();
     let back = polish::keeps_content(other, text, &Map::new()).is_ok();
-    assert!(forth == back || text.trim().is_empty() || other.trim().is_empty(), "keeping content is mutual");
+    assert!(
+        forth == back || text.trim().is_empty() || other.trim().is_empty(),
+        "one text keeps the content of the other, but not the other way round"
+    );
 }

@@ -1,7 +1,7 @@
 //! Reads the texts of a Skill's author: guardrails, conditions and personas. The second part of the input is the arguments of a
 //! call.
 //!
-//! All of it runs in a thread with a small stack.
+//! The target runs in a thread with a small stack, so that deep recursion is a finding.
 #![no_main]
 
 use bloomery_crds::persona;
@@ -15,17 +15,17 @@ use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The size of the stack, in bytes. Worker, operator and lint have larger ones.
+/// The size of the thread's stack, in bytes. The worker, the operator and `bloomery lint` have larger stacks.
 const STACK_BYTES: usize = 256 * 1024;
 
 fuzz_target!(|data: &[u8]| {
     let Some((text, call)) = parts(data) else { return };
     let read = || {
         let arguments = arguments(call);
-        guardrail(text, &arguments);
-        condition(text, &arguments);
-        template(text);
-        linted(text);
+        check_guardrail(text, &arguments);
+        check_condition(text, &arguments);
+        check_persona(text);
+        check_lint(text);
     };
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, read);
@@ -33,8 +33,8 @@ fuzz_target!(|data: &[u8]| {
     });
 });
 
-/// Checks that a rule is compiled or stays text, and that a compiled rule never allows and always gives the same result.
-fn guardrail(text: &str, arguments: &Value) {
+/// Checks that a rule is compiled or stays text, and that a compiled rule never has the verdict Allow and always gives the same result.
+fn check_guardrail(text: &str, arguments: &Value) {
     let tools = listed();
     let names: BTreeSet<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
     for list in [RuleList::Never, RuleList::Always] {
@@ -52,7 +52,7 @@ fn guardrail(text: &str, arguments: &Value) {
 }
 
 /// Checks that a condition beyond the limits is not compiled, and that a compiled one always gives the same result.
-fn condition(text: &str, arguments: &Value) {
+fn check_condition(text: &str, arguments: &Value) {
     let checked = bloomery_cel::check(text);
     let compiled = Condition::compile(text);
     assert!(checked.is_ok() || compiled.is_err(), "a condition beyond the limits was compiled");
@@ -63,7 +63,7 @@ fn condition(text: &str, arguments: &Value) {
 }
 
 /// Checks that an accepted template can be rendered if all resources are bound, and that the result is bounded.
-fn template(text: &str) {
+fn check_persona(text: &str) {
     let declared: Vec<ResourceDeclaration> = serde_json::from_value(json!([
         {"name": "codebase", "type": "filesystem", "required": true}, {"name": "docs", "type": "api_endpoint"},
         {"name": "token", "type": "credential"},
@@ -79,7 +79,7 @@ fn template(text: &str) {
 }
 
 /// Checks that each finding of lint is short.
-fn linted(text: &str) {
+fn check_lint(text: &str) {
     let mut skill = skill();
     let words = json!({
         "guardrails": {"never": [text], "always": [text]},

@@ -14,7 +14,7 @@ fuzz_target!(|data: &[u8]| {
     let compiled = Schema::compile(&schema);
     let fault = compiled.first_error(&call);
     assert!(fault.as_ref().map_or(0, String::len) <= 4096, "{fault:?}");
-    assert!(compiled.compile_error().is_none() || fault.is_some(), "a schema that cannot be used lets a call pass");
+    assert!(compiled.compile_error().is_none() || fault.is_some(), "a call is accepted although its schema cannot be used");
     let rules = ["amount > 500".to_owned()];
     let guardrails = Guardrails::compile(&rules, &[], [("tool", &schema)]);
     let _ = guardrails.violations("tool", &call);

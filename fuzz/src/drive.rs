@@ -1,4 +1,4 @@
-//! A driver that performs all steps of a conversation that need no model and no person.
+//! A driver that performs the steps of a conversation that need neither a model nor a person.
 
 use crate::{listed, run};
 use bloomery_crds::{Digest, canonical};
@@ -12,7 +12,7 @@ use bloomery_engine::{Conversation, Step, next};
 /// The Job that all logs belong to.
 const SOURCE: &str = "/namespaces/acme/skilljobs/refund/run-1";
 
-/// The largest number of steps between two answers of the model.
+/// The maximum number of steps between two answers of the model.
 const MAX_STEPS: usize = 64;
 
 /// A conversation and its log, and a second conversation that replays the log.
@@ -54,8 +54,8 @@ impl Driven {
         self.replayed.apply(&read);
     }
 
-    /// Performs steps, with a fixed result for each tool call, until a model, a person or a file system is needed.
-    pub fn go_on(&mut self) {
+    /// Performs steps, with a fixed result for each tool call, until a step needs a model, a person or a file system.
+    pub fn advance(&mut self) {
         for _ in 0..MAX_STEPS {
             let events = match next(&self.conversation) {
                 Step::Record(events) => events,
@@ -74,42 +74,42 @@ impl Driven {
             };
             for event in events {
                 assert_canonical(&event);
-                self.record(event, at());
+                self.record(event, stamp());
             }
         }
-        self.check();
+        self.assert_replay_is_equal();
     }
 
     /// Returns a conversation whose next step is its first request to a model.
     pub fn opened() -> Self {
         let mut driven = Self::default();
-        driven.record(Event::EpochStarted { epoch: 1, attempt: 1 }, at());
-        driven.go_on();
+        driven.record(Event::EpochStarted { epoch: 1, attempt: 1 }, stamp());
+        driven.advance();
         driven
     }
 
-    /// Answers the model request if that is the next step, and goes on.
+    /// If the next step is a request to the model, answers it and performs the steps after it. Otherwise does nothing.
     pub fn answer(&mut self, answer: Answer) {
-        let asked = match next(&self.conversation) {
+        let requested = match next(&self.conversation) {
             Step::CallModel(request) => Event::ModelRequested { reserve: request.reserve, stage: request.stage },
             _ => return,
         };
-        self.record(asked, at());
-        self.record(Event::ModelAnswered { answer }, at());
-        self.go_on();
+        self.record(requested, stamp());
+        self.record(Event::ModelAnswered { answer }, stamp());
+        self.advance();
     }
 
-    /// Checks that the replay has the same status.
-    fn check(&self) {
-        assert_eq!(self.status(), self.shown(&self.replayed), "a replay ends in another state");
+    /// Checks that the replay leads to the same status.
+    fn assert_replay_is_equal(&self) {
+        assert_eq!(self.status(), self.status_of(&self.replayed), "a replay ends in another state");
     }
 
     /// Returns the projection into the Job's status, as JSON.
     pub fn status(&self) -> String {
-        self.shown(&self.conversation)
+        self.status_of(&self.conversation)
     }
 
-    fn shown(&self, conversation: &Conversation) -> String {
+    fn status_of(&self, conversation: &Conversation) -> String {
         serde_json::to_string(&project(conversation, self.chain.position("log"))).expect("a status can be written")
     }
 }
@@ -129,6 +129,6 @@ fn offload_result(result: Offload<'_>) -> Event {
     Event::ResultOffloaded { call: result.call.clone(), handle, bytes: result.text.len() as u64, excerpt }
 }
 
-fn at() -> EventTime {
+fn stamp() -> EventTime {
     EventTime { time: "2026-01-01T00:00:00Z".to_owned(), elapsed_ms: 10 }
 }

@@ -1,4 +1,4 @@
-//! Shared code of the fuzz targets: the Skill of seed 002, a Job of it, and a driver of conversations.
+//! Shared code of the fuzz targets: a Skill, a Job of it, and a driver of conversations.
 
 mod drive;
 
@@ -17,15 +17,15 @@ static SKILL: LazyLock<SkillSpec> = LazyLock::new(|| {
     let read = yaml::read(include_bytes!("../../skills/tests/seeds/002-complete.yaml"));
     let options = ImportOptions { name: Some("cs-tier-1".to_owned()), ..ImportOptions::default() };
     let skill = read.documents.first().and_then(|document| import(document, &options).skill);
-    skill.expect("the seed is a valid Skill").spec
+    skill.expect("the file is a valid Skill").spec
 });
 
-/// Returns the Skill of seed 002, section 3.1.
+/// Returns the Skill in `skills/tests/seeds/002-complete.yaml`.
 pub fn skill() -> SkillSpec {
     SKILL.clone()
 }
 
-/// Returns a Job of that Skill.
+/// Returns the engine's input for a Job of that Skill.
 pub fn run() -> Run {
     Run {
         run_key: "run-1".to_owned(),
@@ -57,13 +57,13 @@ pub fn listed() -> Vec<ListedTool> {
     ["verify_identity", "check_eligibility", "process_refund", "deleteFile"].map(tool).to_vec()
 }
 
-/// Splits an input at its first line `%%`. Returns `None` if it is not UTF-8.
+/// Splits an input at its first line `%%`. Without such a line, the second part is empty. Returns `None` if the input is not UTF-8.
 pub fn parts(data: &[u8]) -> Option<(&str, &str)> {
     let text = std::str::from_utf8(data).ok()?;
     Some(text.split_once("\n%%\n").unwrap_or((text, "")))
 }
 
-/// Parses the arguments of a call. Returns those of a large refund if the text is not valid.
+/// Parses the arguments of a call. If the text is invalid, returns the arguments of a large refund.
 pub fn arguments(text: &str) -> Value {
     match bloomery_crds::canonical::parse(text) {
         Ok(value) => value,

@@ -38,7 +38,7 @@ pub enum Error {
     #[error(transparent)]
     Http(#[from] bloomery_http::Error),
     /// The Job's part of the run document has no endpoint for reports.
-    #[error("the Job's part has no endpoint for reports")]
+    #[error("the Job's part of the run document has no endpoint for reports")]
     NoReportEndpoint,
     /// The client for reports cannot be set up.
     #[error(transparent)]
@@ -75,8 +75,8 @@ async fn prepare_and_run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> 
     if let Err(error) = trace.open(&args.memory, &part.run_key) {
         tracing::warn!("the trace cannot be written to `{}` in the Skill's memory: {error}", trace::DIR);
     }
-    let outside = Duration::from_secs(args.patience);
-    let models = model::Clients::new(&part.models, &part.job.uid, &model::RetryPolicy::new(outside), redactor)?;
+    let external_wait = Duration::from_secs(args.patience);
+    let models = model::Clients::new(&part.models, &part.job.uid, &model::RetryPolicy::new(external_wait), redactor)?;
     let cache = SharedCache::new(&args.memory, &args.pod_uid);
     let tools = mcp_client(&inputs, cache.clone(), redactor)?;
     let api_server = ApiServer::resolve(std::env::var("KUBERNETES_SERVICE_HOST").ok().as_deref()).await;
@@ -93,14 +93,14 @@ async fn prepare_and_run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> 
         cache: &cache,
         people: inbox.as_ref(),
         stop: &stop,
-        patience: Patience::new(outside),
+        patience: Patience::new(external_wait),
     };
     let stdout = BackgroundWriter::new(std::io::stdout()).map_err(Error::Output)?;
     let printer = Printer::new(args.log_format, Box::new(redactor.writer(trace.tee(stdout))));
     let attempt = Attempt { args, inputs: &inputs, inbox: Arc::clone(&inbox) };
     let exit = attempt.run(Disk, environment, printer).await;
     if let Some(tools) = &tools {
-        // The server can free the session at once. It expires otherwise.
+        // Lets the server free the session at once. Otherwise the session stays until it expires.
         let _ = tokio::time::timeout(SESSION_CLOSE_TIMEOUT, tools.close()).await;
     }
     exit
@@ -124,7 +124,7 @@ pub struct Attempt<'a> {
     pub args: &'a RunArgs,
     /// The run document.
     pub inputs: &'a Inputs,
-    /// Receives the replies of people from the operator.
+    /// Receives the replies of people that the operator passes on.
     pub inbox: Arc<DecisionInbox>,
 }
 

@@ -31,7 +31,7 @@ const MAX_SUMMARY_BYTES: usize = 32 * 1024;
 /// The mark in place of the part that is left out.
 const LEFT_OUT: &str = "[Earlier parts are left out.]\n";
 
-/// The error of a summary that cannot be made, as a clause about the continued Job.
+/// The reason why a summary cannot be made. The text is a clause about the continued Job, such as "its record cannot be read".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// A retry is pointless: there is no record and no log, or the record is invalid.
@@ -138,7 +138,7 @@ impl Excerpt {
                 self.earlier = parts.iter().find(is_summary).map(|part| part.text.clone());
             }
             Event::ConversationOpened { goal, .. } => self.goal.clone_from(goal),
-            // Here if the worker stopped before it wrote the record.
+            // A log without a record has this event if the worker stopped before it wrote the record.
             Event::Finished { outcome, result } => {
                 self.outcome = Some(outcome.clone());
                 self.result.clone_from(result);
@@ -148,7 +148,7 @@ impl Excerpt {
     }
 }
 
-/// Reads a conversation from the log in a directory, up to a break of the log.
+/// Reads a conversation from the log in a directory. If the log is broken, the events before the break are used.
 fn from_log(dir: PathBuf) -> Result<Excerpt, Error> {
     let chain = match log_reader::chain(&dir) {
         Ok(chain) => chain,
@@ -172,7 +172,8 @@ fn from_log(dir: PathBuf) -> Result<Excerpt, Error> {
     Ok(excerpt)
 }
 
-/// Renders the summary. This Job's secrets are redacted before texts are cut, because the continued Job may not have known them.
+/// Renders the summary. The continued Job may not have known this Job's secrets, so they are redacted here. Texts are redacted before they
+/// are cut, so that no part of a secret is left.
 fn render(excerpt: Excerpt, redactor: &Redactor) -> String {
     let bounded = |text: &str, max_bytes: usize| bounded(&redactor.redact_text(text), max_bytes);
     let Excerpt { earlier, goal, outcome, result } = excerpt;
@@ -180,9 +181,9 @@ fn render(excerpt: Excerpt, redactor: &Redactor) -> String {
     let _ = writeln!(text, "The person asked:\n{}\n", bounded(goal.trim(), MAX_GOAL_BYTES));
     match (result, outcome) {
         (Some(result), _) => {
-            let standing =
+            let status =
                 if result.verified { "answered" } else { "had this draft, which did not pass the finalization gate" };
-            let _ = writeln!(text, "The agent {standing}:\n{}\n", bounded(result.text.trim(), MAX_ANSWER_BYTES));
+            let _ = writeln!(text, "The agent {status}:\n{}\n", bounded(result.text.trim(), MAX_ANSWER_BYTES));
             if !result.fields.is_empty() {
                 let fields = serde_json::to_string(&result.fields).unwrap_or_default();
                 let _ = writeln!(text, "Fields of the answer: {}\n", bounded(&fields, MAX_FIELDS_BYTES));
@@ -194,11 +195,11 @@ fn render(excerpt: Excerpt, redactor: &Redactor) -> String {
         }
         (None, None) => text.push_str("The Job ended before it had an answer.\n\n"),
     }
-    latest(text)
+    keep_end(text)
 }
 
-/// Returns the end of a text, at most [`MAX_SUMMARY_BYTES`].
-fn latest(text: String) -> String {
+/// Returns the end of a text, at most [`MAX_SUMMARY_BYTES`] with the mark for what is left out.
+fn keep_end(text: String) -> String {
     if text.len() <= MAX_SUMMARY_BYTES {
         return text;
     }
@@ -380,22 +381,22 @@ mod tests {
     async fn a_transient_error_is_retried_until_the_time_limit() {
         let memory = tempfile::tempdir().unwrap();
         let (path, continued) = (memory.path(), continued());
-        // A link to itself cannot be read, until another one replaces it.
+        // A link to itself cannot be read. `repair` replaces it later.
         symlink("jobs", path.join("jobs")).unwrap();
         assert!(matches!(summary(path, &continued, &Redactor::default()), Err(Error::Transient(_))));
         let part = context_part(path, &continued, &Redactor::default(), Duration::from_millis(50)).await;
         assert!(part.fault.is_some() && part.text.is_empty(), "{part:?}");
 
         let first = record("Refund A-17", "Done.");
-        let mend = async {
+        let repair = async {
             tokio::time::sleep(Duration::from_millis(50)).await;
-            std::fs::create_dir(path.join("mended")).unwrap();
-            std::fs::write(path.join("mended/uid-0.json"), serde_json::to_string(&first).unwrap()).unwrap();
-            symlink("mended", path.join("link")).unwrap();
+            std::fs::create_dir(path.join("repaired")).unwrap();
+            std::fs::write(path.join("repaired/uid-0.json"), serde_json::to_string(&first).unwrap()).unwrap();
+            symlink("repaired", path.join("link")).unwrap();
             std::fs::rename(path.join("link"), path.join("jobs")).unwrap();
         };
         let redactor = Redactor::default();
-        let (part, ()) = tokio::join!(context_part(path, &continued, &redactor, Duration::from_mins(1)), mend);
+        let (part, ()) = tokio::join!(context_part(path, &continued, &redactor, Duration::from_mins(1)), repair);
         assert_eq!((part.text, part.fault), (text(&first), None));
     }
 
@@ -411,8 +412,8 @@ mod tests {
 
     #[test]
     fn an_invalid_record_is_a_final_error() {
-        let unended = Record { outcome: None, ..record("x", "y") };
-        for content in ["", "{}", "[]", &serde_json::to_string(&unended).unwrap()] {
+        let unfinished = Record { outcome: None, ..record("x", "y") };
+        for content in ["", "{}", "[]", &serde_json::to_string(&unfinished).unwrap()] {
             assert!(matches!(summary_of(content), Err(Error::Final(_))), "{content}");
         }
         let memory = tempfile::tempdir().unwrap();

@@ -97,7 +97,7 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
         first_hold(&self.conversation, self.recorder.last_events())
     }
 
-    /// Returns the file layer below the log, for files that are kept beside it.
+    /// Returns the file operations that the log uses, for other files in the memory.
     pub fn files(&self) -> &F {
         self.recorder.files()
     }
@@ -107,7 +107,7 @@ impl<'a, M: Model, T: Tools, F: Files> Driver<'a, M, T, F> {
         self.check_tools().await?;
         let mut is_deciding = false;
         loop {
-            // The engine decides without waiting, so no request or statement can arrive between two decisions.
+            // The engine decides without waiting, so no request to stop and no statement can arrive between two decisions.
             if !std::mem::take(&mut is_deciding) {
                 // Lets the runtime deliver a signal that came while the log was written.
                 tokio::task::yield_now().await;

@@ -22,7 +22,7 @@ const ACKNOWLEDGE_TIMEOUT_IN_GRACE: Duration = Duration::from_secs(57);
 /// The end of an attempt.
 #[derive(Debug)]
 pub struct AttemptEnd {
-    /// The end of its run.
+    /// How its run ended.
     pub exit: Exit,
     /// The final state of the conversation.
     pub projection: Projection,

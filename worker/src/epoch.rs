@@ -17,7 +17,7 @@ use bloomery_journal::{Claimed, Store, claim};
 /// The end of an epoch. Its log is durable.
 #[derive(Debug)]
 pub struct EpochEnd {
-    /// The end of the run.
+    /// How the run ended.
     pub exit: Exit,
     /// The state of the conversation.
     pub projection: Projection,
@@ -51,7 +51,7 @@ impl<'a, M: Model, T: Tools, F: Files> Epoch<'a, M, T, F> {
         let run = Run { has_notes: environment.core.has_notes(), ..inputs.run.clone() };
         let mut conversation = Conversation::new(run);
         let chain = Chain::new(inputs.source()).with_acknowledged(part.log.as_ref());
-        let claimed = claim(store, chain, &mut conversation, part.attempt, environment.patience.outside).await?;
+        let claimed = claim(store, chain, &mut conversation, part.attempt, environment.patience.external_wait).await?;
         Ok(Self { inputs, environment, conversation, claimed })
     }
 
@@ -65,7 +65,7 @@ impl<'a, M: Model, T: Tools, F: Files> Epoch<'a, M, T, F> {
         project(&self.conversation, self.claimed.log.position())
     }
 
-    /// Returns the file layer below the log, for files that are kept beside it.
+    /// Returns the file operations that the log uses, for other files in the memory.
     pub fn files(&self) -> &F {
         self.claimed.log.files()
     }

@@ -1,7 +1,7 @@
-//! The focus cache of a skill directory: large results and binary data by the digest of their content, for all of its Jobs
-//! (`docs/explanation/design.md`, section 5).
+//! The focus cache of a skill directory. It stores large results and binary data, named by the digest of their content, and all Jobs of
+//! the Skill use it (`docs/explanation/design.md`, section 5).
 //!
-//! The model reads an excerpt of such a result and its handle, and reads more with `focus_read`. An entry never changes, so Jobs
+//! The model receives an excerpt of a large result and its handle, and reads more with `focus_read`. An entry never changes, so Jobs
 //! that store the same content at once write the same file; each writes a temporary file first. When the budget is spent, the least
 //! recently used entries are removed. A call that reads a removed entry fails with a message for the model.
 
@@ -14,11 +14,11 @@ use bloomery_journal::files::{Files, replace_unsynced};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The directory of the cache in the memory of a skill directory.
+/// The name of the cache's directory in a skill directory.
 pub const DIR: &str = "focus-cache";
 
-/// The default budget, in bytes.
-pub const BUDGET: u64 = 256 * 1024 * 1024;
+/// The default of the maximum size of all entries, in bytes.
+pub const DEFAULT_BUDGET_BYTES: u64 = 256 * 1024 * 1024;
 
 /// The cache, as one worker uses it.
 #[derive(Debug, Clone)]
@@ -30,7 +30,8 @@ pub struct FocusCache {
 }
 
 impl FocusCache {
-    /// Creates the cache in `memory`. `writer` is unique to this worker; `budget` bounds the size of all entries, in bytes.
+    /// Creates the cache in the skill directory `memory`. `writer` is unique to this worker. `budget` is the maximum size of all entries,
+    /// in bytes.
     pub fn new(memory: &Path, writer: &str, budget: u64) -> Self {
         Self { memory: memory.to_owned(), dir: memory.join(DIR), writer: writer.to_owned(), budget }
     }
@@ -52,7 +53,7 @@ impl FocusCache {
         })
     }
 
-    /// Stores the contents; fails if none of them can be stored.
+    /// Stores the contents. Fails as a whole if the directory cannot be created or synced.
     fn keep_all<T: AsRef<[u8]>>(&self, files: &impl Files, contents: &[T]) -> io::Result<Vec<io::Result<Digest>>> {
         files.create_dir(&self.dir)?;
         files.sync_dir(&self.memory)?;

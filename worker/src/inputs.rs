@@ -37,7 +37,7 @@ pub enum Error {
     },
 }
 
-/// The checked run document, and the run that the engine makes of it.
+/// The checked run document, and the engine's input that is made of it.
 #[derive(Debug)]
 pub struct Inputs {
     /// The compiled Skill.
@@ -46,7 +46,7 @@ pub struct Inputs {
     pub part: JobPart,
     /// Redacts the secrets of the Job.
     pub redactor: Redactor,
-    /// The run of the engine, made of both parts. `people` and `has_notes` are false: the caller sets `people` if people can answer
+    /// The input of the engine, made of both parts. `people` and `has_notes` are false: the caller sets `people` if people can answer
     /// questions, and the claim of an epoch sets `has_notes`.
     pub run: Run,
 }

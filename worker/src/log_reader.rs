@@ -40,7 +40,7 @@ pub struct LogReader {
     segments: Segments<Disk>,
     chain: Chain,
     printer: Printer,
-    is_at_rest: bool,
+    has_ended_or_parked: bool,
 }
 
 /// The formatted events of one segment. Events are read by segment, because a whole log may be larger than the memory.
@@ -48,7 +48,7 @@ pub struct LogReader {
 pub struct PrintedSegment {
     /// One line for each event.
     pub lines: String,
-    /// True if there was a segment, so there may be another. After an error, `lines` has the events before the break.
+    /// Whether there was a segment. If not, the log has no more events yet. After an error, `lines` has the events before the break.
     pub read: Result<bool, bloomery_journal::Error>,
 }
 
@@ -62,24 +62,24 @@ impl LogReader {
     pub fn open(dir: PathBuf, format: Format) -> Result<Option<Self>, Error> {
         let Some(chain) = chain(&dir)? else { return Ok(None) };
         let printer = Printer::new(format, Box::new(io::sink()));
-        Ok(Some(Self { segments: Segments::new(Disk, dir), chain, printer, is_at_rest: false }))
+        Ok(Some(Self { segments: Segments::new(Disk, dir), chain, printer, has_ended_or_parked: false }))
     }
 
     /// Reads and formats the next segment.
     pub fn next_segment(&mut self) -> PrintedSegment {
-        let Self { segments, chain, printer, is_at_rest } = self;
+        let Self { segments, chain, printer, has_ended_or_parked } = self;
         let mut lines = String::new();
         let read = segments.read_segment(chain, &mut |line, entry| {
-            *is_at_rest = matches!(entry.event, Event::Finished { .. } | Event::Parked { .. });
-            let gist = printer.gist(entry);
-            printer.format(&mut lines, &gist, line);
+            *has_ended_or_parked = matches!(entry.event, Event::Finished { .. } | Event::Parked { .. });
+            let text_line = printer.text_line(entry);
+            printer.format(&mut lines, &text_line, line);
         });
         PrintedSegment { lines, read }
     }
 
     /// Returns whether the last event that was read ends or parks the conversation. If so, the next event may be days away.
-    pub fn is_at_rest(&self) -> bool {
-        self.is_at_rest
+    pub fn has_ended_or_parked(&self) -> bool {
+        self.has_ended_or_parked
     }
 }
 
@@ -94,7 +94,7 @@ pub fn print(dir: &Path, format: Format, out: &mut impl Write) -> Result<(), Err
         match out.write_all(lines.as_bytes()).and_then(|()| out.flush()) {
             Ok(()) if read? => {}
             Ok(()) => return Ok(()),
-            // The reader has closed its end.
+            // The program that reads the output has closed it.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
             Err(error) => return Err(Error::Out(error)),
         }

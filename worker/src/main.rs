@@ -42,7 +42,7 @@ fn print_events(args: &EventsArgs) -> ExitCode {
 
 /// Runs an attempt. One thread is enough, because a worker waits for servers nearly all the time, and a node may have many workers.
 fn run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> Result<(), Box<dyn std::error::Error>> {
-    // Fails if a provider is installed already, which serves as well.
+    // An error means that a provider is already installed, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(2).build()?;
     runtime.block_on(attempt::run(args, trace, redactor))?;
@@ -51,7 +51,7 @@ fn run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> Result<(), Box<dyn
     Ok(())
 }
 
-/// Writes diagnostics to stderr and to the trace, without secrets. Stdout has the conversation.
+/// Writes diagnostics to stderr and to the trace, without secrets. The conversation goes to stdout.
 fn log_to_stderr(format: Format, trace: Trace, redactor: Redactor) {
     let writer = move || redactor.writer(trace.tee(std::io::stderr()));
     let lines = fmt::layer().with_writer(writer).with_target(false).with_ansi(false);

@@ -45,9 +45,9 @@ impl Printer {
         self.tools.insert(call.clone(), tool.to_owned());
     }
 
-    /// Returns the line of an event for people, with the line feed. Pass the events in the order of the log, because the line of a call's
-    /// event names the tool that an earlier event of the call has.
-    pub fn gist(&mut self, entry: &Entry) -> String {
+    /// Returns an event as one line for people, with the line feed. Pass the events in the order of the log: the line of a call names its
+    /// tool, which only the first event of the call contains.
+    pub fn text_line(&mut self, entry: &Entry) -> String {
         match &entry.event {
             // The calls of the previous answer are finished. Removing them bounds the map.
             Event::ModelAnswered { .. } => self.tools.clear(),
@@ -57,12 +57,12 @@ impl Printer {
         text::line(entry, &self.tools)
     }
 
-    /// Appends an event to `lines` in the printer's format: its gist, or its line of the log.
-    pub fn format(&self, lines: &mut String, gist: &str, line: &str) {
+    /// Appends an event to `lines` in the printer's format: its line for people, or its line of the log.
+    pub fn format(&self, lines: &mut String, text_line: &str, log_line: &str) {
         match self.format {
-            Format::Text => lines.push_str(gist),
+            Format::Text => lines.push_str(text_line),
             Format::Json => {
-                lines.push_str(line);
+                lines.push_str(log_line);
                 lines.push('\n');
             }
         }

@@ -51,7 +51,7 @@ pub struct Record {
     pub result: Option<FullResult>,
     /// The usage of tokens, steps and calls.
     pub usage: Usage,
-    /// The position in the log that the record describes.
+    /// The end of the log at the time of the record.
     pub log: LogPosition,
 }
 

@@ -29,8 +29,8 @@ pub struct Reporter {
 impl Reporter {
     /// Starts the task that reports, with `first` as the state at the claim of the epoch.
     ///
-    /// The operator's replies become requests to `stop`: another attempt has taken over, the Job is cancelled, its Skill is
-    /// deleted, or its namespace is suspended. Replies of people go into `inbox`.
+    /// The task turns the operator's responses into requests to `stop`: another attempt has taken over, the Job is cancelled, its Skill is
+    /// deleted, or its namespace is suspended. It passes replies of people to `inbox`.
     pub fn start(client: Client, identity: Identity, first: Projection, stop: Stop, inbox: Arc<DecisionInbox>) -> Self {
         let (state, latest) = watch::channel(ReportState { projection: first, waiting: None, hold: None, end: None });
         let (acknowledges, end_acknowledged) = watch::channel(false);

@@ -1,4 +1,5 @@
-//! The command line of the worker. All settings that affect the conversation are in the run document, whose files it names.
+//! The command line of the worker. It names the files of the run document, which has all settings that affect the
+//! conversation.
 
 use crate::printer::Format;
 use bloomery_crds::Digest;
@@ -68,7 +69,7 @@ pub struct RunArgs {
     #[arg(long, default_value_t = 180)]
     pub patience: u64,
     /// Budget of the focus cache in the Skill's memory, in bytes. The least recently used results are evicted first.
-    #[arg(long, default_value_t = crate::focus::BUDGET)]
+    #[arg(long, default_value_t = crate::focus::DEFAULT_BUDGET_BYTES)]
     pub focus_cache_bytes: u64,
     /// Range of addresses, in CIDR notation, at which a Job may call endpoints in addition to public addresses and the
     /// Services of its namespace. May be repeated.

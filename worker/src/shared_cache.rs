@@ -1,5 +1,4 @@
-//! A short-lived cache that the Jobs of a Skill share: `cache/` in the skill directory (`docs/explanation/design.md`, section 5;
-//! seed 000, "Two-tier cache").
+//! A short-lived cache that the Jobs of a Skill share: `cache/` in the skill directory (`docs/explanation/design.md`, section 5).
 //!
 //! Each entry is a small file, because on a cluster each process serves only one Job. The cache may be lost: if an entry is absent,
 //! expired or unreadable, its value is determined again.
@@ -12,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// The directory in the memory of a skill directory.
+/// The name of the cache's directory in a skill directory.
 pub const DIR: &str = "cache";
 
 /// The largest entry, in bytes. Catalogues of tools are the largest entries.
@@ -21,7 +20,7 @@ const MAX_ENTRY_BYTES: u64 = 2 * 1024 * 1024;
 /// The maximum number of entries. The oldest are removed first.
 const MAX_ENTRIES: usize = 64;
 
-/// The kinds of entries, each with its own maximum age (seed 000).
+/// The kinds of entries, each with its own maximum age.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The tools that a model selected for a goal.
@@ -54,7 +53,7 @@ pub struct SharedCache {
 }
 
 impl SharedCache {
-    /// Creates the cache in `memory`. `writer` is unique to this worker.
+    /// Creates the cache in the skill directory `memory`. `writer` is unique to this worker.
     pub fn new(memory: &Path, writer: &str) -> Self {
         Self { dir: memory.join(DIR), writer: writer.to_owned() }
     }
@@ -63,7 +62,7 @@ impl SharedCache {
     pub fn get<T: DeserializeOwned>(&self, files: &impl Files, kind: Kind, key: &Digest) -> Option<T> {
         let file = self.dir.join(name(kind, key));
         let usage = files.usage(&file).ok().filter(|usage| usage.bytes <= MAX_ENTRY_BYTES)?;
-        // An entry from the future was written by another clock, so its age is unknown.
+        // If the entry is dated in the future, another clock has dated it, and its age is unknown.
         let age = SystemTime::now().duration_since(usage.used).ok()?;
         if age > kind.max_age() {
             return None;
@@ -107,10 +106,11 @@ mod tests {
         SharedCache::new(memory, "uid-1")
     }
 
-    fn age(memory: &Path, by: Duration) {
+    /// Makes all entries look as old as `age`.
+    fn set_age(memory: &Path, age: Duration) {
         for entry in std::fs::read_dir(memory.join(DIR)).unwrap() {
             let file = File::options().append(true).open(entry.unwrap().path()).unwrap();
-            file.set_modified(SystemTime::now() - by).unwrap();
+            file.set_modified(SystemTime::now() - age).unwrap();
         }
     }
 
@@ -122,12 +122,12 @@ mod tests {
         let get = |text: &str| cache(memory.path()).get::<Vec<String>>(&Disk, Kind::Selection, &key(text));
         assert_eq!(get("a"), Some(found));
         assert_eq!(get("b"), None);
-        age(memory.path(), Kind::Selection.max_age() + Duration::from_secs(1));
+        set_age(memory.path(), Kind::Selection.max_age() + Duration::from_secs(1));
         assert_eq!(get("a"), None);
     }
 
     #[test]
-    fn an_invalid_entry_or_an_entry_from_the_future_is_ignored() {
+    fn an_entry_that_is_invalid_or_dated_in_the_future_is_ignored() {
         let memory = tempfile::tempdir().unwrap();
         let cache = cache(memory.path());
         cache.put(&Disk, Kind::Selection, &key("a"), &"no list");
@@ -149,7 +149,7 @@ mod tests {
         let memory = tempfile::tempdir().unwrap();
         let cache = cache(memory.path());
         cache.put(&Disk, Kind::Selection, &key("oldest"), &["x"]);
-        age(memory.path(), Duration::from_mins(1));
+        set_age(memory.path(), Duration::from_mins(1));
         for at in 0..MAX_ENTRIES {
             cache.put(&Disk, Kind::Selection, &key(&at.to_string()), &["x"]);
         }

@@ -7,14 +7,14 @@ use serde_json::json;
 use std::io;
 use std::path::Path;
 
-/// The name of the file in the memory of a skill directory.
+/// The name of the file in a skill directory.
 pub const NAME: &str = "skill.yaml";
 
 /// Writes the Skill, unless the file has the same content. Only the first epoch of a Job may call this: an older Job that resumes must not
 /// restore an older revision.
 ///
 /// # Errors
-/// If the file cannot be written. Bloomery does not read it.
+/// If the file cannot be written. The error need not fail the Job, because Bloomery does not read the file.
 pub fn write(files: &impl Files, memory: &Path, revision: &Revision, digest: &Digest, writer: &str) -> io::Result<()> {
     let content = render(revision, digest)?;
     match files.read(&memory.join(NAME)) {

@@ -90,8 +90,8 @@ impl Stop {
         self.until(|requests| requests.drained).await
     }
 
-    /// Waits for a request, and then for the time that `grace` returns for its reason. A stronger request meanwhile replaces the first
-    /// one.
+    /// Waits for a request, and then for the time that `grace` returns for its reason. A stronger request that arrives in this time
+    /// replaces the first one.
     pub async fn grace_over(&self, grace: impl Fn(StopReason) -> Duration) -> StopReason {
         let mut requests = self.0.subscribe();
         loop {

@@ -1,5 +1,5 @@
-//! Caches the tool list of an MCP server for a minute, for all workers of a skill directory (seed 000;
-//! `docs/explanation/engine.md`, section 4).
+//! Caches the tool list of an MCP server for a minute, for all workers of a skill directory
+//! (`docs/explanation/engine.md`, section 4).
 
 use crate::shared_cache::{Kind, SharedCache};
 use bloomery_crds::Digest;

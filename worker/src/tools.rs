@@ -123,7 +123,7 @@ impl CoreTools {
     /// - [`Event::ToolIndeterminate`]: the call may have had an effect. It did not end `within` the time limit, or an earlier worker
     ///   sent it and lost its answer.
     ///
-    /// `files` is the file layer of the skill directory's memory.
+    /// `files` has the file operations for the skill directory.
     pub async fn call(&self, call: &ToolCall<'_>, within: Duration, files: &impl Files) -> Event {
         let answer = tokio::time::timeout(within, self.perform(call, within, files))
             .await

@@ -1,5 +1,5 @@
 //! Writes the trace of a Job to the memory of its skill directory, `logs/<key>.log`. The trace has the output of the Job's workers: the
-//! conversation and the diagnostics. It remains after their pods are deleted (seed 000, "Logs for this skill").
+//! conversation and the diagnostics. It remains after their pods are deleted.
 //!
 //! The trace is for people. It keeps the last lines of each Job, and the last Jobs of each skill directory. No component reads it, so
 //! a trace that cannot be written does not fail the Job.
@@ -13,7 +13,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The directory in the memory of a skill directory.
+/// The name of the traces' directory in a skill directory.
 pub const DIR: &str = "logs";
 
 /// The size at which a trace file is rotated, in bytes. One rotated file is kept.
@@ -24,10 +24,10 @@ const MAX_FILES: usize = 200;
 
 /// A trace. It discards its input until it is opened. All clones share one trace.
 #[derive(Debug, Clone, Default)]
-pub struct Trace(Arc<Mutex<Option<Open>>>);
+pub struct Trace(Arc<Mutex<Option<OpenTrace>>>);
 
 #[derive(Debug)]
-struct Open {
+struct OpenTrace {
     dir: File,
     key: String,
     file: File,
@@ -35,7 +35,7 @@ struct Open {
 }
 
 impl Trace {
-    /// Opens the trace of the Job whose log is `key` in `memory`, and appends to it.
+    /// Opens the trace of the Job with the run key `key`, in the skill directory `memory`. Output is appended to it.
     ///
     /// # Errors
     /// If the memory cannot be written, or the directory or the trace is a symbolic link or another special file.
@@ -45,7 +45,7 @@ impl Trace {
         let opened = plain_file::open_dir(&dir)?;
         // Leaves room for the two files of this Job.
         keep_newest(&Disk, &dir, MAX_FILES - 2)?;
-        let opened = Open::new(opened, key.to_owned())?;
+        let opened = OpenTrace::new(opened, key.to_owned())?;
         *self.slot() = Some(opened);
         Ok(())
     }
@@ -63,12 +63,12 @@ impl Trace {
         }
     }
 
-    fn slot(&self) -> std::sync::MutexGuard<'_, Option<Open>> {
+    fn slot(&self) -> std::sync::MutexGuard<'_, Option<OpenTrace>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Open {
+impl OpenTrace {
     fn new(dir: File, key: String) -> io::Result<Self> {
         let name = format!("{key}.log");
         let mut file = plain_file::open_to_append(&dir, &name)?;
@@ -92,7 +92,7 @@ impl Open {
     }
 }
 
-/// Rotates the trace file of a Job.
+/// Renames the trace file of a Job, and replaces the file that was rotated before.
 fn rotate(dir: &File, key: &str) -> io::Result<()> {
     Ok(renameat(dir, format!("{key}.log"), dir, format!("{key}.1.log"))?)
 }
@@ -216,7 +216,7 @@ mod tests {
         let logs = memory.path().join(DIR);
         fs::create_dir(&logs).unwrap();
         let file = outside.path().join("file");
-        fs::write(&file, "theirs").unwrap();
+        fs::write(&file, "not a trace").unwrap();
         mknodat(CWD, logs.join("pipe.log"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
         std::os::unix::fs::symlink(&file, logs.join("link.log")).unwrap();
         for key in ["pipe", "link"] {
@@ -227,7 +227,7 @@ mod tests {
         std::os::unix::fs::symlink(outside.path(), &logs).unwrap();
         let error = Trace::default().open(memory.path(), "k-1").unwrap_err().to_string();
         assert!(error.contains("logs` is not a directory"), "{error}");
-        assert_eq!(fs::read_to_string(&file).unwrap(), "theirs");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "not a trace");
         assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
     }
 }

@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 use std::process::{Command, Output};
 
-fn worker(dir: &Path, revision: &str, digest: &Digest) -> io::Result<Output> {
+fn run_worker(dir: &Path, revision: &str, digest: &Digest) -> io::Result<Output> {
     fs::write(dir.join("revision.json"), revision)?;
     fs::write(dir.join("termination"), "")?;
     Command::new(env!("CARGO_BIN_EXE_bloomery-worker"))
@@ -27,7 +27,7 @@ fn an_invalid_run_document_is_reported_in_the_termination_message_and_on_stderr(
     #[case] says: &str,
 ) {
     let dir = tempfile::tempdir().unwrap();
-    let output = worker(dir.path(), revision, &digest).unwrap();
+    let output = run_worker(dir.path(), revision, &digest).unwrap();
     assert_eq!(output.status.code(), Some(1));
     let message = fs::read_to_string(dir.path().join("termination")).unwrap();
     assert!(message.contains(says), "{message}");
@@ -43,6 +43,6 @@ fn an_invalid_flag_is_named() {
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(2));
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("--revision-digest") && said.contains("64 hex digits"), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(stderr.contains("--revision-digest") && stderr.contains("64 hex digits"), "{stderr}");
 }

@@ -144,9 +144,10 @@ impl Execution<'_> {
         // File tools must not reach the memory.
         let hidden = memory::all_directories(&job.args.memory);
         let hidden: Vec<&Path> = hidden.iter().map(PathBuf::as_path).chain([dir]).collect();
-        let core = CoreTools::for_job(inputs, dir, writer, focus::BUDGET, AddressPolicy::for_local_machine())
-            .hiding(&hidden)
-            .map_err(|error| failed(bloomery_journal::Error::from_io("hide", dir, error)))?;
+        let core =
+            CoreTools::for_job(inputs, dir, writer, focus::DEFAULT_BUDGET_BYTES, AddressPolicy::for_local_machine())
+                .hiding(&hidden)
+                .map_err(|error| failed(bloomery_journal::Error::from_io("hide", dir, error)))?;
         let cache = SharedCache::new(dir, writer);
         let environment = Environment {
             memory: dir,

@@ -69,7 +69,7 @@ impl Terminal {
 }
 
 impl People for Terminal {
-    fn are_here(&self) -> bool {
+    fn can_be_asked(&self) -> bool {
         true
     }
 

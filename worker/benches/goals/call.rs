@@ -1,4 +1,5 @@
-//! Measures a tool call of the worker, with gate and log, and a call of rmcp's client after one segment.
+//! Compares a tool call of the worker with a bare call. The worker's call includes the gate and the log. A bare call is the write of one
+//! segment and a call with rmcp's client.
 //!
 //! All runs make the same requests to the model, because a loop of only calls would have warmer caches than a worker. The time of the
 //! requests is measured separately and subtracted.
@@ -28,13 +29,13 @@ use std::time::Duration;
 /// The number of steps of a run.
 const STEPS: usize = 50;
 
-/// The number of rounds. Both run in turns.
+/// The number of rounds. In each round, the worker and the bare client run one after the other.
 const ROUNDS: usize = 11;
 
 /// The length of a tool's answer, in bytes.
 const RESULT_BYTES: usize = 400;
 
-/// Measures on a disk, with goals.
+/// Measures the calls with the log on a disk, and checks the goals.
 pub(crate) async fn measure(figures: &mut Figures, root: &Path) {
     let plan = Plan { answers: STEPS + 1, result: RESULT_BYTES };
     let (mut worker, mut asking, mut bare) = (Vec::new(), Vec::new(), Vec::new());
@@ -44,8 +45,8 @@ pub(crate) async fn measure(figures: &mut Figures, root: &Path) {
         worker.push(job.servers.steps());
         let steps = Arc::new(Steps::new(&job.lines()));
         drop(job);
-        asking.push(walk(root, plan, steps.clone(), false).await);
-        bare.push(walk(root, plan, steps, true).await);
+        asking.push(run_bare_client(root, plan, steps.clone(), false).await);
+        bare.push(run_bare_client(root, plan, steps, true).await);
     }
     let asking = typical(&asking);
     let calls = |runs: &[Vec<Duration>]| -> Vec<Duration> {
@@ -53,8 +54,8 @@ pub(crate) async fn measure(figures: &mut Figures, root: &Path) {
     };
     let (worker, bare) = (calls(&worker), median(calls(&bare)));
     // The script calls a reading tool and another tool in turns.
-    let of = |first: usize| median(worker.iter().skip(first).step_by(2).copied());
-    let (read, effect) = (of(0), of(1));
+    let every_second_from = |first: usize| median(worker.iter().skip(first).step_by(2).copied());
+    let (read, effect) = (every_second_from(0), every_second_from(1));
     figures.report("call", "a bare call and one segment", us(bare), "us");
     figures.report("call", "a read through gate and log", us(read), "us");
     figures.report("call", "an effect through gate and log", us(effect), "us");
@@ -65,11 +66,11 @@ pub(crate) async fn measure(figures: &mut Figures, root: &Path) {
 
 /// Makes the requests to the model with the worker's client and, if `calls`, the tool calls with rmcp's client. Returns the time of each
 /// step.
-async fn walk(root: &Path, plan: Plan, steps: Arc<Steps>, calls: bool) -> Vec<Duration> {
+async fn run_bare_client(root: &Path, plan: Plan, steps: Arc<Steps>, calls: bool) -> Vec<Duration> {
     let servers = Servers::start(plan).await;
-    let (path, base) = (crate::fresh(root), servers.base.clone());
-    let walking = move || {
-        // On a separate thread and runtime, as a worker.
+    let (path, base) = (crate::new_dir(root), servers.base.clone());
+    let client = move || {
+        // The client has a separate thread and runtime, as a worker has.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let retry_policy = RetryPolicy::new(Duration::ZERO);
@@ -91,13 +92,13 @@ async fn walk(root: &Path, plan: Plan, steps: Arc<Steps>, calls: bool) -> Vec<Du
             tools.cancel().await.unwrap();
         });
     };
-    tokio::task::spawn_blocking(walking).await.unwrap();
+    tokio::task::spawn_blocking(client).await.unwrap();
     servers.steps()
 }
 
 /// The main loop of a run.
 struct Steps {
-    /// The conversation at its end. Each request has the first part of its turns.
+    /// The conversation at its end. Each request contains the turns until then.
     conversation: Conversation,
     each: Vec<Step>,
 }
@@ -105,6 +106,7 @@ struct Steps {
 /// A request to the model and a call, each with the segment before it.
 struct Step {
     ask: Row,
+    /// The number of turns in the request.
     turns: usize,
     call: Option<Row>,
 }

@@ -1,4 +1,4 @@
-//! Measures the segments of a step: written by the worker's recorder, and written directly.
+//! Compares how long the worker's recorder and the floor take to write the segments of a step.
 
 use crate::figures::{Figures, us};
 use crate::player::Player;
@@ -18,10 +18,10 @@ use std::time::{Duration, Instant};
 /// The number of model answers in the log.
 const ANSWERS: usize = 50;
 
-/// The number of rounds.
+/// The number of times that the whole log is written.
 const ROUNDS: usize = 7;
 
-/// Writes each row of a log with both, in turns.
+/// Writes each row of a log with the recorder and with the floor.
 pub(crate) async fn measure(figures: &mut Figures, root: &Path) {
     let mut player = Player::new(skill::run(skill::skill()), 400);
     player.play_answers(ANSWERS);
@@ -39,8 +39,9 @@ pub(crate) async fn measure(figures: &mut Figures, root: &Path) {
     figures.require("durable", "a step's segments, worker to floor", (ratio(recorder, floor), "x"), 1.3);
 }
 
+/// Writes all rows once. Returns the times of the recorder and of the floor for each row.
 async fn round(root: &Path, rows: &[Row]) -> (Vec<Duration>, Vec<Duration>) {
-    let (memory, bare) = (crate::fresh(root), crate::fresh(root));
+    let (memory, bare) = (crate::new_dir(root), crate::new_dir(root));
     let store = Store::open(Disk, &memory, crate::RUN_KEY, "uid-1").unwrap();
     let mut conversation = Conversation::new(skill::run(skill::skill()));
     let claimed = claim(store, Chain::new(crate::SOURCE), &mut conversation, 1, Duration::ZERO).await.unwrap();

@@ -46,14 +46,14 @@ impl Figures {
         &mut self,
         section: &'static str,
         name: impl Into<String>,
-        of: (f64, &'static str),
+        (value, unit): (f64, &'static str),
         limit: f64,
     ) {
-        self.add(Figure { section, name: name.into(), value: of.0, unit: of.1, at_most: Some(limit) });
+        self.add(Figure { section, name: name.into(), value, unit, at_most: Some(limit) });
     }
 
     /// Returns whether a goal was missed.
-    pub(crate) fn missed(&self) -> bool {
+    pub(crate) fn has_missed_goal(&self) -> bool {
         self.0.iter().any(Figure::is_missed)
     }
 
@@ -71,7 +71,8 @@ impl Figures {
 
     /// Returns all figures as JSON.
     pub(crate) fn json(&self) -> String {
-        serde_json::to_string_pretty(&serde_json::json!({ "met": !self.missed(), "figures": self.0 })).unwrap() + "\n"
+        serde_json::to_string_pretty(&serde_json::json!({ "met": !self.has_missed_goal(), "figures": self.0 })).unwrap()
+            + "\n"
     }
 
     fn add(&mut self, figure: Figure) {

@@ -26,13 +26,13 @@ const TIMES: usize = 2_000;
 
 /// Measures decisions with few rules and with many.
 pub(crate) fn measure(figures: &mut Figures) {
-    parts(figures);
-    decision(figures, (100, 10), 20.0);
-    decision(figures, (1_000, 50), 100.0);
+    measure_libraries(figures);
+    measure_decision(figures, (100, 10), 20.0);
+    measure_decision(figures, (1_000, 50), 100.0);
 }
 
 /// Measures the libraries without the engine, with the same arguments.
-fn parts(figures: &mut Figures) {
+fn measure_libraries(figures: &mut Figures) {
     let arguments = arguments();
     let text = arguments.to_string();
     let schema = Schema::compile(&schema());
@@ -44,8 +44,8 @@ fn parts(figures: &mut Figures) {
     report("schema alone (jsonschema)", repeated(TIMES, || schema.first_error(&arguments)));
 }
 
-/// Measures a decision. `rules` are the numbers of rules in the Skill and on the tool, and `most` is the limit in microseconds.
-fn decision(figures: &mut Figures, rules: (usize, usize), most: f64) {
+/// Measures a decision. `rules` are the numbers of rules in the Skill and on the tool. The goal is a time of at most `max_us`.
+fn measure_decision(figures: &mut Figures, rules: (usize, usize), max_us: f64) {
     let arguments = arguments();
     let mut player = Player::new(skill::run(skill_with(rules)), 100);
     player.listed.push(tool(TOOL, schema()));
@@ -70,10 +70,10 @@ fn decision(figures: &mut Figures, rules: (usize, usize), most: f64) {
     let name = |what: &str| format!("{what}, {} rules and {} on the tool", rules.0, rules.1);
     figures.report("gate", name("arguments and digest"), us(requested), "us");
     figures.report("gate", name("ruling"), us(ruling), "us");
-    figures.require("gate", name("decision"), (us(requested + gated), "us"), most);
+    figures.require("gate", name("decision"), (us(requested + gated), "us"), max_us);
 }
 
-/// Returns the Skill with more rules.
+/// Returns the Skill with these numbers of rules, and the called tool.
 fn skill_with((in_skill, on_tool): (usize, usize)) -> SkillSpec {
     let mut skill = skill::skill();
     let policy = skill.policy.as_mut().unwrap();

@@ -24,7 +24,7 @@ pub(crate) struct Job {
 impl Job {
     /// Creates a Job whose memory is below `root`. `window` is the context window of its model, in tokens.
     pub(crate) async fn new(root: &Path, servers: Servers, window: u64) -> Self {
-        let dir = crate::fresh(root);
+        let dir = crate::new_dir(root);
         fs::write(dir.join("token"), "token").unwrap();
         fs::create_dir(dir.join("memory")).unwrap();
         let mcp = Some(McpEndpoint { url: format!("{}{TOOLS}", servers.base) });

@@ -41,16 +41,16 @@ const RUN_KEY: &str = "k-1";
 /// A directory of a file system in memory, where the time of the disk is not measured.
 const IN_MEMORY: &str = "/dev/shm";
 
-/// Creates a directory below `root`. It is not removed before `root` is: ext4 does not reuse inodes that were deleted in the last
-/// minutes, but examines each of them when it creates a file, which would distort the measurement of later runs.
-fn fresh(root: &Path) -> PathBuf {
+/// Creates a directory below `root`, which stays until `root` is removed. If each run removed its directory, later measurements would be
+/// distorted: when ext4 creates a file, it examines each inode that was deleted in the last minutes.
+fn new_dir(root: &Path) -> PathBuf {
     tempfile::tempdir_in(root).unwrap().keep()
 }
 
 fn main() -> ExitCode {
     // `cargo bench` adds flags. The other arguments select sections.
-    let picked: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
-    let wanted = |section: &str| picked.is_empty() || picked.iter().any(|name| name == section);
+    let sections: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let wanted = |section: &str| sections.is_empty() || sections.iter().any(|name| name == section);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let mut figures = Figures::default();
     let kept = Path::new(env!("CARGO_TARGET_TMPDIR"));
@@ -76,10 +76,10 @@ fn main() -> ExitCode {
             call::measure(&mut figures, disk).await;
         }
         if wanted("start") {
-            process::start(&mut figures, disk).await;
+            process::measure_start(&mut figures, disk).await;
         }
         if wanted("peak") {
-            process::peak(&mut figures, disk).await;
+            process::measure_peak(&mut figures, disk).await;
         }
         if wanted("memory") && Path::new(IN_MEMORY).is_dir() {
             let in_memory = tempfile::tempdir_in(IN_MEMORY).unwrap();
@@ -90,5 +90,5 @@ fn main() -> ExitCode {
     let file = std::env::var_os("BLOOMERY_BENCH_JSON").map_or_else(|| kept.join("bench.json"), PathBuf::from);
     std::fs::write(&file, figures.json()).unwrap();
     println!("\n{}", file.display());
-    if figures.missed() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    if figures.has_missed_goal() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }

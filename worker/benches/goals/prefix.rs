@@ -1,5 +1,6 @@
-//! Counts the requests of the main loop that do not begin with the bytes of the request before, which a provider's prompt cache needs.
-//! The worker is killed several times, and offloads results twice (a sweep), after which the prefix may differ.
+//! Counts the requests of the main loop that do not begin with the bytes of the request before. A provider's prompt cache needs the same
+//! beginning. During the run, the worker is killed several times, and offloads results in two sweeps. After a sweep, the
+//! beginning may differ.
 
 use crate::figures::{Figures, count};
 use crate::job::Job;

@@ -16,7 +16,7 @@ const RESULT_BYTES: usize = 400;
 /// The length of the answers that fill a context window, in bytes.
 const LARGE_RESULT_BYTES: usize = 4_000;
 
-/// The length of an answer that a worker must not hold in memory, in bytes.
+/// The length of an answer that is larger than what a worker may keep in memory, in bytes.
 const ENORMOUS_RESULT_BYTES: usize = 64 << 20;
 
 /// The memory of a process, in MiB.
@@ -27,7 +27,7 @@ struct Memory {
 }
 
 /// Measures the time from the start of a process to the first request that the model receives, without an MCP server.
-pub(crate) async fn start(figures: &mut Figures, root: &Path) {
+pub(crate) async fn measure_start(figures: &mut Figures, root: &Path) {
     let mut times = Vec::new();
     for _ in 0..21 {
         let job = Job::without_tools(root, Servers::start(Plan { answers: 1, result: RESULT_BYTES }).await).await;
@@ -42,36 +42,36 @@ pub(crate) async fn start(figures: &mut Figures, root: &Path) {
 }
 
 /// Measures the memory of a worker over many steps, and with an enormous answer.
-pub(crate) async fn peak(figures: &mut Figures, root: &Path) {
-    let [fifty] = held(root, WINDOW, RESULT_BYTES, [50]).await;
+pub(crate) async fn measure_peak(figures: &mut Figures, root: &Path) {
+    let [fifty] = memory_after(root, WINDOW, RESULT_BYTES, [50]).await;
     figures.require("peak", "over 50 steps with MCP", (fifty.peak, "MiB"), 16.0);
 
     let window = ModelSpec::DEFAULT_CONTEXT_WINDOW;
-    let [early, late] = held(root, window, LARGE_RESULT_BYTES, [100, 1_000]).await;
+    let [early, late] = memory_after(root, window, LARGE_RESULT_BYTES, [100, 1_000]).await;
     figures.report("peak", "at step 100", early.now, "MiB");
     figures.report("peak", "at step 1000", late.now, "MiB");
     figures.require("peak", "step 1000 to step 100, in a window of 128,000 tokens", (late.now / early.now, "x"), 1.1);
 
-    let [small] = held(root, WINDOW, RESULT_BYTES, [1]).await;
-    let [enormous] = held(root, WINDOW, ENORMOUS_RESULT_BYTES, [1]).await;
+    let [small] = memory_after(root, WINDOW, RESULT_BYTES, [1]).await;
+    let [enormous] = memory_after(root, WINDOW, ENORMOUS_RESULT_BYTES, [1]).await;
     let above = enormous.peak - small.peak;
     figures.require("peak", "an answer of 64 MiB, above one of 400 bytes", (above, "MiB"), 64.0);
 }
 
 /// Returns the memory of a worker after each of these steps. The last step is not answered.
-async fn held<const N: usize>(root: &Path, window: u64, result: usize, steps: [usize; N]) -> [Memory; N] {
+async fn memory_after<const N: usize>(root: &Path, window: u64, result: usize, steps: [usize; N]) -> [Memory; N] {
     let servers = Servers::start(Plan { answers: usize::MAX, result }).await;
     let job = Job::new(root, servers, window).await;
     *job.servers.silent_at.lock().unwrap() = steps.last().map(|step| step + 1);
     let mut child = job.start(1);
     let id = child.id().expect("the process runs");
-    let mut held = Vec::new();
+    let mut measured = Vec::new();
     for step in steps {
         job.servers.until_asked(step + 1).await;
-        held.push(memory(id));
+        measured.push(memory(id));
     }
     child.kill().await.unwrap();
-    held.try_into().unwrap()
+    measured.try_into().unwrap()
 }
 
 fn memory(id: u32) -> Memory {

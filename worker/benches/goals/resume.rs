@@ -28,7 +28,7 @@ pub(crate) fn measure(figures: &mut Figures, root: &Path) {
 
 /// Reads a log of whole segments, with at least this number of events. Returns the median time.
 fn resume(root: &Path, lines: &[String], events: usize) -> Duration {
-    let memory = crate::fresh(root);
+    let memory = crate::new_dir(root);
     let dir = memory.join(JOBS).join(crate::RUN_KEY);
     fs::create_dir_all(&dir).unwrap();
     let mut written = 0;

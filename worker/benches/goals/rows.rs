@@ -47,7 +47,7 @@ pub(crate) fn rows(lines: &[String]) -> Vec<Row> {
         row.text.push('\n');
         row.events.push(entry.event.clone());
         let before = at.checked_sub(1).map(|before| &entries[before].event);
-        if let Some(act) = ends_with(before, &entry.event, entries.get(at + 1).map(|next| &next.event)) {
+        if let Some(act) = act_after(before, &entry.event, entries.get(at + 1).map(|next| &next.event)) {
             row.act = act;
             rows.extend(open.take());
         }
@@ -56,7 +56,8 @@ pub(crate) fn rows(lines: &[String]) -> Vec<Row> {
     rows
 }
 
-fn ends_with(before: Option<&Event>, event: &Event, after: Option<&Event>) -> Option<Act> {
+/// Returns the act after the row that `event` ends, or `None` if the row goes on. `before` and `after` are the events around it.
+fn act_after(before: Option<&Event>, event: &Event, after: Option<&Event>) -> Option<Act> {
     match event {
         Event::ModelRequested { .. } => Some(Act::Ask),
         Event::ToolStarted { .. } => Some(Act::Call),

@@ -1,5 +1,5 @@
-//! The model and the MCP server of a Job. They record the requests and their times, and answer with little work, so that they are not
-//! measured. The servers of the testkit check requests, which takes time.
+//! The model and the MCP server of a Job. They record the requests and their times. They do little work for an answer, so that their own
+//! time hardly counts: the servers of the testkit take longer, because they check each request.
 
 use crate::script::{self, FINAL, STAGES};
 use axum::body::Bytes;
@@ -31,9 +31,9 @@ pub(crate) const TOOLS: &str = "/mcp";
 /// The target of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// The model, from the main loop.
+    /// The model, in the main loop.
     Plan,
-    /// The model, from another stage.
+    /// The model, in another stage.
     Stage,
     /// A tool.
     Tool,
@@ -71,8 +71,10 @@ pub(crate) struct Servers {
     plan: Plan,
     result: Arc<str>,
     progress: Arc<Mutex<Progress>>,
-    planned: watch::Sender<usize>,
-    noted: watch::Sender<usize>,
+    /// The number of requests of the main loop so far.
+    main_loop_count: watch::Sender<usize>,
+    /// The number of all requests so far.
+    count: watch::Sender<usize>,
     /// The request of the main loop that is not answered, counted from 1.
     pub(crate) silent_at: Arc<Mutex<Option<usize>>>,
     /// The base URL, `http://127.0.0.1:<port>`.
@@ -86,8 +88,8 @@ impl Servers {
             plan,
             result: script::result(plan.result).into(),
             progress: Arc::default(),
-            planned: watch::Sender::new(0),
-            noted: watch::Sender::new(0),
+            main_loop_count: watch::Sender::new(0),
+            count: watch::Sender::new(0),
             silent_at: Arc::default(),
             base: format!("http://{}", tcp.local_addr().unwrap()),
         };
@@ -95,7 +97,7 @@ impl Servers {
         let shop = servers.clone();
         let tools =
             StreamableHttpService::new(move || Ok(shop.clone()), Arc::new(LocalSessionManager::default()), config);
-        let tools = Router::new().route_service(TOOLS, tools).layer(from_fn_with_state(servers.clone(), note_call));
+        let tools = Router::new().route_service(TOOLS, tools).layer(from_fn_with_state(servers.clone(), record_call));
         let model = Router::new().route(MODEL, post(complete)).with_state(servers.clone());
         tokio::spawn(async move { axum::serve(tcp, model.merge(tools)).await });
         servers
@@ -108,12 +110,12 @@ impl Servers {
 
     /// Waits for the first request.
     pub(crate) async fn until_seen(&self) {
-        self.noted.subscribe().wait_for(|noted| *noted > 0).await.unwrap();
+        self.count.subscribe().wait_for(|count| *count > 0).await.unwrap();
     }
 
     /// Waits until the main loop has made `n` requests to the model.
     pub(crate) async fn until_asked(&self, n: usize) {
-        self.planned.subscribe().wait_for(|asked| *asked >= n).await.unwrap();
+        self.main_loop_count.subscribe().wait_for(|count| *count >= n).await.unwrap();
     }
 
     /// Returns the time of each step of the main loop, from one request to the model to the next.
@@ -124,12 +126,12 @@ impl Servers {
         at.windows(2).map(|pair| pair[1] - pair[0]).collect()
     }
 
-    fn note(&self, target: Target, headers: &HeaderMap, body: &Bytes) {
+    fn record(&self, target: Target, headers: &HeaderMap, body: &Bytes) {
         let seen = Seen { target, at: Instant::now(), headers: headers.clone(), body: body.clone() };
         self.progress.lock().unwrap().seen.push(seen);
-        self.noted.send_modify(|noted| *noted += 1);
+        self.count.send_modify(|count| *count += 1);
         if target == Target::Plan {
-            self.planned.send_modify(|asked| *asked += 1);
+            self.main_loop_count.send_modify(|count| *count += 1);
         }
     }
 
@@ -149,9 +151,9 @@ async fn complete(State(servers): State<Servers>, headers: HeaderMap, body: Byte
     // Only requests of the main loop have tools, which come before the history.
     let head = &body[..body.len().min(256)];
     let target = if head.windows(8).any(|text| text == b"\"tools\":") { Target::Plan } else { Target::Stage };
-    servers.note(target, &headers, &body);
+    servers.record(target, &headers, &body);
     let silent_at = *servers.silent_at.lock().unwrap();
-    if target == Target::Plan && silent_at == Some(*servers.planned.borrow()) {
+    if target == Target::Plan && silent_at == Some(*servers.main_loop_count.borrow()) {
         return std::future::pending().await;
     }
     let message = servers.answer(target);
@@ -165,11 +167,11 @@ async fn complete(State(servers): State<Servers>, headers: HeaderMap, body: Byte
 }
 
 /// Records tool calls. The other requests of the MCP session are not part of a step.
-async fn note_call(State(servers): State<Servers>, request: Request, next: Next) -> Response {
+async fn record_call(State(servers): State<Servers>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
     let body = axum::body::to_bytes(body, 1 << 20).await.unwrap();
     if body.windows(12).any(|text| text == b"\"tools/call\"") {
-        servers.note(Target::Tool, &parts.headers, &body);
+        servers.record(Target::Tool, &parts.headers, &body);
     }
     next.run(Request::from_parts(parts, body.into())).await
 }

@@ -84,7 +84,7 @@ pub(crate) fn schema() -> Value {
     })
 }
 
-/// Returns a run of a Skill, as the worker passes it to the engine.
+/// Returns the engine's input for a Job of the Skill.
 pub(crate) fn run(skill: SkillSpec) -> Run {
     Run {
         run_key: crate::RUN_KEY.into(),

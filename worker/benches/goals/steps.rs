@@ -14,14 +14,16 @@ use std::time::Duration;
 /// The length of a tool's answer, in bytes.
 const RESULT_BYTES: usize = 400;
 
-/// The number of steps around a step that are averaged for it.
+/// The number of steps whose mean is reported for the step in their middle.
 const AROUND: usize = 10;
 
-/// The runs of the worker and of the floor.
+/// The times of each step, in the runs of the worker and of the floor.
 struct Runs {
     worker: Vec<Vec<Duration>>,
     floor: Vec<Vec<Duration>>,
+    /// The number of segments that the worker has written.
     segments: usize,
+    /// The number of segments that the table requires.
     rows: usize,
 }
 
@@ -42,7 +44,7 @@ impl Runs {
             }
             drop(job);
             let servers = Servers::start(plan).await;
-            let (path, base, actions) = (crate::fresh(root), servers.base.clone(), actions.clone());
+            let (path, base, actions) = (crate::new_dir(root), servers.base.clone(), actions.clone());
             tokio::task::spawn_blocking(move || floor::run(&actions, &base, &path)).await.unwrap();
             runs.floor.push(servers.steps());
         }
@@ -50,7 +52,7 @@ impl Runs {
     }
 
     /// Returns the average time of some steps, for the worker and for the floor.
-    fn over(&self, steps: std::ops::Range<usize>) -> (Duration, Duration) {
+    fn mean(&self, steps: std::ops::Range<usize>) -> (Duration, Duration) {
         let mean = |runs: &[Vec<Duration>]| {
             let typical = typical(runs);
             let steps = &typical[steps.start..steps.end.min(typical.len())];
@@ -60,40 +62,41 @@ impl Runs {
     }
 }
 
-/// Measures on a disk, with goals.
+/// Measures the steps with the log on a disk, and checks the goals.
 pub(crate) async fn measure(figures: &mut Figures, root: &Path) {
     let fifty = Runs::new(root, 50, 15).await;
     let superfluous = fifty.segments.abs_diff(fifty.rows);
     figures.require("steps", "segments that the table does not require", (count(superfluous), "n"), 0.0);
-    let (worker, floor) = fifty.over(0..50);
+    let (worker, floor) = fifty.mean(0..50);
     figures.report("steps", "a step over 50, worker", us(worker), "us");
     figures.report("steps", "a step over 50, floor", us(floor), "us");
     figures.require("steps", "a step over 50, worker to floor", (ratio(worker, floor), "x"), 1.5);
     growth("steps", figures, &Runs::new(root, 506, 5).await, Some(1.1));
 }
 
-/// Measures in memory, without goals. A sync takes no time there, so the figures are the computation of the engine.
+/// Measures the steps with the log in memory, without goals. A sync takes no time there, so the figures show the computation only.
 pub(crate) async fn report(figures: &mut Figures, root: &Path) {
     let runs = Runs::new(root, 506, 5).await;
-    let (worker, floor) = runs.over(0..50);
+    let (worker, floor) = runs.mean(0..50);
     figures.report("memory", "a step over 50, worker", us(worker), "us");
     figures.report("memory", "a step over 50, floor", us(floor), "us");
     figures.report("memory", "a step over 50, worker to floor", ratio(worker, floor), "x");
     growth("memory", figures, &runs, None);
 }
 
-fn growth(section: &'static str, figures: &mut Figures, runs: &Runs, most: Option<f64>) {
+/// Adds the figures that show how the time of a step grows with the length of the conversation.
+fn growth(section: &'static str, figures: &mut Figures, runs: &Runs, limit: Option<f64>) {
     let mut ratios = Vec::new();
     for step in [10, 500] {
-        let (worker, floor) = runs.over(step - AROUND / 2..step + AROUND / 2);
+        let (worker, floor) = runs.mean(step - AROUND / 2..step + AROUND / 2);
         figures.report(section, format!("step {step}, worker"), us(worker), "us");
         figures.report(section, format!("step {step}, floor"), us(floor), "us");
         figures.report(section, format!("step {step}, worker to floor"), ratio(worker, floor), "x");
         ratios.push(ratio(worker, floor));
     }
     let (name, grown) = ("the ratio at step 500 to that at step 10", ratios[1] / ratios[0]);
-    match most {
-        Some(most) => figures.require(section, name, (grown, "x"), most),
+    match limit {
+        Some(limit) => figures.require(section, name, (grown, "x"), limit),
         None => figures.report(section, name, grown, "x"),
     }
 }

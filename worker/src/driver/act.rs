@@ -1,6 +1,7 @@
 //! Performs steps: makes all events durable before each act that needs it, performs the act, and records its result.
 //!
-//! The functions return the entries that they recorded. The driver applies these to the conversation, because a step borrows from it.
+//! The functions return the entries that they recorded, and the driver applies them to the conversation. The functions cannot do so,
+//! because their step borrows from the conversation.
 
 use super::environment::{Environment, ListError, Model, Observer, Tools};
 use super::finished_call::{FinishedCall, events_of_calls};
@@ -74,6 +75,7 @@ fn abandoned(reason: StopReason, grace: Duration) -> String {
     format!("{request}, and no answer came within {} s", grace.as_secs())
 }
 
+/// Everything that performing one step needs.
 struct Act<'a, M, T, F> {
     conversation: &'a Conversation,
     recorder: &'a mut Recorder<F>,
@@ -121,9 +123,9 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
         {
             return self.recorder.append(selected).map(|entry| vec![entry]);
         }
-        // Without a key no request is sent, so the reserve must not be spent yet.
+        // Waits for a missing key before the request is recorded, because a recorded request spends its reserve of tokens.
         let name = request.model;
-        let ready = || async move { model.missing(name).map_or(Ok(()), Err) };
+        let ready = || async move { model.missing_key(name).map_or(Ok(()), Err) };
         let (result, time) = wait::retry(ready, self.environment, self.observer).await;
         self.recorder.exclude_from_work(time);
         match result {
@@ -138,7 +140,7 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
         let waiting = |wait| observer.waiting(Some(wait));
         let waits = Pauses::new(&waiting);
         let event = tokio::select! {
-            // The reserve counts as spent, and the next attempt sends the request again.
+            // The request is dropped. Its reserve counts as spent, and the next attempt sends the request again.
             _ = stop.wait() => None,
             event = model.complete(&request, remaining, &waits) => Some(event),
         };
@@ -146,7 +148,7 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
         let worked = began.elapsed().saturating_sub(waits.total());
         self.recorder.exclude_from_work(waits.total());
         let event = match event {
-            Some(Event::ModelFailed { .. }) if worked >= remaining => Some(self.out_of_time()),
+            Some(Event::ModelFailed { .. }) if worked >= remaining => Some(self.duration_limit_event()),
             other => other,
         };
         let mut entries = vec![requested];
@@ -166,7 +168,7 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
         Ok(entries)
     }
 
-    /// Performs calls, and records their progress meanwhile.
+    /// Performs calls, and records their progress while they run.
     async fn record_progress<R>(
         &self,
         progress: &ProgressBuffer,
@@ -196,7 +198,8 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
         self.recorder.append_all(events_of_calls(calls, self.conversation, focus, files))
     }
 
-    /// Makes calls that only read. Returns the calls that finished before the run is to stop. Another attempt repeats the others.
+    /// Makes calls that only read, and returns those that finished. If the run is to stop, the others are dropped, and a later attempt
+    /// repeats them.
     async fn read(&self, calls: &[ToolCall<'_>], progress: &ProgressBuffer) -> Vec<FinishedCall> {
         let Environment { stop, patience, .. } = self.environment;
         let within = patience.tool.min(self.remaining());
@@ -223,7 +226,7 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
         let Environment { stop, patience, .. } = self.environment;
         let progress = ProgressBuffer::new();
         let sent = async {
-            // The Job's remaining duration does not limit the call: a person has to decide about an effect that is cut short.
+            // The Job's remaining duration does not limit the call, because a person would have to decide about a call that is cut short.
             tokio::select! {
                 finished = send_call(call, patience.tool, self.environment, (self.recorder.files(), &progress)) => finished,
                 reason = stop.grace_over(|reason| patience.grace_for(reason)) => {
@@ -237,7 +240,7 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
         let (finished, reports) = self.record_progress(&progress, sent).await?;
         let mut entries = vec![started];
         entries.extend(reports);
-        // The log has the reason for abandoning a call before the outcome of the call.
+        // Recorded before the outcome of the call, because it may be the reason why the call was abandoned.
         if let Some(directive) = stop.requested().and_then(|request| request.reason.directive()) {
             entries.push(self.recorder.append(Event::DirectiveReceived { directive })?);
         }
@@ -274,13 +277,13 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
         self.observer.state_changed(project(self.conversation, before));
     }
 
-    /// Returns the rest of the Job's duration.
+    /// Returns the working time that the Job's duration limit still allows.
     fn remaining(&self) -> Duration {
         let limit = Duration::from_secs(self.conversation.run().limits.duration_seconds);
         limit.saturating_sub(Duration::from_millis(self.conversation.budget().worked_ms()))
     }
 
-    fn out_of_time(&self) -> Event {
+    fn duration_limit_event(&self) -> Event {
         let seconds = self.conversation.run().limits.duration_seconds;
         let message = format!(
             "the model had not answered after {seconds} s of work, which is the limit that limits.duration sets"

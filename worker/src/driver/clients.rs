@@ -17,7 +17,7 @@ use std::time::Duration;
 const MAX_MESSAGE_BYTES: usize = 512;
 
 impl Model for model::Clients {
-    fn missing(&self, model: &str) -> Option<ExternalWait> {
+    fn missing_key(&self, model: &str) -> Option<ExternalWait> {
         self.missing_secret(model)
     }
 

@@ -10,7 +10,7 @@ use futures::FutureExt;
 use futures::future::LocalBoxFuture;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The author of a reply in a Job's spec, because the API server does not record who wrote a field.
+/// The recorded author of a reply in a Job's spec. The API server does not record who wrote a field.
 const UNKNOWN_PERSON: &str = "a person";
 
 /// Collects decisions and replies, and returns each of them once. It cannot ask people.
@@ -52,7 +52,7 @@ impl DecisionInbox {
 }
 
 impl People for DecisionInbox {
-    fn are_here(&self) -> bool {
+    fn can_be_asked(&self) -> bool {
         false
     }
 

@@ -42,13 +42,13 @@ pub struct Environment<'a, M, T> {
 
 /// The models of a Job. The implementation for real ones is `model::Clients`.
 pub trait Model {
-    /// Returns the wait for the Model's key, if the key is missing from its Secret. Each call reads the Secret again, so a key
-    /// that is added later is found without a restart.
-    fn missing(&self, model: &str) -> Option<ExternalWait>;
+    /// Returns what the run has to wait for, if the Model's key is missing from its Secret. Each call reads the Secret again, so a
+    /// key that is added later is found without a restart.
+    fn missing_key(&self, model: &str) -> Option<ExternalWait>;
 
     /// Asks the Model that the request names. Returns [`Event::ModelAnswered`], or [`Event::ModelFailed`] once the client's
-    /// retries are used up or requests have taken `within`. Delays between retries go through `waits` and do not count as
-    /// work. Dropping the future drops the request.
+    /// retries are used up or requests have taken `within`. Delays between retries are made and reported by `waits`, and do
+    /// not count as work. Dropping the future drops the request.
     fn complete(&self, request: &ModelRequest<'_>, within: Duration, waits: &Pauses<'_>)
     -> impl Future<Output = Event>;
 }
@@ -58,7 +58,7 @@ pub trait Model {
 pub struct ListError {
     /// A sentence for people.
     pub message: String,
-    /// True if a retry is pointless.
+    /// Whether a retry is pointless.
     pub is_final: bool,
 }
 
@@ -87,9 +87,9 @@ pub trait Tools {
 
 /// The people who decide and answer while a conversation runs.
 pub trait People: fmt::Debug + Sync {
-    /// Returns whether people can be asked here. Otherwise a conversation that needs them parks, and a later attempt
+    /// Returns whether people can be asked while the worker runs. Otherwise a conversation that needs them parks, and a later attempt
     /// receives their answers.
-    fn are_here(&self) -> bool;
+    fn can_be_asked(&self) -> bool;
 
     /// Takes the statements that came since the last call. Never waits.
     fn take_statements(&self) -> Vec<Statement>;
@@ -99,12 +99,12 @@ pub trait People: fmt::Debug + Sync {
     fn ask<'a>(&'a self, requests: &'a [HumanRequest<'a>]) -> LocalBoxFuture<'a, Option<Statement>>;
 }
 
-/// No people: a held call parks the conversation.
+/// No people. A held call or a question parks the conversation.
 #[derive(Debug, Clone, Copy)]
 pub struct Nobody;
 
 impl People for Nobody {
-    fn are_here(&self) -> bool {
+    fn can_be_asked(&self) -> bool {
         false
     }
 
@@ -117,35 +117,36 @@ impl People for Nobody {
     }
 }
 
-/// Receives the state of a run beside its log: a [`crate::report::Reporter`], or a person's terminal.
+/// Shows the state of a run while it continues: a [`crate::report::Reporter`], or a person's terminal.
 pub trait Observer: fmt::Debug + Sync {
     /// Receives a new state of the conversation. Every event in it is durable.
     fn state_changed(&self, projection: Projection);
 
-    /// Receives what the run waits for outside; `None` when the wait is over.
+    /// Receives what the run waits for outside of the worker; `None` when the wait is over.
     fn waiting(&self, waiting: Option<ExternalWait>);
 }
 
 /// The time limits of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Patience {
-    /// For an MCP server that does not answer, a busy model, or a missing key.
-    pub outside: Duration,
-    /// The maximum for one call of a tool. A Skill may set a shorter limit for a tool.
+    /// The time limit of waiting for an MCP server that does not answer, a busy model, or a missing key.
+    pub external_wait: Duration,
+    /// The time limit of one call of a tool. A Skill may set a shorter limit for a tool.
     pub tool: Duration,
-    /// For a running call with effect after a request to end the pod.
+    /// How long a running call with effect may continue after a request to end the pod.
     pub grace: Duration,
-    /// For a running call with effect after the Job is cancelled or its Skill deleted. It is shorter, because a person waits.
+    /// How long a running call with effect may continue after the Job is cancelled or its Skill is deleted. It is shorter than `grace`,
+    /// because a person waits.
     pub cancel_grace: Duration,
 }
 
 impl Patience {
-    /// Returns the limits of a worker pod. `outside` is the limit of waiting for something that a person can repair.
-    pub fn new(outside: Duration) -> Self {
+    /// Returns the limits of a worker pod. `external_wait` is the limit of waiting for something that a person can repair.
+    pub fn new(external_wait: Duration) -> Self {
         Self {
-            outside,
+            external_wait,
             tool: bloomery_mcp::MAX_CALL_TIMEOUT,
-            // The pod has 60 s. The rest is for the log and the report.
+            // The pod has 60 s to end. The other 10 s are for the log and the report.
             grace: Duration::from_secs(50),
             cancel_grace: Duration::from_secs(5),
         }

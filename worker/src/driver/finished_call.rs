@@ -107,7 +107,7 @@ fn call_of(outcome: &Event) -> Option<&CallId> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::focus::BUDGET;
+    use crate::focus::DEFAULT_BUDGET_BYTES;
     use bloomery_crds::Digest;
     use bloomery_crds::v1alpha1::Stage;
     use bloomery_engine::catalogue::fix_catalogue;
@@ -150,7 +150,12 @@ mod tests {
 
     fn record(called: FinishedCall, conversation: &Conversation) -> Vec<Event> {
         let memory = tempfile::tempdir().unwrap();
-        events_of_calls(vec![called], conversation, &FocusCache::new(memory.path(), "uid-1", BUDGET), &Disk)
+        events_of_calls(
+            vec![called],
+            conversation,
+            &FocusCache::new(memory.path(), "uid-1", DEFAULT_BUDGET_BYTES),
+            &Disk,
+        )
     }
 
     #[test]
@@ -194,11 +199,11 @@ mod tests {
             ..FinishedCall::from(completed(&call, "[image]"))
         };
         let memory = tempfile::tempdir().unwrap();
-        let focus = FocusCache::new(memory.path(), "uid-1", BUDGET);
+        let focus = FocusCache::new(memory.path(), "uid-1", DEFAULT_BUDGET_BYTES);
         assert_eq!(events_of_calls(vec![called()], &conversation, &focus, &Disk), [completed(&call, "[image]")]);
         assert_eq!(focus.get(&Disk, &Digest::of_bytes(b"\xff\xd8")).as_deref(), Some(&b"\xff\xd8"[..]));
 
-        let absent = FocusCache::new(&memory.path().join("absent"), "uid-1", BUDGET);
+        let absent = FocusCache::new(&memory.path().join("absent"), "uid-1", DEFAULT_BUDGET_BYTES);
         let note = "[image]\n[1 of the parts above could not be stored, so they cannot be read]";
         assert_eq!(events_of_calls(vec![called()], &conversation, &absent, &Disk), [completed(&call, note)]);
     }

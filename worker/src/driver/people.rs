@@ -31,7 +31,7 @@ pub(super) async fn ask<M, T, F: Files>(
     observer: &dyn Observer,
 ) -> Result<PeopleResult, Error> {
     let unavailable = PeopleResult::Unavailable(park_reason(requests));
-    if !environment.people.are_here() {
+    if !environment.people.can_be_asked() {
         return Ok(unavailable);
     }
     recorder.make_durable()?;

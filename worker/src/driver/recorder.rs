@@ -40,8 +40,8 @@ impl<F: Files> Recorder<F> {
         }
         let Claimed { log, clock, line, entry } = claimed;
         let mut first = String::new();
-        let gist = printer.gist(&entry);
-        printer.format(&mut first, &gist, &line);
+        let text_line = printer.text_line(&entry);
+        printer.format(&mut first, &text_line, &line);
         printer.print(&first);
         let (clock, printer, printable) = (RefCell::new(clock), RefCell::new(printer), RefCell::default());
         let (buffered, blocked) = (RefCell::default(), Cell::default());
@@ -55,8 +55,8 @@ impl<F: Files> Recorder<F> {
         let stamp = self.clock.borrow_mut().stamp();
         let (line, entry) = self.log.append(event, stamp)?;
         let mut printer = self.printer.borrow_mut();
-        let gist = printer.gist(&entry);
-        printer.format(&mut self.buffered.borrow_mut(), &gist, &line);
+        let text_line = printer.text_line(&entry);
+        printer.format(&mut self.buffered.borrow_mut(), &text_line, &line);
         Ok(entry)
     }
 
@@ -66,14 +66,14 @@ impl<F: Files> Recorder<F> {
         let mut printer = Printer::new(Format::Text, Box::new(io::sink()));
         let mut last: VecDeque<String> = VecDeque::new();
         let read = self.log.reread(|entry| {
-            let gist = printer.gist(entry);
+            let text_line = printer.text_line(entry);
             if matches!(entry.event, Event::Parked { .. } | Event::EpochStarted { .. }) {
                 return;
             }
             if last.len() == ApprovalSpec::MAX_EVENTS {
                 last.pop_front();
             }
-            last.push_back(bounded(gist.trim_end(), ApprovalSpec::MAX_EVENT_BYTES));
+            last.push_back(bounded(text_line.trim_end(), ApprovalSpec::MAX_EVENT_BYTES));
         });
         if let Err(error) = read {
             tracing::warn!("the last events before the held call cannot be read: {error}");
@@ -86,7 +86,7 @@ impl<F: Files> Recorder<F> {
         events.into_iter().map(|event| self.append(event)).collect()
     }
 
-    /// Returns an event as [`Recorder::append`] would record it, for content that is stored beside the log.
+    /// Removes secrets from an event as [`Recorder::append`] does. Use it before a part of the event is stored outside of the log.
     pub fn redacted(&self, event: Event) -> Result<Event, Error> {
         let name = event.name();
         self.redactor.redact_event(event).map_err(|source| Error::Redaction { event: name, source })
@@ -126,7 +126,7 @@ impl<F: Files> Recorder<F> {
         self.clock.borrow_mut().exclude_wait(time);
     }
 
-    /// Returns the file layer below the log.
+    /// Returns the file operations that the log uses.
     pub fn files(&self) -> &F {
         self.log.files()
     }

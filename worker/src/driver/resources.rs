@@ -26,11 +26,12 @@ pub(super) async fn wait_until_available<M, T>(
         return (Some(event), Duration::ZERO);
     }
     let mut absent = Vec::new();
-    let look = || {
-        absent = bound.iter().filter_map(|resource| Some((resource.name.as_str(), missing(resource)?))).collect();
+    let check = || {
+        absent =
+            bound.iter().filter_map(|resource| Some((resource.name.as_str(), missing_secret(resource)?))).collect();
         future::ready(absent.first().map_or(Ok(()), |(_, waiting)| Err(waiting.clone())))
     };
-    let (result, time) = wait::retry(look, environment, observer).await;
+    let (result, time) = wait::retry(check, environment, observer).await;
     let event = match result {
         WaitResult::Done(()) => unusable(bound),
         // The driver's loop handles the stop.
@@ -58,15 +59,15 @@ fn timed_out(absent: &[(&str, ExternalWait)], after: Duration) -> Event {
     step::unavailable(OutcomeCode::UserNeeded, message)
 }
 
-/// Returns the wait for a bound secret, if its key is missing or empty.
-fn missing(resource: &BoundResource) -> Option<ExternalWait> {
+/// Returns what the run has to wait for, if the resource is a secret whose key is missing or empty.
+fn missing_secret(resource: &BoundResource) -> Option<ExternalWait> {
     let ResourceSource::Secret(KeyFile { path, secret, key }) = &resource.source else { return None };
     // Secrets are small files in memory. White space alone counts as empty.
-    let is_there = fs::read(path).is_ok_and(|value| value.iter().any(|byte| !byte.is_ascii_whitespace()));
-    (!is_there).then(|| ExternalWait::SecretMissing { name: secret.clone(), key: key.clone() })
+    let has_value = fs::read(path).is_ok_and(|value| value.iter().any(|byte| !byte.is_ascii_whitespace()));
+    (!has_value).then(|| ExternalWait::SecretMissing { name: secret.clone(), key: key.clone() })
 }
 
-/// Returns why a bound secret cannot be used, if it is too large to be redacted.
+/// Returns a message for people, if the resource is a secret that is too large to be redacted.
 fn oversized(resource: &BoundResource) -> Option<String> {
     let ResourceSource::Secret(KeyFile { path, secret, key }) = &resource.source else { return None };
     let bytes = fs::read(path).ok()?.trim_ascii().len();
@@ -79,11 +80,11 @@ fn oversized(resource: &BoundResource) -> Option<String> {
     })
 }
 
-/// Returns why a bound directory or file cannot be read, for people. It is mounted before the worker starts, so waiting does
-/// not help.
+/// Returns a message for people, if the resource is a directory or file that cannot be read. It is mounted before the worker starts, so
+/// waiting does not help.
 fn unreadable(resource: &BoundResource) -> Option<String> {
     let ResourceSource::Mount { path, .. } = &resource.source else { return None };
-    let error = look(Path::new(path)).err()?;
+    let error = open(Path::new(path)).err()?;
     let remedy = match error.kind() {
         io::ErrorKind::NotFound => "Check `subPath` in the Job's `spec.resources`",
         io::ErrorKind::PermissionDenied => {
@@ -97,7 +98,8 @@ fn unreadable(resource: &BoundResource) -> Option<String> {
     ))
 }
 
-fn look(path: &Path) -> io::Result<()> {
+/// Opens a directory or file, to see whether it can be read.
+fn open(path: &Path) -> io::Result<()> {
     if fs::metadata(path)?.is_dir() { fs::read_dir(path).map(drop) } else { fs::File::open(path).map(drop) }
 }
 
@@ -117,11 +119,11 @@ mod tests {
         let file = KeyFile { path: path.to_str().unwrap().to_owned(), secret: "ci".into(), key: "token".into() };
         let resource = bound(ResourceType::Credential, ResourceSource::Secret(file));
         let waited_for = Some(ExternalWait::SecretMissing { name: "ci".into(), key: "token".into() });
-        assert_eq!(missing(&resource), waited_for);
+        assert_eq!(missing_secret(&resource), waited_for);
         fs::write(&path, " \n").unwrap();
-        assert_eq!(missing(&resource), waited_for);
+        assert_eq!(missing_secret(&resource), waited_for);
         fs::write(&path, b"\xff\xfe").unwrap();
-        assert_eq!(missing(&resource), None);
+        assert_eq!(missing_secret(&resource), None);
     }
 
     #[test]

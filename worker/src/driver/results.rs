@@ -9,20 +9,20 @@ use bloomery_engine::offload::{MAX_INLINE_BYTES, Offload, excerpt, short_excerpt
 use bloomery_journal::{Error, files::Files};
 use std::io;
 
-/// Returns the outcomes of calls as they are recorded. A large answer is stored in the focus cache, and its outcome has an excerpt. An
-/// answer that cannot be stored is cut.
+/// Returns the outcomes of calls in the form in which they are recorded. A large answer is stored in the focus cache, and its outcome
+/// becomes an excerpt. A large answer that cannot be stored is cut.
 pub(super) fn store_large(outcomes: Vec<Event>, focus: &FocusCache, files: &impl Files) -> Vec<Event> {
-    let texts: Vec<&str> = outcomes.iter().filter_map(large).collect();
+    let texts: Vec<&str> = outcomes.iter().filter_map(large_answer).collect();
     let mut handles = focus.keep(files, &texts).into_iter();
     let recorded = |outcome: Event| {
-        let handle = large(&outcome).and_then(|_| handles.next());
+        let handle = large_answer(&outcome).and_then(|_| handles.next());
         bounded_outcome(outcome, handle)
     };
     outcomes.into_iter().map(recorded).collect()
 }
 
 /// Returns the answer of a call, if it is too large for the history.
-fn large(outcome: &Event) -> Option<&str> {
+fn large_answer(outcome: &Event) -> Option<&str> {
     match outcome {
         Event::ToolCompleted { text, .. } if text.len() > MAX_INLINE_BYTES => Some(text),
         _ => None,
@@ -69,7 +69,7 @@ fn offloaded(call: CallId, whole: &str, excerpt: String, handle: Digest) -> Even
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::focus::BUDGET;
+    use crate::focus::DEFAULT_BUDGET_BYTES;
     use bloomery_journal::files::Disk;
 
     fn id() -> CallId {
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn a_large_answer_is_stored_and_read_by_its_handle() {
         let memory = tempfile::tempdir().unwrap();
-        let focus = FocusCache::new(memory.path(), "uid-1", BUDGET);
+        let focus = FocusCache::new(memory.path(), "uid-1", DEFAULT_BUDGET_BYTES);
         let text = "row\n".repeat(MAX_INLINE_BYTES);
         let recorded = store_large(vec![completed(&text)], &focus, &Disk);
         let [Event::ResultOffloaded { handle, bytes, excerpt, .. }] = recorded.as_slice() else {
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn a_small_answer_is_not_changed() {
         let memory = tempfile::tempdir().unwrap();
-        let focus = FocusCache::new(memory.path(), "uid-1", BUDGET);
+        let focus = FocusCache::new(memory.path(), "uid-1", DEFAULT_BUDGET_BYTES);
         let text = "x".repeat(MAX_INLINE_BYTES);
         assert_eq!(store_large(vec![completed(&text)], &focus, &Disk), [completed(&text)]);
         assert!(!focus.dir().exists());
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn the_outcomes_of_several_calls_keep_their_order() {
         let memory = tempfile::tempdir().unwrap();
-        let focus = FocusCache::new(memory.path(), "uid-1", BUDGET);
+        let focus = FocusCache::new(memory.path(), "uid-1", DEFAULT_BUDGET_BYTES);
         let [one, other] = ["a", "b"].map(|text| text.repeat(2 * MAX_INLINE_BYTES));
         let recorded = store_large(vec![completed(&one), completed("small"), completed(&other)], &focus, &Disk);
         let expected_event = |text: &String| {
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn a_large_answer_that_cannot_be_stored_is_cut() {
         let memory = tempfile::tempdir().unwrap();
-        let focus = FocusCache::new(&memory.path().join("absent"), "uid-1", BUDGET);
+        let focus = FocusCache::new(&memory.path().join("absent"), "uid-1", DEFAULT_BUDGET_BYTES);
         let recorded = store_large(vec![completed(&"x".repeat(2 * MAX_INLINE_BYTES))], &focus, &Disk);
         let [Event::ToolCompleted { text, .. }] = recorded.as_slice() else { panic!("no outcome") };
         assert!(text.len() <= MAX_INLINE_BYTES && text.ends_with("bytes could not be stored]"), "{}", text.len());
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn a_long_error_is_cut() {
         let memory = tempfile::tempdir().unwrap();
-        let focus = FocusCache::new(memory.path(), "uid-1", BUDGET);
+        let focus = FocusCache::new(memory.path(), "uid-1", DEFAULT_BUDGET_BYTES);
         let failed = Event::ToolFailed { call: id(), text: "x".repeat(2 * MAX_INLINE_BYTES) };
         let recorded = store_large(vec![failed], &focus, &Disk);
         let [Event::ToolFailed { text, .. }] = recorded.as_slice() else { panic!("not failed") };

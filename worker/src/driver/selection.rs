@@ -1,4 +1,4 @@
-//! Caches the selection of tools for later Jobs of the Skill with the same prompt (seed 000, "Tool Selection Cache").
+//! Caches the selection of tools for later Jobs of the Skill, if they would ask the model for it with the same prompt.
 
 use crate::shared_cache::{Kind, SharedCache};
 use bloomery_engine::event::SelectedBy;

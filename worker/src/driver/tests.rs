@@ -38,7 +38,7 @@ fn outcome(stand: &Stand, attempt: u32) -> OutcomeCode {
 }
 
 /// Runs an attempt. Returns the part of its time that the log does not count as work.
-async fn idle_in(stand: &Stand) -> Duration {
+async fn run_and_measure_idle_time(stand: &Stand) -> Duration {
     let began = std::time::Instant::now();
     assert_eq!(stand.run(1).await, Exit::Finished);
     let worked = stand.log().iter().map(|entry| entry.stamp.elapsed_ms).sum();
@@ -87,14 +87,14 @@ async fn a_segment_is_written_before_each_act_that_needs_it() {
             "epoch.started",   // before anything
             "model.requested", // before the request
             "tool.ruled",      // before the reads
-            "model.requested", // with the outcomes of the reads
-            "tool.started",    // with the answer
-            "tool.completed",  // the outcome of an effect, at once
+            "model.requested", // before the next request, with the outcomes of the reads
+            "tool.started",    // before the effect, with the answer of the model
+            "tool.completed",  // directly after the effect
             "tool.started",
             "tool.completed",
             "model.requested",
-            "model.requested", // whether the answer may go out
-            "model.requested", // its polish
+            "model.requested", // before the request of the finalization gate
+            "model.requested", // before the request of the polisher
         ]
     );
 }
@@ -141,7 +141,7 @@ async fn the_run_waits_for_a_late_mcp_server_and_reports_it() {
     let stand = Stand::new(refund(), Refund::Answers).await;
     *stand.shop.failing_lists.lock().unwrap() = 1;
     // The first delay is at least 250 ms.
-    assert!(idle_in(&stand).await >= Duration::from_millis(250));
+    assert!(run_and_measure_idle_time(&stand).await >= Duration::from_millis(250));
     assert_eq!(outcome(&stand, 1), OutcomeCode::Succeeded);
     let waited = ExternalWait::McpUnavailable { message: "connection refused".into() };
     assert!(stand.reports().iter().any(|one| one.report.waiting.as_ref() == Some(&waited)));
@@ -152,7 +152,7 @@ async fn the_run_waits_for_a_late_mcp_server_and_reports_it() {
 async fn the_run_waits_for_a_busy_model_and_this_is_not_work() {
     let stand = Stand::new(refund(), Refund::Answers).await;
     *stand.model.busy.lock().unwrap() = 1;
-    assert!(idle_in(&stand).await >= Duration::from_secs(1));
+    assert!(run_and_measure_idle_time(&stand).await >= Duration::from_secs(1));
     assert_eq!(outcome(&stand, 1), OutcomeCode::Succeeded);
     let waited = |received: &Received| matches!(received.report.waiting, Some(ExternalWait::ModelUnavailable { .. }));
     assert!(stand.reports().iter().any(waited));
@@ -192,17 +192,17 @@ async fn the_run_waits_for_a_missing_key_and_reports_it() {
     stand.key = Some(KeyFile { path: path.to_str().unwrap().into(), secret: "llm".into(), key: "token".into() });
     let stand = stand;
     let missing = ExternalWait::SecretMissing { name: "llm".into(), key: "token".into() };
-    let repaired = async {
+    let repair = async {
         stand
             .operator
             .until_received(|received| received.iter().any(|one| one.report.waiting.as_ref() == Some(&missing)))
             .await;
         assert!(stand.model.requests().is_empty());
-        // The reserve is not spent before a request.
+        // No tokens are reserved while no request can be sent.
         assert!(!stand.events().contains(&"model.requested"));
         fs::write(&path, "sk-1").unwrap();
     };
-    let (exit, ()) = tokio::join!(stand.run(1), repaired);
+    let (exit, ()) = tokio::join!(stand.run(1), repair);
     assert_eq!((exit, outcome(&stand, 1)), (Exit::Finished, OutcomeCode::Succeeded));
 }
 

@@ -36,7 +36,7 @@ where
     let mut logged: Option<String> = None;
     let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(5));
     let result = loop {
-        // Everything before the try that succeeds was waiting, including the delays.
+        // If this try succeeds, the time before it was waiting, including the delays.
         let before = began.elapsed();
         let waiting = tokio::select! {
             _ = environment.stop.wait() => break (WaitResult::Stopped, began.elapsed()),
@@ -46,7 +46,7 @@ where
             },
         };
         let waited = began.elapsed();
-        if waited >= environment.patience.outside {
+        if waited >= environment.patience.external_wait {
             break (WaitResult::TimedOut(timed_out(&waiting, waited)), waited);
         }
         let reason = describe(&waiting);

@@ -9,7 +9,7 @@ const MIN_LEFTOVER_AGE: Duration = Duration::from_mins(10);
 
 /// Removes the least recently used entries until the others fit into `budget`, in bytes. The entries in `newest` are never removed.
 ///
-/// It does not fail: an entry that cannot be read or removed stays, and the next worker retries.
+/// Errors are ignored: an entry that cannot be read or removed stays, and the next worker retries.
 pub(super) fn to_budget(files: &impl Files, dir: &Path, budget: u64, newest: &[&str]) {
     let Ok(names) = files.list(dir) else { return };
     let mut entries: Vec<(Usage, String)> =

@@ -70,7 +70,7 @@ impl FocusCache {
     }
 }
 
-/// Returns at most `bytes` of the text from the character at `offset`; `None` if the text ends before.
+/// Returns at most `bytes` of the text from the character at `offset`; `None` if `offset` is not within the text.
 fn part(text: &str, offset: u64, bytes: u64) -> Option<String> {
     let offset = usize::try_from(offset).ok().filter(|offset| *offset < text.len())?;
     let start = text.floor_char_boundary(offset);

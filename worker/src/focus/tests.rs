@@ -31,7 +31,7 @@ fn names(cache: &FocusCache) -> Vec<String> {
 #[test]
 fn a_stored_text_is_read_in_parts_by_its_handle() {
     let memory = tempfile::tempdir().unwrap();
-    let cache = cache(memory.path(), BUDGET);
+    let cache = cache(memory.path(), DEFAULT_BUDGET_BYTES);
     let text = "order ".repeat(5000);
     let handle = keep(&cache, &Disk, &text).unwrap();
     assert_eq!(handle, Digest::of_bytes(text.as_bytes()));
@@ -48,8 +48,8 @@ fn a_stored_text_is_read_in_parts_by_its_handle() {
 #[test]
 fn jobs_that_store_the_same_text_share_an_entry() {
     let memory = tempfile::tempdir().unwrap();
-    let one = cache(memory.path(), BUDGET);
-    let other = FocusCache::new(memory.path(), "uid-2", BUDGET);
+    let one = cache(memory.path(), DEFAULT_BUDGET_BYTES);
+    let other = FocusCache::new(memory.path(), "uid-2", DEFAULT_BUDGET_BYTES);
     let handle = keep(&one, &Disk, "the same").unwrap();
     set_last_use(&one, &handle, Duration::from_hours(1));
     assert_eq!(keep(&other, &Disk, "the same").unwrap(), handle);
@@ -107,7 +107,7 @@ fn directories_are_synced_and_listed_once_for_each_call() {
     let operations = |texts: &[&str]| {
         let memory = tempfile::tempdir().unwrap();
         let disk = Faulty::default();
-        assert!(cache(memory.path(), BUDGET).keep(&disk, texts).iter().all(Result::is_ok));
+        assert!(cache(memory.path(), DEFAULT_BUDGET_BYTES).keep(&disk, texts).iter().all(Result::is_ok));
         disk.operations.get()
     };
     let of_an_entry = ["look for it", "remove a leftover", "create", "rename"].len();
@@ -122,8 +122,8 @@ fn an_entry_with_a_handle_survives_a_power_loss() {
     let texts = ["a", "b", "c"];
     for at in 0.. {
         let disk = Volatile::new(memory);
-        let cache = cache(memory, BUDGET);
-        disk.crashes(Crash::Before(at));
+        let cache = cache(memory, DEFAULT_BUDGET_BYTES);
+        disk.crash_at(Crash::Before(at));
         let kept = cache.keep(&disk, &texts);
         disk.restart(Keeps::Nothing);
         for (handle, text) in kept.iter().zip(texts) {
@@ -153,7 +153,7 @@ fn old_temporary_files_are_removed_and_recent_ones_stay() {
 #[test]
 fn a_changed_entry_is_ignored_and_replaced_when_it_is_stored_again() {
     let memory = tempfile::tempdir().unwrap();
-    let cache = cache(memory.path(), BUDGET);
+    let cache = cache(memory.path(), DEFAULT_BUDGET_BYTES);
     let handle = keep(&cache, &Disk, "as it was").unwrap();
     fs::write(cache.dir.join(name(&handle)), "forged").unwrap();
     assert_eq!(cache.get(&Disk, &handle), None);
@@ -164,7 +164,7 @@ fn a_changed_entry_is_ignored_and_replaced_when_it_is_stored_again() {
 #[test]
 fn binary_data_is_stored_and_reading_it_as_text_names_its_kind() {
     let memory = tempfile::tempdir().unwrap();
-    let cache = cache(memory.path(), BUDGET);
+    let cache = cache(memory.path(), DEFAULT_BUDGET_BYTES);
     let image = b"\x89PNG\r\n\x1a\n\xff\xfe";
     let [handle] = <[_; 1]>::try_from(cache.keep(&Disk, &[image])).unwrap();
     let handle = handle.unwrap();
@@ -176,7 +176,7 @@ fn binary_data_is_stored_and_reading_it_as_text_names_its_kind() {
 #[test]
 fn invalid_arguments_are_an_error_for_the_model() {
     let memory = tempfile::tempdir().unwrap();
-    let cache = cache(memory.path(), BUDGET);
+    let cache = cache(memory.path(), DEFAULT_BUDGET_BYTES);
     let handle = keep(&cache, &Disk, "short").unwrap();
     let unknown = Digest::of_bytes(b"unknown");
     for (arguments, says) in [
@@ -197,7 +197,7 @@ fn a_crash_at_any_operation_leaves_an_entry_whole_or_absent() {
     for fault in [Fault::KillBefore, Fault::KillAfter] {
         for at in 0.. {
             let memory = tempfile::tempdir().unwrap();
-            let cache = cache(memory.path(), BUDGET);
+            let cache = cache(memory.path(), DEFAULT_BUDGET_BYTES);
             let kept = keep(&cache, &Faulty::killed(at, fault), text);
             let file = cache.dir.join(name(&handle));
             assert!(!file.exists() || fs::read_to_string(&file).unwrap() == text);
@@ -214,7 +214,7 @@ fn a_crash_at_any_operation_leaves_an_entry_whole_or_absent() {
 #[test]
 fn parts_do_not_contain_a_part_of_a_secret() {
     let memory = tempfile::tempdir().unwrap();
-    let cache = FocusCache::new(memory.path(), "uid-1", BUDGET);
+    let cache = FocusCache::new(memory.path(), "uid-1", DEFAULT_BUDGET_BYTES);
     let handle = cache.keep(&Disk, &["the key is 0123456789."]).remove(0).unwrap();
     let redactor = Redactor::default();
     redactor.learn("key", b"0123456789");

@@ -144,12 +144,12 @@ fn context_gathered(parts: &[ContextPart]) -> String {
 
 fn progress(report: &ToolProgress) -> String {
     let ToolProgress { progress, total, level, message } = report;
-    let how_far = match (progress, total) {
+    let amount = match (progress, total) {
         (Some(progress), Some(total)) => Some(format!("{progress} of {total}")),
         (Some(progress), None) => Some(progress.to_string()),
         (None, _) => None,
     };
-    let parts: Vec<&str> = [how_far.as_deref(), level.as_deref(), message.as_deref()].into_iter().flatten().collect();
+    let parts: Vec<&str> = [amount.as_deref(), level.as_deref(), message.as_deref()].into_iter().flatten().collect();
     parts.join(", ")
 }
 
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn the_gist_of_each_event_of_a_gate_or_a_person() {
+    fn events_of_gates_and_people_have_a_gist() {
         let gist = |event: Event| printed(event).split_once("17 ").unwrap().1.trim_end().to_owned();
         let intent = DetectedIntent {
             id: Some("refund".into()),

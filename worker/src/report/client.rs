@@ -10,12 +10,12 @@ use std::time::Duration;
 
 /// The time limit for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// The time limit for a report and its reply.
+/// The time limit for a report and its response.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
-/// The largest reply of the operator, in bytes. It has room for all replies of people to a Job: each has up to 1 KiB, and JSON may escape
-/// a character to six bytes.
-const MAX_REPLY_BYTES: usize = 256 * 1024;
+/// The largest response of the operator, in bytes. It has room for all replies of people to a Job: each has up to 1 KiB, and JSON may
+/// escape a character to six bytes.
+const MAX_RESPONSE_BYTES: usize = 256 * 1024;
 
 /// The error of a client that cannot be created.
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +40,7 @@ pub enum SendError {
     /// The operator asks for a retry, because its cache is behind the report, or another client wrote first.
     #[error("the operator asks to repeat the report ({status}): {message}")]
     Again {
-        /// The status of the reply.
+        /// The status of the response.
         status: StatusCode,
         /// Its message.
         message: String,
@@ -51,7 +51,7 @@ pub enum SendError {
     /// The operator refused the report.
     #[error("the operator refused the report ({status}): {message}")]
     Refused {
-        /// The status of the reply.
+        /// The status of the response.
         status: StatusCode,
         /// Its message.
         message: String,
@@ -67,7 +67,7 @@ pub enum SendError {
     /// The report cannot be serialized.
     #[error("the report cannot be serialized: {0}")]
     Unserializable(String),
-    /// The operator cannot be reached, or its reply cannot be read.
+    /// The operator cannot be reached, or its response cannot be read.
     #[error("the operator cannot be reached: {0}")]
     Unreachable(String),
 }
@@ -78,8 +78,8 @@ impl SendError {
         matches!(self, Self::Again { .. } | Self::Unacknowledged)
     }
 
-    /// Returns whether a retry is pointless: the Job or the worker's identity is gone, or the operator does not accept such
-    /// reports.
+    /// Returns whether a retry is pointless: the Job or the worker's ServiceAccount is gone, or the operator does not accept this
+    /// report.
     pub fn is_permanent(&self) -> bool {
         let permanent = [
             // The worker's ServiceAccount is deleted with the Skill, which invalidates its tokens.
@@ -140,8 +140,9 @@ impl Client {
             .await
             .map_err(|error| SendError::Unreachable(root_cause(&error)))?;
         let status = response.status();
-        let body =
-            body::read(response, MAX_REPLY_BYTES).await.map_err(|error| SendError::Unreachable(error.to_string()))?;
+        let body = body::read(response, MAX_RESPONSE_BYTES)
+            .await
+            .map_err(|error| SendError::Unreachable(error.to_string()))?;
         let message = || self.redactor.quote(&String::from_utf8_lossy(&body), 256);
         match status {
             StatusCode::OK => serde_json::from_slice(&body)

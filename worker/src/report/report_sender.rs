@@ -85,8 +85,7 @@ impl ReportSender {
         }
     }
 
-    /// Sends one report. Returns true if nothing of it has to be sent again: the operator has acknowledged all its events, or does
-    /// not need the rest.
+    /// Sends one report. Returns whether it is acknowledged: the operator has written all its events to the Job, or does not need them.
     async fn send(&self, state: &ReportState) -> Result<bool, SendError> {
         let Identity { job, attempt, epoch } = self.identity.clone();
         let ReportState { projection, waiting, hold, end } = state.clone();
@@ -121,10 +120,12 @@ impl ReportSender {
 /// The failures since the last accepted report.
 #[derive(Debug)]
 struct Failures {
+    /// The earliest time of the next report.
     not_before: Instant,
     backoff: Backoff,
     /// The number of times in a row that the operator asked for a retry.
     requested_retries: u32,
+    /// The latest message, so that repetitions are not logged.
     latest: Option<String>,
     /// The number of permanent refusals in a row.
     permanent: u32,

@@ -4,13 +4,13 @@ use bloomery_crds::report::{ExternalWait, HeldCallDetails, PodEnd, Projection};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The interval of reports and heartbeats. The operator can reach a worker only in its replies.
+/// The interval of reports and heartbeats. The operator can reach a worker only in the responses to them.
 ///
 /// It is less than 5 s (`docs/explanation/engine.md`, section 6), so that a worker ends within 10 s of a cancellation during a call with an
 /// effect.
 pub const INTERVAL: Duration = Duration::from_secs(4);
 
-/// The delay of the first report. Its handshake would otherwise delay the first request to the model.
+/// The delay of the first report. Without it, the TLS handshake of the report would delay the first request to the model.
 const FIRST_REPORT_DELAY: Duration = Duration::from_millis(20);
 
 /// The latest state to report. Every event in it is durable.
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn urgent_changes_are_due_at_once_and_everything_else_within_five_seconds() {
+    async fn urgent_changes_are_due_at_once_and_all_others_within_five_seconds() {
         assert!(INTERVAL < Duration::from_secs(5));
         let at = Instant::now();
         let sent = SentReport { state: state(Phase::Running, 3), at };
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_first_report_waits_for_the_first_request_unless_the_run_waits_or_ends() {
+    async fn the_first_report_is_delayed_unless_the_run_waits_or_ends() {
         let at = Instant::now();
         let first = state(Phase::Running, 1);
         assert_eq!(next_report_at(&first, None, at), at + FIRST_REPORT_DELAY);

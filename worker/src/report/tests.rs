@@ -37,6 +37,7 @@ fn identity() -> Identity {
     Identity { job, attempt: 2, epoch: 3 }
 }
 
+/// A test stand: the report endpoint of an operator, and what a reporter needs to use it.
 struct Stand {
     operator: ReportServer,
     dir: tempfile::TempDir,
@@ -171,7 +172,7 @@ async fn a_superseded_attempt_is_stopped() {
 #[case(Reply::Park, StopReason::Suspended)]
 #[case(Reply::SkillDeleted, StopReason::SkillDeleted)]
 #[tokio::test]
-async fn a_directive_in_any_reply_requests_a_stop_once(#[case] reply: Reply, #[case] reason: StopReason) {
+async fn a_directive_in_any_response_requests_a_stop_once(#[case] reply: Reply, #[case] reason: StopReason) {
     let stand = Stand::with([Reply::Ack, reply, reply]).await;
     let reporter = stand.reporter();
     stand.operator.until_received(|received| received.len() == 1).await;
@@ -219,7 +220,7 @@ async fn a_report_is_sent_only_to_a_server_with_the_certificate_of_the_run_docum
 }
 
 #[tokio::test]
-async fn replies_are_bounded_and_redirects_are_not_followed() {
+async fn responses_are_bounded_and_redirects_are_not_followed() {
     let stand = Stand::with([Reply::Redirect, Reply::Flood, Reply::Status(503)]).await;
     assert!(matches!(stand.send().await, Err(SendError::Refused { status, .. }) if status == 307));
     assert!(matches!(stand.send().await, Err(SendError::Unreachable(message)) if message.contains("larger")));

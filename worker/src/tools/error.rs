@@ -3,7 +3,7 @@
 use bloomery_crds::v1alpha1::Method;
 use bloomery_mcp::describe_lost_call;
 
-/// The reason why a call of a core tool has no answer: text for the model.
+/// The reason why a call of a core tool did not succeed, as a text for the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Error {
     /// The call had no effect, or only the effect that the text states.

@@ -17,7 +17,7 @@ pub(super) fn workspace(resources: &[BoundResource]) -> Workspace {
     Workspace::new(bindings.collect())
 }
 
-/// Returns the file tool with the name.
+/// Returns the file tool with a name.
 pub(super) fn tool(name: &str) -> Option<Tool> {
     match name {
         READ_FILE => Some(Tool::Read),

@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+/// The header by which an API recognizes a repeated request. It has the key of the call, unless the model sets the header.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
 /// The endpoints of a Job, with the clients that call them.
@@ -47,7 +48,7 @@ impl Http {
         Self { endpoints: endpoint::endpoints(declared, bound), addresses, redactor, clients: Mutex::default() }
     }
 
-    /// Sends a call once, as the gate allowed it.
+    /// Sends a call that the gate has allowed, once.
     pub(super) async fn perform(&self, call: &ToolCall<'_>, within: Duration) -> Result<String, Error> {
         let arguments = serde_json::from_str(call.arguments).map_err(NotSent::new)?;
         let planned = endpoint::plan(&self.endpoints, &arguments, call.tool == HTTP_GET).map_err(NotSent::new)?;
@@ -72,6 +73,7 @@ impl Http {
         }
     }
 
+    /// Builds the request of a call, with its headers and its credential.
     fn request(&self, planned: &PlannedRequest, call: &ToolCall<'_>) -> Result<RequestBuilder, NotSent> {
         let url = reqwest::Url::parse(&planned.url).map_err(NotSent::new)?;
         if let Some(refusal) = url.host_str().and_then(|host| self.addresses.refusal_before_lookup(host)) {

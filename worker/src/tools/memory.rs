@@ -29,7 +29,7 @@ pub(super) enum Tool {
     Write,
 }
 
-/// Returns the tool of the memory bank with the name.
+/// Returns the tool of the memory bank with a name.
 pub(super) fn tool(name: &str) -> Option<Tool> {
     match name {
         MEMORY_READ => Some(Tool::Read),
@@ -50,7 +50,7 @@ impl MemoryBank {
         self.usage != BankUse::Off && self.bank.has_notes()
     }
 
-    /// Performs a call. It checks the Skill's rights as the gate did, because the catalogue may be older than the Skill.
+    /// Performs a call. Checks again whether the Skill permits it, because the catalogue may be older than the Skill.
     pub(super) async fn perform(
         &self,
         tool: Tool,

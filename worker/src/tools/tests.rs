@@ -1,5 +1,5 @@
 use super::*;
-use crate::focus::BUDGET;
+use crate::focus::DEFAULT_BUDGET_BYTES;
 use bloomery_crds::Digest;
 use bloomery_crds::run::ResourceSource;
 use bloomery_crds::v1alpha1::ResourceType;
@@ -57,7 +57,7 @@ async fn call_again(
 #[tokio::test]
 async fn a_call_that_was_sent_before_is_indeterminate_if_it_fails_now() {
     let memory = tempfile::tempdir().unwrap();
-    let core = CoreTools::new(&[], FocusCache::new(memory.path(), "uid-1", BUDGET));
+    let core = CoreTools::new(&[], FocusCache::new(memory.path(), "uid-1", DEFAULT_BUDGET_BYTES));
     let failed = perform(&core, WRITE_FILE, "{}").await;
     let Event::ToolFailed { text: why, .. } = failed else { panic!("{failed:?}") };
     let lost = call_again(&core, WRITE_FILE, "{}", (PLENTY, true), &Disk).await;
@@ -68,7 +68,7 @@ async fn a_call_that_was_sent_before_is_indeterminate_if_it_fails_now() {
 #[tokio::test]
 async fn a_stored_result_is_read_by_its_handle() {
     let memory = tempfile::tempdir().unwrap();
-    let core = CoreTools::new(&[], FocusCache::new(memory.path(), "uid-1", BUDGET));
+    let core = CoreTools::new(&[], FocusCache::new(memory.path(), "uid-1", DEFAULT_BUDGET_BYTES));
     let text = "row\n".repeat(1000);
     let handle = core.focus().keep(&Disk, &[&text]).pop().unwrap().unwrap();
     let answer = perform(&core, FOCUS_READ, &format!("{{\"handle\":\"{handle}\",\"bytes\":4}}")).await;
@@ -79,7 +79,7 @@ async fn a_stored_result_is_read_by_its_handle() {
 #[tokio::test]
 async fn an_absent_result_or_an_unknown_tool_fails_the_call() {
     let memory = tempfile::tempdir().unwrap();
-    let core = CoreTools::new(&[], FocusCache::new(memory.path(), "uid-1", BUDGET));
+    let core = CoreTools::new(&[], FocusCache::new(memory.path(), "uid-1", DEFAULT_BUDGET_BYTES));
     let handle = Digest::of_bytes(b"gone");
     let gone = perform(&core, FOCUS_READ, &format!("{{\"handle\":\"{handle}\"}}")).await;
     assert!(matches!(gone, Event::ToolFailed { text, .. } if text.contains("was removed")));
@@ -92,7 +92,7 @@ async fn files_are_read_and_written_in_the_bound_directory() {
     let (memory, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let source = ResourceSource::Mount { path: project.path().to_str().unwrap().into(), read_only: false };
     let bound = [BoundResource { name: "code".into(), kind: ResourceType::Filesystem, source }];
-    let core = CoreTools::new(&bound, FocusCache::new(memory.path(), "uid-1", BUDGET));
+    let core = CoreTools::new(&bound, FocusCache::new(memory.path(), "uid-1", DEFAULT_BUDGET_BYTES));
     let wrote = perform(&core, WRITE_FILE, r##"{"path":"a.md","content":"# A\n"}"##).await;
     let text = "Wrote `a.md`: a new file of 4 bytes.".to_owned();
     assert_eq!(wrote, Event::ToolCompleted { call: id(), text });
@@ -103,11 +103,11 @@ async fn files_are_read_and_written_in_the_bound_directory() {
     assert!(matches!(failed, Event::ToolFailed { text, .. } if text.contains("contains `..`")));
 }
 
-/// Returns the core tools of a Job that binds a writable directory.
-fn with_secrets(memory: &Path, project: &Path, redactor: &Redactor) -> CoreTools {
+/// Returns the core tools of a Job that binds a writable directory, and whose secrets `redactor` knows.
+fn tools_with_secrets(memory: &Path, project: &Path, redactor: &Redactor) -> CoreTools {
     let source = ResourceSource::Mount { path: project.to_str().unwrap().into(), read_only: false };
     let bound = [BoundResource { name: "code".into(), kind: ResourceType::Filesystem, source }];
-    let core = CoreTools::new(&bound, FocusCache::new(memory, "uid-1", BUDGET));
+    let core = CoreTools::new(&bound, FocusCache::new(memory, "uid-1", DEFAULT_BUDGET_BYTES));
     core.with_endpoints(&[], &bound, AddressPolicy::for_local_machine(), redactor.clone())
 }
 
@@ -115,7 +115,7 @@ fn with_secrets(memory: &Path, project: &Path, redactor: &Redactor) -> CoreTools
 #[tokio::test]
 async fn a_secret_in_a_file_is_not_replaced_by_its_mark() {
     let (memory, project, redactor) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), Redactor::default());
-    let core = with_secrets(memory.path(), project.path(), &redactor);
+    let core = tools_with_secrets(memory.path(), project.path(), &redactor);
     redactor.learn("default", b"sk-1234567890");
     let env = project.path().join(".env");
     std::fs::write(&env, "KEY=sk-1234567890\nDEBUG=no\n").unwrap();
@@ -138,7 +138,7 @@ fn all_file_and_memory_tools_of_the_engine_are_implemented() {
     }
 }
 
-/// The file system does not answer.
+/// The only thread for file operations is blocked, as by a file system that does not answer.
 #[rstest]
 #[case::of_files(LIST_FILES, "{}")]
 #[case::of_a_result(
@@ -147,11 +147,11 @@ fn all_file_and_memory_tools_of_the_engine_are_implemented() {
 )]
 fn a_call_that_does_not_end_in_time_is_indeterminate(#[case] tool: &str, #[case] arguments: &str) {
     let memory = tempfile::tempdir().unwrap();
-    let core = CoreTools::new(&[], FocusCache::new(memory.path(), "uid-1", BUDGET));
+    let core = CoreTools::new(&[], FocusCache::new(memory.path(), "uid-1", DEFAULT_BUDGET_BYTES));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(1).build().unwrap();
     runtime.block_on(async {
-        let (let_go, held) = std::sync::mpsc::channel::<()>();
-        let holds = tokio::task::spawn_blocking(move || held.recv());
+        let (release, blocked) = std::sync::mpsc::channel::<()>();
+        let blocking = tokio::task::spawn_blocking(move || blocked.recv());
         let (id, key) = (id(), Digest::of_bytes(b""));
         let source = ToolSource::Core;
         let call = ToolCall {
@@ -166,11 +166,11 @@ fn a_call_that_does_not_end_in_time_is_indeterminate(#[case] tool: &str, #[case]
             source,
             timeout_seconds: None,
         };
-        let over = core.call(&call, Duration::from_millis(1), &Disk).await;
+        let outcome = core.call(&call, Duration::from_millis(1), &Disk).await;
         let text = format!("{tool} did not end within 1ms.");
-        assert_eq!(over, Event::ToolIndeterminate { call: id.clone(), text });
-        drop(let_go);
-        holds.await.unwrap().unwrap_err();
+        assert_eq!(outcome, Event::ToolIndeterminate { call: id.clone(), text });
+        drop(release);
+        blocking.await.unwrap().unwrap_err();
     });
 }
 
@@ -178,7 +178,7 @@ fn a_call_that_does_not_end_in_time_is_indeterminate(#[case] tool: &str, #[case]
 #[tokio::test]
 async fn no_part_of_a_secret_is_read_and_its_mark_is_not_written() {
     let (memory, project, redactor) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), Redactor::default());
-    let core = with_secrets(memory.path(), project.path(), &redactor);
+    let core = tools_with_secrets(memory.path(), project.path(), &redactor);
     let key = "-----BEGIN KEY-----\nMIIEpAIBAAKCAQEA1234\nQIDAQABAoIBAQCxyz\nab=\n-----END KEY-----";
     redactor.learn("PLANT", key.as_bytes());
     redactor.learn("tok", key.as_bytes());

@@ -1,7 +1,7 @@
 //! Kills the real process at every event (`docs/explanation/engine.md`, section 7).
 //!
-//! The test owns all servers of the worker. It kills the worker when an event is printed and therefore durable, when the model
-//! receives a request, and when the MCP server receives a call, before or after its effect.
+//! The test runs all servers of the worker. It kills the worker at these times: when an event is printed and therefore durable, when the
+//! model receives a request, and when the MCP server receives a call, before or after the effect of the call.
 
 #[cfg(test)]
 mod process;
@@ -58,7 +58,7 @@ mod tests {
     /// The cases run concurrently, because they mostly wait.
     #[rstest]
     #[tokio::test]
-    async fn a_kill_when_an_event_is_durable(#[values(1, 2, 3, 4)] first: usize) {
+    async fn a_run_recovers_from_a_kill_when_an_event_is_durable(#[values(1, 2, 3, 4)] first: usize) {
         let (mut stand, log) = undisturbed().await;
         for event in (first..=log.len()).step_by(4) {
             assert_recovers_from_kill(&mut stand, When::Printed(event), &log).await;
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_kill_during_a_model_request() {
+    async fn a_run_recovers_from_a_kill_during_a_model_request() {
         let (mut stand, log) = undisturbed().await;
         for request in 1..=ANSWERS {
             assert_recovers_from_kill(&mut stand, When::Asked(request), &log).await;
@@ -75,7 +75,9 @@ mod tests {
 
     #[rstest]
     #[tokio::test]
-    async fn a_kill_during_a_tool_call(#[values(Silence::BeforeEffect, Silence::AfterEffect)] silence: Silence) {
+    async fn a_run_recovers_from_a_kill_during_a_tool_call(
+        #[values(Silence::BeforeEffect, Silence::AfterEffect)] silence: Silence,
+    ) {
         let (mut stand, log) = undisturbed().await;
         let calls = stand.shop.calls();
         assert!(calls > 10, "{calls}");

@@ -25,13 +25,14 @@ pub(crate) enum When {
     Called(usize, Silence),
 }
 
-/// The end of an attempt: killed, or by itself.
+/// Whether an attempt was killed, or ended by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Killed {
     Yes,
     No,
 }
 
+/// A test stand: one Job, its memory, and the servers of its workers.
 pub(crate) struct Stand {
     number: u32,
     dir: tempfile::TempDir,

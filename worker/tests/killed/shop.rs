@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-/// The kind of a call without an answer.
+/// The time at which the server stops to process a call that it does not answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Silence {
     BeforeEffect,
@@ -70,7 +70,7 @@ impl Shop {
         *self.calls.lock().unwrap()
     }
 
-    /// Waits until the call that is not answered has come.
+    /// Waits until the server has received the call that it does not answer, and made its effect if it has to.
     pub(crate) async fn until_silent(&self) {
         self.silent.subscribe().wait_for(|silent| *silent).await.unwrap();
     }

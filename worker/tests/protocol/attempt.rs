@@ -23,7 +23,7 @@ pub enum At {
     Over,
 }
 
-/// The state and the memory of an attempt.
+/// An attempt: its state, and what it has in memory.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Attempt {
     pub number: usize,
@@ -32,13 +32,13 @@ pub struct Attempt {
     pub view: Vec<Line>,
     /// The lines to make durable next.
     pub pending: Vec<Line>,
-    /// The act after that.
+    /// The act after these lines are durable.
     pub act: Act,
-    /// True if its epoch has begun.
+    /// Whether its epoch has begun.
     pub begun: bool,
 }
 
-/// The fate of one step.
+/// Whether the attempt learns the result of its step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StepResult {
     Done,
@@ -51,7 +51,7 @@ impl Attempt {
         Self { number, at: At::Reading, view: Vec::new(), pending: Vec::new(), act: Act::Nothing, begun: false }
     }
 
-    /// Ends the attempt. Its memory is cleared, so that equal worlds are equal states.
+    /// Ends the attempt. Clears its memory, so that the checker recognizes equal states.
     pub fn end(&mut self) {
         *self = Self { at: At::Over, ..Self::new(self.number) };
     }

@@ -76,8 +76,11 @@ mod tests {
     #[case::started_calls_sent_again(Mutation::StartedSentAgain, properties::ONE_EFFECT)]
     #[case::segments_removed_at_the_end(Mutation::LogRemoved, properties::NEVER_LOST)]
     #[case::a_claim_by_a_lock_file(Mutation::LockFile, properties::PROGRESS)]
-    #[case::storage_that_forgets_under_a_living_worker(Mutation::StorageForgets, properties::NEVER_LOST)]
-    fn without_one_of_its_rules_the_protocol_breaks(#[case] mutation: Mutation, #[case] property: &'static str) {
+    #[case::storage_that_loses_a_name_while_a_worker_runs(Mutation::StorageLosesName, properties::NEVER_LOST)]
+    fn without_one_of_its_rules_the_protocol_violates_a_property(
+        #[case] mutation: Mutation,
+        #[case] property: &'static str,
+    ) {
         let faults = Faults { power_losses: 1, lost_replies: 1, kills: true };
         let checker = Protocol::new(2, faults)
             .with(mutation)
@@ -87,6 +90,6 @@ mod tests {
             .join();
         let found: Vec<_> =
             checker.discoveries().into_keys().filter(|name| !properties::is_possibility(name)).collect();
-        assert!(found.contains(&property), "{mutation:?} breaks {found:?} only");
+        assert!(found.contains(&property), "{mutation:?} violates only {found:?}");
     }
 }

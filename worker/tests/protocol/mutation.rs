@@ -1,11 +1,11 @@
-//! Mutations of the protocol. Each one lacks one rule.
+//! Mutations of the protocol. In each one, a worker breaks one rule.
 
 /// The rule that a worker breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mutation {
     /// Adds lines to the segment of its epoch.
     AppendToSegment,
-    /// Adopts the lines that it finds under the name of its next segment, and continues behind them.
+    /// Adopts the lines that it finds under the name of its next segment, and continues after them.
     AdoptLines,
     /// Continues although the name of its next segment exists.
     ContinueSuperseded,
@@ -30,5 +30,5 @@ pub enum Mutation {
     /// Claims with a lock file, which is removed at the end.
     LockFile,
     /// The storage, not the worker, breaks a rule: it loses an acknowledged name while attempts continue.
-    StorageForgets,
+    StorageLosesName,
 }

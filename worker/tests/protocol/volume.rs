@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Segment {
     pub lines: Vec<Line>,
-    /// True if its content survives a power loss.
+    /// Whether its content survives a power loss.
     pub content_synced: bool,
-    /// True if its name survives a power loss.
+    /// Whether its name survives a power loss.
     pub name_synced: bool,
 }
 
@@ -41,20 +41,21 @@ impl Volume {
         self.fold(|segment| segment.content_synced && segment.name_synced)
     }
 
-    fn fold(&self, counts: impl Fn(&Segment) -> bool) -> Vec<Line> {
+    fn fold(&self, is_readable: impl Fn(&Segment) -> bool) -> Vec<Line> {
         let mut log = Vec::new();
-        while let Some(segment) = self.segments.get(&(log.len() + 1)).filter(|segment| counts(segment)) {
+        while let Some(segment) = self.segments.get(&(log.len() + 1)).filter(|segment| is_readable(segment)) {
             log.extend(&segment.lines);
         }
         log
     }
 
-    /// Returns whether the log has a segment behind a gap.
+    /// Returns whether the log has a segment after a gap.
     pub fn has_gap(&self) -> bool {
         let ends = self.ends();
         self.segments.keys().any(|first| !ends.contains(&(first - 1)))
     }
 
+    /// Syncs the directory, which makes all names durable.
     pub fn sync(&mut self) {
         for segment in self.segments.values_mut() {
             segment.name_synced = true;
@@ -67,8 +68,8 @@ impl Volume {
         self.segments.iter().filter(|(_, segment)| risky(segment)).map(|(first, _)| *first).collect()
     }
 
-    /// Loses the power. The segments in `lost` lose everything that was not synced. The others keep it.
-    pub fn lose(&mut self, lost: &[usize]) {
+    /// Simulates a power loss. The segments in `lost` lose everything that was not synced. The others keep it.
+    pub fn lose_power(&mut self, lost: &[usize]) {
         for first in lost {
             if let Some(segment) = self.segments.get_mut(first) {
                 segment.lines.fill(Line::Lost);

@@ -15,7 +15,7 @@ pub struct Faults {
     pub power_losses: u8,
     /// Lost replies of links and lost answers of tools.
     pub lost_replies: u8,
-    /// True if attempts are killed. For the others, a killed attempt is the same as one that is frozen for ever.
+    /// Whether attempts are killed. The other attempts cannot distinguish a killed attempt from one that is frozen forever.
     pub kills: bool,
 }
 
@@ -26,12 +26,12 @@ pub struct Protocol {
     faults: Faults,
     mutation: Option<Mutation>,
     /// A cache of [`Protocol::makes_progress`], which depends only on the volume and the lock.
-    ends: Mutex<HashMap<(Volume, bool), bool>>,
+    progress: Mutex<HashMap<(Volume, bool), bool>>,
 }
 
 impl Protocol {
     pub fn new(attempts: usize, faults: Faults) -> Self {
-        Self { attempts, faults, mutation: None, ends: Mutex::default() }
+        Self { attempts, faults, mutation: None, progress: Mutex::default() }
     }
 
     pub fn with(self, mutation: Mutation) -> Self {
@@ -41,25 +41,25 @@ impl Protocol {
     /// Returns whether a new attempt finishes the conversation if there are no faults.
     pub fn makes_progress(&self, world: &World) -> bool {
         let volume = (world.volume.clone(), world.locked);
-        *self.ends.lock().unwrap().entry(volume).or_insert_with(|| world.is_finished_by_a_new_attempt())
+        *self.progress.lock().unwrap().entry(volume).or_insert_with(|| world.is_finished_by_a_new_attempt())
     }
 }
 
-/// The observations of an outside observer, which the properties need.
+/// What has happened so far, as the properties need it. The attempts do not see it.
 #[allow(clippy::struct_excessive_bools, reason = "each one is a separate property")]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Seen {
     /// The longest log that was acknowledged to an attempt.
     pub acknowledged: Vec<Line>,
-    /// True if the acknowledged logs of two attempts differ.
+    /// Whether the acknowledged logs of two attempts differ.
     pub forked: bool,
     /// The number of refunds, of which there may be at most one.
     pub refunds: u8,
-    /// True if a call was made without a durable Allow.
+    /// Whether a call was made without a durable Allow.
     pub unallowed: bool,
-    /// True if an attempt acted without a durable claim.
+    /// Whether an attempt acted without a durable claim.
     pub unclaimed: bool,
-    /// True if an attempt acted before the lines that the act needs were durable.
+    /// Whether an attempt acted before the lines that the act needs were durable.
     pub too_early: bool,
 }
 
@@ -95,7 +95,7 @@ impl Seen {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct World {
     pub volume: Volume,
-    /// True if the lock file of a mutation exists.
+    /// Whether the lock file exists, which only a mutation uses.
     pub locked: bool,
     pub attempts: Vec<Attempt>,
     pub seen: Seen,
@@ -109,9 +109,9 @@ impl World {
     }
 
     /// Changes an attempt and the world.
-    fn with(&mut self, at: usize, does: impl FnOnce(&mut Attempt, &mut Self)) {
+    fn change(&mut self, at: usize, change: impl FnOnce(&mut Attempt, &mut Self)) {
         let Some(mut attempt) = self.attempts.get(at).cloned() else { return };
-        does(&mut attempt, self);
+        change(&mut attempt, self);
         if let Some(place) = self.attempts.get_mut(at) {
             *place = attempt;
         }
@@ -137,13 +137,13 @@ impl World {
     }
 }
 
-/// An action that may happen next. An attempt without an action is frozen, as a process in a paused container.
+/// An action that may happen next. An attempt that the checker gives no action is frozen, like a process in a paused container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     /// An attempt reads the log to its end, or less with a stale view of the directory.
     Reads { attempt: usize, lines: usize },
     /// An attempt performs one step.
-    Goes(usize),
+    Steps(usize),
     /// An attempt performs one step, and the reply of its link or the answer of its tool is lost.
     LosesReply(usize),
     /// An attempt is killed.
@@ -176,9 +176,9 @@ impl Model for Protocol {
                     let ends = world.volume.ends().into_iter().filter(|end| *end >= attempt.view.len());
                     actions.extend(ends.map(|lines| Action::Reads { attempt: at, lines }));
                 }
-                At::Read | At::Linked => actions.push(Action::Goes(at)),
+                At::Read | At::Linked => actions.push(Action::Steps(at)),
                 At::Linking | At::Acting => {
-                    actions.push(Action::Goes(at));
+                    actions.push(Action::Steps(at));
                     let loses = attempt.at == At::Linking || matches!(attempt.act, Act::Effect(_));
                     if loses && world.faults.lost_replies > 0 {
                         actions.push(Action::LosesReply(at));
@@ -201,17 +201,17 @@ impl Model for Protocol {
     fn next_state(&self, world: &World, action: Action) -> Option<World> {
         let mut next = world.clone();
         match action {
-            Action::Reads { attempt, lines } => next.with(attempt, |attempt, world| attempt.read(world, lines)),
-            Action::Goes(at) => next.with(at, |attempt, world| attempt.step(world, StepResult::Done)),
+            Action::Reads { attempt, lines } => next.change(attempt, |attempt, world| attempt.read(world, lines)),
+            Action::Steps(at) => next.change(at, |attempt, world| attempt.step(world, StepResult::Done)),
             Action::LosesReply(at) => {
                 next.faults.lost_replies -= 1;
-                next.with(at, |attempt, world| attempt.step(world, StepResult::ReplyLost));
+                next.change(at, |attempt, world| attempt.step(world, StepResult::ReplyLost));
             }
-            Action::Killed(at) => next.with(at, |attempt, _| attempt.end()),
+            Action::Killed(at) => next.change(at, |attempt, _| attempt.end()),
             Action::PowerLost(lost) => {
                 next.faults.power_losses -= 1;
-                next.volume.lose(&lost);
-                if !next.mutated(Mutation::StorageForgets) {
+                next.volume.lose_power(&lost);
+                if !next.mutated(Mutation::StorageLosesName) {
                     let begun = next.attempts.iter_mut().filter(|attempt| **attempt != Attempt::new(attempt.number));
                     begun.for_each(Attempt::end);
                 }

@@ -21,7 +21,7 @@ impl Server {
     pub(crate) fn everything() -> Self {
         Self::start(|port| {
             let mut command = Command::new("node");
-            command.arg(installed().join("node_modules/@modelcontextprotocol/server-everything/dist/index.js"));
+            command.arg(install().join("node_modules/@modelcontextprotocol/server-everything/dist/index.js"));
             command.arg("streamableHttp").env("PORT", port.to_string());
             command
         })
@@ -31,7 +31,7 @@ impl Server {
     pub(crate) fn time() -> Self {
         Self::start(|port| {
             let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/third_party/servers/serve_time.py");
-            let mut command = Command::new(installed().join("venv/bin/python"));
+            let mut command = Command::new(install().join("venv/bin/python"));
             command.arg(script).arg(port.to_string());
             command
         })
@@ -62,8 +62,8 @@ impl Drop for Server {
     }
 }
 
-/// Returns the directory of the installed servers. Installs them first if needed.
-fn installed() -> &'static Path {
+/// Installs the servers, unless they are installed already. Returns their directory.
+fn install() -> &'static Path {
     static DIR: OnceLock<PathBuf> = OnceLock::new();
     DIR.get_or_init(|| {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hack/third-party");

@@ -1,7 +1,7 @@
 //! Runs whose Job is cancelled, whose Skill is deleted, or whose namespace is suspended.
 
 use super::*;
-use crate::fixture::desk::{Desk, Does};
+use crate::fixture::desk::{Desk, Reaction};
 use bloomery_crds::run::{BoundResource, ResourceSource};
 use bloomery_crds::v1alpha1::ResourceType;
 use bloomery_engine::event::Directive;
@@ -16,8 +16,8 @@ fn has_directive(stand: &Stand, directive: Directive) -> bool {
     matches!(directives.as_slice(), [entry] if entry.event == Event::DirectiveReceived { directive })
 }
 
-/// Runs the first attempt, and cancels once `moment` has come.
-async fn cancelled(stand: &Stand, moment: impl Future<Output = ()>) -> Outcome {
+/// Runs the first attempt, and cancels the Job once `moment` is ready. Returns the outcome.
+async fn run_and_cancel(stand: &Stand, moment: impl Future<Output = ()>) -> Outcome {
     let stop = Stop::default();
     let cancel = async {
         moment.await;
@@ -39,7 +39,7 @@ async fn a_cancellation_drops_a_request_to_the_model() {
     let mut script = refund();
     script.insert(1, Answer::HangsOnce);
     let stand = Stand::new(script, Refund::Answers).await;
-    let outcome = cancelled(&stand, stand.model.until_requests(2)).await;
+    let outcome = run_and_cancel(&stand, stand.model.until_requests(2)).await;
     assert_eq!(outcome.message, "The Job was cancelled.");
     assert_eq!(stand.events()[stand.events().len() - 3..], ["model.requested", "directive.received", "finished"]);
     // Another attempt does nothing.
@@ -55,7 +55,7 @@ async fn the_outcome_of_an_effect_that_is_answered_in_time_is_recorded() {
     let cancel = async {
         stand.shop.until_effects(1).await;
         stop.request(StopReason::Cancelled);
-        stand.shop.let_go();
+        stand.shop.answer_calls();
     };
     let (exit, ()) = tokio::join!(stand.run_with(1, Disk, stop.clone()), cancel);
     assert_eq!((exit.unwrap(), outcome(&stand, 1)), (Exit::Finished, OutcomeCode::Cancelled));
@@ -74,7 +74,7 @@ async fn the_outcome_names_an_effect_that_outlasts_its_grace() {
     let mut stand = Stand::new(refund(), Refund::Waits).await;
     stand.patience.cancel_grace = Duration::ZERO;
     let stand = stand;
-    let outcome = cancelled(&stand, stand.shop.until_effects(1)).await;
+    let outcome = run_and_cancel(&stand, stand.shop.until_effects(1)).await;
     assert!(outcome.message.contains("of refund") && outcome.message.contains(UNKNOWN), "{}", outcome.message);
     let events = stand.events();
     assert_eq!(
@@ -105,7 +105,7 @@ async fn a_cancellation_ends_the_wait_for_an_mcp_server() {
     let stand = Stand::new(refund(), Refund::Answers).await;
     *stand.shop.failing_lists.lock().unwrap() = u32::MAX;
     let waits = |received: &Vec<Received>| received.iter().any(|received| received.report.waiting.is_some());
-    cancelled(&stand, async { drop(stand.operator.until_received(waits).await) }).await;
+    run_and_cancel(&stand, async { drop(stand.operator.until_received(waits).await) }).await;
     assert!(stand.model.requests().is_empty());
 }
 
@@ -117,17 +117,17 @@ async fn a_cancellation_ends_the_wait_for_a_secret() {
     stand.resources = vec![BoundResource { name: "ledger".into(), kind: ResourceType::ConnectionString, source }];
     let stand = stand;
     let waits = |received: &Vec<Received>| received.iter().any(|received| received.report.waiting.is_some());
-    cancelled(&stand, async { drop(stand.operator.until_received(waits).await) }).await;
+    run_and_cancel(&stand, async { drop(stand.operator.until_received(waits).await) }).await;
     assert_eq!(stand.events(), ["epoch.started", "directive.received", "finished"]);
 }
 
 #[tokio::test]
 async fn a_cancellation_withdraws_a_question() {
     let mut stand = Stand::new(refund(), Refund::Loses).await;
-    let desk = std::sync::Arc::new(Desk::new(|_| Does::Thinks));
+    let desk = std::sync::Arc::new(Desk::new(|_| Reaction::NeverAnswers));
     stand.people = Some(desk.clone());
     let stand = stand;
-    let outcome = cancelled(&stand, desk.until_asked(1)).await;
+    let outcome = run_and_cancel(&stand, desk.until_asked(1)).await;
     assert!(outcome.message.contains(UNKNOWN), "{}", outcome.message);
 }
 
@@ -145,11 +145,11 @@ async fn a_directive_in_the_answer_to_a_report_reaches_the_run() {
     let mut script = refund();
     script.insert(1, Answer::HangsOnce);
     let stand = Stand::new(script, Refund::Answers).await;
-    let said = async {
+    let directive = async {
         stand.model.until_requests(2).await;
         stand.operator.answer_next(Reply::Cancel);
     };
-    let (exit, ()) = tokio::join!(stand.run(1), said);
+    let (exit, ()) = tokio::join!(stand.run(1), directive);
     assert_eq!((exit, outcome(&stand, 1)), (Exit::Finished, OutcomeCode::Cancelled));
     assert!(has_directive(&stand, Directive::Cancel));
 }
@@ -159,11 +159,11 @@ async fn the_outcome_names_a_call_that_ran_when_the_skill_was_deleted() {
     let mut stand = Stand::new(refund(), Refund::Waits).await;
     stand.patience.cancel_grace = Duration::ZERO;
     let stand = stand;
-    let said = async {
+    let directive = async {
         stand.shop.until_effects(1).await;
         stand.operator.answer_next(Reply::SkillDeleted);
     };
-    let (exit, ()) = tokio::join!(stand.run(1), said);
+    let (exit, ()) = tokio::join!(stand.run(1), directive);
     let outcome = stand.termination(1).outcome.unwrap();
     assert_eq!((exit, outcome.code), (Exit::Finished, OutcomeCode::SkillDeleted));
     assert!(outcome.message.contains("of refund") && outcome.message.contains(UNKNOWN), "{}", outcome.message);
@@ -176,11 +176,11 @@ async fn a_suspended_namespace_parks_the_run_and_the_next_attempt_continues() {
     let mut script = refund();
     script.insert(1, Answer::HangsOnce);
     let stand = Stand::new(script, Refund::Answers).await;
-    let said = async {
+    let directive = async {
         stand.model.until_requests(2).await;
         stand.operator.answer_next(Reply::Park);
     };
-    let (exit, ()) = tokio::join!(stand.run(1), said);
+    let (exit, ()) = tokio::join!(stand.run(1), directive);
     assert_eq!(exit, Exit::Parked(ParkReason::Suspension));
     assert!(has_directive(&stand, Directive::Park));
     let last = stand.reports().pop().unwrap().report;

@@ -8,18 +8,19 @@ use bloomery_testkit::twelve_steps::ANSWERS;
 use rstest::rstest;
 use std::sync::Arc;
 
-/// Returns a disk. Before each effect, the shop asserts that the durable part of the log allows it.
+/// Clears the stand, and returns a new disk for it. Before each effect, the shop asserts that the durable part of the log allows it.
 fn disk(stand: &mut Stand) -> Volatile {
     stand.clear();
     let disk = Volatile::new(&stand.memory());
     let (watched, dir) = (disk.clone(), stand.memory());
-    stand.shop.witness = Some(Arc::new(move |call| {
+    stand.shop.before_effect = Some(Arc::new(move |call| {
         let left = watched.after_power_loss();
         assert_allowed(&parse(&crate::fixture::stand::lines(&left, &dir)), call);
     }));
     disk
 }
 
+/// Runs the Job without a power loss. Returns its log and the number of file operations.
 async fn undisturbed(stand: &mut Stand) -> (Vec<Entry>, u32) {
     let disk = disk(stand);
     stand.run_with(1, disk.clone(), Stop::default()).await.unwrap();
@@ -35,10 +36,10 @@ async fn after_a_power_loss_at_any_operation_the_run_ends_as_without_it(
     let mut stand = Stand::with_twelve_steps().await;
     let (undisturbed, operations) = undisturbed(&mut stand).await;
     assert!(operations > 100, "{operations}");
-    let mut within = 0;
+    let mut during_refund = 0;
     for crash in (0..operations).map(crash) {
         let disk = disk(&mut stand);
-        disk.crashes(crash);
+        disk.crash_at(crash);
         let _ = stand.run_with(1, disk.clone(), Stop::default()).await;
         disk.restart(keeps);
         let left = stand.lines(&disk);
@@ -50,7 +51,7 @@ async fn after_a_power_loss_at_any_operation_the_run_ends_as_without_it(
         assert_eq!(lines[..left.len()], left, "{crash:?}: the prefix has changed");
         stand.assert_sound(&disk, &undisturbed);
         if interrupted_tool(&left_log).as_deref() == Some("refund") {
-            within += 1;
+            during_refund += 1;
             assert_eq!(outcome(&stand, 2), OutcomeCode::ToolIndeterminate, "{crash:?}");
         } else {
             assert_eq!(outcome(&stand, 2), OutcomeCode::Succeeded, "{crash:?}");
@@ -58,5 +59,5 @@ async fn after_a_power_loss_at_any_operation_the_run_ends_as_without_it(
             assert_eq!(stand.model.request_count() - asked, ANSWERS - answers(&left_log), "{crash:?}");
         }
     }
-    assert!(within > 0, "no power loss happened within a refund");
+    assert!(during_refund > 0, "no power loss happened during a refund");
 }

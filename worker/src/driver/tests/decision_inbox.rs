@@ -32,7 +32,7 @@ fn reported_hold(stand: &Stand) -> HeldCallDetails {
     hold
 }
 
-fn decides(hold: &HeldCallDetails, verdict: ApprovalVerdict) -> GivenDecision {
+fn decision_on(hold: &HeldCallDetails, verdict: ApprovalVerdict) -> GivenDecision {
     GivenDecision {
         call: hold.call.clone(),
         digest: bloomery_crds::Digest::of_bytes(hold.arguments.as_bytes()),
@@ -65,7 +65,7 @@ async fn the_next_attempt_makes_an_approved_call_once_without_another_model_requ
     let (mut stand, hold) = parked().await;
     let asked = stand.model.request_count();
     let before = stand.log();
-    stand.decided = vec![decides(&hold, ApprovalVerdict::Approve)];
+    stand.decided = vec![decision_on(&hold, ApprovalVerdict::Approve)];
     assert_eq!(stand.run(2).await, Exit::Finished);
     assert_eq!((outcome(&stand, 2), count(&stand, "tool.approved")), (OutcomeCode::Succeeded, 1));
     assert_eq!(stand.log()[..before.len()], before);
@@ -84,7 +84,7 @@ async fn the_next_attempt_makes_an_approved_call_once_without_another_model_requ
 #[tokio::test]
 async fn the_model_sees_the_reason_of_a_denial(#[case] verdict: ApprovalVerdict, #[case] reason: &str) {
     let (mut stand, hold) = parked().await;
-    stand.decided = vec![decides(&hold, verdict)];
+    stand.decided = vec![decision_on(&hold, verdict)];
     stand.run(2).await;
     assert_eq!(count(&stand, "tool.denied"), 1);
     assert!(stand.shop.effects().iter().all(|(tool, _)| tool != "refund"));
@@ -95,7 +95,7 @@ async fn the_model_sees_the_reason_of_a_denial(#[case] verdict: ApprovalVerdict,
 #[tokio::test]
 async fn a_decision_for_another_call_is_ignored() {
     let (mut stand, hold) = parked().await;
-    let decided = decides(&hold, ApprovalVerdict::Approve);
+    let decided = decision_on(&hold, ApprovalVerdict::Approve);
     stand.decided = vec![
         GivenDecision { call: "c-99".into(), ..decided.clone() },
         GivenDecision { digest: bloomery_crds::Digest::of_bytes(b"other"), ..decided.clone() },
@@ -104,5 +104,5 @@ async fn a_decision_for_another_call_is_ignored() {
     assert_eq!(stand.run(2).await, Exit::Parked(ParkReason::Approval));
     assert_eq!((count(&stand, "tool.approved"), stand.shop.effects().len()), (0, 0));
     // The held call is reported again, so that other people can be asked.
-    assert_eq!(reported_hold(&stand), hold, "with the events before it, which are of the first attempt");
+    assert_eq!(reported_hold(&stand), hold, "the details have the events of the first attempt");
 }

@@ -27,7 +27,7 @@ async fn a_tool_that_changed_while_the_job_was_parked_is_denied() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_list_its_tools_at_the_start_of_an_attempt_is_compared_later() {
+async fn an_attempt_continues_if_the_server_cannot_list_its_tools_at_the_start() {
     let stand = parked_after_the_reads().await;
     *stand.shop.failing_lists.lock().unwrap() = 1;
     assert_eq!(stand.run(2).await, Exit::Finished);

@@ -77,8 +77,8 @@ async fn an_api_is_called_within_its_rules_and_the_run_leaves_no_credential() {
     assert_eq!(outcome(&stand, 1), OutcomeCode::Succeeded);
     let bearer = format!("Bearer {SECRET}");
     assert_eq!(asked.with("GET"), [["GET".to_owned(), bearer.clone(), String::new()]]);
-    let [[_, proof, key]] = asked.with("POST").try_into().unwrap();
-    assert!(proof == bearer && key.starts_with("sha256:"), "{key}");
+    let [[_, credential, key]] = asked.with("POST").try_into().unwrap();
+    assert!(credential == bearer && key.starts_with("sha256:"), "{key}");
     assert_eq!(asked.with("DELETE").len(), 0);
     let log = stand.lines(&Disk).join("\n");
     assert!(log.contains("GET /v1/orders/7 with Bearer [redacted: key]") && log.contains("allow no DELETE"), "{log}");
@@ -102,8 +102,8 @@ async fn a_call_to_a_forbidden_address_fails_with_the_reason() {
 async fn after_a_kill_at_any_operation_a_request_with_an_effect_is_sent_at_most_once() {
     let files = Faulty::default();
     let operations = files.operations.clone();
-    let (_, whole) = stand().await;
-    whole.run_with(1, files, Stop::default()).await.unwrap();
+    let (_, undisturbed) = stand().await;
+    undisturbed.run_with(1, files, Stop::default()).await.unwrap();
     let mut lost = 0;
     for at in 0..operations.get() {
         let (asked, stand) = stand().await;

@@ -1,4 +1,4 @@
-//! The file tools: their effects are durable and recovered as every other effect.
+//! The file tools: their effects are recorded and recovered like every other effect.
 
 use super::*;
 use bloomery_crds::run::{BoundResource, ResourceSource};
@@ -12,7 +12,7 @@ fn code(stand: &Stand) -> PathBuf {
     stand.dir.path().join("code")
 }
 
-/// A Job that binds a directory with one file.
+/// Returns a stand whose Job binds a directory with one file.
 async fn stand(script: Vec<Answer>) -> Stand {
     let mut stand = Stand::new(script, Refund::Answers).await;
     fs::create_dir(code(&stand)).unwrap();

@@ -1,7 +1,8 @@
-//! Attempts that freeze directly before or after a link, and continue in every order (`docs/explanation/engine.md`, section 7).
+//! Attempts that freeze directly before or after they link a segment into place, and continue in every order
+//! (`docs/explanation/engine.md`, section 7).
 
 use super::*;
-use crate::fixture::frozen::{Frozen, Held, When};
+use crate::fixture::frozen::{Frozen, ResumeOnDrop, When};
 use crate::fixture::stand;
 use bloomery_engine::line::Entry;
 use bloomery_journal::files::Files;
@@ -35,7 +36,7 @@ fn with_stand(test: impl FnOnce(Stand)) {
 fn clear(stand: &mut Stand) {
     stand.clear();
     let dir = stand.memory();
-    stand.shop.witness = Some(Arc::new(move |call| assert_allowed(&parse(&stand::lines(&Disk, &dir)), call)));
+    stand.shop.before_effect = Some(Arc::new(move |call| assert_allowed(&parse(&stand::lines(&Disk, &dir)), call)));
 }
 
 fn undisturbed(stand: &mut Stand) -> (Vec<Entry>, u32) {
@@ -50,24 +51,24 @@ fn undisturbed(stand: &mut Stand) -> (Vec<Entry>, u32) {
 fn run(stand: &Stand, freezes: &[(u32, When)], order: &[usize]) {
     let frozen: Vec<Frozen> = freezes.iter().map(|(link, when)| Frozen::at(*link, *when)).collect();
     thread::scope(|scope| {
-        let _held = Held(&frozen);
+        let _resume = ResumeOnDrop(&frozen);
         let mut attempts = Vec::new();
         for (number, files) in (1..).zip(&frozen) {
             attempts.push(Some(scope.spawn(move || {
-                let _running = files.runs();
+                let _running = files.running();
                 runtime().block_on(stand.run_with(number, files.clone(), Stop::default())).unwrap()
             })));
             files.until_frozen();
         }
         for at in order {
-            frozen[*at].let_go();
+            frozen[*at].resume();
             attempts[*at].take().unwrap().join().unwrap();
         }
     });
     runtime().block_on(stand.run(u32::try_from(freezes.len() + 1).unwrap()));
 }
 
-/// An attempt that is killed at its link behaves as one that does not continue, so it needs no test here.
+/// A killed attempt behaves like a frozen one that never continues, so kills are not tested here.
 #[rstest]
 fn two_frozen_attempts_that_continue_in_any_order_repeat_no_effect(
     #[values(When::Before, When::After)] first: When,
@@ -99,7 +100,7 @@ fn three_attempts_frozen_at_a_claim_or_an_effect_repeat_no_effect(
         for link in [1, refund, refund + 1] {
             for order in ORDERS {
                 clear(&mut stand);
-                // The second is frozen at its claim, the third behind it.
+                // The second attempt freezes at its claim, and the third at its first segment after its claim.
                 run(&stand, &[(link, first), (1, second), (2, third)], &order);
                 stand.assert_sound(&Disk, &undisturbed);
             }

@@ -1,4 +1,4 @@
-//! The memory bank: notes of other Jobs are read at the start, and a write is durable and recovered as every other effect.
+//! The memory bank: notes of other Jobs are read at the start, and a write is recorded and recovered like every other effect.
 
 use super::*;
 use bloomery_crds::run::{BoundResource, ResourceSource};
@@ -16,7 +16,7 @@ async fn stand(bank: Option<&str>, script: Vec<Answer>) -> Stand {
     stand
 }
 
-fn put(stand: &Stand, note: &str, content: &str) {
+fn write_note(stand: &Stand, note: &str, content: &str) {
     let file = stand.memory().join("memory-bank").join(note);
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     fs::write(file, content).unwrap();
@@ -26,7 +26,7 @@ fn content(stand: &Stand, note: &str) -> Option<String> {
     fs::read_to_string(stand.memory().join("memory-bank").join(note)).ok()
 }
 
-fn note(content: &str, expect: &str) -> Value {
+fn write_arguments(content: &str, expect: &str) -> Value {
     json!({"file": "activeContext.md", "content": content, "expect": expect})
 }
 
@@ -36,7 +36,7 @@ fn done() -> Answer {
 
 fn writes() -> Vec<Answer> {
     vec![
-        Answer::Calls(vec![("memory_write", note("Orders of 2025 are archived.\n", "none"))]),
+        Answer::Calls(vec![("memory_write", write_arguments("Orders of 2025 are archived.\n", "none"))]),
         Answer::Calls(vec![("memory_read", json!({"file": "activeContext.md"}))]),
         done(),
     ]
@@ -71,7 +71,7 @@ async fn a_note_is_recorded_with_its_job_and_its_call() {
 #[tokio::test]
 async fn notes_are_read_at_the_start_and_written_only_if_the_skill_permits_it() {
     let stand = stand(None, writes()).await;
-    put(&stand, "progress.md", "Half done.\n");
+    write_note(&stand, "progress.md", "Half done.\n");
     stand.run(1).await;
     assert_eq!(content(&stand, "activeContext.md"), None);
     let parts = stand.log().into_iter().find_map(|entry| match entry.event {
@@ -101,7 +101,7 @@ async fn notes_are_read_at_the_start_and_written_only_if_the_skill_permits_it() 
 #[tokio::test]
 async fn a_bank_that_is_off_is_not_read() {
     let stand = stand(Some("off"), vec![done()]).await;
-    put(&stand, "progress.md", "Half done.\n");
+    write_note(&stand, "progress.md", "Half done.\n");
     stand.run(1).await;
     assert!(!stand.events().contains(&"context.gathered"));
     assert!(!stand.model.requests()[0].to_string().contains("Half done"));
@@ -110,7 +110,7 @@ async fn a_bank_that_is_off_is_not_read() {
 #[tokio::test]
 async fn no_secret_is_written_to_a_note_or_read_from_one() {
     let script = vec![
-        Answer::Calls(vec![("memory_write", note(&format!("The password is {SECRET}.\n"), "none"))]),
+        Answer::Calls(vec![("memory_write", write_arguments(&format!("The password is {SECRET}.\n"), "none"))]),
         Answer::Calls(vec![("memory_read", json!({"file": "progress.md"}))]),
         done(),
     ];
@@ -120,7 +120,7 @@ async fn no_secret_is_written_to_a_note_or_read_from_one() {
     let file = KeyFile { path: path.to_str().unwrap().into(), secret: "ci".into(), key: "password".into() };
     let source = ResourceSource::Secret(file);
     stand.resources = vec![BoundResource { name: "password".into(), kind: ResourceType::Credential, source }];
-    put(&stand, "progress.md", &format!("Somebody has noted {SECRET}.\n"));
+    write_note(&stand, "progress.md", &format!("Somebody has noted {SECRET}.\n"));
     stand.run(1).await;
     assert_eq!(content(&stand, "activeContext.md"), None);
     let answers = answers(&stand);

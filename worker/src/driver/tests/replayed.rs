@@ -22,7 +22,7 @@ async fn a_replay_up_to_any_event_leads_to_the_same_next_step() {
     let stand = Stand::with_twelve_steps().await;
     stand.run(1).await;
     let log = parse(&stand.lines(&Disk));
-    // The run has all kinds of events that it is made for.
+    // Checks that the script has led to these events, so that their replay is tested.
     for name in ["result.offloaded", "gate.ruled", "reply.polished", "tool.started"] {
         assert!(log.iter().any(|entry| entry.event.name() == name), "{name}");
     }

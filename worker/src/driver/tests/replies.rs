@@ -6,7 +6,7 @@ use bloomery_crds::v1alpha1::{ApprovalVerdict, AskedQuestion};
 use rstest::rstest;
 use serde_json::json;
 
-fn to(nth: u32, question: &str, text: &str) -> GivenReply {
+fn reply_to(nth: u32, question: &str, text: &str) -> GivenReply {
     GivenReply { nth, question: Some(question.into()), text: text.into() }
 }
 
@@ -60,7 +60,7 @@ async fn a_question_parks_the_job_and_its_reply_continues_it_without_another_mod
     let undisturbed = stand.model.request_count() + 5;
 
     // The reply is in the Job's part and in the answer to each report, until a report acknowledges it.
-    let given = vec![to(1, "q-1", "A-17")];
+    let given = vec![reply_to(1, "q-1", "A-17")];
     *stand.operator.replies.lock().unwrap() = given.clone();
     stand.replies = Some(given);
     assert_eq!(stand.run(2).await, Exit::Finished);
@@ -73,14 +73,14 @@ async fn a_question_parks_the_job_and_its_reply_continues_it_without_another_mod
 #[tokio::test]
 async fn a_recorded_reply_is_ignored_in_later_attempts() {
     let mut stand = parked(&["Which order?"]).await;
-    let given = vec![to(1, "q-1", "A-17"), message(2, "be quick"), to(3, "q-9", "to nobody")];
+    let given = vec![reply_to(1, "q-1", "A-17"), message(2, "be quick"), reply_to(3, "q-9", "to nobody")];
     stand.replies = Some(given);
     stand.shop.refund = Refund::Waits;
     let stop = Stop::default();
     let drain = async {
         stand.shop.until_effects(1).await;
         stop.request(StopReason::Drain);
-        stand.shop.let_go();
+        stand.shop.answer_calls();
     };
     let (exit, ()) = tokio::join!(stand.run_with(2, Disk, stop.clone()), drain);
     assert_eq!(exit.unwrap(), Exit::Parked(ParkReason::Drain));
@@ -97,7 +97,7 @@ async fn several_questions_are_asked_and_answered_together() {
     let mut stand = parked(&["Which order?", "Which shop?"]).await;
     let ids: Vec<String> = asked(&stand).into_iter().map(|asked| asked.id).collect();
     assert_eq!(ids, ["q-1", "q-2"]);
-    stand.replies = Some(vec![to(1, "q-2", "Mill Lane"), to(2, "q-1", "A-17")]);
+    stand.replies = Some(vec![reply_to(1, "q-2", "Mill Lane"), reply_to(2, "q-1", "A-17")]);
     assert_eq!(stand.run(2).await, Exit::Finished);
     let results = stand.model.requests()[1]["messages"].to_string();
     assert!(results.contains("Mill Lane") && results.contains("A-17"), "{results}");
@@ -107,7 +107,7 @@ async fn several_questions_are_asked_and_answered_together() {
 #[tokio::test]
 async fn a_reply_to_one_of_two_questions_parks_the_job_again_with_the_other() {
     let mut stand = parked(&["Which order?", "Which shop?"]).await;
-    stand.replies = Some(vec![to(1, "q-1", "A-17")]);
+    stand.replies = Some(vec![reply_to(1, "q-1", "A-17")]);
     assert_eq!(stand.run(2).await, Exit::Parked(ParkReason::Reply));
     let left: Vec<String> = asked(&stand).into_iter().map(|asked| asked.text).collect();
     assert_eq!((left, stand.model.request_count()), (vec!["Which shop?".to_owned()], 1));
@@ -121,7 +121,7 @@ async fn a_reply_to_one_of_two_questions_parks_the_job_again_with_the_other() {
 #[tokio::test]
 async fn a_stray_reply_is_reported_and_the_job_still_waits(#[case] question: &str, #[case] reported: &str) {
     let mut stand = parked(&["Which order?"]).await;
-    stand.replies = Some(vec![to(1, question, "A-17")]);
+    stand.replies = Some(vec![reply_to(1, question, "A-17")]);
     assert_eq!(stand.run(2).await, Exit::Parked(ParkReason::Reply));
     let last = last(&stand);
     assert_eq!((last.stray_replies, last.replies_heard), (vec![reported.to_owned()], 1));
@@ -140,7 +140,7 @@ async fn a_message_reaches_a_running_job_in_the_answer_to_a_report() {
         // The answer to the next report contains the message.
         let reports = stand.reports().len();
         stand.operator.until_received(|received| received.len() > reports).await;
-        stand.shop.let_go();
+        stand.shop.answer_calls();
     };
     let (exit, ()) = tokio::join!(stand.run(1), says);
     assert_eq!(exit, Exit::Finished);
@@ -155,11 +155,11 @@ async fn a_lost_call_waits_for_a_person_and_is_not_sent_again() {
     stand.replies = Some(Vec::new());
     assert_eq!(stand.run(1).await, Exit::Parked(ParkReason::Reply));
     assert_eq!(asked(&stand)[0].choices, ["happened", "did not happen", "stop"]);
-    stand.replies = Some(vec![to(1, "q-1", "perhaps")]);
+    stand.replies = Some(vec![reply_to(1, "q-1", "perhaps")]);
     assert_eq!(stand.run(2).await, Exit::Parked(ParkReason::Reply));
     let refused = asked(&stand)[0].refused.clone().unwrap();
     assert!(refused.contains("\"perhaps\" is none of: happened, did not happen, stop"), "{refused}");
-    stand.replies = Some(vec![to(1, "q-1", "perhaps"), to(2, "q-1", "did not happen")]);
+    stand.replies = Some(vec![reply_to(1, "q-1", "perhaps"), reply_to(2, "q-1", "did not happen")]);
     assert_eq!(stand.run(3).await, Exit::Finished);
     assert_eq!((outcome(&stand, 3), stand.shop.effects().len()), (OutcomeCode::Succeeded, 1));
     assert_eq!(last(&stand).stray_replies, Vec::<String>::new());
@@ -182,7 +182,7 @@ async fn a_question_together_with_a_held_call_parks_for_the_approval() {
     let call = waiting.call.unwrap();
 
     // The Job needs both the reply and the decision.
-    stand.replies = Some(vec![to(1, "q-1", "A-17")]);
+    stand.replies = Some(vec![reply_to(1, "q-1", "A-17")]);
     assert_eq!(stand.run(2).await, Exit::Parked(ParkReason::Approval));
     assert_eq!(asked(&stand), []);
     stand.decided = vec![bloomery_crds::run::GivenDecision {

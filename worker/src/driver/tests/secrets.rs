@@ -20,12 +20,12 @@ const TOKEN: &str = "eyJhbGciOi.report.token";
 fn forms(secret: &str) -> Vec<String> {
     let json = |text: &str| serde_json::to_string(text).unwrap().trim_matches('"').to_owned();
     let url = secret.bytes().fold(String::new(), |url, byte| url + &format!("%{byte:02X}"));
-    let form = secret.replace('"', "%22").replace('/', "%2F").replace('\\', "%5C").replace('ä', "%C3%A4");
+    let minimal_url = secret.replace('"', "%22").replace('/', "%2F").replace('\\', "%5C").replace('ä', "%C3%A4");
     let once = json(secret);
-    vec![secret.to_owned(), json(&once), once, url, form.replace('+', "%2B").replace(' ', "+")]
+    vec![secret.to_owned(), json(&once), once, url, minimal_url.replace('+', "%2B").replace(' ', "+")]
 }
 
-/// The model key in base64 (`printf '%s' "$before$secret$after" | base64`), and the digits of it that must not appear.
+/// The model key in base64 (`printf '%s' "$before$secret$after" | base64`), and the base64 digits of the key that must not appear.
 const ENCODED: [(&str, &str); 3] = [
     ("c2stbW9kZWwtMDEyMzQ1Njc4OQ==", "c2stbW9kZWwtMDEyMzQ1Njc4"),
     ("dXNlcjpzay1tb2RlbC0wMTIzNDU2Nzg5Cg==", "zay1tb2RlbC0wMTIzNDU2Nzg5"),
@@ -54,7 +54,7 @@ impl Tools for Leaky {
         let id = call.id.clone();
         let outcome = match call.tool {
             "lookup" => Event::ToolCompleted { call: id, text: planted() },
-            // Too large for the history, so it is stored in the focus cache.
+            // This answer is too large for the history, so it is stored in the focus cache.
             "verify" => Event::ToolCompleted { call: id, text: format!("{}{}", planted(), "x".repeat(20_000)) },
             "refund" => {
                 // The kubelet replaces the credential while the call runs.
@@ -70,13 +70,13 @@ impl Tools for Leaky {
     }
 }
 
-/// A text with every form of every secret.
+/// Returns a text with every form of every secret.
 fn planted() -> String {
     let plain = [KEY, CREDENTIAL, TOKEN].into_iter().flat_map(forms);
     plain.chain(ENCODED.map(|(text, _)| text.to_owned())).collect::<Vec<_>>().join(" | ")
 }
 
-/// All files below a directory, as text.
+/// Returns the path and the text of each file below a directory.
 fn files_in(dir: &Path) -> Vec<(String, String)> {
     let mut files = Vec::new();
     for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
@@ -90,7 +90,7 @@ fn files_in(dir: &Path) -> Vec<(String, String)> {
     files
 }
 
-fn file(stand: &Stand, name: &str, value: &str) -> (PathBuf, KeyFile) {
+fn secret_file(stand: &Stand, name: &str, value: &str) -> (PathBuf, KeyFile) {
     let path = stand.dir.path().join(name);
     fs::write(&path, value).unwrap();
     let file = KeyFile { path: path.to_str().unwrap().into(), secret: name.into(), key: "value".into() };
@@ -126,9 +126,9 @@ async fn a_run_leaves_no_secret_in_any_place() {
         let mut stand = Stand::new(script(), Refund::Answers).await;
         stand.format = format;
         fs::write(stand.dir.path().join("token"), TOKEN).unwrap();
-        let (_, key) = file(&stand, "llm", KEY);
+        let (_, key) = secret_file(&stand, "llm", KEY);
         stand.key = Some(key);
-        let (credential, source) = file(&stand, "ci", CREDENTIAL);
+        let (credential, source) = secret_file(&stand, "ci", CREDENTIAL);
         let bound = |name: &str, kind, source| BoundResource { name: name.into(), kind, source };
         stand.resources = vec![
             bound("password", ResourceType::Credential, ResourceSource::Secret(source)),
@@ -139,7 +139,7 @@ async fn a_run_leaves_no_secret_in_any_place() {
         stand.trace.open(&stand.memory(), "k-1").unwrap();
         let diagnostics = Printed::default();
         let _guard = log_to(&stand, &diagnostics);
-        // A note of another Job or of a person.
+        // Writes a note as another Job or a person does.
         stand.skill.memory = serde_json::from_value(json!({ "bank": "write" })).unwrap();
         let note = fs::create_dir(stand.memory().join("memory-bank"))
             .and_then(|()| fs::write(stand.memory().join("memory-bank/progress.md"), planted()));

@@ -8,7 +8,7 @@ use bloomery_engine::event::SelectedBy;
 async fn stand() -> Stand {
     let done = Answer::Says("Done.\n```json\n{\"status\": \"none\"}\n```\n");
     let mut stand = Stand::new(vec![done], Refund::Answers).await;
-    // Four with `focus_read`, which is always selected.
+    // The limit includes `focus_read`, which is always selected. So the model selects three of the shop's four tools.
     let engine = stand.skill.engine.get_or_insert_default();
     engine.tool_selection = Some(ToolSelection { max: Some(4), model: None });
     engine.finalization_gate = serde_json::from_value(serde_json::json!({"enabled": false})).unwrap();

@@ -35,7 +35,7 @@ async fn a_drain_drops_the_request_and_parks_and_the_next_attempt_continues() {
     assert_eq!(stand.run(2).await, Exit::Finished);
     assert_eq!(outcome(&stand, 2), OutcomeCode::Succeeded);
     assert_eq!(stand.shop.effects().len(), 2);
-    // The reads are in the log and are not repeated. The dropped request is.
+    // The dropped request is repeated. The reads are in the log, so they are not.
     assert_eq!(stand.model.request_count(), 6);
 }
 
@@ -46,7 +46,7 @@ async fn a_drain_lets_a_call_with_effect_finish() {
     let drain = async {
         stand.shop.until_effects(1).await;
         stop.request(StopReason::Drain);
-        stand.shop.let_go();
+        stand.shop.answer_calls();
     };
     let (exit, ()) = tokio::join!(stand.run_with(1, Disk, stop.clone()), drain);
     assert_eq!(exit.unwrap(), Exit::Parked(ParkReason::Drain));
@@ -67,7 +67,7 @@ async fn progress_is_recorded_and_printed_while_the_call_runs() {
         }
         let events = stand.events();
         assert_eq!(events[events.len() - 2..], ["tool.started", "tool.progressed"]);
-        stand.shop.let_go();
+        stand.shop.answer_calls();
     };
     let (exit, ()) = tokio::join!(stand.run(1), seen);
     assert_eq!((exit, outcome(&stand, 1)), (Exit::Finished, OutcomeCode::Succeeded));
@@ -130,16 +130,16 @@ async fn an_attempt_stops_when_the_operator_answers_that_it_is_superseded() {
 }
 
 #[tokio::test]
-async fn attempts_that_die_without_progress_end_the_job_as_a_crash_loop() {
+async fn attempts_that_are_killed_without_progress_end_the_job_as_a_crash_loop() {
     let stand = Stand::new(refund(), Refund::Answers).await;
     *stand.shop.failing_lists.lock().unwrap() = u32::MAX;
     for attempt in 1..=3 {
-        // Killed while it waits for its tools.
+        // The run is dropped while it waits for its tools, which has the effect of a kill.
         let run = stand.run_with(attempt, Disk, Stop::default());
-        let claimed = usize::try_from(attempt).unwrap();
+        let waiting = usize::try_from(attempt).unwrap();
         tokio::select! {
             _ = run => panic!("the attempt ended while its server was missing"),
-            _ = stand.operator.until_received(|received| received.iter().filter(|one| one.report.waiting.is_some()).count() >= claimed) => {}
+            _ = stand.operator.until_received(|received| received.iter().filter(|one| one.report.waiting.is_some()).count() >= waiting) => {}
         }
     }
     assert_eq!(stand.run(4).await, Exit::Finished);

@@ -2,7 +2,7 @@ use super::super::tests::call;
 use super::super::{CoreTools, Error};
 use super::response::MAX_BODY_BYTES;
 use super::*;
-use crate::focus::{BUDGET, FocusCache};
+use crate::focus::{DEFAULT_BUDGET_BYTES, FocusCache};
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -26,55 +26,55 @@ const PLENTY: Duration = Duration::from_mins(1);
 
 /// A request that an API received.
 #[derive(Debug, Clone)]
-struct Got {
+struct Received {
     line: String,
     headers: HeaderMap,
     body: String,
 }
 
-impl Got {
+impl Received {
     fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(|value| value.to_str().unwrap())
     }
 }
 
-type Act = Arc<dyn Fn(&Got) -> Response + Send + Sync>;
+type Respond = Arc<dyn Fn(&Received) -> Response + Send + Sync>;
 
 /// An API that answers with a function of the request, and records the requests.
 #[derive(Clone)]
 struct Api {
-    act: Act,
-    got: Arc<Mutex<Vec<Got>>>,
+    respond: Respond,
+    received: Arc<Mutex<Vec<Received>>>,
 }
 
 impl Api {
     /// Starts the API. Returns it and its URL.
-    async fn start(act: impl Fn(&Got) -> Response + Send + Sync + 'static) -> (Self, String) {
+    async fn start(respond: impl Fn(&Received) -> Response + Send + Sync + 'static) -> (Self, String) {
         // Fails if another test has installed the provider.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let api = Self { act: Arc::new(act), got: Arc::default() };
+        let api = Self { respond: Arc::new(respond), received: Arc::default() };
         let router = Router::new().fallback(serve).with_state(api.clone());
         tokio::spawn(async move { axum::serve(listener, router).await });
         (api, url)
     }
 
-    fn got(&self) -> Vec<Got> {
-        self.got.lock().unwrap().clone()
+    fn received(&self) -> Vec<Received> {
+        self.received.lock().unwrap().clone()
     }
 }
 
 async fn serve(State(api): State<Api>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let body = body::to_bytes(body, usize::MAX).await.unwrap();
-    let got = Got {
+    let received = Received {
         line: format!("{} {}", parts.method, parts.uri),
         headers: parts.headers,
         body: String::from_utf8(body.to_vec()).unwrap(),
     };
-    api.got.lock().unwrap().push(got.clone());
-    (api.act)(&got)
+    api.received.lock().unwrap().push(received.clone());
+    (api.respond)(&received)
 }
 
 /// Returns the core tools of a Job that binds the endpoint `shop`, whose rules allow every call.
@@ -91,7 +91,7 @@ fn tools(url: &str, auth: &Value, key: Option<&Path>, addresses: AddressPolicy, 
         let file = KeyFile { path: path.to_str().unwrap().into(), secret: "shop".into(), key: "key".into() };
         resources.push(bound("key", ResourceType::Credential, ResourceSource::Secret(file)));
     }
-    let focus = FocusCache::new(Path::new("/nonexistent"), "uid-1", BUDGET);
+    let focus = FocusCache::new(Path::new("/nonexistent"), "uid-1", DEFAULT_BUDGET_BYTES);
     CoreTools::new(&resources, focus).with_endpoints(&declared, &resources, addresses, redactor.clone())
 }
 
@@ -99,11 +99,11 @@ fn local(url: &str) -> CoreTools {
     tools(url, &json!(null), None, AddressPolicy::for_local_machine(), &Redactor::default())
 }
 
-async fn asked(tools: &CoreTools, tool: &str, arguments: &Value) -> Event {
-    asked_within(tools, tool, arguments, PLENTY).await
+async fn call_tool(tools: &CoreTools, tool: &str, arguments: &Value) -> Event {
+    call_tool_within(tools, tool, arguments, PLENTY).await
 }
 
-async fn asked_within(tools: &CoreTools, tool: &str, arguments: &Value, within: Duration) -> Event {
+async fn call_tool_within(tools: &CoreTools, tool: &str, arguments: &Value, within: Duration) -> Event {
     call(tools, tool, &arguments.to_string(), within, &Disk).await
 }
 
@@ -134,22 +134,22 @@ fn indeterminate(event: Event) -> String {
 
 #[tokio::test]
 async fn an_api_is_read_and_called() {
-    let (api, url) = Api::start(|got| {
+    let (api, url) = Api::start(|received| {
         let headers =
             [(header::CONTENT_TYPE, "application/json"), (header::ETAG, "\"1\""), (header::SET_COOKIE, "a=b")];
-        let status = if got.line.starts_with("POST") { StatusCode::CREATED } else { StatusCode::OK };
-        (status, headers, format!("{{\"asked\":\"{}\"}}", got.line)).into_response()
+        let status = if received.line.starts_with("POST") { StatusCode::CREATED } else { StatusCode::OK };
+        (status, headers, format!("{{\"asked\":\"{}\"}}", received.line)).into_response()
     })
     .await;
     let shop = local(&format!("{url}/v1"));
     let read =
-        asked(&shop, HTTP_GET, &json!({"path": "/orders/7", "query": {"q": "a b"}, "headers": {"Accept": "x/y"}}))
+        call_tool(&shop, HTTP_GET, &json!({"path": "/orders/7", "query": {"q": "a b"}, "headers": {"Accept": "x/y"}}))
             .await;
     let head = "content-type: application/json\ncontent-length: 36\netag: \"1\"\n";
     assert_eq!(text(read), Ok(format!("HTTP 200 OK\n{head}\n{{\"asked\":\"GET /v1/orders/7?q=a%20b\"}}")));
-    let made = asked(&shop, HTTP_REQUEST, &json!({"method": "POST", "path": "/orders", "json": {"sku": 1}})).await;
+    let made = call_tool(&shop, HTTP_REQUEST, &json!({"method": "POST", "path": "/orders", "json": {"sku": 1}})).await;
     assert!(text(made).unwrap().starts_with("HTTP 201 Created\n"));
-    let [read, made] = api.got().try_into().unwrap();
+    let [read, made] = api.received().try_into().unwrap();
     assert_eq!((read.header("accept"), read.header("idempotency-key"), read.body.as_str()), (Some("x/y"), None, ""));
     let key = bloomery_crds::Digest::of_bytes(b"").to_string();
     assert_eq!(
@@ -159,8 +159,8 @@ async fn an_api_is_read_and_called() {
     assert_eq!((made.line.as_str(), made.body.as_str()), ("POST /v1/orders", r#"{"sku":1}"#));
 
     let own = json!({"method": "PUT", "path": "/a", "body": "x", "headers": {"Idempotency-Key": "mine"}});
-    asked(&shop, HTTP_REQUEST, &own).await;
-    assert_eq!(api.got()[2].header("idempotency-key"), Some("mine"));
+    call_tool(&shop, HTTP_REQUEST, &own).await;
+    assert_eq!(api.received()[2].header("idempotency-key"), Some("mine"));
 }
 
 #[tokio::test]
@@ -175,10 +175,10 @@ async fn a_forbidden_request_is_not_sent_even_if_the_gate_allowed_it() {
         (HTTP_GET, json!({"path": "/a", "headers": {"Host": "evil.example"}})),
         (HTTP_GET, json!({"path": "/a", "resource": "docs"})),
     ] {
-        let why = failed(asked(&shop, tool, &arguments).await);
+        let why = failed(call_tool(&shop, tool, &arguments).await);
         assert!(why.starts_with("Nothing was sent: "), "{why}");
     }
-    assert_eq!(api.got().len(), 0);
+    assert_eq!(api.received().len(), 0);
 }
 
 #[rstest]
@@ -190,10 +190,10 @@ async fn a_redirect_is_shown_and_not_followed(#[case] status: StatusCode) {
     let (api, url) =
         Api::start(move |_| (status, [(header::LOCATION, "http://169.254.169.254/x")]).into_response()).await;
     for (tool, arguments) in [(HTTP_GET, json!({})), (HTTP_REQUEST, json!({"method": "POST", "json": {}}))] {
-        let answer = text(asked(&local(&url), tool, &arguments).await).unwrap();
+        let answer = text(call_tool(&local(&url), tool, &arguments).await).unwrap();
         assert!(answer.contains("location: http://169.254.169.254/x\n[Redirects are not followed.]"), "{answer}");
     }
-    assert_eq!(api.got().len(), 2);
+    assert_eq!(api.received().len(), 2);
 }
 
 #[rstest]
@@ -206,7 +206,7 @@ async fn a_client_error_fails_the_call_with_the_response(#[case] status: u16) {
     let status = StatusCode::from_u16(status).unwrap();
     let (_, url) = Api::start(move |_| (status, [(header::RETRY_AFTER, "7")], "no such order").into_response()).await;
     for (tool, method) in [(HTTP_GET, "GET"), (HTTP_REQUEST, "POST")] {
-        let answer = failed(asked(&local(&url), tool, &json!({"method": method})).await);
+        let answer = failed(call_tool(&local(&url), tool, &json!({"method": method})).await);
         assert!(
             answer.starts_with(&format!("HTTP {}", status.as_u16())) && answer.contains("retry-after: 7\n"),
             "{answer}"
@@ -219,11 +219,11 @@ async fn a_client_error_fails_the_call_with_the_response(#[case] status: u16) {
 async fn a_server_error_makes_a_request_with_an_effect_indeterminate() {
     let (_, url) = Api::start(|_| (StatusCode::BAD_GATEWAY, "upstream is gone").into_response()).await;
     let shop = local(&url);
-    let lost = indeterminate(asked(&shop, HTTP_REQUEST, &json!({"method": "DELETE"})).await);
+    let lost = indeterminate(call_tool(&shop, HTTP_REQUEST, &json!({"method": "DELETE"})).await);
     assert!(lost.contains("did not confirm it: it answered HTTP 502 Bad Gateway"), "{lost}");
     assert!(lost.contains("upstream is gone"), "{lost}");
     for method in ["GET", "HEAD"] {
-        let answer = failed(asked(&shop, HTTP_GET, &json!({"method": method})).await);
+        let answer = failed(call_tool(&shop, HTTP_GET, &json!({"method": method})).await);
         assert!(answer.starts_with("HTTP 502 Bad Gateway"), "{answer}");
     }
 }
@@ -253,23 +253,23 @@ async fn raw(answer: &'static [u8]) -> String {
 #[tokio::test]
 async fn a_broken_connection_makes_a_request_with_an_effect_indeterminate(#[case] answer: &'static [u8]) {
     let shop = local(&raw(answer).await);
-    let lost = indeterminate(asked(&shop, HTTP_REQUEST, &json!({"method": "POST"})).await);
+    let lost = indeterminate(call_tool(&shop, HTTP_REQUEST, &json!({"method": "POST"})).await);
     assert!(
         lost.starts_with("the request may have had an effect, because the endpoint did not confirm it: "),
         "{lost}"
     );
-    let answer = failed(asked(&shop, HTTP_GET, &json!({})).await);
+    let answer = failed(call_tool(&shop, HTTP_GET, &json!({})).await);
     assert!(answer.starts_with("The endpoint did not answer: ") && answer.ends_with("you may repeat it."), "{answer}");
 }
 
-/// The status in the head decides the outcome of the call, even if the body is lost.
+/// The status in the head decides the outcome of a call with effect, even if the body is lost. A read without its body has failed.
 #[tokio::test]
 async fn a_cut_body_is_marked() {
     let shop = local(&raw(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf a sec").await);
-    let answer = text(asked(&shop, HTTP_REQUEST, &json!({"method": "POST"})).await).unwrap();
+    let answer = text(call_tool(&shop, HTTP_REQUEST, &json!({"method": "POST"})).await).unwrap();
     assert!(answer.starts_with("HTTP 200 OK\n") && answer.contains("[the answer was cut off: "), "{answer}");
     assert!(!answer.contains("half a sec"), "{answer}");
-    let answer = failed(asked(&shop, HTTP_GET, &json!({})).await);
+    let answer = failed(call_tool(&shop, HTTP_GET, &json!({})).await);
     assert!(answer.contains("[the answer was cut off: "), "{answer}");
 }
 
@@ -279,7 +279,7 @@ async fn an_unreachable_endpoint_fails_the_call() {
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let why = failed(asked(&local(&url), HTTP_REQUEST, &json!({"method": "POST"})).await);
+    let why = failed(call_tool(&local(&url), HTTP_REQUEST, &json!({"method": "POST"})).await);
     assert!(why.starts_with("Nothing was sent: ") && why.contains("refused"), "{why}");
 }
 
@@ -292,7 +292,7 @@ async fn a_missing_answer_ends_the_call_after_the_time_limit() {
     let within = Duration::from_millis(100);
     let method_of = |tool| if tool == HTTP_GET { "GET" } else { "POST" };
     let call =
-        |tools, tool| async move { asked_within(tools, tool, &json!({"method": method_of(tool)}), within).await };
+        |tools, tool| async move { call_tool_within(tools, tool, &json!({"method": method_of(tool)}), within).await };
     assert!(failed(call(&silent, HTTP_GET).await).contains("no answer in time"));
     assert!(indeterminate(call(&silent, HTTP_REQUEST).await).contains("no answer in time"));
     // The slow API has sent the head of its response.
@@ -302,9 +302,9 @@ async fn a_missing_answer_ends_the_call_after_the_time_limit() {
 
 #[tokio::test]
 async fn a_body_is_read_up_to_a_limit() {
-    let (_, url) = Api::start(|got| {
-        let bytes = if got.line.ends_with("/fits") { MAX_BODY_BYTES } else { 10 * 1024 * 1024 };
-        if got.line.ends_with("/endless") {
+    let (_, url) = Api::start(|received| {
+        let bytes = if received.line.ends_with("/fits") { MAX_BODY_BYTES } else { 10 * 1024 * 1024 };
+        if received.line.ends_with("/endless") {
             let chunks = stream::repeat_with(|| Ok::<_, Infallible>(Bytes::from_static(&[b'x'; 8 * 1024])));
             return Body::from_stream(chunks).into_response();
         }
@@ -312,14 +312,14 @@ async fn a_body_is_read_up_to_a_limit() {
     })
     .await;
     let shop = local(&url);
-    let fits = text(asked(&shop, HTTP_GET, &json!({"path": "/fits"})).await).unwrap();
+    let fits = text(call_tool(&shop, HTTP_GET, &json!({"path": "/fits"})).await).unwrap();
     assert!(fits.len() > MAX_BODY_BYTES && fits.len() < MAX_BODY_BYTES + 200);
-    let head = text(asked(&shop, HTTP_GET, &json!({"method": "HEAD", "path": "/large"})).await).unwrap();
+    let head = text(call_tool(&shop, HTTP_GET, &json!({"method": "HEAD", "path": "/large"})).await).unwrap();
     assert!(head.ends_with("content-length: 10485760\n"), "{head}");
     for path in ["/large", "/endless"] {
-        let answer = failed(asked(&shop, HTTP_GET, &json!({"path": path})).await);
+        let answer = failed(call_tool(&shop, HTTP_GET, &json!({"path": path})).await);
         assert!(answer.contains("[the answer is larger than 1048576 bytes, so it was not read."), "{answer}");
-        let answer = text(asked(&shop, HTTP_REQUEST, &json!({"method": "POST", "path": path})).await).unwrap();
+        let answer = text(call_tool(&shop, HTTP_REQUEST, &json!({"method": "POST", "path": path})).await).unwrap();
         assert!(answer.starts_with("HTTP 200 OK\n") && answer.len() < 1024, "{answer}");
     }
 }
@@ -331,7 +331,7 @@ async fn a_body_is_read_up_to_a_limit() {
 #[tokio::test]
 async fn a_body_that_is_not_text_is_not_shown(#[case] kind: &'static str, #[case] body: &'static [u8]) {
     let (_, url) = Api::start(move |_| ([(header::CONTENT_TYPE, kind)], body).into_response()).await;
-    let answer = text(asked(&local(&url), HTTP_GET, &json!({})).await).unwrap();
+    let answer = text(call_tool(&local(&url), HTTP_GET, &json!({})).await).unwrap();
     assert!(
         answer.ends_with(&format!("[The body of {} bytes ({kind}) is not text and is not shown.]", body.len())),
         "{answer}"
@@ -348,46 +348,48 @@ async fn a_body_with_a_mark_is_not_sent() {
     for body in [json!({"json": {"key": "[redacted: key]"}}), json!({"body": "key=[redacted: key]"})] {
         let mut arguments = json!({"method": "PUT", "path": "/settings"});
         arguments.as_object_mut().unwrap().extend(body.as_object().unwrap().clone());
-        let why = failed(asked(&shop, HTTP_REQUEST, &arguments).await);
+        let why = failed(call_tool(&shop, HTTP_REQUEST, &arguments).await);
         assert!(why.starts_with("Nothing was sent: the body contains `[redacted: key]`"), "{why}");
     }
-    assert!(api.got().is_empty());
-    text(asked(&shop, HTTP_REQUEST, &json!({"method": "PUT", "path": "/settings", "body": "[redacted: it]"})).await)
-        .unwrap();
+    assert!(api.received().is_empty());
+    text(
+        call_tool(&shop, HTTP_REQUEST, &json!({"method": "PUT", "path": "/settings", "body": "[redacted: it]"})).await,
+    )
+    .unwrap();
 }
 
 #[tokio::test]
 async fn a_credential_is_sent_as_the_skill_declares_and_read_again_for_each_call() {
-    let (api, url) = Api::start(|got| format!("you are {:?}", got.headers).into_response()).await;
+    let (api, url) = Api::start(|received| format!("you are {:?}", received.headers).into_response()).await;
     let dir = tempfile::tempdir().unwrap();
     let key = dir.path().join("key");
     let redactor = Redactor::default();
     let with = |auth: Value| tools(&url, &auth, Some(&key), AddressPolicy::for_local_machine(), &redactor);
     let shop = with(json!({"credential": "key", "scheme": "Bearer"}));
-    let why = failed(asked(&shop, HTTP_GET, &json!({})).await);
+    let why = failed(call_tool(&shop, HTTP_GET, &json!({})).await);
     assert!(
         why.starts_with("Nothing was sent: the credential `key` needs the key `key` of the Secret `shop`"),
         "{why}"
     );
     std::fs::write(&key, "first-secret\n").unwrap();
-    asked(&shop, HTTP_GET, &json!({})).await;
+    call_tool(&shop, HTTP_GET, &json!({})).await;
     std::fs::write(&key, "second-secret").unwrap();
-    let echoed = text(asked(&shop, HTTP_GET, &json!({})).await).unwrap();
-    asked(&with(json!({"credential": "key", "header": "X-Api-Key"})), HTTP_GET, &json!({})).await;
-    let got = api.got();
-    assert_eq!(got[0].header("authorization"), Some("Bearer first-secret"));
-    assert_eq!(got[1].header("authorization"), Some("Bearer second-secret"));
-    assert_eq!((got[2].header("x-api-key"), got[2].header("authorization")), (Some("second-secret"), None));
+    let echoed = text(call_tool(&shop, HTTP_GET, &json!({})).await).unwrap();
+    call_tool(&with(json!({"credential": "key", "header": "X-Api-Key"})), HTTP_GET, &json!({})).await;
+    let received = api.received();
+    assert_eq!(received[0].header("authorization"), Some("Bearer first-secret"));
+    assert_eq!(received[1].header("authorization"), Some("Bearer second-secret"));
+    assert_eq!((received[2].header("x-api-key"), received[2].header("authorization")), (Some("second-secret"), None));
     // Both versions are redacted, although the file has only the last one.
     for secret in ["first-secret", "second-secret"] {
         assert_eq!(redactor.redact_text(secret), "[redacted: key]");
     }
     assert!(redactor.redact_text(&echoed).contains("Bearer [redacted: key]"), "{echoed}");
     std::fs::write(&key, "1234567\n").unwrap();
-    let why = failed(asked(&shop, HTTP_GET, &json!({})).await);
+    let why = failed(call_tool(&shop, HTTP_GET, &json!({})).await);
     assert!(why.contains("`key` has fewer than 8 bytes") && !why.contains("1234567"), "{why}");
     std::fs::write(&key, "two\nlines-of-it").unwrap();
-    let why = failed(asked(&shop, HTTP_GET, &json!({})).await);
+    let why = failed(call_tool(&shop, HTTP_GET, &json!({})).await);
     assert!(why.contains("not allowed in HTTP headers") && !why.contains("lines-of-it"), "{why}");
 }
 
@@ -400,8 +402,8 @@ async fn a_cut_answer_does_not_contain_a_part_of_a_secret() {
     redactor.learn("token", secret.as_bytes());
     let shop = tools(&url, &json!(null), None, AddressPolicy::for_local_machine(), &redactor);
     for answer in [
-        failed(asked(&shop, HTTP_GET, &json!({})).await),
-        indeterminate(asked(&shop, HTTP_REQUEST, &json!({"method": "POST"})).await),
+        failed(call_tool(&shop, HTTP_GET, &json!({})).await),
+        indeterminate(call_tool(&shop, HTTP_REQUEST, &json!({"method": "POST"})).await),
     ] {
         assert!(!answer.contains("a-sec"), "{answer}");
     }
@@ -414,32 +416,32 @@ async fn a_pod_sends_nothing_to_a_forbidden_address() {
     for host in ["127.0.0.1", "[::1]", "0x7f.1", "2130706433", "[::ffff:127.0.0.1]", "0.0.0.0", "169.254.169.254"] {
         let addresses = AddressPolicy::for_pod("acme", vec!["10.0.0.0/8".parse().unwrap()]);
         let shop = tools(&format!("http://{host}:{port}"), &json!(null), None, addresses, &Redactor::default());
-        let why = failed(asked(&shop, HTTP_REQUEST, &json!({"method": "POST"})).await);
+        let why = failed(call_tool(&shop, HTTP_REQUEST, &json!({"method": "POST"})).await);
         assert!(why.starts_with("Nothing was sent: ") && why.contains("worker.endpointRanges"), "{host}: {why}");
     }
     for host in ["localhost", "shop.other.svc", "kubernetes.default"] {
         let addresses = AddressPolicy::for_pod("acme", vec!["127.0.0.0/8".parse().unwrap()]);
         let shop = tools(&format!("http://{host}:{port}"), &json!(null), None, addresses, &Redactor::default());
-        let why = failed(asked(&shop, HTTP_REQUEST, &json!({"method": "POST"})).await);
+        let why = failed(call_tool(&shop, HTTP_REQUEST, &json!({"method": "POST"})).await);
         assert!(why.starts_with("Nothing was sent: "), "{host}: {why}");
     }
-    assert_eq!(api.got().len(), 0);
+    assert_eq!(api.received().len(), 0);
     let listed = AddressPolicy::for_pod("acme", vec!["127.0.0.0/8".parse().unwrap()]);
-    let answer = asked(&tools(&url, &json!(null), None, listed, &Redactor::default()), HTTP_GET, &json!({})).await;
+    let answer = call_tool(&tools(&url, &json!(null), None, listed, &Redactor::default()), HTTP_GET, &json!({})).await;
     assert!(text(answer).unwrap().ends_with("hello"));
 }
 
 #[tokio::test]
-async fn concurrent_reads_share_one_client() {
-    let (api, url) = Api::start(|got| got.line.clone().into_response()).await;
+async fn concurrent_reads_receive_their_own_answers() {
+    let (api, url) = Api::start(|received| received.line.clone().into_response()).await;
     let shop = local(&url);
     let calls = (0..8).map(|n| {
         let shop = &shop;
-        async move { text(asked(shop, HTTP_GET, &json!({"path": format!("/{n}")})).await).unwrap() }
+        async move { text(call_tool(shop, HTTP_GET, &json!({"path": format!("/{n}")})).await).unwrap() }
     });
     let answer = futures::future::join_all(calls).await;
     assert!(answer.iter().enumerate().all(|(n, answer)| answer.ends_with(&format!("GET /{n}"))), "{answer:?}");
-    assert_eq!(api.got().len(), 8);
+    assert_eq!(api.received().len(), 8);
 }
 
 proptest! {

@@ -1,4 +1,4 @@
-"""Serves the time server of mcp-server-time, which is started over stdio by default, over streamable HTTP."""
+"""Runs the server of mcp-server-time over streamable HTTP. By default, that server uses stdio."""
 
 import sys
 
