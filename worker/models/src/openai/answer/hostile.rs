@@ -10,7 +10,7 @@ fn body(message: &str) -> String {
     format!(r#"{{"choices":[{{"message":{message},"finish_reason":"stop"}}]}}"#)
 }
 
-/// The test runs on a small stack, because a parser that recurses without a limit would end the process.
+/// The test runs on a small stack, which a parser that recurses without a limit would overflow.
 #[rstest]
 #[case::in_the_body("")]
 #[case::in_the_choices("{\"choices\":")]
