@@ -100,7 +100,7 @@ impl<F: Files> Store<F> {
     /// `claimed` durable with [`Store::add`].
     ///
     /// This is safe even if another worker is only frozen and continues later. It then tries to link its file to the name that
-    /// follows the segments that it knows. This worker has read those segments, so that name is at most `claimed`, and it exists
+    /// follows the segments that it has read. This worker has read those segments, too, so that name is at most `claimed`, and it exists
     /// durably. The link therefore fails: the name exists, or the temporary file is missing. A file beyond `claimed` may belong
     /// to a worker that was faster, so it is kept.
     pub(super) fn remove_leftovers_of_others(&self, claimed: u64) {
@@ -122,9 +122,9 @@ impl<F: Files> Store<F> {
         Ok(())
     }
 
-    /// Returns the error of a log with `events` events, of which the operator has acknowledged `known`.
-    pub(super) fn lost_error(&self, events: u64, known: u64) -> Error {
-        Error::Lost { dir: self.dir().to_owned(), events, known }
+    /// Returns the error of a log that has only `events` events, although the operator has acknowledged `acknowledged`.
+    pub(super) fn lost_error(&self, events: u64, acknowledged: u64) -> Error {
+        Error::Lost { dir: self.dir().to_owned(), events, known: acknowledged }
     }
 
     /// Makes the names of all segments durable.

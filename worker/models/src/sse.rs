@@ -2,8 +2,8 @@
 //!
 //! The MCP client uses the crate `sse-stream`, which does not fit here for three reasons:
 //! - It buffers a line and an event without a limit.
-//! - It fails, and loses the rest of the chunk, on repeated fields, on data that is not UTF-8, and on unknown fields, which the
-//!   standard requires to ignore.
+//! - It fails on repeated fields, on data that is not UTF-8, and on unknown fields, which the standard requires to ignore. After a
+//!   failure, the rest of the chunk is lost.
 //! - It drops a last event that is not followed by an empty line.
 
 /// Splits a stream of bytes into the data of its events. It only buffers the incomplete event.

@@ -90,7 +90,8 @@ impl Patterns {
         self.automaton.as_ref().map_or(0, Automaton::memory_usage)
     }
 
-    /// Returns the mark of a secret. The mark is shorter if it would contain a value, such as the value `password` of the secret `password`.
+    /// Returns the mark of a secret. The mark is shorter if it would contain a value, such as the value `password` of the secret
+    /// `password`.
     fn mark(&self, name: &str) -> String {
         let candidates = [format!("[redacted: {name}]"), "[redacted]".to_owned()];
         let without_value = candidates.into_iter().find(|mark| self.find_all(mark.as_bytes()).is_empty());

@@ -5,7 +5,7 @@ use bloomery_crds::text::bounded;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// The longest time for which one Model is asked in a row, if there is another one.
+/// The longest time for retries of one Model before the next Model is asked.
 const MAX_SLOT: Duration = Duration::from_secs(30);
 
 /// The longest text of all failures together, in bytes. The text becomes the message of an outcome.

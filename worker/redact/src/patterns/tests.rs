@@ -23,7 +23,7 @@ fn patterns(values: &[(&'static str, &'static str)]) -> Patterns {
 #[case::wrapped_in_json(r#""s3cr\"t/\r\npass\n word""#, r#""[redacted: token]""#)]
 fn a_value_is_found_in_every_notation(#[case] text: &str, #[case] expected: &str) {
     let patterns = patterns(&[("token", "s3cr\"t/pass word")]);
-    // The `!` after the value stays.
+    // A `!` after the value is kept.
     let expected = if text.ends_with('!') { format!("{expected}!") } else { expected.to_owned() };
     assert_eq!(patterns.redact(text), expected);
 }

@@ -77,7 +77,7 @@ fn the_answer_and_the_kept_message_agree_on_duplicate_fields(
     assert_eq!((kept.text, kept.calls), (answer.text, answer.calls));
 }
 
-/// Parsers may disagree on such arguments. The engine parses the text and decides.
+/// Parsers may disagree on these arguments. The engine parses the text and decides.
 #[test]
 fn arguments_with_a_duplicate_field_are_kept_as_the_model_wrote_them() {
     let arguments = r#"{"amount":1,"\u0061mount":900}"#;
