@@ -1,8 +1,8 @@
 //! Restricts the addresses that endpoints may have (`docs/explanation/design.md`, sections 6 and 7).
 //!
 //! A name can resolve to another address at any time. So an address in a URL is checked before the request is sent, and the address
-//! of a name is checked in the resolver of the connection. The connection then uses the checked address. Names that only exist in a
-//! cluster are also checked as names.
+//! of a name is checked in the resolver of the connection. The connection then uses the checked address. The name of a cluster's
+//! Service is refused whatever its address, unless the Service belongs to the tenant.
 
 mod api_server;
 mod kind;
@@ -30,7 +30,7 @@ enum Caller {
     /// An unknown origin: private addresses and names of a cluster are refused.
     #[default]
     Unknown,
-    /// A pod in this namespace. The network may let it reach the whole cluster, but only the Services of this namespace belong to
+    /// A pod in this namespace. The network may allow it to reach the whole cluster, but only the Services of this namespace belong to
     /// its tenant.
     Pod {
         /// The tenant's namespace.
@@ -71,7 +71,7 @@ impl AddressPolicy {
         if self.caller == Caller::LocalMachine {
             return None;
         }
-        let name = normalized(host);
+        let name = normalize(host);
         if api_server::is_api_server_name(&name) {
             return Some(format!("{host} is the API server of the cluster, which is not allowed as an endpoint"));
         }
@@ -88,8 +88,8 @@ impl AddressPolicy {
     /// `{label}.{namespace}.svc`. This name has fewer dots than the `ndots:5` of a pod, so the resolver adds the cluster's domain.
     fn lookup_name<'h>(&self, host: &'h str) -> Cow<'h, str> {
         match &self.caller {
-            Caller::Pod { namespace } if !normalized(host).contains(['.', ':']) => {
-                Cow::Owned(format!("{}.{namespace}.svc", normalized(host)))
+            Caller::Pod { namespace } if !normalize(host).contains(['.', ':']) => {
+                Cow::Owned(format!("{}.{namespace}.svc", normalize(host)))
             }
             _ => Cow::Borrowed(host),
         }
@@ -126,7 +126,7 @@ impl AddressPolicy {
 /// Returns whether a host is the name of a Service in a namespace. A name that can exist in the public DNS does not count: `shop.dev`
 /// is a public domain, even if there is a namespace `dev`.
 fn is_service(host: &str, namespace: &str) -> bool {
-    match normalized(host).split_once('.') {
+    match normalize(host).split_once('.') {
         // A single label is a Service. An IPv6 address has no dot either.
         None => !host.contains(':'),
         Some((_, rest)) => rest == format!("{namespace}.svc") || rest == format!("{namespace}.svc.cluster.local"),
@@ -134,7 +134,7 @@ fn is_service(host: &str, namespace: &str) -> bool {
 }
 
 /// Returns a name in the form in which names are compared: lower case, without the final dot.
-fn normalized(host: &str) -> String {
+fn normalize(host: &str) -> String {
     host.trim_end_matches('.').to_ascii_lowercase()
 }
 

@@ -33,7 +33,7 @@ pub enum Error {
         message: String,
     },
     /// The client cannot be built. For https, the usual reason is an image without CA certificates.
-    #[error("no HTTP client for `{url}`: {message}")]
+    #[error("cannot build an HTTP client for `{url}`: {message}")]
     Build {
         /// The URL.
         url: String,

@@ -26,7 +26,8 @@ impl From<SecretMissing> for ExternalWait {
     }
 }
 
-/// The reason that a credential cannot be sent. Each message continues a sentence that begins with the user of the credential.
+/// The reason that a credential cannot be sent. Each message continues a clause that begins with what uses the credential, such as
+/// "the Model `main`".
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The credential does not exist yet.

@@ -1,12 +1,12 @@
-//! Live progress of model and tool calls, for an observer such as a terminal. Progress is neither stored nor used in decisions. Events
-//! of the log are stored instead.
+//! Live progress of model and tool calls, for an observer such as a terminal. Progress is not stored, and no decision depends
+//! on it.
 
 use bloomery_crds::v1alpha1::Stage;
 use bloomery_engine::event::ToolProgress;
 use std::fmt;
 use std::sync::Arc;
 
-/// A step of a call that is under way.
+/// A step of a call that is in progress.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Progress {
     /// A request is sent to a model, for a stage of the conversation.

@@ -31,7 +31,8 @@ pub struct Claimed<F> {
 /// 30 s.
 ///
 /// # Errors
-/// [`Error::Lost`] if the log lacks events that `chain` knows to be acknowledged; otherwise the errors of reading and writing.
+/// [`Error::Lost`] if the log lacks events that the operator has acknowledged, according to `chain`; otherwise the errors of
+/// reading and writing.
 pub async fn claim<F: Files>(
     store: Store<F>,
     mut chain: Chain,
@@ -44,7 +45,7 @@ pub async fn claim<F: Files>(
     loop {
         let events_before = chain.events();
         store.read(&mut chain, |entry| conversation.apply(entry))?;
-        // A worker may have died after it linked a segment and before it synced the directory. If only the next segment became
+        // A worker may have been killed after it linked a segment and before it synced the directory. If only the next segment became
         // durable, the log would have a gap.
         store.sync()?;
         if let Some(acknowledged) = chain.expected_lines() {
@@ -90,7 +91,7 @@ struct VisibilityWait {
 
 impl VisibilityWait {
     fn new(left: Duration) -> Self {
-        // The jitter is up to as long as the delay.
+        // backon adds a jitter of up to the whole delay.
         let delays = ExponentialBuilder::new()
             .with_min_delay(Duration::from_millis(25))
             .with_max_delay(Duration::from_secs(1))
@@ -99,7 +100,7 @@ impl VisibilityWait {
         Self { has_retried: false, left, delays: delays.build() }
     }
 
-    /// Waits before a retry, except before the first retry. Returns `false` once the time is over.
+    /// Waits before a retry. The first retry is immediate. Returns `false` once no time is left.
     async fn next(&mut self) -> bool {
         if !std::mem::replace(&mut self.has_retried, true) {
             return true;

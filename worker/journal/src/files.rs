@@ -49,8 +49,8 @@ pub trait Files {
     /// Lists the names in a directory. On a network file system the list may be older than the result of [`Files::read`].
     fn list(&self, dir: &Path) -> io::Result<Vec<String>>;
 
-    /// Returns the same file layer for use in another thread, so that a slow file system does not block this one. Returns `None`
-    /// if the implementation is bound to its thread.
+    /// Returns the same file layer for use in another thread, so that a slow file system does not block the caller's thread.
+    /// Returns `None` if the implementation cannot be used in another thread.
     fn for_other_thread(&self) -> Option<Box<dyn Files + Send>> {
         None
     }

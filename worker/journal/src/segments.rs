@@ -29,7 +29,7 @@ impl<F: Files> Segments<F> {
         &self.dir
     }
 
-    /// Reads from the end of `chain` to the end of the log.
+    /// Reads the lines after the end of `chain`, adds them to `chain`, and passes each entry to `each`.
     ///
     /// Segments are opened by name, because a directory listing may be stale. The listing is only used to detect that a segment
     /// is missing.
@@ -43,15 +43,15 @@ impl<F: Files> Segments<F> {
         Ok(())
     }
 
-    /// Reads the next segment. Returns whether there was one.
+    /// Reads the segment after the end of `chain`. Returns `false` if the log ends there.
     pub fn read_segment(&self, chain: &mut Chain, each: &mut impl FnMut(&str, &Entry)) -> Result<bool, Error> {
-        if self.read_next(chain, each)? {
+        if self.read_by_name(chain, each)? {
             return Ok(true);
         }
         let next = chain.events() + 1;
         let Some(later) = self.first_from(next)? else { return Ok(false) };
         // The next segment may have been linked since the first try.
-        if self.read_next(chain, each)? {
+        if self.read_by_name(chain, each)? {
             return Ok(true);
         }
         let reason = format!("the file is missing, but {} exists", segment::name(later));
@@ -63,7 +63,8 @@ impl<F: Files> Segments<F> {
         self.files.list(&self.dir).map_err(|error| Error::from_io("list the directory", &self.dir, error))
     }
 
-    fn read_next(&self, chain: &mut Chain, each: &mut impl FnMut(&str, &Entry)) -> Result<bool, Error> {
+    /// Reads the segment after the end of `chain`. Returns `false` if its name does not exist, which does not prove that the log ends.
+    fn read_by_name(&self, chain: &mut Chain, each: &mut impl FnMut(&str, &Entry)) -> Result<bool, Error> {
         let file = self.dir.join(segment::name(chain.events() + 1));
         match self.files.read(&file) {
             Ok(content) => segment::read(&file, &content, chain, each).map(|()| true),

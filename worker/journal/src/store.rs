@@ -17,12 +17,12 @@ pub struct Store<F> {
 }
 
 impl<F: Files> Store<F> {
-    /// Opens the log of a Job in a skill directory, and creates the directory of the log if it is missing. `writer` is unique to this worker: the UID
-    /// of its pod.
+    /// Opens the log of a Job in a skill directory, and creates the directory of the log if it is missing. `writer` is unique to this
+    /// worker: the UID of its pod.
     ///
     /// # Errors
-    /// If the volume is not writable, if it lacks hard links or exclusive creation, or if one of the names is not a valid file
-    /// name.
+    /// If the volume is not writable, if it lacks hard links or exclusive creation, or if `run_key` or `writer` is not a
+    /// valid file name.
     pub fn open(files: F, skill_dir: &Path, run_key: &str, writer: &str) -> Result<Self, Error> {
         for name in [run_key, writer] {
             check_name(name)?;
@@ -54,7 +54,7 @@ impl<F: Files> Store<F> {
         self.segments.dir()
     }
 
-    /// Reads from the end of `chain` to the end of the log; see [`Segments::read`].
+    /// Reads the lines after the end of `chain`, like [`Segments::read`].
     pub fn read(&self, chain: &mut Chain, each: impl FnMut(&Entry)) -> Result<(), Error> {
         self.segments.read(chain, each)
     }
@@ -70,8 +70,8 @@ impl<F: Files> Store<F> {
         self.create(&temporary, content)?;
         let mut linked = self.files().link(&temporary, &file);
         if linked.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
-            // Another worker has removed the temporary file, after it claimed this name or a later one. With the file back, the
-            // link shows that the name exists.
+            // Another worker has removed the temporary file, after it claimed this name or a later one. Now that the
+            // file exists again, the second link fails because the name exists.
             self.create(&temporary, content)?;
             linked = self.files().link(&temporary, &file);
         }
@@ -100,9 +100,9 @@ impl<F: Files> Store<F> {
     /// `claimed` durable with [`Store::add`].
     ///
     /// This is safe even if another worker is only frozen and continues later. It then tries to link its file to the name that
-    /// follows the segments that it knows. This worker has read those segments, so that name is at most `claimed`, and it exists
+    /// follows the segments that it has read. This worker has read those segments, too, so that name is at most `claimed`, and it exists
     /// durably. The link therefore fails: the name exists, or the temporary file is missing. A file beyond `claimed` may belong
-    /// to a worker that was faster, and stays.
+    /// to a worker that was faster, so it is kept.
     pub(super) fn remove_leftovers_of_others(&self, claimed: u64) {
         for name in self.segments.names().unwrap_or_default() {
             if segment::parse_temporary_name(&name).is_some_and(|(writer, seq)| writer != self.writer && seq <= claimed)
@@ -122,9 +122,9 @@ impl<F: Files> Store<F> {
         Ok(())
     }
 
-    /// Returns the error of a log with `events` events, of which the operator has acknowledged `known`.
-    pub(super) fn lost_error(&self, events: u64, known: u64) -> Error {
-        Error::Lost { dir: self.dir().to_owned(), events, known }
+    /// Returns the error of a log that has only `events` events, although the operator has acknowledged `acknowledged`.
+    pub(super) fn lost_error(&self, events: u64, acknowledged: u64) -> Error {
+        Error::Lost { dir: self.dir().to_owned(), events, known: acknowledged }
     }
 
     /// Makes the names of all segments durable.

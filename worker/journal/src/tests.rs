@@ -26,11 +26,11 @@ fn stamp() -> EventTime {
 
 async fn claim_with<F: Files>(files: F, memory: &Path, uid: &str) -> Result<Claimed<F>, Error> {
     let store = Store::open(files, memory, "k-1", uid)?;
-    claim_knowing(store, None).await
+    claim_store(store, None).await
 }
 
-async fn claim_knowing<F: Files>(store: Store<F>, known: Option<&LogPosition>) -> Result<Claimed<F>, Error> {
-    let chain = Chain::new(SOURCE).with_acknowledged(known);
+async fn claim_store<F: Files>(store: Store<F>, acknowledged: Option<&LogPosition>) -> Result<Claimed<F>, Error> {
+    let chain = Chain::new(SOURCE).with_acknowledged(acknowledged);
     claim(store, chain, &mut Conversation::new(fixture::run()), 1, Duration::ZERO).await
 }
 
@@ -113,14 +113,14 @@ async fn after_a_claim_the_previous_worker_is_superseded_before_it_acts() {
 }
 
 #[tokio::test]
-async fn a_claim_that_another_worker_wins_reads_on_and_takes_the_next_epoch() {
+async fn a_worker_that_loses_a_claim_reads_the_new_events_and_claims_the_next_epoch() {
     let memory = tempfile::tempdir().unwrap();
     let other = memory.path().to_owned();
-    let faster = move || {
+    let claim_first = move || {
         let ran = std::thread::spawn(move || futures::executor::block_on(log_of(&other, "uid-2")));
         let _ = ran.join().unwrap();
     };
-    let files = Faulty { before_link: std::cell::RefCell::new(Some(Box::new(faster))), ..Faulty::default() };
+    let files = Faulty { before_link: std::cell::RefCell::new(Some(Box::new(claim_first))), ..Faulty::default() };
     let mut log = claim_with(files, memory.path(), "uid-1").await.unwrap().log;
     assert_eq!(epochs(memory.path()), [1, 2]);
     add(&mut log, 0).unwrap();
@@ -184,10 +184,10 @@ async fn a_failed_sync_is_never_retried() {
 #[case::reordered(|text: String| text.lines().rev().collect::<Vec<_>>().join("\n") + "\n", (2, 1), "is missing")]
 #[case::of_another_job(|text: String| text.replace("/refund/", "/other/"), (2, 1), "belongs to")]
 #[tokio::test]
-async fn a_changed_segment_is_named_with_its_line(
+async fn the_error_of_a_changed_segment_names_the_file_and_the_line(
     #[case] change: fn(String) -> String,
     #[case] (seq, line): (u64, u64),
-    #[case] says: &str,
+    #[case] expected: &str,
 ) {
     let memory = tempfile::tempdir().unwrap();
     let mut log = log_of(memory.path(), "uid-1").await;
@@ -199,7 +199,7 @@ async fn a_changed_segment_is_named_with_its_line(
     fs::write(&file, change(text)).unwrap();
     let error = claim_with(Disk, memory.path(), "uid-2").await.unwrap_err();
     let Error::Broken { file: named, line: at, reason } = &error else { panic!("{error}") };
-    assert!(reason.contains(says), "{reason}");
+    assert!(reason.contains(expected), "{reason}");
     assert_eq!((named, *at), (&dir(memory.path()).join(segment::name(seq)), line), "{error}");
     assert!(error.to_string().contains("is not continued"), "{error}");
 }
@@ -208,7 +208,7 @@ async fn a_changed_segment_is_named_with_its_line(
 #[case(2)]
 #[case(1)]
 #[tokio::test]
-async fn a_missing_segment_is_named(#[case] seq: u64) {
+async fn the_error_of_a_missing_segment_names_the_file(#[case] seq: u64) {
     let memory = tempfile::tempdir().unwrap();
     let mut log = log_of(memory.path(), "uid-1").await;
     add(&mut log, 0).unwrap();
@@ -229,7 +229,7 @@ async fn a_log_that_lost_its_end_is_not_continued() {
     for kept in (0..3).rev() {
         fs::remove_file(dir(memory.path()).join(segment::name(kept + 1))).unwrap();
         let store = Store::open(Disk, memory.path(), "k-1", "uid-2").unwrap();
-        let error = claim_knowing(store, Some(&known)).await.unwrap_err();
+        let error = claim_store(store, Some(&known)).await.unwrap_err();
         assert!(matches!(error, Error::Lost { events, known: 3, .. } if events == kept), "{error}");
         assert!(error.to_string().contains("backup"), "{error}");
     }
@@ -246,10 +246,10 @@ async fn a_log_that_was_replaced_by_another_is_not_continued() {
         logs.push(log.position());
     }
     let store = Store::open(Disk, memory.path(), "k-1", "uid-2").unwrap();
-    let error = claim_knowing(store, Some(&logs[1])).await.unwrap_err();
+    let error = claim_store(store, Some(&logs[1])).await.unwrap_err();
     assert!(error.to_string().contains("differs from the line that the operator has acknowledged"), "{error}");
     let store = Store::open(Disk, memory.path(), "k-1", "uid-3").unwrap();
-    assert_eq!(claim_knowing(store, Some(&logs[0])).await.unwrap().entry.seq, 3);
+    assert_eq!(claim_store(store, Some(&logs[0])).await.unwrap().entry.seq, 3);
 }
 
 #[tokio::test]
@@ -264,15 +264,15 @@ async fn a_segment_leaves_no_temporary_file() {
 }
 
 #[tokio::test]
-async fn a_temporary_file_that_another_worker_removes_is_written_again_and_finds_the_name_taken() {
+async fn a_temporary_file_that_another_worker_removes_is_written_again_and_its_link_fails() {
     let memory = tempfile::tempdir().unwrap();
     let mut log = claim_with(Faulty::default(), memory.path(), "uid-1").await.unwrap().log;
     let other = memory.path().to_owned();
-    let faster = move || {
+    let claim_first = move || {
         let ran = std::thread::spawn(move || futures::executor::block_on(log_of(&other, "uid-2")));
         let _ = ran.join().unwrap();
     };
-    log.files().before_link.replace(Some(Box::new(faster)));
+    log.files().before_link.replace(Some(Box::new(claim_first)));
     assert!(matches!(add(&mut log, 0), Err(Error::Superseded { .. })));
     assert_eq!(epochs(memory.path()), [1, 2]);
     assert_eq!(names(memory.path()), [1, 2].map(segment::name));
@@ -301,7 +301,7 @@ async fn a_claim_removes_the_temporary_files_of_killed_workers_up_to_its_own_seg
     log.close();
     let left = [".probe-uid-2".to_owned(), ".tmp-uid-2-4".into(), ".tmp-uid-2-x".into()];
     assert_eq!(names(memory.path()), [&left[..], &[1, 2, 3].map(segment::name)].concat());
-    // The first worker was only frozen.
+    // The first worker was only frozen. Its next segment is refused.
     assert!(matches!(add(&mut killed, 1), Err(Error::Superseded { .. })));
     assert_eq!(epochs(memory.path()), [1, 2]);
 }
@@ -376,10 +376,10 @@ impl Files for ObjectStore {
 #[case("exclusive hard links", "exclusive hard links")]
 #[case("hard links", "no hard links")]
 #[case("read-only", "VolumeReadOnly")]
-fn a_volume_that_cannot_keep_a_log_is_refused_with_the_remedy(#[case] lacks: &'static str, #[case] says: &str) {
+fn a_volume_that_cannot_keep_a_log_is_refused_with_the_remedy(#[case] lacks: &'static str, #[case] expected: &str) {
     let memory = tempfile::tempdir().unwrap();
     let error = Store::open(ObjectStore(lacks), memory.path(), "k-1", "uid-1").err().unwrap().to_string();
-    assert!(error.contains(says), "{error}");
+    assert!(error.contains(expected), "{error}");
     assert!(error.contains(&*memory.path().to_string_lossy()), "{error}");
     assert!(error.contains("Use a volume") || error.contains("Mount the volume writable"), "{error}");
 }
@@ -389,7 +389,7 @@ fn a_volume_that_cannot_keep_a_log_is_refused_with_the_remedy(#[case] lacks: &'s
 #[case("", "uid-1")]
 #[case("k-1", "a/b")]
 #[case("k-1", "..")]
-fn a_name_that_leads_elsewhere_is_refused(#[case] run_key: &str, #[case] uid: &str) {
+fn a_name_that_is_not_a_plain_file_name_is_refused(#[case] run_key: &str, #[case] uid: &str) {
     let memory = tempfile::tempdir().unwrap();
     let error = Store::open(Disk, memory.path(), run_key, uid).err().unwrap();
     assert!(error.to_string().contains("file name"), "{error}");

@@ -45,7 +45,7 @@ pub fn check(files: &impl Files, dir: &Path, writer: &str) -> Result<(), Error> 
     checked
 }
 
-/// Returns whether an error may be temporary. `PermissionDenied` is not: file systems without hard links return it.
+/// Returns whether an error may be temporary. `PermissionDenied` does not count, because file systems without hard links return it.
 fn may_be_temporary(error: &io::Error) -> bool {
     use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StaleNetworkFileHandle, StorageFull, TimedOut};
     matches!(error.kind(), QuotaExceeded | ReadOnlyFilesystem | StaleNetworkFileHandle | StorageFull | TimedOut)

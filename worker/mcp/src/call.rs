@@ -32,11 +32,11 @@ const MAX_TYPE_BYTES: usize = 64;
 pub(crate) enum SendOutcome {
     /// The server answered.
     Answered(CallOutcome),
-    /// No byte of the call was sent. The text is a clause.
+    /// No byte of the call was sent. The text is a clause, such as "it cannot be reached".
     NotSent(String),
     /// The call must not be sent. The text is a sentence for the model.
     Refused(String),
-    /// The call was sent, or may have been. The text is a clause.
+    /// The call was sent, or may have been. The text is a clause, such as "it answered HTTP 503".
     Unknown(String),
 }
 
@@ -46,7 +46,7 @@ pub(crate) enum SendOutcome {
 pub(crate) struct InvalidArguments(#[from] serde_json::Error);
 
 /// Builds the request of a call from its arguments, its key, and the resources that the Job binds.
-pub(crate) fn request(
+pub(crate) fn build_request(
     call: &ToolCall<'_>,
     resources: &[Value],
 ) -> Result<(ClientRequest, RequestMetaObject), InvalidArguments> {
@@ -77,7 +77,7 @@ pub(crate) fn classify(reply: Reply) -> SendOutcome {
 
 fn classify_result(result: ServerResult) -> SendOutcome {
     match result {
-        ServerResult::CallToolResult(result) => SendOutcome::Answered(outcome(result)),
+        ServerResult::CallToolResult(result) => SendOutcome::Answered(convert_result(result)),
         ServerResult::InputRequiredResult(_) => SendOutcome::Answered(CallOutcome::failed(
             "The tool asks for input before it acts. The client cannot give input, so the call had no effect."
                 .to_owned(),
@@ -90,22 +90,24 @@ fn classify_result(result: ServerResult) -> SendOutcome {
                 "it answered with a result of the type `{}`",
                 bounded(kind, MAX_TYPE_BYTES)
             )),
-            _ => verbatim(&value.to_string()),
+            _ => pass_on(&value.to_string()),
         },
         // A result of another kind also answers the call.
         other => match serde_json::to_string(&other) {
-            Ok(raw) => verbatim(&raw),
+            Ok(raw) => pass_on(&raw),
             Err(_) => SendOutcome::Unknown("its answer is not the result of a tool call".to_owned()),
         },
     }
 }
 
 /// Passes an answer that is not the result of a tool call to the model, unchanged.
-fn verbatim(raw: &str) -> SendOutcome {
-    SendOutcome::Answered(outcome(CallToolResult::success(vec![ContentBlock::text(repair::verbatim_answer(raw))])))
+fn pass_on(raw: &str) -> SendOutcome {
+    let text = ContentBlock::text(repair::verbatim_answer(raw));
+    SendOutcome::Answered(convert_result(CallToolResult::success(vec![text])))
 }
 
-fn outcome(result: CallToolResult) -> CallOutcome {
+/// Converts the result of a tool call to its outcome.
+fn convert_result(result: CallToolResult) -> CallOutcome {
     let Content { text, media } = result_text::read(&result);
     if result.is_error == Some(true) {
         CallOutcome::Failed { text, media }

@@ -52,6 +52,7 @@ pub struct Client {
     observer: ProgressObserver,
     /// Whether the tools came from the cache and no session has begun since.
     is_from_cache: AtomicBool,
+    /// Whether a call was made, so that the longer timeout of the first call no longer applies.
     has_called: AtomicBool,
     unreachable_retry_period: Duration,
 }
@@ -131,7 +132,7 @@ impl Client {
         Self { server, ..self }
     }
 
-    /// Returns all tools: from the cache if a worker listed them recently, or else from the server.
+    /// Returns all tools: from the cache if a worker listed them recently, or else from the server, within the time `within`.
     pub async fn list(&self, within: Duration) -> Result<Vec<ListedTool>, Error> {
         let is_bounded =
             |tools: &Vec<ListedTool>| tools.len() <= MAX_TOOLS && listing::total_bytes(tools) <= MAX_BODY_BYTES;
@@ -142,7 +143,7 @@ impl Client {
         self.list_uncached(within).await
     }
 
-    /// Returns all tools from the server.
+    /// Returns all tools from the server, within the time `within`.
     pub async fn list_uncached(&self, within: Duration) -> Result<Vec<ListedTool>, Error> {
         let until = Instant::now() + within.min(CALL_TIMEOUT);
         let session = self.session(until).await.map_err(|session::Error { reason, is_final }| {
@@ -194,7 +195,7 @@ impl Client {
         CallResult { outcome, listed }
     }
 
-    /// Returns the timeout of a call. The first call has a longer one.
+    /// Returns the timeout of a call, and records that a call was made. The first call has at least [`MIN_FIRST_CALL_TIMEOUT`].
     fn timeout(&self, call: &ToolCall<'_>) -> Duration {
         let own = call.timeout_seconds.map_or(CALL_TIMEOUT, Duration::from_secs).min(MAX_CALL_TIMEOUT);
         if self.has_called.swap(true, Ordering::Relaxed) { own } else { own.max(MIN_FIRST_CALL_TIMEOUT) }
@@ -215,7 +216,7 @@ impl Client {
         listed: &mut Option<Vec<ListedTool>>,
         listener: &dyn Fn(ToolProgress),
     ) -> SendOutcome {
-        let (request, meta) = match call::request(call, &self.resources) {
+        let (request, meta) = match call::build_request(call, &self.resources) {
             Ok(parts) => parts,
             Err(error) => return SendOutcome::Refused(error.to_string()),
         };
@@ -275,7 +276,7 @@ impl Client {
         Error::Unavailable { server: self.name.to_string(), message }
     }
 
-    /// Returns the outcome of a call that was not sent: it failed, unless it was sent before.
+    /// Returns the outcome of a call that was not sent now: failed, or indeterminate if the call was sent before.
     fn not_sent(&self, call: &ToolCall<'_>, text: String) -> CallOutcome {
         if call.sent_before {
             return self.indeterminate(&describe_lost_call(&text));

@@ -15,10 +15,10 @@ use tokio::sync::Notify;
 /// The largest number of buffered progress reports of one call. At the limit, a new report replaces the latest.
 pub(crate) const MAX_BUFFERED_PROGRESS: usize = 32;
 
-/// The largest number of requests of a server that are remembered.
+/// The largest number of requests of a server whose ids are recorded.
 const MAX_SERVER_REQUESTS: usize = 64;
 
-/// The delivery of a request that has no answer.
+/// What the transport has recorded about a request without an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Delivery {
     /// No byte of the request was sent, and none will be. Holds the reason as a clause.
@@ -206,7 +206,7 @@ impl DeliveryLog {
         });
     }
 
-    /// Returns whether the server announced a change of its tools, and resets that.
+    /// Returns whether the server announced a change of its tools, and clears the announcement.
     pub(crate) fn take_tools_changed(&self) -> bool {
         self.with(|records| std::mem::take(&mut records.tools_changed))
     }
@@ -255,7 +255,7 @@ impl Records {
                 }
             }
             ServerMessage::Log(progress) => {
-                // A program has one stream for all answers. There, a line belongs to the only running request.
+                // A program has one stream for all answers. A line on it is assigned to a request only if exactly one is running.
                 let stream = stream.cloned().or_else(|| self.only_running());
                 if let Some(running) = stream.and_then(|id| self.running(&id)) {
                     running.push_progress(progress);
@@ -268,6 +268,7 @@ impl Records {
             }
             ServerMessage::ToolsChanged => self.tools_changed = true,
             ServerMessage::Cancelled(id, reason) => {
+                // The server cancels a request of its own. A request of the client may have the same id.
                 if self.server_requests.remove(&id) {
                     return;
                 }

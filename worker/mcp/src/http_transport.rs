@@ -30,7 +30,7 @@ const LAST_EVENT_ID: &str = "last-event-id";
 const EVENT_STREAM: &str = "text/event-stream";
 const JSON: &str = "application/json";
 
-/// The largest part of an error response that is read, in bytes.
+/// The largest error response that is read, in bytes. A larger one counts as empty.
 const MAX_REFUSAL_BYTES: usize = 64 * 1024;
 
 /// The longest quote of a response in an error message, in bytes.

@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 /// The tools of a session.
 #[derive(Debug, Default)]
 pub(crate) struct KnownTools {
-    /// The digests of each tool's latest definition, by the name of the tool. A name that was listed twice has `None`. The whole map is
-    /// `None` until the tools were listed in this session.
+    /// The possible digests of each tool's latest definition, by the name of the tool ([`ListedTool::possible_digests`]). A name that
+    /// was listed twice has `None`. The whole map is `None` until the tools were listed in this session.
     definitions: Option<BTreeMap<String, Option<[Digest; 2]>>>,
-    /// The tools came from the cache. They are recent, so they can be called without another list.
+    /// Whether the tools came from the cache. They are recent, so they can be called without another list.
     is_cached: bool,
 }
 
@@ -47,7 +47,8 @@ impl KnownTools {
         self.definitions.iter().flatten().filter(|(_, definition)| definition.is_none()).map(|(name, _)| name.as_str())
     }
 
-    /// Returns the reason that a call must not be sent, if its tool changed after the Job began.
+    /// Returns the reason that a call must not be sent: its tool changed after the Job began. Returns `None` if the tool did not change,
+    /// or if the tools were not listed in this session.
     pub(crate) fn objection(&self, call: &ToolCall<'_>) -> Option<String> {
         let drift = match self.definitions.as_ref()?.get(call.tool) {
             Some(Some(definitions)) if definitions.contains(call.definition) => return None,

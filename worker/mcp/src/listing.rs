@@ -54,6 +54,7 @@ pub(crate) async fn list(session: &Session, until: Instant) -> Result<Vec<Listed
 /// the server announced a change. Concurrent calls share one list.
 pub(crate) async fn check_tool(session: &Session, call: &ToolCall<'_>, until: Instant) -> Result<ToolCheck, Error> {
     let mut known = session.known_tools.lock().await;
+    // In the newer era, cached tools do not suffice; see [`Session::is_newer_era`].
     let is_known = known.are_listed() || known.are_cached() && !session.is_newer_era();
     let listed = if is_known && !session.deliveries().tools_changed() {
         None
@@ -68,11 +69,12 @@ pub(crate) fn total_bytes(tools: &[ListedTool]) -> usize {
     tools.iter().map(ListedTool::bytes).sum()
 }
 
+/// Lists all tools, and replaces `known` by them.
 async fn list_into(session: &Session, known: &mut KnownTools, until: Instant) -> Result<Vec<ListedTool>, Error> {
     // The flag is cleared before the request, so a change that is announced during the request leads to another list.
     session.deliveries().take_tools_changed();
     *known = KnownTools::default();
-    let tools = pages(session, until).await?;
+    let tools = request_pages(session, until).await?;
     *known = KnownTools::listed(&tools);
     for name in known.duplicates() {
         tracing::warn!("the MCP server lists the tool {name:?} more than once, so the tool is ambiguous and ignored");
@@ -80,11 +82,11 @@ async fn list_into(session: &Session, known: &mut KnownTools, until: Instant) ->
     Ok(tools)
 }
 
-async fn pages(session: &Session, until: Instant) -> Result<Vec<ListedTool>, Error> {
+async fn request_pages(session: &Session, until: Instant) -> Result<Vec<ListedTool>, Error> {
     let mut list = List::default();
     let mut cursor = None;
     for _ in 0..MAX_PAGES {
-        let page = page(session, cursor.take(), until).await?;
+        let page = request_page(session, cursor.take(), until).await?;
         cursor = page.next_cursor.filter(|cursor| !cursor.is_empty());
         list.add(page.tools)?;
         if cursor.is_none() {
@@ -94,7 +96,7 @@ async fn pages(session: &Session, until: Instant) -> Result<Vec<ListedTool>, Err
     Err(Error::Unusable(format!("the list has more than {MAX_PAGES} pages")))
 }
 
-async fn page(session: &Session, cursor: Option<String>, until: Instant) -> Result<ListToolsResult, Error> {
+async fn request_page(session: &Session, cursor: Option<String>, until: Instant) -> Result<ListToolsResult, Error> {
     let params = cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
     let request = ListToolsRequest { params, ..ListToolsRequest::default() };
     // The request is sent directly, because the method of rmcp may answer from a cache.
@@ -130,7 +132,7 @@ impl List {
                 return Err(Error::Unusable(format!("the list has more than {MAX_TOOLS} tools")));
             }
             let name = bounded(&tool.name, MAX_NAME_BYTES);
-            let tool = match usable(tool) {
+            let tool = match check_usable(tool) {
                 Ok(tool) => tool,
                 Err(UnusableTool(reason)) => {
                     tracing::warn!("the MCP server lists the tool {name:?}, which is ignored: {reason}");
@@ -150,11 +152,11 @@ impl List {
 /// The reason that a tool is ignored, as a clause.
 struct UnusableTool(String);
 
-fn usable(tool: Tool) -> Result<ListedTool, UnusableTool> {
+fn check_usable(tool: Tool) -> Result<ListedTool, UnusableTool> {
     if let Some(reason) = tool.meta.as_ref().and_then(|meta| meta.get(UNUSABLE)?.as_str()) {
         return Err(UnusableTool(bounded(reason, MAX_REASON_BYTES)));
     }
-    let tool = listed(tool);
+    let tool = convert_tool(tool);
     match tool.bytes() {
         _ if tool.name.is_empty() => Err(UnusableTool("it has no name, so it cannot be called".to_owned())),
         bytes if bytes > MAX_DEFINITION_BYTES => {
@@ -164,7 +166,7 @@ fn usable(tool: Tool) -> Result<ListedTool, UnusableTool> {
     }
 }
 
-fn listed(tool: Tool) -> ListedTool {
+fn convert_tool(tool: Tool) -> ListedTool {
     let annotations = tool.annotations.and_then(|annotations| match serde_json::to_value(annotations) {
         Ok(Value::Object(annotations)) => Some(annotations),
         _ => None,

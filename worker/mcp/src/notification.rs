@@ -1,6 +1,6 @@
 //! Parses the messages of a server that are not answers: progress, log lines, cancelled calls, changed tools, and requests.
 //!
-//! The transports parse these messages where bytes are received. Only there, the order of the messages and the call of each are known.
+//! The transports parse these messages where bytes are received. Only there are the order of the messages and the call of each known.
 
 use bloomery_crds::text::bounded;
 use bloomery_engine::event::ToolProgress;
@@ -65,7 +65,7 @@ struct CancelledParams {
 
 /// Parses a message. Returns `None` for an answer, and for a message of an unknown kind.
 pub(crate) fn read(data: &str) -> Option<ServerMessage> {
-    // Answers may be large, and rmcp parses them. They are not parsed twice.
+    // rmcp parses the answers, which may be large, so they are not parsed here, too.
     if data.len() > MAX_MESSAGE_BYTES || !data.contains("\"method\"") {
         return None;
     }

@@ -1,7 +1,7 @@
 //! Repairs malformed answers that still show the result of their request.
 //!
-//! The text of an answer is repaired before rmcp parses it. rmcp rejects a malformed message as a whole, and the request would get no
-//! answer.
+//! The text of an answer is repaired before rmcp parses it. Otherwise rmcp would reject the malformed message as a whole, and the
+//! request would get no answer.
 
 mod list;
 mod raw;
@@ -46,11 +46,12 @@ pub(crate) fn read<'t>(text: &'t str, redactor: &Redactor) -> Cow<'t, str> {
 /// An error may be a text, or an object with any fields. As in JSON-RPC 1.0, an error of `null` means that there is no error. An answer
 /// with neither an error nor a result is not repaired, because the request may have had an effect.
 pub(crate) fn repaired(text: Cow<'_, str>) -> Cow<'_, str> {
-    let repaired = answer(&text).map(|message| message.to_string());
+    let repaired = repaired_answer(&text).map(|message| message.to_string());
     repaired.map_or(text, Cow::Owned)
 }
 
-fn answer(text: &str) -> Option<Value> {
+/// Returns the repaired answer. Returns `None` if the text is well-formed, cannot be repaired, or is not an answer.
+fn repaired_answer(text: &str) -> Option<Value> {
     if !text.contains("\"error\"") && !text.contains("\"result\"") {
         return None;
     }
@@ -58,9 +59,9 @@ fn answer(text: &str) -> Option<Value> {
     let answered = |field: &str, value: Value| Some(json!({"jsonrpc": "2.0", "id": id, field: value}));
     match (result, error) {
         (Some(result), None) => answered("result", result::repaired(result)?),
-        (None, Some(error)) => answered("error", loose_error(error, false)?),
+        (None, Some(error)) => answered("error", repaired_error(error, false)?),
         // As in JSON-RPC 1.0, the other field is null.
-        (Some(result), Some(error)) if is_null(result) => answered("error", loose_error(error, true)?),
+        (Some(result), Some(error)) if is_null(result) => answered("error", repaired_error(error, true)?),
         (Some(result), Some(error)) if is_null(error) => {
             let well_formed = || serde_json::from_str(result.get()).ok();
             answered("result", result::repaired(result).or_else(well_formed)?)
@@ -69,8 +70,9 @@ fn answer(text: &str) -> Option<Value> {
     }
 }
 
-/// Returns the repaired error. Returns `None` if the error cannot be repaired, or if it is well-formed and not `even_if_valid`.
-fn loose_error(error: &RawValue, even_if_valid: bool) -> Option<Value> {
+/// Returns the repaired error. Returns `None` if the error cannot be repaired. A well-formed error is returned unchanged if
+/// `even_if_valid`, or else as `None`.
+fn repaired_error(error: &RawValue, even_if_valid: bool) -> Option<Value> {
     if serde_json::from_str::<ErrorData>(error.get()).is_ok() {
         return if even_if_valid { serde_json::from_str(error.get()).ok() } else { None };
     }

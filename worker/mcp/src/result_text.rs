@@ -46,11 +46,13 @@ pub(crate) fn read(result: &CallToolResult) -> Content {
     content
 }
 
+/// Returns whether a text is the JSON of the structured content.
 fn repeats(text: &str, value: &Value) -> bool {
     text.len() >= 2 && serde_json::from_str::<Value>(text).is_ok_and(|text| text == *value)
 }
 
 impl Content {
+    /// Returns the text of an item. Keeps a binary item, and returns its note.
     fn part(&mut self, block: &ContentBlock) -> String {
         match block {
             ContentBlock::Text(text) => text.text.clone(),

@@ -32,10 +32,10 @@ const BEGIN_TIMEOUT: Duration = Duration::from_secs(30);
 /// The timeout of sending a cancellation.
 const CONTROL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The largest number of failures in a row to resume a stream.
+/// The largest number of consecutive failed attempts to resume a stream.
 const MAX_RESUMES: usize = 5;
 
-/// The error codes for a request in a form that the server does not know.
+/// The error codes with which a server refuses a request of another era or version of the protocol.
 const PROTOCOL_ERRORS: [ErrorCode; 6] = [
     ErrorCode::INVALID_REQUEST,
     ErrorCode::METHOD_NOT_FOUND,
@@ -105,7 +105,7 @@ impl ClientHandler for RequestHandler {
         self.0.clone()
     }
 
-    // By default, rmcp would answer with an empty list of roots. Servers of the older era may request roots.
+    // Declines the request for roots, which servers of the older era may send. By default, rmcp would answer with an empty list.
     #[expect(deprecated, reason = "declining a request takes its type")]
     async fn list_roots(&self, _: RequestContext<RoleClient>) -> Result<rmcp::model::ListRootsResult, ErrorData> {
         Err(ErrorData::method_not_found::<rmcp::model::ListRootsRequestMethod>())
@@ -165,7 +165,7 @@ impl Session {
         let begun = match server {
             Server::Remote { transport, url } => {
                 let transport = transport.for_session(deliveries.clone());
-                let transport = StreamableHttpClientTransport::with_client(transport, config(url.clone()));
+                let transport = StreamableHttpClientTransport::with_client(transport, transport_config(url.clone()));
                 timeout_at(until, handler.serve_with_lifecycle(transport, lifecycle)).await
             }
             Server::Program(program, redactor) => {
@@ -178,7 +178,7 @@ impl Session {
         let reason = match begun {
             Ok(Ok(service)) => return Ok(Self { service, deliveries, known_tools: Mutex::default() }),
             Ok(Err(ClientInitializeError::NoCompatibleProtocolVersion { .. })) => return Err(BeginError::OlderOnly),
-            Ok(Err(error)) => deliveries.last_error().unwrap_or_else(|| describe(&error, server)),
+            Ok(Err(error)) => deliveries.last_error().unwrap_or_else(|| describe_begin_error(&error, server)),
             Err(_) => "it did not begin a session in time".to_owned(),
         };
         let is_final = deliveries.is_final();
@@ -217,7 +217,7 @@ impl Session {
         };
         let (delivery, progress) = self.deliveries.finish(&id);
         progress.into_iter().for_each(listener);
-        reply(answer, delivery)
+        classify_answer(answer, delivery)
     }
 
     /// Returns the records of the requests.
@@ -250,7 +250,8 @@ async fn program_ended(process: Option<Process>) -> Option<Error> {
     Some(Error { reason, is_final: true })
 }
 
-fn reply(answer: Result<ServerResult, ServiceError>, delivery: Delivery) -> Reply {
+/// Returns the reply that an answer of rmcp and the recorded delivery prove.
+fn classify_answer(answer: Result<ServerResult, ServiceError>, delivery: Delivery) -> Reply {
     match answer {
         Ok(result) => Reply::Result(Box::new(result)),
         // This is an error of the server. Errors of rmcp itself have other variants.
@@ -267,7 +268,7 @@ fn reply(answer: Result<ServerResult, ServiceError>, delivery: Delivery) -> Repl
     }
 }
 
-fn config(url: Arc<str>) -> StreamableHttpClientTransportConfig {
+fn transport_config(url: Arc<str>) -> StreamableHttpClientTransportConfig {
     let mut resumes = ExponentialBackoff::default();
     resumes.max_times = Some(MAX_RESUMES);
     resumes.max_delay = Some(Duration::from_secs(5));
@@ -279,10 +280,10 @@ fn config(url: Arc<str>) -> StreamableHttpClientTransportConfig {
     config
 }
 
-fn describe(error: &ClientInitializeError, server: &Server) -> String {
+fn describe_begin_error(error: &ClientInitializeError, server: &Server) -> String {
     match error {
         ClientInitializeError::JsonRpcError(error) => format!("it refused a session: {}", error.message),
-        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => describe(fallback, server),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => describe_begin_error(fallback, server),
         ClientInitializeError::TransportError { error, .. } => error.error.to_string(),
         _ => match server {
             Server::Remote { .. } => "it does not speak MCP over streamable HTTP".to_owned(),

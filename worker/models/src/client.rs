@@ -49,9 +49,9 @@ pub(crate) struct Client {
 impl Client {
     /// Creates a client without sending a request.
     ///
-    /// Every request carries the Job's UID as `user`. The UID is stable, so a provider can route a conversation to the cache of its
-    /// prefix, and a person can find the Job of a request. The UID reveals nothing about a person. The client registers the key with
-    /// `redactor` before it uses the key.
+    /// Every request carries the Job's UID as `user`. The UID is stable, so a provider can route a conversation to the server that
+    /// has cached its prefix, and a person can find the Job of a request. The UID reveals nothing about a person. The client registers
+    /// the key with `redactor` before it uses the key.
     pub(crate) fn new(
         endpoint: &ModelEndpoint,
         job_uid: &str,
@@ -86,8 +86,8 @@ impl Client {
         self.request_writer.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// Asks the Model, and retries until it answers or a time is over. `retry_time` counts from the first failure. `within` is the
-    /// time in requests, without the pauses between them.
+    /// Asks the Model, and retries until it answers, or until `retry_time` or `within` is over. `retry_time` counts from the first
+    /// failure. `within` limits the time in requests, without the pauses between them.
     ///
     /// `pauses` reports each pause. Dropping the future cancels the request.
     pub(crate) async fn ask(
@@ -97,11 +97,11 @@ impl Client {
         pauses: &Pauses<'_>,
     ) -> Result<Answer, ModelError> {
         let total_before = pauses.total();
-        let idle_time = || pauses.total().saturating_sub(total_before);
+        let paused = || pauses.total().saturating_sub(total_before);
         let retry_policy = RetryPolicy { total: retry_time, ..self.retry_policy.clone() };
         let mut tries = Tries::new(retry_policy, within, Instant::now());
         loop {
-            let remaining = tries.remaining(Instant::now(), idle_time());
+            let remaining = tries.remaining(Instant::now(), paused());
             let error = match self.request_once(request, remaining).await {
                 Ok(answer) => return Ok(Answer { model: Some(self.endpoint.name.clone()), ..answer }),
                 Err(error) => error,
@@ -125,7 +125,7 @@ impl Client {
                 request_error::Error::SecretMissing(ref missing) => (RetryDelay::SecretMissing, missing.to_string()),
                 request_error::Error::Temporary { delay, ref message } => (delay, message.clone()),
             };
-            let Some(delay) = tries.next_delay(delay, Instant::now(), idle_time()) else {
+            let Some(delay) = tries.next_delay(delay, Instant::now(), paused()) else {
                 let failed = self.failed(ModelFailure::Unavailable, &message);
                 return Err(ModelError { tries: Some(tries.to_string()), ..failed });
             };
@@ -188,7 +188,7 @@ impl Client {
         }
     }
 
-    /// Reads an answer. It is streamed or whole, depending on the content type, because a server may not support streams.
+    /// Reads an answer, streamed or whole. The content type decides, because a server may not support streams.
     async fn read(&self, response: reqwest::Response, silence: Duration) -> Result<Answer, request_error::Error> {
         let provider = self.endpoint.provider;
         if stream::is_event_stream(&response) {

@@ -27,7 +27,7 @@ const DEPRIORITIZED_FOR: Duration = Duration::from_mins(5);
 pub struct Clients {
     models: BTreeMap<String, Client>,
     retry_time: Duration,
-    /// The time at which each Model last gave no answer, if it has fallbacks or is one.
+    /// The Models that gave no answer, each with the time of its last failure. Only Models with fallbacks, and fallbacks, are recorded.
     unanswered: Mutex<BTreeMap<String, Instant>>,
 }
 
@@ -67,8 +67,8 @@ impl Clients {
         missing.all(|other| other.is_some()).then_some(first)
     }
 
-    /// Asks the Model that the request names, and retries until it answers or a time is over: the total time of the [`RetryPolicy`], or
-    /// `within`, which is the time in requests, without the pauses between them.
+    /// Asks the Model that the request names, and retries until it answers, or until the total time of the [`RetryPolicy`] or `within`
+    /// is over. `within` limits the time in requests, without the pauses between them.
     ///
     /// A Model and its fallbacks are asked in turn, each for a part of the total time. `pauses` reports each pause. Dropping the future
     /// cancels the request.
@@ -87,10 +87,10 @@ impl Clients {
         let names = chain.iter().map(|client| client.endpoint.name.as_str()).collect();
         let mut rotation = Rotation::new(names, self.retry_time);
         let (began, total_before) = (Instant::now(), pauses.total());
-        let idle_time = || pauses.total().saturating_sub(total_before);
+        let paused = || pauses.total().saturating_sub(total_before);
         while let Some(slot) = rotation.next(began.elapsed(), &self.deprioritized()) {
             let Some(client) = self.models.get(slot.model) else { break };
-            let in_requests = began.elapsed().saturating_sub(idle_time());
+            let in_requests = began.elapsed().saturating_sub(paused());
             let left = within.saturating_sub(in_requests);
             // Boxed, because otherwise every future that awaits it would be large, too.
             let failed = match Box::pin(client.ask(request, (left, slot.retry_time), pauses)).await {

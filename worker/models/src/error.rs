@@ -15,7 +15,7 @@ pub struct Error {
     pub message: String,
 }
 
-/// The error after which one Model is no longer asked.
+/// The error of one Model, after all its retries.
 #[derive(Debug)]
 pub(crate) struct ModelError {
     pub(crate) error: Error,
@@ -29,7 +29,7 @@ impl ModelError {
         self.error.kind == ModelFailure::Unavailable
     }
 
-    /// Returns the error for a request that no other Model can answer.
+    /// Returns the error of the whole request, if no other Model is asked.
     pub(crate) fn into_final(self) -> Error {
         let Self { error: Error { kind, message }, tries } = self;
         let message = match tries {

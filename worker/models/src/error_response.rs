@@ -11,7 +11,7 @@ use reqwest::header::{LOCATION, RETRY_AFTER};
 use serde_json::Value;
 use std::time::Duration;
 
-/// The largest part of an error response that is read, in bytes.
+/// The largest error response that is read, in bytes. A larger one counts as empty.
 const MAX_BODY_BYTES: usize = 64 * 1024;
 
 /// An error response of a server.
@@ -34,7 +34,7 @@ impl ErrorResponse {
         let location = header(LOCATION).map(|to| redactor.quote(to, MAX_QUOTE_BYTES));
         let body = body::read(response, MAX_BODY_BYTES).await.unwrap_or_default();
         let body = String::from_utf8_lossy(&body).into_owned();
-        let description = described(&format!("answered HTTP {status}"), &body, redactor);
+        let description = describe(&format!("answered HTTP {status}"), &body, redactor);
         Self { status, description, retry_after, location, body }
     }
 
@@ -59,7 +59,7 @@ impl ErrorResponse {
             _ if is_too_long(&body) => too_long(&description),
             501 => refused(),
             408 | 409 | 425 | 500..=599 => temporary(short, description),
-            300..=399 => Error::Refused { message: redirected(status, location.as_deref()) },
+            300..=399 => Error::Refused { message: redirect_message(status, location.as_deref()) },
             _ => refused(),
         }
     }
@@ -85,7 +85,7 @@ fn unreadable(reason: &str, quote: &str, redactor: &Redactor) -> Error {
     Error::Unreadable { message: format!("gave an answer that cannot be read: {reason}: {quote}") }
 }
 
-fn described(event: &str, body: &str, redactor: &Redactor) -> String {
+fn describe(event: &str, body: &str, redactor: &Redactor) -> String {
     let message = redactor.quote(&error_message(body), MAX_QUOTE_BYTES);
     let message = message.trim_end_matches('.');
     if message.is_empty() { event.to_owned() } else { format!("{event}: {message}") }
@@ -99,7 +99,7 @@ fn too_long(description: &str) -> Error {
 fn classify_embedded(error: &Value, redactor: &Redactor) -> Option<Error> {
     let status = status_of(error)?;
     let body = error.to_string();
-    let description = described("broke off with an error", &body, redactor);
+    let description = describe("broke off with an error", &body, redactor);
     Some(ErrorResponse { status, description, retry_after: None, location: None, body }.classify())
 }
 
@@ -126,7 +126,7 @@ fn status_of(error: &Value) -> Option<u16> {
     })
 }
 
-fn redirected(status: u16, location: Option<&str>) -> String {
+fn redirect_message(status: u16, location: Option<&str>) -> String {
     let to = location.unwrap_or("nowhere");
     format!(
         "answered HTTP {status}, a redirect to {to}. Redirects are not followed, because the other server would get the key: \
@@ -145,7 +145,7 @@ fn error_message(body: &str) -> String {
         .unwrap_or_else(|| body.to_owned())
 }
 
-/// Returns whether an error body means that the conversation is too long. Knows the texts of OpenAI, Anthropic, vLLM, llama.cpp and
+/// Returns whether an error body means that the conversation is too long. Recognizes the texts of OpenAI, Anthropic, vLLM, llama.cpp and
 /// Gemini.
 fn is_too_long(body: &str) -> bool {
     let body = body.to_lowercase();
@@ -169,7 +169,7 @@ mod tests {
     use serde_json::json;
 
     fn classified(status: u16, body: &str) -> Error {
-        let description = described(&format!("answered HTTP {status}"), body, &Redactor::default());
+        let description = describe(&format!("answered HTTP {status}"), body, &Redactor::default());
         ErrorResponse { status, description, retry_after: None, location: None, body: body.to_owned() }.classify()
     }
 

@@ -114,7 +114,7 @@ async fn serve(State(server): State<Server>, request: Request) -> Response {
         }
         Reply::Cut => {
             let begin = stream::once(async { Ok("{\"choices\":[{\"mess") });
-            // After the yield, the beginning is sent before the connection breaks.
+            // The yield makes the server send the beginning before the connection breaks.
             let cut = stream::once(async {
                 tokio::task::yield_now().await;
                 Err(io::Error::other("cut"))

@@ -15,9 +15,9 @@ pub(crate) enum OptionalField {
     AnswerSchema,
     /// The sampling temperature. Reasoning models reject it.
     Temperature,
-    /// Lets the provider cache the prompt up to its latest turn.
+    /// Allows the provider to cache the prompt up to its latest turn.
     Cache,
-    /// Lets the provider cache the tools and the system prompt.
+    /// Allows the provider to cache the tools and the system prompt.
     SystemCache,
     /// The user, which is the UID of the Job.
     User,
@@ -26,7 +26,7 @@ pub(crate) enum OptionalField {
 }
 
 impl OptionalField {
-    /// Returns the optional fields that a request may carry.
+    /// Returns the optional fields that a request may carry, in the order in which [`UnsupportedFields::rejected_field`] tries them.
     fn in_request(provider: ModelProvider, request: &ModelRequest<'_>) -> Vec<Self> {
         let always = match provider {
             ModelProvider::Openai => vec![Self::StreamUsage, Self::Stream, Self::CompletionTokens],
@@ -70,7 +70,7 @@ impl UnsupportedFields {
     }
 
     /// Returns the field that a server most likely rejects with the text `objection`: the first field of the request that the text
-    /// mentions. If the text mentions none, this is the answer's schema, because servers reject schemas with many different texts.
+    /// mentions. If the text mentions none, it is the answer's schema, because servers reject schemas with many different texts.
     pub(crate) fn rejected_field(
         &self,
         provider: ModelProvider,
@@ -92,10 +92,7 @@ mod tests {
     use rstest::rstest;
 
     #[rstest]
-    #[case::usage(
-        "OptionalField inputs are not permitted: body.stream_options.include_usage",
-        OptionalField::StreamUsage
-    )]
+    #[case::usage("Extra inputs are not permitted: body.stream_options.include_usage", OptionalField::StreamUsage)]
     #[case::stream("`stream` is not supported by this server", OptionalField::Stream)]
     #[case::temperature(
         "Unsupported value: 'temperature' does not support 0.1 with this model.",
@@ -125,7 +122,7 @@ mod tests {
     #[test]
     fn the_two_cache_fields_are_left_out_one_after_the_other() {
         let mut unsupported = UnsupportedFields::default();
-        let objection = "system.0.cache_control: OptionalField inputs are not permitted";
+        let objection = "system.0.cache_control: Extra inputs are not permitted";
         for field in [OptionalField::Cache, OptionalField::SystemCache] {
             assert_eq!(unsupported.rejected_field(ModelProvider::Anthropic, &request(&[]), objection), Some(field));
             unsupported.add(field);

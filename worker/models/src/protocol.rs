@@ -36,7 +36,7 @@ impl Error {
     }
 }
 
-/// The parts of a request except its turns.
+/// Everything that the body of a request is built from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestContext<'a> {
     /// The Model that is asked.

@@ -17,7 +17,7 @@ pub(crate) fn single_body(context: RequestContext<'_>) -> serde_json::Result<Byt
     RequestWriter::default().next_body(context)
 }
 
-/// Writes the requests of a conversation. It keeps the latest request, to extend it.
+/// Writes the requests of a conversation. It keeps the latest request, which the next one extends.
 #[derive(Debug, Default)]
 pub(crate) struct RequestWriter {
     latest: Option<WrittenRequest>,
@@ -25,7 +25,7 @@ pub(crate) struct RequestWriter {
 
 #[derive(Debug)]
 struct WrittenRequest {
-    /// The whole body. Requests share this buffer. It is extended in place if no request uses it any more.
+    /// The whole body. A request that is being sent shares this buffer. After it was sent, the buffer is extended in place.
     body: Bytes,
     /// The length of the prefix that later requests keep. The prefix is the body without its ending.
     prefix_length: usize,

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 /// The time for retries, and the delays between them.
 #[derive(Debug, Clone)]
 pub struct RetryPolicy {
-    /// The time for retries, counted from the first failure. A request that runs at the end is not cancelled.
+    /// The time for retries, counted from the first failure. A request that is running when the time ends is not cancelled.
     pub total: Duration,
     /// The delays after failures that disappear by themselves: rate limits, overload, a lost connection.
     pub short_delays: Backoff,
@@ -53,7 +53,7 @@ impl Tries {
 
     /// Counts a failed try. Returns the delay before the next try, or `None` if no time is left.
     ///
-    /// A delay that would exceed the total time is shortened to its end, for one more try.
+    /// A delay that would exceed the total time is shortened, so that one more try begins when the total time ends.
     pub(crate) fn next_delay(&mut self, delay: RetryDelay, now: Instant, paused: Duration) -> Option<Duration> {
         self.count += 1;
         let elapsed = now.saturating_duration_since(*self.first_failure.get_or_insert(now));

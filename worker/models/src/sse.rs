@@ -2,8 +2,8 @@
 //!
 //! The MCP client uses the crate `sse-stream`, which does not fit here for three reasons:
 //! - It buffers a line and an event without a limit.
-//! - It fails, and loses the rest of the chunk, on repeated fields, on data that is not UTF-8, and on unknown fields, which the
-//!   standard requires to ignore.
+//! - It fails on repeated fields, on data that is not UTF-8, and on unknown fields, which the standard requires to ignore. After a
+//!   failure, the rest of the chunk is lost.
 //! - It drops a last event that is not followed by an empty line.
 
 /// Splits a stream of bytes into the data of its events. It only buffers the incomplete event.
@@ -12,7 +12,7 @@ pub(crate) struct Events {
     max: usize,
     line: Vec<u8>,
     data: Vec<u8>,
-    /// The last chunk ended with a carriage return, whose line feed may follow.
+    /// Whether the last chunk ended with a carriage return, whose line feed may follow.
     after_return: bool,
 }
 
@@ -50,7 +50,7 @@ impl Events {
     /// Returns the data of the last event if no empty line follows it, or else an empty text.
     pub(crate) fn rest(mut self) -> String {
         self.end_line();
-        self.take().unwrap_or_default()
+        self.take_data().unwrap_or_default()
     }
 
     fn append(&mut self, part: &[u8]) -> Result<(), TooLarge> {
@@ -66,7 +66,7 @@ impl Events {
         let line = std::mem::take(&mut self.line);
         let text = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&line);
         if text.is_empty() {
-            return self.take();
+            return self.take_data();
         }
         if let Some(data) = text.strip_prefix(b"data:") {
             self.data.extend_from_slice(data.strip_prefix(b" ").unwrap_or(data));
@@ -75,7 +75,8 @@ impl Events {
         None
     }
 
-    fn take(&mut self) -> Option<String> {
+    /// Removes and returns the data of the current event. Returns `None` if the event has no data.
+    fn take_data(&mut self) -> Option<String> {
         let mut data = std::mem::take(&mut self.data);
         data.pop()?;
         Some(String::from_utf8_lossy(&data).into_owned())

@@ -72,7 +72,7 @@ fn read_certificates(ca: &CaFile) -> Result<Vec<u8>, Error> {
             Err(unusable(ca, &error.to_string()))
         }
         Ok(_) | Err(_) => {
-            let message = format!("needs the key `{key}` of the {object}, which is missing or empty: put it there");
+            let message = format!("needs the key `{key}` of the {object}, which is missing or empty. Add the key");
             Err(Error::Temporary { delay: RetryDelay::SecretMissing, message })
         }
     }

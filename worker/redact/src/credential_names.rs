@@ -1,14 +1,14 @@
 //! Recognizes the names of credentials: JSON fields, URL parameters, command-line options, environment variables and headers.
 
-/// The rule by which a word in a name shows that the name is that of a credential.
+/// How a word must occur in a name, so that the name counts as that of a credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rule {
-    /// The word ends the name of an option or parameter, or occurs in the name of a field.
+    /// At the end of the name of an option or URL parameter, or anywhere in the name of a field.
     Clear,
-    /// The word is the whole name of a URL parameter, or occurs in the name of a field. Options use the word for other things, too:
-    /// `--key server.pem`, `--auth none`.
+    /// As the whole name of a URL parameter, or anywhere in the name of a field. It does not count in the name of an option, where it
+    /// has other meanings, too: `--key server.pem`, `--auth none`.
     Ambiguous,
-    /// The word is the whole name of a URL parameter. It is so short that it occurs in the names of harmless fields.
+    /// As the whole name of a URL parameter. The word is so short that it also occurs in the names of harmless fields.
     Short,
 }
 
@@ -41,25 +41,25 @@ const WORDS: [(&str, Rule); 22] = [
 /// Returns whether a field of a secret's JSON may hold a credential: `private_key`, `SecretAccessKey`, `identitytoken`, `auth`.
 /// The values of such fields are redacted, so in doubt the field counts as a credential.
 pub fn may_be_credential_field(name: &str) -> bool {
-    let letters = letters(name);
+    let letters = letters_and_digits(name);
     WORDS.iter().any(|(word, rule)| *rule != Rule::Short && letters.contains(word))
 }
 
 /// Returns whether the name of a program's option, a variable or a header is that of a credential: `--api-key`, `SLACK_BOT_TOKEN`.
 /// Values of such options are refused on a command line. So `--token-file` and `--key`, which often have other values, do not count.
 pub fn is_credential_option(name: &str) -> bool {
-    let letters = letters(name);
+    let letters = letters_and_digits(name);
     WORDS.iter().any(|(word, rule)| *rule == Rule::Clear && letters.ends_with(word))
 }
 
 /// Returns whether the name of a URL parameter is that of a credential: `access_token`, `key`.
 pub fn is_credential_parameter(name: &str) -> bool {
-    let letters = letters(name);
+    let letters = letters_and_digits(name);
     is_credential_option(name) || WORDS.iter().any(|(word, _)| letters == *word)
 }
 
 /// Returns the letters and digits of a name, in lower case.
-fn letters(name: &str) -> String {
+fn letters_and_digits(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
 

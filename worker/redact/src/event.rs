@@ -9,8 +9,8 @@ impl Redactor {
     /// gate denies it. A replay decides the same, although the log does not contain the value.
     ///
     /// # Errors
-    /// If the event is invalid once redacted, or if some values are too large to be redacted. In the second case only
-    /// [`Event::Finished`] is accepted, so that the log can record the end of the conversation.
+    /// If the event is invalid once redacted, or if some values are too large to be redacted. In the second case,
+    /// [`Event::Finished`] is still accepted, so that the log can record the end of the conversation.
     pub fn redact_event(&self, mut event: Event) -> Result<Event, Error> {
         self.refresh();
         if !matches!(event, Event::Finished { .. })
@@ -22,7 +22,7 @@ impl Redactor {
             for call in &mut answer.calls {
                 call.secrets = self.names_in(&call.arguments);
                 if !call.secrets.is_empty() {
-                    // Redacting the parsed JSON keeps the arguments valid: a number becomes a text.
+                    // Redacting the parsed JSON keeps the arguments valid: a number becomes a string.
                     call.arguments = self.redact_json_text(&call.arguments).into_owned();
                 }
             }

@@ -15,7 +15,7 @@ const BASE64_STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopq
 const BASE64_URL_SAFE: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /// Returns the forms of a value and of its parts. In a value of several lines, each line is a part, because programs print files
-/// line by line. In a JSON value, such as the credentials of a cloud, each text that is a credential by its name is a part, too.
+/// line by line. In a JSON value, such as the key file of a cloud account, each secret string is a part, too.
 pub(super) fn all_forms(value: &[u8]) -> BTreeSet<Vec<u8>> {
     let value = value.get(..MAX_VALUE_BYTES).unwrap_or(value);
     let json = value.strip_prefix("\u{feff}".as_bytes()).unwrap_or(value);
@@ -31,8 +31,8 @@ fn secret_lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     lines.filter(|line| line.len() < text.len() && is_secret_line(line))
 }
 
-/// Returns the secret texts of a JSON value: those with several lines, like keys, and those whose field has the name of a
-/// credential, except URLs. Other texts, such as the name of a project or a server, are not secret, and Skills work with them.
+/// Returns the secret strings of a JSON value: those with several lines, like keys, and those whose field has the name of a
+/// credential, except URLs. Other strings, such as the name of a project or a server, are not secret, and Skills need to read them.
 fn find_credentials(name: &str, json: Value) -> Vec<String> {
     match json {
         Value::String(text) if text.trim().contains('\n') || may_be_credential_field(name) && !text.contains("://") => {
@@ -44,8 +44,7 @@ fn find_credentials(name: &str, json: Value) -> Vec<String> {
     }
 }
 
-/// Returns whether a line can be secret. The first and last line of a PEM file are not, and neither is a line of one repeated
-/// character.
+/// Returns whether a line can be secret. The first and last lines of a PEM file and lines of one repeated character cannot.
 fn is_secret_line(line: &[u8]) -> bool {
     let is_pem_boundary =
         line.ends_with(b"-----") && (line.starts_with(b"-----BEGIN ") || line.starts_with(b"-----END "));
@@ -74,7 +73,7 @@ fn forms(value: &[u8]) -> BTreeSet<Vec<u8>> {
 fn base64_digits(value: &[u8], before: usize, digits: &[u8; 64]) -> Vec<u8> {
     let bit = |at: usize| value.get(at / 8).is_some_and(|byte| byte >> (7 - at % 8) & 1 == 1);
     let digit = |at: usize| (at..at + 6).fold(0_usize, |digit, at| digit * 2 + usize::from(bit(at)));
-    // The bit at which the first digit of the value alone begins.
+    // The first bit of the value at which a base64 digit begins.
     let first_bit = (6 - before * 8 % 6) % 6;
     let digit_count = (value.len() * 8).saturating_sub(first_bit) / 6;
     (0..digit_count).filter_map(|n| digits.get(digit(first_bit + n * 6)).copied()).collect()
@@ -91,7 +90,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Encodes as RFC 4648 does, with padding. An implementation that is independent of the one above.
+    /// Encodes bytes as RFC 4648 requires, with padding, independently of the implementation under test.
     fn encode_base64(bytes: &[u8], digits: &[u8; 64]) -> String {
         let mut text = String::new();
         for three in bytes.chunks(3) {
@@ -146,7 +145,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn base64_of_a_longer_text_holds_a_form(
+        fn base64_of_a_longer_text_contains_a_form(
             value in prop::collection::vec(any::<u8>(), 8..40),
             before in prop::collection::vec(any::<u8>(), 0..7),
             after in prop::collection::vec(any::<u8>(), 0..7),
@@ -156,8 +155,8 @@ mod tests {
             prop_assume!(!forms.is_empty());
             for digits in [BASE64_STANDARD, BASE64_URL_SAFE] {
                 let text = encode_base64(&text, digits);
-                let holds = |form: &Vec<u8>| text.as_bytes().windows(form.len()).any(|part| part == form);
-                prop_assert!(forms.iter().any(holds), "{text}");
+                let contains = |form: &Vec<u8>| text.as_bytes().windows(form.len()).any(|part| part == form);
+                prop_assert!(forms.iter().any(contains), "{text}");
             }
         }
     }

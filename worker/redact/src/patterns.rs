@@ -10,10 +10,10 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The limit on the bytes that a text has for one byte of a form. JSON within a JSON string has seven, such as `\\u0041`.
+/// The largest number of bytes that encode one byte of a form. JSON within a JSON string needs seven: `\\u0041`.
 const MAX_ESCAPE_BYTES: usize = 8;
 
-/// The largest number of bytes of line breaks within a value in a text.
+/// The number of line-break bytes that [`SecretFinder::max_secret_length`] allows within one value.
 const MAX_LINE_BREAK_BYTES: usize = 4 * 1024;
 
 /// The values, compiled for the search.
@@ -21,11 +21,11 @@ const MAX_LINE_BREAK_BYTES: usize = 4 * 1024;
 pub(super) struct Patterns {
     /// The automaton that finds all forms; `None` without values, or if they are too large.
     automaton: Option<NFA>,
-    /// The index of the secret of each form.
+    /// For each form, the index of its secret.
     secrets: Vec<usize>,
     /// The mark of each secret.
     marks: Vec<String>,
-    /// The index of a secret and a further name of it, for values with several names.
+    /// Further names of values that have several names: the index of the secret, and the name.
     other_names: Vec<(usize, String)>,
     /// The name of each secret.
     names: Vec<String>,
@@ -90,7 +90,8 @@ impl Patterns {
         self.automaton.as_ref().map_or(0, Automaton::memory_usage)
     }
 
-    /// Returns the mark of a secret. The mark is shorter if it would contain a value, such as a password `password` with that name.
+    /// Returns the mark of a secret. The mark is shorter if it would contain a value, such as the value `password` of the secret
+    /// `password`.
     fn mark(&self, name: &str) -> String {
         let candidates = [format!("[redacted: {name}]"), "[redacted]".to_owned()];
         let without_value = candidates.into_iter().find(|mark| self.find_all(mark.as_bytes()).is_empty());
@@ -110,11 +111,11 @@ impl Patterns {
 
     /// Replaces all values in a text by their marks.
     pub(super) fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        self.beginning(text, text.len())
+        self.redact_beginning(text, text.len())
     }
 
     /// Returns the first `max_bytes` bytes of a text with all values replaced, including a value that crosses the cut.
-    pub(super) fn beginning<'t>(&self, text: &'t str, max_bytes: usize) -> Cow<'t, str> {
+    pub(super) fn redact_beginning<'t>(&self, text: &'t str, max_bytes: usize) -> Cow<'t, str> {
         let end = text.floor_char_boundary(max_bytes);
         let found = self.find_all(text.as_bytes());
         let mut found = found.into_iter().take_while(|found| found.range.start < end).peekable();

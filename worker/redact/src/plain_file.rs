@@ -1,5 +1,5 @@
-//! Opens files whose paths come from people or clusters. The path may lead to a pipe or a device; only regular files are read, up
-//! to a limit, or appended to.
+//! Opens files whose paths come from people or clusters. Such a path may lead to a pipe or a device. Therefore only regular files are
+//! opened, and at most a given number of bytes is read.
 
 use rustix::fs::{Mode, OFlags, open as open_as, openat};
 use rustix::io::Errno;
@@ -11,7 +11,7 @@ use std::path::Path;
 /// Opens a regular file for reading. Never waits, even if the path is that of a named pipe.
 ///
 /// # Errors
-/// If the path cannot be opened, or is neither that of a regular file nor of a directory.
+/// If the path cannot be opened, or leads to something other than a regular file or a directory.
 pub fn open(file: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let opened = File::from(open_as(file, flags, Mode::empty())?);
@@ -55,7 +55,7 @@ fn path_error(path: &Path, what: &str) -> io::Error {
 /// Reads an open file to its end, but at most `max_bytes`.
 ///
 /// # Errors
-/// If the file cannot be read, or is larger.
+/// If the file cannot be read, or has more than `max_bytes` bytes.
 pub fn read_bounded(opened: impl Read, max_bytes: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     opened.take(max_bytes.saturating_add(1)).read_to_end(&mut bytes)?;

@@ -1,4 +1,4 @@
-//! The redactor, which knows all secrets of a run.
+//! The redactor, which holds all secrets of a run.
 
 use super::error::Error;
 use super::forms::MAX_VALUE_BYTES;
@@ -92,10 +92,10 @@ impl Redactor {
     /// Returns the first `max_bytes` bytes of a text with all values redacted. To find a value that crosses the cut, `text` must
     /// continue for [`Redactor::max_value_length`] bytes after the cut.
     pub fn redact_beginning<'t>(&self, text: &'t str, max_bytes: usize) -> Cow<'t, str> {
-        self.patterns().beginning(text, max_bytes)
+        self.patterns().redact_beginning(text, max_bytes)
     }
 
-    /// Returns the largest number of bytes of a text that one value takes, in any notation.
+    /// Returns the largest number of bytes that one value can take in a text, in any notation.
     pub fn max_value_length(&self) -> usize {
         self.patterns().max_secret_length()
     }
@@ -106,7 +106,7 @@ impl Redactor {
         bounded(&self.redact_text(text).split_whitespace().collect::<Vec<_>>().join(" "), max_bytes)
     }
 
-    /// Redacts JSON: its texts, its field names, and its numbers. A number that contains a value becomes a text.
+    /// Redacts JSON: its strings, its field names, and its numbers. A number that contains a value becomes a string.
     pub fn redact_json(&self, value: &mut Value) {
         redact(&self.patterns(), value);
     }

@@ -88,7 +88,7 @@ fn every_text_is_redacted_completely_if_the_values_are_too_large() {
     assert_eq!((redactor.names_in("x"), redactor.redact_text("")), (vec!["word".to_owned()], Cow::Borrowed("")));
     let event = Event::ToolFailed { call: CallId::new(1, 0), text: "x".into() };
     assert!(matches!(redactor.redact_event(event), Err(Error::TooLarge)));
-    // The search is built again when a value is learned.
+    // Adding a value builds the search again. This time it succeeds.
     redactor.learn("word", b"hunter22");
     assert_eq!(redactor.redact_text("a hunter22"), "a [redacted: word]");
 }
@@ -181,7 +181,7 @@ fn the_beginning_of_a_text_contains_no_part_of_a_value() {
 }
 
 #[test]
-fn a_number_in_the_arguments_of_a_call_becomes_a_text_and_the_arguments_stay_json() {
+fn a_number_in_the_arguments_of_a_call_becomes_a_string_and_the_arguments_stay_json() {
     let redactor = self::redactor(&[("pin", "1234567890")]);
     let arguments = r#"{"pin": 1234567890, "n": 1}"#.to_owned();
     let call = RequestedCall { id: "1".into(), name: "act".into(), arguments, secrets: Vec::new() };

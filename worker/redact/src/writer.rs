@@ -3,8 +3,8 @@
 use super::redactor::Redactor;
 use std::io::{self, Write};
 
-/// Redacts the text of each write, and then writes it to `out`. Each write must consist of whole lines, as the writes of `tracing` and of the printer
-/// do.
+/// Redacts the text of each write, and then writes it to `out`. Each write must consist of whole lines, as the writes of `tracing`
+/// and of the printer do.
 #[derive(Debug)]
 pub struct Writer<W> {
     redactor: Redactor,

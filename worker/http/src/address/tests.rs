@@ -49,7 +49,7 @@ fn a_pod_calls_public_addresses_and_services_of_its_namespace() {
 }
 
 #[test]
-fn only_listed_ranges_may_be_called_in_addition() {
+fn a_pod_also_calls_addresses_in_listed_ranges() {
     let policy = AddressPolicy::for_pod("acme", ranges(&["10.1.0.0/16", "127.0.0.1/32", "fd12::/16"]));
     for address in ["10.1.2.3", "127.0.0.1", "fd12::7", "::ffff:10.1.2.3"] {
         assert!(allows(&policy, "x.example", address), "{address}");
@@ -63,10 +63,13 @@ fn only_listed_ranges_may_be_called_in_addition() {
 #[test]
 fn the_api_server_is_refused_by_every_name_and_range() {
     let policy = AddressPolicy::for_pod("default", ranges(&["10.0.0.0/8"]));
-    let apart = policy.clone().without_api_server(ApiServer::At(vec!["10.96.0.1".parse().unwrap()]));
+    let without_api_server = policy.clone().without_api_server(ApiServer::At(vec!["10.96.0.1".parse().unwrap()]));
     for host in ["10.96.0.1", "alias.default.svc"] {
-        assert!(allows(&policy, host, "10.96.0.1") && !allows(&apart, host, "10.96.0.1"), "{host}");
-        assert!(!allows(&apart, host, "::ffff:10.96.0.1") && allows(&apart, host, "10.96.0.2"), "{host}");
+        assert!(allows(&policy, host, "10.96.0.1") && !allows(&without_api_server, host, "10.96.0.1"), "{host}");
+        assert!(
+            !allows(&without_api_server, host, "::ffff:10.96.0.1") && allows(&without_api_server, host, "10.96.0.2"),
+            "{host}"
+        );
     }
     for host in ["kubernetes", "Kubernetes.Default.", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"]
     {
@@ -155,10 +158,11 @@ fn a_private_address_in_a_url_is_not_taken_for_a_service() {
 
 #[tokio::test]
 async fn a_name_is_checked_once_it_is_resolved() {
-    let of = |policy: AddressPolicy| async move { policy.resolve("localhost".parse().unwrap()).await };
-    let Err(refusal) = of(AddressPolicy::default()).await else { panic!("not refused") };
+    let resolve_localhost = |policy: AddressPolicy| async move { policy.resolve("localhost".parse().unwrap()).await };
+    let Err(refusal) = resolve_localhost(AddressPolicy::default()).await else { panic!("not refused") };
     assert!(refusal.to_string().starts_with("localhost is at "), "{refusal}");
-    assert!(of(AddressPolicy::for_local_machine()).await.unwrap().all(|address| address.ip().is_loopback()));
+    let mut resolved = resolve_localhost(AddressPolicy::for_local_machine()).await.unwrap();
+    assert!(resolved.all(|address| address.ip().is_loopback()));
 }
 
 proptest! {

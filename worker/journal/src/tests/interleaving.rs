@@ -6,42 +6,42 @@ use super::*;
 struct Attempt {
     store: Store<Disk>,
     chain: Chain,
-    epoch_begun: bool,
-    dead: bool,
-    /// Whether it has read the log since its last try to claim.
+    has_claimed: bool,
+    is_superseded: bool,
+    /// Whether the attempt has read the log since it last tried to claim an epoch.
     has_read: bool,
 }
 
 impl Attempt {
     fn new(memory: &Path, n: usize) -> Self {
         let store = Store::open(Disk, memory, "k-1", &format!("uid-{n}")).unwrap();
-        Self { store, chain: Chain::new(SOURCE), epoch_begun: false, dead: false, has_read: false }
+        Self { store, chain: Chain::new(SOURCE), has_claimed: false, is_superseded: false, has_read: false }
     }
 
     /// Takes the next step, and returns the event that it made durable, if any.
     fn step(&mut self, n: usize) -> Option<Entry> {
-        if self.dead {
+        if self.is_superseded {
             return None;
         }
-        if !self.epoch_begun && !self.has_read {
+        if !self.has_claimed && !self.has_read {
             self.store.read(&mut self.chain, |_| ()).unwrap();
             self.has_read = true;
             return None;
         }
-        let happened = if self.epoch_begun { event(n) } else { Event::EpochStarted { epoch: 1, attempt: 1 } };
+        let new_event = if self.has_claimed { event(n) } else { Event::EpochStarted { epoch: 1, attempt: 1 } };
         let mut next = self.chain.clone();
-        let (line, entry) = next.append(happened, stamp()).unwrap();
+        let (line, entry) = next.append(new_event, stamp()).unwrap();
         match self.store.add(entry.seq, format!("{line}\n").as_bytes()) {
             Ok(()) => {
                 self.chain = next;
-                if !self.epoch_begun {
+                if !self.has_claimed {
                     self.store.remove_leftovers_of_others(entry.seq);
                 }
-                self.epoch_begun = true;
+                self.has_claimed = true;
                 Some(entry)
             }
             Err(Error::Superseded { .. }) => {
-                self.dead = self.epoch_begun;
+                self.is_superseded = self.has_claimed;
                 self.has_read = false;
                 None
             }
@@ -54,7 +54,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn the_log_never_forks_and_keeps_what_it_acknowledged(steps in prop::collection::vec(0_usize..4, 1..60)) {
+    fn the_log_never_forks_and_keeps_acknowledged_events(steps in prop::collection::vec(0_usize..4, 1..60)) {
         let memory = tempfile::tempdir().unwrap();
         let mut attempts: Vec<Attempt> = (0..4).map(|n| Attempt::new(memory.path(), n)).collect();
         let reader = Store::open(Disk, memory.path(), "k-1", "reader").unwrap();
@@ -62,7 +62,7 @@ proptest! {
         for (n, which) in steps.into_iter().enumerate() {
             if let Some(entry) = attempts[which].step(n) {
                 acknowledged.push(entry);
-                // Only one attempt can write: the name of the others' next segment exists.
+                // Only one attempt can write. For all others, the name of the next segment already exists.
                 prop_assert_eq!(&read_with(&reader).unwrap(), &acknowledged);
             }
         }

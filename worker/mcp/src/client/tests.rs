@@ -22,7 +22,7 @@ const LONG_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Returns a client that does not retry a call whose server cannot be reached.
 fn client(url: &str) -> Client {
-    // Another test may have installed it.
+    // Another test may have installed the provider.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = Client::new(&McpEndpoint { url: url.to_owned() }, Redactor::default()).unwrap();
     Client { unreachable_retry_period: Duration::ZERO, ..client }
@@ -31,7 +31,7 @@ fn client(url: &str) -> Client {
 /// The tools that every server lists, unless a test replaces the list.
 const TOOLS: [&str; 7] = ["echo", "refuse", "fail", "hang", "refund", "get", "ask"];
 
-/// Returns the definition of a tool when the Job began.
+/// Returns the definition that a tool had when the Job began.
 fn tool_at_start(name: &str) -> ListedTool {
     let schema = json!({"type": "object", "properties": {"order": {"type": "string"}}});
     let hint = (name == "echo").then(|| ("readOnlyHint".to_owned(), json!(true)));

@@ -39,8 +39,8 @@ pub(super) fn repaired(result: &RawValue) -> Option<Value> {
         // A result of another type does not hold what the call returned.
         return None;
     }
-    let is_of_a_call = fields.content.is_some() || fields.structured_content.is_some() || fields.is_error.is_some();
-    let is_well_formed = if is_of_a_call {
+    let is_call_result = fields.content.is_some() || fields.structured_content.is_some() || fields.is_error.is_some();
+    let is_well_formed = if is_call_result {
         serde_json::from_str::<CallToolResult>(raw).is_ok()
     } else {
         serde_json::from_str::<Value>(raw).is_ok()
@@ -62,7 +62,7 @@ impl Fields<'_> {
             return None;
         }
         let mut result = Map::new();
-        result.insert("content".to_owned(), items.into_iter().map(|item| block(item.get())).collect());
+        result.insert("content".to_owned(), items.into_iter().map(|item| item_or_note(item.get())).collect());
         if let Some(structured) = self.structured_content {
             result.insert("structuredContent".to_owned(), serde_json::from_str(structured.get()).ok()?);
         }
@@ -77,25 +77,26 @@ impl Fields<'_> {
         json!({"content": [{"type": "text", "text": verbatim_answer(raw)}], "isError": self.is_error()})
     }
 
-    /// Returns whether the call failed: any value but `false` means an error.
+    /// Returns whether the call failed: any value except `false` and `null` means an error.
     fn is_error(&self) -> bool {
         self.is_error.is_some_and(|value| value.get() != "false")
     }
 }
 
-/// Returns an item of the content, or a note in its place.
-fn block(raw: &str) -> Value {
+/// Returns an item of the content, or a note in its place if the item does not conform to MCP.
+fn item_or_note(raw: &str) -> Value {
     let is_known = serde_json::from_str::<ContentBlock>(raw).is_ok();
     let item = serde_json::from_str::<Value>(raw);
     let note = match item {
         Ok(item) if is_known => return item,
-        Ok(item) => unknown_type(&item),
+        Ok(item) => note_of_unknown_type(&item),
         Err(_) => None,
     };
     json!({"type": "text", "text": note.unwrap_or_else(|| format!("[content that does not conform to MCP:]\n{raw}"))})
 }
 
-fn unknown_type(item: &Value) -> Option<String> {
+/// Returns the note for an item whose type MCP does not define. Returns `None` for other items.
+fn note_of_unknown_type(item: &Value) -> Option<String> {
     let kind = item.get("type")?.as_str()?;
     if matches!(kind, "text" | "image" | "audio" | "resource" | "resource_link") {
         return None;

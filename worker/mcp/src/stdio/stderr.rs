@@ -107,7 +107,7 @@ mod tests {
         redactor.learn("long", long.as_bytes());
         for before in (MAX_LINE_BYTES - 15..MAX_LINE_BYTES + 5).chain([0, 8 * 1024 - 5, 64 * 1024 - 5]) {
             for (value, part) in [("sk-abcdefgh", "sk-"), (long.as_str(), "0123")] {
-                // A redacted secret is shorter than the secret. The cut must not move behind another part of a secret.
+                // The mark of the first secret is shorter than the secret. So the cut moves, perhaps into the second secret.
                 let text = format!("{}{value}{}{value}\nnext\n", "#".repeat(before), "#".repeat(300));
                 let lines = passed_on(&text, redactor.clone()).await;
                 assert!(lines.len() == 2 && lines[1] == "next", "{lines:?}");

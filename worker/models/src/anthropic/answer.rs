@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 /// The text that replaces an empty one, because the provider rejects empty texts.
 pub(crate) const EMPTY_TEXT: &str = "(no words)";
 
-/// The field that holds arguments that are not a JSON object when they are sent back. Its value is the text that the model wrote.
+/// The field in which later requests send arguments that are not a JSON object. Its value is the text that the model wrote.
 const INVALID_ARGUMENTS: &str = "INVALID_JSON";
 
 /// The nesting limit of arguments. It keeps the nesting of the whole message within [`MAX_DEPTH`].
@@ -42,7 +42,7 @@ pub(crate) struct Stop {
     pub(crate) stop_details: Option<Value>,
 }
 
-/// The token usage of an answer. Each token of the prompt is counted in one of three fields, depending on its use of the cache.
+/// The token usage of an answer. The tokens of the prompt are the sum of `input`, `cache_written` and `cache_read`.
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
 pub(crate) struct Usage {
     #[serde(default, deserialize_with = "token_count", rename = "input_tokens")]
@@ -67,7 +67,7 @@ pub(crate) struct Block {
 /// Reads the body of a successful response.
 pub(crate) fn read(body: &[u8]) -> Result<Answer, Error> {
     let text = String::from_utf8_lossy(body);
-    // The engine reports invalid arguments of a call to the model. Therefore the rest of the message is read without them.
+    // The engine reports invalid arguments to the model, so they must not make the whole message unreadable.
     let message: Message = serde_json::from_slice(body)
         .or_else(|error| serde_json::from_str(&raw::without_unparsable_inputs(&text)).map_err(|_| error))
         .map_err(|error| Error::unreadable(format!("it is not a message ({error})"), &*text))?;
@@ -126,16 +126,16 @@ pub(crate) fn text_and_calls(message: &Value) -> (String, Vec<RequestedCall>) {
     (blocks.iter().copied().filter_map(text_of).collect(), calls.collect())
 }
 
-/// Returns the arguments of a call as requests send them. Arguments that are not an unambiguous JSON object are sent as the text of the
+/// Returns the arguments of a call as requests send them. Arguments that are not an unambiguous JSON object are sent as text, in the
 /// field [`INVALID_ARGUMENTS`].
-pub(crate) fn input(arguments: &str) -> Value {
+pub(crate) fn input_from_arguments(arguments: &str) -> Value {
     match canonical::parse(if arguments.trim().is_empty() { "{}" } else { arguments }) {
         Ok(input @ Value::Object(_)) if depth(&input) <= MAX_INPUT_DEPTH => input,
         _ => json!({INVALID_ARGUMENTS: arguments}),
     }
 }
 
-/// Returns the arguments as the model wrote them: the inverse of [`input`].
+/// Returns the arguments as the model wrote them: the inverse of [`input_from_arguments`].
 fn original_arguments(input: &Value) -> String {
     input.get(INVALID_ARGUMENTS).and_then(Value::as_str).map_or_else(|| input.to_string(), str::to_owned)
 }
@@ -170,7 +170,7 @@ fn history_block(block: Block) -> Option<Map<String, Value>> {
     }
     fields.retain(|_, value| !value.is_null());
     if is_a(&fields, "tool_use") {
-        fields.insert("input".to_owned(), input(&arguments));
+        fields.insert("input".to_owned(), input_from_arguments(&arguments));
     }
     (!is_a(&fields, "text") || !field(&fields, "text").trim().is_empty()).then_some(fields)
 }

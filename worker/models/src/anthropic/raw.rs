@@ -14,11 +14,11 @@ pub(crate) fn without_unparsable_inputs(body: &str) -> String {
     let mut at = 0;
     for input in inputs(body).into_iter().filter(|input| serde_json::from_str::<Value>(input).is_err()) {
         // The input is a slice of the body, so the difference of their addresses is its offset.
-        let begins = input.as_ptr().addr().saturating_sub(body.as_ptr().addr());
-        let Some(before) = body.get(at..begins).filter(|_| !input.is_empty()) else { continue };
+        let start = input.as_ptr().addr().saturating_sub(body.as_ptr().addr());
+        let Some(before) = body.get(at..start).filter(|_| !input.is_empty()) else { continue };
         kept.push_str(before);
         kept.push_str("{}");
-        at = begins + input.len();
+        at = start + input.len();
     }
     kept.push_str(body.get(at..).unwrap_or_default());
     kept
@@ -46,14 +46,14 @@ fn parts(outer: &str) -> impl Iterator<Item = &str> {
     let mut rest = outer.trim_start().get(1..).unwrap_or_default();
     std::iter::from_fn(move || {
         rest = rest.trim_start_matches(|c: char| c.is_ascii_whitespace() || matches!(c, ',' | ':'));
-        let (value, after) = rest.split_at_checked(length(rest))?;
+        let (value, after) = rest.split_at_checked(value_length(rest))?;
         rest = after;
         (!value.is_empty()).then_some(value)
     })
 }
 
 /// Returns the length of the value at the beginning of `text`, in bytes. Returns 0 at the end of the enclosing value.
-fn length(text: &str) -> usize {
+fn value_length(text: &str) -> usize {
     let mut open = 0_usize;
     let mut in_string = false;
     let mut escaped = false;

@@ -3,7 +3,7 @@
 //! Two fields `cache_control` set what the provider caches. The field of the system prompt covers the tools and the system prompt. The
 //! field of the whole request covers everything up to the latest turn, so the messages need no such field.
 
-use super::answer::{EMPTY_TEXT, input};
+use super::answer::{EMPTY_TEXT, input_from_arguments};
 use crate::optional_fields::OptionalField;
 use crate::protocol::{RequestContext, TurnContent, TurnWriter};
 use bloomery_engine::stage_prompt::AnswerSchema;
@@ -78,6 +78,7 @@ impl Messages {
         self.separate(bytes);
     }
 
+    /// Writes a comma before each message except the first.
     fn separate(&mut self, bytes: &mut Vec<u8>) {
         if std::mem::replace(&mut self.begun, true) {
             bytes.push(b',');
@@ -107,7 +108,7 @@ impl TurnWriter for Messages {
                 let calls = calls.iter().map(|call| Block::ToolUse {
                     id: &call.id,
                     name: &call.name,
-                    input: input(&call.arguments),
+                    input: input_from_arguments(&call.arguments),
                 });
                 let content: Vec<Block<'_>> = text.into_iter().chain(calls).collect();
                 serde_json::to_writer(bytes, &Assistant { role: "assistant", content })

@@ -69,6 +69,7 @@ pub(crate) struct StreamedAnswer {
     blocks: Vec<Block>,
     stop: Stop,
     usage: Usage,
+    /// The size of the blocks so far, in bytes.
     size: usize,
 }
 
@@ -125,7 +126,7 @@ impl AnswerStream for StreamedAnswer {
 }
 
 impl StreamedAnswer {
-    /// Updates the usage. Counts are cumulative. The provider may omit an unchanged count.
+    /// Updates the usage. New counts replace earlier ones, because counts are cumulative. The provider may omit an unchanged count.
     fn update_usage(&mut self, usage: Option<Usage>) {
         let Some(usage) = usage else { return };
         let own = &mut self.usage;

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex};
 const LONG_TIMEOUT: Duration = Duration::from_mins(1);
 
 fn client_of(endpoint: &ModelEndpoint, retry_policy: RetryPolicy) -> Client {
-    // Another test may have installed it.
+    // Another test may have installed the provider.
     let _ = rustls::crypto::ring::default_provider().install_default();
     Client::new(endpoint, "uid-1", retry_policy, Arc::default(), Redactor::default()).unwrap()
 }
@@ -37,7 +37,7 @@ async fn ask_request(client: &Client, request: &ModelRequest<'_>) -> Result<Answ
         .map_err(ModelError::into_final)
 }
 
-/// Asks, and returns the reported waits.
+/// Asks the Model, and returns the outcome and the reported waits.
 async fn ask(client: &Client) -> (Result<Answer, Error>, Vec<ExternalWait>) {
     let waits = Mutex::new(Vec::new());
     let record = |wait| waits.lock().unwrap().push(wait);
@@ -103,7 +103,7 @@ async fn a_delay_that_the_server_requests_is_respected() {
     for value in ["3600", date] {
         let busy = Reply::Response(429, vec![("retry-after", value.into())], String::new());
         let (server, url) = Server::start([busy, completion("Done")]).await;
-        // The delay is longer than the total time, so there is one more try at the end. Short delays would lead to dozens.
+        // The delay is longer than the total time, so there is one more try at the end. With short delays, there would be dozens of tries.
         let (outcome, _) = ask(&client_of(&endpoint(&url), retry_policy(Duration::from_millis(200)))).await;
         assert_eq!(outcome.unwrap().text, "Done");
         assert_eq!(server.request_count(), 2);
@@ -251,7 +251,7 @@ async fn the_key_is_redacted_in_the_quote_of_an_unreadable_answer() {
     }
 }
 
-/// The events redact the texts of the main loop only.
+/// The texts of the main loop are redacted when they become events. The prompts of other stages do not come from events.
 #[tokio::test]
 async fn requests_of_other_stages_than_the_main_loop_are_redacted() {
     let (server, url) = Server::start([completion("{}")]).await;
@@ -292,9 +292,9 @@ async fn the_wait_for_a_missing_key_ends_after_the_total_time() {
 
 #[tokio::test]
 async fn a_request_begins_with_the_bytes_of_the_previous_one() {
-    let context = json!({"choices": [{"message": {"role": "assistant", "content": null, "refusal": null, "x": 0.1,
+    let first_answer = json!({"choices": [{"message": {"role": "assistant", "content": null, "refusal": null, "x": 0.1,
         "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{\"z\":1,\"a\":2}"}}]}}]});
-    let (server, url) = Server::start([response(200, context.to_string()), completion("Done")]).await;
+    let (server, url) = Server::start([response(200, first_answer.to_string()), completion("Done")]).await;
     let client = client(&url);
     let mut turns = vec![Turn::User("Refund A-17".into())];
     let answer = ask_request(&client, &request(&turns)).await.unwrap();
@@ -394,9 +394,9 @@ fn anthropic_events(text: &str) -> String {
 #[tokio::test]
 async fn a_stream_is_read_to_its_end_and_one_that_breaks_off_is_retried() {
     let whole = openai_events("Done") + "data: [DONE]\n\n";
-    let without_a_line = openai_events("Done") + "data: [DONE]";
+    let without_empty_line = openai_events("Done") + "data: [DONE]";
     let broken = r#"data: {"error":{"type":"server_error","message":"gone"}}"#.to_owned() + "\n\n";
-    for end in [whole, without_a_line] {
+    for end in [whole, without_empty_line] {
         let replies = [
             event_stream(openai_events("Done")),
             Reply::Cut,

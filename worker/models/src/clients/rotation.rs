@@ -5,7 +5,7 @@ use bloomery_crds::text::bounded;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// The longest time for which one Model is asked in a row, if there is another one.
+/// The longest time for retries of one Model before the next Model is asked.
 const MAX_SLOT: Duration = Duration::from_secs(30);
 
 /// The longest text of all failures together, in bytes. The text becomes the message of an outcome.
@@ -49,7 +49,7 @@ impl<'a> Rotation<'a> {
         let model = pending.iter().find(|model| !is_deprioritized(model)).or(pending.first()).copied()?;
         self.asked.insert(model);
         let available = self.models.len() - self.excluded.len();
-        let retry_time = if available > 1 { left.min(self.share()) } else { left };
+        let retry_time = if available > 1 { left.min(self.slot_time()) } else { left };
         Some(Slot { model, retry_time })
     }
 
@@ -59,7 +59,8 @@ impl<'a> Rotation<'a> {
         self.models.iter().filter(is_pending).copied().collect()
     }
 
-    fn share(&self) -> Duration {
+    /// Returns the retry time for one turn of a Model: an equal part of the whole time, at most [`MAX_SLOT`].
+    fn slot_time(&self) -> Duration {
         let models = u32::try_from(self.models.len()).unwrap_or(u32::MAX).max(1);
         (self.retry_time / models).min(MAX_SLOT)
     }

@@ -107,7 +107,7 @@ fn history_message(mut message: Map<String, Value>, text: &str) -> Value {
     }
     message.insert("role".to_owned(), json!("assistant"));
     if !message.contains_key("content") {
-        // Without calls, the content must be a text. With calls, null is the only form that all servers accept.
+        // Without calls, the content must be a text. With calls, null is the only form of empty content that all servers accept.
         let content = if message.contains_key("tool_calls") { Value::Null } else { json!(text) };
         message.insert("content".to_owned(), content);
     }
@@ -158,7 +158,7 @@ fn call(call: &Value) -> Result<RequestedCall, Error> {
         arguments: field("/function/arguments")
             .map(str::to_owned)
             .ok_or_else(|| Error::unreadable("the arguments of a tool call are not a string", call.to_string()))?,
-        // The worker sets this when the answer becomes an event.
+        // The worker sets `secrets` when the answer becomes an event.
         secrets: Vec::new(),
     })
 }

@@ -23,7 +23,7 @@ fn patterns(values: &[(&'static str, &'static str)]) -> Patterns {
 #[case::wrapped_in_json(r#""s3cr\"t/\r\npass\n word""#, r#""[redacted: token]""#)]
 fn a_value_is_found_in_every_notation(#[case] text: &str, #[case] expected: &str) {
     let patterns = patterns(&[("token", "s3cr\"t/pass word")]);
-    // The `!` after the value stays.
+    // A `!` after the value is kept.
     let expected = if text.ends_with('!') { format!("{expected}!") } else { expected.to_owned() };
     assert_eq!(patterns.redact(text), expected);
 }
@@ -53,10 +53,10 @@ fn a_value_that_is_not_utf_8_is_replaced_with_whole_characters() {
 }
 
 #[test]
-fn a_long_text_is_searched_once() {
+fn many_overlapping_matches_get_one_mark() {
     let value = "a".repeat(200);
     let patterns = Patterns::new([("it", value.as_bytes())]);
-    // A match ends at every byte, and all matches overlap.
+    // A match ends at every byte, and all matches overlap. The search must take linear time nevertheless.
     assert_eq!(patterns.redact(&"a".repeat(1 << 20)), "[redacted: it]");
     assert_eq!(patterns.redact(&format!("{}b", "a".repeat(199))), format!("{}b", "a".repeat(199)));
 }

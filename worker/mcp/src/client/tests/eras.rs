@@ -44,7 +44,7 @@ fn address(url: &str) -> String {
     url.trim_start_matches("http://").trim_end_matches("/mcp").to_owned()
 }
 
-/// The first call after the change is sent at most once, and its outcome is true. The next call succeeds.
+/// The first call after the change is sent at most once, and its outcome agrees with what the server received. The next call succeeds.
 #[rstest]
 #[tokio::test]
 async fn a_client_recovers_when_the_server_changes_its_era(

@@ -99,7 +99,7 @@ async fn a_json_rpc_error_answers_the_call(#[case] respond: fn(&Value) -> Respon
     assert_eq!((server.count("tools/call"), server.count("initialize")), (2, 1));
 }
 
-/// Such an error does not conform to JSON-RPC, but still shows that the call failed.
+/// An error that does not conform to JSON-RPC still shows that the call failed.
 #[rstest]
 #[case::json(|call: &Value| json(&nonconforming_error(call)))]
 #[case::refusal(|call: &Value| response(400, &nonconforming_error(call)))]
@@ -112,7 +112,7 @@ async fn an_error_in_another_form_answers_the_call(#[case] respond: fn(&Value) -
     assert_eq!(server.count("tools/call"), 1);
 }
 
-/// The server answered the call, so the call is complete.
+/// The server answered the call, so the call counts as completed.
 #[rstest]
 #[case::unknown_type(
     r#"{"content":[{"type":"hologram"},{"type":"text","text":"after"}]}"#,
@@ -168,7 +168,7 @@ async fn a_result_that_does_not_conform_to_mcp_answers_the_call(
 #[case(Value::Null, false)]
 #[case(json!(false), false)]
 #[tokio::test]
-async fn any_value_of_is_error_but_false_and_null_means_an_error(#[case] is_error: Value, #[case] has_failed: bool) {
+async fn any_value_of_is_error_except_false_and_null_means_an_error(#[case] is_error: Value, #[case] has_failed: bool) {
     let result = json!({"content": [{"type": "text", "text": "sold out"}], "isError": is_error});
     let server = ScriptedServer::answering_calls(move |call| json(&answer(call, &result)));
     let outcome = call(&client(&server.start().await), "refund", "{}").await;
@@ -201,7 +201,7 @@ async fn a_result_of_the_largest_size_is_read() {
 }
 
 #[tokio::test]
-async fn a_call_to_a_server_that_does_not_listen_failed() {
+async fn a_call_to_a_server_that_does_not_listen_fails() {
     let url = format!("http://{}/mcp", local_server::unused_address().await);
     let outcome = call(&client(&url), "refund", "{}").await;
     let CallOutcome::Failed { text, .. } = &outcome else { panic!("{outcome:?}") };
@@ -210,7 +210,7 @@ async fn a_call_to_a_server_that_does_not_listen_failed() {
 }
 
 #[tokio::test]
-async fn a_call_to_a_server_that_stopped_listening_during_the_session_failed() {
+async fn a_call_to_a_server_that_stopped_listening_during_the_session_fails() {
     // The server closes each connection after its answer, and stops listening at the first call.
     let listener = Arc::new(Mutex::new(None::<tokio::task::JoinHandle<()>>));
     let (first, second) = {
@@ -273,7 +273,7 @@ async fn a_call_without_time_left_is_not_sent() {
 }
 
 #[tokio::test]
-async fn a_numbered_stream_is_resumed_and_the_call_is_not_repeated() {
+async fn a_stream_with_event_ids_is_resumed_and_the_call_is_not_repeated() {
     let id = Arc::new(Mutex::new(Value::Null));
     let server = {
         let (sent, resumed) = (id.clone(), id);
@@ -318,7 +318,7 @@ async fn requests_of_the_server_are_declined() {
 }
 
 #[tokio::test]
-async fn a_call_whose_tool_asks_for_input_failed() {
+async fn a_call_whose_tool_asks_for_input_fails() {
     let server = ScriptedServer::answering_calls(|call| {
         json(&answer(call, &json!({"resultType": "input_required", "inputRequests": {}, "requestState": "x"})))
     });
@@ -328,7 +328,7 @@ async fn a_call_whose_tool_asks_for_input_failed() {
     assert_eq!(server.count("tools/call"), 1);
 }
 
-/// The call that was sent before may have had an effect, even if the repeated call cannot be sent.
+/// A call that was sent before may have had an effect, even if it cannot be sent again.
 #[tokio::test]
 async fn a_repeated_call_that_cannot_be_sent_is_indeterminate() {
     let gone = format!("http://{}/mcp", local_server::unused_address().await);

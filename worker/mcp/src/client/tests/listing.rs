@@ -90,7 +90,10 @@ async fn a_tool_that_is_nested_too_deep_does_not_affect_the_others() {
 )]
 #[case::other(|request: &Value| json(&answer(request, &json!({"content": []}))), "its answer is not a list of tools")]
 #[tokio::test]
-async fn a_list_that_failed_is_retried_in_a_new_session(#[case] respond: fn(&Value) -> Response, #[case] reason: &str) {
+async fn after_a_failed_list_the_next_list_begins_a_new_session(
+    #[case] respond: fn(&Value) -> Response,
+    #[case] reason: &str,
+) {
     let server = ScriptedServer::answering_lists(respond);
     let client = client(&server.start().await);
     for times in 1..=2 {
@@ -128,7 +131,7 @@ async fn a_redirect_is_refused_without_a_retry(#[case] status: u16) {
 #[case::forbidden_without_credentials(StatusCode::FORBIDDEN, true)]
 #[case::unauthorized_with_credentials(StatusCode::UNAUTHORIZED, false)]
 #[tokio::test]
-async fn a_server_that_requires_credentials_is_retried_only_if_they_may_appear(
+async fn a_server_that_requires_credentials_is_retried_only_if_credentials_may_be_added(
     #[case] status: StatusCode,
     #[case] is_final: bool,
 ) {

@@ -194,7 +194,7 @@ async fn an_image_is_kept_and_structured_content_is_not_repeated() {
 }
 
 /// Returns a response that begins with `head` and then sends a space every 20 ms without end.
-fn slowly(head: &'static str, kind: &'static str) -> Response {
+fn endless_response(head: &'static str, kind: &'static str) -> Response {
     use axum::response::IntoResponse;
     let spaces = stream::unfold((), |()| async {
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -205,7 +205,7 @@ fn slowly(head: &'static str, kind: &'static str) -> Response {
 }
 
 #[rstest]
-#[case::an_endless_body(|_: &Value| slowly("{", "application/json"))]
+#[case::an_endless_body(|_: &Value| endless_response("{", "application/json"))]
 #[case::endless_keep_alives(|_: &Value| {
     let alive = stream::unfold((), |()| async {
         tokio::time::sleep(Duration::from_millis(20)).await;

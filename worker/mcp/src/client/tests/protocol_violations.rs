@@ -14,7 +14,7 @@ fn raw(kind: &'static str, body: impl Into<Body>) -> Response {
     ([(header::CONTENT_TYPE, kind)], body.into()).into_response()
 }
 
-/// Returns an answer whose text is not UTF-8, in the form that `frame` gives it.
+/// Returns an answer whose text is not UTF-8. `frame` adds what surrounds the answer in the body.
 fn not_utf8(call: &Value, frame: fn(Vec<u8>) -> Vec<u8>) -> Vec<u8> {
     let mut answer = done(call).to_string().into_bytes();
     let at = answer.windows(4).position(|part| part == b"done").unwrap();

@@ -1,4 +1,4 @@
-//! Tests against servers of rmcp. They support one era of the protocol each, unlike the server of `testkit`.
+//! Tests against servers of rmcp. Unlike the server of `testkit`, each of them supports only one era of the protocol.
 
 use super::*;
 use axum::Router;

@@ -18,6 +18,7 @@ use tokio::sync::watch;
 /// Returns the response to a request.
 type Respond = Box<dyn Fn(&Value) -> Response + Send + Sync>;
 
+/// The server. Clones share their record of requests.
 #[derive(Clone)]
 pub(super) struct ScriptedServer {
     call: Arc<Respond>,
@@ -74,12 +75,12 @@ impl ScriptedServer {
         Router::new().fallback(serve).with_state(self.clone())
     }
 
-    /// Returns the last request with a method.
+    /// Returns the last request with the given method.
     pub(super) fn last_request(&self, method: &str) -> Value {
         self.seen.lock().unwrap().iter().rev().find(|message| message["method"] == method).cloned().unwrap()
     }
 
-    /// Returns the number of requests with a method.
+    /// Returns the number of requests with the given method.
     pub(super) fn count(&self, method: &str) -> usize {
         self.seen.lock().unwrap().iter().filter(|message| message["method"] == method).count()
     }
@@ -138,7 +139,7 @@ pub(super) fn events(parts: impl IntoIterator<Item = String>) -> Response {
 /// Returns a stream of events whose connection breaks after the last event.
 pub(super) fn cut_events(parts: impl IntoIterator<Item = String>) -> Response {
     let parts: Vec<_> = parts.into_iter().map(Ok).collect();
-    // After the yield, the events are sent before the connection breaks.
+    // The yield makes the server send the events before the connection breaks.
     let cut = stream::once(async {
         tokio::task::yield_now().await;
         Err(io::Error::other("cut"))

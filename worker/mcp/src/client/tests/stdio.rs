@@ -22,7 +22,8 @@ while IFS= read -r line; do
 done
 "#;
 
-const ANSWERS: &str = r#"answer '{"content":[{"type":"text","text":"done"}]}'"#;
+/// The command that answers a call with the text `done`.
+const ANSWER_DONE: &str = r#"answer '{"content":[{"type":"text","text":"done"}]}'"#;
 
 /// The lines of standard error.
 #[derive(Clone, Default)]
@@ -46,7 +47,8 @@ fn server(act: &str) -> Client {
 #[tokio::test]
 async fn a_program_is_called_and_its_stderr_is_passed_on() {
     let stderr = StderrLines::default();
-    let client = program(&["sh", "-c", &format!("printf 'Bienvenue \\340 tous\\n'\n{SERVER}"), "sh", ANSWERS], &stderr);
+    let client =
+        program(&["sh", "-c", &format!("printf 'Bienvenue \\340 tous\\n'\n{SERVER}"), "sh", ANSWER_DONE], &stderr);
     let tools = client.list(LONG_TIMEOUT).await.unwrap();
     assert_eq!(tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["act"]);
     assert_eq!(call(&client, "act", "{}").await, completed("done"));
@@ -77,7 +79,7 @@ async fn a_program_that_ends_on_an_unknown_request_is_started_again_in_the_older
     let server = SERVER.replacen("while IFS= read -r line; do", "line=$first; while :; do", 1);
     let server = server.replacen("  esac\ndone", "  esac\n  IFS= read -r line || exit 0\ndone", 1);
     let stderr = StderrLines::default();
-    let client = program(&["sh", "-c", &format!("{ends_on_unknown}\n{server}"), "sh", ANSWERS], &stderr);
+    let client = program(&["sh", "-c", &format!("{ends_on_unknown}\n{server}"), "sh", ANSWER_DONE], &stderr);
     assert_eq!(client.list(LONG_TIMEOUT).await.unwrap().len(), 1);
     assert_eq!(call(&client, "act", "{}").await, completed("done"));
     client.close().await;
@@ -117,8 +119,10 @@ async fn the_error_of_a_program_that_begins_no_session_does_not_mention_http() {
         "'{\"x\":1}'",
         1,
     );
-    let error =
-        program(&["sh", "-c", &server, "sh", ANSWERS], &StderrLines::default()).list(LONG_TIMEOUT).await.unwrap_err();
+    let error = program(&["sh", "-c", &server, "sh", ANSWER_DONE], &StderrLines::default())
+        .list(LONG_TIMEOUT)
+        .await
+        .unwrap_err();
     assert!(error.to_string().contains("it does not speak MCP over its standard input and output"), "{error}");
 }
 
@@ -151,7 +155,7 @@ async fn a_call_fails_if_the_program_cannot_receive_it(
 async fn a_program_inherits_no_environment_and_its_child_processes_end_with_it() {
     let dir = tempfile::tempdir().unwrap();
     let (env, child) = (dir.path().join("env"), dir.path().join("child"));
-    let act = format!("env >{}; sleep 600 & echo $! >{}; {ANSWERS}", env.display(), child.display());
+    let act = format!("env >{}; sleep 600 & echo $! >{}; {ANSWER_DONE}", env.display(), child.display());
     let client = server(&act);
     assert_eq!(call(&client, "act", "{}").await, completed("done"));
     assert!(!std::fs::read_to_string(env).unwrap().contains("CARGO"));

@@ -55,7 +55,7 @@ fn an_answer_that_the_filter_stopped_is_an_error() {
     assert_eq!(read(body.to_string().as_bytes()), Err(Error::Filtered { reason }));
 }
 
-/// Parsers may disagree on such arguments. The engine parses the text and decides.
+/// Parsers may disagree on these arguments. The engine parses the text and decides.
 #[rstest]
 #[case::a_key_twice(r#"{"amount":1,"amount":900}"#)]
 #[case::a_number_that_is_not_exact(r#"{"order":18446744073709551616}"#)]

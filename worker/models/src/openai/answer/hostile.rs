@@ -10,7 +10,7 @@ fn body(message: &str) -> String {
     format!(r#"{{"choices":[{{"message":{message},"finish_reason":"stop"}}]}}"#)
 }
 
-/// The test runs on a small stack, because a parser that recurses without a limit would end the process.
+/// The test runs on a small stack, which a parser that recurses without a limit would overflow.
 #[rstest]
 #[case::in_the_body("")]
 #[case::in_the_choices("{\"choices\":")]
@@ -77,7 +77,7 @@ fn the_answer_and_the_kept_message_agree_on_duplicate_fields(
     assert_eq!((kept.text, kept.calls), (answer.text, answer.calls));
 }
 
-/// Parsers may disagree on such arguments. The engine parses the text and decides.
+/// Parsers may disagree on these arguments. The engine parses the text and decides.
 #[test]
 fn arguments_with_a_duplicate_field_are_kept_as_the_model_wrote_them() {
     let arguments = r#"{"amount":1,"\u0061mount":900}"#;

@@ -11,7 +11,7 @@ const UNSPLIT_FIELDS: [&str; 5] = ["id", "type", "name", "role", "format"];
 /// The field that holds the tool calls of a message.
 const CALLS: &str = "tool_calls";
 
-/// The largest number of items of any other list.
+/// The largest number of items of a list other than the tool calls.
 const MAX_ITEMS: usize = 4096;
 
 /// The field that identifies an item of a list.
@@ -36,7 +36,7 @@ pub(crate) fn add(message: &mut Map<String, Value>, delta: Map<String, Value>) -
                 add(&mut fields, more)?;
                 message.insert(name, Value::Object(fields));
             }
-            // After an empty text, a later delta has the name or the id.
+            // An empty text is not stored, so that a later delta can set the field.
             (None, Value::String(text)) if text.is_empty() && UNSPLIT_FIELDS.contains(&name.as_str()) => {}
             (_, value) => {
                 message.insert(name, value);
@@ -48,7 +48,7 @@ pub(crate) fn add(message: &mut Map<String, Value>, delta: Map<String, Value>) -
 
 fn add_items(name: &str, items: &mut Vec<Value>, more: Vec<Value>) -> Result<(), Error> {
     for item in more {
-        let position = continued(name, items, &item);
+        let position = find_continued(name, items, &item);
         match (position.and_then(|at| items.get_mut(at)), item) {
             (Some(Value::Object(fields)), Value::Object(more)) => add(fields, more)?,
             (_, Value::Object(more)) => {
@@ -69,15 +69,15 @@ fn add_items(name: &str, items: &mut Vec<Value>, more: Vec<Value>) -> Result<(),
 ///
 /// An item with an index continues the item with the same index. The exception is a call with a name and a different id, because some
 /// servers give all calls the same index. An item without an index continues the latest call, unless its id is different.
-fn continued(name: &str, items: &[Value], item: &Value) -> Option<usize> {
+fn find_continued(name: &str, items: &[Value], item: &Value) -> Option<usize> {
     let is_same = |at: &usize| match (items.get(*at).and_then(id), id(item)) {
         (Some(known), Some(own)) => known == own,
         (None, _) | (_, None) => true,
     };
     if let Some(index) = item.get(INDEX).filter(|index| index.is_u64()) {
         let at = items.iter().rposition(|known| known.get(INDEX) == Some(index));
-        let begins = name == CALLS && text(item, "/function/name").is_some();
-        return at.filter(|at| !begins || is_same(at));
+        let may_begin_call = name == CALLS && text(item, "/function/name").is_some();
+        return at.filter(|at| !may_begin_call || is_same(at));
     }
     let latest = items.len().checked_sub(1)?;
     (name == CALLS && is_same(&latest)).then_some(latest)
