@@ -118,7 +118,7 @@ async fn run_on_wire(wire: Wire, timeouts: Timeouts, conversation: Conversation)
 #[case::error_inside(json!({"errorInside": true}))]
 #[case::overload_inside(json!({"errorInside": 529}))]
 #[case::cut_by_a_reset(json!({"cut": "reset"}))]
-#[case::cut_at_a_valid_end(json!({"cut": "short"}))]
+#[case::cut_without_an_error(json!({"cut": "short"}))]
 #[case::without_its_end_marker(json!({"cut": "unmarked"}))]
 #[case::stalled(json!({"stall": true}))]
 #[case::never_answered(json!({"hang": true}))]

@@ -50,7 +50,7 @@ async fn waiting<'t>(tenant: &'t Tenant, denial: Option<&str>, expiry: Option<&s
             spec.engine = Some(serde_json::from_value(engine).expect("an engine"));
         })
         .await;
-    let job = tenant.job("dear").goal(&format!("Refund order {LARGE_ORDER}")).await;
+    let job = tenant.job("large-refund").goal(&format!("Refund order {LARGE_ORDER}")).await;
     job.until_phase(Phase::AwaitingApproval).await;
     (shop, job)
 }
@@ -69,7 +69,7 @@ async fn an_approved_refund_is_made_once() {
         let (shop, job) = waiting(tenant, None, None).await;
         let approval = tenant.approval_for(&job, "supervisor").await;
         let spec = &approval.spec;
-        assert_eq!((spec.job.as_str(), spec.tool.as_str()), ("dear", "process_refund"));
+        assert_eq!((spec.job.as_str(), spec.tool.as_str()), ("large-refund", "process_refund"));
         assert_eq!(spec.arguments, format!(r#"{{"amount":901.9,"order_id":"{LARGE_ORDER}"}}"#));
         assert!(spec.rules[0].text.contains("amount > 500"), "{:?}", spec.rules);
         assert!(spec.events.iter().any(|line| line.contains("tool.held")), "{:?}", spec.events);
@@ -92,7 +92,7 @@ async fn an_approved_refund_is_made_once() {
         );
         let row = tenant.approvals().row(&approval.name_any(), true).await;
         for (column, cell) in [
-            ("Job", "dear"),
+            ("Job", "large-refund"),
             ("Tool", "process_refund"),
             ("Approver", "supervisor"),
             ("Decision", "Approve"),
@@ -149,7 +149,7 @@ async fn two_holds_with_different_approvers_need_both() {
     story(async |tenant| {
         let shop = tenant.shop(&[refund_of(LARGE_ORDER)]).await;
         tenant.skill("cs-tier-1").tier_one().await;
-        let job = tenant.job("dear").goal(&format!("Refund order {LARGE_ORDER}")).await;
+        let job = tenant.job("large-refund").goal(&format!("Refund order {LARGE_ORDER}")).await;
         job.until_phase(Phase::AwaitingApproval).await;
         tenant.grant_approval("jane@acme.io", &["supervisor", "default"]).await;
         let jane = tenant.person("jane@acme.io").await;
@@ -211,7 +211,7 @@ async fn people_decide_with_kubectl_bloomery() {
         tenant.grant_approval("jane@acme.io", &["supervisor"]).await;
         tenant.grant_approval("mallory@acme.io", &["mallory"]).await;
         let run = |verb: &str, user: &str, more: &[&str]| {
-            let arguments = [&[verb, "dear", "--namespace", &tenant.namespace, "--as", user], more].concat();
+            let arguments = [&[verb, "large-refund", "--namespace", &tenant.namespace, "--as", user], more].concat();
             let output = command::attempt(&mut command::bloomery(&arguments));
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
             (output.status.code(), text(&output.stdout), text(&output.stderr))
@@ -287,7 +287,10 @@ async fn assert_changed_metadata_is_refused(approval: &Approval, jane: &Person) 
         json!({"ownerReferences": null}),
         json!({"finalizers": ["acme.io/stays"]}),
     ] {
-        assert_refused(jane.change(approval, &json!({ "metadata": metadata })).await, "are the operator's");
+        assert_refused(
+            jane.change(approval, &json!({ "metadata": metadata })).await,
+            "only the operator may change the labels",
+        );
     }
 }
 
@@ -324,8 +327,8 @@ async fn every_attempt_to_bypass_the_decision_is_refused() {
         );
         assert_refused(mallory.change(&approval, &json!({"spec": {"approver": "mallory"}})).await, "is immutable");
         assert_edits_are_refused(&approval, &jane, &admin).await;
-        assert_refused(jane.decide(&approval, "Expired", "").await, "only the operator says");
-        assert_refused(admin.decide(&approval, "Expired", "").await, "only the operator says");
+        assert_refused(jane.decide(&approval, "Expired", "").await, "only the operator may set the verdict Expired");
+        assert_refused(admin.decide(&approval, "Expired", "").await, "only the operator may set the verdict Expired");
         assert_changed_metadata_is_refused(&approval, &jane).await;
         // Service accounts with the right to approve.
         for machine in [&worker, &robot] {
@@ -333,17 +336,20 @@ async fn every_attempt_to_bypass_the_decision_is_refused() {
             assert!(machine.decide(&approval, "Approve", "").await.is_err(), "{} must not decide", machine.name);
         }
         let as_operator = tenant.person_in_groups(&operator_user(), &[]).await;
-        assert_refused(as_operator.decide(&approval, "Approve", "").await, "the operator decides nothing");
+        assert_refused(
+            as_operator.decide(&approval, "Approve", "").await,
+            "the operator may set only the verdict Expired",
+        );
         // An Approval that a user creates, decided or not, and one that the operator creates already decided.
         let mut forged = Approval::new("forged", approval.spec.clone());
-        assert_refused(jane.create(&forged).await, "only the operator makes Approvals");
-        assert_refused(admin.create(&forged).await, "only the operator makes Approvals");
+        assert_refused(jane.create(&forged).await, "only the operator may create an Approval");
+        assert_refused(admin.create(&forged).await, "only the operator may create an Approval");
         forged.spec.decision = serde_json::from_value(approve(&operator_user())).ok();
-        assert_refused(as_operator.create(&forged).await, "made without a decision");
+        assert_refused(as_operator.create(&forged).await, "created without a decision");
         // A status in which a decision counts.
         let counts = json!({"counted": {"verdict": "Approve", "at": "2026-01-01T00:00:00Z"}});
-        assert_refused(jane.change_status(&approval, &counts).await, "only the operator writes the status");
-        assert_refused(admin.change_status(&approval, &counts).await, "only the operator writes the status");
+        assert_refused(jane.change_status(&approval, &counts).await, "only the operator may write the status");
+        assert_refused(admin.change_status(&approval, &counts).await, "only the operator may write the status");
 
         let status = job.until("the status", |_| true).await;
         assert_eq!(status.phase, Some(Phase::AwaitingApproval), "no refused request decided the call");

@@ -102,7 +102,7 @@ async fn a_job_that_parks_and_resumes_causes_few_writes() {
         shop.model.release("answered").await;
         job.succeeded().await;
 
-        let job = tenant.job("dear").goal("Refund order A-443").await;
+        let job = tenant.job("large-refund").goal("Refund order A-443").await;
         shop.model.until_held("holding").await;
         let before = settled_writes(tenant).await;
         shop.model.release("holding").await;

@@ -86,9 +86,9 @@ async fn a_job_cancelled_while_its_model_thinks_sends_no_more_requests() {
 async fn cancelling_a_job_that_waits_for_approval_withdraws_the_approval() {
     let _turn = operator::undisturbed().await;
     story(async |tenant| {
-        let dear = "A-443";
-        let refund = call("process_refund", json!({"order_id": dear, "amount": 901.9}));
-        let shop = tenant.shop(&[conversation(dear, [refund])]).await;
+        let order = "A-443";
+        let refund = call("process_refund", json!({"order_id": order, "amount": 901.9}));
+        let shop = tenant.shop(&[conversation(order, [refund])]).await;
         tenant
             .skill("cs-tier-1")
             .with(|spec| {
@@ -96,7 +96,7 @@ async fn cancelling_a_job_that_waits_for_approval_withdraws_the_approval() {
                 spec.policy = Some(serde_json::from_value(json!({"approvals": [held]})).expect("a policy"));
             })
             .await;
-        let job = tenant.job("dear").goal(&format!("Refund order {dear}")).await;
+        let job = tenant.job("large-refund").goal(&format!("Refund order {order}")).await;
         job.until_phase(Phase::AwaitingApproval).await;
         let approval = tenant.approval_for(&job, "supervisor").await;
         job.pods_have_ended().await;

@@ -10,7 +10,7 @@ async fn a_call_that_a_person_has_to_approve_ends_the_pod_and_waits() {
     story(async |tenant| {
         let shop = tenant.shop(&[refund_of("A-243"), refund_of("A-1")]).await;
         tenant.skill("cs-tier-1").tier_one().await;
-        let job = tenant.job("dear").goal("Refund order A-243").await;
+        let job = tenant.job("large-refund").goal("Refund order A-243").await;
         let status = job.until_phase(Phase::AwaitingApproval).await;
         let call = status.waiting_for.and_then(|waiting| waiting.call).expect("the status has the call");
         assert_eq!(

@@ -13,7 +13,7 @@ const LARGE_ORDER: &str = "A-443";
 async fn waiting(tenant: &Tenant) -> (Shop, JobHandle<'_>) {
     let shop = tenant.shop(&[refund_of(LARGE_ORDER)]).await;
     tenant.skill("cs-tier-1").tier_one().await;
-    let job = tenant.job("dear").goal(&format!("Refund order {LARGE_ORDER}")).await;
+    let job = tenant.job("large-refund").goal(&format!("Refund order {LARGE_ORDER}")).await;
     job.until_phase(Phase::AwaitingApproval).await;
     (shop, job)
 }
@@ -65,7 +65,8 @@ async fn an_approval_of_a_deleted_job_expires_and_cannot_be_decided() {
         let delete = ["delete", "skilljob", &job.name, "--cascade=orphan", "--namespace", &tenant.namespace];
         command::run(&mut command::kubectl(&delete));
         job.gone().await;
-        let left = until_ready_says(&tenant.api::<Approval>(), &approval, "Expired", "the Job dear is gone").await;
+        let left =
+            until_ready_says(&tenant.api::<Approval>(), &approval, "Expired", "the Job large-refund is gone").await;
         assert_eq!(left.spec.decision.map(|decision| decision.verdict), Some(ApprovalVerdict::Expired));
         let name = approval.name_any();
         let approve = ["approve", &name, "--yes", "--namespace", &tenant.namespace, "--as", "jane@acme.io"];

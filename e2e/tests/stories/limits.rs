@@ -57,11 +57,11 @@ async fn a_job_ends_at_its_limit_of_tool_calls() {
 
 #[tokio::test]
 async fn a_job_ends_at_its_limit_of_tokens() {
-    let dear = call("check_eligibility", json!({"order_id": "A-17"})).with_usage(49_000, 500);
+    let costly_turn = call("check_eligibility", json!({"order_id": "A-17"})).with_usage(49_000, 500);
     story(async |tenant| {
-        let shop = tenant.shop(&[conversation("A-17", [dear, Turn::answer("A-17")])]).await;
+        let shop = tenant.shop(&[conversation("A-17", [costly_turn, Turn::answer("A-17")])]).await;
         tenant.skill("cs-tier-1").await;
-        let job = tenant.job("dear").limits(Limits { tokens: Some(50_000), ..Limits::default() }).await;
+        let job = tenant.job("costly").limits(Limits { tokens: Some(50_000), ..Limits::default() }).await;
         let parts = ["49500 tokens are spent", "50000 of limits.tokens"];
         let status = stalled(&job, OutcomeCode::TokenLimit, &parts).await;
         let usage = status.usage.expect("a Job has spent something");

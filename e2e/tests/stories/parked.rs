@@ -26,7 +26,7 @@ async fn start_refund<'t>(
 ) -> (Shop, SkillHandle<'t>, JobHandle<'t>) {
     let shop = tenant.shop(&[conversation]).await;
     let skill = tenant.skill_of("cs-tier-1", supervised()).with_orders().await;
-    let job = tenant.job("dear").goal(&format!("Refund order {order}")).await;
+    let job = tenant.job("large-refund").goal(&format!("Refund order {order}")).await;
     (shop, skill, job)
 }
 
@@ -96,7 +96,7 @@ async fn a_waiting_job_resumes_with_the_rotated_key_of_its_model() {
         tenant.secret("llm", "token", old).await;
         tenant.model("default").with_key_from("llm", "token").await;
         tenant.skill_of("cs-tier-1", supervised()).with_orders().await;
-        let job = tenant.job("dear").goal(&format!("Refund order {ORDER}")).await;
+        let job = tenant.job("large-refund").goal(&format!("Refund order {ORDER}")).await;
         let approval = parked_approval(tenant, &job).await;
         tenant.change_model_key(new).await;
         tenant.secret("llm", "token", new).await;
