@@ -14,7 +14,7 @@ help: ## Show this list
 	@echo "  BLOOMERY_KUBECONFIG=<file> uses your cluster instead of the local one (docs/how-to/install.md)."
 
 .PHONY: demo
-demo: ## Start a cluster, install the operator and run example Jobs, on a machine without any of it
+demo: ## Start a local cluster, install the operator and run example Jobs
 	@hack/demo
 
 .PHONY: test
@@ -106,9 +106,9 @@ kubeconfig: ## Print the path of the kubeconfig (make -s kubeconfig)
 	@$(CLUSTER) kubeconfig
 
 .PHONY: kubectl
-kubectl: ## Print the path of the client (make -s kubectl)
+kubectl: ## Print the path of kubectl (make -s kubectl)
 	@$(CLUSTER) kubectl
 
 .PHONY: clean
-clean: ## Delete build results of this checkout; caches outside of it stay
+clean: ## Delete the build results of this checkout, but not the caches outside of it
 	@cargo clean

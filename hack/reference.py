@@ -211,6 +211,7 @@ def fields(schema, path):
 
 
 def below(schema, path):
+    """Yields the rows of the fields within a field: of an object, of the items of a list, or of the values of a map."""
     if path in FOREIGN:
         return
     if schema.get("type") == "array":
@@ -394,7 +395,7 @@ def value_type(entry):
 
 
 def examples(path, bloomery):
-    """The page with the present output of the commands in its `console` blocks."""
+    """Returns the page with the current output of the commands in its `console` blocks."""
 
     def shown_again(block):
         arguments = block.group(1).split()

@@ -30,18 +30,21 @@ mod tests {
         )
     }
 
-    const SEED: &str = "../skills/tests/seeds/002-complete.yaml";
+    /// A complete Skill in the older format.
+    const COMPLETE_SKILL: &str = "../skills/tests/seeds/002-complete.yaml";
 
     #[test]
     fn the_skill_of_a_seed_is_imported() {
-        let output =
-            bloomery(&["import", SEED, "--name", "cs-tier-1", "--namespace", "acme", "--model", "default"], b"");
+        let output = bloomery(
+            &["import", COMPLETE_SKILL, "--name", "cs-tier-1", "--namespace", "acme", "--model", "default"],
+            b"",
+        );
         assert_snapshot!(shown(&output));
     }
 
     #[test]
     fn an_imported_manifest_passes_lint_from_stdin() {
-        let imported = bloomery(&["import", SEED, "--name", "cs-tier-1"], b"");
+        let imported = bloomery(&["import", COMPLETE_SKILL, "--name", "cs-tier-1"], b"");
         let linted = bloomery(&["lint", "-"], &imported.stdout);
         assert_eq!(linted.status.code(), Some(0), "{}", shown(&linted));
     }
@@ -50,7 +53,7 @@ mod tests {
     fn import_writes_to_a_file() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("skill.yaml");
-        let output = bloomery(&["import", SEED, "--name", "x", "-o", file.to_str().unwrap()], b"");
+        let output = bloomery(&["import", COMPLETE_SKILL, "--name", "x", "-o", file.to_str().unwrap()], b"");
         assert_eq!((output.status.code(), output.stdout.len()), (Some(0), 0));
         assert!(std::fs::read_to_string(file).unwrap().starts_with("apiVersion: bloomery.dev/v1alpha1\nkind: Skill\n"));
     }
@@ -59,7 +62,7 @@ mod tests {
     fn an_import_with_errors_writes_nothing() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("skill.yaml");
-        let output = bloomery(&["import", SEED, "-o", file.to_str().unwrap()], b"");
+        let output = bloomery(&["import", COMPLETE_SKILL, "-o", file.to_str().unwrap()], b"");
         assert_eq!(output.status.code(), Some(1));
         assert!(!Path::exists(&file));
         assert_snapshot!(shown(&output));
@@ -98,8 +101,8 @@ mod tests {
 
     #[test]
     fn a_schema_error_does_not_hide_findings_of_the_engine() {
-        let seed = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(SEED)).unwrap();
-        let broken = seed
+        let skill = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(COMPLETE_SKILL)).unwrap();
+        let broken = skill
             .replace("out_of_domain", "out_of_domian")
             .replace("condition: \"amount > 500\"", "condition: \"amount >> 500\"")
             .replace("tool_id: process_refund", "tool_id: proces_refund")
@@ -236,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn the_skills_of_seed_000_are_imported_with_a_problem() {
+    fn skills_without_a_problem_are_imported_with_the_given_problem() {
         let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../skills/tests/seeds");
         let mut imported = 0;
         for entry in std::fs::read_dir(directory).unwrap() {

@@ -1,4 +1,4 @@
-"""The model server, run for a test."""
+"""Runs the scripted model server for the tests."""
 
 import json
 import os
@@ -19,7 +19,7 @@ TOOLS = {
 
 
 class Server:
-    """One server on a port of its own. MODEL_SERVER names its program."""
+    """A server process on a free port. The environment variable MODEL_SERVER names the program."""
 
     def __init__(self):
         self.key = tempfile.NamedTemporaryFile("w", prefix="bloomery-sdk-key-")
@@ -43,22 +43,22 @@ class Server:
 
     def stop(self):
         self.process.terminate()
-        # What is left of its log is read, or it could not end.
+        # Reads the rest of its log: with a full pipe, the process could not end.
         self.process.communicate()
         self.key.close()
 
 
 class Case(unittest.TestCase):
-    """Each test has a server: what others asked is not in its counts."""
+    """A test with its own server, so that the counts include no requests of other tests."""
 
     def setUp(self):
         self.server = Server()
         self.addCleanup(self.server.stop)
 
     def asked(self, user="job-1"):
-        """How often the main loop asked."""
+        """Returns the number of requests of the main loop."""
         return self.server.control("requests")["users"][user]["requests"]
 
-    def assert_kept_to_the_protocol(self):
+    def assert_no_violations(self):
         found = self.server.control("violations")
         self.assertEqual(found["total"], 0, found)

@@ -1,4 +1,4 @@
-"""Anthropic's own SDK talks to the model server."""
+"""Tests the scripted model server with Anthropic's SDK."""
 
 import time
 
@@ -48,9 +48,9 @@ class Anthropic(Case):
         usage = answer.usage
         self.assertEqual((usage.input_tokens, usage.cache_read_input_tokens, usage.output_tokens), (200, 1000, 45))
         self.assertTrue(answer._request_id.startswith("req_"))
-        self.assert_kept_to_the_protocol()
+        self.assert_no_violations()
 
-    def test_the_version_before(self):
+    def test_an_older_api_version(self):
         older = {"extra_headers": {"anthropic-version": "2023-06-01", "x-api-key": KEY}}
         answer = self.client.messages.create(**self.request("Greet me"), extra_body={"temperature": 0.1}, **older)
         self.assertEqual(answer.stop_reason, "end_turn")
@@ -65,7 +65,7 @@ class Anthropic(Case):
         self.assertEqual(text, "Grüße, 訂單 17 🌸!")
         self.assertEqual((whole.content[0].text, whole.stop_reason), (text, "end_turn"))
         self.assertEqual((whole.usage.input_tokens, whole.usage.output_tokens), (200, 45))
-        self.assert_kept_to_the_protocol()
+        self.assert_no_violations()
 
     def round_trip(self, answer):
         kinds = [block.type for block in answer.content]
@@ -78,7 +78,7 @@ class Anthropic(Case):
         history = [{"role": "assistant", "content": answer.content}, {"role": "user", "content": results}]
         last = self.ask("Refund order A-17", *history, tools=True)
         self.assertEqual(last.content[0].text, "It is refunded.")
-        self.assert_kept_to_the_protocol()
+        self.assert_no_violations()
         return history
 
     def test_tools(self):
@@ -97,7 +97,7 @@ class Anthropic(Case):
     def test_structured(self):
         answer = self.client.messages.parse(**self.request("Which order?", output_format=Order))
         self.assertEqual(answer.parsed_output, Order(order_id="A-17", amount=49.9))
-        self.assert_kept_to_the_protocol()
+        self.assert_no_violations()
 
     def test_structured_streamed(self):
         with self.client.messages.stream(**self.request("Which order?", output_format=Order)) as stream:
@@ -108,15 +108,15 @@ class Anthropic(Case):
         with self.assertRaises(anthropic.BadRequestError) as caught:
             self.client.messages.parse(**self.request("Which order on an older server?", output_format=Order))
         self.assertIn("output_config.format: Extra inputs are not permitted", str(caught.exception))
-        self.assert_kept_to_the_protocol()
+        self.assert_no_violations()
 
-    def test_what_is_unusual_is_read(self):
+    def test_the_sdk_reads_unusual_answers(self):
         goal = "Say it in your own way"
         for answer in [self.ask(goal, tools=True), self.streamed(goal, tools=True)]:
             self.assertEqual(answer.content[0].text, "As you like it.")
             self.assertEqual(answer.content[1].input, {"order_id": "A-17"})
 
-    def test_ends(self):
+    def test_stop_reasons(self):
         self.assertEqual(self.ask("Say very much").stop_reason, "max_tokens")
         refused = self.ask("Do harm", user="job-2")
         self.assertEqual((refused.stop_reason, refused.stop_details.type), ("refusal", "refusal"))
@@ -127,7 +127,7 @@ class Anthropic(Case):
         again = self.ask("Remember this", system=kept).usage
         self.assertGreater(first.cache_creation_input_tokens, 0)
         self.assertEqual(again.cache_read_input_tokens, first.cache_creation_input_tokens)
-        self.assert_kept_to_the_protocol()
+        self.assert_no_violations()
 
     def test_errors(self):
         cases = {
@@ -138,11 +138,11 @@ class Anthropic(Case):
             "Fail with 500": (anthropic.InternalServerError, "api_error"),
             "Fail with 529": (anthropic.OverloadedError, "overloaded_error"),
         }
-        for goal, (kind, of_the_api) in cases.items():
+        for goal, (kind, error_type) in cases.items():
             with self.subTest(goal), self.assertRaises(kind) as caught:
                 self.ask(goal, user=goal)
             self.assertIs(type(caught.exception), kind)
-            self.assertEqual(caught.exception.body["error"]["type"], of_the_api)
+            self.assertEqual(caught.exception.body["error"]["type"], error_type)
             self.assertTrue(caught.exception.request_id.startswith("req_"))
 
     def test_wrong_key_and_unknown_model(self):
@@ -152,22 +152,22 @@ class Anthropic(Case):
             self.ask("Greet me", model="other")
         self.assertEqual([model.id for model in self.client.models.list()], ["scripted"])
 
-    def test_bad_requests_are_told(self):
+    def test_the_error_of_a_bad_request_names_the_cause(self):
         call = {"type": "tool_use", "id": "c1", "name": "verify_identity", "input": {}}
         history = [{"role": "assistant", "content": [call]}, {"role": "user", "content": "well?"}]
         with self.assertRaises(anthropic.BadRequestError) as caught:
             self.ask("Greet me", *history, tools=True)
         self.assertIn("without `tool_result` blocks immediately after: c1", str(caught.exception))
 
-    def test_retries_wait_as_they_are_asked_to(self):
+    def test_retries_wait_for_the_time_in_retry_after(self):
         for goal in ["Hurry once", "Hurry at a date"]:
             begin = time.monotonic()
             answer = self.ask(goal, user=goal, client=self.with_key(KEY, max_retries=1))
             self.assertEqual(answer.content[0].text, "Now.")
             self.assertEqual(self.asked(goal), 2)
-            # A pause that the SDK chose would be half a second.
+            # Without Retry-After, the SDK would wait half a second.
             self.assertGreaterEqual(time.monotonic() - begin, 0.9)
-        self.assert_kept_to_the_protocol()
+        self.assert_no_violations()
 
     def test_streams_that_fail(self):
         with self.assertRaises(anthropic.APIStatusError) as caught:

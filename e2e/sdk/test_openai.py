@@ -1,4 +1,4 @@
-"""OpenAI's own SDK talks to the model server."""
+"""Tests the scripted model server with OpenAI's SDK."""
 
 import time
 
@@ -42,7 +42,7 @@ class Openai(Case):
         self.assertEqual((answer.usage.prompt_tokens, answer.usage.completion_tokens), (1200, 45))
         self.assertEqual(answer.usage.prompt_tokens_details.cached_tokens, 1000)
         self.assertTrue(answer._request_id.startswith("req_"))
-        self.assert_kept_to_the_protocol()
+        self.assert_no_violations()
 
     def test_stream(self):
         with self.client.chat.completions.stream(
@@ -53,13 +53,13 @@ class Openai(Case):
         self.assertEqual(text, "Grüße, 訂單 17 🌸!")
         self.assertEqual(whole.choices[0].message.content, text)
         self.assertEqual(whole.usage.total_tokens, 1245)
-        self.assert_kept_to_the_protocol()
+        self.assert_no_violations()
 
     def round_trip(self, message):
         calls = message.tool_calls
         self.assertEqual([call.function.name for call in calls], ["verify_identity", "check_eligibility"])
         results = [{"role": "tool", "tool_call_id": call.id, "content": "eligible"} for call in calls]
-        # As the SDK's users send it on: null fields left out.
+        # Users of the SDK send the message back without its null fields.
         said = {"role": "assistant", "content": message.content}
         said["tool_calls"] = [
             {"id": call.id, "type": "function", "function": {"name": call.function.name, "arguments": call.function.arguments}}
@@ -67,7 +67,7 @@ class Openai(Case):
         ]
         last = self.ask("Refund order A-17", said, *results, tools=True)
         self.assertEqual(last.choices[0].message.content, "It is refunded.")
-        self.assert_kept_to_the_protocol()
+        self.assert_no_violations()
 
     def test_tools(self):
         answer = self.ask("Refund order A-17", tools=True).choices[0]
@@ -85,7 +85,7 @@ class Openai(Case):
     def test_structured(self):
         answer = self.client.chat.completions.parse(**self.request("Which order?", response_format=Order))
         self.assertEqual(answer.choices[0].message.parsed, Order(order_id="A-17", amount=49.9))
-        self.assert_kept_to_the_protocol()
+        self.assert_no_violations()
 
     def test_structured_streamed(self):
         with self.client.chat.completions.stream(**self.request("Which order?", response_format=Order)) as stream:
@@ -99,9 +99,9 @@ class Openai(Case):
             )
         self.assertIn("Unrecognized request argument supplied: response_format", str(caught.exception))
         self.assertEqual(self.ask("Which order on an older server?").choices[0].message.content, "A-17")
-        self.assert_kept_to_the_protocol()
+        self.assert_no_violations()
 
-    def test_what_is_unusual_is_read(self):
+    def test_the_sdk_reads_unusual_answers(self):
         for answer in [
             self.ask("Say it in your own way", tools=True),
             self.streamed("Say it in your own way", tools=True),
@@ -113,7 +113,7 @@ class Openai(Case):
         with self.client.chat.completions.stream(**self.request(goal, **options)) as stream:
             return stream.get_final_completion()
 
-    def test_ends(self):
+    def test_finish_reasons(self):
         self.assertEqual(self.ask("Say very much").choices[0].finish_reason, "length")
         refused = self.ask("Do harm", user="job-2").choices[0].message
         self.assertEqual((refused.content, refused.refusal), (None, "I will not."))
@@ -142,20 +142,20 @@ class Openai(Case):
         self.assertEqual(caught.exception.code, "model_not_found")
         self.assertEqual([model.id for model in self.client.models.list()], ["scripted"])
 
-    def test_bad_requests_are_told(self):
+    def test_the_error_of_a_bad_request_names_the_cause(self):
         with self.assertRaises(openai.BadRequestError) as caught:
             self.ask("Greet me", {"role": "tool", "tool_call_id": "c1", "content": "ok"})
         self.assertIn("no call `c1` is waiting for a result", str(caught.exception))
 
-    def test_retries_wait_as_they_are_asked_to(self):
+    def test_retries_wait_for_the_time_in_retry_after(self):
         for goal in ["Hurry once", "Hurry at a date"]:
             begin = time.monotonic()
             answer = self.ask(goal, user=goal, client=self.with_key(KEY, max_retries=1))
             self.assertEqual(answer.choices[0].message.content, "Now.")
             self.assertEqual(self.asked(goal), 2)
-            # A pause that the SDK chose would be half a second.
+            # Without Retry-After, the SDK would wait half a second.
             self.assertGreaterEqual(time.monotonic() - begin, 0.9)
-        self.assert_kept_to_the_protocol()
+        self.assert_no_violations()
 
     def test_streams_that_fail(self):
         with self.assertRaises(openai.APIError) as caught:

@@ -7,6 +7,6 @@
     clippy::expect_used,
     clippy::missing_panics_doc,
     clippy::panic,
-    reason = "it is part of tests, which fail by panicking; and stories read better without `&`"
+    reason = "it is part of tests, which fail by panicking"
 )]
 pub mod harness;

@@ -35,33 +35,33 @@ variables:
     expression: request.userInfo.username in ['system:kube-controller-manager', 'system:serviceaccount:kube-system:generic-garbage-collector']
 validations:
   - expression: request.operation != 'CREATE' || variables.isOperator
-    message: only the operator makes Approvals
+    message: only the operator may create an Approval
     reason: Forbidden
   - expression: request.operation != 'CREATE' || !has(object.spec.decision)
-    message: an Approval is made without a decision
+    message: an Approval must be created without a decision
     reason: Forbidden
   - expression: request.operation != 'UPDATE' || variables.isOperator || variables.isOfCluster || (object.metadata.?labels == oldObject.metadata.?labels && object.metadata.?ownerReferences == oldObject.metadata.?ownerReferences && object.metadata.?finalizers == oldObject.metadata.?finalizers)
-    message: the labels, owners and finalizers of an Approval are the operator's
+    message: only the operator may change the labels, owners and finalizers of an Approval
     reason: Forbidden
   - expression: "!variables.isOfStatus || variables.isOperator"
-    message: only the operator writes the status of an Approval
+    message: only the operator may write the status of an Approval
     reason: Forbidden
   - expression: "!variables.decides || object.spec.decision.by == request.userInfo.username"
     messageExpression: "'spec.decision.by must be your own name, ' + request.userInfo.username"
     message: spec.decision.by must be your own name
     reason: Forbidden
   - expression: "!variables.expires || variables.isOperator"
-    message: only the operator says that an Approval has expired
+    message: only the operator may set the verdict Expired
     reason: Forbidden
   - expression: "!variables.decides || variables.expires || !variables.isOperator"
-    message: the operator decides nothing
+    message: the operator may set only the verdict Expired
     reason: Forbidden
   - expression: "!variables.decides || variables.expires || !request.userInfo.username.startsWith('system:serviceaccount:' + request.namespace + ':') || !request.userInfo.username.endsWith('-worker')"
-    message: a worker decides nothing
+    message: a worker may not decide on an Approval
     reason: Forbidden
 {{- if .Values.approvals.refuseServiceAccounts }}
   - expression: "!variables.decides || variables.expires || !variables.isServiceAccount"
-    message: a person decides, and no service account (approvals.refuseServiceAccounts)
+    message: a service account may not decide on an Approval (approvals.refuseServiceAccounts)
     reason: Forbidden
 {{- end }}
   - expression: >-

@@ -52,7 +52,8 @@
   value: {{ .Values.replies.expiry }}
 - name: BLOOMERY_APPROVALS
   value: {{ dict "name" (include "bloomery.approvalsName" .) "operator" (include "bloomery.operatorUser" .) "policy" (include "bloomery.approvalPolicy" . | fromYaml) "binding" (include "bloomery.approvalBinding" . | fromYaml) | toJson | quote }}
-{{- /* Not ours but the C library's: thousands of Jobs that wait are kept, and of several arenas each keeps what was freed in it. */}}
+{{- /* Settings of the C library's allocator. The operator caches thousands of waiting Jobs, and each further arena would keep the
+       memory that was freed in it. */}}
 - name: MALLOC_ARENA_MAX
   value: "1"
 - name: MALLOC_TRIM_THRESHOLD_

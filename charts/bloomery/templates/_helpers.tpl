@@ -13,7 +13,8 @@
 {{- end }}
 {{- end }}
 
-{{/* What selects the operator's pods: never changes in the life of a release. */}}
+{{/* The labels that select the operator's pods. They must not change between versions of the chart, because the selector of a
+     Deployment is immutable. */}}
 {{- define "bloomery.selectorLabels" -}}
 app.kubernetes.io/name: {{ include "bloomery.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}

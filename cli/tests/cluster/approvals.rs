@@ -12,16 +12,17 @@ use tempfile::TempDir;
 use tokio::process::Command;
 
 const JANE: &str = "jane@acme.io";
+/// The rights to read Approvals.
 const READS: [&str; 2] = ["get approvals", "list approvals"];
 
-/// A cluster, and the shell of a user.
+/// An API server in memory, and the home directory of a user with a kubeconfig for it.
 struct Setup {
     api: Api,
     home: TempDir,
 }
 
 impl Setup {
-    /// Creates a cluster with an open Approval of the Job `refund`. Jane is its approver, the supervisor.
+    /// Starts an API server with an open Approval of the Job `refund` for the approver `supervisor`. Jane may decide on it.
     async fn new() -> Self {
         let (api, home) = (Api::default(), tempfile::tempdir().unwrap());
         kubeconfig(home.path(), &api.serve().await);
@@ -71,6 +72,7 @@ fn approval(name: &str, job: &str, approver: &str) -> Value {
     })
 }
 
+/// Returns the decision of a user.
 fn by(user: &str, verdict: &str) -> Value {
     json!({"verdict": verdict, "by": user})
 }
@@ -114,7 +116,7 @@ async fn the_call_of_a_named_job_is_denied_and_printed_for_programs(#[case] form
 async fn the_reason_for_not_requesting_a_decision_is_shown() {
     let setup = Setup::new().await;
     let condition = json!({
-        "type": "Ready", "status": "False", "reason": "ApprovalPolicyMissing", "message": "the binding is away",
+        "type": "Ready", "status": "False", "reason": "ApprovalPolicyMissing", "message": "the binding is missing",
         "lastTransitionTime": "2027-01-15T08:20:00Z",
     });
     setup.api.put_job(json!({
@@ -123,15 +125,15 @@ async fn the_reason_for_not_requesting_a_decision_is_shown() {
         "spec": {"skill": "cs-tier-1", "goal": "Refund"},
         "status": {"phase": "AwaitingApproval", "conditions": [condition]},
     }));
-    let blind = setup.run_as(JANE, &["approve", "payout", "--yes"]).await;
+    let without_right = setup.run_as(JANE, &["approve", "payout", "--yes"]).await;
     assert!(
-        blind.err.contains("no Job payout that waits for an approval"),
+        without_right.err.contains("no Job payout that waits for an approval"),
         "without the right to read Jobs: {}",
-        blind.err
+        without_right.err
     );
     setup.api.grant(JANE, &["get skilljobs"]);
     let result = setup.run_as(JANE, &["approve", "payout", "--yes"]).await;
-    let reason = "no decision is requested on the call of the Job payout: the binding is away";
+    let reason = "no decision is requested on the call of the Job payout: the binding is missing";
     assert!(result.exit == 1 && result.err.contains(reason), "{} {}", result.exit, result.err);
 }
 

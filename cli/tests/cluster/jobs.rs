@@ -13,14 +13,14 @@ use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
 
-/// A cluster, and the shell of a user.
+/// An API server in memory, and the home directory of a user with a kubeconfig for it.
 struct Setup {
     api: ApiServer,
     home: TempDir,
 }
 
 impl Setup {
-    /// Creates a cluster with the Job `refund`, which has the open question `q-1`.
+    /// Starts an API server with the Job `refund`, which has the open question `q-1`.
     async fn new() -> Self {
         let (api, home) = (ApiServer::default(), tempfile::tempdir().unwrap());
         kubeconfig(home.path(), &api.serve().await);
@@ -158,7 +158,7 @@ async fn a_reply_answers_the_open_question() {
     );
     assert_eq!(setup.replies(), json!([{"question": "q-1", "text": "B-4"}]));
     let metadata = json!({"uid": "uid of refund", "resourceVersion": "1"});
-    assert_eq!(setup.api.patches()[0]["metadata"], metadata, "the version that was read");
+    assert_eq!(setup.api.patches()[0]["metadata"], metadata, "the patch has the version that was read");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! The memory bank: the next Job gets the notes of a Job.
+//! The memory bank: a Job reads the notes of earlier Jobs of its Skill.
 
 use super::setup::{SKILL, Setup};
 
@@ -21,7 +21,7 @@ conversations:
 ";
 
 #[tokio::test]
-async fn the_next_job_gets_the_notes_of_a_job() {
+async fn a_job_reads_the_notes_of_an_earlier_job() {
     let setup = Setup::new(NOTES).await;
     setup.write("writer.yaml", &format!("{SKILL}  memory: {{bank: write}}\n"));
     setup.run(&["--skill", "./writer.yaml", "--goal", "Note it", "--run-key", "k-1"]).await.assert(0, "Noted.");

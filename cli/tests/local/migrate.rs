@@ -1,4 +1,4 @@
-//! Tests of `bloomery migrate` on the older memory of seed 000, which had no skill directories.
+//! Tests of `bloomery migrate` on a memory of the older runtime, which has one directory for all Skills.
 
 use super::setup::{SAYS_HELLO, Setup};
 

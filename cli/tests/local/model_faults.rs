@@ -18,20 +18,20 @@ const MIB: usize = 1024 * 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Wire {
     provider: ModelProvider,
-    /// True if the server does not support streams, and sends each answer in one piece.
-    whole: bool,
+    /// True if the server refuses the field `stream`, and sends each answer in one piece.
+    without_streams: bool,
 }
 
 const WIRES: [Wire; 4] = [
-    Wire { provider: ModelProvider::Openai, whole: false },
-    Wire { provider: ModelProvider::Openai, whole: true },
-    Wire { provider: ModelProvider::Anthropic, whole: false },
-    Wire { provider: ModelProvider::Anthropic, whole: true },
+    Wire { provider: ModelProvider::Openai, without_streams: false },
+    Wire { provider: ModelProvider::Openai, without_streams: true },
+    Wire { provider: ModelProvider::Anthropic, without_streams: false },
+    Wire { provider: ModelProvider::Anthropic, without_streams: true },
 ];
 
 /// The result of a run.
 #[derive(Debug)]
-struct Seen {
+struct RunResult {
     wire: Wire,
     result: CommandOutput,
     /// The number of requests for each turn of the main loop.
@@ -40,20 +40,20 @@ struct Seen {
     refunds: u64,
 }
 
-impl Seen {
-    fn ended(&self, code: i32, says: &str) {
+impl RunResult {
+    fn assert_ended(&self, code: i32, says: &str) {
         assert!(self.result.code == code && self.result.err.contains(says), "{code}, {says:?}: {self:#?}");
     }
 
-    fn asked(&self, times: &[u64]) {
+    fn assert_asked(&self, times: &[u64]) {
         let asked: Vec<u64> = self.asked.values().copied().collect();
-        // The first request has a field that the server refuses. Later requests omit it.
-        let first = u64::from(self.wire.whole);
+        // A server without streams refuses the first request, because it has the field `stream`. Later requests omit it.
+        let first = u64::from(self.wire.without_streams);
         let times: Vec<u64> = times.iter().enumerate().map(|(at, n)| n + if at == 0 { first } else { 0 }).collect();
         assert_eq!(asked, times, "{self:#?}");
     }
 
-    fn refunded(&self, times: u64) {
+    fn assert_refunded(&self, times: u64) {
         assert_eq!(self.refunds, times, "{self:#?}");
     }
 }
@@ -61,14 +61,14 @@ impl Seen {
 /// The timeouts for a model, in seconds.
 #[derive(Clone, Copy)]
 struct Timeouts {
-    /// The timeout of a request without a response.
+    /// The timeout of a request during which the server sends nothing.
     silence: u64,
     /// The time for which a failing model is retried.
     patience: u64,
 }
 
 impl Timeouts {
-    /// Returns short timeouts only for faults that are silences. On a busy machine, other requests may be slow.
+    /// Returns a short timeout only for faults in which the server sends nothing. On a busy machine, other requests may be slow.
     fn for_fault(fault: &Value, patience: u64) -> Self {
         let silent = fault.get("stall").is_some() || fault.get("hang").is_some();
         Self { silence: if silent { 4 } else { 60 }, patience }
@@ -80,14 +80,15 @@ impl Timeouts {
 }
 
 /// Runs a conversation about the order A-17 with each protocol, in parallel.
-async fn on_each_wire(timeouts: Timeouts, conversation: impl Fn(Wire) -> Conversation) -> [Seen; 4] {
-    let [a, b, c, d] = WIRES.map(|wire| held(wire, timeouts, conversation(wire)));
+async fn on_each_wire(timeouts: Timeouts, conversation: impl Fn(Wire) -> Conversation) -> [RunResult; 4] {
+    let [a, b, c, d] = WIRES.map(|wire| run_on_wire(wire, timeouts, conversation(wire)));
     let (a, b, c, d) = tokio::join!(a, b, c, d);
     [a, b, c, d]
 }
 
-async fn held(wire: Wire, timeouts: Timeouts, conversation: Conversation) -> Seen {
-    let unknown: &[&str] = if wire.whole { &["stream"] } else { &[] };
+/// Runs a conversation with a protocol.
+async fn run_on_wire(wire: Wire, timeouts: Timeouts, conversation: Conversation) -> RunResult {
+    let unknown: &[&str] = if wire.without_streams { &["stream"] } else { &[] };
     let setup = Setup::new(&script_text(&[conversation.with_unknown_fields(unknown)])).await;
     let shop = Shop::start(None).await;
     let mcp = shop.mcp_url();
@@ -107,7 +108,7 @@ async fn held(wire: Wire, timeouts: Timeouts, conversation: Conversation) -> See
     let ledger = shop.summary().await;
     assert_eq!(ledger.without_call_key, 0, "{ledger:#?}");
     let refunds = ledger.orders.values().map(|order| order.effects).sum();
-    Seen { wire, result, asked: asked.by_position, refunds }
+    RunResult { wire, result, asked: asked.by_position, refunds }
 }
 
 /// The fault occurs in place of the call with effect, and in place of the last answer. An incomplete call is not made.
@@ -116,11 +117,11 @@ async fn held(wire: Wire, timeouts: Timeouts, conversation: Conversation) -> See
 #[case::ten_mib(json!({"huge": 10 * MIB}))]
 #[case::error_inside(json!({"errorInside": true}))]
 #[case::overload_inside(json!({"errorInside": 529}))]
-#[case::cut_with_its_connection(json!({"cut": "reset"}))]
-#[case::cut_as_if_that_were_all(json!({"cut": "short"}))]
-#[case::without_the_mark_of_its_end(json!({"cut": "unmarked"}))]
-#[case::stands_still(json!({"stall": true}))]
-#[case::never_begins(json!({"hang": true}))]
+#[case::cut_by_a_reset(json!({"cut": "reset"}))]
+#[case::cut_without_an_error(json!({"cut": "short"}))]
+#[case::without_its_end_marker(json!({"cut": "unmarked"}))]
+#[case::stalled(json!({"stall": true}))]
+#[case::never_answered(json!({"hang": true}))]
 #[case::internal_error(json!({"status": 500}))]
 #[case::too_many_requests(json!({"status": 429, "retryAfter": 1}))]
 #[case::too_many_until_a_date(json!({"status": 429, "retryAfterDate": 1}))]
@@ -129,9 +130,9 @@ async fn held(wire: Wire, timeouts: Timeouts, conversation: Conversation) -> See
 async fn a_temporary_fault_is_retried_and_no_call_is_repeated(#[case] fault: Value) {
     let troubled = |_| refund_of("A-17").fault(2, fault.clone()).fault(3, fault.clone());
     for seen in on_each_wire(Timeouts::for_fault(&fault, 30), troubled).await {
-        seen.ended(0, "Succeeded");
-        seen.asked(&[1, 1, 2, 2]);
-        seen.refunded(1);
+        seen.assert_ended(0, "Succeeded");
+        seen.assert_asked(&[1, 1, 2, 2]);
+        seen.assert_refunded(1);
     }
 }
 
@@ -150,10 +151,10 @@ async fn a_permanent_fault_ends_the_job_without_a_call(#[case] fault: Value, #[c
     fault["times"] = json!("always");
     let troubled = |_| conversation("A-17", [refund().fault(fault.clone())]);
     for seen in on_each_wire(Timeouts::for_fault(&fault, 1), troubled).await {
-        seen.ended(3, "ModelUnavailable");
-        seen.ended(3, says);
-        seen.asked(&[times]);
-        seen.refunded(0);
+        seen.assert_ended(3, "ModelUnavailable");
+        seen.assert_ended(3, says);
+        seen.assert_asked(&[times]);
+        seen.assert_refunded(0);
     }
 }
 
@@ -161,17 +162,17 @@ async fn a_permanent_fault_ends_the_job_without_a_call(#[case] fault: Value, #[c
 #[rstest]
 #[case::error_inside(json!({"errorInside": true}), "As the script says")]
 #[case::cut(json!({"cut": "reset"}), "did not finish")]
-#[case::stands_still(json!({"stall": true}), "did not answer within 4 s")]
+#[case::stalled(json!({"stall": true}), "did not answer within 4 s")]
 #[tokio::test]
 async fn a_fault_that_outlasts_the_patience_ends_the_job(#[case] fault: Value, #[case] says: &str) {
     let mut fault = fault;
     fault["times"] = json!("always");
     let troubled = |_| conversation("A-17", [refund().fault(fault.clone())]);
     for seen in on_each_wire(Timeouts::for_fault(&fault, 1), troubled).await {
-        seen.ended(3, "ModelUnavailable");
-        seen.ended(3, says);
+        seen.assert_ended(3, "ModelUnavailable");
+        seen.assert_ended(3, says);
         assert!(seen.asked.len() == 1 && seen.asked[&0] >= 2, "{seen:#?}");
-        seen.refunded(0);
+        seen.assert_refunded(0);
     }
 }
 
@@ -190,16 +191,16 @@ async fn an_empty_answer_is_retried_or_rejected() {
         }
     };
     for seen in on_each_wire(Timeouts::brief(), empty).await {
-        seen.ended(0, "Succeeded");
+        seen.assert_ended(0, "Succeeded");
         match seen.wire.provider {
-            ModelProvider::Openai => seen.asked(&[2]),
-            ModelProvider::Anthropic => seen.asked(&[1, 1]),
+            ModelProvider::Openai => seen.assert_asked(&[2]),
+            ModelProvider::Anthropic => seen.assert_asked(&[1, 1]),
         }
     }
     let always = |_| conversation("A-17", [say("x").fault(json!({"empty": true, "times": "always"}))]);
-    let seen = held(WIRES[0], Timeouts::brief(), always(WIRES[0])).await;
-    seen.ended(3, "ModelUnavailable");
-    seen.asked(&[3]);
+    let seen = run_on_wire(WIRES[0], Timeouts::brief(), always(WIRES[0])).await;
+    seen.assert_ended(3, "ModelUnavailable");
+    seen.assert_asked(&[3]);
 }
 
 fn refund() -> Turn {
@@ -211,9 +212,9 @@ fn refund() -> Turn {
 async fn a_slow_answer_is_accepted() {
     let slow = |_| refund_of("A-17").fault(2, json!({"slow": 500}));
     for seen in on_each_wire(Timeouts { silence: 2, patience: 1 }, slow).await {
-        seen.ended(0, "Succeeded");
-        seen.asked(&[1, 1, 1, 1]);
-        seen.refunded(1);
+        seen.assert_ended(0, "Succeeded");
+        seen.assert_asked(&[1, 1, 1, 1]);
+        seen.assert_refunded(1);
     }
 }
 
@@ -221,10 +222,10 @@ async fn a_slow_answer_is_accepted() {
 async fn unknown_fields_events_and_line_ends_are_ignored() {
     let unusual = |_| refund_of("A-17").thinking("Who is it?").unusual();
     for seen in on_each_wire(Timeouts::brief(), unusual).await {
-        seen.ended(0, "Succeeded");
+        seen.assert_ended(0, "Succeeded");
         assert!(seen.result.out.starts_with("Order A-17 is refunded.\n"), "{seen:#?}");
-        seen.asked(&[1, 1, 1, 1]);
-        seen.refunded(1);
+        seen.assert_asked(&[1, 1, 1, 1]);
+        seen.assert_refunded(1);
     }
 }
 
@@ -254,9 +255,9 @@ async fn invalid_arguments_are_reported_to_the_model(#[case] arguments: &str, #[
         conversation("A-17", turns)
     };
     for seen in on_each_wire(Timeouts::brief(), mends).await {
-        seen.ended(0, "Succeeded");
-        seen.asked(&[1, 1, 1]);
-        seen.refunded(1);
+        seen.assert_ended(0, "Succeeded");
+        seen.assert_asked(&[1, 1, 1]);
+        seen.assert_refunded(1);
     }
 }
 
@@ -272,9 +273,9 @@ async fn arguments_that_are_too_long_are_reported_to_the_model() {
         conversation("A-17", turns)
     };
     for seen in on_each_wire(Timeouts::brief(), mends).await {
-        seen.ended(0, "Succeeded");
-        seen.asked(&[1, 1, 1]);
-        seen.refunded(1);
+        seen.assert_ended(0, "Succeeded");
+        seen.assert_asked(&[1, 1, 1]);
+        seen.assert_refunded(1);
     }
 }
 
@@ -290,9 +291,9 @@ async fn a_truncated_call_is_not_made() {
         conversation("A-17", turns)
     };
     for seen in on_each_wire(Timeouts::brief(), cut).await {
-        seen.ended(0, "Succeeded");
-        seen.asked(&[1, 1, 1]);
-        seen.refunded(1);
+        seen.assert_ended(0, "Succeeded");
+        seen.assert_asked(&[1, 1, 1]);
+        seen.assert_refunded(1);
     }
 }
 
@@ -310,14 +311,14 @@ async fn a_refusal_ends_the_job_if_the_provider_marks_it() {
     for seen in on_each_wire(Timeouts::brief(), refuses).await {
         match seen.wire.provider {
             ModelProvider::Anthropic => {
-                seen.ended(3, "the provider's filter stopped it");
-                seen.asked(&[1]);
+                seen.assert_ended(3, "the provider's filter stopped it");
+                seen.assert_asked(&[1]);
             }
             ModelProvider::Openai => {
-                seen.ended(0, "Succeeded");
-                seen.asked(&[1, 1]);
+                seen.assert_ended(0, "Succeeded");
+                seen.assert_asked(&[1, 1]);
             }
         }
-        seen.refunded(0);
+        seen.assert_refunded(0);
     }
 }

@@ -1,4 +1,5 @@
-//! The unchanged Skills of seed 000.
+//! The example Skills of the older runtime in `skills/tests/seeds`, unchanged. A quoted title in a comment is a section of the
+//! requirements that the test covers.
 
 use super::setup::{CommandOutput, SAYS_HELLO, Setup};
 use super::tools::{ANSWERS, SERVER};
@@ -8,7 +9,7 @@ use std::fs;
 use std::path::Path;
 
 #[tokio::test]
-async fn every_skill_of_the_seed_runs_unchanged() {
+async fn every_example_skill_runs_unchanged() {
     let setup = Setup::new(SAYS_HELLO).await;
     let orders = orders::start("127.0.0.1:0".parse().unwrap(), orders::Options::default()).await.unwrap();
     let url = format!("{}/mcp", orders.url());
@@ -32,9 +33,9 @@ async fn every_skill_of_the_seed_runs_unchanged() {
     assert_eq!(run, 6);
 }
 
-/// The job request of seed 000, "Example: Job Request".
+/// "Example: Job Request".
 #[tokio::test]
-async fn the_job_request_of_the_seed_can_be_run() {
+async fn the_example_job_request_can_be_run() {
     let setup = Setup::new(SAYS_HELLO).await;
     fs::create_dir_all(setup.path("myapp/tests")).unwrap();
     let result = setup
@@ -131,11 +132,11 @@ async fn a_skill_that_a_user_put_into_the_memory_runs() {
     assert_eq!(setup.read("memory/data-analyst/skill.yaml"), skill);
 }
 
-/// `context` of "SW Dev: Senior Engineer", in the seed and in the template.
+/// `context` of "SW Dev: Senior Engineer", in the example Skill and in the template.
 #[rstest]
-#[case::as_the_seed_has_it(concat!(env!("CARGO_MANIFEST_DIR"), "/../skills/tests/seeds/000-sw-dev-senior.yaml"))]
+#[case::of_the_example(concat!(env!("CARGO_MANIFEST_DIR"), "/../skills/tests/seeds/000-sw-dev-senior.yaml"))]
 #[case::of_the_template("sw-dev-senior")]
-#[case::without_a_name("sw-dev-agent")]
+#[case::of_the_default_template("sw-dev-agent")]
 #[tokio::test]
 async fn the_first_prompt_contains_the_project_structure(#[case] skill: &str) {
     let script = "
@@ -157,21 +158,21 @@ conversations:
     assert!(gathered.contains("src/main.rs") && gathered.contains("git, on login"), "{gathered}");
 }
 
-/// "Job Request with Resource Binding" and "System Prompt Injection": the first Skill of the seed, with its persona
-/// template. An optional resource is in the prompt only if it is bound. A secret never is.
+/// "Job Request with Resource Binding" and "System Prompt Injection": the first example Skill, with its persona template. An
+/// optional resource is in the prompt only if it is bound. A secret is never in the prompt.
 #[rstest]
 #[case::all_bound(&["--resource", "docs=myproject/docs", "--resource", "database=@database"], true)]
-#[case::what_is_required(&[], false)]
+#[case::only_required_bound(&[], false)]
 #[tokio::test]
 async fn only_bound_resources_are_in_the_prompt(#[case] more: &[&str], #[case] has_docs: bool) {
     let setup = Setup::new(SAYS_HELLO).await;
     setup.write("myproject/docs/index.md", "# Docs\n");
     setup.write("database", "postgres://me:hunter2hunter2@localhost/db\n");
-    let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../skills/tests/seeds");
-    let seed = |name: &str| fs::read_to_string(seeds.join(name)).unwrap();
-    let skill = seed("000-sw-dev-tier-1.yaml");
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../skills/tests/seeds");
+    let example = |name: &str| fs::read_to_string(examples.join(name)).unwrap();
+    let skill = example("000-sw-dev-tier-1.yaml");
     let skill =
-        skill.replace("role:\n  persona: \"Senior software developer...\"\n", &seed("000-persona-template.yaml"));
+        skill.replace("role:\n  persona: \"Senior software developer...\"\n", &example("000-persona-template.yaml"));
     assert!(skill.contains("{{#if resources.docs}}"), "{skill}");
     setup.write("sw-dev-tier-1.yaml", &skill);
     let goal = "Fix the authentication bug in user service";

@@ -107,11 +107,12 @@ impl Setup {
         self.until(|held| held.matches("\"name\"").count() >= times).await;
     }
 
-    async fn until(&self, is_so: impl Fn(&str) -> bool) {
+    /// Polls the scripted model until `is_reached` accepts its list of held requests.
+    async fn until(&self, is_reached: impl Fn(&str) -> bool) {
         let url = format!("{}/control/held", self.model.url());
         let mut held = String::new();
         let seen = tokio::time::timeout(TIMEOUT, async {
-            while !is_so(&held) {
+            while !is_reached(&held) {
                 tokio::time::sleep(Duration::from_millis(20)).await;
                 held = reqwest::get(&url).await.unwrap().text().await.unwrap();
             }

@@ -114,7 +114,8 @@ async fn a_job_can_be_resumed_after_the_memory_was_full() {
     assert_eq!(result.out, "Hello.\n", "{result:#?}");
 }
 
-/// Implementations of system calls by file systems that cannot protect a log.
+/// C implementations of system calls, as on file systems that cannot protect a log: without hard links, with links that replace
+/// a file, and without exclusive creation.
 const NO_LINKS: &str = "int linkat(int a, const char *b, int c, const char *d, int e) { errno = EPERM; return -1; }";
 const LINKS_REPLACE: &str = "int linkat(int a, const char *b, int c, const char *d, int e) {
     unlinkat(c, d, 0);
@@ -126,6 +127,7 @@ const NOT_EXCLUSIVE: &str = "int open64(const char *path, int flags, ...) {
     return syscall(SYS_openat, AT_FDCWD, path, flags & ~O_EXCL, va_arg(rest, int));
 }";
 
+/// A C implementation of `linkat` that finds no space for the segments of a log.
 const NO_ROOM_FOR_A_LOG: &str = "int linkat(int a, const char *b, int c, const char *d, int e) {
     if (strstr(d, \".jsonl\")) { errno = ENOSPC; return -1; }
     return syscall(SYS_linkat, a, b, c, d, e);
@@ -162,7 +164,8 @@ async fn a_file_system_that_cannot_protect_a_log_is_refused() {
     }
 }
 
-/// A disk that fails between the check of the memory and the first line of the log is not an invalid argument.
+/// The disk fails between the check of the memory and the first line of the log. The arguments are valid, so the exit code is 1 and
+/// not 2.
 #[tokio::test]
 async fn a_log_that_cannot_be_created_is_a_failure() {
     let setup = Setup::new(SAYS_HELLO).await;

@@ -2,11 +2,13 @@
 # Starts, finds and kills the daemons. They outlive this shell and keep none of its files
 # open. They are recorded by process id and start time, because ids are reused.
 
-# tracking_root: the hierarchy that is used to find processes; cgroup v1 has several.
+# tracking_root: prints the cgroup hierarchy in which the cluster's processes are found. cgroup v1
+# has several hierarchies.
 tracking_root() {
   if [ -d /sys/fs/cgroup/pids ]; then echo /sys/fs/cgroup/pids; else echo /sys/fs/cgroup; fi
 }
 
+# start_time PID: prints the start time of a process. Fails if it has ended.
 start_time() {
   local stat
   stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
@@ -26,7 +28,8 @@ close_others() {
   done
 }
 
-# daemon NAME COMMAND...
+# daemon NAME COMMAND...: starts a daemon in the cluster's cgroup, and records its process id and
+# start time.
 daemon() {
   local name=$1 pid
   shift

@@ -3,6 +3,7 @@
 
 kc() { "${KUBECTL:=$(bin kubectl)}" --kubeconfig "$ADMIN_KUBECONFIG" --cache-dir "$STATE/kubectl-cache" "$@"; }
 
+# own_cluster: succeeds if the user named their own cluster.
 own_cluster() { [ -n "${BLOOMERY_KUBECONFIG:-}" ]; }
 
 # lock: lets only one changing verb run at a time. The daemons close the lock's file, so it
@@ -22,7 +23,7 @@ check_owner() {
   case $STATE in /?*/?*) ;; *) die "BLOOMERY_STATE must be a directory below another one, used for nothing else: $STATE" ;; esac
   other=$(cat "$OWNER" 2>/dev/null || true)
   if [ -n "$other" ] && [ "$other" != "$STATE" ] && [ -n "$(our_processes)" ]; then
-    die "a cluster is running with BLOOMERY_STATE=$other; take that down first"
+    die "a cluster is running with BLOOMERY_STATE=$other; remove it first: BLOOMERY_STATE=$other $CLUSTER_DIR/cluster down"
   fi
 }
 
@@ -52,7 +53,7 @@ verb_up() {
   binaries
   # An incomplete cluster is removed and created again. That is as fast as a repair, and
   # works in every state.
-  if anything_left; then say "  removing the rest of an earlier cluster"; take_down; fi
+  if anything_left; then say "  removing what is left of an earlier cluster"; take_down; fi
   delete_old_state_in_background
   build_up
   total "the cluster is up (kubeconfig: $ADMIN_KUBECONFIG)"
@@ -81,7 +82,7 @@ containerd_with_images() { start_containerd; import_own_images; }
 start_rest() { start_controllers; start_node; start_renewer; }
 
 verb_down() {
-  if own_cluster; then die "BLOOMERY_KUBECONFIG names your own cluster, which is not taken down"; fi
+  if own_cluster; then die "down: BLOOMERY_KUBECONFIG names your own cluster; only a local cluster can be removed"; fi
   check_owner
   lock
   if ! anything_left; then

@@ -9,7 +9,7 @@ use clap::Parser;
 
 /// Answers from a script, and checks every request.
 ///
-/// Speaks OpenAI's protocol (POST /v1/chat/completions) and Anthropic's (POST /v1/messages), streaming or not, and
+/// Implements OpenAI's protocol (POST /v1/chat/completions) and Anthropic's (POST /v1/messages), streaming or not, and
 /// GET /v1/models of both. The script is read again when its file changes. For tests: GET /control/violations,
 /// GET /control/requests, GET /control/held, POST /control/release/<hold>. GET /healthz.
 #[derive(Parser)]

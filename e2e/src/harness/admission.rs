@@ -100,7 +100,7 @@ impl ObjectApi {
         outcome(self.api.patch_status(name, &PatchParams::default(), &patch).await)
     }
 
-    /// Returns the row that `kubectl get` prints of an object, by column, or with `wide` that of `-o wide`.
+    /// Returns the cells that `kubectl get` prints for an object, by column name. With `wide`, the cells of `-o wide` too.
     pub async fn row(&self, name: &str, wide: bool) -> BTreeMap<String, Value> {
         let ApiResource { group, version, plural, .. } = &self.resource;
         let uri = format!("/apis/{group}/{version}/namespaces/{}/{plural}/{name}", self.tenant);

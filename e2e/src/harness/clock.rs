@@ -25,9 +25,10 @@ const CONFIG_MAP: &str = "e2e-clock";
 /// The directory of the library in the container.
 const MOUNT_PATH: &str = "/e2e";
 
-/// Runs `meanwhile` while the operator's clock is ahead. The clock is set back afterwards, also if `meanwhile` fails.
+/// Runs `meanwhile` while the operator's clock is ahead by `by`. The clock is set back afterwards, also if `meanwhile` fails.
 ///
-/// For a [`story_alone`](super::story_alone) on the local cluster: the library is compiled on this machine.
+/// The caller must be a [`story_alone`](super::story_alone) on the local cluster, because the library is compiled on this
+/// machine.
 pub async fn ahead<T>(cluster: &Cluster, by: Duration, meanwhile: impl AsyncFnOnce() -> T) -> T {
     let maps = Api::<ConfigMap>::namespaced(cluster.client.clone(), NAMESPACE);
     let mut config_map: ConfigMap = typed(json!({"metadata": {"name": CONFIG_MAP}}));

@@ -27,7 +27,9 @@ impl Process {
     pub async fn find(pod: &Pod, program: &str) -> Self {
         let group = format!("pod{}", pod.uid().unwrap_or_default());
         let what = format!("a process {program} in {}", pod.name_any());
-        let pid = eventually(&what, async || processes().find(|pid| is(*pid, &group, program)).ok_or("there is none"));
+        let pid = eventually(&what, async || {
+            processes().find(|pid| runs_in_cgroup(*pid, &group, program)).ok_or("there is none")
+        });
         Self { pid: pid.await }
     }
 
@@ -165,7 +167,7 @@ fn processes() -> impl Iterator<Item = u32> {
 }
 
 /// Returns whether a process is in a cgroup and runs a program. Returns false for a process that has ended.
-fn is(pid: u32, group: &str, program: &str) -> bool {
+fn runs_in_cgroup(pid: u32, group: &str, program: &str) -> bool {
     let read = |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
     let first = read("cmdline");
     let first = first.split('\0').next().unwrap_or_default();

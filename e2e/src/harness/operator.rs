@@ -34,7 +34,8 @@ pub async fn alone() -> RwLockWriteGuard<'static, ()> {
     OPERATOR_LOCK.write().await
 }
 
-/// Waits until no story disturbs the operator, and prevents it until the guard is dropped. Stories with decisions need it.
+/// Waits until no story disturbs the operator, and prevents disturbances until the guard is dropped. Stories in which people
+/// decide need this.
 pub async fn undisturbed() -> RwLockReadGuard<'static, ()> {
     OPERATOR_LOCK.read().await
 }
@@ -42,21 +43,21 @@ pub async fn undisturbed() -> RwLockReadGuard<'static, ()> {
 /// Runs `meanwhile` while the operator is scaled to zero. The operator is restored afterwards, also if `meanwhile` fails.
 ///
 /// The caller must hold the guard of [`alone`].
-pub async fn away<T>(cluster: &Cluster, meanwhile: impl AsyncFnOnce() -> T) -> T {
-    let before = scaled(cluster, 0).await;
+pub async fn while_stopped<T>(cluster: &Cluster, meanwhile: impl AsyncFnOnce() -> T) -> T {
+    let before = set_replicas(cluster, 0).await;
     eventually("the operator's pods to end", async || {
         let left: Vec<String> = pods(cluster).await.iter().map(ResourceExt::name_any).collect();
         if left.is_empty() { Ok(()) } else { Err(left) }
     })
     .await;
     let done = AssertUnwindSafe(meanwhile()).catch_unwind().await;
-    scaled(cluster, before).await;
+    set_replicas(cluster, before).await;
     until_rolled_out(cluster).await;
     done.unwrap_or_else(|failure| resume_unwind(failure))
 }
 
 /// Sets the number of replicas, and returns the number before.
-async fn scaled(cluster: &Cluster, replicas: i32) -> i32 {
+async fn set_replicas(cluster: &Cluster, replicas: i32) -> i32 {
     let api = Api::<Deployment>::namespaced(cluster.client.clone(), NAMESPACE);
     let there = api.get(RELEASE).await.unwrap_or_else(|error| panic!("the operator cannot be read: {error}"));
     let patch = Patch::Merge(json!({"spec": {"replicas": replicas}}));

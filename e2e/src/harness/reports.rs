@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::operator::{self, NAMESPACE, RELEASE};
 use super::tenant::Tenant;
 
+/// The port of the report endpoint.
 const PORT: u16 = 8443;
 
 /// A client of the operator's report endpoint that trusts its CA.

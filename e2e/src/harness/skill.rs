@@ -58,7 +58,7 @@ impl Tenant {
 }
 
 impl SkillDraft<'_> {
-    /// Adds the rules of the seed's `cs-tier-1` (002, section 3.1).
+    /// Adds intents, guardrails, a workflow, an approval rule and the finalization gate ([`add_tier_one_rules`]).
     #[must_use]
     pub fn tier_one(self) -> Self {
         self.with(add_tier_one_rules)

@@ -18,27 +18,30 @@ use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
 /// The order whose refund is 901.90.
-const DEAR: &str = "A-443";
+const LARGE_ORDER: &str = "A-443";
 
 /// The name of the admission policy and of its binding, from the chart.
-const GUARD: &str = "bloomery-approvals";
+const POLICY: &str = "bloomery-approvals";
 
-/// The operator's writes for a Job that parks once and goes on: 6 of one attempt, and 6 more.
-const WRITES: usize = 6 + 6;
+/// The maximum number of the operator's writes for a Job that parks once: 6 for its first attempt, and 6 to park and resume.
+const MAX_WRITES: usize = 6 + 6;
 
-/// Creates a shop where the supervisor approves refunds over 500, and a Job that waits with one of 901.90.
-async fn waiting<'t>(tenant: &'t Tenant, denied: Option<&str>, expiry: Option<&str>) -> (Shop, JobHandle<'t>) {
+/// Creates a shop where the supervisor approves refunds over 500, and a Job whose refund of 901.90 waits for approval.
+///
+/// `denial` is a text that the model expects in the result of the denied or expired call. Without it, the model expects the
+/// refund. `expiry` is the Skill's `approvalExpiry`, by default 1h.
+async fn waiting<'t>(tenant: &'t Tenant, denial: Option<&str>, expiry: Option<&str>) -> (Shop, JobHandle<'t>) {
     let amount = 901.9;
-    let last = match denied {
-        None => Turn::answer(DEAR).after_result("refunded"),
-        Some(result) => Turn::answer(DEAR).after_result(result),
+    let last = match denial {
+        None => Turn::answer(LARGE_ORDER).after_result("refunded"),
+        Some(result) => Turn::answer(LARGE_ORDER).after_result(result),
     };
     let turns = [
-        call("check_eligibility", json!({"order_id": DEAR})),
-        call("process_refund", json!({"order_id": DEAR, "amount": amount})),
+        call("check_eligibility", json!({"order_id": LARGE_ORDER})),
+        call("process_refund", json!({"order_id": LARGE_ORDER, "amount": amount})),
         last,
     ];
-    let shop = tenant.shop(&[conversation(DEAR, turns)]).await;
+    let shop = tenant.shop(&[conversation(LARGE_ORDER, turns)]).await;
     tenant
         .skill_of("cs-tier-1", supervised())
         .with_orders()
@@ -47,14 +50,14 @@ async fn waiting<'t>(tenant: &'t Tenant, denied: Option<&str>, expiry: Option<&s
             spec.engine = Some(serde_json::from_value(engine).expect("an engine"));
         })
         .await;
-    let job = tenant.job("dear").goal(&format!("Refund order {DEAR}")).await;
+    let job = tenant.job("large-refund").goal(&format!("Refund order {LARGE_ORDER}")).await;
     job.until_phase(Phase::AwaitingApproval).await;
     (shop, job)
 }
 
-fn refused(answer: Result<(), Refusal>, because: &str) {
+fn assert_refused(answer: Result<(), Refusal>, because: &str) {
     match answer {
-        Ok(()) => panic!("it should be refused: {because}"),
+        Ok(()) => panic!("the request should be refused with `{because}`"),
         Err(Refusal(message)) => assert!(message.contains(because), "`{because}` should be in: {message}"),
     }
 }
@@ -66,22 +69,22 @@ async fn an_approved_refund_is_made_once() {
         let (shop, job) = waiting(tenant, None, None).await;
         let approval = tenant.approval_for(&job, "supervisor").await;
         let spec = &approval.spec;
-        assert_eq!((spec.job.as_str(), spec.tool.as_str()), ("dear", "process_refund"));
-        assert_eq!(spec.arguments, format!(r#"{{"amount":901.9,"order_id":"{DEAR}"}}"#));
+        assert_eq!((spec.job.as_str(), spec.tool.as_str()), ("large-refund", "process_refund"));
+        assert_eq!(spec.arguments, format!(r#"{{"amount":901.9,"order_id":"{LARGE_ORDER}"}}"#));
         assert!(spec.rules[0].text.contains("amount > 500"), "{:?}", spec.rules);
         assert!(spec.events.iter().any(|line| line.contains("tool.held")), "{:?}", spec.events);
         let status = job.until("the Approval in status", |status| status.waiting_for.is_some()).await;
         assert_eq!(status.waiting_for.expect("it waits").approvals, [approval.name_any()]);
         job.until_reason("AwaitingApproval", &[&approval.name_any(), "supervisor"]).await;
         job.pods_have_ended().await;
-        assert_eq!(shop.ledger.summary().await.effects, 0, "what is held does not happen");
+        assert_eq!(shop.ledger.summary().await.effects, 0, "a held call is not made");
 
         tenant.grant_approval("jane@acme.io", &["supervisor"]).await;
         let jane = tenant.person("jane@acme.io").await;
-        jane.decide(&approval, "Approve", "it is in order").await.expect("she may");
+        jane.decide(&approval, "Approve", "it is in order").await.expect("the decision is accepted");
         let status = job.succeeded().await;
         assert_eq!(status.attempt.map(|attempt| attempt.number), Some(2));
-        shop.assert_refunded_once(DEAR).await;
+        shop.assert_refunded_once(LARGE_ORDER).await;
         let counted = tenant.until_counted(&approval).await;
         assert_eq!(
             counted.status.and_then(|status| status.counted).map(|counted| counted.verdict),
@@ -89,7 +92,7 @@ async fn an_approved_refund_is_made_once() {
         );
         let row = tenant.approvals().row(&approval.name_any(), true).await;
         for (column, cell) in [
-            ("Job", "dear"),
+            ("Job", "large-refund"),
             ("Tool", "process_refund"),
             ("Approver", "supervisor"),
             ("Decision", "Approve"),
@@ -108,8 +111,8 @@ async fn an_approved_refund_is_made_once() {
                     ["pods", "skilljobs/status", "approvals", "approvals/status"].contains(&asked.resource.as_str())
                 })
                 .collect();
-            figure("own writes for a Job that parks and goes on (at most 12)", of_job.len());
-            assert!(of_job.len() <= WRITES, "{}", audit::list(&of_job));
+            figure("writes of the operator for a Job that parks and resumes (at most 12)", of_job.len());
+            assert!(of_job.len() <= MAX_WRITES, "{}", audit::list(&of_job));
         }
     })
     .await;
@@ -124,17 +127,17 @@ async fn a_deleted_approval_is_created_again() {
         job.pods_have_ended().await;
         tenant.remove::<Approval>(&approval.name_any()).await;
         gone(&tenant.api::<Approval>(), &approval.name_any(), approval.uid().as_deref()).await;
-        let anew = tenant.approval_for(&job, "supervisor").await;
-        assert_eq!((anew.name_any(), anew.spec.decision.is_none()), (approval.name_any(), true));
+        let recreated = tenant.approval_for(&job, "supervisor").await;
+        assert_eq!((recreated.name_any(), recreated.spec.decision.is_none()), (approval.name_any(), true));
         job.until("the call to be reported again", |status| {
             status.attempt.as_ref().is_some_and(|attempt| attempt.number == 2)
         })
         .await;
         tenant.grant_approval("jane@acme.io", &["supervisor"]).await;
         let jane = tenant.person("jane@acme.io").await;
-        jane.decide(&anew, "Approve", "").await.expect("she may");
+        jane.decide(&recreated, "Approve", "").await.expect("the decision is accepted");
         job.succeeded().await;
-        shop.assert_refunded_once(DEAR).await;
+        shop.assert_refunded_once(LARGE_ORDER).await;
         shop.model.assert_no_violations().await;
     })
     .await;
@@ -144,21 +147,21 @@ async fn a_deleted_approval_is_created_again() {
 async fn two_holds_with_different_approvers_need_both() {
     let _turn = operator::undisturbed().await;
     story(async |tenant| {
-        let shop = tenant.shop(&[refund_of(DEAR)]).await;
+        let shop = tenant.shop(&[refund_of(LARGE_ORDER)]).await;
         tenant.skill("cs-tier-1").tier_one().await;
-        let job = tenant.job("dear").goal(&format!("Refund order {DEAR}")).await;
+        let job = tenant.job("large-refund").goal(&format!("Refund order {LARGE_ORDER}")).await;
         job.until_phase(Phase::AwaitingApproval).await;
         tenant.grant_approval("jane@acme.io", &["supervisor", "default"]).await;
         let jane = tenant.person("jane@acme.io").await;
         let first = tenant.approval_for(&job, "supervisor").await;
-        jane.decide(&first, "Approve", "").await.expect("she may");
+        jane.decide(&first, "Approve", "").await.expect("the decision is accepted");
         tenant.until_counted(&first).await;
         let status = job.until("the status", |_| true).await;
-        assert_eq!(status.phase, Some(Phase::AwaitingApproval), "the other one has still to decide");
+        assert_eq!(status.phase, Some(Phase::AwaitingApproval), "the second approver has not decided yet");
         let second = tenant.approval_for(&job, "default").await;
-        jane.decide(&second, "Approve", "").await.expect("she may");
+        jane.decide(&second, "Approve", "").await.expect("the decision is accepted");
         job.succeeded().await;
-        shop.assert_refunded_once(DEAR).await;
+        shop.assert_refunded_once(LARGE_ORDER).await;
     })
     .await;
 }
@@ -171,7 +174,7 @@ async fn the_model_receives_a_denial_and_goes_on() {
         let approval = tenant.approval_for(&job, "supervisor").await;
         tenant.grant_approval("jane@acme.io", &["supervisor"]).await;
         let jane = tenant.person("jane@acme.io").await;
-        jane.decide(&approval, "Deny", "it arrived whole").await.expect("she may");
+        jane.decide(&approval, "Deny", "it arrived whole").await.expect("the decision is accepted");
         let status = job.succeeded().await;
         assert_eq!(status.gates.map(|gates| gates.pre_tool.denied), Some(1));
         assert_eq!(shop.ledger.summary().await.effects, 0);
@@ -187,11 +190,11 @@ async fn an_undecided_call_expires_and_the_model_receives_the_expiry() {
         let (shop, job) = waiting(tenant, Some("was seen in time"), Some("5s")).await;
         let approval = tenant.approval_for(&job, "supervisor").await;
         let counted = tenant.until_counted(&approval).await;
-        let decision = counted.spec.decision.clone().expect("the operator says so");
+        let decision = counted.spec.decision.clone().expect("the operator has written a decision");
         assert_eq!((decision.verdict, decision.by), (ApprovalVerdict::Expired, operator_user()));
         tenant.grant_approval("jane@acme.io", &["supervisor"]).await;
         let jane = tenant.person("jane@acme.io").await;
-        refused(jane.decide(&counted, "Approve", "too late").await, "a decision is never changed");
+        assert_refused(jane.decide(&counted, "Approve", "too late").await, "a decision is never changed");
         job.succeeded().await;
         assert_eq!(shop.ledger.summary().await.effects, 0);
         shop.model.assert_no_violations().await;
@@ -208,7 +211,7 @@ async fn people_decide_with_kubectl_bloomery() {
         tenant.grant_approval("jane@acme.io", &["supervisor"]).await;
         tenant.grant_approval("mallory@acme.io", &["mallory"]).await;
         let run = |verb: &str, user: &str, more: &[&str]| {
-            let arguments = [&[verb, "dear", "--namespace", &tenant.namespace, "--as", user], more].concat();
+            let arguments = [&[verb, "large-refund", "--namespace", &tenant.namespace, "--as", user], more].concat();
             let output = command::attempt(&mut command::bloomery(&arguments));
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
             (output.status.code(), text(&output.stdout), text(&output.stderr))
@@ -228,7 +231,7 @@ async fn people_decide_with_kubectl_bloomery() {
         assert_eq!((exit, out.as_str()), (Some(1), "no\n"), "{said}");
         let (exit, _, said) = run("deny", "nobody@acme.io", &["--yes"]);
         assert!(exit == Some(1) && said.contains("verbs: [get, list, patch]"), "{said}");
-        assert_eq!(shop.ledger.summary().await.effects, 0, "nothing of that decided anything");
+        assert_eq!(shop.ledger.summary().await.effects, 0, "no refused request decided the call");
 
         let (exit, out, said) = run("can-approve", "jane@acme.io", &[]);
         assert_eq!((exit, out.as_str()), (Some(0), "yes\n"), "{said}");
@@ -239,7 +242,7 @@ async fn people_decide_with_kubectl_bloomery() {
             "{said}"
         );
         job.succeeded().await;
-        shop.assert_refunded_once(DEAR).await;
+        shop.assert_refunded_once(LARGE_ORDER).await;
         let counted = tenant.until_counted(&approval).await.spec.decision.expect("a decision");
         assert_eq!((counted.by.as_str(), counted.reason.as_deref()), ("jane@acme.io", Some("the photo shows it")));
         let (exit, _, said) = run("deny", "jane@acme.io", &["--yes"]);
@@ -257,7 +260,7 @@ fn approve(by: &str) -> Value {
 }
 
 /// Checks that an approver cannot change the request that they decide on.
-async fn edits_are_refused(approval: &Approval, jane: &Person, admin: &Person) {
+async fn assert_edits_are_refused(approval: &Approval, jane: &Person, admin: &Person) {
     for (field, value) in [
         ("arguments", json!(r#"{"amount":9000}"#)),
         ("argumentsDigest", json!(format!("sha256:{}", "0".repeat(64)))),
@@ -272,19 +275,22 @@ async fn edits_are_refused(approval: &Approval, jane: &Person, admin: &Person) {
         ("goal", Value::Null),
     ] {
         let patch = json!({"spec": {field: value, "decision": approve("jane@acme.io")}});
-        refused(jane.change(approval, &patch).await, "immutable");
-        refused(admin.change(approval, &json!({"spec": {field: value}})).await, "immutable");
+        assert_refused(jane.change(approval, &patch).await, "immutable");
+        assert_refused(admin.change(approval, &json!({"spec": {field: value}})).await, "immutable");
     }
 }
 
-/// Checks that an approver cannot change owner references and finalizers.
-async fn changed_metadata_is_refused(approval: &Approval, jane: &Person) {
+/// Checks that an approver cannot change labels, owner references and finalizers.
+async fn assert_changed_metadata_is_refused(approval: &Approval, jane: &Person) {
     for metadata in [
         json!({"labels": {"bloomery.dev/job": "another"}}),
         json!({"ownerReferences": null}),
         json!({"finalizers": ["acme.io/stays"]}),
     ] {
-        refused(jane.change(approval, &json!({ "metadata": metadata })).await, "are the operator's");
+        assert_refused(
+            jane.change(approval, &json!({ "metadata": metadata })).await,
+            "only the operator may change the labels",
+        );
     }
 }
 
@@ -310,92 +316,108 @@ async fn every_attempt_to_bypass_the_decision_is_refused() {
         let admin = tenant.person_in_groups("root@acme.io", &["system:masters"]).await;
 
         // A user without the right: in their own name, in Jane's, and as another approver.
-        refused(mallory.decide(&approval, "Approve", "").await, "may not approve for supervisor");
+        assert_refused(mallory.decide(&approval, "Approve", "").await, "may not approve for supervisor");
         let in_her_name = json!({"spec": {"decision": approve("jane@acme.io")}});
-        refused(mallory.change(&approval, &in_her_name).await, "spec.decision.by must be your own name");
-        refused(admin.change(&approval, &in_her_name).await, "spec.decision.by must be your own name");
+        assert_refused(mallory.change(&approval, &in_her_name).await, "spec.decision.by must be your own name");
+        assert_refused(admin.change(&approval, &in_her_name).await, "spec.decision.by must be your own name");
         let as_mallory = json!({"spec": {"approver": "mallory", "decision": approve("mallory@acme.io")}});
-        assert!(mallory.change(&approval, &as_mallory).await.is_err(), "the approver is changed with the decision");
-        refused(mallory.change(&approval, &json!({"spec": {"approver": "mallory"}})).await, "is immutable");
-        edits_are_refused(&approval, &jane, &admin).await;
-        refused(jane.decide(&approval, "Expired", "").await, "only the operator says");
-        refused(admin.decide(&approval, "Expired", "").await, "only the operator says");
-        changed_metadata_is_refused(&approval, &jane).await;
-        // Service accounts, with every right.
+        assert!(
+            mallory.change(&approval, &as_mallory).await.is_err(),
+            "nobody can decide and change the approver at once"
+        );
+        assert_refused(mallory.change(&approval, &json!({"spec": {"approver": "mallory"}})).await, "is immutable");
+        assert_edits_are_refused(&approval, &jane, &admin).await;
+        assert_refused(jane.decide(&approval, "Expired", "").await, "only the operator may set the verdict Expired");
+        assert_refused(admin.decide(&approval, "Expired", "").await, "only the operator may set the verdict Expired");
+        assert_changed_metadata_is_refused(&approval, &jane).await;
+        // Service accounts with the right to approve.
         for machine in [&worker, &robot] {
             let machine = tenant.person(machine).await;
-            assert!(machine.decide(&approval, "Approve", "").await.is_err(), "{} decides", machine.name);
+            assert!(machine.decide(&approval, "Approve", "").await.is_err(), "{} must not decide", machine.name);
         }
-        let its_own = tenant.person_in_groups(&operator_user(), &[]).await;
-        refused(its_own.decide(&approval, "Approve", "").await, "the operator decides nothing");
+        let as_operator = tenant.person_in_groups(&operator_user(), &[]).await;
+        assert_refused(
+            as_operator.decide(&approval, "Approve", "").await,
+            "the operator may set only the verdict Expired",
+        );
         // An Approval that a user creates, decided or not, and one that the operator creates already decided.
         let mut forged = Approval::new("forged", approval.spec.clone());
-        refused(jane.create(&forged).await, "only the operator makes Approvals");
-        refused(admin.create(&forged).await, "only the operator makes Approvals");
+        assert_refused(jane.create(&forged).await, "only the operator may create an Approval");
+        assert_refused(admin.create(&forged).await, "only the operator may create an Approval");
         forged.spec.decision = serde_json::from_value(approve(&operator_user())).ok();
-        refused(its_own.create(&forged).await, "made without a decision");
-        // A status that says that the decision counts.
+        assert_refused(as_operator.create(&forged).await, "created without a decision");
+        // A status in which a decision counts.
         let counts = json!({"counted": {"verdict": "Approve", "at": "2026-01-01T00:00:00Z"}});
-        refused(jane.change_status(&approval, &counts).await, "only the operator writes the status");
-        refused(admin.change_status(&approval, &counts).await, "only the operator writes the status");
+        assert_refused(jane.change_status(&approval, &counts).await, "only the operator may write the status");
+        assert_refused(admin.change_status(&approval, &counts).await, "only the operator may write the status");
 
         let status = job.until("the status", |_| true).await;
-        assert_eq!(status.phase, Some(Phase::AwaitingApproval), "nothing of that decided anything");
+        assert_eq!(status.phase, Some(Phase::AwaitingApproval), "no refused request decided the call");
         assert_eq!(shop.ledger.summary().await.effects, 0);
-        jane.decide(&approval, "Approve", "").await.expect("she may");
-        refused(jane.decide(&approval, "Deny", "").await, "a decision is never changed");
-        refused(jane.change(&approval, &json!({"spec": {"decision": null}})).await, "a decision is never changed");
+        jane.decide(&approval, "Approve", "").await.expect("the decision is accepted");
+        assert_refused(jane.decide(&approval, "Deny", "").await, "a decision is never changed");
+        assert_refused(
+            jane.change(&approval, &json!({"spec": {"decision": null}})).await,
+            "a decision is never changed",
+        );
         job.succeeded().await;
-        shop.assert_refunded_once(DEAR).await;
+        shop.assert_refunded_once(LARGE_ORDER).await;
         let changed = json!({"counted": {"verdict": "Deny"}});
-        refused(its_own.change_status(&approval, &changed).await, "a counted decision is never changed");
+        assert_refused(as_operator.change_status(&approval, &changed).await, "a counted decision is never changed");
     })
     .await;
 }
 
 /// The admission policy that checks decisions, and its binding, which a story can remove and restore.
-struct Guard {
+struct AdmissionPolicy {
     policies: Api<ValidatingAdmissionPolicy>,
     bindings: Api<ValidatingAdmissionPolicyBinding>,
-    /// The binding, while it is removed.
-    away: RefCell<Option<ValidatingAdmissionPolicyBinding>>,
+    /// The binding, if it is removed at the moment.
+    removed_binding: RefCell<Option<ValidatingAdmissionPolicyBinding>>,
 }
 
-impl Guard {
+impl AdmissionPolicy {
     fn of(tenant: &Tenant) -> Self {
         let client = || tenant.cluster.client.clone();
-        Self { policies: Api::all(client()), bindings: Api::all(client()), away: RefCell::default() }
+        Self { policies: Api::all(client()), bindings: Api::all(client()), removed_binding: RefCell::default() }
     }
 
-    async fn binding_removed(&self) {
-        let mut binding = self.bindings.get(GUARD).await.expect("the binding is there");
+    async fn remove_binding(&self) {
+        let mut binding = self.bindings.get(POLICY).await.expect("the binding is there");
         binding.metadata.resource_version = None;
         binding.metadata.uid = None;
-        self.away.replace(Some(binding));
-        self.bindings.delete(GUARD, &DeleteParams::default()).await.expect("it can be deleted");
+        self.removed_binding.replace(Some(binding));
+        self.bindings.delete(POLICY, &DeleteParams::default()).await.expect("it can be deleted");
     }
 
-    async fn binding_restored(&self) {
-        let binding = self.away.borrow().clone().expect("it is away");
-        self.bindings.create(&PostParams::default(), &binding).await.expect("it can be made again");
-        self.away.take();
+    async fn restore_binding(&self) {
+        let binding = self.removed_binding.borrow().clone().expect("the binding was removed");
+        self.bindings.create(&PostParams::default(), &binding).await.expect("it can be created again");
+        self.removed_binding.take();
     }
 
-    async fn fails(&self, how: &str) {
+    async fn set_failure_policy(&self, value: &str) {
         self.policies
-            .patch(GUARD, &PatchParams::default(), &Patch::Merge(&failing(how)))
+            .patch(POLICY, &PatchParams::default(), &Patch::Merge(&failure_policy_patch(value)))
             .await
             .expect("it can be changed");
     }
 }
 
-impl Drop for Guard {
+impl Drop for AdmissionPolicy {
     // After a failed story, the next ones need the policy. A binding that exists is not touched.
     fn drop(&mut self) {
-        let policy = ["patch", "validatingadmissionpolicy", GUARD, "--type=merge", "-p", &failing("Fail").to_string()];
+        let policy = [
+            "patch",
+            "validatingadmissionpolicy",
+            POLICY,
+            "--type=merge",
+            "-p",
+            &failure_policy_patch("Fail").to_string(),
+        ];
         command::attempt(&mut command::kubectl(&policy));
-        let Some(binding) = self.away.take() else { return };
-        let file = std::env::temp_dir().join(format!("{GUARD}-{}.json", std::process::id()));
+        let Some(binding) = self.removed_binding.take() else { return };
+        let file = std::env::temp_dir().join(format!("{POLICY}-{}.json", std::process::id()));
         if std::fs::write(&file, json!(binding).to_string()).is_ok() {
             command::attempt(command::kubectl(&["create", "-f"]).arg(&file));
             let _ = std::fs::remove_file(&file);
@@ -404,50 +426,54 @@ impl Drop for Guard {
 }
 
 /// Returns a patch of the policy's `failurePolicy`: `Fail` or `Ignore`.
-fn failing(how: &str) -> Value {
-    json!({"spec": {"failurePolicy": how}})
+fn failure_policy_patch(value: &str) -> Value {
+    json!({"spec": {"failurePolicy": value}})
 }
 
 #[tokio::test]
 async fn without_the_admission_policy_a_call_waits_and_no_decision_counts() {
     let _turn = operator::alone().await;
     story(async |tenant| {
-        let guard = Guard::of(tenant);
-        guard.binding_removed().await;
+        let policy = AdmissionPolicy::of(tenant);
+        policy.remove_binding().await;
         let (shop, job) = waiting(tenant, None, None).await;
-        job.until_reason("ApprovalPolicyMissing", &[GUARD, "does not exist"]).await;
+        job.until_reason("ApprovalPolicyMissing", &[POLICY, "does not exist"]).await;
         assert!(tenant.approvals_of(&job).await.is_empty(), "no Approval exists");
-        guard.binding_restored().await;
+        policy.restore_binding().await;
         let approval = tenant.approval_for(&job, "supervisor").await;
         job.until_reason("AwaitingApproval", &["supervisor"]).await;
 
         // An approver decides while the policy differs from the shipped one: the decision does not count.
-        guard.fails("Ignore").await;
-        job.until_reason("ApprovalPolicyMissing", &[GUARD, "differs from the shipped one"]).await;
+        policy.set_failure_policy("Ignore").await;
+        job.until_reason("ApprovalPolicyMissing", &[POLICY, "differs from the shipped one"]).await;
         tenant.grant_approval("jane@acme.io", &["supervisor"]).await;
         let jane = tenant.person("jane@acme.io").await;
-        jane.decide(&approval, "Approve", "").await.expect("she may");
+        jane.decide(&approval, "Approve", "").await.expect("the decision is accepted");
         gone(&tenant.api::<Approval>(), &approval.name_any(), approval.uid().as_deref()).await;
         assert_eq!(shop.ledger.summary().await.effects, 0);
-        guard.fails("Fail").await;
-        let anew = tenant.approval_for(&job, "supervisor").await;
-        assert_eq!(anew.spec.decision, None);
+        policy.set_failure_policy("Fail").await;
+        let recreated = tenant.approval_for(&job, "supervisor").await;
+        assert_eq!(recreated.spec.decision, None);
 
         // A status that was written while no policy checked the writer does not count either.
-        guard.binding_removed().await;
-        job.until_reason("ApprovalPolicyMissing", &[GUARD, "does not exist"]).await;
+        policy.remove_binding().await;
+        job.until_reason("ApprovalPolicyMissing", &[POLICY, "does not exist"]).await;
         let admin = tenant.person_in_groups("root@acme.io", &["system:masters"]).await;
         let counts = json!({"counted": {"verdict": "Approve", "at": "2026-01-01T00:00:00Z"}});
-        eventually("the API server to check nothing", async || admin.change_status(&anew, &counts).await).await;
-        admin.change(&anew, &json!({"spec": {"decision": approve("jane@acme.io")}})).await.expect("nothing checks it");
-        guard.binding_restored().await;
-        gone(&tenant.api::<Approval>(), &anew.name_any(), anew.uid().as_deref()).await;
+        eventually("the API server to accept any status", async || admin.change_status(&recreated, &counts).await)
+            .await;
+        admin
+            .change(&recreated, &json!({"spec": {"decision": approve("jane@acme.io")}}))
+            .await
+            .expect("no policy checks the decision");
+        policy.restore_binding().await;
+        gone(&tenant.api::<Approval>(), &recreated.name_any(), recreated.uid().as_deref()).await;
         assert_eq!(shop.ledger.summary().await.effects, 0);
         let last = tenant.approval_for(&job, "supervisor").await;
         assert_eq!((&last.spec.decision, &last.status), (&None, &None));
-        jane.decide(&last, "Approve", "").await.expect("she may");
+        jane.decide(&last, "Approve", "").await.expect("the decision is accepted");
         job.succeeded().await;
-        shop.assert_refunded_once(DEAR).await;
+        shop.assert_refunded_once(LARGE_ORDER).await;
     })
     .await;
 }

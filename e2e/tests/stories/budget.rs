@@ -9,21 +9,23 @@ use bloomery_e2e::harness::{
 };
 use serde_json::json;
 
-use crate::deciding::{dear, held, supervisor};
+use crate::deciding::{large_refund, parked_approval, supervisor};
 
-/// The operator's writes for a new Skill, with the tenant's memory claim (design section 7).
-const SKILL: usize = 16 + 1;
-/// The operator's writes for a Job that takes one attempt and less than 10 s.
-const JOB: usize = 6;
-/// The operator's additional writes for a Job that parks and resumes.
-const PARK_AND_RESUME: usize = 6;
-/// The time without a write after which all expected writes are done.
-const SETTLED: Duration = Duration::from_secs(3);
-/// The Events of a Job.
-const EVENTS: usize = 3;
+/// The maximum number of the operator's writes for a new Skill and the tenant's memory claim (design.md, section 7).
+const MAX_SKILL_WRITES: usize = 16 + 1;
+/// The maximum number of the operator's writes for a Job that takes one attempt and less than 10 s.
+const MAX_JOB_WRITES: usize = 6;
+/// The maximum number of the operator's additional writes for a Job that parks and resumes.
+const MAX_PARK_AND_RESUME_WRITES: usize = 6;
+/// After this time without a write, all expected writes are done.
+const SETTLE_TIME: Duration = Duration::from_secs(3);
+/// The maximum number of Events of a Job.
+const MAX_JOB_EVENTS: usize = 3;
 /// The time for which an unchanged cluster must see no write.
 const QUIET: Duration = Duration::from_mins(1);
+/// The limit of the operator's resident memory.
 const OPERATOR_KIB: u64 = 40 * 1024;
+/// The limit of the peak of a worker's resident memory.
 const WORKER_KIB: u64 = 24 * 1024;
 
 #[tokio::test]
@@ -48,24 +50,27 @@ async fn a_skill_and_a_job_cause_few_writes_and_then_none() {
         let events = audit::operator_events(&tenant.namespace) - events_before;
         let operator =
             Process::find(&operator::ready_pod(&tenant.cluster).await, operator::PROGRAM).await.resident_kib();
-        figure("own writes for a Skill and the memory claim (at most 17)", of_skill.len());
-        figure("own writes for a Job of one attempt (at most 6)", of_job.len());
+        figure("writes of the operator for a Skill and the memory claim (at most 17)", of_skill.len());
+        figure("writes of the operator for a Job of one attempt (at most 6)", of_job.len());
         figure("Events for a Job (at most 3)", events);
-        figure("seconds of a Job at work", status.usage.map_or(0, |usage| usage.seconds));
-        figure("worker at its peak (at most 24 MiB)", format!("{:.1} MiB", mib(worker)));
-        figure("operator, with all that ran before (at most 40 MiB)", format!("{:.1} MiB", mib(operator)));
-        assert!(of_skill.len() <= SKILL, "writes for the Skill: {}", audit::list(&of_skill));
-        assert!(of_job.len() <= JOB, "writes for the Job: {}", audit::list(&of_job));
-        assert!(events <= EVENTS, "{events} Events");
+        figure("working time of the Job in seconds", status.usage.map_or(0, |usage| usage.seconds));
+        figure("peak memory of the worker (at most 24 MiB)", format!("{:.1} MiB", mib(worker)));
+        figure(
+            "memory of the operator, after all stories before this one (at most 40 MiB)",
+            format!("{:.1} MiB", mib(operator)),
+        );
+        assert!(of_skill.len() <= MAX_SKILL_WRITES, "writes for the Skill: {}", audit::list(&of_skill));
+        assert!(of_job.len() <= MAX_JOB_WRITES, "writes for the Job: {}", audit::list(&of_job));
+        assert!(events <= MAX_JOB_EVENTS, "{events} Events");
         assert!(worker <= WORKER_KIB, "the worker took {worker} KiB");
         assert!(operator <= OPERATOR_KIB, "the operator takes {operator} KiB");
     })
     .await;
 }
 
-/// Waits until the expected writes are done, and returns their number.
-async fn written(tenant: &Tenant) -> usize {
-    audit::until_quiet(&tenant.namespace, SETTLED, QUIET).await.len()
+/// Waits until the expected writes are done, and returns the number of all writes in the tenant so far.
+async fn settled_writes(tenant: &Tenant) -> usize {
+    audit::until_quiet(&tenant.namespace, SETTLE_TIME, QUIET).await.len()
 }
 
 #[tokio::test]
@@ -80,39 +85,42 @@ async fn a_job_that_parks_and_resumes_causes_few_writes() {
             hold(call("ask_user", json!({"text": "Which order?"})), "asking"),
             hold(Turn::answer("A-17").after_result("A-17"), "answered"),
         ];
-        let dear = dear("A-443").hold(1, "holding").hold(2, "decided");
-        let shop = tenant.shop(&[conversation("my money", asks), dear]).await;
+        let large = large_refund("A-443").hold(1, "holding").hold(2, "decided");
+        let shop = tenant.shop(&[conversation("my money", asks), large]).await;
         tenant.skill_of("cs-tier-1", supervised()).with_orders().await;
         let jane = supervisor(tenant, "jane@acme.io").await;
 
         let job = tenant.job("asks").goal("I want my money back").await;
         shop.model.until_held("asking").await;
-        let before = written(tenant).await;
+        let before = settled_writes(tenant).await;
         shop.model.release("asking").await;
         job.until_questions(1).await;
         job.pods_have_ended().await;
         job.reply(Some("q-1"), "A-17").await;
         shop.model.until_held("answered").await;
-        let by_reply = written(tenant).await - before;
+        let by_reply = settled_writes(tenant).await - before;
         shop.model.release("answered").await;
         job.succeeded().await;
 
-        let job = tenant.job("dear").goal("Refund order A-443").await;
+        let job = tenant.job("large-refund").goal("Refund order A-443").await;
         shop.model.until_held("holding").await;
-        let before = written(tenant).await;
+        let before = settled_writes(tenant).await;
         shop.model.release("holding").await;
-        let approval = held(tenant, &job).await;
-        jane.decide(&approval, "Approve", "").await.expect("she may");
+        let approval = parked_approval(tenant, &job).await;
+        jane.decide(&approval, "Approve", "").await.expect("the decision is accepted");
         shop.model.until_held("decided").await;
-        let by_decision = written(tenant).await - before;
+        let by_decision = settled_writes(tenant).await - before;
         shop.model.release("decided").await;
         job.succeeded().await;
         shop.assert_refunded_once("A-443").await;
 
-        figure("own writes to park, and to go on with a reply (at most 6)", by_reply);
-        figure("own writes to park, and to go on with a decision (at most 6)", by_decision);
+        figure("writes of the operator to park, and to resume with a reply (at most 6)", by_reply);
+        figure("writes of the operator to park, and to resume with a decision (at most 6)", by_decision);
         let all = audit::list(&audit::operator_writes(&tenant.namespace));
-        assert!(by_reply <= PARK_AND_RESUME && by_decision <= PARK_AND_RESUME, "{by_reply} and {by_decision}: {all}");
+        assert!(
+            by_reply <= MAX_PARK_AND_RESUME_WRITES && by_decision <= MAX_PARK_AND_RESUME_WRITES,
+            "{by_reply} and {by_decision}: {all}"
+        );
     })
     .await;
 }

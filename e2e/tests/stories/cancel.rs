@@ -14,7 +14,7 @@ fn message(status: &JobStatus) -> String {
     status.outcome.as_ref().map(|outcome| outcome.message.clone()).unwrap_or_default()
 }
 
-/// Checks that kstatus reports a cancelled Job as Current: a person wanted this end.
+/// Returns whether kstatus reports a Job as Current. A cancelled Job is Current, because a person wanted this end.
 fn is_ready(status: &JobStatus) -> bool {
     conditions::is_true(&status.conditions, ConditionType::Ready)
         && conditions::find(&status.conditions, ConditionType::Reconciling).is_none()
@@ -86,9 +86,9 @@ async fn a_job_cancelled_while_its_model_thinks_sends_no_more_requests() {
 async fn cancelling_a_job_that_waits_for_approval_withdraws_the_approval() {
     let _turn = operator::undisturbed().await;
     story(async |tenant| {
-        let dear = "A-443";
-        let refund = call("process_refund", json!({"order_id": dear, "amount": 901.9}));
-        let shop = tenant.shop(&[conversation(dear, [refund])]).await;
+        let order = "A-443";
+        let refund = call("process_refund", json!({"order_id": order, "amount": 901.9}));
+        let shop = tenant.shop(&[conversation(order, [refund])]).await;
         tenant
             .skill("cs-tier-1")
             .with(|spec| {
@@ -96,7 +96,7 @@ async fn cancelling_a_job_that_waits_for_approval_withdraws_the_approval() {
                 spec.policy = Some(serde_json::from_value(json!({"approvals": [held]})).expect("a policy"));
             })
             .await;
-        let job = tenant.job("dear").goal(&format!("Refund order {dear}")).await;
+        let job = tenant.job("large-refund").goal(&format!("Refund order {order}")).await;
         job.until_phase(Phase::AwaitingApproval).await;
         let approval = tenant.approval_for(&job, "supervisor").await;
         job.pods_have_ended().await;
@@ -104,7 +104,7 @@ async fn cancelling_a_job_that_waits_for_approval_withdraws_the_approval() {
         let status = job.ended(OutcomeCode::Cancelled).await;
         assert_eq!((message(&status).as_str(), status.waiting_for), ("The Job was cancelled.", None));
         let withdrawn = tenant.until_counted(&approval).await;
-        let decision = withdrawn.spec.decision.clone().expect("the operator says so");
+        let decision = withdrawn.spec.decision.clone().expect("the operator has written a decision");
         assert_eq!(
             (decision.verdict, decision.reason.as_deref()),
             (ApprovalVerdict::Expired, Some("the Job was cancelled"))
@@ -181,8 +181,8 @@ async fn an_ended_job_is_deleted_after_its_ttl_and_its_log_is_kept() {
         kept.succeeded().await;
         shop.assert_refunded_once("A-17").await;
         if cluster::is_local_or_skips("the volume") {
-            let slag = machine::memory(tenant).await.join("cs-tier-1");
-            assert!(memory::jobs(&slag).contains(&brief.uid), "its log stays");
+            let skill_dir = machine::memory(tenant).await.join("cs-tier-1");
+            assert!(memory::jobs(&skill_dir).contains(&brief.uid), "its log stays");
         }
     })
     .await;

@@ -9,9 +9,10 @@ use serde_json::json;
 
 use crate::faults::WORKER;
 
-bloomery_testkit::suite!(held);
+bloomery_testkit::suite!(run_case);
 
-async fn held(name: &str, case: Case) {
+/// Runs all Jobs of a case, and compares their records with the expected ones.
+async fn run_case(name: &str, case: Case) {
     // A decision needs the operator and the admission policy.
     let _turn = if case.decision.is_some() { Some(operator::undisturbed().await) } else { None };
     story(async |tenant| {
@@ -41,12 +42,12 @@ async fn held(name: &str, case: Case) {
             }
             let job = job.await;
             if let Some(mishap) = case.mishap.filter(|_| at == 0) {
-                happens(mishap, tenant, &shop, &job).await;
+                cause_mishap(mishap, tenant, &shop, &job).await;
             }
             if case.decision.is_some() {
-                decides(&case, tenant, &job).await;
+                decide(&case, tenant, &job).await;
             }
-            let status = rests(&case, &job).await;
+            let status = answer_questions(&case, &job).await;
             let printed = job.all_logs(status.attempt.as_ref().map_or(1, |attempt| attempt.number)).await;
             record.add(status, &printed);
         }
@@ -56,7 +57,8 @@ async fn held(name: &str, case: Case) {
     .await;
 }
 
-async fn happens(mishap: Mishap, tenant: &Tenant, shop: &Shop, job: &JobHandle<'_>) {
+/// Waits for the moment of the mishap, and kills the worker or the server.
+async fn cause_mishap(mishap: Mishap, tenant: &Tenant, shop: &Shop, job: &JobHandle<'_>) {
     let kills_worker = match mishap {
         Mishap::WorkerKilledWhileTheModelThinks => {
             shop.model.until_held(THINKING).await;
@@ -80,7 +82,7 @@ async fn happens(mishap: Mishap, tenant: &Tenant, shop: &Shop, job: &JobHandle<'
 }
 
 /// Waits until the Job is parked with a held call, and decides on it as the case says.
-async fn decides(case: &Case, tenant: &Tenant, job: &JobHandle<'_>) {
+async fn decide(case: &Case, tenant: &Tenant, job: &JobHandle<'_>) {
     let Some(Decision { verdict, reason }) = case.decision else { return };
     job.until_phase(Phase::AwaitingApproval).await;
     let approval = tenant.approval_for(job, APPROVER).await;
@@ -90,25 +92,25 @@ async fn decides(case: &Case, tenant: &Tenant, job: &JobHandle<'_>) {
         ApprovalVerdict::Deny => "Deny",
         ApprovalVerdict::Expired => "Expired",
     };
-    tenant.person(DECIDER).await.decide(&approval, verdict, reason).await.expect("she may");
-    job.until("the decision to be heard", |status| status.phase != Some(Phase::AwaitingApproval)).await;
+    tenant.person(DECIDER).await.decide(&approval, verdict, reason).await.expect("the decision is accepted");
+    job.until("the decision to be received", |status| status.phase != Some(Phase::AwaitingApproval)).await;
 }
 
-/// Waits until the Job is parked with a question, and replies. Repeats this for each reply of the case.
-async fn rests(case: &Case, job: &JobHandle<'_>) -> JobStatus {
+/// Replies to the Job's questions until it ends, or waits without a reply left in the case. Returns its status then.
+async fn answer_questions(case: &Case, job: &JobHandle<'_>) -> JobStatus {
     let mut replies = case.replies.iter();
     loop {
-        let heard = u32::try_from(case.replies.len() - replies.len()).unwrap_or(u32::MAX);
+        let sent = u32::try_from(case.replies.len() - replies.len()).unwrap_or(u32::MAX);
         let is_at_rest = |status: &JobStatus| {
-            let has_heard = status.replies_heard.unwrap_or(0) >= heard;
-            status.is_terminal() || has_heard && status.awaits_people()
+            let has_all_replies = status.replies_heard.unwrap_or(0) >= sent;
+            status.is_terminal() || has_all_replies && status.awaits_people()
         };
-        let status = job.until("an end, or somebody to be waited for", is_at_rest).await;
+        let status = job.until("the end of the Job, or a wait for people", is_at_rest).await;
         let open: Vec<_> = status.waiting_for.iter().flat_map(|waiting| &waiting.questions).collect();
         if open.is_empty() || replies.len() == 0 {
             return status;
         }
-        // Sends all replies at once: a later one could meet another attempt.
+        // Sends all replies in one write: a later reply could reach another attempt.
         job.reply_all(open.iter().zip(&mut replies).map(|(asked, text)| (Some(asked.id.as_str()), *text))).await;
     }
 }

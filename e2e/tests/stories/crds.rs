@@ -21,8 +21,8 @@ fn model() -> Value {
     json!({"provider": "openai", "model": "scripted", "baseUrl": "http://model:8080/v1"})
 }
 
-/// Returns the object with these fields added or replaced.
-fn but(mut object: Value, more: &Value) -> Value {
+/// Returns the object with the fields of `more` added or replaced.
+fn with_fields(mut object: Value, more: &Value) -> Value {
     let fields = object.as_object_mut().expect("an object");
     fields.extend(more.as_object().expect("an object").clone());
     object

@@ -1,4 +1,4 @@
-//! Two decisions at the same time, and decisions while the operator is away.
+//! Two decisions at the same time, and decisions while no operator runs.
 
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict};
@@ -13,18 +13,18 @@ use std::process::{Output, Stdio};
 pub(crate) const APPROVER: &str = "supervisor";
 
 /// Returns a conversation that makes a large refund, and ends well after each verdict.
-pub(crate) fn dear(order: &str) -> Conversation {
-    dear_then(order, Turn::answer(order))
+pub(crate) fn large_refund(order: &str) -> Conversation {
+    large_refund_then(order, Turn::answer(order))
 }
 
 /// Returns a conversation that makes a large refund and ends with `answer`.
-pub(crate) fn dear_then(order: &str, answer: Turn) -> Conversation {
+pub(crate) fn large_refund_then(order: &str, answer: Turn) -> Conversation {
     let refund = call("process_refund", json!({"order_id": order, "amount": price(order)}));
     conversation(order, [call("check_eligibility", json!({"order_id": order})), refund, answer])
 }
 
 /// Waits until a Job is parked without a pod, and returns the Approval of its held call.
-pub(crate) async fn held(tenant: &Tenant, job: &JobHandle<'_>) -> Approval {
+pub(crate) async fn parked_approval(tenant: &Tenant, job: &JobHandle<'_>) -> Approval {
     job.until_phase(Phase::AwaitingApproval).await;
     let approval = tenant.approval_for(job, APPROVER).await;
     job.pods_have_ended().await;
@@ -38,9 +38,9 @@ pub(crate) async fn supervisor(tenant: &Tenant, name: &str) -> Person {
 }
 
 /// Approves a call as the supervisor.
-pub(crate) async fn approved(tenant: &Tenant, approval: &Approval) {
+pub(crate) async fn approve_as_supervisor(tenant: &Tenant, approval: &Approval) {
     let jane = supervisor(tenant, "jane@acme.io").await;
-    jane.decide(approval, "Approve", "").await.expect("she may");
+    jane.decide(approval, "Approve", "").await.expect("the decision is accepted");
 }
 
 /// One order for each round. Each refund needs an approval.
@@ -78,7 +78,7 @@ impl Round<'_> {
 async fn of_two_simultaneous_decisions_exactly_one_counts() {
     let _turn = operator::undisturbed().await;
     story(async |tenant| {
-        let shop = tenant.shop(&ORDERS.map(dear)).await;
+        let shop = tenant.shop(&ORDERS.map(large_refund)).await;
         tenant.skill_of("cs-tier-1", supervised()).with_orders().await;
         let (jane, joe) = (supervisor(tenant, "jane@acme.io").await, supervisor(tenant, "joe@acme.io").await);
         let mut rounds = Vec::new();
@@ -88,13 +88,13 @@ async fn of_two_simultaneous_decisions_exactly_one_counts() {
         }
         let mut waiting = Vec::new();
         for (order, job) in rounds {
-            let approval = held(tenant, &job).await;
+            let approval = parked_approval(tenant, &job).await;
             waiting.push(Round { order, job, approval });
         }
         let last = waiting.pop().expect("there are rounds");
         let verdicts = [("Approve", "Deny"), ("Deny", "Approve"), ("Approve", "Approve"), ("Deny", "Approve")];
         for (at, (round, (janes, joes))) in waiting.iter().zip(verdicts).enumerate() {
-            // Both take turns in sending the first request.
+            // Jane and Joe alternate in sending their request first.
             let (jane_said, joe_said) = if at % 2 == 0 {
                 tokio::join!(jane.decide(&round.approval, janes, ""), joe.decide(&round.approval, joes, ""))
             } else {
@@ -108,7 +108,7 @@ async fn of_two_simultaneous_decisions_exactly_one_counts() {
             };
             assert!(refusal.contains("a decision is never changed"), "{refusal}");
             let verdict = if verdict == "Approve" { ApprovalVerdict::Approve } else { ApprovalVerdict::Deny };
-            figure("of two decisions at once, this one stands", format!("{by} {verdict:?} ({janes} and {joes})"));
+            figure("of two concurrent decisions, this one counts", format!("{by} {verdict:?} ({janes} and {joes})"));
             round.is_decided(tenant, &shop, by, verdict).await;
         }
         decide_with_the_command(tenant, &shop, &last).await;
@@ -117,7 +117,7 @@ async fn of_two_simultaneous_decisions_exactly_one_counts() {
     .await;
 }
 
-/// Does the same with `kubectl bloomery`: the message to the second person names the first.
+/// Makes two concurrent decisions with `kubectl bloomery`. The message to the second person names the first.
 async fn decide_with_the_command(tenant: &Tenant, shop: &Shop, round: &Round<'_>) {
     let name = round.approval.name_any();
     let starts = |verb: &str, user: &str| {
@@ -143,18 +143,18 @@ async fn decide_with_the_command(tenant: &Tenant, shop: &Shop, round: &Round<'_>
 }
 
 #[tokio::test]
-async fn a_decision_made_without_an_operator_counts_once_it_is_back() {
+async fn a_decision_made_while_no_operator_runs_counts_after_its_start() {
     let _alone = operator::alone().await;
     story(async |tenant| {
-        let shop = tenant.shop(&[dear("A-443"), dear("A-543")]).await;
+        let shop = tenant.shop(&[large_refund("A-443"), large_refund("A-543")]).await;
         tenant.skill_of("cs-tier-1", supervised()).with_orders().await;
         let jane = supervisor(tenant, "jane@acme.io").await;
         let first = tenant.job("first").goal("Refund order A-443").await;
         let second = tenant.job("second").goal("Refund order A-543").await;
-        let (one, two) = (held(tenant, &first).await, held(tenant, &second).await);
-        operator::away(&tenant.cluster, async || {
-            jane.decide(&one, "Approve", "").await.expect("she may");
-            jane.decide(&two, "Deny", "it arrived whole").await.expect("she may");
+        let (one, two) = (parked_approval(tenant, &first).await, parked_approval(tenant, &second).await);
+        operator::while_stopped(&tenant.cluster, async || {
+            jane.decide(&one, "Approve", "").await.expect("the decision is accepted");
+            jane.decide(&two, "Deny", "it arrived whole").await.expect("the decision is accepted");
             let changed = jane.decide(&two, "Approve", "").await;
             assert!(
                 changed.is_err_and(|why| why.contains("a decision is never changed")),

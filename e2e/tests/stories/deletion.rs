@@ -31,7 +31,7 @@ async fn a_running_job_that_is_deleted_leaves_only_the_memory() {
         })
         .await;
         skill.ready().await;
-        memory_stays(tenant).await;
+        assert_memory_stays(tenant).await;
     })
     .await;
 }
@@ -43,8 +43,8 @@ async fn deleting_a_skill_ends_its_running_job_and_leaves_only_the_memory() {
         skill.delete().await;
         skill.gone().await;
         job.ended(OutcomeCode::SkillDeleted).await;
-        nothing_of_ours_is_left(tenant).await;
-        memory_stays(tenant).await;
+        until_operator_objects_are_gone(tenant).await;
+        assert_memory_stays(tenant).await;
     })
     .await;
 }
@@ -73,30 +73,30 @@ async fn a_namespace_with_a_running_job_can_be_deleted() {
     .await;
 }
 
-async fn memory_stays(tenant: &Tenant) {
+async fn assert_memory_stays(tenant: &Tenant) {
     let claim = tenant.api::<PersistentVolumeClaim>().get(names::MEMORY_CLAIM).await;
     assert!(claim.is_ok_and(|claim| claim.metadata.deletion_timestamp.is_none()), "the memory should stay");
 }
 
 /// Waits until none of the operator's objects remain, except ended worker pods: `kubectl logs` needs those.
-async fn nothing_of_ours_is_left(tenant: &Tenant) {
-    eventually("everything of ours to go", async || {
+async fn until_operator_objects_are_gone(tenant: &Tenant) {
+    eventually("the objects of the operator to be deleted", async || {
         let mut left = Vec::new();
-        left.extend(ours::<ConfigMap>(tenant).await);
-        left.extend(ours::<ServiceAccount>(tenant).await);
-        left.extend(ours::<Service>(tenant).await);
-        left.extend(ours::<Deployment>(tenant).await);
-        left.extend(ours::<ReplicaSet>(tenant).await);
+        left.extend(operator_objects::<ConfigMap>(tenant).await);
+        left.extend(operator_objects::<ServiceAccount>(tenant).await);
+        left.extend(operator_objects::<Service>(tenant).await);
+        left.extend(operator_objects::<Deployment>(tenant).await);
+        left.extend(operator_objects::<ReplicaSet>(tenant).await);
         left.extend(pods(tenant).await);
         if left.is_empty() { Ok(()) } else { Err(left) }
     })
     .await;
 }
 
-/// Returns the pods that have not ended.
+/// Returns the operator's pods that have not ended.
 async fn pods(tenant: &Tenant) -> Vec<String> {
-    let marked = ListParams::default().labels(names::LABEL_SKILL);
-    let found = tenant.api::<Pod>().list(&marked).await.expect("pods can be listed");
+    let with_skill_label = ListParams::default().labels(names::LABEL_SKILL);
+    let found = tenant.api::<Pod>().list(&with_skill_label).await.expect("pods can be listed");
     let has_ended = |pod: &Pod| {
         let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
         matches!(phase, Some("Succeeded" | "Failed"))
@@ -104,11 +104,12 @@ async fn pods(tenant: &Tenant) -> Vec<String> {
     found.iter().filter(|pod| !has_ended(pod)).map(|pod| format!("Pod {}", pod.name_any())).collect()
 }
 
-async fn ours<K>(tenant: &Tenant) -> Vec<String>
+/// Returns the objects of a kind that the operator created for a Skill.
+async fn operator_objects<K>(tenant: &Tenant) -> Vec<String>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + std::fmt::Debug + DeserializeOwned,
 {
-    let marked = ListParams::default().labels(names::LABEL_SKILL);
-    let found = tenant.api::<K>().list(&marked).await.expect("objects can be listed");
+    let with_skill_label = ListParams::default().labels(names::LABEL_SKILL);
+    let found = tenant.api::<K>().list(&with_skill_label).await.expect("objects can be listed");
     found.iter().map(|object| format!("{} {}", K::kind(&()), object.name_any())).collect()
 }

@@ -4,8 +4,8 @@ use bloomery_crds::v1alpha1::{GateReason, SkillSpec};
 use bloomery_e2e::harness::{Turn, call, conversation, story};
 use serde_json::json;
 
-/// Returns a Skill without an MCP server, which uses the ledger as an HTTP endpoint.
-fn declares(spec: &mut SkillSpec) {
+/// Removes the MCP server of a Skill, and declares the ledger and the API server of the cluster as HTTP endpoints.
+fn use_endpoints(spec: &mut SkillSpec) {
     spec.mcp_server = None;
     spec.tools = Vec::new();
     spec.resources = serde_json::from_value(json!([
@@ -23,7 +23,7 @@ const SECRET: &str = "a-token-that-nobody-may-read";
 #[tokio::test]
 async fn a_service_of_the_tenant_is_called_by_its_rules_and_the_cluster_is_not() {
     let effect = json!({"callKey": "by-hand", "tool": "http_request", "order": "A-17", "amount": 5});
-    let keeps = conversation(
+    let conversation_of_a_17 = conversation(
         "A-17",
         [
             call("http_get", json!({"resource": "ledger", "path": "/effects/summary"}))
@@ -37,12 +37,12 @@ async fn a_service_of_the_tenant_is_called_by_its_rules_and_the_cluster_is_not()
         ],
     );
     story(async |tenant| {
-        let shop = tenant.shop(&[keeps]).await;
+        let shop = tenant.shop(&[conversation_of_a_17]).await;
         tenant.secret("ci", "token", SECRET).await;
-        tenant.skill("cs-tier-1").with(declares).await;
+        tenant.skill("cs-tier-1").with(use_endpoints).await;
         let token = json!({"secretKeyRef": {"name": "ci", "key": "token"}});
-        let unproven = tenant.job("unproven").binding("ledger", json!({"value": shop.ledger.url})).await;
-        unproven
+        let without_token = tenant.job("without-token").binding("ledger", json!({"value": shop.ledger.url})).await;
+        without_token
             .until_reason("ResourcesInvalid", &["token", "calls of `ledger`, which is bound, need this credential"])
             .await;
         let job = tenant
@@ -52,7 +52,7 @@ async fn a_service_of_the_tenant_is_called_by_its_rules_and_the_cluster_is_not()
             .binding("token", token)
             .await;
         let status = job.succeeded().await;
-        let gate = status.gates.as_ref().expect("gates have an outcome").pre_tool.clone();
+        let gate = status.gates.as_ref().expect("the status has the outcomes of the gates").pre_tool.clone();
         let denied: Vec<_> = gate.last.iter().filter_map(|ruling| ruling.rule).collect();
         assert_eq!(denied, [GateReason::Endpoint], "{gate:#?}");
         shop.assert_refunded_once("A-17").await;

@@ -21,10 +21,11 @@ async fn thinking(tenant: &Tenant) -> (Shop, JobHandle<'_>) {
     (shop, job)
 }
 
-/// Checks that the Job succeeds in its second attempt, with one refund and no repeated model request.
+/// Releases the model's last answer to the second attempt. Checks that the Job then succeeds, with one refund, and that no
+/// answered turn was requested again.
 async fn resumes_in_attempt_two(shop: &Shop, job: &JobHandle<'_>) {
     job.until("a second attempt", |status| status.attempt.as_ref().is_some_and(|attempt| attempt.number == 2)).await;
-    // The second attempt has claimed the log: an answer to the first attempt is ignored.
+    // The second attempt has claimed the log and asked the model, so an answer to the first attempt is ignored.
     shop.model.until_asked(&job.uid, 3, 2).await;
     shop.model.release("thinking").await;
     let status = job.succeeded().await;
@@ -44,10 +45,10 @@ async fn resumes_in_attempt_two(shop: &Shop, job: &JobHandle<'_>) {
 async fn a_pod_deleted_while_the_model_thinks_loses_nothing() {
     story(async |tenant| {
         let (shop, job) = thinking(tenant).await;
-        let before = written(tenant, &job).await;
+        let before = log_lines(tenant, &job).await;
         tenant.remove::<Pod>(&job.pod(1).await.name_any()).await;
         resumes_in_attempt_two(&shop, &job).await;
-        begins_with(&written(tenant, &job).await, &before);
+        assert_begins_with(&log_lines(tenant, &job).await, &before);
     })
     .await;
 }
@@ -56,11 +57,11 @@ async fn a_pod_deleted_while_the_model_thinks_loses_nothing() {
 async fn an_evicted_pod_parks_and_its_job_resumes() {
     story(async |tenant| {
         let (shop, job) = thinking(tenant).await;
-        let before = written(tenant, &job).await;
+        let before = log_lines(tenant, &job).await;
         let evicted = tenant.api::<Pod>().evict(&job.pod(1).await.name_any(), &EvictParams::default()).await;
         evicted.expect("the eviction is accepted");
         resumes_in_attempt_two(&shop, &job).await;
-        begins_with(&written(tenant, &job).await, &before);
+        assert_begins_with(&log_lines(tenant, &job).await, &before);
         if cluster::is_local_or_skips("the volume") {
             let log = memory::log(&machine::memory(tenant).await.join("cs-tier-1"), &job.uid);
             assert!(log.iter().any(|line| line.contains(r#""type":"parked""#)), "it parked: {log:#?}");
@@ -70,7 +71,7 @@ async fn an_evicted_pod_parks_and_its_job_resumes() {
 }
 
 #[tokio::test]
-async fn a_worker_that_outlives_its_deleted_pod_is_fenced_off() {
+async fn a_worker_that_outlives_its_deleted_pod_cannot_disturb_the_next_attempt() {
     story(async |tenant| {
         let (shop, job) = thinking(tenant).await;
         let pod = job.pod(1).await;
@@ -89,10 +90,10 @@ async fn a_worker_killed_while_the_model_thinks_loses_nothing() {
             return;
         }
         let (shop, job) = thinking(tenant).await;
-        let before = written(tenant, &job).await;
+        let before = log_lines(tenant, &job).await;
         Process::find(&job.pod(1).await, WORKER).await.kill();
         resumes_in_attempt_two(&shop, &job).await;
-        begins_with(&written(tenant, &job).await, &before);
+        assert_begins_with(&log_lines(tenant, &job).await, &before);
     })
     .await;
 }
@@ -176,18 +177,18 @@ async fn an_operator_pod_deleted_while_jobs_run_does_not_affect_them() {
 async fn succeeded_in_its_first_attempt(shop: &Shop, job: &JobHandle<'_>) {
     let status = job.succeeded().await;
     let attempt = status.attempt.expect("a Job that ran has an attempt");
-    assert_eq!((attempt.number, attempt.epoch), (1, Some(1)), "the worker went on without the operator");
+    assert_eq!((attempt.number, attempt.epoch), (1, Some(1)), "the worker continued without the operator");
     shop.assert_refunded_once("A-17").await;
 }
 
 /// Returns the log's lines on the volume, or none where the volume cannot be read.
-async fn written(tenant: &Tenant, job: &JobHandle<'_>) -> Vec<String> {
+async fn log_lines(tenant: &Tenant, job: &JobHandle<'_>) -> Vec<String> {
     if !cluster::is_local() {
         return Vec::new();
     }
     memory::log(&machine::memory(tenant).await.join("cs-tier-1"), &job.uid)
 }
 
-fn begins_with(after: &[String], before: &[String]) {
+fn assert_begins_with(after: &[String], before: &[String]) {
     assert_eq!(after.get(..before.len()), Some(before), "the earlier lines are unchanged");
 }

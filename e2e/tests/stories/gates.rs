@@ -10,16 +10,16 @@ async fn a_call_that_a_person_has_to_approve_ends_the_pod_and_waits() {
     story(async |tenant| {
         let shop = tenant.shop(&[refund_of("A-243"), refund_of("A-1")]).await;
         tenant.skill("cs-tier-1").tier_one().await;
-        let job = tenant.job("dear").goal("Refund order A-243").await;
+        let job = tenant.job("large-refund").goal("Refund order A-243").await;
         let status = job.until_phase(Phase::AwaitingApproval).await;
-        let call = status.waiting_for.and_then(|waiting| waiting.call).expect("the call is in status");
+        let call = status.waiting_for.and_then(|waiting| waiting.call).expect("the status has the call");
         assert_eq!(
             (call.tool.as_str(), call.approvers.as_slice()),
             ("process_refund", ["default".to_owned(), "supervisor".to_owned()].as_slice()),
-            "the tool's own policy and the rule of approvals hold it, and both have to let it go"
+            "the tool's own policy and the rule of approvals hold it, each for its approver"
         );
         assert!(call.reason.contains("amount > 500"), "{}", call.reason);
-        let gate = status.gates.expect("gates have an outcome").pre_tool;
+        let gate = status.gates.expect("the status has the outcomes of the gates").pre_tool;
         assert_eq!((gate.allowed, gate.denied, gate.held), (2, 0, 1));
         job.pods_have_ended().await;
 
@@ -27,10 +27,14 @@ async fn a_call_that_a_person_has_to_approve_ends_the_pod_and_waits() {
         tenant.job("cheap").goal("Refund order A-1").await.succeeded().await;
         let status = job.until("the status", |_| true).await;
         assert_eq!(status.phase, Some(Phase::AwaitingApproval));
-        assert_eq!(status.attempt.map(|attempt| attempt.number), Some(1), "no pod is made while a person thinks");
+        assert_eq!(
+            status.attempt.map(|attempt| attempt.number),
+            Some(1),
+            "no attempt starts while the Job waits for people"
+        );
         assert!(job.pods().await.len() <= 1);
         shop.assert_refunded_once("A-1").await;
-        assert_eq!(shop.ledger.summary().await.effects, 1, "what is held does not happen");
+        assert_eq!(shop.ledger.summary().await.effects, 1, "a held call is not made");
         job.delete().await;
         job.gone().await;
     })
@@ -56,7 +60,14 @@ async fn a_guardrail_denies_a_call_and_the_model_goes_on() {
                 spec.policy.as_mut().expect("the Skill has a policy").workflows.clear();
             })
             .await;
-        let gate = tenant.job("denied").await.succeeded().await.gates.expect("gates have an outcome").pre_tool;
+        let gate = tenant
+            .job("denied")
+            .await
+            .succeeded()
+            .await
+            .gates
+            .expect("the status has the outcomes of the gates")
+            .pre_tool;
         let first = gate.last.first().expect("a ruling");
         assert_eq!((first.verdict, first.rule), (Verdict::Deny, Some(GateReason::Guardrail)), "{gate:#?}");
         assert!(first.reason.as_deref().unwrap_or_default().contains("Never use track_order"), "{first:?}");
@@ -83,12 +94,12 @@ async fn an_answer_that_fails_three_times_is_escalated() {
         let shop = tenant.shop(&[conversation]).await;
         tenant.skill("cs-tier-1").await;
         let status = tenant.job("failing").await.ended(OutcomeCode::GateFailed).await;
-        let gate = status.gates.expect("gates have an outcome").finalization;
+        let gate = status.gates.expect("the status has the outcomes of the gates").finalization;
         assert_eq!((gate.attempts.len(), gate.form_errors, gate.passed), (3, 0, false));
         for attempt in &gate.attempts {
             assert_eq!(attempt.reasons[0].code, FinalizationCode::GoalNotMet, "{attempt:?}");
         }
-        let draft = status.result.expect("the draft stands in the result");
+        let draft = status.result.expect("the result has the draft");
         assert!(!draft.verified && !draft.polished, "{draft:?}");
         let calls = status.usage.expect("a Job has spent something").llm_calls;
         assert_eq!((calls.finalization, calls.polish), (3, 0));
@@ -110,7 +121,7 @@ async fn a_disabled_gate_is_skipped_and_the_status_shows_it() {
             })
             .await;
         let status = tenant.job("ungated").await.succeeded().await;
-        let gate = status.gates.expect("gates have an outcome").finalization;
+        let gate = status.gates.expect("the status has the outcomes of the gates").finalization;
         assert!(
             gate.skipped && gate.attempts.iter().all(|attempt| attempt.score.is_none()),
             "no model rules: {gate:?}"

@@ -1,14 +1,14 @@
-//! Missing or broken objects: a condition names them, and the Job goes on after the repair without a restart.
+//! Missing or broken objects: a condition names them, and after the repair the Job continues in the same pod.
 
 use bloomery_crds::conditions::ConditionType;
 use bloomery_crds::v1alpha1::JobStatus;
 use bloomery_e2e::harness::{JobHandle, Turn, call, cluster, conversation, refund_of, story};
 use serde_json::json;
 
-/// Checks that the Job succeeded in its first pod.
+/// Waits until the Job has succeeded, and checks that this was in its first pod.
 async fn healed(job: &JobHandle<'_>) -> JobStatus {
     let status = job.succeeded().await;
-    assert_eq!(status.attempt.as_ref().map(|attempt| attempt.number), Some(1), "it heals in the pod that it has");
+    assert_eq!(status.attempt.as_ref().map(|attempt| attempt.number), Some(1), "it recovers in its first pod");
     status
 }
 
@@ -85,7 +85,7 @@ async fn a_failed_model_request_is_retried() {
         shop.assert_refunded_once("A-17").await;
         let asked = shop.model.asked_by(&job.uid).await;
         let times: Vec<u64> = asked.by_position.values().copied().collect();
-        assert_eq!(times, [3, 2, 2, 3], "asked again after each fault, and no more: {asked:?}");
+        assert_eq!(times, [3, 2, 2, 3], "one more request after each fault: {asked:?}");
     })
     .await;
 }

@@ -22,7 +22,7 @@ impl Ran {
         self
     }
 
-    /// Checks that the output has all of `parts`.
+    /// Checks that stdout or stderr has each of these texts.
     fn says(self, expected: &[&str]) -> Self {
         for expected in expected {
             let is_said = self.out.contains(expected) || self.err.contains(expected);
@@ -101,7 +101,7 @@ async fn a_job_can_be_inspected_while_it_runs_and_after_its_pods_are_deleted() {
             if left == 0 { Ok(()) } else { Err(left.to_string()) }
         })
         .await;
-        // A user who may read objects, but not create pods.
+        // A user without rights.
         run(tenant, &["events", "refund", "--image", &image, "--as", "nobody@acme.io"])
             .exits(1)
             .says(&["the verb get on skilljobs.bloomery.dev"]);

@@ -46,7 +46,7 @@ async fn a_job_ends_at_its_limit_of_tool_calls() {
         tenant.skill("cs-tier-1").await;
         let job = tenant.job("short").limits(Limits { tool_calls: Some(2), ..Limits::default() }).await;
         let status = stalled(&job, OutcomeCode::ToolCallLimit, &["2 tool calls", "limits.toolCalls"]).await;
-        let gate = status.gates.expect("gates have an outcome").pre_tool;
+        let gate = status.gates.expect("the status has the outcomes of the gates").pre_tool;
         assert_eq!((gate.allowed, gate.denied), (2, 1));
         assert_eq!(status.usage.map(|usage| (usage.tool_calls, usage.llm_calls.plan)), Some((2, 3)));
         assert_eq!(shop.ledger.summary().await.effects, 0, "the refund was one too many");
@@ -57,16 +57,16 @@ async fn a_job_ends_at_its_limit_of_tool_calls() {
 
 #[tokio::test]
 async fn a_job_ends_at_its_limit_of_tokens() {
-    let dear = call("check_eligibility", json!({"order_id": "A-17"})).with_usage(49_000, 500);
+    let costly_turn = call("check_eligibility", json!({"order_id": "A-17"})).with_usage(49_000, 500);
     story(async |tenant| {
-        let shop = tenant.shop(&[conversation("A-17", [dear, Turn::answer("A-17")])]).await;
+        let shop = tenant.shop(&[conversation("A-17", [costly_turn, Turn::answer("A-17")])]).await;
         tenant.skill("cs-tier-1").await;
-        let job = tenant.job("dear").limits(Limits { tokens: Some(50_000), ..Limits::default() }).await;
+        let job = tenant.job("costly").limits(Limits { tokens: Some(50_000), ..Limits::default() }).await;
         let parts = ["49500 tokens are spent", "50000 of limits.tokens"];
         let status = stalled(&job, OutcomeCode::TokenLimit, &parts).await;
         let usage = status.usage.expect("a Job has spent something");
         assert_eq!((usage.input_tokens, usage.output_tokens), (49_000, 500));
-        assert_eq!(usage.llm_calls.plan, 1, "what may not be spent is not asked for");
+        assert_eq!(usage.llm_calls.plan, 1, "no request follows that could exceed the limit");
         shop.model.assert_no_violations().await;
     })
     .await;
@@ -80,7 +80,11 @@ async fn a_job_ends_at_its_limit_of_duration() {
         let duration = Some(std::time::Duration::from_secs(5).into());
         let job = tenant.job("slow").limits(Limits { duration, ..Limits::default() }).await;
         let status = stalled(&job, OutcomeCode::DurationLimit, &["5 s of work", "limits.duration"]).await;
-        assert_eq!(status.attempt.map(|attempt| attempt.number), Some(1), "it ends itself, before its pod is ended");
+        assert_eq!(
+            status.attempt.map(|attempt| attempt.number),
+            Some(1),
+            "the worker ends the Job itself, in its first pod"
+        );
         assert_eq!(shop.ledger.summary().await.effects, 0, "the refund came after the limit");
         shop.model.assert_no_violations().await;
     })

@@ -8,16 +8,16 @@ use bloomery_crds::v1alpha1::JobStatus;
 use serde_json::Value;
 
 /// Returns the keys of the Jobs whose logs are in a skill directory.
-pub(crate) fn jobs(slag: &Path) -> Vec<String> {
-    let dir = slag.join("jobs");
+pub(crate) fn jobs(skill_dir: &Path) -> Vec<String> {
+    let dir = skill_dir.join("jobs");
     let entries = fs::read_dir(&dir).unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
     let dirs = entries.filter_map(Result::ok).filter(|entry| entry.path().is_dir());
     dirs.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
 /// Returns the lines of a Job's log, with its segments in order.
-pub(crate) fn log(slag: &Path, key: &str) -> Vec<String> {
-    let dir = slag.join("jobs").join(key);
+pub(crate) fn log(skill_dir: &Path, key: &str) -> Vec<String> {
+    let dir = skill_dir.join("jobs").join(key);
     let entries = fs::read_dir(&dir).unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
     let mut segments: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     segments.retain(|path| path.extension().is_some_and(|extension| extension == "jsonl"));
@@ -43,22 +43,22 @@ pub(crate) fn everything(dir: &Path) -> String {
 }
 
 /// Checks that a skill directory has the Job's whole log, and that the status has its last position.
-pub(crate) fn holds_the_job(slag: &Path, key: &str, status: &JobStatus) {
-    let lines = log(slag, key);
+pub(crate) fn holds_the_job(skill_dir: &Path, key: &str, status: &JobStatus) {
+    let lines = log(skill_dir, key);
     assert_gap_free(&lines);
     let log = status.log.as_ref().expect("a Job that ran has a log");
     let last = lines.last().expect("the log has lines");
     assert_eq!(log.path, format!("jobs/{key}"));
-    assert_eq!(log.events, lines.len() as u64, "status is where the log ends");
-    assert_eq!(log.head, Digest::of_bytes(last.as_bytes()), "status has the digest of the last line");
+    assert_eq!(log.events, lines.len() as u64, "the status has the number of lines");
+    assert_eq!(log.head, Digest::of_bytes(last.as_bytes()), "the status has the digest of the last line");
 
-    let record = slag.join(format!("jobs/{key}.json"));
+    let record = skill_dir.join(format!("jobs/{key}.json"));
     let record = fs::read_to_string(&record).unwrap_or_else(|error| panic!("{}: {error}", record.display()));
     let record: Value = serde_json::from_str(&record).expect("the record is JSON");
     let code = status.outcome.as_ref().map(|outcome| outcome.code.to_string());
     assert_eq!(record.pointer("/outcome/code").and_then(Value::as_str), code.as_deref(), "{record:#}");
 
-    let skill = fs::read_to_string(slag.join("skill.yaml")).expect("the slag has its Skill");
+    let skill = fs::read_to_string(skill_dir.join("skill.yaml")).expect("the skill directory has its Skill");
     assert!(skill.contains("Help customers track orders"), "{skill}");
 }
 

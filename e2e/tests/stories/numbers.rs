@@ -17,16 +17,16 @@ use kube::ResourceExt;
 use kube::api::{ListParams, LogParams, ObjectMeta, Patch, PatchParams, PostParams};
 use serde_json::json;
 
-use crate::deciding::{dear, held, supervisor};
+use crate::deciding::{large_refund, parked_approval, supervisor};
 
-/// The number of measurements. The median counts.
+/// The orders of the measurements, one for each. The median of the measurements counts.
 const ROUNDS: [&str; 5] = ["A-443", "A-543", "A-643", "A-743", "A-843"];
 
-/// The number of Jobs that wait.
+/// The number of waiting Jobs.
 const WAITING: usize = 5_000;
 
-/// The limit of the operator's memory for each waiting Job.
-const EACH_KIB: f64 = 6.0;
+/// The limit of the operator's memory for each waiting Job, in KiB.
+const MAX_KIB_PER_JOB: f64 = 6.0;
 
 /// The time for which the operator must write nothing while the Jobs wait.
 const QUIET: Duration = Duration::from_mins(1);
@@ -45,29 +45,29 @@ async fn a_decision_leads_to_a_request_in_the_start_time_of_a_pod() {
         if !cluster::is_local_or_skips("one clock") {
             return;
         }
-        let shop = tenant.shop(&ROUNDS.map(dear)).await;
+        let shop = tenant.shop(&ROUNDS.map(large_refund)).await;
         tenant.skill_of("cs-tier-1", supervised()).with_orders().await;
         let jane = supervisor(tenant, "jane@acme.io").await;
         let mut waiting = Vec::new();
         for order in ROUNDS {
             let job = tenant.job(&order.to_lowercase()).goal(&format!("Refund order {order}")).await;
-            let approval = held(tenant, &job).await;
+            let approval = parked_approval(tenant, &job).await;
             waiting.push((job, approval));
         }
         let (mut bare, mut decided) = (Vec::new(), Vec::new());
         for (job, approval) in waiting {
             bare.push(bare_pod(tenant, &job).await);
             let from = Timestamp::now();
-            jane.decide(&approval, "Approve", "").await.expect("she may");
+            jane.decide(&approval, "Approve", "").await.expect("the decision is accepted");
             decided.push(since(from, asked_at(tenant, &shop, &job, 2).await));
             job.succeeded().await;
         }
         shop.model.assert_no_violations().await;
         let (bare, decided) = (median(bare), median(decided));
         let goal = bare.mul_f64(1.3) + Duration::from_millis(100);
-        figure("a bare pod of the same template, from its making to its first byte (median of 5)", ms(bare));
+        figure("from the creation of a bare pod like a worker's to its first output (median of 5)", ms(bare));
         figure("from a decision to the next request to the model (median of 5)", ms(decided));
-        figure("the goal for it: 1.3 times the bare pod and 100 ms", ms(goal));
+        figure("the goal: 1.3 times the bare pod, plus 100 ms", ms(goal));
         assert!(decided <= goal, "{} is more than {}", ms(decided), ms(goal));
     })
     .await;
@@ -78,7 +78,7 @@ async fn bare_pod(tenant: &Tenant, job: &JobHandle<'_>) -> Duration {
     let template = job.pod(1).await;
     let mut spec = template.spec.expect("a pod has a spec");
     spec.node_name = None;
-    // Without the memory's label, which places the Job's pods on its node.
+    // The affinity selects pods by a label that the bare pod lacks.
     spec.affinity = None;
     spec.containers[0].args = Some(vec!["--help".to_owned()]);
     let name = format!("bare-{}", job.name);
@@ -88,7 +88,7 @@ async fn bare_pod(tenant: &Tenant, job: &JobHandle<'_>) -> Duration {
     tenant.create(Pod { metadata, spec: Some(spec), status: None }).await;
     let first = eventually("the first byte of the bare pod", async || {
         let log = timed_log(tenant, &name).await.map_err(|error| error.to_string())?;
-        log.lines().find_map(at).ok_or_else(|| "nothing is said yet".to_owned())
+        log.lines().find_map(at).ok_or_else(|| "no output yet".to_owned())
     });
     since(from, first.await)
 }
@@ -133,7 +133,7 @@ async fn a_cancelled_job_ends_within_ten_seconds() {
     let _alone = operator::alone().await;
     story(async |tenant| {
         let orders = ["HOLD-7", "A-17", "A-443"];
-        let refunds = [refund_of(orders[0]), refund_of(orders[1]).hold(3, "thinking"), dear(orders[2])];
+        let refunds = [refund_of(orders[0]), refund_of(orders[1]).hold(3, "thinking"), large_refund(orders[2])];
         let shop = tenant.shop(&refunds).await;
         tenant.skill_of("cs-tier-1", supervised()).with_orders().await;
         let [calls, thinks, waits] = orders.map(|order| (order.to_lowercase(), format!("Refund order {order}")));
@@ -142,7 +142,7 @@ async fn a_cancelled_job_ends_within_ten_seconds() {
         let thinks = tenant.job(&thinks.0).goal(&thinks.1).await;
         shop.model.until_held("thinking").await;
         let waits = tenant.job(&waits.0).goal(&waits.1).await;
-        held(tenant, &waits).await;
+        parked_approval(tenant, &waits).await;
         let queued = tenant.job("queued").for_skill("not-there").await;
         queued.until_reason("SkillNotFound", &[]).await;
         for (what, job) in
@@ -173,10 +173,10 @@ async fn five_thousand_waiting_jobs_need_no_pod_no_write_and_little_memory() {
         let job = tenant.job("refund").goal("I want my money back").await;
         job.until_phase(Phase::AwaitingReply).await;
         job.pods_have_ended().await;
-        operator::away(&tenant.cluster, async || {}).await;
+        operator::while_stopped(&tenant.cluster, async || {}).await;
         let before = anonymous_kib(tenant, &tenant.cluster).await;
 
-        operator::away(&tenant.cluster, async || copied(tenant, "refund").await).await;
+        operator::while_stopped(&tenant.cluster, async || create_copies(tenant, "refund").await).await;
         let from = audit::operator_writes(&tenant.namespace).len();
         let writes = audit::until_quiet(&tenant.namespace, QUIET, QUIET * 3).await;
         let after = anonymous_kib(tenant, &tenant.cluster).await;
@@ -184,14 +184,14 @@ async fn five_thousand_waiting_jobs_need_no_pod_no_write_and_little_memory() {
         let pods =
             pods.expect("pods can be listed").items.into_iter().filter(|pod| pod.name_any() != job_pod(&job)).count();
         let each = kib(after.saturating_sub(before)) / kib(WAITING as u64);
-        figure("Jobs that wait", WAITING);
+        figure("waiting Jobs", WAITING);
         figure("the operator's anonymous memory before", format!("{before} KiB"));
         figure("the operator's anonymous memory with them", format!("{after} KiB"));
-        figure("for each of them (at most 6 KiB)", format!("{each:.1} KiB"));
-        figure("pods of them", pods);
+        figure("for each waiting Job (at most 6 KiB)", format!("{each:.1} KiB"));
+        figure("pods of the waiting Jobs", pods);
         figure("writes while they wait", writes.len() - from);
         assert_eq!((pods, audit::list(&writes[from..])), (0, String::new()), "waiting costs nothing");
-        assert!(each <= EACH_KIB, "each takes {each:.1} KiB");
+        assert!(each <= MAX_KIB_PER_JOB, "each takes {each:.1} KiB");
     })
     .await;
 }
@@ -200,10 +200,10 @@ fn job_pod(job: &JobHandle<'_>) -> String {
     bloomery_crds::names::worker_pod(&job.name, 1, &job.uid)
 }
 
-/// Creates Jobs with the waiting status of this one.
-async fn copied(tenant: &Tenant, name: &str) {
+/// Creates [`WAITING`] Jobs with the spec and the status of this waiting Job.
+async fn create_copies(tenant: &Tenant, name: &str) {
     let jobs = tenant.api::<Job>();
-    let job = jobs.get(name).await.expect("the Job is there");
+    let job = jobs.get(name).await.expect("the Job exists");
     let status = json!({"status": job.status});
     let (jobs, spec, status) = (&jobs, &job.spec, &status);
     let made = futures::stream::iter(0..WAITING).map(|n| async move {

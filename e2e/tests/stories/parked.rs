@@ -1,4 +1,4 @@
-//! Jobs that wait for people without a pod, and go on after a decision.
+//! Jobs that wait for people without a pod, and resume after a decision.
 //!
 //! No call runs unapproved or twice, and the status says why the Job waits or has ended.
 
@@ -12,27 +12,27 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use kube::api::DeleteParams;
 
-use crate::deciding::{approved, dear, dear_then, held, supervisor};
+use crate::deciding::{approve_as_supervisor, large_refund, large_refund_then, parked_approval, supervisor};
 use crate::faults::WORKER;
 use crate::memory;
 
 const ORDER: &str = "A-443";
 
 /// Creates a shop, a Skill whose supervisor approves large refunds, and a Job that makes one.
-async fn begun<'t>(
+async fn start_refund<'t>(
     tenant: &'t Tenant,
     order: &str,
     conversation: Conversation,
 ) -> (Shop, SkillHandle<'t>, JobHandle<'t>) {
     let shop = tenant.shop(&[conversation]).await;
     let skill = tenant.skill_of("cs-tier-1", supervised()).with_orders().await;
-    let job = tenant.job("dear").goal(&format!("Refund order {order}")).await;
+    let job = tenant.job("large-refund").goal(&format!("Refund order {order}")).await;
     (shop, skill, job)
 }
 
-/// Does the same as [`begun`], for stories that do not change the Skill.
-async fn asking<'t>(tenant: &'t Tenant, order: &str, conversation: Conversation) -> (Shop, JobHandle<'t>) {
-    let (shop, _, job) = begun(tenant, order, conversation).await;
+/// Does the same as [`start_refund`], for stories that do not change the Skill.
+async fn start_refund_job<'t>(tenant: &'t Tenant, order: &str, conversation: Conversation) -> (Shop, JobHandle<'t>) {
+    let (shop, _, job) = start_refund(tenant, order, conversation).await;
     (shop, job)
 }
 
@@ -50,16 +50,16 @@ pub(crate) async fn assert_asked_once(shop: &Shop, job: &JobHandle<'_>) {
 async fn deleting_a_skill_ends_its_waiting_job_and_withdraws_the_approval() {
     let _turn = operator::undisturbed().await;
     story(async |tenant| {
-        let (shop, skill, job) = begun(tenant, ORDER, dear(ORDER)).await;
-        let approval = held(tenant, &job).await;
+        let (shop, skill, job) = start_refund(tenant, ORDER, large_refund(ORDER)).await;
+        let approval = parked_approval(tenant, &job).await;
         skill.delete().await;
         skill.gone().await;
         let status = job.ended(OutcomeCode::SkillDeleted).await;
         assert!(message(&status).contains("the Skill was deleted"), "{}", message(&status));
         let withdrawn = tenant.until_counted(&approval).await;
-        let decision = withdrawn.spec.decision.clone().expect("the operator says so");
+        let decision = withdrawn.spec.decision.clone().expect("the operator has written a decision");
         assert_eq!(decision.verdict, ApprovalVerdict::Expired);
-        assert!(decision.reason.is_some_and(|reason| reason.contains("Job")), "the reason is said");
+        assert!(decision.reason.is_some_and(|reason| reason.contains("Job")), "the reason names the Job");
         let late = supervisor(tenant, "jane@acme.io").await.decide(&withdrawn, "Approve", "").await;
         assert!(late.is_err_and(|why| why.contains("a decision is never changed")));
         assert_eq!(shop.ledger.summary().await.effects, 0);
@@ -71,12 +71,12 @@ async fn deleting_a_skill_ends_its_waiting_job_and_withdraws_the_approval() {
 async fn a_waiting_job_keeps_its_revision_when_its_skill_changes() {
     let _turn = operator::undisturbed().await;
     story(async |tenant| {
-        let (shop, skill, job) = begun(tenant, ORDER, dear(ORDER)).await;
+        let (shop, skill, job) = start_refund(tenant, ORDER, large_refund(ORDER)).await;
         let first = skill.ready().await.revision.expect("a Skill that is ready has a revision");
-        let approval = held(tenant, &job).await;
+        let approval = parked_approval(tenant, &job).await;
         tenant.skill_of("cs-tier-1", supervised()).with_orders().blocking("process_refund").await;
         skill.until("another revision", |status| status.revision.as_ref().is_some_and(|it| *it != first)).await;
-        approved(tenant, &approval).await;
+        approve_as_supervisor(tenant, &approval).await;
         assert_eq!(job.succeeded().await.skill_revision, Some(first));
         shop.assert_refunded_once(ORDER).await;
         assert_asked_once(&shop, &job).await;
@@ -91,31 +91,31 @@ async fn a_waiting_job_resumes_with_the_rotated_key_of_its_model() {
     story(async |tenant| {
         let (old, new) = ("the-first-key-of-the-model", "the-second-key-of-the-model");
         let ledger = tenant.ledger().await;
-        let model = tenant.model_server_with_key(&[dear(ORDER)], old).await;
+        let model = tenant.model_server_with_key(&[large_refund(ORDER)], old).await;
         let shop = Shop { ledger, model };
         tenant.secret("llm", "token", old).await;
         tenant.model("default").with_key_from("llm", "token").await;
         tenant.skill_of("cs-tier-1", supervised()).with_orders().await;
-        let job = tenant.job("dear").goal(&format!("Refund order {ORDER}")).await;
-        let approval = held(tenant, &job).await;
+        let job = tenant.job("large-refund").goal(&format!("Refund order {ORDER}")).await;
+        let approval = parked_approval(tenant, &job).await;
         tenant.change_model_key(new).await;
         tenant.secret("llm", "token", new).await;
-        approved(tenant, &approval).await;
+        approve_as_supervisor(tenant, &approval).await;
         job.succeeded().await;
         shop.assert_refunded_once(ORDER).await;
         let asked = shop.model.asked_by(&job.uid).await;
-        assert_eq!((asked.requests, asked.by_position.get(&2)), (1, Some(&1)), "by the new key, and once: {asked:?}");
+        assert_eq!((asked.requests, asked.by_position.get(&2)), (1, Some(&1)), "once, with the new key: {asked:?}");
     })
     .await;
 }
 
-/// Fills the memory while a Job waits, then approves its call, so that the Job goes on without free space.
+/// Fills the memory while a Job waits, then approves its call, so that the Job resumes without free space.
 async fn resuming_with_a_full_memory(tenant: &Tenant) -> (SmallMemory, Shop, JobHandle<'_>) {
     let memory = SmallMemory::create(tenant).await;
-    let (shop, job) = asking(tenant, ORDER, dear(ORDER)).await;
-    let approval = held(tenant, &job).await;
+    let (shop, job) = start_refund_job(tenant, ORDER, large_refund(ORDER)).await;
+    let approval = parked_approval(tenant, &job).await;
     memory.fill();
-    approved(tenant, &approval).await;
+    approve_as_supervisor(tenant, &approval).await;
     (memory, shop, job)
 }
 
@@ -129,7 +129,7 @@ async fn a_full_memory_ends_a_resuming_job_before_it_sends_its_call() {
         let (_memory, shop, job) = resuming_with_a_full_memory(tenant).await;
         let status = job.ended(OutcomeCode::CrashLoop).await;
         assert!(message(&status).contains("No space left"), "{}", message(&status));
-        assert_eq!(shop.ledger.summary().await.effects, 0, "what was not written down was not called");
+        assert_eq!(shop.ledger.summary().await.effects, 0, "a call that is not in the log is not sent");
         assert_asked_once(&shop, &job).await;
     })
     .await;
@@ -143,7 +143,7 @@ async fn a_job_resumes_once_its_full_memory_has_room_again() {
             return;
         }
         let (memory, shop, job) = resuming_with_a_full_memory(tenant).await;
-        job.until("an attempt that found it full", |status| {
+        job.until("an attempt that found the memory full", |status| {
             status.attempt.as_ref().is_some_and(|attempt| attempt.number > 2)
         })
         .await;
@@ -159,9 +159,9 @@ async fn a_job_resumes_once_its_full_memory_has_room_again() {
 async fn a_pod_lost_before_its_approved_call_starts_needs_no_second_approval() {
     let _turn = operator::undisturbed().await;
     story(async |tenant| {
-        let (shop, job) = asking(tenant, ORDER, dear(ORDER)).await;
-        let approval = held(tenant, &job).await;
-        approved(tenant, &approval).await;
+        let (shop, job) = start_refund_job(tenant, ORDER, large_refund(ORDER)).await;
+        let approval = parked_approval(tenant, &job).await;
+        approve_as_supervisor(tenant, &approval).await;
         // The pod is deleted as soon as it exists, before its worker starts.
         let pod = job.pod(2).await.name_any();
         let at_once = DeleteParams::default().grace_period(0);
@@ -176,8 +176,8 @@ async fn a_pod_lost_before_its_approved_call_starts_needs_no_second_approval() {
 }
 
 /// Returns a conversation whose last turn expects `result` as the text of the refund's result.
-fn after(order: &str, result: &str) -> Conversation {
-    dear_then(order, Turn::answer(order).after_result(result))
+fn refund_with_result(order: &str, result: &str) -> Conversation {
+    large_refund_then(order, Turn::answer(order).after_result(result))
 }
 
 /// Kills the worker of the second attempt inside its call, and answers the question whether the call happened.
@@ -198,14 +198,14 @@ async fn a_worker_killed_before_it_sends_its_approved_call_asks_a_person() {
         if !cluster::is_local_or_skips("SIGKILL of a worker") {
             return;
         }
-        let (shop, job) = asking(tenant, ORDER, after(ORDER, "It did not happen, as")).await;
-        let approval = held(tenant, &job).await;
-        let slag = machine::memory(tenant).await.join("cs-tier-1");
+        let (shop, job) = start_refund_job(tenant, ORDER, refund_with_result(ORDER, "It did not happen, as")).await;
+        let approval = parked_approval(tenant, &job).await;
+        let skill_dir = machine::memory(tenant).await.join("cs-tier-1");
         let server = tenant.orders_of("cs-tier-1").await;
         server.freeze();
-        approved(tenant, &approval).await;
-        eventually("the call to be begun", async || {
-            let last = memory::log(&slag, &job.uid).pop().unwrap_or_default();
+        approve_as_supervisor(tenant, &approval).await;
+        eventually("the call to be started", async || {
+            let last = memory::log(&skill_dir, &job.uid).pop().unwrap_or_default();
             if last.contains(r#""type":"tool.started""#) { Ok(()) } else { Err(last) }
         })
         .await;
@@ -231,9 +231,9 @@ async fn a_worker_killed_before_the_answer_of_its_approved_call_asks_a_person() 
         if !cluster::is_local_or_skips("SIGKILL of a worker") {
             return;
         }
-        let (shop, job) = asking(tenant, "HOLD-443", after("HOLD-443", "It happened, as")).await;
-        let approval = held(tenant, &job).await;
-        approved(tenant, &approval).await;
+        let (shop, job) = start_refund_job(tenant, "HOLD-443", refund_with_result("HOLD-443", "It happened, as")).await;
+        let approval = parked_approval(tenant, &job).await;
+        approve_as_supervisor(tenant, &approval).await;
         shop.ledger.until_refunded("HOLD-443").await;
         kill_during_the_call_and_answer(&job, "happened").await;
         shop.assert_refunded_once("HOLD-443").await;
@@ -246,10 +246,11 @@ async fn a_worker_killed_before_the_answer_of_its_approved_call_asks_a_person() 
 async fn a_report_that_is_lost_when_the_job_parks_is_sent_by_the_next_attempt() {
     let _turn = operator::undisturbed().await;
     story(async |tenant| {
-        if !cluster::is_local_or_skips("a network that is torn") {
+        if !cluster::is_local_or_skips("disconnecting a pod") {
             return;
         }
-        let (shop, job) = asking(tenant, ORDER, after(ORDER, "refunded").hold(1, "thinking")).await;
+        let (shop, job) =
+            start_refund_job(tenant, ORDER, refund_with_result(ORDER, "refunded").hold(1, "thinking")).await;
         shop.model.until_held("thinking").await;
         let pod = job.pod(1).await;
         Process::find(&pod, WORKER).await.cut_off_from(&operator::address(&tenant.cluster).await);
@@ -260,9 +261,9 @@ async fn a_report_that_is_lost_when_the_job_parks_is_sent_by_the_next_attempt() 
         .await;
         let approval = tenant.approval_for(&job, "supervisor").await;
         job.until_reason("AwaitingApproval", &[&approval.name_any(), "supervisor"]).await;
-        assert_eq!(shop.ledger.summary().await.effects, 0, "what is held does not happen");
+        assert_eq!(shop.ledger.summary().await.effects, 0, "a held call is not made");
         assert_asked_once(&shop, &job).await;
-        approved(tenant, &approval).await;
+        approve_as_supervisor(tenant, &approval).await;
         job.succeeded().await;
         shop.assert_refunded_once(ORDER).await;
         assert_asked_once(&shop, &job).await;

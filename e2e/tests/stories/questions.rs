@@ -72,12 +72,12 @@ async fn a_reply_to_no_question_is_reported_and_resumes_no_job() {
         assert_eq!(status.phase, Some(Phase::AwaitingReply));
         assert_eq!((attempt(&status), status.replies_heard), (Some(1), None));
 
-        // A message alone does not resume the Job either. The model receives both with the reply.
+        // A message does not resume the Job either. The model receives both texts together with the reply to its question.
         job.reply(None, "The customer is called Ada").await;
         job.reply(Some("q-1"), "A-17").await;
         let status = job.succeeded().await;
         assert_eq!((attempt(&status), status.replies_heard), (Some(2), Some(3)));
-        assert!(taken(&status).is_some(), "nothing that was said is lost");
+        assert!(taken(&status).is_some(), "the condition about the unknown question remains");
         shop.assert_refunded_once("A-17").await;
         assert_asked_once(&shop, &job).await;
     })
@@ -123,7 +123,7 @@ async fn a_call_with_an_unknown_result_becomes_a_question_and_is_never_sent_agai
 #[tokio::test]
 async fn a_required_entity_is_asked_for_before_the_main_loop_begins() {
     story(async |tenant| {
-        let conversation = refund_of_nobody().intent("intent_refund", json!({}));
+        let conversation = refund_of_an_unnamed_order().intent("intent_refund", json!({}));
         let shop = tenant.shop(&[conversation]).await;
         tenant.skill("cs-tier-1").tier_one().await;
         let job = tenant.job("refund").goal("I want my money back").await;
@@ -143,7 +143,7 @@ async fn a_required_entity_is_asked_for_before_the_main_loop_begins() {
 }
 
 /// Returns a conversation that refunds A-17, an order that the goal does not name.
-fn refund_of_nobody() -> bloomery_e2e::harness::Conversation {
+fn refund_of_an_unnamed_order() -> bloomery_e2e::harness::Conversation {
     let order = "A-17";
     let turns = [
         call("verify_identity", json!({"order_id": order, "email": "customer-17@example.com"}))
@@ -168,7 +168,7 @@ async fn a_running_job_receives_a_message_at_the_next_safe_point() {
         shop.model.until_held("thinking").await;
         job.reply(None, "The customer is called Ada").await;
         // The message arrives in the response to a report, and the worker reports its receipt.
-        eventually("the worker to have it", async || {
+        eventually("the worker to receive the message", async || {
             let printed = job.logs(1).await;
             if printed.contains("reply 1 of the Job was received") { Ok(()) } else { Err(printed) }
         })
@@ -239,7 +239,7 @@ async fn a_reply_of_a_mebibyte_and_one_above_the_limit_are_refused() {
         assert!(refusal.contains("spec.replies[1].text") && refusal.contains("1024"), "{refusal:.2000}");
         assert!(refusal.len() < 4096, "a message of {} bytes is too long to read", refusal.len());
         let replies = |count: usize| json!(vec![json!({"text": "A-17"}); count]);
-        set(replies(32)).await.expect("as many as there may be");
+        set(replies(32)).await.expect("the maximum number is accepted");
         let refusal = set(replies(33)).await.expect_err("one too many");
         assert!(refusal.contains("spec.replies") && refusal.contains("32"), "{refusal}");
     })

@@ -1,4 +1,4 @@
-//! Jobs that succeed, and Jobs that their gates end.
+//! Jobs that succeed: their gates, results, conditions and logs.
 
 use bloomery_crds::conditions::{self, ConditionType};
 use bloomery_crds::report::result_digest;
@@ -31,15 +31,16 @@ async fn a_refund_passes_every_gate() {
             assert!(log.contains(event), "kubectl logs should show `{event}`:\n{log}");
         }
         if cluster::is_local_or_skips("a look at the volume") {
-            let slag = machine::memory(tenant).await.join("cs-tier-1");
-            memory::holds_the_job(&slag, &job.uid, &status);
+            let skill_dir = machine::memory(tenant).await.join("cs-tier-1");
+            memory::holds_the_job(&skill_dir, &job.uid, &status);
         }
     })
     .await;
 }
 
 fn assert_gates(status: &JobStatus) {
-    let Gates { intent, pre_tool, finalization } = status.gates.clone().expect("gates have an outcome");
+    let Gates { intent, pre_tool, finalization } =
+        status.gates.clone().expect("the status has the outcomes of the gates");
     assert_eq!(intent, None, "the Skill declares no intents");
     assert_eq!((pre_tool.allowed, pre_tool.denied), (3, 0));
     let ruled: Vec<(&str, Verdict)> =
@@ -98,8 +99,8 @@ async fn jobs_of_two_skills_run_at_the_same_time_in_separate_directories() {
             memory::holds_the_job(&memory.join("cs-tier-1"), &one.uid, &first);
             memory::holds_the_job(&memory.join("cs-tier-1"), &two.uid, &second);
             memory::holds_the_job(&memory.join("cs-tier-2"), &other.uid, &third);
-            assert_eq!(memory::jobs(&memory.join("cs-tier-1")).len(), 2, "a slag holds its own Jobs only");
-            assert_eq!(memory::jobs(&memory.join("cs-tier-2")).len(), 1, "a slag holds its own Jobs only");
+            assert_eq!(memory::jobs(&memory.join("cs-tier-1")).len(), 2, "a skill directory has only its own Jobs");
+            assert_eq!(memory::jobs(&memory.join("cs-tier-2")).len(), 1, "a skill directory has only its own Jobs");
         }
     })
     .await;
@@ -112,9 +113,9 @@ async fn an_answer_in_the_wrong_form_is_sent_back_once() {
         let shop = tenant.shop(&[conversation("A-17", turns)]).await;
         tenant.skill("cs-tier-1").await;
         let status = tenant.job("form").await.succeeded().await;
-        let gate = status.gates.expect("gates have an outcome").finalization;
+        let gate = status.gates.expect("the status has the outcomes of the gates").finalization;
         assert_eq!((gate.form_errors, gate.passed), (1, true));
-        assert_eq!(gate.attempts.len(), 1, "a form error is no attempt: {gate:?}");
+        assert_eq!(gate.attempts.len(), 1, "a form error does not count as an attempt: {gate:?}");
         shop.model.assert_no_violations().await;
     })
     .await;

@@ -52,7 +52,7 @@ async fn a_report_from_any_other_than_the_recorded_pod_is_refused() {
         let status = job.until("a report of its worker", running).await;
         other.until("a report of its worker", running).await;
         let (pod, others) = (job.pod(1).await, other.pod(1).await);
-        let desk = tenant.report_endpoint().await;
+        let endpoint = tenant.report_endpoint().await;
         let report = forged(tenant, &job, &status);
 
         let api_server = "https://kubernetes.default.svc.cluster.local";
@@ -69,7 +69,7 @@ async fn a_report_from_any_other_than_the_recorded_pod_is_refused() {
             ("an unbound", Some(unbound.as_str()), 401),
             ("another Job's", Some(of_other.as_str()), 403),
         ] {
-            let (code, answer) = desk.send(token, &report).await;
+            let (code, answer) = endpoint.send(token, &report).await;
             assert_eq!(code, expected, "a report with {whose} token: {answer}");
             let why = answer["error"].as_str().unwrap_or_default();
             assert!(!why.is_empty(), "the refusal should say why: {answer}");
@@ -77,11 +77,11 @@ async fn a_report_from_any_other_than_the_recorded_pod_is_refused() {
 
         let elsewhere =
             Report { job: JobIdentity { namespace: "default".to_owned(), ..report.job.clone() }, ..report.clone() };
-        assert_eq!(desk.send(Some(&own), &elsewhere).await.0, 403, "a Job of another namespace");
+        assert_eq!(endpoint.send(Some(&own), &elsewhere).await.0, 403, "a Job of another namespace");
         let unknown = Report { job: JobIdentity { uid: other.uid.clone(), ..report.job.clone() }, ..report.clone() };
-        assert_eq!(desk.send(Some(&own), &unknown).await.0, 404, "a Job of another UID");
+        assert_eq!(endpoint.send(Some(&own), &unknown).await.0, 404, "a Job of another UID");
         let early = Report { attempt: 2, ..report.clone() };
-        assert_eq!(desk.send(Some(&own), &early).await.0, 409, "an attempt that is not recorded");
+        assert_eq!(endpoint.send(Some(&own), &early).await.0, 409, "an attempt that is not recorded");
 
         shop.model.release("thinking").await;
         let (status, _) = tokio::join!(job.succeeded(), other.succeeded());

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::memory;
 
 /// Returns a Skill that needs a code base and a token.
-fn declares(spec: &mut SkillSpec) {
+fn declare_resources(spec: &mut SkillSpec) {
     spec.resources = serde_json::from_value(json!([
         {"name": "codebase", "type": "filesystem", "required": true, "description": "What is worked on"},
         {"name": "token", "type": "credential", "required": true},
@@ -32,7 +32,7 @@ async fn bound_paths_reach_the_prompt_and_secrets_do_not() {
     story(async |tenant| {
         tenant.claim("src").await;
         let shop = tenant.shop(&[refund]).await;
-        tenant.skill("cs-tier-1").with(declares).await;
+        tenant.skill("cs-tier-1").with(declare_resources).await;
         let job = tenant
             .job("bound")
             .binding("codebase", json!({"persistentVolumeClaim": {"claimName": "src"}}))
@@ -42,16 +42,16 @@ async fn bound_paths_reach_the_prompt_and_secrets_do_not() {
         job.until_reason("SecretMissing", &["ci", "token"]).await;
         tenant.secret("ci", "token", SECRET).await;
         let status = job.succeeded().await;
-        assert_eq!(status.attempt.as_ref().map(|attempt| attempt.number), Some(1), "it heals in the pod that it has");
+        assert_eq!(status.attempt.as_ref().map(|attempt| attempt.number), Some(1), "it recovers in its first pod");
         shop.assert_refunded_once("A-17").await;
 
         let text = format!("{status:?}\n{}", job.logs(1).await);
         assert!(text.contains("codebase (filesystem): /resources/codebase, token (credential)"), "{text}");
         assert!(!text.contains(SECRET), "the status or the log has the secret: {text}");
         if cluster::is_local_or_skips("a look at the volume") {
-            let slag = machine::memory(tenant).await.join("cs-tier-1");
-            let log = memory::log(&slag, &job.uid).concat();
-            let record = std::fs::read_to_string(slag.join(format!("jobs/{}.json", job.uid))).expect("the record");
+            let skill_dir = machine::memory(tenant).await.join("cs-tier-1");
+            let log = memory::log(&skill_dir, &job.uid).concat();
+            let record = std::fs::read_to_string(skill_dir.join(format!("jobs/{}.json", job.uid))).expect("the record");
             assert!(record.contains("\"secret\": \"ci\""), "the record says where the secret is: {record}");
             assert!(!log.contains(SECRET) && !record.contains(SECRET), "a secret is in no file");
         }
@@ -71,7 +71,7 @@ async fn a_secret_that_the_model_repeats_is_redacted_everywhere() {
         tenant.claim("src").await;
         tenant.secret("ci", "token", SECRET).await;
         let shop = tenant.shop(&[conversation("A-17", turns)]).await;
-        tenant.skill("cs-tier-1").with(declares).await;
+        tenant.skill("cs-tier-1").with(declare_resources).await;
         let job = tenant
             .job("leaky")
             .binding("codebase", json!({"persistentVolumeClaim": {"claimName": "src"}}))
@@ -79,7 +79,7 @@ async fn a_secret_that_the_model_repeats_is_redacted_everywhere() {
             .await;
         let status = job.succeeded().await;
         job.pods_have_ended().await;
-        let gate = status.gates.expect("gates have an outcome").pre_tool;
+        let gate = status.gates.expect("the status has the outcomes of the gates").pre_tool;
         assert_eq!(gate.last.first().and_then(|ruling| ruling.rule), Some(GateReason::Secret), "{gate:#?}");
         shop.model.assert_no_violations().await;
         for (sink, text) in sinks(tenant, &job).await {
@@ -115,7 +115,7 @@ async fn all_invalid_bindings_are_named_at_once_until_the_skill_is_corrected() {
     let docs = json!({"value": "https://docs.example.com"});
     story(async |tenant| {
         let shop = tenant.shop(&[refund_of("A-17").expect_system("You work with https://docs.example.com.")]).await;
-        tenant.skill("cs-tier-1").with(declares).await;
+        tenant.skill("cs-tier-1").with(declare_resources).await;
         let job = tenant.job("unfit").binding("docz", docs.clone()).await;
         let leaky = tenant.job("leaky").binding("token", json!({"value": "in the wrong place"})).await;
         job.until_reason("ResourcesInvalid", &["codebase", "persistentVolumeClaim", "token", "docz", "docs"]).await;

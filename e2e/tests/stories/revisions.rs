@@ -29,7 +29,7 @@ async fn a_job_ends_on_the_revision_that_it_began_with() {
         shop.model.release("thinking").await;
         assert_eq!(old.succeeded().await.skill_revision.as_ref(), Some(&first));
         shop.assert_refunded_once("A-1").await;
-        assert_eq!(shop.ledger.summary().await.effects, 1, "what is blocked now did not happen");
+        assert_eq!(shop.ledger.summary().await.effects, 1, "the refund that is blocked now was not made");
 
         tenant.skill("cs-tier-1").await;
         let back = |status: &bloomery_crds::v1alpha1::SkillStatus| status.revision.as_ref() == Some(&first);
@@ -48,8 +48,8 @@ async fn a_replaced_revision_is_reported_and_created_again_after_its_deletion() 
         let mut forged = stored.clone();
         (forged.metadata.uid, forged.metadata.resource_version) = (None, None);
         forged.data = Some([("revision.json".to_owned(), "{}".to_owned())].into());
-        // The operator creates it again after the deletion.
-        eventually("somebody to be faster than the operator", async || {
+        // The operator creates a deleted revision again, so this can need several tries.
+        eventually("the forged revision to be created before the operator's", async || {
             tenant.remove::<ConfigMap>(&revision.name).await;
             maps.create(&PostParams::default(), &forged).await.map(|_| ()).map_err(|error| error.to_string())
         })

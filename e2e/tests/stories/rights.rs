@@ -12,10 +12,10 @@ async fn the_operator_sends_no_request_that_it_has_no_right_to() {
         let conversations = [refund_of("A-17")];
         let model = tenant.model("default").with_key_from("llm", "token");
         tokio::join!(tenant.ledger(), tenant.model_server(&conversations), model.into_future());
-        tenant.secret("llm", "token", "a key that the model does not ask for").await;
+        tenant.secret("llm", "token", "a key that the model does not require").await;
         tenant.skill("cs-tier-1").await;
         tenant.job("refund").await.succeeded().await;
-        // One more right: it deletes a Job after its retention.
+        // The operator also needs the right to delete a Job after its TTL.
         let brief = tenant.job("brief").lasting(0).await;
         brief.cancel().await;
         brief.gone().await;
@@ -33,7 +33,7 @@ async fn the_operator_sends_no_request_that_it_has_no_right_to() {
         let deletes =
             |asked: &AuditedRequest| (asked.verb.as_str(), asked.resource.as_str()) == ("delete", "skilljobs");
         assert!(granted.iter().any(deletes), "it deleted the Job");
-        assert_eq!(of(&["namespaces"]), "", "of namespaces it only watches all");
+        assert_eq!(of(&["namespaces"]), "", "it watches all namespaces and reads no single one");
         let never = ["secrets", "pods/log", "pods/exec", "pods/portforward", "pods/proxy", "services/proxy"];
         assert_eq!(of(&never), "", "the operator reads no Secret, and connects to nothing of a tenant");
     })

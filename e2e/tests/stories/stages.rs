@@ -1,4 +1,4 @@
-//! The six stages of the seed's `cs-tier-1` (002), each with its outcome in status.
+//! The six stages of a conversation (design.md, section 4) with the Skill `cs-tier-1`, each with its outcome in the status.
 
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::v1alpha1::OutOfDomainAction;
@@ -26,7 +26,7 @@ async fn cs_tier_1_passes_all_six_stages() {
         let job = tenant.job("refund").goal("Refund order A-17, it arrived broken").await;
         let status = job.succeeded().await;
 
-        let gates = status.gates.expect("gates have an outcome");
+        let gates = status.gates.expect("the status has the outcomes of the gates");
         let intent = gates.intent.expect("the intent is in status");
         assert_eq!((intent.id.as_deref(), intent.out_of_domain), (Some("intent_refund"), false));
         assert_eq!(json!(intent.entities), json!({"order_id": "A-17"}));
@@ -104,7 +104,7 @@ async fn a_goal_out_of_domain_ends_as_the_skill_declares_without_a_tool_call() {
             let outcome = status.outcome.clone().expect("the Job has ended");
             assert_eq!(outcome.action, Some(action));
             assert!(outcome.message.contains("I can only help with orders and refunds"), "{}", outcome.message);
-            let gates = status.gates.expect("gates have an outcome");
+            let gates = status.gates.expect("the status has the outcomes of the gates");
             assert!(gates.intent.is_some_and(|intent| intent.out_of_domain && intent.id.is_none()));
             let usage = status.usage.expect("a Job has spent something");
             assert_eq!((usage.llm_calls.intent, usage.llm_calls.plan, usage.tool_calls), (1, 0, 0));

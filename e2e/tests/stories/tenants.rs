@@ -81,9 +81,10 @@ async fn a_skill_directory_without_write_access_ends_the_job_and_is_named() {
         tokio::join!(tenant.skill("cs-tier-1").into_future(), tenant.skill("cs-tier-2").into_future());
         tenant.job("first").goal("Refund order A-1").await.succeeded().await;
         // As after a restore by root: the worker's user cannot write to the directory.
-        let slag = machine::memory(tenant).await.join("cs-tier-2");
-        std::fs::create_dir(&slag).expect("the directory is made");
-        std::fs::set_permissions(&slag, std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("its mode is set");
+        let skill_dir = machine::memory(tenant).await.join("cs-tier-2");
+        std::fs::create_dir(&skill_dir).expect("the directory is made");
+        std::fs::set_permissions(&skill_dir, std::os::unix::fs::PermissionsExt::from_mode(0o700))
+            .expect("its mode is set");
         let job = tenant.job("second").for_skill("cs-tier-2").goal("Refund order A-2").await;
         let status = job.ended(OutcomeCode::CrashLoop).await;
         let message = status.outcome.map(|outcome| outcome.message).unwrap_or_default();

@@ -38,7 +38,7 @@ async fn an_upgrade_keeps_the_ca_and_rewrites_no_object() {
         drop(alone);
         let mut after = audit::operator_writes(&tenant.namespace);
         after.retain(|write| !write.name.starts_with("later"));
-        assert_eq!(audit::list(&after), audit::list(&before), "a restart writes nothing that stands");
+        assert_eq!(audit::list(&after), audit::list(&before), "a restart rewrites no existing object");
         assert_eq!(self::ca(tenant.cluster.client.clone()).await, ca, "an upgrade leaves the CA as it is");
         shop.assert_refunded_once("A-17").await;
     })

@@ -1,5 +1,5 @@
-// CoreDNS with the plugins that the cluster's Corefile names, and no others: those for the clouds are most of what there is
-// to compile.
+// CoreDNS with only the plugins that the cluster's Corefile names. The omitted ones, mainly for cloud providers, would take most of
+// the build time.
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 	_ "github.com/coredns/coredns/plugin/template"
 )
 
-// In the order in which they answer, as in CoreDNS' own plugin.cfg.
+// The plugins answer in this order, as in CoreDNS' own plugin.cfg.
 func init() {
 	dnsserver.Directives = []string{"ready", "health", "errors", "template", "kubernetes", "forward"}
 }

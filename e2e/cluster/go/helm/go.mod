@@ -1,5 +1,5 @@
-// Helm 4, to install charts in tests. What it has in common with the Kubernetes binaries stands at their versions (see
-// the end), so that the one build finds in Go's cache what the other compiled.
+// Helm 4, to install charts in tests. The `replace` directives at the end select the module versions of the Kubernetes
+// binaries, so that both builds share Go's build cache.
 module bloomery.local/e2e/cluster/helm
 
 go 1.26.0

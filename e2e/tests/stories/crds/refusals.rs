@@ -2,15 +2,16 @@ use bloomery_e2e::harness::admission::ObjectApi;
 use bloomery_e2e::harness::{command, story};
 use serde_json::{Value, json};
 
-use super::{but, job, model, skill};
+use super::{job, model, skill, with_fields};
 
-/// Checks that the API server refuses every case with a message that has the field's path and the problem.
-async fn refuses_each(door: &ObjectApi, whole: &Value, cases: Vec<(&str, &str, Value)>) {
-    door.accepts("whole", whole).await;
+/// Checks that the API server accepts the spec `whole`, and refuses it with the fields of each case. Its message must have the
+/// path and the text of the case.
+async fn refuses_each(api: &ObjectApi, whole: &Value, cases: Vec<(&str, &str, Value)>) {
+    api.accepts("whole", whole).await;
     for (path, why, more) in cases {
-        let sentence = door.refuses("broken", &but(whole.clone(), &more)).await;
-        assert!(sentence.contains(&format!("{path}: ")), "`{path}` should be named in: {sentence}");
-        assert!(sentence.contains(why), "`{why}` should be in: {sentence}");
+        let message = api.refuses("broken", &with_fields(whole.clone(), &more)).await;
+        assert!(message.contains(&format!("{path}: ")), "`{path}` should be named in: {message}");
+        assert!(message.contains(why), "`{why}` should be in: {message}");
     }
 }
 
@@ -92,7 +93,7 @@ async fn a_skill_with_bad_intents_is_refused_with_the_path_of_the_field() {
 async fn a_skill_with_bad_resources_or_tools_is_refused_with_the_path_of_the_field() {
     let resource = |name: &str, kind: &str| json!({"resources": [{"name": name, "type": kind}]});
     let twice = json!({"resources": [{"name": "a", "type": "credential"}, {"name": "a", "type": "filesystem"}]});
-    let tool = |more: Value| json!({"tools": [but(json!({"name": "process_refund"}), &more)]});
+    let tool = |more: Value| json!({"tools": [with_fields(json!({"name": "process_refund"}), &more)]});
     let policy = |policy: Value| tool(json!({"policy": policy}));
     let inputs = json!({"inputs": [{"name": "amount", "type": "number"}, {"name": "amount", "type": "number"}]});
     story(async |tenant| {
@@ -126,14 +127,14 @@ async fn a_skill_with_bad_resources_or_tools_is_refused_with_the_path_of_the_fie
 
 /// Returns a Skill that declares a resource of a type, and a credential.
 fn declares(kind: &str, more: &Value) -> Value {
-    let resource = but(json!({"name": "shop", "type": kind}), more);
+    let resource = with_fields(json!({"name": "shop", "type": kind}), more);
     json!({"resources": [resource, {"name": "key", "type": "credential"}]})
 }
 
 #[tokio::test]
 async fn an_endpoint_with_bad_rules_is_refused_with_the_path_of_the_field() {
     let rule = |more: Value| {
-        let rule = but(json!({"methods": ["GET"], "paths": ["/orders/*"]}), &more);
+        let rule = with_fields(json!({"methods": ["GET"], "paths": ["/orders/*"]}), &more);
         declares("api_endpoint", &json!({"rules": [rule]}))
     };
     let methods = |methods: Value| rule(json!({"methods": methods}));
@@ -160,7 +161,7 @@ async fn an_endpoint_with_bad_rules_is_refused_with_the_path_of_the_field() {
         for path in ["orders", "/a?b", "/a#b", "/a%2fb", "/a b", "/a\\b", "/a**", "/***"] {
             cases.push((&first_path, "should match", paths(json!([path]))));
         }
-        refuses_each(&tenant.skills(), &but(skill(), &whole), cases).await;
+        refuses_each(&tenant.skills(), &with_fields(skill(), &whole), cases).await;
     })
     .await;
 }
@@ -168,19 +169,19 @@ async fn an_endpoint_with_bad_rules_is_refused_with_the_path_of_the_field() {
 #[tokio::test]
 async fn an_endpoint_with_bad_auth_is_refused_with_the_path_of_the_field() {
     let auth = |more: Value| {
-        let auth = but(json!({"credential": "key"}), &more);
+        let auth = with_fields(json!({"credential": "key"}), &more);
         declares("api_endpoint", &json!({"auth": auth}))
     };
     let header = |header: &str| auth(json!({"header": header}));
     let credential = |credential: &str| auth(json!({"credential": credential}));
     let of_a_file_system = declares("filesystem", &json!({"auth": {"credential": "key"}}));
-    let nobodys = "must be the name of a resource of the type credential";
+    let not_a_credential = "must be the name of a resource of the type credential";
     story(async |tenant| {
         let path = "spec.resources[0].auth.header";
         let mut cases = vec![
             ("spec.resources[0].auth", "is only allowed for an api_endpoint", of_a_file_system),
-            ("spec.resources", nobodys, credential("other")),
-            ("spec.resources", nobodys, credential("shop")),
+            ("spec.resources", not_a_credential, credential("other")),
+            ("spec.resources", not_a_credential, credential("shop")),
             ("spec.resources[0].auth.credential", "Required value", declares("api_endpoint", &json!({"auth": {}}))),
             ("spec.resources[0].auth.scheme", "should match", auth(json!({"scheme": "Bearer "}))),
             (path, "should match", header("X Key")),
@@ -193,7 +194,7 @@ async fn an_endpoint_with_bad_auth_is_refused_with_the_path_of_the_field() {
             cases.push((path, "the request itself uses", header(reserved)));
         }
         let whole = auth(json!({"header": "X-Api-Key", "scheme": "Token"}));
-        refuses_each(&tenant.skills(), &but(skill(), &whole), cases).await;
+        refuses_each(&tenant.skills(), &with_fields(skill(), &whole), cases).await;
     })
     .await;
 }
@@ -204,7 +205,8 @@ async fn a_skill_with_a_bad_policy_is_refused_with_the_path_of_the_field() {
     let never = |never: Value| policy(json!({"guardrails": {"never": never}}));
     let flow = |steps: Value, intents: Value| json!({"name": "refund", "steps": steps, "intents": intents});
     let flows = |flows: Value| policy(json!({"workflows": flows}));
-    let approval = |more: Value| policy(json!({"approvals": [but(json!({"toolId": "process_refund"}), &more)]}));
+    let approval =
+        |more: Value| policy(json!({"approvals": [with_fields(json!({"toolId": "process_refund"}), &more)]}));
     story(async |tenant| {
         let good = flow(json!(["verify"]), json!([]));
         let cases = vec![
@@ -329,7 +331,7 @@ async fn a_job_with_bad_bindings_is_refused_with_the_path_of_the_field() {
         ];
         refuses_each(&tenant.jobs(), &job(), cases).await;
         for good in ["app", "app/..hidden", "a..b/c"] {
-            tenant.jobs().accepts("bound", &but(job(), &path(good))).await;
+            tenant.jobs().accepts("bound", &with_fields(job(), &path(good))).await;
         }
     })
     .await;
@@ -366,7 +368,7 @@ async fn a_bad_model_is_refused_with_the_path_of_the_field() {
 #[tokio::test]
 async fn a_model_with_a_bad_endpoint_is_refused_with_the_path_of_the_field() {
     let secret = json!({"secretKeyRef": {"name": "corporate", "key": "ca.crt"}});
-    let both = but(secret.clone(), &json!({"configMapKeyRef": {"name": "corporate", "key": "ca.crt"}}));
+    let both = with_fields(secret.clone(), &json!({"configMapKeyRef": {"name": "corporate", "key": "ca.crt"}}));
     let plain = json!({"baseUrl": "http://llm.internal/v1", "ca": secret.clone()});
     let fallback = |names: &[&str]| json!({ "fallback": names });
     story(async |tenant| {
@@ -387,7 +389,7 @@ async fn a_model_with_a_bad_endpoint_is_refused_with_the_path_of_the_field() {
         let good = json!({
             "baseUrl": "https://llm.internal/v1", "ca": secret, "proxy": "http://proxy.example:3128", "fallback": ["fast"],
         });
-        tenant.models().accepts("reached", &but(model(), &good)).await;
+        tenant.models().accepts("reached", &with_fields(model(), &good)).await;
     })
     .await;
 }
@@ -395,14 +397,14 @@ async fn a_model_with_a_bad_endpoint_is_refused_with_the_path_of_the_field() {
 #[tokio::test]
 async fn a_name_that_is_no_valid_label_is_refused() {
     story(async |tenant| {
-        for (door, spec) in [(tenant.skills(), skill()), (tenant.jobs(), job()), (tenant.models(), model())] {
-            door.accepts(&"x".repeat(50), &spec).await;
+        for (api, spec) in [(tenant.skills(), skill()), (tenant.jobs(), job()), (tenant.models(), model())] {
+            api.accepts(&"x".repeat(50), &spec).await;
             for name in [&"x".repeat(51), "a.b", "1st", "-a"] {
-                let sentence = door.refuses(name, &spec).await;
-                assert!(sentence.contains("metadata.name"), "the path should be named in: {sentence}");
+                let message = api.refuses(name, &spec).await;
+                assert!(message.contains("metadata.name"), "the path should be named in: {message}");
             }
-            let sentence = door.refuses("1st", &spec).await;
-            assert!(sentence.contains("DNS-1035"), "what a name may be should be in: {sentence}");
+            let message = api.refuses("1st", &spec).await;
+            assert!(message.contains("DNS-1035"), "the rule for names should be in: {message}");
         }
     })
     .await;
@@ -411,7 +413,7 @@ async fn a_name_that_is_no_valid_label_is_refused() {
 #[tokio::test]
 async fn kubectl_explain_describes_each_field() {
     story(async |_| {
-        for (field, promised) in [
+        for (field, expected) in [
             ("skill", "the definition of an agent"),
             ("skill.spec.mcpServer", "provides the Skill's tools"),
             ("skill.spec.policy.tools", "The tools that the model can see and call"),
@@ -430,7 +432,7 @@ async fn kubectl_explain_describes_each_field() {
             let shown = command::run(&mut command::kubectl(&["explain", field]));
             // Lines are wrapped to the terminal.
             let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-            assert!(shown.contains(promised), "kubectl explain {field} should say `{promised}`: {shown}");
+            assert!(shown.contains(expected), "kubectl explain {field} should say `{expected}`: {shown}");
         }
     })
     .await;

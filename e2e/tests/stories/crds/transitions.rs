@@ -2,23 +2,24 @@ use bloomery_e2e::harness::admission::ObjectApi;
 use bloomery_e2e::harness::{Refusal, Tenant, story};
 use serde_json::{Value, json};
 
-use super::{but, job};
+use super::{job, with_fields};
 
 /// A Job that has ended, so that the operator does not change its status.
 async fn ended_job(tenant: &Tenant) -> ObjectApi {
     let jobs = tenant.jobs();
     jobs.create("ended", &job()).await;
-    jobs.change_status("ended", &json!({"phase": "Succeeded"})).await.expect("a first status is taken");
+    jobs.change_status("ended", &json!({"phase": "Succeeded"})).await.expect("a first status is accepted");
     jobs
 }
 
-fn refused(answer: Result<(), Refusal>, rule: &str) {
+fn assert_refused(answer: Result<(), Refusal>, rule: &str) {
     match answer {
-        Ok(()) => panic!("it should be refused: {rule}"),
+        Ok(()) => panic!("the change should be refused with `{rule}`"),
         Err(Refusal(message)) => assert!(message.contains(rule), "`{rule}` should be in: {message}"),
     }
 }
 
+// The messages of the CRD's rules.
 const OUTCOME: &str = "an outcome never changes";
 const LOG: &str = "the number of logged events never decreases";
 const ATTEMPTS: &str = "attempts and epochs never decrease";
@@ -34,11 +35,11 @@ async fn the_goal_of_a_job_cannot_change() {
         let jobs = ended_job(tenant).await;
         for (field, path) in [("goal", "spec.goal"), ("skill", "spec.skill")] {
             let change = jobs.change("ended", &json!({"spec": {field: "something else"}})).await;
-            let sentence = change.expect_err("a changed Job is refused");
-            assert!(sentence.contains(&format!("{path}: ")), "{sentence}");
-            assert!(sentence.contains("create another Job"), "{sentence}");
+            let message = change.expect_err("a changed Job is refused");
+            assert!(message.contains(&format!("{path}: ")), "{message}");
+            assert!(message.contains("create another Job"), "{message}");
             let removal = jobs.change("ended", &json!({"spec": {field: null}})).await;
-            refused(removal, &format!("{path}: Required value"));
+            assert_refused(removal, &format!("{path}: Required value"));
         }
     })
     .await;
@@ -51,9 +52,9 @@ async fn the_bindings_of_a_job_cannot_change() {
         let url = |url: &str| json!({"value": url});
         let docs = json!({"docs": url("https://docs.example.com")});
         // The Skill does not exist, so that the operator starts no worker.
-        let absent = but(job(), &json!({"skill": "absent"}));
+        let absent = with_fields(job(), &json!({"skill": "absent"}));
         jobs.create("unbound", &absent).await;
-        jobs.create("bound", &but(absent, &json!({"resources": docs}))).await;
+        jobs.create("bound", &with_fields(absent, &json!({"resources": docs}))).await;
         let set =
             async |name: &str, resources: &Value| jobs.change(name, &json!({"spec": {"resources": resources}})).await;
         set("bound", &docs).await.expect("unchanged");
@@ -65,12 +66,12 @@ async fn the_bindings_of_a_job_cannot_change() {
             ("removal", Value::Null),
             ("removal and set", json!({"docs": null, "other": url("https://docs.example.com")})),
         ] {
-            let sentence = set("bound", &resources).await.expect_err(what);
-            assert!(sentence.contains("spec.resources: "), "{what}: {sentence}");
-            assert!(sentence.contains("create another Job"), "{what}: {sentence}");
+            let message = set("bound", &resources).await.expect_err(what);
+            assert!(message.contains("spec.resources: "), "{what}: {message}");
+            assert!(message.contains("create another Job"), "{what}: {message}");
         }
-        refused(set("unbound", &docs).await, "create another Job");
-        jobs.change("bound", &json!({"spec": {"limits": {"steps": 5}}})).await.expect("the rest may change");
+        assert_refused(set("unbound", &docs).await, "create another Job");
+        jobs.change("bound", &json!({"spec": {"limits": {"steps": 5}}})).await.expect("other fields may change");
     })
     .await;
 }
@@ -80,14 +81,14 @@ async fn the_continued_job_cannot_change() {
     story(async |tenant| {
         let jobs = tenant.jobs();
         // The Skill does not exist, so that the operator starts no worker.
-        let absent = but(job(), &json!({"skill": "absent"}));
+        let absent = with_fields(job(), &json!({"skill": "absent"}));
         jobs.create("first", &absent).await;
-        jobs.create("follows", &but(absent, &json!({"continues": "first"}))).await;
+        jobs.create("follows", &with_fields(absent, &json!({"continues": "first"}))).await;
         let set = async |name: &str, of: Value| jobs.change(name, &json!({"spec": {"continues": of}})).await;
         set("follows", json!("first")).await.expect("unchanged");
-        refused(set("follows", json!("second")).await, "spec.continues: ");
-        refused(set("follows", Value::Null).await, "create another Job");
-        refused(set("first", json!("follows")).await, "create another Job");
+        assert_refused(set("follows", json!("second")).await, "spec.continues: ");
+        assert_refused(set("follows", Value::Null).await, "create another Job");
+        assert_refused(set("first", json!("follows")).await, "create another Job");
     })
     .await;
 }
@@ -96,14 +97,14 @@ async fn the_continued_job_cannot_change() {
 async fn a_cancelled_job_stays_cancelled() {
     story(async |tenant| {
         let jobs = tenant.jobs();
-        jobs.create("cancelled", &but(job(), &json!({"skill": "absent"}))).await;
+        jobs.create("cancelled", &with_fields(job(), &json!({"skill": "absent"}))).await;
         let set = async |cancel: Value| jobs.change("cancelled", &json!({"spec": {"cancel": cancel}})).await;
-        set(json!(false)).await.expect("said, and not so");
-        set(Value::Null).await.expect("not said");
+        set(json!(false)).await.expect("false");
+        set(Value::Null).await.expect("no value");
         set(json!(true)).await.expect("cancelled");
         set(json!(true)).await.expect("unchanged");
-        refused(set(json!(false)).await, "spec.cancel: ");
-        refused(set(Value::Null).await, "cannot be taken back");
+        assert_refused(set(json!(false)).await, "spec.cancel: ");
+        assert_refused(set(Value::Null).await, "cannot be taken back");
     })
     .await;
 }
@@ -112,7 +113,7 @@ async fn a_cancelled_job_stays_cancelled() {
 async fn replies_are_only_added_at_the_end() {
     story(async |tenant| {
         let jobs = tenant.jobs();
-        jobs.create("asks", &but(job(), &json!({"skill": "absent"}))).await;
+        jobs.create("asks", &with_fields(job(), &json!({"skill": "absent"}))).await;
         let set = async |replies: Value| jobs.change("asks", &json!({"spec": {"replies": replies}})).await;
         let (first, second) = (json!({"question": "q-1", "text": "A-17"}), json!({"text": "be quick"}));
         set(json!([first])).await.expect("first set");
@@ -130,13 +131,13 @@ async fn replies_are_only_added_at_the_end() {
             ("all removed", Value::Null),
             ("emptied", json!([])),
         ] {
-            let sentence = set(replies).await.expect_err(what);
-            assert!(sentence.contains("spec.replies: "), "{what}: {sentence}");
-            assert!(sentence.contains("may have been received"), "{what}: {sentence}");
+            let message = set(replies).await.expect_err(what);
+            assert!(message.contains("spec.replies: "), "{what}: {message}");
+            assert!(message.contains("may have been received"), "{what}: {message}");
         }
         let all: Vec<Value> =
             [first, second].into_iter().chain((2..32).map(|n| json!({"text": format!("{n}")}))).collect();
-        set(json!(all)).await.expect("as many as there may be");
+        set(json!(all)).await.expect("the maximum number is accepted");
     })
     .await;
 }
@@ -146,7 +147,7 @@ async fn the_limits_of_a_job_can_only_be_lowered() {
     story(async |tenant| {
         let jobs = tenant.jobs();
         // The Skill does not exist, so that the operator starts no worker.
-        jobs.create("bounded", &but(job(), &json!({"skill": "absent"}))).await;
+        jobs.create("bounded", &with_fields(job(), &json!({"skill": "absent"}))).await;
         let set = async |limits: Value| jobs.change("bounded", &json!({"spec": {"limits": limits}})).await;
         for (field, first, lower, higher) in [
             ("steps", json!(10), json!(9), json!(11)),
@@ -158,11 +159,11 @@ async fn the_limits_of_a_job_can_only_be_lowered() {
             let rule = format!("{field} may be lowered, never raised or removed");
             set(json!({field: first})).await.expect("first set");
             set(json!({field: lower})).await.expect("lowered");
-            refused(set(json!({field: higher})).await, &rule);
-            refused(set(json!({field: null})).await, &rule);
-            refused(set(Value::Null).await, &rule);
-            let sentence = set(json!({field: null, "steps": 1})).await.err();
-            assert_eq!(sentence.is_none(), field == "steps", "removal while another is set: {sentence:?}");
+            assert_refused(set(json!({field: higher})).await, &rule);
+            assert_refused(set(json!({field: null})).await, &rule);
+            assert_refused(set(Value::Null).await, &rule);
+            let message = set(json!({field: null, "steps": 1})).await.err();
+            assert_eq!(message.is_none(), field == "steps", "removal while another is set: {message:?}");
         }
     })
     .await;
@@ -175,17 +176,17 @@ async fn a_terminal_phase_is_never_left() {
         for other in
             ["Running", "Pending", "AwaitingApproval", "AwaitingReply", "Failed", "Refused", "Escalated", "Cancelled"]
         {
-            refused(jobs.change_status("ended", &json!({"phase": other})).await, TERMINAL);
+            assert_refused(jobs.change_status("ended", &json!({"phase": other})).await, TERMINAL);
         }
-        refused(jobs.remove_from_status("ended", "/status/phase").await, TERMINAL);
-        refused(jobs.remove_from_status("ended", "/status").await, TERMINAL);
-        refused(jobs.change_status("ended", &Value::Null).await, TERMINAL);
+        assert_refused(jobs.remove_from_status("ended", "/status/phase").await, TERMINAL);
+        assert_refused(jobs.remove_from_status("ended", "/status").await, TERMINAL);
+        assert_refused(jobs.change_status("ended", &Value::Null).await, TERMINAL);
         jobs.change_status("ended", &json!({"phase": "Succeeded", "observedGeneration": 1}))
             .await
-            .expect("the rest may change");
+            .expect("other fields may change");
         jobs.create("refused", &job()).await;
-        jobs.change_status("refused", &json!({"phase": "Refused"})).await.expect("a first status is taken");
-        refused(jobs.change_status("refused", &json!({"phase": "AwaitingApproval"})).await, TERMINAL);
+        jobs.change_status("refused", &json!({"phase": "Refused"})).await.expect("a first status is accepted");
+        assert_refused(jobs.change_status("refused", &json!({"phase": "AwaitingApproval"})).await, TERMINAL);
     })
     .await;
 }
@@ -197,10 +198,10 @@ async fn an_outcome_is_written_once() {
         jobs.change_status("ended", &json!({"outcome": {"code": "Succeeded", "message": "Done."}}))
             .await
             .expect("first set");
-        refused(jobs.change_status("ended", &json!({"outcome": {"code": "Stuck"}})).await, OUTCOME);
-        refused(jobs.change_status("ended", &json!({"outcome": {"message": "Done!"}})).await, OUTCOME);
-        refused(jobs.change_status("ended", &json!({"outcome": null})).await, OUTCOME);
-        refused(jobs.remove_from_status("ended", "/status").await, OUTCOME);
+        assert_refused(jobs.change_status("ended", &json!({"outcome": {"code": "Stuck"}})).await, OUTCOME);
+        assert_refused(jobs.change_status("ended", &json!({"outcome": {"message": "Done!"}})).await, OUTCOME);
+        assert_refused(jobs.change_status("ended", &json!({"outcome": null})).await, OUTCOME);
+        assert_refused(jobs.remove_from_status("ended", "/status").await, OUTCOME);
     })
     .await;
 }
@@ -212,10 +213,13 @@ async fn a_log_never_shrinks() {
         jobs.change_status("ended", &log(7)).await.expect("first set");
         jobs.change_status("ended", &log(8)).await.expect("grown");
         jobs.change_status("ended", &log(8)).await.expect("unchanged");
-        refused(jobs.change_status("ended", &log(7)).await, LOG);
-        refused(jobs.change_status("ended", &json!({"log": null})).await, LOG);
-        refused(jobs.remove_from_status("ended", "/status/log/events").await, "status.log.events: Required value");
-        refused(jobs.remove_from_status("ended", "/status").await, LOG);
+        assert_refused(jobs.change_status("ended", &log(7)).await, LOG);
+        assert_refused(jobs.change_status("ended", &json!({"log": null})).await, LOG);
+        assert_refused(
+            jobs.remove_from_status("ended", "/status/log/events").await,
+            "status.log.events: Required value",
+        );
+        assert_refused(jobs.remove_from_status("ended", "/status").await, LOG);
     })
     .await;
 }
@@ -228,12 +232,12 @@ async fn attempts_and_epochs_never_go_back() {
         attempt(json!({"number": 2, "pod": "ended-2"})).await.expect("first set");
         attempt(json!({"epoch": 5})).await.expect("first epoch");
         attempt(json!({"number": 3, "epoch": 6})).await.expect("counted up");
-        refused(attempt(json!({"number": 2})).await, ATTEMPTS);
-        refused(attempt(json!({"epoch": 5})).await, ATTEMPTS);
-        refused(attempt(json!({"epoch": null})).await, ATTEMPTS);
-        refused(attempt(json!({"number": 4, "epoch": null})).await, ATTEMPTS);
-        refused(attempt(Value::Null).await, ATTEMPTS);
-        refused(jobs.remove_from_status("ended", "/status").await, ATTEMPTS);
+        assert_refused(attempt(json!({"number": 2})).await, ATTEMPTS);
+        assert_refused(attempt(json!({"epoch": 5})).await, ATTEMPTS);
+        assert_refused(attempt(json!({"epoch": null})).await, ATTEMPTS);
+        assert_refused(attempt(json!({"number": 4, "epoch": null})).await, ATTEMPTS);
+        assert_refused(attempt(Value::Null).await, ATTEMPTS);
+        assert_refused(jobs.remove_from_status("ended", "/status").await, ATTEMPTS);
     })
     .await;
 }
@@ -245,8 +249,8 @@ async fn a_spec_that_changes_does_not_lift_the_rules_of_status() {
         jobs.change_status("ended", &log(8)).await.expect("first set");
         // A status beside a changed spec is ignored: the stored status remains.
         jobs.change("ended", &json!({"spec": {"limits": {"steps": 5}}, "status": null})).await.expect("limits are set");
-        refused(jobs.change_status("ended", &log(7)).await, LOG);
-        refused(jobs.change_status("ended", &json!({"phase": "Running"})).await, TERMINAL);
+        assert_refused(jobs.change_status("ended", &log(7)).await, LOG);
+        assert_refused(jobs.change_status("ended", &json!({"phase": "Running"})).await, TERMINAL);
     })
     .await;
 }
