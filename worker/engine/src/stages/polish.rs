@@ -1,4 +1,5 @@
-//! The reply polisher: rewrites, in the persona's voice, an answer that passed the finalization gate (seed 002, section 4.5).
+//! The reply polisher: rewrites, in the persona's voice, an answer that passed the finalization gate
+//! (`docs/explanation/engine.md`, section 3).
 
 mod content;
 mod next;

@@ -116,8 +116,8 @@ fn mark_started(id: &CallId, shared: &mut Shared) {
     }
 }
 
-/// Retries a call whose answer was lost, if its tool is read-only or idempotent and has not changed. Without another try, a read
-/// has failed and a call with effect is lost.
+/// Retries a call whose answer was lost, if its tool is read-only or idempotent and has not changed. If the call is not retried,
+/// a read counts as failed and a call with effect as lost.
 fn retry_or_lose(id: &CallId, text: &str, shared: &mut Shared) {
     let tool = tool_of(id, shared);
     let (read_only, idempotent) = tool.map_or((false, false), |tool| (tool.read_only, tool.idempotent));
