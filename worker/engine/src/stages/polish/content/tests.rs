@@ -65,7 +65,7 @@ fn content_is_kept(#[case] before: &str, #[case] after: &str) {
 )]
 #[case::another_currency("5 $", "5 €", "the sign \"$\" occurs once in the answer and never in the polished answer")]
 #[case::a_percentage("5 %", "5", "the sign \"%\" occurs once in the answer and never in the polished answer")]
-#[case::another_country_s_thousand(
+#[case::a_thousand_separator_of_another_country(
     "1.000 €",
     "1 €",
     "the number \"1.000\" occurs once in the answer and never in the polished answer"
@@ -136,7 +136,7 @@ fn a_change_of_content_is_reported(#[case] before: &str, #[case] after: &str, #[
 #[case::wrapped("Wait for\nthe mail", "Please: Wait for the mail.", true)]
 #[case::another_id("Order A-17 was shipped.", "Order B-17 was shipped.", false)]
 #[case::a_state("Order A-17 was shipped.", "Order A-17 was lost.", false)]
-#[case::not_told_and_not_made_up("Done.", "All done.", true)]
+#[case::a_value_in_neither_text("Done.", "All done.", true)]
 #[case::a_part_of_a_word_is_another_word("Shipping.", "It is shipped.", false)]
 #[case::a_nested_value("The carrier is Acme.", "Your carrier is Zenith.", false)]
 fn values_of_fields_are_kept(#[case] before: &str, #[case] after: &str, #[case] kept: bool) {
