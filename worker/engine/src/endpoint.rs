@@ -104,7 +104,7 @@ impl Endpoint {
         Method::iter().filter(|method| allowed::allows_some_path(self.rules.as_deref(), *method)).collect()
     }
 
-    /// Returns whether the rules allow a method that only reads, or with `reads_only` false, another method.
+    /// Returns whether the rules allow a method that only reads or, if `reads_only` is false, a method that may change something.
     fn allows_any(&self, reads_only: bool) -> bool {
         self.methods().iter().any(|method| method.is_read() == reads_only)
     }
@@ -115,8 +115,8 @@ impl Endpoint {
     }
 
     fn base(&self) -> Result<&Base, Error> {
-        let named = |error: &Error| format!("the URL of `{}` cannot be called with a path: {error}", self.name).into();
-        self.base.as_ref().map_err(named)
+        let with_name = |error: &Error| format!("the URL of `{}` cannot be called with a path: {error}", self.name).into();
+        self.base.as_ref().map_err(with_name)
     }
 
     /// The rules of the endpoint; none if the Skill declares none.
@@ -151,7 +151,7 @@ pub fn remarks(declared: &[ResourceDeclaration], bound: &[BoundResource]) -> Vec
     endpoints.iter().filter_map(Endpoint::error).map(|error| format!("{error}.")).collect()
 }
 
-/// Returns the endpoints that `http_get` may call, or with `reads_only` false, those that `http_request` may call.
+/// Returns the endpoints that `http_get` may call or, if `reads_only` is false, those that `http_request` may call.
 pub fn endpoints_for(endpoints: &[Endpoint], reads_only: bool) -> Vec<&Endpoint> {
     endpoints.iter().filter(|endpoint| endpoint.allows_any(reads_only)).collect()
 }
