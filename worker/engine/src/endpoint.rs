@@ -115,7 +115,8 @@ impl Endpoint {
     }
 
     fn base(&self) -> Result<&Base, Error> {
-        let with_name = |error: &Error| format!("the URL of `{}` cannot be called with a path: {error}", self.name).into();
+        let with_name =
+            |error: &Error| format!("the URL of `{}` cannot be called with a path: {error}", self.name).into();
         self.base.as_ref().map_err(with_name)
     }
 

@@ -149,7 +149,10 @@ fn http_tools_are_offered_if_the_rules_of_an_endpoint_allow_their_methods(
 
 #[test]
 fn the_schema_of_an_api_call_lists_its_endpoints_and_methods() {
-    let run = run_with_endpoints(&[("docs", json!(null)), ("shop", json!([{"methods": ["POST", "GET"], "paths": ["/orders"]}]))]);
+    let run = run_with_endpoints(&[
+        ("docs", json!(null)),
+        ("shop", json!([{"methods": ["POST", "GET"], "paths": ["/orders"]}])),
+    ]);
     let tools = offered(&run, &[]);
     let [get, request, _] = tools.as_slice() else { panic!("{tools:?}") };
     let values = |tool: &CatalogueTool, name: &str| tool.input_schema["properties"][name]["enum"].clone();

@@ -106,11 +106,7 @@ mod tests {
     #[case::everything("/**", &["/", "/a", "/a/b/"], &[])]
     #[case::no_pattern("orders", &[], &["/orders", "/"])]
     #[case::stars_within("/a**", &[], &["/a", "/ab", "/a**"])]
-    fn a_pattern_matches_only_some_paths(
-        #[case] pattern: &str,
-        #[case] matching: &[&str],
-        #[case] others: &[&str],
-    ) {
+    fn a_pattern_matches_only_some_paths(#[case] pattern: &str, #[case] matching: &[&str], #[case] others: &[&str]) {
         for path in matching {
             assert!(matches(pattern, &segments(path)), "{pattern} {path}");
         }

@@ -62,7 +62,7 @@ pub(crate) fn complete(id: &CallId, text: &str, shared: &mut Shared) {
     let (gives_evidence, name) = (core_tools::gives_evidence(tool), tool.name.clone());
     // A completed call completes its workflow step, even if the tool gives no evidence.
     if gives_evidence || shared.rules.workflows.has_step(&name) {
-        shared.rules.workflows.completed(&name, shared.seq);
+        shared.rules.workflows.record_completed(&name, shared.seq);
     }
     if gives_evidence && shared.calls.add_evidence(id) {
         shared.record_evidence();
@@ -112,7 +112,7 @@ fn mark_started(id: &CallId, shared: &mut Shared) {
     call.tries += 1;
     let alias = call.tool.clone();
     if let Some(tool) = shared.catalogue.tool(&alias) {
-        shared.rules.workflows.started(&tool.name, tool.read_only);
+        shared.rules.workflows.record_started(&tool.name, tool.read_only);
     }
 }
 
