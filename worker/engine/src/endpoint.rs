@@ -1,7 +1,7 @@
 //! The APIs that a Job binds: the request of a call, and whether the Skill's rules allow it
 //! (`docs/explanation/design.md`, section 3).
 //!
-//! The gate and the worker both use [`plan`]: the worker sends exactly the request that the gate has allowed.
+//! The gate and the worker both use [`build_request`]: the worker sends exactly the request that the gate has allowed.
 
 mod address;
 mod allowed;
@@ -49,7 +49,7 @@ pub struct Auth {
 
 /// The request of a call.
 #[derive(Debug, Clone, PartialEq)]
-pub struct PlannedRequest {
+pub struct ApiRequest {
     /// The method.
     pub method: Method,
     /// The complete URL.
@@ -162,7 +162,7 @@ pub fn endpoints_for(endpoints: &[Endpoint], reads_only: bool) -> Vec<&Endpoint>
 /// # Errors
 /// If the call would leave its endpoint, the Skill's rules do not allow it, its arguments are invalid, or the Job does not bind
 /// its credential.
-pub fn plan(endpoints: &[Endpoint], arguments: &Value, reads_only: bool) -> Result<PlannedRequest, Error> {
+pub fn build_request(endpoints: &[Endpoint], arguments: &Value, reads_only: bool) -> Result<ApiRequest, Error> {
     let call = CallArguments::read(arguments)?;
     let endpoint = choose(&endpoints_for(endpoints, reads_only), call.resource.as_deref())?;
     let base = endpoint.base()?;
@@ -183,7 +183,7 @@ pub fn plan(endpoints: &[Endpoint], arguments: &Value, reads_only: bool) -> Resu
     let auth = endpoint.authentication()?;
     let headers = call.headers(auth.as_ref().map(|(auth, _)| auth.header.as_str()))?;
     let (headers, body) = call.body(method, headers)?;
-    Ok(PlannedRequest { method, url, headers, body, auth })
+    Ok(ApiRequest { method, url, headers, body, auth })
 }
 
 /// Returns the endpoint that a call names, or the only endpoint if the call names none.

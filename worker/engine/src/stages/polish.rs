@@ -6,7 +6,7 @@ mod next;
 mod prompt;
 mod state;
 
-pub use content::keeps_content;
+pub use content::check_content;
 pub(crate) use next::next;
 pub(crate) use state::{Polishing, wants_polish};
 
