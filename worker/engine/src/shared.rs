@@ -46,7 +46,7 @@ pub(crate) struct Shared {
 /// The latest request to a model, and its failures.
 #[derive(Debug, Default)]
 pub(crate) struct ModelState {
-    /// The stage of the latest request.
+    /// The stage of the latest request. `Stage::Plan` is the main loop.
     pub stage: Stage,
     /// The unreadable answers in a row.
     unreadable: u32,

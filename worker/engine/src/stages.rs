@@ -5,7 +5,8 @@
 //!
 //! Most stages keep their own state. Calls and questions are in `Shared`, because several stages read and change them.
 //!
-//! `request` is no stage: it builds the requests to models for all of them.
+//! `request` is no stage: it builds the requests to models for all of them. The main loop (`Stage::Plan`) has no module: its
+//! requests are in `request`, and the calls of its answers in `calls`.
 
 pub(crate) mod approval;
 pub mod calls;

@@ -1,4 +1,5 @@
-//! The guardrails in the system prompt (`docs/explanation/engine.md`, section 2). They cost tokens in every request, so they are limited.
+//! The guardrails in the system prompt (`docs/explanation/engine.md`, section 2). They cost tokens in every request, so they are
+//! limited.
 
 use super::guardrail::{Rule, RuleList};
 
