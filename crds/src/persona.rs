@@ -11,6 +11,9 @@
 //! Every other tag is an error. White space works as in Handlebars: `~` in a tag removes the white space on that
 //! side, and a line that contains only the tag of a block is removed. `\{{` is literal text. Values are inserted without
 //! escaping.
+//!
+//! The module reads these four tags itself. A template library would accept many more, so that a second parser would have to
+//! refuse them.
 
 mod error;
 mod render;

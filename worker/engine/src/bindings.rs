@@ -1,5 +1,5 @@
 //! The bindings of a Job, as its tools see them (`docs/explanation/engine.md`, section 4). A tool has no resources of its own: it
-//! uses those that the Job binds (seed 000).
+//! uses those that the Job binds.
 
 use bloomery_crds::run::{BoundResource, ResourceSource};
 use serde_json::{Value, json};

@@ -12,8 +12,11 @@ pub struct Budget {
     requests: LlmCalls,
     /// The answers of the model in the main loop.
     answers: u32,
+    /// The input tokens that providers counted.
     input: u64,
+    /// The part of `input` that providers read from their cache.
     cached: u64,
+    /// The output tokens that providers counted.
     output: u64,
     /// The reserve of the open request. It counts as spent until the answer arrives.
     reserved: u64,
@@ -27,7 +30,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Adds time of work.
+    /// Adds time that the worker has spent on the conversation.
     pub(crate) fn add_work(&mut self, elapsed_ms: u64) {
         self.worked_ms = self.worked_ms.saturating_add(elapsed_ms);
     }
@@ -85,7 +88,7 @@ impl Budget {
         Self::reserve_for(self.prompt_bytes, max_output)
     }
 
-    /// Returns the tokens to reserve for a request of `bytes` bytes of text.
+    /// Returns the tokens to reserve for a request with `bytes` bytes of text: the estimated input and the largest output.
     pub fn reserve_for(bytes: u64, max_output: u64) -> u64 {
         (bytes / BYTES_PER_TOKEN).saturating_add(max_output)
     }

@@ -38,7 +38,7 @@ pub struct Catalogue {
 }
 
 impl Catalogue {
-    /// Takes the fixed tools.
+    /// Sets the tools, which stay fixed from now on.
     pub(crate) fn fix(&mut self, tools: &[CatalogueTool]) {
         self.visible = tools.iter().filter(|tool| tool.visible).cloned().collect();
         self.schemas = Schemas::new(tools);
@@ -115,8 +115,9 @@ pub(crate) fn prompt_bytes(tool: &CatalogueTool) -> usize {
 /// Fixes the tools of a Job.
 ///
 /// A tool of the server is left out if its name is reserved for a core tool or listed twice, if another tool has the same alias, or
-/// if a schema is nested too deep for a line of the log. The gate then denies calls of it as calls of an unknown tool. The tools
-/// keep the order of the listing, so that the provider can cache the prompt; the core tools follow.
+/// if a schema is nested too deep for a line of the log. The gate then denies its calls, as calls of an unknown tool.
+///
+/// The tools keep the order of the listing, so that the provider can cache the prompt. The core tools follow them.
 pub fn fix(run: &Run, listed: Vec<ListedTool>) -> Vec<CatalogueTool> {
     let core = core_tools::offered(run, &listed);
     let listed: Vec<ListedTool> = listed.into_iter().filter(|tool| !core_tools::is_reserved(&tool.name)).collect();
@@ -227,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_skill_makes_a_tool_read_only_and_the_server_can_take_it_away() {
+    fn only_the_skill_makes_a_tool_read_only_and_a_hint_of_the_server_can_revoke_it() {
         let tools = fix(
             &fixture::run(),
             vec![
@@ -242,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_listed_twice_is_no_tool() {
+    fn a_tool_whose_name_is_listed_twice_is_left_out() {
         let tools = server_tools(fix(&fixture::run(), vec![listed("a", None), listed("b", None), listed("a", None)]));
         assert_eq!(tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["b"]);
     }

@@ -1,5 +1,4 @@
-//! The core tools, which the worker provides itself (seed 000; `docs/explanation/engine.md`, section 3). Each family of tools has
-//! a module.
+//! The core tools, which the worker provides itself (`docs/explanation/engine.md`, section 3). Each family of tools has a module.
 //!
 //! A family offers a Job the tools for the resources that the Job binds. The worker's module `tools` performs the calls.
 
@@ -41,7 +40,7 @@ pub fn gives_evidence(tool: &CatalogueTool) -> bool {
 /// Returns the core tools of a Job whose server lists `listed`. Tools that the policy blocks are hidden.
 ///
 /// A server's tool replaces a core tool of the same name, unless the name is reserved. It does so even if the policy blocks the
-/// server's tool: a call for one must not reach the other.
+/// server's tool: a call of the server's tool must not reach the core tool.
 pub fn offered(run: &Run, listed: &[ListedTool]) -> Vec<CatalogueTool> {
     let mut tools = workflow::offered(run);
     tools.extend(files::offered(run));

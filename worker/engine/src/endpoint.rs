@@ -1,7 +1,7 @@
 //! The APIs that a Job binds: the request of a call, and whether the Skill's rules allow it
 //! (`docs/explanation/design.md`, section 3).
 //!
-//! The gate and the worker both use [`plan`]: the worker sends exactly the request that the gate has allowed.
+//! The gate and the worker both use [`build_request`]: the worker sends exactly the request that the gate has allowed.
 
 mod address;
 mod allowed;
@@ -49,7 +49,7 @@ pub struct Auth {
 
 /// The request of a call.
 #[derive(Debug, Clone, PartialEq)]
-pub struct PlannedRequest {
+pub struct ApiRequest {
     /// The method.
     pub method: Method,
     /// The complete URL.
@@ -104,7 +104,7 @@ impl Endpoint {
         Method::iter().filter(|method| allowed::allows_some_path(self.rules.as_deref(), *method)).collect()
     }
 
-    /// Returns whether the rules allow a method that only reads, or with `reads_only` false, another method.
+    /// Returns whether the rules allow a method that only reads or, if `reads_only` is false, a method that may change something.
     fn allows_any(&self, reads_only: bool) -> bool {
         self.methods().iter().any(|method| method.is_read() == reads_only)
     }
@@ -115,8 +115,9 @@ impl Endpoint {
     }
 
     fn base(&self) -> Result<&Base, Error> {
-        let named = |error: &Error| format!("the URL of `{}` cannot be called with a path: {error}", self.name).into();
-        self.base.as_ref().map_err(named)
+        let with_name =
+            |error: &Error| format!("the URL of `{}` cannot be called with a path: {error}", self.name).into();
+        self.base.as_ref().map_err(with_name)
     }
 
     /// The rules of the endpoint; none if the Skill declares none.
@@ -151,7 +152,7 @@ pub fn remarks(declared: &[ResourceDeclaration], bound: &[BoundResource]) -> Vec
     endpoints.iter().filter_map(Endpoint::error).map(|error| format!("{error}.")).collect()
 }
 
-/// Returns the endpoints that `http_get` may call, or with `reads_only` false, those that `http_request` may call.
+/// Returns the endpoints that `http_get` may call or, if `reads_only` is false, those that `http_request` may call.
 pub fn endpoints_for(endpoints: &[Endpoint], reads_only: bool) -> Vec<&Endpoint> {
     endpoints.iter().filter(|endpoint| endpoint.allows_any(reads_only)).collect()
 }
@@ -161,7 +162,7 @@ pub fn endpoints_for(endpoints: &[Endpoint], reads_only: bool) -> Vec<&Endpoint>
 /// # Errors
 /// If the call would leave its endpoint, the Skill's rules do not allow it, its arguments are invalid, or the Job does not bind
 /// its credential.
-pub fn plan(endpoints: &[Endpoint], arguments: &Value, reads_only: bool) -> Result<PlannedRequest, Error> {
+pub fn build_request(endpoints: &[Endpoint], arguments: &Value, reads_only: bool) -> Result<ApiRequest, Error> {
     let call = CallArguments::read(arguments)?;
     let endpoint = choose(&endpoints_for(endpoints, reads_only), call.resource.as_deref())?;
     let base = endpoint.base()?;
@@ -182,7 +183,7 @@ pub fn plan(endpoints: &[Endpoint], arguments: &Value, reads_only: bool) -> Resu
     let auth = endpoint.authentication()?;
     let headers = call.headers(auth.as_ref().map(|(auth, _)| auth.header.as_str()))?;
     let (headers, body) = call.body(method, headers)?;
-    Ok(PlannedRequest { method, url, headers, body, auth })
+    Ok(ApiRequest { method, url, headers, body, auth })
 }
 
 /// Returns the endpoint that a call names, or the only endpoint if the call names none.

@@ -99,7 +99,7 @@ pub enum Event {
     #[serde(rename = "model.requested")]
     #[strum(serialize = "model.requested")]
     ModelRequested {
-        /// The reserved tokens. They count as spent until the answer has a count.
+        /// The tokens reserved for the request. They count as spent until the provider's count arrives with the answer.
         reserve: u64,
         /// The stage of the request.
         #[serde(default)]
@@ -148,7 +148,7 @@ pub enum Event {
     #[serde(rename = "tool.held")]
     #[strum(serialize = "tool.held")]
     ToolHeld {
-        /// The call as the status shows it.
+        /// The call as `Job.status` shows it.
         held: HeldCall,
     },
     /// A person approved a held call for one of its approvers.
@@ -213,7 +213,7 @@ pub enum Event {
     ToolIndeterminate {
         /// The id of the call.
         call: CallId,
-        /// The known facts.
+        /// The reason why the outcome is unknown.
         text: String,
     },
     /// The server reported the progress of a call, or sent a line of its log.
@@ -222,7 +222,7 @@ pub enum Event {
     ToolProgressed {
         /// The id of the call.
         call: CallId,
-        /// The report.
+        /// The progress, or the line of the log.
         #[serde(rename = "told")]
         progress: ToolProgress,
     },
@@ -319,7 +319,7 @@ pub enum Event {
     #[serde(rename = "limit.hit")]
     #[strum(serialize = "limit.hit")]
     LimitHit {
-        /// The code of the limit.
+        /// The outcome code of the limit.
         code: OutcomeCode,
         /// A sentence with the amount that was spent, and the limit.
         message: String,

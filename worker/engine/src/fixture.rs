@@ -22,7 +22,7 @@ use bloomery_crds::v1alpha1::{SkillSpec, Stage};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Returns a small Skill of a support desk, modelled on seed 002. [`seed::skill`] is the seed's own Skill.
+/// Returns a small Skill of a support desk, without a judging model and a polisher. [`seed::skill`] returns a complete one.
 pub(crate) fn skill() -> SkillSpec {
     serde_json::from_value(json!({
         "displayName": "CS: Tier 1",
@@ -135,7 +135,7 @@ pub(crate) enum Reply {
     Lost,
 }
 
-/// A conversation, its log, and the world that it acts on.
+/// A conversation, its log, and scripted replacements of the model, the tools and people.
 pub(crate) struct World {
     pub(crate) conversation: Conversation,
     pub(crate) log: Vec<String>,
@@ -178,6 +178,7 @@ impl World {
         world
     }
 
+    /// Appends an event to the log and applies it.
     pub(crate) fn record(&mut self, event: Event) {
         let stamp = EventTime { time: "2026-01-01T00:00:00Z".into(), elapsed_ms: 10 };
         let (line, entry) = self.chain.append(event, stamp).unwrap();
@@ -195,6 +196,7 @@ impl World {
         self
     }
 
+    /// Runs until no step is left, or until people do not answer.
     pub(crate) fn play_out(&mut self) -> &mut Self {
         self.play(10_000)
     }
@@ -290,7 +292,7 @@ impl World {
         self.resumed(events, self.run.clone())
     }
 
-    /// Returns another worker that takes over, with other inputs.
+    /// Returns another worker that takes over the whole log, with other inputs.
     pub(crate) fn resumed_with(&self, run: Run) -> Self {
         self.resumed(self.log.len(), run)
     }

@@ -100,7 +100,7 @@ impl History {
         self.waiting_messages.push(text.to_owned());
     }
 
-    /// Adds the waiting messages as turns, with the event `seq`. Does nothing before the history is open.
+    /// Adds the waiting messages as turns. `seq` is the event that adds them. Does nothing before the history is open.
     pub(crate) fn join_messages(&mut self, seq: u64, budget: &mut Budget) {
         if self.system.is_none() || self.waiting_messages.is_empty() {
             return;
@@ -111,7 +111,7 @@ impl History {
         self.messages_joined_at = seq;
     }
 
-    /// Returns whether messages of people joined the turns with the event `seq`.
+    /// Returns whether the event `seq` added messages of people to the turns.
     pub(crate) fn messages_joined_with(&self, seq: u64) -> bool {
         self.messages_joined_at == seq
     }

@@ -1,8 +1,7 @@
 //! The pure engine: a conversation is a fold of its events, and [`next`] returns its next step.
 //!
 //! The engine does no IO, reads no clock and draws no random numbers; `hack/check-pure` checks this. Times and ids come in
-//! with the events, so a replay of the log ends in the same state (seed 004: "the conversation's state is a pure function
-//! of its applied events").
+//! with the events, so a replay of the log ends in the same state (`docs/explanation/engine.md`, section 1).
 
 // Tests may start a thread and print.
 #![cfg_attr(test, allow(clippy::disallowed_macros, clippy::disallowed_methods, clippy::disallowed_types))]

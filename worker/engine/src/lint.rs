@@ -20,20 +20,20 @@ use serde_json::Value;
 
 /// Returns the findings about a Skill: errors first, then in the order of its fields.
 pub fn skill(spec: &SkillSpec) -> Vec<Finding> {
-    let mut findings = persona(spec);
+    let mut findings = check_persona(spec);
     findings.extend(names::findings(spec));
     findings.extend(endpoints::findings(spec));
     findings.extend(conditions::findings(spec));
     let rules = guardrails::compile_all(spec);
     findings.extend(workflows::findings(spec, &rules));
     findings.extend(guardrails::findings(spec, rules));
-    findings.extend(schema(spec));
-    findings.extend(context(spec));
+    findings.extend(check_output_schema(spec));
+    findings.extend(check_context(spec));
     findings.sort_by_key(|finding| finding.severity);
     findings
 }
 
-fn persona(spec: &SkillSpec) -> Vec<Finding> {
+fn check_persona(spec: &SkillSpec) -> Vec<Finding> {
     const PATH: &str = "spec.role.persona";
     let template = spec.role.as_ref().and_then(|role| role.persona.as_deref());
     let faults = template.and_then(|template| persona::check(template, &spec.resources).err()).unwrap_or_default();
@@ -43,14 +43,14 @@ fn persona(spec: &SkillSpec) -> Vec<Finding> {
     faults.iter().map(|fault| Finding::error(PATH, without_path(&fault.to_string()).trim_end_matches('.'))).collect()
 }
 
-fn schema(spec: &SkillSpec) -> Option<Finding> {
+fn check_output_schema(spec: &SkillSpec) -> Option<Finding> {
     let schema = spec.output_contract.as_ref()?.schema.clone()?;
     let schema = Schema::compile(&Value::Object(schema));
     Some(Finding::error("spec.outputContract.schema", schema.compile_error()?.to_string()))
 }
 
 /// Warns if the context summarizes file systems, but the Skill declares none.
-fn context(spec: &SkillSpec) -> Option<Finding> {
+fn check_context(spec: &SkillSpec) -> Option<Finding> {
     let context = spec.context.as_ref()?;
     let has_summary = context.project_structure == Some(true) || context.recent_changes == Some(true);
     let has_files = spec.resources.iter().any(|declared| declared.kind == ResourceType::Filesystem);

@@ -10,10 +10,10 @@ use bloomery_crds::text::bounded;
 /// The largest result that is not offloaded when it arrives, in bytes.
 pub const MAX_INLINE_BYTES: usize = 16 * 1024;
 
-/// The excerpt of a result that is offloaded when it arrives, in bytes.
+/// The size of the excerpt of a result that is offloaded when it arrives, in bytes.
 const EXCERPT_BYTES: usize = 1024;
 
-/// The excerpt of an older result, in bytes. It is short, because a long conversation has many of them.
+/// The size of the excerpt of an older result, in bytes. It is small, because a long conversation has many of them.
 const SHORT_EXCERPT_BYTES: usize = 256;
 
 /// An older result is offloaded only if it is larger than this, in bytes: the excerpt of a smaller one would save little.

@@ -29,8 +29,11 @@ pub(crate) fn open_requests(shared: &Shared) -> Vec<HumanRequest<'_>> {
     held.chain(shared.questions.open().iter().map(HumanRequest::Question)).collect()
 }
 
-/// Returns whether a statement changes anything. A decision is relevant if its call still waits for it. A reply or message of the
-/// Job's spec is relevant if it was not read before. Other replies and messages are always relevant.
+/// Returns whether a statement changes anything.
+///
+/// - A decision is relevant if its call still waits for it.
+/// - A reply or message of the Job's spec is relevant if it was not read before.
+/// - Any other reply or message, such as one from a terminal, is always relevant.
 pub(crate) fn is_relevant(statement: &Statement, shared: &Shared) -> bool {
     match statement {
         Statement::Approval { call, digest, decision } => {

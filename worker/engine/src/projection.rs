@@ -49,7 +49,7 @@ fn remarks(shared: &Shared) -> Vec<String> {
     remarks.take(MAX_REMARKS).map(|remark| bounded(&remark, MAX_REMARK_BYTES)).collect()
 }
 
-/// Returns the tools that the model sees under another name than their server's.
+/// Returns the visible tools whose alias differs from the name that their server uses.
 fn tool_names(shared: &Shared) -> Vec<ToolName> {
     let renamed = shared.catalogue.visible().iter().filter(|tool| tool.alias != tool.name);
     let shown =

@@ -1,4 +1,4 @@
-//! The rules of a Skill, compiled against the tools of a Job (seed 002, section 4.1).
+//! The rules of a Skill, compiled against the tools of a Job (`docs/explanation/engine.md`, section 3).
 //!
 //! The rules are a pure function of the Skill and the catalogue: a resumed conversation compiles the same rules.
 
@@ -25,7 +25,7 @@ use workflows::WorkflowTracker;
 /// The approver if neither a rule nor the Skill names one.
 const DEFAULT_APPROVER: &str = "default";
 
-/// The rules that the gates decide by.
+/// The rules from which the gates decide.
 #[derive(Debug, Default)]
 pub struct Rules {
     /// The workflows and their progress.
@@ -66,7 +66,7 @@ impl Rules {
         }
     }
 
-    /// Adds remarks before the present ones.
+    /// Adds remarks before those of the Skill.
     #[must_use]
     pub fn with_remarks(self, new: Vec<String>) -> Self {
         Self { remarks: new.into_iter().chain(self.remarks).collect(), ..self }

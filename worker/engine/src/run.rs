@@ -37,6 +37,6 @@ pub struct Run {
     pub people: bool,
     /// Whether the memory bank of the skill directory holds notes when the worker starts.
     pub has_notes: bool,
-    /// The most tokens of an answer, of any model of the Job.
+    /// The maximum number of tokens in one answer, for all models of the Job.
     pub max_output: u64,
 }

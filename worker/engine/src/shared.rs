@@ -1,4 +1,4 @@
-//! The state that the stages of a conversation share.
+//! The state that the stages of a conversation share, with the calls and the questions to people.
 
 use crate::budget::Budget;
 use crate::catalogue::Catalogue;
@@ -25,7 +25,7 @@ pub(crate) struct Shared {
     pub seq: u64,
     /// The latest epoch; 0 before the first.
     pub epoch: u64,
-    /// The attempt of the latest epoch.
+    /// The attempt (the number of the pod) that began the latest epoch.
     pub attempt: u32,
     pub progress: ProgressTracker,
     pub budget: Budget,
@@ -46,13 +46,13 @@ pub(crate) struct Shared {
 /// The latest request to a model, and its failures.
 #[derive(Debug, Default)]
 pub(crate) struct ModelState {
-    /// The stage of the latest request.
+    /// The stage of the latest request. `Stage::Plan` is the main loop.
     pub stage: Stage,
     /// The unreadable answers in a row.
     unreadable: u32,
     /// The failure that ends the conversation.
     pub failure: Option<(ModelFailure, String)>,
-    /// The model's message that the conversation is too long, until the conversation is shorter.
+    /// The message of a model that refused the conversation as too long. Cleared when results are offloaded or a model answers.
     pub too_long: Option<String>,
 }
 
@@ -101,7 +101,7 @@ impl Shared {
             }
             Event::ModelFailed { kind, message } => {
                 self.budget.abandon_request();
-                self.model.failed(*kind, message);
+                self.model.record_failure(*kind, message);
             }
             _ => {}
         }
@@ -155,11 +155,11 @@ impl Shared {
 }
 
 impl ModelState {
-    fn failed(&mut self, kind: ModelFailure, message: &str) {
+    fn record_failure(&mut self, kind: ModelFailure, message: &str) {
         match (kind, self.stage) {
             // After an invalid answer, the stage asks again. A failed polish leaves the answer unpolished.
             (ModelFailure::InvalidAnswer, _) | (_, Stage::Polish) => return,
-            // The main loop may go on after results were offloaded.
+            // The main loop (`Plan`) may go on after results were offloaded.
             (ModelFailure::TooLong, Stage::Plan) => return self.too_long = Some(message.to_owned()),
             (ModelFailure::Unreadable, _) => self.unreadable += 1,
             (ModelFailure::Unavailable | ModelFailure::TooLong, _) => {}

@@ -4,7 +4,7 @@ use crate::json_block;
 use bloomery_crds::Digest;
 use serde_json::{Map, Value, json};
 
-/// The rejected answers after which a stage gives up. It asks a second time, with the error of the first answer.
+/// The number of rejected answers after which a stage gives up. The request after the first one contains its error.
 const MAX_REJECTED_ANSWERS: u32 = 2;
 
 /// The error of an answer, as a sentence for the model.
@@ -64,11 +64,12 @@ pub(crate) struct StageAnswer {
 }
 
 impl StageAnswer {
+    /// Keeps an answer that the stage has not read yet.
     pub(crate) fn set(&mut self, text: &str) {
         self.text = Some(text.to_owned());
     }
 
-    /// Drops an answer that cannot be read. `error` says why.
+    /// Drops an answer that cannot be used. `error` is the reason, for the next request.
     pub(crate) fn reject(&mut self, error: &str) {
         self.text = None;
         self.rejected += 1;
@@ -85,7 +86,7 @@ impl StageAnswer {
         self.error.as_deref()
     }
 
-    /// Returns whether the stage has stopped asking.
+    /// Returns whether the stage asks no more, because too many answers were rejected.
     pub(crate) fn is_given_up(&self) -> bool {
         self.rejected >= MAX_REJECTED_ANSWERS
     }
@@ -154,8 +155,8 @@ mod tests {
     #[case::a_duplicate_key("{\"a\":1,\"a\":2}")]
     #[case::cut_off("{\"a\":")]
     #[case::too_deep(&format!("{{\"a\":{}", "[".repeat(100_000)))]
-    #[case::deeper_than_a_line_of_the_log_takes(&format!("{{\"a\":{}{}}}", "[".repeat(32), "]".repeat(32)))]
-    fn anything_else_is_an_error(#[case] text: &str) {
+    #[case::deeper_than_a_line_of_the_log_allows(&format!("{{\"a\":{}{}}}", "[".repeat(32), "]".repeat(32)))]
+    fn an_answer_without_exactly_one_valid_object_is_an_error(#[case] text: &str) {
         assert!(read_object(text).is_err());
     }
 

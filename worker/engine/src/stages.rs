@@ -1,9 +1,12 @@
-//! The stages of a conversation (seed 002), one module each.
+//! The stages of a conversation, one module each (`docs/explanation/architecture.md`).
 //!
 //! In a stage, `apply` folds an event into the state, and `next` returns the next step of the stage, or nothing. `next` decides
 //! which events to record; it changes no state. Gates and prompts are pure functions of values.
 //!
-//! `request` is no stage: it builds the requests to models for all of them.
+//! Most stages keep their own state. Calls and questions are in `Shared`, because several stages read and change them.
+//!
+//! `request` is no stage: it builds the requests to models for all of them. The main loop (`Stage::Plan`) has no module: its
+//! requests are in `request`, and the calls of its answers in `calls`.
 
 pub(crate) mod approval;
 pub mod calls;

@@ -16,7 +16,8 @@ use std::borrow::Cow;
 pub enum Step<'a> {
     /// Record these events, then ask for the next step.
     Record(Vec<Event>),
-    /// List the tools of the MCP server (none if the Skill has no server), then record [`fix_catalogue`] of them.
+    /// List the tools of the MCP server (none if the Skill has no server), then record the event that [`fix_catalogue`]
+    /// returns for them.
     ///
     /// [`fix_catalogue`]: crate::catalogue::fix_catalogue
     ListTools,
@@ -80,7 +81,7 @@ pub struct ToolCall<'a> {
     /// Whether an earlier try of this call with effect may have reached the server. If this try cannot be sent, the outcome
     /// is then unknown, not failed.
     pub sent_before: bool,
-    /// The part that performs the call.
+    /// Whether the MCP server or the worker performs the call.
     pub source: ToolSource,
     /// The digest of the tool's fixed definition. A tool with another definition is not called.
     pub definition: &'a Digest,
@@ -88,7 +89,7 @@ pub struct ToolCall<'a> {
     pub timeout_seconds: Option<u64>,
 }
 
-/// Returns the end of a conversation that cannot continue because a server does not answer.
+/// Returns the event that ends a conversation because a server or a resource that it needs is unavailable.
 pub fn unavailable(code: OutcomeCode, message: impl AsRef<str>) -> Event {
     Event::Finished { outcome: Outcome::new(code, message), result: None }
 }

@@ -2,7 +2,8 @@
 
 use bloomery_crds::v1alpha1::ToolPolicy;
 
-/// Returns the reason why `policy.tools` denies a core tool, or nothing. Only `blocked` applies to core tools (seed 000).
+/// Returns the reason why `policy.tools` denies a core tool, or nothing. Only `blocked` applies to core tools: `allowed` lists the
+/// tools of the server.
 pub fn core_tool_refusal(policy: Option<&ToolPolicy>, tool: &str) -> Option<String> {
     let pattern = policy?.blocked.iter().find(|pattern| matches(pattern, tool))?;
     Some(format!("the Skill's policy.tools.blocked names {pattern:?}"))
@@ -21,7 +22,7 @@ pub fn server_tool_refusal(policy: Option<&ToolPolicy>, tool: &str) -> Option<St
 /// Returns whether a pattern, a name or a prefix that ends in `*`, matches a tool.
 pub(crate) fn matches(pattern: &str, tool: &str) -> bool {
     match pattern.strip_suffix('*') {
-        Some(beginning) => tool.starts_with(beginning),
+        Some(prefix) => tool.starts_with(prefix),
         None => pattern == tool,
     }
 }
@@ -32,12 +33,12 @@ mod tests {
     use rstest::rstest;
 
     #[rstest]
-    #[case::nothing_said(None, &[], true)]
+    #[case::no_lists(None, &[], true)]
     #[case::by_name(Some(vec!["process_refund"]), &[], true)]
-    #[case::by_beginning(Some(vec!["process_*"]), &[], true)]
+    #[case::by_prefix(Some(vec!["process_*"]), &[], true)]
     #[case::none_allowed(Some(vec![]), &[], false)]
     #[case::other_allowed(Some(vec!["verify_identity"]), &[], false)]
-    #[case::no_beginning_without_star(Some(vec!["process"]), &[], false)]
+    #[case::no_prefix_without_star(Some(vec!["process"]), &[], false)]
     #[case::blocked_wins(Some(vec!["*"]), &["process_refund"], false)]
     #[case::blocked_by_star(None, &["process*"], false)]
     fn a_tool_must_be_allowed_and_not_blocked(

@@ -6,7 +6,7 @@ use super::error::{Error, unanswered};
 use bloomery_crds::run::BoundResource;
 use bloomery_crds::v1alpha1::ResourceDeclaration;
 use bloomery_engine::core_tools::http::{HTTP_GET, HTTP_REQUEST};
-use bloomery_engine::endpoint::{self, Endpoint, PlannedRequest};
+use bloomery_engine::endpoint::{self, ApiRequest, Endpoint};
 use bloomery_engine::step::ToolCall;
 use bloomery_files::Marks;
 use bloomery_http::address::AddressPolicy;
@@ -51,7 +51,8 @@ impl Http {
     /// Sends a call that the gate has allowed, once.
     pub(super) async fn perform(&self, call: &ToolCall<'_>, within: Duration) -> Result<String, Error> {
         let arguments = serde_json::from_str(call.arguments).map_err(NotSent::new)?;
-        let planned = endpoint::plan(&self.endpoints, &arguments, call.tool == HTTP_GET).map_err(NotSent::new)?;
+        let planned =
+            endpoint::build_request(&self.endpoints, &arguments, call.tool == HTTP_GET).map_err(NotSent::new)?;
         self.refuse_marks(planned.body.as_deref().unwrap_or_default())?;
         let request = self.request(&planned, call)?;
         // The request times out before the call does, so that the outcome distinguishes a failed connection from a lost answer.
@@ -74,7 +75,7 @@ impl Http {
     }
 
     /// Builds the request of a call, with its headers and its credential.
-    fn request(&self, planned: &PlannedRequest, call: &ToolCall<'_>) -> Result<RequestBuilder, NotSent> {
+    fn request(&self, planned: &ApiRequest, call: &ToolCall<'_>) -> Result<RequestBuilder, NotSent> {
         let url = reqwest::Url::parse(&planned.url).map_err(NotSent::new)?;
         if let Some(refusal) = url.host_str().and_then(|host| self.addresses.refusal_before_lookup(host)) {
             return Err(NotSent(refusal));

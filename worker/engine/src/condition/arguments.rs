@@ -35,7 +35,7 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// Checks a value at a depth of the arguments: `levels_left` more levels may be below it, with `bytes_left` bytes.
+/// Checks a value, below which `levels_left` more levels are allowed. Subtracts its size from `bytes_left`.
 fn check_limits(value: &Value, levels_left: usize, bytes_left: &mut usize) -> Result<(), Error> {
     let mut spend = |size: usize| match bytes_left.checked_sub(size) {
         Some(rest) => {
@@ -72,7 +72,7 @@ fn check_limits(value: &Value, levels_left: usize, bytes_left: &mut usize) -> Re
             spend(8)?;
             let levels_left = descend(fields.len())?;
             fields.iter().try_for_each(|(name, field)| {
-                // If the name is too long, no byte is left for the field's value, which is then the error.
+                // A name that is too long leaves no byte for the value, so the check of the value fails.
                 *bytes_left = bytes_left.saturating_sub(name.len());
                 check_limits(field, levels_left, bytes_left)
             })

@@ -1,4 +1,4 @@
-//! What conditions mean, and that no condition can do harm.
+//! The results, errors and limits of conditions.
 
 use super::*;
 use proptest::prelude::*;
@@ -19,7 +19,7 @@ fn evaluate(text: &str) -> Result<bool, Error> {
 }
 
 #[rstest]
-#[case::threshold_of_the_seed("amount > 500", true)]
+#[case::threshold_exceeded("amount > 500", true)]
 #[case::threshold_not_reached("amount > 600", false)]
 #[case::integers_become_int("amount * 2 == 1200", true)]
 #[case::integers_compare_with_doubles("amount >= 599.99 && rate < 2", true)]
@@ -115,13 +115,13 @@ fn a_condition_that_never_has_a_result_does_not_compile(#[case] text: &str, #[ca
 #[case::large(json!({"note": "x".repeat(MAX_SIZE_BYTES)}), "larger than the 65536 bytes")]
 #[case::large_by_its_names(json!({"x".repeat(MAX_SIZE_BYTES): 1}), "larger than the 65536 bytes")]
 #[case::no_object(json!([1]), "not an object")]
-fn arguments_beyond_the_limits_are_a_fault(#[case] arguments: Value, #[case] sentence: &str) {
+fn arguments_beyond_the_limits_are_an_error(#[case] arguments: Value, #[case] sentence: &str) {
     let fault = Condition::compile("true").unwrap().evaluate(&arguments, &[]).unwrap_err().to_string();
     assert!(fault.contains(sentence), "{fault}");
 }
 
 #[test]
-fn arguments_nested_too_deep_are_a_fault() {
+fn arguments_nested_too_deep_are_an_error() {
     let deep = |levels| (0..levels).fold(json!(1), |inner, _| json!({ "a": inner }));
     let condition = Condition::compile("has(args.a)").unwrap();
     assert_eq!(condition.evaluate(&deep(32), &[]), Ok(true));
@@ -129,7 +129,7 @@ fn arguments_nested_too_deep_are_a_fault() {
 }
 
 #[test]
-fn a_thousand_items_can_be_looked_through() {
+fn a_condition_on_a_thousand_items_is_within_the_limits() {
     let items: Vec<Value> = (0..MAX_ITEMS).map(|n| json!({"n": n, "text": "x".repeat(20)})).collect();
     let condition = Condition::compile("items.all(i, i.n >= 0 && i.n < 1000 && i.text != 'y')").unwrap();
     assert_eq!(condition.evaluate(&json!({ "items": items }), &[]), Ok(true));
@@ -142,14 +142,14 @@ fn a_thousand_items_can_be_looked_through() {
 #[case::copies_of_a_large_text("xs.all(x, note + note + note != 'a')")]
 #[case::large_comparisons("xs.all(x, args == args)")]
 #[case::membership_of_the_last("xs.all(x, !(1 in xs))")]
-fn an_explosive_condition_runs_out_of_work(#[case] text: &str) {
+fn a_condition_with_too_much_work_is_an_error(#[case] text: &str) {
     let arguments = json!({"note": "x".repeat(50_000), "xs": vec![0; MAX_ITEMS]});
     let fault = Condition::compile(text).unwrap().evaluate(&arguments, &[]);
     assert_eq!(fault, Err(bloomery_cel::Error::Exhausted.into()));
 }
 
 #[test]
-fn a_comparison_of_different_kinds_costs_no_walk() {
+fn a_comparison_of_different_types_does_not_walk_the_values() {
     let arguments = json!({"xs": vec![0; MAX_ITEMS], "ys": vec![vec![0; 100]; 60]});
     let condition = Condition::compile("xs.all(x, ys != 1 && ys != [1])").unwrap();
     assert_eq!(condition.evaluate(&arguments, &[]), Ok(true));
@@ -175,7 +175,7 @@ fn the_deepest_conditions_compile(#[case] text: String) {
 
 proptest! {
     #[test]
-    fn no_text_makes_it_panic(text in ".{0,200}") {
+    fn no_text_panics(text in ".{0,200}") {
         let _ = Condition::compile(&text).map(|condition| condition.evaluate(&arguments(), &[]));
     }
 

@@ -11,7 +11,7 @@ pub const FOCUS_READ: &str = "focus_read";
 /// The most bytes that one call of [`FOCUS_READ`] returns.
 pub const MAX_FOCUS_BYTES: u64 = 8 * 1024;
 
-/// Returns `focus_read` if another tool may have long results: any tool but `subgoal_done`.
+/// Returns `focus_read` if another tool may have results to offload. Every tool except `subgoal_done` may.
 pub(super) fn offered(listed: &[ListedTool], others: &[CatalogueTool]) -> Vec<CatalogueTool> {
     let is_useful = !listed.is_empty() || others.iter().any(|tool| tool.name != SUBGOAL_DONE);
     is_useful.then(focus_read).into_iter().collect()

@@ -40,7 +40,7 @@ pub(crate) fn objection(tool: &CatalogueTool, arguments: &Value, run: &Run) -> O
         return None;
     }
     let endpoints = endpoint::endpoints(&run.skill.resources, &run.resources);
-    let error = endpoint::plan(&endpoints, arguments, tool.name == HTTP_GET).err()?;
+    let error = endpoint::build_request(&endpoints, arguments, tool.name == HTTP_GET).err()?;
     Some(Objection::deny(GateReason::Endpoint, error.to_string()))
 }
 

@@ -1,4 +1,4 @@
-//! The memory bank of the skill directory: notes that the Jobs of a Skill share (seed 003).
+//! The memory bank of the skill directory: notes that the Jobs of a Skill share.
 
 use super::definition::{ToolEffect, core_tool};
 use crate::run::Run;

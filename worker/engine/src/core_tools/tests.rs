@@ -18,14 +18,14 @@ fn endpoint(name: &str) -> BoundResource {
 }
 
 /// Returns a Job that binds endpoints, which the Skill declares with these rules.
-fn calling(rules: &[(&str, Value)]) -> Run {
-    let mut run = binding(rules.iter().map(|(name, _)| endpoint(name)).collect());
+fn run_with_endpoints(rules: &[(&str, Value)]) -> Run {
+    let mut run = run_with(rules.iter().map(|(name, _)| endpoint(name)).collect());
     let declared = rules.iter().map(|(name, rules)| json!({"name": name, "type": "api_endpoint", "rules": rules}));
     run.skill.resources = serde_json::from_value(declared.collect()).unwrap();
     run
 }
 
-fn binding(resources: Vec<BoundResource>) -> Run {
+fn run_with(resources: Vec<BoundResource>) -> Run {
     Run { resources, ..fixture::run() }
 }
 
@@ -48,8 +48,8 @@ fn listed(name: &str) -> ListedTool {
 }
 
 #[test]
-fn core_tools_are_offered_if_useful_and_can_be_blocked_by_name() {
-    let mut run = binding(Vec::new());
+fn core_tools_are_offered_if_they_can_be_used_and_are_not_blocked() {
+    let mut run = run_with(Vec::new());
     assert_eq!(visible(&run), [""; 0]);
     run.skill.policy = serde_json::from_value(json!({"workflows": [{"name": "w", "steps": ["a"]}]})).unwrap();
     assert_eq!(visible(&run), [SUBGOAL_DONE]);
@@ -74,7 +74,7 @@ fn core_tools_are_offered_if_useful_and_can_be_blocked_by_name() {
     ],
 )]
 fn file_tools_are_offered_if_a_file_system_is_bound(#[case] bound: Vec<BoundResource>, #[case] tools: &[&str]) {
-    assert_eq!(visible(&binding(bound)), tools);
+    assert_eq!(visible(&run_with(bound)), tools);
 }
 
 #[rstest]
@@ -88,7 +88,7 @@ fn the_tools_of_the_memory_bank_follow_the_skill_s_bank_use(
     #[case] has_notes: bool,
     #[case] tools: &[&str],
 ) {
-    let mut run = Run { has_notes, ..binding(Vec::new()) };
+    let mut run = Run { has_notes, ..run_with(Vec::new()) };
     run.skill.memory = bank.map(|bank| serde_json::from_value(json!({ "bank": bank })).unwrap());
     assert_eq!(visible(&run), tools);
     run.skill.policy = serde_json::from_value(json!({"tools": {"blocked": ["memory_write"]}})).unwrap();
@@ -98,7 +98,7 @@ fn the_tools_of_the_memory_bank_follow_the_skill_s_bank_use(
 #[test]
 fn the_schema_of_a_file_tool_lists_its_resources() {
     let resources = |tool: &str, bound: Vec<BoundResource>| {
-        let tools = offered(&binding(bound), &[]);
+        let tools = offered(&run_with(bound), &[]);
         let schema = &tools.iter().find(|offered| offered.name == tool).unwrap().input_schema;
         let is_required = schema["required"].as_array().unwrap().contains(&json!("resource"));
         (schema["properties"]["resource"]["enum"].clone(), is_required)
@@ -111,7 +111,7 @@ fn the_schema_of_a_file_tool_lists_its_resources() {
 
 #[test]
 fn core_tools_with_effect_are_idempotent_only_if_a_repeat_changes_nothing_more() {
-    let mut run = binding(vec![mount("code", false)]);
+    let mut run = run_with(vec![mount("code", false)]);
     run.skill.memory = serde_json::from_value(json!({"bank": "write"})).unwrap();
     let tools = offered(&run, &[]);
     let effects: Vec<_> = tools.iter().map(|tool| (tool.name.as_str(), tool.read_only, tool.idempotent)).collect();
@@ -144,12 +144,15 @@ fn http_tools_are_offered_if_the_rules_of_an_endpoint_allow_their_methods(
     #[case] rules: Value,
     #[case] tools: &[&str],
 ) {
-    assert_eq!(visible(&calling(&[("shop", rules)])), tools);
+    assert_eq!(visible(&run_with_endpoints(&[("shop", rules)])), tools);
 }
 
 #[test]
 fn the_schema_of_an_api_call_lists_its_endpoints_and_methods() {
-    let run = calling(&[("docs", json!(null)), ("shop", json!([{"methods": ["POST", "GET"], "paths": ["/orders"]}]))]);
+    let run = run_with_endpoints(&[
+        ("docs", json!(null)),
+        ("shop", json!([{"methods": ["POST", "GET"], "paths": ["/orders"]}])),
+    ]);
     let tools = offered(&run, &[]);
     let [get, request, _] = tools.as_slice() else { panic!("{tools:?}") };
     let values = |tool: &CatalogueTool, name: &str| tool.input_schema["properties"][name]["enum"].clone();
@@ -163,10 +166,10 @@ fn the_schema_of_an_api_call_lists_its_endpoints_and_methods() {
     assert_eq!(request.input_schema["required"], json!(["method"]));
 }
 
-/// If the endpoint were left out, a call without `resource` would go to the other one.
+/// If the endpoint were left out, a call without `resource` would go to the only other endpoint.
 #[test]
 fn the_description_has_the_reason_why_an_endpoint_cannot_be_called() {
-    let mut run = calling(&[("docs", json!(null)), ("wiki", json!(null))]);
+    let mut run = run_with_endpoints(&[("docs", json!(null)), ("wiki", json!(null))]);
     run.resources[0].source = ResourceSource::Value("https://docs.example/?lang=en".into());
     let tools = offered(&run, &[]);
     let get = &tools[0];
@@ -180,17 +183,17 @@ fn the_description_has_the_reason_why_an_endpoint_cannot_be_called() {
 
 #[test]
 fn the_rules_of_endpoints_do_not_apply_to_a_server_tool() {
-    let run = calling(&[("shop", json!(null))]);
-    let of = |tools: Vec<CatalogueTool>| tools.into_iter().find(|tool| tool.name == http::HTTP_GET).unwrap();
+    let run = run_with_endpoints(&[("shop", json!(null))]);
+    let http_get_of = |tools: Vec<CatalogueTool>| tools.into_iter().find(|tool| tool.name == http::HTTP_GET).unwrap();
     let wrong = json!({"path": ".."});
-    let objection = http::objection(&of(offered(&run, &[])), &wrong, &run).unwrap();
+    let objection = http::objection(&http_get_of(offered(&run, &[])), &wrong, &run).unwrap();
     assert_eq!(objection.reason.layer, GateReason::Endpoint);
-    assert_eq!(http::objection(&of(catalogue::fix(&run, vec![listed(http::HTTP_GET)])), &wrong, &run), None);
+    assert_eq!(http::objection(&http_get_of(catalogue::fix(&run, vec![listed(http::HTTP_GET)])), &wrong, &run), None);
 }
 
 #[test]
-fn a_server_tool_that_replaces_a_core_tool_is_not_trusted_like_it() {
-    let run = binding(vec![mount("code", false)]);
+fn a_server_tool_that_replaces_a_core_tool_is_not_read_only() {
+    let run = run_with(vec![mount("code", false)]);
     let tools = catalogue::fix(&run, vec![listed(files::READ_FILE), listed(FOCUS_READ)]);
     let of_name = |name: &str| tools.iter().filter(|tool| tool.name == name).collect::<Vec<_>>();
     let [read] = of_name(files::READ_FILE)[..] else { panic!("{tools:?}") };
@@ -202,14 +205,14 @@ fn a_server_tool_that_replaces_a_core_tool_is_not_trusted_like_it() {
 
 #[test]
 fn a_core_tool_whose_name_the_server_lists_twice_is_left_out() {
-    let run = binding(vec![mount("code", false)]);
+    let run = run_with(vec![mount("code", false)]);
     let tools = catalogue::fix(&run, vec![listed(files::READ_FILE), listed(files::READ_FILE)]);
     assert!(tools.iter().all(|tool| tool.name != files::READ_FILE), "{tools:?}");
 }
 
 #[test]
 fn every_core_tool_is_known_by_name_and_has_a_schema_that_compiles() {
-    let mut run = calling(&[("shop", json!([{"methods": ["GET", "POST"], "paths": ["/**"]}]))]);
+    let mut run = run_with_endpoints(&[("shop", json!([{"methods": ["GET", "POST"], "paths": ["/**"]}]))]);
     run.resources.push(mount("code", false));
     run.skill.policy = serde_json::from_value(json!({"workflows": [{"name": "w", "steps": ["a"]}]})).unwrap();
     run.people = true;

@@ -70,11 +70,11 @@ fn matches_segment(pattern: &str, segment: &str) -> bool {
     if pattern.contains("**") {
         return false;
     }
-    let Some((beginning, rest)) = pattern.split_once('*') else { return pattern == segment };
+    let Some((prefix, rest)) = pattern.split_once('*') else { return pattern == segment };
     if pattern == "*" {
         return !segment.is_empty();
     }
-    let Some(mut remaining) = segment.strip_prefix(beginning) else { return false };
+    let Some(mut remaining) = segment.strip_prefix(prefix) else { return false };
     let mut parts: Vec<&str> = rest.split('*').collect();
     let end = parts.pop().unwrap_or_default();
     for part in parts {
@@ -106,15 +106,11 @@ mod tests {
     #[case::everything("/**", &["/", "/a", "/a/b/"], &[])]
     #[case::no_pattern("orders", &[], &["/orders", "/"])]
     #[case::stars_within("/a**", &[], &["/a", "/ab", "/a**"])]
-    fn a_pattern_means_these_paths_and_not_those(
-        #[case] pattern: &str,
-        #[case] these: &[&str],
-        #[case] those: &[&str],
-    ) {
-        for path in these {
+    fn a_pattern_matches_only_some_paths(#[case] pattern: &str, #[case] matching: &[&str], #[case] others: &[&str]) {
+        for path in matching {
             assert!(matches(pattern, &segments(path)), "{pattern} {path}");
         }
-        for path in those {
+        for path in others {
             assert!(!matches(pattern, &segments(path)), "{pattern} {path}");
         }
     }

@@ -26,7 +26,7 @@ fn shop(url: &str, more: &Value) -> Vec<Endpoint> {
 }
 
 fn url_of(base: &str, path: &str) -> Result<String, Error> {
-    plan(&shop(base, &json!({})), &json!({"path": path}), true).map(|planned| planned.url)
+    build_request(&shop(base, &json!({})), &json!({"path": path}), true).map(|request| request.url)
 }
 
 #[rstest]
@@ -40,7 +40,7 @@ fn url_of(base: &str, path: &str) -> Result<String, Error> {
 #[case::no_path_and_a_slash("https://x.example/v1/", "/", "https://x.example/v1/")]
 #[case::no_path_at_all("https://x.example", "/", "https://x.example/")]
 #[case::a_percent_sign("https://x.example", "/100%25", "https://x.example/100%25")]
-#[case::methods_of_google("https://x.example", "/v1/things:batchGet", "https://x.example/v1/things:batchGet")]
+#[case::a_colon("https://x.example", "/v1/things:batchGet", "https://x.example/v1/things:batchGet")]
 #[case::escapes_of_the_base("https://x.example/a%2Bb+c/", "/d", "https://x.example/a%2Bb+c/d")]
 #[case::letters_of_the_base("https://x.example/ä", "/d", "https://x.example/%C3%A4/d")]
 #[case::dots_in_names("https://x.example", "/a..b/...", "https://x.example/a..b/...")]
@@ -53,7 +53,7 @@ fn a_path_goes_below_the_base(#[case] base: &str, #[case] path: &str, #[case] ur
 #[case::no_slash("orders", "/orders")]
 #[case::nothing("", "/")]
 #[case::an_escape_too_many("/%6frders", "/orders")]
-#[case::small_digits("/a%c3%A4", "/a%C3%A4")]
+#[case::lower_case_digits("/a%c3%A4", "/a%C3%A4")]
 #[case::an_escaped_colon("/orders%3Acancel", "/orders:cancel")]
 #[case::an_escaped_comma("/a%2cb", "/a,b")]
 #[case::an_escaped_plus("/c%2B", "/c+")]
@@ -95,19 +95,22 @@ fn a_path_has_one_spelling(#[case] path: &str, #[case] spelling: &str) {
 #[case::another_control("/a\u{85}b")]
 #[case::a_bare_percent_sign("/100%")]
 #[case::half_an_escape("/a%2")]
-#[case::no_text("/%ff%fe")]
+#[case::not_utf_8("/%ff%fe")]
 fn a_path_that_may_leave_the_base_is_refused(#[case] path: &str) {
     let fault = url_of("https://x.example/v1", path).unwrap_err().to_string();
     assert!(fault.contains("path"), "{fault}");
 }
 
 #[test]
-fn a_path_and_a_url_have_a_longest() {
+fn the_length_of_a_path_and_of_a_url_is_limited() {
     let of_length = |length: usize| url_of("https://x.example", &format!("/{}", "a".repeat(length - 1)));
     assert!(of_length(2048).is_ok() && of_length(2049).is_err());
     let query = json!({"query": {"q": "ä".repeat(4096)}});
     assert!(
-        plan(&shop("https://x.example", &json!({})), &query, true).unwrap_err().to_string().contains("at most 8192")
+        build_request(&shop("https://x.example", &json!({})), &query, true)
+            .unwrap_err()
+            .to_string()
+            .contains("at most 8192")
     );
 }
 
@@ -122,16 +125,16 @@ fn a_path_and_a_url_have_a_longest() {
 #[case::no_host("https:///v1")]
 #[case::a_backslash("https://x.example\\@evil.example")]
 #[case::no_url("x.example")]
-fn a_url_that_nothing_can_be_put_below_is_no_endpoint(#[case] url: &str) {
+fn a_url_to_which_no_path_can_be_appended_cannot_be_called(#[case] url: &str) {
     let fault = url_of(url, "/a").unwrap_err().to_string();
     assert!(fault.starts_with("the URL of `shop` cannot be called with a path: "), "{fault}");
     assert_eq!(
-        plan(&[], &json!({}), true).unwrap_err().to_string(),
+        build_request(&[], &json!({}), true).unwrap_err().to_string(),
         "the Job binds no endpoint that this tool may call"
     );
 }
 
-/// If the endpoint did not count, a call without `resource` would go to the other one.
+/// If the endpoint did not count, a call without `resource` would go to the only other endpoint.
 #[test]
 fn an_endpoint_that_cannot_be_called_still_counts() {
     let declared: Vec<ResourceDeclaration> = serde_json::from_value(
@@ -142,36 +145,42 @@ fn an_endpoint_that_cannot_be_called_still_counts() {
     let bound = [at("docs", "https://docs.example/?lang=en"), at("wiki", "https://wiki.example")];
     let endpoints = endpoints(&declared, &bound);
     assert_eq!(
-        plan(&endpoints, &json!({}), true).unwrap_err().to_string(),
+        build_request(&endpoints, &json!({}), true).unwrap_err().to_string(),
         "resource must name one of the endpoints docs, wiki"
     );
     let fault = "the URL of `docs` cannot be called with a path: it has a query or a fragment";
-    assert_eq!(plan(&endpoints, &json!({"resource": "docs"}), true).unwrap_err().to_string(), fault);
+    assert_eq!(build_request(&endpoints, &json!({"resource": "docs"}), true).unwrap_err().to_string(), fault);
     assert_eq!(remarks(&declared, &bound), [format!("{fault}.")]);
 }
 
 #[test]
 fn rules_compare_the_decoded_path() {
     let shop = shop("https://x.example/v1", &json!({"rules": [{"methods": ["GET", "POST"], "paths": ["/a b/*"]}]}));
-    let planned = |path: &str| plan(&shop, &json!({"method": "POST", "path": path}), false);
-    assert_eq!(planned("/a%20b/c+").unwrap().url, "https://x.example/v1/a%20b/c+");
+    let request = |path: &str| build_request(&shop, &json!({"method": "POST", "path": path}), false);
+    assert_eq!(request("/a%20b/c+").unwrap().url, "https://x.example/v1/a%20b/c+");
     assert_eq!(
-        planned("/A%20b/c").unwrap_err().to_string(),
+        request("/A%20b/c").unwrap_err().to_string(),
         "the Skill's rules for `shop` allow no POST of /A%20b/c; they allow GET|POST /a b/*"
     );
-    let deleted = plan(&shop, &json!({"method": "DELETE", "path": "/a%20b/c"}), false).unwrap_err().to_string();
+    let deleted =
+        build_request(&shop, &json!({"method": "DELETE", "path": "/a%20b/c"}), false).unwrap_err().to_string();
     assert!(deleted.contains("allow no DELETE of"), "{deleted}");
     assert_eq!(shop[0].methods(), [Method::Get, Method::Post]);
 }
 
 #[test]
-fn without_rules_an_endpoint_is_read_and_not_changed() {
+fn without_rules_only_methods_that_read_are_allowed() {
     let shop = shop("https://x.example", &json!({}));
-    assert_eq!(plan(&shop, &json!({}), true).unwrap().method, Method::Get);
-    assert_eq!(plan(&shop, &json!({"method": "HEAD"}), true).unwrap().method, Method::Head);
-    let posted = plan(&shop, &json!({"method": "POST", "path": "/a"}), false).unwrap_err().to_string();
+    assert_eq!(build_request(&shop, &json!({}), true).unwrap().method, Method::Get);
+    assert_eq!(build_request(&shop, &json!({"method": "HEAD"}), true).unwrap().method, Method::Head);
+    let posted = build_request(&shop, &json!({"method": "POST", "path": "/a"}), false).unwrap_err().to_string();
     assert_eq!(posted, "the Job binds no endpoint that this tool may call");
-    assert!(plan(&shop, &json!({"method": "POST"}), true).unwrap_err().to_string().contains("this tool only reads"));
+    assert!(
+        build_request(&shop, &json!({"method": "POST"}), true)
+            .unwrap_err()
+            .to_string()
+            .contains("this tool only reads")
+    );
 }
 
 #[test]
@@ -184,7 +193,7 @@ fn a_call_may_omit_the_resource_if_there_is_one_endpoint() {
     let at =
         |name: &str| bound(name, ResourceType::ApiEndpoint, ResourceSource::Value(format!("https://{name}.example")));
     let endpoints = endpoints(&declared, &[at("docs"), at("shop")]);
-    let url = |arguments, reads_only| plan(&endpoints, &arguments, reads_only).map(|planned| planned.url);
+    let url = |arguments, reads_only| build_request(&endpoints, &arguments, reads_only).map(|request| request.url);
     assert_eq!(url(json!({}), true).unwrap(), "https://docs.example/");
     assert_eq!(url(json!({"method": "POST"}), false).unwrap(), "https://shop.example/");
     assert_eq!(url(json!({}), false).unwrap_err().to_string(), "method is missing");
@@ -195,10 +204,10 @@ fn a_call_may_omit_the_resource_if_there_is_one_endpoint() {
 #[test]
 fn every_query_is_escaped() {
     let query = json!({"query": {"q": "a&b=c#d ä", "page": 2, "all": true, "tag": ["x", 1.5], "none": []}});
-    let planned = plan(&shop("https://x.example", &json!({})), &query, true).unwrap();
-    assert_eq!(planned.url, "https://x.example/?all=true&page=2&q=a%26b%3Dc%23d%20%C3%A4&tag=x&tag=1.5");
+    let request = build_request(&shop("https://x.example", &json!({})), &query, true).unwrap();
+    assert_eq!(request.url, "https://x.example/?all=true&page=2&q=a%26b%3Dc%23d%20%C3%A4&tag=x&tag=1.5");
     for value in [json!(null), json!({}), json!([[]])] {
-        let fault = plan(&shop("https://x.example", &json!({})), &json!({"query": {"q": value}}), true)
+        let fault = build_request(&shop("https://x.example", &json!({})), &json!({"query": {"q": value}}), true)
             .unwrap_err()
             .to_string();
         assert!(fault.contains("a value of query"), "{fault}");
@@ -206,19 +215,19 @@ fn every_query_is_escaped() {
 }
 
 /// Returns the request of a POST to an endpoint that allows every path and needs a credential.
-fn posted(more: &Value) -> Result<PlannedRequest, Error> {
+fn posted(more: &Value) -> Result<ApiRequest, Error> {
     let everything = json!({
         "rules": [{"methods": ["GET", "POST"], "paths": ["/**"]}],
         "auth": {"credential": "key", "header": "X-Api-Key", "scheme": "Token"},
     });
     let mut arguments = json!({"method": "POST", "path": "/a"});
     arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    plan(&shop("https://x.example", &everything), &arguments, false)
+    build_request(&shop("https://x.example", &everything), &arguments, false)
 }
 
 #[test]
 fn a_body_has_its_content_type_and_a_read_has_no_body() {
-    let sent = |more: Value| posted(&more).map(|planned| (planned.headers, planned.body.unwrap_or_default()));
+    let sent = |more: Value| posted(&more).map(|request| (request.headers, request.body.unwrap_or_default()));
     let header = |value: &str| vec![("content-type".to_owned(), value.to_owned())];
     assert_eq!(
         sent(json!({"json": {"b": 1, "a": [null]}})),
@@ -231,7 +240,7 @@ fn a_body_has_its_content_type_and_a_read_has_no_body() {
     assert_eq!(sent(json!({"json": null})), Ok((header("application/json"), "null".into())));
     assert!(sent(json!({"json": null, "body": "x"})).unwrap_err().to_string().contains("not both"));
     assert!(sent(json!({"json": 1, "body": "x"})).unwrap_err().to_string().contains("not both"));
-    let read = plan(&shop("https://x.example", &json!({})), &json!({"json": null}), true);
+    let read = build_request(&shop("https://x.example", &json!({})), &json!({"json": null}), true);
     assert_eq!(read.unwrap_err().to_string(), "GET must not have a body");
     assert!(sent(json!({"method": "GET"})).unwrap_err().to_string().ends_with("GET only reads: use http_get for it"));
 }
@@ -248,7 +257,7 @@ fn a_body_has_its_content_type_and_a_read_has_no_body() {
 #[case::letters(json!({"Accept": "ä"}))]
 #[case::twice(json!({"Accept": "a", "accept": "b"}))]
 #[case::too_long(json!({"Accept": "a".repeat(1025)}))]
-#[case::no_text(json!({"Accept": 1}))]
+#[case::not_a_text(json!({"Accept": 1}))]
 fn headers_that_a_call_may_not_set_are_refused(#[case] headers: Value) {
     posted(&json!({"headers": headers})).unwrap_err().to_string();
 }
@@ -268,12 +277,12 @@ fn a_call_is_authenticated_by_the_bound_credential() {
     // A secret of another type is not a credential.
     let other = bound("key", ResourceType::ConnectionString, ResourceSource::Secret(file()));
     let endpoints = endpoints(&declared, &[at("shop"), at("wiki"), other]);
-    let fault = |name: &str| plan(&endpoints, &json!({"resource": name}), true).unwrap_err().to_string();
+    let fault = |name: &str| build_request(&endpoints, &json!({"resource": name}), true).unwrap_err().to_string();
     assert_eq!(fault("shop"), "`shop` is called with the credential `key`, which this Job does not bind");
     assert!(fault("wiki").contains("names the header CONNECTION"), "{}", fault("wiki"));
     assert_eq!(fault("docs"), "this tool has no such endpoint; it has shop, wiki");
     assert_eq!(
-        plan(&endpoints, &json!({}), true).unwrap_err().to_string(),
+        build_request(&endpoints, &json!({}), true).unwrap_err().to_string(),
         "resource must name one of the endpoints shop, wiki"
     );
 }
@@ -297,7 +306,8 @@ fn is_below(url: &str, base: &str) -> bool {
 /// Returns the URL of a call, with the path in its valid spelling.
 fn called(path: &str, query: &Value) -> Option<String> {
     let shop = shop("https://x.example/v1", &json!({}));
-    let url = |path: &str| plan(&shop, &json!({"path": path, "query": query}), true).map(|planned| planned.url);
+    let url =
+        |path: &str| build_request(&shop, &json!({"path": path, "query": query}), true).map(|request| request.url);
     match url(path) {
         Ok(url) => Some(url),
         Err(fault) => fault
@@ -315,7 +325,7 @@ proptest! {
         }
     }
 
-    /// The same for paths that are likely to leave it.
+    /// Like `no_call_leaves_its_base`, with paths that are likely to leave it.
     #[test]
     fn no_call_leaves_its_base_by_dots_and_slashes(path in "/?((\\.\\.|\\.|a|%2e|%25|%25|%5c|;|@|:|%0a| |2e){1,3}/){0,3}(\\.\\.|%2F|\\\\|\\?|#)?") {
         if let Some(url) = called(&path, &json!({})) {
@@ -353,8 +363,8 @@ proptest! {
 
     #[test]
     fn no_arguments_panic(text in "\\PC{0,80}", key in "(resource|path|method|query|headers|json|body|x)") {
-        let _ = plan(&shop("https://x.example", &json!({})), &json!({key.as_str(): text.as_str()}), true);
+        let _ = build_request(&shop("https://x.example", &json!({})), &json!({key.as_str(): text.as_str()}), true);
         let _ = posted(&json!({key: text}));
-        let _ = plan(&shop(&text, &json!({})), &json!({"path": "/a"}), true);
+        let _ = build_request(&shop(&text, &json!({})), &json!({"path": "/a"}), true);
     }
 }

@@ -47,7 +47,7 @@ fn is_openai(provider: &ModelProvider) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RequestedCall {
-    /// The provider's id, which its history needs. It is not unique within a Job.
+    /// The provider's id of the call. The result in the history has the same id. It is not unique within a Job.
     pub id: String,
     /// The tool's name.
     pub name: String,

@@ -60,7 +60,7 @@ pub enum QuestionSubject {
     Call(CallId),
     /// A required entity of the intent that the goal does not name.
     Entity(String),
-    /// The latest draft, which the finalization gate does not pass without a person's answer.
+    /// The latest draft. The finalization gate needs a person's answer before the draft can pass.
     Draft,
     /// A call with effect whose result was lost. A person finds out whether the call happened.
     #[serde(rename = "lost")]

@@ -45,7 +45,7 @@ impl FullResult {
 pub enum FinalizationRuling {
     /// The form is wrong. The model answers again, and this answer does not count as an attempt.
     FormError(FinalizationAttempt),
-    /// An attempt that passed or failed.
+    /// The answer counts as an attempt, which passed or failed. In this gate, an attempt is a checked answer, not a pod.
     Attempt(FinalizationAttempt),
     /// The form is right, and the Skill has no judging model.
     Skipped,
@@ -53,11 +53,11 @@ pub enum FinalizationRuling {
     NoNewEvidence,
 }
 
-/// The outcome of the polish of an answer that passed.
+/// The outcome of polishing an answer that passed the finalization gate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum PolishOutcome {
-    /// The prose in the persona's voice.
+    /// The prose was rewritten to this text, in the persona's voice.
     Polished(String),
     /// The prose is unchanged, for this reason.
     Kept(String),

@@ -85,7 +85,8 @@ impl<'a> Sentence<'a> {
         (has_word && !self.tools.is_empty()) || self.words.windows(2).any(asks)
     }
 
-    /// Returns the list that the rule's first words mean. If they mean none, returns the list in which it is.
+    /// Returns the list that the first words of the rule name, such as `Never` or `Do not`. If they name none, returns the list that
+    /// contains the rule.
     fn list(&self) -> RuleList {
         let begins_with_not = match self.words.as_slice() {
             [first, second, ..] if first.eq_ignore_ascii_case("do") => second.eq_ignore_ascii_case("not"),

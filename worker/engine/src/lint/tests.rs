@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use rstest::rstest;
 use serde_json::json;
 
-/// Returns the Skill of seed 002, section 3.1, merged with the parts that a case replaces (RFC 7386).
+/// Returns a Skill without findings, merged with the parts that a case replaces. Objects are merged, other values replaced.
 fn with(changed: Value) -> SkillSpec {
     let mut skill = json!({
         "problem": {"statement": "Help customers track orders and process refunds", "goals": ["Reduce response time"]},
@@ -53,7 +53,7 @@ fn never(rule: &str) -> Value {
 }
 
 #[test]
-fn the_skill_of_the_seed_has_no_findings() {
+fn a_correct_skill_has_no_findings() {
     assert_eq!(skill(&with(json!({}))), []);
 }
 
@@ -263,7 +263,7 @@ fn a_rule_with_the_same_meaning_as_another_is_reported(
 }
 
 #[test]
-fn a_range_that_is_forbidden_and_required_is_reported_once() {
+fn a_range_that_is_forbidden_and_required_is_no_duplicate() {
     let rules = json!({"never": ["amount > 500"], "always": ["amount > 500"]});
     assert_eq!(skill(&with(json!({"policy": {"guardrails": rules}}))), []);
 }
@@ -364,7 +364,7 @@ fn unknown_tools_are_no_finding_if_the_skill_declares_no_tools() {
 }
 
 #[test]
-fn rules_beyond_the_prompt_s_budget_are_named() {
+fn rules_for_which_the_prompt_has_no_room_are_reported() {
     let rules: Vec<String> = (0..12).map(|n| format!("Be kind {n}")).collect();
     let findings = skill(&with(json!({"policy": {"guardrails": {"never": [], "always": rules}}})));
     let paths: Vec<&str> = findings.iter().map(|finding| finding.path.as_str()).collect();
@@ -398,7 +398,7 @@ proptest! {
 }
 
 #[rstest]
-#[case::nothing_to_sum_up(json!({"context": {"projectStructure": true}}), true)]
+#[case::without_resources(json!({"context": {"projectStructure": true}}), true)]
 #[case::of_a_file_system(
     json!({"context": {"recentChanges": true}, "resources": [{"name": "code", "type": "filesystem"}]}),
     false,
@@ -408,9 +408,9 @@ proptest! {
     true,
 )]
 #[case::not_wanted(json!({"context": {"projectStructure": false}}), false)]
-fn a_context_without_a_file_system_is_a_warning(#[case] changed: Value, #[case] is_told: bool) {
+fn a_context_without_a_file_system_is_a_warning(#[case] changed: Value, #[case] is_reported: bool) {
     let findings = skill(&with(changed));
-    assert_eq!(findings.iter().any(|finding| finding.path == "spec.context"), is_told, "{findings:?}");
+    assert_eq!(findings.iter().any(|finding| finding.path == "spec.context"), is_reported, "{findings:?}");
 }
 
 #[rstest]

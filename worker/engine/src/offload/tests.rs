@@ -25,6 +25,7 @@ fn world() -> World {
     World::new(run(), vec![order(1), order(2), good_answer()], large)
 }
 
+/// Records that the model refuses the next request, because the conversation is too long.
 fn refuse(world: &mut World) {
     let Step::CallModel(request) = next(&world.conversation) else { panic!("{:?}", next(&world.conversation)) };
     let (reserve, stage) = (request.reserve, request.stage);
@@ -32,6 +33,7 @@ fn refuse(world: &mut World) {
     world.record(Event::ModelFailed { kind: ModelFailure::TooLong, message: "The Model `default` is full.".into() });
 }
 
+/// Returns for each result in the history whether it is whole, and not an excerpt.
 fn are_whole(world: &World) -> Vec<bool> {
     let results = world.conversation.turns().iter().filter_map(|turn| match turn {
         Turn::ToolResult { text, .. } => Some(text.len() > LARGE.len() / 2),
@@ -66,7 +68,7 @@ fn a_conversation_that_is_too_long_offloads_results_and_then_ends_with_a_remedy(
 }
 
 #[test]
-fn once_it_is_shorter_it_goes_on() {
+fn a_conversation_continues_once_it_is_shorter() {
     let mut world = world();
     world.play_until(|conversation| conversation.budget().answers() == 2 && conversation.calls().is_empty());
     refuse(&mut world);
@@ -89,7 +91,7 @@ fn a_request_outside_the_main_loop_offloads_nothing() {
 }
 
 #[test]
-fn older_results_are_put_aside_when_the_window_is_nearly_full() {
+fn older_results_are_offloaded_when_the_window_is_nearly_full() {
     let long: Tools = |_, _| Reply::Completed(Box::leak("x".repeat(12_000).into_boxed_str()));
     let mut run = run_of(fixture::skill());
     run.context_window = 8_192;

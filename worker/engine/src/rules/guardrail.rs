@@ -1,7 +1,7 @@
 //! Compiles a guardrail, a sentence of the Skill's author, to the effects that the gate enforces without a model.
 //!
-//! Seed 002 compiles three patterns that match anywhere in a sentence. Here, a rule is compiled only if the *whole* sentence is
-//! such a pattern (`docs/explanation/engine.md`, section 3). Other rules stay text, for the prompt and the finalization gate.
+//! A rule is compiled only if the *whole* sentence is a known pattern (`docs/explanation/engine.md`, section 3): other words can
+//! change its meaning. Other rules stay text, for the prompt and the finalization gate.
 
 use bloomery_cel::number::{Numeric, compare};
 use bloomery_crds::v1alpha1::Verdict;
@@ -203,7 +203,7 @@ impl<'a> Sentence<'a> {
         let (rest, needs_approval) = self.split_approval();
         let (first_word, rest) = split_list(rest);
         let (field, operator, number) = split_comparison(&rest.join(" "))?;
-        // `Always amount > 500 needs approval` makes sense in both lists, and `Never` in none.
+        // `Always amount > 500 needs approval` makes sense in both lists. `Never amount > 500 needs approval` makes sense in none.
         let expected = if needs_approval { RuleList::Always } else { self.list };
         if first_word.is_some_and(|list| list != expected) {
             return Some(Compiled::not_enforced(
@@ -272,7 +272,7 @@ fn split_comparison(text: &str) -> Option<(String, Comparison, String)> {
     let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))?;
     let (field, rest) = text.split_at_checked(end)?;
     let rest = rest.trim_start();
-    // `>=` comes before its beginning `>`.
+    // `>=` comes before `>`, which is a prefix of it.
     let operators = [Comparison::AtLeast, Comparison::AtMost, Comparison::MoreThan, Comparison::LessThan];
     let (operator, number) =
         operators.into_iter().find_map(|op| Some((op, rest.strip_prefix(op.to_string().as_str())?)))?;

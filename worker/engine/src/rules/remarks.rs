@@ -9,7 +9,7 @@ use bloomery_crds::v1alpha1::{SkillSpec, ToolDeclaration, ToolInput, ToolOutput}
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Returns all remarks, the gravest first, within the bounds of the status.
+/// Returns all remarks, the most severe first, within the bounds of the status.
 pub(super) fn remarks(
     skill: &SkillSpec,
     tools: &[CatalogueTool],

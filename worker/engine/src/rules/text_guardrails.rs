@@ -1,4 +1,5 @@
-//! The guardrails in the system prompt (seed 002, section 4.2). They cost tokens in every request, so they are limited.
+//! The guardrails in the system prompt (`docs/explanation/engine.md`, section 2). They cost tokens in every request, so they are
+//! limited.
 
 use super::guardrail::{Rule, RuleList};
 
@@ -58,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn all_rules_of_the_seed_fit_with_never_before_always() {
+    fn a_few_rules_fit_with_never_before_always() {
         let split = split(&rules(
             &[
                 "Never share customer payment information",

@@ -13,7 +13,8 @@ pub(super) struct ToolRules {
     requires_approval: Option<When>,
     condition: Option<WrittenCondition>,
     approvals: Vec<ApprovalRule>,
-    /// The arguments that the tool's schema does not require: an error about a missing argument says so.
+    /// The arguments that the tool's schema does not require. If a condition fails because one is missing, the error says that it is
+    /// optional.
     optional: Vec<String>,
 }
 
@@ -174,9 +175,9 @@ mod tests {
     ) {
         let found = objections(Some(condition));
         assert_eq!(found.len(), expected.len(), "{found:?}");
-        for ((verdict, detail), (expected_verdict, beginning)) in found.iter().zip(expected) {
+        for ((verdict, detail), (expected_verdict, prefix)) in found.iter().zip(expected) {
             assert_eq!(verdict, expected_verdict);
-            assert!(detail.starts_with(beginning), "{detail}");
+            assert!(detail.starts_with(prefix), "{detail}");
         }
     }
 

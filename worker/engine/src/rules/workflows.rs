@@ -1,7 +1,7 @@
-//! Workflows and their progress in a Job (seed 002, section 4.6; `docs/explanation/engine.md`, section 3).
+//! Workflows and their progress in a Job (`docs/explanation/engine.md`, section 3).
 //!
 //! A required workflow always enforces the order of its steps. Only the finalization gate decides whether the workflow must be
-//! complete: the workflow of a refund need not be, in a Job that only tracks an order.
+//! complete: a Job that only tracks an order need not complete the workflow of a refund.
 
 mod closing;
 
@@ -11,14 +11,14 @@ use bloomery_crds::v1alpha1::{Workflow, WorkflowProgress};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A step of a workflow with its status, in the form of seed 002.
+/// A step of a workflow with its status, in the JSON form of the requirement documents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SubGoal {
     /// The id: `sg_<workflow>_<n>`, counted from 1.
     pub id: String,
     /// The step as written in the Skill.
     pub intent: String,
-    /// The previous step, if there is one.
+    /// The id of the previous step, if there is one.
     pub depends_on: Vec<String>,
     /// The status.
     pub status: StepStatus,
@@ -71,7 +71,7 @@ struct Track {
     name: String,
     required: bool,
     intents: Vec<String>,
-    /// Whether a step with effect was started.
+    /// Whether a call with effect was started for a step.
     entered: bool,
     steps: Vec<Step>,
 }
@@ -84,7 +84,7 @@ struct Step {
     status: StepStatus,
 }
 
-/// The position of a step: the indexes of its workflow and of the step.
+/// The position of a step: the index of its workflow in `tracks`, and its index in the workflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Place {
     track: usize,
@@ -154,8 +154,8 @@ impl WorkflowTracker {
         self.tools.get(tool).into_iter().flatten().filter_map(|place| self.first_missing_before(*place)).collect()
     }
 
-    /// Records that a call was started. A call with effect enters the workflows of its step.
-    pub fn started(&mut self, tool: &str, read_only: bool) {
+    /// Records that a call was started. A call with effect enters the workflows that have a step with the tool's name.
+    pub fn record_started(&mut self, tool: &str, read_only: bool) {
         if read_only {
             return;
         }
@@ -168,7 +168,7 @@ impl WorkflowTracker {
 
     /// Records that a call completed without error at event `seq`. In each workflow, the next open step of that tool is then done.
     /// In a required workflow, this needs all steps before it to be done.
-    pub fn completed(&mut self, tool: &str, seq: u64) {
+    pub fn record_completed(&mut self, tool: &str, seq: u64) {
         self.evidence.insert(seq);
         for place in self.tools.get(tool).into_iter().flatten() {
             let Some(track) = self.tracks.get_mut(place.track) else { continue };

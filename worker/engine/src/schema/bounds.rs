@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 /// work.
 const MAX_PARTS: usize = 10_000;
 
-/// The most memory of all compiled patterns of a schema, in bytes, plus [`PATTERN_BYTES_PER_BYTE`] for each byte of the
+/// The most memory of all compiled patterns of a schema, in bytes. [`PATTERN_BYTES_PER_BYTE`] is added for each byte of the
 /// schema. A short pattern can take megabytes, and a server may list hundreds of schemas.
 const MAX_PATTERN_BYTES: usize = 128 * 1024;
 
@@ -56,7 +56,7 @@ pub(super) fn check(schema: &Value) -> Result<Bounds, Error> {
 /// A walk over every part, without following references.
 struct Walk<'a> {
     root: &'a Value,
-    /// The fields that change the base of references in a part.
+    /// The fields that would change the base URI of the references in a part.
     bases: &'static [&'static str],
     patterns: BTreeSet<&'a str>,
 }

@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 /// Returns a small, shallow schema with 2^40 parts when its references are followed: each definition refers to the next one
 /// twice.
 ///
-/// `names` is the keyword of the definitions, `definition` makes the n-th one of its content, and `to` a reference to it.
+/// `names` is the keyword that contains the definitions. `definition` builds the n-th definition from its content, and `to`
+/// builds a reference to the n-th definition.
 fn doubling(names: &str, definition: impl Fn(usize, Value) -> Value, to: impl Fn(usize) -> Value) -> Value {
     let part = |n: usize| definition(n, json!({"allOf": [to(n + 1), to(n + 1)]}));
     let mut definitions: Map<String, Value> = (0..40).map(|n| (format!("a{n}"), part(n))).collect();
@@ -52,7 +53,7 @@ fn references_that_double_are_refused(#[case] schema: Value) {
 }
 
 #[rstest]
-#[case::the_whole(json!({"properties": {"next": {"$ref": "#"}}}))]
+#[case::to_the_root(json!({"properties": {"next": {"$ref": "#"}}}))]
 #[case::each_other(json!({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}}))]
 #[case::recursive(json!({"$schema": "https://json-schema.org/draft/2019-09/schema", "properties": {"next": {"$recursiveRef": "#"}}}))]
 #[case::a_long_chain({

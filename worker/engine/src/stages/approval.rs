@@ -1,4 +1,4 @@
-//! The approvals of held calls: a held call waits until its approvers have decided.
+//! The approvals of held calls: a held call waits until its approvers have decided. The steps of `calls` ask them.
 
 mod apply;
 mod held;

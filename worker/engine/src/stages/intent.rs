@@ -1,4 +1,4 @@
-//! The intent detection: finds the intent of the Skill that the goal means (seed 002, section 2).
+//! The intent detection: finds the intent of the Skill that the goal means.
 
 mod next;
 pub mod prompt;

@@ -1,11 +1,12 @@
-//! The reply polisher: rewrites, in the persona's voice, an answer that passed the finalization gate (seed 002, section 4.5).
+//! The reply polisher: rewrites, in the persona's voice, an answer that passed the finalization gate
+//! (`docs/explanation/engine.md`, section 3).
 
 mod content;
 mod next;
 mod prompt;
 mod state;
 
-pub use content::keeps_content;
+pub use content::check_content;
 pub(crate) use next::next;
 pub(crate) use state::{Polishing, wants_polish};
 

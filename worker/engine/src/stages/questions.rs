@@ -1,6 +1,6 @@
 //! The questions to people. The model asks with `ask_user`, and stages ask with [`ask`].
 //!
-//! This stage takes the replies to `ask_user`. The reply to any other question is taken by the stage that asked it.
+//! This stage takes the replies to `ask_user`. Every other stage takes the replies to its own questions.
 
 mod apply;
 mod next;

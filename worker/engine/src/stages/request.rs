@@ -10,8 +10,8 @@ use crate::step::{ModelRequest, Step};
 use bloomery_crds::v1alpha1::Stage;
 use std::borrow::Cow;
 
-/// The sampling temperature of all requests outside the main loop. Seed 002 (section 4.4) sets it for the finalization
-/// gate.
+/// The sampling temperature of all requests outside the main loop. It is low, because these stages classify, check and
+/// rewrite, and must not invent content.
 const STAGE_TEMPERATURE: f64 = 0.1;
 
 /// Returns the next request of the main loop, or the limit that forbids it.
@@ -37,7 +37,7 @@ pub(crate) fn for_main_loop(conversation: &Conversation) -> Step<'_> {
 }
 
 /// Returns the request of a stage outside the main loop, or the limit that forbids it. The request has one prompt and no
-/// tools. `rejection` is the error of the previous answer, if the stage rejected that answer. The prompt then ends with the error.
+/// tools. If the stage rejected the previous answer, `rejection` is the error of that answer, and the prompt ends with it.
 pub(crate) fn for_stage<'a>(
     shared: &'a Shared,
     stage: Stage,

@@ -1,4 +1,4 @@
-//! The tool selection (seed 000): selects the tools that the model sees, if there are more than a prompt should hold.
+//! The tool selection: selects the tools that the model sees, if there are more than a prompt should hold.
 //!
 //! A selection only hides tools. If the model calls a hidden tool, the same gates rule on the call.
 

@@ -453,7 +453,7 @@ proptest! {
         let source = ResourceSource::Value("https://x.example:8443/v1".into());
         let bound = [BoundResource { name: "shop".into(), kind: ResourceType::ApiEndpoint, source }];
         let endpoints = endpoint::endpoints(&declared, &bound);
-        let plan = |path: &str| endpoint::plan(&endpoints, &json!({"path": path, "query": {"q": value}}), true);
+        let plan = |path: &str| endpoint::build_request(&endpoints, &json!({"path": path, "query": {"q": value}}), true);
         let planned = plan(&path).or_else(|fault| plan(fault.to_string().rsplit(' ').next().unwrap_or_default()));
         if let Ok(planned) = planned {
             let url = reqwest::Url::parse(&planned.url).unwrap();

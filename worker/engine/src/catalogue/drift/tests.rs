@@ -48,7 +48,7 @@ fn denials(world: &World) -> Vec<(String, String)> {
     "the tool \"check_eligibility\" cannot be used: the server has changed its definition since the Job began",
     "The MCP server has changed the tool check_eligibility since the Job began: its calls are denied."
 )]
-#[case::gone(
+#[case::missing(
     without("check_eligibility"),
     "the tool \"check_eligibility\" cannot be used: the server does not list it any more",
     "The MCP server does not list the tool check_eligibility any more: its calls are denied."
@@ -67,7 +67,7 @@ fn calls_of_a_changed_tool_are_denied_and_other_tools_stay_allowed(
     assert_eq!(world.effects.iter().map(|(tool, _)| tool.as_str()).collect::<Vec<_>>(), ["process_refund"]);
     let status = project(&world.conversation, Chain::new("/test").position("jobs/x"));
     assert_eq!(status.remarks.first().map(String::as_str), Some(remark));
-    assert!(world.conversation.visible_tools().iter().any(|tool| tool.name == "check_eligibility"), "it stays listed");
+    assert!(world.conversation.visible_tools().iter().any(|tool| tool.name == "check_eligibility"), "it stays visible");
     assert_history_is_well_formed(&world.conversation);
 }
 
@@ -110,7 +110,7 @@ fn a_tool_that_is_now_listed_twice_counts_as_changed() {
 
 /// Logs of earlier versions have digests of the name, description and schema only.
 #[test]
-fn a_log_without_pinned_hints_sees_no_drift_in_hints() {
+fn a_digest_of_an_earlier_version_detects_no_change_of_hints() {
     let run = fixture::run();
     let Event::CatalogueFixed { mut tools } = fix_catalogue(&run, listed()) else { panic!("no catalogue") };
     for tool in &mut tools {
@@ -165,7 +165,7 @@ fn a_call_that_may_have_happened_is_not_repeated_with_another_tool(#[case] is_fo
 }
 
 #[test]
-fn a_read_that_would_be_repeated_is_denied() {
+fn a_read_of_a_changed_tool_is_denied_instead_of_repeated() {
     let mut world = World::new(run(), vec![asks(&[("verify_identity", order())])], ALL_WELL);
     world.play_until(|conversation| conversation.calls().iter().any(|call| call.state == CallState::Allowed));
     let call = world.conversation.calls()[0].id.clone();
@@ -181,11 +181,11 @@ fn output_is_checked_against_the_listed_schema() {
     let schema = json!({"type": "object", "required": ["ok"], "properties": {"ok": {"type": "boolean"}}});
     world.listed[0].output_schema = Some(schema);
     world.play_until(|conversation| !conversation.calls().is_empty());
-    let [promised, free] = [0, 1].map(|at| world.conversation.calls()[at].id.clone());
+    let [with_schema, without_schema] = [0, 1].map(|at| world.conversation.calls()[at].id.clone());
     let fault = |call, output: Option<serde_json::Value>| world.conversation.output_error(call, output.as_ref());
-    assert_eq!(fault(&promised, Some(json!({"ok": true}))), None);
-    let wrong = fault(&promised, Some(json!({"ok": "yes"}))).unwrap();
+    assert_eq!(fault(&with_schema, Some(json!({"ok": true}))), None);
+    let wrong = fault(&with_schema, Some(json!({"ok": "yes"}))).unwrap();
     assert!(wrong.starts_with("/ok: "), "{wrong}");
-    assert_eq!(fault(&promised, None).as_deref(), Some("there is none"));
-    assert_eq!((fault(&free, None), fault(&free, Some(json!(7)))), (None, None));
+    assert_eq!(fault(&with_schema, None).as_deref(), Some("there is none"));
+    assert_eq!((fault(&without_schema, None), fault(&without_schema, Some(json!(7)))), (None, None));
 }

@@ -1,4 +1,4 @@
-//! What is said of a condition without a call, and that what is said to have no value has none.
+//! The defects of conditions. A property checks that each reported defect exists for every call.
 
 use super::*;
 use crate::condition::Error;
@@ -51,7 +51,7 @@ fn defects(text: &str) -> Vec<Defect> {
 #[case::contains_in_a_list("items.contains('x')", "contains() is not defined for a list")]
 #[case::string_of_a_list("string(items) == 'x'", "string() is not defined for a list")]
 #[case::a_macro_over_a_text("name.all(c, c == 'x')", "all() goes over a list, not a string")]
-fn a_part_without_a_value_on_any_call_is_reported_once(#[case] text: &str, #[case] sentence: &str) {
+fn a_part_that_never_has_a_value_is_reported_once(#[case] text: &str, #[case] sentence: &str) {
     assert_eq!(defects(text), [Defect::Undecidable(sentence.into())]);
 }
 
@@ -63,7 +63,7 @@ fn a_part_that_is_always_the_same_is_reported(#[case] text: &str, #[case] senten
 }
 
 #[rstest]
-#[case::seed("amount > 500")]
+#[case::threshold("amount > 500")]
 #[case::integer_with_double("count >= 1.5")]
 #[case::not_known("x > 'a' && y > 5 && z")]
 #[case::a_field_may_be_anything("address.zip > 'x' || address['zip'] > 5")]

@@ -1,4 +1,4 @@
-//! The tests that seed 002 names.
+//! The tests that the requirement documents name ("seed 002"), on their complete Skill, [`seed::skill`].
 
 use crate::event::Answer;
 use crate::fixture::checks::*;
@@ -21,7 +21,7 @@ const END_OF_NEVER: &str = "    always:\n";
 /// The text after the list of `always` rules.
 const END_OF_ALWAYS: &str = "\n  workflows:";
 
-/// Returns the tools of the server: the seed's tool, the other steps of its workflow, and tools that the seed does not name.
+/// Returns the tools of the server: the declared tool, the other steps of the workflow, and tools that the Skill does not name.
 fn listed() -> Vec<ListedTool> {
     let tool = |name: &str, input_schema| ListedTool { name: name.into(), input_schema, ..ListedTool::default() };
     let of_order = json!({
@@ -87,7 +87,7 @@ fn a_refund_of_600_parks_for_the_supervisor() {
     assert_eq!(resumed.effects.len() + resumed.asked as usize, 0);
 }
 
-/// The seed's only intent is a refund. A refund is not required if the order is only late.
+/// The Skill's only intent is a refund. A Job that only tracks an order need not complete the workflow of a refund.
 #[test]
 fn tracking_an_order_needs_no_refund_and_succeeds() {
     let answers = vec![asks(&[("track_order", order())]), answer("It arrives tomorrow.")];
@@ -109,7 +109,7 @@ fn an_answer_with_an_entered_but_unfinished_workflow_does_not_pass() {
 #[test]
 fn skill_guardrails_in_the_prompt() {
     let world = world(seed::skill(), vec![], &[]);
-    // One rule more than in section 4.2: the second one is not a whole pattern of section 4.1, and stays text.
+    // No rule is a whole pattern, so all of them stay text.
     let section = "# Skill guardrails\n\
         - Never share customer payment information\n\
         - Never process refunds over $500 without supervisor approval\n\
@@ -120,7 +120,7 @@ fn skill_guardrails_in_the_prompt() {
     assert!(prompt.contains(section), "{prompt}");
 }
 
-/// The rules of the table of section 4.1, added to the seed's own rules, which all stay text.
+/// Rules that compile and rules that stay text, added to the Skill's own rules, which all stay text.
 #[test]
 fn compile_guardrails_correct_patterns_compile_and_others_stay_text() {
     let never = "      - \"Never use deleteFile\"\n      - \"amount > 400 needs approval\"\n      - \"Never be dismissive\"\n    always:\n";
@@ -151,36 +151,38 @@ fn compile_guardrails_correct_patterns_compile_and_others_stay_text() {
     }
 }
 
-const OWN_POLICY: (&str, &str) = ("requires_approval: conditional", "requires_approval: never");
+/// The edit that removes the condition on large amounts from the tool's own policy.
+const NO_OWN_POLICY: (&str, &str) = ("requires_approval: conditional", "requires_approval: never");
 
-const OWN_APPROVAL: (&str, &str) = (
+/// The edit that moves the approval of large amounts to another tool.
+const NO_OWN_APPROVAL: (&str, &str) = (
     "    - tool_id: process_refund\n      when: \"amount > 500\"",
     "    - tool_id: note\n      when: \"amount > 500\"",
 );
 
-/// Each case enforces one rule alone: the seed's own rules about large amounts are removed.
+/// Each case enforces one rule alone: the other rules about large amounts are removed.
 #[rstest]
 #[case::policy_allowed_never(
-    &[OWN_POLICY, OWN_APPROVAL, ("allowed: always ", "allowed: never ")], Verdict::Deny, GateReason::ToolPolicy
+    &[NO_OWN_POLICY, NO_OWN_APPROVAL, ("allowed: always ", "allowed: never ")], Verdict::Deny, GateReason::ToolPolicy
 )]
 #[case::policy_requires_approval(
-    &[OWN_APPROVAL, ("requires_approval: conditional", "requires_approval: always")], Verdict::Hold,
+    &[NO_OWN_APPROVAL, ("requires_approval: conditional", "requires_approval: always")], Verdict::Hold,
     GateReason::ToolPolicy
 )]
-#[case::policy_requires_approval_on_a_condition(&[OWN_APPROVAL], Verdict::Hold, GateReason::ToolPolicy)]
+#[case::policy_requires_approval_on_a_condition(&[NO_OWN_APPROVAL], Verdict::Hold, GateReason::ToolPolicy)]
 #[case::compiled_guardrail_tool_deny(
-    &[OWN_POLICY, OWN_APPROVAL, (END_OF_NEVER, "      - \"Never use process_refund\"\n    always:\n")], Verdict::Deny,
+    &[NO_OWN_POLICY, NO_OWN_APPROVAL, (END_OF_NEVER, "      - \"Never use process_refund\"\n    always:\n")], Verdict::Deny,
     GateReason::Guardrail
 )]
 #[case::compiled_guardrail_threshold(
-    &[OWN_POLICY, OWN_APPROVAL, (END_OF_NEVER, "      - \"amount > 500\"\n    always:\n")], Verdict::Deny,
+    &[NO_OWN_POLICY, NO_OWN_APPROVAL, (END_OF_NEVER, "      - \"amount > 500\"\n    always:\n")], Verdict::Deny,
     GateReason::Guardrail
 )]
 #[case::compiled_guardrail_requires_approval(
-    &[OWN_POLICY, OWN_APPROVAL, (END_OF_ALWAYS, "      - \"process_refund requires approval\"\n\n  workflows:")],
+    &[NO_OWN_POLICY, NO_OWN_APPROVAL, (END_OF_ALWAYS, "      - \"process_refund requires approval\"\n\n  workflows:")],
     Verdict::Hold, GateReason::Guardrail
 )]
-#[case::approval_threshold(&[OWN_POLICY], Verdict::Hold, GateReason::Approval)]
+#[case::approval_threshold(&[NO_OWN_POLICY], Verdict::Hold, GateReason::Approval)]
 fn pre_tool_gate_blocks_denied_tools_and_triggers_approvals(
     #[case] edits: &[(&str, &str)],
     #[case] verdict: Verdict,
@@ -198,7 +200,7 @@ fn pre_tool_gate_blocks_denied_tools_and_triggers_approvals(
 #[rstest]
 #[case::not_in_the_catalogue("delete_customer", GateReason::Catalogue)]
 #[case::before_its_steps("process_refund", GateReason::Workflow)]
-fn calls_that_the_seed_does_not_allow_are_denied(#[case] tool: &str, #[case] layer: GateReason) {
+fn calls_that_the_skill_does_not_allow_are_denied(#[case] tool: &str, #[case] layer: GateReason) {
     let denied = asks(&[(tool, json!({"order_id": "A-17", "amount": 5}))]);
     let world = world(seed::skill(), vec![denied, answer("It was not made.")], &[]);
     let ruling = &world.conversation.shared.calls.rulings().last[0];

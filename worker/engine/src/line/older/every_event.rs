@@ -94,7 +94,7 @@ fn the_source_of_a_tool_is_written_unless_it_is_the_server() {
 }
 
 #[test]
-fn events_in_an_order_without_sense_fold() {
+fn events_in_an_arbitrary_order_fold() {
     let (chain, entries) = read(LOG);
     let mut conversation = Conversation::new(run());
     for entry in &entries {
@@ -106,7 +106,7 @@ fn events_in_an_order_without_sense_fold() {
 
 /// Returns the variants of an enum: serde lists them in the error about `refused`, a value with an unknown variant.
 fn variants<T: DeserializeOwned>(refused: &Value) -> BTreeSet<String> {
-    let Err(error) = T::deserialize(refused) else { panic!("{refused} is taken") };
+    let Err(error) = T::deserialize(refused) else { panic!("{refused} is accepted") };
     let error = error.to_string();
     let (_, names) = error.split_once("expected").unwrap();
     let names: BTreeSet<String> = names.split('`').skip(1).step_by(2).map(str::to_owned).collect();

@@ -1,4 +1,4 @@
-//! Each row of seed 002's table "What compiles vs stays as text", and the special cases of `docs/explanation/engine.md`.
+//! The examples of the requirement documents, and the special cases of `docs/explanation/engine.md`.
 
 use super::*;
 use proptest::prelude::*;
@@ -35,7 +35,7 @@ fn approval(tool: &str) -> RuleEffect {
     RuleList::Always,
     approval("process_refund")
 )]
-fn a_row_of_the_table_that_compiles(#[case] text: &str, #[case] list: RuleList, #[case] effect: RuleEffect) {
+fn an_example_of_a_pattern_compiles(#[case] text: &str, #[case] list: RuleList, #[case] effect: RuleEffect) {
     let rule = compiled(text, list);
     assert_eq!(rule.effects, [effect]);
     assert!(!rule.stays_text);
@@ -46,7 +46,7 @@ fn a_row_of_the_table_that_compiles(#[case] text: &str, #[case] list: RuleList, 
 #[case::never_share_payment_info("Never share payment info", RuleList::Never)]
 #[case::never_be_dismissive("Never be dismissive", RuleList::Never)]
 #[case::always_verify_identity_first("Always verify identity first", RuleList::Always)]
-fn a_row_of_the_table_that_stays_text(#[case] text: &str, #[case] list: RuleList) {
+fn an_example_of_prose_stays_text(#[case] text: &str, #[case] list: RuleList) {
     let rule = compiled(text, list);
     assert_eq!((rule.effects, rule.stays_text, rule.lint), (vec![], true, None));
 }
@@ -157,7 +157,7 @@ fn an_exception_with_approval_and_a_tool_holds_every_call_and_stays_text(#[case]
 
 proptest! {
     #[test]
-    fn no_text_makes_it_panic(text in ".*") {
+    fn no_text_panics(text in ".*") {
         for list in [RuleList::Never, RuleList::Always] {
             let rule = compiled(&text, list);
             prop_assert_eq!(rule.effects.is_empty() && !rule.stays_text, false);

@@ -1,29 +1,29 @@
 //! A Bloom filter of names, for arguments with hundreds of fields of which few have a guardrail.
 
 /// The number of 64-bit words in the filter. A thousand names set fewer than half of the 2,048 bits.
-const WORDS: usize = 32;
+const FILTER_WORDS: usize = 32;
 
 /// A set of names with false positives, but no false negatives.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct NameFilter([u64; WORDS]);
+pub(super) struct NameFilter([u64; FILTER_WORDS]);
 
 impl NameFilter {
     pub(super) fn insert(&mut self, name: &str) {
-        let (word, bit) = place(name);
+        let (word, bit) = locate(name);
         if let Some(word) = self.0.get_mut(word) {
             *word |= bit;
         }
     }
 
     pub(super) fn may_contain(&self, name: &str) -> bool {
-        let (word, bit) = place(name);
+        let (word, bit) = locate(name);
         self.0.get(word).is_some_and(|word| word & bit != 0)
     }
 }
 
-/// Returns the index of the word and the bit of a name, by a hash that is equal on every machine. The hash covers the length, and
-/// the first and last eight bytes. A shorter name is hashed whole.
-fn place(name: &str) -> (usize, u64) {
+/// Returns the index of the word and the bit of a name. They depend on a hash of the name's length and its first and last eight
+/// bytes, or of all bytes of a shorter name. The hash is equal on every machine.
+fn locate(name: &str) -> (usize, u64) {
     let bytes = name.as_bytes();
     let (head, tail) = match (bytes.first_chunk(), bytes.last_chunk()) {
         (Some(head), Some(tail)) => (u64::from_le_bytes(*head), u64::from_le_bytes(*tail)),

@@ -48,7 +48,7 @@ fn a_tool_that_requires_approval_is_held() {
 #[case::as_null(json!({"amount": null}), Some("amount is not a number"))]
 #[case::as_an_object(json!({"amount": {"value": 1}}), Some("amount is not a number"))]
 #[case::missing_though_declared(json!({"order_id": "A-17"}), Some("the tool declares amount, and the call does not have it"))]
-fn the_forbidden_range_of_never(#[case] arguments: Value, #[case] detail: Option<&str>) {
+fn a_call_in_the_forbidden_range_of_a_never_rule_is_denied(#[case] arguments: Value, #[case] detail: Option<&str>) {
     let guardrails = guardrails(&["amount > 500"], &[]);
     let expected: Vec<_> = detail.into_iter().map(|detail| (Verdict::Deny, detail.to_owned())).collect();
     assert_eq!(verdicts(&guardrails, "process_refund", &arguments), expected);
@@ -58,19 +58,22 @@ fn the_forbidden_range_of_never(#[case] arguments: Value, #[case] detail: Option
 #[case::within(json!({"amount": 500}), None)]
 #[case::outside(json!({"amount": 501}), Some("amount is 501"))]
 #[case::missing_though_declared(json!({}), Some("the tool declares amount, and the call does not have it"))]
-fn the_required_range_of_always(#[case] arguments: Value, #[case] detail: Option<&str>) {
+fn a_call_outside_the_required_range_of_an_always_rule_is_denied(
+    #[case] arguments: Value,
+    #[case] detail: Option<&str>,
+) {
     let guardrails = guardrails(&[], &["amount <= 500"]);
     let expected: Vec<_> = detail.into_iter().map(|detail| (Verdict::Deny, detail.to_owned())).collect();
     assert_eq!(verdicts(&guardrails, "process_refund", &arguments), expected);
 }
 
-/// The cases of `evaluateThreshold` in seed 002 (section 4.3), for 499, 500 and 501.
+/// `is_true` says whether the comparison with 500 is true for 499, 500 and 501.
 #[rstest]
 #[case::more_than(">", [false, false, true])]
 #[case::less_than("<", [true, false, false])]
 #[case::at_least(">=", [false, true, true])]
 #[case::at_most("<=", [true, true, false])]
-fn evaluate_threshold(#[case] operator: &str, #[case] is_true: [bool; 3]) {
+fn a_comparison_is_forbidden_under_never_and_required_under_always(#[case] operator: &str, #[case] is_true: [bool; 3]) {
     let rule = format!("amount {operator} 500");
     let broken = |guardrails: &Guardrails| {
         [499, 500, 501].map(|amount| !guardrails.violations("process_refund", &json!({"amount": amount})).is_empty())
@@ -131,7 +134,7 @@ fn deep_arguments_are_walked_without_recursion() {
 
 proptest! {
     #[test]
-    fn no_rule_and_no_arguments_make_it_panic(rule in ".*", name in ".*", number in any::<f64>()) {
+    fn no_rule_and_no_arguments_panic(rule in ".*", name in ".*", number in any::<f64>()) {
         let guardrails = guardrails(&[&rule, "amount > 5"], &[]);
         let _ = guardrails.violations(&name, &json!({name.clone(): number, "amount": [number]}));
     }

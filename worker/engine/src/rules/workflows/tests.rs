@@ -1,4 +1,4 @@
-//! The workflows of the seeds, and the special cases of `docs/explanation/engine.md`.
+//! The order and the completion of workflows (`docs/explanation/engine.md`, section 3).
 
 use super::*;
 use proptest::prelude::*;
@@ -12,14 +12,14 @@ fn workflow(name: &str, steps: &[&str], required: Option<bool>, intents: &[&str]
     Workflow { name: name.to_owned(), steps: owned(steps), required, intents: owned(intents) }
 }
 
-/// Returns the workflow of seed 002.
+/// Returns the required workflow of a refund.
 fn refund(intents: &[&str]) -> WorkflowTracker {
     let steps = ["verify_identity", "check_eligibility", "process_refund"];
     WorkflowTracker::new(&[workflow("Refund Processing", &steps, Some(true), intents)], TOOLS)
 }
 
 /// Returns a required workflow with a step that is not a tool.
-fn with_a_talk() -> WorkflowTracker {
+fn with_a_step_that_is_no_tool() -> WorkflowTracker {
     let steps = ["verify_identity", "confirm with the customer", "process_refund"];
     WorkflowTracker::new(&[workflow("refund", &steps, Some(true), &[])], TOOLS)
 }
@@ -47,14 +47,14 @@ fn workflows_become_sub_goals_with_their_dependencies() {
 }
 
 #[test]
-fn a_workflow_without_required_binds_nothing() {
+fn an_optional_workflow_has_no_order_and_need_not_be_complete() {
     let mut progress =
         WorkflowTracker::new(&[workflow("refund", &["verify_identity", "process_refund"], None, &["refund"])], TOOLS);
     assert!(!progress.sub_goals().first().unwrap().workflow_required);
-    progress.started("process_refund", false);
+    progress.record_started("process_refund", false);
     assert_eq!(progress.missing_before("process_refund"), []);
     assert_eq!(progress.incomplete(Some("refund")), []);
-    progress.completed("process_refund", 9);
+    progress.record_completed("process_refund", 9);
     assert_eq!(progress.sub_goals().last().unwrap().status, StepStatus::Done { evidence: 9 });
 }
 
@@ -64,12 +64,12 @@ fn a_step_needs_every_earlier_step_completed() {
     assert_eq!(progress.missing_before("verify_identity"), []);
     let expected = MissingStep { workflow: "Refund Processing", step: "verify_identity" };
     assert_eq!(progress.missing_before("process_refund"), [expected]);
-    progress.started("verify_identity", true);
+    progress.record_started("verify_identity", true);
     assert_eq!(steps(&progress.missing_before("check_eligibility")), ["verify_identity"]);
-    progress.completed("verify_identity", 5);
+    progress.record_completed("verify_identity", 5);
     assert_eq!(progress.missing_before("check_eligibility"), []);
     assert_eq!(steps(&progress.missing_before("process_refund")), ["check_eligibility"]);
-    progress.completed("check_eligibility", 8);
+    progress.record_completed("check_eligibility", 8);
     assert_eq!(progress.missing_before("process_refund"), []);
     assert_eq!(progress.missing_before("track_order"), []);
 }
@@ -81,50 +81,50 @@ fn the_order_of_a_required_workflow_holds_for_every_intent() {
 }
 
 #[test]
-fn tracking_an_order_does_not_demand_a_refund() {
+fn a_job_that_only_tracks_an_order_need_not_complete_the_refund() {
     for mut progress in [refund(&[]), refund(&["refund"])] {
-        progress.started("verify_identity", true);
-        progress.completed("verify_identity", 5);
-        progress.started("track_order", false);
-        progress.completed("track_order", 8);
+        progress.record_started("verify_identity", true);
+        progress.record_completed("verify_identity", 5);
+        progress.record_started("track_order", false);
+        progress.record_completed("track_order", 8);
         assert_eq!(progress.incomplete(Some("track_order")), []);
         assert_eq!(progress.incomplete(None), []);
     }
 }
 
 #[test]
-fn an_intent_demands_its_workflow_complete() {
+fn the_workflow_of_the_detected_intent_must_be_complete() {
     let progress = refund(&["refund"]);
     let all = ["verify_identity", "check_eligibility", "process_refund"];
     assert_eq!(steps(&progress.incomplete(Some("refund"))), all);
 }
 
 #[test]
-fn without_intents_a_step_with_effect_demands_the_rest() {
+fn without_intents_a_started_step_with_effect_demands_the_other_steps() {
     let mut progress =
         WorkflowTracker::new(&[workflow("refund", &["process_refund", "track_order"], Some(true), &[])], TOOLS);
-    progress.started("track_order", true);
+    progress.record_started("track_order", true);
     assert_eq!(progress.incomplete(None), []);
-    progress.started("process_refund", false);
-    progress.completed("process_refund", 7);
+    progress.record_started("process_refund", false);
+    progress.record_completed("process_refund", 7);
     assert_eq!(steps(&progress.incomplete(Some("anything"))), ["track_order"]);
 }
 
 #[test]
 fn a_workflow_with_intents_demands_nothing_for_another_intent() {
     let mut progress = refund(&["refund"]);
-    progress.started("process_refund", false);
+    progress.record_started("process_refund", false);
     assert_eq!(progress.incomplete(Some("other")), []);
 }
 
 #[test]
 fn a_step_that_is_not_a_tool_is_closed_with_evidence() {
-    let mut progress = with_a_talk();
-    progress.completed("verify_identity", 5);
+    let mut progress = with_a_step_that_is_no_tool();
+    progress.record_completed("verify_identity", 5);
     assert_eq!(steps(&progress.missing_before("process_refund")), ["confirm with the customer"]);
     let fault = progress.check_done("confirm with the customer", 6).unwrap_err();
     assert_eq!(fault, Refusal::NoEvidence { evidence: 6 });
-    progress.completed("track_order", 6);
+    progress.record_completed("track_order", 6);
     let id = progress.check_done("confirm with the customer", 6).unwrap();
     assert_eq!(id, "sg_refund_2");
     progress.close(&id, StepStatus::Done { evidence: 6 });
@@ -137,14 +137,14 @@ fn a_step_that_is_not_a_tool_is_closed_with_evidence() {
 #[case::a_tool_by_its_id("sg_refund_3", Refusal::IsTool { step: "process_refund".into() })]
 #[case::not_in_turn("sg_refund_2", Refusal::OutOfOrder { missing: "verify_identity".into() })]
 fn a_step_that_cannot_be_closed_is_refused_with_the_reason(#[case] step: &str, #[case] refusal: Refusal) {
-    assert_eq!(with_a_talk().check_done(step, 5), Err(refusal));
+    assert_eq!(with_a_step_that_is_no_tool().check_done(step, 5), Err(refusal));
 }
 
 #[test]
 fn a_name_that_two_workflows_have_needs_the_id() {
     let talk = |name| workflow(name, &["talk"], Some(true), &[]);
     let mut progress = WorkflowTracker::new(&[talk("a"), talk("b")], []);
-    progress.completed("track_order", 3);
+    progress.record_completed("track_order", 3);
     let ids = "sg_a_1, sg_b_1".to_owned();
     assert_eq!(progress.check_done("talk", 3), Err(Refusal::Ambiguous { step: "talk".into(), ids }));
     progress.close("sg_a_1", StepStatus::Done { evidence: 3 });
@@ -154,8 +154,8 @@ fn a_name_that_two_workflows_have_needs_the_id() {
 #[test]
 fn a_step_that_does_not_apply_completes_the_workflow_but_allows_no_later_step() {
     let mut progress = refund(&["refund"]);
-    progress.completed("verify_identity", 5);
-    progress.completed("track_order", 6);
+    progress.record_completed("verify_identity", 5);
+    progress.record_completed("track_order", 6);
     let other = progress.check_not_applicable("check_eligibility", 6).unwrap_err();
     assert_eq!(other, Refusal::NotFromEarlierStep { step: "check_eligibility".into(), evidence: 6 });
     let id = progress.check_not_applicable("check_eligibility", 5).unwrap();
@@ -170,7 +170,7 @@ fn a_step_that_does_not_apply_completes_the_workflow_but_allows_no_later_step() 
 #[test]
 fn the_first_step_always_applies() {
     let mut progress = refund(&["refund"]);
-    progress.completed("track_order", 5);
+    progress.record_completed("track_order", 5);
     let refusal = progress.check_not_applicable("verify_identity", 5).unwrap_err();
     assert!(matches!(refusal, Refusal::NotFromEarlierStep { .. }));
 }
@@ -182,12 +182,12 @@ fn a_tool_that_is_two_steps_completes_one_step_per_call() {
     let done = |progress: &WorkflowTracker| {
         progress.sub_goals().iter().map(|goal| goal.status != StepStatus::Todo).collect::<Vec<_>>()
     };
-    progress.completed("verify_identity", 1);
-    progress.completed("verify_identity", 2);
+    progress.record_completed("verify_identity", 1);
+    progress.record_completed("verify_identity", 2);
     assert_eq!(done(&progress), [true, false, false]);
-    progress.completed("process_refund", 3);
+    progress.record_completed("process_refund", 3);
     assert_eq!(progress.missing_before("verify_identity"), []);
-    progress.completed("verify_identity", 4);
+    progress.record_completed("verify_identity", 4);
     assert_eq!(done(&progress), [true, true, true]);
 }
 
@@ -205,8 +205,8 @@ proptest! {
         let mut progress = refund(&[]);
         for (seq, tool) in (1..).zip(calls) {
             if progress.missing_before(tool).is_empty() {
-                progress.started(tool, false);
-                progress.completed(tool, seq);
+                progress.record_started(tool, false);
+                progress.record_completed(tool, seq);
             }
             let done: Vec<bool> = progress.sub_goals().iter().map(|goal| goal.status != StepStatus::Todo).collect();
             prop_assert!(done.is_sorted_by(|before, after| before >= after), "{done:?}");
@@ -214,11 +214,11 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_it_panic(step in ".*", name in ".*", evidence in any::<u64>()) {
+    fn no_text_panics(step in ".*", name in ".*", evidence in any::<u64>()) {
         let mut progress = WorkflowTracker::new(&[workflow(&name, &[&step, "x"], Some(true), &[])], [step.as_str()]);
         let _ = progress.check_done(&name, evidence);
         let _ = progress.check_not_applicable(&step, evidence);
         progress.close(&step, StepStatus::NotApplicable { evidence });
-        progress.completed(&step, evidence);
+        progress.record_completed(&step, evidence);
     }
 }

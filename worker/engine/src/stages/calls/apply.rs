@@ -62,7 +62,7 @@ pub(crate) fn complete(id: &CallId, text: &str, shared: &mut Shared) {
     let (gives_evidence, name) = (core_tools::gives_evidence(tool), tool.name.clone());
     // A completed call completes its workflow step, even if the tool gives no evidence.
     if gives_evidence || shared.rules.workflows.has_step(&name) {
-        shared.rules.workflows.completed(&name, shared.seq);
+        shared.rules.workflows.record_completed(&name, shared.seq);
     }
     if gives_evidence && shared.calls.add_evidence(id) {
         shared.record_evidence();
@@ -112,12 +112,12 @@ fn mark_started(id: &CallId, shared: &mut Shared) {
     call.tries += 1;
     let alias = call.tool.clone();
     if let Some(tool) = shared.catalogue.tool(&alias) {
-        shared.rules.workflows.started(&tool.name, tool.read_only);
+        shared.rules.workflows.record_started(&tool.name, tool.read_only);
     }
 }
 
-/// Retries a call whose answer was lost, if its tool is read-only or idempotent and has not changed. Without another try, a read
-/// has failed and a call with effect is lost.
+/// Retries a call whose answer was lost, if its tool is read-only or idempotent and has not changed. If the call is not retried,
+/// a read counts as failed and a call with effect as lost.
 fn retry_or_lose(id: &CallId, text: &str, shared: &mut Shared) {
     let tool = tool_of(id, shared);
     let (read_only, idempotent) = tool.map_or((false, false), |tool| (tool.read_only, tool.idempotent));

@@ -18,14 +18,14 @@ use bloomery_crds::v1alpha1::{ApprovalSpec, GateReason, Verdict};
 /// The largest arguments that a person is asked to approve, in bytes. Larger arguments cannot be reviewed.
 const MAX_APPROVABLE_BYTES: usize = ApprovalSpec::MAX_ARGUMENTS_BYTES;
 
-/// The state that the gate decides by.
+/// The values from which the gate decides.
 #[derive(Debug, Clone, Copy)]
 pub struct Gate<'a> {
     /// The tools of the Job.
     pub catalogue: &'a Catalogue,
     /// The compiled rules of the Skill.
     pub rules: &'a Rules,
-    /// The inputs of the attempt: the Skill's policy, the bound resources, the limits.
+    /// The inputs of the conversation: the Skill's policy, the bound resources, the limits.
     pub run: &'a Run,
     /// The number of calls that the gate has allowed so far.
     pub allowed: u32,

@@ -47,8 +47,8 @@ pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
         return Some(Step::Record(vec![skipped]));
     }
     let mut group = group(kind, open, shared);
-    // The only place where the gate rules on calls. One ruling at a time: the limit of tool calls counts the calls that
-    // were allowed before.
+    // Rule on one call at a time, because the limit of tool calls counts the calls that were allowed before. The gate rules on
+    // calls nowhere else.
     if let Some(index) = group.iter().position(|call| call.state == CallState::Requested) {
         let not_ruled = group.split_off(index);
         if let Some(call) = not_ruled.first().filter(|call| !depends_on(&group, call, shared)) {

@@ -9,7 +9,7 @@ use bloomery_crds::v1alpha1::{HeldCall, PreTool, Ruling, Verdict};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The most failures of the same call before the conversation is stuck.
+/// The number of failures of the same call after which the Job ends as `Stuck`.
 const MAX_FAILURES_OF_ONE_CALL: u32 = 3;
 
 /// The longest name of a tool in a ruling, in bytes.
@@ -33,14 +33,15 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Begins the calls of the answer with the event `seq`.
+    /// Replaces the calls by those of an answer, which is logged at `seq`.
     pub(super) fn begin(&mut self, seq: u64, answer: &Answer) {
         self.answer_text.clone_from(&answer.text);
         let requested = answer.calls.iter().enumerate();
         self.all = requested.map(|(i, requested)| Call::new(CallId::new(seq, i), requested, answer.cut)).collect();
     }
 
-    /// Removes and returns the settled calls. If one of them is lost, they also stay: the end of the Job names the lost call.
+    /// Returns the calls, which are all settled, and removes them. If one of them is lost, it removes none: the end of the Job names
+    /// the lost call.
     pub(super) fn take_settled(&mut self) -> Vec<Call> {
         if self.all.iter().any(Call::is_lost) { self.all.clone() } else { std::mem::take(&mut self.all) }
     }
@@ -63,13 +64,14 @@ impl Calls {
         });
     }
 
-    /// Records that a call has given evidence. Returns whether the evidence is new: the same call has given none before.
+    /// Records that a call has given evidence. Returns whether the evidence is new: no earlier call with the same tool and arguments
+    /// has given evidence.
     pub(super) fn add_evidence(&mut self, id: &CallId) -> bool {
         let Some((tool, digest)) = self.identity(id) else { return false };
         digest.bytes().is_some_and(|digest| self.evidence.entry(tool).or_default().insert(digest))
     }
 
-    /// Counts the failure of a call. Returns how often the same call has failed.
+    /// Counts the failure of a call. Returns how often calls with the same tool and arguments have failed.
     pub(super) fn count_failure(&mut self, id: &CallId) -> u32 {
         let identity = self.identity(id);
         // Repetitions within one answer count once: the model did not know of the failure yet.
@@ -118,7 +120,7 @@ impl Calls {
         self.all.iter().filter(|call| call.state == CallState::Held).find_map(|call| call.held.as_ref())
     }
 
-    /// Returns the tool of a call and the digest of its arguments: the same call has the same.
+    /// Returns the tool of a call and the digest of its arguments. Calls with the same identity count as the same call.
     fn identity(&self, id: &CallId) -> Option<(String, Digest)> {
         let call = self.get(id)?;
         match call.arguments.as_ref()? {
@@ -149,7 +151,7 @@ pub struct Call {
     pub state: CallState,
     /// The reasons that hold the call.
     pub hold: Hold,
-    /// The call as the status shows it while it is held.
+    /// The call as `Job.status` shows it while it is held.
     pub held: Option<HeldCall>,
     /// The number of times that the call was sent.
     pub tries: u32,

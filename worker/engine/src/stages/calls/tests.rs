@@ -101,7 +101,7 @@ fn a_denied_call_is_never_sent_and_the_model_reads_why(
     );
 }
 
-/// The placeholder of a secret breaks the schema. The model does not read about that.
+/// A placeholder replaces the secret, so the arguments are invalid. The model reads about the secret only.
 #[rstest]
 #[case::that_cannot_be_read(r#"{"order_id": "A-17", "amount": [redacted: pin]}"#)]
 #[case::that_is_against_the_schema(r#"{"order_id": "A-17", "amount": "[redacted: pin]"}"#)]

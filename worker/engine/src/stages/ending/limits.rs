@@ -5,7 +5,7 @@ use crate::shared::Shared;
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::v1alpha1::GateReason;
 
-/// Returns the event that the limit of steps is hit, if it forbids another request of the main loop.
+/// Returns [`Event::LimitHit`] if the limit of steps forbids another request of the main loop.
 pub(crate) fn steps_spent(shared: &Shared) -> Option<Event> {
     let limit = shared.run.limits.steps;
     (shared.budget.answers() >= limit).then(|| Event::LimitHit {
@@ -14,7 +14,7 @@ pub(crate) fn steps_spent(shared: &Shared) -> Option<Event> {
     })
 }
 
-/// Returns the event that the limit of tokens is hit, if it forbids a request that reserves `reserve` tokens.
+/// Returns [`Event::LimitHit`] if the limit of tokens forbids a request that reserves `reserve` tokens.
 pub(crate) fn tokens_spent(shared: &Shared, reserve: u64) -> Option<Event> {
     let limit = shared.run.limits.tokens;
     let spent = shared.budget.tokens();
@@ -27,7 +27,7 @@ pub(crate) fn tokens_spent(shared: &Shared, reserve: u64) -> Option<Event> {
     })
 }
 
-/// Returns the event that the limit of the duration or of tool calls is hit, if one is.
+/// Returns [`Event::LimitHit`] if the duration or the tool calls are spent.
 pub(super) fn duration_or_calls_spent(shared: &Shared) -> Option<Event> {
     let limits = &shared.run.limits;
     if shared.budget.worked_ms() >= limits.duration_seconds.saturating_mul(1000) {

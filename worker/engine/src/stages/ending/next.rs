@@ -8,7 +8,7 @@ use crate::event::{Event, ModelFailure};
 use crate::offload;
 use crate::progress::{MAX_EPOCHS_WITHOUT_PROGRESS, Stall};
 use crate::shared::MAX_UNREADABLE_ANSWERS;
-use crate::stages::finalization::{CLARIFY, faults};
+use crate::stages::finalization::{NEEDS_PERSON, faults};
 use crate::stages::polish::wants_polish;
 use crate::step::Step;
 use bloomery_crds::outcome::OutcomeCode;
@@ -49,7 +49,7 @@ fn end_event(conversation: &Conversation) -> Option<Event> {
     end_by_model(conversation).or_else(|| end_by_gate(conversation)).or_else(|| limits::duration_or_calls_spent(shared))
 }
 
-/// Returns the end of a conversation whose model has failed, or repeats a failing call.
+/// Returns the event that ends a conversation whose model has failed, or repeats a failing call.
 fn end_by_model(conversation: &Conversation) -> Option<Event> {
     let shared = &conversation.shared;
     if let Some((kind, message)) = &shared.model.failure {
@@ -67,7 +67,7 @@ fn end_by_model(conversation: &Conversation) -> Option<Event> {
     Some(finished(conversation, OutcomeCode::Stuck, &message))
 }
 
-/// Returns the end of a conversation whose answer is complete, or whose finalization gate has given up.
+/// Returns the event that ends a conversation whose answer is complete, or whose finalization gate has given up.
 fn end_by_gate(conversation: &Conversation) -> Option<Event> {
     let (shared, finalization) = (&conversation.shared, &conversation.finalization);
     if finalization.passed() {
@@ -75,7 +75,7 @@ fn end_by_gate(conversation: &Conversation) -> Option<Event> {
         return is_done.then(|| finished(conversation, OutcomeCode::Succeeded, "The answer passed every gate."));
     }
     let nobody_clarifies = finalization.is_clarifying() && !shared.run.people;
-    let (code, why) = finalization.given_up().or(nobody_clarifies.then_some((OutcomeCode::UserNeeded, CLARIFY)))?;
+    let (code, why) = finalization.given_up().or(nobody_clarifies.then_some((OutcomeCode::UserNeeded, NEEDS_PERSON)))?;
     let faults = finalization.attempts().last().map(faults).unwrap_or_default();
     let message = format!(
         "No answer passed the finalization gate: {why}. The latest faults: {faults}. The draft is in result, unverified."

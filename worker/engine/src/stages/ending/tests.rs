@@ -28,7 +28,7 @@ fn each_limit_has_its_code(#[case] lower: fn(&mut Run), #[case] expected: Outcom
 }
 
 #[test]
-fn a_call_that_keeps_failing_ends_stuck() {
+fn a_call_that_keeps_failing_ends_the_job_as_stuck() {
     let again = || asks(&[("process_refund", order())]);
     let world = ended(run(), vec![again(), again(), again(), again()], |_, _| Reply::Failed("no such order"));
     assert_eq!(code(&world), OutcomeCode::Stuck);
@@ -85,7 +85,7 @@ fn progress_notifications_of_a_lost_call_are_no_progress_of_the_job() {
 #[test]
 fn epochs_that_only_park_end_as_a_crash_loop_much_later() {
     let whole = ended(run(), refund(), ALL_WELL);
-    // Its first epoch makes no progress either.
+    // `resumed_from` starts an epoch, which makes no progress either.
     let mut world = whole.resumed_from(5);
     for epoch in 3..23 {
         assert_eq!(world.conversation.shared.progress.stall(), None, "epoch {epoch}");

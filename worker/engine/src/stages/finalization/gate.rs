@@ -11,13 +11,13 @@ use bloomery_crds::v1alpha1::{
 };
 use serde_json::Value;
 
-/// The most form errors that do not count as an attempt.
+/// The most form errors of a Job that do not count as attempts.
 const MAX_FORM_ERRORS: u32 = 2;
 
 /// The most missing fields that an attempt names: the status holds every attempt.
 const MAX_NAMED_FIELDS: usize = 16;
 
-/// The state that the gate decides by.
+/// The values from which the gate decides.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Gate<'a> {
     pub finalization: &'a Finalization,
@@ -29,7 +29,7 @@ pub(super) struct Gate<'a> {
 
 /// The decision of the gate about a draft.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Decision {
+pub(super) enum DraftDecision {
     /// The draft passes or fails.
     Ruling(FinalizationRuling),
     /// Form and workflows are right, and the judging model has not been asked yet.
@@ -39,38 +39,38 @@ pub(super) enum Decision {
 }
 
 /// Rules on a draft.
-pub(super) fn rule(draft: &Draft, gate: &Gate<'_>) -> Decision {
+pub(super) fn rule(draft: &Draft, gate: &Gate<'_>) -> DraftDecision {
     let finalization = gate.finalization;
     if finalization.needs_evidence() {
-        return Decision::Ruling(FinalizationRuling::NoNewEvidence);
+        return DraftDecision::Ruling(FinalizationRuling::NoNewEvidence);
     }
     if let Some(fault) = form_fault(draft, gate) {
         let is_tolerated = finalization.form_errors() < MAX_FORM_ERRORS;
         let ruling =
             if is_tolerated { FinalizationRuling::FormError(fault) } else { FinalizationRuling::Attempt(fault) };
-        return Decision::Ruling(ruling);
+        return DraftDecision::Ruling(ruling);
     }
     if let Some(open) = open_steps(gate.rules, gate.intent) {
         let attempt = failed_attempt(FinalizationCode::GoalNotMet, &open, Vec::new());
-        return Decision::Ruling(FinalizationRuling::Attempt(attempt));
+        return DraftDecision::Ruling(FinalizationRuling::Attempt(attempt));
     }
     if !is_judged(gate.skill) {
-        return Decision::Ruling(FinalizationRuling::Skipped);
+        return DraftDecision::Ruling(FinalizationRuling::Skipped);
     }
     let judgement = finalization.judgement();
     if judgement.is_given_up() {
         let why = judgement.error().unwrap_or_default();
         let detail = format!("the gate's model gave no ruling that can be read: {why}");
-        return Decision::Ruling(FinalizationRuling::Attempt(failed_attempt(
+        return DraftDecision::Ruling(FinalizationRuling::Attempt(failed_attempt(
             FinalizationCode::GoalNotMet,
             &detail,
             Vec::new(),
         )));
     }
     match judgement.text().map(judge::read) {
-        None => Decision::NeedsJudge,
-        Some(Ok(attempt)) => Decision::Ruling(FinalizationRuling::Attempt(attempt)),
-        Some(Err(error)) => Decision::InvalidJudgement(error.to_string()),
+        None => DraftDecision::NeedsJudge,
+        Some(Ok(attempt)) => DraftDecision::Ruling(FinalizationRuling::Attempt(attempt)),
+        Some(Err(error)) => DraftDecision::InvalidJudgement(error.to_string()),
     }
 }
 
@@ -99,7 +99,7 @@ fn wants_fields(contract: &OutputContract) -> bool {
     !contract.required_fields.is_empty() || contract.schema.is_some()
 }
 
-/// Returns the failed attempt of a draft whose form is wrong, or nothing.
+/// Returns the form error of a draft, as a failed attempt; nothing if the form is right.
 fn form_fault(draft: &Draft, gate: &Gate<'_>) -> Option<FinalizationAttempt> {
     let incomplete = |detail: &str| Some(failed_attempt(FinalizationCode::OutputIncomplete, detail, Vec::new()));
     if draft.cut {

@@ -1,4 +1,4 @@
-//! The prompt of the judging model, and the reader of its answer (seed 002, section 4.4).
+//! The prompt of the judging model, and the reader of its answer.
 //!
 //! Before it asks the judging model, the gate checks the form, the contract's fields and the workflows.
 
@@ -93,24 +93,25 @@ fn guardrails(skill: &SkillSpec) -> String {
     list(never.chain(always))
 }
 
-/// The answer of the judging model. The field names are those of seed 002; the names in `Job.status` are accepted too.
+/// The answer of the judging model. The prompt asks for field names in snake case; the names in `Job.status` are accepted too.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Answer {
+struct JudgeAnswer {
     passed: bool,
     #[serde(default)]
     score: Option<f64>,
     #[serde(default)]
-    reasons: Option<Vec<Reason>>,
+    reasons: Option<Vec<JudgeReason>>,
     #[serde(default, alias = "missingFields")]
     missing_fields: Option<Vec<String>>,
     #[serde(default, alias = "suggestedAction")]
     suggested_action: Option<SuggestedAction>,
 }
 
+/// A reason in the answer of the judging model.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Reason {
+struct JudgeReason {
     code: FinalizationCode,
     #[serde(default)]
     detail: Option<String>,
@@ -126,7 +127,7 @@ struct Reason {
 /// - The answer passes the draft, but says that the goal is not met or the draft is incomplete.
 /// - The answer fails the draft without a reason.
 pub fn read(text: &str) -> Result<FinalizationAttempt, Error> {
-    let answer: Answer = serde_json::from_value(Value::Object(read_object(text)?))
+    let answer: JudgeAnswer = serde_json::from_value(Value::Object(read_object(text)?))
         .map_err(|error| bounded(&error.to_string(), MAX_DETAIL_BYTES))?;
     if let Some(score) = answer.score
         && !(0.0..=1.0).contains(&score)
@@ -150,7 +151,7 @@ pub fn read(text: &str) -> Result<FinalizationAttempt, Error> {
 }
 
 /// Decides whether the draft passes. Other parts of the answer can overrule `passed`, or contradict it.
-fn decide(passed: bool, reasons: &[Reason], missing: &[String]) -> Result<bool, Error> {
+fn decide(passed: bool, reasons: &[JudgeReason], missing: &[String]) -> Result<bool, Error> {
     if !passed {
         let has_reason = !reasons.is_empty() || !missing.is_empty();
         return if has_reason { Ok(false) } else { Err("\"passed\" is false, and no reason is given".into()) };
@@ -170,11 +171,11 @@ fn decide(passed: bool, reasons: &[Reason], missing: &[String]) -> Result<bool, 
     }
 }
 
-/// Returns the reasons for the status, the gravest first, so that the decisive reason is not cut off.
-fn status_reasons(mut reasons: Vec<Reason>, missing: &[String]) -> Vec<FinalizationReason> {
+/// Returns the reasons for the status, the most severe first, so that the decisive reason is not cut off.
+fn status_reasons(mut reasons: Vec<JudgeReason>, missing: &[String]) -> Vec<FinalizationReason> {
     if !missing.is_empty() && !reasons.iter().any(|reason| reason.code == FinalizationCode::MissingRequiredField) {
         let detail = Some(format!("required fields are missing or empty: {}", missing.join(", ")));
-        reasons.push(Reason { code: FinalizationCode::MissingRequiredField, detail });
+        reasons.push(JudgeReason { code: FinalizationCode::MissingRequiredField, detail });
     }
     reasons.sort_by_key(|reason| match reason.code {
         FinalizationCode::GuardrailViolated => 0,

@@ -1,7 +1,7 @@
 //! The steps of the finalization gate.
 
 use super::feedback::faults;
-use super::gate::{self, Decision, Gate};
+use super::gate::{self, DraftDecision, Gate};
 use super::judge;
 use crate::conversation::Conversation;
 use crate::event::{Event, ModelFailure, QuestionSubject};
@@ -20,11 +20,11 @@ pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
     let skill = &shared.run.skill;
     let gate = Gate { finalization, rules: &shared.rules, skill, intent: shared.intent_id() };
     Some(match gate::rule(draft, &gate) {
-        Decision::Ruling(ruling) => Step::Record(vec![Event::GateRuled { ruling }]),
-        Decision::InvalidJudgement(message) => {
+        DraftDecision::Ruling(ruling) => Step::Record(vec![Event::GateRuled { ruling }]),
+        DraftDecision::InvalidJudgement(message) => {
             Step::Record(vec![Event::ModelFailed { kind: ModelFailure::InvalidAnswer, message }])
         }
-        Decision::NeedsJudge => {
+        DraftDecision::NeedsJudge => {
             let result = gate::result(draft, skill.output_contract.as_ref(), false);
             let prompt = judge::prompt(skill, &shared.goal_data(), &result.text, &result.fields);
             request::for_stage(shared, Stage::Finalization, prompt, finalization.judgement().error())

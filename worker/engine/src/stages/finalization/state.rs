@@ -11,10 +11,10 @@ use crate::stages::questions::RefusedReply;
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::v1alpha1::{self, FinalizationAttempt, Stage, SuggestedAction};
 
-/// The reason to give up if only a person could complete the answer.
-pub(crate) const CLARIFY: &str = "the gate needs an answer that only a person has";
+/// The reason to give up if only a person can say what the answer lacks.
+pub(crate) const NEEDS_PERSON: &str = "the gate needs an answer that only a person has";
 
-/// The number of further attempts after a failed one, if the Skill sets none (seed 002, section 3.1).
+/// The number of attempts after the first one, if the Skill sets no `finalizationGate.maxRetries`.
 const DEFAULT_RETRIES: u32 = 2;
 
 /// An answer of the main loop without calls.
@@ -26,7 +26,7 @@ pub(crate) struct Draft {
     pub cut: bool,
 }
 
-/// The input that has to come before the next answer is checked, after a failed attempt.
+/// The input that the gate needs, after a failed attempt, before it checks the next answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Needed {
     #[default]
@@ -45,10 +45,12 @@ pub(crate) struct Finalization {
     needs_ruling: bool,
     form_errors: u32,
     attempts: Vec<FinalizationAttempt>,
+    /// Whether the Skill has no judging model.
     skipped: bool,
     /// The answer of the judging model about the draft.
     judgement: StageAnswer,
     needed: Needed,
+    /// The outcome code and the reason, if no further attempt is possible.
     given_up: Option<(OutcomeCode, String)>,
 }
 
@@ -72,7 +74,7 @@ impl Finalization {
             self.needed = Needed::Nothing;
         }
         if shared.history.messages_joined_with(entry.seq) {
-            // The draft does not know the message: the model answers again.
+            // The draft was written before the message, so the model answers again.
             self.needs_ruling = false;
         }
     }
@@ -108,7 +110,7 @@ impl Finalization {
                 self.attempts.push(FinalizationAttempt { passed: true, ..FinalizationAttempt::default() });
             }
             FinalizationRuling::NoNewEvidence => {
-                let why = "the model came back from a failed attempt without new evidence".to_owned();
+                let why = "the model answered again after a failed attempt, without new evidence".to_owned();
                 self.given_up = Some((OutcomeCode::GateFailed, why));
             }
             FinalizationRuling::Attempt(attempt) => {
@@ -140,10 +142,10 @@ impl Finalization {
             }
             // A person is asked only if a further attempt can use the clarification.
             Some(SuggestedAction::ClarifyUser) => {
-                (attempts > retries).then(|| (OutcomeCode::UserNeeded, CLARIFY.to_owned()))
+                (attempts > retries).then(|| (OutcomeCode::UserNeeded, NEEDS_PERSON.to_owned()))
             }
             Some(SuggestedAction::ToolCall | SuggestedAction::Rewrite) | None => (attempts > retries).then(|| {
-                let why = format!("{attempts} attempts failed, of {} that it may have", retries + 1);
+                let why = format!("{attempts} attempts failed, and at most {} are allowed", retries + 1);
                 (OutcomeCode::GateFailed, why)
             }),
         }
@@ -185,7 +187,7 @@ impl Finalization {
         self.needed == Needed::Evidence
     }
 
-    /// Returns whether the main loop waits for a person's clarification of the latest draft.
+    /// Returns whether the main loop waits until a person has clarified the latest draft.
     pub(crate) fn is_clarifying(&self) -> bool {
         self.needed == Needed::Clarification
     }
@@ -216,7 +218,7 @@ impl Finalization {
     }
 }
 
-/// Returns the number of further attempts after a failed one.
+/// Returns the number of attempts that the gate allows after the first one.
 fn retries(run: &Run) -> u32 {
     let gate = run.skill.engine.as_ref().and_then(|engine| engine.finalization_gate.as_ref());
     gate.and_then(|gate| gate.max_retries).unwrap_or(DEFAULT_RETRIES)

@@ -16,7 +16,7 @@ fn a_form_error_costs_no_attempt_and_no_tool_call() {
 }
 
 #[test]
-fn a_failed_attempt_must_bring_new_evidence() {
+fn an_answer_after_a_failed_attempt_needs_new_evidence() {
     let bad = || says("no block");
     let world = ended(run(), vec![bad(), bad(), bad(), bad()], ALL_WELL);
     assert_eq!(code(&world), OutcomeCode::GateFailed);
@@ -36,7 +36,7 @@ fn evidence_is_a_call_that_was_not_made_before() {
 }
 
 #[test]
-fn the_finalization_gate_fails_three_times_and_escalates() {
+fn three_failed_attempts_escalate_the_job() {
     let bad = || says("```json\n{\"order_id\": \"A-17\", \"status\": \"\"}\n```");
     let look = |id: &str| asks(&[("verify_identity", json!({"order_id": id}))]);
     let world = ended(run(), vec![bad(), bad(), bad(), look("1"), bad(), look("2"), bad(), look("3")], ALL_WELL);
@@ -49,19 +49,19 @@ fn the_finalization_gate_fails_three_times_and_escalates() {
 
 #[test]
 fn without_a_contract_prose_is_the_answer() {
-    let mut free = run();
-    free.skill.output_contract = None;
-    let world = ended(free, vec![says("All is well.")], ALL_WELL);
+    let mut without_contract = run();
+    without_contract.skill.output_contract = None;
+    let world = ended(without_contract, vec![says("All is well.")], ALL_WELL);
     assert_eq!(world.conversation.result().unwrap().text, "All is well.");
     assert_eq!(code(&world), OutcomeCode::Succeeded);
 }
 
 #[test]
-fn an_empty_or_cut_answer_is_no_answer() {
-    let mut free = run();
-    free.skill.output_contract = None;
+fn an_empty_or_cut_off_answer_is_a_form_error() {
+    let mut without_contract = run();
+    without_contract.skill.output_contract = None;
     let cut = Answer { cut: true, ..says("All is") };
-    let world = ended(free, vec![says(" "), cut, says("All is well.")], ALL_WELL);
+    let world = ended(without_contract, vec![says(" "), cut, says("All is well.")], ALL_WELL);
     assert_eq!(world.conversation.finalization.form_errors(), 2);
     assert_eq!(world.conversation.result().unwrap().text, "All is well.");
 }
@@ -79,18 +79,18 @@ fn a_refund_that_was_asked_for_and_not_made_does_not_pass() {
 #[test]
 fn a_ruling_that_cannot_be_read_is_asked_for_once_more_and_is_then_a_failed_attempt() {
     let answers = vec![looked_up(), refunds(5.0), answer("Done.")];
-    let healed = staged_world(
+    let corrected = staged_world(
         cs_tier_1(),
         answers,
         &[(Stage::Finalization, &["fine", r#"{"passed": true, "score": 1}"#]), (Stage::Polish, &["Done."])],
     );
-    assert_eq!((code(&healed), status(&healed).gates.finalization.attempts.len()), (OutcomeCode::Succeeded, 1));
-    let lost = staged_world(
+    assert_eq!((code(&corrected), status(&corrected).gates.finalization.attempts.len()), (OutcomeCode::Succeeded, 1));
+    let unreadable = staged_world(
         cs_tier_1(),
         gate_retries(),
         &[(Stage::Finalization, &["fine", "fine", "fine", "fine", "fine", "fine"])],
     );
-    let attempts = status(&lost).gates.finalization.attempts;
-    assert_eq!((code(&lost), attempts.len()), (OutcomeCode::GateFailed, 3));
+    let attempts = status(&unreadable).gates.finalization.attempts;
+    assert_eq!((code(&unreadable), attempts.len()), (OutcomeCode::GateFailed, 3));
     assert_eq!(attempts[0].suggested_action, Some(SuggestedAction::ToolCall));
 }

@@ -40,7 +40,8 @@ fn detect<'a>(conversation: &'a Conversation, intents: &Intents) -> Step<'a> {
     }])
 }
 
-/// Ends a Job whose goal the Skill does not serve, and asks for missing entities.
+/// Returns the step that ends a Job whose goal the Skill does not serve, or that asks for missing entities. Returns nothing if no
+/// entity is missing.
 fn after_detection<'a>(conversation: &'a Conversation, intents: &Intents, intent: &DetectedIntent) -> Option<Step<'a>> {
     let missing = &conversation.intent.missing;
     if intent.out_of_domain {

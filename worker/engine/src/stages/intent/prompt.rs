@@ -1,5 +1,5 @@
-//! The prompt of the intent detection (seed 002, section 2), and the reader of its answer. The reader guesses nothing: after an
-//! answer that cannot be read, the stage asks once more, with the error.
+//! The prompt of the intent detection, and the reader of its answer. The reader guesses nothing: after an answer that cannot be
+//! read, the stage asks once more, with the error.
 
 use crate::stage_prompt::{AnswerSchema, DATA, Error, StagePrompt, exact_object, read_object};
 use crate::stages::questions::RefusedReply;
@@ -67,7 +67,8 @@ fn description(intent: &Intent) -> String {
 /// Reads the answer of the model. A null or blank entity counts as not named.
 ///
 /// # Errors
-/// If the answer is not a JSON object, or has an unknown field, intent or entity. Or if an entity is too long or of another type.
+/// If the answer is not a JSON object, if it has an unknown field, intent or entity, or if an entity is too long or of another
+/// type.
 pub fn read(answer: &str, intents: &Intents) -> Result<DetectedIntent, Error> {
     let mut fields = read_object(answer)?;
     let id = fields.remove("intent").ok_or("the field \"intent\" is missing")?;

@@ -7,7 +7,7 @@ use rstest::rstest;
 use serde_json::json;
 
 #[test]
-fn an_intent_that_the_workflow_does_not_serve_needs_no_refund() {
+fn a_workflow_that_does_not_name_the_intent_need_not_be_complete() {
     let answers = vec![asks(&[("verify_identity", order())]), answer("It is on its way.")];
     let world =
         staged_world(cs_tier_1(), answers, &[(Stage::Intent, &[TRACK]), (Stage::Polish, &["It is on its way."])]);
@@ -34,15 +34,16 @@ fn a_goal_out_of_domain_ends_as_the_skill_says(#[case] action: &str, #[case] pha
 
 #[test]
 fn an_intent_that_cannot_be_read_is_asked_for_once_more_and_then_left_to_a_person() {
-    let healed = staged_world(
+    let corrected = staged_world(
         cs_tier_1(),
         vec![looked_up(), refunds(5.0), answer("Done.")],
         &[(Stage::Intent, &["I think so", REFUND])],
     );
-    assert_eq!(code(&healed), OutcomeCode::Succeeded);
-    let lost = staged_world(cs_tier_1(), vec![], &[(Stage::Intent, &["I think so", r#"{"intent": "intent_sing"}"#])]);
-    assert_eq!((code(&lost), status(&lost).usage.llm_calls.intent), (OutcomeCode::UserNeeded, 2));
-    assert_eq!(lost.asked, 0, "never a guess");
+    assert_eq!(code(&corrected), OutcomeCode::Succeeded);
+    let unreadable =
+        staged_world(cs_tier_1(), vec![], &[(Stage::Intent, &["I think so", r#"{"intent": "intent_sing"}"#])]);
+    assert_eq!((code(&unreadable), status(&unreadable).usage.llm_calls.intent), (OutcomeCode::UserNeeded, 2));
+    assert_eq!(unreadable.asked, 0, "never a guess");
 }
 
 #[test]

@@ -8,7 +8,7 @@ const HAPPENED: &str = "happened";
 const DID_NOT_HAPPEN: &str = "did not happen";
 const STOP: &str = "stop";
 
-/// The longest arguments, and the longest result, in the question, in bytes.
+/// The most bytes of the arguments, and of the reason of the loss, that the question shows.
 const MAX_SHOWN_BYTES: usize = 256;
 
 /// A person's answer to the question about a lost call.
@@ -76,8 +76,8 @@ mod tests {
     #[case::happened(" Happened\n", Some(LostCallAnswer::Happened))]
     #[case::did_not("did not happen", Some(LostCallAnswer::DidNotHappen))]
     #[case::stop("STOP", Some(LostCallAnswer::EndJob))]
-    #[case::not_whole("did", None)]
-    #[case::more("it happened", None)]
+    #[case::a_part_of_a_choice("did", None)]
+    #[case::more_than_a_choice("it happened", None)]
     #[case::nothing("", None)]
     fn only_a_choice_is_an_answer(#[case] text: &str, #[case] expected: Option<LostCallAnswer>) {
         assert_eq!(LostCallAnswer::read(text).ok(), expected);

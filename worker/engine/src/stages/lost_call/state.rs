@@ -7,7 +7,7 @@ use crate::shared::Shared;
 use crate::stages::calls::apply::{complete, fail};
 use crate::stages::questions::RefusedReply;
 
-/// The state of the lost call.
+/// The decision of a person to end the Job at a lost call, if there is one.
 #[derive(Debug, Default)]
 pub(crate) struct LostCall {
     /// The person who ended the Job instead of saying whether the call happened.

@@ -7,6 +7,7 @@ use crate::people::HumanRequest;
 use crate::step::Step;
 use bloomery_crds::outcome::OutcomeCode;
 
+/// Returns a conversation in which the answer to a refund was lost, and these people were asked.
 fn loses_the_refund(people: People) -> World {
     let answer = asks(&[("process_refund", order()), ("note", order()), ("verify_identity", order())]);
     let mut world = World::new(attended(), vec![answer], |tool, _| {
@@ -18,7 +19,7 @@ fn loses_the_refund(people: People) -> World {
 }
 
 #[test]
-fn a_lost_call_that_happened_is_completed_and_the_rest_goes_on() {
+fn a_lost_call_that_happened_is_completed_and_later_calls_run() {
     let world = loses_the_refund(|open| {
         let [HumanRequest::Question(asked)] = open else { panic!("{open:?}") };
         assert_eq!(asked.question.choices, ["happened", "did not happen", "stop"]);
@@ -43,7 +44,7 @@ fn a_lost_call_that_did_not_happen_has_failed_and_is_not_sent_again() {
 }
 
 #[test]
-fn a_lost_call_at_which_a_person_stops_ends_as_indeterminate() {
+fn a_job_that_a_person_stops_at_a_lost_call_ends_as_indeterminate() {
     let world = loses_the_refund(|open| reply(open, |choices| choices[2].clone()));
     assert_eq!((code(&world), world.effects.len()), (OutcomeCode::ToolIndeterminate, 1));
     let message = &world.conversation.outcome().unwrap().message;
@@ -52,7 +53,7 @@ fn a_lost_call_at_which_a_person_stops_ends_as_indeterminate() {
 }
 
 #[test]
-fn a_lost_call_is_asked_about_before_anything_else_ends_the_job() {
+fn people_are_asked_about_a_lost_call_before_a_limit_ends_the_job() {
     let mut world = loses_the_refund(|_| None);
     world.record(Event::LimitHit { code: OutcomeCode::DurationLimit, message: "spent".into() });
     assert!(matches!(next(&world.conversation), Step::AskPeople(_)), "{:?}", next(&world.conversation));

@@ -36,7 +36,7 @@ fn open_or_end(conversation: &Conversation) -> Event {
     }
     let context = opening.context.as_deref().unwrap_or_default();
     match prompt::system(shared, context) {
-        Ok(system) => opened(&shared.run, system),
+        Ok(system) => conversation_opened(&shared.run, system),
         Err(error) => unusable_persona(&error),
     }
 }
@@ -67,7 +67,7 @@ fn summary(resource: &BoundResource) -> ResourceSummary {
     }
 }
 
-fn opened(run: &Run, system: String) -> Event {
+fn conversation_opened(run: &Run, system: String) -> Event {
     Event::ConversationOpened {
         run_key: run.run_key.clone(),
         revision: run.revision.clone(),
@@ -77,8 +77,8 @@ fn opened(run: &Run, system: String) -> Event {
     }
 }
 
-/// Returns the end of a follow-up Job whose earlier conversation is not available. Without that conversation, the model would
-/// invent its content.
+/// Returns the event that ends a follow-up Job whose earlier conversation is not available. Without that conversation, the model
+/// would invent its content.
 fn earlier_not_available(continued: &str, fault: Option<&str>) -> Event {
     let fault = fault.unwrap_or("it was not read.");
     let message = format!(

@@ -9,7 +9,7 @@ use crate::tool::ToolSource;
 use bloomery_crds::persona;
 use bloomery_crds::run::{BoundResource, ResourceSource};
 
-/// The reasons why the persona cannot be rendered with the resources of the Job.
+/// The reasons why the persona cannot be rendered with the resources of the Job, as sentences.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Error(String);
@@ -42,7 +42,7 @@ pub(super) fn system(shared: &Shared, context: &[ContextPart]) -> Result<String,
     }
     parts.extend(workflows_section(shared));
     if let Some(contract) = skill.output_contract.as_ref().filter(|contract| !contract.required_fields.is_empty()) {
-        parts.push(format!("{CONTRACT}\n{}", list(&contract.required_fields)));
+        parts.push(format!("{ANSWER_FORM}\n{}", list(&contract.required_fields)));
     }
     Ok(parts.join("\n\n"))
 }
@@ -73,7 +73,7 @@ fn resources_section(shared: &Shared) -> Option<String> {
         .visible()
         .iter()
         .any(|tool| tool.source == ToolSource::Core && core_tools::files::NAMES.contains(&tool.name.as_str()));
-    Some(format!("# Resources\n{}{}", list(&lines), if has_file_tools { FILES } else { "" }))
+    Some(format!("# Resources\n{}{}", list(&lines), if has_file_tools { FILE_TOOLS_NOTE } else { "" }))
 }
 
 fn resource_line(bound: &BoundResource, run: &Run) -> Option<String> {
@@ -124,8 +124,8 @@ fn workflows_section(shared: &Shared) -> Option<String> {
         format!("{}{required}: {}", workflow.name, workflow.steps.join(" -> "))
     });
     let lines: Vec<String> = lines.collect();
-    let closing = if shared.rules.workflows.wants_evidence() { CLOSING } else { "" };
-    Some(format!("# Workflows\n{}{closing}", list(&lines)))
+    let closing_note = if shared.rules.workflows.wants_evidence() { CLOSING_NOTE } else { "" };
+    Some(format!("# Workflows\n{}{closing_note}", list(&lines)))
 }
 
 const WAY_OF_WORKING: &str = "# Way of working\n\
@@ -134,13 +134,13 @@ const WAY_OF_WORKING: &str = "# Way of working\n\
     - A denied call stays denied. Do not repeat it: find another way, or say what you could not do.\n\
     - Never claim that something was done unless a tool result says so.";
 
-const FILES: &str = "\n\nThe file tools take the name of the resource and a path inside it.";
+const FILE_TOOLS_NOTE: &str = "\n\nThe file tools take the name of the resource and a path inside it.";
 
-const CLOSING: &str = "\n\nA step named like a tool is done by calling that tool. Close every other step with \
+const CLOSING_NOTE: &str = "\n\nA step named like a tool is done by calling that tool. Close every other step with \
     subgoal_done, and pass the number at the end of a tool result as its evidence. Close a step that does not apply \
     in the same way.";
 
-const CONTRACT: &str = "# Answer\n\
+const ANSWER_FORM: &str = "# Answer\n\
     End your answer with exactly one fenced ```json block: an object with at least these fields, each with a value:";
 
 #[cfg(test)]

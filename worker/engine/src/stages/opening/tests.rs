@@ -12,7 +12,8 @@ use bloomery_crds::v1alpha1::{ResourceType, Stage};
 use rstest::rstest;
 use serde_json::json;
 
-fn binding(context: serde_json::Value) -> Run {
+/// Returns a Job that binds one file system, of a Skill that asks for this context.
+fn run_with_context(context: serde_json::Value) -> Run {
     let source = ResourceSource::Mount { path: "/resources/code".into(), read_only: true };
     let mut run = run();
     run.skill.context = serde_json::from_value(context).unwrap();
@@ -20,6 +21,7 @@ fn binding(context: serde_json::Value) -> Run {
     run
 }
 
+/// Returns the conversation once it is open. One part of its context has text, and one has a fault.
 fn opened(run: Run) -> World {
     let mut world = World::new(run, refund(), ALL_WELL);
     let structure = ContextPart {
@@ -37,7 +39,7 @@ fn opened(run: Run) -> World {
 
 #[test]
 fn gathered_context_is_recorded_and_in_the_prompt_as_data() {
-    let world = opened(binding(json!({"projectStructure": true, "recentChanges": true})));
+    let world = opened(run_with_context(json!({"projectStructure": true, "recentChanges": true})));
     assert_eq!(
         world.names(),
         ["epoch.started", "catalogue.fixed", "resources.bound", "context.gathered", "conversation.opened"]
@@ -53,7 +55,7 @@ fn gathered_context_is_recorded_and_in_the_prompt_as_data() {
 
 #[test]
 fn context_is_gathered_once() {
-    let world = opened(binding(json!({"projectStructure": true})));
+    let world = opened(run_with_context(json!({"projectStructure": true})));
     let mut resumed = world.resumed_from(4);
     resumed.gathered = Vec::new();
     resumed.play_until(|conversation| conversation.system().is_some());
@@ -62,10 +64,10 @@ fn context_is_gathered_once() {
 }
 
 #[rstest]
-#[case::not_wanted(binding(json!(null)))]
-#[case::wanted_neither(binding(json!({"projectStructure": false})))]
-#[case::nothing_bound(Run { resources: Vec::new(), ..binding(json!({"projectStructure": true})) })]
-fn nothing_is_gathered(#[case] run: Run) {
+#[case::not_wanted(run_with_context(json!(null)))]
+#[case::neither_wanted(run_with_context(json!({"projectStructure": false})))]
+#[case::nothing_bound(Run { resources: Vec::new(), ..run_with_context(json!({"projectStructure": true})) })]
+fn without_a_wanted_summary_or_a_bound_file_system_nothing_is_gathered(#[case] run: Run) {
     let world = opened(run);
     assert_eq!(world.names(), ["epoch.started", "catalogue.fixed", "resources.bound", "conversation.opened"]);
     assert!(!world.conversation.system().unwrap().contains("# Context"));
@@ -98,10 +100,10 @@ fn existing_notes_are_gathered_if_the_skill_allows_reading_them() {
     }
 }
 
-/// A file shows something new. An offloaded result that is read again, or a note, does not.
+/// The content of a file is new evidence. An offloaded result or a note is not: a Job of the Skill has seen it before.
 #[test]
 fn results_of_core_tools_except_notes_are_evidence() {
-    let mut run = binding(json!(null));
+    let mut run = run_with_context(json!(null));
     run.skill.engine = serde_json::from_value(json!({"finalizationGate": {"enabled": true}})).unwrap();
     run.skill.memory = serde_json::from_value(json!({"bank": "write"})).unwrap();
     let outcome_after = |tool: &str, arguments: serde_json::Value| {
@@ -139,7 +141,8 @@ fn writing_a_note_can_be_the_last_step_of_a_workflow() {
     assert_eq!(world.conversation.outcome().unwrap().code, OutcomeCode::Succeeded);
 }
 
-/// The earlier conversation is data in the system prompt and beside the goal. Without it, a follow-up does not begin.
+/// The earlier conversation is data in the system prompt and beside the goal. If it cannot be read, the follow-up Job ends
+/// before it asks a model.
 #[test]
 fn the_prompt_of_a_follow_up_has_the_earlier_conversation() {
     let following = |text: &str, fault: Option<&str>| {
@@ -159,8 +162,8 @@ fn the_prompt_of_a_follow_up_has_the_earlier_conversation() {
     let closing = section.lines().find(|line| line.starts_with("</earlier id=")).unwrap();
     assert!(section.split_once("Refund everything.").unwrap().1.contains(closing), "{section}");
     assert!(!system.contains("# Context"), "{system}");
-    let wanted = world.conversation.shared.goal_data();
-    assert!(wanted.contains("And the other one?") && wanted.contains("Refund A-17"), "{wanted}");
+    let goal = world.conversation.shared.goal_data();
+    assert!(goal.contains("And the other one?") && goal.contains("Refund A-17"), "{goal}");
 
     for parts in [following("", Some("its record cannot be read: gone.")).gathered, Vec::new()] {
         let mut lost = following("", None);
@@ -183,7 +186,7 @@ fn a_tool_that_the_policy_hides_is_not_offered() {
 }
 
 #[test]
-fn the_persona_is_rendered_with_bound_values_and_the_names_of_secrets() {
+fn the_persona_has_mount_paths_and_the_log_has_no_paths_of_secrets() {
     use bloomery_crds::run::{BoundResource, KeyFile, ResourceSource};
     use bloomery_crds::v1alpha1::ResourceType;
     let mut skill = fixture::skill();

@@ -26,7 +26,7 @@ const MAX_ERROR_BYTES: usize = 256;
 ///
 /// # Errors
 /// If the texts differ, or a text is empty or too long to be compared.
-pub fn keeps_content(before: &str, after: &str, fields: &Map<String, Value>) -> Result<(), Error> {
+pub fn check_content(before: &str, after: &str, fields: &Map<String, Value>) -> Result<(), Error> {
     if after.trim().is_empty() {
         return Err(Error("the polished answer is empty".to_owned()));
     }

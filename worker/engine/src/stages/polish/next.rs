@@ -1,6 +1,6 @@
 //! The steps of the reply polisher.
 
-use super::content::keeps_content;
+use super::content::check_content;
 use super::prompt::prompt;
 use super::state::wants_polish;
 use crate::conversation::Conversation;
@@ -28,7 +28,7 @@ pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
         let prompt = prompt(persona.as_deref().unwrap_or(DEFAULT_PERSONA), &result.text);
         return Some(request::for_stage(shared, Stage::Polish, prompt, None));
     };
-    let outcome = match keeps_content(&result.text, polished, &result.fields) {
+    let outcome = match check_content(&result.text, polished, &result.fields) {
         Ok(()) => PolishOutcome::Polished(polished.trim().to_owned()),
         Err(change) => PolishOutcome::Kept(format!("the reply polisher changed the content: {change}")),
     };

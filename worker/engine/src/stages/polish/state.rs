@@ -48,7 +48,7 @@ impl Polishing {
     }
 }
 
-/// Returns whether an answer has passed that the polisher is enabled for and has not handled yet.
+/// Returns whether an answer has passed, and the enabled polisher still has to handle it.
 pub(crate) fn wants_polish(polishing: &Polishing, finalization: &Finalization, skill: &SkillSpec) -> bool {
     let polisher = skill.engine.as_ref().and_then(|engine| engine.reply_polisher.as_ref());
     let enabled = polisher.and_then(|polisher| polisher.enabled).unwrap_or(true);

@@ -20,7 +20,7 @@ fn an_answer_whose_content_the_polisher_changed_stays_unpolished(#[case] polishe
 }
 
 #[test]
-fn an_answer_that_passed_does_not_fail_for_a_polisher_that_gives_no_answer() {
+fn an_answer_that_passed_is_kept_if_the_polisher_gives_no_answer() {
     let mut world = World::new(run_of(cs_tier_1()), vec![looked_up(), refunds(5.0), answer("Done.")], ALL_WELL);
     world.stages.insert(Stage::Intent, vec![REFUND]);
     let mut events = 0;

@@ -34,8 +34,8 @@ fn open_question(question: &UserQuestion, about: &QuestionSubject, shared: &mut 
     }
 }
 
-/// Takes the reply to a call of `ask_user`, and keeps a reply to no open question. Other stages take the replies to their own
-/// questions.
+/// Takes the reply to a call of `ask_user`. A reply to a question that is not open is kept for the status. Other stages take the
+/// replies to their own questions.
 fn take_reply(id: &QuestionId, text: &str, (by, nth): (&str, Option<u32>), shared: &mut Shared) {
     match shared.questions.about(id) {
         Some(QuestionSubject::Call(_)) if text.trim().is_empty() => {

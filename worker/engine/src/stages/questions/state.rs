@@ -23,7 +23,7 @@ pub struct OpenQuestion {
 /// A reply to a question that is not open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StrayReply {
-    /// The question that it names.
+    /// The question that the reply names.
     pub question: QuestionId,
     /// The text of the reply.
     pub text: String,
@@ -49,12 +49,14 @@ impl RefusedReply {
 /// All questions of the conversation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Questions {
+    /// The number of questions that were asked.
     asked: u32,
     open: Vec<OpenQuestion>,
     /// The latest stray replies.
     stray_replies: Vec<StrayReply>,
     /// The number of all stray replies.
     stray_count: u32,
+    /// The number of replies of the Job's spec that were read.
     replies_read: u32,
 }
 
@@ -94,7 +96,7 @@ impl Questions {
         self.stray_replies.push(reply);
     }
 
-    /// Returns whether a question of this id was ever asked.
+    /// Returns whether a question with this id was asked before.
     pub(super) fn was_asked(&self, id: &QuestionId) -> bool {
         (1..=self.asked).any(|n| QuestionId::new(n) == *id)
     }

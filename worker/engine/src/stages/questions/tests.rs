@@ -108,12 +108,13 @@ fn an_answer_is_new_evidence() {
     let again =
         attended_world(attended(), vec![bad(), bad(), bad(), asks(&[ask("Which?")]), good_answer()], first_choice);
     assert_eq!(code(&again), OutcomeCode::Succeeded);
-    // A repeated question brings a new answer, which is evidence. Without one, the gate fails.
+    // Without a reply, there is no new evidence, and the gate fails.
     let without = attended_world(attended(), vec![bad(), bad(), bad(), bad()], first_choice);
     assert_eq!(code(&without), OutcomeCode::GateFailed);
 }
 
-fn seed_skill() -> SkillSpec {
+/// Returns a Skill whose first intent requires three entities.
+fn skill_with_three_entities() -> SkillSpec {
     let mut skill = seed::skill();
     let amount = json!({"name": "amount", "type": "number", "required": true});
     let urgent = json!({"name": "urgent", "type": "boolean", "required": true});
@@ -126,7 +127,7 @@ fn seed_skill() -> SkillSpec {
 fn missing_entities_are_asked_for_at_once_and_read_by_their_type() {
     let nameless = r#"{"intent": "intent_refund", "entities": {}}"#;
     let mut world = attended_stages(
-        seed_skill(),
+        skill_with_three_entities(),
         vec![looked_up(), refunds(5.0), answer("Done.")],
         &[(Stage::Intent, &[nameless]), (Stage::Polish, &["Done."])],
     );
@@ -151,7 +152,7 @@ fn missing_entities_are_asked_for_at_once_and_read_by_their_type() {
 #[test]
 fn an_invalid_reply_leaves_its_question_open_with_the_reason() {
     let nameless = r#"{"intent": "intent_refund", "entities": {"order_id": "A-17", "urgent": true}}"#;
-    let mut world = attended_stages(seed_skill(), vec![], &[(Stage::Intent, &[nameless])]);
+    let mut world = attended_stages(skill_with_three_entities(), vec![], &[(Stage::Intent, &[nameless])]);
     world.people = |_| None;
     world.play_out();
     world.record(replies(1, "a lot"));
@@ -268,18 +269,19 @@ fn after_a_worker_lost_at_any_event_only_open_questions_are_asked_again() {
 }
 
 #[derive(Debug, Clone)]
-enum Word {
+enum Action {
     Reply(u32, &'static str),
     Message,
+    /// Continue until the log has this many more events.
     Events(usize),
 }
 
-fn word() -> impl Strategy<Value = Word> {
+fn action() -> impl Strategy<Value = Action> {
     let texts = prop::sample::select(vec!["A-17", "happened", "did not happen", "stop", "", " "]);
     prop_oneof![
-        3 => (0..6_u32, texts).prop_map(|(n, text)| Word::Reply(n, text)),
-        1 => Just(Word::Message),
-        2 => (1..6_usize).prop_map(Word::Events),
+        3 => (0..6_u32, texts).prop_map(|(n, text)| Action::Reply(n, text)),
+        1 => Just(Action::Message),
+        2 => (1..6_usize).prop_map(Action::Events),
     ]
 }
 
@@ -287,7 +289,7 @@ proptest! {
     /// For any statements at any time: the history only grows and stays well formed, a lost call is not sent again, and a
     /// replay ends in the same state.
     #[test]
-    fn no_statements_change_earlier_turns_or_send_a_call_twice(words in prop::collection::vec(word(), 0..40)) {
+    fn no_statements_change_earlier_turns_or_send_a_call_twice(actions in prop::collection::vec(action(), 0..40)) {
         let answers = vec![
             asks(&[ask("Which?"), ("verify_identity", order()), ask("When?")]),
             asks(&[("process_refund", order()), ask("Why?"), ("note", order())]),
@@ -296,14 +298,14 @@ proptest! {
             if tool == "process_refund" { Reply::Lost } else { Reply::Completed("ok") }
         });
         let mut before: Vec<Turn> = Vec::new();
-        for word in words {
+        for action in actions {
             if world.conversation.outcome().is_some() {
                 break;
             }
-            match word {
-                Word::Reply(n, text) => world.record(replies(n, text)),
-                Word::Message => world.record(message("and be quick")),
-                Word::Events(events) => { let events = world.log.len() + events; world.play(events); }
+            match action {
+                Action::Reply(n, text) => world.record(replies(n, text)),
+                Action::Message => world.record(message("and be quick")),
+                Action::Events(events) => { let events = world.log.len() + events; world.play(events); }
             }
             prop_assert!(world.conversation.turns().starts_with(&before));
             before = world.conversation.turns().to_vec();

@@ -24,15 +24,16 @@ pub(super) struct Choice<'a> {
     pub room: usize,
 }
 
-/// Returns the choice, if there are more tools than the maximum.
+/// Returns the tools to select from, or nothing if all tools fit into the prompt.
 pub(super) fn choice(shared: &Shared) -> Option<Choice<'_>> {
     let tools = shared.catalogue.visible();
     let max = max_tools(shared);
     if tools.len() <= max {
         return None;
     }
-    let stays = |tool: &CatalogueTool| tool.source == ToolSource::Core || shared.rules.workflows.has_step(&tool.name);
-    let (always_shown, selectable): (Vec<_>, Vec<_>) = tools.iter().partition(|tool| stays(tool));
+    let is_always_shown =
+        |tool: &CatalogueTool| tool.source == ToolSource::Core || shared.rules.workflows.has_step(&tool.name);
+    let (always_shown, selectable): (Vec<_>, Vec<_>) = tools.iter().partition(|tool| is_always_shown(tool));
     let room = max.saturating_sub(always_shown.len());
     Some(Choice { always_shown, selectable, room })
 }
@@ -66,7 +67,8 @@ impl Choice<'_> {
         StagePrompt { system, user, answer_schema: Some(answer_schema()) }
     }
 
-    /// Reads the selected names from the answer of the model. Duplicates, and names beyond the room, are dropped.
+    /// Reads the selected names from the answer of the model. Duplicates are dropped, and so are names for which
+    /// there is no room.
     ///
     /// # Errors
     /// If the answer is not a JSON object of this form, or names an unknown tool.
@@ -105,7 +107,7 @@ fn answer_schema() -> AnswerSchema {
     AnswerSchema::new("tools", [("tools", json!({"type": "array", "items": {"type": "string"}}))])
 }
 
-/// Returns the most tools in a prompt.
+/// Returns the maximum number of tools in a prompt.
 pub(super) fn max_tools(shared: &Shared) -> usize {
     let selection = shared.run.skill.engine.as_ref().and_then(|engine| engine.tool_selection.as_ref());
     let max = selection.and_then(|selection| selection.max);

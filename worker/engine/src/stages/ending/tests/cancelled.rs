@@ -12,6 +12,7 @@ use rstest::rstest;
 
 const CANCEL: Event = Event::DirectiveReceived { directive: Directive::Cancel };
 
+/// The part of the outcome's message about a call whose result is not known.
 const UNKNOWN: &str = "was sent and its answer is not known: find out whether it happened";
 
 fn message(world: &World) -> &str {
@@ -40,7 +41,7 @@ fn a_cancellation_at_any_event_starts_no_call_and_names_those_under_way() {
         assert_eq!((cancelled.asked, cancelled.effects.len()), (0, 0), "after {cut} events");
         assert_eq!(message(&cancelled).contains(UNKNOWN), within, "after {cut} events: {}", message(&cancelled));
         assert_eq!(cancelled.names().last(), Some(&"finished"));
-        let status = project(&cancelled.conversation, whole_position());
+        let status = project(&cancelled.conversation, log_position());
         assert_eq!((status.phase, status.waiting_for), (Phase::Cancelled, None));
         named += usize::from(within);
         // A worker that resumes after the cancellation, at any event, comes to the same end.
@@ -54,7 +55,7 @@ fn a_cancellation_at_any_event_starts_no_call_and_names_those_under_way() {
     assert!(named > 0, "some cut lies within an effect");
 }
 
-fn whole_position() -> bloomery_crds::v1alpha1::LogPosition {
+fn log_position() -> bloomery_crds::v1alpha1::LogPosition {
     crate::line::Chain::new("/test").position("jobs/k")
 }
 
@@ -63,8 +64,8 @@ fn attended() -> Run {
 }
 
 #[rstest]
-#[case::in_a_pod(run())]
-#[case::where_people_are(attended())]
+#[case::without_people(run())]
+#[case::with_people(attended())]
 fn a_cancelled_job_names_its_lost_call_and_asks_no_question(#[case] run: Run) {
     let mut world = World::new(run, vec![asks(&[("process_refund", order()), ("note", order())])], |_, _| Reply::Lost);
     while !world.names().contains(&"tool.started") {
@@ -97,7 +98,7 @@ fn an_open_question_about_a_lost_call_is_not_waited_for() {
 }
 
 #[test]
-fn an_idempotent_call_that_was_lost_is_not_repeated_and_named() {
+fn a_lost_idempotent_call_is_named_and_not_repeated() {
     let mut world = World::new(run(), vec![asks(&[("note", order())]), good_answer()], |_, _| Reply::Lost);
     while !world.names().contains(&"tool.indeterminate") {
         let events = world.log.len() + 1;

@@ -38,7 +38,7 @@ fn an_empty_field_of_the_skill_makes_no_section() {
     assert!(!prompt.user.contains("Fields of"));
 }
 
-/// Returns the example answer of seed 002, with the fields that a case changes.
+/// Returns an answer that passes the draft, with the fields that a case changes.
 fn answer(changed: &Value) -> String {
     let mut answer =
         json!({"passed": true, "score": 0.9, "reasons": [], "missing_fields": [], "suggested_action": null});
@@ -61,7 +61,7 @@ fn answer(changed: &Value) -> String {
 #[case::clarify(json!({"passed": false, "reasons": [{"code": "GOAL_NOT_MET", "detail": "which order"}], "suggested_action": "CLARIFY_USER"}), false, Some(SuggestedAction::ClarifyUser))]
 #[case::escalate(json!({"passed": false, "reasons": [{"code": "TONE_MISMATCH", "detail": "rude"}], "suggested_action": "ESCALATE"}), false, Some(SuggestedAction::Escalate))]
 #[case::failed_without_an_action(json!({"passed": false, "missing_fields": ["status"]}), false, Some(SuggestedAction::ToolCall))]
-fn finalization_gate_pass_and_fail(
+fn the_judging_model_passes_or_fails_a_draft(
     #[case] changed: Value,
     #[case] passed: bool,
     #[case] action: Option<SuggestedAction>,
@@ -88,18 +88,22 @@ fn finalization_gate_pass_and_fail(
 #[case::passed_and_the_goal_is_not_met(&answer(&json!({"reasons": [{"code": "GOAL_NOT_MET", "detail": "x"}]})))]
 #[case::two_names_for_one_field("{\"passed\": true, \"missing_fields\": [], \"missingFields\": [\"status\"]}")]
 #[case::two_rulings("{\"passed\": false, \"passed\": true}")]
-fn an_unreadable_ruling_is_no_ruling(#[case] text: &str) {
+fn an_unreadable_ruling_is_an_error(#[case] text: &str) {
     let error = read(text).unwrap_err().to_string();
     assert!(!error.is_empty() && error.len() <= 512, "{error}");
 }
 
 #[rstest]
-#[case::the_names_of_002("{\"passed\": false, \"missing_fields\": [\"status\"], \"suggested_action\": \"REWRITE\"}")]
-#[case::the_names_of_status("{\"passed\": false, \"missingFields\": [\"status\"], \"suggestedAction\": \"REWRITE\"}")]
+#[case::the_names_in_the_prompt(
+    "{\"passed\": false, \"missing_fields\": [\"status\"], \"suggested_action\": \"REWRITE\"}"
+)]
+#[case::the_names_in_the_status(
+    "{\"passed\": false, \"missingFields\": [\"status\"], \"suggestedAction\": \"REWRITE\"}"
+)]
 #[case::fenced(
     "```json\n{\"passed\": false, \"missing_fields\": [\"status\"], \"suggested_action\": \"REWRITE\"}\n```"
 )]
-fn both_spellings_are_read(#[case] text: &str) {
+fn both_spellings_of_the_field_names_are_read(#[case] text: &str) {
     let attempt = read(text).unwrap();
     assert_eq!(attempt.missing_fields, ["status"]);
     assert_eq!(attempt.suggested_action, Some(SuggestedAction::Rewrite));
@@ -107,7 +111,7 @@ fn both_spellings_are_read(#[case] text: &str) {
 }
 
 #[test]
-fn lists_are_cut_to_what_status_takes_and_the_gravest_reason_stays() {
+fn lists_are_cut_to_the_limits_of_the_status_and_the_most_severe_reason_stays() {
     let mut reasons = vec![json!({"code": "TONE_MISMATCH", "detail": "é".repeat(500)}); 20];
     reasons.push(json!({"code": "GUARDRAIL_VIOLATED"}));
     let attempt = read(&answer(&json!({"reasons": reasons, "missing_fields": vec!["x".repeat(200); 100]}))).unwrap();

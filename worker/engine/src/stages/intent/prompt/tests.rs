@@ -110,7 +110,7 @@ fn an_entity_of_two_types_may_be_of_either() {
     "{\"intent\": \"intent_refund\", \"entities\": {\"order_id\": 17}}",
     "the entity \"order_id\" is not of the type string"
 )]
-#[case::a_part_of_a_whole(
+#[case::a_fraction_for_an_integer(
     "{\"intent\": \"intent_refund\", \"entities\": {\"parcels\": 1.5}}",
     "the entity \"parcels\" is not of the type integer"
 )]
@@ -122,7 +122,7 @@ fn an_entity_of_two_types_may_be_of_either() {
     "{\"intent\": null, \"entities\": {\"order_id\": \"A-17\"}}",
     "without an intent there are no entities"
 )]
-#[case::entities_that_are_none(
+#[case::entities_in_a_list(
     "{\"intent\": \"intent_track\", \"entities\": []}",
     "the field \"entities\" is not an object"
 )]
@@ -130,7 +130,7 @@ fn an_entity_of_two_types_may_be_of_either() {
     "{\"intent\": \"intent_track\", \"confidence\": 0.5}",
     "the field \"confidence\" is not asked for"
 )]
-#[case::a_hidden_intent(
+#[case::a_duplicate_key(
     "{\"intent\": \"intent_track\", \"intent\": null}",
     "the answer cannot be read as JSON: the key \"intent\" appears twice in one object"
 )]

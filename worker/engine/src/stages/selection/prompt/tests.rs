@@ -40,14 +40,14 @@ fn all_tools_are_visible_if_they_fit() {
 }
 
 #[test]
-fn of_many_the_selected_are_shown_and_those_that_stay() {
+fn selected_tools_are_shown_with_those_that_are_always_shown() {
     let world = world(4, &[r#"{"tools": ["note", "verify_identity", "check_eligibility"]}"#]);
     assert_eq!(shown(&world), ["verify_identity", "process_refund", "note", "subgoal_done"]);
     assert_eq!(world.conversation.budget().requests().selection, 1);
 }
 
 #[test]
-fn no_selection_is_made_if_all_tools_fit() {
+fn an_empty_selection_shows_only_the_tools_that_are_always_shown() {
     assert_eq!(shown(&world(4, &[r#"{"tools": []}"#])), ["process_refund", "subgoal_done"]);
 }
 
@@ -59,10 +59,10 @@ fn an_answer_that_cannot_be_used_is_asked_for_once_more() {
 }
 
 #[rstest]
-#[case::twice_no_answer(4, &["I need all of them."], &["verify_identity", "check_eligibility", "process_refund", "subgoal_done"], 2)]
+#[case::two_unusable_answers(4, &["I need all of them."], &["verify_identity", "check_eligibility", "process_refund", "subgoal_done"], 2)]
 #[case::no_room(2, &[], &["process_refund", "subgoal_done"], 0)]
-#[case::less_than_none(1, &[], &["process_refund", "subgoal_done"], 0)]
-fn without_an_answer_the_first_are_taken(
+#[case::less_room_than_the_always_shown_tools_need(1, &[], &["process_refund", "subgoal_done"], 0)]
+fn without_a_usable_answer_the_first_tools_are_selected(
     #[case] max: u32,
     #[case] answers: &[&'static str],
     #[case] expected: &[&str],
@@ -74,7 +74,7 @@ fn without_an_answer_the_first_are_taken(
 }
 
 #[rstest]
-#[case::another_name(
+#[case::an_unknown_name(
     r#"{"tools": ["verify_identy"]}"#,
     "there is no tool \"verify_identy\"; the nearest is \"verify_identity\""
 )]
@@ -111,19 +111,19 @@ fn a_cached_selection_shows_no_more_tools_than_a_model_could_select() {
 
 #[test]
 fn a_selection_for_another_input_has_another_cache_key() {
-    let of = |run: Run| {
+    let key_of = |run: Run| {
         let mut world = World::new(run, Vec::new(), |_, _| Reply::Completed("ok"));
         world.play_until(|conversation| conversation.system().is_some());
         crate::stages::selection::cache_key(&world.conversation)
     };
-    let same = of(run(4));
-    assert_eq!(same, of(run(4)));
-    assert_ne!(same, of(run(3)));
-    assert_ne!(same, of(Run { goal: "Track order A-17".into(), ..run(4) }));
-    assert_ne!(same, of(Run { skill_name: "cs-tier-2".into(), ..run(4) }));
+    let key = key_of(run(4));
+    assert_eq!(key, key_of(run(4)));
+    assert_ne!(key, key_of(run(3)));
+    assert_ne!(key, key_of(Run { goal: "Track order A-17".into(), ..run(4) }));
+    assert_ne!(key, key_of(Run { skill_name: "cs-tier-2".into(), ..run(4) }));
     let mut fewer = run(4);
     fewer.skill.policy.get_or_insert_default().tools = serde_json::from_value(json!({"blocked": ["note"]})).unwrap();
-    assert_ne!(same, of(fewer));
+    assert_ne!(key, key_of(fewer));
 }
 
 #[test]
