@@ -145,7 +145,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Returns the error for a next token that is not `what` the grammar requires.
+    /// Returns the error for a next token that is not `what`, such as `a comma or ']'`.
     fn expected(&self, what: &str) -> Error {
         let start = self.tokens.get(self.at).map_or(self.text.len(), |(at, _)| *at);
         let before = self.text.get(..start).unwrap_or_default();

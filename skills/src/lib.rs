@@ -12,6 +12,14 @@
 //! All faults of a document are reported at once. A Skill with faults is also read as far as possible, as a [`Draft`]. So the
 //! lint of the engine can check it in the same run.
 //!
+//! Terms in this crate:
+//!
+//! - A *fault* is a sentence about what is wrong with a value.
+//! - A [`Finding`] is an error or a warning for people: a fault with its severity, its place in the document, and a remedy. The
+//!   engine's lint has a `Finding` of its own, with an API path and no place. [`Finding::at_api_path`] adds the place.
+//! - An *API path* leads to a field by the names of the API: `spec.outputContract.schema`. A *document path* leads to it by the
+//!   names in the document: `output_contract.schema` in the dialect.
+//!
 //! Inputs are bounded in size, depth and number of values. Aliases are refused, so the values of an input cannot multiply.
 //!
 //! This crate does no IO. Callers pass bytes and print the findings.

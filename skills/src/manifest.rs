@@ -46,7 +46,7 @@ pub fn manifest(document: &Document) -> CheckedDocument {
     let draft = skill_spec.and_then(|spec| Draft::read(spec, &document.refused, &findings));
     let kind = kind.map(|(kind, _)| kind);
     let checked = CheckedDocument { kind, root: root.clone(), object, skill: None, draft, mcp_address: None, findings };
-    checked.conclude(document)
+    checked.sort_and_read_skill(document)
 }
 
 /// Checks `apiVersion` and `kind`. Returns the kind with its schema, unless the kind is missing or unknown.

@@ -215,8 +215,8 @@ fn too_large_inputs_are_refused() {
     let many = "- 1\n".repeat(MAX_NODES + 1);
     let read = yaml::read(many.as_bytes());
     assert_eq!((read.documents.len(), read.findings.len()), (0, 1));
-    let documents_of_it = "--- {}\n".repeat(MAX_DOCUMENTS + 1);
-    let read = yaml::read(documents_of_it.as_bytes());
+    let many_documents = "--- {}\n".repeat(MAX_DOCUMENTS + 1);
+    let read = yaml::read(many_documents.as_bytes());
     assert_eq!((read.documents.len(), read.findings.len()), (MAX_DOCUMENTS, 1));
 }
 
