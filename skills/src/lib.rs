@@ -3,7 +3,7 @@
 //! [`yaml`] reads an input into [`Documents`]: trees in which every value has its line and column. [`Document::form`] returns
 //! the format of a document:
 //!
-//! - [`manifest`] checks a manifest of a kind of Bloomery, and finds the faults that the API server would refuse.
+//! - [`check_manifest`] checks a manifest of a kind of Bloomery, and finds the faults that the API server would refuse.
 //! - [`import`] converts the older format, called the dialect: the `snake_case` YAML of `domain.yaml` and skill files. The
 //!   result is a [`Skill`]. It reports each field that a `Skill` cannot express.
 //!
@@ -47,7 +47,7 @@ pub use document::{Document, Documents, Form};
 pub use draft::Draft;
 pub use finding::{Finding, Severity};
 pub use import::{ImportOptions, import};
-pub use manifest::manifest;
+pub use manifest::check_manifest;
 pub use tree::{Node, locate};
 
 #[cfg(test)]

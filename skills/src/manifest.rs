@@ -33,7 +33,7 @@ const METADATA_FIELDS: [&str; 15] = [
 ];
 
 /// Checks a manifest of a kind of Bloomery. All faults are reported at once.
-pub fn manifest(document: &Document) -> CheckedDocument {
+pub fn check_manifest(document: &Document) -> CheckedDocument {
     let root = &document.root;
     let mut findings = Vec::new();
     let kind = check_kind(root, &mut findings);

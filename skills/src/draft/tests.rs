@@ -1,12 +1,12 @@
 use super::Draft;
-use crate::{ImportOptions, import, manifest, yaml};
+use crate::{ImportOptions, check_manifest, import, yaml};
 use bloomery_crds::v1alpha1::ResourceType;
 use rstest::rstest;
 
 const HEAD: &str = "apiVersion: bloomery.dev/v1alpha1\nkind: Skill\nmetadata: {name: x}\nspec:\n";
 
 fn draft(spec: &str) -> Draft {
-    manifest(&yaml::read(format!("{HEAD}{spec}").as_bytes()).documents[0]).draft.unwrap()
+    check_manifest(&yaml::read(format!("{HEAD}{spec}").as_bytes()).documents[0]).draft.unwrap()
 }
 
 #[test]
