@@ -71,8 +71,8 @@ fn a_received_reply_that_was_not_accepted_leaves_the_question_open() {
 }
 
 #[rstest]
-#[case::a_slip("q1", "Did you mean \"q-1\"?")]
-#[case::another("q-77", "The open questions are:\n  q-1  Which order")]
+#[case::a_misspelt_id("q1", "Did you mean \"q-1\"?")]
+#[case::an_unknown_id("q-77", "The open questions are:\n  q-1  Which order")]
 fn the_error_for_an_unknown_question_lists_the_open_questions(#[case] id: &str, #[case] says: &str) {
     let error = target_id(&with_questions(), Some(id), false).unwrap_err();
     assert!(error.exit == Exit::Usage && error.message.contains(says), "{error}");
