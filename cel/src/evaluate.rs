@@ -15,7 +15,7 @@ pub(crate) fn evaluate(
     declared_optional: &[String],
 ) -> Result<bool, Error> {
     let mut evaluation = Evaluation { variables, declared_optional, items: Vec::new(), work: WorkBudget::default() };
-    match evaluation.value(root)? {
+    match evaluation.evaluate(root)? {
         Value::Bool(truth) => Ok(truth),
         other => Err(Error::NotBool(other.kind())),
     }
@@ -38,7 +38,7 @@ impl Error {
 }
 
 impl<'a> Evaluation<'a> {
-    fn value(&mut self, node: &'a Node) -> Result<Value<'a>, Error> {
+    fn evaluate(&mut self, node: &'a Node) -> Result<Value<'a>, Error> {
         self.work.spend(1)?;
         Ok(match node {
             Node::Null => Value::Null,
@@ -48,43 +48,44 @@ impl<'a> Evaluation<'a> {
             Node::Double(value) => Value::Double(*value),
             Node::Text(text) => Value::Text(Text::Borrowed(text)),
             Node::Arguments => Value::Map(self.variables),
-            Node::Argument(name) => self.argument(name)?,
+            Node::Argument(name) => self.find_argument(name)?,
+            // The parser creates an `Item` only within its macro, so the item exists.
             Node::Item(at) => self.items.get(*at).cloned().unwrap_or(Value::Null),
             Node::List(items) => {
-                let items: Result<Vec<_>, Error> = items.iter().map(|item| self.value(item)).collect();
+                let items: Result<Vec<_>, Error> = items.iter().map(|item| self.evaluate(item)).collect();
                 Value::List(List::Computed(items?.into()))
             }
             Node::Select(operand, name) => {
-                let operand = self.value(operand)?;
+                let operand = self.evaluate(operand)?;
                 get_field(&operand, name)?.ok_or_else(|| Error::Evaluation(format!("there is no field {name:?}")))?
             }
-            Node::Has(operand, name) => Value::Bool(get_field(&self.value(operand)?, name)?.is_some()),
+            Node::Has(operand, name) => Value::Bool(get_field(&self.evaluate(operand)?, name)?.is_some()),
             Node::Index(operand, index) => {
-                let (operand, index) = (self.value(operand)?, self.value(index)?);
+                let (operand, index) = (self.evaluate(operand)?, self.evaluate(index)?);
                 operate::index(&operand, &index)?
             }
-            Node::Not(operand) => Value::Bool(!self.bool(operand)?),
-            Node::Negate(operand) => operate::negate(&self.value(operand)?)?,
-            Node::And(sides) => Value::Bool(self.and_or(sides, /*decisive*/ false)?),
-            Node::Or(sides) => Value::Bool(self.and_or(sides, /*decisive*/ true)?),
+            Node::Not(operand) => Value::Bool(!self.evaluate_bool(operand)?),
+            Node::Negate(operand) => operate::negate(&self.evaluate(operand)?)?,
+            Node::And(sides) => Value::Bool(self.evaluate_and_or(sides, /*decisive*/ false)?),
+            Node::Or(sides) => Value::Bool(self.evaluate_and_or(sides, /*decisive*/ true)?),
             Node::Conditional(parts) => {
                 let [condition, yes, no] = parts.as_ref();
-                if self.bool(condition)? { self.value(yes)? } else { self.value(no)? }
+                if self.evaluate_bool(condition)? { self.evaluate(yes)? } else { self.evaluate(no)? }
             }
-            Node::Binary(operator, left, right) => self.binary(*operator, left, right)?,
-            Node::Call(function, operands) => self.call(*function, operands)?,
-            Node::Macro(kind, range, body) => self.macro_call(*kind, range, body)?,
+            Node::Binary(operator, left, right) => self.evaluate_binary(*operator, left, right)?,
+            Node::Call(function, operands) => self.evaluate_call(*function, operands)?,
+            Node::Macro(kind, range, body) => self.evaluate_macro(*kind, range, body)?,
         })
     }
 
-    fn bool(&mut self, node: &'a Node) -> Result<bool, Error> {
-        match self.value(node)? {
+    fn evaluate_bool(&mut self, node: &'a Node) -> Result<bool, Error> {
+        match self.evaluate(node)? {
             Value::Bool(truth) => Ok(truth),
             other => Err(Error::NotBool(other.kind())),
         }
     }
 
-    fn argument(&self, name: &str) -> Result<Value<'a>, Error> {
+    fn find_argument(&self, name: &str) -> Result<Value<'a>, Error> {
         self.variables.get(name).map(Value::from_json).ok_or_else(|| Error::Missing {
             name: name.to_owned(),
             optional: self.declared_optional.iter().any(|declared| declared == name),
@@ -93,10 +94,10 @@ impl<'a> Evaluation<'a> {
 
     /// Evaluates `&&` (`decisive` is false) or `||` (`decisive` is true). A side with the decisive value decides, even if
     /// earlier sides failed. If no side decides, the last failure is the error.
-    fn and_or(&mut self, sides: &'a [Node], decisive: bool) -> Result<bool, Error> {
+    fn evaluate_and_or(&mut self, sides: &'a [Node], decisive: bool) -> Result<bool, Error> {
         let mut ignored = None;
         for side in sides {
-            match self.bool(side) {
+            match self.evaluate_bool(side) {
                 Ok(truth) if truth == decisive => return Ok(decisive),
                 Ok(_) => {}
                 Err(error) if error.can_be_ignored() => ignored = Some(error),
@@ -106,14 +107,15 @@ impl<'a> Evaluation<'a> {
         ignored.map_or(Ok(!decisive), Err)
     }
 
-    fn binary(&mut self, operator: Operator, left: &'a Node, right: &'a Node) -> Result<Value<'a>, Error> {
-        let (left, right) = (self.value(left)?, self.value(right)?);
+    fn evaluate_binary(&mut self, operator: Operator, left: &'a Node, right: &'a Node) -> Result<Value<'a>, Error> {
+        let (left, right) = (self.evaluate(left)?, self.evaluate(right)?);
         self.work.spend_on_operation(operator, &left, &right)?;
         operate::binary(operator, &left, &right)
     }
 
-    fn call(&mut self, function: Function, operands: &'a [Node]) -> Result<Value<'a>, Error> {
-        let mut values = operands.iter().map(|operand| self.value(operand)).collect::<Result<Vec<_>, _>>()?.into_iter();
+    fn evaluate_call(&mut self, function: Function, operands: &'a [Node]) -> Result<Value<'a>, Error> {
+        let mut values =
+            operands.iter().map(|operand| self.evaluate(operand)).collect::<Result<Vec<_>, _>>()?.into_iter();
         let first = values.next().unwrap_or(Value::Null);
         let second = values.next();
         for operand in [Some(&first), second.as_ref()].into_iter().flatten() {
@@ -122,8 +124,8 @@ impl<'a> Evaluation<'a> {
         operate::call(function, first, second.as_ref())
     }
 
-    fn macro_call(&mut self, kind: Macro, range: &'a Node, body: &'a Node) -> Result<Value<'a>, Error> {
-        let items = match self.value(range)? {
+    fn evaluate_macro(&mut self, kind: Macro, range: &'a Node, body: &'a Node) -> Result<Value<'a>, Error> {
+        let items = match self.evaluate(range)? {
             Value::List(items) => items,
             // Sorted, because the order of a `Map` depends on the features of `serde_json`.
             Value::Map(fields) => {
@@ -139,22 +141,23 @@ impl<'a> Evaluation<'a> {
             Macro::ExistsOne => self.matching_items(&items, body).map(|items| Value::Bool(items.len() == 1)),
             Macro::Filter => self.matching_items(&items, body).map(|items| Value::List(List::Computed(items))),
             Macro::Map => {
-                let results: Result<Rc<[_]>, Error> = items.iter().map(|item| self.with_item(item, body)).collect();
+                let results: Result<Rc<[_]>, Error> =
+                    items.iter().map(|item| self.evaluate_for_item(item, body)).collect();
                 results.map(|results| Value::List(List::Computed(results)))
             }
         }
     }
 
     /// Evaluates the body of a macro for one item.
-    fn with_item(&mut self, item: Value<'a>, body: &'a Node) -> Result<Value<'a>, Error> {
+    fn evaluate_for_item(&mut self, item: Value<'a>, body: &'a Node) -> Result<Value<'a>, Error> {
         self.items.push(item);
-        let result = self.value(body);
+        let result = self.evaluate(body);
         self.items.pop();
         result
     }
 
-    fn body_is_true(&mut self, item: Value<'a>, body: &'a Node) -> Result<bool, Error> {
-        match self.with_item(item, body)? {
+    fn is_true_for_item(&mut self, item: Value<'a>, body: &'a Node) -> Result<bool, Error> {
+        match self.evaluate_for_item(item, body)? {
             Value::Bool(truth) => Ok(truth),
             other => Err(Error::NotBool(other.kind())),
         }
@@ -167,7 +170,7 @@ impl<'a> Evaluation<'a> {
     fn all_or_exists(&mut self, items: &List<'a>, body: &'a Node, decisive: bool) -> Result<bool, Error> {
         let mut ignored = None;
         for item in items.iter() {
-            match self.body_is_true(item, body) {
+            match self.is_true_for_item(item, body) {
                 Ok(truth) if truth == decisive => return Ok(decisive),
                 Ok(_) => {}
                 Err(error) if error.can_be_ignored() => ignored = ignored.or(Some(error)),
@@ -180,7 +183,7 @@ impl<'a> Evaluation<'a> {
     fn matching_items(&mut self, items: &List<'a>, body: &'a Node) -> Result<Rc<[Value<'a>]>, Error> {
         let mut matching = Vec::new();
         for item in items.iter() {
-            if self.body_is_true(item.clone(), body)? {
+            if self.is_true_for_item(item.clone(), body)? {
                 matching.push(item);
             }
         }

@@ -1,9 +1,17 @@
 //! The part of CEL (Common Expression Language) that conditions of Skills and validation rules of the CRDs use
 //! (`docs/explanation/engine.md`, section 3).
 //!
-//! [`check`] limits the length, depth and nesting of a condition without recursion. [`Program::parse`] builds a tree whose
-//! depth is bounded, and [`Program::evaluate`] walks it with a bounded amount of work. Both are pure functions of their
-//! input: no clock, no IO, no random order.
+//! A condition decides on a call of a tool. Its variables are the arguments of the call, and `args` is the object of all
+//! of them. A validation rule of a CRD has the variable `self`.
+//!
+//! - [`check`] refuses a condition that is too long or too deep, or that nests macros. It reads only the tokens.
+//! - [`Program::parse`] builds a tree whose depth is bounded.
+//! - [`Program::evaluate`] evaluates the tree with a bounded amount of work.
+//!
+//! All three are pure functions of their input: no clock, no IO, no random order.
+//!
+//! The published CEL evaluator for Rust is not used: it parses with ANTLR 4, panics on some inputs, and bounds neither the
+//! depth nor the work. Conditions come from tenants, and the operator and the worker must survive every one of them.
 
 mod error;
 mod evaluate;
@@ -23,7 +31,7 @@ pub use node::{Function, Macro, Node, Operator};
 
 use serde_json::{Map, Value};
 
-/// A parsed expression that is true or false.
+/// A parsed condition or validation rule.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Program {
     root: Node,
@@ -38,11 +46,12 @@ impl Program {
         Ok(Self { root: parse::parse(text)? })
     }
 
-    /// Evaluates the expression with `variables`, which are also the fields of `args`.
+    /// Evaluates the expression with `variables`, which are also the fields of `args`. `declared_optional` are the names of
+    /// the optional arguments of the tool. They only affect the message of [`Error::Missing`].
     ///
     /// # Errors
     /// If an operation fails, the result is not true or false, or the work budget is spent. A missing variable is an error
-    /// even if a later side of `&&` or `||` would decide. The error says if `declared_optional` has the variable.
+    /// even if a later side of `&&` or `||` would decide.
     pub fn evaluate(&self, variables: &Map<String, Value>, declared_optional: &[String]) -> Result<bool, Error> {
         evaluate::evaluate(&self.root, variables, declared_optional)
     }

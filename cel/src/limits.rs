@@ -1,4 +1,4 @@
-//! The limits of a condition, checked on its tokens (`docs/explanation/engine.md`, section 3, "Conditions are CEL").
+//! The limits of a condition, checked on its tokens (`docs/explanation/engine.md`, section 3, "Conditions").
 //!
 //! The operator runs this check for the conditions of every tenant. The worker and the lint run it before they parse.
 
@@ -7,7 +7,7 @@ mod error;
 use crate::token::{Token, Tokens};
 pub use error::{Error, MAX_DEPTH, MAX_LENGTH_BYTES};
 
-/// The macros: functions that evaluate their argument once for each item of a list.
+/// The names of the macros: functions that evaluate an expression once for each item of a list.
 pub const MACROS: [&str; 6] = ["all", "exists", "exists_one", "existsOne", "filter", "map"];
 
 /// Checks the length, depth and nesting of a condition on its tokens, in one pass and without recursion.
@@ -40,11 +40,12 @@ struct Level {
     /// The number of operators, selections, calls and signs since the last `,`, `&&`, `||`, `?` or `:`.
     chain: usize,
     /// The number of `?` since the last comma.
-    ternaries: usize,
+    conditionals: usize,
+    /// True if the bracket begins the arguments of a macro.
     is_macro: bool,
 }
 
-/// The token before the current one, as far as the meaning of the current one depends on it.
+/// The kind of the previous token. It distinguishes a call from a bracket, and the macro `.all(` from the field `.all`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Previous<'a> {
     Start,
@@ -54,7 +55,9 @@ enum Previous<'a> {
     Other,
 }
 
+/// The open brackets at one position of the text.
 struct Nesting<'a> {
+    /// The whole text, followed by the open brackets, the outermost first.
     levels: Vec<Level>,
     /// The depth of all levels except the innermost.
     outer_depth: usize,
@@ -66,15 +69,16 @@ impl<'a> Nesting<'a> {
         Self { levels: vec![Level::default()], outer_depth: 0, previous: Previous::Start }
     }
 
+    /// Adds the token at the byte offset `at`.
     fn add(&mut self, at: usize, token: &Token<'a>) -> Result<(), Error> {
         let macro_name = self.macro_called_by(token);
         if let Token::Close(bracket) = *token {
             self.close(at, bracket)?;
         } else if let Some(level) = self.levels.last_mut() {
             match token {
-                Token::Comma => (level.chain, level.ternaries) = (0, 0),
+                Token::Comma => (level.chain, level.conditionals) = (0, 0),
                 Token::And | Token::Or | Token::Colon => level.chain = 0,
-                Token::Question => (level.chain, level.ternaries) = (0, level.ternaries + 1),
+                Token::Question => (level.chain, level.conditionals) = (0, level.conditionals + 1),
                 Token::Operator(_) | Token::Not | Token::Dot => level.chain += 1,
                 Token::Open(_) if matches!(self.previous, Previous::Word { .. } | Previous::Close) => level.chain += 1,
                 Token::Open(_)
@@ -157,7 +161,7 @@ impl<'a> Nesting<'a> {
 
 impl Level {
     fn depth(&self) -> usize {
-        usize::from(self.close.is_some()) + self.chain + self.ternaries
+        usize::from(self.close.is_some()) + self.chain + self.conditionals
     }
 }
 

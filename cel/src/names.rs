@@ -48,7 +48,7 @@ mod tests {
     #[case::several("amount * 2 > limit && !(urgent)", &["amount", "limit", "urgent"])]
     #[case::of_args("has(args.amount) && args['a-b'] == 1 && args.c.d == 2", &["a-b", "amount", "c"])]
     #[case::in_a_macro("items.all(item, item.price < max_price)", &["items", "max_price"])]
-    #[case::in_a_choice("express ? size(items) > 1 : false", &["express", "items"])]
+    #[case::in_a_conditional("express ? size(items) > 1 : false", &["express", "items"])]
     #[case::none("1 < 2", &[])]
     fn variables_are_found_at_any_depth(#[case] text: &str, #[case] names: &[&str]) {
         let condition = Program::parse(text).unwrap();

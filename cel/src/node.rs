@@ -17,9 +17,9 @@ pub enum Node {
     Text(String),
     /// All variables: `args`.
     Arguments,
-    /// A variable, by its bare name or as a field of `args`.
+    /// A variable, by its bare name (`amount`) or as a field of `args` (`args.amount`).
     Argument(String),
-    /// The current item of a macro, by the position of the macro among the enclosing ones: 0 is the outermost.
+    /// The current item of an enclosing macro. 0 is the outermost macro.
     Item(usize),
     /// A list.
     List(Vec<Node>),
@@ -43,7 +43,7 @@ pub enum Node {
     Binary(Operator, Box<Node>, Box<Node>),
     /// A function call. The target of a method call is the first operand.
     Call(Function, Vec<Node>),
-    /// A macro call: the list or object that it goes over, and the body.
+    /// A macro call: the list or object over which it iterates, and the body.
     Macro(Macro, Box<Node>, Box<Node>),
 }
 

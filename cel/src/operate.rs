@@ -1,5 +1,5 @@
-//! The operators and functions. As in CEL, numbers of different kinds compare, but do not mix: `2 * 1.5` is an error,
-//! `2.0 * 1.5` and `double(amount) * 1.5` are not.
+//! The operators and functions. As in CEL, numbers of different kinds can be compared, but arithmetic needs operands of one
+//! kind: `2 * 1.5` is an error, `2.0 * 1.5` and `double(amount) * 1.5` are not.
 
 use crate::error::Error;
 use crate::node::{Function, Operator};

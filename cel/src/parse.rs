@@ -11,7 +11,7 @@ use crate::token::{Token, Tokens};
 use refuse::{MAX_TREE_DEPTH, too_deep};
 use tree::Tree;
 
-/// Parses a text.
+/// Parses a text, which must be one expression.
 pub(crate) fn parse(text: &str) -> Result<Node, Error> {
     let tokens = Tokens::new(text).collect::<Result<Vec<_>, _>>()?;
     let mut parser = Parser { text, tokens: &tokens, at: 0, nesting: 0, items: Vec::new() };
@@ -117,14 +117,14 @@ impl<'a> Parser<'a> {
         self.tokens.get(self.at).map(|(_, token)| token)
     }
 
-    /// Takes the next token if it is the given one. Returns whether it is.
+    /// Consumes the next token if it equals `token`. Returns whether it does.
     fn take(&mut self, token: &Token<'_>) -> bool {
         let is_next = self.peek() == Some(token);
         self.at += usize::from(is_next);
         is_next
     }
 
-    /// Takes the next tokens while they are the given one. Returns their number.
+    /// Consumes the next tokens as long as they equal `token`. Returns their number.
     fn take_all(&mut self, token: &Token<'_>) -> usize {
         let mut count = 0;
         while self.take(token) {
@@ -133,6 +133,10 @@ impl<'a> Parser<'a> {
         count
     }
 
+    /// Consumes `token`, which is a closing bracket or `:`.
+    ///
+    /// # Errors
+    /// If the next token is another one.
     fn expect(&mut self, token: &Token<'_>) -> Result<(), Error> {
         match token {
             _ if self.take(token) => Ok(()),
@@ -141,7 +145,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Returns the error about the next token, which is not the expected one.
+    /// Returns the error for a next token that is not `what`, such as `a comma or ']'`.
     fn expected(&self, what: &str) -> Error {
         let start = self.tokens.get(self.at).map_or(self.text.len(), |(at, _)| *at);
         let before = self.text.get(..start).unwrap_or_default();
@@ -174,7 +178,7 @@ fn precedence(operator: Operator) -> u8 {
     }
 }
 
-/// Returns the only side, or a node of all of them.
+/// Returns the only side, or a node with several sides.
 fn join_sides(mut sides: Vec<Tree>, make: impl FnOnce(Vec<Node>) -> Node) -> Result<Tree, Error> {
     match (sides.pop(), sides.is_empty()) {
         (Some(side), true) => Ok(side),

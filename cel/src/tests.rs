@@ -13,7 +13,6 @@ fn evaluate(text: &str) -> Result<bool, Error> {
     Program::parse(text).unwrap_or_else(|error| panic!("{text}: {error}")).evaluate(&variables, &[])
 }
 
-/// Each text must be true.
 #[rstest]
 #[case::multiplication_before_addition("1 + 2 * 3 == 7 && 2 * 3 + 1 == 7")]
 #[case::brackets("(1 + 2) * 3 == 9")]
@@ -22,8 +21,8 @@ fn evaluate(text: &str) -> Result<bool, Error> {
 #[case::comparison_associates_to_the_left("1 < 2 == true && 1 in xs == true")]
 #[case::comparison_before_and("a == 1 && b == 2")]
 #[case::and_before_or("yes || no && no")]
-#[case::or_before_choice("no || no ? no : yes")]
-#[case::choice_associates_to_the_right("no ? no : no ? no : yes")]
+#[case::or_before_conditional("no || no ? no : yes")]
+#[case::conditional_associates_to_the_right("no ? no : no ? no : yes")]
 #[case::sign_before_multiplication("-a * 2 == -2 && 2 * -1 == -2 && 1 - -1 == 2 && 1--1 == 2")]
 #[case::not_before_and("!no && yes && !!yes")]
 #[case::several_signs("--a == 1 && ---a == -1 && --1 == 1")]
@@ -38,7 +37,7 @@ fn operators_bind_as_in_cel(#[case] text: &str) {
 #[case::hexadecimal("0x1F == 31 && 0XffU == 255u && -0x10 == -16")]
 #[case::the_smallest_and_the_largest("-9223372036854775808 < 9223372036854775807 && 18446744073709551615u > 0u")]
 #[case::doubles("1.5e3 == 1500.0 && .5 == 0.5 && 1e-2 == 0.01 && 2E+1 == 20.0 && -1.5 < 0.0")]
-#[case::a_place_is_no_fraction("xs[1] == 2")]
+#[case::an_index("xs[1] == 2")]
 #[case::quotes(r#"'"' == "\"" && "'" == '\''"#)]
 #[case::escapes(r"'\x41\u00e9\U0001F600\101\n' == 'Aé😀A
 '".replace('\n', r"\n"))]
@@ -64,7 +63,7 @@ fn literals_have_the_values_of_cel(#[case] text: impl AsRef<str>) {
 #[case::a_word_as_field("a.true", 1, 3, "expected the name of a field, found \"true\"")]
 #[case::an_open_bracket("(a", 1, 3, "expected ')', found the end")]
 #[case::an_open_list("[a b]", 1, 4, "expected a comma or ']', found \"b]\"")]
-#[case::half_a_choice("yes ? a", 1, 8, "expected ':', found the end")]
+#[case::half_a_conditional("yes ? a", 1, 8, "expected ':', found the end")]
 #[case::mixed_signs("-!a", 1, 2, "expected an expression, found \"!a\"")]
 #[case::a_large_number("a > 9223372036854775808", 1, 5, "expected a number of 64 bits, found \"9223372036854775\"")]
 #[case::a_large_unsigned("a > 18446744073709551616u", 1, 5, "expected a number of 64 bits, found \"1844674407370955\"")]
@@ -79,11 +78,11 @@ fn a_syntax_error_names_its_line_and_column(
 }
 
 #[rstest]
-#[case::a_name_behind_digits("a > 1x", LimitError::BadNumber { at: 4 })]
+#[case::a_name_after_digits("a > 1x", LimitError::BadNumber { at: 4 })]
 #[case::digits_with_underscores("1_000 > a", LimitError::BadNumber { at: 0 })]
 #[case::no_hexadecimal_digit("0x", LimitError::BadNumber { at: 0 })]
 #[case::beyond_all_doubles("1e999 > 1.0", LimitError::BadNumber { at: 0 })]
-#[case::half_a_character(r"'\ud800'", LimitError::BadString { at: 0 })]
+#[case::a_surrogate(r"'\ud800'", LimitError::BadString { at: 0 })]
 fn invalid_tokens_are_refused(#[case] text: &str, #[case] error: LimitError) {
     assert_eq!(check(text), Err(error.clone()));
     assert_eq!(Program::parse(text), Err(Error::Limit(error)));
@@ -94,7 +93,7 @@ fn invalid_tokens_are_refused(#[case] text: &str, #[case] error: LimitError) {
 #[case::lists("[".repeat(5_000))]
 #[case::calls("size(".repeat(5_000))]
 #[case::indexes("a[".repeat(5_000))]
-#[case::choices("yes ? no : ".repeat(5_000))]
+#[case::conditionals("yes ? no : ".repeat(5_000))]
 #[case::signs("-".repeat(5_000) + "a")]
 #[case::nots("!".repeat(5_000) + "yes")]
 #[case::sums("1+".repeat(5_000) + "1")]

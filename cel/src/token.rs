@@ -14,7 +14,7 @@ pub(crate) enum Token<'a> {
     Uint(&'a str),
     /// A number with a fraction or an exponent.
     Double(f64),
-    /// A string without quotes and escapes.
+    /// The content of a string literal: without quotes, and with its escapes decoded.
     Text(String),
     /// A bytes literal. The parser refuses it, so its content is not kept.
     Bytes,
@@ -36,7 +36,7 @@ pub(crate) enum Token<'a> {
 
 /// The tokens of a text, each with its byte offset.
 ///
-/// An invalid string is an error. If the lexer only skipped its quote, it would read the brackets in the string as tokens.
+/// An invalid string is an error. If the lexer skipped the quote instead, it would read brackets in the string as tokens.
 pub(crate) struct Tokens<'a> {
     text: &'a str,
     at: usize,

@@ -5,11 +5,12 @@ use crate::node::Operator;
 use crate::value::{List, Value};
 use serde_json::{Map, Value as Json};
 
-/// The units of one evaluation, which take about 10 ms. A dozen comparisons of each of 1,000 items take a tenth of them.
+/// The maximum number of units that one evaluation can spend. This takes about 10 ms. As an example, a dozen comparisons for
+/// each of 1,000 items spend a tenth of the maximum.
 const MAX_UNITS: u64 = 200_000;
 
-/// The remaining work: one unit for each node, each compared or copied value, and each 64 bytes of text. The same number
-/// bounds the allocations of an evaluation.
+/// The units of work that an evaluation can still spend. It spends one unit for each node, each compared or copied value, and
+/// each 64 bytes of text. This also bounds the memory that it allocates.
 #[derive(Debug)]
 pub(crate) struct WorkBudget(u64);
 
@@ -20,7 +21,10 @@ impl Default for WorkBudget {
 }
 
 impl WorkBudget {
-    /// Spends units. Call it before the work.
+    /// Spends units. Must be called before the work is done.
+    ///
+    /// # Errors
+    /// If fewer units are left.
     pub(crate) fn spend(&mut self, units: u64) -> Result<(), Error> {
         self.0 = self.0.checked_sub(units).ok_or(Error::Exhausted)?;
         Ok(())
@@ -36,7 +40,7 @@ impl WorkBudget {
         match operator {
             Operator::Equal | Operator::Unequal => self.spend_on_comparison(left, right),
             Operator::In => match right {
-                Value::List(_) => self.spend_on_all_of(right),
+                Value::List(_) => self.spend_on_contents(right),
                 _ => self.spend(reading_units(left)),
             },
             Operator::Add => {
@@ -53,17 +57,18 @@ impl WorkBudget {
     /// Spends the units of `==` or `!=`. Only lists and objects of the same size are compared item by item.
     fn spend_on_comparison(&mut self, left: &Value<'_>, right: &Value<'_>) -> Result<(), Error> {
         match (left, right) {
-            (Value::List(one), Value::List(other)) if one.len() == other.len() => self.spend_on_all_of(left),
-            (Value::Map(one), Value::Map(other)) if one.len() == other.len() => self.spend_on_all_of(left),
+            (Value::List(one), Value::List(other)) if one.len() == other.len() => self.spend_on_contents(left),
+            (Value::Map(one), Value::Map(other)) if one.len() == other.len() => self.spend_on_contents(left),
             _ => self.spend(reading_units(left).min(reading_units(right))),
         }
     }
 
-    fn spend_on_all_of(&mut self, value: &Value<'_>) -> Result<(), Error> {
+    /// Spends the units to read a value and everything in it.
+    fn spend_on_contents(&mut self, value: &Value<'_>) -> Result<(), Error> {
         self.spend(reading_units(value))?;
         match value {
             Value::List(List::Borrowed(items)) => items.iter().try_for_each(|item| self.spend_on_json(item)),
-            Value::List(List::Computed(items)) => items.iter().try_for_each(|item| self.spend_on_all_of(item)),
+            Value::List(List::Computed(items)) => items.iter().try_for_each(|item| self.spend_on_contents(item)),
             Value::Map(fields) => self.spend_on_fields(fields),
             _ => Ok(()),
         }

@@ -1,4 +1,4 @@
-//! The full check of a document: its schema, the rules of the Skill format, and the engine's lint.
+//! The full check of a document: its schema, the rules of its kind, and the lint of the engine.
 
 use bloomery_engine::lint;
 use bloomery_skills::{CheckedDocument, Document, Draft, Finding, ImportOptions, Severity, check};
@@ -11,8 +11,8 @@ pub fn check_document(document: &Document, options: &ImportOptions) -> CheckedDo
     checked
 }
 
-/// Returns the findings of the engine's lint, with their places in the document. Drops findings that may only be consequences
-/// of a value that could not be read.
+/// Runs the engine's lint on a draft. Converts its findings, which have API paths, to findings with places in the document.
+/// Drops findings that may only be consequences of a value that could not be read.
 fn engine_findings(draft: &Draft) -> Vec<Finding> {
     let to_severity = |severity| match severity {
         lint::Severity::Error => Severity::Error,

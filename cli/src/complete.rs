@@ -25,7 +25,7 @@ const VARIABLE: &str = "BLOOMERY_COMPLETE";
 /// The supported shells, and kubectl.
 const SHELLS: Shells<'static> = Shells(&[&Bash, &Elvish, &Fish, &Kubectl, &Powershell, &Zsh]);
 
-/// Completes a command line if a shell requests that. Returns whether it did.
+/// Prints the candidates for completion if a shell has started this process to complete a command line. Returns whether that is so.
 pub fn complete_for_shell(invocation: Invocation) -> bool {
     let words = env::args_os().skip_while(|word| word != "--").skip(1).collect::<Vec<_>>();
     let with_completers = || command_with_completers(&words, invocation);
@@ -75,8 +75,8 @@ fn command_with_completers(words: &[OsString], invocation: Invocation) -> Comman
     })
 }
 
-/// Returns the completer of an argument that takes names of a kind. If no name matches, an argument that also takes directories
-/// is completed with directories.
+/// Returns the completer of an argument that takes names of a kind. An argument that also takes directories is completed with
+/// directories if no name matches.
 fn completer(kind: NameKind, source: NameSource) -> ArgValueCompleter {
     ArgValueCompleter::new(move |current: &OsStr| {
         let prefix = current.to_string_lossy();

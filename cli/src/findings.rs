@@ -53,7 +53,7 @@ impl Tally {
     }
 }
 
-/// Adds the file to its findings. Keeps only the first [`MAX_SHOWN`], and adds a finding that counts the others.
+/// Returns the first [`MAX_SHOWN`] findings of a file, with the name of the file, and a finding that counts the others.
 pub fn in_file(file: &str, mut findings: Vec<Finding>) -> Vec<FileFinding> {
     let hidden = findings.split_off(findings.len().min(MAX_SHOWN));
     findings.extend(hidden_summary(&hidden));

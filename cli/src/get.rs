@@ -28,7 +28,7 @@ struct List {
     items: Vec<Item>,
 }
 
-/// Shows the Job of a key, or lists all Jobs.
+/// Shows the Job with the given key, or lists all Jobs.
 ///
 /// # Errors
 /// If there is no such Job, or its log cannot be read.
@@ -49,8 +49,7 @@ pub fn run(args: &GetArgs, memory: &Path) -> Result<Exit, Error> {
     output::print(&text).map(|()| exit)
 }
 
-/// Lists all Jobs of the memory. A Job that cannot be read is reported, and the others are listed nevertheless. Returns the list
-/// and the exit code.
+/// Lists all Jobs of the memory. Returns the list and the exit code. A Job that cannot be read is reported on stderr and left out.
 fn list_jobs(args: &GetArgs, memory: &Path) -> Result<(String, Exit), Error> {
     let (mut jobs, mut exit) = (Vec::new(), Exit::Success);
     for directory in selected_directories(args, memory)? {

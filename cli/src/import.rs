@@ -35,8 +35,11 @@ pub fn run(args: &ImportArgs) -> io::Result<Exit> {
     }
 }
 
-/// Returns the only document of a file, or else the finding that says why it cannot be converted. If the file has no document
-/// and was not `read_completely`, there is no finding, because the reader has already added one.
+/// Returns the only document of a file.
+///
+/// # Errors
+/// Returns the finding that says why the file cannot be converted. Returns no finding if the file has no document and was not
+/// `read_completely`, because the reader has already reported the reason.
 fn only_document(documents: &[Document], read_completely: bool) -> Result<&Document, Option<Finding>> {
     match documents {
         [document] => match document.form() {

@@ -26,7 +26,7 @@ use crate::cluster::block_on;
 use crate::error::Error;
 use crate::exit::Exit;
 
-/// Shows the Job of a name, or lists all Jobs.
+/// Shows the named Job, or lists all Jobs.
 ///
 /// # Errors
 /// If there is no such Job, or the cluster cannot be read.

@@ -11,19 +11,19 @@ use std::path::Path;
 
 /// Checks all files. Prints their findings, and the number of checked objects.
 pub fn run(args: &LintArgs) -> io::Result<Exit> {
-    let mut located = Vec::new();
+    let mut file_findings = Vec::new();
     let mut tally = Tally::default();
     let mut object_count = 0;
     for file in &args.files {
         let (findings, objects) = check_file(file);
         object_count += objects;
         tally = tally.plus(Tally::count(&findings));
-        located.extend(findings::in_file(&source::name(file), findings));
+        file_findings.extend(findings::in_file(&source::name(file), findings));
     }
     if args.json {
-        findings::print_json(&mut io::stdout().lock(), &located)?;
+        findings::print_json(&mut io::stdout().lock(), &file_findings)?;
     } else {
-        findings::print_text(&mut anstream::stdout().lock(), &located)?;
+        findings::print_text(&mut anstream::stdout().lock(), &file_findings)?;
     }
     let objects = if object_count == 1 { "1 object".to_owned() } else { format!("{object_count} objects") };
     anstream::eprintln!("{objects}: {}", tally.summary());
@@ -39,14 +39,16 @@ fn check_file(file: &Path) -> (Vec<Finding>, usize) {
     };
     let read = yaml::read(&source.bytes);
     let mut findings = read.findings;
-    let ours: Vec<&Document> = read.documents.iter().filter(|document| document.form() != Form::Foreign).collect();
-    if ours.is_empty() && findings.is_empty() {
+    let bloomery_documents: Vec<&Document> =
+        read.documents.iter().filter(|document| document.form() != Form::Foreign).collect();
+    if bloomery_documents.is_empty() && findings.is_empty() {
         findings.push(Finding::of_file("there is no Skill, Job or Model in the file"));
     }
     let options = ImportOptions { allow_missing_id: true, ..ImportOptions::default() };
-    let checked: Vec<CheckedDocument> = ours.iter().map(|document| check_document(document, &options)).collect();
+    let checked: Vec<CheckedDocument> =
+        bloomery_documents.iter().map(|document| check_document(document, &options)).collect();
     findings.extend(checked.iter().flat_map(|document| bindings::findings(document, &checked)));
     findings.extend(checked.into_iter().flat_map(|document| document.findings));
     findings.sort_by_key(Finding::position);
-    (findings, ours.len())
+    (findings, bloomery_documents.len())
 }

@@ -11,7 +11,7 @@ pub mod run_document;
 pub mod skill_directory;
 pub mod writer;
 
-/// The Skill of a Job that names no Skill (seed 000).
+/// The Skill of a Job that names no Skill.
 pub const DEFAULT_SKILL: &str = "sw-dev-agent";
 
 /// The directory of the memory if `--memory` is not given.

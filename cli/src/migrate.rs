@@ -1,5 +1,5 @@
-//! `bloomery migrate`: moves the files of an older memory to the directories of their Skills. The runtime before Bloomery held the
-//! jobs of all Skills in one directory of its memory (seed 000, "What This Replaces").
+//! `bloomery migrate`: moves the files of an older memory to the directories of their Skills. The runtime before Bloomery stored
+//! the jobs of all Skills in one directory of its memory.
 
 mod moving;
 mod plan;

@@ -7,8 +7,9 @@ use bloomery_crds::v1alpha1::Binding;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Returns the faults of a Job's bindings. Returns none if `job` is not a Job, if its Skill is not in `all`, or if the resources or
-/// the bindings could not be read.
+/// Returns an error for each fault of a Job's bindings. `all` are the documents that are checked together with `job`.
+///
+/// Returns no errors if `job` is not a Job, if its Skill is not in `all`, or if the resources or the bindings could not be read.
 pub fn findings(job: &CheckedDocument, all: &[CheckedDocument]) -> Vec<Finding> {
     let is_job = job.kind.as_deref() == Some("Job");
     // An unknown field may be a misspelt `resources`.
@@ -43,13 +44,13 @@ pub fn findings(job: &CheckedDocument, all: &[CheckedDocument]) -> Vec<Finding> 
 }
 
 fn is_skill_of(skill: &CheckedDocument, job: &CheckedDocument) -> bool {
-    let of_metadata =
+    let metadata_field =
         |checked: &CheckedDocument, field: &str| checked.object.pointer(&format!("/metadata/{field}")).cloned();
     let name = job.object.pointer("/spec/skill");
     skill.kind.as_deref() == Some("Skill")
         && name.is_some()
-        && of_metadata(skill, "name").as_ref() == name
-        && of_metadata(skill, "namespace") == of_metadata(job, "namespace")
+        && metadata_field(skill, "name").as_ref() == name
+        && metadata_field(skill, "namespace") == metadata_field(job, "namespace")
 }
 
 fn parse_binding(binding: &Value) -> Option<Binding> {

@@ -3,7 +3,7 @@
 use crate::checked::CheckedDocument;
 use crate::document::{Document, Form};
 use crate::import::{ImportOptions, import};
-use crate::manifest::manifest;
+use crate::manifest::check_manifest;
 use crate::rules;
 
 /// Checks a document of any form against its schema and the CEL rules of its kind.
@@ -12,7 +12,7 @@ use crate::rules;
 pub fn check(document: &Document, options: &ImportOptions) -> CheckedDocument {
     let mut checked = match document.form() {
         Form::Dialect => import(document, options),
-        Form::Manifest | Form::Foreign => manifest(document),
+        Form::Manifest | Form::Foreign => check_manifest(document),
     };
     let violations = rules::findings(&checked);
     checked.findings.extend(violations);

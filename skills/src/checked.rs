@@ -12,7 +12,7 @@ use serde_json::Value;
 pub struct CheckedDocument {
     /// The kind of the object. `None` if it is no kind of Bloomery.
     pub kind: Option<String>,
-    /// The tree with the field names of the API, and the places of the document.
+    /// The content with the field names of the API. Each value has its place in the document.
     pub root: Node,
     /// The object with the field names of the API, and without unknown and empty fields. If it has errors, a value of a wrong
     /// type may be null.
@@ -29,10 +29,10 @@ pub struct CheckedDocument {
 
 impl CheckedDocument {
     /// Sorts the findings, and reads the Skill if the document is one and has no error.
-    pub(crate) fn conclude(mut self, document: &Document) -> Self {
+    pub(crate) fn sort_and_read_skill(mut self, document: &Document) -> Self {
         self.findings.sort_by_key(Finding::position);
         let has_error = self.findings.iter().any(|finding| finding.severity == Severity::Error);
-        if has_error || document.is_faulty() || self.kind.as_deref() != Some("Skill") {
+        if has_error || document.has_refused_values() || self.kind.as_deref() != Some("Skill") {
             return self;
         }
         match serde_json::from_value(self.object.clone()) {

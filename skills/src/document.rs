@@ -9,7 +9,8 @@ use bloomery_crds::names::GROUP;
 pub struct Document {
     /// The content.
     pub(crate) root: Node,
-    /// The paths of the values that use an unsupported part of YAML: a duplicate key, an alias or a tag. Their content is unknown.
+    /// The document paths of the values that use an unsupported part of YAML: a duplicate key, an alias or a tag. Their content is
+    /// unknown. The empty path stands for the whole document.
     pub(crate) refused: Vec<String>,
 }
 
@@ -52,9 +53,9 @@ impl Document {
         Finding::error(&self.root.place, message)
     }
 
-    /// Returns whether the document uses an unsupported part of YAML. Such a document is checked, so that all faults are
-    /// reported at once, but never used.
-    pub(crate) fn is_faulty(&self) -> bool {
+    /// Returns whether the document uses an unsupported part of YAML. Such a document is never used. It is still checked, so that
+    /// all faults are reported at once.
+    pub(crate) fn has_refused_values(&self) -> bool {
         !self.refused.is_empty()
     }
 }

@@ -20,7 +20,8 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Reads the spec of a Skill. `refused` are the paths of unsupported values, and `findings` are those of the schema check.
+    /// Reads the spec of a Skill. `refused` are the document paths of unsupported values, and `findings` are those of the schema
+    /// check.
     /// Returns `None` if nothing of the spec can be read.
     pub(crate) fn read(spec: &Node, refused: &[String], findings: &[Finding]) -> Option<Self> {
         let spec_path = spec.place.to_string();
@@ -38,8 +39,8 @@ impl Draft {
         Some(Self { spec: skill_spec, root: Node { place, value }, gaps })
     }
 
-    /// Returns whether a finding at a path of the API should be dropped: it may be wrong because a value could not be read, or it
-    /// repeats an error.
+    /// Returns whether a finding at an API path should be dropped. It may be wrong because a value could not be read, or it may
+    /// repeat an error.
     pub fn is_doubtful(&self, path: &str) -> bool {
         let (.., document_path) = locate(&self.root, path);
         self.gaps.has_error_at(&document_path) || self.gaps.affects(path)

@@ -1,4 +1,4 @@
-//! Findings: errors and warnings about a document, with their places.
+//! Findings: errors and warnings about a document, with their places in it.
 
 use crate::tree::{Entry, Node, Path, Place, locate};
 use bloomery_crds::nearest::nearest;
@@ -29,7 +29,7 @@ pub(crate) enum FindingKind {
     Other,
 }
 
-/// An error or a warning about a part of a document, for people.
+/// An error or a warning about a part of a document, with its place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Finding {
@@ -39,7 +39,7 @@ pub struct Finding {
     pub column: usize,
     /// The severity.
     pub severity: Severity,
-    /// The path of the field, as written in the document. Empty for the document as a whole.
+    /// The document path of the field. Empty for the document as a whole.
     pub path: String,
     /// A description of the fault, as the rest of a sentence that begins with the path.
     pub message: String,
@@ -103,8 +103,8 @@ impl Finding {
         Self { kind: FindingKind::MissingField, ..Self::error(place, "is required, and is empty") }
     }
 
-    /// Returns a finding about the field at `path`, a path of the API. The finding has the place of the field in `root`, and
-    /// its path in the document.
+    /// Returns a finding about the field at an API path. The finding has the place and the document path of that field, which
+    /// are looked up in `root`.
     pub fn at_api_path(root: &Node, path: &str, severity: Severity, message: String) -> Self {
         let (line, column, path) = locate(root, path);
         Self { line, column, severity, path, message, hint: None, kind: FindingKind::Other }

@@ -58,8 +58,8 @@ pub fn import(document: &Document, options: &ImportOptions) -> CheckedDocument {
     let checked = schema::check(&spec, spec_schema, Naming::Dialect, &mut findings);
     problem_statement::add_hints(source, &mut findings);
     let draft = Draft::read(&spec, &document.refused, &findings);
-    // The faults of the name do not affect the draft, so the name is checked after the draft was read. Its findings precede
-    // others at the same position.
+    // An error of the name must not affect the draft, so the name is checked after the draft is read. Its findings are placed
+    // first, because the sort keeps the order of findings at the same position.
     let mut name_findings = Vec::new();
     let name = match &options.name {
         Some(name) => Some(name.clone()),
@@ -70,7 +70,7 @@ pub fn import(document: &Document, options: &ImportOptions) -> CheckedDocument {
     let place = source.place.clone();
     let spec = Entry { name: "spec".to_owned(), place: place.clone(), node: spec };
     let root = Node { place, value: Value::Map(vec![spec]) };
-    CheckedDocument { kind, root, object, skill: None, draft, mcp_address, findings }.conclude(document)
+    CheckedDocument { kind, root, object, skill: None, draft, mcp_address, findings }.sort_and_read_skill(document)
 }
 
 /// Writes the values of the options into a spec, renames its models, and reports recommended fields that the document lacks.

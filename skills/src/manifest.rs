@@ -33,7 +33,7 @@ const METADATA_FIELDS: [&str; 15] = [
 ];
 
 /// Checks a manifest of a kind of Bloomery. All faults are reported at once.
-pub fn manifest(document: &Document) -> CheckedDocument {
+pub fn check_manifest(document: &Document) -> CheckedDocument {
     let root = &document.root;
     let mut findings = Vec::new();
     let kind = check_kind(root, &mut findings);
@@ -46,7 +46,7 @@ pub fn manifest(document: &Document) -> CheckedDocument {
     let draft = skill_spec.and_then(|spec| Draft::read(spec, &document.refused, &findings));
     let kind = kind.map(|(kind, _)| kind);
     let checked = CheckedDocument { kind, root: root.clone(), object, skill: None, draft, mcp_address: None, findings };
-    checked.conclude(document)
+    checked.sort_and_read_skill(document)
 }
 
 /// Checks `apiVersion` and `kind`. Returns the kind with its schema, unless the kind is missing or unknown.

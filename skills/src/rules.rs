@@ -14,19 +14,19 @@ use std::collections::BTreeSet;
 pub(crate) fn findings(checked: &CheckedDocument) -> Vec<Finding> {
     let Some(kind) = &checked.kind else { return Vec::new() };
     let misspelt = checked.findings.iter().filter(|finding| finding.is_unknown_field());
-    let holders: BTreeSet<&str> =
-        misspelt.map(|finding| finding.path.rsplit_once('.').map_or("", |(holder, _)| holder)).collect();
+    let objects_with_unknown_fields: BTreeSet<&str> =
+        misspelt.map(|finding| finding.path.rsplit_once('.').map_or("", |(object, _)| object)).collect();
     let to_finding =
         |violation: Violation| Finding::at_api_path(&checked.root, &violation.path, Severity::Error, violation.message);
     let violations = violations(kind, &checked.object).into_iter().map(to_finding);
-    // If a rule reports a missing field, the path of the finding is that of the object.
-    violations.filter(|finding| !holders.contains(finding.path.as_str())).collect()
+    // A finding about a missing field has the path of the object that lacks it.
+    violations.filter(|finding| !objects_with_unknown_fields.contains(finding.path.as_str())).collect()
 }
 
 /// A rule that an object violates.
 #[derive(Debug, PartialEq, Eq)]
 struct Violation {
-    /// The path of the field.
+    /// The API path of the field.
     path: String,
     /// The message of the rule.
     message: String,
@@ -42,7 +42,7 @@ fn violations(kind: &str, object: &Value) -> Vec<Violation> {
     violations
 }
 
-/// Adds the violations in a value. The recursion is as deep as the schema.
+/// Adds the violations in the value at an API path. The recursion is as deep as the schema.
 fn collect(schema: &Value, value: &Value, path: &str, violations: &mut Vec<Violation>) {
     for rule in schema["x-kubernetes-validations"].as_array().into_iter().flatten() {
         let text = rule["rule"].as_str().unwrap_or_default();

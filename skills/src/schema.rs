@@ -2,15 +2,14 @@
 //!
 //! Only the keywords that the CRDs of Bloomery use are supported. The CEL rules are evaluated by `rules`.
 //!
-//! `jsonschema` is not used, because it would not replace this walk. In the same walk, the checker
+//! The crate `jsonschema` is not used, because it would replace only the comparisons in `bounds`, which are a few lines each.
+//! Its errors would have to be converted to places of the document and to these messages. The checker would still have to
+//! walk through the document, because it also
 //!
 //! - removes unknown and empty fields, as the API server does;
 //! - reports unknown fields with the most similar known field, although the CRDs do not set `additionalProperties: false`;
 //! - checks the Kubernetes extensions, such as the keys of lists;
 //! - finds words that kubectl reads as another type.
-//!
-//! `jsonschema` could take over the comparisons in `bounds`, which are a few lines each. Its errors would have to be converted
-//! to places of the document and to these messages.
 
 pub(crate) mod bounds;
 pub(crate) mod patterns;

@@ -1,4 +1,4 @@
-use super::{CheckedDocument, Finding, Form, ImportOptions, Severity, import, locate, manifest, yaml};
+use super::{CheckedDocument, Finding, Form, ImportOptions, Severity, check_manifest, import, locate, yaml};
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use rstest::rstest;
@@ -22,7 +22,7 @@ fn findings(bytes: &[u8]) -> Vec<Finding> {
     for document in &read.documents {
         findings.extend(match document.form() {
             Form::Dialect => import(document, &ImportOptions::default()).findings,
-            Form::Manifest | Form::Foreign => manifest(document).findings,
+            Form::Manifest | Form::Foreign => check_manifest(document).findings,
         });
     }
     findings
@@ -34,7 +34,7 @@ fn errors(text: &str) -> Vec<String> {
 }
 
 fn checked(text: &str) -> CheckedDocument {
-    manifest(&yaml::read(text.as_bytes()).documents[0])
+    check_manifest(&yaml::read(text.as_bytes()).documents[0])
 }
 
 #[test]
@@ -215,8 +215,8 @@ fn too_large_inputs_are_refused() {
     let many = "- 1\n".repeat(MAX_NODES + 1);
     let read = yaml::read(many.as_bytes());
     assert_eq!((read.documents.len(), read.findings.len()), (0, 1));
-    let documents_of_it = "--- {}\n".repeat(MAX_DOCUMENTS + 1);
-    let read = yaml::read(documents_of_it.as_bytes());
+    let many_documents = "--- {}\n".repeat(MAX_DOCUMENTS + 1);
+    let read = yaml::read(many_documents.as_bytes());
     assert_eq!((read.documents.len(), read.findings.len()), (MAX_DOCUMENTS, 1));
 }
 

@@ -21,9 +21,9 @@ pub(crate) enum Value {
     Null,
     Bool(bool),
     Number(Number),
-    /// A text. `plain` if it is written without quotes.
     Text {
         text: String,
+        /// True if the text is written without quotes.
         plain: bool,
     },
     List(Vec<Node>),
@@ -165,7 +165,7 @@ impl Node {
     }
 }
 
-/// Returns the line, the column, and the path in the document of the field at `path`, such as `spec.policy.approvals[0].when`.
+/// Returns the line, the column and the document path of the field at an API path, such as `spec.policy.approvals[0].when`.
 /// For a missing field, returns those of its nearest ancestor.
 pub fn locate(root: &Node, path: &str) -> (usize, usize, String) {
     let mut node = root;

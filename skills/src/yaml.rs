@@ -1,4 +1,5 @@
-//! Reads YAML into documents, within bounds. It reads the events of granit-parser, on which serde-saphyr is built.
+//! Reads YAML into documents, within bounds. It uses the events of the crate `granit-parser`, because a deserializer does not
+//! return the place of every value.
 
 pub(crate) mod ambiguous;
 mod open;
@@ -63,7 +64,7 @@ struct Reader<'t> {
     open: Vec<OpenCollection>,
     /// The root of the current document, once it is complete.
     root: Option<Node>,
-    /// The paths of unsupported values in the current document.
+    /// The document paths of unsupported values in the current document.
     refused: Vec<String>,
     /// The number of values in all documents.
     nodes: usize,
@@ -181,6 +182,7 @@ impl<'t> Reader<'t> {
         false
     }
 
+    /// Reports an unsupported tag, if there is a tag.
     fn report_tag(&mut self, tag: Option<&Tag>, place: &Place) {
         if let Some(tag) = tag {
             let message = format!("the tag {:?} is not supported", bounded(&tag.original(), 64));
@@ -231,10 +233,10 @@ impl<'t> Reader<'t> {
             Content::List(nodes) => nodes.push(node),
             Content::Map { entries, seen, key } => match key.take() {
                 None => {
-                    let (next_key, fault) = to_key(node, &open.place, seen);
+                    let (next_key, finding) = to_key(node, &open.place, seen);
                     *key = Some(next_key);
-                    if let Some(fault) = fault {
-                        self.report(fault);
+                    if let Some(finding) = finding {
+                        self.report(finding);
                     }
                 }
                 Some(Key { name: Some(name), place }) => entries.push(Entry { name, place, node }),

@@ -1,4 +1,5 @@
-//! Imports the YAML of the seeds (the requirement documents) unchanged.
+//! Imports the YAML examples of the requirement documents, called seeds. The documents are not in this repository. `seeds/`
+//! has their examples, unchanged: `002-complete.yaml` is an example of document 002.
 
 #[cfg(test)]
 mod tests {
@@ -54,7 +55,7 @@ mod tests {
         assert_snapshot!(shown(include_str!("seeds/002-additions.yaml"), &named("cs-tier-1")));
     }
 
-    /// Seed 000 came before 002, which made `problem.statement` required: its Skills lack that, and nothing else.
+    /// The examples of seed 000 are older than the rule that `problem.statement` is required.
     #[rstest]
     #[case::mcp_server(include_str!("seeds/000-mcp-server.yaml"))]
     #[case::cs_tier_1_tools(include_str!("seeds/000-cs-tier-1-tools.yaml"))]
@@ -64,11 +65,14 @@ mod tests {
     #[case::sw_dev_agent(include_str!("seeds/000-sw-dev-agent.yaml"))]
     #[case::sw_dev_senior(include_str!("seeds/000-sw-dev-senior.yaml"))]
     fn the_skills_of_seed_000_lack_a_problem_and_nothing_else(#[case] text: &str) {
-        assert_eq!(errors(text), ["1:1: error: problem: is required, and is missing".replace("1:1", &first(text))]);
+        assert_eq!(
+            errors(text),
+            ["1:1: error: problem: is required, and is missing".replace("1:1", &first_position(text))]
+        );
     }
 
     /// Returns the position of the first field, at which missing fields are reported.
-    fn first(text: &str) -> String {
+    fn first_position(text: &str) -> String {
         let line = text.lines().take_while(|line| line.is_empty() || line.starts_with('#')).count() + 1;
         format!("{line}:1")
     }
@@ -88,7 +92,7 @@ mod tests {
         assert_snapshot!(format!("seed_000_{name}"), shown(text, &with_a_problem()));
     }
 
-    /// This block of the seed has no id and declares no resources.
+    /// This example has no id and declares no resources.
     #[test]
     fn the_persona_of_seed_000_with_a_problem_and_a_name() {
         let options = ImportOptions { name: Some("sw-dev".to_owned()), ..with_a_problem() };
@@ -96,7 +100,7 @@ mod tests {
         assert!(imported.skill.unwrap().spec.role.unwrap().persona.unwrap().contains("{{#if resources.docs}}"));
     }
 
-    /// Each row of 002, section 3.2, "What Skill Author Must Define".
+    /// One test for each field that an author of a Skill must or may define.
     mod what_the_author_must_define {
         use super::{errors, named, read};
         use bloomery_crds::v1alpha1::{Skill, When};
@@ -107,7 +111,7 @@ mod tests {
             read(COMPLETE, &named("x")).0.skill.unwrap()
         }
 
-        /// Returns the seed without one block: the line that begins with `begin`, and the more deeply indented lines after it.
+        /// Returns the example without one block: the line that begins with `begin`, and the more deeply indented lines after it.
         fn without(begin: &str) -> String {
             let indent = begin.len() - begin.trim_start().len();
             let mut kept = String::new();
@@ -124,7 +128,7 @@ mod tests {
                     kept.push('\n');
                 }
             }
-            assert!(kept.len() < COMPLETE.len(), "{begin:?} is not in the seed");
+            assert!(kept.len() < COMPLETE.len(), "{begin:?} is not in the example");
             kept
         }
 
@@ -168,7 +172,7 @@ mod tests {
             );
         }
 
-        /// The contract accepts a Skill without intents (seed 000 has none), so the finding is a warning.
+        /// A Skill without intents is valid and accepts every goal, so the finding is only a warning.
         #[test]
         fn missing_intents_are_a_warning() {
             let (imported, findings) = read(&without("intents:"), &named("x"));

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use rstest::rstest;
 
 #[rstest]
-#[case::of_the_seed("amount > 500")]
+#[case::a_comparison("amount > 500")]
 #[case::with_a_presence_test("has(args.x) && args['a-b'] == 'c'")]
 #[case::a_macro("items.exists(i, i.price * i.quantity > 500.50)")]
 #[case::two_macros_side_by_side("a.all(x, x > 1) && b.exists(y, y == 2)")]
@@ -34,8 +34,8 @@ fn a_long_chain_of_and_is_not_deep() {
 #[case::minus("-".repeat(25) + "1")]
 #[case::sums(vec!["1"; 26].join("+"))]
 #[case::comparisons(vec!["1"; 26].join(" == "))]
-#[case::ternaries("true ? 1 : ".repeat(25) + "1")]
-#[case::ternaries_in_the_middle("true ? ".repeat(25) + "1" + &" : 1".repeat(25))]
+#[case::conditionals("true ? 1 : ".repeat(25) + "1")]
+#[case::conditionals_in_the_middle("true ? ".repeat(25) + "1" + &" : 1".repeat(25))]
 #[case::selections("a".to_owned() + &".b".repeat(25))]
 #[case::indices("a".to_owned() + &"[0]".repeat(25))]
 #[case::calls("a".to_owned() + &".b()".repeat(13))]

@@ -33,9 +33,9 @@ impl<'a> Parser<'a> {
             (Some(Token::Word(name)), Some((_, Token::Comma))) => *name,
             _ => return unsupported(format!("{kind}() takes a name for the item first: list.{kind}(item, ...)")),
         };
-        let is_word =
+        let has_other_meaning =
             CEL_WORDS.contains(&item) || RESERVED.contains(&item) || matches!(item, "true" | "false" | "null");
-        if is_word || item == "args" {
+        if has_other_meaning || item == "args" {
             return unsupported(format!("{kind}() cannot call its item {}: choose another name", shorten(item)));
         }
         self.at += 2;
@@ -55,14 +55,14 @@ impl<'a> Parser<'a> {
             return unsupported("matches() is not supported: use startsWith, endsWith or contains");
         }
         let Ok(function) = name.parse::<Function>() else { return unknown_function(name) };
-        let fits = match function {
+        let has_valid_operands = match function {
             Function::Size => arguments.len() + usize::from(target.is_some()) == 1,
             Function::Contains | Function::StartsWith | Function::EndsWith => target.is_some() && arguments.len() == 1,
             Function::Int | Function::Uint | Function::Double | Function::String | Function::Bytes => {
                 target.is_none() && arguments.len() == 1
             }
         };
-        if !fits {
+        if !has_valid_operands {
             return unsupported(format!("{name}() does not take these arguments"));
         }
         Tree::gather(target.into_iter().chain(arguments).collect(), |operands| Node::Call(function, operands))

@@ -100,7 +100,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Takes the name of a field: any word except `true`, `false` and `null`. `in` is not a word but an operator.
+    /// Consumes the name of a field: any word except `true`, `false` and `null`. `in` is not a word but an operator.
     fn field_name(&mut self) -> Result<&'a str, Error> {
         match self.peek() {
             Some(Token::Word(name)) if !matches!(*name, "true" | "false" | "null") => {
@@ -154,7 +154,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Parses a number. `negative` if a sign before it belongs to it.
+    /// Parses a number. `negative` is true if the `-` before the number is part of it.
     pub(super) fn number(&mut self, negative: bool) -> Result<Tree, Error> {
         let sign = if negative { "-" } else { "" };
         let node = match self.peek() {
@@ -174,6 +174,7 @@ impl<'a> Parser<'a> {
         Ok(Tree::leaf(node))
     }
 
+    /// Parses an operand that begins with a word: a constant, a function call or a variable.
     fn word(&mut self, name: &'a str) -> Result<Tree, Error> {
         if RESERVED.contains(&name) {
             return Err(self.expected("an expression"));
@@ -194,6 +195,7 @@ impl<'a> Parser<'a> {
         self.variable(name).map(Tree::leaf)
     }
 
+    /// Returns the item of an enclosing macro, or else the variable, that `name` means.
     fn variable(&self, name: &str) -> Result<Node, Error> {
         if let Some(position) = self.items.iter().rposition(|item| *item == name) {
             Ok(Node::Item(position))

@@ -2,8 +2,8 @@
 
 use crate::error::Error;
 
-/// The greatest depth of the tree, and of the parser's recursion. An ordinary condition that passes
-/// [`check`](crate::check) stays below it.
+/// The greatest depth of the tree, and of the parser's recursion. It is higher than the limit of [`check`](crate::check),
+/// which is not called for the validation rules of the CRDs.
 pub(super) const MAX_TREE_DEPTH: usize = 64;
 
 /// The longest name in an error, in characters.

@@ -27,7 +27,7 @@ impl Client {
         Self { cluster, approvals }
     }
 
-    /// Returns the Approval of a name, or else the Approvals of the Job of that name.
+    /// Returns the Approval with this name, or else the Approvals of the Job with this name.
     ///
     /// # Errors
     /// If there are none, or they cannot be read.
@@ -35,7 +35,7 @@ impl Client {
         match self.look_up(name).await {
             Ok((Some(found), _)) => Ok(found),
             Ok((None, known)) => {
-                // The name may be that of a Job that requests no decision. If it cannot be read, this check is skipped.
+                // The name may be that of a Job that requests no decision. If the Job cannot be read, this check is skipped.
                 check_requested(name, self.job(name).await.ok().flatten().as_ref())?;
                 Err(select::not_found(name, &self.cluster.namespace, &known))
             }
@@ -58,7 +58,7 @@ impl Client {
         Ok((found, known))
     }
 
-    /// Returns the Job of a name. An invalid Job is an error within the guard.
+    /// Returns the Job with this name. If its content is invalid, the guard contains the error.
     async fn job(&self, name: &str) -> kube::Result<Option<DeserializeGuard<Job>>> {
         let jobs: Api<DeserializeGuard<Job>> = Api::namespaced(self.cluster.client.clone(), &self.cluster.namespace);
         jobs.get_opt(name).await
@@ -74,8 +74,8 @@ impl Client {
         self.cluster.approvals(is_of_job).await
     }
 
-    /// Checks that the Job of an Approval exists and requests a decision. Otherwise, a decision would have no effect. Without the
-    /// right to read Jobs, this check is skipped.
+    /// Checks that the Job of an Approval exists and requests a decision. Otherwise, a decision would have no effect. Skips the
+    /// check if the user has no right to read Jobs.
     ///
     /// # Errors
     /// If the Job is deleted, requests no decision, or cannot be read.
@@ -135,7 +135,8 @@ impl Client {
         }
     }
 
-    /// Returns the Approval if it already has this decision, because the client may have repeated a request that had succeeded.
+    /// Checks whether a refused request was a repetition: the client repeats a request whose response was lost, although the API
+    /// server may have recorded the decision. Returns the Approval if it already has this decision.
     ///
     /// # Errors
     /// If the Approval has changed otherwise or was deleted, or cannot be read.

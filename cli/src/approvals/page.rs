@@ -13,7 +13,7 @@ use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
 use serde_json::Value;
 
-/// Formats an Approval for the user `by`, who has to decide.
+/// Formats an Approval for the user who has to decide. `by` is the name of this user.
 pub(super) fn render(approval: &Approval, by: &str, now: Timestamp) -> String {
     let spec = &approval.spec;
     let mut page = Page::default();

@@ -3,7 +3,7 @@
 use crate::cluster::Right;
 use bloomery_crds::names::GROUP;
 
-/// Returns the rights that a decision for an approver requires, on one Approval or on all Approvals.
+/// Returns the rights that a decision for an approver requires. `approval` is the name of one Approval; `None` means all.
 pub(super) fn to_decide(approver: &str, approval: Option<&str>) -> Vec<Right> {
     vec![
         Right { group: GROUP, verb: "approve", resource: "approvers", name: Some(approver.to_owned()) },

@@ -12,9 +12,9 @@ use std::fmt::Write;
 /// The Approvals that a name on the command line selects.
 #[derive(Debug)]
 pub(super) enum NameMatch {
-    /// The Approval of that name.
+    /// The Approval with the name.
     Approval(Box<Approval>),
-    /// The Approvals of the Job of that name: the name, and at least one Approval.
+    /// The Approvals of the Job with the name: the name, and at least one Approval.
     OfJob(String, Vec<Approval>),
 }
 
@@ -48,7 +48,8 @@ pub(super) fn select_one(found: NameMatch, now: Timestamp) -> Result<Approval, E
     open.pop().ok_or_else(|| Error::too_late(format!("no Approval of the Job {job} is open:{}", list(&closed, now))))
 }
 
-/// Returns why an Approval cannot be decided, as a predicate: `is denied already, by ...`. Returns `None` if it is open.
+/// Returns why an Approval cannot be decided, as the rest of a sentence that begins with its name: `is denied already, by ...`.
+/// Returns `None` if the Approval is open.
 pub(super) fn closed_reason(approval: &Approval, now: Timestamp) -> Option<String> {
     let (spec, expires) = (&approval.spec, approval.spec.expires_at.0);
     let counted = approval.status.as_ref().and_then(|status| status.counted.as_ref());
@@ -81,8 +82,8 @@ fn operator_message(approval: &Approval) -> Option<String> {
     Some(ready.message.clone()).filter(|message| !message.is_empty())
 }
 
-/// Describes an expiry. An Approval expires before its time if its decision is no longer needed. The operator may count the
-/// expiry after that time.
+/// Describes an expiry. With a `reason`, the Approval may have expired before its time, because its decision is no longer needed.
+/// The operator may also count an expiry late. So the earlier time is shown.
 fn expiry_reason(reason: Option<&str>, counted: Option<&CountedDecision>, expires: Timestamp) -> String {
     let why = reason.filter(|why| !why.is_empty());
     match (why, counted.map(|counted| counted.at.0)) {
@@ -121,7 +122,7 @@ pub(super) fn other_approvers_note(approved: &Approval, of_job: &[Approval], now
     (!approvers.is_empty()).then(|| format!("The call also waits for {}.", approvers.join(" and ")))
 }
 
-/// Checks that the Job of an Approval exists. `found` is the UID of the Job of that name.
+/// Checks that the Job of an Approval exists. `found` is the UID of the Job that has the name now.
 ///
 /// # Errors
 /// If the Job is deleted, even if a new Job has the same name.

@@ -27,7 +27,7 @@ pub(super) enum NameKind {
     /// Jobs of the cluster.
     Jobs,
     /// Jobs of the cluster that have not ended.
-    LiveJobs,
+    UnfinishedJobs,
     /// Jobs of the selected place: the cluster or the memory.
     JobsOfPlace,
     /// Jobs of the selected place, or directories of logs.
@@ -53,7 +53,7 @@ impl NameKind {
     pub(super) fn for_argument(command: &str, argument: &str) -> Option<Self> {
         Some(match (command, argument) {
             ("approve" | "deny" | "can-approve", "name") => Self::Approvals,
-            ("reply", "job") | ("cancel", "jobs") => Self::LiveJobs,
+            ("reply", "job") | ("cancel", "jobs") => Self::UnfinishedJobs,
             ("reply", "question") => Self::Questions,
             ("wait", "job") => Self::Jobs,
             ("wait", "target") => Self::WaitTargets,
@@ -145,7 +145,7 @@ async fn list_names(kind: NameKind, cluster: &Cluster, job: Option<&str>) -> Vec
         NameKind::Jobs | NameKind::JobsOfPlace | NameKind::JobsOrLogs => {
             object_names(&list_objects::<Job>(cluster).await)
         }
-        NameKind::LiveJobs => {
+        NameKind::UnfinishedJobs => {
             let mut jobs = list_objects::<Job>(cluster).await;
             jobs.retain(|job| !job.status.as_ref().is_some_and(JobStatus::is_terminal));
             object_names(&jobs)

@@ -30,7 +30,7 @@ impl Client {
         Ok(Self { cluster, jobs })
     }
 
-    /// Returns the Job of a name.
+    /// Returns the Job with this name.
     ///
     /// # Errors
     /// If there is none, or it cannot be read.
@@ -59,8 +59,8 @@ impl Client {
         }
     }
 
-    /// Returns the state of the decision on a Job's held call. One denial is enough for a decision. An Approval that cannot be
-    /// read counts as open.
+    /// Returns the state of the decision on a Job's held call. A single denial decides. An Approval that cannot be read counts as
+    /// open.
     pub async fn decision_state(&self, job: &Job) -> DecisionState {
         if let Some(reason) = state::not_requested_reason(job) {
             return DecisionState::NotRequested(reason.to_owned());
@@ -82,7 +82,7 @@ impl Client {
             }
         }
         match (past_expiry, open.is_empty()) {
-            // An Approval is past its time and has no verdict yet. Like a denial, one is enough, whatever the others say.
+            // An Approval is past its time and has no verdict yet. Like a denial, a single expiry decides.
             (true, _) => DecisionState::Expired,
             (false, true) => DecisionState::Decided,
             (false, false) => DecisionState::Open(open),

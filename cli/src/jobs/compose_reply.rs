@@ -19,8 +19,8 @@ pub(super) enum ReplyTarget {
     Ambiguous(Vec<AskedQuestion>),
 }
 
-/// Returns the target of a reply: the conversation if `is_message`, the named question, or else the only open question. A Job
-/// without questions gets a message.
+/// Returns the target of a reply. It is the conversation if `is_message`, else the named `question`, else the only open question.
+/// Without open questions, it is the conversation.
 ///
 /// # Errors
 /// If the Job accepts no replies, there is no such question, or all questions are answered.
@@ -51,7 +51,7 @@ pub(super) fn target(job: &Job, question: Option<&str>, is_message: bool) -> Res
     }
 }
 
-/// Returns the open question of an id.
+/// Returns the open question with this id.
 fn find_question(job: &Job, id: &str) -> Result<AskedQuestion, Error> {
     let asked = state::questions(job);
     if let Some(question) = asked.iter().find(|question| question.id == id) {

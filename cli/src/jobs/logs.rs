@@ -50,7 +50,7 @@ pub(super) fn attempt_number(pod: &Pod) -> Option<u32> {
     pod.labels().get(LABEL_ATTEMPT)?.parse().ok()
 }
 
-/// Returns whether the worker of a pod has started. Only then the pod has a log.
+/// Returns whether the worker of a pod has started. Before that, the pod has no log.
 pub(super) fn has_started(pod: &Pod) -> bool {
     let state = pod::worker_status(pod).and_then(|worker| worker.state.as_ref());
     state.is_some_and(|state| state.running.is_some() || state.terminated.is_some())

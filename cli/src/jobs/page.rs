@@ -94,7 +94,7 @@ pub(super) fn age(then: Option<Timestamp>, now: Timestamp) -> String {
     }
 }
 
-/// Returns the conditions that the page shows: those that are not true, and that say more than the other lines of the page.
+/// Returns the conditions that the page shows. A condition that is true, or that repeats another line of the page, is omitted.
 fn notable_conditions(status: &JobStatus) -> Vec<&Condition> {
     let is = |condition: &Condition, kind: ConditionType| condition.type_ == <&str>::from(kind);
     let has_reason = |condition: &Condition, reason: Reason| condition.reason == <&str>::from(&reason);
@@ -111,7 +111,7 @@ fn notable_conditions(status: &JobStatus) -> Vec<&Condition> {
             let is_running = has_reason(condition, Reason::Running) || has_reason(condition, Reason::Finalizing);
             return !is_running && !status.is_terminal();
         }
-        // The end of a wait is notable only if the call was not made after it.
+        // After a wait for people, the condition is notable only if the call was not made.
         !is(condition, ConditionType::AwaitingPeople) || has_reason(condition, Reason::NotBegun)
     };
     status.conditions.iter().filter(is_notable).collect()

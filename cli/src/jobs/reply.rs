@@ -135,7 +135,7 @@ fn confirmation(job: &str, question: Option<&AskedQuestion>, reply: &Reply) -> S
 /// Appends a reply. If the Job has changed meanwhile, checks that the reply is still possible, and tries again.
 async fn append(client: &Client, mut job: Job, reply: &Reply) -> Result<Job, Error> {
     let (name, uid, before) = (job.name_any(), job.uid(), job.spec.replies.len());
-    // The question already has an answer. The user was warned, and answers it again.
+    // True if the question already had an answer before. The user was warned, so the reply is sent nevertheless.
     let is_second_answer =
         reply.question.as_deref().is_some_and(|id| compose_reply::pending_answer(&job, id).is_some());
     for _ in 0..MAX_ATTEMPTS {

@@ -1,4 +1,4 @@
-//! `bloomery get` on a cluster: shows the Job of a name, or lists all Jobs.
+//! `bloomery get` on a cluster: shows the named Job, or lists all Jobs.
 
 use super::client::Client;
 use super::cluster_command::ClusterCommand;
@@ -15,7 +15,7 @@ use kube::ResourceExt;
 use serde_json::json;
 use std::io::Write;
 
-/// Shows the Job of a name, or lists all Jobs.
+/// Shows the named Job, or lists all Jobs.
 pub(super) async fn get(args: &GetArgs, command: &ClusterCommand<'_>) -> Result<Exit, Error> {
     let client = Client::open(command).await?;
     let Some(name) = &args.key else { return list_jobs(&client, args).await };
@@ -80,7 +80,7 @@ pub(super) fn format_job(job: &Job, format: ObjectOutput) -> Result<String, Erro
     }
 }
 
-/// Formats several objects for programs. Each object is given with its name as kubectl prints it, as a line.
+/// Formats several objects for programs. Each object comes with the line that `kubectl get -o name` prints for it.
 ///
 /// # Errors
 /// If an object cannot be serialized.
@@ -99,7 +99,7 @@ pub(super) fn list_item(job: &Job) -> (String, serde_json::Value) {
     (name_line(job), json!(job))
 }
 
-/// Returns the name that kubectl prints, as a line.
+/// Returns the line that `kubectl get -o name` prints.
 fn name_line(job: &Job) -> String {
     format!("skilljob.bloomery.dev/{}\n", job.name_any())
 }

@@ -15,8 +15,8 @@ pub fn phase(job: &Job) -> Phase {
     job.status.as_ref().and_then(|status| status.phase).unwrap_or_default()
 }
 
-/// Returns whether the Job waits for people. It does not wait after people have replied to its question, even if the reply has not
-/// reached the Job yet. A message that belongs to no question is not such a reply.
+/// Returns whether the Job waits for people. It no longer waits when one of its open questions has an answer in the spec, even if
+/// the Job has not received the answer yet. A message that answers no question does not end the wait.
 pub fn waits_for_people(job: &Job) -> bool {
     let Some(status) = job.status.as_ref().filter(|status| status.awaits_people()) else { return false };
     !job.spec.has_pending_answer(status)
@@ -57,7 +57,7 @@ impl DecisionState {
         }
     }
 
-    /// Returns a note that says why no decision is possible, if none is.
+    /// Returns a note that says why nobody can decide. Returns `None` if a decision is possible, or no call is held.
     pub fn note(&self) -> Option<String> {
         match self {
             Self::NoCall | Self::Open(_) => None,
@@ -74,7 +74,7 @@ pub fn not_requested_reason(job: &Job) -> Option<&str> {
     not_ready(job).filter(|_| is_not_requested && !has_ended(job)).map(|ready| ready.message.as_str())
 }
 
-/// Returns the names of the Approvals that the status contains. The Approvals need not exist.
+/// Returns the names of the Approvals in the status. These Approvals may not exist.
 pub fn approvals(job: &Job) -> &[String] {
     let waiting = job.status.as_ref().and_then(|status| status.waiting_for.as_ref());
     waiting.map(|waiting| waiting.approvals.as_slice()).unwrap_or_default()

@@ -32,7 +32,7 @@ struct NamespaceObjects {
 }
 
 impl NamespaceObjects {
-    /// Returns the Skill of a name.
+    /// Returns the Skill with this name.
     fn skill(&self, name: &str) -> Option<&Skill> {
         self.skills.iter().flatten().find(|skill| skill.name_any() == *name)
     }
@@ -75,7 +75,7 @@ pub(super) async fn run(args: &TreeArgs, command: &ClusterCommand<'_>) -> Result
     output::print(&text).map(|()| Exit::Success)
 }
 
-/// Returns all objects in the order of the tree, with the names that kubectl prints.
+/// Returns all objects in the order of the tree, for [`show::format_list`].
 fn objects(skills: &[(String, Vec<&Job>)], namespace_objects: &NamespaceObjects) -> Vec<(String, Value)> {
     let mut objects = Vec::new();
     for (name, jobs) in skills {

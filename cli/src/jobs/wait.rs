@@ -48,11 +48,11 @@ pub(super) async fn wait_until(
     // The latest version of the Job, for the message of a timeout.
     let latest = RefCell::new(job.clone());
     let watched = async {
-        // The Job, if its status still waits for a decision that was already made.
+        // The last seen Job, if its status still waits for a decision that is already made.
         let mut decided: Option<Job> = None;
         let mut suspension_reported = false;
         loop {
-            let is_new = |job: &Job| decided.as_ref().is_none_or(|known| known.status != job.status);
+            let has_new_status = |job: &Job| decided.as_ref().is_none_or(|known| known.status != job.status);
             let result = watch::until(&api, &this_job, |jobs| match jobs.get(&name) {
                 Some(job) if job.uid() == uid => {
                     let previous = latest.replace(job.clone());
@@ -60,7 +60,7 @@ pub(super) async fn wait_until(
                         suspension_reported = true;
                         text::inform(&format!("The Job {name} is waiting: {}", state::summary_with_reason(job)));
                     }
-                    (is_done(job, target) && is_new(job)).then(|| Ok(job.clone()))
+                    (is_done(job, target) && has_new_status(job)).then(|| Ok(job.clone()))
                 }
                 Some(_) | None => Some(Err(deleted_error(&name))),
             });

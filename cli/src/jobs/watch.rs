@@ -12,8 +12,8 @@ use std::time::Duration;
 /// The timeout of one watch request, in seconds. The request is then repeated.
 const WATCH_SECONDS: u32 = 240;
 
-/// The time without events after which a watch is given up. It is longer than [`WATCH_SECONDS`], so the API server usually ends the
-/// watch first. The objects are then listed again.
+/// The time without events after which the client ends a watch and lists the objects again. It is longer than [`WATCH_SECONDS`],
+/// so the API server usually ends the watch first.
 const WATCH_TIMEOUT: Duration = Duration::from_secs(WATCH_SECONDS as u64 + 30);
 
 /// The timeout of a list request.

@@ -1,4 +1,4 @@
-//! The memory of one tenant: a directory with one directory for each Skill (seed 000).
+//! The memory of one tenant: a directory with one directory for each Skill.
 
 use crate::error::Error;
 use crate::local::memory_error::unusable;
@@ -15,8 +15,8 @@ pub fn skill_directories(memory: &Path) -> Result<Vec<SkillDirectory>, Error> {
     Ok(directories.filter(|directory| directory.dir.join(bloomery_journal::JOBS).is_dir()).collect())
 }
 
-/// Returns all directories that belong to a memory: the memory itself, the directories in it, and in each of these directories, the
-/// links to directories. Such a link may lead out of the memory.
+/// Returns all directories that belong to a memory: the memory itself, the directories in it, and the links to directories in
+/// those. A link belongs to the memory even if its target is elsewhere.
 pub fn all_directories(memory: &Path) -> Vec<PathBuf> {
     let entries =
         |dir: &Path| entry_names(dir).unwrap_or_default().into_iter().map(|name| dir.join(name)).collect::<Vec<_>>();

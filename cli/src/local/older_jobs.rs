@@ -1,5 +1,5 @@
-//! Jobs of an older memory, which the runtime before Bloomery wrote. It holds the jobs of all Skills in one directory (seed 000, "What
-//! This Replaces").
+//! Jobs of an older memory, which the runtime before Bloomery wrote. It has one directory with the jobs of all Skills. A memory of
+//! Bloomery has one directory for each Skill.
 
 use crate::local::{DEFAULT_MEMORY, SKILL_FILE};
 use crate::text;
@@ -79,8 +79,7 @@ pub fn is_older_jobs_dir(dir: &Path) -> bool {
     dir.file_name().is_some_and(|name| name == OLDER_JOBS_DIR) && !dir.join(SKILL_FILE).exists()
 }
 
-/// Returns instructions to move older jobs out of a directory, so that the Skill with the name of
-/// the directory can use it.
+/// Returns instructions to move older jobs out of the directory `from`, so that a Skill of the same name can use the directory.
 pub fn rename_hint(memory: &Path, from: &str) -> String {
     let quoted = |path: PathBuf| text::shell_quoted(&path.display().to_string());
     let older = format!("{from}-older");

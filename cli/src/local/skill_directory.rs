@@ -1,4 +1,4 @@
-//! The directory of one Skill in the memory (seed 000).
+//! The directory of one Skill in the memory.
 
 use crate::error::Error;
 use crate::local::memory_error::{log_error, unusable};
@@ -78,8 +78,7 @@ impl SkillDirectory {
     ///
     /// # Errors
     /// If the directory belongs to another user, is read-only or full, or its file system cannot protect a log from two
-    /// writers. The directories that this call has created are then removed
-    /// again.
+    /// writers. The directories that this call has created are then removed again.
     pub fn open(&self, writer: &str) -> Result<(), Error> {
         self.check_owner()?;
         let inner = CREATED.map(|name| self.dir.join(name));

@@ -12,7 +12,7 @@ const MAX_DEPTH: usize = 16;
 /// The directory of an older memory that holds its jobs.
 const JOBS: &str = "jobs";
 
-/// The directories of an older memory. The directory of a Skill has the same ones.
+/// The directories of an older memory. A skill directory has directories with the same names.
 const DIRECTORIES: [&str; 3] = [JOBS, "logs", "focus-cache"];
 
 /// A file that is moved. Both paths are relative to the memory.

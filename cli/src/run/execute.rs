@@ -49,7 +49,7 @@ pub fn execute(job: &PreparedJob<'_>, mut inputs: Inputs, screen: &Screen, trace
     if state.projection.log.events > 0 && job.args.resume.is_none() {
         return Err(unfinished_error(job));
     }
-    check_surroundings(job, &inputs)?;
+    check_files_and_program(job, &inputs)?;
     // Each attempt claims one epoch of the log, so the next attempt has the number of the next epoch.
     inputs.part.attempt = u32::try_from(state.conversation.epoch()).unwrap_or(u32::MAX).saturating_add(1);
     let key = &inputs.part.run_key;
@@ -98,7 +98,7 @@ fn unfinished_error(job: &PreparedJob<'_>) -> Error {
 }
 
 /// Checks the bound files and the server program again, because they may have changed since the start of the Job.
-fn check_surroundings(job: &PreparedJob<'_>, inputs: &Inputs) -> Result<(), Error> {
+fn check_files_and_program(job: &PreparedJob<'_>, inputs: &Inputs) -> Result<(), Error> {
     let resources = &inputs.part.resources;
     resources::check_available(resources)?;
     // Links in the memory may have changed too.

@@ -21,7 +21,7 @@ pub fn read(given: &[(String, String)]) -> Result<Option<Limits>, Error> {
     from_json(limits, "--limit").map(Some)
 }
 
-/// Returns warnings about requested limits above the limits of the Skill. These have no effect.
+/// Returns a warning for each requested limit above the limit of the Skill. Such a limit has no effect.
 pub fn ineffective_warnings(requested: Option<&Limits>, effective: &EffectiveLimits) -> Vec<String> {
     let Some(Limits { steps, tool_calls, tokens, duration }) = requested else { return Vec::new() };
     let each = [

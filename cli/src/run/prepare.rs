@@ -57,7 +57,7 @@ struct Parts {
 /// # Errors
 /// All errors, at once.
 fn collect_parts(args: &RunArgs) -> Result<Parts, Error> {
-    // Nothing in another user's memory is read.
+    // This comes first, because nothing in the memory of another user may be read.
     owner::check(&args.memory)?;
     let mut errors = Errors::default();
     let goal = errors.collect(goal(args));
@@ -89,7 +89,7 @@ fn collect_parts(args: &RunArgs) -> Result<Parts, Error> {
     }
 }
 
-/// Prepares a new Job. A Job that already has the key must have the same parameters, and is prepared again.
+/// Prepares a new Job. If a Job already has the key, checks that it has the same parameters, and prepares that Job.
 ///
 /// # Errors
 /// All errors of the parameters, at once and before anything is written; or if the Job cannot be stored.
@@ -253,7 +253,7 @@ fn identity(existing: Option<&RunDocument>, key: &str) -> JobIdentity {
 /// Checks that an existing Job of this key has the same parameters as the new one.
 ///
 /// # Errors
-/// If its parameters differ. Also if the key has a record but no run document, as in an older memory: that record must not be
+/// If its parameters differ, or if the key has a record but no run document, as in an older memory. Such a record must not be
 /// replaced.
 fn check_same_job(directory: &SkillDirectory, existing: Option<&RunDocument>, new: &RunDocument) -> Result<(), Error> {
     let key = &new.part.run_key;

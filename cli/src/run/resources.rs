@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// The resource that `--project-path` binds (seed 000, "Backward Compatibility").
+/// The resource that `--project-path` binds. The option is from the runtime before Bloomery.
 const CODEBASE: &str = "codebase";
 
 /// The suffix of a path that is bound read-only.

@@ -1,4 +1,4 @@
-//! Finds the Skill of a Job: in a file, in its skill directory, or in a template on the first use (seed 000).
+//! Finds the Skill of a Job: in a file, in its skill directory, or, on its first use, in a template.
 
 use crate::check::check_document;
 use crate::error::Error;
@@ -148,9 +148,8 @@ pub fn not_found_message(directory: &SkillDirectory) -> String {
     )
 }
 
-/// Reads the Skill in a file, and skips documents of other kinds. `name` selects one of several Skills. `directory` is the name
-/// of the skill directory. It also selects one of several Skills, and it replaces the id of a Skill in the older dialect
-/// (`domain.yaml`).
+/// Reads the Skill in a file, and skips documents of other kinds. `name` selects one of several Skills. Without a `name`,
+/// `directory`, the name of the skill directory, does. It also replaces the id of a Skill in the older dialect (`domain.yaml`).
 ///
 /// # Errors
 /// If there is no such Skill, or it has errors. These are printed.

@@ -1,4 +1,4 @@
-//! Templates of Skills. A template becomes a Skill when it is stored in a skill directory (seed 000).
+//! Templates of Skills. On the first use, a template is copied to the skill directory, where the user can edit it.
 
 /// The name and the text of each template.
 const TEMPLATES: [(&str, &str); 3] = [
@@ -54,28 +54,29 @@ mod tests {
         assert_eq!(spec.tools.iter().find(|tool| tool.name == "track_order").unwrap().read_only, Some(true));
     }
 
+    /// `tests/seeds` has the skill files of the requirement documents.
     #[test]
-    fn the_templates_match_the_skills_of_the_seeds() {
-        let seeds = [
+    fn the_templates_match_the_skill_files_of_the_requirements() {
+        let required_files = [
             ("sw-dev-agent", include_str!("../../../skills/tests/seeds/000-sw-dev-agent.yaml")),
             ("sw-dev-senior", include_str!("../../../skills/tests/seeds/000-sw-dev-senior.yaml")),
         ];
-        for (name, seed) in seeds {
+        for (name, text) in required_files {
             let options = ImportOptions { local: true, ..ImportOptions::default() };
-            let seed = import(&yaml::read(seed.as_bytes()).documents[0], &options).skill.unwrap().spec;
+            let required = import(&yaml::read(text.as_bytes()).documents[0], &options).skill.unwrap().spec;
             let (_, ours) = skill(&find(name, false).unwrap());
             let resources = |spec: &SkillSpec| {
                 let named = spec.resources.iter().map(|it| (it.name.clone(), it.kind, it.required == Some(true)));
                 named.collect::<Vec<_>>()
             };
-            assert_eq!(resources(&ours), resources(&seed), "{name}");
-            assert_eq!((&ours.display_name, ours.version), (&seed.display_name, seed.version), "{name}");
+            assert_eq!(resources(&ours), resources(&required), "{name}");
+            assert_eq!((&ours.display_name, ours.version), (&required.display_name, required.version), "{name}");
             let tools = |spec: &SkillSpec| spec.policy.as_ref().and_then(|policy| policy.tools.clone());
-            assert_eq!(tools(&ours), tools(&seed), "{name}");
-            // A template may have a context that its seed does not have.
-            assert!(seed.context.is_none() || ours.context == seed.context, "{name}");
+            assert_eq!(tools(&ours), tools(&required), "{name}");
+            // A template may have a context that the required file does not have.
+            assert!(required.context.is_none() || ours.context == required.context, "{name}");
             let rules = |spec: &SkillSpec| spec.policy.as_ref().and_then(|policy| policy.guardrails.clone());
-            assert_eq!(rules(&ours), rules(&seed), "{name}");
+            assert_eq!(rules(&ours), rules(&required), "{name}");
         }
     }
 }

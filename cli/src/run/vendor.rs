@@ -6,7 +6,7 @@ use bloomery_crds::v1alpha1::ModelProvider;
 /// Looks up a variable of the environment.
 pub type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// A provider of models.
+/// A provider of models. `ModelProvider` is its wire protocol, which other servers may use too.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Vendor {
     /// The wire protocol.

@@ -7,16 +7,21 @@ use bloomery_crds::v1alpha1::{ResourceDeclaration, ResourceType, SkillSpec};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
 use std::collections::BTreeSet;
 
+/// The API path of the tools.
 const TOOLS: &str = "spec.tools";
+
+/// The API path of the resources.
 const RESOURCES: &str = "spec.resources";
+
+/// The API path of the intents.
 const INTENTS: &str = "spec.intents.supported";
 
-/// The parts of a Skill that the draft does not contain as the document has them.
+/// The parts of a Skill that differ between the draft and the document.
 #[derive(Debug)]
 pub(super) struct Gaps {
-    /// Paths of the API at which a value was omitted or replaced. The path of a list that lost items ends in `[]`.
+    /// The API paths at which a value was omitted or replaced. The path of a list that lost items ends in `[]`.
     unknown: BTreeSet<String>,
-    /// Paths of the document with a reported error.
+    /// The document paths with a reported error.
     reported: BTreeSet<String>,
     /// True if the draft may lack inputs of a tool.
     has_unknown_inputs: bool,
@@ -25,6 +30,8 @@ pub(super) struct Gaps {
 }
 
 impl Gaps {
+    /// Finds the gaps. `kept` is the readable part of the spec, and `unknown` are the API paths that it lacks. `refused` are the
+    /// document paths of unsupported values, and `findings` are those of the schema check.
     pub(super) fn new(
         kept: &Node,
         schema: &JSONSchemaProps,
@@ -38,7 +45,7 @@ impl Gaps {
         let known: Vec<&str> = schema.properties.iter().flatten().map(|(name, _)| name.as_str()).collect();
         for name in misspelt.iter().filter_map(|path| field_of(&spec_path, path)) {
             let near = nearest(name, known.iter().copied());
-            // A merge may contain any field.
+            // The unknown field may be a misspelt list. A merge (`<<`) may contain any list.
             let meant_lists =
                 ["tools", "resources", "intents"].into_iter().filter(|list| name == "<<" || near == Some(*list));
             unknown.extend(meant_lists.filter(|list| kept.get(list).is_none()).map(|list| format!("spec.{list}")));
@@ -55,7 +62,7 @@ impl Gaps {
         Self { unknown, reported, has_unknown_inputs, has_unknown_resources }
     }
 
-    /// Returns whether an error is already reported at a path of the document.
+    /// Returns whether an error is already reported at a document path.
     pub(super) fn has_error_at(&self, path: &str) -> bool {
         self.reported.contains(path)
     }
@@ -65,7 +72,7 @@ impl Gaps {
         !self.has_unknown_resources
     }
 
-    /// Returns whether a finding at a path of the API may come from an unknown part.
+    /// Returns whether a finding at an API path may be wrong because of a gap.
     pub(super) fn affects(&self, path: &str) -> bool {
         let is_unknown = self.unknown.iter().any(|unknown| is_within(path, unknown));
         let names_a_tool = path.starts_with("spec.policy.tools.")
@@ -110,7 +117,7 @@ impl Gaps {
         }
     }
 
-    /// Returns whether the document may contain names in a list that the draft lacks.
+    /// Returns whether the document may have an item in a list whose name (the field `key`) the draft lacks.
     fn lacks_names(&self, list: &str, key: &str) -> bool {
         self.unknown.iter().any(|path| {
             let below_item = || path.strip_prefix(list)?.strip_prefix('[')?.split_once(']');
@@ -141,7 +148,7 @@ fn used_resources(template: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns a resource that a persona may use in any tag.
+/// Returns the declaration of a resource that causes no finding about the persona, whatever template tags use the resource.
 fn resource_for_any_tag(name: &str) -> ResourceDeclaration {
     ResourceDeclaration {
         name: name.to_owned(),

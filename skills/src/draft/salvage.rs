@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 
 /// Copies the allowed parts of a value, and collects the paths of the others.
 pub(super) struct Salvage<'r> {
-    /// The paths of the document with unsupported values.
+    /// The document paths of unsupported values.
     refused: BTreeSet<&'r str>,
-    /// The paths of the API, in the kept value, at which a value was omitted or replaced. The path of a list that lost an item
-    /// ends in `[]`.
+    /// The API paths at which a value was omitted or replaced. An index is that of the kept list. The path of a list that lost
+    /// an item ends in `[]`.
     pub(super) unknown: BTreeSet<String>,
 }
 
@@ -19,7 +19,7 @@ impl<'r> Salvage<'r> {
         Self { refused: refused.iter().map(String::as_str).collect(), unknown: BTreeSet::new() }
     }
 
-    /// Returns the allowed part of a value, or `None` if nothing of it is allowed. `at` is its path of the API.
+    /// Returns the allowed part of a value, or `None` if nothing of it is allowed. `at` is its API path.
     pub(super) fn keep_value(&mut self, node: &Node, schema: &JSONSchemaProps, at: &str) -> Option<Node> {
         if self.is_refused(&node.place) {
             return None;
@@ -49,7 +49,7 @@ impl<'r> Salvage<'r> {
         let mut kept = Vec::new();
         for entry in entries {
             let Some(field_schema) = property(schema, &entry.name) else { continue };
-            // A refused value may also be null in the tree, but it is not empty.
+            // A refused value can be null in the tree too, but the document does not leave it empty.
             let is_empty = entry.node.value == Value::Null && !self.is_refused(&entry.node.place);
             if is_empty {
                 continue;
@@ -98,7 +98,7 @@ impl<'r> Salvage<'r> {
     }
 }
 
-/// Returns a small value that can be deserialized as the Rust type of a schema. It may be shorter than the schema allows.
+/// Returns a small value that can be deserialized as the Rust type of a schema. It may be too short for the schema.
 fn placeholder(schema: &JSONSchemaProps, place: Place) -> Node {
     let value = match schema.type_.as_deref() {
         Some("string") => {

@@ -1,21 +1,21 @@
 use super::Draft;
-use crate::{ImportOptions, import, manifest, yaml};
+use crate::{ImportOptions, check_manifest, import, yaml};
 use bloomery_crds::v1alpha1::ResourceType;
 use rstest::rstest;
 
 const HEAD: &str = "apiVersion: bloomery.dev/v1alpha1\nkind: Skill\nmetadata: {name: x}\nspec:\n";
 
 fn draft(spec: &str) -> Draft {
-    manifest(&yaml::read(format!("{HEAD}{spec}").as_bytes()).documents[0]).draft.unwrap()
+    check_manifest(&yaml::read(format!("{HEAD}{spec}").as_bytes()).documents[0]).draft.unwrap()
 }
 
 #[test]
 fn the_draft_of_a_valid_skill_equals_the_skill() {
-    let seeds =
+    let skill_files =
         [include_str!("../../tests/seeds/002-complete.yaml"), include_str!("../../tests/seeds/000-sw-dev-senior.yaml")];
     let options = ImportOptions { problem: Some("Help".to_owned()), ..ImportOptions::default() };
-    for seed in seeds {
-        let document = &yaml::read(seed.replace("intents:", "id: x\nintents:").as_bytes()).documents[0];
+    for text in skill_files {
+        let document = &yaml::read(text.replace("intents:", "id: x\nintents:").as_bytes()).documents[0];
         let imported = import(document, &options);
         let draft = imported.draft.unwrap();
         assert_eq!(draft.spec, imported.skill.unwrap().spec);

@@ -5,8 +5,8 @@ use crate::finding::Finding;
 use crate::names::name_fault;
 use crate::tree::{Entry, Node, Value};
 
-/// Converts `engine.model` and the models of the stages from the name of a provider's model to the name of a Model. If `model` is
-/// given, it replaces `engine.model`.
+/// Replaces the model names of providers in `engine.model` and in the stages by names of Models. `model`, if given, replaces
+/// `engine.model`.
 pub(super) fn rename_models(spec: &mut Node, model: Option<&str>, findings: &mut Vec<Finding>) {
     if let Some(model) = model {
         set_text(spec, "engine", "model", model);

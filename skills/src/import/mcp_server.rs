@@ -1,5 +1,5 @@
-//! The MCP server of the dialect, a URI. A `Skill` can only use a Service of its namespace or a container that the operator
-//! runs.
+//! Converts the MCP server of the dialect, which is a URI. A `Skill` can only use a Service of its namespace or a container that
+//! the operator runs.
 
 use crate::finding::{Finding, quoted};
 use crate::schema::patterns::matches;
@@ -48,6 +48,7 @@ struct Rejection {
     replacement: String,
 }
 
+/// Returns the name, port and path of the Service at a URL.
 fn to_service(url: &Url, namespace: Option<&str>) -> Result<(String, u16, String), Rejection> {
     let host = url.host_str().unwrap_or_default();
     let port = url.port_or_known_default().unwrap_or(8080);

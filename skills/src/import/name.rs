@@ -70,7 +70,7 @@ mod tests {
     #[case("sw_dev__agent", "sw-dev-agent")]
     #[case("1st", "1st")]
     #[case("客服", "")]
-    fn labels(#[case] text: &str, #[case] expected: &str) {
+    fn a_text_becomes_lower_case_words_joined_by_dashes(#[case] text: &str, #[case] expected: &str) {
         assert_eq!(to_label(text), expected);
     }
 }

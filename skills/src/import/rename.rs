@@ -29,7 +29,7 @@ struct Renamer<'f> {
 }
 
 impl Renamer<'_> {
-    /// Renames the fields of the value at a path. The path has the names of the API and no indices.
+    /// Renames the fields of a value. `at` is its API path below `spec`, without indices.
     fn rename_value(&mut self, node: &Node, schema: &JSONSchemaProps, at: &str) -> Node {
         let value = match (&node.value, at) {
             (Value::List(rules), "policy.guardrails") => guardrails::to_map(node, rules, self.findings),

@@ -11,10 +11,10 @@ pub(crate) fn kubectl_reading(word: &str) -> Option<&'static str> {
     }
     let unsigned = word.strip_prefix(['-', '+']).unwrap_or(word);
     let is_digit = |c: char| c.is_ascii_digit() || c == '_';
-    let number = unsigned.starts_with(|c: char| c.is_ascii_digit())
+    let is_number = unsigned.starts_with(|c: char| c.is_ascii_digit())
         && unsigned.chars().all(is_digit)
         && (unsigned.contains('_') || has_leading_zero(unsigned));
-    number.then_some("a number")
+    is_number.then_some("a number")
 }
 
 #[cfg(test)]

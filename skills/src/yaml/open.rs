@@ -16,6 +16,7 @@ pub(super) enum Content {
         entries: Vec<Entry>,
         /// The line of each key.
         seen: HashMap<String, usize>,
+        /// The key whose value is read next. `None` if a key is read next.
         key: Option<Key>,
     },
 }
@@ -26,17 +27,18 @@ pub(super) struct Key {
     pub(super) place: Place,
 }
 
-/// Converts a node to a key. If it cannot be used as a key, also returns a finding.
+/// Converts a node to a key of the map at `map`. `seen` has the lines of the earlier keys. Also returns a finding if the node
+/// cannot be used as a key.
 pub(super) fn to_key(node: Node, map: &Place, seen: &mut HashMap<String, usize>) -> (Key, Option<Finding>) {
     let Value::Text { text, .. } = &node.value else {
-        let fault = Finding::error(&node.place, format!("a key must be text, and this is {}", node.kind()));
-        return (Key { name: None, place: node.place }, Some(fault));
+        let finding = Finding::error(&node.place, format!("a key must be text, and this is {}", node.kind()));
+        return (Key { name: None, place: node.place }, Some(finding));
     };
     let place = Place { path: map.path.of_field(text), ..node.place };
     if let Some(line) = seen.get(text) {
-        let fault = Finding::error(&place, format!("the key is in the map twice, first on line {line}"))
+        let finding = Finding::error(&place, format!("the key is in the map twice, first on line {line}"))
             .hint("keep one of the two: YAML parsers disagree about which one counts");
-        return (Key { name: None, place }, Some(fault));
+        return (Key { name: None, place }, Some(finding));
     }
     seen.insert(text.clone(), place.line);
     (Key { name: Some(text.clone()), place }, None)

@@ -73,7 +73,7 @@ mod tests {
     #[case(".5", json!(0.5))]
     #[case("1e3", json!(1000.0))]
     #[case("18446744073709551615", json!(u64::MAX))]
-    fn json_values(#[case] word: &str, #[case] expected: serde_json::Value) {
+    fn unquoted_words_have_the_values_of_json(#[case] word: &str, #[case] expected: serde_json::Value) {
         let found = match parse_plain(word).unwrap() {
             Value::Null => json!(null),
             Value::Bool(value) => json!(value),

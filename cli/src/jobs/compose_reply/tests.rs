@@ -8,7 +8,8 @@ fn reply(question: Option<&str>, text: &str) -> Reply {
     Reply { question: question.map(str::to_owned), text: text.to_owned() }
 }
 
-fn only(job: Job, id: &str) -> Job {
+/// Removes all questions except one.
+fn with_only_question(job: Job, id: &str) -> Job {
     changed(job, |status| {
         if let Some(waiting) = &mut status.waiting_for {
             waiting.questions.retain(|question| question.id == id);
@@ -27,7 +28,7 @@ fn target_id(job: &Job, question: Option<&str>, message: bool) -> Result<Option<
 
 #[test]
 fn the_only_open_question_is_answered() {
-    assert_eq!(target_id(&only(with_questions(), "q-2"), None, false), Ok(Some("q-2".into())));
+    assert_eq!(target_id(&with_only_question(with_questions(), "q-2"), None, false), Ok(Some("q-2".into())));
     assert_eq!(target_id(&with_questions(), Some("q-2"), false), Ok(Some("q-2".into())));
     assert_eq!(target_id(&with_questions(), None, true), Ok(None), "--message is given");
     assert_eq!(target_id(&job("new"), None, false), Ok(None));
@@ -70,15 +71,15 @@ fn a_received_reply_that_was_not_accepted_leaves_the_question_open() {
 }
 
 #[rstest]
-#[case::a_slip("q1", "Did you mean \"q-1\"?")]
-#[case::another("q-77", "The open questions are:\n  q-1  Which order")]
+#[case::a_misspelt_id("q1", "Did you mean \"q-1\"?")]
+#[case::an_unknown_id("q-77", "The open questions are:\n  q-1  Which order")]
 fn the_error_for_an_unknown_question_lists_the_open_questions(#[case] id: &str, #[case] says: &str) {
     let error = target_id(&with_questions(), Some(id), false).unwrap_err();
     assert!(error.exit == Exit::Usage && error.message.contains(says), "{error}");
 }
 
 #[test]
-fn a_job_without_questions_has_no_question_of_that_id() {
+fn a_job_without_questions_has_no_question_to_answer() {
     let error = target_id(&job("new"), Some("q-1"), false).unwrap_err();
     assert!(error.exit == Exit::Usage && error.message.contains("Without --question"), "{error}");
 }
@@ -122,7 +123,7 @@ fn a_question_that_was_answered_or_closed_meanwhile_is_not_open() {
     let error = check_still_open(&theirs, &ours).unwrap_err();
     assert!(error.exit == Exit::TooLate && error.message.contains("\"happened\""), "{error}");
     assert_eq!(check_still_open(&theirs, &reply(None, "hello")), Ok(()));
-    assert_eq!(check_still_open(&only(with_questions(), "q-1"), &ours).unwrap_err().exit, Exit::TooLate);
+    assert_eq!(check_still_open(&with_only_question(with_questions(), "q-1"), &ours).unwrap_err().exit, Exit::TooLate);
 }
 
 #[rstest]

@@ -18,7 +18,7 @@ use std::path::{Component, Path};
 /// The maximum lifetime of the pod, in seconds.
 pub(super) const DEADLINE_SECONDS: u32 = 120;
 
-/// The mount path of the skill directory.
+/// The mount path of the skill directory, which the requirement documents call slag.
 const MOUNT_PATH: &str = "/slag";
 
 /// The default user and group of workers.
