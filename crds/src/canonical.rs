@@ -2,8 +2,8 @@
 //!
 //! Keys are sorted by code point, 64-bit integers stay exact, and floats are written in their shortest form.
 //!
-//! RFC 8785 is not used, because it converts every number to a double. The integers 9007199254740993 and 9007199254740992 would
-//! then have the same digest, and an approval of one order would also approve the other.
+//! This is not RFC 8785, which converts every number to a double. With RFC 8785, the integers 9007199254740993 and 9007199254740992
+//! would have the same digest, so an approval of a call for one order would also approve the call for the other.
 
 mod canonical_json;
 #[cfg(test)]
@@ -29,9 +29,9 @@ impl Digest {
         let hash = Sha256::digest(bytes);
         let mut text = String::with_capacity(71);
         text.push_str("sha256:");
-        // Faster than `{byte:02x}`: a digest is made for every line of a log and for every call.
-        let digits = hash.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-        text.extend(digits.filter_map(|digit| char::from_digit(digit.into(), 16)));
+        // Faster than `{byte:02x}`: every line of a log and every call needs a digest.
+        let half_bytes = hash.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+        text.extend(half_bytes.filter_map(|half| char::from_digit(half.into(), 16)));
         Self(text)
     }
 
@@ -45,12 +45,13 @@ impl Digest {
         &self.0
     }
 
-    /// Returns the 32 bytes of the SHA-256, which take half the memory of the text. `None` if the text is not a digest.
+    /// Returns the 32 bytes of the SHA-256, which take half the memory of the text. Returns `None` if the deserialized text is not a
+    /// digest.
     pub fn bytes(&self) -> Option<[u8; 32]> {
-        let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+        let value_of = |digit: u8| char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok());
         let mut bytes = [0; 32];
-        for (byte, pair) in bytes.iter_mut().zip(digits(&self.0)?.as_bytes().chunks(2)) {
-            *byte = pair.iter().try_fold(0, |high, low| Some(high << 4 | digit(*low)?))?;
+        for (byte, pair) in bytes.iter_mut().zip(hex_digits(&self.0)?.as_bytes().chunks(2)) {
+            *byte = pair.iter().try_fold(0, |high, low| Some(high << 4 | value_of(*low)?))?;
         }
         Some(bytes)
     }
@@ -77,7 +78,7 @@ impl std::str::FromStr for Digest {
     type Err = InvalidDigest;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match digits(text) {
+        match hex_digits(text) {
             Some(_) => Ok(Self(text.to_owned())),
             None => Err(InvalidDigest(text.to_owned())),
         }
@@ -85,7 +86,7 @@ impl std::str::FromStr for Digest {
 }
 
 /// Returns the hex digits of a digest, or `None` if the text is not a digest.
-fn digits(text: &str) -> Option<&str> {
+fn hex_digits(text: &str) -> Option<&str> {
     let is_sha256 = |hex: &&str| hex.len() == 64 && hex.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
     text.strip_prefix("sha256:").filter(is_sha256)
 }
@@ -133,7 +134,7 @@ pub fn object_depth(object: &Map<String, Value>) -> usize {
     1 + object.values().map(depth).max().unwrap_or(0)
 }
 
-/// A value that is written with sorted keys, even if a dependency switches `serde_json` to insertion order.
+/// A value that is serialized with sorted keys, even if a dependency enables the feature `preserve_order` of `serde_json`.
 struct Sorted<'a>(&'a Value);
 
 impl Serialize for Sorted<'_> {
@@ -148,7 +149,7 @@ impl Serialize for Sorted<'_> {
     }
 }
 
-/// An object that is written with sorted keys.
+/// An object that is serialized with sorted keys.
 struct SortedObject<'a>(&'a Map<String, Value>);
 
 impl Serialize for SortedObject<'_> {

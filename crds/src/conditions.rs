@@ -20,7 +20,7 @@ pub enum ConditionType {
     McpAvailable,
     /// The Skill works as written for this Job. Present only while `False`; the message names each difference.
     SkillAsWritten,
-    /// The Job waits for a decision or an answer of a person. Present once the Job has waited.
+    /// The Job waits for a decision or an answer of a person. Absent until the Job waits for the first time.
     AwaitingPeople,
     /// Every reply of the Job has answered an open question. Present only while `False`.
     RepliesTaken,
@@ -59,7 +59,7 @@ pub enum Reason {
     ///
     /// Remedy: none.
     Bound,
-    /// The memory claim waits for its first pod. This blocks no Job.
+    /// The memory claim is not bound until the first pod uses it. This blocks no Job.
     ///
     /// Remedy: none.
     WaitingForFirstConsumer,
@@ -223,9 +223,9 @@ pub enum Reason {
     ///
     /// Remedy: remove the annotation `bloomery.dev/suspend` from the namespace.
     Suspended,
-    /// The Job that this one continues has not ended, or does not exist.
+    /// The Job that this Job continues has not ended, or does not exist.
     ///
-    /// Remedy: wait for that Job; if it does not exist, delete this one.
+    /// Remedy: wait for the end of the earlier Job; if it does not exist, delete this Job.
     ContinuedNotEnded,
     /// The operator creates no Approval, because the admission policy for decisions is not installed as shipped.
     ///
@@ -278,7 +278,7 @@ pub enum Reason {
 pub struct Observation {
     /// The type of the condition.
     pub kind: ConditionType,
-    /// The status: `True`, `False`, or `Unknown` for `None`.
+    /// The status: `True`, `False`, or `Unknown` if `None`.
     pub holds: Option<bool>,
     /// The reason.
     pub reason: Reason,
@@ -326,11 +326,10 @@ impl Health {
     }
 }
 
-/// Returns the new conditions of an object: those in `observed`, and the existing ones of other writers.
+/// Returns the new conditions of an object: those in `observed`, and those in `existing` that are not of a [`ConditionType`], because
+/// other writers own them.
 ///
-/// - A transition time changes only with the status. If nothing changed, the result equals `existing`, and the caller can skip
-///   the write.
-/// - Conditions of Bloomery that are not in `observed` are removed.
+/// A transition time changes only with the status. If nothing changed, the result equals `existing`, and the caller can skip the write.
 pub fn merge(existing: &[Condition], observed: &[Observation], generation: Option<i64>, now: &Time) -> Vec<Condition> {
     let mut merged: Vec<Condition> =
         observed.iter().map(|observation| to_condition(observation, existing, generation, now)).collect();
@@ -340,7 +339,7 @@ pub fn merge(existing: &[Condition], observed: &[Observation], generation: Optio
     merged
 }
 
-/// Returns `existing` with one condition added or replaced.
+/// Returns `existing` with one condition added or replaced. All others stay.
 pub fn put(existing: &[Condition], observed: &Observation, generation: Option<i64>, now: &Time) -> Vec<Condition> {
     let name: &'static str = observed.kind.into();
     let mut merged: Vec<Condition> = existing.iter().filter(|old| old.type_ != name).cloned().collect();
@@ -360,6 +359,7 @@ pub fn is_true(conditions: &[Condition], kind: ConditionType) -> bool {
     find(conditions, kind).is_some_and(|condition| condition.status == "True")
 }
 
+/// Converts an observation to a condition. Keeps the transition time of the existing condition if the status is the same.
 fn to_condition(observed: &Observation, existing: &[Condition], generation: Option<i64>, now: &Time) -> Condition {
     let status = match observed.holds {
         Some(true) => "True",
@@ -388,8 +388,8 @@ mod tests {
     }
 
     #[test]
-    fn the_same_observation_later_changes_nothing() {
-        let seen = Health::Reconciling(Reason::Starting, "pod made".into()).observations();
+    fn merging_the_same_observations_again_changes_nothing() {
+        let seen = Health::Reconciling(Reason::Starting, "the pod was created".into()).observations();
         let first = merge(&[], &seen, Some(1), &time(1));
         assert_eq!(merge(&first, &seen, Some(1), &time(9)), first);
     }

@@ -15,8 +15,7 @@ pub enum Error {
         /// The Model that names it.
         of: String,
     },
-    /// The fallbacks form a cycle. The names are the path from the resolved Model to the first repetition: the last name is also an
-    /// earlier one.
+    /// The fallbacks form a cycle. The names are the path from the resolved Model to the first Model that is on the path twice.
     Cycle(Vec<String>),
     /// There are more than [`MAX_FALLBACKS`].
     TooMany,
@@ -43,20 +42,21 @@ impl fmt::Display for Error {
 /// Returns the first error in that order.
 pub fn resolve(name: &str, fallbacks_of: impl Fn(&str) -> Option<Vec<String>>) -> Result<Vec<String>, Error> {
     let mut walk = Walk { fallbacks_of: &fallbacks_of, resolved: Vec::new(), path: vec![name.to_owned()] };
-    walk.follow(name, name)?;
+    walk.visit(name, name)?;
     Ok(walk.resolved)
 }
 
+/// A walk over the fallbacks of a Model, depth first.
 struct Walk<'a> {
     fallbacks_of: &'a dyn Fn(&str) -> Option<Vec<String>>,
     resolved: Vec<String>,
-    /// The Models from the first one to the one whose fallbacks are followed.
+    /// The Models from the resolved Model to the one whose fallbacks are visited.
     path: Vec<String>,
 }
 
 impl Walk<'_> {
-    /// Resolves the fallbacks of the Model `name`, which `of` names as a fallback.
-    fn follow(&mut self, name: &str, of: &str) -> Result<(), Error> {
+    /// Visits the fallbacks of the Model `name`, which is itself a fallback of the Model `of`.
+    fn visit(&mut self, name: &str, of: &str) -> Result<(), Error> {
         let missing = || Error::Missing { name: name.to_owned(), of: of.to_owned() };
         for next in (self.fallbacks_of)(name).ok_or_else(missing)? {
             if self.path.contains(&next) {
@@ -70,7 +70,7 @@ impl Walk<'_> {
             }
             self.resolved.push(next.clone());
             self.path.push(next.clone());
-            self.follow(&next, name)?;
+            self.visit(&next, name)?;
             self.path.pop();
         }
         Ok(())
@@ -84,6 +84,7 @@ mod tests {
     use rstest::rstest;
     use std::collections::BTreeMap;
 
+    /// Resolves the fallbacks of the Model `a`. `models` has the form `a: b c; b:; c:`.
     fn resolve_a(models: &str) -> Result<Vec<String>, Error> {
         let models: BTreeMap<&str, Vec<String>> = models
             .split(';')
@@ -95,18 +96,18 @@ mod tests {
 
     #[rstest]
     #[case::none("a:", &[])]
-    #[case::in_their_order("a: b c; b:; c:", &["b", "c"])]
-    #[case::after_each_its_own("a: b c; b: d; c: d e; d:; e:", &["b", "d", "c", "e"])]
-    #[case::named_before("a: b c; b: c; c:", &["b", "c"])]
-    fn each_fallback_is_followed_by_its_own(#[case] models: &str, #[case] expected: &[&str]) {
+    #[case::in_order("a: b c; b:; c:", &["b", "c"])]
+    #[case::nested("a: b c; b: d; c: d e; d:; e:", &["b", "d", "c", "e"])]
+    #[case::reached_twice("a: b c; b: c; c:", &["b", "c"])]
+    fn each_fallback_is_followed_by_its_own_fallbacks(#[case] models: &str, #[case] expected: &[&str]) {
         assert_eq!(resolve_a(models).unwrap(), expected);
     }
 
     #[rstest]
     #[case::missing("a: b; b: c", "spec.fallback of the Model b names the Model c, which does not exist")]
     #[case::itself("a: a", "spec.fallback forms a cycle: a -> a")]
-    #[case::round("a: b; b: c; c: a", "spec.fallback forms a cycle: a -> b -> c -> a")]
-    #[case::round_elsewhere("a: b; b: c; c: b", "spec.fallback forms a cycle: a -> b -> c -> b")]
+    #[case::a_cycle("a: b; b: c; c: a", "spec.fallback forms a cycle: a -> b -> c -> a")]
+    #[case::a_cycle_of_other_models("a: b; b: c; c: b", "spec.fallback forms a cycle: a -> b -> c -> b")]
     #[case::too_many(
         "a: b c d e; b: f g h i; c: j; d:; e:; f:; g:; h:; i:; j:",
         "spec.fallback leads to more than 8 Models in all"

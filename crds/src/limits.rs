@@ -27,17 +27,18 @@ impl EffectiveLimits {
         of_skill.combine(job, Ord::min)
     }
 
-    /// Replaces each limit that `own` sets with the result of `pick(self, own)`.
-    fn combine(self, own: Option<&Limits>, pick: impl Fn(u64, u64) -> u64) -> Self {
+    /// Replaces each limit that `own` sets with `choose(current, own)`.
+    fn combine(self, own: Option<&Limits>, choose: impl Fn(u64, u64) -> u64) -> Self {
         let Some(own) = own else { return self };
-        let pick_u64 = |base: u64, own: Option<u64>| own.map_or(base, |own| pick(base, own));
-        let pick_u32 =
-            |base: u32, own: Option<u32>| u32::try_from(pick_u64(base.into(), own.map(u64::from))).unwrap_or(u32::MAX);
+        let choose_u64 = |current: u64, own: Option<u64>| own.map_or(current, |own| choose(current, own));
+        let choose_u32 = |current: u32, own: Option<u32>| {
+            u32::try_from(choose_u64(current.into(), own.map(u64::from))).unwrap_or(u32::MAX)
+        };
         Self {
-            steps: pick_u32(self.steps, own.steps),
-            tool_calls: pick_u32(self.tool_calls, own.tool_calls),
-            tokens: pick_u64(self.tokens, own.tokens),
-            duration_seconds: pick_u64(
+            steps: choose_u32(self.steps, own.steps),
+            tool_calls: choose_u32(self.tool_calls, own.tool_calls),
+            tokens: choose_u64(self.tokens, own.tokens),
+            duration_seconds: choose_u64(
                 self.duration_seconds,
                 own.duration.as_ref().map(crate::v1alpha1::whole_seconds),
             ),

@@ -17,8 +17,8 @@ pub const LABEL_JOB: &str = "bloomery.dev/job";
 /// Label of a worker pod: the number of its attempt.
 pub const LABEL_ATTEMPT: &str = "bloomery.dev/attempt";
 
-/// Label of every pod that mounts a tenant's memory: the name of the claim. An affinity to this label schedules all pods of a
-/// `ReadWriteOnce` claim to one node.
+/// Label of every pod that mounts a tenant's memory: the name of the claim. If the claim is `ReadWriteOnce`, pods have an affinity to
+/// this label, so that all of them are scheduled to one node.
 pub const LABEL_MEMORY: &str = "bloomery.dev/memory";
 
 /// Label with the purpose of an object: `worker`, `mcp`, `revision` or `memory`.
@@ -33,8 +33,8 @@ pub const MANAGER: &str = "bloomery";
 /// Annotation of a worker pod: the Job's part of the run document.
 pub const ANNOTATION_JOB_PART: &str = "bloomery.dev/job-part";
 
-/// Annotation of an object that the operator applied: the digest of the applied configuration. A changed digest shows that a
-/// field was removed from the configuration.
+/// Annotation of an object that the operator applied: the digest of the applied configuration. It also changes if a field was only
+/// removed from the configuration, which a comparison with the object would not find.
 pub const ANNOTATION_APPLIED: &str = "bloomery.dev/applied";
 
 /// Annotation of a namespace. While its value is `true`, no pod of a Job runs there.

@@ -22,7 +22,7 @@ use strum::{Display, EnumIter, EnumString, IntoStaticStr};
     Default,
 )]
 pub enum Phase {
-    /// The operator waits for an object that the Job needs: its Skill, a Model, or the memory claim.
+    /// The operator waits for an object that the Job needs, such as its Skill, a Model, or the memory claim.
     #[default]
     Pending,
     /// The Job waits for a new pod, because an earlier one parked, was lost, or crashed.
@@ -41,7 +41,7 @@ pub enum Phase {
     Succeeded,
     /// A limit, an error or a deletion ended the Job.
     Failed,
-    /// The goal is not one that the Skill serves.
+    /// No intent of the Skill covers the goal.
     Refused,
     /// The Job ended because a person has to continue its work.
     Escalated,

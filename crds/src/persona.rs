@@ -37,7 +37,7 @@ pub const MAX_TAGS: usize = 128;
 /// The longest value of a resource that can be rendered, in bytes.
 pub const MAX_VALUE_BYTES: usize = 512;
 
-/// The value of a bound secret in a rendering. It is never visible: [`check`] refuses a template that would show it.
+/// The value that stands for a bound secret. No rendered text contains it, because [`check`] refuses a template that shows a secret.
 pub const SECRET: &str = "(secret)";
 
 /// Checks a template against the Skill's declared resources.

@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 /// The path of the report endpoint.
 pub const PATH: &str = "/v1/reports";
 
-/// The largest report, in bytes. It has room for a status of 32 KiB, and arguments of 16 KiB in which every character is
-/// escaped.
+/// The largest report, in bytes. A report contains a status of up to 32 KiB, and the arguments of a held call: up to 16 KiB, which
+/// escaping may enlarge.
 pub const MAX_BYTES: usize = 96 * 1024;
 
 /// The largest termination message that the kubelet keeps, in bytes.
@@ -159,7 +159,7 @@ pub enum PodEnd {
     Finished,
     /// The log is written, and the Job resumes in a new pod.
     Parked(ParkReason),
-    /// Another attempt has claimed the log. This pod says nothing about the state of the Job.
+    /// Another attempt has claimed the log. The reports of that attempt have the state of the Job.
     Superseded,
 }
 
@@ -180,7 +180,7 @@ pub enum ParkReason {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Directives {
-    /// The number of log events that `Job.status` durably contains.
+    /// The number of log events that the stored `Job.status` includes.
     pub ack: u64,
     /// Ends the Job as cancelled.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -35,8 +35,8 @@ pub fn faults(declared: &[ResourceDeclaration], bound: &BTreeMap<String, Binding
     missing.chain(wrong).chain(unauthenticated.map(|fault| format!("spec.resources.{fault}"))).collect()
 }
 
-/// Returns a sentence for each bound endpoint whose credential is not bound, except for a required credential, which [`faults`]
-/// reports as missing. Each sentence begins with the name of the credential.
+/// Returns a sentence for each bound endpoint whose credential is not bound. Each sentence begins with the name of the credential.
+/// Required credentials are left out, because [`faults`] reports them as missing.
 pub fn missing_credentials<'d>(
     declared: &'d [ResourceDeclaration],
     is_bound: impl Fn(&str) -> bool + Copy + 'd,
@@ -54,7 +54,7 @@ pub fn missing_credentials<'d>(
     })
 }
 
-/// Returns the message about a name that is not a resource of the Skill, as the rest of a sentence that begins with the name.
+/// Returns the fault of a binding whose name the Skill does not declare, as the rest of a sentence that begins with the name.
 pub fn undeclared_fault(name: &str, declared: &[ResourceDeclaration]) -> String {
     if declared.is_empty() {
         return "the Skill declares no resources: leave it out.".to_owned();
@@ -67,7 +67,7 @@ pub fn undeclared_fault(name: &str, declared: &[ResourceDeclaration]) -> String 
     )
 }
 
-/// Returns the description of the field that a binding of this type needs.
+/// Returns the field that a binding of this type needs, for messages.
 fn required_field(kind: ResourceType) -> &'static str {
     match kind {
         ResourceType::Filesystem => "a persistentVolumeClaim",
@@ -78,7 +78,7 @@ fn required_field(kind: ResourceType) -> &'static str {
 
 /// Returns the faults of one binding, each as the rest of a sentence that begins with the name of the resource.
 pub fn binding_faults(kind: ResourceType, binding: &Binding) -> Vec<String> {
-    // Destructured, so that a new field must be assigned to a type here.
+    // Destructured, so that the compiler reports a new field that `given` lacks.
     let Binding { value, secret_key_ref, persistent_volume_claim } = binding;
     let mut faults = Vec::new();
     let given = [
@@ -109,11 +109,13 @@ pub fn binding_faults(kind: ResourceType, binding: &Binding) -> Vec<String> {
     faults
 }
 
+/// Returns the fault of a value that is bound to an `api_endpoint`, if there is one.
 fn endpoint_fault(value: &str) -> Option<String> {
     if let Some(fault) = single_line_fault(value, MAX_VALUE_BYTES) {
         return Some(format!("the value {fault}."));
     }
-    // The parser would silently correct a URL that is not complete. People would then see another URL than the one that is called.
+    // The parser silently corrects an incomplete URL, such as `https:host`. The Job would then show another URL than the one that is
+    // called.
     let is_complete = (value.starts_with("http://") || value.starts_with("https://"))
         && !value.contains(|c: char| c.is_whitespace() || c == '\\');
     let url = if is_complete { Url::parse(value).ok() } else { None };

@@ -329,6 +329,7 @@ pub fn open_job_part(text: &str, expected: &Digest) -> Result<JobPart, Error> {
     check_version("the Job's part", part.version).map(|()| part)
 }
 
+/// Parses a part of the run document, if it has the expected digest.
 fn open<T: DeserializeOwned>(part: &'static str, text: &str, expected: &Digest) -> Result<T, Error> {
     let found = Digest::of_bytes(text.as_bytes());
     if &found != expected {

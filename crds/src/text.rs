@@ -30,8 +30,8 @@ pub fn alters_display(c: char) -> bool {
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Returns whether a character is invisible: it alters the display, or has no shape. Some scripts and emoji need characters
-/// without a shape, so only texts that a person decides about are checked with this function.
+/// Returns whether a character is invisible: it alters the display, or has no shape. Use this function only for texts that a person
+/// decides about, because some scripts and emoji need characters without a shape.
 pub fn is_invisible(c: char) -> bool {
     alters_display(c)
         || matches!(

@@ -1,4 +1,5 @@
-//! Tests with hostile texts: two meanings that should not share a digest, and texts that could exhaust the stack or the time.
+//! Tests with hostile texts: pairs with different meanings, whose digests must differ, and texts that could overflow the stack or
+//! take very long.
 
 use super::{Digest, Error, depth, parse, to_string};
 use proptest::prelude::*;
@@ -9,7 +10,7 @@ fn digest(text: &str) -> Digest {
     Digest::of_value(&parse(text).unwrap_or_else(|error| panic!("{text}: {error}")))
 }
 
-/// Each pair has two meanings, so an approval of one must not cover the other.
+/// The two texts of each case have different meanings, so an approval of one must not cover the other.
 #[rstest]
 #[case::beyond_doubles("9007199254740992", "9007199254740993")]
 #[case::at_the_end_of_u64("18446744073709551614", "18446744073709551615")]
@@ -23,13 +24,13 @@ fn digest(text: &str) -> Digest {
 #[case::where_a_key_ends(r#"{"a":"b\",\"c\":\"d"}"#, r#"{"a":"b","c":"d"}"#)]
 #[case::letters_that_look_alike("\"\u{e9}\"", "\"e\u{301}\"")]
 #[case::letters_of_another_alphabet("\"amount\"", "\"\u{430}mount\"")]
-#[case::what_cannot_be_seen("\"a\"", "\"a\\u200b\"")]
+#[case::an_invisible_character("\"a\"", "\"a\\u200b\"")]
 #[case::case(r#"{"amount":1}"#, r#"{"Amount":1}"#)]
-fn two_meanings_have_two_digests(#[case] one: &str, #[case] other: &str) {
+fn texts_with_different_meanings_have_different_digests(#[case] one: &str, #[case] other: &str) {
     assert_ne!(digest(one), digest(other));
 }
 
-/// A model may write the same arguments in two ways. They must have one digest, so that a repeated failure is recognised.
+/// A model may write the same arguments in two ways. Their digests must be equal, so that a repeated failure is recognised.
 #[rstest]
 #[case::keys(r#"{"a":1,"b":2}"#, r#"{"b":2,"a":1}"#)]
 #[case::blanks("[1,2]", " [ 1 ,\n\t2 ] ")]
@@ -37,17 +38,18 @@ fn two_meanings_have_two_digests(#[case] one: &str, #[case] other: &str) {
 #[case::a_pair_of_surrogates("\"\u{1f600}\"", r#""\ud83d\ude00""#)]
 #[case::zeros_at_the_end("0.5", "0.50")]
 #[case::exponents("150.0", "1.5E+2")]
-fn one_meaning_has_one_digest(#[case] one: &str, #[case] other: &str) {
+fn texts_with_the_same_meaning_have_the_same_digest(#[case] one: &str, #[case] other: &str) {
     assert_eq!(digest(one), digest(other));
 }
 
-/// These floats are halfway between two decimals of the same length. The written decimal must be parsed as the same float.
+/// The first two floats are halfway between two decimals of the same length, and the others are at the ends of the range. The
+/// written decimal must be parsed as the same float.
 #[rstest]
 #[case(2_005_635_031_498_901.0 / 8.0)]
 #[case(-2_005_635_031_498_901.0 / 8.0)]
 #[case(5e-324)]
 #[case(f64::MAX)]
-fn a_written_float_can_be_read(#[case] float: f64) {
+fn a_written_float_is_parsed_as_the_same_float(#[case] float: f64) {
     let value = json!({ "amount": float });
     assert_eq!(parse(&to_string(&value)), Ok(value));
 }
@@ -61,7 +63,7 @@ fn deep_nesting_is_refused_on_a_small_stack(#[case] part: &'static str) {
     std::thread::Builder::new().stack_size(256 * 1024).spawn(parse).unwrap().join().unwrap();
 }
 
-/// The check must take linear time.
+/// The check must take linear time: with quadratic time, this test would not end.
 #[rstest]
 #[case::digits("1".repeat(1_000_000))]
 #[case::a_fraction(format!("0.{}", "1".repeat(1_000_000)))]
@@ -107,7 +109,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    /// The values have few small parts, so that some pairs are equal.
+    /// The values are built from few small parts, so that some pairs are equal.
     #[test]
     fn values_are_equal_if_and_only_if_their_digests_are(one in any_json(), other in any_json()) {
         prop_assert_eq!(Digest::of_value(&one) == Digest::of_value(&other), one == other);

@@ -38,15 +38,17 @@ fn string_length(from: &str) -> usize {
     from.len()
 }
 
+/// Returns the number literal at the start of `from`.
 fn number_token(from: &str) -> &str {
     let end = from.find(|c: char| !matches!(c, '0'..='9' | '-' | '+' | '.' | 'e' | 'E')).unwrap_or(from.len());
     from.get(..end).unwrap_or(from)
 }
 
-/// The longest literal without an exponent, in bytes, that needs no further check: a point and at most 15 digits. Such a decimal is
-/// always exact.
+/// The longest literal without an exponent, in bytes, that needs no further check. It has a point and at most 15 digits, and a double
+/// keeps 15 significant digits.
 const MAX_ALWAYS_EXACT_BYTES: usize = 16;
 
+/// Returns whether a number literal keeps its value when it is parsed and written again.
 fn is_exact(token: &str) -> bool {
     if !token.contains(['.', 'e', 'E']) {
         return token != "-0" && (token.parse::<i64>().is_ok() || token.parse::<u64>().is_ok());
@@ -54,7 +56,7 @@ fn is_exact(token: &str) -> bool {
     if token.len() <= MAX_ALWAYS_EXACT_BYTES && !token.contains(['e', 'E']) {
         return true;
     }
-    // The token is compared with the text that `serde_json` will write. The standard library may write another text: for
+    // The token is compared with the text that `serde_json` writes, not with that of the standard library. They may differ: for
     // 250704378937362.625, the shortest forms 250704378937362.62 and 250704378937362.63 are equally near.
     let written = token.parse::<f64>().ok().and_then(Number::from_f64);
     written.is_some_and(|number| decimal(token) == decimal(&number.to_string()))

@@ -19,10 +19,11 @@ pub enum Error {
     InexactNumber(String),
 }
 
-/// The prefix of a parser message about a duplicate key. The key follows, up to the next `\u{1}`. So [`parse`] can return a typed
-/// error.
+/// The start of the message of a parser error about a duplicate key. The key and `\u{1}` follow. [`parse`] recognises the message by this
+/// prefix, because errors of `serde_json` carry only text.
 const DUPLICATE: &str = "\u{1}duplicate:";
 
+/// Parses a JSON text, and refuses an object that has a key twice.
 pub(super) fn parse(text: &str) -> Result<Value, Error> {
     serde_json::from_str::<Strict>(text).map(|strict| strict.0).map_err(|error| {
         let message = error.to_string();
@@ -33,6 +34,7 @@ pub(super) fn parse(text: &str) -> Result<Value, Error> {
     })
 }
 
+/// A value without duplicate keys.
 struct Strict(Value);
 
 impl<'de> Deserialize<'de> for Strict {

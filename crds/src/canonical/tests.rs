@@ -51,7 +51,7 @@ fn deep_nesting_is_refused_without_a_stack_overflow() {
 #[case("-9223372036854775808", "-9223372036854775808")]
 #[case(r#""12345678901234567890123""#, r#""12345678901234567890123""#)]
 #[case(r#"{"a\"1":"99999999999999999999"}"#, r#"{"a\"1":"99999999999999999999"}"#)]
-fn exact_values_are_kept(#[case] text: &str, #[case] canonical: &str) {
+fn exact_numbers_and_strings_keep_their_value(#[case] text: &str, #[case] canonical: &str) {
     assert_eq!(to_string(&parse(text).unwrap()), canonical);
 }
 
@@ -61,7 +61,7 @@ fn any_json() -> impl Strategy<Value = Value> {
         any::<bool>().prop_map(Value::from),
         any::<i64>().prop_map(Value::from),
         any::<u64>().prop_map(Value::from),
-        any::<f64>().prop_filter("-0.0 is written apart", |f| *f != 0.0).prop_map(Value::from),
+        any::<f64>().prop_filter("-0.0 equals 0.0, but is written as -0.0", |f| *f != 0.0).prop_map(Value::from),
         ".*".prop_map(Value::from),
     ];
     leaf.prop_recursive(4, 32, 6, |inner| {
@@ -74,7 +74,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn canonical_form_is_a_fixed_point(value in any_json()) {
+    fn a_canonical_text_is_parsed_and_written_unchanged(value in any_json()) {
         let text = to_string(&value);
         let read = parse(&text).unwrap();
         prop_assert_eq!(&read, &value);
@@ -88,7 +88,7 @@ proptest! {
 }
 
 #[test]
-fn digests_are_read_strictly() {
+fn only_a_valid_text_is_parsed_as_a_digest() {
     let digest = Digest::of_value(&json!({}));
     assert_eq!(digest.to_string().parse::<Digest>().as_ref(), Ok(&digest));
     assert_eq!(digest.short(8).len(), 8);
@@ -111,8 +111,8 @@ proptest! {
 #[test]
 fn a_digest_has_exactly_one_form() {
     let good = Digest::of_bytes(b"").0;
-    let shouted = good.to_uppercase().replace("SHA", "sha");
-    for text in [format!("{good}0"), good[..70].to_owned(), good.replace("sha256", "sha512"), shouted] {
+    let upper_case = good.to_uppercase().replace("SHA", "sha");
+    for text in [format!("{good}0"), good[..70].to_owned(), good.replace("sha256", "sha512"), upper_case] {
         assert_eq!((Digest(text.clone()).bytes(), text.parse::<Digest>().ok()), (None, None), "{text}");
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 /// The field that holds the template.
 const FIELD: &str = "spec.role.persona";
 
-/// An error at a position of a template, or about the whole template. Its text is a sentence that begins with the field.
+/// An error at a position of a template, or about the whole template. It is displayed as a sentence that begins with the field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
     pub(super) position: Option<Position>,

@@ -14,7 +14,7 @@ pub(super) fn render(
     values: &BTreeMap<String, String>,
 ) -> Result<String, Error> {
     let is_bound = |name: &str| values.get(name).is_some_and(|value| !value.is_empty());
-    let holds = |block, name: &str| is_bound(name) == (block == Block::If);
+    let condition_is_true = |block, name: &str| is_bound(name) == (block == Block::If);
     let mut output = Output::default();
     let mut end_of_last_tag = 0;
     for placed in tags {
@@ -45,10 +45,10 @@ pub(super) fn render(
                 output.text.push_str(value);
             }
             Tag::Open(block, name) => {
-                let is_visible = holds(block, name);
+                let is_visible = condition_is_true(block, name);
                 output.blocks.push(Branch { is_visible, had_visible: is_visible });
             }
-            Tag::ElseIf(block, name) => output.next_branch(holds(block, name)),
+            Tag::ElseIf(block, name) => output.next_branch(condition_is_true(block, name)),
             Tag::Else => output.next_branch(true),
             Tag::Close(_) => _ = output.blocks.pop(),
         }
@@ -62,6 +62,7 @@ pub(super) fn render(
 const BLANK: [char; 2] = [' ', '\t'];
 const LINE_BREAK: [char; 2] = ['\n', '\r'];
 
+/// The rendered text, and what the rendering of the next part depends on.
 #[derive(Default)]
 struct Output {
     text: String,
@@ -73,6 +74,7 @@ struct Output {
     trims_next_line: bool,
 }
 
+/// A branch of an `{{#if}}` or `{{#unless}}` block.
 struct Branch {
     is_visible: bool,
     /// True if this branch or an earlier one is visible. Later branches are then hidden.
@@ -84,10 +86,11 @@ impl Output {
         self.blocks.iter().all(|branch| branch.is_visible)
     }
 
-    fn next_branch(&mut self, holds: bool) {
+    /// Begins the next branch of the innermost block.
+    fn next_branch(&mut self, condition_is_true: bool) {
         if let Some(branch) = self.blocks.last_mut() {
-            branch.is_visible = holds && !branch.had_visible;
-            branch.had_visible |= holds;
+            branch.is_visible = condition_is_true && !branch.had_visible;
+            branch.had_visible |= condition_is_true;
         }
     }
 
@@ -100,7 +103,7 @@ impl Output {
         let trimmed = if self.trims_next {
             text.trim_start()
         } else if self.trims_next_line {
-            without_line_break(text.trim_start_matches(BLANK))
+            without_first_line_break(text.trim_start_matches(BLANK))
         } else {
             text
         };
@@ -111,7 +114,7 @@ impl Output {
     }
 }
 
-fn without_line_break(text: &str) -> &str {
+fn without_first_line_break(text: &str) -> &str {
     text.strip_prefix("\r\n").or_else(|| text.strip_prefix('\n')).unwrap_or(text)
 }
 

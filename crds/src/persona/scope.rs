@@ -8,7 +8,7 @@ use crate::v1alpha1::ResourceDeclaration;
 /// The deepest nesting of blocks. Each `{{else if}}` adds a level.
 pub const MAX_NESTING: usize = 16;
 
-/// Returns the errors of a template's tags in their order. Without declarations only the blocks are checked.
+/// Returns the errors of a template's tags in the order of the tags. If `declared` is `None`, only the blocks are checked.
 pub(super) fn errors(tags: &[PlacedTag<'_>], declared: Option<&[ResourceDeclaration]>) -> Vec<Error> {
     let mut scope = Scope { declared, open: Vec::new(), errors: Vec::new() };
     for placed in tags {
@@ -36,6 +36,7 @@ pub(super) fn undeclared(tags: &[PlacedTag<'_>], declared: &[ResourceDeclaration
     scope.errors
 }
 
+/// The state of the check: the open blocks at the current tag, and the errors so far.
 struct Scope<'a> {
     declared: Option<&'a [ResourceDeclaration]>,
     open: Vec<Frame<'a>>,
@@ -137,7 +138,8 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Returns the declaration of a resource, and reports an error if it is missing. Returns `None` without declarations.
+    /// Returns the declaration of a resource. If the Skill has no such resource, reports an error and returns `None`. Also returns `None`
+    /// if declarations are not checked.
     fn declaration(&mut self, position: Position, name: &str) -> Option<&'a ResourceDeclaration> {
         let declared = self.declared?;
         let declaration = declared.iter().find(|resource| resource.name == name);

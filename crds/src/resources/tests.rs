@@ -82,7 +82,7 @@ fn all_faults_are_reported_at_once() {
     assert_eq!(faults(&[], &one), ["spec.resources.x: the Skill declares no resources: leave it out."]);
 }
 
-/// The Skill may also declare the credential as required.
+/// If the Skill requires the credential, only the fault about the missing credential is reported.
 #[rstest]
 #[case::bound(false, json!({"shop": {"value": "https://x"}, "key": {"secretKeyRef": {"name": "ci", "key": "k"}}}), &[])]
 #[case::not_bound(false, json!({"shop": {"value": "https://x"}}), &[

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
     namespaced,
     status = "ApprovalStatus",
     derive = "PartialEq",
-    doc = "Approval is a tool call that waits for the decision of a person. The operator creates it. A user with the right to approve for its approver sets spec.decision once.",
+    doc = "Approval is a tool call that waits for the decision of a person. The operator creates it. A user who has the verb approve on its approver sets spec.decision, once.",
     category = "bloomery",
     printcolumn(name = "Job", type_ = "string", json_path = ".spec.job"),
     printcolumn(name = "Tool", type_ = "string", json_path = ".spec.tool"),

@@ -26,6 +26,7 @@ pub fn spec_schema_of(kind: &str) -> Option<&'static JSONSchemaProps> {
     schema_of(kind)?.properties.as_ref()?.get("spec")
 }
 
+/// Applies [`tidy`] to every schema of a definition.
 fn tidied(mut definition: CustomResourceDefinition) -> CustomResourceDefinition {
     for version in &mut definition.spec.versions {
         if let Some(schema) = version.schema.as_mut().and_then(|validation| validation.open_api_v3_schema.as_mut()) {
@@ -35,11 +36,11 @@ fn tidied(mut definition: CustomResourceDefinition) -> CustomResourceDefinition 
     definition
 }
 
-/// The pattern of quantities that the API server accepts. The generated schema has no pattern. Without one, an invalid quantity
-/// would be found only when the operator creates a pod with it.
+/// The pattern of quantities that the API server accepts. The generated schema has no pattern, so an invalid quantity would be found
+/// only when the operator creates a pod with it.
 const QUANTITY: &str = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$";
 
-/// Removes the parts of a generated schema that the API server interprets differently.
+/// Adapts a generated schema to the API server: removes `nullable`, adds the pattern of quantities, and replaces unknown formats.
 fn tidy(schema: &mut JSONSchemaProps) {
     // With `nullable`, an explicit null counts as a present field in rules. Without it, the API server removes the field.
     schema.nullable = None;
@@ -97,7 +98,7 @@ mod tests {
         fn undocumented(path: &str, schema: &serde_json::Value, fields: &mut Vec<String>) {
             for (name, property) in schema["properties"].as_object().into_iter().flatten() {
                 let path = format!("{path}.{name}");
-                // Pod types bring their own documentation; two of their fields have none upstream.
+                // The types of `resources` and `env` are those of pods. Kubernetes has no description for two of their fields.
                 if property["description"].is_null() && !path.contains("resources") && !path.contains("env") {
                     fields.push(path.clone());
                 }

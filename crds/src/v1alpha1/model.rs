@@ -39,7 +39,7 @@ use serde::{Deserialize, Serialize};
     validation = Rule::new("!has(self.maxOutputTokens) || self.maxOutputTokens < (has(self.contextWindow) ? self.contextWindow : 128000)").message("must leave room for the prompt: less than contextWindow (default: 128000)").field_path(".maxOutputTokens")
 )]
 pub struct ModelSpec {
-    /// The wire protocol. `openai` is Chat Completions, which OpenAI and compatible servers speak. `anthropic` is Messages.
+    /// The wire protocol. `openai` is the Chat Completions API of OpenAI and compatible servers. `anthropic` is the Messages API.
     pub provider: ModelProvider,
     /// The name of the model at the provider, such as `gpt-5-mini` or `claude-sonnet-5`.
     #[schemars(length(min = 1, max = 256))]
@@ -62,8 +62,8 @@ pub struct ModelSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 256, max = 1_000_000))]
     pub max_output_tokens: Option<u64>,
-    /// The timeout, such as `120s` or `2m`, until the answer to a request begins, and between two parts of an answer. Default:
-    /// 120s.
+    /// The longest time without a part of the answer, such as `120s` or `2m`. It applies until the answer begins, and between two
+    /// parts. Default: 120s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "duration_schema")]
     pub timeout: Option<Duration>,

@@ -88,7 +88,7 @@ pub enum Verdict {
 /// The layers of the pre-tool gate, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::Display, strum::EnumIter)]
 pub enum GateReason {
-    /// The Job has no such tool.
+    /// The Job has no such tool, or the tool has changed since the start of the Job.
     Catalogue,
     /// The arguments contain the value of a secret.
     Secret,
@@ -114,7 +114,7 @@ pub enum GateReason {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Finalization {
-    /// The number of answers that had no valid form. They do not count as attempts.
+    /// The number of answers with an invalid form. They do not count as attempts.
     #[serde(default)]
     pub form_errors: u32,
     /// All attempts, oldest first.

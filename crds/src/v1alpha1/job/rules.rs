@@ -84,7 +84,7 @@ pub(super) fn cancel_stays() -> Rule {
         .field_path(".cancel")
 }
 
-/// Replies can only be added at the end, since the conversation may have received the others.
+/// Replies can only be added at the end, because the conversation may have received the existing ones.
 pub(super) fn replies_only_grow() -> Rule {
     Rule::new(
         "!has(oldSelf.replies) || oldSelf.replies.size() == 0 || (has(self.replies) && self.replies.size() >= oldSelf.replies.size() \
@@ -94,10 +94,10 @@ pub(super) fn replies_only_grow() -> Rule {
     .field_path(".replies")
 }
 
-/// A limit can be lowered, but not raised or removed.
-pub(super) fn limits_only_fall(field: &str, falls: &str) -> Rule {
+/// A limit can be lowered, but not raised or removed. `is_not_raised` is the CEL condition for the limit `field`.
+pub(super) fn limits_only_fall(field: &str, is_not_raised: &str) -> Rule {
     Rule::new(format!(
-        "!has(oldSelf.limits) || !has(oldSelf.limits.{field}) || (has(self.limits) && has(self.limits.{field}) && {falls})"
+        "!has(oldSelf.limits) || !has(oldSelf.limits.{field}) || (has(self.limits) && has(self.limits.{field}) && {is_not_raised})"
     ))
     .message(format!("{field} may be lowered, never raised or removed").as_str())
     .field_path(".limits")

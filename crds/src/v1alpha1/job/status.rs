@@ -87,8 +87,8 @@ impl JobStatus {
         self.phase.is_some_and(Phase::awaits_people)
     }
 
-    /// Returns whether a question may be open. A question that the status lacks may also be open: the status has only the oldest
-    /// ones, and none until a report has arrived.
+    /// Returns whether a question may be open. The status does not always have all open questions: it has only the oldest ones, and none
+    /// until a report has arrived.
     pub fn may_be_open(&self, question: &str) -> bool {
         let Some(WaitingFor { call, questions, .. }) = &self.waiting_for else { return true };
         let is_unreported = call.is_none() && questions.is_empty();
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_is_closed_only_if_the_status_has_all_open_ones() {
+    fn a_question_may_be_open_unless_the_status_has_all_open_questions() {
         let call = HeldCall {
             id: "c-7".into(),
             tool: "process_refund".into(),

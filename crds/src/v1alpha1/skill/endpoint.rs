@@ -34,12 +34,12 @@ const CONNECTION_HEADERS: [&str; 12] = [
     "upgrade",
 ];
 
-/// Returns whether the request itself uses a header, so that the header cannot carry a credential.
+/// Returns whether a header cannot carry a credential, because the request itself uses it.
 pub fn is_reserved_header(name: &str) -> bool {
     CALL_HEADERS.iter().chain(&CONNECTION_HEADERS).any(|reserved| reserved.eq_ignore_ascii_case(name))
 }
 
-/// Returns the CEL rule with the meaning of [`is_reserved_header`].
+/// Returns the CEL rule that refuses the headers of [`is_reserved_header`].
 fn header_rule() -> Rule {
     let reserved: Vec<String> =
         CALL_HEADERS.iter().chain(&CONNECTION_HEADERS).map(|header| format!("'{header}'")).collect();

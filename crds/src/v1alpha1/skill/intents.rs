@@ -71,9 +71,9 @@ pub struct OutOfDomain {
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum OutOfDomainAction {
-    /// The message names what the Skill can help with instead.
+    /// The Job is refused, with a message about what the Skill can help with.
     Redirect,
-    /// The message says that the Skill does not help.
+    /// The Job is refused, with a message that the Skill does not help with the goal.
     Refuse,
     /// A person takes the goal over.
     Escalate,

@@ -42,7 +42,7 @@ pub struct ToolPolicy {
 
 /// Rules in words.
 ///
-/// A rule is compiled if it has exactly one of these forms: "Never use <tool>", "<tool> requires approval", or
+/// A rule is compiled if the whole sentence has one of these forms: "Never use <tool>", "<tool> requires approval", or
 /// "<field> > <number>". A comparison is forbidden under `never` and required under `always`. If a comparison ends with "needs
 /// approval" or "requires approval", the call is held. Every other rule stays text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]

@@ -6,8 +6,8 @@ use kube::core::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The declaration of a tool. A tool without a declaration counts as one with an effect, and is not called again after a lost
-/// answer.
+/// The declaration of a tool. Without a declaration, a tool counts as having an effect: if the answer to a call is lost, the call is
+/// not repeated.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("!has(self.timeout) || duration(self.timeout) <= duration('4m')").message("must be at most 4m: a pod may outlive the Job's duration by 5m only").field_path(".timeout"))]
@@ -30,8 +30,8 @@ pub struct ToolDeclaration {
     /// The rules for calling the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<CallPolicy>,
-    /// True if the tool changes nothing. Its calls can run in parallel and be repeated. If the server says that the
-    /// tool is not read-only, this field has no effect.
+    /// True if the tool changes nothing. Its calls can run in parallel and be repeated. This field has no effect if the server says that
+    /// the tool is not read-only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_only: Option<bool>,
     /// True if a second call with the same call key has no further effect. The worker can then repeat a call whose answer was lost.
