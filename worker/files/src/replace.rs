@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// The largest file that can be changed, in bytes. The old and the new content are held in memory.
 pub(crate) const MAX_BYTES: u64 = 2 * 1024 * 1024;
 
-/// The limit on names tried for a temporary file. Temporary files of killed workers may still exist.
+/// The limit on the names that are tried for a temporary file. Temporary files of killed workers may have the first ones.
 const MAX_TEMPORARY_NAMES: u32 = 1000;
 
 /// The identity and state of a file, which show changes by other processes.
@@ -36,9 +36,10 @@ pub(crate) struct Target {
     name: PathBuf,
     /// The path, formatted for messages.
     label: String,
-    /// Whether the resource is this one file. The file may be a mount point, which a rename cannot replace.
+    /// Whether to write into the file instead of replacing it. This is so if the resource is this one file: the file may be a mount
+    /// point, which a rename cannot replace.
     in_place: bool,
-    /// The marks, which must not overwrite a secret.
+    /// The marks of secrets. A content is refused if one of them would overwrite its secret.
     marks: Marks,
     /// The existing file, if there is one.
     pub(crate) existing: Option<ExistingFile>,
@@ -71,7 +72,7 @@ enum Change {
 }
 
 impl Target {
-    /// Finds the file at a path, which may not exist yet. With `creates_directories`, missing directories are created.
+    /// Finds the file at a path, which may not exist yet. Creates missing directories if `creates_directories`.
     ///
     /// # Errors
     /// A message for the model, if the path is not that of a file that can be written: in version control, through a link, or not a
@@ -252,7 +253,7 @@ impl Staged {
 impl Drop for Staged {
     fn drop(&mut self) {
         if let Change::Rename(name) = &self.change {
-            // If the removal fails, people recognize the file by its name.
+            // If the removal fails, the name `.bloomery-*.tmp` shows people that the file can be removed.
             let _ = self.target.parent.remove_file(name);
         }
     }

@@ -1,5 +1,5 @@
-//! Redacts secrets in file contents. Secrets are searched before a text is cut, because the finder does not recognize a part of a secret.
-//! No text is cut within a secret.
+//! Redacts secrets in file contents. The finder recognizes only whole secrets, so secrets are searched before a text is cut, and no
+//! text is cut within a secret.
 
 use crate::marks::Marks;
 use cap_std::fs::{File, FileExt};
@@ -9,7 +9,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The number of bytes that are searched in advance, because the next part to redact is usually near.
+/// The number of bytes after a part that are searched together with it, because the next part to redact is usually near.
 const READ_AHEAD_BYTES: u64 = 16 * 1024;
 
 /// Finds secrets in text.
