@@ -1,7 +1,8 @@
 //! The suite of conversations. Each case runs on a cluster and in local mode, and must end the same way in both.
 //!
 //! A case consists of objects and the answers of the model. `suite/expected/<case>.yaml` has the expected end, one file for
-//! both environments. The stories (end-to-end tests) of `e2e` run each case in its own namespace, and the tests of `cli` run it with `bloomery run`.
+//! both environments. The stories (end-to-end tests) of `e2e` run each case in its own namespace, and the tests of
+//! `cli` run it with `bloomery run`.
 //!
 //! To write the expected end of a new or changed case, run it in local mode: `SUITE_WRITE=1 cargo test --workspace --test local
 //! suite`. Review the file before you commit it.

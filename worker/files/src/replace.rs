@@ -36,8 +36,8 @@ pub(crate) struct Target {
     name: PathBuf,
     /// The path, formatted for messages.
     label: String,
-    /// Whether to write into the file instead of replacing it. This is so if the resource is this one file: the file may be a mount
-    /// point, which a rename cannot replace.
+    /// Whether to write into the file instead of replacing it. This is so if the resource is this one file: the file may be a
+    /// mount point, which a rename cannot replace.
     in_place: bool,
     /// The marks of secrets. A content is refused if one of them would overwrite its secret.
     marks: Marks,
@@ -75,8 +75,8 @@ impl Target {
     /// Finds the file at a path, which may not exist yet. Creates missing directories if `creates_directories`.
     ///
     /// # Errors
-    /// A message for the model, if the path is not that of a file that can be written: in version control, through a link, or not a
-    /// regular file.
+    /// A message for the model, if the path is not that of a file that can be written: in version control, through a link, or
+    /// not a regular file.
     pub(crate) fn find(root: &Root, path: &ResourcePath, creates_directories: bool) -> Result<Self, Error> {
         let label = path.describe();
         if path.is_in_version_control() || root.is_in_version_control {
@@ -156,8 +156,8 @@ impl Target {
         read().map(Some).map_err(|error: io::Error| Error::io("read", &self.label, &error))
     }
 
-    /// Returns the device and inode number of the existing file. Two names can have the same: hard links, or names that differ only
-    /// in case.
+    /// Returns the device and inode number of the existing file. Two names can have the same: hard links, or names that differ
+    /// only in case.
     pub(crate) fn identity(&self) -> Option<(u64, u64)> {
         self.existing.as_ref().map(|file| (file.identity.dev, file.identity.ino))
     }

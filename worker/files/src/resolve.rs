@@ -22,8 +22,8 @@ struct Resolver<'a> {
     links: usize,
 }
 
-/// Returns the directory of a path below `root`, and the last name of the path. If `follows`, a link at the end is replaced by its
-/// target.
+/// Returns the directory of a path below `root`, and the last name of the path. If `follows`, a link at the end is replaced by
+/// its target.
 pub(crate) fn parent_and_name(
     root: &Dir,
     hidden: &HiddenDirs,

@@ -69,7 +69,8 @@ impl Fixture {
         self.workspace().call(tool, &arguments.to_string())
     }
 
-    /// Returns the workspace with a hidden directory elsewhere. With hidden directories, `resolve` resolves each path step by step.
+    /// Returns the workspace with a hidden directory elsewhere. With hidden directories, `resolve` resolves each path step by
+    /// step.
     fn step_by_step_workspace(&self) -> Workspace {
         self.workspace().with_hidden_dirs(&[Path::new("/dev")]).unwrap()
     }

@@ -10,8 +10,8 @@ use crate::script::{Turn, call, conversation, say};
 use crate::skills::refunds;
 use crate::suite::{Case, FOLDER, LEDGER};
 
-/// Two Jobs bind the same folder. The first writes a file. The second has the file in its prompt, searches it and changes it. Calls
-/// outside of the folder and in `.git` are refused.
+/// Two Jobs bind the same folder. The first writes a file. The second has the file in its prompt, searches it and
+/// changes it. Calls outside of the folder and in `.git` are refused.
 pub fn files_are_written_read_and_changed_in_what_is_bound_only() -> Case {
     let write = [
         call(

@@ -58,8 +58,8 @@ pub fn a_model_that_writes_as_few_do_is_understood() -> Case {
     Case::new(refunds(), GOAL, refund_of("A-17").unusual()).with_provider(ModelProvider::Anthropic)
 }
 
-/// The worker does not send arguments that have a duplicate key, are invalid JSON, are not an object, or have unknown fields. The
-/// model receives the reason.
+/// The worker does not send arguments that have a duplicate key, are invalid JSON, are not an object, or have unknown
+/// fields. The model receives the reason.
 pub fn arguments_that_cannot_be_used_are_told() -> Case {
     let turns = [
         raw_call("process_refund", r#"{"order_id": "A-17", "amount": 1, "amount": 49.9}"#),

@@ -67,7 +67,8 @@ pub fn a_goal_that_leaves_out_what_is_required_is_completed() -> Case {
     Case::new(tier_one(), "I want my money back", conversation).with_replies(&["A-17"])
 }
 
-/// The finalization gate finds that only a person can complete the answer. The model receives the person's reply and answers again.
+/// The finalization gate finds that only a person can complete the answer. The model receives the person's reply and
+/// answers again.
 pub fn an_answer_that_a_person_has_to_complete_is_given_anew() -> Case {
     let fields = json!({"order_id": "A-17", "status": "refunded", "next_steps": ["Keep the first one."]});
     let turns = [

@@ -11,12 +11,13 @@
 //! Before a worker claims a number, it publishes the content of the latest claim. So the next write completes the write of a worker
 //! that was killed between claim and publication.
 //!
-//! Pruning removes old claims. It first removes the staged files with the numbers of these claims. So a worker that was frozen for
-//! long cannot claim a number that pruning has freed: it has no file to link.
+//! Pruning removes old claims. It first removes the staged files with the numbers of these claims. So a worker that was frozen
+//! for long cannot claim a number that pruning has freed: it has no file to link.
 //!
 //! The log (`bloomery-journal`) claims names in the same way, but its code is not shared. A log segment has no second file to
-//! publish. If the reply to a link is lost, the log ends its epoch, whereas the ledger has to find out whether the link exists. The
-//! log opens files by path, so tests can simulate its disk. The ledger uses open directory handles, because it must not follow links.
+//! publish. If the reply to a link is lost, the log ends its epoch, whereas the ledger has to find out whether the link exists.
+//! The log opens files by path, so tests can simulate its disk. The ledger uses open directory handles, because it must not
+//! follow links.
 
 mod publish;
 mod staged;

@@ -90,14 +90,14 @@ impl OpenBank {
         let staged = ledger
             .stage(number, record, request.content, writer)
             .map_err(|error| cannot_write(request.name, &error))?;
-        // `number` may be old: another worker may have claimed and pruned it before the staged files existed. If the latest claim is
-        // still the same, `number` is free, and any later pruning also removes the staged files.
+        // `number` may be old: another worker may have claimed and pruned it before the staged files existed. If the latest
+        // claim is still the same, `number` is free, and any later pruning also removes the staged files.
         let is_latest = ledger.latest().map_err(|error| super::bank_error(&error))? == latest;
         Ok(if is_latest { Attempt::Staged(Box::new(staged), old) } else { Attempt::Retry })
     }
 
-    /// Publishes the claimed content, and returns the message for the model. The write has happened even if the file system refuses
-    /// the publication, because the next write publishes the content.
+    /// Publishes the claimed content, and returns the message for the model. The write has happened even if the file system
+    /// refuses the publication, because the next write publishes the content.
     ///
     /// # Errors
     /// If a person has changed the note after the claim.
@@ -157,8 +157,8 @@ impl OpenBank {
     }
 }
 
-/// Handles a hash that is not the expected one. Returns a message of success if this call has already written the note, and another
-/// write has replaced the note since.
+/// Handles a hash that is not the expected one. Returns a message of success if this call has already written the note, and
+/// another write has replaced the note since.
 ///
 /// # Errors
 /// If this call has not written the note.

@@ -39,8 +39,8 @@ impl Ledger {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             metadata => metadata.map_err(|error| failure(&error))?,
         };
-        // The staged content still exists, so no worker had published it when `current` was read. If `current` is neither the replaced
-        // nor the claimed content, a person has written it.
+        // The staged content still exists, so no worker had published it when `current` was read. If `current` is neither the
+        // replaced nor the claimed content, a person has written it.
         let is_replaced_or_claimed =
             record.replaces(current.as_ref()) || current.is_some_and(|current| current.digest == record.digest);
         if !is_replaced_or_claimed {
@@ -60,7 +60,8 @@ impl Ledger {
         sync_dir(to).and_then(|()| sync_dir(&self.dir)).map_err(|error| failure(&error))
     }
 
-    /// Removes old claims if there are more than [`MAX_CLAIMS`]. Keeps the last claim of each existing note, because it names the author.
+    /// Removes old claims if there are more than [`MAX_CLAIMS`]. Keeps the last claim of each existing note, because it names
+    /// the author.
     pub(in crate::bank) fn prune(&self, bank: &OpenBank) -> io::Result<()> {
         let names = self.file_names()?;
         let mut claims: Vec<u64> = names.iter().filter_map(|name| parse_claim_file(name)).collect();

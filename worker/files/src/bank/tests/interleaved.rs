@@ -1,5 +1,5 @@
-//! Workers that take single steps in random order, freeze, continue and are killed. Each write replaces the content that its worker
-//! has read, and all workers read the last write.
+//! Workers that take single steps in random order, freeze, continue and are killed. Each write replaces the content that its
+//! worker has read, and all workers read the last write.
 
 use super::super::ledger::{ClaimError, PublishError, Staged};
 use super::super::write::{Attempt, NoteWrite};
