@@ -107,9 +107,9 @@ impl ReportServer {
 async fn receive(State(server): State<ReportServer>, headers: HeaderMap, Json(report): Json<Report>) -> Response {
     let reply = server.script.lock().unwrap().pop_front().unwrap_or(Reply::Ack);
     let token = headers[header::AUTHORIZATION].to_str().unwrap().to_owned();
-    let (events, heard) = (report.projection.log.events, report.projection.replies_heard);
+    let (events, received_replies) = (report.projection.log.events, report.projection.replies_heard);
     let mut replies = server.replies.lock().unwrap().clone();
-    replies.retain(|reply| reply.nth > heard);
+    replies.retain(|reply| reply.nth > received_replies);
     server.received.send_modify(|received| received.push(Received { token, report }));
     match reply {
         Reply::Ack => Json(Directives { ack: events, replies, ..Directives::default() }).into_response(),

@@ -75,7 +75,7 @@ fn two_calls() -> Value {
 #[case::no_calls(vec![json!({"role": "assistant", "content": "a", "tool_calls": []})], Rule::MessageShape, "messages[2]: `tool_calls` is not a list of calls, or is empty")]
 #[case::no_content(vec![json!({"role": "assistant"})], Rule::MessageShape, "messages[2]: `content` is neither")]
 #[case::null_result(vec![call("c1", "t"), json!({"role": "tool", "tool_call_id": "c1", "content": null})], Rule::MessageShape, "messages[3]: `content` is neither")]
-#[case::role(vec![json!({"role": "function", "content": "a"})], Rule::MessageShape, "messages[2]: it has no role")]
+#[case::role(vec![json!({"role": "function", "content": "a"})], Rule::MessageShape, "messages[2]: `role` is missing or unknown")]
 #[tokio::test]
 async fn a_broken_history_is_a_violation(#[case] history: Vec<Value>, #[case] rule: Rule, #[case] why: &str) {
     let model = model(ANY).await;

@@ -21,7 +21,7 @@ pub(super) fn check(items: &[Item], broken: &mut Vec<BrokenRule>) {
                 history.check_answer(index, raw);
             }
             Kind::Result => history.check_result(index, raw),
-            Kind::Unknown => history.report(Rule::MessageShape, index, "it has no role that the protocol knows"),
+            Kind::Unknown => history.report(Rule::MessageShape, index, "`role` is missing or unknown"),
         }
     }
     history.check_open_calls(items.len());

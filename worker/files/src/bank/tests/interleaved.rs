@@ -102,7 +102,8 @@ proptest! {
     fn each_write_replaces_the_content_that_its_worker_has_read(acts in acts()) {
         let fixture = Fixture::new();
         let banks: Vec<OpenBank> = (0..WORKERS).map(|_| OpenBank::open_or_create(fixture.dir.path()).unwrap()).collect();
-        let mut workers: Vec<Worker<'_>> = (0..WORKERS).map(|_| Worker { progress: Progress::Begin, note: 0, writes: 0 }).collect();
+        let new_worker = |_| Worker { progress: Progress::Begin, note: 0, writes: 0 };
+        let mut workers: Vec<Worker<'_>> = (0..WORKERS).map(new_worker).collect();
         let mut expected = ExpectedContents::new();
         for (id, act) in acts {
             match act {
