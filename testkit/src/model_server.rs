@@ -16,8 +16,9 @@
 //! `hack/sdk-test` tests the providers' own SDKs against this server.
 //!
 //! The request itself selects the turn: its texts select the conversation, and the number of answers in it selects the
-//! turn. So a second attempt of a Job receives the same answers as the first. The server remembers only the faults that
-//! it has served, and records for tests: the counts of requests, and the violations of the protocol.
+//! turn. So a second attempt of a Job receives the same answers as the first. The server also remembers the
+//! faults that it has served, the requests that its checks compare with later ones, and records for tests: the counts of
+//! requests, and the violations of the protocol.
 
 mod answer;
 mod cache;
