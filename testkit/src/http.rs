@@ -12,7 +12,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// # Errors
 /// The TLS library cannot be initialized.
 pub fn client() -> Result<reqwest::Client, reqwest::Error> {
-    // Fails if another part has already installed a provider. Any provider will do.
+    // Fails if the process has already installed a provider. Any provider will do.
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder().connect_timeout(CONNECT_TIMEOUT).redirect(reqwest::redirect::Policy::none()).build()
 }

@@ -1,7 +1,7 @@
-//! The ledger counts the effects of tool calls durably, and holds orders for tests.
+//! The ledger counts the effects of tool calls durably. A client can also wait at a hold until a test releases an order.
 //!
-//! Tests of "each effect once" rely on it: an effect happened exactly as often as the ledger has recorded it, whatever a
-//! worker, an MCP server or the operator reports.
+//! Tests that each effect happens once count it here: an effect happened exactly as often as the ledger has recorded it,
+//! whatever a worker, an MCP server or the operator reports.
 
 mod book;
 mod entry;

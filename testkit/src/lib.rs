@@ -1,6 +1,6 @@
 //! Test doubles and fixtures that the tests of several crates share. No crate that ships depends on this one.
 //!
-//! Look here before you write a double. Each server starts in the process of the test and speaks real HTTP. The crate
+//! Look here before you write a test double. Each server starts in the process of the test and serves real HTTP. The crate
 //! `bloomery-e2e` builds images of three of them for the cluster.
 //!
 //! | Double | Module | Users |

@@ -1,4 +1,4 @@
-//! Serves a router for the rest of a test.
+//! Serves a router until the test ends.
 
 use axum::Router;
 use axum::serve::ListenerExt;

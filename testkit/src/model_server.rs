@@ -1,8 +1,8 @@
-//! A model that answers from a script. It speaks the protocols of OpenAI (chat completions) and Anthropic (Messages),
-//! with and without streaming, and checks each request as strictly as the provider does.
+//! A model that answers from a script. It serves the protocols of OpenAI (chat completions) and Anthropic (Messages), with
+//! and without streaming, and checks each request as strictly as the provider does.
 //!
-//! One script serves both protocols. A turn of the script has the model's thoughts, text and tool calls, and the faults
-//! before or within the answer. The modules are layers, and each imports only from those above it in this list:
+//! One script serves both protocols. A turn of the script is one answer: the model's thoughts, text and tool calls, and the
+//! faults before or within the answer. The modules are layers, and each imports only from those above it in this list:
 //!
 //! - values: `script` (with its faults), `place`, `request`, `violation`, `records`, `key`, `event`, `error`, `cache`, `answer`
 //! - `stage`, `lookup`: the answer that the script has for a request
@@ -16,8 +16,9 @@
 //! `hack/sdk-test` tests the providers' own SDKs against this server.
 //!
 //! The request itself selects the turn: its texts select the conversation, and the number of answers in it selects the
-//! turn. So a second attempt of a Job receives the same answers as the first. The server only remembers the faults that
-//! it served, and records for tests: the requests, and the violations of the protocol.
+//! turn. So a second attempt of a Job receives the same answers as the first. The server also remembers the
+//! faults that it has served, the requests that its checks compare with later ones, and records for tests: the counts of
+//! requests, and the violations of the protocol.
 
 mod answer;
 mod cache;

@@ -1,7 +1,7 @@
 //! A model for OpenAI's protocol that answers one script, records whole requests, and can be busy or silent.
 //!
 //! [`crate::model_server`] is the model of realistic conversations: it checks requests strictly and serves several
-//! scripts. This one is for tests that look at the requests, or interrupt the worker at a given request.
+//! scripts. This model is for tests that inspect the requests, or interrupt the worker at a given request.
 
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -23,7 +23,7 @@ pub enum Answer {
     HangsOnce,
 }
 
-/// A running model and the requests that it received. All clones are one model.
+/// A running model and the requests that it received. Clones share its state.
 #[derive(Debug, Clone)]
 pub struct RecordingModel {
     script: Arc<Vec<Answer>>,
@@ -91,7 +91,7 @@ async fn complete(State(model): State<RecordingModel>, Json(request): Json<Value
     if let Some(text) = stage_answer(&messages) {
         return Json(text_completion(&text, turn)).into_response();
     }
-    // An answer that hangs is not in the history, so it moves the later ones.
+    // The history has no message for a `HangsOnce`, so each earlier one moves the position in the script by one.
     let hangs = model.script.iter().take(turn + 1).filter(|answer| matches!(answer, Answer::HangsOnce)).count();
     let turn = turn + hangs;
     if matches!(model.script.get(turn.wrapping_sub(1)), Some(Answer::HangsOnce)) {

@@ -14,18 +14,18 @@ use std::sync::{Arc, Mutex};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-/// The answer to one report. "Acknowledges less" means all events but the last.
+/// The answer to one report.
 #[derive(Debug, Clone, Copy)]
 pub enum Reply {
     /// Acknowledges all events.
     Ack,
-    /// Acknowledges less.
+    /// Acknowledges all events but the last.
     AckLess,
     /// Acknowledges all events and cancels the Job.
     Cancel,
     /// Acknowledges all events and says that the Skill is deleted.
     SkillDeleted,
-    /// Acknowledges less and cancels the Job.
+    /// Acknowledges all events but the last, and cancels the Job.
     CancelAckLess,
     /// Acknowledges all events and says that the namespace is suspended.
     Park,
@@ -46,12 +46,12 @@ pub struct Received {
     pub report: Report,
 }
 
-/// The report endpoint. It follows a script of replies, and afterwards acknowledges everything. All clones are one server.
+/// The report endpoint. It follows a script of replies, and afterwards acknowledges everything. Clones share its state.
 #[derive(Debug, Clone)]
 pub struct ReportServer {
     script: Arc<Mutex<VecDeque<Reply>>>,
     received: watch::Sender<Vec<Received>>,
-    /// The replies of people in the Job's spec. An acknowledgement passes on those that the worker has not seen.
+    /// The replies of people in the Job's spec. [`Reply::Ack`] returns those that the worker has not received.
     pub replies: Arc<Mutex<Vec<GivenReply>>>,
     /// The URL of the server, and the CA of its certificate.
     pub endpoint: ReportEndpoint,
@@ -107,9 +107,9 @@ impl ReportServer {
 async fn receive(State(server): State<ReportServer>, headers: HeaderMap, Json(report): Json<Report>) -> Response {
     let reply = server.script.lock().unwrap().pop_front().unwrap_or(Reply::Ack);
     let token = headers[header::AUTHORIZATION].to_str().unwrap().to_owned();
-    let (events, heard) = (report.projection.log.events, report.projection.replies_heard);
+    let (events, received_replies) = (report.projection.log.events, report.projection.replies_heard);
     let mut replies = server.replies.lock().unwrap().clone();
-    replies.retain(|reply| reply.nth > heard);
+    replies.retain(|reply| reply.nth > received_replies);
     server.received.send_modify(|received| received.push(Received { token, report }));
     match reply {
         Reply::Ack => Json(Directives { ack: events, replies, ..Directives::default() }).into_response(),

@@ -56,7 +56,7 @@ fn number(order: &str) -> u32 {
 }
 
 impl Conversation {
-    /// Puts a hold before the given turn. The model answers after a test releases the hold.
+    /// Puts a hold before the given turn. The model answers once a test releases the hold.
     #[must_use]
     pub fn hold(self, turn: usize, name: &str) -> Self {
         self.fault(turn, json!({"hold": name}))
@@ -65,16 +65,16 @@ impl Conversation {
     /// Puts a fault before the given turn. The JSON has the form of a script.
     #[must_use]
     pub fn fault(self, turn: usize, fault: Value) -> Self {
-        self.changed(turn, |turn| turn.fault(fault))
+        self.change_turn(turn, |turn| turn.fault(fault))
     }
 
-    /// Adds a thought before the first turn. Anthropic's protocol shows the thought and requires the client to return it.
+    /// Adds a thought to the first turn. Anthropic's protocol shows the thought and requires the client to return it.
     #[must_use]
     pub fn thinking(self, thought: &str) -> Self {
-        self.changed(0, |turn| turn.thinking(thought))
+        self.change_turn(0, |turn| turn.thinking(thought))
     }
 
-    fn changed(mut self, turn: usize, change: impl FnOnce(Turn) -> Turn) -> Self {
+    fn change_turn(mut self, turn: usize, change: impl FnOnce(Turn) -> Turn) -> Self {
         let turn = self.0.get_mut("turns").and_then(|turns| turns.get_mut(turn)).expect("the turn exists");
         *turn = change(Turn(turn.take())).0;
         self
@@ -89,7 +89,8 @@ impl Conversation {
         self
     }
 
-    /// Expects a schema in each request of another stage that asks for JSON.
+    /// Expects a schema in the requests for the answers of intent detection, tool selection and the finalization gate. Call it
+    /// after these answers are added.
     #[must_use]
     pub fn expect_schemas(mut self) -> Self {
         for stage in ["intent", "selection", "finalization"] {
@@ -133,7 +134,7 @@ impl Conversation {
         self.stage("intent", json!({"json": {"intent": null}}))
     }
 
-    /// Adds a ruling of the finalization gate.
+    /// Adds an answer of the model that judges a draft for the finalization gate.
     #[must_use]
     pub fn ruling(self, ruling: Value) -> Self {
         self.stage("finalization", json!({ "json": ruling }))
@@ -167,11 +168,11 @@ impl Conversation {
     }
 
     fn expect_first(self, what: &str, value: Value) -> Self {
-        self.changed(0, |turn| turn.expect(what, value))
+        self.change_turn(0, |turn| turn.expect(what, value))
     }
 }
 
-/// Returns a ruling of the finalization gate that fails a draft.
+/// Returns a ruling that fails a draft, for [`Conversation::ruling`].
 pub fn fails(code: &str, detail: &str, action: &str) -> Value {
     json!({"passed": false, "score": 0.3, "reasons": [{"code": code, "detail": detail}], "suggested_action": action})
 }
@@ -216,7 +217,7 @@ impl Turn {
         self
     }
 
-    /// Ends the turn early, for this reason.
+    /// Ends the answer of the turn early, for this reason.
     #[must_use]
     pub fn with_stop_reason(mut self, reason: &str) -> Self {
         self.0.as_object_mut().expect("a turn is an object").insert("stop".to_owned(), json!(reason));

@@ -13,7 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// The time limit for open connections to end after the start of a stop.
+/// The time that open connections have to end after a stop begins.
 const GRACE_PERIOD: Duration = Duration::from_secs(5);
 
 /// The flags for the address of a server.
@@ -34,7 +34,7 @@ impl Listen {
     }
 }
 
-/// A server in this process. Dropping it starts a stop and does not wait for its end.
+/// A server in this process. Dropping it stops the server, but does not wait until it has stopped.
 #[derive(Debug)]
 #[must_use = "a server stops when its handle is dropped"]
 pub struct Running {
@@ -46,8 +46,8 @@ pub struct Running {
 impl Running {
     /// Listens on `addr` and serves `router` in the background.
     ///
-    /// Cancelling `stop` stops the server. Handlers that wait for an event also watch `stop`, so they do not delay the
-    /// stop.
+    /// Cancelling `stop` stops the server. A handler that waits for an event must also watch `stop`. Otherwise it delays
+    /// the stop.
     ///
     /// # Errors
     /// The server cannot listen on `addr`.
@@ -77,7 +77,7 @@ impl Running {
     /// Requests were still open after the grace period of 5 seconds (`TimedOut`), or the server failed.
     pub async fn stop(self) -> io::Result<()> {
         self.stop.cancel();
-        self.ended().await
+        self.wait_for_end().await
     }
 
     /// Serves until SIGTERM or SIGINT, then stops gracefully.
@@ -101,7 +101,7 @@ impl Running {
         }
     }
 
-    async fn ended(mut self) -> io::Result<()> {
+    async fn wait_for_end(mut self) -> io::Result<()> {
         match self.task.take() {
             Some(task) => task.await.map_err(io::Error::other)?,
             None => Ok(()),
@@ -116,7 +116,7 @@ impl Drop for Running {
 }
 
 async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) -> io::Result<()> {
-    // Also cancels the token if the server fails.
+    // Cancels the token also if the server fails.
     let _ended = stop.clone().drop_guard();
     // Without `TCP_NODELAY`, an answer that is written in two parts waits 40 ms for the acknowledgement of the first part.
     let listener = listener.tap_io(|connection| {

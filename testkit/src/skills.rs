@@ -37,7 +37,7 @@ pub fn refunds() -> SkillSpec {
     }
 }
 
-/// Returns [`refunds`] with all rules of the seed's `cs-tier-1`.
+/// Returns [`refunds`] with all rules of the example Skill `cs-tier-1` ([`add_tier_one_rules`]).
 pub fn tier_one() -> SkillSpec {
     let mut spec = refunds();
     add_tier_one_rules(&mut spec);

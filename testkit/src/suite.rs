@@ -1,9 +1,10 @@
 //! The suite of conversations. Each case runs on a cluster and in local mode, and must end the same way in both.
 //!
-//! A case has the objects and the answers of the model. `suite/expected/<case>.yaml` has the expected end, one file for
-//! both environments. The stories of `e2e` run each case in its own namespace, and the tests of `cli` run it with `bloomery run`.
+//! A case consists of objects and the answers of the model. `suite/expected/<case>.yaml` has the expected end, one file for
+//! both environments. The stories (end-to-end tests) of `e2e` run each case in its own namespace, and the tests of
+//! `cli` run it with `bloomery run`.
 //!
-//! To write this file for a new or changed case from local mode, run `SUITE_WRITE=1 cargo test --workspace --test local
+//! To write the expected end of a new or changed case, run it in local mode: `SUITE_WRITE=1 cargo test --workspace --test local
 //! suite`. Review the file before you commit it.
 
 pub mod cases;
@@ -30,18 +31,18 @@ pub const APPROVER: &str = "supervisor";
 /// The user who decides for the [`APPROVER`].
 pub const DECIDER: &str = "jane@acme.io";
 
-/// The name of the hold at which the worker is killed while the model answers.
+/// The name of the hold at which the worker is killed while it waits for the model.
 pub const THINKING: &str = "thinking";
 
 /// A failure that happens to the first Job of a case while it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mishap {
-    /// The worker is killed while the model is at the hold [`THINKING`]. Another worker continues the Job.
+    /// The worker is killed while it waits for the model at the hold [`THINKING`]. Another worker continues the Job.
     WorkerKilledWhileTheModelThinks,
-    /// The worker is killed after the refund of this order and before the answer of its call. Another worker continues
-    /// the Job.
+    /// The worker is killed after the refund of this order and before it receives the result of the call. Another worker
+    /// continues the Job.
     WorkerKilledAfterRefund(&'static str),
-    /// The MCP server is killed after the refund of this order and before the answer of its call.
+    /// The MCP server is killed after the refund of this order and before it answers the call.
     ServerKilledAfterRefund(&'static str),
 }
 
@@ -52,11 +53,11 @@ pub struct Case {
     pub skill: SkillSpec,
     /// True if the Skill has the MCP server of [`crate::orders`].
     pub has_orders: bool,
-    /// The Models by name. Their `base_url` is a path of the scripted model: `/v1` for one that answers.
+    /// The Models by name. Their `base_url` is a path of the scripted model, such as `/v1`.
     pub models: Vec<(&'static str, ModelSpec)>,
     /// The script of the model.
     pub conversations: Vec<Conversation>,
-    /// The goals of the Jobs. Each Job begins when the one before has ended.
+    /// The goals of the Jobs. Each Job begins when the previous Job has ended.
     pub goals: Vec<&'static str>,
     /// The limits of the Jobs.
     pub limits: Option<Limits>,

@@ -7,8 +7,8 @@ use super::target::Target;
 /// The user of a request without impersonation. This user has all rights.
 pub(super) const ADMINISTRATOR: &str = "admin";
 
-/// The access rules. A right is `<verb> <resource>`, with a name (`approve approvers/supervisor`) or a scope
-/// (`list pods everywhere`) where it is limited to one.
+/// The access rules. A right is `<verb> <resource>`. It can be limited to one name (`approve approvers/supervisor`) or to
+/// requests across all namespaces (`list pods everywhere`).
 #[derive(Debug, Default)]
 pub struct Access {
     /// If true, users have only the rights in `granted`.
@@ -19,26 +19,26 @@ pub struct Access {
     pub(super) denied: BTreeSet<String>,
 }
 
-/// A right that a user needs for a request.
+/// A request of a user, as the access rules see it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wish<'a> {
+pub(super) struct AccessRequest<'a> {
     pub user: &'a str,
     pub verb: &'a str,
     pub resource: &'a str,
     /// Empty for all names.
     pub name: &'a str,
-    /// True for a request to all namespaces.
+    /// True for a request across all namespaces.
     pub is_everywhere: bool,
 }
 
 impl Access {
     /// Returns whether a user has a right in the namespace of the request, for one name or, if `name` is empty, for all.
     pub fn may(&self, user: &str, verb: &str, resource: &str, name: &str) -> bool {
-        self.allows(Wish { user, verb, resource, name, is_everywhere: false })
+        self.allows(AccessRequest { user, verb, resource, name, is_everywhere: false })
     }
 
-    pub(super) fn allows(&self, wish: Wish<'_>) -> bool {
-        let Wish { user, verb, resource, name, is_everywhere } = wish;
+    pub(super) fn allows(&self, request: AccessRequest<'_>) -> bool {
+        let AccessRequest { user, verb, resource, name, is_everywhere } = request;
         let right = format!("{verb} {resource}");
         let is_granted = || {
             [right.clone(), format!("{right}/{name}")]
@@ -50,21 +50,26 @@ impl Access {
         user == ADMINISTRATOR || ((!self.needs_grants || is_granted()) && !is_denied())
     }
 
-    /// Returns the message of an API server that denies a request, or `None` if the user may make it.
+    /// Returns the message with which an API server denies a request, or `None` if the user may make the request.
     pub(super) fn denial(&self, user: &str, verb: &str, target: &Target) -> Option<String> {
         let resource = target.resource();
         let is_everywhere = target.namespace.is_none();
-        let wish =
-            Wish { user, verb, resource: &resource, name: target.name.as_deref().unwrap_or_default(), is_everywhere };
+        let request = AccessRequest {
+            user,
+            verb,
+            resource: &resource,
+            name: target.name.as_deref().unwrap_or_default(),
+            is_everywhere,
+        };
         let place = match &target.namespace {
             Some(namespace) => format!("in the namespace \"{namespace}\""),
             None => "at the cluster scope".to_owned(),
         };
         let group = target.group();
-        (!self.allows(wish)).then(|| {
+        (!self.allows(request)).then(|| {
             format!(
                 "{} is forbidden: User \"{user}\" cannot {verb} resource \"{resource}\" in API group \"{group}\" {place}",
-                target.named()
+                target.display_name()
             )
         })
     }

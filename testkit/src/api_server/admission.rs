@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::access::Access;
 
-/// A write that an admission check rules on.
+/// A write that an admission check allows or refuses.
 #[derive(Debug)]
 pub struct Write<'a> {
     /// The user who writes.
@@ -24,10 +24,10 @@ pub struct Write<'a> {
     pub access: &'a Access,
 }
 
-/// Refuses a write with a `Status` object.
+/// An admission check. To refuse a write, it returns a `Status` object.
 pub(super) type Admission = Box<dyn Fn(&Write<'_>) -> Result<(), Value> + Send + Sync>;
 
-/// Changes an object that is being created, as the defaults of an API server and the controllers of a cluster do.
+/// Completes an object that is being created, as the defaults of an API server and the controllers of a cluster do.
 pub(super) type Defaults = Box<dyn Fn(&mut Value) + Send + Sync>;
 
 /// Returns the `Status` object with which an API server refuses a request.

@@ -1,4 +1,4 @@
-//! Requests and responses.
+//! Answers HTTP requests.
 
 use std::io;
 
@@ -11,10 +11,10 @@ use futures::stream::unfold;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use super::access::{ADMINISTRATOR, Wish};
+use super::access::{ADMINISTRATOR, AccessRequest};
 use super::query::{Parameters, only_metadata};
 use super::server::ApiServer;
-use super::store::{Answer, State, Wanted, not_found, refused};
+use super::store::{Answer, State, WriteRequest, not_found, refused};
 use super::target::Target;
 
 /// The content type of server-side apply.
@@ -50,7 +50,7 @@ async fn answer(
     let user = Some(text("impersonate-user")).filter(|user| !user.is_empty()).unwrap_or(ADMINISTRATOR);
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
     let path = uri.path();
-    let Some(target) = Target::parse(path) else { panic!("{method} {uri} names no resource") };
+    let Some(target) = Target::parse(path) else { panic!("{method} {uri} is not the path of a resource") };
     let parameters = Parameters::read(&uri);
     let verb = if parameters.watch { "WATCH" } else { method.as_str() };
     let mut state = api.state();
@@ -74,14 +74,14 @@ async fn answer(
     if method == Method::GET {
         return read(&mut state, path, &target, &parameters, is_partial);
     }
-    let wanted = Wanted { user, target: &target, body, is_dry_run: parameters.dry_run.is_some() };
+    let write = WriteRequest { user, target: &target, body, is_dry_run: parameters.dry_run.is_some() };
     let object = target.object(target.name.as_deref().unwrap_or_default());
     let answer = match method {
-        Method::POST => state.create(&wanted),
-        Method::PUT => state.replace(&wanted, &object),
-        Method::PATCH if text(header::CONTENT_TYPE.as_str()) == APPLY => state.apply(&wanted, &object),
-        Method::PATCH => state.patch(&wanted, &object),
-        Method::DELETE => state.delete(&wanted, &object),
+        Method::POST => state.create(&write),
+        Method::PUT => state.replace(&write, &object),
+        Method::PATCH if text(header::CONTENT_TYPE.as_str()) == APPLY => state.apply(&write, &object),
+        Method::PATCH => state.patch(&write, &object),
+        Method::DELETE => state.delete(&write, &object),
         _ => panic!("{method} {uri} is not expected"),
     };
     drop(state);
@@ -89,7 +89,8 @@ async fn answer(
     respond(answer)
 }
 
-/// Answers the reviews of users, rights and tokens, and accepts Events.
+/// Answers `SelfSubjectReview`, `SelfSubjectAccessReview` and `TokenReview` requests, and accepts Kubernetes Events. Returns
+/// `None` for other requests.
 fn review(state: &mut State, user: &str, target: &Target, body: &Value) -> Option<Answer> {
     let status = match target.plural.as_str() {
         "selfsubjectreviews" => json!({"userInfo": {"username": user}}),
@@ -101,8 +102,9 @@ fn review(state: &mut State, user: &str, target: &Target, body: &Value) -> Optio
                 subresource => format!("{}/{subresource}", text("resource")),
             };
             let is_everywhere = text("namespace").is_empty();
-            let wish = Wish { user, verb: text("verb"), resource: &resource, name: text("name"), is_everywhere };
-            json!({"allowed": state.access.allows(wish)})
+            let request =
+                AccessRequest { user, verb: text("verb"), resource: &resource, name: text("name"), is_everywhere };
+            json!({"allowed": state.access.allows(request)})
         }
         "tokenreviews" => {
             state.token_reviews += 1;
@@ -115,14 +117,14 @@ fn review(state: &mut State, user: &str, target: &Target, body: &Value) -> Optio
 }
 
 fn read(state: &mut State, path: &str, target: &Target, parameters: &Parameters, is_partial: bool) -> Response {
-    let form = |object: &Value| if is_partial { only_metadata(object) } else { object.clone() };
+    let format = |object: &Value| if is_partial { only_metadata(object) } else { object.clone() };
     match target.subresource.as_deref() {
-        None if target.name.is_none() => respond(list(state, target, parameters, &form)),
+        None if target.name.is_none() => respond(list(state, target, parameters, &format)),
         None => {
             if path.contains("/namespaces/") {
                 state.reads.push(path.to_owned());
             }
-            let found = state.objects.get(path).map(|object| (StatusCode::OK, form(object)));
+            let found = state.objects.get(path).map(|object| (StatusCode::OK, format(object)));
             respond(found.unwrap_or_else(|| not_found(target)))
         }
         Some("log") => log(state, target),
@@ -130,18 +132,19 @@ fn read(state: &mut State, path: &str, target: &Target, parameters: &Parameters,
     }
 }
 
-fn list(state: &State, target: &Target, parameters: &Parameters, form: &dyn Fn(&Value) -> Value) -> Answer {
+fn list(state: &State, target: &Target, parameters: &Parameters, format: &dyn Fn(&Value) -> Value) -> Answer {
     let selected = state.objects.iter().filter(|(path, object)| parameters.selects(target, path, object));
     let all: Vec<&Value> = selected.map(|(_, object)| object).collect();
     let rest = all.get(parameters.first.unwrap_or_default()..).unwrap_or_default();
     let page = rest.get(..parameters.limit.unwrap_or(usize::MAX)).unwrap_or(rest);
     let next = parameters.first.unwrap_or_default() + page.len();
     let token = if next < all.len() { next.to_string() } else { String::new() };
-    let items: Vec<Value> = page.iter().map(|object| form(object)).collect();
+    let items: Vec<Value> = page.iter().map(|object| format(object)).collect();
     let metadata = json!({"resourceVersion": state.version().to_string(), "continue": token});
     (StatusCode::OK, json!({"metadata": metadata, "items": items}))
 }
 
+/// Returns the log of a pod, and ends the pod if it is running.
 fn log(state: &mut State, target: &Target) -> Response {
     let name = target.name.as_deref().unwrap_or_default();
     let log = state.logs.iter().find(|(prefix, _)| name.starts_with(prefix.as_str()));
@@ -155,7 +158,7 @@ fn log(state: &mut State, target: &Target) -> Response {
     text.into_response()
 }
 
-/// Streams the events after a version, one JSON object a line.
+/// Streams the changes after a version, one JSON object a line.
 fn watch(api: ApiServer, target: Target, parameters: Parameters) -> Response {
     let after = parameters.resource_version.unwrap_or_default();
     let events = unfold((api, target, parameters, after), async |(api, target, parameters, after)| {

@@ -35,7 +35,7 @@ impl Parameters {
         }
     }
 
-    /// Returns whether the object at a path is in the collection and fits the selectors.
+    /// Returns whether the object at a path is in the collection and matches the selectors.
     pub fn selects(&self, collection: &Target, path: &str, object: &Value) -> bool {
         let metadata = &object["metadata"];
         let name = self.field_selector.as_ref().and_then(|selector| selector.strip_prefix("metadata.name="));
@@ -43,7 +43,7 @@ impl Parameters {
             Some((label, value)) => metadata["labels"][label] == value,
             None => !metadata["labels"][requirement].is_null(),
         };
-        collection.collects(path)
+        collection.contains(path)
             && name.is_none_or(|name| metadata["name"] == name)
             && self.label_selector.as_ref().is_none_or(|selector| selector.split(',').all(has_label))
     }

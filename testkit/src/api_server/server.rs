@@ -56,13 +56,13 @@ impl ApiServer {
         self.state().find(path)
     }
 
-    /// Sets the log of all pods whose names begin with `pod`. Reading the log of a running pod ends the pod successfully.
+    /// Sets the log of all pods whose names begin with `pod`. If a client reads the log of a running pod, the pod succeeds.
     pub fn logs(&self, pod: &str, text: &str) {
         self.state().logs.insert(pod.to_owned(), text.to_owned());
     }
 
-    /// Stores an object just before the next write to its path, to simulate another client. Several calls apply to several
-    /// writes.
+    /// Stores an object just before the next write to its path, to simulate another client. Each call of this function
+    /// applies to one write.
     pub fn meanwhile(&self, path: &str, object: Value) {
         self.state().meanwhile.push((path.to_owned(), object));
     }
@@ -88,7 +88,7 @@ impl ApiServer {
         self.state().access.granted.extend(rights.iter().map(|right| (user.to_owned(), (*right).to_owned())));
     }
 
-    /// Calls `admission` before every later write. Its error is the refusal.
+    /// Calls `admission` before every later write. If it returns an error, the write is refused with this error.
     pub fn admit(&self, admission: impl Fn(&Write<'_>) -> Result<(), Value> + Send + Sync + 'static) {
         self.state().admission = Some(Box::new(admission));
     }
@@ -103,7 +103,7 @@ impl ApiServer {
         self.state().forgotten_group = Some(group.to_owned());
     }
 
-    /// Reports no event to watches from now on.
+    /// Sends no event to watches from now on.
     pub fn silence_watches(&self) {
         self.state().are_watches_silent = true;
     }
@@ -128,12 +128,12 @@ impl ApiServer {
         self.state().patches.clone()
     }
 
-    /// Returns the writes since the last call: the kind of [`Write::kind`] and the path.
+    /// Returns the writes since the last call of this function: the kind, as in [`Write::kind`], and the path.
     pub fn writes(&self) -> Vec<String> {
         std::mem::take(&mut self.state().writes)
     }
 
-    /// Returns the paths of the namespaced objects that were read individually since the last call.
+    /// Returns the paths of the namespaced objects that were read by name since the last call of this function.
     pub fn reads(&self) -> Vec<String> {
         std::mem::take(&mut self.state().reads)
     }

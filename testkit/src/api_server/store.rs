@@ -9,7 +9,7 @@ use super::access::Access;
 use super::admission::{Admission, Defaults, Write, refusal};
 use super::target::Target;
 
-/// The creation time of all objects that a POST creates.
+/// The creation time of each object that a POST creates.
 const CREATED: &str = "2027-01-15T08:00:00Z";
 
 /// A change of an object.
@@ -33,7 +33,7 @@ pub(super) struct State {
     pub forgotten_group: Option<String>,
     /// The logs by the beginning of the pod's name.
     pub logs: BTreeMap<String, String>,
-    /// The writes of other clients, by path.
+    /// The prepared writes of other clients: a path and an object.
     pub meanwhile: Vec<(String, Value)>,
     pub loses_response: bool,
     pub are_watches_silent: bool,
@@ -48,8 +48,8 @@ pub(super) struct State {
 /// The status code and the body of a response.
 pub(super) type Answer = (StatusCode, Value);
 
-/// A write before it is checked.
-pub(super) struct Wanted<'a> {
+/// A write that a client requests.
+pub(super) struct WriteRequest<'a> {
     pub user: &'a str,
     pub target: &'a Target,
     pub body: Value,
@@ -83,16 +83,17 @@ impl State {
         Some(object)
     }
 
-    pub fn create(&mut self, wanted: &Wanted<'_>) -> Answer {
-        let mut object = wanted.body.clone();
+    pub fn create(&mut self, request: &WriteRequest<'_>) -> Answer {
+        let mut object = request.body.clone();
         let metadata = &object["metadata"];
+        // Each generated name has the same suffix, so tests know the name.
         let generated = || metadata["generateName"].as_str().map(|prefix| format!("{prefix}x1"));
         let Some(name) = metadata["name"].as_str().map(str::to_owned).or_else(generated) else {
             return refused(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", "metadata.name: Required value");
         };
-        let path = wanted.target.object(&name);
-        self.record(wanted, "create", &path);
-        if let Err(refusal) = self.check(wanted, "create", &path) {
+        let path = request.target.object(&name);
+        self.record(request, "create", &path);
+        if let Err(refusal) = self.check(request, "create", &path) {
             return refusal;
         }
         if self.objects.contains_key(&path) {
@@ -104,43 +105,43 @@ impl State {
         if let Some(defaults) = &self.defaults {
             defaults(&mut object);
         }
-        let object = if wanted.is_dry_run { object } else { self.put(&path, object) };
+        let object = if request.is_dry_run { object } else { self.put(&path, object) };
         (StatusCode::CREATED, object)
     }
 
-    /// Replaces the object by the applied one, as if there were only one field manager. A UID and a version in the patch
-    /// must be those of the stored object, if there is one.
-    pub fn apply(&mut self, wanted: &Wanted<'_>, path: &str) -> Answer {
-        self.record(wanted, "apply", path);
-        self.overtake(path);
-        if let Err(refusal) = self.check(wanted, "apply", path) {
+    /// Replaces the object by the applied one, as if one field manager owned all fields. If the applied object has a UID or a
+    /// version, it must be that of the stored object.
+    pub fn apply(&mut self, request: &WriteRequest<'_>, path: &str) -> Answer {
+        self.record(request, "apply", path);
+        self.write_as_other_client(path);
+        if let Err(refusal) = self.check(request, "apply", path) {
             return refusal;
         }
         let stored = self.objects.get(path).map(|stored| stored["metadata"].clone());
-        if let Some(conflict) = conflict(&wanted.body["metadata"], stored.as_ref()) {
+        if let Some(conflict) = conflict(&request.body["metadata"], stored.as_ref()) {
             return conflict;
         }
         let version = self.version() + 1;
         let created = format!("2027-01-15T08:{:02}:{:02}Z", version / 60, version % 60);
         let kept = stored.unwrap_or_else(|| json!({"uid": uid(path), "creationTimestamp": created}));
-        let mut object = wanted.body.clone();
+        let mut object = request.body.clone();
         object["metadata"]["uid"] = kept["uid"].clone();
         object["metadata"]["creationTimestamp"] = kept["creationTimestamp"].clone();
         (StatusCode::OK, self.put(path, object))
     }
 
-    pub fn patch(&mut self, wanted: &Wanted<'_>, path: &str) -> Answer {
-        self.patches.push(wanted.body.clone());
-        self.record(wanted, "patch", path);
-        self.overtake(path);
-        let Some(mut object) = self.find(path) else { return not_found(wanted.target) };
-        if let Some(conflict) = conflict(&wanted.body["metadata"], Some(&object["metadata"])) {
+    pub fn patch(&mut self, request: &WriteRequest<'_>, path: &str) -> Answer {
+        self.patches.push(request.body.clone());
+        self.record(request, "patch", path);
+        self.write_as_other_client(path);
+        let Some(mut object) = self.find(path) else { return not_found(request.target) };
+        if let Some(conflict) = conflict(&request.body["metadata"], Some(&object["metadata"])) {
             return conflict;
         }
-        if let Err(refusal) = self.check(wanted, "patch", path) {
+        if let Err(refusal) = self.check(request, "patch", path) {
             return refusal;
         }
-        merge(&mut object, &wanted.body);
+        merge(&mut object, &request.body);
         let object = self.put(path, object);
         if std::mem::take(&mut self.loses_response) {
             return refused(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", "the response was lost");
@@ -149,67 +150,67 @@ impl State {
     }
 
     /// Replaces the whole object or only its status.
-    pub fn replace(&mut self, wanted: &Wanted<'_>, path: &str) -> Answer {
-        let is_status = wanted.target.subresource.as_deref() == Some("status");
+    pub fn replace(&mut self, request: &WriteRequest<'_>, path: &str) -> Answer {
+        let is_status = request.target.subresource.as_deref() == Some("status");
         let kind = if is_status { "status" } else { "replace" };
-        self.record(wanted, kind, path);
-        self.overtake(path);
-        if let Err(refusal) = self.check(wanted, kind, path) {
+        self.record(request, kind, path);
+        self.write_as_other_client(path);
+        if let Err(refusal) = self.check(request, kind, path) {
             return refusal;
         }
-        let Some(stored) = self.find(path) else { return not_found(wanted.target) };
-        if stored["metadata"]["resourceVersion"] != wanted.body["metadata"]["resourceVersion"] {
+        let Some(stored) = self.find(path) else { return not_found(request.target) };
+        if stored["metadata"]["resourceVersion"] != request.body["metadata"]["resourceVersion"] {
             return modified();
         }
         let object = if is_status {
             let mut object = stored;
-            object["status"] = wanted.body["status"].clone();
+            object["status"] = request.body["status"].clone();
             object
         } else {
-            wanted.body.clone()
+            request.body.clone()
         };
         (StatusCode::OK, self.put(path, object))
     }
 
-    pub fn delete(&mut self, wanted: &Wanted<'_>, path: &str) -> Answer {
-        let grace = wanted.body["gracePeriodSeconds"].as_u64();
-        let within = grace.map(|seconds| format!(" within {seconds} s")).unwrap_or_default();
-        self.record(wanted, "delete", &format!("{path}{within}"));
-        self.overtake(path);
-        if let Err(refusal) = self.check(wanted, "delete", path) {
+    pub fn delete(&mut self, request: &WriteRequest<'_>, path: &str) -> Answer {
+        let grace = request.body["gracePeriodSeconds"].as_u64();
+        let grace_suffix = grace.map(|seconds| format!(" within {seconds} s")).unwrap_or_default();
+        self.record(request, "delete", &format!("{path}{grace_suffix}"));
+        self.write_as_other_client(path);
+        if let Err(refusal) = self.check(request, "delete", path) {
             return refusal;
         }
-        let Some(stored) = self.find(path) else { return not_found(wanted.target) };
-        if let Some(conflict) = conflict(&wanted.body["preconditions"], Some(&stored["metadata"])) {
+        let Some(stored) = self.find(path) else { return not_found(request.target) };
+        if let Some(conflict) = conflict(&request.body["preconditions"], Some(&stored["metadata"])) {
             return conflict;
         }
         self.remove(path);
         (StatusCode::OK, stored)
     }
 
-    fn record(&mut self, wanted: &Wanted<'_>, kind: &str, path: &str) {
-        if !wanted.is_dry_run {
+    fn record(&mut self, request: &WriteRequest<'_>, kind: &str, path: &str) {
+        if !request.is_dry_run {
             self.writes.push(format!("{kind} {path}"));
         }
     }
 
     /// Performs the prepared write of another client to this path, if there is one.
-    fn overtake(&mut self, path: &str) {
+    fn write_as_other_client(&mut self, path: &str) {
         if let Some(at) = self.meanwhile.iter().position(|(waiting, _)| waiting == path) {
             let (path, object) = self.meanwhile.remove(at);
             self.put(&path, object);
         }
     }
 
-    fn check(&self, wanted: &Wanted<'_>, kind: &str, path: &str) -> Result<(), Answer> {
+    fn check(&self, request: &WriteRequest<'_>, kind: &str, path: &str) -> Result<(), Answer> {
         let Some(admission) = &self.admission else { return Ok(()) };
         let write = Write {
-            user: wanted.user,
+            user: request.user,
             kind,
             path,
-            body: &wanted.body,
+            body: &request.body,
             stored: self.objects.get(path),
-            is_dry_run: wanted.is_dry_run,
+            is_dry_run: request.is_dry_run,
             access: &self.access,
         };
         admission(&write).map_err(|status| {
@@ -224,15 +225,15 @@ pub(super) fn refused(code: StatusCode, reason: &str, message: &str) -> Answer {
 }
 
 pub(super) fn not_found(target: &Target) -> Answer {
-    refused(StatusCode::NOT_FOUND, "NotFound", &format!("{} not found", target.named()))
+    refused(StatusCode::NOT_FOUND, "NotFound", &format!("{} not found", target.display_name()))
 }
 
 fn modified() -> Answer {
     refused(StatusCode::CONFLICT, "Conflict", "the object has been modified")
 }
 
-/// Refuses a write whose UID or version is not that of the stored object. A version is not
-/// checked if no object is stored.
+/// Returns a conflict if the expected UID or version is not that of the stored object. Does not check the version if no object
+/// is stored.
 fn conflict(expected: &Value, stored: Option<&Value>) -> Option<Answer> {
     let differs =
         |field: &str| !expected[field].is_null() && stored.map(|stored| &stored[field]) != Some(&expected[field]);

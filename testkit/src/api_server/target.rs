@@ -56,7 +56,7 @@ impl Target {
     }
 
     /// Returns whether the object at a path belongs to the collection that the target names.
-    pub fn collects(&self, path: &str) -> bool {
+    pub fn contains(&self, path: &str) -> bool {
         Self::parse(path).is_some_and(|object| {
             object.name.is_some()
                 && object.subresource.is_none()
@@ -84,8 +84,8 @@ impl Target {
         format!("{}{subresource}", self.plural)
     }
 
-    /// Returns the name of the target in error messages of API servers: `approvals.bloomery.dev`, `pods "worker"`.
-    pub fn named(&self) -> String {
+    /// Formats the target as API servers do in error messages: `approvals.bloomery.dev`, `pods "worker"`.
+    pub fn display_name(&self) -> String {
         let group = if self.group().is_empty() { String::new() } else { format!(".{}", self.group()) };
         let name = self.name.as_ref().map(|name| format!(" \"{name}\"")).unwrap_or_default();
         format!("{}{group}{name}", self.plural)
@@ -99,20 +99,23 @@ mod tests {
     use super::*;
 
     #[rstest]
-    #[case::of_a_namespace("/api/v1/namespaces/acme/pods/worker/log", "", "pods/log", "pods \"worker\"")]
+    #[case::subresource("/api/v1/namespaces/acme/pods/worker/log", "", "pods/log", "pods \"worker\"")]
     #[case::collection("/apis/bloomery.dev/v1alpha1/skilljobs", "bloomery.dev", "skilljobs", "skilljobs.bloomery.dev")]
     #[case::namespace("/api/v1/namespaces/acme", "", "namespaces", "namespaces \"acme\"")]
     fn a_path_names_a_resource(#[case] path: &str, #[case] group: &str, #[case] resource: &str, #[case] named: &str) {
         let target = Target::parse(path).unwrap();
-        assert_eq!((target.group(), target.resource().as_str(), target.named().as_str()), (group, resource, named));
+        assert_eq!(
+            (target.group(), target.resource().as_str(), target.display_name().as_str()),
+            (group, resource, named)
+        );
     }
 
     #[test]
-    fn a_collection_has_the_objects_of_its_namespace() {
+    fn a_collection_contains_the_objects_of_its_namespace() {
         let pods = Target::parse("/api/v1/namespaces/acme/pods").unwrap();
-        assert!(pods.collects(&pods.object("worker")));
-        assert!(!pods.collects("/api/v1/namespaces/other/pods/worker"));
-        assert!(!pods.collects("/api/v1/namespaces/acme/services/worker"));
-        assert!(Target::parse("/api/v1/pods").unwrap().collects("/api/v1/namespaces/other/pods/worker"));
+        assert!(pods.contains(&pods.object("worker")));
+        assert!(!pods.contains("/api/v1/namespaces/other/pods/worker"));
+        assert!(!pods.contains("/api/v1/namespaces/acme/services/worker"));
+        assert!(Target::parse("/api/v1/pods").unwrap().contains("/api/v1/namespaces/other/pods/worker"));
     }
 }

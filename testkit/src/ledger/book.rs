@@ -1,4 +1,4 @@
-//! The state of the ledger, a pure fold over its entries.
+//! The state of the ledger, which is folded from its entries.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ pub(super) struct Book {
     released: BTreeSet<String>,
 }
 
-/// The numbers of effects, which stories assert.
+/// The numbers of effects, for the assertions of tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Summary {

@@ -20,7 +20,7 @@ pub struct Effect {
     pub tenant: Option<String>,
 }
 
-/// Error of an effect in which this field is empty.
+/// Error of an effect with an empty field. Contains the name of the field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}: must not be empty; leave it out if there is none")]
 pub struct EmptyName(&'static str);
@@ -60,6 +60,6 @@ pub struct Recorded {
 pub(super) enum Entry {
     /// An effect happened.
     Effect(Effect),
-    /// An order's hold was released, for good.
+    /// An order was released. It cannot be held again.
     Released(String),
 }

@@ -27,7 +27,7 @@ pub struct Effects {
 /// Answer of the endpoints below `/holds`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hold {
-    /// True if the order was released. False if the ledger stops.
+    /// True if the order was released. False if the ledger stops before the release.
     pub released: bool,
 }
 
@@ -124,7 +124,7 @@ async fn release(State(ledger): State<Ledger>, Path(order): Path<String>) -> Res
 /// Answers once the order is released, or with `released: false` if the ledger stops first.
 async fn wait_for_release(State(ledger): State<Ledger>, Path(order): Path<String>) -> Json<Hold> {
     loop {
-        // Enabled before the check, so that a release between the two is not missed.
+        // Registers for the notification before the check, so that a release in between is not missed.
         let mut released = std::pin::pin!(ledger.released.notified());
         released.as_mut().enable();
         if ledger.is_released(&order) {
@@ -137,7 +137,7 @@ async fn wait_for_release(State(ledger): State<Ledger>, Path(order): Path<String
     }
 }
 
-/// The reason for which the ledger refuses a request.
+/// The reason why the ledger refuses a request.
 enum Failure {
     BadEffect(String),
     NotDurable(io::Error),

@@ -20,7 +20,7 @@ async fn fetch(url: String) -> Value {
 }
 
 #[tokio::test]
-async fn says_how_often_a_call_key_was_seen() {
+async fn an_answer_counts_the_effects_of_its_call_key() {
     let dir = tempfile::tempdir().unwrap();
     let ledger = start(ANY_PORT.into(), dir.path()).await.unwrap();
     let effects = format!("{}/effects", ledger.url());
@@ -31,7 +31,7 @@ async fn says_how_often_a_call_key_was_seen() {
 }
 
 #[tokio::test]
-async fn an_effect_without_a_key_is_counted_apart() {
+async fn an_effect_without_a_key_is_counted_separately() {
     let dir = tempfile::tempdir().unwrap();
     let ledger = start(ANY_PORT.into(), dir.path()).await.unwrap();
     let keyless = json!({"tool": "process_refund", "order": "A-1", "amount": 17.9});
@@ -47,7 +47,7 @@ async fn an_effect_without_a_key_is_counted_apart() {
 }
 
 #[tokio::test]
-async fn sums_up_by_order_and_by_key_and_by_tenant() {
+async fn the_summary_counts_by_order_and_key_and_can_be_limited_to_a_tenant() {
     let dir = tempfile::tempdir().unwrap();
     let ledger = start(ANY_PORT.into(), dir.path()).await.unwrap();
     for body in [effect("k1", "A-17"), effect("k1", "A-17"), effect("k2", "A-18")] {
@@ -76,7 +76,7 @@ async fn sums_up_by_order_and_by_key_and_by_tenant() {
 }
 
 #[tokio::test]
-async fn remembers_effects_and_releases_across_a_restart() {
+async fn effects_and_releases_survive_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     let before = start(ANY_PORT.into(), dir.path()).await.unwrap();
     post(format!("{}/effects", before.url()), &effect("k1", "HOLD-1")).await;
@@ -92,7 +92,7 @@ async fn remembers_effects_and_releases_across_a_restart() {
 }
 
 #[tokio::test]
-async fn cuts_off_a_line_that_was_never_acknowledged() {
+async fn an_incomplete_last_line_is_removed_at_the_start() {
     let dir = tempfile::tempdir().unwrap();
     let before = start(ANY_PORT.into(), dir.path()).await.unwrap();
     post(format!("{}/effects", before.url()), &effect("k1", "A-17")).await;
@@ -112,7 +112,7 @@ async fn cuts_off_a_line_that_was_never_acknowledged() {
 }
 
 #[tokio::test]
-async fn refuses_to_start_on_a_journal_that_it_cannot_read() {
+async fn an_invalid_journal_prevents_the_start() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("ledger.jsonl"), "{\"effect\":{}}\n").unwrap();
 
@@ -127,7 +127,7 @@ async fn a_hold_waits_until_its_order_is_released() {
     let url = ledger.url();
     let waiting = tokio::spawn(fetch(format!("{url}/holds/HOLD-1")));
 
-    // Another order's release leaves it waiting.
+    // The release of another order does not end the wait.
     post(format!("{url}/holds/HOLD-2/release"), &json!({})).await;
     assert_eq!(fetch(format!("{url}/holds/HOLD-2")).await, json!({"released": true}));
     assert!(!waiting.is_finished());
@@ -137,10 +137,11 @@ async fn a_hold_waits_until_its_order_is_released() {
 }
 
 #[tokio::test]
-async fn a_hold_does_not_hold_up_the_end() {
+async fn a_request_that_waits_at_a_hold_does_not_delay_the_stop() {
     let dir = tempfile::tempdir().unwrap();
     let ledger = start(ANY_PORT.into(), dir.path()).await.unwrap();
-    // The answer's head comes only with the answer, so the open request is known by its connection.
+    // An HTTP client returns nothing before the answer begins, so the test cannot see when its request is sent. A plain
+    // connection shows this.
     let mut waiting = tokio::net::TcpStream::connect(ledger.addr()).await.unwrap();
     let request = format!("GET /holds/HOLD-1 HTTP/1.1\r\nhost: {}\r\n\r\n", ledger.addr());
     tokio::io::AsyncWriteExt::write_all(&mut waiting, request.as_bytes()).await.unwrap();
@@ -158,7 +159,7 @@ async fn a_hold_does_not_hold_up_the_end() {
 #[case::empty_key(json!({"callKey": "", "tool": "t", "order": "A-1", "amount": 1}), "callKey: must not be empty")]
 #[case::unknown_field(json!({"tool": "t", "order": "A-1", "amount": 1, "sum": 1}), "unknown field `sum`")]
 #[tokio::test]
-async fn refuses_what_it_cannot_count(#[case] body: Value, #[case] why: &str) {
+async fn an_invalid_effect_is_refused(#[case] body: Value, #[case] why: &str) {
     let dir = tempfile::tempdir().unwrap();
     let ledger = start(ANY_PORT.into(), dir.path()).await.unwrap();
 

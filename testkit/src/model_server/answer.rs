@@ -18,14 +18,14 @@ pub(super) struct Answer {
     pub(super) calls: Vec<Call>,
     pub(super) stop: Option<Stop>,
     pub(super) usage: Usage,
-    /// True if the answer is written in a form that its protocol permits and servers seldom use.
+    /// True if the answer is written in a form that its protocol permits, but servers seldom use.
     pub(super) unusual: bool,
 }
 
 /// The text of an answer.
 #[derive(Clone, Debug)]
 pub(super) enum Text {
-    Said(String),
+    Scripted(String),
     /// This number of meaningless bytes, which are generated while they are sent.
     Filler(usize),
 }
@@ -39,14 +39,14 @@ pub(super) struct Call {
     pub(super) arguments: String,
 }
 
-/// The length in bytes of one block of filler.
-pub(super) const FILLER: usize = 64 * 1024;
+/// The length of one block of filler, in bytes.
+pub(super) const FILLER_BLOCK_BYTES: usize = 64 * 1024;
 
 /// The field that an unusual answer has in each of its objects.
 pub(super) const UNKNOWN_FIELD: &str = "x_unknown";
 
-/// The placeholder for filler and for the arguments of calls in an answer that is being written. No script contains it.
-pub(super) const MARK: char = '\u{E000}';
+/// The placeholder for filler and for the arguments of calls while an answer is written as JSON. No script contains it.
+pub(super) const PLACEHOLDER: char = '\u{E000}';
 
 impl Answer {
     /// Builds the answer to `request` with `turn`.
@@ -64,7 +64,7 @@ impl Answer {
             model: request.model.clone(),
             thinking: turn.thinking.clone(),
             redacted_thinking: turn.redacted_thinking.clone(),
-            text: turn.text().map(Text::Said),
+            text: turn.text().map(Text::Scripted),
             calls: calls.collect(),
             stop: turn.stop,
             usage: Usage::default(),
@@ -87,11 +87,11 @@ impl Answer {
         self.text.is_none() && self.calls.is_empty()
     }
 
-    /// Returns the text for an answer without streaming. It has [`MARK`] in place of filler.
+    /// Returns the text for an answer without streaming: [`PLACEHOLDER`] if the text is filler.
     pub(super) fn written_text(&self) -> Option<String> {
         match self.text.as_ref()? {
-            Text::Said(text) => Some(text.clone()),
-            Text::Filler(_) => Some(MARK.to_string()),
+            Text::Scripted(text) => Some(text.clone()),
+            Text::Filler(_) => Some(PLACEHOLDER.to_string()),
         }
     }
 
@@ -113,8 +113,8 @@ impl Answer {
 }
 
 /// Returns one block of filler.
-pub(super) fn filler() -> String {
-    "x".repeat(FILLER)
+pub(super) fn filler_block() -> String {
+    "x".repeat(FILLER_BLOCK_BYTES)
 }
 
 fn name(request: &Request, Place { stage, turn }: Place) -> String {

@@ -1,11 +1,11 @@
-//! The prompt cache of a provider whose clients mark the parts of the prompt to cache.
+//! The prompt cache of a provider whose clients mark the prefixes of the prompt to cache.
 
 use std::collections::BTreeSet;
 
 use bloomery_crds::Digest;
 use serde_json::Value;
 
-/// The number of parts before a mark that are searched for a cached prefix, as Anthropic documents it.
+/// The number of parts before a mark at which a cached prefix may end, as Anthropic documents it.
 const LOOK_BACK: usize = 20;
 
 /// A part of the prompt that can be marked: a tool, or a block of the system prompt or of a message.
@@ -28,9 +28,10 @@ pub(super) struct Cached {
     pub(super) written: u64,
 }
 
-/// The cached prefixes. Unlike at a provider, they may be short and never expire.
+/// The cached prefixes. Unlike those of a provider, they have no minimum length and never expire.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
+    /// The digests of the cached prefixes.
     kept: BTreeSet<Digest>,
 }
 
@@ -57,7 +58,7 @@ impl Cache {
     }
 }
 
-/// Estimates the tokens of JSON.
+/// Estimates the number of tokens of JSON values, at four bytes for each token.
 pub(super) fn tokens<'a>(values: impl Iterator<Item = &'a Value>) -> u64 {
     (values.map(|value| value.to_string().len()).sum::<usize>() / 4) as u64
 }

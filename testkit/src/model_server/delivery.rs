@@ -1,4 +1,4 @@
-//! Sends an answer: splits it into pieces, delays them, and ends it as the script says.
+//! Sends an answer: splits it into pieces, delays the pieces, and ends the answer as the script says.
 
 use std::io;
 use std::time::Duration;
@@ -10,13 +10,13 @@ use futures::stream;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::answer::{Answer, FILLER, MARK, Text, UNKNOWN_FIELD, filler};
+use super::answer::{Answer, FILLER_BLOCK_BYTES, PLACEHOLDER, Text, UNKNOWN_FIELD, filler_block};
 use super::event::{Data, Event};
 use super::request::{Protocol, Request};
 use super::wire;
 
-/// The lengths in bytes of the pieces of a stream, which repeat. They are unrelated to the ends of events.
-const LENGTHS: [usize; 8] = [1, 2, 3, 29, 61, 127, 5, 211];
+/// The lengths of the pieces of a stream, in bytes. They repeat, and do not depend on where events end.
+const PIECE_LENGTHS: [usize; 8] = [1, 2, 3, 29, 61, 127, 5, 211];
 
 /// An answer that is ready to be sent.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub(super) enum Ending {
     Reset,
     /// The answer ends halfway without an error.
     Short,
-    /// The answer is complete except for the mark of the stream's end.
+    /// The answer is complete except for the event that marks the end of the stream.
     Unmarked,
     /// The server sends half of the answer and keeps the connection open.
     Stalled,
@@ -70,7 +70,11 @@ impl Delivery {
     pub(super) fn new(request: &Request, answer: &Answer) -> Self {
         let frames = if request.stream {
             let events = wire::events(request, answer);
-            if answer.unusual { unusual(request.protocol, events) } else { events.iter().map(Frame::new).collect() }
+            if answer.unusual {
+                unusual_frames(request.protocol, events)
+            } else {
+                events.iter().map(Frame::new).collect()
+            }
         } else {
             let mut value = wire::whole(request, answer);
             if answer.unusual {
@@ -164,28 +168,28 @@ async fn next(
 ) -> Option<io::Result<Bytes>> {
     loop {
         let next = steps.next()?;
-        // Lets the previous piece go out by itself. Otherwise it could be merged with the next piece, or lost with the
-        // connection.
+        // Yield, so that the server sends the previous piece on its own. Otherwise it could merge the piece with the next one,
+        // or lose it when the connection closes.
         tokio::task::yield_now().await;
         match next {
             Step::Send(bytes) => return Some(Ok(bytes)),
             Step::Pause(pause) => {
                 tokio::select! {
                     () = tokio::time::sleep(pause) => {}
-                    () = stop.cancelled() => return Some(Err(cut())),
+                    () = stop.cancelled() => return Some(Err(connection_reset())),
                 }
             }
             Step::Stall => {
                 stop.cancelled().await;
-                return Some(Err(cut()));
+                return Some(Err(connection_reset()));
             }
-            Step::Reset => return Some(Err(cut())),
+            Step::Reset => return Some(Err(connection_reset())),
         }
     }
 }
 
-/// The error that closes a connection in the middle of an answer.
-fn cut() -> io::Error {
+/// Returns the error that closes a connection in the middle of an answer.
+fn connection_reset() -> io::Error {
     io::Error::new(io::ErrorKind::ConnectionReset, "the script cuts the answer off")
 }
 
@@ -197,45 +201,49 @@ fn halve(frames: &mut Vec<Frame>) {
     }
 }
 
-/// Splits bytes into pieces. If `awkward`, the cuts are within events, between the two line feeds that end an event, and
-/// after the first byte of multi-byte characters.
-fn pieces(bytes: Bytes, awkward: bool) -> impl Iterator<Item = Bytes> + Send + 'static {
+/// Splits bytes into pieces: within events, between the two line feeds that end an event, and after the first byte of
+/// multi-byte characters. If not `is_split`, returns the bytes as one piece.
+fn pieces(bytes: Bytes, is_split: bool) -> impl Iterator<Item = Bytes> + Send + 'static {
     let mut rest = bytes;
-    let mut lengths = LENGTHS.iter().cycle();
+    let mut lengths = PIECE_LENGTHS.iter().cycle();
     std::iter::from_fn(move || {
         if rest.is_empty() {
             return None;
         }
-        if !awkward {
+        if !is_split {
             return Some(std::mem::take(&mut rest));
         }
-        let most = (*lengths.next()?).min(rest.len());
-        let cuts = |byte: &u8| *byte == b'\n' || *byte == b'\\' || *byte >= 0xC0;
-        let length = rest.iter().take(most).position(cuts).map_or(most, |at| at + 1);
+        let max_length = (*lengths.next()?).min(rest.len());
+        let is_cut_after = |byte: &u8| *byte == b'\n' || *byte == b'\\' || *byte >= 0xC0;
+        let length = rest.iter().take(max_length).position(is_cut_after).map_or(max_length, |at| at + 1);
         Some(rest.split_to(length))
     })
 }
 
-/// Writes an answer in one piece. Arguments that are JSON, even with duplicate keys, are inserted unchanged, and other
-/// arguments as a string. Filler replaces its mark.
+/// Writes an answer in one piece, and replaces its placeholders by the arguments of calls and by filler. Arguments that
+/// are JSON are inserted unchanged, even with duplicate keys. Other arguments are inserted as a JSON string.
 fn frames_of_whole(value: &Value, answer: &Answer) -> Vec<Frame> {
     let mut text = value.to_string();
     for (index, call) in answer.calls.iter().enumerate() {
         let is_json = serde_json::from_str::<serde::de::IgnoredAny>(&call.arguments).is_ok();
         let written = if is_json { call.arguments.clone() } else { Value::from(call.arguments.as_str()).to_string() };
-        text = text.replace(&format!("\"{MARK}{index}\""), &written);
+        text = text.replace(&format!("\"{PLACEHOLDER}{index}\""), &written);
     }
     let frame = |text: &str| Frame { bytes: Bytes::copy_from_slice(text.as_bytes()), times: 1 };
-    match (&answer.text, text.split_once(MARK)) {
+    match (&answer.text, text.split_once(PLACEHOLDER)) {
         (Some(Text::Filler(bytes)), Some((before, after))) => {
-            vec![frame(before), Frame { bytes: filler().into(), times: bytes.div_ceil(FILLER) }, frame(after)]
+            vec![
+                frame(before),
+                Frame { bytes: filler_block().into(), times: bytes.div_ceil(FILLER_BLOCK_BYTES) },
+                frame(after),
+            ]
         }
         _ => vec![frame(&text)],
     }
 }
 
 /// Writes a stream in a valid but rare form.
-fn unusual(protocol: Protocol, mut events: Vec<Event>) -> Vec<Frame> {
+fn unusual_frames(protocol: Protocol, mut events: Vec<Event>) -> Vec<Frame> {
     for event in &mut events {
         if let Data::Json(value) = &mut event.data {
             add_fields(value);

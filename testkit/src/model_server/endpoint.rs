@@ -1,4 +1,4 @@
-//! The HTTP routes for clients: the endpoints of the providers, and the steps of a request.
+//! The HTTP routes for clients, as the providers have them. Each request is read, checked and answered here.
 
 mod response;
 
@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 
-use self::response::Asked;
+use self::response::ScriptedRequest;
 use super::error::ApiError;
 use super::key::Key;
 use super::lookup::{self, Found};
@@ -22,8 +22,8 @@ use super::state::ServerState;
 use super::violation::Rule;
 use super::wire;
 
-/// The maximum length of a request body in bytes. A history of many large results must fit.
-const BODY_LIMIT: usize = 32 << 20;
+/// The limit on a request body, in bytes. A history with many large results has to fit.
+const MAX_BODY_BYTES: usize = 32 << 20;
 
 #[derive(Clone)]
 struct Model {
@@ -37,7 +37,7 @@ pub(super) fn router(script: Source, key: Option<Key>, state: ServerState) -> Ro
         .route("/v1/models", get(models))
         .route("/v1/chat/completions", post(chat_completions))
         .route("/v1/messages", post(messages))
-        .layer(DefaultBodyLimit::max(BODY_LIMIT))
+        .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
         .with_state(Model { script: Arc::new(script), key, state })
 }
 
@@ -86,18 +86,18 @@ impl Model {
             let message = format!("conversation `{conversation}`, {place}: {unexpected}");
             self.state.refuse(&request, place, (Rule::Expected, message))
         })?;
-        tracing::info!(user = request.user_name(), conversation, place = place.to_string(), "asked");
-        Asked { state: &self.state, request: &request, place, conversation, turn: &turn }.respond().await
+        tracing::info!(user = request.user_name(), conversation, place = place.to_string(), "request");
+        ScriptedRequest { state: &self.state, request: &request, place, conversation, turn: &turn }.respond().await
     }
 
     fn authenticate(&self, protocol: Protocol, headers: &HeaderMap) -> Result<(), ApiError> {
         let Some(key) = &self.key else { return Ok(()) };
-        let expected = key.read().map_err(|error| internal(&error))?;
+        let expected = key.read().map_err(|error| internal_error(&error))?;
         if wire::key(protocol, headers) == Some(expected.as_str()) { Ok(()) } else { Err(ApiError::wrong_key()) }
     }
 
     fn script(&self) -> Result<Arc<Script>, ApiError> {
-        self.script.latest().map_err(|error| internal(&error))
+        self.script.latest().map_err(|error| internal_error(&error))
     }
 
     /// Adds the headers of a response, and writes an error in the form of its protocol.
@@ -109,14 +109,14 @@ impl Model {
             }
             response
         });
-        if let Ok(id) = HeaderValue::try_from(format!("req_{}", self.state.total())) {
-            response.headers_mut().insert(HeaderName::from_static(wire::request_id(protocol)), id);
+        if let Ok(id) = HeaderValue::try_from(format!("req_{}", self.state.request_count())) {
+            response.headers_mut().insert(HeaderName::from_static(wire::request_id_header(protocol)), id);
         }
         response
     }
 }
 
-fn internal(error: &std::io::Error) -> ApiError {
+fn internal_error(error: &std::io::Error) -> ApiError {
     tracing::error!(%error, "cannot answer");
     ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
 }

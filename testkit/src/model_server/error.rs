@@ -1,4 +1,4 @@
-//! Errors, independent of the protocol.
+//! The errors of responses, independent of the protocol.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The events of a stream, and the parts of a text that separate events carry.
+//! The events of a stream, and the split of a text into the parts that single events contain.
 
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ pub(super) struct Event {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Data {
     Json(Value),
-    /// A text other than JSON, such as the mark of the end.
+    /// A text other than JSON, such as `[DONE]`.
     Text(&'static str),
 }
 
@@ -49,14 +49,14 @@ impl Event {
     }
 }
 
-/// The lengths of the parts of a text in characters, which repeat. Short parts split words, numbers and JSON escapes; long
+/// The lengths of the parts of a text, in characters. They repeat. Short parts split words, numbers and JSON escapes; long
 /// parts limit the number of events.
-const LENGTHS: [usize; 8] = [1, 2, 3, 5, 8, 13, 21, 34];
+const PART_LENGTHS: [usize; 8] = [1, 2, 3, 5, 8, 13, 21, 34];
 
 /// Splits a text into the parts that a stream sends one by one.
 pub(super) fn parts(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
-    let mut lengths = LENGTHS.iter().cycle();
+    let mut lengths = PART_LENGTHS.iter().cycle();
     std::iter::from_fn(move || {
         let length = *lengths.next()?;
         let end = rest.char_indices().nth(length).map_or(rest.len(), |(end, _)| end);

@@ -1,4 +1,4 @@
-//! The place of a request in its conversation.
+//! The place of a request in its conversation: a stage, and a number within the stage.
 
 use std::fmt;
 
@@ -11,9 +11,9 @@ pub(super) const STAGES: [Stage; 5] =
 /// The place of a request in its conversation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
-    /// The stage that asks.
+    /// The stage that sends the request.
     pub(super) stage: Stage,
-    /// The answer of that stage that the request asks for, from 0.
+    /// The number of the answer that the request asks for, among the answers of this stage, from 0.
     pub(super) turn: usize,
 }
 

@@ -16,7 +16,7 @@ pub struct Requests {
     pub users: BTreeMap<String, UserRequests>,
 }
 
-/// The requests of one conversation.
+/// The numbers of requests of one user, which is one Job.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UserRequests {
@@ -24,9 +24,9 @@ pub struct UserRequests {
     pub requests: u64,
     /// The number of requests of the main loop that received the scripted answer.
     pub answered: u64,
-    /// The number of different turns that were requested.
+    /// The number of different turns of the main loop that were requested.
     pub positions: usize,
-    /// The number of requests for each turn.
+    /// The number of requests of the main loop for each turn.
     pub by_position: BTreeMap<usize, u64>,
     /// The number of requests of each other stage.
     #[serde(default)]

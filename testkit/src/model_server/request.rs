@@ -14,7 +14,7 @@ pub(super) enum Protocol {
     Anthropic,
 }
 
-/// A request. The parts that are compared with the previous request are unchanged.
+/// A request. `items` and `tools` keep the JSON of the request, because they are compared with the previous request.
 #[derive(Clone, Debug)]
 pub(super) struct Request {
     /// The protocol of the request.
@@ -42,7 +42,7 @@ pub(super) struct Request {
 #[derive(Clone, Debug)]
 pub(super) struct Item {
     pub(super) kind: Kind,
-    /// The path of the item in the request, for people.
+    /// The path of the item in the request, for messages.
     pub(super) at: String,
     pub(super) text: String,
     /// The call that a result answers.
@@ -94,7 +94,7 @@ impl Request {
         self.tools.iter().filter_map(|tool| tool.pointer(self.tool_name)?.as_str())
     }
 
-    /// Returns whether the request has the field at a path with dots.
+    /// Returns whether the request has the field at a dotted path, such as `output_config.format`.
     pub(super) fn has(&self, path: &str) -> bool {
         let pointer = format!("/{}", path.replace('.', "/"));
         self.body.pointer(&pointer).is_some_and(|value| !value.is_null())

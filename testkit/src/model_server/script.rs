@@ -17,21 +17,21 @@ pub enum Error {
     /// The text is not valid YAML, or has fields or values that a script does not have.
     #[error(transparent)]
     Yaml(#[from] serde_yaml::Error),
-    /// A turn of the script cannot be answered.
-    #[error("conversation `{conversation}`, {place}: {fault}")]
+    /// A turn of the script is invalid.
+    #[error("conversation `{conversation}`, {place}: {error}")]
     Turn {
         /// The name of the conversation.
         conversation: String,
         /// The place of the turn in the conversation.
         place: String,
-        /// The fault of the turn.
-        fault: TurnFault,
+        /// The error of the turn.
+        error: TurnError,
     },
 }
 
-/// A fault of a turn.
+/// The reason why a turn is invalid.
 #[derive(Debug, thiserror::Error)]
-pub enum TurnFault {
+pub enum TurnError {
     /// It has no answer.
     #[error("it needs `say`, `json`, `calls`, or a fault that is served `times: always`")]
     NoAnswer,
@@ -60,10 +60,10 @@ pub struct Script {
 pub struct Conversation {
     /// The name of the conversation in violations and logs. It should be unique.
     pub name: String,
-    /// The conditions for requests that belong to the conversation. If they are absent, all requests do.
+    /// The conditions for requests that belong to the conversation. Without conditions, every request does.
     #[serde(default, rename = "match")]
     pub matches: Match,
-    /// The answers of the main loop: turn N answers a request that holds N assistant messages.
+    /// The answers of the main loop: turn N answers a request with N assistant messages.
     #[serde(default)]
     pub turns: Vec<Turn>,
     /// The answers to intent detection, in the order of its different requests.
@@ -78,8 +78,8 @@ pub struct Conversation {
     /// The answers to the polisher, in the order of its different requests.
     #[serde(default)]
     pub polish: Vec<Turn>,
-    /// The fields of a request that the server does not know, by their paths with dots (`response_format`,
-    /// `output_config.format`). It refuses them as its provider would, and records no violation.
+    /// The dotted paths of request fields that the server does not support (`response_format`, `output_config.format`).
+    /// It refuses requests with them, as a provider without these fields would, and records no violation.
     #[serde(default)]
     pub unknown_fields: Vec<String>,
 }
@@ -88,7 +88,7 @@ pub struct Conversation {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Match {
-    /// A part of the first user message: the Job's goal.
+    /// A part of the first user message, which is the Job's goal.
     pub goal: Option<String>,
     /// The name of the model, in full.
     pub model: Option<String>,
@@ -117,10 +117,10 @@ pub struct Turn {
     pub thinking: Option<String>,
     /// The data of a redacted thought. Only Anthropic's protocol has redacted thoughts.
     pub redacted_thinking: Option<String>,
-    /// The reason for which the answer ends early, if it does.
+    /// The reason why the answer ends early, if it does.
     pub stop: Option<Stop>,
-    /// If true, the answer is written in a form that its protocol permits and servers seldom use: with unknown fields,
-    /// events and comments, and with other line ends.
+    /// If true, the answer is written in a form that its protocol permits, but servers seldom use: with unknown fields
+    /// and events, with comments, and with CRLF line endings.
     #[serde(default)]
     pub unusual: bool,
     /// The tokens that the answer reports. By default, a quarter of the length in bytes.
@@ -152,7 +152,7 @@ pub struct Expect {
     pub streaming: Option<bool>,
 }
 
-/// The reason for which an answer ends early.
+/// The reason why an answer ends early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Stop {
@@ -174,8 +174,8 @@ pub struct Call {
     pub name: String,
     /// The arguments, sent as JSON text. If neither they nor `rawArguments` are given, `{}`.
     pub arguments: Option<Value>,
-    /// The text of the arguments, for models that write invalid JSON or duplicate keys. Anthropic's protocol has an
-    /// object there: in an answer of one piece, invalid JSON is sent as a string.
+    /// The text of the arguments, for models that write invalid JSON or duplicate keys. In Anthropic's protocol,
+    /// arguments are an object; without streaming, invalid JSON is sent as a string instead.
     pub raw_arguments: Option<String>,
 }
 
@@ -213,10 +213,10 @@ impl Script {
         for conversation in &self.conversations {
             for stage in STAGES {
                 for (turn, answer) in conversation.answers(stage).iter().enumerate() {
-                    answer.check().map_err(|fault| Error::Turn {
+                    answer.check().map_err(|error| Error::Turn {
                         conversation: conversation.name.clone(),
                         place: Place { stage, turn }.to_string(),
-                        fault,
+                        error,
                     })?;
                 }
             }
@@ -239,16 +239,16 @@ impl Conversation {
 }
 
 impl Turn {
-    fn check(&self) -> Result<(), TurnFault> {
+    fn check(&self) -> Result<(), TurnError> {
         let empty = self.say.is_none() && self.json.is_none() && self.calls.is_empty();
         if empty && !self.faults.iter().any(Fault::is_endless) {
-            return Err(TurnFault::NoAnswer);
+            return Err(TurnError::NoAnswer);
         }
         if self.say.is_some() && self.json.is_some() {
-            return Err(TurnFault::TwoTexts);
+            return Err(TurnError::TwoTexts);
         }
         match self.calls.iter().find(|call| call.arguments.is_some() && call.raw_arguments.is_some()) {
-            Some(call) => Err(TurnFault::TwoArguments(call.name.clone())),
+            Some(call) => Err(TurnError::TwoArguments(call.name.clone())),
             None => Ok(()),
         }
     }

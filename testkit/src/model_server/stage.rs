@@ -1,7 +1,7 @@
 //! The stages of the engine that send requests, and the default answers to them.
 //!
-//! The first sentence of the system prompt identifies the stage. All other prompts are of the main loop. The engine's
-//! modules `intent`, `selection`, `gate::judge` and `polish` write these prompts and read the answers.
+//! The first sentence of the system prompt identifies the stage. A request with any other system prompt belongs to the
+//! main loop. The engine's stages `intent`, `selection`, `finalization` and `polish` write these prompts and read the answers.
 
 use bloomery_crds::v1alpha1::Stage;
 use serde_json::{Value, json};
@@ -24,17 +24,17 @@ pub(super) fn detect(request: &Request) -> Stage {
     found.map_or(Stage::Plan, |(_, stage)| *stage)
 }
 
-/// Returns the answer to a stage that the script does not mention: the one that lets the Job continue. The main loop has
-/// no default answer.
-pub(super) fn default(stage: Stage, request: &Request) -> Option<Turn> {
+/// Returns the default answer to a request of a stage, for a script without such an answer. With it, the Job continues.
+/// The main loop has no default answer.
+pub(super) fn default_answer(stage: Stage, request: &Request) -> Option<Turn> {
     let answer = |say: String| Some(Turn { say: Some(say), ..Turn::default() });
     match stage {
         Stage::Plan => None,
         Stage::Intent => answer(first_intent(request).to_string()),
         Stage::Selection => answer(json!({ "tools": [] }).to_string()),
         Stage::Finalization => answer(json!({ "passed": true, "score": 1.0, "reasons": [] }).to_string()),
-        // Unchanged, so the polished answer loses nothing.
-        Stage::Polish => answer(asked(request)),
+        // The unchanged draft, so the polished answer loses nothing.
+        Stage::Polish => answer(tagged_data(request)),
     }
 }
 
@@ -45,9 +45,9 @@ fn first_intent(request: &Request) -> Value {
     let Some(id) = lines.next().and_then(|line| quoted(line.strip_prefix("- ")?)) else { return json!({}) };
     let about = lines.take_while(|line| line.starts_with("  "));
     let entities = about.filter_map(|line| line.strip_prefix("  Entities: ")).flat_map(|list| list.split(", "));
-    let asked = asked(request);
+    let goal = tagged_data(request);
     let entities: serde_json::Map<String, Value> = entities
-        .filter_map(|entity| Some((quoted(entity)?.to_owned(), entity_in(&asked, entity.contains("(string)"))?)))
+        .filter_map(|entity| Some((quoted(entity)?.to_owned(), entity_in(&goal, entity.contains("(string)"))?)))
         .collect();
     json!({ "intent": id, "entities": entities })
 }
@@ -57,7 +57,7 @@ fn quoted(text: &str) -> Option<&str> {
     text.split('"').nth(1)
 }
 
-/// Returns the value of an entity: the first word with a digit if it is a text, else the first number.
+/// Returns the value of an entity in a goal: the first word with a digit for a text, or the first number for a number.
 fn entity_in(goal: &str, is_text: bool) -> Option<Value> {
     let mut words = goal.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
     if is_text {
@@ -67,13 +67,13 @@ fn entity_in(goal: &str, is_text: bool) -> Option<Value> {
 }
 
 /// Returns the tagged data in the first message of the user, or the whole message if it has no tag.
-fn asked(request: &Request) -> String {
+fn tagged_data(request: &Request) -> String {
     let message = request.first_text();
-    marked(message).unwrap_or(message).to_owned()
+    text_in_tag(message).unwrap_or(message).to_owned()
 }
 
 /// Returns the text between a tag with an id and its closing tag.
-fn marked(text: &str) -> Option<&str> {
+fn text_in_tag(text: &str) -> Option<&str> {
     let open = text.lines().find(|line| line.starts_with('<') && line.ends_with("\">") && line.contains(" id=\""))?;
     let (_, inner) = text.split_once(open)?;
     let close = format!("\n</{}", open.get(1..)?);

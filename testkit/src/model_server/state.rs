@@ -11,17 +11,17 @@ use tokio_util::sync::CancellationToken;
 
 use super::answer::Answer;
 use super::cache::{Cache, Cached};
-use super::check::{self, Earlier};
+use super::check::{self, EarlierRequest};
 use super::error::ApiError;
 use super::place::Place;
 use super::records::{Held, Requests};
 use super::request::{ANONYMOUS, Protocol, Request};
 use super::script::Times;
-use super::violation::{Broken, Rule, Violation, Violations};
+use super::violation::{BrokenRule, Rule, Violation, Violations};
 use super::{stage, wire};
 
-/// The maximum number of recorded violations. Later ones are only counted.
-const RECORDED_VIOLATIONS: usize = 1_000;
+/// The limit on recorded violations. Later ones are only counted.
+const MAX_RECORDED_VIOLATIONS: usize = 1_000;
 
 /// The state of the server. Clones share it.
 #[derive(Clone)]
@@ -36,12 +36,14 @@ pub(super) struct ServerState {
 struct Records {
     violations: Violations,
     requests: Requests,
-    /// The last request of each user, by protocol: another provider receives the conversation in another form.
-    earlier: BTreeMap<(String, Protocol), Earlier>,
-    /// The different requests of each stage except the main loop.
-    asked: BTreeMap<(String, Stage), Vec<Digest>>,
-    /// The conversation of the script, by user.
+    /// The last request of each user in each protocol. The protocols are separate, because each has its own form of a
+    /// conversation.
+    earlier: BTreeMap<(String, Protocol), EarlierRequest>,
+    /// The digests of the different requests of each user and stage, except the main loop.
+    stage_requests: BTreeMap<(String, Stage), Vec<Digest>>,
+    /// The name of the script's conversation, by user.
     conversations: BTreeMap<String, String>,
+    /// The number of times that each fault was served.
     served: BTreeMap<FaultPlace, u32>,
     cache: Cache,
     released: BTreeSet<String>,
@@ -49,7 +51,7 @@ struct Records {
     next_held: u64,
 }
 
-/// The place of a fault. Servings are counted separately for each conversation.
+/// The place of a fault. The server counts for each user and conversation how often it has served the fault.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct FaultPlace {
     pub(super) user: String,
@@ -71,7 +73,7 @@ impl ServerState {
     /// Records a request and checks it against the rules and the previous request. Returns its place.
     ///
     /// # Errors
-    /// The request broke rules: the error names all of them. Later requests are not compared with it.
+    /// The request breaks rules. The error names all of them, and later requests are not compared with this request.
     pub(super) fn receive(&self, request: &Request) -> Result<Place, ApiError> {
         let mut records = self.records();
         let place = records.place(request);
@@ -85,24 +87,24 @@ impl ServerState {
             return Err(records.refuse(request.user_name(), place, broken));
         }
         if place.stage == Stage::Plan && request.user.is_some() {
-            records.earlier.insert(history, Earlier::new(request));
+            records.earlier.insert(history, EarlierRequest::new(request));
         }
         Ok(place)
     }
 
-    /// Returns the user's conversation of the script, if it is known.
+    /// Returns the name of the user's conversation in the script, if an earlier request has selected one.
     pub(super) fn conversation_of(&self, request: &Request) -> Option<String> {
         self.records().conversations.get(request.user.as_ref()?).cloned()
     }
 
-    /// Records the user's conversation of the script.
+    /// Records the name of the user's conversation in the script.
     pub(super) fn set_conversation(&self, request: &Request, conversation: &str) {
         if let Some(user) = &request.user {
             self.records().conversations.insert(user.clone(), conversation.to_owned());
         }
     }
 
-    /// Records a body that is no request.
+    /// Records a body that is not a valid request.
     pub(super) fn refuse_unreadable(&self, error: &serde_json::Error) -> ApiError {
         let mut records = self.records();
         records.requests.total += 1;
@@ -110,17 +112,17 @@ impl ServerState {
     }
 
     /// Records a request that is refused.
-    pub(super) fn refuse(&self, request: &Request, place: Place, broken: Broken) -> ApiError {
+    pub(super) fn refuse(&self, request: &Request, place: Place, broken: BrokenRule) -> ApiError {
         self.records().refuse(request.user_name(), place, vec![broken])
     }
 
     /// Counts the tokens of a prompt that are in the cache, and adds the parts that the prompt marks.
-    pub(super) fn cached(&self, request: &Request) -> Cached {
+    pub(super) fn count_cached(&self, request: &Request) -> Cached {
         self.records().cache.count(&request.model, &wire::parts(request))
     }
 
     /// Records that a request receives its scripted answer, and the thoughts that the next request must return.
-    pub(super) fn answered(&self, request: &Request, place: Place, answer: &Answer) {
+    pub(super) fn record_answer(&self, request: &Request, place: Place, answer: &Answer) {
         if place.stage != Stage::Plan {
             return;
         }
@@ -132,29 +134,29 @@ impl ServerState {
     }
 
     /// Returns the number of requests so far.
-    pub(super) fn total(&self) -> u64 {
+    pub(super) fn request_count(&self) -> u64 {
         self.records().requests.total
     }
 
-    /// Takes one serving of a fault. Returns `false` once all are taken.
-    pub(super) fn take(&self, place: FaultPlace, times: Times) -> bool {
+    /// Returns whether a fault is still to be served, and counts this serving.
+    pub(super) fn take_serving(&self, place: FaultPlace, times: Times) -> bool {
         let mut records = self.records();
         let served = records.served.entry(place).or_default();
-        let left = match times {
+        let is_left = match times {
             Times::Always => true,
             Times::Count(count) => *served < count,
         };
-        *served += u32::from(left);
-        left
+        *served += u32::from(is_left);
+        is_left
     }
 
     /// Waits until the hold of this name is released. Returns `false` if the server stops first.
-    pub(super) async fn hold(&self, name: &str, request: &Request, place: Place) -> bool {
+    pub(super) async fn wait_for_release(&self, name: &str, request: &Request, place: Place) -> bool {
         let Place { stage, turn } = place;
         let held = Held { name: name.to_owned(), user: request.user_name().to_owned(), stage, turn };
         let _waiting = Waiting::enter(self, held);
         loop {
-            // Enabled before the check, so that a release between the two is not missed.
+            // Registers for the notification before the check, so that a release in between is not missed.
             let mut released = std::pin::pin!(self.released.notified());
             released.as_mut().enable();
             if self.records().released.contains(name) {
@@ -199,20 +201,20 @@ impl Records {
             return Place { stage, turn: request.turn() };
         }
         let messages = Digest::of_value(&request.items.iter().map(|item| item.raw.clone()).collect::<Value>());
-        let asked = self.asked.entry((request.user_name().to_owned(), stage)).or_default();
-        let turn = asked.iter().position(|earlier| *earlier == messages).unwrap_or_else(|| {
-            asked.push(messages);
-            asked.len() - 1
+        let requests = self.stage_requests.entry((request.user_name().to_owned(), stage)).or_default();
+        let turn = requests.iter().position(|earlier| *earlier == messages).unwrap_or_else(|| {
+            requests.push(messages);
+            requests.len() - 1
         });
         Place { stage, turn }
     }
 
-    fn refuse(&mut self, user: &str, Place { stage, turn }: Place, broken: Vec<Broken>) -> ApiError {
+    fn refuse(&mut self, user: &str, Place { stage, turn }: Place, broken: Vec<BrokenRule>) -> ApiError {
         let sentences: Vec<String> = broken.iter().map(|(_, message)| message.clone()).collect();
         for (rule, message) in broken {
             tracing::warn!(user, ?stage, turn, ?rule, message, "violation");
             self.violations.total += 1;
-            if self.violations.violations.len() < RECORDED_VIOLATIONS {
+            if self.violations.violations.len() < MAX_RECORDED_VIOLATIONS {
                 self.violations.violations.push(Violation { user: user.to_owned(), stage, turn, rule, message });
             }
         }
@@ -220,7 +222,8 @@ impl Records {
     }
 }
 
-/// A request that waits at a hold. It leaves the list when its client disconnects.
+/// A request that waits at a hold. Dropping it removes the request from the list, so the request of a client that
+/// disconnects is removed, too.
 struct Waiting<'a> {
     state: &'a ServerState,
     number: u64,

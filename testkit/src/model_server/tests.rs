@@ -14,7 +14,7 @@ use super::script::Script;
 use super::*;
 use crate::serving::Running;
 
-/// A script with a refund in three turns.
+/// A script that refunds an order in three turns.
 const REFUND: &str = r#"
 conversations:
   - name: refund
@@ -53,6 +53,7 @@ fn tool(name: &str) -> Value {
     json!({"type": "function", "function": {"name": name, "parameters": {"type": "object"}}})
 }
 
+/// Returns an answer of the model with one call.
 fn call(id: &str, name: &str) -> Value {
     json!({
         "role": "assistant", "content": null,
@@ -60,6 +61,7 @@ fn call(id: &str, name: &str) -> Value {
     })
 }
 
+/// Returns the message with the result of a call.
 fn result(id: &str, text: &str) -> Value {
     json!({"role": "tool", "tool_call_id": id, "content": text})
 }
@@ -84,7 +86,7 @@ async fn release(model: &Running, hold: &str) -> Value {
     crate::http::client().unwrap().post(url).send().await.unwrap().json().await.unwrap()
 }
 
-/// Waits until this many requests are held.
+/// Waits until this many requests wait at holds. Returns them.
 async fn until_held(model: &Running, count: usize) -> Vec<Held> {
     loop {
         let answer: Value = control(model, "held").await;

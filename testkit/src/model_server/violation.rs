@@ -71,5 +71,5 @@ pub enum Rule {
     Expected,
 }
 
-/// A broken rule, and its description for people.
-pub(super) type Broken = (Rule, String);
+/// A broken rule, and a description for people.
+pub(super) type BrokenRule = (Rule, String);

@@ -13,7 +13,7 @@ use super::event::Event;
 use super::request::{Protocol, Request};
 use super::violation::Broken;
 
-/// Returns the protocol of a request to an endpoint that both have. Only Anthropic's clients send a version.
+/// Returns the protocol of a request to a path that both protocols have. Only Anthropic's clients send a version.
 pub(super) fn protocol_of(headers: &HeaderMap) -> Protocol {
     if headers.contains_key(anthropic::VERSION) { Protocol::Anthropic } else { Protocol::Openai }
 }
@@ -26,10 +26,10 @@ pub(super) fn key(protocol: Protocol, headers: &HeaderMap) -> Option<&str> {
     }
 }
 
-/// Reads a request. Its content is checked by [`check`].
+/// Reads a request. [`check`] checks its content.
 ///
 /// # Errors
-/// The body is no JSON, or lacks the fields that every request has.
+/// The body is not JSON, or lacks the fields that every request has.
 pub(super) fn read(protocol: Protocol, headers: &HeaderMap, body: &[u8]) -> Result<Request, serde_json::Error> {
     match protocol {
         Protocol::Openai => openai::read(body),
@@ -38,7 +38,7 @@ pub(super) fn read(protocol: Protocol, headers: &HeaderMap, body: &[u8]) -> Resu
 }
 
 /// Returns the violations for which the provider would refuse a request.
-pub(super) fn check(request: &Request) -> Vec<Broken> {
+pub(super) fn check(request: &Request) -> Vec<BrokenRule> {
     match request.protocol {
         Protocol::Openai => openai::check(request),
         Protocol::Anthropic => anthropic::check(request),
@@ -61,7 +61,7 @@ pub(super) fn whole(request: &Request, answer: &Answer) -> Value {
     }
 }
 
-/// Writes an answer as the events of a stream. The last one marks its end.
+/// Writes an answer as the events of a stream. The last event marks the end of the stream.
 pub(super) fn events(request: &Request, answer: &Answer) -> Vec<Event> {
     match request.protocol {
         Protocol::Openai => openai::events(request, answer),
@@ -77,7 +77,7 @@ pub(super) fn thoughts(request: &Request, answer: &Answer) -> Vec<Value> {
     }
 }
 
-/// Returns the parts of a prompt that a client marks for the cache.
+/// Returns the parts of a prompt that a client can mark for the cache.
 pub(super) fn parts(request: &Request) -> Vec<Part> {
     match request.protocol {
         // The protocol has no marks.
@@ -102,15 +102,15 @@ pub(super) fn error_event(protocol: Protocol, error: &ApiError) -> Event {
     }
 }
 
-/// Returns the response header for the id of the request.
-pub(super) const fn request_id(protocol: Protocol) -> &'static str {
+/// Returns the name of the response header with the id of the request.
+pub(super) const fn request_id_header(protocol: Protocol) -> &'static str {
     match protocol {
         Protocol::Openai => "x-request-id",
         Protocol::Anthropic => "request-id",
     }
 }
 
-/// Lists models.
+/// Writes the list of models.
 pub(super) fn models<'a>(protocol: Protocol, names: impl Iterator<Item = &'a String>) -> Value {
     match protocol {
         Protocol::Openai => openai::models(names),

@@ -29,12 +29,12 @@ pub struct Order {
     pub cents: u32,
     /// The state of the delivery.
     pub delivery: Delivery,
-    /// The reason for which it cannot be refunded, if there is one.
+    /// The reason why the order cannot be refunded, if there is one.
     pub refused_because: Option<Cow<'static, str>>,
     /// True if the answer to a refund waits for the ledger's release.
     pub held: bool,
     /// True if tracking the order changes the server's tools.
-    pub renews: bool,
+    pub changes_tools: bool,
 }
 
 /// The delivery state of an order.
@@ -47,7 +47,7 @@ pub enum Delivery {
     Delivered,
 }
 
-/// The reason for which an amount cannot be refunded.
+/// The reason why an amount cannot be refunded.
 #[derive(Debug, thiserror::Error)]
 pub enum NotRefundable {
     /// The order is not eligible.
@@ -90,7 +90,7 @@ impl Order {
             delivery,
             refused_because,
             held: series == "HOLD",
-            renews: series == "NEWS",
+            changes_tools: series == "NEWS",
         })
     }
 
@@ -116,8 +116,7 @@ impl Order {
     }
 }
 
-/// Returns the reason for which orders of the series `TERMS` are not eligible. It is longer than a result in a prompt
-/// may be.
+/// Returns the reason why orders of the series `TERMS` are not eligible. It is so long that the worker offloads it.
 pub fn terms() -> String {
     (1..=CLAUSES).fold(String::new(), |mut terms, clause| {
         let _ = write!(terms, "clause {clause} of the terms excludes it; ");
@@ -134,11 +133,11 @@ mod tests {
 
     #[rstest::rstest]
     #[case::eligible("A-17", 49.90, Delivery::Delivered, None)]
-    #[case::costly("A-243", 501.90, Delivery::Delivered, None)]
+    #[case::expensive("A-243", 501.90, Delivery::Delivered, None)]
     #[case::late("B-1", 17.90, Delivery::Delivered, Some("the return window is over"))]
-    #[case::under_way("C-2", 19.90, Delivery::InTransit, Some("it is not delivered yet"))]
+    #[case::in_transit("C-2", 19.90, Delivery::InTransit, Some("it is not delivered yet"))]
     #[case::held("HOLD-3", 21.90, Delivery::Delivered, None)]
-    #[case::renews("NEWS-3", 21.90, Delivery::Delivered, None)]
+    #[case::changes_tools("NEWS-3", 21.90, Delivery::Delivered, None)]
     fn an_order_follows_from_its_id(
         #[case] id: &str,
         #[case] amount: f64,
@@ -148,17 +147,17 @@ mod tests {
         let order = Order::find(id).unwrap();
         assert!((order.amount() - amount).abs() < f64::EPSILON);
         assert_eq!((order.delivery, order.refused_because.as_deref()), (delivery, refused));
-        assert_eq!((order.held, order.renews), (id.starts_with("HOLD-"), id.starts_with("NEWS-")));
+        assert_eq!((order.held, order.changes_tools), (id.starts_with("HOLD-"), id.starts_with("NEWS-")));
     }
 
     #[test]
-    fn the_terms_are_longer_than_the_part_that_a_prompt_shows() {
+    fn the_terms_are_long_enough_to_be_offloaded() {
         let why = Order::find("TERMS-1").unwrap().refused_because.unwrap();
         assert!(why.len() > 16 * 1024 && why.ends_with("clause 600 of the terms excludes it; "), "{}", why.len());
     }
 
     #[rstest::rstest]
-    fn there_is_no_other_order(
+    fn an_unknown_id_has_no_order(
         #[values("", "A", "A-", "A-0", "A-017", "A-1000", "A-+1", "a-17", "D-1", "A-17 ", "-17", "HOLD-A-1")] id: &str,
     ) {
         assert_eq!(Order::find(id), None);

@@ -41,22 +41,24 @@ impl LedgerClient {
         Ok(Self { client: http::client()?, url, tenant })
     }
 
-    /// Sends an effect once, and returns when it is durable.
+    /// Records an effect in the ledger, and returns once it is durable. Sends the effect at most once.
     pub(super) async fn record(&self, effect: Effect) -> Result<Recorded, RecordError> {
         let Some(url) = &self.url else {
             return Err(RecordError::NotRecorded("this server has no ledger; set LEDGER_URL".to_owned()));
         };
         let effect = Effect { tenant: self.tenant.clone(), ..effect };
-        let answer = self.connected(&format!("{url}/effects"), &effect).await.map_err(|error| not_sent(&error))?;
+        let answer = self.send_once(&format!("{url}/effects"), &effect).await.map_err(|error| classify(&error))?;
         match answer.status() {
             StatusCode::OK => answer.json().await.map_err(|error| RecordError::Unknown(chain(&error))),
-            status if status.is_client_error() => Err(RecordError::NotRecorded(format!("the ledger says {status}"))),
-            status => Err(RecordError::Unknown(format!("the ledger says {status}"))),
+            status if status.is_client_error() => {
+                Err(RecordError::NotRecorded(format!("the ledger answered {status}")))
+            }
+            status => Err(RecordError::Unknown(format!("the ledger answered {status}"))),
         }
     }
 
-    /// Sends an effect once. Only connecting is retried: a Service that was just created may have no endpoints yet.
-    async fn connected(&self, url: &str, effect: &Effect) -> Result<reqwest::Response, reqwest::Error> {
+    /// Sends an effect at most once. Retries only the connection: a Service that was just created may have no endpoints yet.
+    async fn send_once(&self, url: &str, effect: &Effect) -> Result<reqwest::Response, reqwest::Error> {
         let began = Instant::now();
         loop {
             match self.client.post(url).timeout(RECORD_TIMEOUT).json(effect).send().await {
@@ -69,25 +71,26 @@ impl LedgerClient {
     }
 
     /// Waits until the ledger releases the order, across restarts of the ledger.
-    pub(super) async fn released(&self, order: &str) {
+    pub(super) async fn wait_for_release(&self, order: &str) {
         let Some(url) = &self.url else { return };
         loop {
-            match self.hold(&format!("{url}/holds/{order}")).await {
+            match self.fetch_hold(&format!("{url}/holds/{order}")).await {
                 Ok(Hold { released: true }) => return,
-                Ok(Hold { released: false }) => tracing::info!(order, "the ledger stops; asking again"),
-                Err(error) => tracing::warn!(order, error = chain(&error), "cannot ask for the hold; asking again"),
+                Ok(Hold { released: false }) => tracing::info!(order, "the ledger stops; requesting the hold again"),
+                Err(error) => tracing::warn!(order, error = chain(&error), "cannot request the hold; trying again"),
             }
             tokio::time::sleep(RETRY_INTERVAL).await;
         }
     }
 
-    async fn hold(&self, url: &str) -> Result<Hold, reqwest::Error> {
+    /// Requests the hold of an order. The ledger answers once it releases the order or stops.
+    async fn fetch_hold(&self, url: &str) -> Result<Hold, reqwest::Error> {
         self.client.get(url).send().await?.error_for_status()?.json().await
     }
 }
 
 /// Classifies a request without a response. Only a request without a connection certainly had no effect.
-fn not_sent(error: &reqwest::Error) -> RecordError {
+fn classify(error: &reqwest::Error) -> RecordError {
     if error.is_connect() || error.is_builder() {
         RecordError::NotRecorded(format!("the ledger cannot be reached: {}", chain(error)))
     } else {

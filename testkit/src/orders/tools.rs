@@ -24,8 +24,8 @@ const CALL_KEY: &str = "bloomery.dev/callKey";
 pub(super) struct Orders {
     ledger: LedgerClient,
     tool_router: ToolRouter<Self>,
-    /// True once the description of a tool has changed, for all sessions.
-    renewed: Arc<AtomicBool>,
+    /// True once a `NEWS` order was tracked. From then on, all sessions see another description of a tool.
+    has_changed: Arc<AtomicBool>,
 }
 
 /// The input of the tools that look at one order.
@@ -99,7 +99,7 @@ struct Refunded {
 #[tool_router]
 impl Orders {
     pub(super) fn new(ledger: LedgerClient) -> Self {
-        Self { ledger, tool_router: Self::tool_router(), renewed: Arc::default() }
+        Self { ledger, tool_router: Self::tool_router(), has_changed: Arc::default() }
     }
 
     #[tool(
@@ -142,9 +142,9 @@ impl Orders {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResult, ErrorData> {
         let Some(order) = Order::find(&asked.order_id) else { return Ok(unknown(&asked.order_id)) };
-        if order.renews {
-            self.renewed.store(true, Ordering::Relaxed);
-            // A client that does not listen misses the notification.
+        if order.changes_tools {
+            self.has_changed.store(true, Ordering::Relaxed);
+            // This fails if the client has no stream for notifications. It then sees the change when it lists the tools.
             let _ = context.peer.notify_tool_list_changed().await;
         }
         answer(&Tracking { order_id: order.id, status: order.delivery })
@@ -182,14 +182,14 @@ impl Orders {
         let recorded = match self.ledger.record(effect).await {
             Ok(recorded) => recorded,
             Err(RecordError::NotRecorded(why)) => return Ok(refusal(RecordError::NotRecorded(why).to_string())),
-            // The effect is unknown, so there is no result: the call fails as a whole.
+            // It is unknown whether the effect happened, so the call returns a protocol error instead of a result.
             Err(unknown @ RecordError::Unknown(_)) => return Err(ErrorData::internal_error(unknown.to_string(), None)),
         };
         if order.held {
             tracing::info!(order = order.id, "refunded; the answer waits for the ledger's release");
-            // Only the release ends the wait, not `context.ct`: while it stops, rmcp still sends the answers that
-            // handlers return, and the client of a server that dies must get none.
-            self.ledger.released(&order.id).await;
+            // Cancelling `context.ct` must not end this wait. rmcp still sends the results of handlers while it stops, but
+            // the client of a server that is killed must get no answer.
+            self.ledger.wait_for_release(&order.id).await;
         }
         answer(&Refunded {
             order_id: order.id,
@@ -205,8 +205,8 @@ impl Orders {
     /// Returns the tools. Their descriptions depend on whether an order of the series `NEWS` was tracked.
     fn router(&self) -> ToolRouter<Self> {
         let mut router = self.tool_router.clone();
-        let renewed = self.renewed.load(Ordering::Relaxed);
-        if let Some(route) = router.map.get_mut("check_eligibility").filter(|_| renewed) {
+        let has_changed = self.has_changed.load(Ordering::Relaxed);
+        if let Some(route) = router.map.get_mut("check_eligibility").filter(|_| has_changed) {
             route.attr.description = Some("Tells whether an order can be refunded, as of today.".into());
         }
         router

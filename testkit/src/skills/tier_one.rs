@@ -1,4 +1,4 @@
-//! The rules of the seed's `cs-tier-1` (002, section 3.1).
+//! The rules of the example Skill `cs-tier-1`, a support agent that refunds orders.
 
 use bloomery_crds::v1alpha1::SkillSpec;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! The record of how a case ended, which is the same on a cluster and in local mode.
+//! The record of how a case ended. It must be the same on a cluster and in local mode.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ pub struct CaseRecord {
     ledger: BTreeMap<String, Effects>,
 }
 
-/// The effects on an order, and the calls that caused them.
+/// The number of effects on an order, and the number of calls that caused them.
 #[derive(Debug, Serialize)]
 struct Effects {
     effects: u64,
@@ -59,7 +59,7 @@ impl CaseRecord {
         if let Some(outcome) = &mut outcome {
             outcome.message = without_hosts(&outcome.message);
         }
-        let events = printed.lines().filter_map(kind).collect();
+        let events = printed.lines().filter_map(event_kind).collect();
         // The names of Approvals and the time differ from run to run; local mode has neither.
         let waiting_for = waiting_for.map(|waiting| WaitingFor { approvals: Vec::new(), since: None, ..waiting });
         self.jobs.push(JobRecord {
@@ -84,20 +84,20 @@ impl CaseRecord {
         assert_eq!(ledger.without_call_key, 0, "an effect has no call key: {ledger:#?}");
         let effects = |summary: &OrderSummary| Effects { effects: summary.effects, calls: summary.call_keys.len() };
         self.ledger = ledger.orders.iter().map(|(order, summary)| (order.clone(), effects(summary))).collect();
-        let seen = serde_yaml::to_string(&self).expect("it can be written");
+        let actual = serde_yaml::to_string(&self).expect("the record can be written as YAML");
         let file = file(case);
         if std::env::var_os(WRITE_VARIABLE).is_some() {
-            std::fs::write(&file, seen).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+            std::fs::write(&file, actual).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
             return;
         }
         let expected =
-            std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}\n{seen}", file.display()));
-        let read = |text: &str| serde_yaml::from_str::<Value>(text).expect("a record is YAML");
-        assert_eq!(read(&seen), read(&expected), "{} differs from this record:\n{seen}", file.display());
+            std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}\n{actual}", file.display()));
+        let parse = |text: &str| serde_yaml::from_str::<Value>(text).expect("a record is YAML");
+        assert_eq!(parse(&actual), parse(&expected), "{} differs from this record:\n{actual}", file.display());
     }
 }
 
-/// Checks that the expected records are those of these cases.
+/// Asserts that each of these cases has an expected record, and that there are no other records.
 ///
 /// # Panics
 /// A case has no record, or a record has no case.
@@ -113,11 +113,11 @@ fn without_hosts(sentence: &str) -> String {
     let mut parts = sentence.split("http://");
     let first = parts.next().unwrap_or_default();
     let rest = parts.map(|part| part.find('/').and_then(|at| part.get(at..)).unwrap_or(part));
-    rest.fold(first.to_owned(), |said, part| said + "http://…" + part)
+    rest.fold(first.to_owned(), |text, part| text + "http://…" + part)
 }
 
 /// Reads the kind of the event from a printed line: a time, a number, the kind.
-fn kind(line: &str) -> Option<String> {
+fn event_kind(line: &str) -> Option<String> {
     let mut words = line.split_whitespace().skip(1);
     words.next()?.parse::<u64>().ok()?;
     words.next().map(str::to_owned)

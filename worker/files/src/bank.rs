@@ -1,9 +1,10 @@
 //! The memory bank of a skill directory: notes that a Skill's Jobs leave for one another (`docs/explanation/design.md`, section 5).
 //! There are six core notes, and `details/` for longer notes.
 //!
-//! Several workers may write at the same time, on one machine or on a network file system, and each of them may freeze or die at any
-//! point. So the bank has no lock. Each write claims a number with an exclusive hard link, as in the log, and the claim names the
-//! content that it replaces (`ledger`). Other programs may have written the files, so links are not followed, and sizes are limited.
+//! Several workers may write at the same time, on one machine or on a network file system, and each of them may freeze or be
+//! killed at any point. So the bank has no lock. Each write claims a number by creating a hard link, which fails if the number
+//! is taken. The claim names the content that the write replaces (`ledger`). Other programs may have written the files, so
+//! links are not followed, and sizes are limited.
 
 mod author;
 mod consult;
@@ -19,8 +20,8 @@ mod write;
 pub use author::Author;
 pub use consult::{INDEX, Note};
 pub use error::WriteError;
-pub use limits::{CORE_WORDS, DETAILS, DIR, MAX_BANK, MAX_DETAILS, MAX_NOTE, NONE};
-pub use name::{CORE, MAX_NAME};
+pub use limits::{ADVISED_CORE_WORDS, DETAILS, DIR, MAX_BANK_BYTES, MAX_DETAILS, MAX_NOTE_BYTES, NONE};
+pub use name::{CORE, MAX_NAME_BYTES};
 
 use crate::Error;
 use crate::secrets::Secrets;
@@ -61,14 +62,15 @@ impl Bank {
         Self { skill_dir: skill_dir.to_owned(), writer: writer.to_owned(), secrets: Secrets::default() }
     }
 
-    /// Returns the same bank with secrets. [`Bank::consult`] redacts them. [`Bank::write`] refuses to replace a secret by its mark.
+    /// Returns the same bank with secrets. [`Bank::consult`] replaces each secret by a mark. [`Bank::write`] refuses a content
+    /// that would overwrite a secret with its mark.
     #[must_use]
     pub fn with_secrets(&self, secrets: impl Into<Secrets>) -> Self {
         Self { secrets: secrets.into(), ..self.clone() }
     }
 
-    /// Returns whether the bank has a note, or a directory or link with the name of one. Returns `true` if the bank cannot be opened,
-    /// so that the caller reads the bank and gets the error.
+    /// Returns whether the bank has a note, or a directory or link with the name of one. Returns `true` if the bank cannot be
+    /// opened, so that the caller reads the bank and gets the error.
     pub fn has_notes(&self) -> bool {
         match OpenBank::open(&self.skill_dir) {
             Ok(bank) => bank.is_some_and(|bank| bank.has_notes()),
@@ -107,9 +109,9 @@ impl Bank {
     pub fn write(&self, arguments: &str, author: &Author) -> Result<String, WriteError> {
         let WriteArguments { file, content, expect } = crate::parse_arguments(arguments)?;
         let name = Name::parse(&file)?;
-        if content.len() > MAX_NOTE {
+        if content.len() > MAX_NOTE_BYTES {
             return Err(Error::from(format!(
-                "The content has {} bytes, more than the limit of {MAX_NOTE} for a note. Nothing was written. Keep only what later \
+                "The content has {} bytes, more than the limit of {MAX_NOTE_BYTES} for a note. Nothing was written. Keep only what later \
                  Jobs need, and move parts to notes in {DETAILS}/.",
                 content.len()
             ))

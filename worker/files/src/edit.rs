@@ -19,7 +19,7 @@ pub(crate) struct Arguments {
     new_text: String,
 }
 
-/// Answers a call.
+/// Answers a call of `edit_file`.
 ///
 /// # Errors
 /// A message for the model. Nothing was changed.

@@ -10,7 +10,7 @@ pub struct Error(pub(crate) String);
 
 impl Error {
     /// Returns the error of a failed file system operation that changed nothing. `action` is a participle, such as `read`. `file`
-    /// becomes part of the message, without further escapes.
+    /// is already formatted for the message.
     pub(crate) fn io(action: &str, file: &str, error: &io::Error) -> Self {
         let reason = match error.kind() {
             ErrorKind::NotFound => return Self(format!("{file} does not exist. Nothing was changed.")),

@@ -123,7 +123,7 @@ mod tests {
     #[case::characters_with_a_meaning_in_regular_expressions("a.(b)+", "a.(b)+", true)]
     #[case::escaped_star("\\*", "*", true)]
     #[case::from_the_root("/src/*", "src/a", true)]
-    fn globs(#[case] glob: &str, #[case] path: &str, #[case] expected: bool) {
+    fn a_glob_matches_paths_or_names(#[case] glob: &str, #[case] path: &str, #[case] expected: bool) {
         let name = path.rsplit('/').next().unwrap();
         assert_eq!(Glob::new(glob).unwrap().is_match(path, name), expected);
     }

@@ -1,9 +1,10 @@
 //! The file tools, which read and change the file systems that a Job binds (`docs/explanation/design.md`, section 6), and the
 //! memory bank of a skill directory ([`bank`]).
 //!
-//! No call leaves its binding. Each binding is one open directory handle, and `cap-std` keeps all paths below the handle, even if
-//! symbolic links lead elsewhere or other processes change directories during the call. Checks apply to the open file, because its
-//! name may mean another file by then. All functions block for a bounded time; the caller chooses the thread.
+//! No call reaches a file outside of its binding. Each binding is one open directory handle, and `cap-std` keeps all paths
+//! below the handle, even if symbolic links lead elsewhere or other processes change directories during the call. Each check is
+//! made on the open file, because another process may replace the file of that name at any time. All functions block for a
+//! bounded time; the caller chooses the thread.
 
 pub mod bank;
 mod call;
@@ -73,8 +74,8 @@ impl Workspace {
         Self { bindings, ..Self::default() }
     }
 
-    /// Returns the same workspace with hidden directories. No call lists, reads or changes a hidden directory or anything in it, by
-    /// any path or link, even if the directory is renamed later.
+    /// Returns the same workspace with hidden directories. No call lists, reads or changes a hidden directory or anything in
+    /// it, by any path or link, even if the directory is renamed later.
     ///
     /// # Errors
     /// If one of the directories cannot be opened.
@@ -82,7 +83,8 @@ impl Workspace {
         Ok(Self { hidden: Some(Arc::new(HiddenDirs::open(dirs)?)), ..self })
     }
 
-    /// Returns the same workspace with secrets. The tools redact them, and refuse to replace a secret by its mark.
+    /// Returns the same workspace with secrets. The tools replace each secret by a mark in their answers, and refuse a content
+    /// that would overwrite a secret with its mark.
     #[must_use]
     pub fn with_secrets(&self, secrets: impl Into<Secrets>) -> Self {
         Self { secrets: secrets.into(), ..self.clone() }

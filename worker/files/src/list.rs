@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     after: Option<String>,
 }
 
-/// Answers a call.
+/// Answers a call of `list_files`.
 ///
 /// # Errors
 /// A message for the model.

@@ -46,7 +46,7 @@ impl PreparedFile {
     }
 }
 
-/// Answers a call. All hunks are checked and all contents written to temporary files before the first file changes.
+/// Answers a call of `apply_patch`. Checks all hunks and writes all contents to temporary files before the first file changes.
 ///
 /// # Errors
 /// A message for the model, with the files that were changed, if any.
@@ -60,7 +60,7 @@ pub(crate) fn patch(root: &Root, arguments: &Arguments) -> Result<String, Error>
         )
         .into());
     }
-    // New files come last, because their directories are created even if a later file fails.
+    // Preparing a new file creates its directories, which remain if a later file of the patch fails. So new files come last.
     patches.sort_by_key(|patch| patch.change == Change::Create);
     let mut prepared: Vec<PreparedFile> = Vec::with_capacity(patches.len());
     let mut total_bytes = 0;

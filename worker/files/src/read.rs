@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     offset: Option<u64>,
 }
 
-/// Answers a call. Memory use does not depend on the size of the file.
+/// Answers a call of `read_file`. Memory use does not depend on the size of the file.
 ///
 /// # Errors
 /// A message for the model.

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// The largest file that can be changed, in bytes. The old and the new content are held in memory.
 pub(crate) const MAX_BYTES: u64 = 2 * 1024 * 1024;
 
-/// The limit on names tried for a temporary file. Temporary files of killed workers may still exist.
+/// The limit on the names that are tried for a temporary file. Temporary files of killed workers may have the first ones.
 const MAX_TEMPORARY_NAMES: u32 = 1000;
 
 /// The identity and state of a file, which show changes by other processes.
@@ -36,9 +36,10 @@ pub(crate) struct Target {
     name: PathBuf,
     /// The path, formatted for messages.
     label: String,
-    /// Whether the resource is this one file. The file may be a mount point, which a rename cannot replace.
+    /// Whether to write into the file instead of replacing it. This is so if the resource is this one file: the file may be a
+    /// mount point, which a rename cannot replace.
     in_place: bool,
-    /// The marks, which must not overwrite a secret.
+    /// The marks of secrets. A content is refused if one of them would overwrite its secret.
     marks: Marks,
     /// The existing file, if there is one.
     pub(crate) existing: Option<ExistingFile>,
@@ -71,11 +72,11 @@ enum Change {
 }
 
 impl Target {
-    /// Finds the file at a path, which may not exist yet. With `creates_directories`, missing directories are created.
+    /// Finds the file at a path, which may not exist yet. Creates missing directories if `creates_directories`.
     ///
     /// # Errors
-    /// A message for the model, if the path is not that of a file that can be written: in version control, through a link, or not a
-    /// regular file.
+    /// A message for the model, if the path is not that of a file that can be written: in version control, through a link, or
+    /// not a regular file.
     pub(crate) fn find(root: &Root, path: &ResourcePath, creates_directories: bool) -> Result<Self, Error> {
         let label = path.describe();
         if path.is_in_version_control() || root.is_in_version_control {
@@ -155,8 +156,8 @@ impl Target {
         read().map(Some).map_err(|error: io::Error| Error::io("read", &self.label, &error))
     }
 
-    /// Returns the device and inode number of the existing file. Two names can have the same: hard links, or names that differ only
-    /// in case.
+    /// Returns the device and inode number of the existing file. Two names can have the same: hard links, or names that differ
+    /// only in case.
     pub(crate) fn identity(&self) -> Option<(u64, u64)> {
         self.existing.as_ref().map(|file| (file.identity.dev, file.identity.ino))
     }
@@ -252,7 +253,7 @@ impl Staged {
 impl Drop for Staged {
     fn drop(&mut self) {
         if let Change::Rename(name) = &self.change {
-            // If the removal fails, people recognize the file by its name.
+            // If the removal fails, the name `.bloomery-*.tmp` shows people that the file can be removed.
             let _ = self.target.parent.remove_file(name);
         }
     }

@@ -1,5 +1,5 @@
 //! Resolves paths in a file system with hidden directories. This module opens one directory after the other, checks each open
-//! directory, and follows links itself. The kernel resolves a path without reporting the directories on it.
+//! directory, and follows links itself. It cannot leave this to the kernel, which does not report the directories on a path.
 
 use crate::hidden_dirs::{self, HiddenDirs};
 use cap_fs_ext::DirExt;
@@ -22,8 +22,8 @@ struct Resolver<'a> {
     links: usize,
 }
 
-/// Returns the directory of a path below `root`, and the last name of the path. With `follows`, a link at the end is replaced by its
-/// target.
+/// Returns the directory of a path below `root`, and the last name of the path. If `follows`, a link at the end is replaced by
+/// its target.
 pub(crate) fn parent_and_name(
     root: &Dir,
     hidden: &HiddenDirs,
@@ -118,7 +118,10 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Returns the current directory with `name`, unless the name is that of a hidden directory.
+    /// Returns the current directory with `name`.
+    ///
+    /// # Errors
+    /// If `name` is a hidden directory.
     fn finish(mut self, name: &OsStr) -> io::Result<(Dir, PathBuf)> {
         let dir = self.dirs.pop().ok_or_else(leads_out)?;
         if dir.symlink_metadata(name).is_ok_and(|metadata| self.hidden.contains(&metadata)) {

@@ -38,7 +38,7 @@ impl Root {
         self.resolve(path, FollowSymlinks::Yes)?.metadata()
     }
 
-    /// Opens a directory for writing in it. With `creates`, missing directories are created. Follows no link, so a directory of
+    /// Opens a directory for writing in it. Creates missing directories if `creates`. Follows no link, so a directory of
     /// version control cannot be reached by another name. Checks each directory once it is open.
     pub(crate) fn open_dir_to_write(&self, path: &ResourcePath, creates: bool) -> io::Result<Dir> {
         let mut dir = self.dir.try_clone()?;

@@ -125,7 +125,7 @@ mod tests {
     #[case::the_resource("", ".")]
     #[case::a_dot(".", ".")]
     #[case::dots_that_are_a_name("a/...", "a/...")]
-    fn a_path_below_the_resource(#[case] path: &str, #[case] expected: &str) {
+    fn a_valid_path_is_normalized(#[case] path: &str, #[case] expected: &str) {
         assert_eq!(ResourcePath::parse(path).unwrap().as_path(), Path::new(expected));
     }
 
@@ -136,7 +136,7 @@ mod tests {
     #[case::up_at_the_end("a/..", "contains `..`")]
     #[case::nul("a\0b", "NUL")]
     #[case::long(&"x/".repeat(3000), "6000 bytes")]
-    fn a_path_that_is_refused(#[case] path: &str, #[case] reason: &str) {
+    fn an_invalid_path_is_refused(#[case] path: &str, #[case] reason: &str) {
         let error = ResourcePath::parse(path).unwrap_err().to_string();
         assert!(error.contains(reason) && error.len() < 600, "{error}");
     }
@@ -152,7 +152,7 @@ mod tests {
     #[case::another_hidden_directory(".github/workflows/ci.yml", false)]
     #[case::a_file_of_git(".gitignore", false)]
     #[case::another_name("git/config", false)]
-    fn paths_into_version_control(#[case] path: &str, #[case] expected: bool) {
+    fn a_path_into_version_control_is_recognized(#[case] path: &str, #[case] expected: bool) {
         assert_eq!(ResourcePath::parse(path).unwrap().is_in_version_control(), expected);
     }
 

@@ -1,4 +1,4 @@
-//! An open binding. Everything in it is opened below one directory handle, and checked once it is open.
+//! An open binding. All files and directories of a binding are opened below one directory handle, and checked once they are open.
 
 use crate::Error;
 use crate::hidden_dirs::{self, HiddenDirs};
@@ -37,7 +37,7 @@ pub(crate) struct Root {
     pub(crate) is_in_version_control: bool,
     /// The secrets to redact, and their marks.
     pub(crate) secrets: Secrets,
-    /// The path of the binding. Calls may begin their paths with it, because the persona may mention it.
+    /// The path of the binding. The persona may mention it, so paths in calls may begin with it.
     binding_path: String,
 }
 

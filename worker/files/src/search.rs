@@ -46,7 +46,7 @@ pub(crate) struct Arguments {
     after: Option<String>,
 }
 
-/// Answers a call.
+/// Answers a call of `search_files`.
 ///
 /// # Errors
 /// A message for the model.

@@ -1,5 +1,5 @@
-//! Redacts secrets in file contents. Secrets are searched before a text is cut, because the finder does not recognize a part of a secret.
-//! No text is cut within a secret.
+//! Redacts secrets in file contents. The finder recognizes only whole secrets, so secrets are searched before a text is cut,
+//! and no text is cut within a secret.
 
 use crate::marks::Marks;
 use cap_std::fs::{File, FileExt};
@@ -9,7 +9,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The number of bytes that are searched in advance, because the next part to redact is usually near.
+/// The number of bytes after a part that are searched together with it, because the next part to redact is usually near.
 const READ_AHEAD_BYTES: u64 = 16 * 1024;
 
 /// Finds secrets in text.
@@ -94,8 +94,8 @@ fn with_offset(found: Vec<SecretMatch>, offset: u64) -> Vec<FileMatch> {
     found.into_iter().map(in_file).collect()
 }
 
-/// Replaces secrets by their marks in a part of a file that begins at `start`. A secret that is only partly in the part is replaced,
-/// too.
+/// Replaces secrets by their marks in a part of a file that begins at `start`. A secret that is only partly in the part is
+/// replaced, too.
 fn replace_by_marks(part: &[u8], start: u64, found: &[FileMatch]) -> Vec<u8> {
     let mut redacted = Vec::with_capacity(part.len());
     let in_part = |at: u64| usize::try_from(at.saturating_sub(start)).map_or(part.len(), |at| at.min(part.len()));

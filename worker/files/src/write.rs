@@ -15,7 +15,7 @@ pub(crate) struct Arguments {
     create_directories: bool,
 }
 
-/// Answers a call.
+/// Answers a call of `write_file`.
 ///
 /// # Errors
 /// A message for the model. Nothing was written.

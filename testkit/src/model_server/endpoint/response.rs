@@ -16,8 +16,8 @@ use crate::model_server::script::{Cut, Fault, FaultKind, Turn};
 use crate::model_server::state::{FaultPlace, ServerState};
 use crate::model_server::wire;
 
-/// A request and its answer.
-pub(super) struct Asked<'a> {
+/// A request that has an answer in the script.
+pub(super) struct ScriptedRequest<'a> {
     pub(super) state: &'a ServerState,
     pub(super) request: &'a Request,
     pub(super) place: Place,
@@ -27,32 +27,33 @@ pub(super) struct Asked<'a> {
     pub(super) turn: &'a Turn,
 }
 
-impl Asked<'_> {
-    /// Serves the next fault of the turn, or the answer once all faults are spent.
+impl ScriptedRequest<'_> {
+    /// Serves the next fault of the turn, or the answer once each fault was served as often as the script says.
     pub(super) async fn respond(&self) -> Result<Response, ApiError> {
         for (index, fault) in self.turn.faults.iter().enumerate() {
-            if let Some(served) = self.fault(index, fault).await? {
+            if let Some(served) = self.serve_next(index, fault).await? {
                 return Ok(served);
             }
         }
         Ok(self.answer().into_response(self.state.stop.clone()))
     }
 
-    /// Serves a fault. Returns `None` if it was already served often enough, or was a hold that is now released.
-    async fn fault(&self, index: usize, fault: &Fault) -> Result<Option<Response>, ApiError> {
+    /// Serves a fault. Returns `None` if it was already served as often as the script says, or if it is a hold, which
+    /// is released now.
+    async fn serve_next(&self, index: usize, fault: &Fault) -> Result<Option<Response>, ApiError> {
         if let FaultKind::Hold(name) = &fault.kind {
-            let released = self.state.hold(name, self.request, self.place).await;
-            return if released { Ok(None) } else { Err(stopping()) };
+            let released = self.state.wait_for_release(name, self.request, self.place).await;
+            return if released { Ok(None) } else { Err(stopping_error()) };
         }
         let (user, conversation) = (self.request.user_name().to_owned(), self.conversation.to_owned());
         tracing::info!(user, conversation, kind = ?fault.kind, "fault");
-        if !self.state.take(FaultPlace { user, conversation, place: self.place, index }, fault.times) {
+        if !self.state.take_serving(FaultPlace { user, conversation, place: self.place, index }, fault.times) {
             return Ok(None);
         }
-        self.serve(&fault.kind).await.map(Some)
+        self.serve_kind(&fault.kind).await.map(Some)
     }
 
-    async fn serve(&self, kind: &FaultKind) -> Result<Response, ApiError> {
+    async fn serve_kind(&self, kind: &FaultKind) -> Result<Response, ApiError> {
         let Self { state, request, place, turn, .. } = *self;
         // These answers are not the scripted answer, so they are not recorded.
         let deliver = |turn: &Turn| Delivery::new(request, &Answer::new(request, place, turn, Cached::default()));
@@ -81,7 +82,7 @@ impl Asked<'_> {
             // Ends when the client disconnects or the server stops.
             FaultKind::Hang | FaultKind::Hold(_) => {
                 state.stop.cancelled().await;
-                return Err(stopping());
+                return Err(stopping_error());
             }
         };
         Ok(served.into_response(state.stop.clone()))
@@ -90,12 +91,12 @@ impl Asked<'_> {
     /// Prepares the answer of the script, and records it.
     fn answer(&self) -> Delivery {
         let Self { state, request, place, turn, .. } = *self;
-        let answer = Answer::new(request, place, turn, state.cached(request));
-        state.answered(request, place, &answer);
+        let answer = Answer::new(request, place, turn, state.count_cached(request));
+        state.record_answer(request, place, &answer);
         Delivery::new(request, &answer)
     }
 }
 
-fn stopping() -> ApiError {
+fn stopping_error() -> ApiError {
     ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "The server is stopping.")
 }

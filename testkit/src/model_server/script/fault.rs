@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Deserializer, de};
 
-/// The default status of an error inside of a response.
+/// The default HTTP status of `errorInside`.
 const DEFAULT_INSIDE_STATUS: u16 = 500;
 
 /// A fault, and the number of times that it is served in a conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "Written")]
+#[serde(try_from = "RawFault")]
 pub struct Fault {
     /// The kind.
     pub kind: FaultKind,
@@ -15,7 +15,7 @@ pub struct Fault {
     pub times: Times,
 }
 
-/// The kind of a fault. Faults that send a part of an answer send a part of the turn's answer.
+/// The kind of a fault. A fault that sends a part of an answer uses the answer of the turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FaultKind {
     /// An error status, with a `Retry-After` header if there is a time.
@@ -45,8 +45,8 @@ pub enum FaultKind {
     Stall,
     /// No answer until the client disconnects.
     Hang,
-    /// Every request for the turn waits until the hold of this name is released, including those of later attempts. It has
-    /// no number of times.
+    /// Every request for the turn waits until the hold of this name is released, including the requests of later attempts. A
+    /// hold has no number of times.
     Hold(String),
 }
 
@@ -67,7 +67,7 @@ pub enum Cut {
     Reset,
     /// Halfway, as if the response were complete.
     Short,
-    /// With everything except the mark of a stream's end. An answer of one piece ends as with `short`.
+    /// With everything except the event that marks the end of a stream. Without streaming, the answer ends as with `short`.
     Unmarked,
 }
 
@@ -81,7 +81,7 @@ pub enum Times {
 }
 
 impl Fault {
-    /// Returns whether this fault replaces the answer each time, so the turn needs no answer.
+    /// Returns whether this fault replaces the answer to every request, so that the turn needs no answer.
     pub(super) fn is_endless(&self) -> bool {
         let needs_answer = matches!(self.kind, FaultKind::Hold(_) | FaultKind::Slow(_));
         self.times == Times::Always && !needs_answer
@@ -107,7 +107,7 @@ impl<'de> Deserialize<'de> for Times {
 /// Error of a fault in a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 enum Error {
-    #[error("fault: a `hold` is a gate and takes no `times`")]
+    #[error("fault: a `hold` lasts until it is released, so it takes no `times`")]
     TimesOfHold,
     #[error("fault: a status must be 400 to 599")]
     Status,
@@ -122,11 +122,11 @@ enum Error {
     Kind,
 }
 
-/// A fault as written in a script. The kinds are fields, and exactly one of them is set.
+/// A fault in the form of a script: each kind is a field, and exactly one of these fields is set.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[expect(clippy::struct_excessive_bools, reason = "the form that people write; `FaultKind` is the enum")]
-struct Written {
+#[expect(clippy::struct_excessive_bools, reason = "the form that people write in a script; `FaultKind` is the enum")]
+struct RawFault {
     status: Option<u16>,
     retry_after: Option<u64>,
     /// Seconds from now, sent as a date.
@@ -158,12 +158,12 @@ enum Inside {
     Status(u16),
 }
 
-impl TryFrom<Written> for Fault {
+impl TryFrom<RawFault> for Fault {
     type Error = Error;
 
-    fn try_from(written: Written) -> Result<Self, Error> {
-        let times = written.times;
-        let kind = written.kind()?;
+    fn try_from(raw: RawFault) -> Result<Self, Error> {
+        let times = raw.times;
+        let kind = raw.kind()?;
         if matches!(kind, FaultKind::Hold(_)) && times.is_some() {
             return Err(Error::TimesOfHold);
         }
@@ -171,7 +171,7 @@ impl TryFrom<Written> for Fault {
     }
 }
 
-impl Written {
+impl RawFault {
     fn kind(self) -> Result<FaultKind, Error> {
         let Self { status, retry_after, retry_after_date, too_long, garbage, say, huge, .. } = self;
         let Self { empty, error_inside, slow, cut, stall, hang, hold, .. } = self;

@@ -1,4 +1,4 @@
-//! The source of the script, and its latest version.
+//! The source of the script: a fixed script, or a file that may change.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -35,8 +35,8 @@ impl Source {
     /// The file is read each time. It is small, and its modification time may stay the same when its content changes.
     ///
     /// # Errors
-    /// The file cannot be read or has no script. The server does not fall back to an older version, which the author of
-    /// the test has just replaced.
+    /// The file cannot be read or is not a valid script. The server does not fall back to the older version, because a test
+    /// has replaced it.
     pub(in crate::model_server) fn latest(&self) -> io::Result<Arc<Script>> {
         let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(path) = &self.path {

@@ -18,7 +18,7 @@ fn body(history: &[Value]) -> Value {
     })
 }
 
-fn says(blocks: Value) -> Value {
+fn assistant_message(blocks: Value) -> Value {
     message("assistant", blocks)
 }
 
@@ -26,15 +26,15 @@ fn message(role: &str, content: Value) -> Value {
     [("role".to_owned(), role.into()), ("content".to_owned(), content)].into_iter().collect()
 }
 
-fn used(id: &str, name: &str) -> Value {
+fn tool_use(id: &str, name: &str) -> Value {
     json!({"type": "tool_use", "id": id, "name": name, "input": {}})
 }
 
-fn got(id: &str, text: &str) -> Value {
+fn tool_result(id: &str, text: &str) -> Value {
     json!({"type": "tool_result", "tool_use_id": id, "content": text})
 }
 
-fn gives(results: Value) -> Value {
+fn user_message(results: Value) -> Value {
     message("user", results)
 }
 
@@ -90,8 +90,8 @@ async fn an_answer_has_the_form_of_anthropic() {
 async fn one_script_answers_both_protocols() {
     let model = model(REFUND).await;
     let history = [
-        says(json!([used("c1", "verify_identity")])),
-        gives(json!([got("c1", "verified"), {"type": "text", "text": "and?"}])),
+        assistant_message(json!([tool_use("c1", "verify_identity")])),
+        user_message(json!([tool_result("c1", "verified"), {"type": "text", "text": "and?"}])),
     ];
     let (_, answer) = ask(&model, &body(&history)).await;
 
@@ -103,8 +103,8 @@ async fn one_script_answers_both_protocols() {
     let history = [
         history[0].clone(),
         history[1].clone(),
-        says(json!([used("c2", "check_eligibility")])),
-        gives(json!([got("c2", "eligible")])),
+        assistant_message(json!([tool_use("c2", "check_eligibility")])),
+        user_message(json!([tool_result("c2", "eligible")])),
     ];
     let (_, last) = ask(&model, &body(&history)).await;
     assert_eq!(last["content"][0]["text"], "Done.\n```json\n{\"order_id\": \"A-17\"}\n```\n");
@@ -120,10 +120,10 @@ async fn one_script_answers_both_protocols() {
 #[tokio::test]
 async fn the_system_prompt_identifies_the_other_stages() {
     let model = model(REFUND).await;
-    let mut gate = body(&[]);
-    gate["system"] = json!([{"type": "text", "text": "You are a finalization gate. Rule on it."}]);
-    gate["tools"] = json!([]);
-    let (_, answer) = ask(&model, &gate).await;
+    let mut request = body(&[]);
+    request["system"] = json!([{"type": "text", "text": "You are a finalization gate. Rule on it."}]);
+    request["tools"] = json!([]);
+    let (_, answer) = ask(&model, &request).await;
     let ruling: Value = serde_json::from_str(answer["content"][0]["text"].as_str().unwrap()).unwrap();
     assert_eq!(ruling["passed"], true);
     let requests: Requests = control(&model, "requests").await;
@@ -158,7 +158,7 @@ async fn an_answer_can_end_early(#[case] stop: &str, #[case] anthropic: &str, #[
     assert_eq!(choice["message"][field], "No.");
 }
 
-const THINKS: &str = r"
+const SCRIPT_WITH_THOUGHTS: &str = r"
 conversations:
   - name: c
     turns:
@@ -167,27 +167,29 @@ conversations:
 ";
 
 #[tokio::test]
-async fn thoughts_must_come_back_unchanged() {
-    let model = model(THINKS).await;
+async fn the_next_request_must_return_thoughts_unchanged() {
+    let model = model(SCRIPT_WITH_THOUGHTS).await;
     let (_, answer) = ask(&model, &body(&[])).await;
     let content = answer["content"].as_array().unwrap().clone();
     assert_eq!((&content[0]["thinking"], &content[1]["data"]), (&json!("A broken one. Hm."), &json!("EmwKAhgB")));
-    let next = |content: &[Value]| body(&[says(json!(content)), gives(json!([got("call_0_0", "ok")]))]);
+    let next = |content: &[Value]| {
+        body(&[assistant_message(json!(content)), user_message(json!([tool_result("call_0_0", "ok")]))])
+    };
 
     let mut altered = content.clone();
     altered[0]["thinking"] = json!("A broken one.");
-    let mut unsigned = content.clone();
-    unsigned[0]["signature"] = json!("ErUBCkYIAx");
-    let mut hidden = content.clone();
-    hidden[1]["data"] = json!("other");
+    let mut wrongly_signed = content.clone();
+    wrongly_signed[0]["signature"] = json!("ErUBCkYIAx");
+    let mut other_data = content.clone();
+    other_data[1]["data"] = json!("other");
     let cases = [
         (altered, "messages.1.content.0: Invalid `signature` in `thinking` block"),
-        (unsigned, "messages.1.content.0: Invalid `signature` in `thinking` block"),
-        (hidden, "messages.1: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot"),
+        (wrongly_signed, "messages.1.content.0: Invalid `signature` in `thinking` block"),
+        (other_data, "messages.1: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot"),
         (content[2..].to_vec(), "messages.1: `thinking` or `redacted_thinking` blocks in the latest assistant message"),
     ];
-    for (said, why) in cases {
-        let (status, refused) = ask(&model, &next(&said)).await;
+    for (content, why) in cases {
+        let (status, refused) = ask(&model, &next(&content)).await;
         let message = refused["error"]["message"].as_str().unwrap();
         assert!(status == 400 && message.contains(why), "{refused}");
     }
@@ -196,13 +198,14 @@ async fn thoughts_must_come_back_unchanged() {
 
 #[tokio::test]
 async fn thoughts_are_shown_as_the_request_asks() {
-    let model = model(THINKS).await;
+    let model = model(SCRIPT_WITH_THOUGHTS).await;
     let mut omitted = body(&[]);
     omitted["thinking"] = json!({"type": "adaptive", "display": "omitted"});
     let (_, answer) = ask(&model, &omitted).await;
     let signature = answer["content"][0]["signature"].as_str().unwrap().to_owned();
     assert_eq!((&answer["content"][0]["thinking"], signature.is_empty()), (&json!(""), false));
-    let mut next = body(&[says(answer["content"].clone()), gives(json!([got("call_0_0", "ok")]))]);
+    let mut next =
+        body(&[assistant_message(answer["content"].clone()), user_message(json!([tool_result("call_0_0", "ok")]))]);
     next["thinking"] = omitted["thinking"].clone();
     assert_eq!(ask(&model, &next).await.0, 200);
 

@@ -12,23 +12,23 @@ async fn faults_are_served_in_order_and_then_the_answer() {
     let faults = "{status: 429, retryAfter: 1, times: 2}, {status: 500}, {status: 401}, \
                   {garbage: true}, {empty: true}, {errorInside: true}";
     let model = model(&with_faults(faults)).await;
-    let mut seen = Vec::new();
+    let mut responses = Vec::new();
     for _ in 0..8 {
         let answer = send(&model, &request(&[])).await;
         let retry_after = answer.headers().get("retry-after").map(|value| value.to_str().unwrap().to_owned());
         let status = answer.status().as_u16();
-        seen.push((status, retry_after, answer.text().await.unwrap()));
+        responses.push((status, retry_after, answer.text().await.unwrap()));
     }
 
-    let statuses: Vec<u16> = seen.iter().map(|(status, ..)| *status).collect();
+    let statuses: Vec<u16> = responses.iter().map(|(status, ..)| *status).collect();
     assert_eq!(statuses, [429, 429, 500, 401, 200, 200, 200, 200]);
-    assert_eq!(seen[0].1.as_deref(), Some("1"));
-    assert_eq!(seen[2].1, None);
-    assert!(seen[0].2.contains(r#""code":"rate_limit_exceeded""#), "{}", seen[0].2);
-    assert!(serde_json::from_str::<Value>(&seen[4].2).is_err());
-    assert!(seen[5].2.contains(r#""choices":[]"#), "{}", seen[5].2);
-    assert!(seen[6].2.starts_with(r#"{"error":"#), "{}", seen[6].2);
-    assert!(seen[7].2.contains("well"), "{}", seen[7].2);
+    assert_eq!(responses[0].1.as_deref(), Some("1"));
+    assert_eq!(responses[2].1, None);
+    assert!(responses[0].2.contains(r#""code":"rate_limit_exceeded""#), "{}", responses[0].2);
+    assert!(serde_json::from_str::<Value>(&responses[4].2).is_err());
+    assert!(responses[5].2.contains(r#""choices":[]"#), "{}", responses[5].2);
+    assert!(responses[6].2.starts_with(r#"{"error":"#), "{}", responses[6].2);
+    assert!(responses[7].2.contains("well"), "{}", responses[7].2);
 
     let requests: Requests = control(&model, "requests").await;
     assert_eq!((requests.users["job-1"].requests, requests.users["job-1"].answered), (8, 1));
@@ -93,17 +93,17 @@ async fn a_hang_does_not_delay_the_stop() {
 }
 
 #[tokio::test]
-async fn a_hold_waits_for_its_release_and_forgets_disconnected_clients() {
+async fn a_request_waits_at_a_hold_until_its_release_or_until_its_client_disconnects() {
     let model = std::sync::Arc::new(model(&with_faults("{hold: think}, {status: 500}")).await);
     let asking = |model: &std::sync::Arc<Running>| {
         let model = std::sync::Arc::clone(model);
         tokio::spawn(async move { ask(&model, &request(&[])).await })
     };
 
-    let killed = asking(&model);
+    let disconnected = asking(&model);
     let held = until_held(&model, 1).await;
     assert_eq!(held, [Held { name: "think".to_owned(), user: "job-1".to_owned(), stage: Stage::Plan, turn: 0 }]);
-    killed.abort();
+    disconnected.abort();
     until_held(&model, 0).await;
 
     // The next worker sends the same request and waits at the same hold.
@@ -112,7 +112,7 @@ async fn a_hold_waits_for_its_release_and_forgets_disconnected_clients() {
     assert_eq!(release(&model, "other").await, json!({"released": "other", "waiting": 0}));
     assert!(!second.is_finished());
     assert_eq!(release(&model, "think").await, json!({"released": "think", "waiting": 1}));
-    assert_eq!(second.await.unwrap().0, 500, "what comes after the hold is served");
+    assert_eq!(second.await.unwrap().0, 500, "the fault after the hold is served");
     assert_eq!(ask(&model, &request(&[])).await.0, 200);
     until_held(&model, 0).await;
 }

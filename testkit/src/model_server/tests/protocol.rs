@@ -36,7 +36,7 @@ async fn a_wrong_key_is_refused_and_a_changed_key_takes_effect_at_once() {
 }
 
 #[tokio::test]
-async fn the_models_are_listed_and_others_are_refused() {
+async fn the_models_of_the_script_are_listed_and_others_are_refused() {
     let model = model("models: [large, small]\nconversations: [{name: any, turns: [{say: a}]}]").await;
     let url = format!("{}/v1/models", model.url());
     let list: Value = crate::http::client().unwrap().get(url).send().await.unwrap().json().await.unwrap();
@@ -48,7 +48,7 @@ async fn the_models_are_listed_and_others_are_refused() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_no_request_is_a_violation() {
+async fn a_body_that_is_not_json_is_a_violation() {
     let model = model(ANY).await;
     let url = format!("{}/v1/chat/completions", model.url());
     let answer = crate::http::client().unwrap().post(url).body("{").send().await.unwrap();
@@ -64,18 +64,18 @@ fn two_calls() -> Value {
 }
 
 #[rstest::rstest]
-#[case::no_result(vec![two_calls(), result("c1", "ok")], Rule::OneResultPerCall, "messages[4]: before it, call `c2` has no result")]
-#[case::no_result_before_user(vec![two_calls(), result("c1", "ok"), json!({"role": "user", "content": "?"})], Rule::OneResultPerCall, "messages[4]: before it, call `c2`")]
+#[case::no_result(vec![two_calls(), result("c1", "ok")], Rule::OneResultPerCall, "messages[4]: call `c2` has no result before this message")]
+#[case::no_result_before_user(vec![two_calls(), result("c1", "ok"), json!({"role": "user", "content": "?"})], Rule::OneResultPerCall, "messages[4]: call `c2` has no result")]
 #[case::two_results(vec![call("c1", "t"), result("c1", "ok"), result("c1", "ok")], Rule::OneResultPerCall, "messages[4]: call `c1` gets a second result")]
 #[case::no_call(vec![result("c1", "ok")], Rule::ResultHasCall, "messages[2]: no call `c1` is waiting")]
 #[case::late_result(vec![call("c1", "t"), result("c1", "ok"), call("c2", "t"), result("c2", "ok"), result("c1", "ok")], Rule::ResultHasCall, "messages[6]: no call `c1` is waiting")]
 #[case::same_id(vec![call("c1", "t"), result("c1", "ok"), call("c1", "t"), result("c1", "ok")], Rule::UniqueCallIds, "messages[4]: call id `c1` occurs a second time")]
-#[case::arguments(vec![json!({"role": "assistant", "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "t", "arguments": {}}}]}), result("c1", "ok")], Rule::ArgumentsAreText, "messages[2]: call of `t`: `arguments` is no string")]
+#[case::arguments(vec![json!({"role": "assistant", "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "t", "arguments": {}}}]}), result("c1", "ok")], Rule::ArgumentsAreText, "messages[2]: call of `t`: `arguments` is not a string")]
 #[case::call_name(vec![call("c1", "orders.refund"), result("c1", "ok")], Rule::ToolNames, "messages[2]: call of `orders.refund`")]
-#[case::no_calls(vec![json!({"role": "assistant", "content": "a", "tool_calls": []})], Rule::MessageShape, "messages[2]: `tool_calls` is there but holds none")]
+#[case::no_calls(vec![json!({"role": "assistant", "content": "a", "tool_calls": []})], Rule::MessageShape, "messages[2]: `tool_calls` is not a list of calls, or is empty")]
 #[case::no_content(vec![json!({"role": "assistant"})], Rule::MessageShape, "messages[2]: `content` is neither")]
 #[case::null_result(vec![call("c1", "t"), json!({"role": "tool", "tool_call_id": "c1", "content": null})], Rule::MessageShape, "messages[3]: `content` is neither")]
-#[case::role(vec![json!({"role": "function", "content": "a"})], Rule::MessageShape, "messages[2]: it has no role")]
+#[case::role(vec![json!({"role": "function", "content": "a"})], Rule::MessageShape, "messages[2]: `role` is missing or unknown")]
 #[tokio::test]
 async fn a_broken_history_is_a_violation(#[case] history: Vec<Value>, #[case] rule: Rule, #[case] why: &str) {
     let model = model(ANY).await;
@@ -127,7 +127,7 @@ async fn a_tool_that_providers_refuse_is_a_violation(#[case] tools: Value, #[cas
 }
 
 #[tokio::test]
-async fn a_history_may_grow_but_not_lose_messages() {
+async fn a_history_may_grow_but_not_change_or_shrink() {
     let model = model(ANY).await;
     let grown = request(&[call("c1", "t"), result("c1", "ok")]);
     assert_eq!(ask(&model, &request(&[])).await.0, 200);

@@ -1,4 +1,4 @@
-//! Turns, matches, expectations, and scripts that change.
+//! Tests of turns, matches, expectations, and scripts that change.
 
 use super::*;
 
@@ -118,8 +118,8 @@ conversations:
 #[case::system("{systemContains: gold}", "the system message should contain `gold` and is `You are")]
 #[case::offered("{toolsOffered: [track_order, gold]}", "`gold` should be offered")]
 #[case::not_offered("{toolsNotOffered: [track_order]}", "`track_order` should not be offered")]
-#[case::structured("{structured: true}", "the answer should be asked for as JSON of a schema")]
-#[case::streaming("{streaming: true}", "the answer should be asked for as a stream")]
+#[case::structured("{structured: true}", "the request should ask for JSON that follows a schema")]
+#[case::streaming("{streaming: true}", "the request should ask for a stream")]
 #[tokio::test]
 async fn a_failed_expectation_is_a_violation(#[case] expect: &str, #[case] why: &str) {
     let script = format!("conversations: [{{name: c, turns: [{{say: a}}, {{say: b, expect: {expect}}}]}}]");
@@ -161,7 +161,7 @@ conversations:
     "conversations: [{name: c, match: {goal: B-2}, turns: [{say: a}]}]",
     "no conversation of the script matches"
 )]
-#[case::no_turn("conversations: [{name: c, turns: []}]", "conversation `c` has 0 turns; turn 0 was asked for")]
+#[case::no_turn("conversations: [{name: c, turns: []}]", "conversation `c` has 0 turns; turn 0 was requested")]
 #[tokio::test]
 async fn a_request_without_an_answer_in_the_script_is_a_violation(#[case] script: &str, #[case] why: &str) {
     let model = model(script).await;
@@ -202,24 +202,27 @@ async fn a_changed_file_is_read_again() {
     "conversations: [{name: c, turns: [{faults: [{status: 500}]}]}]",
     "conversation `c`, turn 0: it needs `say`"
 )]
-#[case::both(
+#[case::arguments_twice(
     "conversations: [{name: c, turns: [{calls: [{name: t, arguments: {}, rawArguments: ''}]}]}]",
     "exclude each other"
 )]
-#[case::two_kinds(
+#[case::fault_of_two_kinds(
     "conversations: [{name: c, turns: [{say: a, faults: [{status: 500, garbage: true}]}]}]",
     "exactly one of"
 )]
-#[case::no_error("conversations: [{name: c, turns: [{say: a, faults: [{status: 200}]}]}]", "must be 400 to 599")]
-#[case::no_error_inside(
+#[case::status_that_is_no_error(
+    "conversations: [{name: c, turns: [{say: a, faults: [{status: 200}]}]}]",
+    "must be 400 to 599"
+)]
+#[case::inner_status_that_is_no_error(
     "conversations: [{name: c, turns: [{say: a, faults: [{errorInside: 200}]}]}]",
     "must be 400 to 599"
 )]
-#[case::two_dates(
+#[case::two_retry_times(
     "conversations: [{name: c, turns: [{say: a, faults: [{status: 429, retryAfter: 1, retryAfterDate: 1}]}]}]",
     "exclude each other"
 )]
-#[case::no_status(
+#[case::retry_time_without_a_status(
     "conversations: [{name: c, turns: [{say: a, faults: [{empty: true, retryAfter: 1}]}]}]",
     "requires a `status`"
 )]
@@ -227,11 +230,14 @@ async fn a_changed_file_is_read_again() {
     "conversations: [{name: c, turns: [{faults: [{slow: 1, times: always}]}]}]",
     "it needs `say`"
 )]
-#[case::times(
+#[case::zero_times(
     "conversations: [{name: c, turns: [{say: a, faults: [{empty: true, times: 0}]}]}]",
     "a number from 1, or `always`"
 )]
-#[case::gate("conversations: [{name: c, turns: [{say: a, faults: [{hold: x, times: 2}]}]}]", "takes no `times`")]
+#[case::times_of_a_hold(
+    "conversations: [{name: c, turns: [{say: a, faults: [{hold: x, times: 2}]}]}]",
+    "takes no `times`"
+)]
 fn an_invalid_script_is_refused(#[case] script: &str, #[case] why: &str) {
     let error = Script::from_yaml(script).unwrap_err().to_string();
     assert!(error.contains(why), "{error}");

@@ -1,11 +1,11 @@
-//! Tests of streams in both protocols. The joined parts of a stream equal the answer without streaming.
+//! Tests of streams in both protocols.
 
 mod broken;
 
 use super::*;
 
-/// A script with a text in several writing systems and two calls whose arguments have escapes and multi-byte characters.
-const HARD: &str = r#"
+/// A script with multi-byte characters in a thought, a text and arguments, and with escapes and invalid JSON in arguments.
+const SPECIAL_CHARACTERS: &str = r#"
 conversations:
   - name: c
     turns:
@@ -19,7 +19,7 @@ conversations:
 /// The name, if there is one, and the data of an event.
 type Event = (Option<String>, String);
 
-/// Requests a stream and returns its pieces as they were received.
+/// Requests a stream, and returns its pieces as they were received.
 async fn pieces(model: &Running, path: &str, body: &Value) -> Vec<Vec<u8>> {
     let mut body = body.clone();
     body["stream"] = json!(true);
@@ -33,7 +33,8 @@ async fn pieces(model: &Running, path: &str, body: &Value) -> Vec<Vec<u8>> {
     pieces
 }
 
-fn parsed(stream: &str) -> Vec<Event> {
+/// Parses the server-sent events of a stream.
+fn parse_events(stream: &str) -> Vec<Event> {
     let field = |event: &str, name: &str| {
         let lines = event.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
         lines.map(|value| value.strip_prefix(' ').unwrap_or(value).to_owned()).next()
@@ -43,18 +44,20 @@ fn parsed(stream: &str) -> Vec<Event> {
     events.map(|event| (field(event, "event"), field(event, "data").unwrap())).collect()
 }
 
-async fn streamed(model: &Running, path: &str, body: &Value) -> Vec<Event> {
-    parsed(&String::from_utf8(pieces(model, path, body).await.concat()).unwrap())
+/// Requests a stream, and returns its events.
+async fn request_events(model: &Running, path: &str, body: &Value) -> Vec<Event> {
+    parse_events(&String::from_utf8(pieces(model, path, body).await.concat()).unwrap())
 }
 
 async fn openai(model: &Running, body: &Value) -> Vec<Event> {
-    streamed(model, "/v1/chat/completions", body).await
+    request_events(model, "/v1/chat/completions", body).await
 }
 
 async fn anthropic(model: &Running, body: &Value) -> Vec<Event> {
-    streamed(model, "/v1/messages", body).await
+    request_events(model, "/v1/messages", body).await
 }
 
+/// Returns a request in Anthropic's protocol.
 fn messages() -> Value {
     let tool = json!({"name": "track_order", "input_schema": {"type": "object"}});
     json!({
@@ -64,7 +67,7 @@ fn messages() -> Value {
 }
 
 /// Joins the chunks of chat completions. Returns the text, the arguments by call, and the finish reasons.
-fn of_chunks(events: &[Event]) -> (String, Vec<String>, Vec<Value>) {
+fn join_chunks(events: &[Event]) -> (String, Vec<String>, Vec<Value>) {
     let (mut text, mut calls, mut reasons) = (String::new(), Vec::new(), Vec::new());
     for (_, data) in events.iter().filter(|(_, data)| data != "[DONE]") {
         let chunk: Value = serde_json::from_str(data).unwrap();
@@ -82,7 +85,7 @@ fn of_chunks(events: &[Event]) -> (String, Vec<String>, Vec<Value>) {
 
 #[tokio::test]
 async fn the_joined_chunks_equal_the_answer_of_chat_completions() {
-    let model = model(HARD).await;
+    let model = model(SPECIAL_CHARACTERS).await;
     let mut body = request(&[]);
     let whole = ask(&model, &body).await.1;
     body["stream"] = json!(true);
@@ -90,7 +93,7 @@ async fn the_joined_chunks_equal_the_answer_of_chat_completions() {
     let events = openai(&model, &body).await;
 
     let message = &whole["choices"][0]["message"];
-    let (text, calls, reasons) = of_chunks(&events);
+    let (text, calls, reasons) = join_chunks(&events);
     assert_eq!(text, message["content"].as_str().unwrap());
     let arguments = message["tool_calls"].as_array().unwrap().iter().map(|call| call["function"]["arguments"].clone());
     assert_eq!(calls, arguments.collect::<Vec<_>>());
@@ -103,14 +106,14 @@ async fn the_joined_chunks_equal_the_answer_of_chat_completions() {
 
 #[tokio::test]
 async fn usage_is_sent_only_on_request() {
-    let model = model(HARD).await;
+    let model = model(SPECIAL_CHARACTERS).await;
     let events = openai(&model, &request(&[])).await;
     assert!(events.iter().all(|(_, data)| !data.contains("usage")), "{events:?}");
 }
 
 #[tokio::test]
 async fn the_joined_events_equal_the_answer_of_messages() {
-    let model = model(HARD).await;
+    let model = model(SPECIAL_CHARACTERS).await;
     let mut body = messages();
     let url = format!("{}/v1/messages", model.url());
     let request = crate::http::client().unwrap().post(url).header("anthropic-version", "2023-06-01").json(&body);
@@ -161,14 +164,14 @@ async fn the_joined_events_equal_the_answer_of_messages() {
 #[case::anthropic("/v1/messages", messages())]
 #[tokio::test]
 async fn a_stream_is_split_within_characters_escapes_and_events(#[case] path: &str, #[case] body: Value) {
-    let model = model(HARD).await;
+    let model = model(SPECIAL_CHARACTERS).await;
     let pieces = pieces(&model, path, &body).await;
 
     let ends = |end: &str| pieces.iter().filter(|piece| piece.ends_with(end.as_bytes())).count();
     assert!(pieces.iter().filter(|piece| std::str::from_utf8(piece).is_err()).count() > 5, "within a character");
     assert!(pieces.iter().any(|piece| piece == b"\n"), "between the line feeds that end an event");
     assert!(ends("\\") > 2, "within an escape");
-    assert!(pieces.len() > 4 * parsed(&String::from_utf8(pieces.concat()).unwrap()).len(), "within an event");
+    assert!(pieces.len() > 4 * parse_events(&String::from_utf8(pieces.concat()).unwrap()).len(), "within an event");
 }
 
 #[rstest::rstest]
@@ -176,15 +179,15 @@ async fn a_stream_is_split_within_characters_escapes_and_events(#[case] path: &s
 #[case::anthropic("/v1/messages", messages())]
 #[tokio::test]
 async fn an_unusual_form_does_not_change_the_answer(#[case] path: &str, #[case] body: Value) {
-    let usual = model(HARD).await;
-    let unusual = model(&HARD.replace("thinking:", "unusual: true\n        thinking:")).await;
+    let usual = model(SPECIAL_CHARACTERS).await;
+    let unusual = model(&SPECIAL_CHARACTERS.replace("thinking:", "unusual: true\n        thinking:")).await;
     let stream = String::from_utf8(pieces(&unusual, path, &body).await.concat()).unwrap();
     assert!(stream.starts_with(": still here\r\n") && stream.contains("\"x_unknown\":{"), "{stream}");
     let said = |stream: Vec<Event>| {
         let events = stream.into_iter().filter(|(name, _)| name.as_deref() != Some("x_news"));
         events.map(|(_, data)| without_unknown(serde_json::from_str(&data).unwrap_or_default())).collect::<Vec<_>>()
     };
-    assert_eq!(said(parsed(&stream)), said(streamed(&usual, path, &body).await));
+    assert_eq!(said(parse_events(&stream)), said(request_events(&usual, path, &body).await));
 
     let whole = crate::http::client().unwrap().post(format!("{}{path}", unusual.url())).json(&body);
     let whole: Value = whole.header("anthropic-version", "2023-06-01").send().await.unwrap().json().await.unwrap();

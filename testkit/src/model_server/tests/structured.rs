@@ -16,7 +16,7 @@ fn schema() -> Value {
     })
 }
 
-async fn asked(model: &Running, format: Value) -> (u16, Value) {
+async fn ask_with_format(model: &Running, format: Value) -> (u16, Value) {
     let mut body = request(&[]);
     body["response_format"] = format;
     ask(model, &body).await
@@ -25,19 +25,22 @@ async fn asked(model: &Running, format: Value) -> (u16, Value) {
 #[tokio::test]
 async fn a_schema_is_accepted_and_the_answer_is_json() {
     let model = model(ANY).await;
-    let (status, answer) = asked(&model, format(true, &schema())).await;
+    let (status, answer) = ask_with_format(&model, format(true, &schema())).await;
     assert_eq!((status, &answer["choices"][0]["message"]["content"]), (200, &json!(r#"{"order_id":"A-17"}"#)));
     // Without `strict`, properties may be optional.
-    assert_eq!(asked(&model, format(false, &json!({"type": "object", "properties": {"a": {}}}))).await.0, 200);
+    assert_eq!(
+        ask_with_format(&model, format(false, &json!({"type": "object", "properties": {"a": {}}}))).await.0,
+        200
+    );
     let (status, answer) = ask(&model, &request(&[])).await;
     assert_eq!(status, 400);
     let message = answer["error"]["message"].as_str().unwrap();
-    assert!(message.ends_with("the answer should be asked for as JSON of a schema"), "{message}");
+    assert!(message.ends_with("the request should ask for JSON that follows a schema"), "{message}");
 }
 
 #[rstest::rstest]
-#[case::open(format(true, &json!({"type": "object", "properties": {"a": {}}, "required": ["a"]})), "In context=(), 'additionalProperties' is required to be supplied and to be false.")]
-#[case::optional(format(true, &json!({"type": "object", "properties": {"a": {}}, "additionalProperties": false})), "Missing 'a'.")]
+#[case::additional_properties(format(true, &json!({"type": "object", "properties": {"a": {}}, "required": ["a"]})), "In context=(), 'additionalProperties' is required to be supplied and to be false.")]
+#[case::optional_property(format(true, &json!({"type": "object", "properties": {"a": {}}, "additionalProperties": false})), "Missing 'a'.")]
 #[case::nested(format(true, &json!({"type": "array", "items": {"type": "object", "properties": {}}})), "In context=('items'), 'additionalProperties'")]
 #[case::name(json!({"type": "json_schema", "json_schema": {"schema": {}}}), "Invalid 'response_format.json_schema.name'")]
 #[case::kind(json!({"type": "xml"}), "Invalid value for 'response_format.type'")]
@@ -45,7 +48,7 @@ async fn a_schema_is_accepted_and_the_answer_is_json() {
 #[tokio::test]
 async fn a_schema_that_openai_refuses_is_a_violation(#[case] format: Value, #[case] why: &str) {
     let model = model(ANY).await;
-    let (status, answer) = asked(&model, format).await;
+    let (status, answer) = ask_with_format(&model, format).await;
     assert!(status == 400 && answer["error"]["message"].as_str().unwrap().contains(why), "{answer}");
     let violations: Violations = control(&model, "violations").await;
     assert_eq!(violations.violations[0].rule, Rule::OutputSchema);
@@ -76,7 +79,7 @@ conversations:
 ",
     )
     .await;
-    let (status, answer) = asked(&model, format(true, &schema())).await;
+    let (status, answer) = ask_with_format(&model, format(true, &schema())).await;
     assert_eq!(status, 400);
     assert_eq!(answer["error"]["message"], "Unrecognized request argument supplied: response_format");
     assert_eq!(ask(&model, &request(&[])).await.0, 200);

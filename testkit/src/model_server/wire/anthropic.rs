@@ -20,9 +20,9 @@ pub(super) use self::stream::events;
 use crate::model_server::answer::UNKNOWN_FIELD;
 use crate::model_server::error::{ApiError, OVERLOADED, Reason};
 use crate::model_server::request::{Protocol, Request};
-use crate::model_server::violation::{Broken, Rule};
+use crate::model_server::violation::{BrokenRule, Rule};
 
-/// The fields that the server uses. The others are only checked.
+/// The fields that the server uses. Other fields are only checked.
 #[derive(Deserialize)]
 struct Body {
     model: String,
@@ -66,7 +66,7 @@ pub(super) fn read(headers: &HeaderMap, body: &[u8]) -> Result<Request, serde_js
     })
 }
 
-/// Removes the unknown fields of an unusual answer: a provider accepts the fields that it sent.
+/// Removes the unknown fields that an unusual answer had. A provider accepts its own fields when a client returns them.
 fn remove_unknown_fields(body: &mut Value) {
     let messages = body.get_mut("messages").and_then(Value::as_array_mut).into_iter().flatten();
     let said = messages.filter(|message| message.get("role").is_some_and(|role| role == "assistant"));
@@ -76,7 +76,7 @@ fn remove_unknown_fields(body: &mut Value) {
     }
 }
 
-pub(super) fn check(request: &Request) -> Vec<Broken> {
+pub(super) fn check(request: &Request) -> Vec<BrokenRule> {
     let mut broken = Vec::new();
     fields::check(request, &mut broken);
     tools::check(request, &mut broken);

@@ -17,7 +17,7 @@ use crate::model_server::error::{ApiError, Reason};
 use crate::model_server::request::{Item, Kind, Protocol, Request, text};
 use crate::model_server::violation::Broken;
 
-/// The fields that the server uses. The others are only checked.
+/// The fields that the server uses. Other fields are only checked.
 #[derive(Deserialize)]
 struct Body {
     model: String,
@@ -64,7 +64,7 @@ fn role(message: &Value) -> Option<&str> {
     message.get("role")?.as_str()
 }
 
-pub(super) fn check(request: &Request) -> Vec<Broken> {
+pub(super) fn check(request: &Request) -> Vec<BrokenRule> {
     let mut broken = Vec::new();
     fields::check(request, &mut broken);
     messages::check(&request.items, &mut broken);

@@ -16,7 +16,7 @@ async fn the_catalogue() {
 #[case::not_eligible("check_eligibility", json!({"order_id": "B-17"}), json!({"order_id": "B-17", "eligible": false, "reason": "the return window is over", "amount": 49.9, "currency": "EUR"}))]
 #[case::tracked("track_order", json!({"order_id": "C-1"}), json!({"order_id": "C-1", "status": "in_transit"}))]
 #[tokio::test]
-async fn a_read_only_tool_answers_as_structure_and_as_text_and_has_no_effect(
+async fn a_read_only_tool_has_no_effect_and_answers_as_structured_content_and_as_text(
     #[case] tool: &'static str,
     #[case] arguments: Value,
     #[case] answer: Value,
@@ -32,7 +32,7 @@ async fn a_read_only_tool_answers_as_structure_and_as_text_and_has_no_effect(
 }
 
 #[tokio::test]
-async fn a_refund_is_in_the_ledger_with_its_key_and_tenant_when_it_is_answered() {
+async fn an_answered_refund_is_in_the_ledger_with_its_key_and_tenant() {
     let shop = shop().await;
     let result = session(&shop).await.call_tool(refund("A-17", 49.90, "k1")).await.unwrap();
 
@@ -99,7 +99,7 @@ async fn an_unknown_order_is_a_tool_error(
 }
 
 #[tokio::test]
-async fn without_a_ledger_a_refund_is_a_tool_error_that_names_the_cause() {
+async fn a_refund_without_a_ledger_is_a_tool_error_that_names_the_cause() {
     let shop = shop().await;
     let client = session(&shop).await;
     shop.ledger.stop().await.unwrap();
@@ -118,7 +118,7 @@ async fn a_lost_acknowledgement_of_the_ledger_is_a_protocol_error() {
     // This ledger reads the effect and closes the connection. It may have recorded the effect.
     let listener = tokio::net::TcpListener::bind(any_port()).await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    let hangs_up = tokio::spawn(async move {
+    let disconnecting_ledger = tokio::spawn(async move {
         let (mut connection, _) = listener.accept().await.unwrap();
         tokio::io::AsyncReadExt::read(&mut connection, &mut [0; 1024]).await.unwrap();
     });
@@ -128,7 +128,7 @@ async fn a_lost_acknowledgement_of_the_ledger_is_a_protocol_error() {
     let failed = client.call_tool(refund("A-17", 10.0, "k1")).await.unwrap_err();
     let ServiceError::McpError(error) = failed else { panic!("{failed:?}") };
     assert!(error.message.starts_with("whether the refund happened is unknown"), "{error:?}");
-    hangs_up.await.unwrap();
+    disconnecting_ledger.await.unwrap();
 }
 
 #[rstest::rstest]

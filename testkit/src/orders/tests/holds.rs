@@ -1,4 +1,4 @@
-//! Calls that wait for a release after their effect.
+//! Calls whose effect is recorded, and whose answer waits for a release.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::*;
 #[case::session(ClientLifecycleMode::Initialize)]
 #[case::stateless(stateless())]
 #[tokio::test]
-async fn only_the_answer_waits_for_the_release_not_the_effect(#[case] lifecycle: ClientLifecycleMode) {
+async fn the_answer_waits_for_the_release_but_the_effect_does_not(#[case] lifecycle: ClientLifecycleMode) {
     let shop = shop().await;
     let client = connect(&shop.orders, lifecycle).await;
     let held = tokio::spawn(async move { client.call_tool(refund("HOLD-1", 17.90, "k1")).await });
@@ -29,9 +29,9 @@ async fn only_the_answer_waits_for_the_release_not_the_effect(#[case] lifecycle:
 async fn a_client_that_disconnects_leaves_one_effect_and_a_working_server(#[case] lifecycle: ClientLifecycleMode) {
     let shop = shop().await;
     let client = connect(&shop.orders, lifecycle.clone()).await;
-    let killed = tokio::spawn(async move { client.call_tool(refund("HOLD-1", 17.90, "k1")).await });
+    let disconnected = tokio::spawn(async move { client.call_tool(refund("HOLD-1", 17.90, "k1")).await });
     shop.until_effects(1).await;
-    killed.abort();
+    disconnected.abort();
 
     let next = connect(&shop.orders, lifecycle).await;
     next.call_tool(refund("A-1", 1.0, "k2")).await.unwrap();
@@ -59,7 +59,7 @@ async fn a_held_call_does_not_delay_the_stop_and_gets_no_answer(#[case] lifecycl
 }
 
 #[tokio::test]
-async fn a_stateless_call_that_is_cut_off_fails_at_once() {
+async fn a_held_stateless_call_fails_at_once_when_the_server_stops() {
     let shop = shop().await;
     let client = connect(&shop.orders, stateless()).await;
     let held = tokio::spawn(async move { client.call_tool(refund("HOLD-1", 17.90, "k1")).await });

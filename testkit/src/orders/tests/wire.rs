@@ -40,12 +40,12 @@ async fn event(answer: reqwest::Response) -> Value {
 #[case("2025-03-26", "2025-03-26")]
 #[case("2025-06-18", "2025-06-18")]
 #[case("2025-11-25", "2025-11-25")]
-#[case::has_no_handshake("2026-07-28", "2025-11-25")]
+#[case::version_without_a_handshake("2026-07-28", "2025-11-25")]
 #[case::unknown("1999-01-01", "2025-11-25")]
 #[tokio::test]
-async fn the_handshake_agrees_on_a_version_and_creates_a_session(#[case] asked: &str, #[case] agreed: &str) {
+async fn the_handshake_agrees_on_a_version_and_creates_a_session(#[case] requested: &str, #[case] agreed: &str) {
     let shop = shop().await;
-    let answer = post(&shop.orders, &[], &initialize(asked)).await;
+    let answer = post(&shop.orders, &[], &initialize(requested)).await;
 
     assert_eq!(answer.status(), 200);
     assert!(answer.headers().contains_key("mcp-session-id"));
@@ -103,7 +103,7 @@ async fn the_client_of_rmcp_agrees_on_the_expected_version() {
 #[case::service_without_port("cs-tier-1.acme.svc")]
 #[case::address("10.96.12.7:8080")]
 #[tokio::test]
-async fn every_name_of_a_service_is_accepted(#[case] host: &str) {
+async fn every_host_is_accepted_by_default(#[case] host: &str) {
     let shop = shop().await;
     let answer = post(&shop.orders, &[("host", host)], &initialize("2025-06-18")).await;
     assert_eq!(answer.status(), 200);

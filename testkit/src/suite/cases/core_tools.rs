@@ -10,7 +10,8 @@ use crate::script::{Turn, call, conversation, say};
 use crate::skills::refunds;
 use crate::suite::{Case, FOLDER, LEDGER};
 
-/// Two Jobs on one folder: the first writes a file; the second finds it in its prompt, searches and changes it.
+/// Two Jobs bind the same folder. The first writes a file. The second has the file in its prompt, searches it and
+/// changes it. Calls outside of the folder and in `.git` are refused.
 pub fn files_are_written_read_and_changed_in_what_is_bound_only() -> Case {
     let write = [
         call(
@@ -39,6 +40,7 @@ pub fn files_are_written_read_and_changed_in_what_is_bound_only() -> Case {
     case
 }
 
+/// Returns a Skill that binds a folder.
 fn coding() -> SkillSpec {
     typed(json!({
         "problem": {"statement": "Keep notes"},
@@ -47,7 +49,7 @@ fn coding() -> SkillSpec {
     }))
 }
 
-/// A request that the Skill's rules allow is made. Another one is denied, and the model continues.
+/// The worker makes the requests that the Skill's rules allow. It denies the others, and the model continues.
 pub fn an_endpoint_is_called_by_its_rules() -> Case {
     let skill: SkillSpec = typed(json!({
         "problem": {"statement": "Keep the ledger"},
@@ -68,7 +70,7 @@ pub fn an_endpoint_is_called_by_its_rules() -> Case {
     case
 }
 
-/// The memory bank outlives a Job: the prompt of the Skill's next Job contains it.
+/// A Job writes a note to the memory bank. The prompt of the Skill's next Job contains the note.
 pub fn what_one_job_notes_the_next_begins_with() -> Case {
     let skill: SkillSpec = typed(json!({"problem": {"statement": "Remember"}, "memory": {"bank": "write"}}));
     let note = |content: &str, expect: &str| {
@@ -90,7 +92,7 @@ pub fn what_one_job_notes_the_next_begins_with() -> Case {
     case
 }
 
-/// The model sees the beginning of a result that is too long for the prompt, and reads the rest by a handle.
+/// A result that is too long for the prompt is offloaded. The model sees its beginning, and reads the rest with `focus_read`.
 pub fn a_large_result_is_put_aside_and_read_on() -> Case {
     let eligibility =
         json!({"order_id": "TERMS-17", "eligible": false, "reason": terms(), "amount": 49.9, "currency": "EUR"});

@@ -8,7 +8,7 @@ use crate::script::{Turn, call, conversation, fails, refund_of, say};
 use crate::skills::{refunds, tier_one};
 use crate::suite::Case;
 
-/// A blocked tool is not offered. The model learns why a call is denied.
+/// A blocked tool is not offered. The model receives the reason for which a call is denied, and continues.
 pub fn what_is_denied_is_told_and_the_model_goes_on() -> Case {
     let turns = [
         call("track_order", json!({"order_id": "A-17"})).not_offered(&["track_order"]),
@@ -25,10 +25,11 @@ pub fn a_call_that_is_held_waits() -> Case {
     Case::new(tier_one(), "Refund order A-243", refund_of("A-243"))
 }
 
-/// An answer without a required field is returned to the model, and in the end escalated to a person.
+/// The gate rejects each answer that lacks a required field. After the last attempt, the Job is escalated to a person.
 pub fn an_answer_without_its_fields_is_handed_over() -> Case {
-    let unfit = || say("Order A-17 is refunded.\n```json\n{\"order_id\": \"A-17\", \"status\": \"refunded\"}\n```");
-    Case::new(refunds(), GOAL, conversation("A-17", [unfit(), unfit(), unfit(), unfit()]))
+    let incomplete =
+        || say("Order A-17 is refunded.\n```json\n{\"order_id\": \"A-17\", \"status\": \"refunded\"}\n```");
+    Case::new(refunds(), GOAL, conversation("A-17", [incomplete(), incomplete(), incomplete(), incomplete()]))
 }
 
 /// The model receives the gate's objection, calls a tool and answers a second time.
@@ -42,7 +43,7 @@ pub fn an_answer_that_failed_comes_back_with_evidence() -> Case {
     Case::new(refunds(), GOAL, conversation("A-17", turns).ruling(failed))
 }
 
-/// A step of a workflow is denied before the steps that it requires.
+/// A call of a workflow's step is denied until the steps before it are done.
 pub fn a_workflow_binds_the_order_of_its_steps() -> Case {
     let refund = || call("process_refund", json!({"order_id": "A-17", "amount": 49.9}));
     let turns = [

@@ -31,7 +31,8 @@ pub fn thoughts_are_kept_by_the_next_worker_too() -> Case {
         .with_mishap(Mishap::WorkerKilledWhileTheModelThinks)
 }
 
-/// The MCP server dies after the refund and before its answer. A person answers that the refund happened.
+/// The MCP server is killed after the refund and before it answers. The worker asks a person, who replies that the
+/// refund happened.
 pub fn a_call_whose_server_died_is_left_to_a_person() -> Case {
     let turns = [
         call("check_eligibility", json!({"order_id": "HOLD-5"})),
@@ -43,16 +44,16 @@ pub fn a_call_whose_server_died_is_left_to_a_person() -> Case {
         .with_replies(&["happened"])
 }
 
-/// The worker dies after the refund and before its answer. The next worker does not repeat the call and asks a person,
-/// who ends the Job.
+/// The worker is killed after the refund and before it receives the result. The next worker does not repeat the call
+/// and asks a person, who ends the Job.
 pub fn a_call_whose_worker_died_is_left_to_a_person() -> Case {
     Case::new(refunds(), "Refund order HOLD-6", refund_of("HOLD-6"))
         .with_mishap(Mishap::WorkerKilledAfterRefund("HOLD-6"))
         .with_replies(&["stop"])
 }
 
-/// The MCP server changes the description of a tool while the Job runs. Its calls are denied from then on; other tools
-/// are not affected.
+/// The MCP server changes the description of a tool while the Job runs. From then on, the calls of this tool are denied, and
+/// other tools are not affected.
 pub fn a_tool_that_changes_is_denied_and_the_others_go_on() -> Case {
     let turns = [
         call("check_eligibility", json!({"order_id": "NEWS-17"})),

@@ -20,7 +20,7 @@ pub fn a_model_that_fails_is_replaced_by_its_fallback() -> Case {
     case
 }
 
-/// A rate limit, a stream that is cut and an error within a stream are retried, and no call is repeated.
+/// The worker retries after a rate limit, a stream that is cut off and an error within a stream. It repeats no tool call.
 pub fn a_model_that_is_busy_is_asked_again() -> Case {
     let conversation = refund_of("A-17")
         .fault(0, json!({"status": 429, "retryAfter": 1}))
@@ -29,7 +29,7 @@ pub fn a_model_that_is_busy_is_asked_again() -> Case {
     Case::new(refunds(), GOAL, conversation)
 }
 
-/// If there are more tools than the Skill allows in a prompt, the model is offered those that it selected.
+/// There are more tools than the Skill allows in a prompt. The model first selects some, and is then offered only these.
 pub fn tools_are_selected_where_there_are_many() -> Case {
     let turns = [
         call("check_eligibility", json!({"order_id": "A-17"})).offered(&["check_eligibility"]).not_offered(&[
@@ -39,12 +39,12 @@ pub fn tools_are_selected_where_there_are_many() -> Case {
         ]),
         Turn::answer("A-17, which is eligible,").after_result("eligible"),
     ];
-    let chosen = json!({"json": {"tools": ["check_eligibility"]}});
-    Case::new(refunds(), GOAL, conversation("A-17", turns).stage("selection", chosen))
+    let selection = json!({"json": {"tools": ["check_eligibility"]}});
+    Case::new(refunds(), GOAL, conversation("A-17", turns).stage("selection", selection))
         .with_skill(|spec| spec.engine = Some(typed(json!({"toolSelection": {"max": 3}}))))
 }
 
-/// A server that does not know schemas of answers is asked for JSON in the prompt.
+/// The model's server does not support schemas for answers, so the prompt asks for JSON.
 pub fn a_model_that_knows_no_schemas_is_asked_in_words() -> Case {
     let conversation = refund_of("A-17")
         .intent("intent_refund", json!({"order_id": "A-17"}))
@@ -53,13 +53,13 @@ pub fn a_model_that_knows_no_schemas_is_asked_in_words() -> Case {
     Case::new(tier_one(), GOAL, conversation)
 }
 
-/// The client ignores unknown fields and events, keep-alives and unusual line ends.
+/// The client accepts unknown fields and events, comments and CRLF line endings in a stream.
 pub fn a_model_that_writes_as_few_do_is_understood() -> Case {
     Case::new(refunds(), GOAL, refund_of("A-17").unusual()).with_provider(ModelProvider::Anthropic)
 }
 
-/// Arguments with a duplicate key, without valid JSON, without an object or with unknown fields are not sent. The model
-/// learns why.
+/// The worker does not send arguments that have a duplicate key, are invalid JSON, are not an object, or have unknown
+/// fields. The model receives the reason.
 pub fn arguments_that_cannot_be_used_are_told() -> Case {
     let turns = [
         raw_call("process_refund", r#"{"order_id": "A-17", "amount": 1, "amount": 49.9}"#),

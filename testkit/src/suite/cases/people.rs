@@ -38,14 +38,14 @@ pub fn a_call_that_is_approved_is_made() -> Case {
         .with_decision(ApprovalVerdict::Approve, "it is in order")
 }
 
-/// The call is not made, and the model learns why.
+/// The call is not made, and the model receives the reason.
 pub fn a_call_that_a_person_denies_is_told_and_the_model_goes_on() -> Case {
     let reason = "denied it for supervisor: it arrived whole";
     Case::new(supervised(), "Refund order A-443", refund_with_approval(reason))
         .with_decision(ApprovalVerdict::Deny, "it arrived whole")
 }
 
-/// The questions of one answer are asked together. The Job continues when all are answered.
+/// The questions of one answer of the model are asked together. The Job continues once all have a reply.
 pub fn questions_are_put_together_and_so_are_answers() -> Case {
     let turns = [
         call("ask_user", json!({"text": "Is it broken?"})).and_call("ask_user", json!({"text": "Since when?"})),
@@ -54,7 +54,7 @@ pub fn questions_are_put_together_and_so_are_answers() -> Case {
     Case::new(refunds(), GOAL, conversation("A-17", turns)).with_replies(&["yes", "yesterday"])
 }
 
-/// The goal lacks an entity that its intent requires.
+/// The goal lacks an entity that its intent requires, so the worker asks for it.
 pub fn a_goal_that_leaves_out_what_is_required_is_completed() -> Case {
     let turns = [
         call("verify_identity", json!({"order_id": "A-17", "email": "customer-17@example.com"}))
@@ -67,7 +67,8 @@ pub fn a_goal_that_leaves_out_what_is_required_is_completed() -> Case {
     Case::new(tier_one(), "I want my money back", conversation).with_replies(&["A-17"])
 }
 
-/// The gate finds that only a person can complete the answer. The model answers a second time with their reply.
+/// The finalization gate finds that only a person can complete the answer. The model receives the person's reply and
+/// answers again.
 pub fn an_answer_that_a_person_has_to_complete_is_given_anew() -> Case {
     let fields = json!({"order_id": "A-17", "status": "refunded", "next_steps": ["Keep the first one."]});
     let turns = [

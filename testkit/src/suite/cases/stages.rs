@@ -13,12 +13,12 @@ pub fn a_refund_passes_every_gate() -> Case {
     Case::new(refunds(), GOAL, refund_of("A-17"))
 }
 
-/// Intent, workflow, gate of each call, judgement of the answer, polish (seed 002).
+/// The Job goes through all stages: intent, workflow, the gate of each call, the judgement of the answer, and polish.
 pub fn all_six_stages_of_cs_tier_1() -> Case {
     Case::new(tier_one(), GOAL, with_tier_one_stages(refund_of("A-17")))
 }
 
-/// The same with Anthropic's protocol, which requires thoughts back unchanged.
+/// The same with Anthropic's protocol, which requires that the client returns thoughts unchanged.
 pub fn all_six_stages_with_anthropic() -> Case {
     let conversation = with_tier_one_stages(refund_of("A-17").thinking("Who is it, first of all?"));
     Case::new(tier_one(), GOAL, conversation).with_provider(ModelProvider::Anthropic)
@@ -33,12 +33,12 @@ fn with_tier_one_stages(conversation: Conversation) -> Conversation {
         .expect_schemas()
 }
 
-/// A goal outside the Skill's intents costs one request and no tool call.
+/// A goal outside the Skill's intents ends the Job after one request to the model and without a tool call.
 pub fn a_goal_out_of_domain_is_redirected() -> Case {
     Case::new(tier_one(), "What will the weather be?", conversation("weather", []).out_of_domain())
 }
 
-/// The limit of steps is too low for the goal.
+/// The limit on steps is too low for the goal.
 pub fn a_job_ends_at_its_steps() -> Case {
     let mut case = Case::new(refunds(), GOAL, refund_of("A-17"));
     case.limits = Some(Limits { steps: Some(2), ..Limits::default() });

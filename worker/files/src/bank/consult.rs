@@ -1,4 +1,4 @@
-//! The notes that are part of the start of each conversation.
+//! The notes that every conversation starts with.
 
 use super::name::CORE;
 use super::note_content::NoteContent;
@@ -14,7 +14,7 @@ const MAX_NOTES_BYTES: usize = 9 * 1024;
 /// The limit on the list of all notes, in bytes.
 const MAX_INDEX_BYTES: usize = 3 * 1024;
 
-/// A note for the start of a conversation.
+/// A note that a conversation starts with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
     /// The name of the note; [`INDEX`] for the list of all notes.

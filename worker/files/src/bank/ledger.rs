@@ -1,4 +1,5 @@
-//! The ledger orders all writes of a bank without a lock. Each write has a number, which is claimed with an exclusive hard link.
+//! The ledger orders all writes of a bank without a lock. Each write claims a number by creating a hard link, which fails if the
+//! number is taken.
 //!
 //! 1. **Stage.** The worker writes two files: the content, and a record with the name of the note and the digests of its new and its
 //!    replaced content.
@@ -8,15 +9,15 @@
 //!    cannot publish an old content again.
 //!
 //! Before a worker claims a number, it publishes the content of the latest claim. So the next write completes the write of a worker
-//! that died between claim and publication.
+//! that was killed between claim and publication.
 //!
-//! Pruning removes old claims. It first removes the staged files that have the numbers of these claims. So a worker that was frozen
-//! for long has no file that it could link to an old number.
+//! Pruning removes old claims. It first removes the staged files with the numbers of these claims. So a worker that was frozen
+//! for long cannot claim a number that pruning has freed: it has no file to link.
 //!
 //! The log (`bloomery-journal`) claims names in the same way, but its code is not shared. A log segment has no second file to
-//! publish. After a lost reply to a link, the epoch of a log ends, but a call of the memory bank must learn whether the link exists.
-//! The log opens files by path, so tests can simulate its disk. The ledger uses open directory handles, because it must not follow
-//! links.
+//! publish. If the reply to a link is lost, the log ends its epoch, whereas the ledger has to find out whether the link exists.
+//! The log opens files by path, so tests can simulate its disk. The ledger uses open directory handles, because it must not
+//! follow links.
 
 mod publish;
 mod staged;
@@ -35,7 +36,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
 use std::path::Path;
 
-/// The largest record that is read, in bytes.
+/// The limit on the part of a record file that is read, in bytes.
 const MAX_RECORD_BYTES: u64 = 16 * 1024;
 
 /// The record of a write.
@@ -86,7 +87,7 @@ impl Ledger {
         Ok(latest)
     }
 
-    /// Returns the record of a claim; `None` if the claim does not exist, or is not from a worker.
+    /// Returns the record of a claim; `None` if the claim does not exist, or no worker has written it.
     ///
     /// # Errors
     /// If the claim cannot be read. Its write may not be published yet, so it must not be ignored.
@@ -98,7 +99,7 @@ impl Ledger {
             Ok(bytes) => bytes,
         };
         let record: Option<Record> = serde_json::from_slice(&bytes).ok();
-        // A worker never writes a path there.
+        // A worker writes no `/` into `staged`. Such a path could lead to a content outside of the ledger.
         Ok(record.filter(|record| !record.staged.contains('/')))
     }
 

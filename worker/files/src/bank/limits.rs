@@ -7,16 +7,16 @@ pub const DIR: &str = "memory-bank";
 pub const DETAILS: &str = "details";
 
 /// The advised limit on the words of a core note.
-pub const CORE_WORDS: usize = 300;
+pub const ADVISED_CORE_WORDS: usize = 300;
 
 /// The largest note that is written, in bytes.
-pub const MAX_NOTE: usize = 16 * 1024;
+pub const MAX_NOTE_BYTES: usize = 16 * 1024;
 
 /// The limit on the number of notes in [`DETAILS`].
 pub const MAX_DETAILS: usize = 64;
 
 /// The limit on the size of all notes together, in bytes, checked at each write.
-pub const MAX_BANK: u64 = 512 * 1024;
+pub const MAX_BANK_BYTES: u64 = 512 * 1024;
 
-/// The word that stands for the hash of a note that does not exist.
+/// The value of `expect` for a note that does not exist.
 pub const NONE: &str = "none";

@@ -11,7 +11,7 @@ pub const CORE: [&str; 6] =
     ["projectbrief.md", "productContext.md", "systemPatterns.md", "techContext.md", "activeContext.md", "progress.md"];
 
 /// The longest name of a note in [`DETAILS`], in bytes, without `.md`.
-pub const MAX_NAME: usize = 64;
+pub const MAX_NAME_BYTES: usize = 64;
 
 /// The name of a note.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,7 +34,7 @@ impl Name {
         match text.strip_prefix(DETAILS).and_then(|rest| rest.strip_prefix('/')) {
             Some(name) if is_details_file(name) => Ok(Self::Detail(name.to_owned())),
             _ => Err(format!(
-                "{} is not the name of a note. The notes are {}, and {DETAILS}/NAME.md, where NAME has at most {MAX_NAME} letters, \
+                "{} is not the name of a note. The notes are {}, and {DETAILS}/NAME.md, where NAME has at most {MAX_NAME_BYTES} letters, \
                  digits, dots, - and _, and does not begin with a dot.",
                 resource_path::quote(text),
                 CORE.join(", ")
@@ -74,7 +74,7 @@ impl fmt::Display for Name {
 fn is_details_file(file: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     file.strip_suffix(".md").is_some_and(|name| {
-        !name.is_empty() && name.len() <= MAX_NAME && !name.starts_with('.') && name.bytes().all(plain)
+        !name.is_empty() && name.len() <= MAX_NAME_BYTES && !name.starts_with('.') && name.bytes().all(plain)
     })
 }
 
@@ -87,7 +87,7 @@ mod tests {
     #[rstest]
     #[case::core("activeContext.md")]
     #[case::detail("details/api.v2_notes-1.md")]
-    #[case::longest(&format!("details/{}.md", "x".repeat(MAX_NAME)))]
+    #[case::longest(&format!("details/{}.md", "x".repeat(MAX_NAME_BYTES)))]
     fn a_valid_name_is_parsed(#[case] name: &str) {
         assert_eq!(Name::parse(name).unwrap().to_string(), name);
     }
@@ -95,7 +95,7 @@ mod tests {
     #[rstest]
     #[case::nothing("")]
     #[case::unknown_core_note("notes.md")]
-    #[case::in_another_case("ActiveContext.md")]
+    #[case::upper_case("ActiveContext.md")]
     #[case::another_suffix("details/a.txt")]
     #[case::no_name("details/.md")]
     #[case::hidden("details/.a.md")]
@@ -103,7 +103,7 @@ mod tests {
     #[case::deeper("details/a/b.md")]
     #[case::absolute("/etc/passwd.md")]
     #[case::the_ledger(".ledger/00000000000000000001.json")]
-    #[case::too_long(&format!("details/{}.md", "x".repeat(MAX_NAME + 1)))]
+    #[case::too_long(&format!("details/{}.md", "x".repeat(MAX_NAME_BYTES + 1)))]
     #[case::not_ascii("details/ä.md")]
     #[case::nul("details/a\0.md")]
     fn an_invalid_name_is_refused(#[case] name: &str) {
@@ -113,7 +113,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_note_is_one_plain_name_below_the_bank(name in "(details/)?(\\.\\.|\\.|/|[a-z]|\\\\| |md){0,6}(\\.md)?") {
+        fn a_note_in_details_has_one_plain_file_name(name in "(details/)?(\\.\\.|\\.|/|[a-z]|\\\\| |md){0,6}(\\.md)?") {
             if let Ok(Name::Detail(file)) = Name::parse(&name) {
                 prop_assert!(Path::new(&file).components().count() == 1 && !file.starts_with('.'), "{file}");
             }

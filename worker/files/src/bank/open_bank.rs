@@ -76,7 +76,8 @@ impl OpenBank {
         let record = ledger.record(latest).map_err(|error| super::bank_error(&error))?;
         let Some(record) = record.filter(|record| record.file == name.to_string()) else { return Ok(None) };
         let published = self.published_content(name)?;
-        // Otherwise the claimed content is published, or a person has changed the note after the claim.
+        // If the file does not have the replaced content, the claim is published, or a person has changed the note after the
+        // claim.
         if !record.replaces(published.as_ref()) {
             return Ok(None);
         }

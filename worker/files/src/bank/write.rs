@@ -4,7 +4,7 @@ use super::ledger::{ClaimError, Ledger, PublishError, Record, Staged};
 use super::name::{CORE, Name};
 use super::note_content::{self, NoteContent};
 use super::open_bank::OpenBank;
-use super::{Author, DETAILS, MAX_BANK, MAX_DETAILS, NONE, WriteError};
+use super::{Author, DETAILS, MAX_BANK_BYTES, MAX_DETAILS, NONE, WriteError};
 use crate::Error;
 use crate::marks::Marks;
 use bloomery_crds::Digest;
@@ -20,7 +20,7 @@ pub(super) struct NoteWrite<'a> {
     /// The expected hash of the current content.
     pub(super) expect: &'a str,
     pub(super) author: &'a Author,
-    /// The marks, which must not overwrite a secret.
+    /// The marks of secrets. The write is refused if one of them would overwrite its secret.
     pub(super) marks: &'a Marks,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct NoteWrite<'a> {
 pub(super) enum Attempt<'a> {
     /// The note has the content. Contains the message for the model.
     Done(String),
-    /// The write is staged and must be claimed. Contains the old content of the note, too.
+    /// The write is staged, and the caller has to claim it. Contains the old content of the note as well.
     Staged(Box<Staged<'a>>, Option<NoteContent>),
     /// Another worker has written a note since the attempt began.
     Retry,
@@ -90,13 +90,14 @@ impl OpenBank {
         let staged = ledger
             .stage(number, record, request.content, writer)
             .map_err(|error| cannot_write(request.name, &error))?;
-        // Another worker may have pruned claims before the staged files existed. From now on, pruning also removes these files.
+        // `number` may be old: another worker may have claimed and pruned it before the staged files existed. If the latest
+        // claim is still the same, `number` is free, and any later pruning also removes the staged files.
         let is_latest = ledger.latest().map_err(|error| super::bank_error(&error))? == latest;
         Ok(if is_latest { Attempt::Staged(Box::new(staged), old) } else { Attempt::Retry })
     }
 
-    /// Publishes the claimed content, and returns the message for the model. The write has happened even if the file system refuses
-    /// the publication, because the next write publishes the content.
+    /// Publishes the claimed content, and returns the message for the model. The write has happened even if the file system
+    /// refuses the publication, because the next write publishes the content.
     ///
     /// # Errors
     /// If a person has changed the note after the claim.
@@ -146,9 +147,9 @@ impl OpenBank {
         let sizes = all.filter(|name| name != request.name).filter_map(|name| self.size(&name));
         let others: u64 = sizes.filter(|size| *size <= note_content::MAX_READ_BYTES).sum();
         let total = others.saturating_add(request.content.len() as u64);
-        if total > MAX_BANK {
+        if total > MAX_BANK_BYTES {
             return Err(format!(
-                "The memory bank would have {total} bytes, more than the limit of {MAX_BANK}. Nothing was written. Shorten other \
+                "The memory bank would have {total} bytes, more than the limit of {MAX_BANK_BYTES}. Nothing was written. Shorten other \
                  notes first."
             ).into());
         }
@@ -156,8 +157,8 @@ impl OpenBank {
     }
 }
 
-/// Handles a hash that is not the expected one. Returns a message of success if this call has already written the note, and another
-/// write has replaced the note since.
+/// Handles a hash that is not the expected one. Returns a message of success if this call has already written the note, and
+/// another write has replaced the note since.
 ///
 /// # Errors
 /// If this call has not written the note.

@@ -1,14 +1,15 @@
 //! A hidden directory within a binding: the memory of Jobs.
 
-use super::escapes::{ALL, about};
+use super::escapes::{ALL_TOOLS, arguments_for};
 use super::*;
 use rstest::rstest;
 
 const LOG: &str = "memory/greeter/jobs/log";
 
 /// A codebase with the memory in it, and many links to the memory.
-fn stand() -> Stand {
-    let stand = Stand::of(&[("src/a", "shown\n"), (LOG, "outside\n"), ("memory/greeter/.git/HEAD", "outside\n")]);
+fn codebase_with_memory() -> Fixture {
+    let fixture =
+        Fixture::with_files(&[("src/a", "shown\n"), (LOG, "outside\n"), ("memory/greeter/.git/HEAD", "outside\n")]);
     for (to, link) in [
         ("memory", "to-memory"),
         ("memory/greeter", "to-skill-dir"),
@@ -18,30 +19,31 @@ fn stand() -> Stand {
         ("src/../src/.././memory/greeter/jobs/log", "winding"),
         ("memory/greeter/.git", ".git"),
     ] {
-        unix::symlink(to, stand.at(link)).unwrap();
+        unix::symlink(to, fixture.at(link)).unwrap();
     }
-    stand
+    fixture
 }
 
-fn hiding(stand: &Stand) -> Workspace {
-    stand.workspace().with_hidden_dirs(&[&stand.at("memory")]).unwrap()
+/// Returns the workspace of the codebase, with its directory `memory` hidden.
+fn workspace_without_memory(fixture: &Fixture) -> Workspace {
+    fixture.workspace().with_hidden_dirs(&[&fixture.at("memory")]).unwrap()
 }
 
 /// Asserts that no tool reads, finds or changes anything at this path.
 #[track_caller]
-fn assert_hidden(stand: &Stand, workspace: &Workspace, path: &str) {
-    let before = tree(stand.dir.path());
-    for tool in ALL {
-        let error = workspace.call(tool, &about(tool, path).to_string()).unwrap_err().to_string();
-        assert_eq!(tree(stand.dir.path()), before, "{tool:?} {path}");
+fn assert_hidden(fixture: &Fixture, workspace: &Workspace, path: &str) {
+    let before = tree(fixture.dir.path());
+    for tool in ALL_TOOLS {
+        let error = workspace.call(tool, &arguments_for(tool, path).to_string()).unwrap_err().to_string();
+        assert_eq!(tree(fixture.dir.path()), before, "{tool:?} {path}");
         assert!(!error.contains("outside"), "{tool:?} {path}: {error}");
         // Writing tools refuse every link.
-        let says = [
+        let reasons = [
             "it is in the memory of Jobs, which the file tools cannot access",
             "is a symbolic link",
             "in a directory of version control",
         ];
-        assert!(says.iter().any(|says| error.contains(says)), "{tool:?} {path}: {error}");
+        assert!(reasons.iter().any(|reason| error.contains(reason)), "{tool:?} {path}: {error}");
     }
 }
 
@@ -49,9 +51,9 @@ fn assert_hidden(stand: &Stand, workspace: &Workspace, path: &str) {
 #[case::itself("memory")]
 #[case::a_directory("memory/greeter/jobs")]
 #[case::a_file(LOG)]
-#[case::spelt_otherwise("./memory//greeter/./jobs/log/")]
-#[case::what_is_not_there("memory/greeter/jobs/new")]
-#[case::in_a_directory_that_is_not_there("memory/greeter/new/deep/new")]
+#[case::in_another_spelling("./memory//greeter/./jobs/log/")]
+#[case::a_missing_file("memory/greeter/jobs/new")]
+#[case::in_a_missing_directory("memory/greeter/new/deep/new")]
 #[case::by_a_link("to-memory/greeter/jobs/log")]
 #[case::by_a_link_to_a_skill_directory("to-skill-dir/jobs/log")]
 #[case::by_a_link_further_down("src/to-jobs/log")]
@@ -59,17 +61,17 @@ fn assert_hidden(stand: &Stand, workspace: &Workspace, path: &str) {
 #[case::by_several_links("hop")]
 #[case::by_a_winding_link("winding")]
 #[case::as_version_control(".git/HEAD")]
-fn no_path_leads_to_a_hidden_directory(#[case] path: &str) {
-    let stand = stand();
-    assert_hidden(&stand, &hiding(&stand), path);
-    let absolute = format!("{}/{path}", stand.root().display());
-    assert_hidden(&stand, &hiding(&stand), &absolute);
+fn no_tool_reaches_a_path_in_a_hidden_directory(#[case] path: &str) {
+    let fixture = codebase_with_memory();
+    assert_hidden(&fixture, &workspace_without_memory(&fixture), path);
+    let absolute = format!("{}/{path}", fixture.root().display());
+    assert_hidden(&fixture, &workspace_without_memory(&fixture), &absolute);
 }
 
 #[test]
 fn a_hidden_directory_is_not_listed_searched_or_in_overviews() {
-    let stand = stand();
-    let workspace = hiding(&stand);
+    let fixture = codebase_with_memory();
+    let workspace = workspace_without_memory(&fixture);
     let call = |tool, arguments: Value| workspace.call(tool, &arguments.to_string()).unwrap();
     let listed = call(Tool::List, json!({"depth": 32}));
     assert!(listed.contains("src/a  6 bytes") && listed.contains("to-memory -> memory\n"), "{listed}");
@@ -88,67 +90,67 @@ fn a_hidden_directory_is_not_listed_searched_or_in_overviews() {
 #[case::below_it("dangling/deep/file")]
 #[case::by_another_link("hop-there/file")]
 fn no_directory_is_created_through_a_link(#[case] path: &str) {
-    let stand = stand();
-    unix::symlink("src/nowhere/further", stand.at("dangling")).unwrap();
-    unix::symlink("dangling", stand.at("hop-there")).unwrap();
-    let before = tree(stand.dir.path());
-    for workspace in [stand.workspace(), hiding(&stand)] {
+    let fixture = codebase_with_memory();
+    unix::symlink("src/nowhere/further", fixture.at("dangling")).unwrap();
+    unix::symlink("dangling", fixture.at("hop-there")).unwrap();
+    let before = tree(fixture.dir.path());
+    for workspace in [fixture.workspace(), workspace_without_memory(&fixture)] {
         let write = json!({"path": path, "content": "x", "createDirectories": true}).to_string();
         workspace.call(Tool::Write, &write).unwrap_err().to_string();
-        assert_eq!(tree(stand.dir.path()), before);
+        assert_eq!(tree(fixture.dir.path()), before);
     }
     // The same with a link to an existing directory.
-    unix::symlink("src", stand.at("leads")).unwrap();
-    let before = tree(stand.dir.path());
-    for workspace in [stand.workspace(), hiding(&stand)] {
+    unix::symlink("src", fixture.at("leads")).unwrap();
+    let before = tree(fixture.dir.path());
+    for workspace in [fixture.workspace(), workspace_without_memory(&fixture)] {
         let write = json!({"path": "leads/one/deep/file", "content": "x", "createDirectories": true}).to_string();
         workspace.call(Tool::Write, &write).unwrap_err().to_string();
-        assert_eq!(tree(stand.dir.path()), before);
+        assert_eq!(tree(fixture.dir.path()), before);
     }
 }
 
 /// The directory is identified by its inode, not by its name.
 #[test]
 fn a_hidden_directory_stays_hidden_when_it_is_renamed() {
-    let stand = stand();
-    let workspace = hiding(&stand);
-    fs::rename(stand.at("memory"), stand.at("Memory")).unwrap();
-    assert_hidden(&stand, &workspace, "Memory/greeter/jobs/log");
-    fs::rename(stand.at("Memory"), stand.at("src/deeper")).unwrap();
-    assert_hidden(&stand, &workspace, "src/deeper/greeter");
-    stand.put("memory/a", "another\n");
+    let fixture = codebase_with_memory();
+    let workspace = workspace_without_memory(&fixture);
+    fs::rename(fixture.at("memory"), fixture.at("Memory")).unwrap();
+    assert_hidden(&fixture, &workspace, "Memory/greeter/jobs/log");
+    fs::rename(fixture.at("Memory"), fixture.at("src/deeper")).unwrap();
+    assert_hidden(&fixture, &workspace, "src/deeper/greeter");
+    fixture.put("memory/a", "another\n");
     let read = workspace.call(Tool::Read, &json!({"path": "memory/a"}).to_string()).unwrap();
     assert!(read.starts_with("another"), "{read}");
     // The hidden directory takes the place of the resource itself.
-    fs::remove_dir_all(stand.at("memory")).unwrap();
-    fs::rename(stand.at("src/deeper"), stand.dir.path().join("kept")).unwrap();
-    fs::rename(stand.root(), stand.dir.path().join("away")).unwrap();
-    fs::rename(stand.dir.path().join("kept"), stand.root()).unwrap();
-    assert_hidden(&stand, &workspace, "greeter/jobs/log");
+    fs::remove_dir_all(fixture.at("memory")).unwrap();
+    fs::rename(fixture.at("src/deeper"), fixture.dir.path().join("kept")).unwrap();
+    fs::rename(fixture.root(), fixture.dir.path().join("away")).unwrap();
+    fs::rename(fixture.dir.path().join("kept"), fixture.root()).unwrap();
+    assert_hidden(&fixture, &workspace, "greeter/jobs/log");
 }
 
 #[test]
 fn a_resource_in_a_hidden_directory_cannot_be_opened() {
-    let stand = stand();
+    let fixture = codebase_with_memory();
     for within in ["memory", "memory/greeter", LOG, "to-skill-dir"] {
-        let binding = Binding { name: "code".into(), path: stand.at(within), read_only: false };
-        let workspace = Workspace::new(vec![binding]).with_hidden_dirs(&[&stand.at("memory")]).unwrap();
+        let binding = Binding { name: "code".into(), path: fixture.at(within), read_only: false };
+        let workspace = Workspace::new(vec![binding]).with_hidden_dirs(&[&fixture.at("memory")]).unwrap();
         let error = workspace.call(Tool::List, "{}").unwrap_err().to_string();
         assert!(error.contains("it is in the memory of Jobs"), "{within}: {error}");
     }
-    assert!(stand.workspace().with_hidden_dirs(&[&stand.at("none")]).is_err());
+    assert!(fixture.workspace().with_hidden_dirs(&[&fixture.at("none")]).is_err());
 }
 
-/// A link in the memory may lead to a part of it elsewhere.
+/// A directory of the memory may be a link to a directory elsewhere in the binding. Both are hidden.
 #[test]
 fn several_directories_are_hidden() {
-    let stand = stand();
-    fs::rename(stand.at("memory/greeter"), stand.at("src/skill-dir")).unwrap();
-    unix::symlink("../src/skill-dir", stand.at("memory/greeter")).unwrap();
-    let skill_dir = stand.at("memory/greeter");
-    let workspace = stand.workspace().with_hidden_dirs(&[&stand.at("memory"), &skill_dir]).unwrap();
+    let fixture = codebase_with_memory();
+    fs::rename(fixture.at("memory/greeter"), fixture.at("src/skill-dir")).unwrap();
+    unix::symlink("../src/skill-dir", fixture.at("memory/greeter")).unwrap();
+    let skill_dir = fixture.at("memory/greeter");
+    let workspace = fixture.workspace().with_hidden_dirs(&[&fixture.at("memory"), &skill_dir]).unwrap();
     for path in ["src/skill-dir/jobs/log", "memory/greeter", "memory"] {
-        assert_hidden(&stand, &workspace, path);
+        assert_hidden(&fixture, &workspace, path);
     }
     let listed = workspace.call(Tool::List, &json!({"path": "src"}).to_string()).unwrap();
     assert!(!listed.contains("skill-dir/") && listed.contains("src/a"), "{listed}");
@@ -156,26 +158,26 @@ fn several_directories_are_hidden() {
 
 #[test]
 fn other_directories_are_changed_as_usual() {
-    let stand = stand();
-    let workspace = hiding(&stand);
+    let fixture = codebase_with_memory();
+    let workspace = workspace_without_memory(&fixture);
     let call = |tool, arguments: Value| workspace.call(tool, &arguments.to_string());
     call(Tool::Write, json!({"path": "src/new/deep/b", "content": "one\n", "createDirectories": true})).unwrap();
     call(Tool::Edit, json!({"path": "src/new/deep/b", "oldText": "one", "newText": "two"})).unwrap();
     call(Tool::Patch, json!({"patch": "--- /dev/null\n+++ b/docs/c\n@@ -0,0 +1 @@\n+three\n"})).unwrap();
     call(Tool::Patch, json!({"patch": "--- src/a\n+++ /dev/null\n@@ -1 +0,0 @@\n-shown\n"})).unwrap();
-    assert_eq!((stand.get("src/new/deep/b").as_str(), stand.get("docs/c").as_str()), ("two\n", "three\n"));
-    assert!(!stand.at("src/a").exists() && is_tidy(&stand));
+    assert_eq!((fixture.get("src/new/deep/b").as_str(), fixture.get("docs/c").as_str()), ("two\n", "three\n"));
+    assert!(!fixture.at("src/a").exists() && is_tidy(&fixture));
     let error = call(Tool::Write, json!({"path": "no/b", "content": "x"})).unwrap_err().to_string();
     assert!(error.contains("The directory `no` does not exist. Nothing was changed. Set createDirectories"), "{error}");
 }
 
 #[test]
-fn circles_of_links_are_not_followed_forever() {
-    let stand = stand();
-    unix::symlink("round", stand.at("round")).unwrap();
-    unix::symlink("b/x", stand.at("a")).unwrap();
-    unix::symlink("a/x", stand.at("b")).unwrap();
-    let workspace = hiding(&stand);
+fn circular_links_are_refused() {
+    let fixture = codebase_with_memory();
+    unix::symlink("round", fixture.at("round")).unwrap();
+    unix::symlink("b/x", fixture.at("a")).unwrap();
+    unix::symlink("a/x", fixture.at("b")).unwrap();
+    let workspace = workspace_without_memory(&fixture);
     for path in ["round", "round/x", "a", "b/y"] {
         let error = workspace.call(Tool::Read, &json!({"path": path}).to_string()).unwrap_err().to_string();
         assert!(error.contains("too many symbolic links"), "{path}: {error}");
@@ -184,11 +186,11 @@ fn circles_of_links_are_not_followed_forever() {
 
 #[test]
 fn a_link_to_a_hidden_directory_that_is_swapped_in_is_not_followed() {
-    let stand = Stand::of(&[("dir/log", "inside\n"), ("memory/log", "outside\n")]);
-    unix::symlink("memory", stand.at("other")).unwrap();
-    let workspace = hiding(&stand);
+    let fixture = Fixture::with_files(&[("dir/log", "inside\n"), ("memory/log", "outside\n")]);
+    unix::symlink("memory", fixture.at("other")).unwrap();
+    let workspace = workspace_without_memory(&fixture);
     let call = |tool, arguments: Value| workspace.call(tool, &arguments.to_string());
-    super::racing::racing(&stand, "dir", ["other", "other"], || {
+    super::racing::call_while_swapping(&fixture, "dir", ["other", "other"], || {
         for (tool, arguments) in [
             (Tool::Read, json!({"path": "dir/log"})),
             (Tool::Search, json!({"path": "dir", "pattern": "side"})),
@@ -201,6 +203,6 @@ fn a_link_to_a_hidden_directory_that_is_swapped_in_is_not_followed() {
         let _ = call(Tool::Write, json!({"path": "dir/log", "content": "inside\n"}));
         let _ = call(Tool::Write, json!({"path": "dir/new", "content": "inside\n"}));
     });
-    assert_eq!(stand.get("memory/log"), "outside\n");
-    assert!(!stand.at("memory/new").exists());
+    assert_eq!(fixture.get("memory/log"), "outside\n");
+    assert!(!fixture.at("memory/new").exists());
 }

@@ -4,9 +4,9 @@ use std::time::Duration;
 const BOTH: OverviewSelection = OverviewSelection { structure: true, changes: true };
 
 /// Sets the modification time of a file to this many seconds after the start of 2026.
-fn changed(stand: &Stand, path: &str, seconds: u64) {
+fn set_modified(fixture: &Fixture, path: &str, seconds: u64) {
     let time = std::time::UNIX_EPOCH + Duration::from_secs(1_767_225_600 + seconds);
-    fs::File::options().append(true).open(stand.at(path)).unwrap().set_modified(time).unwrap();
+    fs::File::options().append(true).open(fixture.at(path)).unwrap().set_modified(time).unwrap();
 }
 
 fn texts(overviews: Vec<Overview>) -> Vec<String> {
@@ -15,7 +15,7 @@ fn texts(overviews: Vec<Overview>) -> Vec<String> {
 
 #[test]
 fn overviews_show_the_structure_and_the_recent_changes() {
-    let stand = Stand::of(&[
+    let fixture = Fixture::with_files(&[
         ("src/main.rs", "fn main() {}\n"),
         ("README.md", "# A\n"),
         (".git/HEAD", "ref: refs/heads/main\n"),
@@ -24,10 +24,10 @@ fn overviews_show_the_structure_and_the_recent_changes() {
             "0 1 Jane <j@x> 1767225600 +0000\tcommit (initial): Begin\n1 2 Jane <j@x> 1767225660 +0000\tcommit: Go on\n",
         ),
     ]);
-    changed(&stand, "README.md", 1);
-    changed(&stand, "src/main.rs", 2);
+    set_modified(&fixture, "README.md", 1);
+    set_modified(&fixture, "src/main.rs", 2);
     assert_eq!(
-        texts(stand.workspace().overviews(BOTH)),
+        texts(fixture.workspace().overviews(BOTH)),
         [
             ".git/\nREADME.md  4 bytes\nsrc/\nsrc/main.rs  13 bytes\n\
              [4 entries; end of list; version control directories, not entered: `.git`]",
@@ -38,10 +38,10 @@ fn overviews_show_the_structure_and_the_recent_changes() {
 }
 
 #[test]
-fn only_selected_overviews_are_returned_also_of_one_file() {
-    let stand = Stand::of(&[("notes.md", "one\n")]);
-    changed(&stand, "notes.md", 0);
-    let file = Workspace::new(vec![Binding { name: "notes".into(), path: stand.at("notes.md"), read_only: true }]);
+fn only_selected_overviews_of_a_resource_that_is_one_file_are_returned() {
+    let fixture = Fixture::with_files(&[("notes.md", "one\n")]);
+    set_modified(&fixture, "notes.md", 0);
+    let file = Workspace::new(vec![Binding { name: "notes".into(), path: fixture.at("notes.md"), read_only: true }]);
     assert_eq!(file.overviews(OverviewSelection { structure: false, changes: false }), []);
     let changes = file.overviews(OverviewSelection { structure: false, changes: true });
     assert_eq!(changes[0].kind, OverviewKind::Changes);
@@ -55,26 +55,26 @@ fn only_selected_overviews_are_returned_also_of_one_file() {
 /// In a worktree, `.git` is a file that names another directory. A link may lead out of the resource.
 #[test]
 fn git_operations_of_another_directory_are_not_listed() {
-    let stand = Stand::of(&[("a", "x"), (".git", "gitdir: /elsewhere\n")]);
-    let overviews = texts(stand.workspace().overviews(OverviewSelection { structure: false, changes: true }));
+    let fixture = Fixture::with_files(&[("a", "x"), (".git", "gitdir: /elsewhere\n")]);
+    let overviews = texts(fixture.workspace().overviews(OverviewSelection { structure: false, changes: true }));
     assert!(!overviews[0].contains("git,"), "{overviews:?}");
-    fs::remove_file(stand.at(".git")).unwrap();
-    fs::create_dir(stand.dir.path().join("elsewhere")).unwrap();
-    fs::write(stand.dir.path().join("elsewhere/HEAD"), "ref: refs/heads/outside\n").unwrap();
-    unix::symlink("../elsewhere", stand.at(".git")).unwrap();
-    let overviews = texts(stand.workspace().overviews(OverviewSelection { structure: false, changes: true }));
+    fs::remove_file(fixture.at(".git")).unwrap();
+    fs::create_dir(fixture.dir.path().join("elsewhere")).unwrap();
+    fs::write(fixture.dir.path().join("elsewhere/HEAD"), "ref: refs/heads/outside\n").unwrap();
+    unix::symlink("../elsewhere", fixture.at(".git")).unwrap();
+    let overviews = texts(fixture.workspace().overviews(OverviewSelection { structure: false, changes: true }));
     assert!(!overviews[0].contains("outside"), "{overviews:?}");
 }
 
 #[test]
-fn overviews_are_limited_and_report_errors() {
-    let stand = Stand::new();
+fn overviews_are_limited_in_size_and_contain_errors() {
+    let fixture = Fixture::new();
     for file in 0..500 {
-        stand.put(&format!("{file:03}-{}", "x".repeat(80)), "");
+        fixture.put(&format!("{file:03}-{}", "x".repeat(80)), "");
     }
     let bound = |name: &str, path: std::path::PathBuf| Binding { name: name.into(), path, read_only: true };
-    let mut bindings: Vec<Binding> = (0..4).map(|at| bound(&format!("r{at}"), stand.root())).collect();
-    bindings.insert(0, bound("gone", stand.at("gone")));
+    let mut bindings: Vec<Binding> = (0..4).map(|at| bound(&format!("r{at}"), fixture.root())).collect();
+    bindings.insert(0, bound("gone", fixture.at("gone")));
     let overviews = Workspace::new(bindings).overviews(BOTH);
     assert_eq!(overviews.len(), 10);
     let text = |at: usize| overviews[at].text.clone();

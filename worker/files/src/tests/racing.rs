@@ -1,32 +1,32 @@
-//! Races: another thread swaps the file of a name between the check of the name and its use.
+//! Races: another thread replaces a file between the check of its name and its use.
 
 use super::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Calls repeatedly while another thread swaps `name` with other files by renaming.
-pub(super) fn racing(stand: &Stand, name: &str, swaps: [&str; 2], mut call: impl FnMut()) {
-    let over = AtomicBool::new(false);
+/// Runs `call` 2000 times while another thread swaps the file `name` with each file in `swaps`, by renaming.
+pub(super) fn call_while_swapping(fixture: &Fixture, name: &str, swaps: [&str; 2], mut call: impl FnMut()) {
+    let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            while !over.load(Ordering::Relaxed) {
+            while !is_over.load(Ordering::Relaxed) {
                 for from in swaps {
-                    // Exchanged through a third name, so that both files continue to exist.
-                    let _ = fs::rename(stand.at(name), stand.at("third"));
-                    let _ = fs::rename(stand.at(from), stand.at(name));
-                    let _ = fs::rename(stand.at("third"), stand.at(from));
+                    // A third name keeps both files.
+                    let _ = fs::rename(fixture.at(name), fixture.at("third"));
+                    let _ = fs::rename(fixture.at(from), fixture.at(name));
+                    let _ = fs::rename(fixture.at("third"), fixture.at(from));
                 }
             }
         });
         for _ in 0..2000 {
             call();
         }
-        over.store(true, Ordering::Relaxed);
+        is_over.store(true, Ordering::Relaxed);
     });
 }
 
-fn assert_outside_is_unchanged(stand: &Stand) {
-    assert_eq!(fs::read_to_string(stand.outside()).unwrap(), "outside");
-    let beside: Vec<String> = fs::read_dir(stand.dir.path())
+fn assert_outside_is_unchanged(fixture: &Fixture) {
+    assert_eq!(fs::read_to_string(fixture.outside()).unwrap(), "outside");
+    let beside: Vec<String> = fs::read_dir(fixture.dir.path())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .filter(|name| name != "code" && name != "secret")
@@ -35,46 +35,45 @@ fn assert_outside_is_unchanged(stand: &Stand) {
 }
 
 #[test]
-fn a_link_that_is_swapped_in_for_a_file() {
-    let stand = Stand::of(&[("it", "inside\n")]);
-    unix::symlink("../secret", stand.at("other")).unwrap();
-    racing(&stand, "it", ["other", "other"], || {
-        if let Ok(read) = stand.call(Tool::Read, json!({"path": "it"})) {
+fn a_link_that_replaces_a_file_is_not_followed() {
+    let fixture = Fixture::with_files(&[("it", "inside\n")]);
+    unix::symlink("../secret", fixture.at("other")).unwrap();
+    call_while_swapping(&fixture, "it", ["other", "other"], || {
+        if let Ok(read) = fixture.call(Tool::Read, json!({"path": "it"})) {
             assert!(!read.contains("outside"), "{read}");
         }
-        let _ = stand.call(Tool::Edit, json!({"path": "it", "oldText": "outside", "newText": "changed"}));
-        let _ = stand.call(Tool::Write, json!({"path": "it", "content": "inside\n"}));
+        let _ = fixture.call(Tool::Edit, json!({"path": "it", "oldText": "outside", "newText": "changed"}));
+        let _ = fixture.call(Tool::Write, json!({"path": "it", "content": "inside\n"}));
     });
-    assert_outside_is_unchanged(&stand);
+    assert_outside_is_unchanged(&fixture);
 }
 
 #[test]
-fn a_link_that_is_swapped_in_for_a_directory() {
-    let stand = Stand::of(&[("dir/secret", "inside\n")]);
-    unix::symlink("..", stand.at("other")).unwrap();
-    racing(&stand, "dir", ["other", "other"], || {
+fn a_link_that_replaces_a_directory_is_not_followed() {
+    let fixture = Fixture::with_files(&[("dir/secret", "inside\n")]);
+    unix::symlink("..", fixture.at("other")).unwrap();
+    call_while_swapping(&fixture, "dir", ["other", "other"], || {
         for (tool, arguments) in [
             (Tool::Read, json!({"path": "dir/secret"})),
             (Tool::Search, json!({"path": "dir", "pattern": "side"})),
             (Tool::List, json!({"path": "dir"})),
         ] {
-            if let Ok(answer) = stand.call(tool, arguments) {
+            if let Ok(answer) = fixture.call(tool, arguments) {
                 assert!(!answer.contains("outside") && !answer.contains("code/"), "{answer}");
             }
         }
-        let _ = stand.call(Tool::Write, json!({"path": "dir/secret", "content": "changed\n"}));
-        let _ = stand.call(Tool::Write, json!({"path": "dir/new", "content": "x"}));
+        let _ = fixture.call(Tool::Write, json!({"path": "dir/secret", "content": "changed\n"}));
+        let _ = fixture.call(Tool::Write, json!({"path": "dir/new", "content": "x"}));
     });
-    assert_outside_is_unchanged(&stand);
+    assert_outside_is_unchanged(&fixture);
 }
 
-/// Opening the pipe must not block.
 #[test]
-fn a_pipe_that_is_swapped_in_for_a_file() {
-    let stand = Stand::of(&[("it", "inside\n")]);
-    assert!(std::process::Command::new("mkfifo").arg(stand.at("other")).status().unwrap().success());
-    racing(&stand, "it", ["other", "other"], || {
-        if let Ok(read) = stand.call(Tool::Read, json!({"path": "it"})) {
+fn a_pipe_that_replaces_a_file_does_not_block() {
+    let fixture = Fixture::with_files(&[("it", "inside\n")]);
+    assert!(std::process::Command::new("mkfifo").arg(fixture.at("other")).status().unwrap().success());
+    call_while_swapping(&fixture, "it", ["other", "other"], || {
+        if let Ok(read) = fixture.call(Tool::Read, json!({"path": "it"})) {
             assert!(read.starts_with("inside\n"), "{read}");
         }
     });
@@ -82,18 +81,18 @@ fn a_pipe_that_is_swapped_in_for_a_file() {
 
 #[test]
 fn a_change_by_another_process_during_a_write_is_not_overwritten() {
-    let stand = Stand::of(&[("a", "one\n")]);
-    let root = Root::open(&Binding { name: "code".into(), path: stand.root(), read_only: false }, None).unwrap();
+    let fixture = Fixture::with_files(&[("a", "one\n")]);
+    let root = Root::open(&Binding { name: "code".into(), path: fixture.root(), read_only: false }, None).unwrap();
     let target = replace::Target::find(&root, &root.resource_path(Some("a")).unwrap(), false).unwrap();
     let staged = target.stage(b"two\n").unwrap();
-    stand.put("a", "three, of another\n");
+    fixture.put("a", "three, of another\n");
     let error = staged.commit().unwrap_err().to_string();
     assert!(error.contains("another process has changed it"), "{error}");
-    assert_eq!(stand.get("a"), "three, of another\n");
+    assert_eq!(fixture.get("a"), "three, of another\n");
     let target = replace::Target::find(&root, &root.resource_path(Some("b")).unwrap(), false).unwrap();
     let staged = target.stage(b"two\n").unwrap();
-    stand.put("b", "made by another\n");
+    fixture.put("b", "made by another\n");
     staged.commit().unwrap_err().to_string();
-    assert_eq!(stand.get("b"), "made by another\n");
-    assert!(is_tidy(&stand));
+    assert_eq!(fixture.get("b"), "made by another\n");
+    assert!(is_tidy(&fixture));
 }

@@ -13,54 +13,54 @@ fn numbered(lines: std::ops::RangeInclusive<usize>) -> String {
 #[case::some_lines(json!({"line": 2, "lines": 1}), "line 2\n[lines 2 to 2, bytes 7 to 14 of 21; continue with line 3]")]
 #[case::more_lines_than_there_are(json!({"lines": 9}), "line 1\nline 2\nline 3\n[lines 1 to 3, bytes 0 to 21 of 21; end of file]")]
 #[case::from_an_offset(json!({"offset": 14}), "line 3\n[bytes 14 to 21 of 21; end of file]")]
-fn a_part_of_a_file(#[case] arguments: Value, #[case] expected: &str) {
-    let stand = Stand::of(&[("a", &numbered(1..=3))]);
+fn a_part_of_a_file_is_read(#[case] arguments: Value, #[case] expected: &str) {
+    let fixture = Fixture::with_files(&[("a", &numbered(1..=3))]);
     let mut arguments = arguments;
     arguments["path"] = json!("a");
-    assert_eq!(stand.does(Tool::Read, arguments), expected);
+    assert_eq!(fixture.expect_answer(Tool::Read, arguments), expected);
 }
 
 #[rstest]
 #[case::no_such_line(json!({"path": "a", "line": 9}), "`a` has 3 lines, so line 9 does not exist.")]
 #[case::the_line_after_the_last(json!({"path": "a", "line": 4}), "`a` has 3 lines, so line 4 does not exist.")]
 #[case::no_such_offset(json!({"path": "a", "offset": 21}), "`a` has 21 bytes, so offset 21 is after its end.")]
-#[case::two_beginnings(json!({"path": "a", "line": 1, "offset": 0}), "exclude each other")]
+#[case::line_and_offset(json!({"path": "a", "line": 1, "offset": 0}), "exclude each other")]
 #[case::no_such_file(json!({"path": "b"}), "`b` does not exist")]
 #[case::a_directory(json!({"path": "."}), "The resource itself is a directory")]
 #[case::a_part_that_is_no_directory(json!({"path": "a/b"}), "a part of the path is not a directory")]
-fn what_cannot_be_read(#[case] arguments: Value, #[case] why: &str) {
-    let stand = Stand::of(&[("a", &numbered(1..=3))]);
-    let error = stand.refuses(Tool::Read, arguments);
+fn an_invalid_read_is_refused(#[case] arguments: Value, #[case] why: &str) {
+    let fixture = Fixture::with_files(&[("a", &numbered(1..=3))]);
+    let error = fixture.expect_refusal(Tool::Read, arguments);
     assert!(error.contains(why), "{error}");
 }
 
 #[test]
 fn a_binary_file_is_refused_with_its_size() {
-    let stand = Stand::new();
-    stand.put("a.png", b"\x89PNG\0\0\0");
+    let fixture = Fixture::new();
+    fixture.put("a.png", b"\x89PNG\0\0\0");
     assert_eq!(
-        stand.refuses(Tool::Read, json!({"path": "a.png"})),
+        fixture.expect_refusal(Tool::Read, json!({"path": "a.png"})),
         "`a.png` is not a text file: it has 7 bytes, including NUL bytes."
     );
 }
 
 #[test]
 fn notes_report_crlf_and_invalid_utf_8() {
-    let stand = Stand::of(&[("crlf", "a\r\nb\r\n"), ("empty", "")]);
-    stand.put("latin", b"caf\xe9\n");
-    assert!(stand.does(Tool::Read, json!({"path": "crlf"})).ends_with("end of file; lines end with CRLF]"));
-    assert!(stand.does(Tool::Read, json!({"path": "latin"})).contains("the file is not UTF-8"));
-    assert_eq!(stand.does(Tool::Read, json!({"path": "empty"})), "[the file is empty]");
+    let fixture = Fixture::with_files(&[("crlf", "a\r\nb\r\n"), ("empty", "")]);
+    fixture.put("latin", b"caf\xe9\n");
+    assert!(fixture.expect_answer(Tool::Read, json!({"path": "crlf"})).ends_with("end of file; lines end with CRLF]"));
+    assert!(fixture.expect_answer(Tool::Read, json!({"path": "latin"})).contains("the file is not UTF-8"));
+    assert_eq!(fixture.expect_answer(Tool::Read, json!({"path": "empty"})), "[the file is empty]");
 }
 
 /// Memory use does not depend on the size of the file.
 #[test]
 fn a_huge_file_is_read_from_anywhere() {
-    let stand = Stand::new();
-    let file = fs::File::create(stand.at("huge")).unwrap();
+    let fixture = Fixture::new();
+    let file = fs::File::create(fixture.at("huge")).unwrap();
     let line = format!("{}\n", "x".repeat(99));
     std::io::Write::write_all(&mut &file, line.repeat(20_000).as_bytes()).unwrap();
-    let answer = stand.does(Tool::Read, json!({"path": "huge", "line": 19_000}));
+    let answer = fixture.expect_answer(Tool::Read, json!({"path": "huge", "line": 19_000}));
     assert!(answer.len() < 16 * 1024);
     assert!(answer.contains("[lines 19000 to 19142, bytes 1899900 to 1914200 of 2000000; continue with line 19143]"));
 }
@@ -68,16 +68,16 @@ fn a_huge_file_is_read_from_anywhere() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// The notes lead through the whole file, with lines of any length.
+    /// A model that continues as each note says reads the whole file, with lines of any length.
     #[test]
     fn all_parts_together_are_the_file(lines in prop::collection::vec((0_usize..20_000, 0_usize..3), 1..6), ended: bool) {
         let lines: Vec<String> = lines.into_iter().map(|(length, kind)| ["x", "é", "€"][kind].repeat(length / 3)).collect();
         let text = lines.join("\n") + if ended { "\n" } else { "" };
         prop_assume!(!text.is_empty());
-        let stand = Stand::of(&[("a", &text)]);
+        let fixture = Fixture::with_files(&[("a", &text)]);
         let (mut read, mut arguments) = (String::new(), json!({"path": "a"}));
         loop {
-            let answer = stand.does(Tool::Read, arguments.clone());
+            let answer = fixture.expect_answer(Tool::Read, arguments.clone());
             let (part, note) = answer.rsplit_once('[').unwrap();
             let (_, range) = note.split_once("bytes ").unwrap();
             let (start, rest) = range.split_once(" to ").unwrap();
@@ -87,16 +87,16 @@ proptest! {
             if note.contains("end of file") {
                 break;
             }
-            let (what, number) = note.trim_end_matches(']').rsplit_once(' ').unwrap();
-            let key = if what.ends_with("line") { "line" } else { "offset" };
+            let (text, number) = note.trim_end_matches(']').rsplit_once(' ').unwrap();
+            let key = if text.ends_with("line") { "line" } else { "offset" };
             arguments = json!({"path": "a", key: number.parse::<u64>().unwrap()});
         }
         prop_assert_eq!(read, text);
     }
 }
 
-fn project() -> Stand {
-    Stand::of(&[
+fn project() -> Fixture {
+    Fixture::with_files(&[
         ("src/main.rs", "fn main() {}\n"),
         ("src/lib/deep/far.rs", "pub fn far() {}\n"),
         ("Cargo.toml", "[package]\n"),
@@ -117,27 +117,27 @@ fn project() -> Stand {
     "src/main.rs  13 bytes", "src/lib/deep/far.rs  16 bytes",
     "[2 entries; end of list; version control directories, not entered: `.git`]",
 ])]
-#[case::without_some(json!({"exclude": "{src,.git}"}), &[
+#[case::with_excluded_entries(json!({"exclude": "{src,.git}"}), &[
     ".gitignore  7 bytes", "Cargo.toml  10 bytes", "[2 entries; end of list]",
 ])]
-#[case::version_control_where_it_is_meant(json!({"path": ".git"}), &[".git/HEAD  21 bytes", "[1 entry; end of list]"])]
-#[case::on_from_an_entry(json!({"after": "Cargo.toml", "depth": 1, "exclude": ".git"}), &[
+#[case::version_control_if_the_path_names_it(json!({"path": ".git"}), &[".git/HEAD  21 bytes", "[1 entry; end of list]"])]
+#[case::continued_after_an_entry(json!({"after": "Cargo.toml", "depth": 1, "exclude": ".git"}), &[
     "src/", "[1 entry; end of list; 1 deeper directories, not entered]",
 ])]
-fn a_listing(#[case] arguments: Value, #[case] lines: &[&str]) {
-    assert_eq!(project().does(Tool::List, arguments).lines().collect::<Vec<_>>(), lines);
+fn a_directory_is_listed(#[case] arguments: Value, #[case] lines: &[&str]) {
+    assert_eq!(project().expect_answer(Tool::List, arguments).lines().collect::<Vec<_>>(), lines);
 }
 
 #[test]
 fn a_long_listing_is_cut_and_continues_after_the_entry_in_its_note() {
-    let stand = Stand::new();
+    let fixture = Fixture::new();
     let names: Vec<String> = (0..900).map(|at| format!("file-{at:03}")).collect();
     for name in &names {
-        stand.put(name, "");
+        fixture.put(name, "");
     }
     let (mut listed, mut arguments) = (Vec::new(), json!({}));
     loop {
-        let answer = stand.does(Tool::List, arguments.clone());
+        let answer = fixture.expect_answer(Tool::List, arguments.clone());
         assert!(answer.len() < 13 * 1024, "{}", answer.len());
         let (entries, note) = answer.rsplit_once('[').unwrap();
         listed.extend(entries.lines().map(|line| line.split(' ').next().unwrap().to_owned()));
@@ -145,18 +145,18 @@ fn a_long_listing_is_cut_and_continues_after_the_entry_in_its_note() {
         arguments = json!({"after": after.split('`').next().unwrap()});
     }
     assert_eq!(listed, names);
-    let gone = stand.refuses(Tool::List, json!({"after": "file-999"}));
+    let gone = fixture.expect_refusal(Tool::List, json!({"after": "file-999"}));
     assert!(gone.contains("has no entry `file-999`"), "{gone}");
 }
 
 #[test]
 fn a_listing_shows_the_types_of_other_files() {
-    let stand = Stand::new();
-    unix::symlink("../secret\nx", stand.at("link")).unwrap();
-    std::os::unix::net::UnixListener::bind(stand.at("socket")).unwrap();
-    stand.put("new\nline", "");
+    let fixture = Fixture::new();
+    unix::symlink("../secret\nx", fixture.at("link")).unwrap();
+    std::os::unix::net::UnixListener::bind(fixture.at("socket")).unwrap();
+    fixture.put("new\nline", "");
     assert_eq!(
-        stand.does(Tool::List, json!({})),
+        fixture.expect_answer(Tool::List, json!({})),
         "link -> ../secret\\u{a}x\nnew\\u{a}line  0 bytes\nsocket  (a socket)\n[3 entries; end of list]"
     );
 }
@@ -166,47 +166,47 @@ fn a_listing_shows_the_types_of_other_files() {
     "src/main.rs", "  1: fn main() {}", "src/lib/deep/far.rs", "  1: pub fn far() {}",
     "[2 matches in 2 files, of 4 searched; version control directories, not entered: `.git`]",
 ])]
-#[case::as_it_stands(json!({"pattern": "() {", "literal": true, "path": "src/main.rs"}), &[
+#[case::literal(json!({"pattern": "() {", "literal": true, "path": "src/main.rs"}), &[
     "src/main.rs", "  1: fn main() {}", "[1 match in 1 file, of 1 searched]",
 ])]
-#[case::whatever_the_case(json!({"pattern": "PACKAGE", "ignoreCase": true, "glob": "*.toml"}), &[
+#[case::ignoring_case(json!({"pattern": "PACKAGE", "ignoreCase": true, "glob": "*.toml"}), &[
     "Cargo.toml", "  1: [package]", "[1 match in 1 file, of 1 searched; version control directories, not entered: `.git`]",
 ])]
 #[case::nothing(json!({"pattern": "nothing like it", "exclude": ".git"}), &["[0 matches in 0 files, of 4 searched]"])]
-#[case::version_control_where_it_is_meant(json!({"pattern": "main", "path": ".git"}), &[
+#[case::version_control_if_the_path_names_it(json!({"pattern": "main", "path": ".git"}), &[
     ".git/HEAD", "  1: ref: refs/heads/main", "[1 match in 1 file, of 1 searched]",
 ])]
-fn a_search(#[case] arguments: Value, #[case] lines: &[&str]) {
-    assert_eq!(project().does(Tool::Search, arguments).lines().collect::<Vec<_>>(), lines);
+fn matching_lines_are_found(#[case] arguments: Value, #[case] lines: &[&str]) {
+    assert_eq!(project().expect_answer(Tool::Search, arguments).lines().collect::<Vec<_>>(), lines);
 }
 
 #[test]
-fn context_lines_are_shown_once() {
-    let stand = Stand::of(&[("a", "1\n2\nx\n4\nx\n6\n7\n8\n9\nx\n")]);
+fn context_lines_between_two_matches_are_shown_once() {
+    let fixture = Fixture::with_files(&[("a", "1\n2\nx\n4\nx\n6\n7\n8\n9\nx\n")]);
     assert_eq!(
-        stand.does(Tool::Search, json!({"pattern": "x", "context": 1})),
+        fixture.expect_answer(Tool::Search, json!({"pattern": "x", "context": 1})),
         "a\n  2- 2\n  3: x\n  4- 4\n  5: x\n  6- 6\n  --\n  9- 9\n  10: x\n[3 matches in 1 file, of 1 searched]"
     );
 }
 
 #[test]
 fn many_matches_are_cut_and_the_search_continues_after_the_file_in_its_note() {
-    let stand = Stand::new();
+    let fixture = Fixture::new();
     for file in 0..9 {
-        stand.put(&format!("f{file}"), "x\n".repeat(30));
+        fixture.put(&format!("f{file}"), "x\n".repeat(30));
     }
-    stand.put("binary", b"x\0x");
-    let answer = stand.does(Tool::Search, json!({"pattern": "x"}));
+    fixture.put("binary", b"x\0x");
+    let answer = fixture.expect_answer(Tool::Search, json!({"pattern": "x"}));
     assert!(answer.contains("[this file has more matches: search this file alone, or read it]"), "{answer}");
     assert!(answer.ends_with("[100 matches in 5 files, of 6 searched; more matches may exist: set after to `f4` to continue; 1 binary file not searched]"), "{answer}");
-    let answer = stand.does(Tool::Search, json!({"pattern": "x", "after": "f4"}));
+    let answer = fixture.expect_answer(Tool::Search, json!({"pattern": "x", "after": "f4"}));
     assert!(answer.ends_with("[80 matches in 4 files, of 4 searched]"), "{answer}");
 }
 
 #[test]
 fn a_long_line_is_cut_to_the_part_around_the_match() {
-    let stand = Stand::of(&[("min.js", &format!("{}needle{}", "a".repeat(5000), "b".repeat(5000)))]);
-    let answer = stand.does(Tool::Search, json!({"pattern": "needle"}));
+    let fixture = Fixture::with_files(&[("min.js", &format!("{}needle{}", "a".repeat(5000), "b".repeat(5000)))]);
+    let answer = fixture.expect_answer(Tool::Search, json!({"pattern": "needle"}));
     assert!(answer.len() < 500 && answer.contains("aaneedlebb"), "{answer}");
 }
 
@@ -216,8 +216,8 @@ fn a_long_line_is_cut_to_the_part_around_the_match() {
 #[case::alternatives("(a|a)*b")]
 #[case::repeated("(.*)(.*)(.*)(.*)(.*)[^a]$")]
 fn matching_takes_linear_time(#[case] pattern: &str) {
-    let stand = Stand::of(&[("a", &format!("{}!", "a".repeat(30_000)))]);
-    stand.does(Tool::Search, json!({"pattern": pattern}));
+    let fixture = Fixture::with_files(&[("a", &format!("{}!", "a".repeat(30_000)))]);
+    fixture.expect_answer(Tool::Search, json!({"pattern": pattern}));
 }
 
 #[rstest]
@@ -226,15 +226,15 @@ fn matching_takes_linear_time(#[case] pattern: &str) {
 #[case::open("(", "unclosed group")]
 #[case::huge("(a{1000}){1000}", "size limit")]
 #[case::nested(&"(".repeat(500), "pattern is invalid")]
-fn a_pattern_that_is_refused(#[case] pattern: &str, #[case] why: &str) {
-    let error = project().refuses(Tool::Search, json!({"pattern": pattern}));
+fn an_invalid_pattern_is_refused(#[case] pattern: &str, #[case] why: &str) {
+    let error = project().expect_refusal(Tool::Search, json!({"pattern": pattern}));
     assert!(error.contains(why) && error.len() < 900, "{error}");
 }
 
 #[test]
 fn a_call_after_its_deadline_reports_the_time_limit() {
-    let stand = project();
-    let root = Root::open(&Binding { name: "code".into(), path: stand.root(), read_only: true }, None).unwrap();
+    let fixture = project();
+    let root = Root::open(&Binding { name: "code".into(), path: fixture.root(), read_only: true }, None).unwrap();
     let over = Deadline::start(Duration::ZERO);
     let listed = list::list(&root, &serde_json::from_value(json!({})).unwrap(), &over).unwrap();
     assert_eq!(listed, "[0 entries; end of list; stopped early: time limit]");

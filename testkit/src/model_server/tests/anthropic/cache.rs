@@ -9,6 +9,7 @@ fn marked(text: &str) -> Value {
     json!([{"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}])
 }
 
+/// Returns the prompt tokens that were written to the cache, read from the cache, and not cached.
 fn counted(answer: &Value) -> [u64; 3] {
     ["cache_creation_input_tokens", "cache_read_input_tokens", "input_tokens"]
         .map(|name| answer["usage"][name].as_u64().unwrap())
@@ -31,7 +32,7 @@ async fn the_next_request_reads_a_marked_prefix_from_the_cache() {
         {"role": "user", "content": marked("and?")},
     ]);
     let [more, read, _] = counted(&ask(&model, &next).await.1);
-    assert_eq!(read, written, "what the first request wrote");
+    assert_eq!(read, written, "the tokens that the first request has written are read");
     assert!(more > 0 && more < written, "{more}");
     assert_eq!(control::<Violations>(&model, "violations").await, Violations::default());
 

@@ -5,6 +5,7 @@ use crate::model_server::violation::Rule;
 
 const ANY: &str = "conversations: [{name: any, turns: [{say: a}, {say: b}, {say: c}]}]";
 
+/// Sends a request that is refused. Returns the broken rule and the message.
 async fn refused(body: &Value, version: &str) -> (Rule, String) {
     let model = model(ANY).await;
     let answer = send_as(&model, body, version).await;
@@ -19,26 +20,26 @@ async fn refused(body: &Value, version: &str) -> (Rule, String) {
 }
 
 fn call() -> Value {
-    says(json!([used("c1", "track_order")]))
+    assistant_message(json!([tool_use("c1", "track_order")]))
 }
 
 #[rstest::rstest]
-#[case::no_result(vec![call(), gives(json!("well?"))], Rule::OneResultPerCall, "messages.2: `tool_use` ids were found without `tool_result` blocks immediately after: c1.")]
-#[case::late_result(vec![call(), gives(json!([{"type": "text", "text": "so"}, got("c1", "ok")]))], Rule::OneResultPerCall, "immediately after: c1.")]
-#[case::two_results(vec![call(), gives(json!([got("c1", "ok"), got("c1", "ok")]))], Rule::OneResultPerCall, "Found multiple `tool_result` blocks with id: c1")]
-#[case::no_call(vec![says(json!("Hm.")), gives(json!([got("c1", "ok")]))], Rule::ResultHasCall, "unexpected `tool_use_id` found in `tool_result` blocks: c1.")]
-#[case::same_id(vec![call(), gives(json!([got("c1", "ok")])), call(), gives(json!([got("c1", "ok")]))], Rule::UniqueCallIds, "`tool_use` ids must be unique: c1")]
-#[case::text_arguments(vec![says(json!([{"type": "tool_use", "id": "c1", "name": "t", "input": "{}"}])), gives(json!([got("c1", "ok")]))], Rule::MessageShape, "messages.1.content.0: input: Input should be a valid dictionary")]
-#[case::call_name(vec![says(json!([used("c1", "orders.refund")])), gives(json!([got("c1", "ok")]))], Rule::ToolNames, "messages.1.content.0: name: String should match")]
-#[case::a_result_says_more(vec![call(), gives(json!([{"type": "tool_result", "tool_use_id": "c1", "content": "ok", "name": "t"}]))], Rule::KnownFields, "messages.2.content.0.tool_result.name: Extra inputs are not permitted")]
-#[case::result_of_the_model(vec![says(json!([got("c1", "ok")])), gives(json!("so?"))], Rule::MessageShape, "`tool_result` blocks can only be in `user` messages")]
-#[case::prefill(vec![says(json!("The answer is"))], Rule::Roles, "does not support assistant message prefill")]
-#[case::empty(vec![says(json!("")), gives(json!("so?"))], Rule::MessageShape, "messages.1: all messages must have non-empty content")]
-#[case::empty_text(vec![says(json!([{"type": "text", "text": ""}])), gives(json!("so?"))], Rule::MessageShape, "messages.1.content.0: text content blocks must be non-empty")]
-#[case::blank_text(vec![says(json!([{"type": "text", "text": " \n"}])), gives(json!("so?"))], Rule::MessageShape, "text content blocks must contain non-whitespace text")]
-#[case::openai_s_role(vec![json!({"role": "tool", "content": "ok"})], Rule::MessageShape, "messages.1.role: Input should be")]
-#[case::openai_s_calls(vec![json!({"role": "assistant", "content": "a", "tool_calls": []}), gives(json!("so?"))], Rule::KnownFields, "messages.1.tool_calls: Extra inputs are not permitted")]
-#[case::unknown_block(vec![gives(json!([{"type": "input_text", "text": "a"}]))], Rule::MessageShape, "Input tag 'input_text' found using 'type'")]
+#[case::no_result(vec![call(), user_message(json!("well?"))], Rule::OneResultPerCall, "messages.2: `tool_use` ids were found without `tool_result` blocks immediately after: c1.")]
+#[case::late_result(vec![call(), user_message(json!([{"type": "text", "text": "so"}, tool_result("c1", "ok")]))], Rule::OneResultPerCall, "immediately after: c1.")]
+#[case::two_results(vec![call(), user_message(json!([tool_result("c1", "ok"), tool_result("c1", "ok")]))], Rule::OneResultPerCall, "Found multiple `tool_result` blocks with id: c1")]
+#[case::no_call(vec![assistant_message(json!("Hm.")), user_message(json!([tool_result("c1", "ok")]))], Rule::ResultHasCall, "unexpected `tool_use_id` found in `tool_result` blocks: c1.")]
+#[case::same_id(vec![call(), user_message(json!([tool_result("c1", "ok")])), call(), user_message(json!([tool_result("c1", "ok")]))], Rule::UniqueCallIds, "`tool_use` ids must be unique: c1")]
+#[case::text_arguments(vec![assistant_message(json!([{"type": "tool_use", "id": "c1", "name": "t", "input": "{}"}])), user_message(json!([tool_result("c1", "ok")]))], Rule::MessageShape, "messages.1.content.0: input: Input should be a valid dictionary")]
+#[case::call_name(vec![assistant_message(json!([tool_use("c1", "orders.refund")])), user_message(json!([tool_result("c1", "ok")]))], Rule::ToolNames, "messages.1.content.0: name: String should match")]
+#[case::unknown_field_of_a_result(vec![call(), user_message(json!([{"type": "tool_result", "tool_use_id": "c1", "content": "ok", "name": "t"}]))], Rule::KnownFields, "messages.2.content.0.tool_result.name: Extra inputs are not permitted")]
+#[case::result_of_the_model(vec![assistant_message(json!([tool_result("c1", "ok")])), user_message(json!("so?"))], Rule::MessageShape, "`tool_result` blocks can only be in `user` messages")]
+#[case::prefill(vec![assistant_message(json!("The answer is"))], Rule::Roles, "does not support assistant message prefill")]
+#[case::empty(vec![assistant_message(json!("")), user_message(json!("so?"))], Rule::MessageShape, "messages.1: all messages must have non-empty content")]
+#[case::empty_text(vec![assistant_message(json!([{"type": "text", "text": ""}])), user_message(json!("so?"))], Rule::MessageShape, "messages.1.content.0: text content blocks must be non-empty")]
+#[case::blank_text(vec![assistant_message(json!([{"type": "text", "text": " \n"}])), user_message(json!("so?"))], Rule::MessageShape, "text content blocks must contain non-whitespace text")]
+#[case::role_of_openai(vec![json!({"role": "tool", "content": "ok"})], Rule::MessageShape, "messages.1.role: Input should be")]
+#[case::calls_of_openai(vec![json!({"role": "assistant", "content": "a", "tool_calls": []}), user_message(json!("so?"))], Rule::KnownFields, "messages.1.tool_calls: Extra inputs are not permitted")]
+#[case::unknown_block(vec![user_message(json!([{"type": "input_text", "text": "a"}]))], Rule::MessageShape, "Input tag 'input_text' found using 'type'")]
 #[tokio::test]
 async fn a_broken_history_is_a_violation(#[case] history: Vec<Value>, #[case] rule: Rule, #[case] why: &str) {
     let (broken, message) = refused(&body(&history), "2023-06-01").await;
@@ -48,8 +49,8 @@ async fn a_broken_history_is_a_violation(#[case] history: Vec<Value>, #[case] ru
 #[rstest::rstest]
 #[case::no_max_tokens("max_tokens", Value::Null, Rule::RequiredFields, "max_tokens: Field required")]
 #[case::max_tokens("max_tokens", json!("many"), Rule::RequiredFields, "max_tokens: Input should be a valid integer")]
-#[case::openai_s_format("response_format", json!({"type": "json_object"}), Rule::KnownFields, "response_format: Extra inputs are not permitted")]
-#[case::openai_s_user("user", json!("job-1"), Rule::KnownFields, "user: Extra inputs are not permitted")]
+#[case::format_of_openai("response_format", json!({"type": "json_object"}), Rule::KnownFields, "response_format: Extra inputs are not permitted")]
+#[case::user_of_openai("user", json!("job-1"), Rule::KnownFields, "user: Extra inputs are not permitted")]
 #[case::metadata("metadata", json!({"user_id": "job-1", "job": "a"}), Rule::KnownFields, "metadata.job: Extra inputs")]
 #[case::no_system("system", Value::Null, Rule::SystemFirst, "does not begin with a system prompt")]
 #[case::no_messages("messages", json!([]), Rule::MessageShape, "at least one message is required")]
@@ -78,8 +79,8 @@ async fn a_field_that_the_api_refuses_is_a_violation(
 }
 
 #[tokio::test]
-async fn calls_and_results_need_tools() {
-    let mut body = body(&[call(), gives(json!([got("c1", "ok")]))]);
+async fn a_history_with_calls_requires_tools() {
+    let mut body = body(&[call(), user_message(json!([tool_result("c1", "ok")]))]);
     body["tools"] = json!([]);
     let (rule, message) = refused(&body, "2023-06-01").await;
     assert!(rule == Rule::RequiredFields && message.contains("must define tools"), "{message}");
@@ -112,9 +113,9 @@ async fn a_request_without_a_version_is_refused() {
 async fn consecutive_messages_of_one_role_are_one_turn() {
     let model = model(ANY).await;
     let history = [
-        says(json!([used("c1", "track_order"), used("c2", "track_order")])),
-        gives(json!([got("c2", "ok")])),
-        gives(json!([got("c1", "ok"), {"type": "text", "text": "and?"}])),
+        assistant_message(json!([tool_use("c1", "track_order"), tool_use("c2", "track_order")])),
+        user_message(json!([tool_result("c2", "ok")])),
+        user_message(json!([tool_result("c1", "ok"), {"type": "text", "text": "and?"}])),
     ];
     assert_eq!(ask(&model, &body(&history)).await.0, 200);
 }
@@ -140,7 +141,7 @@ async fn a_wrong_key_is_refused_and_either_header_is_accepted() {
 }
 
 #[tokio::test]
-async fn the_models_are_listed_in_the_form_of_each_protocol() {
+async fn the_models_are_listed_in_the_form_of_anthropic() {
     let model = model("models: [large, small]\nconversations: [{name: any, turns: [{say: a}]}]").await;
     let url = format!("{}/v1/models", model.url());
     let request = crate::http::client().unwrap().get(url).header("anthropic-version", "2023-06-01");

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::thinking;
-use crate::model_server::answer::{Answer, MARK};
+use crate::model_server::answer::{Answer, PLACEHOLDER};
 use crate::model_server::request::Request;
 use crate::model_server::script::{Stop, Usage};
 
@@ -32,31 +32,31 @@ pub(super) fn head(answer: &Answer) -> Value {
     })
 }
 
-/// Returns the blocks of an answer. Arguments are replaced by the mark and the index of their call.
+/// Returns the blocks of an answer. In place of the arguments of a call, they have the placeholder and the index of the call.
 pub(super) fn blocks(request: &Request, answer: &Answer) -> Vec<Value> {
-    let mut blocks = thought(request, answer);
+    let mut blocks = thinking_blocks(request, answer);
     blocks.extend(answer.written_text().map(|text| json!({"type": "text", "text": text})));
     blocks.extend(answer.calls.iter().enumerate().map(|(index, call)| {
-        json!({"type": "tool_use", "id": call.id, "name": call.name, "input": format!("{MARK}{index}")})
+        json!({"type": "tool_use", "id": call.id, "name": call.name, "input": format!("{PLACEHOLDER}{index}")})
     }));
     blocks
 }
 
 /// Returns the thoughts that the next request must return unchanged. Only answers with tool calls have such thoughts.
 pub(in crate::model_server::wire) fn thoughts(request: &Request, answer: &Answer) -> Vec<Value> {
-    if answer.calls.is_empty() { Vec::new() } else { thought(request, answer) }
+    if answer.calls.is_empty() { Vec::new() } else { thinking_blocks(request, answer) }
 }
 
-fn thought(request: &Request, answer: &Answer) -> Vec<Value> {
+fn thinking_blocks(request: &Request, answer: &Answer) -> Vec<Value> {
     if matches!(thinking::mode(&request.body), Some("disabled" | "between_tools")) {
         return Vec::new();
     }
     let shown = |thought: &str| if thinking::omits_text(&request.body) { String::new() } else { thought.to_owned() };
-    let open = answer.thinking.as_ref().map(
+    let readable = answer.thinking.as_ref().map(
         |thought| json!({"type": "thinking", "thinking": shown(thought), "signature": thinking::signature(thought)}),
     );
-    let hidden = answer.redacted_thinking.as_ref().map(|data| json!({"type": "redacted_thinking", "data": data}));
-    open.into_iter().chain(hidden).collect()
+    let redacted = answer.redacted_thinking.as_ref().map(|data| json!({"type": "redacted_thinking", "data": data}));
+    readable.into_iter().chain(redacted).collect()
 }
 
 pub(super) fn stop_reason(answer: &Answer) -> &'static str {

@@ -1,11 +1,11 @@
-//! The blocks of a message.
+//! Checks the blocks of a message.
 
 use serde_json::Value;
 
 use super::fields::check_known;
 use super::prompt::type_of;
 use super::{thinking, tools};
-use crate::model_server::violation::{Broken, Rule};
+use crate::model_server::violation::{BrokenRule, Rule};
 
 /// One block and its path in the request.
 struct Block<'a> {
@@ -14,7 +14,7 @@ struct Block<'a> {
     is_user: bool,
 }
 
-pub(super) fn check(index: usize, message: &Value, broken: &mut Vec<Broken>) {
+pub(super) fn check(index: usize, message: &Value, broken: &mut Vec<BrokenRule>) {
     let at = format!("messages.{index}");
     check_known(message, &at, &["role", "content"], broken);
     let role = message.get("role").and_then(Value::as_str);
@@ -43,7 +43,7 @@ pub(super) fn check(index: usize, message: &Value, broken: &mut Vec<Broken>) {
 }
 
 impl Block<'_> {
-    fn check(&self, broken: &mut Vec<Broken>) {
+    fn check(&self, broken: &mut Vec<BrokenRule>) {
         let kind = type_of(self.value);
         let known: &[&str] = match kind {
             "text" => &["type", "text", "cache_control", "citations"],
@@ -59,14 +59,14 @@ impl Block<'_> {
         };
         check_known(self.value, &format!("{}.{kind}", self.at), known, broken);
         match kind {
-            "text" => self.text(broken),
-            "tool_use" => self.call(broken),
-            "tool_result" => self.result(broken),
-            _ => self.thought(kind, broken),
+            "text" => self.check_text(broken),
+            "tool_use" => self.check_call(broken),
+            "tool_result" => self.check_result(broken),
+            _ => self.check_thought(kind, broken),
         }
     }
 
-    fn report(&self, rule: Rule, why: &str, broken: &mut Vec<Broken>) {
+    fn report(&self, rule: Rule, why: &str, broken: &mut Vec<BrokenRule>) {
         broken.push((rule, format!("{}: {why}", self.at)));
     }
 
@@ -74,16 +74,16 @@ impl Block<'_> {
         self.value.get(name).and_then(Value::as_str)
     }
 
-    /// Checks the role of a block that only one role may send.
-    fn is_of(&self, user: bool, broken: &mut Vec<Broken>) {
-        if self.is_user != user {
-            let (kind, role) = (type_of(self.value), if user { "user" } else { "assistant" });
+    /// Checks that the message of a block is of the user, or that it is not.
+    fn check_role(&self, is_user: bool, broken: &mut Vec<BrokenRule>) {
+        if self.is_user != is_user {
+            let (kind, role) = (type_of(self.value), if is_user { "user" } else { "assistant" });
             let why = format!("`{kind}` blocks can only be in `{role}` messages");
             self.report(Rule::MessageShape, &why, broken);
         }
     }
 
-    fn text(&self, broken: &mut Vec<Broken>) {
+    fn check_text(&self, broken: &mut Vec<BrokenRule>) {
         match self.field("text") {
             Some("") => self.report(Rule::MessageShape, "text content blocks must be non-empty", broken),
             Some(text) if text.trim().is_empty() => {
@@ -94,12 +94,12 @@ impl Block<'_> {
         }
     }
 
-    fn call(&self, broken: &mut Vec<Broken>) {
-        self.is_of(false, broken);
-        if !self.field("id").is_some_and(tools::is_name) {
+    fn check_call(&self, broken: &mut Vec<BrokenRule>) {
+        self.check_role(false, broken);
+        if !self.field("id").is_some_and(tools::is_valid_name) {
             self.report(Rule::MessageShape, "id: String should match pattern '^[a-zA-Z0-9_-]+$'", broken);
         }
-        if !self.field("name").is_some_and(tools::is_name) {
+        if !self.field("name").is_some_and(tools::is_valid_name) {
             let why = "name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'";
             self.report(Rule::ToolNames, why, broken);
         }
@@ -108,8 +108,8 @@ impl Block<'_> {
         }
     }
 
-    fn result(&self, broken: &mut Vec<Broken>) {
-        self.is_of(true, broken);
+    fn check_result(&self, broken: &mut Vec<BrokenRule>) {
+        self.check_role(true, broken);
         if self.field("tool_use_id").is_none() {
             self.report(Rule::ResultHasCall, "tool_use_id: Field required", broken);
         }
@@ -122,9 +122,9 @@ impl Block<'_> {
         }
     }
 
-    fn thought(&self, kind: &str, broken: &mut Vec<Broken>) {
-        self.is_of(false, broken);
-        if kind == "thinking" && !thinking::is_ours(self.value) {
+    fn check_thought(&self, kind: &str, broken: &mut Vec<BrokenRule>) {
+        self.check_role(false, broken);
+        if kind == "thinking" && !thinking::is_from_this_server(self.value) {
             self.report(Rule::ThinkingKept, "Invalid `signature` in `thinking` block", broken);
         }
         if kind == "redacted_thinking" && self.field("data").is_none() {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::thinking;
 use crate::model_server::request::Request;
-use crate::model_server::violation::{Broken, Rule};
+use crate::model_server::violation::{BrokenRule, Rule};
 
 /// The header with the version of the API.
 pub(in crate::model_server::wire) const VERSION: &str = "anthropic-version";
@@ -13,7 +13,7 @@ pub(in crate::model_server::wire) const VERSION: &str = "anthropic-version";
 const VERSIONS: [&str; 2] = ["2023-06-01", "2026-10-21"];
 
 /// The fields of `POST /v1/messages` in every version, as Anthropic documents them.
-const KNOWN: [&str; 17] = [
+const KNOWN_FIELDS: [&str; 17] = [
     "cache_control",
     "container",
     "diagnostics",
@@ -34,12 +34,12 @@ const KNOWN: [&str; 17] = [
 ];
 
 /// The additional fields of the first version.
-const OLD: [&str; 3] = ["temperature", "top_k", "top_p"];
+const FIRST_VERSION_FIELDS: [&str; 3] = ["temperature", "top_k", "top_p"];
 
 /// The minimum budget for thinking, in tokens.
-const LEAST_BUDGET: u64 = 1024;
+const MIN_THINKING_TOKENS: u64 = 1024;
 
-pub(super) fn check(request: &Request, broken: &mut Vec<Broken>) {
+pub(super) fn check(request: &Request, broken: &mut Vec<BrokenRule>) {
     let body = &request.body;
     let version = request.version.as_deref();
     match version {
@@ -49,8 +49,8 @@ pub(super) fn check(request: &Request, broken: &mut Vec<Broken>) {
         }
         Some(_) => {}
     }
-    let old = if version == VERSIONS.last().copied() { &[] } else { OLD.as_slice() };
-    check_known(body, "", &[KNOWN.as_slice(), old].concat(), broken);
+    let more_fields = if version == VERSIONS.last().copied() { &[] } else { FIRST_VERSION_FIELDS.as_slice() };
+    check_known(body, "", &[KNOWN_FIELDS.as_slice(), more_fields].concat(), broken);
     match body.get("max_tokens") {
         None | Some(Value::Null) => broken.push((Rule::RequiredFields, "max_tokens: Field required".to_owned())),
         Some(tokens) if tokens.as_u64().is_none() => {
@@ -65,13 +65,14 @@ pub(super) fn check(request: &Request, broken: &mut Vec<Broken>) {
     }
 }
 
-/// Returns the sentence for a field that there is not.
+/// Returns Anthropic's message about an unknown field.
 pub(in crate::model_server::wire) fn unknown_field(path: &str) -> String {
     format!("{path}: Extra inputs are not permitted")
 }
 
-/// Reports the fields of `value`, which stands at `at`, that are none of `known`.
-pub(super) fn check_known(value: &Value, at: &str, known: &[&str], broken: &mut Vec<Broken>) {
+/// Reports each field of `value` that is not in `known`. `at` is the path of `value` in the request; empty for the
+/// request itself.
+pub(super) fn check_known(value: &Value, at: &str, known: &[&str], broken: &mut Vec<BrokenRule>) {
     let fields = value.as_object().into_iter().flatten();
     let unknown = fields.map(|(name, _)| name).filter(|name| !known.contains(&name.as_str()));
     broken.extend(unknown.map(|name| {
@@ -80,18 +81,18 @@ pub(super) fn check_known(value: &Value, at: &str, known: &[&str], broken: &mut 
     }));
 }
 
-fn check_metadata(body: &Value, broken: &mut Vec<Broken>) {
+fn check_metadata(body: &Value, broken: &mut Vec<BrokenRule>) {
     if let Some(metadata) = body.get("metadata") {
         check_known(metadata, "metadata", &["user_id"], broken);
     }
 }
 
-fn check_thinking(body: &Value, broken: &mut Vec<Broken>) {
+fn check_thinking(body: &Value, broken: &mut Vec<BrokenRule>) {
     let Some(config) = body.get("thinking").filter(|config| !config.is_null()) else { return };
     let mut report = |why: &str| broken.push((Rule::MessageShape, why.to_owned()));
-    let forced = matches!(body.pointer("/tool_choice/type").and_then(Value::as_str), Some("any" | "tool"));
+    let is_call_forced = matches!(body.pointer("/tool_choice/type").and_then(Value::as_str), Some("any" | "tool"));
     let is_on = matches!(thinking::mode(body), Some("enabled" | "adaptive"));
-    if is_on && forced {
+    if is_on && is_call_forced {
         report("Thinking may not be enabled when tool_choice forces tool use.");
     }
     let temperature = body.get("temperature").and_then(Value::as_f64);
@@ -101,10 +102,10 @@ fn check_thinking(body: &Value, broken: &mut Vec<Broken>) {
     match thinking::mode(body) {
         Some("enabled") => {
             let budget = config.get("budget_tokens").and_then(Value::as_u64).unwrap_or_default();
-            if budget < LEAST_BUDGET {
+            if budget < MIN_THINKING_TOKENS {
                 report("thinking.enabled.budget_tokens: Input should be greater than or equal to 1024");
             }
-            if body.get("max_tokens").and_then(Value::as_u64).is_some_and(|most| most <= budget) {
+            if body.get("max_tokens").and_then(Value::as_u64).is_some_and(|max_tokens| max_tokens <= budget) {
                 report("`max_tokens` must be greater than `thinking.budget_tokens`.");
             }
             check_known(config, "thinking.enabled", &["type", "budget_tokens", "display"], broken);
@@ -116,7 +117,7 @@ fn check_thinking(body: &Value, broken: &mut Vec<Broken>) {
     }
 }
 
-fn check_output(config: &Value, broken: &mut Vec<Broken>) {
+fn check_output(config: &Value, broken: &mut Vec<BrokenRule>) {
     check_known(config, "output_config", &["effort", "format"], broken);
     let Some(format) = config.get("format").filter(|format| !format.is_null()) else { return };
     check_known(format, "output_config.format", &["type", "schema"], broken);

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::content;
 use super::prompt::{blocks, type_of};
 use crate::model_server::request::Request;
-use crate::model_server::violation::{Broken, Rule};
+use crate::model_server::violation::{BrokenRule, Rule};
 
 /// Consecutive messages of one role.
 struct Turn {
@@ -17,7 +17,7 @@ struct Turn {
     blocks: Vec<Value>,
 }
 
-pub(super) fn check(request: &Request, broken: &mut Vec<Broken>) {
+pub(super) fn check(request: &Request, broken: &mut Vec<BrokenRule>) {
     let messages = request.body.get("messages").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     if messages.is_empty() {
         broken.push((Rule::MessageShape, "messages: at least one message is required".to_owned()));
@@ -53,17 +53,17 @@ fn turns(messages: &[Value]) -> Vec<Turn> {
             Some("assistant") => false,
             _ => continue,
         };
-        let said = blocks(message.get("content"));
+        let content = blocks(message.get("content"));
         match turns.last_mut() {
-            Some(turn) if turn.is_user == is_user => turn.blocks.extend(said),
-            _ => turns.push(Turn { index, is_user, blocks: said }),
+            Some(turn) if turn.is_user == is_user => turn.blocks.extend(content),
+            _ => turns.push(Turn { index, is_user, blocks: content }),
         }
     }
     turns
 }
 
-/// Each call has its one result at the beginning of what the user says next.
-fn check_calls(turns: &[Turn], broken: &mut Vec<Broken>) {
+/// Checks that each call has exactly one result, at the beginning of the user's next turn.
+fn check_calls(turns: &[Turn], broken: &mut Vec<BrokenRule>) {
     let mut seen = BTreeSet::new();
     let mut open: Vec<&str> = Vec::new();
     for turn in turns {
@@ -82,7 +82,8 @@ fn check_calls(turns: &[Turn], broken: &mut Vec<Broken>) {
             open.push(id);
         }
     }
-    // Calls of the last message are not reported. The check of roles already reports a request that ends with them.
+    // Calls of the last turn need no check: a request that ends with a turn of the assistant is already reported
+    // (`Rule::Roles`).
 }
 
 fn check_results(turn: &Turn, waiting: &[&str], report: &mut impl FnMut(Rule, String)) {
@@ -100,7 +101,7 @@ fn check_results(turn: &Turn, waiting: &[&str], report: &mut impl FnMut(Rule, St
             ),
         );
     }
-    let mut once = BTreeSet::new();
+    let mut result_ids = BTreeSet::new();
     for block in results() {
         let id = id(block, "tool_use_id");
         if !waiting.contains(&id) {
@@ -112,7 +113,7 @@ fn check_results(turn: &Turn, waiting: &[&str], report: &mut impl FnMut(Rule, St
                 ),
             );
         }
-        if !once.insert(id) {
+        if !result_ids.insert(id) {
             let why = format!(
                 ".content: each tool_use must have a single result. Found multiple `tool_result` blocks with id: {id}"
             );

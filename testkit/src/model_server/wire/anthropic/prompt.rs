@@ -1,4 +1,4 @@
-//! Reads the items of a prompt, and the parts that a cache can keep.
+//! Reads the items of a prompt, and the parts at which a cached prefix can end.
 
 use serde_json::{Value, json};
 
@@ -6,12 +6,12 @@ use crate::model_server::cache::Part;
 use crate::model_server::request::{Item, Kind, Request, text};
 
 /// The field that marks the end of a prefix for the cache.
-const MARK: &str = "cache_control";
+const CACHE_MARK: &str = "cache_control";
 
-/// Returns a part of the prompt without its marks, which move from one request to the next.
+/// Returns a part of the prompt without its cache marks, which move from one request to the next.
 pub(super) fn unmarked(value: &Value) -> Value {
     let Value::Object(object) = value else { return value.clone() };
-    let kept = object.iter().filter(|(key, _)| *key != MARK);
+    let kept = object.iter().filter(|(key, _)| *key != CACHE_MARK);
     kept.map(|(key, value)| {
         let value = match value {
             Value::Array(blocks) if key == "content" => blocks.iter().map(unmarked).collect(),
@@ -60,7 +60,8 @@ fn items_of((index, message): (usize, &Value)) -> Vec<Item> {
     if kind != Kind::User {
         return vec![whole(format!("messages.{index}"), &blocks)];
     }
-    // One message has the user's text and the results of tools. Later requests may add blocks to it.
+    // A message of the user can have a text and results of tools, and later requests may add blocks to it. So each
+    // block is an item.
     let items = blocks.iter().enumerate().map(|(place, block)| {
         let at = format!("messages.{index}.content.{place}");
         if type_of(block) != "tool_result" {
@@ -83,7 +84,7 @@ pub(in crate::model_server::wire) fn parts(request: &Request) -> Vec<Part> {
     let part = |role: &str, value: &Value| Part {
         role: role.to_owned(),
         value: unmarked(value),
-        marked: value.get(MARK).is_some_and(|mark| !mark.is_null()),
+        marked: value.get(CACHE_MARK).is_some_and(|mark| !mark.is_null()),
     };
     let tools = list("tools").map(|tool| part("tools", tool));
     let system = blocks(request.body.get("system"));
@@ -93,7 +94,7 @@ pub(in crate::model_server::wire) fn parts(request: &Request) -> Vec<Part> {
         blocks(message.get("content")).iter().map(|block| part(role, block)).collect::<Vec<_>>()
     });
     let mut parts: Vec<Part> = tools.chain(system).chain(messages).collect();
-    if let Some(last) = parts.last_mut().filter(|_| request.has(MARK)) {
+    if let Some(last) = parts.last_mut().filter(|_| request.has(CACHE_MARK)) {
         last.marked = true;
     }
     parts

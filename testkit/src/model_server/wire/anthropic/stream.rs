@@ -4,18 +4,18 @@ use serde_json::{Value, json};
 
 use super::answer::{blocks, head, stop_details, stop_reason, usage};
 use super::prompt::type_of;
-use crate::model_server::answer::{Answer, FILLER, Text, filler};
+use crate::model_server::answer::{Answer, FILLER_BLOCK_BYTES, Text, filler_block};
 use crate::model_server::event::{Event, parts};
 use crate::model_server::request::Request;
 
 pub(in crate::model_server::wire) fn events(request: &Request, answer: &Answer) -> Vec<Event> {
     let mut message = head(answer);
-    let mut used = usage(answer.usage);
-    if let (Some(message), Some(used)) = (message.as_object_mut(), used.as_object_mut()) {
-        // The stop reason is not known yet.
-        used.insert("output_tokens".to_owned(), 1.into());
-        used.remove("output_tokens_details");
-        message.insert("usage".to_owned(), Value::Object(used.clone()));
+    let mut first_usage = usage(answer.usage);
+    if let (Some(message), Some(first_usage)) = (message.as_object_mut(), first_usage.as_object_mut()) {
+        // The first event does not report the output tokens of the whole answer.
+        first_usage.insert("output_tokens".to_owned(), 1.into());
+        first_usage.remove("output_tokens_details");
+        message.insert("usage".to_owned(), Value::Object(first_usage.clone()));
     }
     let mut events = vec![event("message_start", &json!({ "message": message })), event("ping", &json!({}))];
     let mut calls = answer.calls.iter();
@@ -28,8 +28,8 @@ pub(in crate::model_server::wire) fn events(request: &Request, answer: &Answer) 
                 deltas
             }
             ("text", Some(Text::Filler(bytes))) => {
-                let event = delta(index, "text_delta", "text", &filler());
-                vec![Event { times: bytes.div_ceil(FILLER), ..event }]
+                let event = delta(index, "text_delta", "text", &filler_block());
+                vec![Event { times: bytes.div_ceil(FILLER_BLOCK_BYTES), ..event }]
             }
             ("text", _) => deltas(index, "text_delta", "text", &text_of("text")),
             ("tool_use", _) => {
@@ -40,7 +40,7 @@ pub(in crate::model_server::wire) fn events(request: &Request, answer: &Answer) 
             }
             _ => Vec::new(),
         };
-        events.push(event("content_block_start", &json!({"index": index, "content_block": begun(block)})));
+        events.push(event("content_block_start", &json!({"index": index, "content_block": without_content(block)})));
         events.extend(deltas);
         events.push(event("content_block_stop", &json!({ "index": index })));
     }
@@ -52,8 +52,8 @@ pub(in crate::model_server::wire) fn events(request: &Request, answer: &Answer) 
     events
 }
 
-/// Returns a block without the content that its deltas carry.
-fn begun(mut block: Value) -> Value {
+/// Returns a block without its content, which the deltas contain.
+fn without_content(mut block: Value) -> Value {
     if let Some(block) = block.as_object_mut() {
         for name in ["text", "thinking", "signature"] {
             if block.get(name).is_some_and(Value::is_string) {

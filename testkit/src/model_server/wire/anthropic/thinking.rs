@@ -1,4 +1,4 @@
-//! Thoughts of the model. Their signatures show whether a client returns them unchanged.
+//! The thoughts of the model. Each has a signature, which shows whether a client returns the thought unchanged.
 
 use bloomery_crds::Digest;
 use serde_json::Value;
@@ -9,8 +9,9 @@ pub(super) fn signature(thought: &str) -> String {
     format!("ErUB{}", digest.as_str().trim_start_matches("sha256:"))
 }
 
-/// Returns whether this server wrote a block of thinking. Without its text, only the prefix of the signature is checked.
-pub(super) fn is_ours(block: &Value) -> bool {
+/// Returns whether this server wrote a `thinking` block. Without the text of the thought, checks only the prefix of the
+/// signature.
+pub(super) fn is_from_this_server(block: &Value) -> bool {
     let field = |name: &str| block.get(name).and_then(Value::as_str);
     match (field("thinking"), field("signature")) {
         (Some(""), Some(signed)) => signed.starts_with("ErUB"),

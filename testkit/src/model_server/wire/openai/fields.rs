@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::tools::is_name;
+use super::tools::is_valid_name;
 use crate::model_server::request::Request;
-use crate::model_server::violation::{Broken, Rule};
+use crate::model_server::violation::{BrokenRule, Rule};
 
 /// The fields of `POST /v1/chat/completions`, as OpenAI documents them.
-const KNOWN: [&str; 37] = [
+const KNOWN_FIELDS: [&str; 37] = [
     "audio",
     "frequency_penalty",
     "function_call",
@@ -47,9 +47,9 @@ const KNOWN: [&str; 37] = [
     "web_search_options",
 ];
 
-pub(super) fn check(request: &Request, broken: &mut Vec<Broken>) {
+pub(super) fn check(request: &Request, broken: &mut Vec<BrokenRule>) {
     let fields = request.body.as_object().into_iter().flatten();
-    let unknown = fields.map(|(name, _)| name).filter(|name| !KNOWN.contains(&name.as_str()));
+    let unknown = fields.map(|(name, _)| name).filter(|name| !KNOWN_FIELDS.contains(&name.as_str()));
     broken.extend(unknown.map(|name| (Rule::KnownFields, unknown_field(name))));
     if request.has("stream_options") && !request.stream {
         let why = "The 'stream_options' parameter is only allowed when 'stream' is enabled.";
@@ -60,11 +60,12 @@ pub(super) fn check(request: &Request, broken: &mut Vec<Broken>) {
     }
 }
 
+/// Returns OpenAI's message about an unknown field.
 pub(in crate::model_server::wire) fn unknown_field(path: &str) -> String {
     format!("Unrecognized request argument supplied: {path}")
 }
 
-fn check_format(request: &Request, format: &Value, broken: &mut Vec<Broken>) {
+fn check_format(request: &Request, format: &Value, broken: &mut Vec<BrokenRule>) {
     let mut report = |why: String| broken.push((Rule::OutputSchema, why));
     match format.get("type").and_then(Value::as_str) {
         Some("text") => {}
@@ -79,10 +80,10 @@ fn check_format(request: &Request, format: &Value, broken: &mut Vec<Broken>) {
         }
         Some("json_schema") => {
             let name = format.pointer("/json_schema/name").and_then(Value::as_str).unwrap_or_default();
-            if !is_name(name) {
+            if !is_valid_name(name) {
                 report(format!("Invalid 'response_format.json_schema.name': `{name}`"));
             }
-            // Without a schema, there is nothing to check.
+            // A missing schema is allowed.
             let schema = format.pointer("/json_schema/schema").unwrap_or(&Value::Null);
             let strict = format.pointer("/json_schema/strict") == Some(&Value::Bool(true));
             if !schema.is_null() && !schema.is_object() {
@@ -95,7 +96,7 @@ fn check_format(request: &Request, format: &Value, broken: &mut Vec<Broken>) {
     }
 }
 
-/// A schema that `strict` does not allow, with OpenAI's message.
+/// The error of a schema that `strict` does not allow. Contains OpenAI's message.
 struct NotStrict(String);
 
 /// Checks the rules of `strict` for every object in a schema: no additional properties, and all properties required.

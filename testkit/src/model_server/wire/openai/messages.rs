@@ -4,27 +4,27 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::tools::is_name;
+use super::tools::is_valid_name;
 use crate::model_server::request::{Item, Kind};
-use crate::model_server::violation::{Broken, Rule};
+use crate::model_server::violation::{BrokenRule, Rule};
 
-pub(super) fn check(items: &[Item], broken: &mut Vec<Broken>) {
+pub(super) fn check(items: &[Item], broken: &mut Vec<BrokenRule>) {
     let mut history = History { broken, seen: BTreeSet::new(), open: BTreeMap::new() };
     for (index, Item { kind, raw, .. }) in items.iter().enumerate() {
         match kind {
             Kind::System | Kind::User => {
-                history.close(index);
-                history.content(index, raw, /*nullable*/ false);
+                history.check_open_calls(index);
+                history.check_content(index, raw, /*is_optional*/ false);
             }
             Kind::Assistant => {
-                history.close(index);
-                history.answer(index, raw);
+                history.check_open_calls(index);
+                history.check_answer(index, raw);
             }
-            Kind::Result => history.result(index, raw),
-            Kind::Unknown => history.report(Rule::MessageShape, index, "it has no role that the protocol knows"),
+            Kind::Result => history.check_result(index, raw),
+            Kind::Unknown => history.report(Rule::MessageShape, index, "`role` is missing or unknown"),
         }
     }
-    history.close(items.len());
+    history.check_open_calls(items.len());
 }
 
 /// Returns the tool calls of an assistant message.
@@ -34,7 +34,7 @@ fn tool_calls(message: &Value) -> &[Value] {
 
 /// The state of the check, message by message.
 struct History<'a> {
-    broken: &'a mut Vec<Broken>,
+    broken: &'a mut Vec<BrokenRule>,
     /// All call ids so far.
     seen: BTreeSet<&'a str>,
     /// The calls of the last answer. The value is true if the call has its result.
@@ -46,47 +46,47 @@ impl<'a> History<'a> {
         self.broken.push((rule, format!("messages[{index}]: {what}")));
     }
 
-    /// Reports the calls without a result. `index` is the next message that is not a result, or the end.
-    fn close(&mut self, index: usize) {
+    /// Reports the calls of the last answer that have no result. `index` is the index after their results.
+    fn check_open_calls(&mut self, index: usize) {
         for (id, answered) in std::mem::take(&mut self.open) {
             if !answered {
-                self.report(Rule::OneResultPerCall, index, &format!("before it, call `{id}` has no result"));
+                self.report(Rule::OneResultPerCall, index, &format!("call `{id}` has no result before this message"));
             }
         }
     }
 
-    fn content(&mut self, index: usize, message: &Value, nullable: bool) {
-        let fits = match message.get("content") {
+    fn check_content(&mut self, index: usize, message: &Value, is_optional: bool) {
+        let is_valid = match message.get("content") {
             Some(Value::String(_) | Value::Array(_)) => true,
-            Some(Value::Null) | None => nullable,
+            Some(Value::Null) | None => is_optional,
             Some(_) => false,
         };
-        if !fits {
+        if !is_valid {
             self.report(Rule::MessageShape, index, "`content` is neither text nor a list of parts");
         }
     }
 
-    fn answer(&mut self, index: usize, message: &'a Value) {
+    fn check_answer(&mut self, index: usize, message: &'a Value) {
         let calls = tool_calls(message);
-        self.content(index, message, !calls.is_empty());
+        self.check_content(index, message, !calls.is_empty());
         if calls.is_empty() && message.get("tool_calls").is_some_and(|calls| !calls.is_null()) {
-            self.report(Rule::MessageShape, index, "`tool_calls` is there but holds none");
+            self.report(Rule::MessageShape, index, "`tool_calls` is not a list of calls, or is empty");
         }
         for call in calls {
-            self.call(index, call);
+            self.check_call(index, call);
         }
     }
 
-    fn call(&mut self, index: usize, call: &'a Value) {
+    fn check_call(&mut self, index: usize, call: &'a Value) {
         let name = call.pointer("/function/name").and_then(Value::as_str).unwrap_or_default();
-        if !is_name(name) {
+        if !is_valid_name(name) {
             self.report(Rule::ToolNames, index, &format!("call of `{name}`: does not match ^[A-Za-z0-9_-]{{1,64}}$"));
         }
         if call.get("type").and_then(Value::as_str) != Some("function") {
             self.report(Rule::MessageShape, index, &format!("call of `{name}`: `type` is not `function`"));
         }
         if !call.pointer("/function/arguments").is_some_and(Value::is_string) {
-            self.report(Rule::ArgumentsAreText, index, &format!("call of `{name}`: `arguments` is no string"));
+            self.report(Rule::ArgumentsAreText, index, &format!("call of `{name}`: `arguments` is not a string"));
         }
         match call.get("id").and_then(Value::as_str) {
             None => self.report(Rule::MessageShape, index, &format!("call of `{name}`: it has no id")),
@@ -99,8 +99,8 @@ impl<'a> History<'a> {
         }
     }
 
-    fn result(&mut self, index: usize, message: &'a Value) {
-        self.content(index, message, /*nullable*/ false);
+    fn check_result(&mut self, index: usize, message: &'a Value) {
+        self.check_content(index, message, /*is_optional*/ false);
         let Some(id) = message.get("tool_call_id").and_then(Value::as_str) else {
             return self.report(Rule::ResultHasCall, index, "a result without `tool_call_id`");
         };

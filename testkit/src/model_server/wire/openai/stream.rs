@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::answer::{content, finish_reason, usage};
-use crate::model_server::answer::{Answer, FILLER, Text, filler};
+use crate::model_server::answer::{Answer, FILLER_BLOCK_BYTES, Text, filler_block};
 use crate::model_server::event::{Event, parts};
 use crate::model_server::request::Request;
 
@@ -34,10 +34,10 @@ pub(in crate::model_server::wire) fn events(request: &Request, answer: &Answer) 
     let mut events = vec![choice(json!({"role": "assistant", "content": "", "refusal": null}), None)];
     match &answer.text {
         Some(Text::Filler(bytes)) => {
-            let event = choice(json!({"content": filler()}), None);
-            events.push(Event { times: bytes.div_ceil(FILLER), ..event });
+            let event = choice(json!({"content": filler_block()}), None);
+            events.push(Event { times: bytes.div_ceil(FILLER_BLOCK_BYTES), ..event });
         }
-        Some(Text::Said(_)) => {
+        Some(Text::Scripted(_)) => {
             let (content, refusal) = content(answer);
             for (field, text) in [("content", content), ("refusal", refusal)] {
                 let text = text.unwrap_or_default();

@@ -1,13 +1,13 @@
-//! The tools of a request, and their names.
+//! Checks the tools of a request, and their names.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
 use crate::model_server::request::Request;
-use crate::model_server::violation::{Broken, Rule};
+use crate::model_server::violation::{BrokenRule, Rule};
 
-pub(super) fn check(request: &Request, broken: &mut Vec<Broken>) {
+pub(super) fn check(request: &Request, broken: &mut Vec<BrokenRule>) {
     let mut names = BTreeSet::new();
     for (index, tool) in request.tools.iter().enumerate() {
         let Some(name) = tool.pointer(request.tool_name).and_then(Value::as_str) else {
@@ -17,7 +17,7 @@ pub(super) fn check(request: &Request, broken: &mut Vec<Broken>) {
         if tool.get("type").and_then(Value::as_str) != Some("function") {
             broken.push((Rule::ToolNames, format!("tools[{index}]: `type` is not `function`")));
         }
-        if !is_name(name) {
+        if !is_valid_name(name) {
             broken.push((Rule::ToolNames, format!("tools[{index}]: `{name}` does not match ^[A-Za-z0-9_-]{{1,64}}$")));
         }
         if !names.insert(name) {
@@ -26,8 +26,8 @@ pub(super) fn check(request: &Request, broken: &mut Vec<Broken>) {
     }
 }
 
-/// Returns whether both providers accept a name for a tool. OpenAI's rule is the stricter one.
-pub(super) fn is_name(name: &str) -> bool {
+/// Returns whether OpenAI accepts a name for a tool. Anthropic then accepts it as well.
+pub(super) fn is_valid_name(name: &str) -> bool {
     (1..=64).contains(&name.len())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }

@@ -30,7 +30,7 @@ pub(in crate::bank) enum PublishError {
 impl Ledger {
     /// Publishes a claimed content under its note's name, unless that was done before.
     pub(in crate::bank) fn publish(&self, number: u64, record: &Record, bank: &OpenBank) -> Result<(), PublishError> {
-        // A record with an invalid note name is not from a worker.
+        // No worker writes a record with an invalid note name.
         let Ok(name) = Name::parse(&record.file) else { return Ok(()) };
         let from = content_file(number, &record.staged);
         let failure = |error: &io::Error| PublishError::Failed(format!("{name} cannot be written: {error}.").into());
@@ -39,10 +39,11 @@ impl Ledger {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             metadata => metadata.map_err(|error| failure(&error))?,
         };
-        // The staged content still exists, so no worker has published it since `current` was read.
-        let is_as_claimed =
+        // The staged content still exists, so no worker had published it when `current` was read. If `current` is neither the
+        // replaced nor the claimed content, a person has written it.
+        let is_replaced_or_claimed =
             record.replaces(current.as_ref()) || current.is_some_and(|current| current.digest == record.digest);
-        if !is_as_claimed {
+        if !is_replaced_or_claimed {
             return match self.dir.remove_file(&from) {
                 // Another worker was faster.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -59,7 +60,8 @@ impl Ledger {
         sync_dir(to).and_then(|()| sync_dir(&self.dir)).map_err(|error| failure(&error))
     }
 
-    /// Removes old claims if there are more than [`MAX_CLAIMS`]. The last claim of each existing note stays.
+    /// Removes old claims if there are more than [`MAX_CLAIMS`]. Keeps the last claim of each existing note, because it names
+    /// the author.
     pub(in crate::bank) fn prune(&self, bank: &OpenBank) -> io::Result<()> {
         let names = self.file_names()?;
         let mut claims: Vec<u64> = names.iter().filter_map(|name| parse_claim_file(name)).collect();
@@ -74,7 +76,7 @@ impl Ledger {
         // The claims to remove, the newest first.
         let mut removable = Vec::new();
         for (newer_claims, number) in claims.into_iter().rev().enumerate() {
-            // A claim that cannot be read stays.
+            // Keep a claim that cannot be read: it may be the last one of its note.
             let Ok(record) = self.record(number) else { continue };
             let file = record.map(|record| record.file);
             let is_last_of_note =

@@ -8,7 +8,7 @@ use cap_std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The limit on names tried for a staged file. Staged files of killed workers may still exist.
+/// The limit on the names that are tried for a staged file. Staged files of killed workers may have the first ones.
 const MAX_NAMES: u32 = 1000;
 
 /// The number of staged writes of this process, which makes their names unique.
@@ -20,7 +20,7 @@ pub(in crate::bank) struct Staged<'a> {
     ledger: &'a Ledger,
     number: u64,
     pub(in crate::bank) record: Record,
-    /// Whether the number was claimed, or may have been. The content must then stay.
+    /// Whether the number was claimed, or may have been. If so, the staged content must not be removed.
     is_claimed: bool,
 }
 
@@ -55,7 +55,7 @@ impl Ledger {
             write_durably(self.create(&staged.record_file())?, &serde_json::to_vec(&staged.record)?)?;
             return Ok(staged);
         }
-        Err(io::Error::other("the ledger contains too many files of workers that died"))
+        Err(io::Error::other("the ledger contains too many staged files of killed workers"))
     }
 
     fn create(&self, name: &str) -> io::Result<File> {
@@ -65,7 +65,7 @@ impl Ledger {
 }
 
 impl Staged<'_> {
-    /// Claims the number. The content of the previous claim must be published.
+    /// Claims the number. The caller must have published the content of the previous claim.
     ///
     /// Returns `false` if another worker has claimed the number.
     pub(in crate::bank) fn claim(&mut self) -> Result<bool, ClaimError> {

@@ -1,29 +1,30 @@
-//! The notes for the start of a conversation.
+//! The notes that a conversation starts with.
 
 use super::*;
 
-fn consulted(stand: &Stand) -> Vec<(String, String)> {
-    stand.bank().consult().into_iter().map(|note| (note.file, note.text.unwrap())).collect()
+fn consulted(fixture: &Fixture) -> Vec<(String, String)> {
+    fixture.bank().consult().into_iter().map(|note| (note.file, note.text.unwrap())).collect()
 }
 
 #[test]
 fn an_empty_bank_has_no_notes() {
-    let stand = Stand::new();
-    assert!(!stand.bank().has_notes() && stand.bank().consult().is_empty());
-    assert!(!Bank::new(&stand.dir.path().join("absent"), "uid-1").has_notes());
+    let fixture = Fixture::new();
+    assert!(!fixture.bank().has_notes() && fixture.bank().consult().is_empty());
+    assert!(!Bank::new(&fixture.dir.path().join("absent"), "uid-1").has_notes());
     // Reading creates no directory.
-    assert!(!stand.at("").exists());
-    fs::create_dir_all(stand.at("details")).unwrap();
-    stand.put("details/no note.txt", "x");
-    assert!(!stand.bank().has_notes() && stand.bank().consult().is_empty());
+    assert!(!fixture.at("").exists());
+    fs::create_dir_all(fixture.at("details")).unwrap();
+    fixture.put("details/no note.txt", "x");
+    assert!(!fixture.bank().has_notes() && fixture.bank().consult().is_empty());
 }
 
 #[test]
 fn core_notes_come_in_their_order_and_the_index_lists_all_notes() {
-    let stand = Stand::of(&[("progress.md", "Half done.\n"), ("details/b.md", "xx"), ("details/a.md", "x")]);
-    stand.write("projectbrief.md", "Orders.\n", NONE).unwrap();
-    assert!(stand.bank().has_notes());
-    let notes = consulted(&stand);
+    let fixture =
+        Fixture::with_notes(&[("progress.md", "Half done.\n"), ("details/b.md", "xx"), ("details/a.md", "x")]);
+    fixture.write("projectbrief.md", "Orders.\n", NONE).unwrap();
+    assert!(fixture.bank().has_notes());
+    let notes = consulted(&fixture);
     let names: Vec<&str> = notes.iter().map(|(file, _)| file.as_str()).collect();
     assert_eq!(names, ["projectbrief.md", "progress.md", INDEX]);
     assert_eq!(notes[0].1, "Orders.\n");
@@ -39,11 +40,11 @@ fn core_notes_come_in_their_order_and_the_index_lists_all_notes() {
 
 #[test]
 fn all_notes_together_are_limited_and_cuts_are_noted() {
-    let stand = Stand::of(&[("projectbrief.md", &"ä".repeat(100_000)), ("activeContext.md", "short\n")]);
+    let fixture = Fixture::with_notes(&[("projectbrief.md", &"ä".repeat(100_000)), ("activeContext.md", "short\n")]);
     for number in 0..200 {
-        stand.put(&format!("details/{number:0>60}.md"), "x");
+        fixture.put(&format!("details/{number:0>60}.md"), "x");
     }
-    let notes = consulted(&stand);
+    let notes = consulted(&fixture);
     assert!(notes.iter().map(|(_, text)| text.len()).sum::<usize>() <= 12 * 1024 + 200);
     let (long, short, index) = (&notes[0].1, &notes[1].1, &notes[2].1);
     assert!(long.ends_with("bytes. Call memory_read for the whole note.]") && long.len() > 8000, "{}", long.len());

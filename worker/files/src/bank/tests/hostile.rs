@@ -1,4 +1,4 @@
-//! Files in the bank that did not come from a worker.
+//! Files in the bank that no worker has written.
 
 use super::*;
 use rstest::rstest;
@@ -18,32 +18,32 @@ fn pipe(at: &Path) {
 #[case::link_within(|at: &Path| unix::symlink("projectbrief.md", at).unwrap(), "a symbolic link")]
 #[case::link_to_nothing(|at: &Path| unix::symlink("nothing", at).unwrap(), "a symbolic link")]
 fn a_file_that_is_not_a_note_is_reported_and_stays(#[case] make: impl Fn(&Path), #[case] why: &str) {
-    let stand = Stand::of(&[("projectbrief.md", "Orders.\n")]);
-    fs::write(stand.dir.path().join("secret"), "outside").unwrap();
-    make(&stand.at("progress.md"));
+    let fixture = Fixture::with_notes(&[("projectbrief.md", "Orders.\n")]);
+    fs::write(fixture.dir.path().join("secret"), "outside").unwrap();
+    make(&fixture.at("progress.md"));
     for error in [
-        stand.read("progress.md").unwrap_err().to_string(),
-        stand.write("progress.md", "x", NONE).unwrap_err().to_string(),
+        fixture.read("progress.md").unwrap_err().to_string(),
+        fixture.write("progress.md", "x", NONE).unwrap_err().to_string(),
     ] {
         assert!(error.contains(why) && !error.contains("outside"), "{error}");
     }
-    let notes = stand.bank().consult();
+    let notes = fixture.bank().consult();
     assert_eq!(notes[0].text.as_deref(), Ok("Orders.\n"));
     assert!(
         notes[1].file == "progress.md" && notes[1].text.as_ref().is_err_and(|error| error.to_string().contains(why))
     );
     // Other notes can be written.
-    stand.write("techContext.md", "Rust.\n", NONE).unwrap();
-    assert_eq!(fs::read_to_string(stand.dir.path().join("secret")).unwrap(), "outside");
+    fixture.write("techContext.md", "Rust.\n", NONE).unwrap();
+    assert_eq!(fs::read_to_string(fixture.dir.path().join("secret")).unwrap(), "outside");
 }
 
 #[test]
 fn invalid_utf_8_in_a_note_is_replaced_and_noted() {
-    let stand = Stand::new();
-    stand.put("progress.md", b"caf\xe9\n");
-    let read = stand.read("progress.md").unwrap();
+    let fixture = Fixture::new();
+    fixture.put("progress.md", b"caf\xe9\n");
+    let read = fixture.read("progress.md").unwrap();
     assert!(read.starts_with("caf\u{fffd}\n") && read.contains("the file is not UTF-8"), "{read}");
-    stand.write("progress.md", "café\n", &hash_in(&read)).unwrap();
+    fixture.write("progress.md", "café\n", &hash_in(&read)).unwrap();
 }
 
 #[rstest]
@@ -51,48 +51,50 @@ fn invalid_utf_8_in_a_note_is_replaced_and_noted() {
 #[case::the_details("memory-bank/details")]
 #[case::the_ledger("memory-bank/.ledger")]
 fn a_link_in_place_of_a_directory_is_not_followed(#[case] place: &str) {
-    let stand = Stand::new();
-    let elsewhere = stand.dir.path().join("jobs");
+    let fixture = Fixture::new();
+    let elsewhere = fixture.dir.path().join("jobs");
     fs::create_dir(&elsewhere).unwrap();
     fs::write(elsewhere.join("progress.md"), "a log\n").unwrap();
-    fs::create_dir_all(stand.dir.path().join(place).parent().unwrap()).unwrap();
-    unix::symlink(&elsewhere, stand.dir.path().join(place)).unwrap();
-    let write = stand.write("details/a.md", "x", NONE).unwrap_err().to_string();
-    let read = stand.read("details/progress.md").unwrap_err().to_string();
+    fs::create_dir_all(fixture.dir.path().join(place).parent().unwrap()).unwrap();
+    unix::symlink(&elsewhere, fixture.dir.path().join(place)).unwrap();
+    let write = fixture.write("details/a.md", "x", NONE).unwrap_err().to_string();
+    let read = fixture.read("details/progress.md").unwrap_err().to_string();
     assert!(write.contains("cannot be opened") && read.contains("cannot be opened"), "{write} {read}");
-    assert!(stand.bank().has_notes());
-    assert!(stand.bank().consult()[0].text.as_ref().is_err_and(|error| error.to_string().contains("cannot be opened")));
+    assert!(fixture.bank().has_notes());
+    assert!(
+        fixture.bank().consult()[0].text.as_ref().is_err_and(|error| error.to_string().contains("cannot be opened"))
+    );
     assert_eq!(fs::read_dir(elsewhere).unwrap().count(), 1);
 }
 
 #[rstest]
 #[case::no_json("00000000000000000001.json", "no json")]
-#[case::of_no_note("00000000000000000001.json", r#"{"file":"../../jobs/x","digest":"sha256:0000000000000000000000000000000000000000000000000000000000000000","job":"j","runKey":"k","call":"1-0","time":"t","staged":"../../secret"}"#)]
-#[case::staged_elsewhere("00000000000000000001.json", r#"{"file":"progress.md","digest":"sha256:0000000000000000000000000000000000000000000000000000000000000000","job":"j","runKey":"k","call":"1-0","time":"t","staged":"../../secret"}"#)]
+#[case::an_invalid_note_name("00000000000000000001.json", r#"{"file":"../../jobs/x","digest":"sha256:0000000000000000000000000000000000000000000000000000000000000000","job":"j","runKey":"k","call":"1-0","time":"t","staged":"../../secret"}"#)]
+#[case::a_staged_content_outside_of_the_ledger("00000000000000000001.json", r#"{"file":"progress.md","digest":"sha256:0000000000000000000000000000000000000000000000000000000000000000","job":"j","runKey":"k","call":"1-0","time":"t","staged":"../../secret"}"#)]
 #[case::another_name("notes.txt", "x")]
-#[case::a_number_that_is_none("99999999999999999999.json", "{}")]
+#[case::a_number_above_the_largest("99999999999999999999.json", "{}")]
 fn other_files_in_the_ledger_are_ignored(#[case] name: &str, #[case] content: &str) {
-    let stand = Stand::of(&[("progress.md", "One.\n")]);
-    stand.put(&format!(".ledger/{name}"), content);
-    fs::write(stand.dir.path().join("secret"), "outside").unwrap();
-    let hash = hash_in(&stand.read("progress.md").unwrap());
-    stand.write("progress.md", "Two.\n", &hash).unwrap();
-    assert_eq!(stand.get("progress.md"), "Two.\n");
-    assert_eq!(fs::read_to_string(stand.dir.path().join("secret")).unwrap(), "outside");
+    let fixture = Fixture::with_notes(&[("progress.md", "One.\n")]);
+    fixture.put(&format!(".ledger/{name}"), content);
+    fs::write(fixture.dir.path().join("secret"), "outside").unwrap();
+    let hash = hash_in(&fixture.read("progress.md").unwrap());
+    fixture.write("progress.md", "Two.\n", &hash).unwrap();
+    assert_eq!(fixture.get("progress.md"), "Two.\n");
+    assert_eq!(fs::read_to_string(fixture.dir.path().join("secret")).unwrap(), "outside");
 }
 
 #[test]
 fn a_ledger_without_free_numbers_is_reported() {
-    let stand = Stand::new();
-    stand.put(&format!(".ledger/{}.json", u64::MAX), "{}");
-    let error = stand.write("progress.md", "x", NONE).unwrap_err().to_string();
+    let fixture = Fixture::new();
+    fixture.put(&format!(".ledger/{}.json", u64::MAX), "{}");
+    let error = fixture.write("progress.md", "x", NONE).unwrap_err().to_string();
     assert!(error.contains("has used all its numbers"), "{error}");
 }
 
 #[test]
 fn a_file_in_place_of_a_directory_is_reported() {
-    let stand = Stand::of(&[("progress.md", "One.\n")]);
-    fs::write(stand.at("details"), "no directory").unwrap();
-    let error = stand.write("progress.md", "x", NONE).unwrap_err().to_string();
+    let fixture = Fixture::with_notes(&[("progress.md", "One.\n")]);
+    fs::write(fixture.at("details"), "no directory").unwrap();
+    let error = fixture.write("progress.md", "x", NONE).unwrap_err().to_string();
     assert!(error.contains("cannot be opened"), "{error}");
 }
