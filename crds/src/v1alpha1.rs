@@ -14,9 +14,9 @@ pub use approval::{
 };
 pub use definitions::{definitions, schema_of, spec_schema_of};
 pub use job::{
-    AskedQuestion, Attempt, Binding, CallNotStarted, ClaimBinding, DetectedIntent, Finalization, FinalizationAttempt, FinalizationCode,
-    FinalizationReason, GateReason, Gates, HeldCall, Job, JobResult, JobSpec, JobStatus, LlmCalls, LogPosition,
-    PreTool, Reply, Ruling, SuggestedAction, ToolName, Usage, Verdict, WaitingFor, WorkflowProgress,
+    AskedQuestion, Attempt, Binding, CallNotStarted, ClaimBinding, DetectedIntent, Finalization, FinalizationAttempt,
+    FinalizationCode, FinalizationReason, GateReason, Gates, HeldCall, Job, JobResult, JobSpec, JobStatus, LlmCalls,
+    LogPosition, PreTool, Reply, Ruling, SuggestedAction, ToolName, Usage, Verdict, WaitingFor, WorkflowProgress,
 };
 pub use model::{CaRef, Model, ModelProvider, ModelSpec, ModelStatus, SecretRef};
 pub use shared::{ConfigMapKeyRef, Limits, SecretKeyRef, whole_seconds};

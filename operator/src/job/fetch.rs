@@ -174,8 +174,7 @@ fn open_approval_updates(context: &Context, fetched: &FetchedJob) -> Vec<Approva
     };
     let why = if outcome.code == OutcomeCode::Cancelled { "the Job was cancelled" } else { "the Job has ended" };
     let not_started = fetched.status.call_not_started.as_ref();
-    let is_not_started =
-        |approval: &Approval| not_started.is_some_and(|call| matches_approval(call, &approval.spec));
+    let is_not_started = |approval: &Approval| not_started.is_some_and(|call| matches_approval(call, &approval.spec));
     let approvals = context.caches.approvals.find_by_key(&fetched.namespace, &fetched.uid);
     let approvals = approvals.iter().filter_map(|approval| approval.0.as_ref().ok());
     approvals
