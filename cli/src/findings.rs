@@ -2,7 +2,7 @@
 
 use crate::text::escaped;
 use anstyle::{AnsiColor, Style};
-use bloomery_skills::{Finding, Severity};
+use bloomery_skills::{Finding, FindingKind, Severity};
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -66,7 +66,15 @@ fn hidden_summary(hidden: &[Finding]) -> Option<Finding> {
     let severity = hidden.iter().map(|finding| finding.severity).max()?;
     let message = format!("further findings from this line on are not shown: {}", Tally::count(hidden).summary());
     let hint = Some("fix the findings above, and run the command again".to_owned());
-    Some(Finding { line: *line, column: *column, severity, path: String::new(), message, hint })
+    Some(Finding {
+        line: *line,
+        column: *column,
+        severity,
+        path: String::new(),
+        message,
+        hint,
+        kind: FindingKind::Other,
+    })
 }
 
 /// Prints each finding on a line, with its hint on a second line. A hint that equals the previous one is not repeated.
@@ -79,7 +87,7 @@ pub fn print_text(out: &mut impl Write, findings: &[FileFinding]) -> io::Result<
             Severity::Error => AnsiColor::Red.on_default().bold(),
             Severity::Warning => AnsiColor::Yellow.on_default().bold(),
         };
-        let Finding { line, column, severity, path, message, hint } = finding;
+        let Finding { line, column, severity, path, message, hint, kind: _ } = finding;
         let path = if path.is_empty() { String::new() } else { format!("{}: ", escaped(path)) };
         let (file, message) = (escaped(file), escaped(message));
         writeln!(out, "{bold}{file}:{line}:{column}:{bold:#} {colour}{severity}:{colour:#} {path}{message}")?;

@@ -19,7 +19,7 @@ pub enum Severity {
 
 /// The kinds of findings that other checks depend on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum FindingKind {
+pub enum FindingKind {
     /// The schema has no such field. The field may be the misspelling of one that seems to be missing.
     UnknownField,
     /// A required field is missing or empty.
@@ -48,7 +48,7 @@ pub struct Finding {
     pub hint: Option<String>,
     /// The kind of the finding, for other checks.
     #[serde(skip)]
-    pub(crate) kind: FindingKind,
+    pub kind: FindingKind,
 }
 
 impl Finding {

@@ -45,7 +45,7 @@ pub use check::check;
 pub use checked::CheckedDocument;
 pub use document::{Document, Documents, Form};
 pub use draft::Draft;
-pub use finding::{Finding, Severity};
+pub use finding::{Finding, FindingKind, Severity};
 pub use import::{ImportOptions, import};
 pub use manifest::check_manifest;
 pub use tree::{Node, locate};

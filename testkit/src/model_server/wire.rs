@@ -11,7 +11,7 @@ use super::cache::Part;
 use super::error::ApiError;
 use super::event::Event;
 use super::request::{Protocol, Request};
-use super::violation::Broken;
+use super::violation::BrokenRule;
 
 /// Returns the protocol of a request to a path that both protocols have. Only Anthropic's clients send a version.
 pub(super) fn protocol_of(headers: &HeaderMap) -> Protocol {

@@ -15,7 +15,7 @@ pub(super) use self::fields::unknown_field;
 pub(super) use self::stream::events;
 use crate::model_server::error::{ApiError, Reason};
 use crate::model_server::request::{Item, Kind, Protocol, Request, text};
-use crate::model_server::violation::Broken;
+use crate::model_server::violation::BrokenRule;
 
 /// The fields that the server uses. Other fields are only checked.
 #[derive(Deserialize)]
