@@ -57,7 +57,8 @@ async fn reconcile(model: Model, context: Arc<Context>) -> Result<Action, Error>
     Ok(Action::await_change())
 }
 
-/// Computes the status. Returns the current status if only times would change.
+/// Computes the status. Returns the current status if only times would change. `find` returns the fallbacks that another
+/// Model names; none if there is no such Model.
 fn compute(model: &Model, find: impl Fn(&str) -> Option<Vec<String>>, now: &Time) -> ModelStatus {
     let current = model.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
     let generation = model.metadata.generation;

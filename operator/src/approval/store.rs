@@ -40,7 +40,7 @@ pub async fn update(
     let policy = policy::check(context.settings.approvals.shipped.as_ref(), &context.caches);
     let now = Timestamp::now();
     match update_of_stored(&approval, expected, &policy, now) {
-        // The last two depend on the Job, so they are written by `withdraw` and `record_call_not_started`.
+        // These two depend on the Job: the Job controller writes them with `withdraw` and `record_call_not_started`.
         None | Some(ApprovalUpdate::Withdraw { .. } | ApprovalUpdate::CallNotStarted { .. }) => Ok(()),
         Some(ApprovalUpdate::Void { name, uid, why }) => {
             let note = format!("the Approval is deleted, and a new one is created for the call: {why}");
@@ -102,7 +102,7 @@ pub async fn record_call_not_started(
     }
     let message = format!("{} approved the call, and {why} before the call was started: it is not made", decision.by);
     let new = status_with(&approval, counted.verdict, (Reason::JobEnded, message), Timestamp::now());
-    // The time of the decision stays.
+    // The decision keeps the time at which it was counted.
     let status = ApprovalStatus { counted: Some(counted), ..new };
     context.statuses.replace(&approval, status).await.map(|_| ())
 }
@@ -242,7 +242,7 @@ mod tests {
         assert!(matches!(update, Some(ApprovalUpdate::Void { .. })), "{update:?}");
     }
 
-    /// The operator may have been down. The object holds no trustworthy decision time.
+    /// The operator may have been down when the person decided, and the object has no trustworthy time of the decision.
     #[test]
     fn the_message_of_a_late_decision_names_when_it_was_seen() {
         let status = counted_status(&decided(approval("supervisor"), ApprovalVerdict::Approve), at(9_000_000));

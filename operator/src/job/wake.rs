@@ -20,10 +20,10 @@ use std::sync::Arc;
 pub(super) fn changes(context: &Arc<Context>) -> Vec<BoxStream<'static, Wake<Job>>> {
     let caches = &context.caches;
     let jobs = caches.jobs.store();
-    let indexed = context.clone();
+    let context_for_follow_ups = context.clone();
     vec![
         wake_on(caches.jobs.changes(), jobs, changed_job(jobs)),
-        wake_on(caches.jobs.changes(), jobs, move |job| follow_ups(&indexed.caches, job)),
+        wake_on(caches.jobs.changes(), jobs, move |job| follow_ups(&context_for_follow_ups.caches, job)),
         wake_on(caches.jobs.changes(), jobs, continued_by),
         wake_on(caches.pods.changes(), jobs, |pod| named_by_label(pod, names::LABEL_JOB)),
         wake_on(caches.approvals.changes(), jobs, job_of_approval),
@@ -47,7 +47,7 @@ fn changed_job(jobs: &Store<Guarded<Job>>) -> impl Fn(&Guarded<Job>) -> Vec<Wake
     }
 }
 
-/// The Jobs that continue the changed one, and may wait for its end.
+/// The unfinished Jobs that continue the changed one. They may wait for its end.
 fn follow_ups(caches: &Caches, job: &Guarded<Job>) -> Vec<Wake<Job>> {
     let Some(namespace) = &job.meta().namespace else { return Vec::new() };
     let follow_ups = caches.jobs.find_by_key(namespace, &job.name_any());
