@@ -49,7 +49,7 @@ use tokio_util::sync::CancellationToken;
 use write_pace::WritePace;
 
 /// The maximum number of concurrent reconciles. Each makes a few requests to the API server.
-const CONCURRENCY: u16 = 32;
+const MAX_CONCURRENT_RECONCILES: u16 = 32;
 
 /// The time to wait for the CA of the report endpoint before Jobs are reconciled. The leader reads or creates it right
 /// after it starts. A Job that is reconciled earlier would be recorded as waiting, which costs two unnecessary writes.
@@ -74,7 +74,7 @@ pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
         name: "job",
         store: context.caches.jobs.store().clone(),
         wakes: wake::changes(&context),
-        concurrency: CONCURRENCY,
+        concurrency: MAX_CONCURRENT_RECONCILES,
     };
     let reconcile = move |job: Job, context: Arc<Context>| reconcile(job, context, state.clone());
     tokio::select! {

@@ -25,7 +25,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// The maximum number of concurrent reconciles.
-const CONCURRENCY: u16 = 8;
+const MAX_CONCURRENT_RECONCILES: u16 = 8;
 
 /// The interval for retrying a Skill if a conflicting object has the name of one of its objects. The deletion of the
 /// conflicting object may not wake the Skill, because objects without the operator's label are not watched.
@@ -34,7 +34,8 @@ const CONFLICTING_OBJECT_RETRY_INTERVAL: Duration = Duration::from_mins(1);
 /// Reconciles Skills until the shutdown.
 pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
     let store = context.caches.skills.store().clone();
-    let controller = Controller { name: "skill", store, wakes: changes(&context.caches), concurrency: CONCURRENCY };
+    let controller =
+        Controller { name: "skill", store, wakes: changes(&context.caches), concurrency: MAX_CONCURRENT_RECONCILES };
     controller.run(context, reconcile, shutdown).await;
 }
 

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 /// The maximum number of concurrent reconciles.
-const CONCURRENCY: u16 = 4;
+const MAX_CONCURRENT_RECONCILES: u16 = 4;
 
 /// Expires Approvals without a Job until the shutdown.
 pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
@@ -26,7 +26,7 @@ pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
         wake_on(context.caches.approvals.changes(), &store, |approval| vec![ObjectRef::from_obj(approval)]),
         wake_on(context.caches.jobs.changes(), &store, move |job| approvals_of_deleted(&context_for_wakes, job)),
     ];
-    let controller = Controller { name: "approval", store, wakes, concurrency: CONCURRENCY };
+    let controller = Controller { name: "approval", store, wakes, concurrency: MAX_CONCURRENT_RECONCILES };
     controller.run(context, reconcile, shutdown).await;
 }
 

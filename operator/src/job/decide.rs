@@ -64,7 +64,7 @@ fn choose_act(facts: &Facts) -> (Act, Option<SignedDuration>) {
 
 /// Decides for a Job that has ended.
 fn act_after_end(facts: &Facts) -> (Act, Option<SignedDuration>) {
-    // A Job whose time to live is over may be kept for a follow-up. The start of the follow-up wakes it.
+    // A Job may be kept beyond its time to live for a follow-up. The start of the follow-up wakes the kept Job.
     match remaining_time_to_live(facts) {
         Some(left) if left <= SignedDuration::ZERO && !facts.has_pending_follow_up => (Act::Delete, None),
         left if facts.open_approval_updates.is_empty() => (Act::Idle, left),
@@ -79,7 +79,8 @@ fn remaining_time_to_live(facts: &Facts) -> Option<SignedDuration> {
     Some(ttl - facts.now.duration_since(ended.0))
 }
 
-/// Replaces the start of a pod, because the namespace is suspended. A pod that exists already is adopted.
+/// Replaces the start of an attempt by a wait, because the namespace is suspended. If the pod of the attempt exists
+/// already, the start is kept, so that the pod is recorded.
 fn suspend_start(act: Act, facts: &Facts) -> Act {
     match act {
         Act::Start { attempt, after } if !facts.pods.iter().any(|pod| pod.attempt == attempt) => Act::Suspend(after),

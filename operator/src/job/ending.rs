@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 /// The number of remembered Jobs from which old ones are dropped.
-const CLEANUP_THRESHOLD: usize = 4096;
+const CLEANUP_THRESHOLD_JOBS: usize = 4096;
 
 /// The age at which a remembered Job may be dropped: a Job that has been ending for so long has its pod on a lost node.
 const MAX_REMEMBERED_AGE: SignedDuration = SignedDuration::from_hours(1);
@@ -59,7 +59,7 @@ impl EndingSince {
     /// Returns when this Job was first seen ending: now, if it was not known, or if the clock was set back.
     pub fn first_seen(&self, uid: &str, now: Timestamp) -> Timestamp {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= CLEANUP_THRESHOLD {
+        if known.len() >= CLEANUP_THRESHOLD_JOBS {
             known.retain(|_, since| now.duration_since(*since) < MAX_REMEMBERED_AGE);
         }
         let since = known.entry(uid.to_owned()).or_insert(now);
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn old_jobs_are_dropped_at_the_limit() {
         let known = EndingSince::default();
-        for job in 0..CLEANUP_THRESHOLD {
+        for job in 0..CLEANUP_THRESHOLD_JOBS {
             known.first_seen(&job.to_string(), at(0));
         }
         known.first_seen("late", at(3600));

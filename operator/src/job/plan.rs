@@ -27,7 +27,7 @@ pub struct Plan<A = u32> {
 pub enum Act<A = u32> {
     /// Nothing: the Job has ended.
     Idle,
-    /// Delete the Job, which ended and has stayed for its time to live.
+    /// Delete the Job: its time to live after its end is over.
     Delete,
     /// The pod is alive: record the problem that keeps it from running, if any.
     Observe(Option<PodProblem>),

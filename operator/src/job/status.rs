@@ -262,7 +262,7 @@ pub fn finish(
     with_conditions(status, observations, stamp)
 }
 
-/// Takes over the progress in a termination message, unless the status is ahead of the message.
+/// Copies the progress from a termination message into the status, unless the status has more events already.
 fn adopt_progress(status: &mut JobStatus, message: &TerminationMessage) {
     let current = status.log.as_ref().map_or(0, |log| log.events);
     if let Some(log) = message.log.as_ref().filter(|log| log.events >= current) {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 pub const MIN_WRITE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The number of remembered Jobs from which expired entries are dropped.
-const CLEANUP_THRESHOLD: usize = 4096;
+const CLEANUP_THRESHOLD_JOBS: usize = 4096;
 
 /// The time of the last status write of each Job by this process.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ impl WritePace {
     /// Records a write of the Job with this UID.
     pub fn record_write(&self, uid: &str, now: Instant) {
         let mut last_writes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if last_writes.len() >= CLEANUP_THRESHOLD {
+        if last_writes.len() >= CLEANUP_THRESHOLD_JOBS {
             last_writes.retain(|_, then| now.saturating_duration_since(*then) < MIN_WRITE_INTERVAL);
         }
         last_writes.insert(uid.to_owned(), now);
@@ -50,7 +50,7 @@ mod tests {
     #[test]
     fn expired_entries_are_dropped_at_the_limit() {
         let (pace, start) = (WritePace::default(), Instant::now());
-        for job in 0..CLEANUP_THRESHOLD {
+        for job in 0..CLEANUP_THRESHOLD_JOBS {
             pace.record_write(&job.to_string(), start);
         }
         pace.record_write("late", start + MIN_WRITE_INTERVAL);

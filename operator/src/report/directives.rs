@@ -1,4 +1,5 @@
-//! The directives in the response to a report: a pure function of the newest Job that this replica knows.
+//! The directives in the response to a report: a pure function of the newest state of the Job that this replica has
+//! read.
 
 use crate::job::ending::EndCause;
 use bloomery_crds::report::{Directives, Report};

@@ -36,7 +36,7 @@ pub enum AppliedMcp {
         account: ApplyResult<ServiceAccount>,
         /// The Deployment that runs it.
         deployment: Box<ApplyResult<Deployment>>,
-        /// The Service that leads to it.
+        /// The Service in front of it.
         service: Box<ApplyResult<Service>>,
     },
 }

@@ -31,7 +31,7 @@ pub struct ValidSkill {
 pub enum ValidMcp {
     /// The operator runs this container.
     Container(McpContainer),
-    /// An existing Service leads to the server.
+    /// The server runs already, behind this Service.
     Service(McpService),
 }
 
