@@ -37,7 +37,7 @@ pub async fn update(
     expected: &ExpectedApproval<'_>,
 ) -> Result<(), Error> {
     let Some(approval) = read(context, namespace, name).await? else { return Ok(()) };
-    let policy = policy::check(context.settings.approvals.shipped.as_ref(), &context.caches);
+    let policy = policy::check(context.settings.approvals.shipped_policy.as_ref(), &context.caches);
     let now = Timestamp::now();
     match update_of_stored(&approval, expected, &policy, now) {
         // These two depend on the Job: the Job controller writes them with `withdraw` and `record_call_not_started`.
@@ -128,7 +128,7 @@ fn update_of_stored(
 
 /// Writes the verdict `Expired` with a reason, so that no further decision is possible.
 async fn expire(context: &Context, namespace: &str, mut approval: Approval, why: &str) -> Result<Approval, Error> {
-    let by = context.settings.approvals.shipped.as_ref().map_or(names::MANAGER, |shipped| &shipped.operator);
+    let by = context.settings.approvals.shipped_policy.as_ref().map_or(names::MANAGER, |policy| &policy.operator);
     let decision =
         ApprovalDecision { verdict: ApprovalVerdict::Expired, by: by.to_owned(), reason: Some(why.to_owned()) };
     approval.spec.decision = Some(decision);
@@ -150,7 +150,7 @@ fn counted_status(approval: &Approval, now: Timestamp) -> ApprovalStatus {
         }
         ApprovalVerdict::Deny => (Reason::Denied, format!("{by} denied the call")),
         ApprovalVerdict::Expired if is_late => {
-            let late = format!("the decision of {by} was seen only after it had expired");
+            let late = format!("the Approval had expired before the operator saw the decision of {by}");
             (Reason::Expired, format!("{late}: it counts as denied, and the call is not made"))
         }
         ApprovalVerdict::Expired => {
@@ -191,7 +191,7 @@ pub async fn decision_for_worker(
     name: &str,
     expected: &ExpectedApproval<'_>,
 ) -> Result<Option<GivenDecision>, Error> {
-    let policy = policy::check(context.settings.approvals.shipped.as_ref(), &context.caches);
+    let policy = policy::check(context.settings.approvals.shipped_policy.as_ref(), &context.caches);
     let stored = read(context, namespace, name).await?;
     Ok(stored.filter(|approval| is_trusted(approval, expected, &policy)).as_ref().and_then(given_decision))
 }
@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn the_message_of_a_late_decision_names_when_it_was_seen() {
         let status = counted_status(&decided(approval("supervisor"), ApprovalVerdict::Approve), at(9_000_000));
-        let message = "the decision of jane@acme.io was seen only after it had expired: it counts as denied, and the call is not made";
+        let message = "the Approval had expired before the operator saw the decision of jane@acme.io: it counts as denied, and the call is not made";
         assert_eq!(status.conditions[0].message, message);
     }
 

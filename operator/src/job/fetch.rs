@@ -162,7 +162,7 @@ async fn fetch_call_approvals(context: &Context, fetched: &FetchedJob) -> Result
         };
         approvals.push((name, known.filter(|approval| approval.metadata.deletion_timestamp.is_none())));
     }
-    let policy = policy::check(context.settings.approvals.shipped.as_ref(), &context.caches);
+    let policy = policy::check(context.settings.approvals.shipped_policy.as_ref(), &context.caches);
     Ok(Some(CallApprovals { call, approvals, policy }))
 }
 
