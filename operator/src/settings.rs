@@ -6,8 +6,10 @@ use crate::approval::policy::ShippedPolicy;
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser, ValueEnum};
 use ipnet::IpNet;
-use k8s_openapi::api::core::v1::ResourceRequirements;
+use k8s_openapi::api::core::v1::{LocalObjectReference, PodSpec, ResourceRequirements, Toleration};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -36,6 +38,9 @@ pub struct Settings {
     /// The worker pods.
     #[command(flatten)]
     pub worker: WorkerSettings,
+    /// The pods of MCP servers that the operator runs.
+    #[command(flatten)]
+    pub mcp: McpSettings,
     /// The memory of a tenant.
     #[command(flatten)]
     pub memory: MemorySettings,
@@ -144,9 +149,50 @@ pub struct WorkerSettings {
     /// ranges in CIDR notation, separated by commas.
     #[arg(long = "worker-endpoint-ranges", env = "BLOOMERY_WORKER_ENDPOINT_RANGES", value_delimiter = ',')]
     pub endpoint_ranges: Vec<IpNet>,
+    /// Scheduling and pull secrets of each worker pod, as JSON of `imagePullSecrets`, `nodeSelector`, `tolerations` and
+    /// `priorityClassName`.
+    #[arg(long = "worker-pod", env = "BLOOMERY_WORKER_POD", default_value = "{}", value_parser = parse::pod_defaults)]
+    pub pod: PodDefaults,
+    /// Format of the workers' logs.
+    #[arg(long = "worker-log-format", env = "BLOOMERY_WORKER_LOG_FORMAT", default_value = "text")]
+    pub log_format: LogFormat,
     /// Time that finished worker pods are kept for `kubectl logs`, such as `10m`.
     #[arg(long = "pod-retention", env = "BLOOMERY_POD_RETENTION", default_value = "10m", value_parser = parse::duration)]
     pub pod_retention: Duration,
+}
+
+/// Settings of the pods of MCP servers.
+#[derive(Debug, Clone, clap::Args)]
+pub struct McpSettings {
+    /// Scheduling and pull secrets of each pod of an MCP server, as JSON of `imagePullSecrets`, `nodeSelector`,
+    /// `tolerations` and `priorityClassName`.
+    #[arg(id = "mcp-pod", long = "mcp-pod", env = "BLOOMERY_MCP_POD", default_value = "{}", value_parser = parse::pod_defaults)]
+    pub pod: PodDefaults,
+}
+
+/// The fields that an installation sets in each pod of one kind.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct PodDefaults {
+    /// Secrets of the pod's own namespace for pulling its image.
+    pub image_pull_secrets: Vec<LocalObjectReference>,
+    /// Labels of the nodes that may run the pod.
+    pub node_selector: BTreeMap<String, String>,
+    /// Taints of nodes that the pod tolerates.
+    pub tolerations: Vec<Toleration>,
+    /// The priority class; the cluster's default if empty.
+    pub priority_class_name: String,
+}
+
+impl PodDefaults {
+    /// Sets the fields in a pod. Empty fields stay absent.
+    pub fn apply_to(&self, spec: &mut PodSpec) {
+        let Self { image_pull_secrets, node_selector, tolerations, priority_class_name } = self.clone();
+        spec.image_pull_secrets = Some(image_pull_secrets).filter(|secrets| !secrets.is_empty());
+        spec.node_selector = Some(node_selector).filter(|labels| !labels.is_empty());
+        spec.tolerations = Some(tolerations).filter(|tolerations| !tolerations.is_empty());
+        spec.priority_class_name = Some(priority_class_name).filter(|name| !name.is_empty());
+    }
 }
 
 /// Settings of the memory claim of a tenant.
@@ -200,6 +246,17 @@ pub enum PullPolicy {
     Never,
 }
 
+/// The format of the lines that a worker logs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, strum::Display)]
+#[value(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
+pub enum LogFormat {
+    /// Lines for people.
+    Text,
+    /// One JSON object in each line.
+    Json,
+}
+
 /// The access mode of a memory claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, strum::Display, strum::IntoStaticStr)]
 #[value(rename_all = "PascalCase")]
@@ -237,6 +294,9 @@ mod tests {
     #[case("--memory-access-mode=Any", "BLOOMERY_MEMORY_ACCESS_MODE")]
     #[case("--run-as-user=0", "BLOOMERY_RUN_AS_USER")]
     #[case("--worker-endpoint-ranges=10.0.0.0/8,10.0.0.1", "BLOOMERY_WORKER_ENDPOINT_RANGES")]
+    #[case(r#"--worker-pod={"nodeselector": {}}"#, "BLOOMERY_WORKER_POD")]
+    #[case(r#"--mcp-pod={"tolerations": {}}"#, "BLOOMERY_MCP_POD")]
+    #[case("--worker-log-format=xml", "BLOOMERY_WORKER_LOG_FORMAT")]
     #[case("--pod-retention=soon", "BLOOMERY_POD_RETENTION")]
     #[case("--pod-retention=-5m", "BLOOMERY_POD_RETENTION")]
     #[case("--log=a=b=c", "BLOOMERY_LOG")]

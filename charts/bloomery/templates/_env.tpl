@@ -36,8 +36,14 @@
 - name: BLOOMERY_WORKER_ENDPOINT_RANGES
   value: {{ join "," . | quote }}
 {{- end }}
+- name: BLOOMERY_WORKER_POD
+  value: {{ pick .Values.worker "imagePullSecrets" "nodeSelector" "tolerations" "priorityClassName" | toJson | quote }}
+- name: BLOOMERY_WORKER_LOG_FORMAT
+  value: {{ .Values.worker.logFormat }}
 - name: BLOOMERY_POD_RETENTION
   value: {{ .Values.worker.podRetention }}
+- name: BLOOMERY_MCP_POD
+  value: {{ toJson .Values.mcp | quote }}
 - name: BLOOMERY_MEMORY_SIZE
   value: {{ .Values.memory.size | quote }}
 - name: BLOOMERY_MEMORY_ACCESS_MODE

@@ -7,7 +7,7 @@ use super::paths;
 use super::validate::{BoundResources, Filesystem, ValidAttempt};
 use crate::approval;
 use crate::approval::policy::PolicyState;
-use crate::settings::{PullPolicy, WorkerSettings};
+use crate::settings::{LogFormat, PodDefaults, PullPolicy, WorkerSettings};
 use crate::status::StatusStamp;
 use bloomery_crds::Digest;
 use bloomery_crds::limits::EffectiveLimits;
@@ -236,6 +236,8 @@ pub(crate) fn worker_settings() -> WorkerSettings {
         run_as_group: 1002,
         fs_group: 1003,
         endpoint_ranges: Vec::new(),
+        pod: PodDefaults::default(),
+        log_format: LogFormat::Text,
         pod_retention: std::time::Duration::from_mins(10),
     }
 }

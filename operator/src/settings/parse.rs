@@ -1,5 +1,6 @@
 //! Parses the values of settings.
 
+use super::PodDefaults;
 use crate::apply::quantity;
 use crate::approval::policy::ShippedPolicy;
 use k8s_openapi::api::core::v1::ResourceRequirements;
@@ -24,6 +25,11 @@ pub(super) enum Error {
         "must be the JSON of a Kubernetes ResourceRequirements, such as {{\"limits\":{{\"memory\":\"256Mi\"}}}}: {0}"
     )]
     Resources(#[source] serde_json::Error),
+    /// The value is not a [`PodDefaults`].
+    #[error(
+        "must be JSON with imagePullSecrets, nodeSelector, tolerations and priorityClassName, such as {{\"nodeSelector\":{{\"disk\":\"ssd\"}}}}: {0}"
+    )]
+    PodDefaults(#[source] serde_json::Error),
     /// The value is not a quantity.
     #[error("must be a Kubernetes quantity such as 1Gi")]
     Quantity,
@@ -62,6 +68,11 @@ pub(super) fn https_url(text: &str) -> Result<String, Error> {
 /// Parses the resources of a container.
 pub(super) fn resources(text: &str) -> Result<ResourceRequirements, Error> {
     serde_json::from_str(text).map_err(Error::Resources)
+}
+
+/// Parses the fields that an installation sets in its pods.
+pub(super) fn pod_defaults(text: &str) -> Result<PodDefaults, Error> {
+    serde_json::from_str(text).map_err(Error::PodDefaults)
 }
 
 /// Parses a Kubernetes quantity.

@@ -59,7 +59,7 @@ pub fn build(skill: &ValidSkill, settings: &Settings) -> Result<PreparedSkill, I
         Some(ValidMcp::Service(service)) => PreparedMcp::External(service.clone()),
         Some(ValidMcp::Container(container)) => PreparedMcp::Managed(Box::new(ManagedMcp {
             account: mcp_account::build_mcp_account(skill),
-            deployment: mcp_deployment::build_mcp_deployment(skill, container),
+            deployment: mcp_deployment::build_mcp_deployment(skill, container, &settings.mcp.pod),
             service: mcp_service::build_mcp_service(skill, container),
         })),
     };

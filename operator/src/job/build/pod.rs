@@ -4,7 +4,7 @@ use super::{affinity, volumes};
 use crate::job::paths;
 use crate::job::validate::ValidAttempt;
 use crate::owned;
-use crate::settings::WorkerSettings;
+use crate::settings::{LogFormat, WorkerSettings};
 use bloomery_crds::names;
 use bloomery_crds::pod::{self, WORKER_CONTAINER};
 use bloomery_crds::run::Sealed;
@@ -61,7 +61,7 @@ fn metadata(attempt: &ValidAttempt, part: &Sealed) -> ObjectMeta {
 
 fn spec(attempt: &ValidAttempt, settings: &WorkerSettings, part: &Sealed) -> PodSpec {
     let deadline = i64::try_from(attempt.remaining_seconds.saturating_add(DEADLINE_MARGIN_SECONDS)).unwrap_or(i64::MAX);
-    PodSpec {
+    let mut spec = PodSpec {
         service_account_name: Some(names::worker_service_account(&attempt.skill)),
         automount_service_account_token: Some(false),
         enable_service_links: Some(false),
@@ -77,7 +77,9 @@ fn spec(attempt: &ValidAttempt, settings: &WorkerSettings, part: &Sealed) -> Pod
         containers: vec![container(attempt, settings, part)],
         volumes: Some(volumes::volumes(attempt)),
         ..PodSpec::default()
-    }
+    };
+    settings.pod.apply_to(&mut spec);
+    spec
 }
 
 fn container(attempt: &ValidAttempt, settings: &WorkerSettings, part: &Sealed) -> Container {
@@ -117,6 +119,9 @@ fn args(attempt: &ValidAttempt, settings: &WorkerSettings, part: &Sealed) -> Vec
         format!("--token={}/{}", paths::TOKEN_DIR, paths::TOKEN_FILE),
         "--pod-uid=$(POD_UID)".to_owned(),
     ];
+    if settings.log_format != LogFormat::Text {
+        args.push(format!("--log-format={}", settings.log_format));
+    }
     args.extend(settings.endpoint_ranges.iter().map(|range| format!("--endpoint-range={range}")));
     args
 }
@@ -184,6 +189,21 @@ mod tests {
         let spec = build_pod(&attempt, &settings, &build_job_part(&attempt).unwrap()).spec.unwrap();
         let args = spec.containers[0].args.as_deref().unwrap();
         assert_eq!(args[args.len() - 2..], ["--endpoint-range=10.1.0.0/16", "--endpoint-range=fd12::/16"]);
+    }
+
+    #[test]
+    fn the_installation_sets_scheduling_pull_secrets_and_the_log_format() {
+        let defaults = r#"{"imagePullSecrets": [{"name": "pull"}], "nodeSelector": {"disk": "ssd"},
+            "tolerations": [{"key": "agents", "operator": "Exists"}], "priorityClassName": "batch"}"#;
+        let pod = serde_json::from_str(defaults).unwrap();
+        let settings = WorkerSettings { pod, log_format: LogFormat::Json, ..worker_settings() };
+        let attempt = valid_attempt();
+        let spec = build_pod(&attempt, &settings, &build_job_part(&attempt).unwrap()).spec.unwrap();
+        assert!(spec.containers[0].args.as_ref().unwrap().contains(&"--log-format=json".to_owned()));
+        assert_eq!(spec.image_pull_secrets.unwrap()[0].name, "pull");
+        assert_eq!(spec.node_selector.unwrap()["disk"], "ssd");
+        assert_eq!(spec.tolerations.unwrap()[0].key.as_deref(), Some("agents"));
+        assert_eq!(spec.priority_class_name.as_deref(), Some("batch"));
     }
 
     #[test]

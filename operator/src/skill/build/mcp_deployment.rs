@@ -2,6 +2,7 @@
 
 use super::super::validate::ValidSkill;
 use super::metadata::metadata;
+use crate::settings::PodDefaults;
 use bloomery_crds::v1alpha1::McpContainer;
 use bloomery_crds::{names, pod};
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy, RollingUpdateDeployment};
@@ -34,7 +35,7 @@ pub fn selector(skill: &ValidSkill) -> BTreeMap<String, String> {
 /// Builds the Deployment: one replica that passes the `restricted` Pod Security Standard.
 ///
 /// The server runs as the user of its image, because the image decides who owns its files. This user must not be root.
-pub fn build_mcp_deployment(skill: &ValidSkill, container: &McpContainer) -> Deployment {
+pub fn build_mcp_deployment(skill: &ValidSkill, container: &McpContainer, defaults: &PodDefaults) -> Deployment {
     let metadata = metadata(skill, names::mcp_server(&skill.name), "mcp");
     let labels = metadata.labels.clone();
     Deployment {
@@ -54,7 +55,7 @@ pub fn build_mcp_deployment(skill: &ValidSkill, container: &McpContainer) -> Dep
             }),
             template: PodTemplateSpec {
                 metadata: Some(ObjectMeta { labels, ..ObjectMeta::default() }),
-                spec: Some(pod_spec(skill, container)),
+                spec: Some(pod_spec(skill, container, defaults)),
             },
             ..DeploymentSpec::default()
         }),
@@ -62,8 +63,8 @@ pub fn build_mcp_deployment(skill: &ValidSkill, container: &McpContainer) -> Dep
     }
 }
 
-fn pod_spec(skill: &ValidSkill, container: &McpContainer) -> PodSpec {
-    PodSpec {
+fn pod_spec(skill: &ValidSkill, container: &McpContainer, defaults: &PodDefaults) -> PodSpec {
+    let mut spec = PodSpec {
         service_account_name: Some(names::mcp_server(&skill.name)),
         automount_service_account_token: Some(false),
         enable_service_links: Some(false),
@@ -78,7 +79,9 @@ fn pod_spec(skill: &ValidSkill, container: &McpContainer) -> PodSpec {
             ..Volume::default()
         }]),
         ..PodSpec::default()
-    }
+    };
+    defaults.apply_to(&mut spec);
+    spec
 }
 
 fn server_container(container: &McpContainer) -> Container {
@@ -145,13 +148,15 @@ mod tests {
     fn the_deployment_of_a_skill_with_all_fields() {
         let skill = validate(&fixtures::with_container()).unwrap();
         let Some(ValidMcp::Container(container)) = skill.mcp.clone() else { panic!() };
-        insta::assert_snapshot!("mcp_deployment", yaml(&build_mcp_deployment(&skill, &container)));
+        let defaults = r#"{"imagePullSecrets": [{"name": "pull"}], "nodeSelector": {"disk": "ssd"}}"#;
+        let defaults = serde_json::from_str(defaults).unwrap();
+        insta::assert_snapshot!("mcp_deployment", yaml(&build_mcp_deployment(&skill, &container, &defaults)));
     }
 
     #[test]
     fn the_deployment_of_a_skill_with_defaults() {
         let skill = validate(&fixtures::with_container()).unwrap();
         let minimal = serde_json::from_value(serde_json::json!({"image": "localhost/orders:4"})).unwrap();
-        insta::assert_snapshot!("mcp_deployment_least", yaml(&build_mcp_deployment(&skill, &minimal)));
+        insta::assert_snapshot!("mcp_deployment_least", yaml(&build_mcp_deployment(&skill, &minimal, &PodDefaults::default())));
     }
 }
