@@ -151,7 +151,7 @@ def events():
 def metrics():
     path = "operator/src/metrics.rs"
     text = re.sub(r"\s+", " ", (ROOT / path).read_text().split("#[cfg(test)]")[0])
-    prefix = re.search(r'Registry::with_prefix\("(\w+)"\)', text).group(1)
+    prefix = re.search(r'sub_registry_with_prefix\("(\w+)"\)', text).group(1)
     helps = dict(re.findall(r'let (\w+) = "([^"]+)";', text))
     rows = []
     for name, literal, variable, field in re.findall(r'registry\.register\( ?"(\w+)", (?:"([^"]+)"|(\w+)), metrics\.(\w+)\.clone\(\)', text):

@@ -149,7 +149,7 @@ where
         return Ok(Action::await_change());
     }
     let started = Instant::now();
-    context.metrics.record_reconcile_start(name);
+    let _running = context.metrics.record_reconcile_start(name);
     let result = reconcile(resource, context.clone()).await;
     let result_label = result.as_ref().map_or_else(Error::kind, |_| "ok");
     context.metrics.record_reconcile_end(name, result_label, started.elapsed().as_secs_f64());

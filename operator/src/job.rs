@@ -15,6 +15,7 @@ pub mod applied;
 pub mod apply;
 pub mod build;
 pub mod call_not_started;
+pub(crate) mod change_metrics;
 pub mod decide;
 pub mod ending;
 mod events;
@@ -137,6 +138,7 @@ async fn write(
     }
     if context.statuses.replace(&fetched.job, status.clone()).await?.is_some() {
         pace.record_write(&fetched.uid, Instant::now());
+        change_metrics::record(&context.metrics, &fetched.job, &fetched.status, status, Timestamp::now());
     }
     Ok(requeue_after)
 }

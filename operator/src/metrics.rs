@@ -1,11 +1,18 @@
 //! Metrics for Prometheus.
 
+mod process;
+mod tenants;
+
+use bloomery_crds::outcome::Phase;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
+use std::collections::BTreeMap;
+use strum::IntoEnumIterator;
+use tenants::Tenants;
 
 /// The labels of a series, in order.
 type Labels<const N: usize> = [(&'static str, String); N];
@@ -22,7 +29,18 @@ pub struct Metrics {
     longest_waits: Family<Labels<1>, Gauge>,
     waits: Family<Labels<1>, Histogram>,
     reports: Family<Labels<1>, Counter>,
-    verdicts: Family<Labels<2>, Counter>,
+    verdicts: Family<Labels<4>, Counter>,
+    waiting_jobs: Family<Labels<1>, Gauge>,
+    outcomes: Family<Labels<3>, Counter>,
+    job_durations: Family<Labels<1>, Histogram>,
+    start_latencies: Histogram,
+    model_calls: Family<Labels<3>, Counter>,
+    tokens: Family<Labels<3>, Counter>,
+    skills: Family<Labels<1>, Gauge>,
+    models: Family<Labels<1>, Gauge>,
+    api_responses: Family<Labels<1>, Counter>,
+    build_info: Family<Labels<1>, Gauge>,
+    tenants: Tenants,
 }
 
 impl Metrics {
@@ -32,8 +50,11 @@ impl Metrics {
         // In seconds, from a minute to a week: these are waits for people.
         let wait_histogram: fn() -> Histogram =
             || Histogram::new([60.0, 600.0, 3600.0, 4.0 * 3600.0, 24.0 * 3600.0, 7.0 * 24.0 * 3600.0]);
+        // In seconds, from a second to a week: a Job may wait for people.
+        let duration_histogram: fn() -> Histogram =
+            || Histogram::new([1.0, 5.0, 20.0, 60.0, 300.0, 1800.0, 4.0 * 3600.0, 24.0 * 3600.0, 7.0 * 24.0 * 3600.0]);
         let mut metrics = Self {
-            registry: Registry::with_prefix("bloomery"),
+            registry: Registry::default(),
             reconciles: Family::default(),
             reconcile_durations: Family::new_with_constructor(reconcile_histogram),
             reconciles_running: Family::default(),
@@ -44,8 +65,28 @@ impl Metrics {
             waits: Family::new_with_constructor(wait_histogram),
             reports: Family::default(),
             verdicts: Family::default(),
+            waiting_jobs: Family::default(),
+            outcomes: Family::default(),
+            job_durations: Family::new_with_constructor(duration_histogram),
+            start_latencies: Histogram::new([0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 120.0, 600.0]),
+            model_calls: Family::default(),
+            tokens: Family::default(),
+            skills: Family::default(),
+            models: Family::default(),
+            api_responses: Family::default(),
+            build_info: Family::default(),
+            tenants: Tenants::default(),
         };
-        let registry = &mut metrics.registry;
+        metrics.register();
+        metrics.registry.register_collector(Box::new(process::Process));
+        metrics.build_info.get_or_create(&[("version", env!("CARGO_PKG_VERSION").to_owned())]).set(1);
+        metrics
+    }
+
+    /// Registers all series except those of the process.
+    fn register(&mut self) {
+        let metrics = self;
+        let registry = metrics.registry.sub_registry_with_prefix("bloomery");
         registry.register("reconciles", "Reconciles by controller and result", metrics.reconciles.clone());
         registry.register(
             "reconcile_seconds",
@@ -64,19 +105,39 @@ impl Metrics {
             metrics.waits.clone(),
         );
         registry.register("reports", "Reports of workers by result", metrics.reports.clone());
-        registry.register("gate_verdicts", "Verdicts by gate and verdict", metrics.verdicts.clone());
-        metrics
+        let help = "Verdicts by namespace, Skill, gate and verdict";
+        registry.register("gate_verdicts", help, metrics.verdicts.clone());
+        let help = "Jobs that have not ended and have no running worker, by the reason of their condition Ready";
+        registry.register("jobs_waiting", help, metrics.waiting_jobs.clone());
+        let help = "Ended Jobs by namespace, Skill and outcome code";
+        registry.register("job_outcomes", help, metrics.outcomes.clone());
+        let help = "Time from the creation of a Job to its end in seconds, by phase";
+        registry.register("job_duration_seconds", help, metrics.job_durations.clone());
+        let help = "Time from the creation of a Job to the first report of its worker in seconds";
+        registry.register("job_start_seconds", help, metrics.start_latencies.clone());
+        registry.register("model_calls", "Model calls by namespace, Skill and stage", metrics.model_calls.clone());
+        let help = "Tokens by namespace, Skill and kind (input, cached or output; cached ones are also input)";
+        registry.register("tokens", help, metrics.tokens.clone());
+        let help = "Skills by the status of their condition Ready";
+        registry.register("skills", help, metrics.skills.clone());
+        let help = "Models by the status of their condition Ready";
+        registry.register("models", help, metrics.models.clone());
+        let help = "Responses of the API server by HTTP status, or `error` if there was none";
+        registry.register("api_responses", help, metrics.api_responses.clone());
+        registry.register("build_info", "1, with the version of the operator", metrics.build_info.clone());
     }
 
-    /// Records the start of a reconcile.
-    pub fn record_reconcile_start(&self, controller: &str) {
-        self.reconciles_running.get_or_create(&[("controller", controller.to_owned())]).inc();
+    /// Records the start of a reconcile. The reconcile counts as running until the result is dropped.
+    #[must_use = "the reconcile counts as running until this is dropped"]
+    pub fn record_reconcile_start(&self, controller: &str) -> RunningReconcile {
+        let running = self.reconciles_running.get_or_create_owned(&[("controller", controller.to_owned())]);
+        running.inc();
+        RunningReconcile(running)
     }
 
-    /// Records the end of a reconcile after this number of seconds. `result` is `ok` or the kind of the error.
+    /// Records the result of a reconcile after this number of seconds. `result` is `ok` or the kind of the error.
     pub fn record_reconcile_end(&self, controller: &str, result: &str, seconds: f64) {
         let controller = controller.to_owned();
-        self.reconciles_running.get_or_create(&[("controller", controller.clone())]).dec();
         self.reconcile_durations.get_or_create(&[("controller", controller.clone())]).observe(seconds);
         self.reconciles.get_or_create(&[("controller", controller), ("result", result.to_owned())]).inc();
     }
@@ -91,20 +152,31 @@ impl Metrics {
         self.leader.set(i64::from(leads));
     }
 
-    /// Sets the number of Jobs in each phase. A phase that is not listed has none.
-    pub fn set_jobs_by_phase(&self, counts: impl IntoIterator<Item = (String, usize)>) {
-        self.jobs.clear();
-        for (phase, count) in counts {
-            self.jobs.get_or_create(&[("phase", phase)]).set(i64::try_from(count).unwrap_or(i64::MAX));
+    /// Sets the gauges that only the leader computes. Phases without Jobs are shown as zero.
+    pub fn set_counts(&self, counts: &Counts) {
+        self.clear_counts();
+        let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        for phase in Phase::iter() {
+            let count = counts.jobs.get(&phase.to_string()).copied().unwrap_or_default();
+            self.jobs.get_or_create(&[("phase", phase.to_string())]).set(number(count));
+        }
+        for (reason, count) in &counts.waiting_jobs {
+            self.waiting_jobs.get_or_create(&[("reason", reason.clone())]).set(number(*count));
+        }
+        for (phase, seconds) in &counts.longest_waits {
+            self.longest_waits.get_or_create(&[("phase", phase.clone())]).set(*seconds);
+        }
+        for status in ["True", "False", "Unknown"] {
+            let count = |counts: &BTreeMap<String, usize>| number(counts.get(status).copied().unwrap_or_default());
+            self.skills.get_or_create(&[("ready", status.to_owned())]).set(count(&counts.skills));
+            self.models.get_or_create(&[("ready", status.to_owned())]).set(count(&counts.models));
         }
     }
 
-    /// Sets, for each phase, the seconds that the longest-waiting Job has waited. In a phase that is not listed, no Job
-    /// waits.
-    pub fn set_longest_waits(&self, seconds: impl IntoIterator<Item = (String, i64)>) {
-        self.longest_waits.clear();
-        for (phase, seconds) in seconds {
-            self.longest_waits.get_or_create(&[("phase", phase)]).set(seconds);
+    /// Removes the gauges that only the leader computes, when this replica stops leading.
+    pub fn clear_counts(&self) {
+        for family in [&self.jobs, &self.waiting_jobs, &self.longest_waits, &self.skills, &self.models] {
+            family.clear();
         }
     }
 
@@ -118,10 +190,40 @@ impl Metrics {
         self.reports.get_or_create(&[("result", result.to_owned())]).inc();
     }
 
-    /// Counts verdicts of a gate.
-    pub fn count_verdicts(&self, gate: &str, verdict: &str, count: u64) {
-        let labels = [("gate", gate.to_owned()), ("verdict", verdict.to_owned())];
+    /// Counts verdicts of a gate for a Job of this tenant.
+    pub fn count_verdicts(&self, tenant: &Tenant, gate: &str, verdict: &str, count: u64) {
+        let [namespace, skill] = self.tenants.labels(tenant);
+        let labels = [namespace, skill, ("gate", gate.to_owned()), ("verdict", verdict.to_owned())];
         self.verdicts.get_or_create(&labels).inc_by(count);
+    }
+
+    /// Counts model calls in a stage.
+    pub fn count_model_calls(&self, tenant: &Tenant, stage: &str, count: u64) {
+        let [namespace, skill] = self.tenants.labels(tenant);
+        self.model_calls.get_or_create(&[namespace, skill, ("stage", stage.to_owned())]).inc_by(count);
+    }
+
+    /// Counts tokens of a kind.
+    pub fn count_tokens(&self, tenant: &Tenant, kind: &str, count: u64) {
+        let [namespace, skill] = self.tenants.labels(tenant);
+        self.tokens.get_or_create(&[namespace, skill, ("kind", kind.to_owned())]).inc_by(count);
+    }
+
+    /// Counts the end of a Job, and records the seconds since its creation.
+    pub fn record_job_end(&self, tenant: &Tenant, code: &str, phase: &str, seconds: f64) {
+        let [namespace, skill] = self.tenants.labels(tenant);
+        self.outcomes.get_or_create(&[namespace, skill, ("code", code.to_owned())]).inc();
+        self.job_durations.get_or_create(&[("phase", phase.to_owned())]).observe(seconds);
+    }
+
+    /// Records the seconds from the creation of a Job to the first report of its worker.
+    pub fn observe_start_latency(&self, seconds: f64) {
+        self.start_latencies.observe(seconds);
+    }
+
+    /// Counts a response of the API server: the HTTP status, or `error` if there was no response.
+    pub fn count_api_response(&self, code: &str) {
+        self.api_responses.get_or_create(&[("code", code.to_owned())]).inc();
     }
 
     /// All series in the `OpenMetrics` text format.
@@ -139,29 +241,91 @@ impl Default for Metrics {
     }
 }
 
+/// A reconcile in progress. Dropping it ends the count, also if the reconcile was aborted.
+#[derive(Debug)]
+pub struct RunningReconcile(Gauge);
+
+impl Drop for RunningReconcile {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
+/// The namespace and the Skill of a Job.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Tenant {
+    /// The namespace.
+    pub namespace: String,
+    /// The Skill.
+    pub skill: String,
+}
+
+/// The values of the gauges that only the leader computes.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// The number of Jobs by phase.
+    pub jobs: BTreeMap<String, usize>,
+    /// The number of Jobs without a running worker, by the reason of their condition `Ready`.
+    pub waiting_jobs: BTreeMap<String, usize>,
+    /// For each phase in which Jobs wait for people: the seconds that the longest-waiting one has waited.
+    pub longest_waits: BTreeMap<String, i64>,
+    /// The number of Skills by the status of their condition `Ready`.
+    pub skills: BTreeMap<String, usize>,
+    /// The number of Models by the status of their condition `Ready`.
+    pub models: BTreeMap<String, usize>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn tenant() -> Tenant {
+        Tenant { namespace: "acme".into(), skill: "refunds".into() }
+    }
+
     #[test]
     fn series_have_their_labels_and_values() {
         let metrics = Metrics::new();
-        metrics.record_reconcile_start("skill");
+        drop(metrics.record_reconcile_start("skill"));
         metrics.record_reconcile_end("skill", "conflict", 0.3);
-        metrics.count_verdicts("preTool", "Deny", 2);
-        metrics.set_jobs_by_phase([("Running".to_owned(), 3)]);
-        metrics.set_longest_waits([("AwaitingReply".to_owned(), 90)]);
+        metrics.count_verdicts(&tenant(), "preTool", "Deny", 2);
+        metrics.count_tokens(&tenant(), "input", 90);
+        metrics.record_job_end(&tenant(), "Done", "Succeeded", 3.0);
+        metrics.set_counts(&Counts {
+            jobs: BTreeMap::from([("Running".to_owned(), 3)]),
+            longest_waits: BTreeMap::from([("AwaitingReply".to_owned(), 90)]),
+            ..Counts::default()
+        });
         metrics.observe_wait("AwaitingReply", 90.0);
         let text = metrics.to_text();
         for line in [
             r#"bloomery_reconciles_total{controller="skill",result="conflict"} 1"#,
-            r#"bloomery_gate_verdicts_total{gate="preTool",verdict="Deny"} 2"#,
+            r#"bloomery_gate_verdicts_total{namespace="acme",skill="refunds",gate="preTool",verdict="Deny"} 2"#,
+            r#"bloomery_tokens_total{namespace="acme",skill="refunds",kind="input"} 90"#,
+            r#"bloomery_job_outcomes_total{namespace="acme",skill="refunds",code="Done"} 1"#,
             r#"bloomery_jobs{phase="Running"} 3"#,
+            r#"bloomery_jobs{phase="Queued"} 0"#,
+            r#"bloomery_skills{ready="True"} 0"#,
             r#"bloomery_waiting_longest_seconds{phase="AwaitingReply"} 90"#,
             r#"bloomery_waited_seconds_bucket{le="600.0",phase="AwaitingReply"} 1"#,
             r#"bloomery_reconciles_running{controller="skill"} 0"#,
+            "bloomery_build_info{version=",
+            "process_resident_memory_bytes ",
         ] {
             assert!(text.contains(line), "{line} is not in\n{text}");
         }
+    }
+
+    #[test]
+    fn a_former_leader_shows_no_counts_and_an_aborted_reconcile_does_not_run() {
+        let metrics = Metrics::new();
+        let running = metrics.record_reconcile_start("job");
+        metrics.set_counts(&Counts::default());
+        assert!(metrics.to_text().contains(r#"bloomery_jobs{phase="Running"} 0"#));
+        metrics.clear_counts();
+        assert!(!metrics.to_text().contains("bloomery_jobs{"));
+        assert!(metrics.to_text().contains(r#"reconciles_running{controller="job"} 1"#));
+        drop(running);
+        assert!(metrics.to_text().contains(r#"reconciles_running{controller="job"} 0"#));
     }
 }

@@ -7,7 +7,6 @@ pub mod auth;
 pub mod ca;
 mod ca_bundle;
 mod directives;
-mod gate_metrics;
 pub mod judge;
 pub mod merge;
 pub mod refusal;

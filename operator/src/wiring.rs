@@ -10,7 +10,9 @@ use crate::metrics::Metrics;
 use crate::settings::Settings;
 use crate::status::Statuses;
 use crate::{approval, job, model, report, skill};
+use axum::http::Response;
 use futures::stream::StreamExt;
+use kube::client::ClientBuilder;
 use kube::{Client, Config};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +20,8 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use tower::BoxError;
+use tower::util::MapResultLayer;
 
 /// The time that requests and reconciles in progress may take after SIGTERM. The pod's grace period is longer.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(20);
@@ -54,8 +58,10 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
     let mut terminate = signal(SignalKind::terminate()).map_err(io("cannot listen for SIGTERM"))?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(io("cannot listen for SIGINT"))?;
     let config = Config::infer().await?;
-    let lease_client = create_client(config.clone(), leader::LEASE_REQUEST_TIMEOUT)?;
-    let (context, feed, leads_sender) = create_context(create_client(config, API_READ_TIMEOUT)?, settings);
+    let metrics = Arc::new(Metrics::new());
+    let lease_client = create_client(config.clone(), leader::LEASE_REQUEST_TIMEOUT, &metrics)?;
+    let client = create_client(config, API_READ_TIMEOUT, &metrics)?;
+    let (context, feed, leads_sender) = create_context(client, settings, metrics);
 
     let stopping = CancellationToken::new();
     let release_lease = CancellationToken::new();
@@ -90,18 +96,29 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
     end
 }
 
-/// Creates a client whose requests fail after this time without a response.
-fn create_client(mut config: Config, read_timeout: Duration) -> Result<Client, kube::Error> {
+/// Creates a client whose requests fail after this time without a response. `metrics` count its responses.
+fn create_client(mut config: Config, read_timeout: Duration, metrics: &Arc<Metrics>) -> Result<Client, kube::Error> {
     config.read_timeout = Some(read_timeout);
     // The time during which a pooled connection is idle does not count.
     config.reset_reader_on_write = true;
-    Client::try_from(config)
+    let metrics = metrics.clone();
+    let count = MapResultLayer::new(move |result: Result<Response<_>, BoxError>| {
+        match &result {
+            Ok(response) => metrics.count_api_response(response.status().as_str()),
+            Err(_) => metrics.count_api_response("error"),
+        }
+        result
+    });
+    Ok(ClientBuilder::try_from(config)?.with_layer(&count).build())
 }
 
-fn create_context(client: Client, settings: Settings) -> (Arc<Context>, Feed, tokio::sync::watch::Sender<bool>) {
+fn create_context(
+    client: Client,
+    settings: Settings,
+    metrics: Arc<Metrics>,
+) -> (Arc<Context>, Feed, tokio::sync::watch::Sender<bool>) {
     let (caches, feed) = Caches::new(&client, settings.approvals.policy_name());
     let (leads_sender, leadership) = Leadership::channel();
-    let metrics = Arc::new(Metrics::new());
     let context = Context {
         caches,
         applier: Applier::new(client.clone(), metrics.clone()),

@@ -9,9 +9,20 @@ use crate::events::EventMessage;
 use bloomery_crds::conditions::{self, ConditionType, Health, Reason};
 use bloomery_crds::outcome::Outcome;
 use bloomery_crds::v1alpha1::{Job, JobStatus};
+use kube::core::ResourceExt;
 
 /// Publishes the Event for an applied plan, if it has one; `after` is the new status.
 pub(super) async fn publish(context: &Context, fetched: &FetchedJob, applied: &AppliedPlan, after: &JobStatus) {
+    let (namespace, name) = (fetched.job.namespace(), fetched.job.name_any());
+    if let AppliedPlan::Started(started, _) = applied {
+        tracing::info!(
+            namespace,
+            job = name,
+            pod = started.pod,
+            attempt = started.attempt,
+            "the Job starts an attempt"
+        );
+    }
     let event = match applied {
         AppliedPlan::Started(started, _) if started.attempt == 1 => EventMessage::normal(
             Reason::Starting,
@@ -49,12 +60,16 @@ pub(super) async fn publish(context: &Context, fetched: &FetchedJob, applied: &A
 /// later wait can have the same text.
 pub(crate) async fn publish_waiting(context: &Context, job: &Job, status: &JobStatus) {
     let Some(waiting) = conditions::find(&status.conditions, ConditionType::Reconciling) else { return };
-    let Ok(reason) = waiting.reason.parse() else { return };
+    let Ok(reason) = waiting.reason.parse::<Reason>() else { return };
+    let (namespace, name) = (job.namespace(), job.name_any());
+    tracing::info!(namespace, job = name, %reason, message = waiting.message, "the Job waits for people");
     context.events.publish_again(job, EventMessage::warning(reason, waiting.message.clone())).await;
 }
 
 /// Publishes the Event of the end of a Job.
 pub(crate) async fn publish_end(context: &Context, job: &Job, outcome: &Outcome) {
+    let (namespace, name) = (job.namespace(), job.name_any());
+    tracing::info!(namespace, job = name, code = %outcome.code, outcome = outcome.message, "the Job has ended");
     let event = match super::status::outcome_health(outcome) {
         Health::Ready(reason, message) => EventMessage::normal(reason, message),
         Health::Stalled(reason, message) | Health::Reconciling(reason, message) => {

@@ -1,10 +1,12 @@
-//! Metrics of Jobs: the number in each phase, and the time that they wait for people.
+//! Metrics of Jobs, Skills and Models that the leader computes, and the time that Jobs wait for people.
 
 use crate::caches::Guarded;
 use crate::context::Context;
-use crate::metrics::Metrics;
+use crate::metrics::{Counts, Metrics};
+use bloomery_crds::conditions::{self, ConditionType};
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::v1alpha1::{Job, JobStatus};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,14 +15,65 @@ use std::time::Duration;
 /// The interval between two counts. Prometheus usually scrapes less often.
 const COUNT_INTERVAL: Duration = Duration::from_secs(15);
 
-/// Counts Jobs at an interval. The future ends only when it is dropped.
+/// Counts objects at an interval. The future ends only when it is dropped, and then removes the gauges.
 pub(super) async fn run(context: &Context) {
+    let _clear = ClearCounts(&context.metrics);
     loop {
         let jobs = context.caches.jobs.store().state();
-        context.metrics.set_jobs_by_phase(count_by_phase(&jobs));
-        context.metrics.set_longest_waits(longest_waits(&jobs, Timestamp::now()));
+        let skills = context.caches.skills.store().state();
+        let models = context.caches.models.store().state();
+        context.metrics.set_counts(&Counts {
+            jobs: count_by_phase(&jobs),
+            waiting_jobs: count_waiting(&jobs),
+            longest_waits: longest_waits(&jobs, Timestamp::now()),
+            skills: count_by_ready(
+                skills
+                    .iter()
+                    .filter_map(|skill| skill.0.as_ref().ok())
+                    .map(|skill| skill.status.as_ref().map_or(&[][..], |status| &status.conditions)),
+            ),
+            models: count_by_ready(
+                models
+                    .iter()
+                    .filter_map(|model| model.0.as_ref().ok())
+                    .map(|model| model.status.as_ref().map_or(&[][..], |status| &status.conditions)),
+            ),
+        });
         tokio::time::sleep(COUNT_INTERVAL).await;
     }
+}
+
+/// Removes the gauges when this replica stops leading, because it no longer updates them.
+struct ClearCounts<'a>(&'a Metrics);
+
+impl Drop for ClearCounts<'_> {
+    fn drop(&mut self) {
+        self.0.clear_counts();
+    }
+}
+
+/// Counts objects by the status of their condition `Ready`.
+fn count_by_ready<'a>(objects: impl Iterator<Item = &'a [Condition]>) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for conditions in objects {
+        let ready = conditions::find(conditions, ConditionType::Ready).map_or("Unknown", |ready| &ready.status);
+        *counts.entry(ready.to_owned()).or_default() += 1;
+    }
+    counts
+}
+
+/// Counts the Jobs that have no running worker and have not ended, by the reason of their condition `Ready`.
+fn count_waiting(jobs: &[Arc<Guarded<Job>>]) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for status in jobs.iter().filter_map(|job| job.0.as_ref().ok()?.status.as_ref()) {
+        let waits = status.phase.is_none_or(|phase| {
+            phase.awaits_people() || matches!(phase, Phase::Pending | Phase::Queued | Phase::Starting)
+        });
+        if let Some(ready) = conditions::find(&status.conditions, ConditionType::Ready).filter(|_| waits) {
+            *counts.entry(ready.reason.clone()).or_default() += 1;
+        }
+    }
+    counts
 }
 
 fn count_by_phase(jobs: &[Arc<Guarded<Job>>]) -> BTreeMap<String, usize> {
@@ -72,6 +125,30 @@ mod tests {
         let running = Job { status: Some(status(1, Phase::Running)), ..job() };
         let jobs = [running.clone(), running, job()].map(|job| Arc::new(DeserializeGuard(Ok(job))));
         assert_eq!(count_by_phase(&jobs), BTreeMap::from([("Pending".into(), 1), ("Running".into(), 2)]));
+    }
+
+    #[test]
+    fn waiting_jobs_are_counted_by_reason_and_skills_by_readiness() {
+        let condition = |reason: &str| {
+            serde_json::from_value::<Condition>(serde_json::json!({
+                "type": "Ready", "status": "False", "reason": reason, "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"
+            }))
+            .unwrap()
+        };
+        let with_reason = |phase, reason| {
+            let conditions = vec![condition(reason)];
+            Arc::new(DeserializeGuard(Ok(Job { status: Some(JobStatus { conditions, ..status(1, phase) }), ..job() })))
+        };
+        let jobs = [
+            with_reason(Phase::Pending, "SkillNotFound"),
+            with_reason(Phase::Queued, "SkillNotFound"),
+            with_reason(Phase::Running, "Running"),
+            with_reason(Phase::Failed, "Stuck"),
+        ];
+        assert_eq!(count_waiting(&jobs), BTreeMap::from([("SkillNotFound".into(), 2)]));
+        let conditions = [vec![condition("ModelNotReady")], Vec::new()];
+        let counts = count_by_ready(conditions.iter().map(Vec::as_slice));
+        assert_eq!(counts, BTreeMap::from([("False".into(), 1), ("Unknown".into(), 1)]));
     }
 
     #[test]

@@ -198,7 +198,7 @@ impl Service {
     }
 
     async fn publish_events(&self, job: &Job, current: &JobStatus, merged: &JobStatus) {
-        super::gate_metrics::count_verdicts(&self.context.metrics, current, merged);
+        crate::job::change_metrics::record(&self.context.metrics, job, current, merged, Timestamp::now());
         if let Some(outcome) = merged.outcome.as_ref().filter(|_| !current.is_terminal()) {
             crate::job::publish_end(&self.context, job, outcome).await;
         } else if merged.awaits_people() && current.phase != merged.phase {

@@ -157,6 +157,9 @@ mod tests {
     fn the_deployment_of_a_skill_with_defaults() {
         let skill = validate(&fixtures::with_container()).unwrap();
         let minimal = serde_json::from_value(serde_json::json!({"image": "localhost/orders:4"})).unwrap();
-        insta::assert_snapshot!("mcp_deployment_least", yaml(&build_mcp_deployment(&skill, &minimal, &PodDefaults::default())));
+        insta::assert_snapshot!(
+            "mcp_deployment_least",
+            yaml(&build_mcp_deployment(&skill, &minimal, &PodDefaults::default()))
+        );
     }
 }
