@@ -168,17 +168,28 @@ def metrics():
         rows.append((f"`{full}`", kind.lower(), " ".join(f"`{label}`" for label in labels), cell(literal or helps[variable])))
     if len(rows) != text.count("registry.register("):
         fail(f"{path}: {len(rows)} series were read, {text.count('registry.register(')} are registered: adapt hack/reference.py")
-    about = "The operator serves these series in the OpenMetrics text format on port 8080 at `/metrics`. `serviceMonitor.enabled` of the chart makes a ServiceMonitor."
+    about = (
+        "The operator serves these series in the OpenMetrics text format on port 8080 at `/metrics`. `serviceMonitor.enabled` of the chart makes a "
+        "ServiceMonitor. The series of the process (`process_cpu_seconds_total`, `process_resident_memory_bytes`, `process_start_time_seconds`, "
+        "`process_open_fds`) have the names that Prometheus uses. After 500 pairs of a namespace and a Skill, further pairs share the labels `other`."
+    )
     return page("Metrics", path, about, table(["series", "type", "labels", "meaning"], rows))
 
 
 def labels_of(text, field):
     """Returns the labels of a metric family, read from the function that uses it."""
-    at = text.find(f"self.{field}.get_or_create(")
+    found = re.search(rf"\b(?:self|metrics)\.{field}\.get_or_create(?:_owned)?\(", text)
+    if not found:
+        return []
+    at = found.start()
     start = text.rfind("pub fn ", 0, at)
     call = text[at : text.find(";", at)]
-    inline = re.findall(r'\("(\w+)",', call)
-    return inline or re.findall(r'\("(\w+)",', text[start:at])
+    of_tenant = "[namespace, skill, "
+    for part in (call, text[start:at]):
+        labels = re.findall(r'\("(\w+)",', part)
+        if labels:
+            return (["namespace", "skill"] if of_tenant in part else []) + labels
+    return []
 
 
 # CRDs ---------------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 //! comparison does not recognize. Therefore the applier remembers the response to each apply, and sends the same apply
 //! again only after the object or the wanted state has changed.
 
+mod creation_locks;
 mod known_object;
 pub mod quantity;
 mod subset;
@@ -18,6 +19,7 @@ use crate::metrics::Metrics;
 use crate::owned;
 use bloomery_crds::Digest;
 use bloomery_crds::names::{ANNOTATION_APPLIED, MANAGER};
+use creation_locks::CreationLocks;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
@@ -56,8 +58,8 @@ pub struct Applier {
     client: Client,
     metrics: Arc<Metrics>,
     history: WriteHistory,
-    /// Serializes [`Applier::create_unowned`].
-    creation_lock: tokio::sync::Mutex<()>,
+    /// Serializes [`Applier::create_unowned`] in each namespace.
+    creation_locks: CreationLocks,
 }
 
 /// The result of applying an object.
@@ -82,7 +84,7 @@ pub enum ApplyResult<K> {
 impl Applier {
     /// Creates an applier.
     pub fn new(client: Client, metrics: Arc<Metrics>) -> Self {
-        Self { client, metrics, history: WriteHistory::default(), creation_lock: tokio::sync::Mutex::default() }
+        Self { client, metrics, history: WriteHistory::default(), creation_locks: CreationLocks::default() }
     }
 
     /// Applies `wanted`, which must have a controlling owner, if it differs from the `known` state.
@@ -142,8 +144,10 @@ impl Applier {
     pub async fn create_unowned<K: Object>(&self, wanted: &K) -> Result<ApplyResult<K>, Error> {
         let what = format!("{} {}/{}", K::kind(&()), wanted.namespace().unwrap_or_default(), wanted.name_any());
         let api: Api<K> = self.api(&wanted.namespace().unwrap_or_default());
-        // One creation at a time: several Skills of a new tenant find at once that its memory claim is missing.
-        let _guard = self.creation_lock.lock().await;
+        // One creation at a time in a namespace: several Skills of a new tenant find at once that its memory claim is
+        // missing.
+        let lock = self.creation_locks.lock_of(&wanted.namespace().unwrap_or_default());
+        let _guard = lock.lock().await;
         let existing = api.get_opt(&wanted.name_any()).await.map_err(Error::api(format!("read {what}")))?;
         if existing.is_some() {
             return Ok(ApplyResult::Unchanged);

@@ -23,6 +23,9 @@ use kube::{Api, Client};
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
 
+/// The duration of a watch in seconds. The API server ends the watch, and the next one continues at the same version.
+pub const WATCH_SECONDS: u32 = 60;
+
 /// One cache for each kind.
 pub struct Caches {
     /// All Skills.
@@ -60,7 +63,7 @@ impl Caches {
     /// Creates the caches and the stream that feeds them. `policy` is the name of the admission policy that validates
     /// decisions.
     pub fn new(client: &Client, policy: &str) -> (Self, Feed) {
-        let all = watcher::Config::default;
+        let all = || watcher::Config::default().timeout(WATCH_SECONDS);
         let managed = || all().labels(&format!("{}={}", names::LABEL_MANAGED_BY, names::MANAGER));
         let revisions = managed().labels(&format!(
             "{}={},{}=revision",

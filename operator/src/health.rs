@@ -6,10 +6,38 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
+
+/// The time without progress of any watch after which the kubelet restarts the operator. A watch makes progress when the API
+/// server answers it, or when it fails: an API server that cannot be reached is no reason for a restart.
+const MAX_WATCH_SILENCE: Duration = Duration::from_mins(5);
+
+/// The time of the last progress of a watch.
+#[derive(Debug, Clone)]
+pub struct Liveness(Arc<Mutex<Instant>>);
+
+impl Default for Liveness {
+    fn default() -> Self {
+        Self(Arc::new(Mutex::new(Instant::now())))
+    }
+}
+
+impl Liveness {
+    /// Records that a watch was answered, or failed.
+    pub fn record_watch_progress(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    /// Returns the time since the last progress at `now`, if it is too long.
+    fn silence(&self, now: Instant) -> Option<Duration> {
+        let last = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(now.saturating_duration_since(last)).filter(|silence| *silence > MAX_WATCH_SILENCE)
+    }
+}
 
 /// The readiness of the parts of this process. Each part sets its own flag.
 #[derive(Debug, Clone, Default)]
@@ -53,21 +81,26 @@ impl Readiness {
 }
 
 /// Serves until the shutdown, then finishes requests in progress.
-pub async fn serve(
-    listener: TcpListener,
-    readiness: Readiness,
-    metrics: Arc<Metrics>,
-    shutdown: CancellationToken,
-) -> std::io::Result<()> {
-    axum::serve(listener, router(readiness, metrics)).with_graceful_shutdown(shutdown.cancelled_owned()).await
+pub async fn serve(listener: TcpListener, router: Router, shutdown: CancellationToken) -> std::io::Result<()> {
+    axum::serve(listener, router).with_graceful_shutdown(shutdown.cancelled_owned()).await
 }
 
 /// Routes `/healthz`, `/readyz` and `/metrics`.
-pub fn router(readiness: Readiness, metrics: Arc<Metrics>) -> Router {
+pub fn router(liveness: Liveness, readiness: Readiness, metrics: Arc<Metrics>) -> Router {
     Router::new()
-        .route("/healthz", get(|| async { "ok" }))
+        .route("/healthz", get(live).with_state(liveness))
         .route("/readyz", get(ready).with_state(readiness))
         .route("/metrics", get(metrics_text).with_state(metrics))
+}
+
+async fn live(State(liveness): State<Liveness>) -> (StatusCode, String) {
+    match liveness.silence(Instant::now()) {
+        None => (StatusCode::OK, "ok".to_owned()),
+        Some(silence) => {
+            let message = format!("no watch of the API server was answered or failed for {} s", silence.as_secs());
+            (StatusCode::SERVICE_UNAVAILABLE, message)
+        }
+    }
 }
 
 async fn ready(State(readiness): State<Readiness>) -> (StatusCode, String) {
@@ -100,7 +133,7 @@ mod tests {
     #[tokio::test]
     async fn readiness_names_the_parts_that_are_not_ready() {
         let readiness = Readiness::default();
-        let router = router(readiness.clone(), Arc::new(Metrics::new()));
+        let router = router(Liveness::default(), readiness.clone(), Arc::new(Metrics::new()));
         assert_eq!(fetch(&router, "/healthz").await.0, StatusCode::OK);
         readiness.caches.set();
         readiness.report_ca.set();
@@ -112,9 +145,21 @@ mod tests {
         assert_eq!(fetch(&router, "/readyz").await.0, StatusCode::SERVICE_UNAVAILABLE);
     }
 
+    #[test]
+    fn watches_without_progress_end_the_liveness() {
+        let now = Instant::now();
+        let liveness = Liveness(Arc::new(Mutex::new(now)));
+        assert_eq!(liveness.silence(now + MAX_WATCH_SILENCE), None);
+        let later = now + MAX_WATCH_SILENCE + Duration::from_secs(60);
+        assert!(liveness.silence(later).is_some());
+        *liveness.0.lock().unwrap() = later;
+        assert_eq!(liveness.silence(later), None);
+    }
+
     #[tokio::test]
     async fn metrics_are_served_in_the_open_metrics_format() {
-        let (status, body) = fetch(&router(Readiness::default(), Arc::new(Metrics::new())), "/metrics").await;
+        let (status, body) =
+            fetch(&router(Liveness::default(), Readiness::default(), Arc::new(Metrics::new())), "/metrics").await;
         assert_eq!(status, StatusCode::OK);
         assert!(body.ends_with("# EOF\n"), "{body}");
     }

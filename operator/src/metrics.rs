@@ -3,6 +3,7 @@
 mod process;
 mod tenants;
 
+use axum::http::StatusCode;
 use bloomery_crds::outcome::Phase;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -221,9 +222,10 @@ impl Metrics {
         self.start_latencies.observe(seconds);
     }
 
-    /// Counts a response of the API server: the HTTP status, or `error` if there was no response.
-    pub fn count_api_response(&self, code: &str) {
-        self.api_responses.get_or_create(&[("code", code.to_owned())]).inc();
+    /// Counts a response of the API server, or a request without a response.
+    pub fn count_api_response(&self, status: Option<StatusCode>) {
+        let code = status.map_or_else(|| "error".to_owned(), |status| status.as_str().to_owned());
+        self.api_responses.get_or_create(&[("code", code)]).inc();
     }
 
     /// All series in the `OpenMetrics` text format.

@@ -1,16 +1,16 @@
 //! Starts the parts of one replica, and stops them in order.
 
 use crate::apply::Applier;
-use crate::caches::{Caches, Feed};
+use crate::caches::{Caches, Feed, WATCH_SECONDS};
 use crate::context::Context;
 use crate::events::Events;
-use crate::health::{self, Readiness};
+use crate::health::{self, Liveness, Readiness};
 use crate::leader::{self, Leadership};
 use crate::metrics::Metrics;
 use crate::settings::Settings;
 use crate::status::Statuses;
 use crate::{approval, job, model, report, skill};
-use axum::http::Response;
+use axum::http::{Response, StatusCode};
 use futures::stream::StreamExt;
 use kube::client::ClientBuilder;
 use kube::{Client, Config};
@@ -26,8 +26,12 @@ use tower::util::MapResultLayer;
 /// The time that requests and reconciles in progress may take after SIGTERM. The pod's grace period is longer.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The read timeout of the API client. It is longer than the timeout of a watch without changes.
-const API_READ_TIMEOUT: Duration = Duration::from_secs(330);
+/// The time without a byte after which a watch fails and is opened again. The API server ends each watch after
+/// [`WATCH_SECONDS`](crate::caches::WATCH_SECONDS), so only a half-open connection is silent for longer.
+const WATCH_READ_TIMEOUT: Duration = Duration::from_secs(WATCH_SECONDS as u64 + 15);
+
+/// The time without a byte after which any other request fails.
+const REQUEST_READ_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The reason why the operator failed.
 #[derive(Debug, thiserror::Error)]
@@ -58,10 +62,9 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
     let mut terminate = signal(SignalKind::terminate()).map_err(io("cannot listen for SIGTERM"))?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(io("cannot listen for SIGINT"))?;
     let config = Config::infer().await?;
-    let metrics = Arc::new(Metrics::new());
-    let lease_client = create_client(config.clone(), leader::LEASE_REQUEST_TIMEOUT, &metrics)?;
-    let client = create_client(config, API_READ_TIMEOUT, &metrics)?;
-    let (context, feed, leads_sender) = create_context(client, settings, metrics);
+    let (metrics, liveness) = (Arc::new(Metrics::new()), Liveness::default());
+    let clients = Clients::new(&config, &metrics, &liveness)?;
+    let (context, feed, leads_sender) = create_context(clients.requests, &clients.watches, settings, metrics);
 
     let stopping = CancellationToken::new();
     let release_lease = CancellationToken::new();
@@ -69,9 +72,9 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
     let feeding = tokio::spawn(feed.for_each(|()| async {}));
     let competing = tokio::spawn({
         let (context, release_lease) = (context.clone(), release_lease.clone());
-        async move { leader::compete(lease_client, &context.settings, leads_sender, &context.metrics, release_lease).await }
+        async move { leader::compete(clients.lease, &context.settings, leads_sender, &context.metrics, release_lease).await }
     });
-    let mut parts = start(&context, &stopping).await?;
+    let mut parts = start(&context, liveness, &stopping).await?;
     tracing::info!(version = env!("CARGO_PKG_VERSION"), pod = context.settings.pod_name, "started");
 
     let end = tokio::select! {
@@ -96,28 +99,58 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
     end
 }
 
-/// Creates a client whose requests fail after this time without a response. `metrics` count its responses.
-fn create_client(mut config: Config, read_timeout: Duration, metrics: &Arc<Metrics>) -> Result<Client, kube::Error> {
+/// The clients of the API server. Each has its own connections and its own timeout.
+struct Clients {
+    lease: Client,
+    watches: Client,
+    requests: Client,
+}
+
+impl Clients {
+    fn new(config: &Config, metrics: &Arc<Metrics>, liveness: &Liveness) -> Result<Self, kube::Error> {
+        let count = {
+            let metrics = metrics.clone();
+            move |status: Option<StatusCode>| metrics.count_api_response(status)
+        };
+        let count_watch = {
+            let (count, liveness) = (count.clone(), liveness.clone());
+            move |status| {
+                count(status);
+                liveness.record_watch_progress();
+            }
+        };
+        Ok(Self {
+            lease: create_client(config.clone(), leader::LEASE_REQUEST_TIMEOUT, count.clone())?,
+            watches: create_client(config.clone(), WATCH_READ_TIMEOUT, count_watch)?,
+            requests: create_client(config.clone(), REQUEST_READ_TIMEOUT, count)?,
+        })
+    }
+}
+
+/// Creates a client whose requests fail after this time without a byte. It calls `observe` with the status of each
+/// response, and with `None` for each request without a response.
+fn create_client(
+    mut config: Config,
+    read_timeout: Duration,
+    observe: impl Fn(Option<StatusCode>) + Clone + Send + 'static,
+) -> Result<Client, kube::Error> {
     config.read_timeout = Some(read_timeout);
     // The time during which a pooled connection is idle does not count.
     config.reset_reader_on_write = true;
-    let metrics = metrics.clone();
-    let count = MapResultLayer::new(move |result: Result<Response<_>, BoxError>| {
-        match &result {
-            Ok(response) => metrics.count_api_response(response.status().as_str()),
-            Err(_) => metrics.count_api_response("error"),
-        }
+    let layer = MapResultLayer::new(move |result: Result<Response<_>, BoxError>| {
+        observe(result.as_ref().ok().map(Response::status));
         result
     });
-    Ok(ClientBuilder::try_from(config)?.with_layer(&count).build())
+    Ok(ClientBuilder::try_from(config)?.with_layer(&layer).build())
 }
 
 fn create_context(
     client: Client,
+    watch_client: &Client,
     settings: Settings,
     metrics: Arc<Metrics>,
 ) -> (Arc<Context>, Feed, tokio::sync::watch::Sender<bool>) {
-    let (caches, feed) = Caches::new(&client, settings.approvals.policy_name());
+    let (caches, feed) = Caches::new(watch_client, settings.approvals.policy_name());
     let (leads_sender, leadership) = Leadership::channel();
     let context = Context {
         caches,
@@ -135,13 +168,21 @@ fn create_context(
 }
 
 /// Starts the parts of the operator. They end when `stopping` is cancelled. If a part ends earlier, the operator ends.
-async fn start(context: &Arc<Context>, stopping: &CancellationToken) -> Result<JoinSet<Result<(), Error>>, Error> {
+async fn start(
+    context: &Arc<Context>,
+    liveness: Liveness,
+    stopping: &CancellationToken,
+) -> Result<JoinSet<Result<(), Error>>, Error> {
     let address = context.settings.http_addr;
     let listener = TcpListener::bind(address)
         .await
         .map_err(io(format!("health and metrics cannot be served at {address} (BLOOMERY_HTTP_ADDR)")))?;
     let mut parts = JoinSet::new();
-    let health = health::serve(listener, context.readiness.clone(), context.metrics.clone(), stopping.clone());
+    let health = health::serve(
+        listener,
+        health::router(liveness, context.readiness.clone(), context.metrics.clone()),
+        stopping.clone(),
+    );
     parts.spawn(async move { health.await.map_err(io("health and metrics cannot be served")) });
     let reports = report::serve(context.clone(), stopping.clone());
     parts.spawn(async move { reports.await.map_err(io("reports cannot be accepted")) });

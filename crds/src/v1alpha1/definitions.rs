@@ -40,13 +40,21 @@ fn tidied(mut definition: CustomResourceDefinition) -> CustomResourceDefinition 
 /// only when the operator creates a pod with it.
 const QUANTITY: &str = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$";
 
-/// Adapts a generated schema to the API server: removes `nullable`, adds the pattern of quantities, and replaces unknown formats.
+/// The maximum size of the value of an environment variable, in characters. Kubernetes has no maximum, but an object that the API
+/// server cannot store must be refused before it is applied.
+const MAX_ENV_VALUE_LENGTH: i64 = 4096;
+
+/// Adapts a generated schema to the API server: removes `nullable`, adds the pattern of quantities and the maximum of environment
+/// variables, and replaces unknown formats.
 fn tidy(schema: &mut JSONSchemaProps) {
     // With `nullable`, an explicit null counts as a present field in rules. Without it, the API server removes the field.
     schema.nullable = None;
     let is_quantity = schema.description.as_deref().is_some_and(|text| text.starts_with("Quantity is a fixed-point"));
     if schema.x_kubernetes_int_or_string == Some(true) && is_quantity {
         schema.pattern = Some(QUANTITY.to_owned());
+    }
+    if schema.description.as_deref().is_some_and(|text| text.starts_with("Variable references $(VAR_NAME)")) {
+        schema.max_length = Some(MAX_ENV_VALUE_LENGTH);
     }
     // The API server warns about unknown formats at every apply.
     if let Some(format) = schema.format.as_deref() {
@@ -71,6 +79,13 @@ fn tidy(schema: &mut JSONSchemaProps) {
 mod tests {
     use super::definitions;
     use kube::core::ResourceExt;
+
+    #[test]
+    fn the_value_of_an_environment_variable_is_bounded() {
+        let skill = serde_json::to_value(super::spec_schema_of("Skill").unwrap()).unwrap();
+        let env = &skill["properties"]["mcpServer"]["properties"]["container"]["properties"]["env"];
+        assert_eq!(env["items"]["properties"]["value"]["maxLength"], 4096);
+    }
 
     #[test]
     fn the_committed_yaml_matches_the_types() {
