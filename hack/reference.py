@@ -152,9 +152,11 @@ def metrics():
     path = "operator/src/metrics.rs"
     text = re.sub(r"\s+", " ", (ROOT / path).read_text().split("#[cfg(test)]")[0])
     prefix = re.search(r'sub_registry_with_prefix\("(\w+)"\)', text).group(1)
-    helps = dict(re.findall(r'let (\w+) = "([^"]+)";', text))
     rows = []
-    for name, literal, variable, field in re.findall(r'registry\.register\( ?"(\w+)", (?:"([^"]+)"|(\w+)), metrics\.(\w+)\.clone\(\)', text):
+    for found in re.finditer(r'registry\.register\( ?"(\w+)", (?:"([^"]+)"|(\w+)), metrics\.(\w+)\.clone\(\)', text):
+        name, literal, variable, field = found.groups()
+        # The text of a variable is the one that was assigned last.
+        assigned = re.findall(rf'let {variable} = "([^"]+)";', text[: found.start()]) if variable else []
         kind = re.search(rf"\b{field}: (?:Family<Labels<(\d)>, (\w+)>|(\w+)),", text)
         if not kind:
             fail(f"{path}: the type of {field} is not known: adapt hack/reference.py")
@@ -165,7 +167,7 @@ def metrics():
             if len(labels) != count:
                 fail(f"{path}: found the labels {labels} of {field}, not {count}: adapt hack/reference.py")
         full = f"{prefix}_{name}" + ("_total" if kind == "Counter" else "")
-        rows.append((f"`{full}`", kind.lower(), " ".join(f"`{label}`" for label in labels), cell(literal or helps[variable])))
+        rows.append((f"`{full}`", kind.lower(), " ".join(f"`{label}`" for label in labels), cell(literal or assigned[-1])))
     if len(rows) != text.count("registry.register("):
         fail(f"{path}: {len(rows)} series were read, {text.count('registry.register(')} are registered: adapt hack/reference.py")
     about = (
