@@ -20,7 +20,7 @@ pub fn what_is_denied_is_told_and_the_model_goes_on() -> Case {
         .with_skill(|spec| spec.policy = Some(typed(json!({"tools": {"blocked": ["track_order"]}}))))
 }
 
-/// Two rules with different approvers hold a call, and no approver decides.
+/// The tool's own policy and a rule of `approvals` hold a call. Only the approver of the rule is asked, who does not decide.
 pub fn a_call_that_is_held_waits() -> Case {
     Case::new(tier_one(), "Refund order A-243", refund_of("A-243"))
 }
