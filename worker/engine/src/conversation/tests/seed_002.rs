@@ -255,6 +255,10 @@ const PASSED: &str = r#"{"passed": true, "score": 0.9, "reasons": [], "missing_f
 #[case::passed_and_fields_are_missing(
     &[r#"{"passed": true, "missing_fields": ["next_steps"]}"#, PASSED], OutcomeCode::Succeeded, 2
 )]
+#[case::too_curt_and_then_passed(
+    &[r#"{"passed": false, "reasons": [{"code": "TONE_MISMATCH", "detail": "curt"}], "suggested_action": "REWRITE"}"#, PASSED],
+    OutcomeCode::Succeeded, 2
+)]
 #[case::unreadable_and_then_passed(&["It passes.", PASSED], OutcomeCode::Succeeded, 1)]
 #[case::unreadable_throughout(&["It passes."], OutcomeCode::GateFailed, 3)]
 #[case::clarify_user(
