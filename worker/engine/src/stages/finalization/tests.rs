@@ -49,6 +49,24 @@ fn three_failed_attempts_escalate_the_job() {
     assert_eq!(finalization.attempts[0].missing_fields, ["status"]);
 }
 
+#[rstest]
+#[case::no_field("{\"order_id\": \"A-17\"}", true)]
+#[case::null("{\"order_id\": \"A-17\", \"status\": null}", true)]
+#[case::an_empty_text("{\"order_id\": \"A-17\", \"status\": \" \"}", true)]
+#[case::an_empty_list("{\"order_id\": \"A-17\", \"status\": []}", true)]
+#[case::an_empty_object("{\"order_id\": \"A-17\", \"status\": {}}", true)]
+#[case::a_text("{\"order_id\": \"A-17\", \"status\": \"done\"}", false)]
+#[case::zero("{\"order_id\": \"A-17\", \"status\": 0}", false)]
+#[case::no("{\"order_id\": \"A-17\", \"status\": false}", false)]
+#[case::a_list("{\"order_id\": \"A-17\", \"status\": [null]}", false)]
+#[case::an_object("{\"order_id\": \"A-17\", \"status\": {\"code\": \"\"}}", false)]
+fn a_required_field_without_a_value_is_missing(#[case] fields: &str, #[case] is_missing: bool) {
+    let draft = says(&format!("Done.\n```json\n{fields}\n```"));
+    let world = ended(run(), vec![draft, good_answer()], ALL_WELL);
+    let finalization = world.conversation.finalization.projection();
+    assert_eq!((finalization.form_errors, finalization.attempts.len()), (u32::from(is_missing), 1), "{finalization:?}");
+}
+
 #[test]
 fn without_a_contract_prose_is_the_answer() {
     let mut without_contract = run();
