@@ -43,6 +43,16 @@ pub fn an_answer_that_failed_comes_back_with_evidence() -> Case {
     Case::new(refunds(), GOAL, conversation("A-17", turns).ruling(failed))
 }
 
+/// The agent knows what its answer is judged by. After an objection to its tone, it answers a second time without a tool call.
+pub fn an_answer_that_failed_for_its_wording_is_rewritten() -> Case {
+    let turns = [Turn::answer("A-17"), Turn::answer("A-17").after_feedback("too curt. Only its wording has to change")];
+    let failed = fails("TONE_MISMATCH", "too curt", "REWRITE");
+    Case::new(refunds(), GOAL, conversation("A-17", turns).expect_system("The customer is addressed").ruling(failed))
+        .with_skill(|spec| {
+            spec.acceptance_criteria = vec!["The customer is addressed".to_owned()];
+        })
+}
+
 /// A call of a workflow's step is denied until the steps before it are done.
 pub fn a_workflow_binds_the_order_of_its_steps() -> Case {
     let refund = || call("process_refund", json!({"order_id": "A-17", "amount": 49.9}));
