@@ -45,7 +45,12 @@ pub fn an_answer_that_failed_comes_back_with_evidence() -> Case {
 
 /// The agent knows what its answer is judged by. After an objection to its tone, it answers a second time without a tool call.
 pub fn an_answer_that_failed_for_its_wording_is_rewritten() -> Case {
-    let turns = [Turn::answer("A-17"), Turn::answer("A-17").after_feedback("too curt. Only its wording has to change")];
+    let fields = json!({"order_id": "A-17", "status": "refunded", "next_steps": ["Wait for the money."]});
+    let says = |prose: &str| say(&format!("{prose}\n```json\n{fields}\n```"));
+    let turns = [
+        says("A-17: 49.90 refunded."),
+        says("We have refunded 49.90 for your order A-17.").after_feedback("too curt. Only its wording has to change"),
+    ];
     let failed = fails("TONE_MISMATCH", "too curt", "REWRITE");
     Case::new(refunds(), GOAL, conversation("A-17", turns).expect_system("The customer is addressed").ruling(failed))
         .with_skill(|spec| {

@@ -24,8 +24,8 @@ pub(super) fn attempt_feedback(attempt: &FinalizationAttempt) -> String {
 pub(super) fn rewording_feedback(attempt: &FinalizationAttempt, may_add: bool) -> String {
     let task = if may_add { "Complete it from what you already know" } else { "Only its wording has to change" };
     format!(
-        "Your answer did not pass: {}. {task}: write the whole answer again, without another tool call. Keep every number, URL \
-         and field value of it as it is.",
+        "Your answer did not pass: {}. {task}: write the whole answer again, without another tool call. Keep the numbers, URLs \
+         and field values as they were.",
         faults(attempt)
     )
 }
