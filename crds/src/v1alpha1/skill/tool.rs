@@ -107,8 +107,7 @@ pub struct CallPolicy {
     /// The calls that are allowed. Default: `always`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed: Option<When>,
-    /// The calls that a person must approve. Default: `never`. The approver is that of a rule of `policy.approvals` that holds the
-    /// same call and names one, else `engine.approver`.
+    /// The calls that a person must approve. Default: `never`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requires_approval: Option<When>,
     /// The condition for `conditional`, in CEL over the arguments, such as `amount > 500`. If it cannot be evaluated, `allowed`
