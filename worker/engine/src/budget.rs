@@ -83,7 +83,7 @@ impl Budget {
         self.reserved = 0;
     }
 
-    /// Counts the reserve of a request as spent whose answer is lost: the provider may have served it.
+    /// Counts the reserve of a request whose answer is lost as spent: the provider may have served it.
     pub(crate) fn abandon_request(&mut self) {
         self.forfeited = self.forfeited.saturating_add(std::mem::take(&mut self.reserved));
     }

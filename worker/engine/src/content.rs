@@ -49,7 +49,7 @@ fn check(before: &str, after: &str, fields: &Map<String, Value>, is_change: IsCh
     }
     let difference = match Items::count_in(before).difference(&Items::count_in(after), is_change) {
         Some(difference) => Some(difference),
-        None => values::difference((before, after), fields, is_change)?,
+        None => values::difference(before, after, fields, is_change)?,
     };
     match difference {
         Some(Difference { item, before, after }) => Err(Error(bounded(

@@ -17,7 +17,8 @@ const MAX_VALUES: usize = 128;
 /// # Errors
 /// If there are too many values to compare.
 pub(super) fn difference(
-    (before, after): (&str, &str),
+    before: &str,
+    after: &str,
     fields: &Map<String, Value>,
     is_change: IsChange,
 ) -> Result<Option<Difference>, Error> {

@@ -30,7 +30,9 @@ pub(crate) fn criteria_section(skill: &SkillSpec) -> Option<String> {
     }
     let note = match omitted.len() {
         0 => String::new(),
-        omitted => format!("\n\nYour answer is also checked against criteria that have no room here: {omitted}."),
+        omitted => format!(
+            "\n\nThere is no room here for further criteria ({omitted}). Your answer is checked against them too."
+        ),
     };
     Some(format!("# Acceptance criteria\nYour answer must meet each of them:\n{}{note}", list(&shown)))
 }
@@ -153,7 +155,7 @@ mod tests {
         let (criteria, answer) = (criteria_section(&skill).unwrap(), answer_section(&skill).unwrap());
         assert!(criteria.len() < 2300 && answer.len() < 4400, "{} {}", criteria.len(), answer.len());
         assert!(criteria.contains("- 03x") && !criteria.contains("- 04x"), "{criteria}");
-        assert!(criteria.ends_with("criteria that have no room here: 28."), "{criteria}");
+        assert!(criteria.ends_with("further criteria (28). Your answer is checked against them too."), "{criteria}");
         assert!(answer.contains("…\n\nThe schema is longer, and is cut here."), "{answer}");
         let omissions = omissions(&skill);
         assert_eq!(
