@@ -113,7 +113,7 @@ pub enum OutcomeCode {
     ///
     /// Remedy: raise `engine.limits.toolCalls` of the Skill, or split the goal.
     ToolCallLimit,
-    /// The Job spent the tokens of `limits.tokens`.
+    /// The tokens that the Job had spent and those that its next request needed were more than `limits.tokens`.
     ///
     /// Remedy: raise `engine.limits.tokens` of the Skill, or split the goal.
     TokenLimit,

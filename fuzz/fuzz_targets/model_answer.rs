@@ -5,12 +5,12 @@
 
 use bloomery_crds::canonical::{MAX_DEPTH, depth};
 use bloomery_crds::v1alpha1::ModelProvider;
+use bloomery_engine::content;
 use bloomery_engine::event::Answer;
 use bloomery_engine::json_block;
 use bloomery_engine::stage_prompt;
 use bloomery_engine::stages::finalization::judge;
 use bloomery_engine::stages::intent::prompt as intent;
-use bloomery_engine::stages::polish;
 use bloomery_fuzz::{Driven, skill};
 use bloomery_models::read_answer;
 use libfuzzer_sys::fuzz_target;
@@ -74,11 +74,11 @@ fn check_stages(text: &str, other: &str) {
     assert!(faults.into_iter().flatten().all(|fault| fault.len() <= 4096));
     let fields = json_block::split(text).map_or_else(|_| Map::new(), |(_, fields)| fields);
     assert!(depth(&Value::Object(fields.clone())) <= MAX_DEPTH);
-    if let Err(difference) = polish::check_content(text, text, &fields) {
+    if let Err(difference) = content::check_content(text, text, &fields) {
         assert!(!difference.to_string().contains(" occurs "), "{difference}");
     }
-    let forth = polish::check_content(text, other, &Map::new()).is_ok();
-    let back = polish::check_content(other, text, &Map::new()).is_ok();
+    let forth = content::check_content(text, other, &Map::new()).is_ok();
+    let back = content::check_content(other, text, &Map::new()).is_ok();
     assert!(
         forth == back || text.trim().is_empty() || other.trim().is_empty(),
         "one text keeps the content of the other, but not the other way round"

@@ -179,6 +179,7 @@ macro_rules! suite {
             a_call_that_a_person_denies_is_told_and_the_model_goes_on,
             an_answer_without_its_fields_is_handed_over,
             an_answer_that_failed_comes_back_with_evidence,
+            an_answer_that_failed_for_its_wording_is_rewritten,
             a_workflow_binds_the_order_of_its_steps,
             tools_are_selected_where_there_are_many,
             files_are_written_read_and_changed_in_what_is_bound_only,

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use bloomery_crds::outcome::Phase;
-use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict};
+use bloomery_crds::v1alpha1::{Approval, ApprovalRule, ApprovalVerdict, SkillSpec};
 use bloomery_e2e::harness::{
     JobHandle, Person, Shop, Tenant, Turn, call, cluster, conversation, eventually, figure, gone, operator, refund_of,
     story, supervised,
@@ -148,17 +148,22 @@ async fn two_holds_with_different_approvers_need_both() {
     let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let shop = tenant.shop(&[refund_of(LARGE_ORDER)]).await;
-        tenant.skill("cs-tier-1").tier_one().await;
+        let finance = |spec: &mut SkillSpec| {
+            let policy = spec.policy.as_mut().expect("the Skill has a policy");
+            let rule = policy.approvals[0].clone();
+            policy.approvals.push(ApprovalRule { approver: Some("finance".to_owned()), ..rule });
+        };
+        tenant.skill("cs-tier-1").tier_one().with(finance).await;
         let job = tenant.job("large-refund").goal(&format!("Refund order {LARGE_ORDER}")).await;
         job.until_phase(Phase::AwaitingApproval).await;
-        tenant.grant_approval("jane@acme.io", &["supervisor", "default"]).await;
+        tenant.grant_approval("jane@acme.io", &["supervisor", "finance"]).await;
         let jane = tenant.person("jane@acme.io").await;
         let first = tenant.approval_for(&job, "supervisor").await;
         jane.decide(&first, "Approve", "").await.expect("the decision is accepted");
         tenant.until_counted(&first).await;
         let status = job.until("the status", |_| true).await;
         assert_eq!(status.phase, Some(Phase::AwaitingApproval), "the second approver has not decided yet");
-        let second = tenant.approval_for(&job, "default").await;
+        let second = tenant.approval_for(&job, "finance").await;
         jane.decide(&second, "Approve", "").await.expect("the decision is accepted");
         job.succeeded().await;
         shop.assert_refunded_once(LARGE_ORDER).await;

@@ -78,7 +78,12 @@ impl Budget {
         }
     }
 
-    /// Counts the reserve of a request without an answer as spent.
+    /// Frees the reserve of a request that the provider did not serve: it spent nothing.
+    pub(crate) fn release_request(&mut self) {
+        self.reserved = 0;
+    }
+
+    /// Counts the reserve of a request whose answer is lost as spent: the provider may have served it.
     pub(crate) fn abandon_request(&mut self) {
         self.forfeited = self.forfeited.saturating_add(std::mem::take(&mut self.reserved));
     }
@@ -98,7 +103,7 @@ impl Budget {
         self.prompt_tokens.max(self.prompt_bytes / BYTES_PER_TOKEN)
     }
 
-    /// Tokens spent and reserved.
+    /// Tokens spent, and tokens reserved by the open request.
     pub fn tokens(&self) -> u64 {
         self.input.saturating_add(self.output).saturating_add(self.forfeited).saturating_add(self.reserved)
     }

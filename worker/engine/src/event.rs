@@ -99,7 +99,8 @@ pub enum Event {
     #[serde(rename = "model.requested")]
     #[strum(serialize = "model.requested")]
     ModelRequested {
-        /// The tokens reserved for the request. They count as spent until the provider's count arrives with the answer.
+        /// The tokens reserved for the request, until the provider's count arrives with the answer. If the provider does not serve the
+        /// request, they are free again.
         reserve: u64,
         /// The stage of the request.
         #[serde(default)]

@@ -10,6 +10,7 @@ pub mod bindings;
 pub mod budget;
 pub mod catalogue;
 pub mod condition;
+pub mod content;
 pub mod conversation;
 pub mod core_tools;
 pub mod endpoint;

@@ -13,6 +13,7 @@ mod workflows;
 
 pub use finding::{Finding, Severity};
 
+use crate::rules::expectations::{self, Omission};
 use crate::schema::Schema;
 use bloomery_crds::persona;
 use bloomery_crds::v1alpha1::{ResourceType, SkillSpec};
@@ -28,6 +29,7 @@ pub fn skill(spec: &SkillSpec) -> Vec<Finding> {
     findings.extend(workflows::findings(spec, &rules));
     findings.extend(guardrails::findings(spec, rules));
     findings.extend(check_output_schema(spec));
+    findings.extend(expectations::omissions(spec).iter().map(without_room));
     findings.extend(check_context(spec));
     findings.sort_by_key(|finding| finding.severity);
     findings
@@ -47,6 +49,10 @@ fn check_output_schema(spec: &SkillSpec) -> Option<Finding> {
     let schema = spec.output_contract.as_ref()?.schema.clone()?;
     let schema = Schema::compile(&Value::Object(schema));
     Some(Finding::error("spec.outputContract.schema", schema.compile_error()?.to_string()))
+}
+
+fn without_room(omission: &Omission) -> Finding {
+    Finding::warning(omission.path, &omission.message).hint("shorten it")
 }
 
 /// Warns if the context summarizes file systems, but the Skill declares none.

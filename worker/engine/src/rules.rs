@@ -2,9 +2,11 @@
 //!
 //! The rules are a pure function of the Skill and the catalogue: a resumed conversation compiles the same rules.
 
+pub(crate) mod expectations;
 pub mod guardrail;
 pub mod guardrails;
 pub(crate) mod objection;
+mod prompt_room;
 mod remarks;
 pub mod text_guardrails;
 mod tool_rules;

@@ -100,7 +100,10 @@ impl Shared {
                 self.budget.settle_request(answer, self.model.stage);
             }
             Event::ModelFailed { kind, message } => {
-                self.budget.abandon_request();
+                match kind {
+                    ModelFailure::Unavailable | ModelFailure::TooLong => self.budget.release_request(),
+                    ModelFailure::Unreadable | ModelFailure::InvalidAnswer => self.budget.abandon_request(),
+                }
                 self.model.record_failure(*kind, message);
             }
             _ => {}

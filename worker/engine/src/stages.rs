@@ -15,7 +15,7 @@ pub mod finalization;
 pub mod intent;
 pub(crate) mod lost_call;
 pub(crate) mod opening;
-pub mod polish;
+pub(crate) mod polish;
 pub mod questions;
 pub(crate) mod request;
 pub mod selection;

@@ -123,7 +123,7 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
         {
             return self.recorder.append(selected).map(|entry| vec![entry]);
         }
-        // Waits for a missing key before the request is recorded, because a recorded request spends its reserve of tokens.
+        // Waits for a missing key before the request is recorded: if the worker is lost, a recorded request spends its reserve of tokens.
         let name = request.model;
         let ready = || async move { model.missing_key(name).map_or(Ok(()), Err) };
         let (result, time) = wait::retry(ready, self.environment, self.observer).await;

@@ -93,7 +93,8 @@ pub struct ApprovalRule {
     /// The action. Default, and the only value: `require_approval`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<ApprovalAction>,
-    /// The approver. Default: `engine.approver`, else `default`.
+    /// The approver. If it is named here, it also satisfies `requiresApproval` of the tool. Default: `engine.approver`, else
+    /// `default`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 64), regex(pattern = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"))]
     pub approver: Option<String>,

@@ -20,7 +20,7 @@ pub fn what_is_denied_is_told_and_the_model_goes_on() -> Case {
         .with_skill(|spec| spec.policy = Some(typed(json!({"tools": {"blocked": ["track_order"]}}))))
 }
 
-/// Two rules with different approvers hold a call, and no approver decides.
+/// The tool's own policy and a rule of `approvals` hold a call. Only the approver of the rule is asked, who does not decide.
 pub fn a_call_that_is_held_waits() -> Case {
     Case::new(tier_one(), "Refund order A-243", refund_of("A-243"))
 }
@@ -41,6 +41,21 @@ pub fn an_answer_that_failed_comes_back_with_evidence() -> Case {
     ];
     let failed = fails("GOAL_NOT_MET", "nothing was looked up", "TOOL_CALL");
     Case::new(refunds(), GOAL, conversation("A-17", turns).ruling(failed))
+}
+
+/// The agent knows what its answer is judged by. After an objection to its tone, it answers a second time without a tool call.
+pub fn an_answer_that_failed_for_its_wording_is_rewritten() -> Case {
+    let fields = json!({"order_id": "A-17", "status": "refunded", "next_steps": ["Wait for the money."]});
+    let says = |prose: &str| say(&format!("{prose}\n```json\n{fields}\n```"));
+    let turns = [
+        says("A-17: 49.90 refunded."),
+        says("We have refunded 49.90 for your order A-17.").after_feedback("too curt. Only its wording has to change"),
+    ];
+    let failed = fails("TONE_MISMATCH", "too curt", "REWRITE");
+    Case::new(refunds(), GOAL, conversation("A-17", turns).expect_system("The customer is addressed").ruling(failed))
+        .with_skill(|spec| {
+            spec.acceptance_criteria = vec!["The customer is addressed".to_owned()];
+        })
 }
 
 /// A call of a workflow's step is denied until the steps before it are done.

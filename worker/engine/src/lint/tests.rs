@@ -79,6 +79,8 @@ fn an_error_names_its_field(#[case] changed: Value, #[case] path: &str) {
 }
 
 #[rstest]
+#[case::criteria_without_room(json!({"acceptanceCriteria": vec!["x".repeat(512); 32]}), "spec.acceptanceCriteria", Some("shorten it"))]
+#[case::a_schema_without_room(json!({"outputContract": {"schema": {"title": "x".repeat(5000)}}}), "spec.outputContract.schema", Some("shorten it"))]
 #[case::approval_of_an_unknown_tool(json!({"policy": {"approvals": [{"toolId": "proces_refund"}]}}), "spec.policy.approvals[0].toolId", Some("did you mean \"process_refund\"?"))]
 #[case::allowed_unknown(json!({"policy": {"tools": {"allowed": ["verify_*", "send_email"]}, "workflows": []}}), "spec.policy.tools.allowed[1]", None)]
 #[case::blocked_unknown(json!({"policy": {"tools": {"blocked": ["process_refnd"]}}}), "spec.policy.tools.blocked[0]", Some("did you mean \"process_refund\"?"))]

@@ -1,5 +1,6 @@
 //! Remarks for the author of a Skill: parts of the Skill that have no effect, or that do not match the server.
 
+use super::expectations::{self, Omission};
 use super::tool_rules::ToolRules;
 use crate::core_tools;
 use crate::tool::{self, CatalogueTool};
@@ -34,6 +35,8 @@ pub(super) fn remarks(
             quoted.join(", ")
         ));
     }
+    remarks
+        .extend(expectations::omissions(skill).iter().map(|Omission { path, message }| format!("{path}: {message}.")));
     remarks.truncate(MAX_REMARKS);
     remarks.iter().map(|remark| bounded(remark, MAX_REMARK_BYTES)).collect()
 }

@@ -2,6 +2,7 @@
 //! limited.
 
 use super::guardrail::{Rule, RuleList};
+use super::prompt_room;
 
 /// The most rules in the prompt.
 pub const MAX_RULES: usize = 10;
@@ -20,30 +21,11 @@ pub struct TextGuardrails {
 
 /// Takes the guardrails that stay text, wholly or in part, and separates those that fit into the prompt from the others. `never`
 /// rules come first.
-///
-/// A rule that is too long for the remaining room does not fit. A later, shorter rule may still fit.
 pub fn split(rules: &[Rule]) -> TextGuardrails {
-    let mut split = TextGuardrails::default();
-    let mut room = MAX_TOKENS;
     let of_list = |list| rules.iter().filter(move |rule| rule.stays_text && rule.list == list);
-    for rule in of_list(RuleList::Never).chain(of_list(RuleList::Always)) {
-        match room.checked_sub(estimated_tokens(&rule.text)) {
-            Some(rest) if split.in_prompt.len() < MAX_RULES => {
-                room = rest;
-                split.in_prompt.push(rule.text.clone());
-            }
-            _ => split.without_room.push(rule.text.clone()),
-        }
-    }
-    split
-}
-
-/// Estimates the tokens of a rule: one for each four bytes, rounded up.
-///
-/// For English text, this is slightly more than the tokenizers of the large providers count. Characters of other scripts have
-/// more bytes and more tokens.
-fn estimated_tokens(text: &str) -> usize {
-    text.len().div_ceil(4)
+    let texts = of_list(RuleList::Never).chain(of_list(RuleList::Always)).map(|rule| rule.text.as_str());
+    let (in_prompt, without_room) = prompt_room::split(texts, MAX_RULES, MAX_TOKENS);
+    TextGuardrails { in_prompt, without_room }
 }
 
 #[cfg(test)]
@@ -94,11 +76,5 @@ mod tests {
     #[test]
     fn compiled_rules_are_not_in_the_prompt() {
         assert_eq!(split(&rules(&["amount > 500"], &["amount > 0 needs approval"])), TextGuardrails::default());
-    }
-
-    #[test]
-    fn text_in_other_scripts_is_counted_by_its_bytes() {
-        assert_eq!(estimated_tokens("Never lie"), 3);
-        assert_eq!(estimated_tokens("嘘をつかない"), 5);
     }
 }

@@ -79,7 +79,8 @@ impl ToolRules {
     }
 
     /// Returns the objections of `tools[].policy` to a call. If the condition has no result, `allowed` denies the call and
-    /// `requiresApproval` holds it.
+    /// `requiresApproval` holds it. A rule of `policy.approvals` that holds the call for a named approver satisfies
+    /// `requiresApproval`, so the default `approver` is not asked as well.
     pub(super) fn policy_objections(
         &self,
         arguments: &Result<Arguments<'_>, condition::Error>,
@@ -103,7 +104,8 @@ impl ToolRules {
             },
             Some(When::Always) | None => {}
         }
-        match self.requires_approval {
+        let requires_approval = self.requires_approval.filter(|_| !self.holds_for_named_approver(arguments));
+        match requires_approval {
             Some(When::Always) => objections.push(hold("every call of this tool needs approval".to_owned())),
             Some(When::Conditional) => match &*decided {
                 Ok(false) => {}
@@ -122,17 +124,32 @@ impl ToolRules {
         approver: &str,
     ) -> Vec<Objection> {
         let objection = |rule: &ApprovalRule| {
-            let detail = match &rule.when {
-                None => "every call needs approval".to_owned(),
-                Some(condition) => match condition.decide(arguments, &self.optional) {
-                    Ok(false) => return None,
-                    Ok(true) => format!("{} needs approval", condition.text),
-                    Err(Undecided(why)) => why,
-                },
-            };
+            let detail = rule.reason_to_hold(arguments, &self.optional)?;
             Some(Objection::hold(GateReason::Approval, detail, rule.approver.as_deref().unwrap_or(approver)))
         };
         self.approvals.iter().filter_map(objection).collect()
+    }
+
+    /// Returns whether a rule of `policy.approvals` holds a call for an approver that it names.
+    fn holds_for_named_approver(&self, arguments: &Result<Arguments<'_>, condition::Error>) -> bool {
+        let mut named = self.approvals.iter().filter(|rule| rule.approver.is_some());
+        named.any(|rule| rule.reason_to_hold(arguments, &self.optional).is_some())
+    }
+}
+
+impl ApprovalRule {
+    /// Returns the reason why the rule holds a call, or nothing. If its condition has no result, the rule holds the call.
+    fn reason_to_hold(
+        &self,
+        arguments: &Result<Arguments<'_>, condition::Error>,
+        optional: &[String],
+    ) -> Option<String> {
+        let Some(condition) = &self.when else { return Some("every call needs approval".to_owned()) };
+        match condition.decide(arguments, optional) {
+            Ok(false) => None,
+            Ok(true) => Some(format!("{} needs approval", condition.text)),
+            Err(Undecided(why)) => Some(why),
+        }
     }
 }
 
@@ -146,16 +163,67 @@ mod tests {
     use rstest::rstest;
     use serde_json::json;
 
-    /// Returns the objections of `tools[].policy` to a refund of 600. Both parts of the policy depend on the condition.
-    fn objections(condition: Option<&str>) -> Vec<(Verdict, String)> {
+    /// Returns the rules about `process_refund` for a policy of the tool and the rules of `policy.approvals`.
+    fn rules(policy: serde_json::Value, approvals: serde_json::Value) -> ToolRules {
         let mut skill = fixture::skill();
-        let policy = json!({"allowed": "conditional", "requiresApproval": "conditional", "condition": condition});
         skill.tools[2].policy = serde_json::from_value(policy).unwrap();
+        skill.policy.as_mut().unwrap().approvals = serde_json::from_value(approvals).unwrap();
         let tools = catalogue::fix(&Run { skill: skill.clone(), ..fixture::run() }, fixture::listed());
         let refund = tools.iter().find(|tool| tool.name == skill.tools[2].name).unwrap();
+        ToolRules::compile(&skill, refund)
+    }
+
+    /// Returns the objections of `tools[].policy` to a refund of 600. Both parts of the policy depend on the condition.
+    fn objections(condition: Option<&str>) -> Vec<(Verdict, String)> {
+        let policy = json!({"allowed": "conditional", "requiresApproval": "conditional", "condition": condition});
         let arguments = json!({"order_id": "A-17", "amount": 600});
-        let objections = ToolRules::compile(&skill, refund).policy_objections(&Arguments::check(&arguments), "lead");
+        let objections = rules(policy, json!([])).policy_objections(&Arguments::check(&arguments), "lead");
         objections.into_iter().map(|objection| (objection.verdict, objection.reason.detail)).collect()
+    }
+
+    /// The approvers of a refund of 600 whose tool requires the approval of every call. `lead` is the default approver.
+    #[rstest]
+    #[case::no_rule(json!([]), &["lead"])]
+    #[case::a_rule_that_names_an_approver(json!([{"toolId": "process_refund", "approver": "supervisor"}]), &["supervisor"])]
+    #[case::two_rules_that_name_approvers(
+        json!([{"toolId": "process_refund", "approver": "supervisor"},
+            {"toolId": "process_refund", "when": "amount > 500", "approver": "finance"}]),
+        &["supervisor", "finance"]
+    )]
+    #[case::a_condition_without_result(
+        json!([{"toolId": "process_refund", "when": "pay(amount)", "approver": "supervisor"}]), &["supervisor"]
+    )]
+    #[case::a_rule_that_does_not_hold_the_call(
+        json!([{"toolId": "process_refund", "when": "amount > 900", "approver": "supervisor"}]), &["lead"]
+    )]
+    #[case::a_rule_of_another_tool(json!([{"toolId": "note", "approver": "supervisor"}]), &["lead"])]
+    #[case::a_rule_without_approver(json!([{"toolId": "process_refund"}]), &["lead", "lead"])]
+    #[case::one_rule_without_and_one_with_approver(
+        json!([{"toolId": "process_refund"}, {"toolId": "process_refund", "approver": "supervisor"}]),
+        &["lead", "supervisor"]
+    )]
+    fn a_rule_that_names_an_approver_satisfies_the_policy_of_the_tool(
+        #[case] approvals: serde_json::Value,
+        #[case] expected: &[&str],
+    ) {
+        let rules = rules(json!({"requiresApproval": "always"}), approvals);
+        let arguments = json!({"order_id": "A-17", "amount": 600});
+        let checked = Arguments::check(&arguments);
+        let policy = rules.policy_objections(&checked, "lead");
+        let holds = policy.into_iter().chain(rules.approval_objections(&checked, "lead"));
+        let approvers: Vec<String> = holds.map(|hold| hold.reason.approver.unwrap()).collect();
+        assert_eq!(approvers, expected);
+    }
+
+    #[test]
+    fn a_named_approver_lifts_no_denial_of_the_tools_policy() {
+        let rules = rules(
+            json!({"allowed": "never", "requiresApproval": "always"}),
+            json!([{"toolId": "process_refund", "approver": "supervisor"}]),
+        );
+        let arguments = json!({"order_id": "A-17"});
+        let objections = rules.policy_objections(&Arguments::check(&arguments), "lead");
+        assert_eq!(objections.iter().map(|objection| objection.verdict).collect::<Vec<_>>(), [Verdict::Deny]);
     }
 
     #[rstest]

@@ -73,15 +73,15 @@ fn a_refund_of_600_parks_for_the_supervisor() {
     assert_eq!(status.phase, Phase::AwaitingApproval);
     assert_eq!(sent(&world), ["verify_identity", "check_eligibility"]);
     let held = status.waiting_for.unwrap().call.unwrap();
-    assert_eq!((held.tool.as_str(), held.approvers), ("process_refund", vec!["default".into(), "supervisor".into()]));
+    assert_eq!((held.tool.as_str(), held.approvers), ("process_refund", vec!["supervisor".into()]));
     assert!(held.reason.contains("amount > 500"), "{}", held.reason);
     let last = status.gates.pre_tool.last.last().unwrap();
-    assert_eq!((last.verdict, last.rule), (Verdict::Hold, Some(GateReason::ToolPolicy)));
+    assert_eq!((last.verdict, last.rule), (Verdict::Hold, Some(GateReason::Approval)));
     // A worker in another pod waits for the same approval.
     let mut resumed = world.resumed_from(world.log.len());
     let Step::AskPeople(asks) = next(&resumed.conversation) else { panic!("{:?}", resumed.names()) };
     let [HumanRequest::Approval(held)] = asks.as_slice() else { panic!("{asks:?}") };
-    assert_eq!((held.tool, held.approvers.as_slice()), ("process_refund", ["default", "supervisor"].as_slice()));
+    assert_eq!((held.tool, held.approvers.as_slice()), ("process_refund", ["supervisor"].as_slice()));
     assert_eq!((held.arguments, held.goal), (r#"{"amount":600.0,"order_id":"A-17"}"#, run().goal.as_str()));
     resumed.play_out();
     assert_eq!(resumed.effects.len() + resumed.asked as usize, 0);
@@ -254,6 +254,10 @@ const PASSED: &str = r#"{"passed": true, "score": 0.9, "reasons": [], "missing_f
 )]
 #[case::passed_and_fields_are_missing(
     &[r#"{"passed": true, "missing_fields": ["next_steps"]}"#, PASSED], OutcomeCode::Succeeded, 2
+)]
+#[case::too_curt_and_then_passed(
+    &[r#"{"passed": false, "reasons": [{"code": "TONE_MISMATCH", "detail": "curt"}], "suggested_action": "REWRITE"}"#, PASSED],
+    OutcomeCode::Succeeded, 2
 )]
 #[case::unreadable_and_then_passed(&["It passes.", PASSED], OutcomeCode::Succeeded, 1)]
 #[case::unreadable_throughout(&["It passes."], OutcomeCode::GateFailed, 3)]

@@ -11,12 +11,13 @@ use crate::line::Chain;
 use crate::next::next;
 use crate::people::{ApprovalRequest, HumanRequest, Statement};
 use crate::projection::project;
+use crate::rules::Objection;
 use crate::run::Run;
 use crate::stages::calls::{CallState, Settlement};
 use crate::step::Step;
 use bloomery_crds::Digest;
 use bloomery_crds::outcome::{OutcomeCode, Phase};
-use bloomery_crds::v1alpha1::{GateReason, Verdict};
+use bloomery_crds::v1alpha1::{GateReason, HeldCall, Verdict};
 use proptest::prelude::*;
 use rstest::rstest;
 use serde_json::json;
@@ -104,6 +105,37 @@ fn two_holds_with_different_approvers_need_both() {
     world.play_out();
     assert_eq!((code(&world), world.effects.len()), (OutcomeCode::Succeeded, 1));
     assert_eq!(projected(&world.conversation).waiting_for, None);
+}
+
+/// An earlier version also asked the default approver if a rule named one. A call that such a version held needs both, once.
+#[test]
+fn a_call_that_an_earlier_version_held_for_two_approvers_is_made_after_both_approved() {
+    let mut run = supervised();
+    run.skill.tools[2].policy = serde_json::from_value(json!({"requiresApproval": "always"})).unwrap();
+    let whole = world(run, vec![asks(&[refunds(600)])], |_| None);
+    let requested = whole.names().iter().position(|name| *name == "tool.requested").unwrap() + 1;
+    let mut world = whole.resumed_from(requested);
+    let call = &world.conversation.calls()[0];
+    let Some(Arguments::Canonical(arguments)) = &call.arguments else { panic!("{call:?}") };
+    let (id, digest) = (call.id.clone(), arguments.digest().clone());
+    let hold = |layer, detail: &str, approver: &str| Objection::hold(layer, detail, approver).reason;
+    let reasons = vec![
+        hold(GateReason::ToolPolicy, "every call of this tool needs approval", "default"),
+        hold(GateReason::Approval, "amount > 500 needs approval", "supervisor"),
+    ];
+    world.record(Event::ToolRuled { call: id.clone(), verdict: Verdict::Hold, reasons });
+    let approvers = vec!["default".into(), "supervisor".into()];
+    let (tool, reason) = ("process_refund".into(), "amount > 500 needs approval".into());
+    world.record(Event::ToolHeld {
+        held: HeldCall { id: id.to_string(), tool, digest: digest.clone(), approvers, reason },
+    });
+    for (approver, effects) in [("supervisor", 0), ("default", 1)] {
+        let (call, digest) = (id.clone(), digest.clone());
+        world.record(Event::ToolApproved { call, digest, decision: by_jane(approver, None) });
+        world.play_out();
+        assert_eq!(world.effects.len(), effects, "after {approver}: {:?}", world.names());
+    }
+    assert_eq!(code(&world), OutcomeCode::Succeeded);
 }
 
 #[test]

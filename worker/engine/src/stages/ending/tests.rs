@@ -55,6 +55,32 @@ fn the_third_unreadable_answer_in_a_row_ends_the_conversation() {
     assert_eq!(world.conversation.budget().tokens(), 15_000, "the reserves count as spent");
 }
 
+#[rstest]
+#[case::not_served(ModelFailure::Unavailable, 0)]
+#[case::refused_as_too_long(ModelFailure::TooLong, 0)]
+#[case::unreadable(ModelFailure::Unreadable, 5000)]
+fn the_reserve_of_a_request_that_was_not_served_is_not_spent(#[case] kind: ModelFailure, #[case] spent: u64) {
+    let mut world = World::new(run(), vec![], ALL_WELL);
+    world.play(4);
+    world.record(Event::ModelRequested { stage: Stage::Plan, reserve: 5000 });
+    assert_eq!(world.conversation.budget().tokens(), 5000, "reserved while the request is open");
+    world.record(Event::ModelFailed { kind, message: "The Model `default` cannot be reached.".into() });
+    let budget = world.conversation.budget();
+    assert_eq!((budget.tokens(), budget.input_tokens()), (spent, spent));
+}
+
+#[test]
+fn a_request_beyond_the_limit_of_tokens_names_what_is_spent_and_what_it_needs() {
+    let mut limited = run();
+    limited.limits.tokens = 100;
+    let world = ended(limited, refund(), ALL_WELL);
+    let message = &world.conversation.outcome().unwrap().message;
+    assert!(
+        message.starts_with("A limit is reached: 0 tokens are spent and the next request needs about "),
+        "{message}"
+    );
+}
+
 #[test]
 fn epochs_without_progress_end_as_a_crash_loop() {
     let whole = ended(run(), refund(), ALL_WELL);

@@ -20,6 +20,16 @@ pub(super) fn attempt_feedback(attempt: &FinalizationAttempt) -> String {
     )
 }
 
+/// Returns the feedback about an attempt that failed only for its wording. If its content is incomplete, the model may add to it.
+pub(super) fn rewording_feedback(attempt: &FinalizationAttempt, may_add: bool) -> String {
+    let task = if may_add { "Complete it from what you already know" } else { "Only its wording has to change" };
+    format!(
+        "Your answer did not pass: {}. {task}: write the whole answer again, without another tool call. Keep the numbers, URLs \
+         and field values as they were.",
+        faults(attempt)
+    )
+}
+
 /// Returns the feedback about a failed attempt that a person has clarified.
 pub(super) fn clarification_feedback(attempt: &FinalizationAttempt, answer: &str) -> String {
     format!("Your answer did not pass: {}. The user was asked about it, and says: {answer}", faults(attempt))

@@ -1,7 +1,8 @@
 //! The decisions of the finalization gate: it checks new evidence, the form, the workflows, and then asks the judging model.
 
 use super::judge;
-use super::state::{Draft, Finalization};
+use super::state::{Draft, Finalization, Reworded};
+use crate::content::{check_content, check_nothing_lost};
 use crate::event::{FinalizationRuling, FullResult};
 use crate::json_block;
 use crate::rules::Rules;
@@ -49,6 +50,9 @@ pub(super) fn rule(draft: &Draft, gate: &Gate<'_>) -> DraftDecision {
         let ruling =
             if is_tolerated { FinalizationRuling::FormError(fault) } else { FinalizationRuling::Attempt(fault) };
         return DraftDecision::Ruling(ruling);
+    }
+    if let Some(fault) = changed_content(draft, gate) {
+        return DraftDecision::Ruling(FinalizationRuling::Attempt(fault));
     }
     if let Some(open) = open_steps(gate.rules, gate.intent) {
         let attempt = failed_attempt(FinalizationCode::GoalNotMet, &open, Vec::new());
@@ -128,11 +132,30 @@ fn form_fault(draft: &Draft, gate: &Gate<'_>) -> Option<FinalizationAttempt> {
     incomplete(&format!("the fields do not fit the output contract's schema: {fault}"))
 }
 
+/// Returns the fault of a draft that was to reword an earlier one and changed its content; nothing if it was not or did not.
+fn changed_content(draft: &Draft, gate: &Gate<'_>) -> Option<FinalizationAttempt> {
+    let Reworded { draft: earlier, may_add } = gate.finalization.reworded()?;
+    let contract = gate.skill.output_contract.as_ref();
+    let (before, after) = (result(earlier, contract, false), result(draft, contract, false));
+    let keeps = |(name, value): (&String, &Value)| after.fields.get(name) == Some(value);
+    let same_fields = before.fields.iter().all(keeps) && (*may_add || before.fields.len() == after.fields.len());
+    let checked = if *may_add { check_nothing_lost } else { check_content };
+    let change = match checked(&before.text, &after.text, &before.fields) {
+        Err(change) => change.to_string(),
+        Ok(()) if !same_fields => "the fields of the JSON block differ".to_owned(),
+        Ok(()) => return None,
+    };
+    let detail = format!("it changes the content of the earlier answer: {change}");
+    Some(failed_attempt(FinalizationCode::OutputIncomplete, &detail, Vec::new()))
+}
+
 fn is_missing(value: Option<&Value>) -> bool {
     match value {
         None | Some(Value::Null) => true,
         Some(Value::String(text)) => text.trim().is_empty(),
-        Some(Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => false,
+        Some(Value::Array(items)) => items.is_empty(),
+        Some(Value::Object(fields)) => fields.is_empty(),
+        Some(Value::Bool(_) | Value::Number(_)) => false,
     }
 }
 

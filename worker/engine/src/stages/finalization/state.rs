@@ -9,7 +9,9 @@ use crate::shared::Shared;
 use crate::stage_prompt::StageAnswer;
 use crate::stages::questions::RefusedReply;
 use bloomery_crds::outcome::OutcomeCode;
-use bloomery_crds::v1alpha1::{self, FinalizationAttempt, Stage, SuggestedAction};
+use bloomery_crds::v1alpha1::{
+    self, FinalizationAttempt, FinalizationCode, FinalizationReason, Stage, SuggestedAction,
+};
 
 /// The reason to give up if only a person can say what the answer lacks.
 pub(crate) const NEEDS_PERSON: &str = "the gate needs an answer that only a person has";
@@ -27,14 +29,37 @@ pub(crate) struct Draft {
 }
 
 /// The input that the gate needs, after a failed attempt, before it checks the next answer.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 enum Needed {
     #[default]
     Nothing,
     /// New evidence, from a tool or a person.
     Evidence,
+    /// The same answer in other words. New evidence permits another answer.
+    Rewording(Reworded),
     /// A person's clarification of the draft.
     Clarification,
+}
+
+/// A draft that failed only for its wording.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Reworded {
+    /// The draft.
+    pub draft: Draft,
+    /// Whether the next answer may add content, because the draft was incomplete.
+    pub may_add: bool,
+}
+
+impl Reworded {
+    /// Returns the draft of an attempt if its wording is the only fault.
+    fn of(attempt: &FinalizationAttempt, draft: &Draft) -> Option<Self> {
+        let has_code = |code| attempt.reasons.iter().any(|reason| reason.code == code);
+        let is_wording = |reason: &FinalizationReason| {
+            matches!(reason.code, FinalizationCode::ToneMismatch | FinalizationCode::OutputIncomplete)
+        };
+        let only_wording = attempt.missing_fields.is_empty() && attempt.reasons.iter().all(is_wording);
+        only_wording.then(|| Self { draft: draft.clone(), may_add: has_code(FinalizationCode::OutputIncomplete) })
+    }
 }
 
 /// The latest draft, and the rulings of the gate so far.
@@ -70,7 +95,7 @@ impl Finalization {
             }
             _ => {}
         }
-        if shared.evidence_at == entry.seq && self.needed == Needed::Evidence {
+        if shared.evidence_at == entry.seq && matches!(self.needed, Needed::Evidence | Needed::Rewording(_)) {
             self.needed = Needed::Nothing;
         }
         if shared.history.messages_joined_with(entry.seq) {
@@ -116,7 +141,11 @@ impl Finalization {
             FinalizationRuling::Attempt(attempt) => {
                 self.add_attempt(attempt, retries(&shared.run));
                 if !self.passed() && self.given_up.is_none() && !self.is_clarifying() {
-                    shared.add_turn(Turn::User(feedback::attempt_feedback(attempt)));
+                    let feedback = match self.reworded() {
+                        Some(reworded) => feedback::rewording_feedback(attempt, reworded.may_add),
+                        None => feedback::attempt_feedback(attempt),
+                    };
+                    shared.add_turn(Turn::User(feedback));
                 }
             }
         }
@@ -131,7 +160,19 @@ impl Finalization {
         }
         self.given_up = self.reason_to_give_up(attempt, retries);
         let asks_person = attempt.suggested_action == Some(SuggestedAction::ClarifyUser) && self.given_up.is_none();
-        self.needed = if asks_person { Needed::Clarification } else { Needed::Evidence };
+        self.needed = if asks_person { Needed::Clarification } else { self.needed_after(attempt) };
+    }
+
+    /// Returns what the answer after a failed attempt needs. A draft without a ruling of the judging model does not replace the
+    /// draft that is to be reworded.
+    fn needed_after(&mut self, attempt: &FinalizationAttempt) -> Needed {
+        let judged = self.draft.as_ref().filter(|_| self.judgement.text().is_some());
+        match (judged, std::mem::take(&mut self.needed)) {
+            (None, Needed::Rewording(earlier)) => Needed::Rewording(earlier),
+            (draft, _) => {
+                draft.and_then(|draft| Reworded::of(attempt, draft)).map_or(Needed::Evidence, Needed::Rewording)
+            }
+        }
     }
 
     fn reason_to_give_up(&self, attempt: &FinalizationAttempt, retries: u32) -> Option<(OutcomeCode, String)> {
@@ -185,6 +226,14 @@ impl Finalization {
     /// Returns whether the next answer needs new evidence.
     pub(crate) fn needs_evidence(&self) -> bool {
         self.needed == Needed::Evidence
+    }
+
+    /// The earlier draft, if the next answer may only reword it.
+    pub(super) fn reworded(&self) -> Option<&Reworded> {
+        match &self.needed {
+            Needed::Rewording(reworded) => Some(reworded),
+            Needed::Nothing | Needed::Evidence | Needed::Clarification => None,
+        }
     }
 
     /// Returns whether the main loop waits until a person has clarified the latest draft.

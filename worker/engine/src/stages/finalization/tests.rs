@@ -1,9 +1,11 @@
 use crate::event::Answer;
+use crate::fixture::attended::said_by_users;
 use crate::fixture::checks::*;
 use crate::fixture::staged::*;
 use crate::fixture::*;
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::v1alpha1::{FinalizationCode, Stage, SuggestedAction};
+use rstest::rstest;
 use serde_json::json;
 
 #[test]
@@ -47,6 +49,24 @@ fn three_failed_attempts_escalate_the_job() {
     assert_eq!(finalization.attempts[0].missing_fields, ["status"]);
 }
 
+#[rstest]
+#[case::no_field("{\"order_id\": \"A-17\"}", true)]
+#[case::null("{\"order_id\": \"A-17\", \"status\": null}", true)]
+#[case::an_empty_text("{\"order_id\": \"A-17\", \"status\": \" \"}", true)]
+#[case::an_empty_list("{\"order_id\": \"A-17\", \"status\": []}", true)]
+#[case::an_empty_object("{\"order_id\": \"A-17\", \"status\": {}}", true)]
+#[case::a_text("{\"order_id\": \"A-17\", \"status\": \"done\"}", false)]
+#[case::zero("{\"order_id\": \"A-17\", \"status\": 0}", false)]
+#[case::no("{\"order_id\": \"A-17\", \"status\": false}", false)]
+#[case::a_list("{\"order_id\": \"A-17\", \"status\": [null]}", false)]
+#[case::an_object("{\"order_id\": \"A-17\", \"status\": {\"code\": \"\"}}", false)]
+fn a_required_field_without_a_value_is_missing(#[case] fields: &str, #[case] is_missing: bool) {
+    let draft = says(&format!("Done.\n```json\n{fields}\n```"));
+    let world = ended(run(), vec![draft, good_answer()], ALL_WELL);
+    let finalization = world.conversation.finalization.projection();
+    assert_eq!((finalization.form_errors, finalization.attempts.len()), (u32::from(is_missing), 1), "{finalization:?}");
+}
+
 #[test]
 fn without_a_contract_prose_is_the_answer() {
     let mut without_contract = run();
@@ -74,6 +94,91 @@ fn a_refund_that_was_asked_for_and_not_made_does_not_pass() {
     assert_eq!((attempt.passed, attempt.reasons[0].code), (false, FinalizationCode::GoalNotMet));
     assert!(attempt.reasons[0].detail.contains("process_refund"), "{attempt:?}");
     assert_eq!(status.usage.llm_calls.finalization, 0, "no model is asked about it");
+}
+
+/// A ruling of the judging model that fails a draft for this reason.
+macro_rules! failed {
+    ($code:literal) => {
+        concat!(
+            r#"{"passed": false, "reasons": [{"code": ""#,
+            $code,
+            r#"", "detail": "x"}], "suggested_action": "TOOL_CALL"}"#
+        )
+    };
+}
+
+const PASSED: &str = r#"{"passed": true, "reasons": []}"#;
+
+/// The draft that each of these Jobs gives first.
+const FIRST: &str = "Refunded 49.9 EUR, see https://shop.example/r/7.";
+
+/// The outcome and the attempts of a Job that answers again without a new call.
+#[rstest]
+#[case::reworded("TONE_MISMATCH", &["We have refunded 49.9 EUR, dear customer: https://shop.example/r/7"], OutcomeCode::Succeeded, 2)]
+#[case::completed("OUTPUT_INCOMPLETE", &["Refunded 49.9 EUR in 3 days, see https://shop.example/r/7."], OutcomeCode::Succeeded, 2)]
+#[case::another_number("TONE_MISMATCH", &["Refunded 59.9 EUR, see https://shop.example/r/7."; 2], OutcomeCode::GateFailed, 3)]
+#[case::a_new_number("TONE_MISMATCH", &["Refunded 49.9 EUR in 3 days, see https://shop.example/r/7."; 2], OutcomeCode::GateFailed, 3)]
+#[case::a_lost_url("OUTPUT_INCOMPLETE", &["Refunded 49.9 EUR."; 2], OutcomeCode::GateFailed, 3)]
+#[case::kept_at_last("TONE_MISMATCH", &["Refunded.", "We refunded 49.9 EUR: https://shop.example/r/7"], OutcomeCode::Succeeded, 3)]
+#[case::more_than_its_wording("GOAL_NOT_MET", &[FIRST], OutcomeCode::GateFailed, 1)]
+fn an_answer_that_fails_only_for_its_wording_is_rewritten_without_a_new_call(
+    #[case] code: &str,
+    #[case] rewritten: &[&str],
+    #[case] expected: OutcomeCode,
+    #[case] attempts: usize,
+) {
+    let ruling = match code {
+        "TONE_MISMATCH" => failed!("TONE_MISMATCH"),
+        "OUTPUT_INCOMPLETE" => failed!("OUTPUT_INCOMPLETE"),
+        _ => failed!("GOAL_NOT_MET"),
+    };
+    let drafts = [FIRST].iter().chain(rewritten).map(|text| answer(text));
+    let answers = [looked_up(), refunds(49.9)].into_iter().chain(drafts).collect();
+    let world = staged_world(cs_tier_1(), answers, &[(Stage::Finalization, &[ruling, PASSED])]);
+    let finalization = status(&world).gates.finalization;
+    assert_eq!((self::code(&world), finalization.attempts.len()), (expected, attempts), "{finalization:?}");
+    assert_eq!(finalization.passed, expected == OutcomeCode::Succeeded);
+    assert_eq!(world.effects.len(), 1, "no call is made for the wording");
+}
+
+/// A field keeps its value, and new evidence permits another answer.
+#[rstest]
+#[case::another_field_value(None, OutcomeCode::GateFailed)]
+#[case::after_new_evidence(Some(asks(&[("note", order())])), OutcomeCode::Succeeded)]
+fn a_rewritten_answer_keeps_its_fields_unless_there_is_new_evidence(
+    #[case] call: Option<Answer>,
+    #[case] expected: OutcomeCode,
+) {
+    let changed =
+        || says("We did.\n```json\n{\"order_id\": \"A-17\", \"status\": \"done\", \"next_steps\": \"wait\"}\n```");
+    let answers = [looked_up(), refunds(5.0), answer("We did.")].into_iter().chain(call).chain([changed(), changed()]);
+    let rulings = [failed!("TONE_MISMATCH"), PASSED];
+    let world = staged_world(cs_tier_1(), answers.collect(), &[(Stage::Finalization, &rulings)]);
+    let attempts = status(&world).gates.finalization.attempts;
+    assert_eq!(code(&world), expected, "{attempts:?}");
+    if expected == OutcomeCode::GateFailed {
+        let detail = &attempts[1].reasons[0].detail;
+        assert_eq!(detail, "it changes the content of the earlier answer: the fields of the JSON block differ");
+    }
+}
+
+#[test]
+fn a_worker_lost_at_any_event_of_a_rewriting_leads_to_the_same_end() {
+    let answers = vec![looked_up(), refunds(49.9), answer("Refunded 49.9 EUR."), answer("We have refunded 49.9 EUR.")];
+    let whole = staged_world(cs_tier_1(), answers, &[(Stage::Finalization, &[failed!("TONE_MISMATCH"), PASSED])]);
+    let feedback = said_by_users(&whole.conversation)[1];
+    assert!(
+        feedback.contains("Only its wording has to change") && feedback.contains("without another tool call"),
+        "{feedback}"
+    );
+    for cut in 1..=whole.log.len() {
+        let mut resumed = whole.resumed_from(cut);
+        assert!(whole.conversation.turns().starts_with(resumed.conversation.turns()), "after {cut} events");
+        resumed.play_out();
+        let lost = ["model.requested", "tool.started"].contains(&whole.names()[cut - 1]);
+        let same = status(&resumed).gates == status(&whole).gates && status(&resumed).result == status(&whole).result;
+        assert!(lost || same, "after {cut} events");
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::core_tools;
 use crate::event::{ContextKind, ContextPart};
+use crate::rules::expectations;
 use crate::run::Run;
 use crate::shared::Shared;
 use crate::stage_prompt::{self, list};
@@ -41,9 +42,8 @@ pub(super) fn system(shared: &Shared, context: &[ContextPart]) -> Result<String,
         parts.push(format!("# Skill guardrails\n{}", list(guardrails)));
     }
     parts.extend(workflows_section(shared));
-    if let Some(contract) = skill.output_contract.as_ref().filter(|contract| !contract.required_fields.is_empty()) {
-        parts.push(format!("{ANSWER_FORM}\n{}", list(&contract.required_fields)));
-    }
+    parts.extend(expectations::criteria_section(skill));
+    parts.extend(expectations::answer_section(skill));
     Ok(parts.join("\n\n"))
 }
 
@@ -139,9 +139,6 @@ const FILE_TOOLS_NOTE: &str = "\n\nThe file tools take the name of the resource 
 const CLOSING_NOTE: &str = "\n\nA step named like a tool is done by calling that tool. Close every other step with \
     subgoal_done, and pass the number at the end of a tool result as its evidence. Close a step that does not apply \
     in the same way.";
-
-const ANSWER_FORM: &str = "# Answer\n\
-    End your answer with exactly one fenced ```json block: an object with at least these fields, each with a value:";
 
 #[cfg(test)]
 mod tests {

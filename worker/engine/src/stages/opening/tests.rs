@@ -54,6 +54,21 @@ fn gathered_context_is_recorded_and_in_the_prompt_as_data() {
 }
 
 #[test]
+fn the_prompt_says_what_the_answer_is_judged_by_and_a_remark_what_has_no_room() {
+    let mut run = run();
+    run.skill.acceptance_criteria = vec!["The customer knows when the money arrives".to_owned()];
+    let schema = json!({"type": "object", "properties": {"status": {"description": "x".repeat(5000)}}});
+    run.skill.output_contract.as_mut().unwrap().schema = Some(schema.as_object().unwrap().clone());
+    let world = opened(run);
+    let system = world.conversation.system().unwrap();
+    for part in ["\n- The customer knows when the money arrives\n", "JSON Schema:\n{\"properties\":", "is cut here"] {
+        assert!(system.contains(part), "{part:?} in {system}");
+    }
+    let remarks = status(&world).remarks;
+    assert!(remarks.iter().any(|remark| remark.starts_with("spec.outputContract.schema: ")), "{remarks:?}");
+}
+
+#[test]
 fn context_is_gathered_once() {
     let world = opened(run_with_context(json!({"projectStructure": true})));
     let mut resumed = world.resumed_from(4);

@@ -1,8 +1,8 @@
 //! The steps of the reply polisher.
 
-use super::content::check_content;
 use super::prompt::prompt;
 use super::state::wants_polish;
+use crate::content::check_content;
 use crate::conversation::Conversation;
 use crate::event::{Event, PolishOutcome};
 use crate::stages::finalization::result;

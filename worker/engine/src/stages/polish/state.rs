@@ -25,7 +25,7 @@ impl Polishing {
             }
             Event::LimitHit { message, .. } if finalization.passed() => {
                 shared.budget.abandon_request();
-                self.finish(PolishOutcome::Kept(format!("a budget was spent before it was polished: {message}")));
+                self.finish(PolishOutcome::Kept(format!("a limit was reached before it was polished: {message}")));
             }
             Event::ReplyPolished { polish } => self.finish(polish.clone()),
             _ => {}

@@ -1,6 +1,6 @@
 //! Counts the numbers, URLs, e-mail addresses and code spans of a text, in linear time.
 
-use super::difference::Difference;
+use super::difference::{Difference, IsChange};
 use bloomery_crds::text::bounded;
 use std::collections::BTreeMap;
 
@@ -42,12 +42,12 @@ impl Items {
         items
     }
 
-    /// Returns the first item with another count in the other text.
-    pub(super) fn difference(&self, other: &Self) -> Option<Difference> {
+    /// Returns the first item whose count in the other text is a change of the content.
+    pub(super) fn difference(&self, other: &Self, is_change: IsChange) -> Option<Difference> {
         let difference = |item: &(Kind, String)| {
             let (before, after) = (self.count_of(item), other.count_of(item));
             let name = format!("{} {:?}", item.0, bounded(&item.1, 120));
-            (before != after).then_some(Difference { item: name, before, after })
+            is_change(before, after).then_some(Difference { item: name, before, after })
         };
         self.0.keys().chain(other.0.keys()).find_map(difference)
     }

@@ -1,6 +1,6 @@
 //! Compares how often the values of an answer's fields occur in two texts.
 
-use super::difference::Difference;
+use super::difference::{Difference, IsChange};
 use super::error::Error;
 use bloomery_crds::text::bounded;
 use serde_json::{Map, Value};
@@ -9,14 +9,19 @@ use std::collections::BTreeSet;
 /// The most values that are compared. Each one is searched in both texts.
 const MAX_VALUES: usize = 128;
 
-/// Returns the first text of a field that does not occur equally often in both texts. Other values are not searched: [`Items`]
+/// Returns the first text of a field whose counts in the two texts are a change of the content. Other values are not searched: [`Items`]
 /// compares the numbers of both texts, and `true`, `false` and null may be written in other words.
 ///
 /// [`Items`]: super::items::Items
 ///
 /// # Errors
 /// If there are too many values to compare.
-pub(super) fn difference(before: &str, after: &str, fields: &Map<String, Value>) -> Result<Option<Difference>, Error> {
+pub(super) fn difference(
+    before: &str,
+    after: &str,
+    fields: &Map<String, Value>,
+    is_change: IsChange,
+) -> Result<Option<Difference>, Error> {
     let values = text_values(fields);
     if values.len() > MAX_VALUES {
         return Err(Error(format!(
@@ -27,7 +32,7 @@ pub(super) fn difference(before: &str, after: &str, fields: &Map<String, Value>)
     let (before, after) = (one_line(before), one_line(after));
     Ok(values.iter().find_map(|value| {
         let (count_before, count_after) = (count(&before, value), count(&after, value));
-        (count_before != count_after).then(|| Difference {
+        is_change(count_before, count_after).then(|| Difference {
             item: format!("value {:?}", bounded(value, 120)),
             before: count_before,
             after: count_after,

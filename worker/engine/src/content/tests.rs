@@ -36,97 +36,101 @@ fn content_is_kept(#[case] before: &str, #[case] after: &str) {
 #[case::a_number(
     "You get 12.50",
     "You get 125.0",
-    "the number \"12.5\" occurs once in the answer and never in the polished answer"
+    "the number \"12.5\" occurs once in the answer and never in the rewritten answer"
 )]
 #[case::a_number_twice(
     "You get 5",
     "You get 5, yes, 5",
-    "the number \"5\" occurs once in the answer and 2 times in the polished answer"
+    "the number \"5\" occurs once in the answer and 2 times in the rewritten answer"
 )]
 #[case::a_number_is_lost(
     "You get 5 of 5",
     "You get 5",
-    "the number \"5\" occurs 2 times in the answer and once in the polished answer"
+    "the number \"5\" occurs 2 times in the answer and once in the rewritten answer"
 )]
 #[case::a_number_in_words(
     "You get 5",
     "You get five",
-    "the number \"5\" occurs once in the answer and never in the polished answer"
+    "the number \"5\" occurs once in the answer and never in the rewritten answer"
 )]
 #[case::a_sign(
     "-5 degrees",
     "5 degrees",
-    "the number \"-5\" occurs once in the answer and never in the polished answer"
+    "the number \"-5\" occurs once in the answer and never in the rewritten answer"
 )]
 #[case::a_sign_before_a_currency(
     "-$5",
     "$5",
-    "the number \"-5\" occurs once in the answer and never in the polished answer"
+    "the number \"-5\" occurs once in the answer and never in the rewritten answer"
 )]
-#[case::another_currency("5 $", "5 €", "the sign \"$\" occurs once in the answer and never in the polished answer")]
-#[case::a_percentage("5 %", "5", "the sign \"%\" occurs once in the answer and never in the polished answer")]
+#[case::another_currency("5 $", "5 €", "the sign \"$\" occurs once in the answer and never in the rewritten answer")]
+#[case::a_percentage("5 %", "5", "the sign \"%\" occurs once in the answer and never in the rewritten answer")]
 #[case::a_thousand_separator_of_another_country(
     "1.000 €",
     "1 €",
-    "the number \"1.000\" occurs once in the answer and never in the polished answer"
+    "the number \"1.000\" occurs once in the answer and never in the rewritten answer"
 )]
 #[case::a_version(
     "1.20.0",
     "1.2.0",
-    "the number \"1.20.0\" occurs once in the answer and never in the polished answer"
+    "the number \"1.20.0\" occurs once in the answer and never in the rewritten answer"
 )]
 #[case::leading_zeros(
     "Room 007",
     "Room 7",
-    "the number \"007\" occurs once in the answer and never in the polished answer"
+    "the number \"007\" occurs once in the answer and never in the rewritten answer"
 )]
 #[case::a_fraction_sign(
     "½ of it",
     "all of it",
-    "the number \"½\" occurs once in the answer and never in the polished answer"
+    "the number \"½\" occurs once in the answer and never in the rewritten answer"
 )]
-#[case::other_digits("٥ days", "6 days", "the number \"٥\" occurs once in the answer and never in the polished answer")]
+#[case::other_digits(
+    "٥ days",
+    "6 days",
+    "the number \"٥\" occurs once in the answer and never in the rewritten answer"
+)]
 #[case::a_number_that_is_no_ordinal(
     "You owe\n17. Pay",
     "You owe\nPay",
-    "the number \"17\" occurs once in the answer and never in the polished answer"
+    "the number \"17\" occurs once in the answer and never in the rewritten answer"
 )]
 #[case::a_url(
     "https://x.example/1",
     "https://y.example/1",
-    "the URL \"https://x.example/1\" occurs once in the answer and never in the polished answer"
+    "the URL \"https://x.example/1\" occurs once in the answer and never in the rewritten answer"
 )]
 #[case::a_new_url(
     "Done.",
     "Done: [here](https://evil.example)",
-    "the URL \"https://evil.example\" occurs never in the answer and once in the polished answer"
+    "the URL \"https://evil.example\" occurs never in the answer and once in the rewritten answer"
 )]
 #[case::a_new_link_without_scheme(
     "Done.",
     "Done: [here](//evil)",
-    "the URL \"//evil\" occurs never in the answer and once in the polished answer"
+    "the URL \"//evil\" occurs never in the answer and once in the rewritten answer"
 )]
 #[case::a_new_host(
     "Done.",
     "Done, see evil.example/pay",
-    "the URL \"evil.example/pay\" occurs never in the answer and once in the polished answer"
+    "the URL \"evil.example/pay\" occurs never in the answer and once in the rewritten answer"
 )]
 #[case::an_address(
     "me@x.example",
     "you@x.example",
-    "the e-mail address \"me@x.example\" occurs once in the answer and never in the polished answer"
+    "the e-mail address \"me@x.example\" occurs once in the answer and never in the rewritten answer"
 )]
 #[case::a_code_span(
     "`rm a`",
     "`rm b`",
-    "the code span \"rm a\" occurs once in the answer and never in the polished answer"
+    "the code span \"rm a\" occurs once in the answer and never in the rewritten answer"
 )]
 #[case::white_space_in_code(
     "`a  b`",
     "`a b`",
-    "the code span \"a  b\" occurs once in the answer and never in the polished answer"
+    "the code span \"a  b\" occurs once in the answer and never in the rewritten answer"
 )]
-#[case::nothing_left("Done.", " \n", "the polished answer is empty")]
+#[case::nothing_left("Done.", " \n", "the rewritten answer is empty")]
 fn a_change_of_content_is_reported(#[case] before: &str, #[case] after: &str, #[case] sentence: &str) {
     assert_eq!(keeps(before, after), Err(sentence.to_owned()));
 }

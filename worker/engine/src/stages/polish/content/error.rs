@@ -1,6 +1,0 @@
-//! The error of a polished text.
-
-/// The reason why a polished text does not keep the content, as a sentence for people.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct Error(pub(super) String);
