@@ -18,15 +18,12 @@ need_packages() {
 
 install_packages() {
   type -P apt-get >/dev/null || die "missing: $* (no apt-get here to install them)"
-  local log
-  log=$(mktemp)
   # The update is needed on images without package lists.
-  if ! { apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
-    apt-get install -y -qq --no-install-recommends "$@"; } </dev/null >"$log" 2>&1; then
-    tail -20 "$log" >&2
-    die "apt-get could not install: $* (whole log: $log)"
-  fi
-  rm -f "$log"
+  logged "$BUILD_LOGS/apt-update.log" "update the package lists (apt)" apt-get update ||
+    die "apt-get could not update the package lists"
+  logged "$BUILD_LOGS/apt-install.log" "install $* (apt)" \
+    env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@" ||
+    die "apt-get could not install: $*"
 }
 
 runtime_packages() {
