@@ -31,7 +31,8 @@ start_kind() {
     logged "$cache/log/kind.log" "create the cluster (kind)" \
       kind create cluster --name "$kind_name" --kubeconfig "$BLOOMERY_KUBECONFIG" --wait 120s ||
     die "kind could not create the cluster '$kind_name'; 'make cluster-up demo' uses the local cluster instead"
-  kind export kubeconfig --quiet --name "$kind_name" --kubeconfig "$BLOOMERY_KUBECONFIG"
+  logged "$cache/log/kind-kubeconfig.log" "kubeconfig (kind)" \
+    kind export kubeconfig --name "$kind_name" --kubeconfig "$BLOOMERY_KUBECONFIG"
   command -v kubectl >/dev/null || {
     docker cp --quiet "$kind_name-control-plane:/usr/bin/kubectl" "$cache/kind/kubectl"
     PATH=$PATH:$cache/kind

@@ -30,26 +30,14 @@ need() {
 install_packages() {
   command -v apt-get >/dev/null || die "please install: $* (there is no apt-get here to do it)"
   say "installing $* (apt)"
-  # sudo asks for a password before a spinner draws over its question.
-  as_root true
   apt_update_once
-  logged "$cache/log/apt-install.log" "install $* (apt)" \
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@" ||
-    die "apt-get could not install: $*"
+  apt_get "$cache/log" apt-install install -y --no-install-recommends "$@" || die "apt-get could not install: $*"
 }
 
 # apt_update_once: fetches package lists if the machine has none, or none younger than a day.
 apt_update_once() {
   if [[ -z $(find /var/lib/apt/lists -maxdepth 1 -name '*_Packages*' -mtime -1 -print -quit 2>/dev/null) ]]; then
-    logged "$cache/log/apt-update.log" "update the package lists (apt)" as_root apt-get update || say "apt-get update failed: continuing with the existing lists"
-  fi
-}
-
-as_root() {
-  if [[ $(id -u) == 0 ]]; then
-    "$@"
-  else
-    sudo "$@"
+    apt_get "$cache/log" apt-update update || say "apt-get update failed: continuing with the existing lists"
   fi
 }
 

@@ -19,11 +19,8 @@ need_packages() {
 install_packages() {
   type -P apt-get >/dev/null || die "missing: $* (no apt-get here to install them)"
   # The update is needed on images without package lists.
-  logged "$BUILD_LOGS/apt-update.log" "update the package lists (apt)" apt-get update ||
-    die "apt-get could not update the package lists"
-  logged "$BUILD_LOGS/apt-install.log" "install $* (apt)" \
-    env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@" ||
-    die "apt-get could not install: $*"
+  apt_get "$BUILD_LOGS" apt-update update || die "apt-get could not update the package lists"
+  apt_get "$BUILD_LOGS" apt-install install -y --no-install-recommends "$@" || die "apt-get could not install: $*"
 }
 
 runtime_packages() {

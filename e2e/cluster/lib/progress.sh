@@ -43,3 +43,13 @@ logged() {
   return "$code"
 }
 into() { "${@:2}" </dev/null >"$1" 2>&1; }
+
+# apt_get LOGS NAME ARGUMENT...: runs apt-get as root, with its output in LOGS/NAME.log. Callers wait for one another.
+apt_get() {
+  local logs=$1 name=$2 sudo=()
+  shift 2
+  # sudo asks for a password before the spinner draws over its question.
+  if [ "$(id -u)" != 0 ]; then sudo true || return; sudo=(sudo); fi
+  logged "$logs/$name.log" "apt-get $*" \
+    flock "$logs/apt.lock" "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get "$@"
+}
