@@ -26,7 +26,8 @@ flags_of() {
     helm) x+=" -X helm.sh/helm/v4/internal/version.version=$(version_of helm helm.sh/helm/v4)" ;;
     runc) tags=seccomp,netgo,osusergo ;;
   esac
-  printf '%s\n' -trimpath -buildvcs=false -p 2 ${tags:+-tags "$tags"} -ldflags "$x"
+  # The linker drops debugging information (-w), so the compiler does not generate it. That saves a twentieth of its time.
+  printf '%s\n' -trimpath -buildvcs=false -p 2 -gcflags=all=-dwarf=false ${tags:+-tags "$tags"} -ldflags "$x"
 }
 
 # set_dir SET: the cache directory of a set, which may not exist yet.
@@ -98,7 +99,7 @@ binaries() {
   (($#)) || set -- "${SETS[@]}"
   mkdir -p "$CACHE"
   exec 8>"$CACHE/.lock"
-  flock 8
+  spinning "wait for another build of the cluster's programs" flock 8
   rm -rf "$CACHE"/.build-*  # left by a killed build
   for set; do
     if [ -d "$(set_dir "$set")" ]; then continue; fi
@@ -112,7 +113,7 @@ binaries() {
 helm_in_background() {
   if [ -d "$(set_dir helm)" ]; then return; fi
   mkdir -p "$BUILD_LOGS"
-  "$CLUSTER_DIR/cluster" helm </dev/null >"$BUILD_LOGS/helm.log" 2>&1 9>&- &
+  nice -n 10 "$CLUSTER_DIR/cluster" helm </dev/null >"$BUILD_LOGS/helm.log" 2>&1 9>&- &
 }
 
 # mark_binaries_used: sets the modification time of each directory to now, so that it shows the last use.
