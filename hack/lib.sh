@@ -7,6 +7,8 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cache=${BLOOMERY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/bloomery}
 # shellcheck disable=SC2034
 cluster=$root/e2e/cluster/cluster
+# shellcheck source=e2e/cluster/lib/progress.sh
+source "$root/e2e/cluster/lib/progress.sh"
 
 say() { printf '%s\n' "$*" >&2; }
 
@@ -29,22 +31,13 @@ install_packages() {
   command -v apt-get >/dev/null || die "please install: $* (there is no apt-get here to do it)"
   say "installing $* (apt)"
   apt_update_once
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "$@" </dev/null >&2 ||
-    die "apt-get could not install: $*"
+  apt_get "$cache/log" apt-install install -y --no-install-recommends "$@" || die "apt-get could not install: $*"
 }
 
 # apt_update_once: fetches package lists if the machine has none, or none younger than a day.
 apt_update_once() {
   if [[ -z $(find /var/lib/apt/lists -maxdepth 1 -name '*_Packages*' -mtime -1 -print -quit 2>/dev/null) ]]; then
-    as_root apt-get update -qq </dev/null >&2 || say "apt-get update failed: continuing with the existing lists"
-  fi
-}
-
-as_root() {
-  if [[ $(id -u) == 0 ]]; then
-    "$@"
-  else
-    sudo "$@"
+    apt_get "$cache/log" apt-update update || say "apt-get update failed: continuing with the existing lists"
   fi
 }
 
@@ -58,18 +51,26 @@ kubeconfig() {
   fi
 }
 
-# use_cluster: sets $config, $kubectl and $helm for the cluster in use. For your own cluster, it prefers your own clients if they are suitable.
+# use_cluster: sets $config and $kubectl for the cluster in use. For your own cluster, it prefers your own kubectl.
 # shellcheck disable=SC2034  # for the scripts that source this file
 use_cluster() {
   config=$(kubeconfig)
   if [[ -n ${BLOOMERY_KUBECONFIG:-} ]]; then
     kubectl=$(type -P kubectl) || kubectl=$("$cluster" kubectl)
-    if [[ $(helm version --short 2>/dev/null) == v4* ]]; then helm=$(type -P helm); else helm=$("$cluster" helm); fi
   else
     kubectl=$("$cluster" kubectl)
-    helm=$("$cluster" helm)
     # The discovery cache is deleted with the cluster, and nothing is written to ~/.kube.
     export KUBECACHEDIR=${config%/*}/kubectl-cache
+  fi
+}
+
+# use_helm: sets $helm. For your own cluster, it prefers your own Helm 4. It waits for a Helm that is being built.
+# shellcheck disable=SC2034  # for the scripts that source this file
+use_helm() {
+  if [[ -n ${BLOOMERY_KUBECONFIG:-} && $(helm version --short 2>/dev/null) == v4* ]]; then
+    helm=$(type -P helm)
+  else
+    helm=$("$cluster" helm)
   fi
 }
 
@@ -82,7 +83,8 @@ python_tool() {
     say "installing $package $version (PyPI)"
     rm -rf "$venv"
     python3 -m venv "$venv" </dev/null >&2
-    "$venv/bin/pip" install --quiet --disable-pip-version-check --only-binary :all: "$package==$version" </dev/null >&2 || {
+    logged "$cache/log/pip-$package.log" "install $package (pip)" \
+      "$venv/bin/pip" install --disable-pip-version-check --only-binary :all: "$package==$version" || {
       rm -rf "$venv"
       die "pip could not install $package $version"
     }
@@ -100,8 +102,8 @@ python_environment() {
     say "installing $name (PyPI)"
     rm -rf "$venv"
     python3 -m venv "$venv" </dev/null >&2
-    "$venv/bin/pip" install --quiet --disable-pip-version-check --only-binary :all: --no-deps \
-      --requirement "$requirements" </dev/null >&2 || {
+    logged "$cache/log/pip-$name.log" "install $name (pip)" \
+      "$venv/bin/pip" install --disable-pip-version-check --only-binary :all: --no-deps --requirement "$requirements" || {
       rm -rf "$venv"
       die "pip could not install what $requirements lists"
     }

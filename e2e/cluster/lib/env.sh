@@ -5,6 +5,8 @@
 CLUSTER_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 STATE=${BLOOMERY_STATE:-/var/lib/bloomery-cluster}
 CACHE=${BLOOMERY_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/bloomery}/cluster-bin
+# The output of package managers and compilers.
+BUILD_LOGS=${CACHE%/cluster-bin}/log
 
 LOGS=$STATE/log
 PKI=$STATE/pki

@@ -18,15 +18,9 @@ need_packages() {
 
 install_packages() {
   type -P apt-get >/dev/null || die "missing: $* (no apt-get here to install them)"
-  local log
-  log=$(mktemp)
   # The update is needed on images without package lists.
-  if ! { apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
-    apt-get install -y -qq --no-install-recommends "$@"; } </dev/null >"$log" 2>&1; then
-    tail -20 "$log" >&2
-    die "apt-get could not install: $* (whole log: $log)"
-  fi
-  rm -f "$log"
+  apt_get "$BUILD_LOGS" apt-update update || die "apt-get could not update the package lists"
+  apt_get "$BUILD_LOGS" apt-install install -y --no-install-recommends "$@" || die "apt-get could not install: $*"
 }
 
 runtime_packages() {

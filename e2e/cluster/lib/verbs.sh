@@ -50,7 +50,8 @@ verb_up() {
     return
   fi
   step "packages" runtime_packages
-  binaries
+  binaries "${NODE_SETS[@]}"
+  helm_in_background
   # An incomplete cluster is removed and created again. That is as fast as a repair, and
   # works in every state.
   if anything_left; then say "  removing what is left of an earlier cluster"; take_down; fi
@@ -110,7 +111,7 @@ verb_egress() {
 check_own_cluster() {
   local kubectl
   kubectl=$(bin kubectl)
-  if [ ! -x "$kubectl" ]; then kubectl=$(type -P kubectl || built_bin kubectl); fi
+  if [ ! -x "$kubectl" ]; then kubectl=$(type -P kubectl || "$CLUSTER_DIR/cluster" kubectl); fi
   "$kubectl" --kubeconfig "$BLOOMERY_KUBECONFIG" --request-timeout 10s get --raw /readyz >/dev/null ||
     die "the cluster of BLOOMERY_KUBECONFIG=$BLOOMERY_KUBECONFIG does not answer"
   say "using the cluster of BLOOMERY_KUBECONFIG=$BLOOMERY_KUBECONFIG; nothing is created"
