@@ -26,10 +26,7 @@ flags_of() {
     helm) x+=" -X helm.sh/helm/v4/internal/version.version=$(version_of helm helm.sh/helm/v4)" ;;
     runc) tags=seccomp,netgo,osusergo ;;
   esac
-  # The linker drops debugging information (-w), so the compiler does not generate it. That saves a twentieth of its time.
-  # There is no -trimpath: with it, Go's build cache distinguishes modules by the version before replacement, so that the sets
-  # would not share packages (see the `replace` directives of coredns and helm).
-  printf '%s\n' -buildvcs=false -p 2 -gcflags=all=-dwarf=false ${tags:+-tags "$tags"} -ldflags "$x"
+  printf '%s\n' -trimpath -buildvcs=false -p 2 ${tags:+-tags "$tags"} -ldflags "$x"
 }
 
 # set_dir SET: the cache directory of a set, which may not exist yet.

@@ -1,5 +1,4 @@
-// CoreDNS, the cluster's DNS; it runs as a Deployment. The `replace` directives at the end select the module versions of the
-// Kubernetes binaries, so that both builds share Go's build cache.
+// CoreDNS, the cluster's DNS; it runs as a Deployment.
 module bloomery.local/e2e/cluster/coredns
 
 go 1.26.0
@@ -83,24 +82,7 @@ require (
 )
 
 // As the kubernetes set has them: what they hold is compiled once.
-
 replace (
-	github.com/go-logr/logr => github.com/go-logr/logr v1.4.3
-	github.com/prometheus/client_golang => github.com/prometheus/client_golang v1.23.2
-	github.com/prometheus/common => github.com/prometheus/common v0.67.5
-	github.com/prometheus/procfs => github.com/prometheus/procfs v0.19.2
-	github.com/spf13/pflag => github.com/spf13/pflag v1.0.9
-	go.yaml.in/yaml/v2 => go.yaml.in/yaml/v2 v2.4.3
-	golang.org/x/crypto => golang.org/x/crypto v0.47.0
-	golang.org/x/net => golang.org/x/net v0.49.0
-	golang.org/x/oauth2 => golang.org/x/oauth2 v0.34.0
-	golang.org/x/sync => golang.org/x/sync v0.19.0
-	golang.org/x/sys => golang.org/x/sys v0.40.0
-	golang.org/x/term => golang.org/x/term v0.39.0
-	golang.org/x/text => golang.org/x/text v0.33.0
-	golang.org/x/time => golang.org/x/time v0.14.0
-	google.golang.org/genproto/googleapis/rpc => google.golang.org/genproto/googleapis/rpc v0.0.0-20260128011058-8636f8732409
-	google.golang.org/grpc => google.golang.org/grpc v1.79.3
 	k8s.io/api => k8s.io/api v0.36.3
 	k8s.io/apimachinery => k8s.io/apimachinery v0.36.3
 	k8s.io/client-go => k8s.io/client-go v0.36.3
