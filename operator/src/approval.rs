@@ -4,7 +4,9 @@
 //! - [`create`] creates them, in the replica that receives the report.
 //! - [`evaluate`] decides what follows from the existing Approvals: pure, over values.
 //! - [`store`] reads and updates stored Approvals for the Job controller.
-//! - [`policy`] checks that the admission policy which validates decisions is installed unchanged.
+//! - [`policy`] checks that the admission policy which validates decisions is installed, with its shipped meaning.
+//! - `policy_meaning` is what the policy means, without texts and defaults.
+//! - [`void_pace`] limits how many Approvals are replaced at once.
 //! - [`orphans`] expires Approvals whose Job is gone.
 
 pub mod build;
@@ -12,7 +14,9 @@ pub mod create;
 pub mod evaluate;
 pub mod orphans;
 pub mod policy;
+mod policy_meaning;
 pub mod store;
+pub mod void_pace;
 
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::HeldCall;

@@ -1,6 +1,7 @@
 //! The state that all controllers and servers of the operator share.
 
 use crate::apply::Applier;
+use crate::approval::void_pace::VoidPace;
 use crate::caches::Caches;
 use crate::events::Events;
 use crate::health::Readiness;
@@ -23,6 +24,8 @@ pub struct Context {
     pub applier: Applier,
     /// Writes statuses where they would change.
     pub statuses: Statuses,
+    /// Limits how many Approvals are replaced at once.
+    pub void_pace: VoidPace,
     /// Publishes Kubernetes Events.
     pub events: Events,
     /// The metrics.

@@ -1,6 +1,7 @@
 //! Starts the parts of one replica, and stops them in order.
 
 use crate::apply::Applier;
+use crate::approval::void_pace::VoidPace;
 use crate::caches::{Caches, Feed, WATCH_SECONDS};
 use crate::context::Context;
 use crate::events::Events;
@@ -156,6 +157,7 @@ fn create_context(
         caches,
         applier: Applier::new(client.clone(), metrics.clone()),
         statuses: Statuses::new(client.clone(), metrics.clone()),
+        void_pace: VoidPace::default(),
         events: Events::new(client.clone(), &settings.pod_name),
         metrics,
         report_ca_bundle: report::CaBundle::default(),

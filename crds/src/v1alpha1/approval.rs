@@ -78,8 +78,8 @@ pub struct ApprovalSpec {
     pub events: Vec<String>,
     /// The time when the Approval expires. A decision counts if the operator sees it before this time.
     pub expires_at: Time,
-    /// The digest of the admission policy and its binding when the Approval was created. If they change, the operator creates a
-    /// new Approval, because a decision may have been made without the policy.
+    /// The digest of the meaning of the admission policy and its binding when the Approval was created. If the meaning changes, or
+    /// either is created again, the operator creates a new Approval, because a decision may have been made without the policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guard: Option<Digest>,
     /// The decision. It is the only field that users set, and is immutable once set.

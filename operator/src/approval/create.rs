@@ -40,7 +40,7 @@ pub enum Error {
 pub async fn create(context: &Context, job: &Job, call: &HeldCall, hold: &HeldCallDetails) -> Result<(), Error> {
     let settings = &context.settings.approvals;
     let policy = match policy::check(settings.shipped_policy.as_ref(), &context.caches) {
-        PolicyState::InForce(digest) => digest,
+        PolicyState::InForce(guard) => guard.digest,
         PolicyState::Missing(why) => return Err(Error::PolicyMissing(why)),
     };
     let mut approvals = build::approvals(job, call, hold, (settings.expiry, Timestamp::now()), &policy)?;

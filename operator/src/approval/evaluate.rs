@@ -164,13 +164,13 @@ pub fn required_update(
     if !has_expected_content(&approval.spec, expected) {
         return Some(ApprovalUpdate::Void { name, uid, why: "its content was changed" });
     }
-    if let PolicyState::InForce(digest) = policy
-        && approval.spec.guard.as_ref() != Some(digest)
+    if let PolicyState::InForce(guard) = policy
+        && !guard.accepts(approval.spec.guard.as_ref())
     {
         return Some(ApprovalUpdate::Void {
             name,
             uid,
-            why: "the admission policy was missing or has changed since the Approval was created",
+            why: "the admission policy was missing, or means something else, since the Approval was created",
         });
     }
     if approval.status.as_ref().is_some_and(|status| status.counted.is_some()) {

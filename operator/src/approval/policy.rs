@@ -1,6 +1,7 @@
-//! Checks that the admission policy and its binding are stored exactly as this installation shipped them. They decide
-//! who may approve, so any difference disables approvals.
+//! Checks that the stored admission policy and its binding mean what this installation shipped. They decide who may
+//! approve, so any difference in their meaning disables approvals.
 
+use super::policy_meaning::{self, AS_STRICT};
 use crate::caches::{AdmissionBinding, AdmissionPolicy, Caches, RawObject};
 use bloomery_crds::Digest;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -25,11 +26,34 @@ pub struct ShippedPolicy {
 /// The state of the admission policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PolicyState {
-    /// The policy and its binding are stored as shipped. The digest identifies these two objects: it changes when
-    /// either is changed or created again.
-    InForce(Digest),
+    /// The policy and its binding are stored, with their shipped meaning.
+    InForce(Guard),
     /// Decisions are not validated. Holds the reason, and the remedy.
     Missing(String),
+}
+
+/// Identifies a stored policy and its binding by their meaning and their UIDs. It changes when the meaning of either
+/// changes, and when either is created again, because decisions may have been made without it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Guard {
+    /// The guard of new Approvals.
+    pub digest: Digest,
+    /// The guards of these objects when they had an earlier meaning that is as strict.
+    as_strict: Vec<Digest>,
+}
+
+impl Guard {
+    fn new(meaning: &Digest, policy: &ObjectMeta, binding: &ObjectMeta) -> Self {
+        let uid = |metadata: &ObjectMeta| metadata.uid.clone().unwrap_or_default();
+        let (policy, binding) = (uid(policy), uid(binding));
+        let digest = |meaning: &str| Digest::of_bytes(format!("{meaning} {policy} {binding}").as_bytes());
+        Self { digest: digest(meaning.as_str()), as_strict: AS_STRICT.map(digest).to_vec() }
+    }
+
+    /// Returns whether decisions on an Approval with this guard count.
+    pub fn accepts(&self, guard: Option<&Digest>) -> bool {
+        guard.is_some_and(|guard| *guard == self.digest || self.as_strict.contains(guard))
+    }
 }
 
 /// The reason why the admission policy is not in force.
@@ -68,35 +92,46 @@ fn compare(
     policy: Option<&AdmissionPolicy>,
     binding: Option<&AdmissionBinding>,
 ) -> PolicyState {
-    let checked = check_as_shipped("ValidatingAdmissionPolicy", shipped, &shipped.policy, policy).and_then(|policy| {
-        let binding = check_as_shipped("ValidatingAdmissionPolicyBinding", shipped, &shipped.binding, binding)?;
-        Ok(Digest::of_bytes(format!("{} {}", identity(&policy.metadata), identity(&binding.metadata)).as_bytes()))
+    let wanted = policy_meaning::of_policy(&shipped.policy);
+    let wanted_binding = policy_meaning::of_binding(&shipped.binding);
+    let checked = check_meaning("ValidatingAdmissionPolicy", shipped, policy, |spec| {
+        wanted.is_some() && policy_meaning::of_policy(spec) == wanted
+    })
+    .and_then(|policy| {
+        let binding = check_meaning("ValidatingAdmissionPolicyBinding", shipped, binding, |spec| {
+            wanted_binding.is_some() && policy_meaning::of_binding(spec) == wanted_binding
+        })?;
+        Ok(Guard::new(&policy_meaning::digest(shipped), &policy.metadata, &binding.metadata))
     });
     match checked {
-        Ok(digest) => PolicyState::InForce(digest),
+        Ok(guard) => PolicyState::InForce(guard),
         Err(error) => PolicyState::Missing(format!(
             "{error}, so decisions cannot be validated: nobody is asked, and the call waits. Install the chart again, and the Job continues by itself"
         )),
     }
 }
 
-/// Returns the stored object if its `spec` is the shipped one.
-fn check_as_shipped<'a, K>(
+/// Returns the stored object if its `spec` means what the shipped one means.
+fn check_meaning<'a, K>(
     kind: &'static str,
     shipped: &ShippedPolicy,
-    shipped_spec: &Value,
     stored: Option<&'a RawObject<K>>,
+    is_shipped_meaning: impl Fn(&Value) -> bool,
 ) -> Result<&'a RawObject<K>, Error> {
     match stored {
         None => Err(Error::Missing { kind, name: shipped.name.clone() }),
-        Some(stored) if stored.spec != *shipped_spec => Err(Error::Changed { kind, name: shipped.name.clone() }),
+        Some(stored) if !is_shipped_meaning(&stored.spec) => Err(Error::Changed { kind, name: shipped.name.clone() }),
         Some(stored) => Ok(stored),
     }
 }
 
-/// Returns a text that changes if the object is created again, or if its spec changes.
-fn identity(metadata: &ObjectMeta) -> String {
-    format!("{}/{}", metadata.uid.as_deref().unwrap_or_default(), metadata.generation.unwrap_or_default())
+/// Returns the state of a policy that is stored as shipped, with these UIDs of the policy and its binding.
+#[cfg(test)]
+pub(crate) fn in_force(shipped: &ShippedPolicy, policy_uid: &str, binding_uid: &str) -> PolicyState {
+    let stored = |uid: &str| ObjectMeta { uid: Some(uid.to_owned()), ..ObjectMeta::default() };
+    let policy = RawObject::new(stored(policy_uid), shipped.policy.clone());
+    let binding = RawObject::new(stored(binding_uid), shipped.binding.clone());
+    compare(shipped, Some(&policy), Some(&binding))
 }
 
 #[cfg(test)]
@@ -120,23 +155,41 @@ mod tests {
         RawObject::new(metadata, spec)
     }
 
-    #[test]
-    fn the_digest_changes_when_the_policy_or_its_binding_is_replaced_or_changed() {
-        let ShippedPolicy { policy, binding, .. } = shipped();
-        let digest = |of_policy: (&str, i64), of_binding: (&str, i64)| {
-            let policy = stored(policy.clone(), of_policy.0, of_policy.1);
-            let binding = stored(binding.clone(), of_binding.0, of_binding.1);
-            let PolicyState::InForce(digest) = compare(&shipped(), Some(&policy), Some(&binding)) else {
-                panic!("the policy is not in force")
-            };
-            digest
+    fn guard(shipped: &ShippedPolicy, policy_uid: &str, binding_uid: &str) -> Guard {
+        let policy = stored(shipped.policy.clone(), policy_uid, 1);
+        let binding = stored(shipped.binding.clone(), binding_uid, 1);
+        let PolicyState::InForce(guard) = compare(shipped, Some(&policy), Some(&binding)) else {
+            panic!("the policy is not in force")
         };
-        let first = digest(("p", 1), ("b", 1));
-        assert_eq!(digest(("p", 1), ("b", 1)), first);
-        let changes = [(("q", 1), ("b", 1)), (("p", 3), ("b", 1)), (("p", 1), ("c", 1)), (("p", 1), ("b", 2))];
-        for other in changes.map(|(policy, binding)| digest(policy, binding)) {
-            assert_ne!(other, first);
+        guard
+    }
+
+    #[test]
+    fn the_guard_changes_when_the_policy_or_its_binding_is_replaced_or_means_something_else() {
+        let first = guard(&shipped(), "p", "b");
+        assert!(first.accepts(Some(&guard(&shipped(), "p", "b").digest)));
+        let mut stricter = shipped();
+        stricter.policy["validations"] = json!([{"expression": "false"}, {"expression": "1 == 2"}]);
+        for other in [guard(&shipped(), "q", "b"), guard(&shipped(), "p", "c"), guard(&stricter, "p", "b")] {
+            assert!(!first.accepts(Some(&other.digest)));
         }
+        assert!(!first.accepts(None));
+    }
+
+    #[test]
+    fn a_message_or_a_new_field_of_kubernetes_changes_neither_the_state_nor_the_guard() {
+        let policy = json!({"failurePolicy": "Fail", "validations": [{"expression": "false", "message": "no"}], "newField": "Default"});
+        let (policy, binding) = (stored(policy, "p", 7), stored(shipped().binding, "b", 2));
+        let state = compare(&shipped(), Some(&policy), Some(&binding));
+        assert_eq!(state, PolicyState::InForce(guard(&shipped(), "p", "b")));
+    }
+
+    #[test]
+    fn decisions_under_an_earlier_policy_that_is_as_strict_still_count() {
+        let (policy, binding) = (stored::<()>(Value::Null, "p", 1), stored::<()>(Value::Null, "b", 1));
+        let earlier = Guard::new(&AS_STRICT[0].parse().unwrap(), &policy.metadata, &binding.metadata);
+        assert!(guard(&shipped(), "p", "b").accepts(Some(&earlier.digest)));
+        assert!(!guard(&shipped(), "q", "b").accepts(Some(&earlier.digest)), "the policy was created again");
     }
 
     #[rstest]
@@ -144,9 +197,8 @@ mod tests {
     #[case::no_binding(Some(shipped().policy), None, "Binding bloomery-approvals does not exist")]
     #[case::weaker(Some(json!({"failurePolicy": "Ignore", "validations": [{"expression": "false"}]})), Some(shipped().binding), "differs from the shipped one")]
     #[case::with_a_condition(Some(json!({"failurePolicy": "Fail", "validations": [{"expression": "false"}], "matchConditions": [{"name": "never", "expression": "false"}]})), Some(shipped().binding), "differs from the shipped one")]
-    #[case::with_an_unknown_field(Some(json!({"failurePolicy": "Fail", "validations": [{"expression": "false"}], "off": true})), Some(shipped().binding), "differs from the shipped one")]
     #[case::only_warns(Some(shipped().policy), Some(json!({"policyName": "bloomery-approvals", "validationActions": ["Warn"]})), "Binding bloomery-approvals differs from the shipped one")]
-    #[case::of_some_namespaces(Some(shipped().policy), Some(json!({"policyName": "bloomery-approvals", "validationActions": ["Deny"], "matchResources": {}})), "Binding bloomery-approvals differs from the shipped one")]
+    #[case::of_some_namespaces(Some(shipped().policy), Some(json!({"policyName": "bloomery-approvals", "validationActions": ["Deny"], "matchResources": {"namespaceSelector": {"matchLabels": {"a": "b"}}}})), "Binding bloomery-approvals differs from the shipped one")]
     fn a_missing_or_different_policy_is_not_in_force(
         #[case] policy: Option<Value>,
         #[case] binding: Option<Value>,

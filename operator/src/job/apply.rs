@@ -18,6 +18,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::jiff::SignedDuration;
 use kube::Api;
 use kube::core::ResourceExt;
+use std::time::Instant;
 
 /// The interval for retrying the creation of a refused pod: quotas, admission rules and pods of other owners are not
 /// watched.
@@ -52,6 +53,11 @@ pub async fn apply(
         Act::Pause(lost) => AppliedPlan::Paused(lost),
         Act::WaitForPeople(wait) => AppliedPlan::WaitsForPeople(wait),
         Act::UpdateApprovals(updates) => {
+            let replaces = updates.iter().any(|update| matches!(update, ApprovalUpdate::Void { .. }));
+            if replaces && let Some(wait) = context.void_pace.wait(&fetched.uid, Instant::now()) {
+                let wait = SignedDuration::try_from(wait).unwrap_or(SignedDuration::ZERO);
+                return Ok((AppliedPlan::Nothing, earlier(requeue_after, Some(wait))));
+            }
             for update in &updates {
                 update_approval(context, fetched, update).await?;
             }

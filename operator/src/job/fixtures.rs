@@ -199,12 +199,15 @@ pub(crate) fn approval(approver: &str) -> Approval {
 
 /// The digest of the admission policy and binding of [`api::FakeApi::install_policy`].
 pub(crate) fn policy_digest() -> Digest {
-    Digest::of_bytes(format!("{}/0 {}/0", api::POLICIES, api::BINDINGS).as_bytes())
+    match policy_in_force() {
+        PolicyState::InForce(guard) => guard.digest,
+        PolicyState::Missing(why) => panic!("{why}"),
+    }
 }
 
 /// The state of that policy: in force.
 pub(crate) fn policy_in_force() -> PolicyState {
-    PolicyState::InForce(policy_digest())
+    approval::policy::in_force(&api::shipped_policy(), api::POLICIES, api::BINDINGS)
 }
 
 /// The Approval, decided by jane.

@@ -14,7 +14,7 @@ fn missing() -> PolicyState {
 
 /// The state of an admission policy that was installed after the Approvals were created.
 fn other_policy() -> PolicyState {
-    PolicyState::InForce(bloomery_crds::Digest::of_bytes(b"another"))
+    crate::approval::policy::in_force(&crate::job::fixtures::api::shipped_policy(), "another", "another")
 }
 
 /// A short description of a state.
