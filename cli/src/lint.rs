@@ -44,7 +44,7 @@ fn check_file(file: &Path) -> (Vec<Finding>, usize) {
     if bloomery_documents.is_empty() && findings.is_empty() {
         findings.push(Finding::of_file("there is no Skill, Job or Model in the file"));
     }
-    let options = ImportOptions { allow_missing_id: true, ..ImportOptions::default() };
+    let options = ImportOptions { file: source::stem(file), ..ImportOptions::default() };
     let checked: Vec<CheckedDocument> =
         bloomery_documents.iter().map(|document| check_document(document, &options)).collect();
     findings.extend(checked.iter().flat_map(|document| bindings::findings(document, &checked)));

@@ -23,6 +23,8 @@ pub struct CheckedDocument {
     pub draft: Option<Draft>,
     /// The address of the MCP server that the document names. Only with [`ImportOptions::local`](crate::ImportOptions::local).
     pub mcp_address: Option<String>,
+    /// YAML comments to write after the manifest of an import: an MCP server and Models that a person must complete.
+    pub suggestions: String,
     /// The findings in the order of the document. Those of the CEL rules follow.
     pub findings: Vec<Finding>,
 }

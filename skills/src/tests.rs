@@ -364,7 +364,7 @@ fn options_replace_values_of_the_document() {
         namespace: Some("acme".to_owned()),
         model: Some("fast".to_owned()),
         problem: Some("Mine".to_owned()),
-        allow_missing_id: false,
+        file: None,
         local: false,
     };
     for engine in ["", "engine:\n", "engine: {model: gpt-4.1, temperature: 0.7}\n"] {

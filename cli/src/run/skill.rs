@@ -10,7 +10,7 @@ use crate::source::{self, Source};
 use crate::text;
 use bloomery_crds::v1alpha1::{McpServer, SkillSpec};
 use bloomery_skills::names::name_fault;
-use bloomery_skills::{CheckedDocument, Document, Finding, Form, ImportOptions, yaml};
+use bloomery_skills::{CheckedDocument, Finding, Form, ImportOptions, yaml};
 use std::fs;
 use std::path::Path;
 
@@ -203,7 +203,14 @@ impl SkillSelector<'_> {
 fn load_skill(source: &Source, selector: &SkillSelector<'_>) -> Result<LoadedSkill, Error> {
     let parsed = yaml::read(&source.bytes);
     let mut findings = parsed.findings;
-    let checked = parsed.documents.iter().filter_map(|document| check_skill(document, selector.directory));
+    let options = ImportOptions {
+        name: selector.directory.map(str::to_owned),
+        file: source::stem(selector.file),
+        local: true,
+        ..ImportOptions::default()
+    };
+    let bloomery_documents = parsed.documents.iter().filter(|document| document.form() != Form::Foreign);
+    let checked = bloomery_documents.map(|document| check_document(document, &options));
     let skills: Vec<CheckedDocument> =
         checked.filter(|checked| checked.kind.as_deref().is_none_or(|kind| kind == "Skill")).collect();
     // If no Skill was read and a document is broken, that document may be the Skill: only its errors are reported.
@@ -235,10 +242,4 @@ fn load_skill(source: &Source, selector: &SkillSelector<'_>) -> Result<LoadedSki
     }
     let text = String::from_utf8_lossy(&source.bytes).into_owned();
     Ok(LoadedSkill { name: skill.metadata.name.unwrap_or_default(), spec: skill.spec, mcp, text })
-}
-
-/// Checks a document. Returns `None` if it is not a Bloomery document.
-fn check_skill(document: &Document, directory: Option<&str>) -> Option<CheckedDocument> {
-    let options = ImportOptions { name: directory.map(str::to_owned), local: true, ..ImportOptions::default() };
-    (document.form() != Form::Foreign).then(|| check_document(document, &options))
 }
