@@ -47,8 +47,10 @@ fn check_file(file: &Path) -> (Vec<Finding>, usize) {
     let options = ImportOptions { file: source::stem(file), ..ImportOptions::default() };
     let checked: Vec<CheckedDocument> =
         bloomery_documents.iter().map(|document| check_document(document, &options)).collect();
-    findings.extend(checked.iter().flat_map(|document| bindings::findings(document, &checked)));
-    findings.extend(checked.into_iter().flat_map(|document| document.findings));
+    for document in &checked {
+        let found = document.findings.iter().cloned().chain(bindings::findings(document, &checked));
+        findings.extend(found.map(|finding| Finding { object: document.object_name(), ..finding }));
+    }
     findings.sort_by_key(Finding::position);
     (findings, bloomery_documents.len())
 }

@@ -54,6 +54,27 @@ pub fn missing_credentials<'d>(
     })
 }
 
+/// Returns a sentence for each declared secret that no tool gets, with the remedy. Each has the index of its declaration, and is the
+/// rest of a sentence that begins with the name of the resource.
+pub fn unused_secrets(declared: &[ResourceDeclaration]) -> impl Iterator<Item = (usize, &'static str)> + '_ {
+    let is_used = |name: &str| {
+        declared.iter().filter_map(|endpoint| endpoint.auth.as_ref()).any(|auth| auth.credential == name)
+    };
+    declared.iter().enumerate().filter_map(move |(at, resource)| match resource.kind {
+        ResourceType::ConnectionString => Some((
+            at,
+            "reaches nothing, because no tool gets a connection_string: give it to the MCP server in \
+             spec.mcpServer.container.env, from a Secret",
+        )),
+        ResourceType::Credential if !is_used(&resource.name) => Some((
+            at,
+            "reaches nothing, because no api_endpoint uses it: name it in auth.credential of an api_endpoint, or give it to the \
+             MCP server in spec.mcpServer.container.env, from a Secret",
+        )),
+        _ => None,
+    })
+}
+
 /// Returns the fault of a binding whose name the Skill does not declare, as the rest of a sentence that begins with the name.
 pub fn undeclared_fault(name: &str, declared: &[ResourceDeclaration]) -> String {
     if declared.is_empty() {

@@ -30,6 +30,13 @@ pub struct CheckedDocument {
 }
 
 impl CheckedDocument {
+    /// Returns the kind and the name of the object, such as `Skill/cs-tier-1`, as far as it has them.
+    pub fn object_name(&self) -> Option<String> {
+        let name = self.object.pointer("/metadata/name").and_then(Value::as_str).filter(|name| !name.is_empty());
+        let kind = self.kind.as_ref()?;
+        Some(name.map_or_else(|| kind.clone(), |name| format!("{kind}/{name}")))
+    }
+
     /// Sorts the findings, and reads the Skill if the document is one and has no error.
     pub(crate) fn sort_and_read_skill(mut self, document: &Document) -> Self {
         self.findings.sort_by_key(Finding::position);

@@ -9,9 +9,11 @@ mod finding;
 mod guardrails;
 mod names;
 mod reading;
+mod reach;
 mod workflows;
 
 pub use finding::{Finding, Severity};
+pub use reach::server_tools;
 
 use crate::schema::Schema;
 use bloomery_crds::persona;
@@ -29,6 +31,7 @@ pub fn skill(spec: &SkillSpec) -> Vec<Finding> {
     findings.extend(guardrails::findings(spec, rules));
     findings.extend(check_output_schema(spec));
     findings.extend(check_context(spec));
+    findings.extend(reach::findings(spec));
     findings.sort_by_key(|finding| finding.severity);
     findings
 }

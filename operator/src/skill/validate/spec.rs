@@ -38,9 +38,10 @@ fn condition_faults(spec: &SkillSpec) -> Vec<String> {
         let condition = rule.when.as_deref()?;
         Some((format!("spec.policy.approvals[{at}].when"), condition))
     });
-    let fault =
-        |(field, text): (String, &str)| bloomery_cel::check(text).err().map(|fault| format!("{field}: {fault}."));
-    tool_conditions.chain(approval_conditions).filter_map(fault).collect()
+    let faults = |(field, text): (String, &str)| {
+        bloomery_cel::token_faults(text).into_iter().map(move |fault| format!("{field}: {fault}."))
+    };
+    tool_conditions.chain(approval_conditions).flat_map(faults).collect()
 }
 
 fn schema_fault(spec: &SkillSpec) -> Option<String> {

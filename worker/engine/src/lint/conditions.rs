@@ -21,7 +21,10 @@ pub(super) fn findings(spec: &SkillSpec) -> Vec<Finding> {
 fn check_condition(path: String, text: &str, tool: Option<&ToolDeclaration>) -> Vec<Finding> {
     let condition = match Condition::compile(text) {
         Ok(condition) => condition,
-        Err(fault) => return vec![Finding::error(path, format!("the condition cannot be compiled: {fault}"))],
+        Err(_) => {
+            let finding = |fault| Finding::error(&*path, format!("the condition cannot be compiled: {fault}"));
+            return Condition::faults(text).into_iter().map(finding).collect();
+        }
     };
     let declared = tool.map_or(&[][..], |tool| &tool.inputs);
     let defects =
