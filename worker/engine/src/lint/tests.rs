@@ -424,7 +424,9 @@ fn headers_and_paths_that_no_call_can_have_are_reported(#[case] declared: Value,
     let mut endpoint = json!({"name": "shop", "type": "api_endpoint"});
     endpoint.as_object_mut().unwrap().extend(declared.as_object().unwrap().clone());
     let findings = skill(&with(json!({"resources": [endpoint, {"name": "key", "type": "credential"}]})));
-    let paths: Vec<&str> = findings.iter().map(|finding| finding.path.as_str()).collect();
+    let paths = findings.iter().map(|finding| finding.path.as_str());
+    // Without `auth`, the credential reaches nothing.
+    let paths: Vec<&str> = paths.filter(|path| *path != "spec.resources[1]").collect();
     assert_eq!(paths, path.into_iter().collect::<Vec<_>>(), "{findings:?}");
 }
 
@@ -434,7 +436,7 @@ fn headers_and_paths_that_no_call_can_have_are_reported(#[case] declared: Value,
     json!({"policy": {"tools": {"allowed": ["send_*", "track"]}, "approvals": [{"toolId": "refund"}, {"toolId": "track"}]}}),
     Some("refund, track")
 )]
-#[case::core_tools(json!({"tools": [{"name": "read_file"}], "policy": {"tools": {"allowed": ["*"], "blocked": ["track"]}}}), None)]
+#[case::core_tools(json!({"tools": [{"name": "read_file"}], "policy": {"tools": {"allowed": ["*"]}}}), None)]
 #[case::with_a_server(json!({"tools": [{"name": "track"}], "mcpServer": {"service": {"name": "orders", "port": 8080}}}), None)]
 fn tools_without_a_server_are_reported(#[case] changed: Value, #[case] tools: Option<&str>) {
     let mut spec = json!({"problem": {"statement": "Help"}});
