@@ -69,8 +69,9 @@ fn faults_of_sides(text: &str) -> Vec<Error> {
 
 /// Returns the syntax error of a part of a text, with its place in the text.
 fn fault_of_side(text: &str, begin: usize, end: usize) -> Option<Error> {
-    let blank = text.get(..begin)?.chars().map(|c| if c == '\n' { c } else { ' ' });
-    parse(&(blank.collect::<String>() + text.get(begin..end)?.trim_end())).err()
+    let blank: String = text.get(..begin)?.chars().map(|c| if c == '\n' { c } else { ' ' }).collect();
+    let side = text.get(begin..end)?;
+    parse(&(blank + if end == text.len() { side } else { side.trim_end() })).err()
 }
 
 /// Returns the error of a side with the operator after it in place of the end of the text.
@@ -93,7 +94,7 @@ mod tests {
 
     #[rstest]
     #[case::valid("a == 1 && (b > 2 || has(args.c))", &[])]
-    #[case::one("a > ", &["expected an expression, found the end (line 1, column 4)"])]
+    #[case::one("a >", &["expected an expression, found the end (line 1, column 4)"])]
     #[case::single_equals("a = 1 && b = 2", &["'=' at byte 2 is not part of CEL: write == to compare", "'=' at byte 11"])]
     #[case::each_side("a > &&\n b c || d.", &[
         "expected an expression, found \"&&\" (line 1, column 4)", "found \"c\" (line 2, column 4)", "name of a field, found the end (line 2, column 11)",

@@ -57,9 +57,8 @@ pub fn missing_credentials<'d>(
 /// Returns a sentence for each declared secret that no tool gets, with the remedy. Each has the index of its declaration, and is the
 /// rest of a sentence that begins with the name of the resource.
 pub fn unused_secrets(declared: &[ResourceDeclaration]) -> impl Iterator<Item = (usize, &'static str)> + '_ {
-    let is_used = |name: &str| {
-        declared.iter().filter_map(|endpoint| endpoint.auth.as_ref()).any(|auth| auth.credential == name)
-    };
+    let is_used =
+        |name: &str| declared.iter().filter_map(|endpoint| endpoint.auth.as_ref()).any(|auth| auth.credential == name);
     declared.iter().enumerate().filter_map(move |(at, resource)| match resource.kind {
         ResourceType::ConnectionString => Some((
             at,

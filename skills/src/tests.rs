@@ -315,7 +315,10 @@ fn a_missing_problem_is_derived_with_a_warning(#[case] text: &str, #[case] state
     let imported = import(&yaml::read(text.as_bytes()).documents[0], &options);
     assert_eq!(imported.skill.unwrap().spec.problem.statement, statement);
     let found = imported.findings.iter().find(|finding| finding.path == "problem").unwrap();
-    assert_eq!(found.to_string(), format!("1:1: warning: problem: is missing: the Skill has the problem statement {statement:?}"));
+    assert_eq!(
+        found.to_string(),
+        format!("1:1: warning: problem: is missing: the Skill has the problem statement {statement:?}")
+    );
     assert!(found.hint.as_ref().unwrap().contains("--problem TEXT"), "{found:?}");
 }
 
@@ -372,7 +375,11 @@ fn a_server_that_is_not_imported_is_suggested_as_fields_of_the_spec(#[case] uri:
     let imported = import(&yaml::read(text.as_bytes()).documents[0], &ImportOptions::default());
     let written = serde_yaml::to_string(&imported.skill.unwrap()).unwrap();
     for (left_out, field) in [("container:", "service"), ("service:", "container")] {
-        let chosen: String = uncommented(&imported.suggestions, "not imported").lines().filter(|line| !line.contains(left_out)).map(|line| format!("{line}\n")).collect();
+        let chosen: String = uncommented(&imported.suggestions, "not imported")
+            .lines()
+            .filter(|line| !line.contains(left_out))
+            .map(|line| format!("{line}\n"))
+            .collect();
         let completed = written.clone() + &chosen.replace("NAME", "orders");
         let checked = checked(&completed);
         assert_eq!(checked.findings, [], "{completed}");

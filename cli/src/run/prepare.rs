@@ -7,7 +7,7 @@ use super::{limits, mcp_environment, resources, short_secrets};
 use crate::args::RunArgs;
 use crate::error::{Error, Errors};
 use crate::local::job_state::JobState;
-use crate::local::run_document::{JobParameters, NAMESPACE, RunDocument};
+use crate::local::run_document::{JobParameters, McpProgram, NAMESPACE, RunDocument};
 use crate::local::skill_directory::SkillDirectory;
 use crate::local::writer::{random_hex, unique_writer};
 use crate::local::{DEFAULT_SKILL, memory, older_jobs, owner};
@@ -17,6 +17,7 @@ use bloomery_crds::run::{
     BoundResource, ContinuedJob, JobIdentity, JobPart, KeyFile, ModelEndpoint, Revision, VERSION,
 };
 use bloomery_crds::v1alpha1::Limits;
+use bloomery_engine::lint;
 use bloomery_redact::Redactor;
 use bloomery_worker::inputs::Inputs;
 use bloomery_worker::record::Record;
@@ -117,11 +118,14 @@ pub fn new_job(args: &RunArgs, redactor: Redactor) -> Result<(PreparedJob<'_>, I
     let writer = unique_writer();
     if !has_ended(directory, &key, &inputs)? {
         directory.open(&writer)?;
-        skill.store()?;
+        if let Some(note) = skill.store()?.filter(|_| !args.quiet) {
+            text::inform(&note);
+        }
         let ineffective = limits::ineffective_warnings(limits_of_args.as_ref(), &document.part.limits);
         let unused = resources::unused_secret_warnings(&document.revision.spec.resources, &document.part.resources);
         let short = short_secrets::warnings(&document, &models.endpoints);
-        for warning in [ineffective, unused, short].concat() {
+        let missing = missing_server_note(&document.revision, document.program.as_ref());
+        for warning in [ineffective, unused, short].concat().into_iter().chain(missing) {
             text::inform(&warning);
         }
         if !document.store(directory, &writer)? {
@@ -216,7 +220,7 @@ fn bind_resources(args: &RunArgs, skill: &LoadedSkill) -> Result<Vec<BoundResour
 
 /// Returns the goal of the command line, and checks its length.
 fn goal(args: &RunArgs) -> Result<String, Error> {
-    let goal = args.goal.as_deref().unwrap_or_default();
+    let Some(goal) = args.goal.as_deref() else { return Err(missing_goal(args)) };
     if goal.trim().is_empty() {
         return Err(Error::usage("--goal must not be empty"));
     }
@@ -224,6 +228,29 @@ fn goal(args: &RunArgs) -> Result<String, Error> {
         return Err(Error::usage(format!("--goal has {} bytes; the limit is {MAX_GOAL_BYTES}", goal.len())));
     }
     Ok(goal.to_owned())
+}
+
+/// Returns the error for a command line without a goal, which only --mcp-command allows.
+fn missing_goal(args: &RunArgs) -> Error {
+    let is_goal = |word: &String| word == "--goal" || word.starts_with("--goal=");
+    Error::usage(if args.mcp.command.iter().any(is_goal) {
+        "--goal is an argument of the program here, like all words after --mcp-command: write --goal before --mcp-command, or write \
+         ';' after the arguments of the program"
+    } else {
+        "--goal is missing"
+    })
+}
+
+/// Returns a note if a Skill names tools of a server, but the Job has no server.
+fn missing_server_note(revision: &Revision, program: Option<&McpProgram>) -> Option<String> {
+    let tools = lint::server_tools(&revision.spec);
+    (revision.mcp.is_none() && program.is_none() && !tools.is_empty()).then(|| {
+        format!(
+            "the Skill {} runs without its tools {}, because it has no MCP server: name one with --mcp URL or --mcp-command PROGRAM",
+            revision.skill,
+            tools.join(", ")
+        )
+    })
 }
 
 /// Returns a unique key that contains the current time.

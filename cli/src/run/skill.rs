@@ -108,30 +108,29 @@ fn read_from_skill_directory(directory: &SkillDirectory, file: &Path) -> Result<
 }
 
 impl SelectedSkill {
-    /// Writes a Skill from a template or a file to its skill directory. An existing `skill.yaml` is kept. If it differs from
-    /// the file that the command line names, prints a note.
+    /// Writes a Skill from a template or a file to its skill directory. An existing `skill.yaml` is kept. Returns a note if it
+    /// differs from the file that the command line names, or was created from a template.
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn store(&self) -> Result<(), Error> {
+    pub fn store(&self) -> Result<Option<String>, Error> {
         let (file, text) = (self.directory.dir.join(SKILL_FILE), self.loaded.text.as_bytes());
         let shown = file.display();
         if matches!(self.origin, Origin::SkillDirectory) {
-            return Ok(());
+            return Ok(None);
         }
         if file.try_exists().unwrap_or(true) {
             if let Origin::File(named) = &self.origin
                 && source::read(&file).map_or(true, |existing| text != existing.bytes)
             {
-                text::inform(&format!("{shown} differs from {named} and is not overwritten. This run uses {named}"));
+                return Ok(Some(format!("{shown} differs from {named} and is not overwritten. This run uses {named}")));
             }
-            return Ok(());
+            return Ok(None);
         }
         fs::write(&file, text).map_err(|error| Error::failed(format!("{shown} cannot be written: {error}")))?;
-        if matches!(self.origin, Origin::Template) {
-            text::inform(&format!("{shown} was created from the template. Later runs use it, and you can edit it"));
-        }
-        Ok(())
+        let is_template = matches!(self.origin, Origin::Template);
+        Ok(is_template
+            .then(|| format!("{shown} was created from the template. Later runs use it, and you can edit it")))
     }
 }
 

@@ -123,7 +123,9 @@ fn to_service(url: &Url, namespace: Option<&str>) -> Result<(String, u16, String
             service: name.to_owned(),
             namespace: Some(host_namespace.to_owned()),
             ..Rejection::new(
-                format!("it is a Service of the namespace {host_namespace:?}, and the namespace of the Skill is unknown"),
+                format!(
+                    "it is a Service of the namespace {host_namespace:?}, and the namespace of the Skill is unknown"
+                ),
                 port,
                 path,
             )

@@ -41,7 +41,8 @@ fn example(source: &Node, name: Option<&str>) -> String {
         return description.to_owned();
     }
     let work = format!("Do the work of {}", text_of(source, "name").or(name).unwrap_or("the Skill"));
-    let persona = source.get("role").and_then(|role| text_of(role, "persona")).and_then(|persona| persona.lines().next());
+    let persona =
+        source.get("role").and_then(|role| text_of(role, "persona")).and_then(|persona| persona.lines().next());
     // The names of resources are replaced in the persona only.
     match persona.filter(|line| !line.contains("{{")) {
         Some(line) => format!("{work}. {}", bounded(line.trim(), MAX_PERSONA_BYTES)),

@@ -2,7 +2,9 @@
 
 /// Returns comments about an MCP server that is not imported, and why. Without `#`, one of `fields` is a field of `spec`.
 pub(super) fn of_server(reason: &str, fields: &[String]) -> String {
-    let why = format!("The MCP server is not imported: {reason}. Until one of these fields is set, the Skill has only core tools:");
+    let why = format!(
+        "The MCP server is not imported: {reason}. Until one of these fields is set, the Skill has only core tools:"
+    );
     std::iter::once(&why).chain(fields).map(|line| format!("  # {line}\n")).collect()
 }
 

@@ -8,8 +8,8 @@ mod endpoints;
 mod finding;
 mod guardrails;
 mod names;
-mod reading;
 mod reach;
+mod reading;
 mod workflows;
 
 pub use finding::{Finding, Severity};

@@ -357,7 +357,8 @@ fn unknown_tools_are_no_finding_if_the_skill_declares_no_tools() {
     let changed = json!({
         "tools": null, "policy": {"tools": {"allowed": ["send_*"], "blocked": ["delete_customer"]}, "approvals": [{"toolId": "send_email"}], "workflows": null},
     });
-    let mut spec = json!({"problem": {"statement": "Help"}, "mcpServer": {"service": {"name": "orders", "port": 8080}}});
+    let mut spec =
+        json!({"problem": {"statement": "Help"}, "mcpServer": {"service": {"name": "orders", "port": 8080}}});
     merge(&mut spec, changed);
     spec.as_object_mut().unwrap().remove("tools");
     spec["policy"].as_object_mut().unwrap().remove("workflows");
@@ -461,7 +462,10 @@ fn secrets_that_reach_no_tool_are_reported(#[case] resources: Value, #[case] why
     let findings = skill(&with(json!({"resources": resources})));
     assert_eq!(findings.len(), usize::from(why.is_some()), "{findings:?}");
     for Finding { path, message, hint, .. } in findings {
-        assert_eq!((path.as_str(), message), ("spec.resources[0]", format!("reaches nothing, because {}", why.unwrap())));
+        assert_eq!(
+            (path.as_str(), message),
+            ("spec.resources[0]", format!("reaches nothing, because {}", why.unwrap()))
+        );
         assert!(hint.unwrap().contains("spec.mcpServer.container.env"));
     }
 }

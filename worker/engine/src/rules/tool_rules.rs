@@ -60,10 +60,9 @@ impl ToolRules {
         let policy: CallPolicy = declared.and_then(|declared| declared.policy.clone()).unwrap_or_default();
         let approvals = skill.policy.iter().flat_map(|policy| &policy.approvals);
         let approvals = approvals.filter(|rule| rule.tool_id == tool.name).map(|rule| match rule.action {
-            None | Some(ApprovalAction::RequireApproval) => ApprovalRule {
-                when: rule.when.as_deref().map(WrittenCondition::new),
-                approver: rule.approver.clone(),
-            },
+            None | Some(ApprovalAction::RequireApproval) => {
+                ApprovalRule { when: rule.when.as_deref().map(WrittenCondition::new), approver: rule.approver.clone() }
+            }
         });
         Self {
             allowed: policy.allowed,
