@@ -243,7 +243,7 @@ pub enum Reason {
     ///
     /// Remedy: none.
     Denied,
-    /// Nobody decided in time.
+    /// The Approval ended without a decision that counts: nobody decided in time, or the call is no longer needed.
     ///
     /// Remedy: none for this call, which counts as denied; `engine.approvalExpiry` sets the time.
     Expired,

@@ -2,9 +2,9 @@
 //! owner.
 //!
 //! The operator makes no requests when the cluster is quiet (docs/explanation/design.md, section 7), so the wanted
-//! object is compared with the watch cache first ([`subset`]). Where the API server rewrites a value in a way that the
-//! comparison does not know, the applier remembers the answer to the apply. It sends the same apply again only after
-//! the object or the wanted state has changed.
+//! object is compared with the watch cache first ([`subset`]). The API server may rewrite a value in a way that the
+//! comparison does not recognize. Therefore the applier remembers the response to each apply, and sends the same apply
+//! again only after the object or the wanted state has changed.
 
 mod known_object;
 pub mod quantity;
@@ -30,9 +30,9 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use write_history::WriteHistory;
 
-/// The text in the message of the API server if a list would hold two items with the same key, for example because
-/// another writer renumbered a port. An apply cannot remove the other writer's item, so the object is deleted and
-/// created again.
+/// The text in the API server's refusal of an apply that would leave two items with the same key in a list, for example
+/// because another writer renumbered a port. An apply cannot remove the other writer's item, so the object is deleted
+/// and created again.
 const DUPLICATE_VALUE: &str = "Duplicate value";
 
 /// A resource version that no object has. An apply with it creates the object, or fails with a conflict if the object
@@ -56,14 +56,14 @@ pub struct Applier {
     client: Client,
     metrics: Arc<Metrics>,
     history: WriteHistory,
-    /// Held while [`Applier::create_unowned`] runs.
+    /// Serializes [`Applier::create_unowned`].
     creation_lock: tokio::sync::Mutex<()>,
 }
 
 /// The result of applying an object.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ApplyResult<K> {
-    /// The object had the wanted state already: the cached copy is accurate.
+    /// The object had the wanted state already. Nothing was written, so the cached copy is current.
     Unchanged,
     /// The object was written. Holds the answer of the API server.
     Written(Box<K>),
@@ -94,7 +94,7 @@ impl Applier {
     /// Returns a conflict if another writer was faster, and any other error that may be temporary.
     pub async fn apply<K: Object>(&self, wanted: &K, known: Option<KnownObject>) -> Result<ApplyResult<K>, Error> {
         let target = Target::new(wanted)?;
-        // Metadata alone is enough only after this process has seen the whole object.
+        // Cached metadata is enough only if this process has compared the whole object before.
         let known =
             known.filter(|known| !known.metadata_only || self.history.has_answer(known.metadata.uid.as_deref()));
         let known = match known {
@@ -161,9 +161,13 @@ impl Applier {
         self.delete_with_grace::<K>(metadata, None).await
     }
 
-    /// Deletes the object with this name and UID, unless its deletion was requested already. `grace` is the grace
-    /// period in seconds. Without it, the object's own grace period applies.
-    pub async fn delete_with_grace<K: Object>(&self, metadata: &ObjectMeta, grace: Option<u32>) -> Result<(), Error> {
+    /// Deletes the object with this name and UID, unless its deletion was requested already. Without `grace_seconds`, the
+    /// object's own grace period applies.
+    pub async fn delete_with_grace<K: Object>(
+        &self,
+        metadata: &ObjectMeta,
+        grace_seconds: Option<u32>,
+    ) -> Result<(), Error> {
         let (Some(namespace), Some(name), Some(uid)) = (&metadata.namespace, &metadata.name, &metadata.uid) else {
             return Ok(());
         };
@@ -172,7 +176,7 @@ impl Applier {
         }
         let parameters = DeleteParams {
             preconditions: Some(Preconditions { uid: Some(uid.clone()), resource_version: None }),
-            grace_period_seconds: grace,
+            grace_period_seconds: grace_seconds,
             ..DeleteParams::background()
         };
         self.metrics.count_write(&K::kind(&()), "delete");
@@ -251,7 +255,7 @@ impl Target {
         }
     }
 
-    /// Returns why an existing object must not be written; none if it may be written.
+    /// Returns the result for an existing object that must not be written; none if it may be written.
     fn obstacle<K>(&self, existing: &ObjectMeta) -> Option<ApplyResult<K>> {
         if owned::is_owned_by(existing, &self.owner_uid) {
             return existing.deletion_timestamp.is_some().then_some(ApplyResult::BeingDeleted);

@@ -78,7 +78,7 @@ where
     }
 }
 
-/// Returns the stream of objects to reconcile: for a changed object, those that `find` returns; after
+/// Returns the stream of objects to reconcile. For each changed object it has those that `find` returns; for
 /// [`Change::Anything`], all objects of `store`.
 pub fn wake_on<C, K>(
     changes: BoxStream<'static, Change<C>>,

@@ -102,7 +102,7 @@ impl Error {
         delays.nth(usize::try_from(failures - 1).unwrap_or_default()).unwrap_or_default()
     }
 
-    /// The lower bounds of the delays after each failure. Jitter adds at most the same amount again.
+    /// The lower bound of the delay after each failure. Jitter at most doubles it.
     fn backoff(&self, failures: u32) -> ExponentialBuilder {
         let (first, longest) = match self {
             // A refusal lasts until a quota or a policy is changed.

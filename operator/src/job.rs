@@ -38,7 +38,7 @@ use crate::controller::Controller;
 use crate::error::Error;
 use crate::status::StatusStamp;
 use bloomery_crds::v1alpha1::{Job, JobStatus};
-use ending::{Ending, EndingSince};
+use ending::{EndCause, EndingSince};
 use fetch::FetchedJob;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube::runtime::controller::Action;
@@ -49,11 +49,11 @@ use tokio_util::sync::CancellationToken;
 use write_pace::WritePace;
 
 /// The maximum number of concurrent reconciles. Each makes a few requests to the API server.
-const CONCURRENCY: u16 = 32;
+const MAX_CONCURRENT_RECONCILES: u16 = 32;
 
 /// The time to wait for the CA of the report endpoint before Jobs are reconciled. The leader reads or creates it right
 /// after it starts. A Job that is reconciled earlier would be recorded as waiting, which costs two unnecessary writes.
-const CA_TIMEOUT: Duration = Duration::from_secs(10);
+const REPORT_CA_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The state that the controller keeps between reconciles.
 #[derive(Debug, Default)]
@@ -66,7 +66,7 @@ struct ControllerState {
 pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
     tokio::select! {
         () = context.report_ca_bundle.wait_until_known() => {}
-        () = tokio::time::sleep(CA_TIMEOUT) => {}
+        () = tokio::time::sleep(REPORT_CA_TIMEOUT) => {}
         () = shutdown.cancelled() => return,
     }
     let state = Arc::new(ControllerState::default());
@@ -74,7 +74,7 @@ pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
         name: "job",
         store: context.caches.jobs.store().clone(),
         wakes: wake::changes(&context),
-        concurrency: CONCURRENCY,
+        concurrency: MAX_CONCURRENT_RECONCILES,
     };
     let reconcile = move |job: Job, context: Arc<Context>| reconcile(job, context, state.clone());
     tokio::select! {
@@ -89,7 +89,7 @@ async fn reconcile(job: Job, context: Arc<Context>, state: Arc<ControllerState>)
     let Some(fetched) = fetch::fetch(&context, job, now).await? else { return Ok(Action::await_change()) };
     // Decide (pure).
     let retention = SignedDuration::try_from(context.settings.worker.pod_retention).unwrap_or(SignedDuration::MAX);
-    let plan = decide::decide(&fetched.facts(retention, ending(&state.ending, &fetched, now), now));
+    let plan = decide::decide(&fetched.facts(retention, track_end_cause(&state.ending, &fetched, now), now));
     // Fetch (IO): the inputs of the pod, if an attempt starts.
     let plan = fetch::attempt::fetch(&context, &fetched, plan).await?;
     // Validate (pure).
@@ -109,16 +109,17 @@ async fn reconcile(job: Job, context: Arc<Context>, state: Arc<ControllerState>)
         .map_or_else(Action::await_change, Action::requeue))
 }
 
-/// Returns why the Job is ending, and the time at which this process first saw the Job ending.
-fn ending(ending_since: &EndingSince, fetched: &FetchedJob, now: Timestamp) -> Option<(Ending, Timestamp)> {
+/// Returns why the Job is ending, and the time at which this process first saw the Job ending; none if the Job is not
+/// ending. Forgets this time once the Job has ended.
+fn track_end_cause(ending_since: &EndingSince, fetched: &FetchedJob, now: Timestamp) -> Option<(EndCause, Timestamp)> {
     if fetched.status.is_terminal() {
         ending_since.forget(&fetched.uid);
     }
-    fetched.ending().map(|ending| (ending, ending_since.first_seen(&fetched.uid, now)))
+    fetched.end_cause().map(|cause| (cause, ending_since.first_seen(&fetched.uid, now)))
 }
 
-/// Writes the status if it changed. If the Job waits for the same reason as before, the write waits until [`WritePace`]
-/// allows it. Returns the time until the next reconcile.
+/// Writes the status if it changed. If the Job still waits for the same reason, the write is delayed until
+/// [`WritePace`] allows it. Returns the time until the next reconcile.
 async fn write(
     context: &Context,
     pace: &WritePace,

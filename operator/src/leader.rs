@@ -14,18 +14,18 @@ use tokio_util::sync::CancellationToken;
 const LEASE_SECONDS: u64 = 15;
 
 /// The number of seconds before the end of the lease at which the leader renews it. Must be longer than
-/// [`REQUEST_TIMEOUT`].
+/// [`LEASE_REQUEST_TIMEOUT`].
 const RENEWAL_GRACE_SECONDS: u64 = 5;
 
 /// The timeout of a request for the lease. It is so short that a leader that cannot renew its lease stops before another
 /// replica takes over.
-pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(4);
+pub const LEASE_REQUEST_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// The interval at which a replica checks the lease of another one, so that it takes over a released lease at once.
 const LEASE_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The pause after an error.
-const RETRY_DELAY: Duration = Duration::from_secs(1);
+const ELECTION_RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// The leadership of this replica, which may change at any time.
 #[derive(Debug, Clone)]
@@ -90,7 +90,7 @@ pub async fn compete(
             tracing::warn!(%error, lease = settings.lease_name, "the lease cannot be held; not leading");
         }
         tokio::select! {
-            () = tokio::time::sleep(RETRY_DELAY) => {}
+            () = tokio::time::sleep(ELECTION_RETRY_DELAY) => {}
             () = shutdown.cancelled() => {}
         }
     }

@@ -8,12 +8,12 @@ pub const MAX_LIST_BYTES: usize = 960;
 /// The space for the note that says how many sentences were omitted, in bytes.
 const SUFFIX_BYTES: usize = 24;
 
-/// Joins as many whole sentences as fit into `max` bytes, and appends the number of the omitted ones. The first sentence
+/// Joins as many whole sentences as fit into `max_bytes`, and appends the number of the omitted ones. The first sentence
 /// is always included, shortened if necessary.
-pub fn join_sentences<S: AsRef<str>>(sentences: &[S], max: usize) -> String {
+pub fn join_sentences<S: AsRef<str>>(sentences: &[S], max_bytes: usize) -> String {
     let spaces = sentences.len().saturating_sub(1);
     let total = spaces + sentences.iter().map(|sentence| sentence.as_ref().len()).sum::<usize>();
-    let room = if total <= max { max } else { max.saturating_sub(SUFFIX_BYTES) };
+    let room = if total <= max_bytes { max_bytes } else { max_bytes.saturating_sub(SUFFIX_BYTES) };
     let mut text = String::new();
     for (at, sentence) in sentences.iter().map(AsRef::as_ref).enumerate() {
         let fits = text.len() + " ".len() + sentence.len() <= room;

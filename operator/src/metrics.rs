@@ -113,7 +113,7 @@ impl Metrics {
         self.waits.get_or_create(&[("phase", phase.to_owned())]).observe(seconds);
     }
 
-    /// Counts a report by its result, such as `merged`, `repeated`, `refused`.
+    /// Counts a report by its result: `merged`, `deferred`, `repeated` or `unasked`, or the kind of its refusal.
     pub fn count_report(&self, result: &str) {
         self.reports.get_or_create(&[("result", result.to_owned())]).inc();
     }

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 /// The maximum number of concurrent reconciles.
-const CONCURRENCY: u16 = 4;
+const MAX_CONCURRENT_RECONCILES: u16 = 4;
 
 /// Reconciles Models until the shutdown.
 pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
@@ -28,7 +28,7 @@ pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
     let store = cache.store().clone();
     let all_models = store.clone();
     let wakes = vec![wake_on(cache.changes(), &store, move |model| affected_models(&all_models, model))];
-    let controller = Controller { name: "model", store, wakes, concurrency: CONCURRENCY };
+    let controller = Controller { name: "model", store, wakes, concurrency: MAX_CONCURRENT_RECONCILES };
     controller.run(context, reconcile, shutdown).await;
 }
 
@@ -57,7 +57,8 @@ async fn reconcile(model: Model, context: Arc<Context>) -> Result<Action, Error>
     Ok(Action::await_change())
 }
 
-/// Computes the status. Returns the current status if only times would change.
+/// Computes the status. Returns the current status if only times would change. `find` returns the fallbacks that another
+/// Model names; none if there is no such Model.
 fn compute(model: &Model, find: impl Fn(&str) -> Option<Vec<String>>, now: &Time) -> ModelStatus {
     let current = model.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
     let generation = model.metadata.generation;

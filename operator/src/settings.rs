@@ -65,13 +65,13 @@ pub struct ApprovalSettings {
     /// The shipped admission policy that validates decisions: JSON of `name`, `operator` (the operator's own user
     /// name), `policy` and `binding` (the spec of each). Without it no approvers are asked, and held calls wait.
     #[arg(long = "approvals", env = "BLOOMERY_APPROVALS", value_parser = parse::shipped_policy)]
-    pub shipped: Option<ShippedPolicy>,
+    pub shipped_policy: Option<ShippedPolicy>,
 }
 
 impl ApprovalSettings {
     /// The name of the admission policy that validates decisions.
     pub fn policy_name(&self) -> &str {
-        self.shipped.as_ref().map_or("bloomery-approvals", |shipped| &shipped.name)
+        self.shipped_policy.as_ref().map_or("bloomery-approvals", |policy| &policy.name)
     }
 }
 

@@ -25,16 +25,17 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// The maximum number of concurrent reconciles.
-const CONCURRENCY: u16 = 8;
+const MAX_CONCURRENT_RECONCILES: u16 = 8;
 
-/// The interval for retrying a Skill if another object has the name of one of its objects. The deletion of that other
-/// object may not be watched, because it may not have the operator's label.
-const OBSTRUCTION_RETRY_INTERVAL: Duration = Duration::from_mins(1);
+/// The interval for retrying a Skill if a conflicting object has the name of one of its objects. The deletion of the
+/// conflicting object may not wake the Skill, because objects without the operator's label are not watched.
+const CONFLICTING_OBJECT_RETRY_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Reconciles Skills until the shutdown.
 pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
     let store = context.caches.skills.store().clone();
-    let controller = Controller { name: "skill", store, wakes: changes(&context.caches), concurrency: CONCURRENCY };
+    let controller =
+        Controller { name: "skill", store, wakes: changes(&context.caches), concurrency: MAX_CONCURRENT_RECONCILES };
     controller.run(context, reconcile, shutdown).await;
 }
 
@@ -64,7 +65,7 @@ async fn reconcile(skill: Skill, context: Arc<Context>) -> Result<Action, Error>
     prune::prune(&skill, &applied, &fetched, &context.applier).await?;
     match applied.refusal() {
         Some(refusal) => Err(refusal),
-        None if applied.is_obstructed() => Ok(Action::requeue(OBSTRUCTION_RETRY_INTERVAL)),
+        None if applied.has_conflicting_object() => Ok(Action::requeue(CONFLICTING_OBJECT_RETRY_INTERVAL)),
         None => Ok(Action::await_change()),
     }
 }

@@ -19,11 +19,11 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// The timeout for requests and reconciles in progress after SIGTERM. The pod's grace period is longer.
+/// The time that requests and reconciles in progress may take after SIGTERM. The pod's grace period is longer.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The read timeout of the API client. It is longer than the timeout of a watch without changes.
-const READ_TIMEOUT: Duration = Duration::from_secs(330);
+const API_READ_TIMEOUT: Duration = Duration::from_secs(330);
 
 /// The reason why the operator failed.
 #[derive(Debug, thiserror::Error)]
@@ -54,8 +54,8 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
     let mut terminate = signal(SignalKind::terminate()).map_err(io("cannot listen for SIGTERM"))?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(io("cannot listen for SIGINT"))?;
     let config = Config::infer().await?;
-    let lease_client = create_client(config.clone(), leader::REQUEST_TIMEOUT)?;
-    let (context, feed, leads_sender) = create_context(create_client(config, READ_TIMEOUT)?, settings);
+    let lease_client = create_client(config.clone(), leader::LEASE_REQUEST_TIMEOUT)?;
+    let (context, feed, leads_sender) = create_context(create_client(config, API_READ_TIMEOUT)?, settings);
 
     let stopping = CancellationToken::new();
     let release_lease = CancellationToken::new();
@@ -85,7 +85,7 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
     // The lease is released last: another replica may lead only when this one has nothing in progress.
     drop(parts);
     release_lease.cancel();
-    let _ = tokio::time::timeout(leader::REQUEST_TIMEOUT * 2, competing).await;
+    let _ = tokio::time::timeout(leader::LEASE_REQUEST_TIMEOUT * 2, competing).await;
     feeding.abort();
     end
 }

@@ -1,4 +1,4 @@
-//! Writes the trace of a Job to the memory of its skill directory, `logs/<key>.log`. The trace has the output of the Job's workers: the
+//! Writes the trace of a Job to its skill directory, as `logs/<key>.log`. The trace has the output of the Job's workers: the
 //! conversation and the diagnostics. It remains after their pods are deleted.
 //!
 //! The trace is for people. It keeps the last lines of each Job, and the last Jobs of each skill directory. No component reads it, so
@@ -19,7 +19,7 @@ pub const DIR: &str = "logs";
 /// The size at which a trace file is rotated, in bytes. One rotated file is kept.
 const MAX_BYTES: u64 = 512 * 1024;
 
-/// The maximum number of files in a skill directory. The least recently written are removed first.
+/// The maximum number of trace files in a skill directory. The least recently written are removed first.
 const MAX_FILES: usize = 200;
 
 /// A trace. It discards its input until it is opened. All clones share one trace.
@@ -35,12 +35,12 @@ struct OpenTrace {
 }
 
 impl Trace {
-    /// Opens the trace of the Job with the run key `key`, in the skill directory `memory`. Output is appended to it.
+    /// Opens the trace of the Job with the run key `key`, in the skill directory `skill_dir`. Output is appended to it.
     ///
     /// # Errors
-    /// If the memory cannot be written, or the directory or the trace is a symbolic link or another special file.
-    pub fn open(&self, memory: &Path, key: &str) -> io::Result<()> {
-        let dir = memory.join(DIR);
+    /// If the skill directory cannot be written, or the directory or the trace is a symbolic link or another special file.
+    pub fn open(&self, skill_dir: &Path, key: &str) -> io::Result<()> {
+        let dir = skill_dir.join(DIR);
         fs::create_dir_all(&dir)?;
         let opened = plain_file::open_dir(&dir)?;
         // Leaves room for the two files of this Job.
@@ -127,7 +127,7 @@ mod tests {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
 
     fn names(memory: &Path) -> Vec<String> {
-        let names = fs::read_dir(memory.join(DIR)).unwrap();
+        let names = fs::read_dir(skill_dir.join(DIR)).unwrap();
         let mut names: Vec<String> = names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names

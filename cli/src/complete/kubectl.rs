@@ -33,7 +33,8 @@ impl EnvCompleter for Kubectl {
              # Completes `kubectl bloomery`. Save it as kubectl_complete-bloomery in a directory of PATH:\n\
              #   bloomery completion kubectl > ~/.local/bin/kubectl_complete-bloomery\n\
              #   chmod +x ~/.local/bin/kubectl_complete-bloomery\n\
-             {var}=kubectl exec kubectl-bloomery -- kubectl-bloomery \"$@\"\n"
+             export {var}=kubectl\n\
+             exec kubectl-bloomery -- kubectl-bloomery \"$@\"\n"
         )
     }
 

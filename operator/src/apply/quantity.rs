@@ -1,23 +1,24 @@
 //! Exact comparison of Kubernetes quantities.
 //!
-//! The crate `kube_quantity` 0.9 reads them through `f64`, compares `1Gi` with `1G` through `f32`, reads `Gi` as zero,
-//! and may panic on overflow.
+//! The crate `kube_quantity` 0.9 is not used: it parses quantities as `f64`, compares `1Gi` with `1G` as `f32`, accepts
+//! `Gi` as zero, and may panic on overflow.
 
 /// Returns the value of a quantity in thousandths; none for text that is not a quantity.
 ///
-/// The operator writes no quantities finer than a thousandth; they are treated as invalid.
+/// A quantity with a fraction of a thousandth counts as invalid: the operator writes none.
 pub fn parse(text: &str) -> Option<i128> {
     let number_length = text.find(|c: char| !matches!(c, '0'..='9' | '.' | '+' | '-')).unwrap_or(text.len());
     let (number, suffix) = text.split_at_checked(number_length)?;
-    let (decimal_places, digits) = decimal(number)?;
+    let (decimal_places, digits) = parse_decimal(number)?;
     let product = digits.checked_mul(thousandths_per_unit(suffix)?)?;
     // `digits` has no decimal point, so the product is too large by this divisor.
     let divisor = 10_i128.checked_pow(decimal_places)?;
     (product % divisor == 0).then_some(product / divisor)
 }
 
-/// The number of digits after the decimal point, and all digits as a whole number.
-fn decimal(number: &str) -> Option<(u32, i128)> {
+/// Parses a decimal number. Returns the number of digits after the decimal point, and all digits as one whole number:
+/// (2, 150) for `1.50`.
+fn parse_decimal(number: &str) -> Option<(u32, i128)> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if whole.trim_start_matches(['+', '-']).is_empty() && fraction.is_empty()
         || !fraction.bytes().all(|b| b.is_ascii_digit())

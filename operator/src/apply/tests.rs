@@ -89,8 +89,8 @@ fn a_refusal_is_a_result_and_a_temporary_failure_is_an_error(
     #[case] refused: bool,
 ) {
     let status = Status::failure(message, "Reason").with_code(code);
-    let verdict = refusal_or_error::<ServiceAccount>(Error::api("apply it")(kube::Error::Api(Box::new(status))));
-    assert_eq!(matches!(verdict, Ok(ApplyResult::Refused(why)) if why == message), refused);
+    let result = refusal_or_error::<ServiceAccount>(Error::api("apply it")(kube::Error::Api(Box::new(status))));
+    assert_eq!(matches!(result, Ok(ApplyResult::Refused(why)) if why == message), refused);
 }
 
 #[test]

@@ -8,8 +8,8 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The maximum number of remembered objects. At the limit, all are forgotten, and for each of them one write that
-/// changes nothing may be repeated.
+/// The maximum number of remembered objects. At the limit, all are forgotten. Then one write that changes nothing may be
+/// repeated for each of them.
 const MAX_OBJECTS: usize = 8192;
 
 /// The last writes of the applier, by UID.
@@ -49,7 +49,7 @@ impl WriteHistory {
         }
     }
 
-    /// Returns whether the object equals the answer of the API server to this same apply.
+    /// Returns whether `wanted` is what was applied last, and `live` equals the API server's answer to that apply.
     pub(super) fn is_answer(&self, uid: &str, wanted: &Value, live: &Value) -> bool {
         match self.entries().get(uid) {
             Some(Entry::Applied { wanted: applied, answer, .. }) => {

@@ -17,7 +17,7 @@ const MAX_EXPIRY: SignedDuration = SignedDuration::from_hours(8760);
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The held call is not the one that the Job waits for.
-    #[error("hold is for the call {held}, and waitingFor for {waiting}")]
+    #[error("hold describes the call {held}, but waitingFor names the call {waiting}")]
     OtherCall {
         /// The id of the held call.
         held: String,
@@ -36,8 +36,10 @@ pub enum Error {
 }
 
 /// Builds the Approvals of a reported call. They expire after the time in the report, or else after `default_expiry`,
-/// but at the latest after one year.
-/// `policy` is the digest of the admission policy that validates their decisions.
+/// but at the latest after one year. `policy` is the digest of the admission policy that validates their decisions.
+///
+/// # Errors
+/// Returns an error if `hold` describes another call or other arguments than `call`, or if the Job is not stored.
 pub fn approvals(
     job: &Job,
     call: &HeldCall,

@@ -39,7 +39,7 @@ pub enum Error {
 /// worker reports the call again.
 pub async fn create(context: &Context, job: &Job, call: &HeldCall, hold: &HeldCallDetails) -> Result<(), Error> {
     let settings = &context.settings.approvals;
-    let policy = match policy::check(settings.shipped.as_ref(), &context.caches) {
+    let policy = match policy::check(settings.shipped_policy.as_ref(), &context.caches) {
         PolicyState::InForce(digest) => digest,
         PolicyState::Missing(why) => return Err(Error::PolicyMissing(why)),
     };
@@ -63,9 +63,9 @@ pub async fn create(context: &Context, job: &Job, call: &HeldCall, hold: &HeldCa
 
 /// Proves that the API server enforces the admission policy for objects created from now on.
 ///
-/// The API server enforces a policy only a moment after it is stored, and never if its admission
-/// plugin is off. Therefore this
-/// function sends an Approval that is already decided, as a dry run: only the policy refuses it.
+/// The API server enforces a policy only a moment after it is stored, and never if its admission plugin is disabled.
+/// Therefore this function creates an Approval that is already decided, as a dry run. Only the policy refuses such an
+/// Approval, so its refusal is the proof.
 async fn prove_enforced(api: &Api<Approval>, approval: &Approval, policy: &str) -> Result<(), Error> {
     let mut decided = approval.clone();
     let (verdict, by) = (ApprovalVerdict::Approve, names::MANAGER.to_owned());
@@ -75,7 +75,7 @@ async fn prove_enforced(api: &Api<Approval>, approval: &Approval, policy: &str) 
     match api.create(&dry_run, &decided).await {
         Err(kube::Error::Api(refusal)) if refusal.message.contains(&message_of_policy) => Ok(()),
         // The API server answers `AlreadyExists` only to a request that the policy has let pass.
-        Err(error) if !already_exists(&error) => Err(request_error("try to create", approval)(error)),
+        Err(error) if !already_exists(&error) => Err(request_error("create (as a dry run)", approval)(error)),
         Ok(_) | Err(_) => Err(Error::Unenforced(policy.to_owned())),
     }
 }

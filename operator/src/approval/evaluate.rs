@@ -47,7 +47,7 @@ pub struct PendingDecision {
 /// A pending update of one Approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ApprovalUpdate {
-    /// Record in its status that its decision counts, or that it expired. Holds the name of the Approval.
+    /// Record in its status that its decision counts, or that it expired without one. Holds the name of the Approval.
     Count(String),
     /// Delete it, so that a new one is created: it was changed, or was decided while the admission policy was not in
     /// force.
@@ -216,7 +216,8 @@ pub fn is_open(approval: &Approval) -> bool {
     !counts && approval.metadata.deletion_timestamp.is_none()
 }
 
-/// Returns whether an expired Approval was withdrawn early. Such an Approval does not decide the call.
+/// Returns whether the operator expired an Approval before its time, because no decision was needed any more. Such an
+/// Approval does not decide the call.
 pub fn is_withdrawn(approval: &Approval) -> bool {
     let decided = approval.spec.decision.as_ref().is_some_and(|decision| decision.verdict == ApprovalVerdict::Expired);
     let counted = approval.status.as_ref().and_then(|status| status.counted.as_ref());

@@ -16,17 +16,17 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 /// The maximum number of concurrent reconciles.
-const CONCURRENCY: u16 = 4;
+const MAX_CONCURRENT_RECONCILES: u16 = 4;
 
 /// Expires Approvals without a Job until the shutdown.
 pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
     let store = context.caches.approvals.store().clone();
-    let context_of_wakes = context.clone();
+    let context_for_wakes = context.clone();
     let wakes = vec![
         wake_on(context.caches.approvals.changes(), &store, |approval| vec![ObjectRef::from_obj(approval)]),
-        wake_on(context.caches.jobs.changes(), &store, move |job| approvals_of_deleted(&context_of_wakes, job)),
+        wake_on(context.caches.jobs.changes(), &store, move |job| approvals_of_deleted(&context_for_wakes, job)),
     ];
-    let controller = Controller { name: "approval", store, wakes, concurrency: CONCURRENCY };
+    let controller = Controller { name: "approval", store, wakes, concurrency: MAX_CONCURRENT_RECONCILES };
     controller.run(context, reconcile, shutdown).await;
 }
 
@@ -73,7 +73,7 @@ async fn is_gone(context: &Context, namespace: &str, name: &str, uid: &str) -> R
 mod tests {
     use super::*;
     use crate::job::fixtures::api::FakeApi;
-    use crate::job::fixtures::open::{open, path, put};
+    use crate::job::fixtures::open::{approval_path, open_approval, put_approval};
     use crate::job::fixtures::{counted, decided, job};
     use bloomery_crds::v1alpha1::ApprovalVerdict;
     use kube::core::DeserializeGuard;
@@ -89,24 +89,25 @@ mod tests {
 
     /// Reconciles an Approval. Returns the writes, and the Approval afterwards.
     async fn reconciled(api: &FakeApi, approval: &Approval) -> (Vec<String>, Value) {
-        put(api, approval);
+        put_approval(api, approval);
         let context = api.operator().await;
         let cached = context.caches.approvals.get("acme", &approval.name_any()).unwrap();
         reconcile(cached.0.as_ref().unwrap().clone(), context).await.unwrap();
-        (api.writes(), api.get(&path(approval)))
+        (api.writes(), api.get(&approval_path(approval)))
     }
 
     #[tokio::test]
     async fn an_orphaned_approval_expires_with_the_reason_that_the_job_is_gone() {
-        let (open, decided) = (orphan(open("supervisor")), orphan(decided(open("finance"), ApprovalVerdict::Approve)));
-        let path_of = path(&open);
+        let (open, decided) =
+            (orphan(open_approval("supervisor")), orphan(decided(open_approval("finance"), ApprovalVerdict::Approve)));
+        let open_path = approval_path(&open);
         let (writes, after) = reconciled(&FakeApi::default(), &open).await;
-        assert_eq!(writes, [format!("replace {path_of}"), format!("status {path_of}")]);
+        assert_eq!(writes, [format!("replace {open_path}"), format!("status {open_path}")]);
         assert_eq!(after["spec"]["decision"]["reason"], "the Job refund is gone");
         assert_eq!(after["status"]["conditions"][0]["message"], "the Job refund is gone: the call is not made");
 
         let (writes, after) = reconciled(&FakeApi::default(), &decided).await;
-        assert_eq!(writes, [format!("status {}", path(&decided))]);
+        assert_eq!(writes, [format!("status {}", approval_path(&decided))]);
         assert_eq!(after["status"]["counted"]["verdict"], "Expired");
         let message = after["status"]["conditions"][0]["message"].as_str().unwrap();
         assert_eq!(
@@ -121,24 +122,28 @@ mod tests {
         let mut another = serde_json::to_value(job()).unwrap();
         another["metadata"]["uid"] = json!("another");
         api.put(JOB, another);
-        assert_eq!(reconciled(&api, &orphan(open("supervisor"))).await.0.len(), 2);
+        assert_eq!(reconciled(&api, &orphan(open_approval("supervisor"))).await.0.len(), 2);
     }
 
     #[tokio::test]
     async fn an_approval_with_a_job_or_an_owner_or_a_counted_decision_is_left_unchanged() {
         let api = FakeApi::default();
-        assert_eq!(reconciled(&api, &open("supervisor")).await.0, [""; 0], "Kubernetes deletes it with its Job");
-        let settled = orphan(counted(open("supervisor"), ApprovalVerdict::Approve));
+        assert_eq!(
+            reconciled(&api, &open_approval("supervisor")).await.0,
+            [""; 0],
+            "Kubernetes deletes it with its Job"
+        );
+        let settled = orphan(counted(open_approval("supervisor"), ApprovalVerdict::Approve));
         assert_eq!(reconciled(&api, &settled).await.0, [""; 0]);
         api.put(JOB, serde_json::to_value(job()).unwrap());
-        assert_eq!(reconciled(&api, &orphan(open("supervisor"))).await.0, [""; 0]);
+        assert_eq!(reconciled(&api, &orphan(open_approval("supervisor"))).await.0, [""; 0]);
         assert!(!api.reads().iter().any(|read| read == JOB), "the cached Job is enough");
     }
 
     #[tokio::test]
     async fn only_a_deleted_job_wakes_its_approvals() {
         let api = FakeApi::default();
-        put(&api, &orphan(open("supervisor")));
+        put_approval(&api, &orphan(open_approval("supervisor")));
         let deleted = DeserializeGuard(Ok(job()));
         assert_eq!(approvals_of_deleted(&*api.operator().await, &deleted).len(), 1);
         api.put(JOB, serde_json::to_value(job()).unwrap());

@@ -37,10 +37,10 @@ pub async fn update(
     expected: &ExpectedApproval<'_>,
 ) -> Result<(), Error> {
     let Some(approval) = read(context, namespace, name).await? else { return Ok(()) };
-    let policy = policy::check(context.settings.approvals.shipped.as_ref(), &context.caches);
+    let policy = policy::check(context.settings.approvals.shipped_policy.as_ref(), &context.caches);
     let now = Timestamp::now();
     match update_of_stored(&approval, expected, &policy, now) {
-        // The last two depend on the Job, so they are written by `withdraw` and `record_call_not_started`.
+        // These two depend on the Job: the Job controller writes them with `withdraw` and `record_call_not_started`.
         None | Some(ApprovalUpdate::Withdraw { .. } | ApprovalUpdate::CallNotStarted { .. }) => Ok(()),
         Some(ApprovalUpdate::Void { name, uid, why }) => {
             let note = format!("the Approval is deleted, and a new one is created for the call: {why}");
@@ -102,7 +102,7 @@ pub async fn record_call_not_started(
     }
     let message = format!("{} approved the call, and {why} before the call was started: it is not made", decision.by);
     let new = status_with(&approval, counted.verdict, (Reason::JobEnded, message), Timestamp::now());
-    // The time of the decision stays.
+    // The decision keeps the time at which it was counted.
     let status = ApprovalStatus { counted: Some(counted), ..new };
     context.statuses.replace(&approval, status).await.map(|_| ())
 }
@@ -128,7 +128,7 @@ fn update_of_stored(
 
 /// Writes the verdict `Expired` with a reason, so that no further decision is possible.
 async fn expire(context: &Context, namespace: &str, mut approval: Approval, why: &str) -> Result<Approval, Error> {
-    let by = context.settings.approvals.shipped.as_ref().map_or(names::MANAGER, |shipped| &shipped.operator);
+    let by = context.settings.approvals.shipped_policy.as_ref().map_or(names::MANAGER, |policy| &policy.operator);
     let decision =
         ApprovalDecision { verdict: ApprovalVerdict::Expired, by: by.to_owned(), reason: Some(why.to_owned()) };
     approval.spec.decision = Some(decision);
@@ -150,7 +150,7 @@ fn counted_status(approval: &Approval, now: Timestamp) -> ApprovalStatus {
         }
         ApprovalVerdict::Deny => (Reason::Denied, format!("{by} denied the call")),
         ApprovalVerdict::Expired if is_late => {
-            let late = format!("the decision of {by} was seen only after it had expired");
+            let late = format!("the Approval had expired before the operator saw the decision of {by}");
             (Reason::Expired, format!("{late}: it counts as denied, and the call is not made"))
         }
         ApprovalVerdict::Expired => {
@@ -191,7 +191,7 @@ pub async fn decision_for_worker(
     name: &str,
     expected: &ExpectedApproval<'_>,
 ) -> Result<Option<GivenDecision>, Error> {
-    let policy = policy::check(context.settings.approvals.shipped.as_ref(), &context.caches);
+    let policy = policy::check(context.settings.approvals.shipped_policy.as_ref(), &context.caches);
     let stored = read(context, namespace, name).await?;
     Ok(stored.filter(|approval| is_trusted(approval, expected, &policy)).as_ref().and_then(given_decision))
 }
@@ -242,11 +242,11 @@ mod tests {
         assert!(matches!(update, Some(ApprovalUpdate::Void { .. })), "{update:?}");
     }
 
-    /// The operator may have been down. The object holds no trustworthy decision time.
+    /// The operator may have been down when the person decided, and the object has no trustworthy time of the decision.
     #[test]
     fn the_message_of_a_late_decision_names_when_it_was_seen() {
         let status = counted_status(&decided(approval("supervisor"), ApprovalVerdict::Approve), at(9_000_000));
-        let message = "the decision of jane@acme.io was seen only after it had expired: it counts as denied, and the call is not made";
+        let message = "the Approval had expired before the operator saw the decision of jane@acme.io: it counts as denied, and the call is not made";
         assert_eq!(status.conditions[0].message, message);
     }
 

@@ -16,7 +16,7 @@ use tokio::sync::{broadcast, watch};
 /// A stored object, or the error of an object that cannot be read because it was written under another schema.
 pub type Guarded<K> = DeserializeGuard<K>;
 
-/// The stream that fills a cache while it is polled. It ends only when it is dropped.
+/// The stream that fills a cache while it is polled. It does not end by itself.
 pub type Feed = BoxStream<'static, ()>;
 
 /// The maximum number of changes that wait for a subscriber. If more wait, the subscriber receives [`Change::Anything`]
@@ -28,8 +28,8 @@ pub struct Cache<K: Resource<DynamicType = ()> + Clone + 'static> {
     store: Store<K>,
     index: Index,
     changes: broadcast::Sender<Change<K>>,
-    /// True once the cache was filled. The store's own readiness is not used, because kube 5.0 wakes only the last of
-    /// several waiting tasks.
+    /// True once the cache was filled. `Store::wait_until_ready` is not used, because in kube 5.0 it wakes only the last
+    /// of several waiting tasks.
     filled: watch::Receiver<bool>,
 }
 
@@ -95,7 +95,7 @@ where
                 filled_sender.send_replace(true);
             }
             if let Some(change) = change {
-                // There are no subscribers in a replica that does not lead.
+                // Sending fails if nobody subscribes, as in a replica that does not lead.
                 let _ = sender.send(change);
             }
         });

@@ -74,7 +74,7 @@ async fn a_failed_reconcile_is_retried_without_a_wake() {
 }
 
 #[tokio::test]
-async fn a_change_wakes_its_dependents_and_a_gap_wakes_all() {
+async fn a_change_wakes_its_dependents_and_an_unknown_change_wakes_all() {
     let api = FakeApi::default();
     for (path, object) in [model("a", &good()), model("b", &good())] {
         api.put(&path, object);

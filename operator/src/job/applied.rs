@@ -1,6 +1,6 @@
 //! The result of the apply step: the only input of the status of a Job.
 
-use super::ending::Ending;
+use super::ending::EndCause;
 use super::plan::{JobEnd, LostAttempt, PeopleWait, Wait};
 use super::pods::PodProblem;
 use bloomery_crds::report::TerminationMessage;
@@ -25,7 +25,7 @@ pub enum AppliedPlan {
     /// The Job waits for people.
     WaitsForPeople(PeopleWait),
     /// The Job is ending and its pod is still alive. Holds the problem that keeps the pod alive, if any.
-    AwaitsPodEnd(Ending, Option<PodProblem>),
+    AwaitsPodEnd(EndCause, Option<PodProblem>),
     /// The Job was deleted.
     Deleted,
     /// The worker parked for a person. Only its termination message shows this.
@@ -34,7 +34,7 @@ pub enum AppliedPlan {
     Ended(JobEnd, Option<HeldCall>),
 }
 
-/// A pod as stored by the API server: the only source for recording a started attempt.
+/// The started pod of an attempt, as stored by the API server. A started attempt is recorded only from this value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StartedPod {
     /// The name of the pod.

@@ -30,8 +30,8 @@ const CACHE_CATCH_UP_DELAY: SignedDuration = SignedDuration::from_secs(1);
 enum PodCreation {
     /// The pod exists.
     Started(StartedPod),
-    /// A person has to change something first.
-    Blocked(Wait),
+    /// The pod cannot be created until a person changes something.
+    MustWait(Wait),
     /// A cache is behind: retry after this delay.
     RetryAfter(SignedDuration),
 }
@@ -61,7 +61,7 @@ pub async fn apply(
         Act::RecordParking(message) => AppliedPlan::Parked(message),
         Act::Suspend(after) => AppliedPlan::Waiting(suspension_wait(&fetched.namespace), after),
         Act::Wait(wait, after) => AppliedPlan::Waiting(wait, after),
-        Act::AwaitPodEnd(ending, problem) => AppliedPlan::AwaitsPodEnd(ending, problem),
+        Act::AwaitPodEnd(cause, problem) => AppliedPlan::AwaitsPodEnd(cause, problem),
         Act::Delete => {
             context.applier.delete_if_unchanged(&fetched.job).await?;
             return Ok((AppliedPlan::Deleted, None));
@@ -69,7 +69,7 @@ pub async fn apply(
         Act::End(end) => applied_end(fetched, end),
         Act::Start { attempt, after } => match create_pod(context, fetched, attempt).await? {
             PodCreation::Started(started) => AppliedPlan::Started(started, after),
-            PodCreation::Blocked(wait) => {
+            PodCreation::MustWait(wait) => {
                 let requeue_after = earlier(requeue_after, wait.retry);
                 return Ok((AppliedPlan::Waiting(wait, after), requeue_after));
             }
@@ -91,7 +91,7 @@ async fn delete_pod(context: &Context, fetched: &FetchedJob, pod: &PodDeletion) 
         uid: Some(pod.uid.clone()),
         ..ObjectMeta::default()
     };
-    context.applier.delete_with_grace::<Pod>(&metadata, pod.grace).await
+    context.applier.delete_with_grace::<Pod>(&metadata, pod.grace_seconds).await
 }
 
 async fn update_approval(context: &Context, fetched: &FetchedJob, update: &ApprovalUpdate) -> Result<(), Error> {
@@ -127,7 +127,7 @@ async fn create_pod(context: &Context, fetched: &FetchedJob, prepared: PreparedP
         Err(kube::Error::Api(refusal)) if refusal.reason == "AlreadyExists" => {
             Ok(match stored_pod(context, namespace, &name).await? {
                 Some(pod) if owned::is_owned_by(&pod.metadata, &fetched.uid) => started_pod(&pod, prepared),
-                Some(_) => PodCreation::Blocked(name_taken_wait(&name)),
+                Some(_) => PodCreation::MustWait(name_taken_wait(&name)),
                 None => PodCreation::RetryAfter(CACHE_CATCH_UP_DELAY),
             })
         }
@@ -148,7 +148,7 @@ async fn is_current(context: &Context, fetched: &FetchedJob) -> Result<bool, Err
 
 fn started_pod(pod: &Pod, prepared: PreparedPod) -> PodCreation {
     let PreparedPod { pod: _, attempt, revision, continued } = prepared;
-    // An adopted pod may run another revision than a Job that starts now would get.
+    // An adopted pod may have been created for an earlier revision than the prepared one.
     let revision = revision_of(pod).unwrap_or(revision);
     match pod.uid() {
         None => PodCreation::RetryAfter(CACHE_CATCH_UP_DELAY),
@@ -177,7 +177,7 @@ fn wait_if_refused(error: Error) -> Result<PodCreation, Error> {
         {
             let message = format!("the API server refuses the pod: {}", status.message);
             let wait = Wait::new(Reason::PodNotStarting, message);
-            Ok(PodCreation::Blocked(wait.retry_after(REFUSED_POD_RETRY_INTERVAL)))
+            Ok(PodCreation::MustWait(wait.retry_after(REFUSED_POD_RETRY_INTERVAL)))
         }
         _ => Err(error),
     }

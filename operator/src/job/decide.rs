@@ -16,20 +16,20 @@ use k8s_openapi::jiff::SignedDuration;
 
 /// Decides what to do for a Job.
 pub fn decide(facts: &Facts) -> Plan {
-    let (delete, next_deletion) = cleanup::plan(facts);
-    let (act, next_check) = act(facts);
+    let (delete, next_deletion) = cleanup::pods_to_delete(facts);
+    let (act, next_check) = choose_act(facts);
     let act = if facts.suspended { suspend_start(act, facts) } else { act };
     Plan { act, delete, requeue_after: earlier(next_deletion, next_check) }
 }
 
-fn act(facts: &Facts) -> (Act, Option<SignedDuration>) {
+fn choose_act(facts: &Facts) -> (Act, Option<SignedDuration>) {
     let status = facts.status;
     if status.is_terminal() {
         return act_after_end(facts);
     }
     let Some(recorded) = &status.attempt else {
-        if let Some((why, _)) = facts.ending {
-            return ending::act(facts, why, None, None);
+        if let Some((cause, _)) = facts.ending {
+            return ending::act_for_ending_job(facts, cause, None, None);
         }
         // If the pod exists already, the apply step finds it under its name and records it.
         return (Act::Start { attempt: 1, after: None }, None);
@@ -41,8 +41,8 @@ fn act(facts: &Facts) -> (Act, Option<SignedDuration>) {
     if let Some(end) = pod.and_then(observe::end_in_message) {
         return (Act::End(end), None);
     }
-    if let Some((why, _)) = facts.ending {
-        return ending::act(facts, why, Some(recorded), pod);
+    if let Some((cause, _)) = facts.ending {
+        return ending::act_for_ending_job(facts, cause, Some(recorded), pod);
     }
     if status.phase == Some(Phase::AwaitingApproval) {
         return awaiting::act_for_held_call(facts, recorded, pod);
@@ -64,7 +64,7 @@ fn act(facts: &Facts) -> (Act, Option<SignedDuration>) {
 
 /// Decides for a Job that has ended.
 fn act_after_end(facts: &Facts) -> (Act, Option<SignedDuration>) {
-    // A Job whose time to live is over may be kept for a follow-up. The start of the follow-up wakes it.
+    // A Job may be kept beyond its time to live for a follow-up. The start of the follow-up wakes the kept Job.
     match remaining_time_to_live(facts) {
         Some(left) if left <= SignedDuration::ZERO && !facts.has_pending_follow_up => (Act::Delete, None),
         left if facts.open_approval_updates.is_empty() => (Act::Idle, left),
@@ -75,11 +75,12 @@ fn act_after_end(facts: &Facts) -> (Act, Option<SignedDuration>) {
 /// Returns the remaining time to live of an ended Job (`spec.ttlSecondsAfterFinished`); none without a limit.
 fn remaining_time_to_live(facts: &Facts) -> Option<SignedDuration> {
     let ended = facts.status.completion_time.as_ref().filter(|_| facts.status.is_terminal())?;
-    let ttl = SignedDuration::from_secs(facts.ttl?);
+    let ttl = SignedDuration::from_secs(facts.ttl_seconds?);
     Some(ttl - facts.now.duration_since(ended.0))
 }
 
-/// Replaces the start of a pod, because the namespace is suspended. A pod that exists already is adopted.
+/// Replaces the start of an attempt by a wait, because the namespace is suspended. If the pod of the attempt exists
+/// already, the start is kept, so that the pod is recorded.
 fn suspend_start(act: Act, facts: &Facts) -> Act {
     match act {
         Act::Start { attempt, after } if !facts.pods.iter().any(|pod| pod.attempt == attempt) => Act::Suspend(after),

@@ -1,4 +1,4 @@
-//! The reason why the operator ends a Job, and the time at which this process first saw it.
+//! The reason why the operator ends a Job, and the time at which this process first saw the Job ending.
 
 use crate::status::reason_of;
 use bloomery_crds::conditions::{ConditionType, Reason};
@@ -8,22 +8,22 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-/// The maximum number of remembered Jobs before old ones are dropped.
-const MAX_JOBS: usize = 4096;
+/// The number of remembered Jobs from which old ones are dropped.
+const CLEANUP_THRESHOLD_JOBS: usize = 4096;
 
 /// The age at which a remembered Job may be dropped: a Job that has been ending for so long has its pod on a lost node.
-const MAX_AGE: SignedDuration = SignedDuration::from_hours(1);
+const MAX_REMEMBERED_AGE: SignedDuration = SignedDuration::from_hours(1);
 
 /// The reason why the operator ends a Job, even if its worker continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
+pub enum EndCause {
     /// A person cancelled the Job.
     Cancelled,
     /// The Skill of the Job was deleted.
     SkillDeleted,
 }
 
-impl Ending {
+impl EndCause {
     /// The outcome code of the Job, unless its worker reports another outcome.
     pub fn code(self) -> OutcomeCode {
         match self {
@@ -40,17 +40,18 @@ impl Ending {
         }
     }
 
-    /// Returns the ending that the status of a Job records. Every replica and the next leader read it there.
+    /// Returns the cause that the status of a Job records; none if the status does not say that the Job is ending. Every
+    /// replica and the next leader read the cause there.
     pub fn recorded(status: &JobStatus) -> Option<Self> {
         let reason = reason_of(&status.conditions, ConditionType::Reconciling)?;
-        [Self::Cancelled, Self::SkillDeleted].into_iter().find(|ending| ending.reason() == reason)
+        [Self::Cancelled, Self::SkillDeleted].into_iter().find(|cause| cause.reason() == reason)
     }
 }
 
 /// The time at which this process first saw each Job ending, by UID.
 ///
-/// The API server does not record when a field was set. A new leader starts with an empty map, which only gives a
-/// worker more time.
+/// The API server does not record when a field such as `spec.cancel` was set. A new leader starts with an empty map, so
+/// it gives the worker the whole time again.
 #[derive(Debug, Default)]
 pub struct EndingSince(Mutex<HashMap<String, Timestamp>>);
 
@@ -58,8 +59,8 @@ impl EndingSince {
     /// Returns when this Job was first seen ending: now, if it was not known, or if the clock was set back.
     pub fn first_seen(&self, uid: &str, now: Timestamp) -> Timestamp {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= MAX_JOBS {
-            known.retain(|_, since| now.duration_since(*since) < MAX_AGE);
+        if known.len() >= CLEANUP_THRESHOLD_JOBS {
+            known.retain(|_, since| now.duration_since(*since) < MAX_REMEMBERED_AGE);
         }
         let since = known.entry(uid.to_owned()).or_insert(now);
         *since = now.min(*since);
@@ -81,15 +82,15 @@ mod tests {
     use rstest::rstest;
 
     #[rstest]
-    #[case::cancelled(Reason::Cancelling, Some(Ending::Cancelled))]
-    #[case::without_a_skill(Reason::SkillDeleted, Some(Ending::SkillDeleted))]
+    #[case::cancelled(Reason::Cancelling, Some(EndCause::Cancelled))]
+    #[case::without_a_skill(Reason::SkillDeleted, Some(EndCause::SkillDeleted))]
     #[case::running(Reason::Running, None)]
-    fn a_status_records_the_ending_in_its_reason(#[case] reason: Reason, #[case] expected: Option<Ending>) {
+    fn a_status_records_the_cause_of_the_end_in_its_reason(#[case] reason: Reason, #[case] expected: Option<EndCause>) {
         let mut status = status(1, Phase::Running);
-        assert_eq!(Ending::recorded(&status), None);
+        assert_eq!(EndCause::recorded(&status), None);
         let seen = Health::Reconciling(reason, "because".into()).observations();
         status.conditions = merge(&[], &seen, Some(3), &stamp(1).now);
-        assert_eq!(Ending::recorded(&status), expected);
+        assert_eq!(EndCause::recorded(&status), expected);
     }
 
     #[test]
@@ -106,7 +107,7 @@ mod tests {
     #[test]
     fn old_jobs_are_dropped_at_the_limit() {
         let known = EndingSince::default();
-        for job in 0..MAX_JOBS {
+        for job in 0..CLEANUP_THRESHOLD_JOBS {
             known.first_seen(&job.to_string(), at(0));
         }
         known.first_seen("late", at(3600));

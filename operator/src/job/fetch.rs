@@ -4,7 +4,7 @@ pub mod attempt;
 
 use super::call_not_started::matches_approval;
 use super::decide::Facts;
-use super::ending::Ending;
+use super::ending::EndCause;
 use super::pods::WorkerPod;
 use super::replies;
 use crate::approval::evaluate::{ApprovalUpdate, CallApprovals, call_not_started, withdrawal};
@@ -53,7 +53,7 @@ pub struct FetchedJob {
 
 impl FetchedJob {
     /// The inputs of a decision.
-    pub fn facts(&self, retention: SignedDuration, ending: Option<(Ending, Timestamp)>, now: Timestamp) -> Facts<'_> {
+    pub fn facts(&self, retention: SignedDuration, ending: Option<(EndCause, Timestamp)>, now: Timestamp) -> Facts<'_> {
         Facts {
             job: (&self.name, &self.uid),
             status: &self.status,
@@ -62,7 +62,7 @@ impl FetchedJob {
             open_approval_updates: &self.open_approval_updates,
             ending,
             suspended: self.suspended,
-            ttl: self.job.spec.ttl_seconds_after_finished,
+            ttl_seconds: self.job.spec.ttl_seconds_after_finished,
             answers: replies::answers(&self.job.spec, &self.status),
             reply_expiry: self.reply_expiry,
             has_pending_follow_up: self.has_pending_follow_up,
@@ -71,27 +71,27 @@ impl FetchedJob {
         }
     }
 
-    /// Returns why the operator ends the Job; none if it does not. A deleted Skill ends only a Job that has started. A
-    /// Job that has not started waits for the Skill.
+    /// Returns why the operator ends the Job; none if it does not end the Job. A deleted Skill ends only a Job that has
+    /// started. A Job that has not started waits for the Skill.
     ///
     /// Once the status records that the Skill was deleted, the Job ends even if the Skill is created again: its worker
     /// may have received that directive already.
-    pub fn ending(&self) -> Option<Ending> {
+    pub fn end_cause(&self) -> Option<EndCause> {
         let is_skill_gone = || self.skill.as_ref().is_none_or(|skill| skill.meta().deletion_timestamp.is_some());
         if self.status.is_terminal() {
             None
         } else if self.job.spec.cancel == Some(true) {
-            Some(Ending::Cancelled)
+            Some(EndCause::Cancelled)
         } else if (self.status.skill_revision.is_some() && is_skill_gone())
-            || Ending::recorded(&self.status) == Some(Ending::SkillDeleted)
+            || EndCause::recorded(&self.status) == Some(EndCause::SkillDeleted)
         {
-            Some(Ending::SkillDeleted)
+            Some(EndCause::SkillDeleted)
         } else {
             None
         }
     }
 
-    /// The replies that the conversation has not heard, according to the status.
+    /// The replies that the conversation has not received, according to the status.
     pub fn pending_replies(&self) -> impl Iterator<Item = GivenReply> {
         self.job.spec.pending_replies(&self.status)
     }
@@ -162,7 +162,7 @@ async fn fetch_call_approvals(context: &Context, fetched: &FetchedJob) -> Result
         };
         approvals.push((name, known.filter(|approval| approval.metadata.deletion_timestamp.is_none())));
     }
-    let policy = policy::check(context.settings.approvals.shipped.as_ref(), &context.caches);
+    let policy = policy::check(context.settings.approvals.shipped_policy.as_ref(), &context.caches);
     Ok(Some(CallApprovals { call, approvals, policy }))
 }
 

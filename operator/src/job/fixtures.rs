@@ -121,7 +121,7 @@ pub(crate) fn valid_attempt() -> ValidAttempt {
             url: "https://bloomery-operator.bloomery.svc:8443/v1/reports".into(),
             ca: "-----BEGIN CERTIFICATE-----\n".into(),
         },
-        single_node: true,
+        memory_single_node: true,
     }
 }
 

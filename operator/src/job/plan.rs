@@ -1,6 +1,6 @@
 //! The plan for a Job: the actions of a reconcile, and the progress of a new attempt through its steps.
 
-use super::ending::Ending;
+use super::ending::EndCause;
 use super::pods::PodProblem;
 use crate::approval::evaluate::{ApprovalUpdate, PendingDecision};
 use bloomery_crds::conditions::Reason;
@@ -27,7 +27,7 @@ pub struct Plan<A = u32> {
 pub enum Act<A = u32> {
     /// Nothing: the Job has ended.
     Idle,
-    /// Delete the Job, which ended and has stayed for its time to live.
+    /// Delete the Job: its time to live after its end is over.
     Delete,
     /// The pod is alive: record the problem that keeps it from running, if any.
     Observe(Option<PodProblem>),
@@ -51,21 +51,21 @@ pub enum Act<A = u32> {
     /// Start no attempt while something that its pod needs is missing. Holds the previous attempt, if it was lost.
     Wait(Wait, Option<LostAttempt>),
     /// The Job is ending and one of its pods is alive: wait for the pod, and record the problem that keeps it, if any.
-    AwaitPodEnd(Ending, Option<PodProblem>),
+    AwaitPodEnd(EndCause, Option<PodProblem>),
     /// Record that the worker parked for a person. Only its termination message shows this.
     RecordParking(Box<TerminationMessage>),
     /// End the Job.
     End(JobEnd),
 }
 
-/// The people for whom a Job without a pod waits.
+/// What a Job that waits for people waits for. It has no pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PeopleWait {
-    /// The people that its status names.
+    /// The people that its status names already.
     AsRecorded,
     /// The approvers who have not decided on the held call.
     Approvers(Vec<PendingDecision>),
-    /// The admission policy is not in force, so approvers cannot be asked. Holds the reason.
+    /// The admission policy: without it, approvers are not asked. Holds the reason why it is not in force.
     PolicyMissing(String),
 }
 
@@ -85,7 +85,7 @@ pub struct LostAttempt {
 pub struct JobEnd {
     /// The outcome.
     pub outcome: Outcome,
-    /// The termination message of the last worker, if it holds what no report has delivered.
+    /// The termination message of the last worker, if it has progress or an outcome that no report has delivered.
     pub read_from: Option<Box<TerminationMessage>>,
 }
 
@@ -101,10 +101,10 @@ impl JobEnd {
 pub struct PodDeletion {
     /// Its name.
     pub name: String,
-    /// The UID of the pod: another pod of that name is left alone.
+    /// Its UID. Another pod of that name is not deleted.
     pub uid: String,
     /// The grace period in seconds, if it is shorter than the pod's own.
-    pub grace: Option<u32>,
+    pub grace_seconds: Option<u32>,
 }
 
 /// The wait of a Job for an input that its pod needs.
@@ -114,7 +114,7 @@ pub struct Wait {
     pub reason: Reason,
     /// The missing input and the remedy, for people.
     pub message: String,
-    /// The time until a retry, if the end of the wait changes no watched object.
+    /// The time until a retry; none if the change of a watched object ends the wait.
     pub retry: Option<SignedDuration>,
 }
 
@@ -193,14 +193,14 @@ impl<A> Act<A> {
             Self::Pause(lost) => Act::Pause(lost),
             Self::Suspend(after) => Act::Suspend(after),
             Self::Wait(wait, after) => Act::Wait(wait, after),
-            Self::AwaitPodEnd(ending, problem) => Act::AwaitPodEnd(ending, problem),
+            Self::AwaitPodEnd(cause, problem) => Act::AwaitPodEnd(cause, problem),
             Self::RecordParking(message) => Act::RecordParking(message),
             Self::End(end) => Act::End(end),
         })
     }
 }
 
-/// Returns the earlier of two times, or the only one.
+/// Returns the shorter of two times until the next reconcile, or the only one; none if there is neither.
 pub fn earlier(one: Option<SignedDuration>, other: Option<SignedDuration>) -> Option<SignedDuration> {
     [one, other].into_iter().flatten().min()
 }
@@ -211,7 +211,7 @@ mod tests {
     use bloomery_crds::outcome::OutcomeCode;
 
     fn plan(act: Act) -> Plan {
-        let delete = vec![PodDeletion { name: "refund-1".into(), uid: "uid-1".into(), grace: None }];
+        let delete = vec![PodDeletion { name: "refund-1".into(), uid: "uid-1".into(), grace_seconds: None }];
         Plan { act, delete, requeue_after: Some(SignedDuration::from_secs(90)) }
     }
 

@@ -91,8 +91,8 @@ impl WorkerPod {
     }
 }
 
-/// Removes the questions and the number of heard replies if either does not fit into a status. Unlike a report, a
-/// termination message was not validated when it arrived.
+/// Removes the questions and the number of received replies if either does not fit into a status. A report is validated
+/// when it arrives; a termination message is validated only here.
 fn without_invalid_questions(mut message: TerminationMessage) -> TerminationMessage {
     let heard = usize::try_from(message.replies_heard).unwrap_or(usize::MAX);
     if heard > Reply::MAX_REPLIES || questions_fault(&message.questions).is_some() {

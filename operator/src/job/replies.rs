@@ -19,10 +19,10 @@ pub enum AnswerState {
     Impossible,
 }
 
-/// The text in the condition's message that separates the worker's part from the operator's part.
+/// The beginning of the operator's part of the message of `RepliesTaken`. The worker's part comes before it.
 const UNDELIVERED_PREFIX: &str = "Not heard: ";
 
-/// The maximum size of each part of the message, in bytes.
+/// The maximum size of the worker's part and of the operator's part of the message, in bytes.
 const MAX_PART_BYTES: usize = 480;
 
 /// Returns the state of the answers to the open questions.
@@ -40,11 +40,11 @@ pub fn answers(spec: &JobSpec, status: &JobStatus) -> AnswerState {
 /// Job that waits for people.
 pub fn with_undelivered_replies(status: JobStatus, spec: &JobSpec, stamp: &StatusStamp) -> JobStatus {
     let (reason, undelivered) = if status.is_terminal() {
-        (Reason::JobEnded, spec.pending_replies(&status).map(|reply| missed_reply(&reply)).collect::<Vec<_>>())
+        (Reason::JobEnded, spec.pending_replies(&status).map(|reply| describe_missed_reply(&reply)).collect::<Vec<_>>())
     } else if status.awaits_people() {
         (
             Reason::UnknownQuestion,
-            spec.pending_replies(&status).filter_map(|reply| stray_reply(&status, &reply)).collect(),
+            spec.pending_replies(&status).filter_map(|reply| describe_stray_reply(&status, &reply)).collect(),
         )
     } else {
         return status;
@@ -66,15 +66,15 @@ pub fn with_undelivered_replies(status: JobStatus, spec: &JobSpec, stamp: &Statu
     JobStatus { conditions, ..status }
 }
 
-/// Describes a reply that came too late for the Job.
-fn missed_reply(reply: &GivenReply) -> String {
+/// Describes a reply that the worker did not receive before the Job ended.
+fn describe_missed_reply(reply: &GivenReply) -> String {
     let GivenReply { nth, question, text } = reply;
     let to = question.as_ref().map(|question| format!(" to {question}")).unwrap_or_default();
     format!("reply {nth}{to}, before the Job ended: {}.", quoted(text))
 }
 
-/// Describes a reply to a question that is not open; none for a reply that may still be heard.
-fn stray_reply(status: &JobStatus, reply: &GivenReply) -> Option<String> {
+/// Describes a reply to a question that is not open; none for a reply that a worker may still use.
+fn describe_stray_reply(status: &JobStatus, reply: &GivenReply) -> Option<String> {
     let GivenReply { nth, question, text } = reply;
     let question = question.as_ref().filter(|question| !status.may_be_open(question))?;
     Some(format!("reply {nth} is to {question}, which is not open: {}.", quoted(text)))

@@ -8,7 +8,7 @@ pub use messages::{log_location, outcome_health, phase_health, quoted, remarks_c
 
 use super::applied::{AppliedPlan, StartedPod};
 use super::call_not_started;
-use super::ending::Ending;
+use super::ending::EndCause;
 use super::plan::{JobEnd, LostAttempt, PeopleWait, Wait};
 use super::pods::PodProblem;
 use super::replies;
@@ -31,7 +31,7 @@ pub fn compute(current: &JobStatus, spec: &JobSpec, applied: &AppliedPlan, stamp
 fn next_status(current: &JobStatus, applied: &AppliedPlan, stamp: &StatusStamp) -> JobStatus {
     match applied {
         AppliedPlan::Nothing | AppliedPlan::Deleted => unchanged(current, stamp),
-        AppliedPlan::AwaitsPodEnd(ending, problem) => awaits_pod_end(current, *ending, problem.as_ref(), stamp),
+        AppliedPlan::AwaitsPodEnd(cause, problem) => awaits_pod_end(current, *cause, problem.as_ref(), stamp),
         AppliedPlan::Observed(problem) => observed(current, problem.as_ref(), stamp),
         AppliedPlan::Paused(lost) => paused(current, lost, stamp),
         AppliedPlan::Waiting(wait, lost) => waiting(current, wait, lost.as_ref(), stamp),
@@ -42,8 +42,8 @@ fn next_status(current: &JobStatus, applied: &AppliedPlan, stamp: &StatusStamp) 
     }
 }
 
-/// Returns whether a Job waits for the same reason as before, and its statuses differ only in conditions. Most of these
-/// changes are a new message.
+/// Returns whether a Job still waits for the same reason, and the two statuses differ only in their conditions, usually
+/// in a message.
 pub fn is_same_wait(current: &JobStatus, next: &JobStatus) -> bool {
     let reason = |status: &JobStatus| reason_of(&status.conditions, ConditionType::Reconciling);
     let next_without_conditions = JobStatus { conditions: current.conditions.clone(), ..next.clone() };
@@ -134,17 +134,22 @@ fn observed(current: &JobStatus, problem: Option<&PodProblem>, stamp: &StatusSta
 }
 
 /// The status of a Job that is ending while its pod is alive.
-fn awaits_pod_end(current: &JobStatus, ending: Ending, problem: Option<&PodProblem>, stamp: &StatusStamp) -> JobStatus {
+fn awaits_pod_end(
+    current: &JobStatus,
+    cause: EndCause,
+    problem: Option<&PodProblem>,
+    stamp: &StatusStamp,
+) -> JobStatus {
     let pod = current.attempt.as_ref().map_or("its pod", |attempt| &attempt.pod);
     let lost_node = problem.filter(|problem| problem.reason == Reason::NodeLost);
     let note = lost_node.map(|problem| format!("; {}", problem.message)).unwrap_or_default();
-    let what = match ending {
-        Ending::Cancelled => "the Job is cancelled, and ends",
-        Ending::SkillDeleted => "the Skill was deleted, and the Job ends",
+    let what = match cause {
+        EndCause::Cancelled => "the Job is cancelled, and ends",
+        EndCause::SkillDeleted => "the Skill was deleted, and the Job ends",
     };
     with_health(
         current.clone(),
-        Health::Reconciling(ending.reason(), format!("{what} once {pod} has ended{note}")),
+        Health::Reconciling(cause.reason(), format!("{what} once {pod} has ended{note}")),
         stamp,
     )
 }
@@ -196,14 +201,14 @@ fn parked(current: &JobStatus, message: &TerminationMessage, stamp: &StatusStamp
     let mut status = current.clone();
     let (phase, awaited, questions) = match message.end {
         PodEnd::Parked(ParkReason::Reply) => (Phase::AwaitingReply, "question", message.questions.clone()),
-        // Only a worker that parked for a person leads here, so all other ends are held calls.
+        // This function is called only for a worker that parked for a person, so each other value means a held call.
         PodEnd::Parked(ParkReason::Approval | ParkReason::Drain | ParkReason::Suspension)
         | PodEnd::Finished
         | PodEnd::Superseded => (Phase::AwaitingApproval, "call", Vec::new()),
     };
     status.phase = Some(phase);
     let is_complete = !questions.is_empty();
-    // Of an earlier wait only the start is kept: its question or call may be answered by now.
+    // Of an earlier wait, only the start time is kept: its question or call may be answered by now.
     let since = status.waiting_for.take().and_then(|waiting| waiting.since).unwrap_or_else(|| stamp.now.clone());
     status.waiting_for = Some(WaitingFor { since: Some(since), questions, ..WaitingFor::default() });
     adopt_progress(&mut status, message);
@@ -216,7 +221,7 @@ fn parked(current: &JobStatus, message: &TerminationMessage, stamp: &StatusStamp
         format!("its termination message says that a {awaited} is waiting, and the {awaited} is in")
     };
     let mut observations = phase_health(&status).observations();
-    observations.push(report_lost(&status, &what));
+    observations.push(report_lost_condition(&status, &what));
     observations.extend(current_remarks(&status));
     with_conditions(status, observations, stamp)
 }
@@ -231,12 +236,12 @@ fn ended(current: &JobStatus, end: &JobEnd, not_started: Option<&HeldCall>, stam
             Some(_) => "the outcome was read from its termination message, and the answer is in",
             None => "its progress was read from its termination message, and the conversation is in",
         };
-        more.push(report_lost(&status, what));
+        more.push(report_lost_condition(&status, what));
     }
     finish(status, end.outcome.clone(), not_started, more, stamp)
 }
 
-/// Puts the outcome into a status, with the phase, the time and the conditions that belong to it. `not_started` is the held
+/// Puts the outcome into a status, with the phase, the time and the conditions that belong to it, and `more` conditions. `not_started` is the held
 /// call, if it is certain that no worker started it.
 pub fn finish(
     mut status: JobStatus,
@@ -257,7 +262,7 @@ pub fn finish(
     with_conditions(status, observations, stamp)
 }
 
-/// Takes over the progress in a termination message, unless the status is ahead of the message.
+/// Copies the progress from a termination message into the status, unless the status has more events already.
 fn adopt_progress(status: &mut JobStatus, message: &TerminationMessage) {
     let current = status.log.as_ref().map_or(0, |log| log.events);
     if let Some(log) = message.log.as_ref().filter(|log| log.events >= current) {
@@ -273,7 +278,7 @@ fn adopt_progress(status: &mut JobStatus, message: &TerminationMessage) {
     }
 }
 
-fn report_lost(status: &JobStatus, what: &str) -> Observation {
+fn report_lost_condition(status: &JobStatus, what: &str) -> Observation {
     let pod = status.attempt.as_ref().map_or("the worker", |attempt| &attempt.pod);
     let log = status.log.as_ref().map_or("the Skill's memory", |log| &log.path);
     let message = format!("the last report of pod {pod} did not arrive: {what} {log}");
@@ -285,10 +290,10 @@ fn unchanged(current: &JobStatus, stamp: &StatusStamp) -> JobStatus {
     if current.observed_generation == stamp.generation || current.phase.is_none() {
         return current.clone();
     }
-    let is_ours = |condition: &Condition| condition.type_.parse::<ConditionType>().is_ok();
+    let is_own_condition = |condition: &Condition| condition.type_.parse::<ConditionType>().is_ok();
     let mut status = current.clone();
     status.observed_generation = stamp.generation;
-    for condition in status.conditions.iter_mut().filter(|condition| is_ours(condition)) {
+    for condition in status.conditions.iter_mut().filter(|condition| is_own_condition(condition)) {
         condition.observed_generation = stamp.generation;
     }
     status

@@ -103,6 +103,7 @@ fn put_status(api: &FakeApi, mut status: JobStatus) {
     api.change(JOB, |job| job["status"] = serde_json::to_value(status).unwrap());
 }
 
+/// The reason of the condition `Ready` of the Job.
 fn reason(api: &FakeApi) -> String {
     let conditions = api.get(JOB)["status"]["conditions"].clone();
     let ready = conditions.as_array().unwrap().iter().find(|condition| condition["type"] == "Ready").unwrap();

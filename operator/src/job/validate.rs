@@ -33,7 +33,7 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
     let (revision, compiled) = revision::resolve_revision(fetched, revision.as_ref())?;
     let report = report_endpoint(settings, report_ca)?;
     let bound = resources::resolve_resources(&compiled.spec.resources, &job.spec.resources, &claims)
-        .map_err(|wait| resources_invalid(status, wait))?;
+        .map_err(|wait| blocked_by_bindings(status, wait))?;
     let models = models::resolve_models(&compiled.spec.model_names(), |name| models.get(name).cloned())?;
     let owner = owned::owner_reference(job);
     let owner = owner.ok_or_else(|| Wait::new(Reason::Invalid, format!("the Job {name} has no UID")))?;
@@ -56,7 +56,7 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
         continues: resolve_continued_job(job, status, continued.as_deref())?,
         replies: fetched.pending_replies().collect(),
         report,
-        single_node: resources::is_single_node(claims.get(names::MEMORY_CLAIM).map(AsRef::as_ref)),
+        memory_single_node: resources::is_single_node(claims.get(names::MEMORY_CLAIM).map(AsRef::as_ref)),
     })
 }
 
@@ -79,7 +79,7 @@ fn report_endpoint(settings: &Settings, ca: Option<String>) -> Result<ReportEndp
 /// If the bindings do not fit the Skill, a Job without a revision waits, because an edit of the Skill may fix the fault.
 /// A Job with a revision ends, because its revision and its bindings are immutable: this happens only after an upgrade to
 /// an operator with stricter rules.
-fn resources_invalid(status: &JobStatus, wait: Wait) -> Blocked {
+fn blocked_by_bindings(status: &JobStatus, wait: Wait) -> Blocked {
     match &status.skill_revision {
         Some(RevisionRef { name, .. }) if wait.reason == Reason::ResourcesInvalid => {
             let message = format!(
@@ -101,14 +101,14 @@ fn resolve_continued_job(
     let Some(name) = &job.spec.continues else { return Ok(None) };
     let run_key = match &status.continued_uid {
         Some(uid) => uid.clone(),
-        None => ended_job(name, &job.spec.skill, continued)?,
+        None => uid_of_ended_job(name, &job.spec.skill, continued)?,
     };
     Ok(Some(ContinuedJob { name: name.clone(), run_key }))
 }
 
-/// Returns the UID of the Job that another one continues. It must have ended, and must belong to the same Skill, whose
-/// memory holds the conversation.
-fn ended_job(name: &str, skill: &str, job: Option<&Guarded<Job>>) -> Result<String, Wait> {
+/// Returns the UID of the Job that another one continues. The continued Job must have ended. It must belong to the same
+/// Skill, because the skill directory holds its conversation.
+fn uid_of_ended_job(name: &str, skill: &str, job: Option<&Guarded<Job>>) -> Result<String, Wait> {
     let wait = |message: String| Err(Wait::new(Reason::ContinuedNotEnded, message));
     let job = match job.map(|job| &job.0) {
         None => {

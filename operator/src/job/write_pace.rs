@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 /// The minimum interval between a write and the next one that is not urgent (docs/explanation/design.md, section 7:
 /// one write for each ten seconds).
-pub const WRITE_INTERVAL: Duration = Duration::from_secs(10);
+pub const MIN_WRITE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The number of remembered Jobs from which expired entries are dropped.
-const CLEANUP_JOBS: usize = 4096;
+const CLEANUP_THRESHOLD_JOBS: usize = 4096;
 
 /// The time of the last status write of each Job by this process.
 #[derive(Debug, Default)]
@@ -19,8 +19,8 @@ impl WritePace {
     /// Records a write of the Job with this UID.
     pub fn record_write(&self, uid: &str, now: Instant) {
         let mut last_writes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if last_writes.len() >= CLEANUP_JOBS {
-            last_writes.retain(|_, then| now.saturating_duration_since(*then) < WRITE_INTERVAL);
+        if last_writes.len() >= CLEANUP_THRESHOLD_JOBS {
+            last_writes.retain(|_, then| now.saturating_duration_since(*then) < MIN_WRITE_INTERVAL);
         }
         last_writes.insert(uid.to_owned(), now);
     }
@@ -29,7 +29,7 @@ impl WritePace {
     pub fn remaining(&self, uid: &str, now: Instant) -> Option<Duration> {
         let last_writes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let passed = now.saturating_duration_since(*last_writes.get(uid)?);
-        WRITE_INTERVAL.checked_sub(passed).filter(|left| !left.is_zero())
+        MIN_WRITE_INTERVAL.checked_sub(passed).filter(|left| !left.is_zero())
     }
 }
 
@@ -44,16 +44,16 @@ mod tests {
         pace.record_write("a", start);
         assert_eq!(pace.remaining("a", start + Duration::from_secs(3)), Some(Duration::from_secs(7)));
         assert_eq!(pace.remaining("b", start), None);
-        assert_eq!(pace.remaining("a", start + WRITE_INTERVAL), None);
+        assert_eq!(pace.remaining("a", start + MIN_WRITE_INTERVAL), None);
     }
 
     #[test]
     fn expired_entries_are_dropped_at_the_limit() {
         let (pace, start) = (WritePace::default(), Instant::now());
-        for job in 0..CLEANUP_JOBS {
+        for job in 0..CLEANUP_THRESHOLD_JOBS {
             pace.record_write(&job.to_string(), start);
         }
-        pace.record_write("late", start + WRITE_INTERVAL);
+        pace.record_write("late", start + MIN_WRITE_INTERVAL);
         assert_eq!(pace.0.lock().unwrap().len(), 1);
     }
 }

@@ -8,7 +8,7 @@ use std::convert::Infallible;
 use std::sync::Mutex;
 
 /// The timeout for a step that should take a second.
-const TIMEOUT: Duration = Duration::from_mins(1);
+const STEP_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// An API server that has one lease, and counts how often it was read.
 #[derive(Clone)]
@@ -55,7 +55,7 @@ impl LeaseApi {
 
     async fn read(&self, times: usize) {
         let mut reads = self.reads.subscribe();
-        tokio::time::timeout(TIMEOUT, reads.wait_for(|reads| *reads >= times)).await.unwrap().unwrap();
+        tokio::time::timeout(STEP_TIMEOUT, reads.wait_for(|reads| *reads >= times)).await.unwrap().unwrap();
     }
 }
 
@@ -89,7 +89,7 @@ async fn a_released_lease_is_taken_over_and_released_at_the_shutdown() {
     api.read(2).await;
     assert!(!known.is_leader());
     release(api.client(), &settings("op-0")).await.unwrap();
-    tokio::time::timeout(TIMEOUT, known.wait_until_gained()).await.unwrap();
+    tokio::time::timeout(STEP_TIMEOUT, known.wait_until_gained()).await.unwrap();
     assert_eq!(api.holder(), "op-1");
     shutdown.cancel();
     competing.await.unwrap();

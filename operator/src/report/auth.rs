@@ -16,13 +16,13 @@ use tokio::sync::Semaphore;
 const MAX_CONCURRENT_REVIEWS: usize = 16;
 
 /// The time that a reviewed token is trusted. A deleted pod may still report for this time.
-const TRUST_DURATION: Duration = Duration::from_mins(1);
+const TOKEN_TRUST_DURATION: Duration = Duration::from_mins(1);
 
 /// The maximum number of cached tokens. A token that is not cached is reviewed again.
 const MAX_TOKENS: usize = 8192;
 
 /// The claim of a projected token that names its pod.
-const POD_UID: &str = "authentication.kubernetes.io/pod-uid";
+const POD_UID_CLAIM: &str = "authentication.kubernetes.io/pod-uid";
 
 /// The worker that a token belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,7 +86,7 @@ pub fn identify(review: &TokenReviewStatus) -> Result<Caller, Refusal> {
     let name = user.username.as_deref().unwrap_or_default();
     let account = name.strip_prefix("system:serviceaccount:").and_then(|account| account.split_once(':'));
     let (namespace, _) = account.ok_or_else(|| refused("it does not belong to a ServiceAccount"))?;
-    let pod_uid = user.extra.as_ref().and_then(|extra| extra.get(POD_UID)?.first().cloned());
+    let pod_uid = user.extra.as_ref().and_then(|extra| extra.get(POD_UID_CLAIM)?.first().cloned());
     let pod_uid = pod_uid.ok_or_else(|| refused("it is not bound to a pod"))?;
     Ok(Caller { namespace: namespace.to_owned(), pod_uid })
 }
@@ -100,15 +100,16 @@ impl TokenCache {
     fn get(&self, token: &Digest, now: Instant) -> Option<Caller> {
         let cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (requested, caller) = cached.get(token)?;
-        (now.saturating_duration_since(*requested) < TRUST_DURATION).then(|| caller.clone())
+        (now.saturating_duration_since(*requested) < TOKEN_TRUST_DURATION).then(|| caller.clone())
     }
 
     /// Caches a worker. The cached token is trusted from the time of the review request on.
     fn put(&self, token: Digest, caller: Caller, requested: Instant) {
         let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if cached.len() >= MAX_TOKENS {
-            cached
-                .retain(|_, (requested_then, _)| requested.saturating_duration_since(*requested_then) < TRUST_DURATION);
+            cached.retain(|_, (requested_then, _)| {
+                requested.saturating_duration_since(*requested_then) < TOKEN_TRUST_DURATION
+            });
         }
         if cached.len() >= MAX_TOKENS {
             cached.clear();

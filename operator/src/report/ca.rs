@@ -1,8 +1,8 @@
 //! The CA of the report endpoint: reads it from its Secret, renews it, and signs certificates.
 //!
 //! A pod trusts the certificates that it was created with, and may run for a long time. So a new authority is created
-//! when a third of the lifetime of the newest one is left, and all new pods trust it from then on. It signs only when
-//! the authority before it is about to expire: by then every pod trusts it.
+//! when a third of the lifetime of the newest one is left, and all new pods trust it from then on. The new authority
+//! signs only once the one before it is about to expire, because by then every pod trusts the new one.
 
 mod pem;
 
@@ -39,7 +39,7 @@ pub enum Error {
     Expired,
 }
 
-/// The certificate authorities, oldest first.
+/// The certificate authorities, oldest first. Their methods take times in seconds since the epoch.
 #[derive(Debug, Clone, Default)]
 pub struct Authorities(Vec<AuthorityPair>);
 

@@ -1,6 +1,7 @@
-//! The directives in the response to a report: a pure function of the newest Job that this replica knows.
+//! The directives in the response to a report: a pure function of the newest state of the Job that this replica has
+//! read.
 
-use crate::job::ending::Ending;
+use crate::job::ending::EndCause;
 use bloomery_crds::report::{Directives, Report};
 use bloomery_crds::v1alpha1::Job;
 
@@ -11,7 +12,7 @@ pub fn directives(job: &Job, suspended: bool, report: &Report, ack: u64) -> Dire
     Directives {
         ack,
         cancel: job.spec.cancel == Some(true),
-        skill_deleted: job.status.as_ref().and_then(Ending::recorded) == Some(Ending::SkillDeleted),
+        skill_deleted: job.status.as_ref().and_then(EndCause::recorded) == Some(EndCause::SkillDeleted),
         park: suspended,
         replies: job.spec.replies_after(report.projection.replies_heard).collect(),
     }

@@ -2,7 +2,7 @@
 
 use crate::approval::approval_names;
 use crate::job::call_not_started::unstarted_call_of_report;
-use crate::job::ending::Ending;
+use crate::job::ending::EndCause;
 use crate::job::status::{finish, phase_health, remarks_condition, stray_replies_condition, with_conditions};
 use crate::status::{StatusStamp, reason_of};
 use bloomery_crds::conditions::{self, ConditionType, Health, Reason};
@@ -110,14 +110,14 @@ fn merged_status(current: &JobStatus, report: &Report, stamp: &StatusStamp) -> J
         // The worker has parked or was replaced. Its late report changes neither the phase nor the conditions.
         return status;
     }
-    let parks = matches!(report.end, Some(PodEnd::Parked(_)));
+    let is_parking = matches!(report.end, Some(PodEnd::Parked(_)));
     status.phase = Some(match (waiting_phase, phase) {
         (Some(waiting_phase), _) => waiting_phase,
-        _ if parks => Phase::Queued,
+        _ if is_parking => Phase::Queued,
         (None, Phase::Finalizing) => Phase::Finalizing,
         (None, _) => Phase::Running,
     });
-    let worker_wait = report.waiting.as_ref().filter(|_| !parks);
+    let worker_wait = report.waiting.as_ref().filter(|_| !is_parking);
     let health = persistent_health(current, report)
         .unwrap_or_else(|| worker_wait.map_or_else(|| phase_health(&status), worker_wait_health));
     let mut observations = health.observations();
@@ -159,8 +159,8 @@ fn with_approval_names(waiting: WaitingFor, job: &JobIdentity) -> WaitingFor {
 fn persistent_health(current: &JobStatus, report: &Report) -> Option<Health> {
     let reason = reason_of(&current.conditions, ConditionType::Reconciling)?;
     let is_log_unchanged = current.log.as_ref().is_some_and(|log| log.events == report.projection.log.events);
-    let persists =
-        Ending::recorded(current).is_some() || (reason == Reason::NodeLost && is_log_unchanged && report.end.is_none());
+    let persists = EndCause::recorded(current).is_some()
+        || (reason == Reason::NodeLost && is_log_unchanged && report.end.is_none());
     let message = &conditions::find(&current.conditions, ConditionType::Reconciling)?.message;
     persists.then(|| Health::Reconciling(reason, message.clone()))
 }

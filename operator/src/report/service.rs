@@ -55,19 +55,19 @@ impl Service {
         let caller = self.authenticator.caller(token).await?;
         // This check comes before any read: a worker must not make the operator read another tenant's objects.
         check_tenant(&caller, report)?;
-        if let Some(job) = self.cached(report)
+        if let Some(job) = self.cached_job(report)
             && judge(Some(&job), &caller, report) == Judgement::Accepted
-            && let Handled::Done(directives) = self.merge(&job, report).await?
+            && let Handled::Done(directives) = self.merge_and_write(&job, report).await?
         {
             return Ok(directives);
         }
         // The cached Job may be out of date, so the stored one decides.
         for _ in 0..MAX_WRITE_TRIES {
-            let job = self.stored(report).await?;
+            let job = self.stored_job(report).await?;
             self.admit(job.as_ref(), &caller, report).await?;
-            // `admit` refuses a report for a Job that does not exist.
+            // Never happens: `admit` has refused a report for a Job that does not exist.
             let Some(job) = job else { continue };
-            if let Handled::Done(directives) = self.merge(&job, report).await? {
+            if let Handled::Done(directives) = self.merge_and_write(&job, report).await? {
                 return Ok(directives);
             }
         }
@@ -83,13 +83,13 @@ impl Service {
     }
 
     /// The cached Job, unless it is older than the last write of this process.
-    fn cached(&self, report: &Report) -> Option<Job> {
+    fn cached_job(&self, report: &Report) -> Option<Job> {
         let cached = self.context.caches.jobs.get(&report.job.namespace, &report.job.name)?;
         let job = cached.0.as_ref().ok()?;
         (!self.context.statuses.is_stale(job)).then(|| job.clone())
     }
 
-    async fn stored(&self, report: &Report) -> Result<Option<Job>, Refusal> {
+    async fn stored_job(&self, report: &Report) -> Result<Option<Job>, Refusal> {
         let api: Api<Job> = Api::namespaced(self.context.client.clone(), &report.job.namespace);
         let stored = api.get_opt(&report.job.name).await;
         stored.map_err(|error| Refusal::Unavailable(format!("the Job cannot be read now: {error}")))
@@ -117,7 +117,9 @@ impl Service {
         Err(Refusal::Forbidden(format!("attempt {} runs in another pod, {}", recorded.number, recorded.pod)))
     }
 
-    async fn merge(&self, job: &Job, report: &Report) -> Result<Handled, Refusal> {
+    /// Merges a report of an accepted caller into the status of its Job, and writes the status if the change should be
+    /// visible now. Creates the Approvals of a held call first.
+    async fn merge_and_write(&self, job: &Job, report: &Report) -> Result<Handled, Refusal> {
         let current = job.status.clone().unwrap_or_default();
         let stamp = stamp(job);
         let uid = &report.job.uid;
@@ -187,7 +189,8 @@ impl Service {
         Ok(self.respond("unasked", job, report, acknowledged_events(&current, report)))
     }
 
-    /// Responds to a report on the basis of this Job. This sends no request to the API server, so frequent reports are cheap.
+    /// Counts a report under this result, and returns the directives for its worker. Sends no request to the API server,
+    /// so frequent reports are cheap.
     fn respond(&self, result: &str, job: &Job, report: &Report, ack: u64) -> Handled {
         self.context.metrics.count_report(result);
         let suspended = self.context.caches.is_suspended(&report.job.namespace);

@@ -22,10 +22,10 @@ const CERTIFICATES_ENTRY: &str = "ca.crt";
 const KEYS_ENTRY: &str = "ca.key";
 
 /// The interval for retrying after an error, or while the leader has not filled the Secret.
-const RETRY_INTERVAL: Duration = Duration::from_secs(2);
+const CERTIFICATE_RETRY_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The interval for reading the Secret and renewing this replica's certificate.
-const RENEWAL_INTERVAL: Duration = Duration::from_hours(12);
+const CERTIFICATE_RENEWAL_INTERVAL: Duration = Duration::from_hours(12);
 
 /// The reason why there is no certificate.
 #[derive(Debug, thiserror::Error)]
@@ -45,7 +45,7 @@ pub(super) enum Error {
     #[error("the key of the certificate cannot be used: {0}")]
     Key(#[from] TlsError),
     /// The leader has not filled the Secret yet.
-    #[error("it is empty, and the leader fills it")]
+    #[error("the Secret is empty until the leader fills it")]
     Empty,
 }
 
@@ -78,7 +78,7 @@ pub(super) async fn keep_renewed(context: &Context, served: &ServedCertificate) 
     let mut last_message = String::new();
     loop {
         let pause = match renew(context, served).await {
-            Ok(()) => RENEWAL_INTERVAL,
+            Ok(()) => CERTIFICATE_RENEWAL_INTERVAL,
             Err(error) => {
                 let secret = &context.settings.report.ca_secret;
                 let message = format!(
@@ -92,7 +92,7 @@ pub(super) async fn keep_renewed(context: &Context, served: &ServedCertificate) 
                     _ => tracing::warn!("{message}"),
                 }
                 last_message = message;
-                RETRY_INTERVAL
+                CERTIFICATE_RETRY_INTERVAL
             }
         };
         tokio::select! {

@@ -36,7 +36,7 @@ pub enum AppliedMcp {
         account: ApplyResult<ServiceAccount>,
         /// The Deployment that runs it.
         deployment: Box<ApplyResult<Deployment>>,
-        /// The Service that leads to it.
+        /// The Service in front of it.
         service: Box<ApplyResult<Service>>,
     },
 }
@@ -83,19 +83,23 @@ async fn apply_mcp(mcp: PreparedMcp, fetched: &FetchedSkill, applier: &Applier) 
 }
 
 impl AppliedSkill {
-    /// Returns whether another object has the name of a wanted object. The deletion of that other object may not be watched.
-    pub fn is_obstructed(&self) -> bool {
-        fn obstructs<K>(applied: &ApplyResult<K>) -> bool {
+    /// Returns whether a conflicting object has the name of a wanted object: it has another owner, or is immutable and has
+    /// other content.
+    pub fn has_conflicting_object(&self) -> bool {
+        fn is_conflicting<K>(applied: &ApplyResult<K>) -> bool {
             matches!(applied, ApplyResult::NameTaken | ApplyResult::Replaced)
         }
         let Self { memory_claim, revision, revision_ref: _, worker_account, mcp } = self;
-        let is_mcp_obstructed = match mcp {
+        let has_conflicting_mcp_object = match mcp {
             AppliedMcp::Absent | AppliedMcp::External(_) => false,
             AppliedMcp::Managed { account, deployment, service } => {
-                obstructs(account) || obstructs(deployment) || obstructs(service)
+                is_conflicting(account) || is_conflicting(deployment) || is_conflicting(service)
             }
         };
-        obstructs(memory_claim) || obstructs(revision) || obstructs(worker_account) || is_mcp_obstructed
+        is_conflicting(memory_claim)
+            || is_conflicting(revision)
+            || is_conflicting(worker_account)
+            || has_conflicting_mcp_object
     }
 
     /// Returns the first refusal of the API server as an error, so that the apply is retried. The cause of a refusal, such

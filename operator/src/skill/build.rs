@@ -47,7 +47,7 @@ pub struct ManagedMcp {
     pub account: ServiceAccount,
     /// The Deployment that runs it.
     pub deployment: Deployment,
-    /// The Service that leads to it.
+    /// The Service in front of it.
     pub service: Service,
 }
 

@@ -66,8 +66,8 @@ pub fn is_unfinished(job: &Job) -> bool {
     job.status.as_ref().and_then(|status| status.phase).is_none_or(|phase| !phase.is_terminal())
 }
 
-/// Returns whether a Skill uses the Service with this name: it names the Service, or the operator runs its MCP server
-/// behind it.
+/// Returns whether a Skill uses the Service with this name: the Skill names the Service, or the operator creates the
+/// Service for the Skill's MCP server.
 pub fn uses_service(skill: &Skill, service: &str) -> bool {
     let server = skill.spec.mcp_server.as_ref();
     let is_named = server.and_then(|server| server.service.as_ref()).is_some_and(|named| named.name == service);

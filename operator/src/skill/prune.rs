@@ -55,7 +55,7 @@ fn owned_metadata<'a, K: Resource>(uid: &str, object: Option<&'a K>) -> Option<&
     object.map(Resource::meta).filter(|metadata| owned::is_owned_by(metadata, uid))
 }
 
-/// The revisions that no new or unfinished Job uses, except the newest ones among them.
+/// The revisions that no new or unfinished Job uses, except the newest [`MAX_UNUSED_REVISIONS`] of them.
 fn deletable_revisions<'a>(uid: &str, current: &str, fetched: &'a FetchedSkill) -> Vec<&'a ObjectMeta> {
     let is_used = |name: &str| name == current || fetched.revisions_in_use.contains(name);
     let mut unused: Vec<&ObjectMeta> = fetched

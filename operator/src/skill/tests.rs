@@ -131,7 +131,8 @@ async fn an_object_of_another_owner_is_neither_changed_nor_deleted() {
 async fn an_object_that_another_writer_creates_concurrently_is_not_taken_over() {
     let api = FakeApi::default();
     put(&api, &fixtures::with_container());
-    // The object has no field that differs from the wanted one.
+    // The object sets no field that the wanted object sets to another value. So a server-side apply finds no conflict, and would
+    // take it over.
     let foreign = json!({
         "apiVersion": "v1", "kind": "ServiceAccount",
         "metadata": {"namespace": "acme", "name": "orders-mcp", "uid": "foreign"},

@@ -1,4 +1,4 @@
-//! Validates a Skill: the result is complete, and has at most one MCP server.
+//! Validates a Skill. The result has a namespace, an owner reference, and at most one MCP server.
 //!
 //! The CRD refuses invalid objects at admission. A Skill that was stored under an older CRD may violate these rules, so
 //! the ones that matter are checked again here.
@@ -31,7 +31,7 @@ pub struct ValidSkill {
 pub enum ValidMcp {
     /// The operator runs this container.
     Container(McpContainer),
-    /// An existing Service leads to the server.
+    /// The server runs already, behind this Service.
     Service(McpService),
 }
 

@@ -20,7 +20,7 @@ pub enum Error {
 /// The reason why a text is not one unambiguous JSON object.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
-    /// The JSON is invalid, repeats a key, or has a number that is not exact.
+    /// The JSON is invalid, repeats a key, or has a number that an `i64`, `u64` or `f64` cannot hold without loss.
     #[error(transparent)]
     Json(#[from] canonical::Error),
     /// The object is nested too deep for a line of the log.
@@ -45,7 +45,7 @@ pub fn split(text: &str) -> Result<(String, Map<String, Value>), Error> {
     }
 }
 
-/// Parses a text that is one JSON object. Keys appear once, numbers are exact, and the depth fits into a line of the log.
+/// Parses a text that is one JSON object. Keys appear once, no number loses precision, and the depth fits into a line of the log.
 pub(crate) fn parse_object(text: &str) -> Result<Map<String, Value>, Malformed> {
     match canonical::parse(text.trim())? {
         value if canonical::depth(&value) > canonical::MAX_DEPTH => Err(Malformed::TooDeep),
@@ -93,7 +93,7 @@ fn blocks(text: &str) -> Vec<Block<'_>> {
     blocks
 }
 
-/// Returns the block between the offsets of its opening fence, its content, the end of its content, and the text after it.
+/// Builds a block from four offsets in `text`: the opening fence, the content, the end of the content, and the text after the block.
 fn block(text: &str, start: usize, content: usize, content_end: usize, after: usize) -> Block<'_> {
     Block {
         before: text.get(..start).unwrap_or_default(),

@@ -12,7 +12,7 @@ fn missing() -> PolicyState {
     PolicyState::Missing("gone".into())
 }
 
-/// The state after another policy was installed.
+/// The state of an admission policy that was installed after the Approvals were created.
 fn other_policy() -> PolicyState {
     PolicyState::InForce(bloomery_crds::Digest::of_bytes(b"another"))
 }
@@ -33,8 +33,8 @@ fn summary(state: ApprovalState) -> String {
         ApprovalState::PolicyMissing(why) => format!("policy missing: {why}"),
         ApprovalState::Missing => "missing".into(),
         ApprovalState::Pending(_, pending) => {
-            let of: Vec<&str> = pending.iter().map(|decision| decision.approver.as_str()).collect();
-            format!("pending: {}", of.join(" "))
+            let approvers: Vec<&str> = pending.iter().map(|decision| decision.approver.as_str()).collect();
+            format!("pending: {}", approvers.join(" "))
         }
         ApprovalState::NoApprover => "no approver".into(),
     }
@@ -70,7 +70,7 @@ const YES: ApprovalVerdict = ApprovalVerdict::Approve;
 const NO: ApprovalVerdict = ApprovalVerdict::Deny;
 const LATE: ApprovalVerdict = ApprovalVerdict::Expired;
 /// The expiry of the fixtures' Approvals, in seconds.
-const EXPIRY: i64 = 24 * 3600;
+const EXPIRY_SECONDS: i64 = 24 * 3600;
 
 #[rstest]
 #[case::open(Some(supervisor()), Some(finance()), policy_in_force(), 1, "pending: supervisor finance")]
@@ -104,14 +104,14 @@ const EXPIRY: i64 = 24 * 3600;
 )]
 #[case::one_denial_without_policy(Some(supervisor()), Some(counted(finance(), NO)), missing(), 1, "withdraw")]
 #[case::one_expired(Some(counted(supervisor(), YES)), Some(counted(finance(), LATE)), policy_in_force(), 1, "decided")]
-#[case::just_in_time(Some(supervisor()), Some(finance()), policy_in_force(), EXPIRY - 1, "pending: supervisor finance")]
-#[case::time_is_up(Some(supervisor()), Some(counted(finance(), YES)), policy_in_force(), EXPIRY, "count")]
+#[case::just_in_time(Some(supervisor()), Some(finance()), policy_in_force(), EXPIRY_SECONDS - 1, "pending: supervisor finance")]
+#[case::time_is_up(Some(supervisor()), Some(counted(finance(), YES)), policy_in_force(), EXPIRY_SECONDS, "count")]
 #[case::counted_and_nobody_decided(Some(forged(supervisor())), Some(finance()), policy_in_force(), 1, "void")]
 #[case::counted_decisions_do_not_expire(
     Some(counted(supervisor(), YES)),
     Some(counted(finance(), YES)),
     policy_in_force(),
-    EXPIRY,
+    EXPIRY_SECONDS,
     "decided"
 )]
 #[case::without_policy(Some(supervisor()), Some(finance()), missing(), 1, "policy missing: gone")]
@@ -158,9 +158,9 @@ fn a_call_without_approvers_is_never_decided() {
 #[test]
 fn a_decision_counts_if_it_is_seen_before_the_expiry() {
     let spec = decided(supervisor(), YES).spec;
-    assert_eq!(verdict_at(&spec, at(EXPIRY - 1)), YES);
-    assert_eq!(verdict_at(&spec, at(EXPIRY)), LATE);
-    assert_eq!(verdict_at(&supervisor().spec, at(EXPIRY)), LATE);
+    assert_eq!(verdict_at(&spec, at(EXPIRY_SECONDS - 1)), YES);
+    assert_eq!(verdict_at(&spec, at(EXPIRY_SECONDS)), LATE);
+    assert_eq!(verdict_at(&supervisor().spec, at(EXPIRY_SECONDS)), LATE);
 }
 
 #[test]

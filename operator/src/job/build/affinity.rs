@@ -21,12 +21,12 @@ pub(super) fn labels(attempt: &ValidAttempt) -> BTreeMap<String, String> {
 /// Requires that the pod runs on the node of the other pods that mount the same volume, because it could not mount the
 /// volume elsewhere. The first pod may run on any node, because it matches its own term.
 ///
-/// There is only one term, because with several terms the scheduler would require one other pod that matches all of
-/// them. If only one node can mount the memory, its term is enough: all pods of the tenant share that node. Otherwise
-/// the claim that is first by name decides the node. A pod whose other claims are mounted on another node waits until
-/// they are free.
+/// There is only one term: if there were several, the scheduler would look for one other pod that matches all of them.
+/// If only one node can mount the memory, the term of the memory is enough, because all pods of the tenant share that
+/// node. Otherwise the claim that is first by name decides the node. A pod whose other claims are mounted on another
+/// node waits until they are free.
 pub(super) fn affinity(attempt: &ValidAttempt) -> Option<Affinity> {
-    let required_label = if attempt.single_node {
+    let required_label = if attempt.memory_single_node {
         Some((names::LABEL_MEMORY.to_owned(), names::MEMORY_CLAIM.to_owned()))
     } else {
         single_node_claims(attempt).into_iter().next().map(label)
@@ -56,9 +56,9 @@ mod tests {
         terms.into_iter().next()?.label_selector?.match_labels
     }
 
-    fn attempt_with(single_node: bool, claims: &[(&str, bool)]) -> ValidAttempt {
+    fn attempt_with(memory_single_node: bool, claims: &[(&str, bool)]) -> ValidAttempt {
         let mut attempt = valid_attempt();
-        attempt.single_node = single_node;
+        attempt.memory_single_node = memory_single_node;
         let example = attempt.bound.filesystems[0].clone();
         attempt.bound.filesystems = claims
             .iter()

@@ -22,8 +22,9 @@ const MAX_DEADLINE_SECONDS: i64 = i32::MAX as i64;
 /// The seconds that a call in progress may take after the worker was asked to stop.
 const TERMINATION_GRACE_SECONDS: i64 = 60;
 
-/// Lets the cluster autoscaler evict a worker: on SIGTERM the worker parks, and its Job continues on another node.
-const SAFE_TO_EVICT: &str = "cluster-autoscaler.kubernetes.io/safe-to-evict";
+/// The annotation that allows the cluster autoscaler to evict a worker. On SIGTERM the worker parks, and its Job
+/// continues on another node.
+const SAFE_TO_EVICT_ANNOTATION: &str = "cluster-autoscaler.kubernetes.io/safe-to-evict";
 
 /// The flag that passes the digest of the revision. [`revision_of`] reads it back.
 const REVISION_DIGEST_FLAG: &str = "--revision-digest=";
@@ -51,7 +52,7 @@ fn metadata(attempt: &ValidAttempt, part: &Sealed) -> ObjectMeta {
         labels: Some(labels),
         annotations: Some(BTreeMap::from([
             (names::ANNOTATION_JOB_PART.to_owned(), part.text.clone()),
-            (SAFE_TO_EVICT.to_owned(), "true".to_owned()),
+            (SAFE_TO_EVICT_ANNOTATION.to_owned(), "true".to_owned()),
         ])),
         owner_references: Some(vec![attempt.owner.clone()]),
         ..ObjectMeta::default()

@@ -73,8 +73,8 @@ pub(super) fn mounts(attempt: &ValidAttempt) -> Vec<VolumeMount> {
     secrets.chain(config_maps).chain(filesystems).collect()
 }
 
-/// The required Secrets, with the names of their volumes. These are numbered, because the name of a Secret may be too
-/// long for a volume.
+/// The required Secrets, with the names of their volumes. The volumes are numbered, because the name of a Secret may be
+/// too long for the name of a volume.
 fn secrets(attempt: &ValidAttempt) -> BTreeMap<&str, String> {
     let of_models = attempt.models.iter().filter_map(|model| model.api_key.as_ref());
     let of_resources = attempt.bound.resources.iter().filter_map(|resource| match &resource.source {

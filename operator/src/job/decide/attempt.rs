@@ -12,7 +12,7 @@ use k8s_openapi::jiff::SignedDuration;
 const MAX_SILENT_ATTEMPTS: u32 = 3;
 
 /// The longest pause that is not written to the status.
-const BRIEF_PAUSE: SignedDuration = SignedDuration::from_secs(1);
+const MAX_UNRECORDED_PAUSE: SignedDuration = SignedDuration::from_secs(1);
 
 /// The pause after the attempt with this number.
 pub(super) fn pause_after(attempt: u32) -> SignedDuration {
@@ -41,10 +41,10 @@ pub(super) fn next_act(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod
     if left <= SignedDuration::ZERO {
         return (Act::Start { attempt: next, after: Some(lost) }, None);
     }
-    // The next reconcile must know when the attempt ended. For a brief pause, the end time of the pod is enough, unless
-    // the clock of the pod's node is ahead of the operator's.
+    // The next reconcile must know when the attempt ended, so that time is written to the status. For a brief pause no
+    // write is needed if the pod has an end time, and the clock of its node is not ahead of the operator's.
     let pod_has_end_time = pod.and_then(WorkerPod::end_time).is_some_and(|ended| ended <= facts.now);
-    let is_end_known = recorded.ended.is_some() || (pause <= BRIEF_PAUSE && pod_has_end_time);
+    let is_end_known = recorded.ended.is_some() || (pause <= MAX_UNRECORDED_PAUSE && pod_has_end_time);
     let act = if is_end_known { Act::KeepPausing } else { Act::Pause(lost) };
     (act, Some(left))
 }

@@ -12,14 +12,14 @@ use k8s_openapi::jiff::SignedDuration;
 const LAST_REPORT_TIMEOUT: SignedDuration = SignedDuration::from_secs(180);
 
 /// Returns the pods to delete now, and when to look again.
-pub(super) fn plan(facts: &Facts) -> (Vec<PodDeletion>, Option<SignedDuration>) {
+pub(super) fn pods_to_delete(facts: &Facts) -> (Vec<PodDeletion>, Option<SignedDuration>) {
     let mut delete = Vec::new();
     let mut requeue_after: Option<SignedDuration> = None;
     for pod in facts.pods.iter().filter(|pod| !pod.deleting) {
         let Some(left) = time_left(facts, pod) else { continue };
         if left <= SignedDuration::ZERO {
-            let grace = ending::grace(facts, pod);
-            delete.push(PodDeletion { name: pod.name.clone(), uid: pod.uid.clone(), grace });
+            let grace_seconds = ending::grace_seconds(facts, pod);
+            delete.push(PodDeletion { name: pod.name.clone(), uid: pod.uid.clone(), grace_seconds });
         } else {
             requeue_after = earlier(requeue_after, Some(left));
         }

@@ -1,7 +1,7 @@
 //! The inputs of a decision.
 
 use crate::approval::evaluate::{ApprovalUpdate, CallApprovals};
-use crate::job::ending::Ending;
+use crate::job::ending::EndCause;
 use crate::job::pods::WorkerPod;
 use crate::job::replies::AnswerState;
 use bloomery_crds::v1alpha1::{AskedQuestion, JobStatus};
@@ -21,11 +21,11 @@ pub struct Facts<'a> {
     /// The updates that the Approvals of an ended Job still need.
     pub open_approval_updates: &'a [ApprovalUpdate],
     /// The reason why the Job is ending, and the time at which this process first saw the Job ending.
-    pub ending: Option<(Ending, Timestamp)>,
+    pub ending: Option<(EndCause, Timestamp)>,
     /// True if the namespace is suspended.
     pub suspended: bool,
     /// The time to live: the number of seconds that the Job is kept after its end. No limit if absent.
-    pub ttl: Option<i64>,
+    pub ttl_seconds: Option<i64>,
     /// The state of the answers to the open questions.
     pub answers: AnswerState,
     /// The time that the Job may wait for a reply; absent if its Skill cannot be read.
@@ -44,7 +44,7 @@ impl<'a> Facts<'a> {
         self.status.attempt.as_ref().is_some_and(|recorded| recorded.number == pod.attempt)
     }
 
-    /// Returns the open questions that the status lists. The status has room for a limited number.
+    /// Returns the open questions that the status lists. More may be open, because the list is bounded.
     pub fn questions(&self) -> &'a [AskedQuestion] {
         self.status.waiting_for.as_ref().map_or(&[], |waiting| &waiting.questions)
     }

@@ -9,11 +9,11 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 /// The interval for checking a pod that is not watched, because its labels were removed.
 const UNWATCHED_POD_INTERVAL: SignedDuration = SignedDuration::from_secs(60);
 
-/// The interval for checking a pod that is being deleted: on a lost node it stays.
+/// The interval for checking a pod that is being deleted. On a lost node, the pod is not removed.
 const DELETING_POD_INTERVAL: SignedDuration = SignedDuration::from_secs(30);
 
 /// The ages at which a pod is checked for problems that do not change the pod object.
-const PROBLEM_AGES: [SignedDuration; 2] = [SignedDuration::from_secs(5), SignedDuration::from_secs(60)];
+const PROBLEM_CHECK_AGES: [SignedDuration; 2] = [SignedDuration::from_secs(5), SignedDuration::from_secs(60)];
 
 /// Observes a live pod; none if no pod is alive.
 pub(super) fn observe_alive(facts: &Facts, pod: Option<&WorkerPod>) -> Option<(Act, Option<SignedDuration>)> {
@@ -31,14 +31,14 @@ pub(super) fn next_check(pod: &WorkerPod, now: Timestamp) -> Option<SignedDurati
     }
     let until_next_age = pod.created.and_then(|created| {
         let age = now.duration_since(created);
-        PROBLEM_AGES.into_iter().find(|next| age < *next).map(|next| next - age)
+        PROBLEM_CHECK_AGES.into_iter().find(|next| age < *next).map(|next| next - age)
     });
     let unwatched = (!pod.watched).then_some(UNWATCHED_POD_INTERVAL);
     [until_next_age, unwatched].into_iter().flatten().min()
 }
 
-/// The end of the Job in the termination message of a pod; none without an outcome. It is final: no pod is started only
-/// to report it.
+/// The end of the Job in the termination message of a pod; none if the message has no outcome. This end counts although
+/// no report has carried it, so no further pod is started to report it.
 pub(super) fn end_in_message(pod: &WorkerPod) -> Option<JobEnd> {
     let message = pod.message.as_ref()?;
     let outcome = message.outcome.clone()?;

@@ -3,7 +3,7 @@
 use super::*;
 use crate::approval::evaluate::{ApprovalUpdate, CallApprovals, PendingDecision};
 use crate::approval::policy::PolicyState;
-use crate::job::ending::Ending;
+use crate::job::ending::EndCause;
 use crate::job::fixtures::{
     UID, approval, at, counted, decided, ended_pod, held_call, message, pod, pod_uid, policy_in_force, status,
 };
@@ -22,7 +22,7 @@ const RETENTION: SignedDuration = SignedDuration::from_secs(600);
 
 fn decide_at(now: i64, status: &JobStatus, pods: &[Pod], skill_gone: bool) -> Plan {
     let pods = read(now, status, pods);
-    let ending = skill_gone.then(|| (Ending::SkillDeleted, at(0)));
+    let ending = skill_gone.then(|| (EndCause::SkillDeleted, at(0)));
     decide(&Facts { ending, ..facts(now, status, &pods) })
 }
 
@@ -41,7 +41,7 @@ fn facts<'a>(now: i64, status: &'a JobStatus, pods: &'a [WorkerPod]) -> Facts<'a
         open_approval_updates: &[],
         ending: None,
         suspended: false,
-        ttl: None,
+        ttl_seconds: None,
         answers: AnswerState::Awaited,
         reply_expiry: None,
         has_pending_follow_up: false,
@@ -84,7 +84,7 @@ fn unreported(mut status: JobStatus, attempts: u32) -> JobStatus {
 
 /// The deletion of the pod of an attempt, with the pod's own grace period.
 fn deletion(attempt: u32) -> PodDeletion {
-    PodDeletion { name: format!("refund-{attempt}-01234"), uid: pod_uid(attempt), grace: None }
+    PodDeletion { name: format!("refund-{attempt}-01234"), uid: pod_uid(attempt), grace_seconds: None }
 }
 
 /// A short description of an act.
@@ -94,9 +94,9 @@ fn summary(act: &Act) -> String {
         Act::Delete => "delete".into(),
         Act::Suspend(None) => "suspend".into(),
         Act::Suspend(Some(lost)) => format!("suspend silent={}", lost.silent),
-        Act::AwaitPodEnd(why, problem) => {
+        Act::AwaitPodEnd(cause, problem) => {
             let problem = problem.as_ref().map(|problem| format!(" {}", problem.reason)).unwrap_or_default();
-            format!("await pod end {}{problem}", why.code())
+            format!("await pod end {}{problem}", cause.code())
         }
         Act::Observe(problem) => problem.as_ref().map_or("observe".into(), |problem| problem.reason.to_string()),
         Act::KeepPausing => "keep pausing".into(),
@@ -326,9 +326,9 @@ fn pods_of_replaced_attempts_are_deleted_and_the_last_pod_is_kept() {
     let decision = decide_at(700, &status(2, Phase::Running), &pods, false);
     assert_eq!(decision.delete, [deletion(1)]);
     assert_eq!(summary(&decision.act), "start 3 silent=0");
-    let mut going = ended_pod(1, 10, None);
-    going.metadata.deletion_timestamp = Some(Time(at(650)));
-    assert_eq!(decide_at(700, &status(2, Phase::Running), &[going, pod(2, "Running")], false).delete, []);
+    let mut deleting = ended_pod(1, 10, None);
+    deleting.metadata.deletion_timestamp = Some(Time(at(650)));
+    assert_eq!(decide_at(700, &status(2, Phase::Running), &[deleting, pod(2, "Running")], false).delete, []);
 }
 
 #[test]

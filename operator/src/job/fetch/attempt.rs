@@ -1,4 +1,4 @@
-//! Fetches the inputs of the pod of a new attempt. Only a Job that gets a pod costs these requests.
+//! Fetches the inputs of the pod of a new attempt. The requests are sent only for a Job that starts an attempt.
 
 use super::FetchedJob;
 use crate::approval::evaluate::expected_approval;

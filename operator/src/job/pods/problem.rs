@@ -4,15 +4,15 @@ use bloomery_crds::conditions::Reason;
 use k8s_openapi::api::core::v1::{ContainerStateWaiting, ContainerStatus, Pod, PodCondition, PodStatus};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
-/// The age of a pod from which "unschedulable" counts as a problem. A scheduler that waits for a volume reports it for a
-/// moment.
+/// The age of a pod from which the condition `PodScheduled=False` counts as a problem. The scheduler sets it for a moment
+/// even if it only waits for a volume.
 const SCHEDULING_GRACE: SignedDuration = SignedDuration::from_secs(5);
 
 /// The age of a pod from which a container in creation counts as a problem.
-const CREATION_TIMEOUT: SignedDuration = SignedDuration::from_secs(60);
+const CONTAINER_CREATION_TIMEOUT: SignedDuration = SignedDuration::from_secs(60);
 
-/// The time that a pod may outlive its deletion deadline. A kubelet that answers removes the pod sooner.
-const REMOVAL_TIMEOUT: SignedDuration = SignedDuration::from_secs(30);
+/// The time that a pod may exist after its deletion deadline. A kubelet that works removes the pod sooner.
+const POD_REMOVAL_TIMEOUT: SignedDuration = SignedDuration::from_secs(30);
 
 /// The reason why a pod does not run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub(super) fn find(
 /// Detects that the node of a pod is lost, and describes this for people.
 fn node_lost(pod: &Pod, status: &PodStatus, container: Option<&ContainerStatus>, now: Timestamp) -> Option<String> {
     let deletion = pod.metadata.deletion_timestamp.as_ref();
-    let is_overdue = deletion.is_some_and(|deadline| now.duration_since(deadline.0) > REMOVAL_TIMEOUT);
+    let is_overdue = deletion.is_some_and(|deadline| now.duration_since(deadline.0) > POD_REMOVAL_TIMEOUT);
     // A kubelet sets `ready` and the condition `Ready` together. If the kubelet is silent, the node controller sets only
     // the condition.
     let is_running = container.is_some_and(|container| {
@@ -78,7 +78,7 @@ fn waiting(name: &str, pod: &Pod, container: Option<&ContainerStatus>, now: Time
     let waiting = container.state.as_ref()?.waiting.as_ref()?;
     let reason = waiting.reason.as_deref().unwrap_or("ContainerCreating");
     match reason {
-        "ContainerCreating" | "PodInitializing" => is_older(pod, now, CREATION_TIMEOUT).then(|| PodProblem {
+        "ContainerCreating" | "PodInitializing" => is_older(pod, now, CONTAINER_CREATION_TIMEOUT).then(|| PodProblem {
             reason: Reason::PodNotStarting,
             message: format!("pod {name} is still {reason}; its events say why: kubectl describe pod {name}"),
         }),

@@ -90,11 +90,11 @@ fn the_time_and_the_cause_of_an_end_are_read() {
     let ended = read(&ended_pod(2, 30, None), 40);
     assert_eq!(ended.state, PodState::Ended { at: Some(at(30)), how: "exit code 137 (OOMKilled)".into() });
     assert_eq!((ended.attempt, ended.uid, ended.message), (2, pod_uid(2), None));
-    let mut speaking = ended_pod(2, 30, None);
-    let states = speaking.status.as_mut().unwrap().container_statuses.as_mut().unwrap();
+    let mut with_message = ended_pod(2, 30, None);
+    let states = with_message.status.as_mut().unwrap().container_statuses.as_mut().unwrap();
     let state = states[0].state.as_mut().unwrap().terminated.as_mut().unwrap();
     state.message = Some("NotWritable: /memory/orders\n".into());
-    let PodState::Ended { how, .. } = read(&speaking, 40).state else { panic!("it ended") };
+    let PodState::Ended { how, .. } = read(&with_message, 40).state else { panic!("it ended") };
     assert_eq!(how, "exit code 137 (OOMKilled): NotWritable: /memory/orders");
     let mut evicted = pod(1, "Failed");
     evicted.status.as_mut().unwrap().reason = Some("Evicted".into());

@@ -183,7 +183,7 @@ fn questions_from_the_termination_message_are_recorded_like_reported_ones() {
     let reconciling = &conditions::find(&after.conditions, ConditionType::Reconciling).unwrap().message;
     assert!(reconciling.contains("--question q-1"), "{reconciling}");
     assert_eq!(condition(&after, ConditionType::Reported), ("False".into(), "ReportLost".into()));
-    // The number of heard replies never decreases.
+    // The number of received replies never decreases.
     running.replies_heard = Some(5);
     let after = next(&running, &AppliedPlan::Parked(Box::new(message)), &stamp(50));
     assert_eq!(after.replies_heard, Some(5));

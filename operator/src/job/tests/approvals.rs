@@ -1,7 +1,7 @@
 //! Tests of Jobs that wait for the approval of a call.
 
 use super::super::fixtures::api::POLICIES;
-use super::super::fixtures::open::{open, path, put};
+use super::super::fixtures::open::{approval_path, open_approval, put_approval};
 use super::super::fixtures::{counted, decided, held_call, policy_digest, status};
 use super::*;
 use bloomery_crds::Digest;
@@ -9,7 +9,7 @@ use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict, WaitingFor};
 
 /// A stored Approval whose expiry has passed.
 fn expired(approver: &str) -> Approval {
-    let mut approval = open(approver);
+    let mut approval = open_approval(approver);
     approval.spec.expires_at = Time(Timestamp::from_second(1_000_000_000).unwrap());
     approval
 }
@@ -35,8 +35,8 @@ fn job_part(api: &FakeApi, pod: &str) -> Value {
 #[tokio::test]
 async fn nothing_is_written_while_approvers_have_not_decided() {
     let api = awaiting_approval();
-    put(&api, &open("supervisor"));
-    put(&api, &open("finance"));
+    put_approval(&api, &open_approval("supervisor"));
+    put_approval(&api, &open_approval("finance"));
     reconcile_once(&api).await.unwrap();
     assert_eq!(api.writes(), [""; 0]);
 }
@@ -44,13 +44,13 @@ async fn nothing_is_written_while_approvers_have_not_decided() {
 #[tokio::test]
 async fn after_the_last_decision_the_next_attempt_starts_with_all_decisions() {
     let api = awaiting_approval();
-    let supervisor = decided(open("supervisor"), ApprovalVerdict::Approve);
-    let finance = open("finance");
-    put(&api, &supervisor);
-    put(&api, &finance);
+    let supervisor = decided(open_approval("supervisor"), ApprovalVerdict::Approve);
+    let finance = open_approval("finance");
+    put_approval(&api, &supervisor);
+    put_approval(&api, &finance);
     reconcile_once(&api).await.unwrap();
-    assert_eq!(api.writes(), [format!("status {}", path(&supervisor))]);
-    let counted = &api.get(&path(&supervisor))["status"];
+    assert_eq!(api.writes(), [format!("status {}", approval_path(&supervisor))]);
+    let counted = &api.get(&approval_path(&supervisor))["status"];
     assert_eq!(
         (&counted["counted"]["verdict"], &counted["conditions"][0]["reason"]),
         (&json!("Approve"), &json!("Approved"))
@@ -61,9 +61,9 @@ async fn after_the_last_decision_the_next_attempt_starts_with_all_decisions() {
     reconcile_once(&api).await.unwrap();
     assert_eq!(api.writes(), [""; 0]);
 
-    put(&api, &decided(finance.clone(), ApprovalVerdict::Approve));
+    put_approval(&api, &decided(finance.clone(), ApprovalVerdict::Approve));
     reconcile_once(&api).await.unwrap();
-    assert_eq!(api.writes(), [format!("status {}", path(&finance))]);
+    assert_eq!(api.writes(), [format!("status {}", approval_path(&finance))]);
     reconcile_once(&api).await.unwrap();
     assert_eq!(api.writes(), [format!("create {POD_2}"), format!("status {JOB}")]);
     let given = job_part(&api, POD_2)["approvals"].clone();
@@ -80,9 +80,9 @@ async fn a_worker_receives_only_decisions_that_the_policy_validated() {
     let given = |is_policy_installed: bool, digest: Option<Digest>| async move {
         let api = awaiting_approval();
         for approver in ["supervisor", "finance"] {
-            let mut approval = counted(open(approver), ApprovalVerdict::Approve);
+            let mut approval = counted(open_approval(approver), ApprovalVerdict::Approve);
             approval.spec.guard = digest.clone();
-            put(&api, &approval);
+            put_approval(&api, &approval);
         }
         api.change(JOB, |job| job["status"]["phase"] = json!("Queued"));
         if !is_policy_installed {
@@ -100,14 +100,17 @@ async fn a_worker_receives_only_decisions_that_the_policy_validated() {
 #[tokio::test]
 async fn one_denial_withdraws_the_other_approvals() {
     let api = awaiting_approval();
-    put(&api, &decided(open("supervisor"), ApprovalVerdict::Deny));
-    let other = open("finance");
-    put(&api, &other);
+    put_approval(&api, &decided(open_approval("supervisor"), ApprovalVerdict::Deny));
+    let other = open_approval("finance");
+    put_approval(&api, &other);
     reconcile_once(&api).await.unwrap();
     api.writes();
     reconcile_once(&api).await.unwrap();
-    assert_eq!(api.writes(), [format!("replace {}", path(&other)), format!("status {}", path(&other))]);
-    let withdrawn = api.get(&path(&other));
+    assert_eq!(
+        api.writes(),
+        [format!("replace {}", approval_path(&other)), format!("status {}", approval_path(&other))]
+    );
+    let withdrawn = api.get(&approval_path(&other));
     assert_eq!(withdrawn["spec"]["decision"]["verdict"], "Expired");
     assert_eq!(withdrawn["spec"]["decision"]["reason"], "the call is denied already");
     reconcile_once(&api).await.unwrap();
@@ -122,12 +125,12 @@ async fn an_approval_expires_without_a_decision_and_with_a_late_one() {
         (decided(expired("supervisor"), ApprovalVerdict::Approve), vec!["status"]),
     ] {
         let api = awaiting_approval();
-        put(&api, &approval);
-        put(&api, &open("finance"));
+        put_approval(&api, &approval);
+        put_approval(&api, &open_approval("finance"));
         reconcile_once(&api).await.unwrap();
-        let expected: Vec<String> = writes.iter().map(|verb| format!("{verb} {}", path(&approval))).collect();
+        let expected: Vec<String> = writes.iter().map(|verb| format!("{verb} {}", approval_path(&approval))).collect();
         assert_eq!(api.writes(), expected);
-        assert_eq!(api.get(&path(&approval))["status"]["counted"]["verdict"], "Expired");
+        assert_eq!(api.get(&approval_path(&approval))["status"]["counted"]["verdict"], "Expired");
         // No other decision is needed.
         reconcile_once(&api).await.unwrap();
         reconcile_once(&api).await.unwrap();
@@ -138,18 +141,18 @@ async fn an_approval_expires_without_a_decision_and_with_a_late_one() {
 #[tokio::test]
 async fn without_the_policy_decisions_are_void() {
     let api = awaiting_approval();
-    put(&api, &open("supervisor"));
-    put(&api, &open("finance"));
+    put_approval(&api, &open_approval("supervisor"));
+    put_approval(&api, &open_approval("finance"));
     api.change(&format!("{POLICIES}/approvals"), |policy| policy["spec"]["failurePolicy"] = json!("Ignore"));
     reconcile_once(&api).await.unwrap();
     assert_eq!((api.writes(), reason(&api).as_str()), (vec![format!("status {JOB}")], "ApprovalPolicyMissing"));
     reconcile_once(&api).await.unwrap();
     assert_eq!(api.writes(), [""; 0]);
 
-    let forged = decided(open("supervisor"), ApprovalVerdict::Approve);
-    put(&api, &forged);
+    let forged = decided(open_approval("supervisor"), ApprovalVerdict::Approve);
+    put_approval(&api, &forged);
     reconcile_once(&api).await.unwrap();
-    assert_eq!(api.writes(), [format!("delete {}", path(&forged))]);
+    assert_eq!(api.writes(), [format!("delete {}", approval_path(&forged))]);
 
     // Once the policy is installed, a worker starts to report the call again. It receives no decision.
     api.install_policy();
@@ -160,37 +163,37 @@ async fn without_the_policy_decisions_are_void() {
 
 #[tokio::test]
 async fn an_edited_approval_is_deleted() {
-    let mut edited = decided(open("supervisor"), ApprovalVerdict::Approve);
+    let mut edited = decided(open_approval("supervisor"), ApprovalVerdict::Approve);
     edited.spec.arguments = "other arguments".to_owned();
-    let mut foreign = decided(open("supervisor"), ApprovalVerdict::Approve);
+    let mut foreign = decided(open_approval("supervisor"), ApprovalVerdict::Approve);
     foreign.spec.approver = "me".to_owned();
     for approval in [edited, foreign] {
         let api = awaiting_approval();
-        put(&api, &approval);
-        put(&api, &open("finance"));
+        put_approval(&api, &approval);
+        put_approval(&api, &open_approval("finance"));
         reconcile_once(&api).await.unwrap();
-        assert_eq!(api.writes(), [format!("delete {}", path(&approval))]);
+        assert_eq!(api.writes(), [format!("delete {}", approval_path(&approval))]);
     }
 }
 
 #[tokio::test]
 async fn an_approval_of_a_cancelled_job_records_that_the_call_was_not_started() {
     let api = awaiting_approval();
-    let (approved, other) = (decided(open("supervisor"), ApprovalVerdict::Approve), open("finance"));
-    put(&api, &approved);
-    put(&api, &other);
+    let (approved, other) = (decided(open_approval("supervisor"), ApprovalVerdict::Approve), open_approval("finance"));
+    put_approval(&api, &approved);
+    put_approval(&api, &other);
     reconcile_once(&api).await.unwrap();
     let counted_and_message = |approval: &Approval| {
-        let status = api.get(&path(approval))["status"].clone();
+        let status = api.get(&approval_path(approval))["status"].clone();
         (status["counted"].clone(), status["conditions"][0]["message"].as_str().unwrap_or_default().to_owned())
     };
     let (counted_before, message) = counted_and_message(&approved);
     assert_eq!(message, "jane@acme.io approved the call; it is made once every approver has approved it");
     // The Approval of an earlier call, which was made, must not change.
-    let mut earlier = counted(open("supervisor"), ApprovalVerdict::Approve);
+    let mut earlier = counted(open_approval("supervisor"), ApprovalVerdict::Approve);
     earlier.metadata.name = Some("refund-0".to_owned());
     earlier.spec.call_id = "c-6".to_owned();
-    put(&api, &earlier);
+    put_approval(&api, &earlier);
 
     api.change(JOB, |job| job["spec"]["cancel"] = json!(true));
     reconcile_once(&api).await.unwrap();
@@ -198,8 +201,9 @@ async fn an_approval_of_a_cancelled_job_records_that_the_call_was_not_started() 
     reconcile_once(&api).await.unwrap();
     let mut writes = api.writes();
     writes.sort();
-    let (approved_, other_) = (path(&approved), path(&other));
-    let mut expected = [format!("replace {other_}"), format!("status {approved_}"), format!("status {other_}")];
+    let (approved_path, other_path) = (approval_path(&approved), approval_path(&other));
+    let mut expected =
+        [format!("replace {other_path}"), format!("status {approved_path}"), format!("status {other_path}")];
     expected.sort();
     assert_eq!(writes, expected);
     let message =

@@ -2,7 +2,7 @@
 
 use super::approvals::awaiting_approval;
 use super::*;
-use crate::job::fixtures::open::{open, path, put};
+use crate::job::fixtures::open::{approval_path, open_approval, put_approval};
 use crate::job::fixtures::{decided, pod};
 use bloomery_crds::v1alpha1::ApprovalVerdict;
 
@@ -151,22 +151,22 @@ async fn a_worker_that_does_not_stop_in_time_is_deleted() {
 #[tokio::test]
 async fn approvals_of_a_cancelled_job_are_withdrawn_and_decisions_recorded_as_late() {
     let api = awaiting_approval();
-    let (supervisor, finance) = (open("supervisor"), open("finance"));
-    put(&api, &supervisor);
-    put(&api, &decided(finance.clone(), ApprovalVerdict::Approve));
+    let (supervisor, finance) = (open_approval("supervisor"), open_approval("finance"));
+    put_approval(&api, &supervisor);
+    put_approval(&api, &decided(finance.clone(), ApprovalVerdict::Approve));
     cancel(&api);
     reconcile_once(&api).await.unwrap();
     assert_eq!(api.writes(), [format!("status {JOB}")], "the decision of finance does not count any more");
     assert_cancelled(&api);
     reconcile_once(&api).await.unwrap();
-    let written = ["replace", "status"].map(|verb| format!("{verb} {}", path(&supervisor)));
+    let written = ["replace", "status"].map(|verb| format!("{verb} {}", approval_path(&supervisor)));
     let mut writes = api.writes();
     writes.sort();
-    assert_eq!(writes, [written[0].clone(), format!("status {}", path(&finance)), written[1].clone()]);
-    let withdrawn = api.get(&path(&supervisor));
+    assert_eq!(writes, [written[0].clone(), format!("status {}", approval_path(&finance)), written[1].clone()]);
+    let withdrawn = api.get(&approval_path(&supervisor));
     assert_eq!(withdrawn["spec"]["decision"]["verdict"], "Expired");
     assert_eq!(withdrawn["spec"]["decision"]["reason"], "the Job was cancelled");
-    let late = api.get(&path(&finance));
+    let late = api.get(&approval_path(&finance));
     assert_eq!(
         (&late["spec"]["decision"]["by"], &late["status"]["counted"]["verdict"]),
         (&json!("jane@acme.io"), &json!("Expired"))
@@ -180,15 +180,15 @@ async fn approvals_of_a_cancelled_job_are_withdrawn_and_decisions_recorded_as_la
 #[tokio::test]
 async fn a_withdrawal_keeps_a_concurrent_decision() {
     let api = awaiting_approval();
-    let supervisor = open("supervisor");
-    put(&api, &supervisor);
+    let supervisor = open_approval("supervisor");
+    put_approval(&api, &supervisor);
     cancel(&api);
     reconcile_once(&api).await.unwrap();
     let context = api.operator().await;
-    put(&api, &decided(supervisor.clone(), ApprovalVerdict::Approve));
+    put_approval(&api, &decided(supervisor.clone(), ApprovalVerdict::Approve));
     api.writes();
     reconcile(serde_json::from_value(api.get(JOB)).unwrap(), context, Arc::default()).await.unwrap();
-    assert_eq!(api.writes(), [format!("status {}", path(&supervisor))]);
+    assert_eq!(api.writes(), [format!("status {}", approval_path(&supervisor))]);
 }
 
 #[tokio::test]
@@ -239,7 +239,7 @@ async fn a_decision_during_a_suspension_counts_afterwards() {
     let api = awaiting_approval();
     suspend(&api, "true");
     for approver in ["supervisor", "finance"] {
-        put(&api, &decided(open(approver), ApprovalVerdict::Approve));
+        put_approval(&api, &decided(open_approval(approver), ApprovalVerdict::Approve));
     }
     reconcile_once(&api).await.unwrap();
     reconcile_once(&api).await.unwrap();

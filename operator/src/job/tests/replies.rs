@@ -3,7 +3,8 @@
 use super::super::fixtures::{asked, status};
 use super::*;
 
-/// A Job whose worker parked with two questions `since` seconds from now. Its pod is deleted, and it has heard one reply.
+/// A Job that has waited for answers to two questions since this second, counted from now. Its pod is deleted, and its
+/// worker has received one reply.
 fn awaiting_reply(since: i64) -> FakeApi {
     let api = tenant();
     let mut status = status(1, Phase::AwaitingReply);

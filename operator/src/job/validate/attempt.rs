@@ -41,7 +41,7 @@ pub struct ValidAttempt {
     /// The report endpoint.
     pub report: ReportEndpoint,
     /// True if only one node at a time can mount the memory.
-    pub single_node: bool,
+    pub memory_single_node: bool,
 }
 
 /// The resources that a Job binds, resolved.

@@ -88,8 +88,8 @@ fn not_found(claims: &BTreeSet<&str>) -> Wait {
     Wait::new(Reason::ResourceNotFound, join_sentences(&sentences, MAX_LIST_BYTES))
 }
 
-/// Returns whether all pods that mount this memory must share a node. The access modes of the existing claim count, not
-/// the setting for new claims.
+/// Returns whether only one node at a time can mount this memory, so that all its pods must run on one node. The access
+/// modes of the existing claim count, not the setting for new claims.
 pub(super) fn is_single_node(claim: Option<&PersistentVolumeClaim>) -> bool {
     !has_access_mode(claim, &["ReadWriteMany"])
 }

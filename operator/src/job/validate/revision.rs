@@ -32,13 +32,13 @@ pub(super) fn resolve_revision(
     match open_revision(&reference, stored) {
         Ok(compiled) => Ok((reference, compiled)),
         Err(wait) if stored.is_some() => Err(wait.into()),
-        Err(wait) => Err(revision_lost(&reference, current().ok(), wait)),
+        Err(wait) => Err(blocked_by_lost_revision(&reference, current().ok(), wait)),
     }
 }
 
 /// Decides how to continue a Job whose revision no longer exists. The Job ends if the Skill has another revision now.
 /// Otherwise it waits until the Skill controller creates the revision again.
-fn revision_lost(lost: &RevisionRef, current: Option<RevisionRef>, wait: Wait) -> Blocked {
+fn blocked_by_lost_revision(lost: &RevisionRef, current: Option<RevisionRef>, wait: Wait) -> Blocked {
     match current {
         Some(current) if current.digest != lost.digest => {
             let message =

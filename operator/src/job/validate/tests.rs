@@ -28,20 +28,20 @@ fn skill(conditions: &[(&str, &str, &str)]) -> Guarded<Skill> {
     DeserializeGuard(Ok(serde_json::from_value(skill).unwrap()))
 }
 
-const ALL: [(&str, &str, &str); 3] =
+const ALL_TRUE: [(&str, &str, &str); 3] =
     [("Accepted", "True", ""), ("MemoryReady", "True", ""), ("McpAvailable", "True", "")];
 
 #[test]
 fn a_ready_skill_has_a_current_revision() {
-    assert_eq!(current_revision("cs-tier-1", Some(&skill(&ALL))), Ok(fixtures::revision()));
-    let unbound = [ALL[0], ("MemoryReady", "Unknown", "soon"), ALL[2]];
+    assert_eq!(current_revision("cs-tier-1", Some(&skill(&ALL_TRUE))), Ok(fixtures::revision()));
+    let unbound = [ALL_TRUE[0], ("MemoryReady", "Unknown", "soon"), ALL_TRUE[2]];
     assert_eq!(current_revision("cs-tier-1", Some(&skill(&unbound))), Ok(fixtures::revision()));
 }
 
 #[rstest]
 #[case::refused(&[("Accepted", "False", "spec.role: no")], "Accepted=False (Because): spec.role: no")]
-#[case::no_server(&[ALL[0], ALL[1], ("McpAvailable", "False", "0 of 1 pods")], "McpAvailable=False (Because): 0 of 1 pods")]
-#[case::no_memory(&[ALL[0], ("MemoryReady", "False", "lost"), ALL[2]], "is not ready (Because): lost")]
+#[case::no_server(&[ALL_TRUE[0], ALL_TRUE[1], ("McpAvailable", "False", "0 of 1 pods")], "McpAvailable=False (Because): 0 of 1 pods")]
+#[case::no_memory(&[ALL_TRUE[0], ("MemoryReady", "False", "lost"), ALL_TRUE[2]], "is not ready (Because): lost")]
 #[case::unknown(&[], "Accepted is not known yet")]
 fn the_wait_for_a_skill_names_the_unmet_condition(#[case] conditions: &[(&str, &str, &str)], #[case] why: &str) {
     let wait = current_revision("cs-tier-1", Some(&skill(conditions))).unwrap_err();
@@ -51,7 +51,7 @@ fn the_wait_for_a_skill_names_the_unmet_condition(#[case] conditions: &[(&str, &
 
 #[test]
 fn a_job_waits_for_a_skill_that_was_just_edited() {
-    let mut edited = skill(&ALL);
+    let mut edited = skill(&ALL_TRUE);
     edited.0.as_mut().unwrap().metadata.generation = Some(3);
     assert_eq!(current_revision("cs-tier-1", Some(&edited)).unwrap_err().reason, Reason::SkillNotReady);
     edited.0.as_mut().unwrap().status = None::<SkillStatus>;
@@ -61,7 +61,7 @@ fn a_job_waits_for_a_skill_that_was_just_edited() {
 
 #[test]
 fn no_job_starts_with_a_skill_that_is_being_deleted() {
-    let mut deleting = skill(&ALL);
+    let mut deleting = skill(&ALL_TRUE);
     let now = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(fixtures::at(0));
     deleting.0.as_mut().unwrap().metadata.deletion_timestamp = Some(now);
     assert_eq!(current_revision("cs-tier-1", Some(&deleting)).unwrap_err().reason, Reason::SkillNotFound);
@@ -74,7 +74,7 @@ fn stored(text: &str) -> ConfigMap {
 
 #[test]
 fn a_revision_is_used_only_if_its_digest_matches() {
-    let skill = skill(&ALL).0.unwrap();
+    let skill = skill(&ALL_TRUE).0.unwrap();
     let compiled = Revision { version: 1, skill: "cs-tier-1".into(), spec: skill.spec, mcp: None };
     let sealed = seal(&compiled).unwrap();
     let expected = RevisionRef { name: "cs-tier-1-x".into(), digest: sealed.digest };

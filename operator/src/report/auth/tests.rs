@@ -45,7 +45,7 @@ fn a_token_is_trusted_for_a_minute() {
     let (known, start, token) = (TokenCache::default(), Instant::now(), Digest::of_bytes(b"token"));
     known.put(token.clone(), caller("a"), start);
     assert_eq!(known.get(&token, start + Duration::from_secs(59)), Some(caller("a")));
-    assert_eq!(known.get(&token, start + TRUST_DURATION), None);
+    assert_eq!(known.get(&token, start + TOKEN_TRUST_DURATION), None);
     assert_eq!(known.get(&Digest::of_bytes(b"other"), start), None);
 }
 

@@ -1,6 +1,6 @@
 //! Checks that a projection fits into a status (docs/explanation/design.md, section 3, "Sizes").
 //!
-//! The CRD bounds each field that it knows, in characters. Free-form fields, and texts that become conditions, are
+//! The CRD bounds each field that it declares, in characters. Free-form fields, and texts that become conditions, are
 //! bounded only here. A report that the API server would refuse is refused before it costs a write.
 
 use bloomery_crds::canonical::{self, MAX_DEPTH};

@@ -23,6 +23,7 @@ fn is_urgent_report(current: &JobStatus, report: &Report) -> bool {
     matches!(merge(current, report, &stamp(9)), Merged::Urgent(_))
 }
 
+/// The reason of the condition `Ready`.
 fn reason(status: &JobStatus) -> String {
     conditions::find(&status.conditions, ConditionType::Ready).unwrap().reason.clone()
 }
@@ -311,6 +312,7 @@ fn reports() -> impl Strategy<Value = Vec<Report>> {
     })
 }
 
+/// The position of a status in the order of reports.
 fn rank(status: &JobStatus) -> (bool, u64, u64) {
     let epoch = status.attempt.as_ref().and_then(|attempt| attempt.epoch).unwrap_or(0);
     (status.is_terminal(), epoch, status.log.as_ref().map_or(0, |log| log.events))
@@ -337,10 +339,10 @@ proptest! {
 }
 
 #[rstest]
-#[case::cancelled(Ending::Cancelled, "Cancelling")]
-#[case::without_its_skill(Ending::SkillDeleted, "SkillDeleted")]
-fn a_report_does_not_replace_the_health_of_an_ending_job(#[case] why: Ending, #[case] reason: &str) {
-    let current = after_plan(&status(1, Phase::Running), &AppliedPlan::AwaitsPodEnd(why, None));
+#[case::cancelled(EndCause::Cancelled, "Cancelling")]
+#[case::without_its_skill(EndCause::SkillDeleted, "SkillDeleted")]
+fn a_report_does_not_replace_the_health_of_an_ending_job(#[case] cause: EndCause, #[case] reason: &str) {
+    let current = after_plan(&status(1, Phase::Running), &AppliedPlan::AwaitsPodEnd(cause, None));
     let reconciling = |status: &JobStatus| {
         let condition = conditions::find(&status.conditions, ConditionType::Reconciling).unwrap();
         (condition.reason.clone(), condition.message.clone())

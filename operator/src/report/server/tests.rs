@@ -29,6 +29,7 @@ fn store(api: &FakeApi, job: &Job) {
     api.put(JOB, job);
 }
 
+/// An API server with a Job whose first attempt is starting. The token of a report belongs to the pod of this attempt.
 fn starting() -> FakeApi {
     let api = FakeApi::default();
     accept_token_of(&api, "acme", &pod_uid(1));

@@ -16,7 +16,7 @@ fn shipped() -> FakeApi {
 #[tokio::test]
 async fn the_leader_fills_the_secret_once_and_every_replica_uses_it() {
     let api = shipped();
-    let (leader, follower) = (api.replica(true).await, api.replica(false).await);
+    let (leader, follower) = (api.replica(/* leads */ true).await, api.replica(/* leads */ false).await);
     let served = ServedCertificate::default();
     assert!(matches!(renew(&follower, &served).await, Err(Error::Empty)));
     renew(&leader, &served).await.unwrap();
@@ -34,7 +34,7 @@ async fn an_unreadable_secret_is_left_unchanged() {
     api.change(SECRET, |secret| {
         secret["data"] = json!({ "ca.crt": "bm9uZQ==", "ca.key": "LS0tLS1CRUdJTiBLRVktLS0tLQ==" });
     });
-    let leader = api.replica(true).await;
+    let leader = api.replica(/* leads */ true).await;
     let error = renew(&leader, &ServedCertificate::default()).await.unwrap_err();
     assert!(matches!(error, Error::Ca(ca::Error::Unreadable(_))), "{error}");
     assert_eq!(api.writes(), [""; 0]);
@@ -45,7 +45,7 @@ async fn an_unreadable_secret_is_left_unchanged() {
 async fn only_one_of_two_leaders_fills_the_secret() {
     let api = shipped();
     let stale: Secret = serde_json::from_value(api.get(SECRET)).unwrap();
-    let first = api.replica(true).await;
+    let first = api.replica(/* leads */ true).await;
     renew(&first, &ServedCertificate::default()).await.unwrap();
     let filled_first: Value = api.get(SECRET);
     let secrets: Api<Secret> = Api::namespaced(api.client(), "bloomery");

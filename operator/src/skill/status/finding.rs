@@ -1,4 +1,5 @@
-//! Findings: the conditions of a Skill, and their effect on the Skill as a whole.
+//! Findings of the operator on a Skill in the cluster: its conditions, and their effect on the Skill as a whole. (The
+//! findings of `bloomery lint` are another type: they concern the text of a Skill.)
 
 use crate::apply::ApplyResult;
 use bloomery_crds::conditions::{ConditionType, Observation, Reason};
@@ -12,12 +13,12 @@ pub(super) struct Finding {
     pub(super) blocker: Option<Blocker>,
 }
 
-/// The change that a Skill needs to become ready.
+/// What has to happen before a Skill can become ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Blocker {
     /// A person has to act.
     Person,
-    /// The object is in progress, or may appear without a change of the Skill.
+    /// An object has to start, to be deleted, or to appear. This needs no change of the Skill.
     Progress,
 }
 

@@ -12,6 +12,7 @@ use k8s_openapi::api::apps::v1::{Deployment, DeploymentCondition};
 use k8s_openapi::api::core::v1::{Pod, Service};
 use std::sync::Arc;
 
+/// The condition that this module computes.
 const KIND: ConditionType = ConditionType::McpAvailable;
 
 /// Describes the state of the MCP server.

@@ -8,6 +8,7 @@ use bloomery_crds::conditions::{ConditionType, Observation, Reason};
 use bloomery_crds::names::MEMORY_CLAIM;
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 
+/// The condition that this module computes.
 const KIND: ConditionType = ConditionType::MemoryReady;
 
 /// The annotation that Kubernetes sets once a volume was requested from a provisioner.

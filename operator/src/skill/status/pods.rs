@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStateWaiting, ContainerStatus, Pod};
 
-/// The message for a server that runs and does not listen.
+/// The message for a server that runs but does not accept connections.
 pub(super) const NOT_LISTENING: &str =
     "the MCP server did not accept connections in time: check that it listens on spec.mcpServer.container.port";
 

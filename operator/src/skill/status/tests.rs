@@ -28,7 +28,7 @@ fn applied(mcp: AppliedMcp) -> AppliedSkill {
     }
 }
 
-fn own() -> AppliedMcp {
+fn managed_mcp() -> AppliedMcp {
     AppliedMcp::Managed {
         account: ApplyResult::Unchanged,
         deployment: Box::new(ApplyResult::Unchanged),
@@ -36,11 +36,11 @@ fn own() -> AppliedMcp {
     }
 }
 
-fn foreign() -> AppliedMcp {
+fn external_mcp() -> AppliedMcp {
     AppliedMcp::External(object(json!({"name": "shared-orders", "port": 8090})))
 }
 
-fn bound() -> FetchedSkill {
+fn with_bound_memory() -> FetchedSkill {
     FetchedSkill { memory_claim: Some(claim(&json!({}), &json!({"phase": "Bound"}))), ..FetchedSkill::default() }
 }
 
@@ -48,6 +48,7 @@ fn claim<K: DeserializeOwned>(metadata: &Value, status: &Value) -> Arc<K> {
     Arc::new(object(json!({"metadata": metadata, "spec": {"storageClassName": "fast"}, "status": status})))
 }
 
+/// The cached state with a Deployment in this status, and these pods.
 fn with_deployment(status: &Value, pods: &[Value]) -> FetchedSkill {
     let deployment = json!({
         "metadata": {"name": "orders-mcp", "generation": 3},
@@ -57,7 +58,7 @@ fn with_deployment(status: &Value, pods: &[Value]) -> FetchedSkill {
     FetchedSkill {
         mcp_deployment: Some(Arc::new(object(deployment))),
         mcp_pods: pods.iter().map(|pod| Arc::new(object(pod.clone()))).collect(),
-        ..bound()
+        ..with_bound_memory()
     }
 }
 
@@ -91,22 +92,22 @@ const ROLLED_OUT: &str = r#"{"observedGeneration": 3, "replicas": 1, "updatedRep
 fn a_skill_with_all_objects_is_ready_and_stays_unchanged() {
     let fetched = with_deployment(&serde_json::from_str(ROLLED_OUT).unwrap(), &[]);
     let mut skill = fixtures::with_container();
-    let status = compute(&skill, &Ok(applied(own())), &fetched, &at(1));
+    let status = compute(&skill, &Ok(applied(managed_mcp())), &fetched, &at(1));
     assert!(is_true(&status.conditions, ConditionType::Ready));
     assert_eq!(status.observed_generation, Some(4));
     assert_eq!(status.revision.as_ref().unwrap().name, "orders-12345678");
     let kinds: Vec<&str> = status.conditions.iter().map(|condition| condition.type_.as_str()).collect();
     assert_eq!(kinds, ["Accepted", "McpAvailable", "MemoryReady", "Ready"]);
     skill.status = Some(status.clone());
-    assert_eq!(compute(&skill, &Ok(applied(own())), &fetched, &at(9)), status);
+    assert_eq!(compute(&skill, &Ok(applied(managed_mcp())), &fetched, &at(9)), status);
 }
 
 #[test]
 fn an_invalid_skill_keeps_its_last_revision() {
     let mut skill = fixtures::with_container();
-    skill.status = Some(compute(&skill, &Ok(applied(AppliedMcp::Absent)), &bound(), &at(1)));
+    skill.status = Some(compute(&skill, &Ok(applied(AppliedMcp::Absent)), &with_bound_memory(), &at(1)));
     skill.spec.role.as_mut().unwrap().persona = Some("{{".into());
-    let status = compute(&skill, &validate::validate(&skill).map(|_| unreachable!()), &bound(), &at(2));
+    let status = compute(&skill, &validate::validate(&skill).map(|_| unreachable!()), &with_bound_memory(), &at(2));
     assert_eq!(status.revision.as_ref().unwrap().name, "orders-12345678");
     let accepted = find(&status.conditions, ConditionType::Accepted).unwrap();
     assert_eq!((accepted.status.as_str(), accepted.reason.as_str()), ("False", "Invalid"));
@@ -149,7 +150,7 @@ fn a_claim_without_a_storage_class_is_reported_and_does_not_block_the_skill() {
     "Stalled False/McpUnavailable: the namespace refuses the MCP server's pod: exceeded quota: pods"
 )]
 fn the_state_of_the_deployment_is_reported(#[case] status: Value, #[case] expected: &str) {
-    let summary = summary(applied(own()), &with_deployment(&status, &[]), ConditionType::McpAvailable);
+    let summary = summary(applied(managed_mcp()), &with_deployment(&status, &[]), ConditionType::McpAvailable);
     assert!(summary.starts_with(expected), "{summary}");
 }
 
@@ -177,7 +178,7 @@ fn the_state_of_the_deployment_is_reported(#[case] status: Value, #[case] expect
 )]
 fn the_problem_of_the_pod_is_reported(#[case] container: Value, #[case] expected: &str) {
     let fetched = with_deployment(&json!({"observedGeneration": 3, "replicas": 1}), &[pod(&container)]);
-    let summary = summary(applied(own()), &fetched, ConditionType::McpAvailable);
+    let summary = summary(applied(managed_mcp()), &fetched, ConditionType::McpAvailable);
     assert!(summary.starts_with(expected), "{summary}");
 }
 
@@ -190,7 +191,7 @@ fn a_failure_and_the_pause_after_it_have_the_same_message(#[case] failure: Value
     let summary_of = |state: &Value| {
         let seen = pod(&json!({"state": state, "lastState": last}));
         summary(
-            applied(own()),
+            applied(managed_mcp()),
             &with_deployment(&json!({"observedGeneration": 3}), &[seen]),
             ConditionType::McpAvailable,
         )
@@ -206,8 +207,11 @@ fn a_failure_and_the_pause_after_it_have_the_same_message(#[case] failure: Value
 #[case(Some(json!({"type": "ExternalName", "ports": [{"port": 8090}]})), "Stalled False/Invalid: ")]
 fn the_state_of_a_named_service_is_reported(#[case] spec: Option<Value>, #[case] expected: &str) {
     let service = spec.map(|spec| Arc::new(object(json!({"metadata": {"name": "shared-orders"}, "spec": spec}))));
-    let summary =
-        summary(applied(foreign()), &FetchedSkill { named_service: service, ..bound() }, ConditionType::McpAvailable);
+    let summary = summary(
+        applied(external_mcp()),
+        &FetchedSkill { named_service: service, ..with_bound_memory() },
+        ConditionType::McpAvailable,
+    );
     assert!(summary.starts_with(expected), "{summary}");
 }
 
@@ -215,14 +219,14 @@ fn the_state_of_a_named_service_is_reported(#[case] spec: Option<Value>, #[case]
 fn objects_of_another_owner_and_refused_objects_are_reported() {
     let mut taken = applied(AppliedMcp::Absent);
     taken.worker_account = ApplyResult::NameTaken;
-    let taken = summary(taken, &bound(), ConditionType::Accepted);
+    let taken = summary(taken, &with_bound_memory(), ConditionType::Accepted);
     assert!(
         taken.starts_with("Stalled False/NameTaken: the ServiceAccount orders-worker has another owner"),
         "{taken}"
     );
     let mut refused = applied(AppliedMcp::Absent);
     refused.memory_claim = ApplyResult::Refused("exceeded quota".into());
-    let refused = summary(refused, &bound(), ConditionType::MemoryReady);
+    let refused = summary(refused, &with_bound_memory(), ConditionType::MemoryReady);
     assert!(refused.starts_with("Stalled False/Refused: "), "{refused}");
 }
 
@@ -237,6 +241,6 @@ fn the_newer_of_two_pods_counts() {
     let starting = json!({"state": {"waiting": {"reason": "ContainerCreating"}}});
     let pods = [pod_at(1, broken), pod_at(2, starting)];
     let fetched = with_deployment(&json!({"observedGeneration": 3, "replicas": 2, "updatedReplicas": 1}), &pods);
-    let summary = summary(applied(own()), &fetched, ConditionType::McpAvailable);
+    let summary = summary(applied(managed_mcp()), &fetched, ConditionType::McpAvailable);
     assert!(summary.starts_with("Reconciling False/Progressing: "), "{summary}");
 }

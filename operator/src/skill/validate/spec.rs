@@ -1,7 +1,7 @@
 //! Checks of a Skill's spec that CRD rules cannot express.
 //!
-//! Conditions are only tokenized, and schemas only measured. Compiling them is recursive and could overflow the stack, and
-//! one Skill must not be able to stop the operator of all tenants. Workers and `bloomery lint` compile them.
+//! Conditions are only tokenized, and schemas only measured. Workers and `bloomery lint` compile them. The operator does
+//! not, because a recursive compiler could overflow its stack, and one Skill must not stop the operator of all tenants.
 
 use bloomery_crds::canonical::{self, MAX_DEPTH, MAX_SCHEMA_BYTES};
 use bloomery_crds::nearest::did_you_mean;

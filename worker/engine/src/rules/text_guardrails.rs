@@ -14,11 +14,12 @@ pub const MAX_TOKENS: usize = 100;
 pub struct TextGuardrails {
     /// The rules in the prompt: first `never`, then `always`.
     pub in_prompt: Vec<String>,
-    /// The rules for which the prompt has no room. Only the finalization gate checks them, and a remark names them.
+    /// The rules for which the prompt has no room. Only the finalization gate checks them, and a remark in the Job's status names them.
     pub without_room: Vec<String>,
 }
 
-/// Splits the rules that are not completely compiled into those that fit into the prompt and the others. `never` rules come first.
+/// Takes the guardrails that stay text, wholly or in part, and separates those that fit into the prompt from the others. `never`
+/// rules come first.
 ///
 /// A rule that is too long for the remaining room does not fit. A later, shorter rule may still fit.
 pub fn split(rules: &[Rule]) -> TextGuardrails {

@@ -6,7 +6,7 @@ use bloomery_crds::v1alpha1::AskedQuestion;
 /// The plan for a Job that was cancelled at second 0.
 fn cancelled_at(now: i64, status: &JobStatus, pods: &[Pod]) -> Plan {
     let pods = read(now, status, pods);
-    decide(&Facts { ending: Some((Ending::Cancelled, at(0))), ..facts(now, status, &pods) })
+    decide(&Facts { ending: Some((EndCause::Cancelled, at(0))), ..facts(now, status, &pods) })
 }
 
 fn paused(phase: Phase) -> JobStatus {
@@ -43,13 +43,13 @@ fn a_cancelled_job_ends_when_it_has_no_live_pod(
     #[case] pods: Vec<Pod>,
     #[case] expected: &str,
 ) {
-    let pods_ = read(11, &status, &pods);
+    let read_pods = read(11, &status, &pods);
     assert_eq!(summary(&cancelled_at(11, &status, &pods).act), expected);
     // A suspended namespace makes no difference.
-    let ending = |why| Facts { ending: Some((why, at(0))), suspended: true, ..facts(11, &status, &pods_) };
-    assert_eq!(summary(&decide(&ending(Ending::Cancelled)).act), expected);
+    let ending = |cause| Facts { ending: Some((cause, at(0))), suspended: true, ..facts(11, &status, &read_pods) };
+    assert_eq!(summary(&decide(&ending(EndCause::Cancelled)).act), expected);
     // A Job whose Skill was deleted ends in the same way.
-    let without_skill = decide(&ending(Ending::SkillDeleted)).act;
+    let without_skill = decide(&ending(EndCause::SkillDeleted)).act;
     let expected = if expected.ends_with("by message") {
         expected.to_owned()
     } else {
@@ -96,7 +96,7 @@ fn only_a_pod_without_a_report_has_a_short_grace_period(
     #[case] grace: Option<u32>,
 ) {
     let decision = cancelled_at(now, &status, &[pod(attempt, "Running")]);
-    let graces: Vec<Option<u32>> = decision.delete.iter().map(|pod| pod.grace).collect();
+    let graces: Vec<Option<u32>> = decision.delete.iter().map(|pod| pod.grace_seconds).collect();
     assert_eq!(graces, [grace]);
 }
 
@@ -145,18 +145,18 @@ fn question(text: &str) -> AskedQuestion {
 fn the_outcome_names_questions_that_only_the_termination_message_shows(
     #[case] questions: Vec<AskedQuestion>,
     #[case] expected: &str,
-    #[values(Ending::Cancelled, Ending::SkillDeleted)] why: Ending,
+    #[values(EndCause::Cancelled, EndCause::SkillDeleted)] cause: EndCause,
 ) {
     let mut running = status(1, Phase::Running);
     running.log = Some(crate::job::fixtures::log(7));
     let parked = TerminationMessage { questions, ..message(1, PodEnd::Parked(ParkReason::Reply), None) };
     let pods = read(11, &running, &[ended_pod(1, 10, Some(parked.clone()))]);
-    let decided = decide(&Facts { ending: Some((why, at(0))), ..facts(11, &running, &pods) });
+    let decided = decide(&Facts { ending: Some((cause, at(0))), ..facts(11, &running, &pods) });
     let Act::End(JobEnd { outcome, read_from }) = decided.act else { panic!("it ends") };
     assert!(outcome.message.contains(expected), "{}", outcome.message);
-    assert_eq!((outcome.code, read_from), (why.code(), Some(Box::new(parked))));
+    assert_eq!((outcome.code, read_from), (cause.code(), Some(Box::new(parked))));
     let remedy = outcome.message.ends_with("Create the Skill again, and then another Job.");
-    assert_eq!(remedy, why == Ending::SkillDeleted, "{}", outcome.message);
+    assert_eq!(remedy, cause == EndCause::SkillDeleted, "{}", outcome.message);
 }
 
 #[test]
@@ -198,13 +198,13 @@ fn no_pod_starts_in_a_suspended_namespace(#[case] status: JobStatus, #[case] pod
 #[case::longest(Some(31_536_000), 10, "idle", Some(31_536_000))]
 #[case::never(None, 100_000, "idle", None)]
 fn a_job_that_ended_at_second_10_is_deleted_after_its_time_to_live(
-    #[case] ttl: Option<i64>,
+    #[case] ttl_seconds: Option<i64>,
     #[case] now: i64,
     #[case] expected: &str,
     #[case] again: Option<i64>,
 ) {
     let over = terminal(OutcomeCode::Succeeded);
-    let decision = decide(&Facts { ttl, ..facts(now, &over, &[]) });
+    let decision = decide(&Facts { ttl_seconds, ..facts(now, &over, &[]) });
     assert_eq!(
         (summary(&decision.act).as_str(), decision.requeue_after),
         (expected, again.map(SignedDuration::from_secs))
@@ -214,12 +214,17 @@ fn a_job_that_ended_at_second_10_is_deleted_after_its_time_to_live(
 #[test]
 fn a_job_is_kept_while_a_follow_up_has_not_started() {
     let over = terminal(OutcomeCode::Succeeded);
-    let act =
-        |has_pending_follow_up| decide(&Facts { ttl: Some(0), has_pending_follow_up, ..facts(20, &over, &[]) }).act;
+    let act = |has_pending_follow_up| {
+        decide(&Facts { ttl_seconds: Some(0), has_pending_follow_up, ..facts(20, &over, &[]) }).act
+    };
     assert_eq!((act(true), act(false)), (Act::Idle, Act::Delete));
     let open = [crate::approval::evaluate::withdrawal(&approval("supervisor"), "over").unwrap()];
-    let with_open_approval =
-        Facts { ttl: Some(0), has_pending_follow_up: true, open_approval_updates: &open, ..facts(20, &over, &[]) };
+    let with_open_approval = Facts {
+        ttl_seconds: Some(0),
+        has_pending_follow_up: true,
+        open_approval_updates: &open,
+        ..facts(20, &over, &[])
+    };
     assert_eq!(decide(&with_open_approval).act, Act::UpdateApprovals(open.to_vec()));
 }
 
@@ -227,14 +232,14 @@ fn a_job_is_kept_while_a_follow_up_has_not_started() {
 fn a_job_that_has_not_ended_is_not_deleted() {
     let running = status(1, Phase::Running);
     let pods = read(1000, &running, &[pod(1, "Running")]);
-    assert_eq!(summary(&decide(&Facts { ttl: Some(0), ..facts(1000, &running, &pods) }).act), "observe");
+    assert_eq!(summary(&decide(&Facts { ttl_seconds: Some(0), ..facts(1000, &running, &pods) }).act), "observe");
 }
 
 #[test]
 fn open_approvals_of_an_ended_job_are_updated_unless_the_job_is_deleted() {
     let open = [crate::approval::evaluate::withdrawal(&approval("supervisor"), "over").unwrap()];
     let over = terminal(OutcomeCode::Cancelled);
-    let plan = |ttl| decide(&Facts { ttl, open_approval_updates: &open, ..facts(20, &over, &[]) });
+    let plan = |ttl_seconds| decide(&Facts { ttl_seconds, open_approval_updates: &open, ..facts(20, &over, &[]) });
     assert_eq!(plan(None).act, Act::UpdateApprovals(open.to_vec()));
     assert_eq!(
         (plan(Some(60)).act, plan(Some(60)).requeue_after),

@@ -4,7 +4,7 @@ use super::*;
 use crate::job::fixtures::{asked, policy_in_force};
 use bloomery_crds::v1alpha1::WaitingFor;
 
-const DAY: i64 = 24 * 3600;
+const DAY_SECONDS: i64 = 24 * 3600;
 
 /// The plan for a Job that has waited for a reply since second 0, and may wait for a day.
 fn plan(phase: Phase, pods: &[Pod], answered: bool, now: i64) -> Plan {
@@ -20,7 +20,7 @@ fn plan(phase: Phase, pods: &[Pod], answered: bool, now: i64) -> Plan {
     decide(&Facts {
         call_approvals: (phase == Phase::AwaitingApproval).then_some(&call_approvals),
         answers: if answered { AnswerState::Available } else { AnswerState::Awaited },
-        reply_expiry: Some(SignedDuration::from_secs(DAY)),
+        reply_expiry: Some(SignedDuration::from_secs(DAY_SECONDS)),
         ..facts(now, &status, &pods)
     })
 }
@@ -28,9 +28,9 @@ fn plan(phase: Phase, pods: &[Pod], answered: bool, now: i64) -> Plan {
 #[test]
 fn a_job_waits_for_a_reply_until_the_expiry() {
     let plan_at = |now| plan(Phase::AwaitingReply, &[], false, now);
-    let left = Some(SignedDuration::from_secs(DAY - 60));
+    let left = Some(SignedDuration::from_secs(DAY_SECONDS - 60));
     assert_eq!((plan_at(60).act, plan_at(60).requeue_after), (Act::WaitForPeople(PeopleWait::AsRecorded), left));
-    let Act::End(end) = plan_at(DAY).act else { panic!("{:?}", plan_at(DAY).act) };
+    let Act::End(end) = plan_at(DAY_SECONDS).act else { panic!("{:?}", plan_at(DAY_SECONDS).act) };
     assert_eq!((end.outcome.code, end.outcome.phase()), (OutcomeCode::UserNeeded, Phase::Escalated));
     let message = &end.outcome.message;
     assert!(
@@ -45,7 +45,7 @@ fn a_clock_that_was_set_back_does_not_end_the_wait() {
     let back = plan(Phase::AwaitingReply, &[], false, -3600);
     assert_eq!(
         (back.act, back.requeue_after),
-        (Act::WaitForPeople(PeopleWait::AsRecorded), Some(SignedDuration::from_secs(DAY + 3600)))
+        (Act::WaitForPeople(PeopleWait::AsRecorded), Some(SignedDuration::from_secs(DAY_SECONDS + 3600)))
     );
     assert_eq!(plan(Phase::AwaitingReply, &[], true, -3600).act, start(2));
 }
@@ -54,13 +54,13 @@ fn a_clock_that_was_set_back_does_not_end_the_wait() {
 fn a_wait_without_a_readable_skill_does_not_expire() {
     let mut status = status(1, Phase::AwaitingReply);
     status.waiting_for = Some(asked(0));
-    let decision = decide_at(1000 * DAY, &status, &[], false);
+    let decision = decide_at(1000 * DAY_SECONDS, &status, &[], false);
     assert_eq!((decision.act, decision.requeue_after), (Act::WaitForPeople(PeopleWait::AsRecorded), None));
 }
 
 #[test]
 fn an_answer_starts_the_next_attempt_once_the_pod_has_ended() {
-    for now in [60, 2 * DAY] {
+    for now in [60, 2 * DAY_SECONDS] {
         assert_eq!(
             plan(Phase::AwaitingReply, &[], true, now).act,
             start(2),
@@ -78,7 +78,10 @@ fn an_answer_starts_the_next_attempt_even_if_a_call_is_held() {
         plan(Phase::AwaitingApproval, &[pod(1, "Running")], true, 60).act,
         wait_for_approvers(&["supervisor", "finance"])
     );
-    assert_eq!(plan(Phase::AwaitingApproval, &[], false, DAY - 1).act, wait_for_approvers(&["supervisor", "finance"]));
+    assert_eq!(
+        plan(Phase::AwaitingApproval, &[], false, DAY_SECONDS - 1).act,
+        wait_for_approvers(&["supervisor", "finance"])
+    );
     // Without an open question, the Job waits for the decision.
     let open = || [Some(approval("supervisor")), Some(approval("finance"))];
     assert_eq!(

@@ -48,6 +48,7 @@ pub(in crate::model_server::wire) fn thoughts(request: &Request, answer: &Answer
 }
 
 fn thinking_blocks(request: &Request, answer: &Answer) -> Vec<Value> {
+    // The scripted model gives no thoughts in these two modes, so the next request has none to return.
     if matches!(thinking::mode(&request.body), Some("disabled" | "between_tools")) {
         return Vec::new();
     }
