@@ -4,6 +4,7 @@
 mod api_keys;
 mod credential;
 mod execute;
+mod goal;
 mod limits;
 mod mcp_environment;
 mod model;

@@ -193,11 +193,9 @@ impl Execution<'_> {
     /// trace.
     fn printer(&self, stdout: CheckedWriter<io::Stdout>) -> Result<Printer, Error> {
         let Self { inputs: Inputs { redactor, .. }, screen, trace, .. } = *self;
-        if self.job.args.quiet && !self.job.args.json {
-            return Ok(Printer::new(Format::Text, Box::new(redactor.writer(trace.tee(io::sink())))));
-        }
         if !self.job.args.json {
-            let steps = StepLines::new(screen.clone());
+            let steps: Box<dyn Write + Send> =
+                if self.job.args.quiet { Box::new(io::sink()) } else { Box::new(StepLines::new(screen.clone())) };
             return Ok(Printer::new(Format::Text, Box::new(redactor.writer(trace.tee(steps)))));
         }
         let stdout = BackgroundWriter::new(stdout)

@@ -3,11 +3,11 @@
 use super::model::{self, Models};
 use super::server::{self, Server};
 use super::skill::{self, LoadedSkill, SelectedSkill};
-use super::{limits, mcp_environment, resources, short_secrets};
+use super::{goal, limits, mcp_environment, resources, short_secrets};
 use crate::args::RunArgs;
 use crate::error::{Error, Errors};
 use crate::local::job_state::JobState;
-use crate::local::run_document::{JobParameters, McpProgram, NAMESPACE, RunDocument};
+use crate::local::run_document::{JobParameters, NAMESPACE, RunDocument};
 use crate::local::skill_directory::SkillDirectory;
 use crate::local::writer::{random_hex, unique_writer};
 use crate::local::{DEFAULT_SKILL, memory, older_jobs, owner};
@@ -17,15 +17,11 @@ use bloomery_crds::run::{
     BoundResource, ContinuedJob, JobIdentity, JobPart, KeyFile, ModelEndpoint, Revision, VERSION,
 };
 use bloomery_crds::v1alpha1::Limits;
-use bloomery_engine::lint;
 use bloomery_redact::Redactor;
 use bloomery_worker::inputs::Inputs;
 use bloomery_worker::record::Record;
 use std::io::ErrorKind;
 use std::path::Path;
-
-/// The maximum length of a goal, in bytes, as on a cluster.
-const MAX_GOAL_BYTES: usize = 8192;
 
 /// A Job that can be executed.
 #[derive(Debug)]
@@ -61,7 +57,7 @@ fn collect_parts(args: &RunArgs) -> Result<Parts, Error> {
     // This comes first, because nothing in the memory of another user may be read.
     owner::check(&args.memory)?;
     let mut errors = Errors::default();
-    let goal = errors.collect(goal(args));
+    let goal = errors.collect(goal::of(args));
     let limits = errors.collect(limits::read(&args.limits));
     // `None` after an error. `Some(None)` if the command line names no server.
     let server_of_args = errors.collect(server::from_args(&args.mcp));
@@ -124,7 +120,7 @@ pub fn new_job(args: &RunArgs, redactor: Redactor) -> Result<(PreparedJob<'_>, I
         let ineffective = limits::ineffective_warnings(limits_of_args.as_ref(), &document.part.limits);
         let unused = resources::unused_secret_warnings(&document.revision.spec.resources, &document.part.resources);
         let short = short_secrets::warnings(&document, &models.endpoints);
-        let missing = missing_server_note(&document.revision, document.program.as_ref());
+        let missing = server::missing_note(&document.revision, document.program.as_ref());
         for warning in [ineffective, unused, short].concat().into_iter().chain(missing) {
             text::inform(&warning);
         }
@@ -216,41 +212,6 @@ fn inputs(document: &RunDocument, models: &Models, redactor: Redactor) -> Result
 fn bind_resources(args: &RunArgs, skill: &LoadedSkill) -> Result<Vec<BoundResource>, Error> {
     let bound = resources::bind(&skill.spec.resources, &args.resources, args.project_path.as_deref())?;
     resources::check_outside_memory(&bound, &args.memory).map(|()| bound)
-}
-
-/// Returns the goal of the command line, and checks its length.
-fn goal(args: &RunArgs) -> Result<String, Error> {
-    let Some(goal) = args.goal.as_deref() else { return Err(missing_goal(args)) };
-    if goal.trim().is_empty() {
-        return Err(Error::usage("--goal must not be empty"));
-    }
-    if goal.len() > MAX_GOAL_BYTES {
-        return Err(Error::usage(format!("--goal has {} bytes; the limit is {MAX_GOAL_BYTES}", goal.len())));
-    }
-    Ok(goal.to_owned())
-}
-
-/// Returns the error for a command line without a goal, which only --mcp-command allows.
-fn missing_goal(args: &RunArgs) -> Error {
-    let is_goal = |word: &String| word == "--goal" || word.starts_with("--goal=");
-    Error::usage(if args.mcp.command.iter().any(is_goal) {
-        "--goal is an argument of the program here, like all words after --mcp-command: write --goal before --mcp-command, or write \
-         ';' after the arguments of the program"
-    } else {
-        "--goal is missing"
-    })
-}
-
-/// Returns a note if a Skill names tools of a server, but the Job has no server.
-fn missing_server_note(revision: &Revision, program: Option<&McpProgram>) -> Option<String> {
-    let tools = lint::server_tools(&revision.spec);
-    (revision.mcp.is_none() && program.is_none() && !tools.is_empty()).then(|| {
-        format!(
-            "the Skill {} runs without its tools {}, because it has no MCP server: name one with --mcp URL or --mcp-command PROGRAM",
-            revision.skill,
-            tools.join(", ")
-        )
-    })
 }
 
 /// Returns a unique key that contains the current time.

@@ -79,11 +79,11 @@ fn accepted_finding(applied: &AppliedSkill, skill: &Skill) -> Finding {
     })
 }
 
-/// Returns a remark for each resource that reaches no tool. Each begins with a semicolon.
+/// Returns a clause for each secret that no tool gets.
 fn unused_secrets(skill: &Skill) -> String {
-    let resources = &skill.spec.resources;
-    let remark = |(at, remark): (usize, &str)| Some(format!("; {} {remark}", resources.get(at)?.name));
-    bounded(&resources::unused_secrets(resources).filter_map(remark).collect::<String>(), MAX_LIST_BYTES)
+    let secrets = resources::unused_secrets(&skill.spec.resources);
+    let clauses = secrets.map(|secret| format!("; {} {}: {}", secret.name, secret.reason, secret.remedy));
+    bounded(&clauses.collect::<String>(), MAX_LIST_BYTES)
 }
 
 #[cfg(test)]

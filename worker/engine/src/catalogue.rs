@@ -13,7 +13,7 @@ use crate::tool::{CatalogueTool, ListedTool, ToolSource};
 use crate::tool_policy::server_tool_refusal;
 use bloomery_crds::Digest;
 use bloomery_crds::canonical::{MAX_DEPTH, depth};
-use bloomery_crds::v1alpha1::{SkillSpec, ToolInput};
+use bloomery_crds::v1alpha1::{SkillSpec, ToolDeclaration, ToolInput};
 use drift::Drifted;
 use schemas::Schemas;
 use serde_json::Value;
@@ -153,15 +153,25 @@ fn catalogue_tool(skill: &SkillSpec, tool: ListedTool, plain_names: &[String]) -
         idempotent: declared.is_some_and(|d| d.idempotent == Some(true)),
         source: ToolSource::Server,
         visible: server_tool_refusal(policy, &tool.name).is_none(),
-        description: if tool.description.is_empty() {
-            declared.and_then(|declared| declared.description.clone()).unwrap_or_default()
-        } else {
-            tool.description
-        },
+        description: description(tool.description, declared),
         name: tool.name,
         input_schema: described(tool.input_schema, declared.map_or(&[], |declared| &declared.inputs)),
         output_schema: tool.output_schema,
     }
+}
+
+/// Returns the description of a tool for the model: that of the server or else that of the Skill, and what the Skill says about the
+/// output.
+fn description(mut listed: String, declared: Option<&ToolDeclaration>) -> String {
+    let Some(declared) = declared else { return listed };
+    if listed.is_empty() {
+        listed.push_str(declared.description.as_deref().unwrap_or_default());
+    }
+    if let Some(returned) = declared.output.as_ref().and_then(|output| output.description.as_deref()) {
+        let separator = if listed.is_empty() { "" } else { "\n" };
+        listed.extend([separator, "Returns: ", returned]);
+    }
+    listed
 }
 
 /// Adds the Skill's descriptions of inputs to a schema, where the server has none.
@@ -236,6 +246,9 @@ mod tests {
         run.skill.tools[0].description = Some("Finds out who asks".into());
         let tools = fix(&run, vec![listed("verify_identity", None)]);
         assert_eq!(tools[0].description, "Finds out who asks");
+        run.skill.tools[0].output = Some(serde_json::from_value(json!({"description": "The customer"})).unwrap());
+        let tools = fix(&run, vec![listed("verify_identity", None)]);
+        assert_eq!(tools[0].description, "Finds out who asks\nReturns: The customer");
     }
 
     #[test]

@@ -136,6 +136,13 @@ mod tests {
     }
 
     #[test]
+    fn all_characters_that_are_not_cel_are_reported_together() {
+        let faults = faults_after("/policy/approvals/0/when", json!("kind = 'x' && amount = 5"));
+        assert_eq!(faults.len(), 2, "{faults:?}");
+        assert!(faults.iter().all(|fault| fault.ends_with("write == to compare.")), "{faults:?}");
+    }
+
+    #[test]
     fn faults_of_several_fields_are_reported_together() {
         let mut spec = fixtures::complete().spec;
         spec.intents = None;

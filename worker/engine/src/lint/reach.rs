@@ -6,10 +6,8 @@ use bloomery_crds::resources::unused_secrets;
 use bloomery_crds::v1alpha1::SkillSpec;
 
 pub(super) fn findings(spec: &SkillSpec) -> Vec<Finding> {
-    let secrets = unused_secrets(&spec.resources).map(|(at, message)| {
-        let (message, hint) = message.split_once(": ").unwrap_or((message, ""));
-        Finding::warning(format!("spec.resources[{at}]"), message).hint(hint)
-    });
+    let secrets = unused_secrets(&spec.resources)
+        .map(|secret| Finding::warning(format!("spec.resources[{}]", secret.index), secret.reason).hint(secret.remedy));
     missing_server(spec).into_iter().chain(secrets).collect()
 }
 
