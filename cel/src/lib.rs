@@ -5,16 +5,18 @@
 //! of them. A validation rule of a CRD has the variable `self`.
 //!
 //! - [`check`] refuses a condition that is too long or too deep, or that nests macros. It reads only the tokens.
+//! - [`faults`] returns all errors of a condition at once.
 //! - [`Program::parse`] builds a tree whose depth is bounded.
 //! - [`Program::evaluate`] evaluates the tree with a bounded amount of work.
 //!
-//! All three are pure functions of their input: no clock, no IO, no random order.
+//! All are pure functions of their input: no clock, no IO, no random order.
 //!
 //! The published CEL evaluator for Rust is not used: it parses with ANTLR 4, panics on some inputs, and bounds neither the
 //! depth nor the work. Conditions come from tenants, and the operator and the worker must survive every one of them.
 
 mod error;
 mod evaluate;
+mod faults;
 mod limits;
 mod names;
 mod node;
@@ -26,6 +28,7 @@ mod value;
 mod work;
 
 pub use error::Error;
+pub use faults::{faults, token_faults};
 pub use limits::{Error as LimitError, MACROS, MAX_DEPTH, MAX_LENGTH_BYTES, check};
 pub use node::{Function, Macro, Node, Operator};
 

@@ -111,7 +111,7 @@ pub struct ImportArgs {
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Reads manifests (Skill, Job, Model) and the older dialect. Objects of other APIs are skipped. A file may have several\n\
-                  documents. Each finding is one line: file:line:column: severity: field: message.\n\n\
+                  documents. Each finding is one line: file:line:column: severity: kind/name: field: message.\n\n\
                   Exit codes: 0 no errors, 1 errors were found (with --strict, also warnings), 2 invalid arguments."
 )]
 pub struct LintArgs {

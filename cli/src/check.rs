@@ -6,22 +6,27 @@ use bloomery_skills::{CheckedDocument, Document, Draft, Finding, ImportOptions, 
 /// Checks a document, which is a manifest or is written in the older dialect.
 pub fn check_document(document: &Document, options: &ImportOptions) -> CheckedDocument {
     let mut checked = check(document, options);
-    let of_engine = checked.draft.as_ref().map(engine_findings).unwrap_or_default();
-    checked.findings.extend(of_engine);
+    // The import has already said that the server is not imported. `bloomery run` finds the server by its own options.
+    let is_about_server = |finding: &Finding| matches!(finding.path.as_str(), "mcp_server" | "mcpServer");
+    let knows_server = options.local || checked.findings.iter().any(is_about_server);
+    if let Some(draft) = &checked.draft {
+        let of_engine = engine_findings(draft).filter(|(path, _)| !(knows_server && path == "spec.mcpServer"));
+        let of_engine: Vec<Finding> = of_engine.map(|(_, finding)| finding).collect();
+        checked.findings.extend(of_engine);
+    }
     checked
 }
 
-/// Runs the engine's lint on a draft. Converts its findings, which have API paths, to findings with places in the document.
+/// Runs the engine's lint on a draft. Returns the API path of each finding, and the finding with its place in the document.
 /// Drops findings that may only be consequences of a value that could not be read.
-fn engine_findings(draft: &Draft) -> Vec<Finding> {
+fn engine_findings(draft: &Draft) -> impl Iterator<Item = (String, Finding)> + '_ {
     let to_severity = |severity| match severity {
         lint::Severity::Error => Severity::Error,
         lint::Severity::Warning => Severity::Warning,
     };
     let findings = lint::skill(&draft.spec).into_iter().filter(|finding| !draft.is_doubtful(&finding.path));
-    let with_place = |lint::Finding { severity, path, message, hint }: lint::Finding| {
+    findings.map(move |lint::Finding { severity, path, message, hint }| {
         let finding = Finding::at_api_path(&draft.root, &path, to_severity(severity), message);
-        Finding { hint, ..finding }
-    };
-    findings.map(with_place).collect()
+        (path, Finding { hint, ..finding })
+    })
 }

@@ -70,6 +70,7 @@ fn hidden_summary(hidden: &[Finding]) -> Option<Finding> {
         line: *line,
         column: *column,
         severity,
+        object: None,
         path: String::new(),
         message,
         hint,
@@ -87,8 +88,9 @@ pub fn print_text(out: &mut impl Write, findings: &[FileFinding]) -> io::Result<
             Severity::Error => AnsiColor::Red.on_default().bold(),
             Severity::Warning => AnsiColor::Yellow.on_default().bold(),
         };
-        let Finding { line, column, severity, path, message, hint, kind: _ } = finding;
-        let path = if path.is_empty() { String::new() } else { format!("{}: ", escaped(path)) };
+        let Finding { line, column, severity, object, path, message, hint, kind: _ } = finding;
+        let prefixes = object.iter().chain(Some(path).filter(|path| !path.is_empty()));
+        let path: String = prefixes.map(|prefix| format!("{}: ", escaped(prefix))).collect();
         let (file, message) = (escaped(file), escaped(message));
         writeln!(out, "{bold}{file}:{line}:{column}:{bold:#} {colour}{severity}:{colour:#} {path}{message}")?;
         if let Some(hint) = hint.as_ref().filter(|hint| previous_hint != Some(hint)) {

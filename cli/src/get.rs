@@ -111,7 +111,7 @@ fn selected_directories(args: &GetArgs, memory: &Path) -> Result<Vec<SkillDirect
     let near = nearest::did_you_mean(skill, directories.iter().map(|directory| directory.name.as_str()));
     directories.retain(|directory| directory.name == *skill);
     if directories.is_empty() {
-        return Err(Error::usage(format!("the memory {} has no Skill {skill}.{near}", memory.display())));
+        return Err(Error::usage(format!("the memory {} has no Skill {skill}.{near}", text::directory(memory))));
     }
     Ok(directories)
 }

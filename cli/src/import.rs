@@ -5,7 +5,6 @@ use crate::check::check_document;
 use crate::exit::Exit;
 use crate::findings::{self, Tally};
 use crate::source;
-use bloomery_crds::v1alpha1::Skill;
 use bloomery_skills::{Document, Finding, Form, ImportOptions, yaml};
 use std::io::{self, Write};
 
@@ -16,8 +15,8 @@ pub fn run(args: &ImportArgs) -> io::Result<Exit> {
         .map_err(|error| io::Error::new(error.kind(), format!("cannot read {}: {error}", source::name(&args.file))))?;
     let read = yaml::read(&source.bytes);
     let mut findings = read.findings;
-    let skill = match only_document(&read.documents, findings.is_empty()) {
-        Ok(document) => convert(document, args, &mut findings),
+    let manifest = match only_document(&read.documents, findings.is_empty()) {
+        Ok(document) => convert(document, args, &mut findings)?,
         Err(finding) => {
             findings.extend(finding);
             None
@@ -26,8 +25,8 @@ pub fn run(args: &ImportArgs) -> io::Result<Exit> {
     findings.sort_by_key(Finding::position);
     let tally = Tally::count(&findings);
     findings::print_text(&mut anstream::stderr().lock(), &findings::in_file(&source.name, findings))?;
-    if let Some(skill) = skill.filter(|_| tally.errors == 0) {
-        write_manifest(&skill, args)?;
+    if let Some(manifest) = manifest.filter(|_| tally.errors == 0) {
+        write_manifest(&manifest, args)?;
         Ok(Exit::Success)
     } else {
         anstream::eprintln!("{}: nothing was written", tally.summary());
@@ -53,23 +52,23 @@ fn only_document(documents: &[Document], read_completely: bool) -> Result<&Docum
     }
 }
 
-/// Converts a document, and adds its findings. Returns `None` if the document has an error.
-fn convert(document: &Document, args: &ImportArgs, findings: &mut Vec<Finding>) -> Option<Skill> {
+/// Converts a document to a manifest with comments, and adds its findings. Returns `None` if the document has an error.
+fn convert(document: &Document, args: &ImportArgs, findings: &mut Vec<Finding>) -> io::Result<Option<String>> {
     let options = ImportOptions {
         name: args.name.clone(),
         namespace: args.namespace.clone(),
         model: args.model.clone(),
         problem: args.problem.clone(),
-        allow_missing_id: false,
+        file: source::stem(&args.file),
         local: false,
     };
     let checked = check_document(document, &options);
     findings.extend(checked.findings);
-    checked.skill
+    let manifest = checked.skill.map(|skill| serde_yaml::to_string(&skill)).transpose().map_err(io::Error::other)?;
+    Ok(manifest.map(|manifest| manifest + &checked.suggestions))
 }
 
-fn write_manifest(skill: &Skill, args: &ImportArgs) -> io::Result<()> {
-    let manifest = serde_yaml::to_string(skill).map_err(io::Error::other)?;
+fn write_manifest(manifest: &str, args: &ImportArgs) -> io::Result<()> {
     match &args.output {
         Some(file) => std::fs::write(file, manifest)
             .map_err(|error| io::Error::new(error.kind(), format!("cannot write {}: {error}", file.display()))),

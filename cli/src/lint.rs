@@ -44,11 +44,13 @@ fn check_file(file: &Path) -> (Vec<Finding>, usize) {
     if bloomery_documents.is_empty() && findings.is_empty() {
         findings.push(Finding::of_file("there is no Skill, Job or Model in the file"));
     }
-    let options = ImportOptions { allow_missing_id: true, ..ImportOptions::default() };
+    let options = ImportOptions { file: source::stem(file), ..ImportOptions::default() };
     let checked: Vec<CheckedDocument> =
         bloomery_documents.iter().map(|document| check_document(document, &options)).collect();
-    findings.extend(checked.iter().flat_map(|document| bindings::findings(document, &checked)));
-    findings.extend(checked.into_iter().flat_map(|document| document.findings));
+    for document in &checked {
+        let found = document.findings.iter().cloned().chain(bindings::findings(document, &checked));
+        findings.extend(found.map(|finding| Finding { object: document.object_name(), ..finding }));
+    }
     findings.sort_by_key(Finding::position);
     (findings, bloomery_documents.len())
 }

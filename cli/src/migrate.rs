@@ -91,7 +91,7 @@ fn source_dir(memory: &Path, name: &str) -> Result<PathBuf, Error> {
     Err(Error::usage(format!(
         "--from {}: must be a directory in the memory {}",
         text::sanitized_line(name),
-        memory.display()
+        text::directory(memory)
     )))
 }
 

@@ -4,6 +4,7 @@
 mod api_keys;
 mod credential;
 mod execute;
+mod goal;
 mod limits;
 mod mcp_environment;
 mod model;
@@ -18,6 +19,7 @@ mod short_secrets;
 mod signals;
 mod skill;
 mod stdout;
+mod steps;
 mod templates;
 mod vendor;
 
@@ -27,6 +29,8 @@ use crate::exit::Exit;
 use bloomery_redact::Redactor;
 use bloomery_worker::trace::Trace;
 use screen::Screen;
+use std::io;
+use tracing_subscriber::Layer;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt;
 use tracing_subscriber::layer::SubscriberExt;
@@ -37,7 +41,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 /// # Errors
 /// If the Job cannot be started or resumed, or its log cannot be written.
 pub fn run(args: &RunArgs) -> Result<Exit, Error> {
-    let screen = Screen::for_stderr();
+    let screen = Screen::for_stderr(args.quiet);
     let (redactor, trace) = (Redactor::default(), Trace::default());
     print_diagnostics(&screen, &trace, &redactor);
     // This fails if a provider of cryptography is installed already.
@@ -51,12 +55,19 @@ pub fn run(args: &RunArgs) -> Result<Exit, Error> {
     exit
 }
 
-/// Sends the worker's diagnostics to the screen and the trace.
+/// The modules that report failed tries. The screen shows what the Job waits for, and the outcome has the last failure.
+const RETRIES: [&str; 2] = ["bloomery_models", "bloomery_worker::driver::wait"];
+
+/// Sends the worker's diagnostics to the screen and the trace. Those about retries go only to the trace.
 fn print_diagnostics(screen: &Screen, trace: &Trace, redactor: &Redactor) {
-    let (screen, trace, redactor) = (screen.clone(), trace.clone(), redactor.clone());
-    let out = move || redactor.writer(trace.tee(screen.clone()));
-    let lines = fmt::layer().with_writer(out).without_time().with_target(false).with_ansi(false).compact();
     // rmcp logs each refused connection as an error. The MCP client itself reports the connections that matter.
     let levels = Targets::new().with_default(LevelFilter::WARN).with_target("rmcp", LevelFilter::OFF);
-    tracing_subscriber::registry().with(levels).with(lines).init();
+    let without_retries = levels.clone().with_targets(RETRIES.map(|module| (module, LevelFilter::OFF)));
+    let lines = || fmt::layer().without_time().with_target(false).with_ansi(false).compact();
+    let (screen, trace, redactor) = (screen.clone(), trace.clone(), redactor.clone());
+    let secrets = redactor.clone();
+    let to_trace = lines().with_writer(move || redactor.writer(trace.tee(io::sink())));
+    let to_screen = lines().with_writer(move || secrets.writer(screen.clone()));
+    let layers = vec![to_trace.with_filter(levels).boxed(), to_screen.with_filter(without_retries).boxed()];
+    tracing_subscriber::registry().with(layers).init();
 }

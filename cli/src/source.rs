@@ -23,6 +23,12 @@ pub fn name(file: &Path) -> String {
     if is_stdin(file) { "<stdin>".to_owned() } else { file.display().to_string() }
 }
 
+/// Returns the name of a file without its extension. Returns `None` for a file without a name of its own, such as stdin.
+pub fn stem(file: &Path) -> Option<String> {
+    let stem = file.file_stem().filter(|_| !is_stdin(file) && !is_inherited(file))?;
+    Some(stem.to_string_lossy().into_owned())
+}
+
 /// Reads a file, or stdin for `-`. At most one byte more than the limit of the YAML reader is read, so that the reader can
 /// refuse a larger file.
 pub fn read(file: &Path) -> io::Result<Source> {

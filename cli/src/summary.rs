@@ -46,11 +46,13 @@ pub fn field(name: &str, value: &Value) -> String {
     format!("{}: {}", text::sanitized_lines(name), text::sanitized_lines(&value))
 }
 
-/// Summarizes how a Job ended.
-pub fn outcome(outcome: &Outcome, result: Option<&FullResult>, usage: &Usage) -> String {
+/// Summarizes how a Job ended. `hint` is a sentence about the cause.
+pub fn outcome(outcome: &Outcome, result: Option<&FullResult>, hint: Option<&str>, usage: &Usage) -> String {
     let draft_note =
         if result.is_some_and(|result| !result.verified) { " The answer above did not pass its gate." } else { "" };
-    format!("{}: {}{draft_note}\n{}", outcome.code, text::sanitized_lines(&outcome.message), self::usage(usage))
+    let hint = hint.map(|hint| format!(" {hint}")).unwrap_or_default();
+    let message = text::sanitized_lines(&outcome.message);
+    format!("{}: {message}{hint}{draft_note}\n{}", outcome.code, self::usage(usage))
 }
 
 /// Summarizes the usage of a Job.
@@ -130,7 +132,7 @@ mod tests {
         assert_eq!(exit_of(driver::Exit::Parked(ParkReason::Drain), None), Exit::Parked);
         assert_eq!(exit_of(driver::Exit::Superseded, None), Exit::Superseded);
         let draft = FullResult { verified: false, ..result("x", json!({})) };
-        assert!(outcome(&failed, Some(&draft), &Usage::default()).contains("did not pass its gate"));
+        assert!(outcome(&failed, Some(&draft), None, &Usage::default()).contains("did not pass its gate"));
     }
 
     #[test]

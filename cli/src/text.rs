@@ -2,6 +2,7 @@
 
 use crate::error::PREFIX;
 use bloomery_crds::text::{alters_display, is_invisible};
+use std::path::Path;
 
 /// Prints a message to stderr.
 pub fn inform(text: &str) {
@@ -31,6 +32,12 @@ pub fn escaped(text: &str) -> String {
         if is_invisible(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
     }
     shown
+}
+
+/// Returns a directory for messages. A relative path begins with a dot, so that it does not read like a word.
+pub fn directory(dir: &Path) -> String {
+    let shown = dir.display().to_string();
+    if dir.is_absolute() || shown.starts_with('.') { shown } else { format!("./{shown}") }
 }
 
 /// Quotes a text as one word for a shell.

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
+    use rstest::rstest;
     use std::io::Write;
     use std::path::Path;
     use std::process::{Command, Output, Stdio};
@@ -62,7 +63,7 @@ mod tests {
     fn an_import_with_errors_writes_nothing() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("skill.yaml");
-        let output = bloomery(&["import", COMPLETE_SKILL, "-o", file.to_str().unwrap()], b"");
+        let output = bloomery(&["import", "tests/files/domain.yaml", "-o", file.to_str().unwrap()], b"");
         assert_eq!(output.status.code(), Some(1));
         assert!(!Path::exists(&file));
         assert_snapshot!(shown(&output));
@@ -125,10 +126,12 @@ mod tests {
     const MANIFEST: &str =
         "apiVersion: bloomery.dev/v1alpha1\nkind: Skill\nmetadata: {name: x}\nspec:\n  problem: {statement: help}\n";
 
+    const SERVER: &str = "  mcpServer: {service: {name: orders, port: 8080}}\n";
+
     #[test]
     fn an_error_in_a_manifest_does_not_hide_findings_of_the_engine() {
         let findings = lint(&format!(
-            "{MANIFEST}  engine: {{temprature: 1}}\n  role: {{persona: \"{{{{resources.nope}}}}\"}}\n  policy: {{approvals: [{{toolId: a, when: \"amount >\"}}]}}\n"
+            "{MANIFEST}{SERVER}  engine: {{temprature: 1}}\n  role: {{persona: \"{{{{resources.nope}}}}\"}}\n  policy: {{approvals: [{{toolId: a, when: \"amount >\"}}]}}\n"
         ));
         assert_eq!(findings.len(), 3, "{findings:#?}");
         assert!(has(&findings, "spec.engine.temprature: there is no such field"), "{findings:#?}");
@@ -160,7 +163,8 @@ mod tests {
             "  tools: [{name: a}, {name: a}]\n".to_owned(),
             "  mcpServer: {contianer: {image: x}}\n".to_owned(),
         ] {
-            let findings = lint(&format!("{MANIFEST}{spec}"));
+            let server = if spec.contains("mcpServer") { "" } else { SERVER };
+            let findings = lint(&format!("{MANIFEST}{server}{spec}"));
             assert_eq!(findings.len(), 1, "{spec}{findings:#?}");
         }
     }
@@ -238,27 +242,48 @@ mod tests {
         assert!(begun.elapsed().as_secs() < 30, "{:?}", begun.elapsed());
     }
 
-    #[test]
-    fn skills_without_a_problem_are_imported_with_the_given_problem() {
-        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../skills/tests/seeds");
-        let mut imported = 0;
-        for entry in std::fs::read_dir(directory).unwrap() {
-            let file = entry.unwrap().path();
-            let name = file.file_name().unwrap().to_str().unwrap().to_owned();
-            // This file is a fragment: its template uses names that it does not declare.
-            if !name.starts_with("000-") || name == "000-persona-template.yaml" {
-                continue;
-            }
-            let file = file.to_str().unwrap();
-            let without = bloomery(&["import", file], b"");
-            assert!(shown(&without).contains("--problem TEXT"), "{}", shown(&without));
-            let with = bloomery(&["import", file, "--problem", "Do the work of a developer"], b"");
-            assert_eq!(with.status.code(), Some(0), "{}", shown(&with));
-            let linted = bloomery(&["lint", "-"], &with.stdout);
-            assert_eq!(linted.status.code(), Some(0), "{}", shown(&linted));
-            imported += 1;
+    /// The skill files of the requirements. `000-persona-template.yaml` is no skill file: its template uses resources that it does
+    /// not declare.
+    #[rstest]
+    #[case("000-cs-tier-1")]
+    #[case("000-cs-tier-1-tools")]
+    #[case("000-mcp-server")]
+    #[case("000-sw-dev-agent")]
+    #[case("000-sw-dev-senior")]
+    #[case("000-sw-dev-tier-1")]
+    #[case("002-additions")]
+    #[case("002-complete")]
+    fn every_skill_file_of_the_requirements_is_imported(#[case] name: &str) {
+        let file = format!("../skills/tests/seeds/{name}.yaml");
+        let (imported, linted) = (bloomery(&["import", &file], b""), bloomery(&["lint", &file], b""));
+        for output in [&imported, &linted, &bloomery(&["lint", "-"], &imported.stdout)] {
+            assert_eq!(output.status.code(), Some(0), "{}", shown(output));
         }
-        assert_eq!(imported, 6);
+        let with_problem = bloomery(&["import", &file, "--problem", "Do the work of a developer"], b"");
+        assert!(!shown(&with_problem).contains("problem: is missing"), "{}", shown(&with_problem));
+    }
+
+    #[test]
+    fn a_skill_without_its_server_runs_without_its_tools() {
+        let tools = "../skills/tests/seeds/000-cs-tier-1-tools.yaml";
+        let linted = shown(&bloomery(&["lint", tools], b""));
+        assert_eq!(linted.matches("runs without its tools").count(), 1, "{linted}");
+        let imported = bloomery(&["import", tools], b"");
+        let linted = shown(&bloomery(&["lint", "-"], &imported.stdout));
+        let says = "Skill/cs-tier-1: spec: the Skill has no MCP server, so it runs without its tools: check_order_status, handle_standard_refund";
+        assert!(linted.contains(says), "{linted}");
+    }
+
+    #[test]
+    fn all_errors_of_a_condition_are_reported_with_the_object() {
+        let findings = bloomery(
+            &["lint", "-"],
+            format!("{MANIFEST}{SERVER}  policy: {{approvals: [{{toolId: a, when: \"kind = 'x' && amount = 5 || b >\"}}]}}\n").as_bytes(),
+        );
+        let found = shown(&findings);
+        assert_eq!(found.matches(": write == to compare").count(), 2, "{found}");
+        assert!(found.contains("found the end"), "{found}");
+        assert_eq!(found.matches("error: Skill/x: spec.policy.approvals[0].when: ").count(), 3, "{found}");
     }
 
     #[test]

@@ -54,6 +54,40 @@ pub fn missing_credentials<'d>(
     })
 }
 
+/// A declared secret that no tool gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnusedSecret<'a> {
+    /// The index of the declaration.
+    pub index: usize,
+    /// The name of the resource.
+    pub name: &'a str,
+    /// Why no tool gets it, as the rest of a sentence that begins with the name.
+    pub reason: &'static str,
+    /// What to do.
+    pub remedy: &'static str,
+}
+
+/// Returns the declared secrets that no tool gets: each `connection_string`, and each `credential` that no endpoint uses.
+pub fn unused_secrets(declared: &[ResourceDeclaration]) -> impl Iterator<Item = UnusedSecret<'_>> {
+    let is_used =
+        |name: &str| declared.iter().filter_map(|endpoint| endpoint.auth.as_ref()).any(|auth| auth.credential == name);
+    declared.iter().enumerate().filter_map(move |(index, resource)| {
+        let (reason, remedy) = match resource.kind {
+            ResourceType::ConnectionString => (
+                "reaches nothing, because no tool gets a connection_string",
+                "give it to the MCP server from a Secret, in spec.mcpServer.container.env",
+            ),
+            ResourceType::Credential if !is_used(&resource.name) => (
+                "reaches nothing, because no api_endpoint uses it",
+                "name it in auth.credential of an api_endpoint, or give it to the MCP server from a Secret, in \
+                 spec.mcpServer.container.env",
+            ),
+            _ => return None,
+        };
+        Some(UnusedSecret { index, name: &resource.name, reason, remedy })
+    })
+}
+
 /// Returns the fault of a binding whose name the Skill does not declare, as the rest of a sentence that begins with the name.
 pub fn undeclared_fault(name: &str, declared: &[ResourceDeclaration]) -> String {
     if declared.is_empty() {

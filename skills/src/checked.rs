@@ -23,11 +23,20 @@ pub struct CheckedDocument {
     pub draft: Option<Draft>,
     /// The address of the MCP server that the document names. Only with [`ImportOptions::local`](crate::ImportOptions::local).
     pub mcp_address: Option<String>,
+    /// YAML comments to write after the manifest of an import: an MCP server and Models that a person must complete.
+    pub suggestions: String,
     /// The findings in the order of the document. Those of the CEL rules follow.
     pub findings: Vec<Finding>,
 }
 
 impl CheckedDocument {
+    /// Returns the kind and the name of the object, such as `Skill/cs-tier-1`, as far as it has them.
+    pub fn object_name(&self) -> Option<String> {
+        let name = self.object.pointer("/metadata/name").and_then(Value::as_str).filter(|name| !name.is_empty());
+        let kind = self.kind.as_ref()?;
+        Some(name.map_or_else(|| kind.clone(), |name| format!("{kind}/{name}")))
+    }
+
     /// Sorts the findings, and reads the Skill if the document is one and has no error.
     pub(crate) fn sort_and_read_skill(mut self, document: &Document) -> Self {
         self.findings.sort_by_key(Finding::position);

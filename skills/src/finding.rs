@@ -39,6 +39,9 @@ pub struct Finding {
     pub column: usize,
     /// The severity.
     pub severity: Severity,
+    /// The kind and the name of the object, such as `Skill/cs-tier-1`, if several objects are checked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub object: Option<String>,
     /// The document path of the field. Empty for the document as a whole.
     pub path: String,
     /// A description of the fault, as the rest of a sentence that begins with the path.
@@ -58,6 +61,7 @@ impl Finding {
             line: place.line,
             column: place.column,
             severity,
+            object: None,
             path: place.to_string(),
             message: message.into(),
             hint: None,
@@ -107,7 +111,7 @@ impl Finding {
     /// are looked up in `root`.
     pub fn at_api_path(root: &Node, path: &str, severity: Severity, message: String) -> Self {
         let (line, column, path) = locate(root, path);
-        Self { line, column, severity, path, message, hint: None, kind: FindingKind::Other }
+        Self { line, column, severity, object: None, path, message, hint: None, kind: FindingKind::Other }
     }
 
     /// Returns the line and the column, by which findings are sorted.

@@ -6,6 +6,7 @@ mod mcp_server;
 mod name;
 mod problem_statement;
 mod rename;
+mod suggestions;
 
 use crate::checked::CheckedDocument;
 use crate::document::Document;
@@ -31,57 +32,80 @@ pub struct ImportOptions {
     pub model: Option<String>,
     /// The purpose of the Skill, instead of the document's `problem.statement`.
     pub problem: Option<String>,
-    /// True if a document without an `id` causes a warning instead of an error.
-    pub allow_missing_id: bool,
+    /// The name of the document's file without its extension. It names a Skill without an `id`.
+    pub file: Option<String>,
     /// True if the Skill runs without a cluster. The address of its MCP server is then returned in
-    /// [`CheckedDocument::mcp_address`], and a missing problem statement is derived from the name.
+    /// [`CheckedDocument::mcp_address`].
     pub local: bool,
 }
 
 /// Converts a document of the dialect to a `Skill`. All faults are reported at once.
 pub fn import(document: &Document, options: &ImportOptions) -> CheckedDocument {
-    let kind = Some("Skill".to_owned());
     let source = &document.root;
-    let mut findings = Vec::new();
+    let mut checked = CheckedDocument {
+        kind: Some("Skill".to_owned()),
+        root: source.clone(),
+        object: json!({}),
+        skill: None,
+        draft: None,
+        mcp_address: None,
+        suggestions: String::new(),
+        findings: Vec::new(),
+    };
     let Value::Map(entries) = &source.value else {
-        findings.push(Finding::error(&source.place, format!("a skill is an object, and this is {}", source.kind())));
-        let (root, object) = (source.clone(), json!({}));
-        return CheckedDocument { kind, root, object, skill: None, draft: None, mcp_address: None, findings };
+        let message = format!("a skill is an object, and this is {}", source.kind());
+        checked.findings.push(Finding::error(&source.place, message));
+        return checked;
     };
     let (ids, fields): (Vec<Entry>, Vec<Entry>) = entries.iter().cloned().partition(|entry| entry.name == "id");
-    let (mcp_address, fields) = if options.local { mcp_server::take_address(fields) } else { (None, fields) };
-    let empty_schema = JSONSchemaProps::default();
-    let spec_schema = spec_schema_of("Skill").unwrap_or(&empty_schema);
-    let fields = Node { place: source.place.clone(), value: Value::Map(fields) };
-    let mut spec = rename_fields(&fields, spec_schema, options.namespace.as_deref(), &mut findings);
-    apply_options(&mut spec, source, options, &mut findings);
-    let checked = schema::check(&spec, spec_schema, Naming::Dialect, &mut findings);
-    problem_statement::add_hints(source, &mut findings);
-    let draft = Draft::read(&spec, &document.refused, &findings);
-    // An error of the name must not affect the draft, so the name is checked after the draft is read. Its findings are placed
-    // first, because the sort keeps the order of findings at the same position.
+    let fields = if options.local {
+        let (address, fields) = mcp_server::take_address(fields);
+        checked.mcp_address = address;
+        fields
+    } else {
+        checked.suggestions.extend(mcp_server::suggestion(source, options.namespace.as_deref()));
+        fields
+    };
     let mut name_findings = Vec::new();
     let name = match &options.name {
         Some(name) => Some(name.clone()),
-        None => name::from_id(source, ids.first(), options.allow_missing_id, &mut name_findings),
+        None => name::derive(source, ids.first(), options.file.as_deref(), &mut name_findings),
     };
+    let empty_schema = JSONSchemaProps::default();
+    let spec_schema = spec_schema_of("Skill").unwrap_or(&empty_schema);
+    let fields = Node { place: source.place.clone(), value: Value::Map(fields) };
+    let findings = &mut checked.findings;
+    let mut spec = rename_fields(&fields, spec_schema, options.namespace.as_deref(), findings);
+    checked.suggestions += &complete(&mut spec, source, name.as_deref(), options, findings);
+    let spec_object = schema::check(&spec, spec_schema, Naming::Dialect, findings);
+    problem_statement::add_hints(source, name.as_deref(), findings);
+    checked.draft = Draft::read(&spec, &document.refused, findings);
+    // An error of the name must not affect the draft, so these findings are added after it is read. They are placed first,
+    // because the sort keeps the order of findings at the same position.
     findings.splice(0..0, name_findings);
-    let object = skill_object(name, options.namespace.as_deref(), &checked);
+    checked.object = skill_object(name, options.namespace.as_deref(), &spec_object);
     let place = source.place.clone();
     let spec = Entry { name: "spec".to_owned(), place: place.clone(), node: spec };
-    let root = Node { place, value: Value::Map(vec![spec]) };
-    CheckedDocument { kind, root, object, skill: None, draft, mcp_address, findings }.sort_and_read_skill(document)
+    checked.root = Node { place, value: Value::Map(vec![spec]) };
+    checked.sort_and_read_skill(document)
 }
 
-/// Writes the values of the options into a spec, renames its models, and reports recommended fields that the document lacks.
-fn apply_options(spec: &mut Node, source: &Node, options: &ImportOptions, findings: &mut Vec<Finding>) {
-    dialect::rename_models(spec, options.model.as_deref(), findings);
-    if let Some(problem) = &options.problem {
-        dialect::set_text(spec, "problem", "statement", problem);
-    } else if options.local && source.get("problem").is_none_or(|problem| problem.value == Value::Null) {
-        dialect::set_text(spec, "problem", "statement", &problem_statement::example(source));
+/// Writes the values of the options and a missing problem statement into a spec, renames its models, and reports recommended
+/// fields that the document lacks. Returns suggestions.
+fn complete(
+    spec: &mut Node,
+    source: &Node,
+    name: Option<&str>,
+    options: &ImportOptions,
+    findings: &mut Vec<Finding>,
+) -> String {
+    let models = dialect::rename_models(spec, options.model.as_deref(), findings);
+    let problem = options.problem.clone().or_else(|| problem_statement::derive(source, name, findings));
+    if let Some(problem) = problem {
+        dialect::set_text(spec, "problem", "statement", &problem);
     }
     dialect::report_missing(source, findings);
+    models.iter().map(|(name, model)| suggestions::of_model(name, model, options.namespace.as_deref())).collect()
 }
 
 fn skill_object(name: Option<String>, namespace: Option<&str>, spec: &Json) -> Json {

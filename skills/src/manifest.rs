@@ -45,8 +45,10 @@ pub fn check_manifest(document: &Document) -> CheckedDocument {
     let skill_spec = kind.as_ref().filter(|(kind, _)| kind == "Skill").and_then(|_| root.get("spec"));
     let draft = skill_spec.and_then(|spec| Draft::read(spec, &document.refused, &findings));
     let kind = kind.map(|(kind, _)| kind);
-    let checked = CheckedDocument { kind, root: root.clone(), object, skill: None, draft, mcp_address: None, findings };
-    checked.sort_and_read_skill(document)
+    let root = root.clone();
+    let (mcp_address, suggestions) = (None, String::new());
+    CheckedDocument { kind, root, object, skill: None, draft, mcp_address, suggestions, findings }
+        .sort_and_read_skill(document)
 }
 
 /// Checks `apiVersion` and `kind`. Returns the kind with its schema, unless the kind is missing or unknown.

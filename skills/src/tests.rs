@@ -304,17 +304,90 @@ fn the_hint_about_a_rejected_uri_says_what_to_write(#[case] uri: &str, #[case] h
 }
 
 #[rstest]
-#[case::its_display_name(
-    "id: x\nname: SW Dev\n",
-    "problem: {statement: \"Do the work of SW Dev\"}, or pass --problem TEXT"
+#[case::its_name_and_persona(
+    "id: x\nname: SW Dev\nrole: {persona: \"You write code.\\nBriefly.\"}\n",
+    "Do the work of SW Dev. You write code."
 )]
-#[case::its_description("description: Track orders\nname: x\n", "problem: {statement: \"Track orders\"}")]
-#[case::its_id("id: sw-dev\nproblem: {goals: [a]}\n", "such as statement: \"Do the work of sw-dev\"")]
-#[case::nothing("version: 1\n", "problem: {statement: \"Help customers track orders and process refunds\"}")]
-fn the_hint_about_a_missing_problem_contains_an_example(#[case] text: &str, #[case] hint: &str) {
-    let found = findings(text.as_bytes());
-    let found = found.iter().find(|finding| finding.path.starts_with("problem")).unwrap();
-    assert!(found.hint.as_ref().unwrap().contains(hint), "{found:?}");
+#[case::a_persona_with_resources("id: sw-dev\nrole: {persona: \"See {{resources.a}}.\"}\n", "Do the work of sw-dev")]
+#[case::its_file("version: 1\n", "Do the work of orders")]
+fn a_missing_problem_is_derived_with_a_warning(#[case] text: &str, #[case] statement: &str) {
+    let options = ImportOptions { file: Some("02-orders".to_owned()), ..ImportOptions::default() };
+    let imported = import(&yaml::read(text.as_bytes()).documents[0], &options);
+    assert_eq!(imported.skill.unwrap().spec.problem.statement, statement);
+    let found = imported.findings.iter().find(|finding| finding.path == "problem").unwrap();
+    assert_eq!(
+        found.to_string(),
+        format!("1:1: warning: problem: is missing: the Skill has the problem statement {statement:?}")
+    );
+    assert!(found.hint.as_ref().unwrap().contains("--problem TEXT"), "{found:?}");
+}
+
+#[test]
+fn a_problem_without_a_statement_is_an_error_with_an_example() {
+    let found = findings(b"id: sw-dev\nproblem: {goals: [a]}\n");
+    let found = found.iter().find(|finding| finding.severity == Severity::Error).unwrap();
+    assert_eq!(found.path, "problem.statement");
+    assert!(found.hint.as_ref().unwrap().contains("such as statement: \"Do the work of sw-dev\""), "{found:?}");
+}
+
+#[rstest]
+#[case::a_plain_name("orders", Some("orders"))]
+#[case::digits_first("002_Complete Skill", Some("complete-skill"))]
+#[case::no_letters("002", None)]
+fn a_skill_without_an_id_has_the_name_of_its_file(#[case] file: &str, #[case] name: Option<&str>) {
+    let options = ImportOptions { file: Some(file.to_owned()), ..ImportOptions::default() };
+    let imported = import(&yaml::read(b"problem: {statement: y}\n").documents[0], &options);
+    let found = imported.findings.iter().find(|finding| finding.path == "id").unwrap();
+    assert_eq!(found.severity, if name.is_some() { Severity::Warning } else { Severity::Error });
+    assert_eq!(imported.skill.and_then(|skill| skill.metadata.name).as_deref(), name);
+}
+
+/// Removes the `#` of all comments but those that explain.
+fn uncommented(suggestions: &str, explanation: &str) -> String {
+    let lines = suggestions.lines().filter(|line| !line.contains(explanation));
+    lines.map(|line| line.replacen("# ", "", 1) + "\n").collect()
+}
+
+#[test]
+fn a_provider_s_model_is_suggested_as_a_valid_model() {
+    let text = "id: x\nproblem: {statement: y}\nengine: {model: claude-3-sonnet, reply_polisher: {model: \"GPT 4 \\\"mini\\\"\"}}\n";
+    let options = ImportOptions { namespace: Some("acme".to_owned()), ..ImportOptions::default() };
+    let imported = import(&yaml::read(text.as_bytes()).documents[0], &options);
+    let read = yaml::read(uncommented(&imported.suggestions, "The Skill needs").as_bytes());
+    let models: Vec<CheckedDocument> = read.documents.iter().map(check_manifest).collect();
+    assert!(models.iter().all(|model| model.findings.is_empty()), "{models:#?}");
+    let field = |model: &CheckedDocument, path: &str| model.object.pointer(path).unwrap().as_str().unwrap().to_owned();
+    let named = models.iter().map(|model| (field(model, "/metadata/name"), field(model, "/spec/model")));
+    let expected = [("claude-3-sonnet", "claude-3-sonnet"), ("gpt-4-mini", "GPT 4 \"mini\"")];
+    assert_eq!(named.collect::<Vec<_>>(), expected.map(|(name, model)| (name.to_owned(), model.to_owned())));
+    assert_eq!(field(&models[0], "/spec/provider"), "anthropic");
+    assert_eq!(field(&models[1], "/metadata/namespace"), "acme");
+    let named = ImportOptions { model: Some("fast".to_owned()), ..ImportOptions::default() };
+    let text = "id: x\nproblem: {statement: y}\nengine: {model: claude-3-sonnet}\n";
+    assert_eq!(import(&yaml::read(text.as_bytes()).documents[0], &named).suggestions, "");
+}
+
+#[rstest]
+#[case::localhost("http://localhost:4310/x")]
+#[case::https("https://mcp.example.com/x")]
+fn a_server_that_is_not_imported_is_suggested_as_fields_of_the_spec(#[case] uri: &str) {
+    let text = format!("id: x\nproblem: {{statement: y}}\nmcp_server: {uri:?}\n");
+    let imported = import(&yaml::read(text.as_bytes()).documents[0], &ImportOptions::default());
+    let written = serde_yaml::to_string(&imported.skill.unwrap()).unwrap();
+    for (left_out, field) in [("container:", "service"), ("service:", "container")] {
+        let chosen: String = uncommented(&imported.suggestions, "not imported")
+            .lines()
+            .filter(|line| !line.contains(left_out))
+            .map(|line| format!("{line}\n"))
+            .collect();
+        let completed = written.clone() + &chosen.replace("NAME", "orders");
+        let checked = checked(&completed);
+        assert_eq!(checked.findings, [], "{completed}");
+        assert!(checked.object.pointer(&format!("/spec/mcpServer/{field}")).is_some(), "{completed}");
+    }
+    let password = text.replace("://", "://user:pw@");
+    let imported = import(&yaml::read(password.as_bytes()).documents[0], &ImportOptions::default());
+    assert!(!imported.suggestions.contains("pw"), "{}", imported.suggestions);
 }
 
 #[test]
@@ -364,7 +437,7 @@ fn options_replace_values_of_the_document() {
         namespace: Some("acme".to_owned()),
         model: Some("fast".to_owned()),
         problem: Some("Mine".to_owned()),
-        allow_missing_id: false,
+        file: None,
         local: false,
     };
     for engine in ["", "engine:\n", "engine: {model: gpt-4.1, temperature: 0.7}\n"] {

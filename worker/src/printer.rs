@@ -4,6 +4,7 @@ mod background_writer;
 mod text;
 
 pub use background_writer::BackgroundWriter;
+pub use text::event_of_line;
 
 use bloomery_engine::Event;
 use bloomery_engine::event::CallId;

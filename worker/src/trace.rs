@@ -127,7 +127,7 @@ mod tests {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
 
     fn names(memory: &Path) -> Vec<String> {
-        let names = fs::read_dir(skill_dir.join(DIR)).unwrap();
+        let names = fs::read_dir(memory.join(DIR)).unwrap();
         let mut names: Vec<String> = names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names

@@ -51,7 +51,7 @@ pub enum Error {
         at: usize,
     },
     /// No token begins with this character.
-    #[error("the character {character:?} at byte {at} is not part of CEL")]
+    #[error("the character {character:?} at byte {at} is not part of CEL{}", if *character == '=' { ": write == to compare" } else { "" })]
     Character {
         /// The character.
         character: char,

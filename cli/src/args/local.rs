@@ -19,7 +19,7 @@ use std::path::PathBuf;
 )]
 pub struct RunArgs {
     /// The goal of the Job
-    #[arg(long, value_name = "TEXT", required_unless_present = "resume")]
+    #[arg(long, value_name = "TEXT", required_unless_present_any = ["resume", "command"])]
     pub goal: Option<String>,
     /// The Skill: a file (a manifest or the older dialect; FILE#NAME if it has several), or the name of a Skill in the
     /// memory or of a template [default: sw-dev-agent]
@@ -62,6 +62,9 @@ pub struct RunArgs {
     /// Print the lines of the log to stdout instead of the answer
     #[arg(long)]
     pub json: bool,
+    /// Print no progress and no summary: only the answer, warnings and errors
+    #[arg(short, long)]
+    pub quiet: bool,
 }
 
 /// The model, and how to reach it.

@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::local::memory_error::unusable;
 use crate::local::skill_directory::{SkillDirectory, entry_names};
+use crate::text;
 use std::path::{Path, PathBuf};
 
 /// Returns the directories of all Skills that have Jobs, sorted by name.
@@ -64,7 +65,7 @@ fn find(
         [directory] => Ok(directory.clone()),
         [] => {
             let of_skill = skill.map(|skill| format!(" of the Skill {skill}")).unwrap_or_default();
-            Err(Error::usage(format!("the memory {} has no Job {key}{of_skill}", memory.display())))
+            Err(Error::usage(format!("the memory {} has no Job {key}{of_skill}", text::directory(memory))))
         }
         several => {
             let names: Vec<&str> = several.iter().map(|directory| directory.name.as_str()).collect();

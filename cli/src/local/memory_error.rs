@@ -1,6 +1,7 @@
 //! Errors of the memory and of the logs in it. Their messages use the terms of a local machine: no pods, no volumes.
 
 use crate::error::Error;
+use crate::text;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -18,7 +19,7 @@ pub fn log_error(error: &bloomery_journal::Error) -> Error {
         bloomery_journal::Error::Unsupported { dir, what, detail } => Error::usage(format!(
             "the memory {} does not support {what} ({detail}). Without it, two processes could write the same log: name a \
              directory on a local disk with --memory",
-            dir.display()
+            text::directory(dir)
         )),
         bloomery_journal::Error::Broken { file, line, reason } => Error::failed(format!(
             "the log is broken at {}, line {line}: {reason}. The Job cannot be resumed",
@@ -34,7 +35,7 @@ pub fn unusable(dir: &Path, error: &io::Error) -> Error {
         io::ErrorKind::PermissionDenied => not_writable(dir, error),
         io::ErrorKind::ReadOnlyFilesystem => read_only(dir, error),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => full(dir, error),
-        _ => Error::usage(format!("the memory cannot be used: {}: {error}", dir.display())),
+        _ => Error::usage(format!("the memory {} cannot be used: {error}", text::directory(dir))),
     }
 }
 
@@ -44,19 +45,19 @@ fn not_writable(dir: &Path, error: &io::Error) -> Error {
     let owner = owner.map(|uid| format!(" It belongs to user {uid}.")).unwrap_or_default();
     Error::usage(format!(
         "the memory {} is not writable: {error}.{owner} It may be another tenant's: name one of yours with --memory",
-        dir.display()
+        text::directory(dir)
     ))
 }
 
 fn read_only(dir: &Path, error: &io::Error) -> Error {
-    Error::usage(format!("the memory {} is read-only: {error}. Name another one with --memory", dir.display()))
+    Error::usage(format!("the memory {} is read-only: {error}. Name another one with --memory", text::directory(dir)))
 }
 
 fn full(dir: &Path, error: &io::Error) -> Error {
     Error::usage(format!(
         "no space left for the memory {}: {error}. Free some space, or name another memory with --memory. The log is kept, \
          and the Job can be resumed from it",
-        dir.display()
+        text::directory(dir)
     ))
 }
 

@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::local::memory_error::unusable;
+use crate::text;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -19,7 +20,7 @@ pub fn check(dir: &Path) -> Result<(), Error> {
         (Ok(owner), Ok(me)) if owner != me => Err(Error::usage(format!(
             "the memory {} belongs to user {owner}, and you are user {me}: it may be another tenant's. Name one of yours with \
              --memory",
-            dir.display()
+            text::directory(dir)
         ))),
         (Err(error), _) if error.kind() == io::ErrorKind::PermissionDenied => Err(unusable(dir, &error)),
         _ => Ok(()),

@@ -5,19 +5,22 @@ use super::prepare::PreparedJob;
 use super::screen::Screen;
 use super::signals::Signals;
 use super::stdout::CheckedWriter;
-use super::{mcp_environment, resources, server};
+use super::steps::StepLines;
+use super::{mcp_environment, model, resources, server};
+use crate::args::{ModelArgs, RunArgs};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::local::job_state::JobState;
 use crate::local::memory;
 use crate::local::memory_error::log_error;
 use crate::{events, summary};
+use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::report::Projection;
 use bloomery_engine::event::FullResult;
 use bloomery_http::address::AddressPolicy;
 use bloomery_journal::files::Disk;
 use bloomery_mcp as mcp;
-use bloomery_models as model;
+use bloomery_models::{Clients, RetryPolicy};
 use bloomery_worker::driver::{Environment, Nobody, Patience, People};
 use bloomery_worker::epoch::{Epoch, EpochEnd};
 use bloomery_worker::inputs::Inputs;
@@ -137,7 +140,7 @@ impl Execution<'_> {
         let failed = |error: bloomery_journal::Error| Error::failed(log_error(&error).message);
         let (part, redactor) = (&inputs.part, &inputs.redactor);
         let patience = Duration::from_secs(job.args.patience);
-        let models = model::Clients::new(&part.models, &part.job.uid, &model::RetryPolicy::new(patience), redactor);
+        let models = Clients::new(&part.models, &part.job.uid, &RetryPolicy::new(patience), redactor);
         let models = models.map_err(unusable)?.with_observer(&screen.observer());
         let tools = self.mcp_client().map_err(unusable)?.map(|tools| tools.with_observer(&screen.observer()));
         let (dir, writer) = (job.directory.dir.as_path(), job.writer.as_str());
@@ -168,7 +171,12 @@ impl Execution<'_> {
             claimed => claimed.map_err(failed)?,
         };
         let log = job.directory.log(&part.run_key);
-        screen.print(&format!("Job {} of the Skill {}, in {}", part.run_key, job.directory.name, log.display()));
+        screen.print_progress(&format!(
+            "Job {} of the Skill {}, in {}",
+            part.run_key,
+            job.directory.name,
+            log.display()
+        ));
         let stdout = CheckedWriter::new(io::stdout());
         let failure = stdout.failure();
         let end = epoch.drive(screen, self.printer(stdout)?).await;
@@ -181,11 +189,14 @@ impl Execution<'_> {
         failure.check().map(|()| exit)
     }
 
-    /// Creates the printer of events: to stdout as JSON, or to the screen as text. Both also go to the trace.
+    /// Creates the printer of events: to stdout as JSON, or to the trace and, as lines of steps, to the screen. JSON also goes to the
+    /// trace.
     fn printer(&self, stdout: CheckedWriter<io::Stdout>) -> Result<Printer, Error> {
         let Self { inputs: Inputs { redactor, .. }, screen, trace, .. } = *self;
         if !self.job.args.json {
-            return Ok(Printer::new(Format::Text, Box::new(redactor.writer(trace.tee(screen.clone())))));
+            let steps: Box<dyn Write + Send> =
+                if self.job.args.quiet { Box::new(io::sink()) } else { Box::new(StepLines::new(screen.clone())) };
+            return Ok(Printer::new(Format::Text, Box::new(redactor.writer(trace.tee(steps)))));
         }
         let stdout = BackgroundWriter::new(stdout)
             .map_err(|error| Error::failed(format!("stdout cannot be written: {error}")))?;
@@ -231,7 +242,11 @@ fn print_result(
                     .or_else(ignore_closed_pipe)
                     .map_err(unwritten)?;
             }
-            screen.print(&summary::outcome(outcome, result, &projection.usage));
+            let exit = summary::exit_of(exit, Some(outcome));
+            if !args.quiet || exit != Exit::Success {
+                let hint = unavailable_hint(outcome.code, args);
+                screen.print(&summary::outcome(outcome, result, hint, &projection.usage));
+            }
         }
         (driver::Exit::Finished, None) => screen.print("The Job has ended without an outcome."),
         (driver::Exit::Parked(reason), _) => screen.print(&summary::parked(reason, &args.memory, directory, key)),
@@ -239,6 +254,29 @@ fn print_result(
     }
     let _ = io::stderr().flush();
     Ok(summary::exit_of(exit, projection.outcome.as_ref()))
+}
+
+/// Returns the option that named a server that did not answer.
+fn unavailable_hint(code: OutcomeCode, args: &RunArgs) -> Option<&'static str> {
+    let ModelArgs { model, model_url, .. } = &args.model;
+    match code {
+        OutcomeCode::ModelUnavailable if model_url.is_some() => {
+            Some("The address of the model is that of --model-url.")
+        }
+        OutcomeCode::ModelUnavailable if model.as_deref().is_some_and(model::is_file) => {
+            Some("The address of the model is in the file of --model.")
+        }
+        OutcomeCode::McpUnavailable if args.mcp.url.is_some() => {
+            Some("The address of the MCP server is that of --mcp.")
+        }
+        OutcomeCode::McpUnavailable if !args.mcp.command.is_empty() => {
+            Some("The MCP server is the program of --mcp-command.")
+        }
+        OutcomeCode::McpUnavailable => {
+            Some("The address of the MCP server is mcp_server of the Skill; --mcp replaces it.")
+        }
+        _ => None,
+    }
 }
 
 /// Ignores the error of a closed pipe: `bloomery run ... | head`.

@@ -68,7 +68,7 @@ pub fn reload(endpoints: Vec<ModelEndpoint>, args: &ModelArgs, env: Env<'_>) -> 
 }
 
 /// Returns whether the value of `--model` is a file, and not the name of a model.
-fn is_file(model: &str) -> bool {
+pub fn is_file(model: &str) -> bool {
     [".yaml", ".yml", ".json"].iter().any(|end| model.ends_with(end))
 }
 

@@ -3,7 +3,7 @@
 use super::model::{self, Models};
 use super::server::{self, Server};
 use super::skill::{self, LoadedSkill, SelectedSkill};
-use super::{limits, mcp_environment, resources, short_secrets};
+use super::{goal, limits, mcp_environment, resources, short_secrets};
 use crate::args::RunArgs;
 use crate::error::{Error, Errors};
 use crate::local::job_state::JobState;
@@ -22,9 +22,6 @@ use bloomery_worker::inputs::Inputs;
 use bloomery_worker::record::Record;
 use std::io::ErrorKind;
 use std::path::Path;
-
-/// The maximum length of a goal, in bytes, as on a cluster.
-const MAX_GOAL_BYTES: usize = 8192;
 
 /// A Job that can be executed.
 #[derive(Debug)]
@@ -60,7 +57,7 @@ fn collect_parts(args: &RunArgs) -> Result<Parts, Error> {
     // This comes first, because nothing in the memory of another user may be read.
     owner::check(&args.memory)?;
     let mut errors = Errors::default();
-    let goal = errors.collect(goal(args));
+    let goal = errors.collect(goal::of(args));
     let limits = errors.collect(limits::read(&args.limits));
     // `None` after an error. `Some(None)` if the command line names no server.
     let server_of_args = errors.collect(server::from_args(&args.mcp));
@@ -117,11 +114,14 @@ pub fn new_job(args: &RunArgs, redactor: Redactor) -> Result<(PreparedJob<'_>, I
     let writer = unique_writer();
     if !has_ended(directory, &key, &inputs)? {
         directory.open(&writer)?;
-        skill.store()?;
+        if let Some(note) = skill.store()?.filter(|_| !args.quiet) {
+            text::inform(&note);
+        }
         let ineffective = limits::ineffective_warnings(limits_of_args.as_ref(), &document.part.limits);
         let unused = resources::unused_secret_warnings(&document.revision.spec.resources, &document.part.resources);
         let short = short_secrets::warnings(&document, &models.endpoints);
-        for warning in [ineffective, unused, short].concat() {
+        let missing = server::missing_note(&document.revision, document.program.as_ref());
+        for warning in [ineffective, unused, short].concat().into_iter().chain(missing) {
             text::inform(&warning);
         }
         if !document.store(directory, &writer)? {
@@ -212,18 +212,6 @@ fn inputs(document: &RunDocument, models: &Models, redactor: Redactor) -> Result
 fn bind_resources(args: &RunArgs, skill: &LoadedSkill) -> Result<Vec<BoundResource>, Error> {
     let bound = resources::bind(&skill.spec.resources, &args.resources, args.project_path.as_deref())?;
     resources::check_outside_memory(&bound, &args.memory).map(|()| bound)
-}
-
-/// Returns the goal of the command line, and checks its length.
-fn goal(args: &RunArgs) -> Result<String, Error> {
-    let goal = args.goal.as_deref().unwrap_or_default();
-    if goal.trim().is_empty() {
-        return Err(Error::usage("--goal must not be empty"));
-    }
-    if goal.len() > MAX_GOAL_BYTES {
-        return Err(Error::usage(format!("--goal has {} bytes; the limit is {MAX_GOAL_BYTES}", goal.len())));
-    }
-    Ok(goal.to_owned())
 }
 
 /// Returns a unique key that contains the current time.

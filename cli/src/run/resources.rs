@@ -3,7 +3,7 @@
 use super::credential;
 use crate::error::Error;
 use crate::local::memory::all_directories;
-use crate::source;
+use crate::{source, text};
 use bloomery_crds::resources;
 use bloomery_crds::run::{BoundResource, KeyFile, ResourceSource};
 use bloomery_crds::text::single_line_fault;
@@ -94,7 +94,7 @@ pub fn check_outside_memory(bound: &[BoundResource], memory: &Path) -> Result<()
         Some((name, path)) => Err(Error::usage(format!(
             "{name}: {path} is in the memory {}, and an agent must not reach its own log: bind another path, or name \
              another memory with --memory",
-            memory.display()
+            text::directory(memory)
         ))),
     }
 }

@@ -36,6 +36,10 @@ pub struct Screen(Arc<Mutex<State>>);
 struct State {
     /// False if stderr cannot show a status line, or the screen is closed.
     has_status_line: bool,
+    /// True if only answers, warnings and errors are shown.
+    is_quiet: bool,
+    /// What the Job waited for last, if there is no status line.
+    last_wait: Option<String>,
     colours: bool,
     /// The number of redraw intervals so far. It selects the frame of the spinner.
     redraws: usize,
@@ -57,17 +61,21 @@ enum LastLine {
 }
 
 impl Screen {
-    /// Creates the screen for stderr.
-    pub fn for_stderr() -> Self {
+    /// Creates the screen for stderr. A quiet one shows no progress.
+    pub fn for_stderr(is_quiet: bool) -> Self {
         let is_capable = std::env::var_os("TERM").is_some_and(|term| term != "dumb");
         let colours = anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never;
-        Self::new(io::stderr().is_terminal() && is_capable, colours)
+        let screen = Self::new(io::stderr().is_terminal() && is_capable && !is_quiet, colours);
+        screen.state().is_quiet = is_quiet;
+        screen
     }
 
     fn new(has_status_line: bool, colours: bool) -> Self {
         let activity = Activity::new(Instant::now());
         Self(Arc::new(Mutex::new(State {
             has_status_line,
+            is_quiet: false,
+            last_wait: None,
             colours,
             redraws: 0,
             last_line: LastLine::Free,
@@ -98,6 +106,13 @@ impl Screen {
     /// Prints lines above the status line.
     pub fn print(&self, lines: &str) {
         self.state().print_above(format!("{}\n", text::sanitized_lines(lines)).as_bytes());
+    }
+
+    /// Prints lines about progress, unless the screen is quiet.
+    pub fn print_progress(&self, lines: &str) {
+        if !self.state().is_quiet {
+            self.print(lines);
+        }
     }
 
     /// Prints an untrusted text as a dimmed line, without its control characters.
@@ -174,6 +189,14 @@ impl State {
         }
     }
 
+    /// Returns the line about a new wait, if there is no status line to show it.
+    fn announced_wait(&mut self) -> Option<String> {
+        let wait = self.activity.waiting().filter(|_| !self.has_status_line && !self.is_quiet)?.to_owned();
+        let is_new = self.last_wait.as_ref() != Some(&wait);
+        self.last_wait = Some(wait.clone());
+        is_new.then(|| text::sanitized_line(&wait))
+    }
+
     /// Draws the status line, unless a prompt has its place.
     fn draw(&mut self) {
         if !self.has_status_line || self.last_line == LastLine::Prompt {
@@ -207,7 +230,11 @@ impl Observer for Screen {
     }
 
     fn waiting(&self, waiting: Option<ExternalWait>) {
-        self.state().activity.set_waiting(waiting.as_ref());
+        let mut state = self.state();
+        state.activity.set_waiting(waiting.as_ref());
+        if let Some(line) = state.announced_wait() {
+            state.print_above(format!("{line}\n").as_bytes());
+        }
     }
 }
 
@@ -234,6 +261,23 @@ mod tests {
         let screen = Screen::new(false, true);
         screen.state().draw();
         assert_eq!(screen.state().last_line, LastLine::Free);
+    }
+
+    #[test]
+    fn without_a_status_line_each_wait_is_announced_once() {
+        let screen = Screen::new(false, false);
+        let wait = || Some(ExternalWait::ModelUnavailable { message: "busy".into() });
+        let mut state = screen.state();
+        let mut announced = |waiting: Option<ExternalWait>| {
+            state.activity.set_waiting(waiting.as_ref());
+            state.announced_wait()
+        };
+        let shown = [wait(), wait(), None, wait()].map(&mut announced);
+        assert_eq!(shown, [Some("Waiting for the model".to_owned()), None, None, None]);
+        drop(state);
+        screen.state().is_quiet = true;
+        screen.state().activity.set_waiting(Some(&ExternalWait::McpUnavailable { message: "down".into() }));
+        assert_eq!(screen.state().announced_wait(), None);
     }
 
     #[test]

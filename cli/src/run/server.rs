@@ -5,7 +5,8 @@ use super::{credential, mcp_environment};
 use crate::args::McpArgs;
 use crate::error::{Error, Errors};
 use crate::local::run_document::McpProgram;
-use bloomery_crds::run::McpEndpoint;
+use bloomery_crds::run::{McpEndpoint, Revision};
+use bloomery_engine::lint;
 use bloomery_http::address::AddressPolicy;
 use bloomery_http::{self as http, ClientOptions};
 use rustix::fs::{Access, access};
@@ -66,6 +67,18 @@ pub fn from_skill(skill: &LoadedSkill) -> Result<Server, Error> {
         )));
     }
     Ok(Server { mcp: skill.mcp.as_deref().map(checked_endpoint).transpose()?, program: None })
+}
+
+/// Returns a note if a Skill names tools of a server, but the Job has no server.
+pub fn missing_note(revision: &Revision, program: Option<&McpProgram>) -> Option<String> {
+    let tools = lint::server_tools(&revision.spec);
+    (revision.mcp.is_none() && program.is_none() && !tools.is_empty()).then(|| {
+        format!(
+            "the Skill {} runs without its tools {}, because it has no MCP server: name one with --mcp URL or --mcp-command PROGRAM",
+            revision.skill,
+            tools.join(", ")
+        )
+    })
 }
 
 /// Checks the URL of an MCP server, and returns its endpoint.

@@ -10,7 +10,7 @@ use crate::source::{self, Source};
 use crate::text;
 use bloomery_crds::v1alpha1::{McpServer, SkillSpec};
 use bloomery_skills::names::name_fault;
-use bloomery_skills::{CheckedDocument, Document, Finding, Form, ImportOptions, yaml};
+use bloomery_skills::{CheckedDocument, Finding, Form, ImportOptions, yaml};
 use std::fs;
 use std::path::Path;
 
@@ -108,30 +108,29 @@ fn read_from_skill_directory(directory: &SkillDirectory, file: &Path) -> Result<
 }
 
 impl SelectedSkill {
-    /// Writes a Skill from a template or a file to its skill directory. An existing `skill.yaml` is kept. If it differs from
-    /// the file that the command line names, prints a note.
+    /// Writes a Skill from a template or a file to its skill directory. An existing `skill.yaml` is kept. Returns a note if it
+    /// differs from the file that the command line names, or was created from a template.
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn store(&self) -> Result<(), Error> {
+    pub fn store(&self) -> Result<Option<String>, Error> {
         let (file, text) = (self.directory.dir.join(SKILL_FILE), self.loaded.text.as_bytes());
         let shown = file.display();
         if matches!(self.origin, Origin::SkillDirectory) {
-            return Ok(());
+            return Ok(None);
         }
         if file.try_exists().unwrap_or(true) {
             if let Origin::File(named) = &self.origin
                 && source::read(&file).map_or(true, |existing| text != existing.bytes)
             {
-                text::inform(&format!("{shown} differs from {named} and is not overwritten. This run uses {named}"));
+                return Ok(Some(format!("{shown} differs from {named} and is not overwritten. This run uses {named}")));
             }
-            return Ok(());
+            return Ok(None);
         }
         fs::write(&file, text).map_err(|error| Error::failed(format!("{shown} cannot be written: {error}")))?;
-        if matches!(self.origin, Origin::Template) {
-            text::inform(&format!("{shown} was created from the template. Later runs use it, and you can edit it"));
-        }
-        Ok(())
+        let is_template = matches!(self.origin, Origin::Template);
+        Ok(is_template
+            .then(|| format!("{shown} was created from the template. Later runs use it, and you can edit it")))
     }
 }
 
@@ -203,7 +202,14 @@ impl SkillSelector<'_> {
 fn load_skill(source: &Source, selector: &SkillSelector<'_>) -> Result<LoadedSkill, Error> {
     let parsed = yaml::read(&source.bytes);
     let mut findings = parsed.findings;
-    let checked = parsed.documents.iter().filter_map(|document| check_skill(document, selector.directory));
+    let options = ImportOptions {
+        name: selector.directory.map(str::to_owned),
+        file: source::stem(selector.file),
+        local: true,
+        ..ImportOptions::default()
+    };
+    let bloomery_documents = parsed.documents.iter().filter(|document| document.form() != Form::Foreign);
+    let checked = bloomery_documents.map(|document| check_document(document, &options));
     let skills: Vec<CheckedDocument> =
         checked.filter(|checked| checked.kind.as_deref().is_none_or(|kind| kind == "Skill")).collect();
     // If no Skill was read and a document is broken, that document may be the Skill: only its errors are reported.
@@ -235,10 +241,4 @@ fn load_skill(source: &Source, selector: &SkillSelector<'_>) -> Result<LoadedSki
     }
     let text = String::from_utf8_lossy(&source.bytes).into_owned();
     Ok(LoadedSkill { name: skill.metadata.name.unwrap_or_default(), spec: skill.spec, mcp, text })
-}
-
-/// Checks a document. Returns `None` if it is not a Bloomery document.
-fn check_skill(document: &Document, directory: Option<&str>) -> Option<CheckedDocument> {
-    let options = ImportOptions { name: directory.map(str::to_owned), local: true, ..ImportOptions::default() };
-    (document.form() != Form::Foreign).then(|| check_document(document, &options))
 }

@@ -34,7 +34,8 @@ mod tests {
     use bloomery_skills::{ImportOptions, import, yaml};
 
     fn skill(text: &str) -> (String, SkillSpec) {
-        let checked = check_document(&yaml::read(text.as_bytes()).documents[0], &ImportOptions::default());
+        let options = ImportOptions { local: true, ..ImportOptions::default() };
+        let checked = check_document(&yaml::read(text.as_bytes()).documents[0], &options);
         assert!(checked.findings.is_empty(), "{:?}", checked.findings);
         let skill = checked.skill.unwrap();
         (skill.metadata.name.unwrap(), skill.spec)

@@ -558,7 +558,7 @@ async fn get_and_tree_show_jobs() {
         (&["get", "refund", "--memory", "m", "-n", "acme"], "cannot be used with"),
         (&["get", "--memory", "m", "--cluster"], "cannot be used with"),
         (&["tree", "refnud"], "Did you mean \"refund\"?"),
-        (&["get", "refund", "--memory", "m"], "the memory m has no Job refund"),
+        (&["get", "refund", "--memory", "m"], "the memory ./m has no Job refund"),
     ] {
         let result = setup.run(args).await;
         assert!(result.exit == 2 && result.err.contains(says), "{args:?}: {}", result.err);

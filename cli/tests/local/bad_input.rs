@@ -18,7 +18,6 @@ use tokio::io::AsyncWriteExt;
 )]
 #[case::dialect("id: x\nproblem: {statement: y}\nmcp_sever: http://x\n", "did you mean \"mcp_server\"?")]
 #[case::no_skill("apiVersion: v1\nkind: ConfigMap\n", "the file has no Skill")]
-#[case::nameless("problem: {statement: y}\n", "the Skill needs a name")]
 #[case::two("id: a\n---\nid: b\n", "the file has several Skills: select one, such as --skill ./skill.yaml#a")]
 #[case::engine(
     "id: x\nproblem: {statement: y}\nrole: {persona: \"{{resources.docs}}\"}\n",
@@ -261,7 +260,7 @@ async fn a_memory_that_is_not_a_directory_is_refused() {
     let setup = Setup::new(SAYS_HELLO).await;
     let run = async |memory: &str| setup.run(&["--skill", "./skill.yaml", "--goal", "x", "--memory", memory]).await;
     setup.write("file", "");
-    run("file").await.assert(2, "the memory cannot be used: file");
+    run("file").await.assert(2, "the memory ./file/greeter cannot be used: File exists");
     run("/proc/self/memory-of-a-tenant").await.assert(2, "the memory");
 }
 

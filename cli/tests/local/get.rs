@@ -9,7 +9,7 @@ const RUN: [&str; 6] = ["--skill", "./skill.yaml", "--goal", "Greet", "--run-key
 #[tokio::test]
 async fn jobs_are_listed_as_a_table_json_and_yaml() {
     let setup = Setup::new(SAYS_HELLO).await;
-    setup.bloomery(&["get"]).await.assert(2, "the memory cannot be used: memory: No such file");
+    setup.bloomery(&["get"]).await.assert(2, "the memory ./memory cannot be used: No such file");
     fs::create_dir(setup.path("memory")).unwrap();
     setup.bloomery(&["get"]).await.assert(0, "there are no Jobs in memory");
     setup.run(&RUN).await.assert(0, "Succeeded");
@@ -31,11 +31,11 @@ async fn an_unknown_job_or_skill_is_reported() {
     let setup = Setup::new(SAYS_HELLO).await;
     setup.run(&RUN).await.assert(0, "Succeeded");
     for (args, says) in [
-        (&["get", "k-2"][..], "the memory memory has no Job k-2"),
+        (&["get", "k-2"][..], "the memory ./memory has no Job k-2"),
         (&["get", "k-1", "--skill", "other"], "has no Job k-1 of the Skill other"),
         (&["get", "--skill", "greter"], "has no Skill greter. Did you mean \"greeter\"?"),
         (&["get", "memory/greeter/jobs/k-1"], "must be at most 128 letters"),
-        (&["get", "--memory", "none", "k-1"], "the memory none has no Job k-1"),
+        (&["get", "--memory", "none", "k-1"], "the memory ./none has no Job k-1"),
     ] {
         setup.bloomery(args).await.assert(2, says);
     }

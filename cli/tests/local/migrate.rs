@@ -30,7 +30,7 @@ async fn files_are_moved_only_with_apply() {
     for again in [&["migrate"][..], &["migrate", "--apply"]] {
         setup.bloomery(again).await.assert(0, "there is no memory/workspace: nothing to migrate");
     }
-    setup.bloomery(&["migrate", "--memory", "elsewhere"]).await.assert(2, "the memory cannot be used: elsewhere");
+    setup.bloomery(&["migrate", "--memory", "elsewhere"]).await.assert(2, "the memory ./elsewhere cannot be used");
 }
 
 #[tokio::test]
@@ -178,7 +178,7 @@ async fn only_directories_of_the_users_own_memory_are_migrated() {
     let absolute = setup.path("memory/workspace").display().to_string();
     for from in ["../out", "workspace/../../out", ".", "", "out", absolute.as_str()] {
         let result = setup.bloomery(&["migrate", "--from", from, "--apply"]).await;
-        result.assert(2, "must be a directory in the memory memory");
+        result.assert(2, "must be a directory in the memory ./memory");
     }
     // Only root can change the owner of a directory.
     for dir in ["memory", "memory/workspace", "memory/cs-tier-1"] {
@@ -187,7 +187,7 @@ async fn only_directories_of_the_users_own_memory_are_migrated() {
             break;
         }
         for apply in [&["migrate"][..], &["migrate", "--apply"]] {
-            setup.bloomery(apply).await.assert(2, &format!("the memory {dir} belongs to user 4711"));
+            setup.bloomery(apply).await.assert(2, &format!("the memory ./{dir} belongs to user 4711"));
         }
         std::os::unix::fs::chown(setup.path(dir), Some(0), None).unwrap();
     }

@@ -198,7 +198,7 @@ async fn a_job_is_not_resumed_without_its_bound_files() {
 #[tokio::test]
 async fn a_job_that_cannot_be_resumed_is_reported() {
     let setup = Setup::new(HOLDS).await;
-    setup.run(&["--resume", "k-1"]).await.assert(2, "the memory memory has no Job k-1");
+    setup.run(&["--resume", "k-1"]).await.assert(2, "the memory ./memory has no Job k-1");
     setup.write("memory/greeter/jobs/k-1/x", "");
     setup.run(&["--resume", "k-1"]).await.assert(2, "is not the log of a Job that ran on this machine");
     for file in ["./skill.yaml", "skills.yaml#other", "-"] {

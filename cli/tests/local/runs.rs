@@ -26,11 +26,12 @@ async fn the_answer_is_printed_and_the_log_and_record_are_stored() {
     let result = setup.run(&["--skill", "./skill.yaml", "--goal", "Refund A-17", "--run-key", "k-1"]).await;
     result.assert(0, "Succeeded");
     assert_eq!(result.out, "Refunded.\n\namount: 49.9\norder_id: A-17\n");
-    assert!(result.err.contains("conversation.opened") && result.err.contains("goal: Refund A-17"), "{result:#?}");
     assert!(!result.err.contains('\u{1b}'), "only a terminal gets colours: {result:#?}");
-    // stderr contains the trace, and the lines about the start and the end of the run.
     let trace = setup.read("memory/greeter/logs/k-1.log");
-    assert!(trace.lines().count() > 5 && result.err.contains(&trace), "{trace}");
+    assert!(trace.lines().count() > 5 && trace.contains("goal: Refund A-17"), "{trace}");
+    // stderr has a line about the start, one for the step, and two about the end.
+    let lines: Vec<&str> = result.err.lines().collect();
+    assert!(lines.len() == 4 && lines[0].starts_with("Job k-1 ") && lines[1] == "- an answer", "{result:#?}");
     let record: serde_json::Value = serde_json::from_str(&setup.read("memory/greeter/jobs/k-1.json")).unwrap();
     assert_eq!(record["outcome"]["code"], "Succeeded");
     assert!(setup.log("greeter/jobs/k-1").last().unwrap().contains("\"finished\""));
@@ -276,4 +277,56 @@ async fn a_failed_write_to_stdout_is_reported_and_a_closed_pipe_is_not() {
     let result = super::resume::ended(run).await;
     result.assert(0, "Succeeded");
     assert!(!result.err.contains("cannot be written"), "{result:#?}");
+}
+
+#[tokio::test]
+async fn a_quiet_run_prints_only_the_answer() {
+    let setup = Setup::new(SAYS_HELLO).await;
+    let result = setup.run(&["--skill", "greeter", "--bootstrap", "--goal", "Greet", "--quiet"]).await;
+    assert_eq!((result.code, result.out.as_str(), result.err.as_str()), (0, "Hello.\n", ""));
+}
+
+/// The address is that of a port that nobody listens on.
+#[rstest]
+#[case::of_the_model(&["--model-url", "http://127.0.0.1:9/v1"], "ModelUnavailable", "--model-url", "Waiting for the model")]
+#[case::of_the_server(&["--mcp", "http://127.0.0.1:9/mcp"], "McpUnavailable", "--mcp", "Waiting for the MCP server")]
+#[tokio::test]
+async fn a_failure_is_described_once_with_the_option_that_was_typed(
+    #[case] args: &[&str],
+    #[case] code: &str,
+    #[case] option: &str,
+    #[case] waits: &str,
+) {
+    let setup = Setup::new(SAYS_HELLO).await;
+    let url = setup.url();
+    let model: &[&str] = if option == "--mcp" { &["--model-url", &url] } else { &[] };
+    let run = ["run", "--skill", "./skill.yaml", "--goal", "Greet", "--patience", "2"];
+    let result = setup.bloomery(&[&run[..], model, args].concat()).await;
+    result.assert(3, code);
+    assert_eq!(result.err.matches("Connection refused").count(), 1, "{result:#?}");
+    assert!(result.err.contains(&format!(" is that of {option}.")), "{result:#?}");
+    assert_eq!(result.err.matches(waits).count(), 1, "{result:#?}");
+    for foreign in ["baseUrl", "mcpServer", "WARN"] {
+        assert!(!result.err.contains(foreign), "{foreign}: {result:#?}");
+    }
+}
+
+#[tokio::test]
+async fn a_goal_after_the_command_of_the_server_is_named() {
+    let setup = Setup::new(SAYS_HELLO).await;
+    let swallowed = ["--skill", "./skill.yaml", "--mcp-command", "cat", "--goal", "Greet"];
+    setup.run(&swallowed).await.assert(2, "write --goal before --mcp-command");
+    setup.run(&["--skill", "./skill.yaml", "--mcp-command", "cat"]).await.assert(2, "--goal is missing");
+}
+
+#[tokio::test]
+async fn a_skill_without_its_server_says_that_it_runs_without_tools() {
+    let setup = Setup::new(SAYS_HELLO).await;
+    let run = ["--skill", "cs-tier-1", "--goal", "Greet", "--run-key", "k-1"];
+    let note = "the Skill cs-tier-1 runs without its tools track_order, delete_customer";
+    setup.run(&run).await.assert(0, note);
+    setup.write("shop.yaml", &format!("{SKILL}  tools: [{{name: track}}]\n").replace("greeter", "shop"));
+    let result = setup.run(&["--skill", "./shop.yaml", "--goal", "Greet"]).await;
+    result.assert(0, "name one with --mcp URL");
+    assert!(!result.err.contains("run `bloomery lint`"), "{result:#?}");
 }

@@ -187,32 +187,26 @@ async fn an_unreachable_server_ends_the_job() {
 #[tokio::test]
 async fn the_progress_of_a_call_is_printed_while_it_runs() {
     use tokio::io::{AsyncBufReadExt, BufReader};
-    for json in [&["--json"][..], &[]] {
-        let setup = Setup::new(CALLS).await;
-        setup.write("server.sh", SERVER);
-        setup.write("progress.sh", super::terminal::REPORTS_PROGRESS);
-        let mcp = ["--mcp-command", "sh", "server.sh", ". ./progress.sh"];
-        let mut run = setup.start(&[&RUN[..], json, &mcp].concat());
-        let (out, err) = (run.stdout.take().unwrap(), run.stderr.take().unwrap());
-        let mut printed: Box<dyn tokio::io::AsyncBufRead + Unpin> =
-            if json.is_empty() { Box::new(BufReader::new(err)) } else { Box::new(BufReader::new(out)) };
-        setup.wait_for_file("memory/greeter/jobs/k-1/00000000000000000001.jsonl").await;
-        let mut follow = setup.command(&["events", "--follow", "k-1"]).spawn().unwrap();
-        let mut followed: Box<dyn tokio::io::AsyncBufRead + Unpin> =
-            Box::new(BufReader::new(follow.stdout.take().unwrap()));
-        // The call continues only after both outputs show its progress.
-        for reader in [&mut printed, &mut followed] {
-            let mut line = String::new();
-            while !(line.contains("tool.progressed") && line.contains("picking")) {
-                line.clear();
-                assert_ne!(reader.read_line(&mut line).await.unwrap(), 0, "the output ends without it");
-            }
+    let setup = Setup::new(CALLS).await;
+    setup.write("server.sh", SERVER);
+    setup.write("progress.sh", super::terminal::REPORTS_PROGRESS);
+    let mcp = ["--json", "--mcp-command", "sh", "server.sh", ". ./progress.sh"];
+    let mut run = setup.start(&[&RUN[..], &mcp].concat());
+    setup.wait_for_file("memory/greeter/jobs/k-1/00000000000000000001.jsonl").await;
+    let mut follow = setup.command(&["events", "--follow", "k-1"]).spawn().unwrap();
+    let mut outputs = [&mut run, &mut follow].map(|process| BufReader::new(process.stdout.take().unwrap()));
+    // The call continues only after both outputs show its progress.
+    for reader in &mut outputs {
+        let mut line = String::new();
+        while !(line.contains("tool.progressed") && line.contains("picking")) {
+            line.clear();
+            assert_ne!(reader.read_line(&mut line).await.unwrap(), 0, "the output ends without it");
         }
-        setup.write("go", "");
-        drop(followed);
-        assert_eq!(run.wait().await.unwrap().code(), Some(0));
-        follow.wait().await.unwrap();
     }
+    setup.write("go", "");
+    drop(outputs);
+    assert_eq!(run.wait().await.unwrap().code(), Some(0));
+    follow.wait().await.unwrap();
 }
 
 /// Only another command line can correct these errors, so retries are useless.

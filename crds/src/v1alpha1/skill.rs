@@ -45,6 +45,7 @@ use strum::IntoEnumIterator;
         json_path = ".status.conditions[?(@.type==\"Ready\")].reason"
     ),
     printcolumn(name = "Revision", type_ = "string", json_path = ".status.revision.name"),
+    printcolumn(name = "Version", type_ = "integer", json_path = ".spec.version", priority = "1"),
     printcolumn(name = "Model", type_ = "string", json_path = ".spec.engine.model", priority = "1"),
     printcolumn(
         name = "MCP",
@@ -61,7 +62,7 @@ pub struct SkillSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 128))]
     pub display_name: Option<String>,
-    /// The author's version of the Skill.
+    /// The author's version of the Skill. `kubectl get skills -o wide` shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 2_147_483_647))]
     pub version: Option<u32>,

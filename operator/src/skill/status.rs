@@ -11,6 +11,8 @@ use super::validate::InvalidSkill;
 use crate::listing::{MAX_LIST_BYTES, join_sentences};
 use bloomery_crds::conditions::{ConditionType, Health, Reason, merge};
 use bloomery_crds::names;
+use bloomery_crds::resources;
+use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{Skill, SkillStatus};
 use finding::{Blocker, Finding, object_fault};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -30,7 +32,7 @@ pub fn compute(
         Ok(applied) => {
             let name = skill.name_any();
             let findings = vec![
-                accepted_finding(applied, &name),
+                accepted_finding(applied, skill),
                 memory::finding(applied, fetched),
                 mcp::finding(applied, fetched, &name),
             ];
@@ -64,16 +66,24 @@ fn invalid_finding(invalid: &InvalidSkill) -> Finding {
     Finding::stalls(ConditionType::Accepted, Reason::Invalid, join_sentences(faults, MAX_LIST_BYTES))
 }
 
-fn accepted_finding(applied: &AppliedSkill, skill: &str) -> Finding {
+fn accepted_finding(applied: &AppliedSkill, skill: &Skill) -> Finding {
     let name = &applied.revision_ref.name;
     let revision = object_fault(ConditionType::Accepted, &format!("ConfigMap {name}"), &applied.revision);
     let account = || {
-        let what = format!("ServiceAccount {}", names::worker_service_account(skill));
+        let what = format!("ServiceAccount {}", names::worker_service_account(&skill.name_any()));
         object_fault(ConditionType::Accepted, &what, &applied.worker_account)
     };
-    revision
-        .or_else(account)
-        .unwrap_or_else(|| Finding::healthy(ConditionType::Accepted, Reason::Compiled, format!("compiled as {name}")))
+    revision.or_else(account).unwrap_or_else(|| {
+        let message = format!("compiled as {name}{}", unused_secrets(skill));
+        Finding::healthy(ConditionType::Accepted, Reason::Compiled, message)
+    })
+}
+
+/// Returns a clause for each secret that no tool gets.
+fn unused_secrets(skill: &Skill) -> String {
+    let secrets = resources::unused_secrets(&skill.spec.resources);
+    let clauses = secrets.map(|secret| format!("; {} {}: {}", secret.name, secret.reason, secret.remedy));
+    bounded(&clauses.collect::<String>(), MAX_LIST_BYTES)
 }
 
 #[cfg(test)]

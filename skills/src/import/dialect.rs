@@ -5,34 +5,39 @@ use crate::finding::Finding;
 use crate::names::name_fault;
 use crate::tree::{Entry, Node, Value};
 
-/// Replaces the model names of providers in `engine.model` and in the stages by names of Models. `model`, if given, replaces
-/// `engine.model`.
-pub(super) fn rename_models(spec: &mut Node, model: Option<&str>, findings: &mut Vec<Finding>) {
+/// A Model that a Skill needs: its name, and the name of the model at its provider.
+pub(super) type NeededModel = (String, String);
+
+/// Replaces the model names of providers in `engine.model` and in the stages by names of Models, and returns both. `model`, if
+/// given, replaces `engine.model`.
+pub(super) fn rename_models(spec: &mut Node, model: Option<&str>, findings: &mut Vec<Finding>) -> Vec<NeededModel> {
     if let Some(model) = model {
         set_text(spec, "engine", "model", model);
     }
-    let Some(engine) = field_mut(spec, "engine") else { return };
+    let Some(engine) = field_mut(spec, "engine") else { return Vec::new() };
+    let mut needed = Vec::new();
     if model.is_none() {
-        rename_model(engine, findings);
+        needed.extend(rename_model(engine, findings));
     }
     for stage in ["intentDetection", "finalizationGate", "replyPolisher"] {
-        if let Some(stage) = field_mut(engine, stage) {
-            rename_model(stage, findings);
-        }
+        let renamed = field_mut(engine, stage).and_then(|stage| rename_model(stage, findings));
+        needed.extend(renamed.filter(|new| !needed.contains(new)));
     }
+    needed
 }
 
-fn rename_model(holder: &mut Node, findings: &mut Vec<Finding>) {
-    let Some(node) = field_mut(holder, "model") else { return };
-    let Value::Text { text, .. } = &mut node.value else { return };
+fn rename_model(holder: &mut Node, findings: &mut Vec<Finding>) -> Option<NeededModel> {
+    let node = field_mut(holder, "model")?;
+    let Value::Text { text, .. } = &mut node.value else { return None };
     let name = to_label(text);
     // The schema check reports a text that cannot become a name.
-    if name_fault(&name).is_none() {
-        let message = format!("is read as the Model {name:?} of the Skill's namespace");
-        let hint = format!("create a Model of that name with spec.model {text:?}, or give another: --model NAME");
-        findings.push(Finding::warning(&node.place, message).hint(hint));
-        *text = name;
+    if name_fault(&name).is_some() {
+        return None;
     }
+    let message = format!("is read as the Model {name:?} of the Skill's namespace");
+    let hint = format!("create a Model of that name with spec.model {text:?}, or give another: --model NAME");
+    findings.push(Finding::warning(&node.place, message).hint(hint));
+    Some((name.clone(), std::mem::replace(text, name)))
 }
 
 /// Sets `spec.<holder>.<name>` to a text, in place of the value of the document.

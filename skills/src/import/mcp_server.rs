@@ -1,6 +1,7 @@
 //! Converts the MCP server of the dialect, which is a URI. A `Skill` can only use a Service of its namespace or a container that
 //! the operator runs.
 
+use super::suggestions;
 use crate::finding::{Finding, quoted};
 use crate::schema::patterns::matches;
 use crate::tree::{Entry, Node, Value};
@@ -11,7 +12,8 @@ use url::Url;
 pub(super) fn from_uri(node: &Node, uri: &str, namespace: Option<&str>, findings: &mut Vec<Finding>) -> Value {
     let Ok(url) = Url::parse(uri) else {
         let finding = Finding::error(&node.place, format!("is not a URI: {}", quoted(uri)));
-        findings.push(finding.hint(replacement("NAME", 8080, "/mcp")));
+        let unknown = Rejection::new(String::new(), 8080, "/mcp");
+        findings.push(finding.hint(unknown.hint()));
         return Value::Null;
     };
     match to_service(&url, namespace) {
@@ -26,12 +28,24 @@ pub(super) fn from_uri(node: &Node, uri: &str, namespace: Option<&str>, findings
             ];
             Value::Map(vec![field("service", Value::Map(service))])
         }
-        Err(Rejection { reason, replacement }) => {
-            let message = format!("is not imported, so the Skill has only core tools: {reason}");
-            findings.push(Finding::warning(&node.place, message).hint(replacement));
+        Err(rejection) => {
+            let message = format!("is not imported, so the Skill runs without its tools: {}", rejection.reason);
+            findings.push(Finding::warning(&node.place, message).hint(rejection.hint()));
             Value::Null
         }
     }
+}
+
+/// Returns the comments about a server whose URI [`from_uri`] removes.
+pub(super) fn suggestion(source: &Node, namespace: Option<&str>) -> Option<String> {
+    let uri = ["mcp_server", "mcpServer"].into_iter().find_map(|name| source.get(name)?.text())?;
+    let rejection = to_service(&Url::parse(uri).ok()?, namespace).err()?;
+    let [service, container] = rejection.fields();
+    let fields = [
+        format!("mcpServer: {service} # a Service of the Skill's namespace"),
+        format!("mcpServer: {container} # a server that the operator runs"),
+    ];
+    Some(suggestions::of_server(&rejection.reason, &fields))
 }
 
 /// Removes the address of the MCP server from a document's fields and returns it. A value that is not a text stays.
@@ -42,10 +56,43 @@ pub(super) fn take_address(fields: Vec<Entry>) -> (Option<String>, Vec<Entry>) {
     (addresses.first().and_then(|entry| entry.node.text()).map(str::to_owned), fields)
 }
 
-/// The reason why an address is not imported, and what to write instead.
+/// The reason why an address is not imported, and what is known for the field to write instead.
 struct Rejection {
     reason: String,
-    replacement: String,
+    /// The name of the Service, or a placeholder.
+    service: String,
+    port: u16,
+    path: String,
+    /// The namespace of the Service, if the namespace of the Skill is unknown.
+    namespace: Option<String>,
+}
+
+impl Rejection {
+    fn new(reason: String, port: u16, path: &str) -> Self {
+        Self { reason, service: "NAME".to_owned(), port, path: path.to_owned(), namespace: None }
+    }
+
+    /// Returns the values that `mcpServer` can have: a Service, and a container.
+    fn fields(&self) -> [String; 2] {
+        let Self { service, port, path, .. } = self;
+        [
+            format!("{{service: {{name: {service}, port: {port}, path: {path}}}}}"),
+            format!("{{container: {{image: IMAGE, port: {port}, path: {path}}}}}"),
+        ]
+    }
+
+    /// Returns the remedy: what to write instead of the address.
+    fn hint(&self) -> String {
+        let [service, container] = self.fields();
+        let write = format!(
+            "write mcp_server: {service} for a Service of the Skill's namespace, or mcp_server: {container} for a server that \
+             the operator runs"
+        );
+        match &self.namespace {
+            Some(namespace) => format!("give --namespace {namespace} to `bloomery import`, or {write}"),
+            None => write,
+        }
+    }
 }
 
 /// Returns the name, port and path of the Service at a URL.
@@ -53,7 +100,7 @@ fn to_service(url: &Url, namespace: Option<&str>) -> Result<(String, u16, String
     let host = url.host_str().unwrap_or_default();
     let port = url.port_or_known_default().unwrap_or(8080);
     let path = if url.path().starts_with('/') { url.path() } else { "/mcp" };
-    let reject = |reason: String| Err(Rejection { reason, replacement: replacement("NAME", port, path) });
+    let reject = |reason: String| Err(Rejection::new(reason, port, path));
     if !matches!(url.scheme(), "http" | "https") || host.is_empty() {
         return reject(format!("{} is not an http or https URL", quoted(url.as_str())));
     }
@@ -73,13 +120,15 @@ fn to_service(url: &Url, namespace: Option<&str>) -> Result<(String, u16, String
             "it is a Service of the namespace {host_namespace:?}, and a Skill can only use Services of its own namespace"
         )),
         (Some(host_namespace), None) => Err(Rejection {
-            reason: format!(
-                "it is a Service of the namespace {host_namespace:?}, and the namespace of the Skill is unknown"
-            ),
-            replacement: format!(
-                "give --namespace {host_namespace} to `bloomery import`, or {}",
-                replacement(name, port, path)
-            ),
+            service: name.to_owned(),
+            namespace: Some(host_namespace.to_owned()),
+            ..Rejection::new(
+                format!(
+                    "it is a Service of the namespace {host_namespace:?}, and the namespace of the Skill is unknown"
+                ),
+                port,
+                path,
+            )
         }),
         _ => Ok((name.to_owned(), port, path.to_owned())),
     }
@@ -96,15 +145,6 @@ fn service_of_host(host: &str) -> Option<(&str, Option<&str>)> {
     };
     let is_service = is_label(name) && name.starts_with(|c: char| c.is_ascii_lowercase());
     (is_service && namespace.is_none_or(is_label)).then_some((name, namespace))
-}
-
-/// Returns the remedy: the field to write instead of an address.
-fn replacement(name: &str, port: u16, path: &str) -> String {
-    format!(
-        "write mcp_server: {{service: {{name: {name}, port: {port}, path: {path}}}}} for a Service of the Skill's \
-         namespace, or mcp_server: {{container: {{image: IMAGE, port: {port}, path: {path}}}}} for a server that the \
-         operator runs"
-    )
 }
 
 fn entry(name: &str, node: &Node, value: Value) -> Entry {

@@ -4,27 +4,14 @@ use crate::finding::{Finding, quoted};
 use crate::names::name_fault;
 use crate::tree::{Entry, Node};
 
-/// Derives the name of the Skill from the document's `id`. A missing `id` is an error, or a warning if
-/// `allow_missing_id`.
-pub(super) fn from_id(
+/// Derives the name of the Skill from the document's `id`. Without an `id`, takes the name of the file, and adds a warning.
+pub(super) fn derive(
     source: &Node,
     id: Option<&Entry>,
-    allow_missing_id: bool,
+    file: Option<&str>,
     findings: &mut Vec<Finding>,
 ) -> Option<String> {
-    let Some(id) = id else {
-        let place = source.place.of_field("id");
-        if allow_missing_id {
-            findings.push(
-                Finding::warning(&place, "is missing: the Skill has no name")
-                    .hint("`bloomery import` needs one: add an id, or give --name"),
-            );
-        } else {
-            findings
-                .push(Finding::error(&place, "is missing: the Skill needs a name").hint("add an id, or give --name"));
-        }
-        return None;
-    };
+    let Some(id) = id else { return from_file(source, file, findings) };
     let Some(text) = id.node.text() else {
         findings.push(Finding::error(&id.node.place, format!("must be text, and is {}", id.node.kind())));
         return None;
@@ -42,6 +29,23 @@ pub(super) fn from_id(
         ));
     }
     Some(label)
+}
+
+/// Derives the name of a Skill without an `id` from the name of its file.
+fn from_file(source: &Node, file: Option<&str>, findings: &mut Vec<Finding>) -> Option<String> {
+    let (place, hint) = (source.place.of_field("id"), "add an id, or give --name");
+    let label = file.map(|file| to_label(file).trim_start_matches(|c: char| !c.is_ascii_lowercase()).to_owned());
+    match label.filter(|label| name_fault(label).is_none()) {
+        Some(name) => {
+            let message = format!("is missing: the Skill is named {name:?}, after its file");
+            findings.push(Finding::warning(&place, message).hint(hint));
+            Some(name)
+        }
+        None => {
+            findings.push(Finding::error(&place, "is missing: the Skill needs a name").hint(hint));
+            None
+        }
+    }
 }
 
 /// Converts a text to lower case, and replaces each run of characters that are not letters or digits with a dash. The result

@@ -13,7 +13,7 @@ use crate::tool::{CatalogueTool, ListedTool, ToolSource};
 use crate::tool_policy::server_tool_refusal;
 use bloomery_crds::Digest;
 use bloomery_crds::canonical::{MAX_DEPTH, depth};
-use bloomery_crds::v1alpha1::SkillSpec;
+use bloomery_crds::v1alpha1::{SkillSpec, ToolDeclaration, ToolInput};
 use drift::Drifted;
 use schemas::Schemas;
 use serde_json::Value;
@@ -153,15 +153,36 @@ fn catalogue_tool(skill: &SkillSpec, tool: ListedTool, plain_names: &[String]) -
         idempotent: declared.is_some_and(|d| d.idempotent == Some(true)),
         source: ToolSource::Server,
         visible: server_tool_refusal(policy, &tool.name).is_none(),
-        description: if tool.description.is_empty() {
-            declared.and_then(|declared| declared.description.clone()).unwrap_or_default()
-        } else {
-            tool.description
-        },
+        description: description(tool.description, declared),
         name: tool.name,
-        input_schema: tool.input_schema,
+        input_schema: described(tool.input_schema, declared.map_or(&[], |declared| &declared.inputs)),
         output_schema: tool.output_schema,
     }
+}
+
+/// Returns the description of a tool for the model: that of the server or else that of the Skill, and what the Skill says about the
+/// output.
+fn description(mut listed: String, declared: Option<&ToolDeclaration>) -> String {
+    let Some(declared) = declared else { return listed };
+    if listed.is_empty() {
+        listed.push_str(declared.description.as_deref().unwrap_or_default());
+    }
+    if let Some(returned) = declared.output.as_ref().and_then(|output| output.description.as_deref()) {
+        let separator = if listed.is_empty() { "" } else { "\n" };
+        listed.extend([separator, "Returns: ", returned]);
+    }
+    listed
+}
+
+/// Adds the Skill's descriptions of inputs to a schema, where the server has none.
+fn described(mut schema: Value, inputs: &[ToolInput]) -> Value {
+    for input in inputs {
+        let property = schema.get_mut("properties").and_then(|properties| properties.get_mut(&input.name));
+        if let (Some(Value::Object(property)), Some(description)) = (property, &input.description) {
+            property.entry("description").or_insert_with(|| description.as_str().into());
+        }
+    }
+    schema
 }
 
 fn is_shallow(tool: &ListedTool) -> bool {
@@ -225,6 +246,27 @@ mod tests {
         run.skill.tools[0].description = Some("Finds out who asks".into());
         let tools = fix(&run, vec![listed("verify_identity", None)]);
         assert_eq!(tools[0].description, "Finds out who asks");
+        run.skill.tools[0].output = Some(serde_json::from_value(json!({"description": "The customer"})).unwrap());
+        let tools = fix(&run, vec![listed("verify_identity", None)]);
+        assert_eq!(tools[0].description, "Finds out who asks\nReturns: The customer");
+    }
+
+    #[test]
+    fn the_skill_s_description_of_an_input_is_used_if_the_server_has_none() {
+        let mut run = fixture::run();
+        let inputs = json!([
+            {"name": "order", "type": "string", "description": "Such as A-17"},
+            {"name": "state", "type": "string", "description": "Ours"},
+            {"name": "other", "type": "string", "description": "Not listed"},
+        ]);
+        run.skill.tools[0].inputs = serde_json::from_value(inputs).unwrap();
+        let mut tool = listed("verify_identity", None);
+        let schema = |order| json!({"properties": {"order": order, "state": {"description": "Theirs"}}});
+        tool.input_schema = schema(json!({"type": "string"}));
+        let digest = tool.digest();
+        let tools = fix(&run, vec![tool]);
+        assert_eq!(tools[0].input_schema, schema(json!({"type": "string", "description": "Such as A-17"})));
+        assert_eq!(tools[0].digest, digest, "a description of the Skill is no drift of the server");
     }
 
     #[test]

@@ -31,6 +31,11 @@ impl Condition {
         Ok(Self { program: Program::parse(text)? })
     }
 
+    /// Returns all errors of a text that [`Condition::compile`] refuses.
+    pub fn faults(text: &str) -> Vec<Error> {
+        bloomery_cel::faults(text).into_iter().map(Error::from).collect()
+    }
+
     /// Checks the arguments of a call, then evaluates the condition on them.
     pub fn evaluate(&self, arguments: &Value, declared_optional: &[String]) -> Result<bool, Error> {
         self.decide(Arguments::check(arguments)?, declared_optional)

@@ -8,10 +8,12 @@ mod endpoints;
 mod finding;
 mod guardrails;
 mod names;
+mod reach;
 mod reading;
 mod workflows;
 
 pub use finding::{Finding, Severity};
+pub use reach::server_tools;
 
 use crate::rules::expectations::{self, Omission};
 use crate::schema::Schema;
@@ -31,6 +33,7 @@ pub fn skill(spec: &SkillSpec) -> Vec<Finding> {
     findings.extend(check_output_schema(spec));
     findings.extend(expectations::omissions(spec).iter().map(without_room));
     findings.extend(check_context(spec));
+    findings.extend(reach::findings(spec));
     findings.sort_by_key(|finding| finding.severity);
     findings
 }

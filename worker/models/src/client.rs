@@ -129,7 +129,7 @@ impl Client {
                 let failed = self.failed(ModelFailure::Unavailable, &message);
                 return Err(ModelError { tries: Some(tries.to_string()), ..failed });
             };
-            tracing::warn!(model = self.endpoint.name, ?delay, "{message}");
+            tracing::warn!(model = self.endpoint.name, "{message}. The next try is in {:.1} s", delay.as_secs_f64());
             let waiting = match error {
                 request_error::Error::SecretMissing(missing) => missing.into(),
                 _ => ExternalWait::ModelUnavailable { message: self.clause(&message) },

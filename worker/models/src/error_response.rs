@@ -53,7 +53,7 @@ impl ErrorResponse {
         match status {
             401 | 403 => temporary(long, format!("{description}. Check its key")),
             402 => temporary(long, format!("{description}. Check the account that pays for it")),
-            404 => temporary(long, format!("{description}. Check the Model's baseUrl and its model's name")),
+            404 => temporary(long, format!("{description}. Check its address and the name of the model")),
             429 => temporary(short, format!("limits the rate of requests: it {description}")),
             413 => too_long(&description),
             _ if is_too_long(&body) => too_long(&description),
@@ -130,7 +130,7 @@ fn redirect_message(status: u16, location: Option<&str>) -> String {
     let to = location.unwrap_or("nowhere");
     format!(
         "answered HTTP {status}, a redirect to {to}. Redirects are not followed, because the other server would get the key: \
-         set the Model's baseUrl to the final address"
+         set the final address"
     )
 }
 
@@ -194,7 +194,7 @@ mod tests {
     #[case(422, r#"{"detail":"tools[0] is no function"}"#, "tools[0] is no function")]
     #[case(418, "<html>I am a teapot</html>", "<html>I am a teapot</html>")]
     #[case(501, "", "HTTP 501")]
-    #[case(307, "", "baseUrl")]
+    #[case(307, "", "set the final address")]
     fn a_permanent_error_is_refused_with_its_reason(#[case] status: u16, #[case] body: &str, #[case] reason: &str) {
         let Error::Refused { message } = classified(status, body) else { panic!("not refused") };
         assert!(message.contains(reason), "{message}");

@@ -84,7 +84,7 @@ impl Error {
         }
         let cause = root_cause(error);
         let message = if error.is_connect() {
-            format!("cannot be reached: {cause}. Check its baseUrl, and that the network allows connections to it")
+            format!("cannot be reached: {cause}. Check its address, and that the network allows connections to it")
         } else {
             format!("gave no answer: {cause}")
         };

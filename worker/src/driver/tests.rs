@@ -180,7 +180,7 @@ async fn an_mcp_server_that_never_answers_ends_the_job() {
     assert_eq!(outcome.code, OutcomeCode::McpUnavailable);
     assert_eq!(
         outcome.message,
-        "Connection refused. The worker waited 0 s for it. Repair the MCP server, or correct `mcpServer` in the Skill, then create the \
+        "Connection refused. The worker waited 0 s for it. Repair the MCP server, or correct its address, then create the \
          Job again."
     );
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// The remedy for an MCP server that cannot be used.
-const REPAIR_SERVER: &str = "Repair the MCP server, or correct `mcpServer` in the Skill";
+const REPAIR_SERVER: &str = "Repair the MCP server, or correct its address";
 
 /// The result of [`retry`].
 pub(super) enum WaitResult<T> {

@@ -24,6 +24,14 @@ pub(super) fn line(entry: &Entry, tools: &Tools) -> String {
     format!("{} {:>4} {:<19} {gist}", entry.stamp.time, entry.seq, entry.event.name()).trim_end().to_owned() + "\n"
 }
 
+/// Returns the name and the gist of the event of a line. Returns `None` for a line that is not about an event.
+pub fn event_of_line(line: &str) -> Option<(&str, &str)> {
+    let (_time, rest) = line.split_once(' ')?;
+    let (seq, rest) = rest.trim_start().split_once(' ')?;
+    let (name, gist) = rest.split_once(' ').unwrap_or((rest, ""));
+    (!seq.is_empty() && seq.bytes().all(|byte| byte.is_ascii_digit())).then(|| (name, gist.trim_start()))
+}
+
 /// Returns a text as one line without control characters, which texts of models and servers could use to control a terminal. The line
 /// ends soon after `max_bytes`.
 fn plain(text: &str, max_bytes: usize) -> String {
@@ -238,6 +246,9 @@ mod tests {
             printed(completed),
             "2026-01-02T03:04:05.678Z   17 tool.completed      14-0 check: {\"eligible\": true}\n"
         );
+        let epoch = printed(Event::EpochStarted { epoch: 1, attempt: 1 });
+        assert_eq!(event_of_line(epoch.trim_end()), Some(("epoch.started", "epoch 1, attempt 1")));
+        assert_eq!(event_of_line(" WARN the model is slow"), None);
         assert_eq!(
             printed(Event::ToolStarted { call: CallId::new(14, 0) }),
             "2026-01-02T03:04:05.678Z   17 tool.started        14-0 check\n"

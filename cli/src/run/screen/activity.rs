@@ -74,6 +74,11 @@ impl Activity {
         });
     }
 
+    /// Returns what the Job waits for.
+    pub fn waiting(&self) -> Option<&str> {
+        self.waiting.as_deref()
+    }
+
     /// Updates the current step after a notification.
     pub fn observe(&mut self, progress: Progress, now: Instant) {
         match (progress, &mut self.step) {

@@ -51,7 +51,7 @@ pub struct ToolOutput {
     /// The JSON type.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<ValueType>,
-    /// A description.
+    /// A description. The model reads it after that of the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 512))]
     pub description: Option<String>,
@@ -74,7 +74,7 @@ pub struct ToolInput {
     /// True if every call or output must contain it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub required: Option<bool>,
-    /// A description.
+    /// A description. The model reads that of an argument, unless the MCP server has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 512))]
     pub description: Option<String>,

@@ -103,6 +103,16 @@ fn a_skill_with_all_objects_is_ready_and_stays_unchanged() {
 }
 
 #[test]
+fn a_secret_that_reaches_no_tool_is_named_and_does_not_block_the_skill() {
+    let skill = fixtures::complete();
+    let status = compute(&skill, &Ok(applied(AppliedMcp::Absent)), &with_bound_memory(), &at(1));
+    let accepted = find(&status.conditions, ConditionType::Accepted).unwrap();
+    let remark = "; ledger reaches nothing, because no tool gets a connection_string: give it to the MCP server";
+    assert!(accepted.message.contains(remark), "{}", accepted.message);
+    assert!(is_true(&status.conditions, ConditionType::Ready));
+}
+
+#[test]
 fn an_invalid_skill_keeps_its_last_revision() {
     let mut skill = fixtures::with_container();
     skill.status = Some(compute(&skill, &Ok(applied(AppliedMcp::Absent)), &with_bound_memory(), &at(1)));

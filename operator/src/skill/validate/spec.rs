@@ -38,9 +38,10 @@ fn condition_faults(spec: &SkillSpec) -> Vec<String> {
         let condition = rule.when.as_deref()?;
         Some((format!("spec.policy.approvals[{at}].when"), condition))
     });
-    let fault =
-        |(field, text): (String, &str)| bloomery_cel::check(text).err().map(|fault| format!("{field}: {fault}."));
-    tool_conditions.chain(approval_conditions).filter_map(fault).collect()
+    let faults = |(field, text): (String, &str)| {
+        bloomery_cel::token_faults(text).into_iter().map(move |fault| format!("{field}: {fault}."))
+    };
+    tool_conditions.chain(approval_conditions).flat_map(faults).collect()
 }
 
 fn schema_fault(spec: &SkillSpec) -> Option<String> {
@@ -132,6 +133,13 @@ mod tests {
         assert!(with(nested(MAX_DEPTH + 1))[0].starts_with("spec.outputContract.schema: is nested 33 levels"));
         assert_eq!(with(of_size(MAX_SCHEMA_BYTES)), [""; 0]);
         assert!(with(of_size(MAX_SCHEMA_BYTES + 1))[0].starts_with("spec.outputContract.schema: has 65537 bytes"));
+    }
+
+    #[test]
+    fn all_characters_that_are_not_cel_are_reported_together() {
+        let faults = faults_after("/policy/approvals/0/when", json!("kind = 'x' && amount = 5"));
+        assert_eq!(faults.len(), 2, "{faults:?}");
+        assert!(faults.iter().all(|fault| fault.ends_with("write == to compare.")), "{faults:?}");
     }
 
     #[test]

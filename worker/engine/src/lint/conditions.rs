@@ -8,24 +8,24 @@ use bloomery_crds::v1alpha1::{SkillSpec, ToolDeclaration, ToolInput};
 pub(super) fn findings(spec: &SkillSpec) -> Vec<Finding> {
     let of_tools = spec.tools.iter().enumerate().filter_map(|(at, tool)| {
         let condition = tool.policy.as_ref()?.condition.as_deref()?;
-        Some(check_condition(format!("spec.tools[{at}].policy.condition"), condition, Some(tool)))
+        Some(check_condition(&format!("spec.tools[{at}].policy.condition"), condition, Some(tool)))
     });
     let approvals = spec.policy.iter().flat_map(|policy| &policy.approvals).enumerate();
     let of_approvals = approvals.filter_map(|(at, rule)| {
         let tool = spec.tools.iter().find(|tool| tool.name == rule.tool_id);
-        Some(check_condition(format!("spec.policy.approvals[{at}].when"), rule.when.as_deref()?, tool))
+        Some(check_condition(&format!("spec.policy.approvals[{at}].when"), rule.when.as_deref()?, tool))
     });
     of_tools.chain(of_approvals).flatten().collect()
 }
 
-fn check_condition(path: String, text: &str, tool: Option<&ToolDeclaration>) -> Vec<Finding> {
-    let condition = match Condition::compile(text) {
-        Ok(condition) => condition,
-        Err(fault) => return vec![Finding::error(path, format!("the condition cannot be compiled: {fault}"))],
+fn check_condition(path: &str, text: &str, tool: Option<&ToolDeclaration>) -> Vec<Finding> {
+    let Ok(condition) = Condition::compile(text) else {
+        let finding = |fault| Finding::error(path, format!("the condition cannot be compiled: {fault}"));
+        return Condition::faults(text).into_iter().map(finding).collect();
     };
     let declared = tool.map_or(&[][..], |tool| &tool.inputs);
     let defects =
-        condition.defects(declared).into_iter().map(|defect| defect_finding(&path, defect, &condition, declared));
+        condition.defects(declared).into_iter().map(|defect| defect_finding(path, defect, &condition, declared));
     let mut findings: Vec<Finding> = defects.collect();
     let Some(tool) = tool.filter(|tool| !tool.inputs.is_empty()) else { return findings };
     let inputs = || tool.inputs.iter().map(|input| input.name.as_str());
@@ -35,7 +35,7 @@ fn check_condition(path: String, text: &str, tool: Option<&ToolDeclaration>) -> 
             "{} declares no input {name:?}: the condition has no result for a call without it, which is then denied or held",
             tool.name
         );
-        Finding::warning(path.clone(), message).nearest(name, inputs())
+        Finding::warning(path, message).nearest(name, inputs())
     }));
     findings
 }

@@ -12,6 +12,7 @@ fn with(changed: Value) -> SkillSpec {
             "supported": [{"id": "intent_refund", "entities": [{"name": "order_id", "type": "string", "required": true}]}],
             "outOfDomain": {"action": "redirect", "message": "I can only help with orders and refunds"},
         },
+        "mcpServer": {"service": {"name": "orders", "port": 8080}},
         "tools": [
             {
                 "name": "process_refund",
@@ -358,7 +359,8 @@ fn unknown_tools_are_no_finding_if_the_skill_declares_no_tools() {
     let changed = json!({
         "tools": null, "policy": {"tools": {"allowed": ["send_*"], "blocked": ["delete_customer"]}, "approvals": [{"toolId": "send_email"}], "workflows": null},
     });
-    let mut spec = json!({"problem": {"statement": "Help"}});
+    let mut spec =
+        json!({"problem": {"statement": "Help"}, "mcpServer": {"service": {"name": "orders", "port": 8080}}});
     merge(&mut spec, changed);
     spec.as_object_mut().unwrap().remove("tools");
     spec["policy"].as_object_mut().unwrap().remove("workflows");
@@ -425,6 +427,47 @@ fn headers_and_paths_that_no_call_can_have_are_reported(#[case] declared: Value,
     let mut endpoint = json!({"name": "shop", "type": "api_endpoint"});
     endpoint.as_object_mut().unwrap().extend(declared.as_object().unwrap().clone());
     let findings = skill(&with(json!({"resources": [endpoint, {"name": "key", "type": "credential"}]})));
-    let paths: Vec<&str> = findings.iter().map(|finding| finding.path.as_str()).collect();
+    let paths = findings.iter().map(|finding| finding.path.as_str());
+    // Without `auth`, the credential reaches nothing.
+    let paths: Vec<&str> = paths.filter(|path| *path != "spec.resources[1]").collect();
     assert_eq!(paths, path.into_iter().collect::<Vec<_>>(), "{findings:?}");
+}
+
+#[rstest]
+#[case::declared(json!({"tools": [{"name": "track"}, {"name": "read_file"}]}), Some("track"))]
+#[case::allowed_and_held(
+    json!({"policy": {"tools": {"allowed": ["send_*", "track"]}, "approvals": [{"toolId": "refund"}, {"toolId": "track"}]}}),
+    Some("refund, track")
+)]
+#[case::core_tools(json!({"tools": [{"name": "read_file"}], "policy": {"tools": {"allowed": ["*"]}}}), None)]
+#[case::with_a_server(json!({"tools": [{"name": "track"}], "mcpServer": {"service": {"name": "orders", "port": 8080}}}), None)]
+fn tools_without_a_server_are_reported(#[case] changed: Value, #[case] tools: Option<&str>) {
+    let mut spec = json!({"problem": {"statement": "Help"}});
+    merge(&mut spec, changed);
+    let findings = skill(&serde_json::from_value(spec).unwrap());
+    let messages: Vec<&str> = findings.iter().map(|finding| finding.message.as_str()).collect();
+    let expected = tools.map(|tools| format!("the Skill has no MCP server, so it runs without its tools: {tools}"));
+    assert_eq!(messages, Vec::from_iter(expected.as_deref()), "{findings:?}");
+}
+
+#[rstest]
+#[case::a_connection_string(json!([{"name": "ledger", "type": "connection_string"}]), Some("no tool gets a connection_string"))]
+#[case::an_unused_credential(
+    json!([{"name": "key", "type": "credential"}, {"name": "shop", "type": "api_endpoint"}]),
+    Some("no api_endpoint uses it")
+)]
+#[case::a_used_credential(
+    json!([{"name": "key", "type": "credential"}, {"name": "shop", "type": "api_endpoint", "auth": {"credential": "key"}}]),
+    None
+)]
+fn secrets_that_reach_no_tool_are_reported(#[case] resources: Value, #[case] why: Option<&str>) {
+    let findings = skill(&with(json!({"resources": resources})));
+    assert_eq!(findings.len(), usize::from(why.is_some()), "{findings:?}");
+    for Finding { path, message, hint, .. } in findings {
+        assert_eq!(
+            (path.as_str(), message),
+            ("spec.resources[0]", format!("reaches nothing, because {}", why.unwrap()))
+        );
+        assert!(hint.unwrap().contains("spec.mcpServer.container.env"));
+    }
 }

@@ -3,7 +3,7 @@
 use crate::condition::{self, Arguments, Condition};
 use crate::rules::objection::Objection;
 use crate::tool::CatalogueTool;
-use bloomery_crds::v1alpha1::{CallPolicy, GateReason, SkillSpec, When};
+use bloomery_crds::v1alpha1::{ApprovalAction, CallPolicy, GateReason, SkillSpec, When};
 use std::cell::LazyCell;
 
 /// The compiled rules of one tool.
@@ -59,9 +59,10 @@ impl ToolRules {
         let declared = skill.tools.iter().find(|declared| declared.name == tool.name);
         let policy: CallPolicy = declared.and_then(|declared| declared.policy.clone()).unwrap_or_default();
         let approvals = skill.policy.iter().flat_map(|policy| &policy.approvals);
-        let approvals = approvals.filter(|rule| rule.tool_id == tool.name).map(|rule| ApprovalRule {
-            when: rule.when.as_deref().map(WrittenCondition::new),
-            approver: rule.approver.clone(),
+        let approvals = approvals.filter(|rule| rule.tool_id == tool.name).map(|rule| match rule.action {
+            None | Some(ApprovalAction::RequireApproval) => {
+                ApprovalRule { when: rule.when.as_deref().map(WrittenCondition::new), approver: rule.approver.clone() }
+            }
         });
         Self {
             allowed: policy.allowed,

@@ -68,7 +68,7 @@ async fn missing_certificates_are_retried_and_rotated_ones_take_effect_at_once()
 async fn a_certificate_of_an_unknown_ca_is_not_trusted() {
     let (server, url, _) = Server::start_tls([completion("Done")]).await;
     let failure = ask(&clients(&endpoint(&url), Duration::ZERO), &|_| {}).await.unwrap_err();
-    assert!(failure.message.contains("Check its baseUrl") || failure.message.contains("certificate"), "{failure}");
+    assert!(failure.message.contains("Check its address") || failure.message.contains("certificate"), "{failure}");
     assert_eq!(server.request_count(), 0);
 }
 

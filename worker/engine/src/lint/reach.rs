@@ -1,0 +1,39 @@
+//! The lint of parts that reach nothing: tools without a server, and secrets that no tool gets.
+
+use super::finding::Finding;
+use crate::core_tools;
+use bloomery_crds::resources::unused_secrets;
+use bloomery_crds::v1alpha1::SkillSpec;
+
+pub(super) fn findings(spec: &SkillSpec) -> Vec<Finding> {
+    let secrets = unused_secrets(&spec.resources)
+        .map(|secret| Finding::warning(format!("spec.resources[{}]", secret.index), secret.reason).hint(secret.remedy));
+    missing_server(spec).into_iter().chain(secrets).collect()
+}
+
+/// Warns if a Skill names tools that only an MCP server can have, but has none.
+fn missing_server(spec: &SkillSpec) -> Option<Finding> {
+    let tools = server_tools(spec);
+    (spec.mcp_server.is_none() && !tools.is_empty()).then(|| {
+        let message = format!("the Skill has no MCP server, so it runs without its tools: {}", tools.join(", "));
+        Finding::warning("spec.mcpServer", message)
+            .hint("declare a service or a container, or name a server to `bloomery run` with --mcp or --mcp-command")
+    })
+}
+
+/// Returns the tools that a Skill declares, allows or holds and that only an MCP server can have, without duplicates.
+pub fn server_tools(spec: &SkillSpec) -> Vec<&str> {
+    let declared = spec.tools.iter().map(|tool| tool.name.as_str());
+    let policy = spec.policy.iter();
+    let held = policy.clone().flat_map(|policy| &policy.approvals).map(|rule| rule.tool_id.as_str());
+    let rules = policy.filter_map(|policy| policy.tools.as_ref()?.allowed.as_ref());
+    let allowed = rules.flatten().map(String::as_str).filter(|pattern| !pattern.ends_with('*'));
+    let core = core_tools::names();
+    let mut tools = Vec::new();
+    for name in declared.chain(held).chain(allowed).filter(|name| !core.contains(name)) {
+        if !tools.contains(&name) {
+            tools.push(name);
+        }
+    }
+    tools
+}
