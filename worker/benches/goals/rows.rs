@@ -4,7 +4,7 @@
 
 use bloomery_crds::v1alpha1::Verdict;
 use bloomery_engine::Event;
-use bloomery_engine::core_tools::READ_FILE;
+use bloomery_engine::core_tools::files::READ_FILE;
 use bloomery_engine::line::{Chain, Entry};
 
 /// The act after a row is durable.

@@ -1,6 +1,6 @@
 //! The answers of the model: many tool calls, and then an answer that passes all gates.
 
-use bloomery_engine::core_tools::READ_FILE;
+use bloomery_engine::core_tools::files::READ_FILE;
 use serde_json::{Value, json};
 
 /// The answers of the model to the stages around the main loop: intent, finalization gate, polisher.
