@@ -9,7 +9,7 @@ use crate::naming::Naming;
 use crate::schema;
 use crate::tree::{Entry, Node, Value};
 use bloomery_crds::names::GROUP;
-use bloomery_crds::v1alpha1::{definitions, schema_of};
+use bloomery_crds::v1alpha1::{kinds, schema_of};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
 use serde_json::{Value as Json, json};
 
@@ -69,7 +69,7 @@ fn check_kind(root: &Node, findings: &mut Vec<Finding>) -> Option<(String, &'sta
         }
         Some(_) => {}
     }
-    let kinds: Vec<String> = definitions().iter().map(|definition| definition.spec.names.kind.clone()).collect();
+    let kinds: Vec<&str> = kinds().collect();
     let known = kinds.join(", ");
     let Some(kind) = root.get("kind") else {
         let missing = Finding::missing_field(&root.place.of_field("kind"));
@@ -79,7 +79,7 @@ fn check_kind(root: &Node, findings: &mut Vec<Finding>) -> Option<(String, &'sta
     let name = kind.text().unwrap_or_default();
     let schema = schema_of(name);
     if schema.is_none() {
-        let near = did_you_mean(name, kinds.iter().map(String::as_str));
+        let near = did_you_mean(name, kinds);
         findings.push(Finding::error(&kind.place, format!("must be one of {known}, and is {}{near}", quoted(name))));
     }
     Some((name.to_owned(), schema?))

@@ -180,5 +180,10 @@ impl CoreTools {
     }
 }
 
+/// Returns whether a core tool uses only the file systems of its pod, and sends nothing.
+pub fn is_local(tool: &str) -> bool {
+    tool == FOCUS_READ || files::tool(tool).is_some() || memory::tool(tool).is_some()
+}
+
 #[cfg(test)]
 mod tests;

@@ -7,17 +7,28 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use kube::core::CustomResourceExt;
 use std::sync::LazyLock;
 
+/// The definition of each kind, in the order in which the chart installs them. Each one is computed once, when it is needed, because
+/// `bloomery lint` needs it for each document, and `bloomery run` must not wait for the others.
+static DEFINITIONS: [(&str, LazyLock<CustomResourceDefinition>); 4] = [
+    ("Skill", LazyLock::new(|| tidied(Skill::crd()))),
+    ("Job", LazyLock::new(|| tidied(Job::crd()))),
+    ("Model", LazyLock::new(|| tidied(Model::crd()))),
+    ("Approval", LazyLock::new(|| tidied(Approval::crd()))),
+];
+
 /// Returns all custom resource definitions, in the order in which the chart installs them.
-pub fn definitions() -> &'static [CustomResourceDefinition] {
-    // Computed once, because `bloomery lint` needs them for each document.
-    static DEFINITIONS: LazyLock<[CustomResourceDefinition; 4]> =
-        LazyLock::new(|| [Skill::crd(), Job::crd(), Model::crd(), Approval::crd()].map(tidied));
-    &*DEFINITIONS
+pub fn definitions() -> impl Iterator<Item = &'static CustomResourceDefinition> {
+    DEFINITIONS.iter().map(|(_, definition)| &**definition)
+}
+
+/// Returns the names of all kinds.
+pub fn kinds() -> impl Iterator<Item = &'static str> {
+    DEFINITIONS.iter().map(|(kind, _)| *kind)
 }
 
 /// Returns the schema of a kind.
 pub fn schema_of(kind: &str) -> Option<&'static JSONSchemaProps> {
-    let definition = definitions().iter().find(|definition| definition.spec.names.kind == kind)?;
+    let (_, definition) = DEFINITIONS.iter().find(|(name, _)| *name == kind)?;
     definition.spec.versions.first()?.schema.as_ref()?.open_api_v3_schema.as_ref()
 }
 
@@ -77,7 +88,7 @@ fn tidy(schema: &mut JSONSchemaProps) {
 
 #[cfg(test)]
 mod tests {
-    use super::definitions;
+    use super::{DEFINITIONS, definitions};
     use kube::core::ResourceExt;
 
     #[test]
@@ -89,17 +100,18 @@ mod tests {
 
     #[test]
     fn the_committed_yaml_matches_the_types() {
-        for definition in definitions() {
+        for (kind, definition) in &DEFINITIONS {
+            assert_eq!(definition.spec.names.kind, *kind);
             let path = format!("{}/yaml/{}.yaml", env!("CARGO_MANIFEST_DIR"), definition.spec.names.plural);
             let committed: serde_json::Value = serde_yaml::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
-            let generated = serde_json::to_value(definition).unwrap();
+            let generated = serde_json::to_value(&**definition).unwrap();
             assert_eq!(committed, generated, "{}: run `make crds`", definition.name_any());
         }
     }
 
     #[test]
     fn quantities_have_a_pattern() {
-        let skill = serde_json::to_value(&definitions()[0]).unwrap();
+        let skill = serde_json::to_value(definitions().next()).unwrap();
         let schema = &skill["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
         let container =
             &schema["properties"]["spec"]["properties"]["mcpServer"]["properties"]["container"]["properties"];

@@ -59,7 +59,7 @@ mod tests {
             }
         }
         let mut patterns = Vec::new();
-        visit(&serde_json::to_value(definitions()).unwrap(), &mut patterns);
+        visit(&serde_json::to_value(definitions().collect::<Vec<_>>()).unwrap(), &mut patterns);
         assert!(patterns.len() > 5);
         for pattern in patterns {
             assert!(matches(&pattern, "").is_some(), "{pattern} cannot be read");

@@ -1,15 +1,20 @@
 //! A Job whose attempts are real worker processes.
 
 use crate::servers::{Servers, TOOLS};
-use crate::skill;
-use bloomery_crds::run::{JobIdentity, JobPart, McpEndpoint, ModelEndpoint, Revision, VERSION, seal};
-use bloomery_crds::v1alpha1::{ModelProvider, SkillSpec};
+use crate::{script, skill};
+use bloomery_crds::run::{
+    BoundResource, JobIdentity, JobPart, McpEndpoint, ModelEndpoint, ResourceSource, Revision, VERSION, seal,
+};
+use bloomery_crds::v1alpha1::{ModelProvider, ResourceType, SkillSpec};
 use bloomery_journal::segment;
 use bloomery_testkit::report_server::ReportServer;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use tokio::process::{Child, Command};
+
+/// The file that [`Job::reading`] reads.
+pub(crate) const FILE: &str = "order.md";
 
 /// A Job, its memory and its servers.
 pub(crate) struct Job {
@@ -19,6 +24,7 @@ pub(crate) struct Job {
     window: u64,
     spec: SkillSpec,
     mcp: Option<McpEndpoint>,
+    resources: Vec<BoundResource>,
 }
 
 impl Job {
@@ -28,7 +34,26 @@ impl Job {
         fs::write(dir.join("token"), "token").unwrap();
         fs::create_dir(dir.join("memory")).unwrap();
         let mcp = Some(McpEndpoint { url: format!("{}{TOOLS}", servers.base) });
-        Self { dir, operator: ReportServer::start([]).await, servers, window, spec: skill::skill(), mcp }
+        Self {
+            dir,
+            operator: ReportServer::start([]).await,
+            servers,
+            window,
+            spec: skill::skill(),
+            mcp,
+            resources: Vec::new(),
+        }
+    }
+
+    /// Creates a Job whose Skill reads one file, and has no MCP server.
+    pub(crate) async fn reading(root: &Path, servers: Servers, bytes: usize) -> Self {
+        let job = Self::new(root, servers, skill::WINDOW).await;
+        let code = job.path("code");
+        fs::create_dir(&code).unwrap();
+        fs::write(code.join(FILE), script::result(bytes)).unwrap();
+        let source = ResourceSource::Mount { path: code.to_str().unwrap().into(), read_only: true };
+        let resource = BoundResource { name: "code".into(), kind: ResourceType::Filesystem, source };
+        Self { spec: skill::reader(), mcp: None, resources: vec![resource], ..job }
     }
 
     /// Creates a Job whose Skill has no MCP server. Its first request to the model comes from the main loop.
@@ -57,7 +82,7 @@ impl Job {
             goal: skill::GOAL.into(),
             limits: skill::LIMITS,
             models: vec![model(&self.servers.base, self.window)],
-            resources: Vec::new(),
+            resources: self.resources.clone(),
             approvals: Vec::new(),
             replies: Vec::new(),
             continues: None,

@@ -72,6 +72,9 @@ fn main() -> ExitCode {
         if wanted("steps") {
             steps::measure(&mut figures, disk).await;
         }
+        if wanted("reads") {
+            steps::measure_reads(&mut figures, disk).await;
+        }
         if wanted("call") {
             call::measure(&mut figures, disk).await;
         }

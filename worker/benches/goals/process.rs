@@ -30,7 +30,9 @@ struct Memory {
 pub(crate) async fn measure_start(figures: &mut Figures, root: &Path) {
     let mut times = Vec::new();
     for _ in 0..21 {
-        let job = Job::without_tools(root, Servers::start(Plan { answers: 1, result: RESULT_BYTES }).await).await;
+        let job =
+            Job::without_tools(root, Servers::start(Plan { answers: 1, result: RESULT_BYTES, in_pod: false }).await)
+                .await;
         let began = Instant::now();
         let mut child = job.start(1);
         job.servers.until_seen().await;
@@ -60,7 +62,7 @@ pub(crate) async fn measure_peak(figures: &mut Figures, root: &Path) {
 
 /// Returns the memory of a worker after each of these steps. The last step is not answered.
 async fn memory_after<const N: usize>(root: &Path, window: u64, result: usize, steps: [usize; N]) -> [Memory; N] {
-    let servers = Servers::start(Plan { answers: usize::MAX, result }).await;
+    let servers = Servers::start(Plan { answers: usize::MAX, result, in_pod: false }).await;
     let job = Job::new(root, servers, window).await;
     *job.servers.silent_at.lock().unwrap() = steps.last().map(|step| step + 1);
     let mut child = job.start(1);

@@ -4,6 +4,7 @@
 
 use bloomery_crds::v1alpha1::Verdict;
 use bloomery_engine::Event;
+use bloomery_engine::core_tools::files::READ_FILE;
 use bloomery_engine::line::{Chain, Entry};
 
 /// The act after a row is durable.
@@ -61,6 +62,10 @@ fn act_after(before: Option<&Event>, event: &Event, after: Option<&Event>) -> Op
     match event {
         Event::ModelRequested { .. } => Some(Act::Ask),
         Event::ToolStarted { .. } => Some(Act::Call),
+        // A read inside of the pod needs no durable event.
+        Event::ToolRuled { .. } if matches!(before, Some(Event::ToolRequested { tool, .. }) if tool == READ_FILE) => {
+            None
+        }
         Event::ToolRuled { verdict: Verdict::Allow, .. } if !matches!(after, Some(Event::ToolStarted { .. })) => {
             Some(Act::Call)
         }

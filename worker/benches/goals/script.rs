@@ -1,5 +1,6 @@
 //! The answers of the model: many tool calls, and then an answer that passes all gates.
 
+use bloomery_engine::core_tools::files::READ_FILE;
 use serde_json::{Value, json};
 
 /// The answers of the model to the stages around the main loop: intent, finalization gate, polisher.
@@ -30,6 +31,15 @@ pub(crate) fn call_id(n: usize) -> String {
 /// Returns the provider's message with that call.
 pub(crate) fn call_message(n: usize) -> Value {
     let (name, arguments) = call(n);
+    message_of_call(n, name, &arguments)
+}
+
+/// Returns the provider's message with a call that reads a file of the pod.
+pub(crate) fn read_message(n: usize) -> Value {
+    message_of_call(n, READ_FILE, &json!({ "path": crate::job::FILE }))
+}
+
+fn message_of_call(n: usize, name: &str, arguments: &Value) -> Value {
     let function = json!({ "name": name, "arguments": arguments.to_string() });
     let call = json!({ "id": call_id(n), "type": "function", "function": function });
     json!({ "role": "assistant", "content": null, "tool_calls": [call] })

@@ -56,6 +56,8 @@ pub(crate) struct Plan {
     pub(crate) answers: usize,
     /// The length of a tool's answer, in bytes.
     pub(crate) result: usize,
+    /// Whether the calls read inside of the pod, instead of calling the MCP server.
+    pub(crate) in_pod: bool,
 }
 
 #[derive(Debug, Default)]
@@ -143,7 +145,11 @@ impl Servers {
         }
         progress.answered += 1;
         let n = progress.answered - 1;
-        if n + 1 < self.plan.answers { script::call_message(n) } else { script::text_message(FINAL) }
+        match n + 1 < self.plan.answers {
+            true if self.plan.in_pod => script::read_message(n),
+            true => script::call_message(n),
+            false => script::text_message(FINAL),
+        }
     }
 }
 

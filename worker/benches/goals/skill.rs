@@ -72,6 +72,14 @@ pub(crate) fn plain() -> SkillSpec {
     .unwrap()
 }
 
+/// Returns a Skill that reads files, without gates.
+pub(crate) fn reader() -> SkillSpec {
+    let mut skill = plain();
+    skill.resources = serde_json::from_value(json!([{"name": "code", "type": "filesystem"}])).unwrap();
+    skill.engine = serde_json::from_value(json!({"finalizationGate": {"enabled": false}})).unwrap();
+    skill
+}
+
 /// Returns the argument schema of each tool.
 pub(crate) fn schema() -> Value {
     json!({

@@ -28,13 +28,16 @@ struct Runs {
 }
 
 impl Runs {
-    /// Runs a Job with this number of answers, and the floor, in turns for a number of rounds.
-    async fn new(root: &Path, answers: usize, rounds: usize) -> Self {
-        let plan = Plan { answers, result: RESULT_BYTES };
+    /// Runs a Job with these answers, and the floor, in turns for a number of rounds.
+    async fn new(root: &Path, plan: Plan, rounds: usize) -> Self {
         let mut runs = Self { worker: Vec::new(), floor: Vec::new(), segments: 0, rows: 0 };
         let mut actions: Arc<[Action]> = Arc::new([]);
         for round in 0..rounds {
-            let job = Job::new(root, Servers::start(plan).await, WINDOW).await;
+            let servers = Servers::start(plan).await;
+            let job = match plan.in_pod {
+                true => Job::reading(root, servers, plan.result).await,
+                false => Job::new(root, servers, WINDOW).await,
+            };
             job.run(1).await;
             runs.worker.push(job.servers.steps());
             if round == 0 {
@@ -62,21 +65,39 @@ impl Runs {
     }
 }
 
+/// Returns the plan of a Job with this number of answers, whose calls use the MCP server.
+fn plan(answers: usize) -> Plan {
+    Plan { answers, result: RESULT_BYTES, in_pod: false }
+}
+
+/// Measures steps that read only inside of the pod. The floor writes one segment for each of them.
+pub(crate) async fn measure_reads(figures: &mut Figures, root: &Path) {
+    const STEPS: usize = 50;
+    let reads = Runs::new(root, Plan { in_pod: true, ..plan(STEPS + 1) }, 15).await;
+    let superfluous = reads.segments.abs_diff(reads.rows);
+    figures.require("reads", "segments that the table does not require", (count(superfluous), "n"), 0.0);
+    figures.report("reads", "segments of a Job with 50 steps", count(reads.segments), "n");
+    let (worker, floor) = reads.mean(0..STEPS);
+    figures.report("reads", "a step over 50, worker", us(worker), "us");
+    figures.report("reads", "a step over 50, floor", us(floor), "us");
+    figures.require("reads", "a step over 50, worker to floor", (ratio(worker, floor), "x"), 1.6);
+}
+
 /// Measures the steps with the log on a disk, and checks the goals.
 pub(crate) async fn measure(figures: &mut Figures, root: &Path) {
-    let fifty = Runs::new(root, 50, 15).await;
+    let fifty = Runs::new(root, plan(50), 15).await;
     let superfluous = fifty.segments.abs_diff(fifty.rows);
     figures.require("steps", "segments that the table does not require", (count(superfluous), "n"), 0.0);
     let (worker, floor) = fifty.mean(0..50);
     figures.report("steps", "a step over 50, worker", us(worker), "us");
     figures.report("steps", "a step over 50, floor", us(floor), "us");
     figures.require("steps", "a step over 50, worker to floor", (ratio(worker, floor), "x"), 1.5);
-    growth("steps", figures, &Runs::new(root, 506, 5).await, Some(1.1));
+    growth("steps", figures, &Runs::new(root, plan(506), 5).await, Some(1.1));
 }
 
 /// Measures the steps with the log in memory, without goals. A sync takes no time there, so the figures show the computation only.
 pub(crate) async fn report(figures: &mut Figures, root: &Path) {
-    let runs = Runs::new(root, 506, 5).await;
+    let runs = Runs::new(root, plan(506), 5).await;
     let (worker, floor) = runs.mean(0..50);
     figures.report("memory", "a step over 50, worker", us(worker), "us");
     figures.report("memory", "a step over 50, floor", us(floor), "us");

@@ -32,7 +32,8 @@ pub enum Step<'a> {
     /// Make everything durable, show people all requests at once, and record the first statement. Where people cannot be
     /// asked, record [`Event::Parked`] and end the pod.
     AskPeople(Vec<HumanRequest<'a>>),
-    /// Make everything durable, make all of these calls at once, and record the outcome of each.
+    /// Make everything durable, make all of these calls at once, and record the outcome of each. If all of them read only inside of
+    /// the pod, the events may become durable with those of the next act.
     RunReads(Vec<ToolCall<'a>>),
     /// Record [`Event::ToolStarted`], make everything durable, make the call, record its outcome, and make that durable.
     RunEffect(ToolCall<'a>),

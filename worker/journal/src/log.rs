@@ -22,15 +22,15 @@ struct End {
     chain: Chain,
     /// The lines that are not durable yet.
     buffer: String,
-    /// The number of durable events.
-    durable: u64,
+    /// The position after the last durable event.
+    durable: Chain,
     /// Whether the log was closed, or a write failed.
     is_closed: bool,
 }
 
 impl<F: Files> Log<F> {
     pub(super) fn new(store: Store<F>, chain: Chain) -> Self {
-        let end = End { durable: chain.events(), chain, buffer: String::new(), is_closed: false };
+        let end = End { durable: chain.clone(), chain, buffer: String::new(), is_closed: false };
         Self { store, end: RefCell::new(end) }
     }
 
@@ -58,11 +58,11 @@ impl<F: Files> Log<F> {
         if end.buffer.is_empty() {
             return Ok(());
         }
-        let added = self.store.add(end.durable + 1, end.buffer.as_bytes());
+        let added = self.store.add(end.durable.events() + 1, end.buffer.as_bytes());
         end.is_closed = added.is_err();
         added?;
         end.buffer.clear();
-        end.durable = end.chain.events();
+        end.durable = end.chain.clone();
         Ok(())
     }
 
@@ -71,8 +71,13 @@ impl<F: Files> Log<F> {
         self.end.borrow_mut().is_closed = true;
     }
 
-    /// Returns the position of the log, including events that are not durable yet.
+    /// Returns the position after the last durable event. Only this position may leave the worker.
     pub fn position(&self) -> LogPosition {
+        self.end.borrow().durable.position(&self.store.path())
+    }
+
+    /// Returns the position after the last event, durable or not.
+    pub fn end(&self) -> LogPosition {
         self.end.borrow().chain.position(&self.store.path())
     }
 

@@ -93,6 +93,7 @@ async fn an_event_that_was_not_synced_is_not_in_the_log() {
     let memory = tempfile::tempdir().unwrap();
     let log = log_of(memory.path(), "uid-1").await;
     log.append(event(0), stamp()).unwrap();
+    assert_eq!((log.position().events, log.end().events), (1, 2), "only a durable position is reported");
     drop(log);
     assert_eq!(read_all(memory.path()).unwrap().len(), 1);
 }

@@ -10,6 +10,7 @@ use super::recorder::Recorder;
 use super::wait::{self, WaitResult};
 use super::{results, selection};
 use crate::stop::StopReason;
+use crate::tools;
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::report::ExternalWait;
 use bloomery_crds::v1alpha1::{LogPosition, Stage};
@@ -26,7 +27,7 @@ use bloomery_mcp::CALL_TIMEOUT;
 use futures::StreamExt;
 use std::pin::pin;
 use std::time::Duration;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 /// The maximum number of reads that run concurrently.
 const MAX_CONCURRENT_READS: usize = 8;
@@ -63,6 +64,11 @@ async fn send_call<M, T: Tools>(
         ToolSource::Server => environment.tools.call(call, within, &|report| progress.add(call.id, report)).await,
         ToolSource::Core => environment.core.call(call, within.min(CALL_TIMEOUT), files).await.into(),
     }
+}
+
+/// Returns whether a call reads only inside of the pod. It needs no durable event, because nobody else can notice it.
+fn is_read_in_pod(call: &ToolCall<'_>) -> bool {
+    call.read_only && call.source == ToolSource::Core && tools::is_local(call.tool)
 }
 
 /// Returns the text for a call that was abandoned because the run is to stop.
@@ -126,7 +132,7 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
         // Waits for a missing key before the request is recorded: if the worker is lost, a recorded request spends its reserve of tokens.
         let name = request.model;
         let ready = || async move { model.missing_key(name).map_or(Ok(()), Err) };
-        let (result, time) = wait::retry(ready, self.environment, self.observer).await;
+        let (result, time) = self.with_deferral(wait::retry(ready, self.environment, self.observer)).await?;
         self.recorder.exclude_from_work(time);
         match result {
             WaitResult::Stopped => return Ok(Vec::new()),
@@ -159,13 +165,34 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
     }
 
     async fn run_reads(self, calls: &[ToolCall<'_>]) -> Result<Vec<Entry>, Error> {
-        let before = self.recorder.position();
-        self.recorder.make_durable()?;
-        self.publish(before);
         let progress = ProgressBuffer::new();
+        if calls.iter().all(is_read_in_pod) {
+            let finished = self.with_deferral(self.read(calls, &progress)).await?;
+            return self.record(finished, &progress);
+        }
+        self.flush()?;
         let (finished, mut entries) = self.record_progress(&progress, self.read(calls, &progress)).await?;
         entries.extend(self.record(finished, &progress)?);
         Ok(entries)
+    }
+
+    /// Waits for something that needs no durable event. Events may stay in the buffer meanwhile, but only for a limited time.
+    async fn with_deferral<R>(&self, work: impl Future<Output = R>) -> Result<R, Error> {
+        let mut work = pin!(work);
+        tokio::select! {
+            biased;
+            done = &mut work => return Ok(done),
+            () = sleep_until(self.recorder.flush_time()) => {}
+        }
+        self.flush()?;
+        Ok(work.await)
+    }
+
+    /// Makes all events durable, and publishes them. The conversation has all of them.
+    fn flush(&self) -> Result<(), Error> {
+        self.recorder.make_durable()?;
+        self.publish(self.recorder.position());
+        Ok(())
     }
 
     /// Performs calls, and records their progress while they run.
@@ -263,7 +290,7 @@ impl<M: Model, T: Tools, F: Files> Act<'_, M, T, F> {
 
     /// Records the event that begins an act, makes all events durable, and publishes the state before the act.
     fn begin(&mut self, beginning: Event) -> Result<Entry, Error> {
-        let before = self.recorder.position();
+        let before = self.recorder.end();
         let entry = self.recorder.append(beginning)?;
         self.recorder.make_durable()?;
         self.publish(before);

@@ -15,6 +15,10 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io;
 use std::time::{Duration, Instant};
+use tokio::time;
+
+/// How long an event may stay in the buffer while the driver waits.
+const MAX_BUFFERED: Duration = Duration::from_millis(200);
 
 /// Records the events of one epoch.
 #[derive(Debug)]
@@ -25,6 +29,8 @@ pub struct Recorder<F> {
     redactor: Redactor,
     /// The lines of events that are not durable yet.
     buffered: RefCell<String>,
+    /// The time of the first event that is not durable yet.
+    buffered_since: Cell<Option<time::Instant>>,
     /// The lines of durable events, which may be printed.
     printable: RefCell<String>,
     /// How long printing has blocked since the last event.
@@ -44,8 +50,8 @@ impl<F: Files> Recorder<F> {
         printer.format(&mut first, &text_line, &line);
         printer.print(&first);
         let (clock, printer, printable) = (RefCell::new(clock), RefCell::new(printer), RefCell::default());
-        let (buffered, blocked) = (RefCell::default(), Cell::default());
-        Self { log, clock, printer, redactor, buffered, printable, blocked }
+        let (buffered, buffered_since, blocked) = (RefCell::default(), Cell::default(), Cell::default());
+        Self { log, clock, printer, redactor, buffered, buffered_since, printable, blocked }
     }
 
     /// Adds an event that has just happened. It is durable after [`Recorder::make_durable`].
@@ -57,6 +63,7 @@ impl<F: Files> Recorder<F> {
         let mut printer = self.printer.borrow_mut();
         let text_line = printer.text_line(&entry);
         printer.format(&mut self.buffered.borrow_mut(), &text_line, &line);
+        self.buffered_since.set(self.buffered_since.get().or_else(|| Some(time::Instant::now())));
         Ok(entry)
     }
 
@@ -95,6 +102,7 @@ impl<F: Files> Recorder<F> {
     /// Makes all events durable. They are printed later, by [`Recorder::print`] or [`Recorder::close`].
     pub fn make_durable(&self) -> Result<(), Error> {
         self.log.sync()?;
+        self.buffered_since.set(None);
         self.printable.borrow_mut().push_str(&self.buffered.take());
         Ok(())
     }
@@ -116,9 +124,19 @@ impl<F: Files> Recorder<F> {
         }
     }
 
-    /// Returns the position of the log, including events that are not durable yet.
+    /// Returns the latest time at which the events in the buffer must become durable.
+    pub fn flush_time(&self) -> time::Instant {
+        self.buffered_since.get().unwrap_or_else(time::Instant::now) + MAX_BUFFERED
+    }
+
+    /// Returns the position after the last durable event.
     pub fn position(&self) -> LogPosition {
         self.log.position()
+    }
+
+    /// Returns the position after the last event, durable or not.
+    pub fn end(&self) -> LogPosition {
+        self.log.end()
     }
 
     /// Excludes waiting time from the working time that the next event is stamped with.

@@ -23,6 +23,7 @@ mod drifted;
 mod endpoints;
 mod files;
 mod frozen;
+mod in_pod_reads;
 mod killed;
 mod people;
 mod remembered;
@@ -70,19 +71,21 @@ async fn a_job_succeeds_and_its_outcome_is_in_the_message_the_report_and_the_rec
     assert_eq!(record.goal, "Refund order A-17");
 }
 
-#[tokio::test]
-async fn a_segment_is_written_before_each_act_that_needs_it() {
-    let stand = Stand::new(refund(), Refund::Answers).await;
-    stand.run(1).await;
+/// Returns the last event of each segment but the last one. It is the event that the next act needs.
+fn segment_ends(stand: &Stand) -> Vec<&'static str> {
     let firsts: Vec<u64> = fs::read_dir(stand.memory().join("jobs/k-1"))
         .unwrap()
         .filter_map(|file| bloomery_journal::segment::seq_of(file.unwrap().file_name().to_str().unwrap()))
         .collect();
-    // The last event of each segment is the one that the next act needs.
-    let last: Vec<&str> =
-        stand.log().iter().filter(|entry| firsts.contains(&(entry.seq + 1))).map(|entry| entry.event.name()).collect();
+    stand.log().iter().filter(|entry| firsts.contains(&(entry.seq + 1))).map(|entry| entry.event.name()).collect()
+}
+
+#[tokio::test]
+async fn a_segment_is_written_before_each_act_that_needs_it() {
+    let stand = Stand::new(refund(), Refund::Answers).await;
+    stand.run(1).await;
     assert_eq!(
-        last,
+        segment_ends(&stand),
         [
             "epoch.started",   // before anything
             "model.requested", // before the request

@@ -17,7 +17,7 @@ pub enum At {
     Linking,
     /// After a link, before the directory is synced.
     Linked,
-    /// After all lines that the act needs are durable.
+    /// After all lines that the act needs are durable. A read inside of the pod needs none, so lines may be pending.
     Acting,
     /// The attempt was killed, was superseded, found a broken log, or has reported its end.
     Over,
@@ -101,6 +101,16 @@ impl Attempt {
         self.at = At::Linking;
     }
 
+    /// Returns whether lines are pending during a read inside of the pod.
+    pub fn may_flush(&self) -> bool {
+        (self.at, self.act) == (At::Acting, Act::Look) && !self.pending.is_empty()
+    }
+
+    /// Makes the pending lines durable before the read ends, because it takes long.
+    pub fn flush(&mut self) {
+        self.at = At::Linking;
+    }
+
     /// Determines the lines to make durable next, and the act after them. `outcome` are the lines of the last act.
     fn plan(&mut self, world: &World, outcome: Vec<Line>) {
         let known: Vec<Line> = self.view.iter().chain(&outcome).copied().collect();
@@ -119,7 +129,10 @@ impl Attempt {
         let early = match self.act {
             Act::Effect(_) => world.mutated(Mutation::EffectBeforeDurable),
             Act::Report(_) => world.mutated(Mutation::ReportBeforeDurable),
-            Act::Nothing | Act::AskModel => false,
+            Act::AskModel => world.mutated(Mutation::RequestBeforeDurable),
+            // Lines may be pending during this read. They become durable with the lines of the next act, or earlier.
+            Act::Look => true,
+            Act::Nothing => false,
         };
         self.at = if self.pending.is_empty() || early { At::Acting } else { At::Linking };
     }
@@ -173,6 +186,14 @@ impl Attempt {
         world.seen.act(act, self.number, &world.volume.durable_log());
         let outcome = match (act, result) {
             (Act::Nothing, _) => Vec::new(),
+            (Act::Look, _) => {
+                if world.mutated(Mutation::PositionWithPending) {
+                    world.seen.acknowledged(&[self.view.clone(), self.pending.clone()].concat());
+                }
+                let mut lines = std::mem::take(&mut self.pending);
+                lines.push(Line::Looked);
+                return self.plan(world, lines);
+            }
             (Act::AskModel, _) => vec![Line::Answered],
             (Act::Effect(call), StepResult::Done) => vec![Line::Completed(call)],
             (Act::Effect(call), StepResult::ReplyLost) => vec![Line::Indeterminate(call)],

@@ -1,4 +1,4 @@
-//! Models a conversation: one model answer with two calls, and then the end.
+//! Models a conversation: one model answer with a read inside of the pod and two calls with effect, and then the end.
 
 /// A call of the model answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -25,6 +25,8 @@ pub enum Line {
     },
     Requested,
     Answered,
+    /// The ruling and the outcome of the read inside of the pod.
+    Looked,
     Ruled(Call),
     Started(Call),
     Completed(Call),
@@ -40,6 +42,8 @@ pub enum Act {
     /// No act outside of the log.
     Nothing,
     AskModel,
+    /// The read inside of the pod.
+    Look,
     Effect(Call),
     Report(Outcome),
 }
@@ -55,6 +59,9 @@ pub fn next(log: &[Line]) -> (Vec<Line>, Act) {
     }
     if !log.contains(&Line::Answered) {
         return (vec![Line::Requested], Act::AskModel);
+    }
+    if !log.contains(&Line::Looked) {
+        return (Vec::new(), Act::Look);
     }
     for call in [Call::Refund, Call::Notify] {
         let about = |line: &&Line| {

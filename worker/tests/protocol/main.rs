@@ -69,6 +69,8 @@ mod tests {
     #[case::a_claim_without_a_line(Mutation::ActBeforeClaim, properties::CLAIMED)]
     #[case::effects_before_they_are_durable(Mutation::EffectBeforeDurable, properties::DURABLE_FIRST)]
     #[case::an_outcome_that_is_reported_too_early(Mutation::ReportBeforeDurable, properties::DURABLE_FIRST)]
+    #[case::a_request_before_its_reserve_is_durable(Mutation::RequestBeforeDurable, properties::DURABLE_FIRST)]
+    #[case::a_reported_position_that_is_not_durable(Mutation::PositionWithPending, properties::NEVER_LOST)]
     #[case::names_that_are_not_synced(Mutation::NoSyncOfNames, properties::NEVER_LOST)]
     #[case::content_that_is_not_synced(Mutation::NoSyncOfContent, properties::PROGRESS)]
     #[case::a_prefix_that_is_not_synced(Mutation::NoSyncOfPrefix, properties::GAP_FREE)]

@@ -15,6 +15,10 @@ pub enum Mutation {
     EffectBeforeDurable,
     /// Reports the end before it is durable.
     ReportBeforeDurable,
+    /// Asks the model before the reserve of the request is durable.
+    RequestBeforeDurable,
+    /// Reports a position that includes lines that are not durable.
+    PositionWithPending,
     /// Does not sync the directory after a link.
     NoSyncOfNames,
     /// Does not sync a segment before it is linked.

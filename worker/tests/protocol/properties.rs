@@ -26,6 +26,7 @@ pub const PROGRESS: &str = "an attempt without faults finishes the conversation"
 
 const SUPERSEDED: &str = "an attempt is superseded";
 const LATE_ACT: &str = "a frozen attempt acts after another has taken over";
+const LATE_BUFFER: &str = "a frozen attempt has lines in memory after another has taken over";
 const REPEATED: &str = "an idempotent call is repeated";
 const SUCCEEDS_LATE: &str = "a later attempt succeeds";
 const ESCALATES: &str = "a person has to decide about a lost call";
@@ -71,6 +72,10 @@ pub fn all() -> Vec<Property<Protocol>> {
             let taken_over = |attempt: &Attempt| epoch(&world.volume.durable_log()) > epoch(&attempt.view);
             running(world)
                 .any(|attempt| matches!(attempt.act, Act::Effect(_)) && attempt.at == At::Acting && taken_over(attempt))
+        }),
+        Property::sometimes(LATE_BUFFER, |_, world: &World| {
+            let taken_over = |attempt: &Attempt| epoch(&world.volume.durable_log()) > epoch(&attempt.view);
+            running(world).any(|attempt| attempt.may_flush() && taken_over(attempt))
         }),
         Property::sometimes(REPEATED, |_, world: &World| {
             world.volume.log().iter().filter(|line| **line == Line::Started(Call::Notify)).count() > 1

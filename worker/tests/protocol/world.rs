@@ -53,6 +53,8 @@ pub struct Seen {
     pub acknowledged: Vec<Line>,
     /// Whether the acknowledged logs of two attempts differ.
     pub forked: bool,
+    /// The number of requests to the model, each of which has its own reserve.
+    pub requests: usize,
     /// The number of refunds, of which there may be at most one.
     pub refunds: u8,
     /// Whether a call was made without a durable Allow.
@@ -79,8 +81,12 @@ impl Seen {
         self.unclaimed |= claim.is_none();
         let own = claim.and_then(|at| durable.get(at..)).unwrap_or_default();
         match act {
-            Act::Nothing => {}
-            Act::AskModel => self.too_early |= !own.contains(&Line::Requested),
+            Act::Nothing | Act::Look => {}
+            Act::AskModel => {
+                self.requests += 1;
+                let reserves = durable.iter().filter(|line| **line == Line::Requested).count();
+                self.too_early |= !own.contains(&Line::Requested) || reserves < self.requests;
+            }
             Act::Effect(call) => {
                 self.unallowed |= !durable.contains(&Line::Ruled(call));
                 self.too_early |= !own.contains(&Line::Started(call));
@@ -146,6 +152,8 @@ pub enum Action {
     Steps(usize),
     /// An attempt performs one step, and the reply of its link or the answer of its tool is lost.
     LosesReply(usize),
+    /// An attempt makes its pending lines durable before its read ends.
+    Flushes(usize),
     /// An attempt is killed.
     Killed(usize),
     /// The power is lost. These segments lose everything unsynced, and all running attempts end.
@@ -185,6 +193,9 @@ impl Model for Protocol {
                     }
                 }
             }
+            if attempt.may_flush() {
+                actions.push(Action::Flushes(at));
+            }
             if *attempt == Attempt::new(at) {
                 // Attempts begin in order, because they are interchangeable before they begin.
                 break;
@@ -207,6 +218,7 @@ impl Model for Protocol {
                 next.faults.lost_replies -= 1;
                 next.change(at, |attempt, world| attempt.step(world, StepResult::ReplyLost));
             }
+            Action::Flushes(at) => next.change(at, |attempt, _| attempt.flush()),
             Action::Killed(at) => next.change(at, |attempt, _| attempt.end()),
             Action::PowerLost(lost) => {
                 next.faults.power_losses -= 1;
