@@ -146,7 +146,7 @@ impl Stand {
     fn sealed(&self, number: u32) -> (Sealed, Sealed) {
         let mcp = Some(McpEndpoint { url: self.shop.url.clone() });
         let spec = twelve_steps::skill();
-        let revision = seal(&Revision { version: VERSION, skill: "cs-tier-1".into(), spec, mcp }).unwrap();
+        let revision = seal(&Revision::new("cs-tier-1", spec, mcp)).unwrap();
         let job = ReportServer::job(self.number);
         let part = JobPart {
             version: VERSION,

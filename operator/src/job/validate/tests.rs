@@ -75,7 +75,7 @@ fn stored(text: &str) -> ConfigMap {
 #[test]
 fn a_revision_is_used_only_if_its_digest_matches() {
     let skill = skill(&ALL_TRUE).0.unwrap();
-    let compiled = Revision { version: 1, skill: "cs-tier-1".into(), spec: skill.spec, mcp: None };
+    let compiled = Revision::new("cs-tier-1", skill.spec, None);
     let sealed = seal(&compiled).unwrap();
     let expected = RevisionRef { name: "cs-tier-1-x".into(), digest: sealed.digest };
     assert_eq!(open_revision(&expected, Some(&stored(&sealed.text))), Ok(compiled));
