@@ -2,11 +2,11 @@ use super::models::{resolve_model, resolve_models};
 use super::resources::is_single_node;
 use super::revision::{current_revision, open_revision};
 use super::*;
+use crate::caches::Guarded;
 use crate::job::fixtures;
 use bloomery_crds::run::{self, KeyFile, Revision, seal};
 use bloomery_crds::v1alpha1::{Model, Skill, SkillStatus};
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::core::DeserializeGuard;
 use rstest::rstest;
 use serde_json::json;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ fn skill(conditions: &[(&str, &str, &str)]) -> Guarded<Skill> {
         "spec": { "problem": { "statement": "refunds" } },
         "status": { "observedGeneration": 2, "revision": fixtures::revision(), "conditions": conditions },
     });
-    DeserializeGuard(Ok(serde_json::from_value(skill).unwrap()))
+    Guarded(Ok(serde_json::from_value(skill).unwrap()))
 }
 
 const ALL_TRUE: [(&str, &str, &str); 3] =
@@ -95,7 +95,7 @@ fn model_of(spec: &serde_json::Value, status: &str) -> Guarded<Model> {
             { "type": "Ready", "status": status, "reason": "Because", "message": "so", "lastTransitionTime": "2026-01-01T00:00:00Z" },
         ] },
     });
-    DeserializeGuard(Ok(serde_json::from_value(model).unwrap()))
+    Guarded(Ok(serde_json::from_value(model).unwrap()))
 }
 
 #[test]
