@@ -4,7 +4,7 @@ use bloomery_crds::Digest;
 use bloomery_crds::report::{Directives, Report, TerminationMessage};
 use bloomery_crds::run::{JobPart, open_job_part, open_revision, seal};
 use bloomery_crds::unknown::unknown_field;
-use bloomery_crds::v1alpha1::{Approval, JobStatus, SkillStatus};
+use bloomery_crds::v1alpha1::{Approval, CRD_VERSION, JobStatus, SkillStatus, definitions};
 use rstest::rstest;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -69,6 +69,15 @@ fn directives_skill_statuses_and_approvals_are_read() {
     keeps::<Approval>("approval.json");
     let approval: Value = serde_json::from_str(&stored("approval.json")).unwrap();
     assert_eq!(unknown_field("Approval", &approval["spec"]), None);
+}
+
+#[test]
+fn changed_crds_have_a_higher_version() {
+    let before: Value = serde_json::from_str(&stored("crds.json")).unwrap();
+    let specs: Vec<_> = definitions().iter().map(|definition| &definition.spec).collect();
+    let digest = Digest::of_value(&serde_json::to_value(specs).unwrap());
+    let is_raised = u64::from(CRD_VERSION) > before["version"].as_u64().unwrap();
+    assert!(is_raised || before["digest"] == digest.as_str(), "the CRDs have changed: raise CRD_VERSION ({digest})");
 }
 
 #[test]
