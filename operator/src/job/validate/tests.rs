@@ -85,6 +85,18 @@ fn a_revision_is_used_only_if_its_digest_matches() {
     }
 }
 
+#[test]
+fn a_revision_of_a_newer_version_is_not_run() {
+    let spec = json!({ "problem": { "statement": "help" }, "policy": { "quorum": 2 } });
+    let sealed = seal(&json!({ "version": 1, "skill": "cs-tier-1", "spec": spec })).unwrap();
+    let expected = RevisionRef { name: "cs-tier-1-x".into(), digest: sealed.digest };
+    let wait = open_revision(&expected, Some(&stored(&sealed.text))).unwrap_err();
+    assert_eq!(
+        wait.message,
+        "the revision cs-tier-1-x cannot be used: the revision has the field spec.policy.quorum, which this version does not know: upgrade Bloomery"
+    );
+}
+
 fn model_of(spec: &serde_json::Value, status: &str) -> Guarded<Model> {
     let model = json!({
         "apiVersion": "bloomery.dev/v1alpha1",
