@@ -134,7 +134,7 @@ where
         Ok(resource) => resource.clone(),
         Err(invalid) => {
             let note = format!(
-                "{} {} cannot be read by this version of the operator and is ignored: {}. Upgrade the operator, or apply the object without what is newer.",
+                "{} {} cannot be read by this version of the operator and is ignored: {}. Apply it again in the form of the installed CRD, or upgrade the operator if the object is of a newer version.",
                 K::kind(&()),
                 object.name_any(),
                 invalid.error
