@@ -28,6 +28,10 @@ transcript: ## Record the transcript in docs/how-to/approve.md from the demo
 test-fast: ## Run the tests that need no cluster
 	@$(STEP) "tests without a cluster" hack/test-fast
 
+.PHONY: test-versions
+test-versions: ## Run workers of this version beside those of the version before
+	@$(STEP) "two versions side by side" hack/test-versions
+
 .PHONY: sdk-test
 sdk-test: ## Test the scripted model with the providers' own SDKs
 	@$(STEP) "the providers' SDKs" hack/sdk-test

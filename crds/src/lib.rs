@@ -7,6 +7,7 @@
 pub mod canonical;
 pub mod conditions;
 pub mod fallback;
+mod lenient;
 pub mod limits;
 pub mod names;
 pub mod nearest;
@@ -17,6 +18,7 @@ pub mod report;
 pub mod resources;
 pub mod run;
 pub mod text;
+pub mod unknown;
 pub mod v1alpha1;
 
 pub use canonical::Digest;

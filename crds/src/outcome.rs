@@ -1,8 +1,9 @@
 //! The phases of a Job and its outcome.
 
+use crate::lenient;
 use crate::v1alpha1::OutOfDomainAction;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use strum::{Display, EnumIter, EnumString, IntoStaticStr};
 
 /// The phase of a Job. A Job never leaves a terminal phase.
@@ -168,13 +169,19 @@ pub enum OutcomeCode {
 #[serde(rename_all = "camelCase")]
 pub struct Outcome {
     /// The reason.
+    #[serde(deserialize_with = "code_or_user_needed")]
     pub code: OutcomeCode,
     /// The Skill's action for a goal that is not one of its intents. Only with `OutOfDomain`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient::optional", skip_serializing_if = "Option::is_none")]
     pub action: Option<OutOfDomainAction>,
     /// A description of what happened, and a remedy.
     #[schemars(length(max = Outcome::MAX_MESSAGE_BYTES))]
     pub message: String,
+}
+
+/// Reads a code. The Job has ended, so a code of a newer version counts as one that asks for a person.
+fn code_or_user_needed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<OutcomeCode, D::Error> {
+    lenient::or(deserializer, OutcomeCode::UserNeeded)
 }
 
 impl Outcome {

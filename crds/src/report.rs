@@ -2,15 +2,19 @@
 //!
 //! The worker posts a [`Report`], and the operator responds with [`Directives`]. Before its container ends, the worker writes a
 //! [`TerminationMessage`].
+//!
+//! The two may be of different versions. So each ignores fields that it does not know, and reads values that it does not know as
+//! the most cautious known ones where there are such.
 
 use crate::canonical::Digest;
+use crate::lenient;
 use crate::outcome::{Outcome, Phase};
 use crate::run::{GivenReply, JobIdentity};
 use crate::text::bounded;
 use crate::v1alpha1::{
     AskedQuestion, Gates, HoldRule, JobResult, LogPosition, ToolName, Usage, WaitingFor, WorkflowProgress,
 };
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The path of the report endpoint.
 pub const PATH: &str = "/v1/reports";
@@ -24,7 +28,7 @@ pub const MAX_TERMINATION_MESSAGE_BYTES: usize = 4096;
 
 /// A report about the state of a conversation. Reports are idempotent by (Job UID, epoch, `projection.log.events`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct Report {
     /// The Job.
     pub job: JobIdentity,
@@ -35,7 +39,7 @@ pub struct Report {
     /// The status that follows from the log.
     pub projection: Projection,
     /// The dependency that the worker waits for. A person may have to restore it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient::optional", skip_serializing_if = "Option::is_none")]
     pub waiting: Option<ExternalWait>,
     /// The details of the held call, if the pod ends because of it. The operator creates Approvals with them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -47,9 +51,10 @@ pub struct Report {
 
 /// The part of `Job.status` that is a projection of the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct Projection {
-    /// The phase.
+    /// The phase. A phase that this version does not know counts as `Running`: the outcome and the end of the pod decide on the rest.
+    #[serde(deserialize_with = "phase_or_running")]
     pub phase: Phase,
     /// The outcome, once the Job has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -84,6 +89,10 @@ pub struct Projection {
     pub log: LogPosition,
 }
 
+fn phase_or_running<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Phase, D::Error> {
+    lenient::or(deserializer, Phase::Running)
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(count: &u32) -> bool {
     *count == 0
@@ -91,7 +100,7 @@ fn is_zero(count: &u32) -> bool {
 
 /// The details of a held call that approvers see. The approvers are in `projection.waitingFor`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct HeldCallDetails {
     /// The id of the call.
     pub call: String,
@@ -166,14 +175,16 @@ pub enum PodEnd {
 /// The reason why a worker parks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
 pub enum ParkReason {
-    /// The pod was asked to stop, by a drain, a preemption or a deletion.
-    Drain,
     /// A call waits for the decision of a person.
     Approval,
     /// A question waits for the answer of a person.
     Reply,
     /// The namespace is suspended.
     Suspension,
+    /// The pod was asked to stop, by a drain, a preemption or a deletion. A reason that this version does not know counts as this
+    /// one: the next attempt reports it again.
+    #[serde(other)]
+    Drain,
 }
 
 /// The operator's response to a report.
@@ -198,7 +209,7 @@ pub struct Directives {
 
 /// The message that a worker writes to `/dev/termination-log`. An outcome in it is final.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct TerminationMessage {
     /// The UID of the Job.
     pub job: String,
@@ -307,5 +318,52 @@ mod tests {
         assert_eq!(kept_questions(&"t".repeat(1024), 3), 3);
         assert_eq!(kept_questions(&"t".repeat(1024), 8), 0);
         assert_eq!(kept_questions(&"\u{1}".repeat(1024), 1), 0);
+    }
+
+    fn report_of_a_newer_version() -> serde_json::Value {
+        serde_json::json!({
+            "job": { "namespace": "acme", "name": "refund", "uid": "u", "cluster": "east" },
+            "attempt": 1, "epoch": 1, "mood": "good",
+            "projection": {
+                "phase": "Reflecting",
+                "outcome": { "code": "BudgetSpent", "message": "The budget is spent." },
+                "gates": {
+                    "preTool": { "allowed": 1, "denied": 0, "last": [
+                        { "tool": "a", "verdict": "Vote" }, { "tool": "b", "verdict": "Deny", "rule": "Quorum" },
+                    ] },
+                    "finalization": { "passed": false, "attempts": [
+                        { "passed": false, "suggestedAction": "REST", "reasons": [{ "code": "TOO_LONG", "detail": "" }] },
+                    ] },
+                },
+                "usage": { "llmCalls": { "plan": 1, "reflection": 2 }, "inputTokens": 1, "outputTokens": 1, "toolCalls": 1 },
+                "log": { "path": "jobs/u", "events": 9, "head": Digest::of_bytes(b"") },
+                "cost": 3,
+            },
+            "waiting": { "for": "QuotaExhausted", "quota": "tokens" },
+            "end": { "parked": "Quota" },
+        })
+    }
+
+    #[test]
+    fn a_report_of_a_newer_version_is_read_cautiously() {
+        let Report { projection, waiting, end, .. } = serde_json::from_value(report_of_a_newer_version()).unwrap();
+        assert_eq!((projection.phase, waiting, end), (Phase::Running, None, Some(PodEnd::Parked(ParkReason::Drain))));
+        let outcome = projection.outcome.unwrap();
+        assert_eq!((outcome.code, outcome.message.as_str()), (OutcomeCode::UserNeeded, "The budget is spent."));
+        let [ruling] = &projection.gates.pre_tool.last[..] else { panic!("{:?}", projection.gates.pre_tool.last) };
+        assert_eq!((ruling.tool.as_str(), ruling.rule), ("b", None));
+        let attempt = &projection.gates.finalization.attempts[0];
+        assert_eq!((attempt.reasons.len(), attempt.suggested_action), (0, None));
+    }
+
+    #[test]
+    fn an_unknown_end_or_rule_of_a_held_call_makes_a_report_unreadable() {
+        let mut ended = report_of_a_newer_version();
+        ended["end"] = serde_json::json!("forgotten");
+        assert!(serde_json::from_value::<Report>(ended).is_err());
+        let mut held = report_of_a_newer_version();
+        let rule = serde_json::json!({ "layer": "Quorum", "text": "two of three" });
+        held["hold"] = serde_json::json!({ "call": "c", "arguments": "{}", "goal": "g", "rules": [rule] });
+        assert!(serde_json::from_value::<Report>(held).is_err());
     }
 }

@@ -9,12 +9,17 @@
 
 use crate::canonical::{self, Digest};
 use crate::limits::EffectiveLimits;
+use crate::unknown::unknown_field;
 use crate::v1alpha1::{ApprovalVerdict, LogPosition, ModelProvider, ResourceType, SkillSpec};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// The schema version of both parts.
 pub const VERSION: u32 = 1;
+
+/// The level of this version's worker. A change that gives a field a new meaning raises it ([`Revision::min_worker_level`]).
+pub const WORKER_LEVEL: u32 = 1;
 
 /// The key of a ConfigMap that contains the revision.
 pub const REVISION_KEY: &str = "revision.json";
@@ -49,6 +54,27 @@ pub enum Error {
         /// The error of the parser.
         message: String,
     },
+    /// The revision may only run on a newer worker.
+    #[error(
+        "the revision needs a worker of level {needed}, and this version has level {WORKER_LEVEL}: upgrade Bloomery"
+    )]
+    NewerWorker {
+        /// The lowest level that may run the revision.
+        needed: u64,
+    },
+    /// The revision has a field that this version does not know. The field may forbid a call.
+    #[error("the revision has the field {field}, which this version does not know: upgrade Bloomery")]
+    UnknownField {
+        /// The path of the field.
+        field: String,
+    },
+}
+
+impl Error {
+    /// Returns whether a newer version of Bloomery can use the part.
+    pub fn needs_upgrade(&self) -> bool {
+        matches!(self, Self::NewerWorker { .. } | Self::UnknownField { .. })
+    }
 }
 
 /// A compiled Skill.
@@ -59,11 +85,24 @@ pub struct Revision {
     pub version: u32,
     /// The name of the Skill, and of its directory in the memory.
     pub skill: String,
+    /// The lowest [`WORKER_LEVEL`] that may run the revision. A worker of this level or a higher one may ignore fields of `spec` that
+    /// it does not know. Without a level, only a worker that knows every field may run the revision. An operator states a level
+    /// above 1 if the revision uses a field whose meaning is newer than the field, and level 1 if all newer fields are only
+    /// informative.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_worker_level: Option<u32>,
     /// The accepted spec of the Skill.
     pub spec: SkillSpec,
     /// The address of the Skill's MCP server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcp: Option<McpEndpoint>,
+}
+
+impl Revision {
+    /// Returns the revision of a Skill. No field of this version needs a stated level.
+    pub fn new(skill: impl Into<String>, spec: SkillSpec, mcp: Option<McpEndpoint>) -> Self {
+        Self { version: VERSION, skill: skill.into(), min_worker_level: None, spec, mcp }
+    }
 }
 
 /// The address of an MCP server.
@@ -134,9 +173,9 @@ pub struct GivenDecision {
     pub reason: Option<String>,
 }
 
-/// A reply of the Job's spec.
+/// A reply of the Job's spec. Directives carry replies too, so a worker ignores fields that it does not know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct GivenReply {
     /// The position among the Job's replies, from 1.
     pub nth: u32,
@@ -157,9 +196,9 @@ pub struct ContinuedJob {
     pub run_key: String,
 }
 
-/// The identity of a Job.
+/// The identity of a Job. Reports carry it too, so an operator ignores fields that it does not know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct JobIdentity {
     /// The namespace.
     pub namespace: String,
@@ -314,10 +353,22 @@ pub fn seal<T: Serialize>(part: &T) -> Result<Sealed, serde_json::Error> {
 /// Parses a revision.
 ///
 /// # Errors
-/// Returns an error if its digest is not `expected`, or if it is not a revision of this version.
+/// Returns an error if its digest is not `expected`, if it is not a revision of this version, or if only a newer worker may run it.
 pub fn open_revision(text: &str, expected: &Digest) -> Result<Revision, Error> {
-    let revision: Revision = open("the revision", text, expected)?;
-    check_version("the revision", revision.version).map(|()| revision)
+    const PART: &str = "the revision";
+    let value: Value = open(PART, text, expected)?;
+    // The level comes first: a revision that needs a newer worker may have values that this version cannot read.
+    let level = value.get("minWorkerLevel").and_then(Value::as_u64);
+    if let Some(needed) = level.filter(|needed| *needed > u64::from(WORKER_LEVEL)) {
+        return Err(Error::NewerWorker { needed });
+    }
+    if level.is_none()
+        && let Some(field) = value.get("spec").and_then(|spec| unknown_field("Skill", spec))
+    {
+        return Err(Error::UnknownField { field });
+    }
+    let revision: Revision = serde_json::from_value(value).map_err(|error| unreadable(PART, &error))?;
+    check_version(PART, revision.version).map(|()| revision)
 }
 
 /// Parses a Job's part.
@@ -335,7 +386,11 @@ fn open<T: DeserializeOwned>(part: &'static str, text: &str, expected: &Digest) 
     if &found != expected {
         return Err(Error::Digest { part, expected: expected.clone(), found });
     }
-    serde_json::from_str(text).map_err(|error| Error::Unreadable { part, message: error.to_string() })
+    serde_json::from_str(text).map_err(|error| unreadable(part, &error))
+}
+
+fn unreadable(part: &'static str, error: &serde_json::Error) -> Error {
+    Error::Unreadable { part, message: error.to_string() }
 }
 
 fn check_version(part: &'static str, version: u32) -> Result<(), Error> {
@@ -346,4 +401,50 @@ fn check_version(part: &'static str, version: u32) -> Result<(), Error> {
         part,
         message: format!("it has version {version}, and this worker reads version {VERSION}"),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+    use serde_json::json;
+
+    fn open_spec(spec: Value, level: Value) -> Result<Revision, Error> {
+        let sealed = seal(&json!({ "version": 1, "skill": "s", "minWorkerLevel": level, "spec": spec })).unwrap();
+        open_revision(&sealed.text, &sealed.digest)
+    }
+
+    #[rstest]
+    #[case::no_level(json!(null), Some("the revision has the field spec.policy.quorum, which this version does not know"))]
+    #[case::own_level(json!(WORKER_LEVEL), None)]
+    #[case::higher_level(json!(WORKER_LEVEL + 1), Some("the revision needs a worker of level 2, and this version has level 1"))]
+    fn a_field_of_a_newer_version_is_ignored_only_if_the_revision_states_a_level_that_allows_it(
+        #[case] level: Value,
+        #[case] refusal: Option<&str>,
+    ) {
+        let spec = json!({ "problem": { "statement": "help" }, "policy": { "quorum": 2 } });
+        match (open_spec(spec, level), refusal) {
+            (Ok(revision), None) => assert_eq!(revision.skill, "s"),
+            (Err(error), Some(refusal)) => {
+                assert!(error.to_string().contains(refusal) && error.needs_upgrade(), "{error}");
+            }
+            (other, _) => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_value_of_a_newer_version_is_refused_and_a_higher_level_explains_it() {
+        let spec = json!({ "problem": { "statement": "help" }, "tools": [{ "name": "a", "policy": { "allowed": "by_vote" } }] });
+        assert!(matches!(open_spec(spec.clone(), json!(null)), Err(Error::Unreadable { .. })));
+        assert!(matches!(open_spec(spec, json!(9)), Err(Error::NewerWorker { needed: 9 })));
+    }
+
+    #[test]
+    fn a_revision_of_this_version_states_no_level_and_can_be_opened() {
+        let spec = serde_json::from_value(json!({ "problem": { "statement": "help" } })).unwrap();
+        let revision = Revision::new("s", spec, Some(McpEndpoint { url: "http://orders".into() }));
+        let sealed = seal(&revision).unwrap();
+        assert!(!sealed.text.contains("minWorkerLevel"), "{}", sealed.text);
+        assert_eq!(open_revision(&sealed.text, &sealed.digest).unwrap(), revision);
+    }
 }

@@ -12,7 +12,7 @@ mod skill;
 pub use approval::{
     Approval, ApprovalDecision, ApprovalSpec, ApprovalStatus, ApprovalVerdict, CountedDecision, HoldRule,
 };
-pub use definitions::{definitions, kinds, schema_of, spec_schema_of};
+pub use definitions::{CRD_VERSION, CRD_VERSION_ANNOTATION, definitions, kinds, schema_of, spec_schema_of};
 pub use job::{
     AskedQuestion, Attempt, Binding, CallNotStarted, ClaimBinding, DetectedIntent, Finalization, FinalizationAttempt,
     FinalizationCode, FinalizationReason, GateReason, Gates, HeldCall, Job, JobResult, JobSpec, JobStatus, LlmCalls,

@@ -4,11 +4,13 @@
 //! stay small: where possible, they hold only objects that the operator manages, and no fields that it never reads.
 
 mod cache;
+mod guarded;
 mod index;
 mod raw;
 mod trim;
 
-pub use cache::{Cache, CacheOptions, Change, Feed, Guarded};
+pub use cache::{Cache, CacheOptions, Change, Feed};
+pub use guarded::Guarded;
 pub use raw::{AdmissionBinding, AdmissionPolicy, RawObject};
 
 use bloomery_crds::names;

@@ -8,7 +8,7 @@ use crate::events::EventMessage;
 use bloomery_crds::conditions::Reason;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use k8s_openapi::NamespaceResourceScope;
-use kube::core::{DeserializeGuard, Resource, ResourceExt};
+use kube::core::{Resource, ResourceExt};
 use kube::runtime::controller::{Action, Config, Error as RunError, applier};
 use kube::runtime::reflector::{ObjectRef, Store};
 use std::collections::HashMap;
@@ -134,7 +134,7 @@ where
         Ok(resource) => resource.clone(),
         Err(invalid) => {
             let note = format!(
-                "{} {} cannot be read by this version of the operator and is ignored: {}. Apply it again in the form of the installed CRD.",
+                "{} {} cannot be read by this version of the operator and is ignored: {}. Apply it again in the form of the installed CRD, or upgrade the operator if the object is of a newer version.",
                 K::kind(&()),
                 object.name_any(),
                 invalid.error
@@ -170,7 +170,7 @@ where
 struct Retries(Mutex<HashMap<String, u32>>);
 
 impl Retries {
-    fn next_action<K: Resource>(&self, object: &DeserializeGuard<K>, error: &Error) -> Action {
+    fn next_action<K: Resource>(&self, object: &Guarded<K>, error: &Error) -> Action {
         if error.is_gone() {
             self.forget(object);
             return Action::await_change();
@@ -181,7 +181,7 @@ impl Retries {
         Action::requeue(error.retry_delay(*failures))
     }
 
-    fn forget<K: Resource>(&self, object: &DeserializeGuard<K>) {
+    fn forget<K: Resource>(&self, object: &Guarded<K>) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&object.uid().unwrap_or_default());
     }
 }

@@ -36,6 +36,14 @@ pub enum Error {
         /// The message of the API server.
         why: String,
     },
+    /// A stored object has fields or values of a newer version.
+    #[error("cannot {what}: a newer version of the operator wrote it: {why}")]
+    Unreadable {
+        /// The request.
+        what: String,
+        /// The field or the value.
+        why: String,
+    },
     /// An object lacks a field that the API server gives every object.
     #[error("{what} has no {field}: the API server did not give it one")]
     Incomplete {
@@ -65,7 +73,11 @@ impl Error {
     pub fn code(&self) -> Option<u16> {
         match self {
             Self::Api { source: kube::Error::Api(status), .. } => Some(status.code),
-            Self::Api { .. } | Self::Json { .. } | Self::Refused { .. } | Self::Incomplete { .. } => None,
+            Self::Api { .. }
+            | Self::Json { .. }
+            | Self::Refused { .. }
+            | Self::Unreadable { .. }
+            | Self::Incomplete { .. } => None,
         }
     }
 
@@ -88,6 +100,7 @@ impl Error {
             Self::Api { .. } if self.is_gone() => "gone",
             Self::Api { .. } => "api",
             Self::Refused { .. } => "refused",
+            Self::Unreadable { .. } => "unreadable",
             Self::Json { .. } | Self::Incomplete { .. } => "internal",
         }
     }

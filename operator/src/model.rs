@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_change_wakes_the_models_with_fallbacks_in_its_namespace() {
-        use kube::core::DeserializeGuard;
+        use crate::caches::Guarded;
         use kube::runtime::reflector::store;
         use kube::runtime::watcher::Event;
         let (store, mut writer) = store();
@@ -191,7 +191,7 @@ mod tests {
             let mut model = falling_back(fallback);
             model.metadata.name = Some(name.into());
             model.metadata.namespace = Some(namespace.into());
-            DeserializeGuard(Ok(model))
+            Guarded(Ok(model))
         };
         let changed = named("fast", "acme", &[]);
         for model in [named("large", "acme", &["x"]), named("kind", "acme", &[]), named("large", "other", &["fast"])] {

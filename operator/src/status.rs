@@ -2,16 +2,18 @@
 
 use crate::error::Error;
 use crate::metrics::Metrics;
-use crate::owned;
 use bloomery_crds::conditions::{self, ConditionType, Reason};
+use bloomery_crds::names;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::jiff::Timestamp;
+use kube::api::{Patch, PatchParams};
 use kube::core::object::HasStatus;
 use kube::core::{Resource, ResourceExt};
 use kube::{Api, Client};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -62,7 +64,8 @@ impl Statuses {
         Self { client, metrics, last_versions: Mutex::default() }
     }
 
-    /// Replaces the status of `object` if it differs, and returns the stored object; none if nothing was written.
+    /// Writes the status of `object` if it differs, and returns the stored object; none if nothing was written. Fields of the stored
+    /// status that this version does not know stay.
     ///
     /// # Errors
     /// Returns a conflict if another writer was faster since `object` was read: read again, and decide again.
@@ -74,19 +77,20 @@ impl Statuses {
             + Debug
             + Serialize
             + DeserializeOwned,
-        K::Status: PartialEq,
+        K::Status: Serialize,
     {
-        if object.status() == Some(&status) {
-            return Ok(None);
-        }
-        let mut new = object.clone();
-        *new.status_mut() = Some(status);
         let namespace = object.namespace().unwrap_or_default();
         let action = format!("write the status of {} {namespace}/{}", K::kind(&()), object.name_any());
+        let unserializable = |source| Error::Json { what: format!("a status of {}", K::kind(&())), source };
+        let before = serde_json::to_value(object.status()).map_err(unserializable)?;
+        let after = serde_json::to_value(status).map_err(unserializable)?;
+        let Some(change) = difference(&before, &after) else { return Ok(None) };
+        let precondition = json!({ "resourceVersion": object.resource_version() });
+        let patch = Patch::Merge(json!({ "metadata": precondition, "status": change }));
+        let parameters = PatchParams { field_manager: Some(names::MANAGER.to_owned()), ..PatchParams::default() };
         let api: Api<K> = Api::namespaced(self.client.clone(), &namespace);
         self.metrics.count_write(&K::kind(&()), "status");
-        let stored =
-            api.replace_status(&object.name_any(), &owned::post_params(), &new).await.map_err(Error::api(action))?;
+        let stored = api.patch_status(&object.name_any(), &parameters, &patch).await.map_err(Error::api(action))?;
         self.remember(stored.meta().uid.as_deref(), stored.meta().resource_version.as_deref());
         Ok(Some(stored))
     }
@@ -121,8 +125,28 @@ impl Statuses {
     }
 }
 
+/// Returns the JSON merge patch that changes `before` into `after`; none if there is nothing to change. A merge patch cannot store a
+/// null in an object, so a null counts as absent.
+fn difference(before: &Value, after: &Value) -> Option<Value> {
+    let Value::Object(new) = after else { return (before != after).then(|| after.clone()) };
+    let empty = Map::new();
+    let old = before.as_object().unwrap_or(&empty);
+    let mut changes = Map::new();
+    for (name, value) in new.iter().filter(|(_, value)| !value.is_null()) {
+        if let Some(change) = difference(old.get(name).unwrap_or(&Value::Null), value) {
+            changes.insert(name.clone(), change);
+        }
+    }
+    let gone = old.iter().filter(|(name, value)| !value.is_null() && new.get(*name).is_none_or(Value::is_null));
+    changes.extend(gone.map(|(name, _)| (name.clone(), Value::Null)));
+    (!changes.is_empty() || !before.is_object()).then_some(Value::Object(changes))
+}
+
 /// Parses a resource version. The versions of one kind are comparable numbers (KEP-5504); anything else is not
 /// compared.
 pub(crate) fn parse_resource_version(text: Option<&str>) -> Option<u64> {
     text?.parse().ok()
 }
+
+#[cfg(test)]
+mod tests;

@@ -44,7 +44,7 @@ mod tests {
     #[test]
     fn the_file_contains_the_skill_and_its_revision_and_is_written_only_when_it_differs() {
         let memory = tempfile::tempdir().unwrap();
-        let revision = Revision { version: 1, skill: "cs-tier-1".into(), spec: fixture::skill(), mcp: None };
+        let revision = Revision::new("cs-tier-1", fixture::skill(), None);
         let (one, two) = (Digest::of_bytes(b"1"), Digest::of_bytes(b"2"));
         write(&Disk, memory.path(), &revision, &one, "uid-1").unwrap();
         let file = memory.path().join(NAME);

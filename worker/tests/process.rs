@@ -21,6 +21,11 @@ fn run_worker(dir: &Path, revision: &str, digest: &Digest) -> io::Result<Output>
 #[rstest]
 #[case::edited("{\"version\": 1}", Digest::of_bytes(b"{}"), "the revision was changed after the operator wrote it")]
 #[case::of_another_version("{\"version\": 2}", Digest::of_bytes(b"{\"version\": 2}"), "the revision cannot be read")]
+#[case::of_a_newer_version(
+    r#"{"version": 1, "minWorkerLevel": 9}"#,
+    Digest::of_bytes(br#"{"version": 1, "minWorkerLevel": 9}"#),
+    "the revision needs a worker of level 9"
+)]
 fn an_invalid_run_document_is_reported_in_the_termination_message_and_on_stderr(
     #[case] revision: &str,
     #[case] digest: Digest,

@@ -66,3 +66,14 @@ bloomery-report-ca
 {{- define "bloomery.leaseName" -}}
 {{ include "bloomery.fullname" . }}-leader
 {{- end }}
+
+{{/* The `version` and `spec` of the CRD (dict "name" ... "version" ...) in the cluster, if its version is higher than that of the chart.
+     An older chart must not remove fields in which objects are stored. Without access to a cluster (`helm template`, Argo CD) this is
+     empty. */}}
+{{- define "bloomery.newerCrd" -}}
+{{- $live := lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" .name }}
+{{- $version := dig "metadata" "annotations" "bloomery.dev/crd-version" "0" $live | toString }}
+{{- if gt (int $version) (int .version) }}
+{{- dict "version" $version "spec" $live.spec | toYaml }}
+{{- end }}
+{{- end }}

@@ -162,7 +162,7 @@ mod tests {
 
     fn document(goal: &str) -> RunDocument {
         let spec = serde_json::from_str(r#"{"problem": {"statement": "help"}}"#).unwrap();
-        let revision = Revision { version: VERSION, skill: "s".into(), spec, mcp: None };
+        let revision = Revision::new("s", spec, None);
         let parameters = JobParameters {
             job: JobIdentity { namespace: NAMESPACE.into(), name: "k-1".into(), uid: "k-1-1".into() },
             goal: goal.into(),

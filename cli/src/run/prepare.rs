@@ -13,9 +13,7 @@ use crate::local::writer::{random_hex, unique_writer};
 use crate::local::{DEFAULT_SKILL, memory, older_jobs, owner};
 use crate::text;
 use bloomery_crds::limits::EffectiveLimits;
-use bloomery_crds::run::{
-    BoundResource, ContinuedJob, JobIdentity, JobPart, KeyFile, ModelEndpoint, Revision, VERSION,
-};
+use bloomery_crds::run::{BoundResource, ContinuedJob, JobIdentity, JobPart, KeyFile, ModelEndpoint, Revision};
 use bloomery_crds::v1alpha1::Limits;
 use bloomery_redact::Redactor;
 use bloomery_worker::inputs::Inputs;
@@ -105,7 +103,7 @@ pub fn new_job(args: &RunArgs, redactor: Redactor) -> Result<(PreparedJob<'_>, I
         continues: continued_job(directory, args.continues.as_deref())?,
     };
     let (name, spec) = (loaded.name.clone(), loaded.spec.clone());
-    let revision = Revision { version: VERSION, skill: name, spec, mcp: server.mcp };
+    let revision = Revision::new(name, spec, server.mcp);
     let mut document = RunDocument::new(revision, parameters, server.program)?;
     let inputs = inputs(&document, &models, redactor)?;
     // The document has the redacted goal, like the log.

@@ -109,7 +109,7 @@ impl ApprovalSpec {
 
 /// A rule that holds a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct HoldRule {
     /// The layer of the pre-tool gate.
     pub layer: GateReason,

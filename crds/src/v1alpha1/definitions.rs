@@ -7,6 +7,12 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use kube::core::CustomResourceExt;
 use std::sync::LazyLock;
 
+/// The annotation of a CRD with the version of its content, which is [`CRD_VERSION`]. The chart never replaces a CRD by an older one.
+pub const CRD_VERSION_ANNOTATION: &str = "bloomery.dev/crd-version";
+
+/// The version of the CRDs' content. The first change of a CRD after a release raises it.
+pub const CRD_VERSION: u32 = 1;
+
 /// The definition of each kind, in the order in which the chart installs them. Each one is computed once, when it is needed, because
 /// `bloomery lint` needs it for each document, and `bloomery run` must not wait for the others.
 static DEFINITIONS: [(&str, LazyLock<CustomResourceDefinition>); 4] = [
@@ -37,8 +43,9 @@ pub fn spec_schema_of(kind: &str) -> Option<&'static JSONSchemaProps> {
     schema_of(kind)?.properties.as_ref()?.get("spec")
 }
 
-/// Applies [`tidy`] to every schema of a definition.
+/// Adds the version to a definition, and applies [`tidy`] to all its schemas.
 fn tidied(mut definition: CustomResourceDefinition) -> CustomResourceDefinition {
+    definition.metadata.annotations = Some([(CRD_VERSION_ANNOTATION.to_owned(), CRD_VERSION.to_string())].into());
     for version in &mut definition.spec.versions {
         if let Some(schema) = version.schema.as_mut().and_then(|validation| validation.open_api_v3_schema.as_mut()) {
             tidy(schema);

@@ -72,11 +72,11 @@ async fn is_gone(context: &Context, namespace: &str, name: &str, uid: &str) -> R
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::caches::Guarded;
     use crate::job::fixtures::api::FakeApi;
     use crate::job::fixtures::open::{approval_path, open_approval, put_approval};
     use crate::job::fixtures::{counted, decided, job};
     use bloomery_crds::v1alpha1::ApprovalVerdict;
-    use kube::core::DeserializeGuard;
     use serde_json::{Value, json};
 
     const JOB: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skilljobs/refund";
@@ -144,7 +144,7 @@ mod tests {
     async fn only_a_deleted_job_wakes_its_approvals() {
         let api = FakeApi::default();
         put_approval(&api, &orphan(open_approval("supervisor")));
-        let deleted = DeserializeGuard(Ok(job()));
+        let deleted = Guarded(Ok(job()));
         assert_eq!(approvals_of_deleted(&*api.operator().await, &deleted).len(), 1);
         api.put(JOB, serde_json::to_value(job()).unwrap());
         assert_eq!(approvals_of_deleted(&*api.operator().await, &deleted), []);

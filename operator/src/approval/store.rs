@@ -6,6 +6,7 @@
 use super::build::whole_seconds;
 use super::evaluate::{ApprovalUpdate, ExpectedApproval, is_open, is_withdrawn, required_update, verdict_at};
 use super::policy::{self, PolicyState};
+use crate::caches::Guarded;
 use crate::context::Context;
 use crate::error::Error;
 use crate::events::EventMessage;
@@ -25,8 +26,12 @@ const EXPIRY_REASON: &str = "nobody decided in time";
 
 /// Reads an Approval from the API server.
 pub async fn read(context: &Context, namespace: &str, name: &str) -> Result<Option<Approval>, Error> {
-    let api: Api<Approval> = Api::namespaced(context.client.clone(), namespace);
-    api.get_opt(name).await.map_err(Error::api(format!("read Approval {namespace}/{name}")))
+    let api: Api<Guarded<Approval>> = Api::namespaced(context.client.clone(), namespace);
+    let action = format!("read Approval {namespace}/{name}");
+    let stored = api.get_opt(name).await.map_err(Error::api(&action))?;
+    stored
+        .map(|approval| approval.0.map_err(|invalid| Error::Unreadable { what: action, why: invalid.error }))
+        .transpose()
 }
 
 /// Updates one Approval, if the stored object still needs it.

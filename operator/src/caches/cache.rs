@@ -3,7 +3,7 @@
 use super::index::Index;
 use futures::stream::{BoxStream, Stream, StreamExt};
 use kube::Api;
-use kube::core::{DeserializeGuard, Resource};
+use kube::core::Resource;
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::reflector::{ObjectRef, Store, store};
 use kube::runtime::{WatchStreamExt, watcher};
@@ -12,9 +12,6 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
-
-/// A stored object, or the error of an object that cannot be read because it was written under another schema.
-pub type Guarded<K> = DeserializeGuard<K>;
 
 /// The stream that fills a cache while it is polled. It does not end by itself.
 pub type Feed = BoxStream<'static, ()>;

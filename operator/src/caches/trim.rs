@@ -1,6 +1,6 @@
 //! Removes fields that the operator never reads from cached objects.
 
-use super::cache::Guarded;
+use super::Guarded;
 use crate::owned;
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::Approval;

@@ -117,13 +117,13 @@ fn current_wait(status: &JobStatus, now: Timestamp) -> Option<(Phase, SignedDura
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::caches::Guarded;
     use crate::job::fixtures::{asked, at, job, status};
-    use kube::core::DeserializeGuard;
 
     #[test]
     fn a_job_without_a_status_is_pending() {
         let running = Job { status: Some(status(1, Phase::Running)), ..job() };
-        let jobs = [running.clone(), running, job()].map(|job| Arc::new(DeserializeGuard(Ok(job))));
+        let jobs = [running.clone(), running, job()].map(|job| Arc::new(Guarded(Ok(job))));
         assert_eq!(count_by_phase(&jobs), BTreeMap::from([("Pending".into(), 1), ("Running".into(), 2)]));
     }
 
@@ -155,7 +155,7 @@ mod tests {
     fn the_longest_wait_is_shown_and_each_wait_is_recorded_at_its_end() {
         let waits = |since| JobStatus { waiting_for: Some(asked(since)), ..status(1, Phase::AwaitingReply) };
         let jobs = [10, 40, 20].map(|since| Job { status: Some(waits(since)), ..job() });
-        let jobs = jobs.map(|job| Arc::new(DeserializeGuard(Ok(job))));
+        let jobs = jobs.map(|job| Arc::new(Guarded(Ok(job))));
         assert_eq!(longest_waits(&jobs, at(100)), BTreeMap::from([("AwaitingReply".into(), 90)]));
         assert_eq!(longest_waits(&jobs, at(0)), BTreeMap::from([("AwaitingReply".into(), 0)]));
         let metrics = Metrics::new();

@@ -43,12 +43,7 @@ fn put_skill_of(api: &FakeApi, statement: &str, name: &str) {
 }
 
 fn put_skill_with(api: &FakeApi, spec: &Value, name: &str) {
-    let compiled = Revision {
-        version: run::VERSION,
-        skill: "cs-tier-1".into(),
-        spec: serde_json::from_value(spec.clone()).unwrap(),
-        mcp: None,
-    };
+    let compiled = Revision::new("cs-tier-1", serde_json::from_value(spec.clone()).unwrap(), None);
     let sealed = run::seal(&compiled).unwrap();
     let conditions = ["Accepted", "MemoryReady", "McpAvailable"].map(condition);
     let revision = json!({ "name": name, "digest": sealed.digest });

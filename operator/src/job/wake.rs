@@ -133,10 +133,10 @@ fn waits_for_a_pod(job: &Job) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::caches::Guarded;
     use crate::job::fixtures;
     use crate::job::fixtures::api::FakeApi;
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-    use kube::core::DeserializeGuard;
     use serde_json::json;
 
     const JOBS: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skilljobs";
@@ -170,7 +170,7 @@ mod tests {
     }
 
     fn guarded<K>(object: K) -> Guarded<K> {
-        DeserializeGuard(Ok(object))
+        Guarded(Ok(object))
     }
 
     #[tokio::test]

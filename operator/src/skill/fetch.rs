@@ -30,7 +30,7 @@ pub struct FetchedSkill {
     pub named_service: Option<Arc<Service>>,
     /// All revisions of the Skill.
     pub revisions: Vec<Arc<PartialObjectMeta<ConfigMap>>>,
-    /// The names of revisions that unfinished Jobs run on.
+    /// The names of revisions that unfinished Jobs run on, or may run on.
     pub revisions_in_use: BTreeSet<String>,
 }
 
@@ -48,6 +48,10 @@ pub fn fetch(skill: &Skill, caches: &Caches) -> FetchedSkill {
     let in_use = unfinished
         .iter()
         .filter_map(|job| Some(job.0.as_ref().ok()?.status.as_ref()?.skill_revision.as_ref()?.name.clone()));
+    let revisions = caches.revisions.select(namespace, |revision| has_skill_label(revision.labels()));
+    // A Job that a newer version wrote and this one cannot read may run on any revision.
+    let has_unreadable_job = !caches.jobs.select(namespace, |job| job.0.is_err()).is_empty();
+    let may_be_in_use = revisions.iter().filter(|_| has_unreadable_job).map(|revision| revision.name_any());
     FetchedSkill {
         memory_claim: caches.claims.get(namespace, names::MEMORY_CLAIM),
         worker_account: caches.service_accounts.get(namespace, &names::worker_service_account(name)),
@@ -56,8 +60,8 @@ pub fn fetch(skill: &Skill, caches: &Caches) -> FetchedSkill {
         mcp_service: caches.services.get(namespace, mcp_name),
         mcp_pods: caches.pods.select(namespace, |pod| has_skill_label(pod.labels()) && is_mcp_server(pod)),
         named_service: service.and_then(|service| caches.services.get(namespace, &service.name)),
-        revisions: caches.revisions.select(namespace, |revision| has_skill_label(revision.labels())),
-        revisions_in_use: in_use.collect(),
+        revisions_in_use: in_use.chain(may_be_in_use).collect(),
+        revisions,
     }
 }
 

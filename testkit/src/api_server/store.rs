@@ -56,6 +56,13 @@ pub(super) struct WriteRequest<'a> {
     pub is_dry_run: bool,
 }
 
+impl WriteRequest<'_> {
+    /// Returns `status` for a write of the status, `kind` for other writes.
+    fn kind_of_write(&self, kind: &'static str) -> &'static str {
+        if self.target.subresource.as_deref() == Some("status") { "status" } else { kind }
+    }
+}
+
 impl State {
     /// Returns the version of the latest change.
     pub fn version(&self) -> u64 {
@@ -131,14 +138,17 @@ impl State {
     }
 
     pub fn patch(&mut self, request: &WriteRequest<'_>, path: &str) -> Answer {
-        self.patches.push(request.body.clone());
-        self.record(request, "patch", path);
+        let kind = request.kind_of_write("patch");
+        if kind == "patch" {
+            self.patches.push(request.body.clone());
+        }
+        self.record(request, kind, path);
         self.write_as_other_client(path);
         let Some(mut object) = self.find(path) else { return not_found(request.target) };
         if let Some(conflict) = conflict(&request.body["metadata"], Some(&object["metadata"])) {
             return conflict;
         }
-        if let Err(refusal) = self.check(request, "patch", path) {
+        if let Err(refusal) = self.check(request, kind, path) {
             return refusal;
         }
         merge(&mut object, &request.body);
@@ -151,8 +161,7 @@ impl State {
 
     /// Replaces the whole object or only its status.
     pub fn replace(&mut self, request: &WriteRequest<'_>, path: &str) -> Answer {
-        let is_status = request.target.subresource.as_deref() == Some("status");
-        let kind = if is_status { "status" } else { "replace" };
+        let kind = request.kind_of_write("replace");
         self.record(request, kind, path);
         self.write_as_other_client(path);
         if let Err(refusal) = self.check(request, kind, path) {
@@ -162,7 +171,7 @@ impl State {
         if stored["metadata"]["resourceVersion"] != request.body["metadata"]["resourceVersion"] {
             return modified();
         }
-        let object = if is_status {
+        let object = if kind == "status" {
             let mut object = stored;
             object["status"] = request.body["status"].clone();
             object

@@ -72,7 +72,7 @@ impl Job {
     /// Starts an attempt.
     pub(crate) fn start(&self, number: u32) -> Child {
         let (spec, mcp) = (self.spec.clone(), self.mcp.clone());
-        let revision = seal(&Revision { version: VERSION, skill: "cs-tier-1".into(), spec, mcp }).unwrap();
+        let revision = seal(&Revision::new("cs-tier-1", spec, mcp)).unwrap();
         let part = seal(&JobPart {
             version: VERSION,
             job: JobIdentity { namespace: "acme".into(), name: "refund".into(), uid: "uid-j".into() },

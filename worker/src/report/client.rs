@@ -78,8 +78,8 @@ impl SendError {
         matches!(self, Self::Again { .. } | Self::Unacknowledged)
     }
 
-    /// Returns whether a retry is pointless: the Job or the worker's ServiceAccount is gone, or the operator does not accept this
-    /// report.
+    /// Returns whether a retry is pointless: the Job or the worker's ServiceAccount is gone, or the report is too large. A replica of
+    /// another version may be able to read a report that this one cannot read.
     pub fn is_permanent(&self) -> bool {
         let permanent = [
             // The worker's ServiceAccount is deleted with the Skill, which invalidates its tokens.
@@ -87,7 +87,6 @@ impl SendError {
             StatusCode::FORBIDDEN,
             StatusCode::NOT_FOUND,
             StatusCode::PAYLOAD_TOO_LARGE,
-            StatusCode::UNPROCESSABLE_ENTITY,
         ];
         matches!(self, Self::Refused { status, .. } if permanent.contains(status))
     }

@@ -95,6 +95,7 @@ async fn each_report_has_the_identity_and_the_current_token() {
 #[case(vec![Reply::Status(500), Reply::Redirect])]
 #[case(vec![Reply::AckLess, Reply::Flood])]
 #[case(vec![Reply::Status(401)])]
+#[case::a_replica_that_cannot_read_it(vec![Reply::Status(422); 5])]
 #[tokio::test]
 async fn an_end_is_reported_until_all_events_are_acknowledged(#[case] script: Vec<Reply>) {
     let refused = script.len();
@@ -110,7 +111,6 @@ async fn an_end_is_reported_until_all_events_are_acknowledged(#[case] script: Ve
 #[rstest]
 #[case(401)]
 #[case(404)]
-#[case(422)]
 #[tokio::test]
 async fn permanent_refusals_end_the_wait_for_an_acknowledgement(#[case] status: u16) {
     let stand = Stand::with(std::iter::repeat_n(Reply::Status(status), 100)).await;

@@ -8,6 +8,7 @@ use bloomery_journal::segment;
 use bloomery_testkit::recording_model::RecordingModel;
 use bloomery_testkit::report_server::ReportServer;
 use bloomery_testkit::twelve_steps;
+use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -130,7 +131,7 @@ impl Stand {
         write("revision.json", &revision);
         write("job.json", &part);
         fs::write(self.path("termination"), "").unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_bloomery-worker"));
+        let mut command = Command::new(worker(number));
         command
             .current_dir(self.dir.path())
             .args(["run", "--revision", "revision.json", "--revision-digest", revision.digest.as_str()])
@@ -146,7 +147,7 @@ impl Stand {
     fn sealed(&self, number: u32) -> (Sealed, Sealed) {
         let mcp = Some(McpEndpoint { url: self.shop.url.clone() });
         let spec = twelve_steps::skill();
-        let revision = seal(&Revision { version: VERSION, skill: "cs-tier-1".into(), spec, mcp }).unwrap();
+        let revision = seal(&Revision::new("cs-tier-1", spec, mcp)).unwrap();
         let job = ReportServer::job(self.number);
         let part = JobPart {
             version: VERSION,
@@ -178,6 +179,12 @@ impl Stand {
         };
         (revision, seal(&part).unwrap())
     }
+}
+
+/// Returns the worker of an attempt. `make test-versions` sets the variables, so that the attempts are of different versions.
+fn worker(attempt: u32) -> OsString {
+    let variable = if attempt == 1 { "BLOOMERY_FIRST_WORKER" } else { "BLOOMERY_LATER_WORKER" };
+    std::env::var_os(variable).unwrap_or_else(|| env!("CARGO_BIN_EXE_bloomery-worker").into())
 }
 
 /// Reads until there are this many lines, or the output ends.

@@ -1,5 +1,6 @@
 //! The decisions of the gates in `Job.status`.
 
+use crate::lenient;
 use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -46,7 +47,7 @@ pub struct PreTool {
     #[serde(default)]
     pub held: u32,
     /// The latest rulings, oldest first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "lenient::items", skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = PreTool::MAX_LAST))]
     pub last: Vec<Ruling>,
 }
@@ -66,7 +67,7 @@ pub struct Ruling {
     /// The strictest verdict of all layers.
     pub verdict: Verdict,
     /// The layer that gave the verdict.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient::optional", skip_serializing_if = "Option::is_none")]
     pub rule: Option<GateReason>,
     /// The reason, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -139,7 +140,7 @@ pub struct FinalizationAttempt {
     #[schemars(range(min = 0.0, max = 1.0))]
     pub score: Option<f64>,
     /// The faults of the answer.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "lenient::items", skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 8))]
     pub reasons: Vec<FinalizationReason>,
     /// The required fields that the answer lacked.
@@ -147,7 +148,7 @@ pub struct FinalizationAttempt {
     #[schemars(length(max = 64), inner(length(max = 128)))]
     pub missing_fields: Vec<String>,
     /// The action that the judging model suggested.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient::optional", skip_serializing_if = "Option::is_none")]
     pub suggested_action: Option<SuggestedAction>,
 }
 

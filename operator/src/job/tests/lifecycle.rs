@@ -324,9 +324,8 @@ async fn a_job_is_kept_while_a_follow_up_waits_for_it() {
     api.put(&path, follow_up("cs-tier-1", &pending));
     assert_eq!(reconcile_once(&api).await.unwrap(), Action::await_change(), "the start of the follow-up wakes the Job");
     assert_eq!(api.writes(), [""; 0]);
-    let wake = wake::continued_by(&kube::core::DeserializeGuard(
-        serde_json::from_value(api.get(&path)).map_err(|_| unreachable!()),
-    ));
+    let wake =
+        wake::continued_by(&crate::caches::Guarded(serde_json::from_value(api.get(&path)).map_err(|_| unreachable!())));
     assert_eq!(wake, [ObjectRef::new("refund").within("acme")]);
     // A follow-up that has started, has ended, or can never start does not need the Job.
     let started = json!({ "phase": "Running", "continuedUID": UID });

@@ -99,10 +99,12 @@ pub(super) fn open_revision(expected: &RevisionRef, stored: Option<&ConfigMap>) 
         return Err(Wait::new(Reason::SkillNotReady, message));
     };
     run::open_revision(text, &expected.digest).map_err(|error| {
-        let message = format!(
-            "the revision {} cannot be used: {error}. Delete that ConfigMap, and the operator creates it again from the Skill",
-            expected.name
-        );
+        let remedy = if error.needs_upgrade() {
+            ""
+        } else {
+            ". Delete that ConfigMap, and the operator creates it again from the Skill"
+        };
+        let message = format!("the revision {} cannot be used: {error}{remedy}", expected.name);
         Wait::new(Reason::SkillNotReady, message)
     })
 }

@@ -2,11 +2,11 @@ use super::models::{resolve_model, resolve_models};
 use super::resources::is_single_node;
 use super::revision::{current_revision, open_revision};
 use super::*;
+use crate::caches::Guarded;
 use crate::job::fixtures;
 use bloomery_crds::run::{self, KeyFile, Revision, seal};
 use bloomery_crds::v1alpha1::{Model, Skill, SkillStatus};
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::core::DeserializeGuard;
 use rstest::rstest;
 use serde_json::json;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ fn skill(conditions: &[(&str, &str, &str)]) -> Guarded<Skill> {
         "spec": { "problem": { "statement": "refunds" } },
         "status": { "observedGeneration": 2, "revision": fixtures::revision(), "conditions": conditions },
     });
-    DeserializeGuard(Ok(serde_json::from_value(skill).unwrap()))
+    Guarded(Ok(serde_json::from_value(skill).unwrap()))
 }
 
 const ALL_TRUE: [(&str, &str, &str); 3] =
@@ -75,7 +75,7 @@ fn stored(text: &str) -> ConfigMap {
 #[test]
 fn a_revision_is_used_only_if_its_digest_matches() {
     let skill = skill(&ALL_TRUE).0.unwrap();
-    let compiled = Revision { version: 1, skill: "cs-tier-1".into(), spec: skill.spec, mcp: None };
+    let compiled = Revision::new("cs-tier-1", skill.spec, None);
     let sealed = seal(&compiled).unwrap();
     let expected = RevisionRef { name: "cs-tier-1-x".into(), digest: sealed.digest };
     assert_eq!(open_revision(&expected, Some(&stored(&sealed.text))), Ok(compiled));
@@ -83,6 +83,18 @@ fn a_revision_is_used_only_if_its_digest_matches() {
         let wait = open_revision(&expected, broken.as_ref()).unwrap_err();
         assert!(wait.message.contains("cs-tier-1-x"), "{}", wait.message);
     }
+}
+
+#[test]
+fn a_revision_of_a_newer_version_is_not_run() {
+    let spec = json!({ "problem": { "statement": "help" }, "policy": { "quorum": 2 } });
+    let sealed = seal(&json!({ "version": 1, "skill": "cs-tier-1", "spec": spec })).unwrap();
+    let expected = RevisionRef { name: "cs-tier-1-x".into(), digest: sealed.digest };
+    let wait = open_revision(&expected, Some(&stored(&sealed.text))).unwrap_err();
+    assert_eq!(
+        wait.message,
+        "the revision cs-tier-1-x cannot be used: the revision has the field spec.policy.quorum, which this version does not know: upgrade Bloomery"
+    );
 }
 
 fn model_of(spec: &serde_json::Value, status: &str) -> Guarded<Model> {
@@ -95,7 +107,7 @@ fn model_of(spec: &serde_json::Value, status: &str) -> Guarded<Model> {
             { "type": "Ready", "status": status, "reason": "Because", "message": "so", "lastTransitionTime": "2026-01-01T00:00:00Z" },
         ] },
     });
-    DeserializeGuard(Ok(serde_json::from_value(model).unwrap()))
+    Guarded(Ok(serde_json::from_value(model).unwrap()))
 }
 
 #[test]

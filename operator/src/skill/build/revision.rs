@@ -9,12 +9,8 @@ use k8s_openapi::api::core::v1::ConfigMap;
 
 /// Builds the revision, and the reference by which Jobs name it.
 pub fn build_revision(skill: &ValidSkill) -> Result<(ConfigMap, RevisionRef), InvalidSkill> {
-    let revision = Revision {
-        version: run::VERSION,
-        skill: skill.name.clone(),
-        spec: skill.spec.clone(),
-        mcp: skill.mcp.as_ref().map(|mcp| McpEndpoint { url: url(skill, mcp) }),
-    };
+    let endpoint = skill.mcp.as_ref().map(|mcp| McpEndpoint { url: url(skill, mcp) });
+    let revision = Revision::new(&skill.name, skill.spec.clone(), endpoint);
     let sealed = run::seal(&revision)
         .map_err(|error| InvalidSkill(vec![format!("spec: cannot be written as JSON: {error}.")]))?;
     let name = names::revision(&skill.name, &sealed.digest);
