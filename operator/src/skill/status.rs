@@ -3,6 +3,7 @@
 mod finding;
 mod mcp;
 mod memory;
+mod models;
 mod pods;
 
 use super::apply::AppliedSkill;
@@ -31,6 +32,7 @@ pub fn compute(
             let name = skill.name_any();
             let findings = vec![
                 accepted_finding(applied, &name),
+                models::finding(skill, fetched),
                 memory::finding(applied, fetched),
                 mcp::finding(applied, fetched, &name),
             ];

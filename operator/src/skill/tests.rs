@@ -1,6 +1,6 @@
 //! Tests of single reconciles with an API server in memory. Each operator has just started, as after a crash.
 
-use super::{fixtures, reconcile, skill_of_ended_job};
+use super::{fixtures, reconcile, skill_of_ended_job, skill_of_key_wait};
 use crate::caches::Guarded;
 use crate::job::fixtures::api::FakeApi;
 use bloomery_crds::conditions::{ConditionType, find, is_true};
@@ -12,6 +12,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 const SKILL: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skills/orders";
+const MODEL: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/models/default";
 const JOB: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skilljobs/refund";
 const CLAIM: &str = "/api/v1/namespaces/acme/persistentvolumeclaims/bloomery-memory";
 const WORKER: &str = "/api/v1/namespaces/acme/serviceaccounts/orders-worker";
@@ -19,7 +20,9 @@ const ACCOUNT: &str = "/api/v1/namespaces/acme/serviceaccounts/orders-mcp";
 const SERVICE: &str = "/api/v1/namespaces/acme/services/orders-mcp";
 const DEPLOYMENT: &str = "/apis/apps/v1/namespaces/acme/deployments/orders-mcp";
 
+/// Stores a Skill, and the Model that it names.
 fn put(api: &FakeApi, skill: &Skill) {
+    api.put(MODEL, serde_json::to_value(fixtures::model("default")).unwrap());
     api.put(SKILL, serde_json::to_value(skill).unwrap());
 }
 
@@ -209,6 +212,29 @@ async fn the_end_and_the_deletion_of_a_job_wake_its_skill() {
         other["metadata"][field] = json!(value);
         assert_eq!(skill_of_ended_job(jobs, &read(other)).len(), 1, "the Job is not in the cache");
     }
+}
+
+#[tokio::test]
+async fn a_skill_shows_that_a_job_waits_for_the_key_of_its_model_until_the_job_continues() {
+    let api = provisioned(&fixtures::without_server()).await;
+    let mut waiting = job_on(&api.get(SKILL)["status"]["revision"]);
+    let read = |job: &Value| serde_json::from_value::<Guarded<Job>>(job.clone()).unwrap();
+    let context = api.operator().await;
+    assert_eq!(skill_of_key_wait(context.caches.skills.store(), &read(&waiting)), [], "the Job waits for nothing");
+    waiting["status"]["conditions"] = json!([{
+        "type": "Reconciling", "status": "True", "reason": "SecretMissing", "lastTransitionTime": "2026-01-01T00:00:00Z",
+        "message": "the worker waits for the key token of the Secret llm: create it",
+    }]);
+    assert_eq!(skill_of_key_wait(context.caches.skills.store(), &read(&waiting)).len(), 1);
+    api.put(JOB, waiting.clone());
+    reconcile_once(&api).await;
+    assert_eq!(reason(&api, ConditionType::Ready), "SecretMissing");
+    waiting["status"]["conditions"] = json!([]);
+    let context = api.operator().await;
+    assert_eq!(skill_of_key_wait(context.caches.skills.store(), &read(&waiting)).len(), 1, "the Skill still shows it");
+    api.put(JOB, waiting);
+    reconcile_once(&api).await;
+    assert_eq!(reason(&api, ConditionType::Ready), "Ready");
 }
 
 /// The deletions since the writes were last read.
