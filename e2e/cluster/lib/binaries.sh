@@ -3,6 +3,8 @@
 # a cache directory contains a hash of all its inputs, so its content is never stale.
 
 SETS=(kubernetes runc containerd etcd coredns helm pause)
+# Only stories use these, so `up` does not build them.
+STORY_SETS=(kstatus)
 
 # version_of SET MODULE: the version in go.mod.
 version_of() { sed -n "s|^\(require \)\?\s*$2 \(v[^ ]*\).*|\2|p" "$CLUSTER_DIR/go/$1/go.mod" | head -1; }
@@ -42,7 +44,7 @@ key() { sha256sum | cut -c1-16; }
 # bin NAME: the path of a binary of the cache.
 bin() {
   case $1 in
-    etcd | coredns | helm | runc | pause) printf '%s/%s' "$(set_dir "$1")" "$1" ;;
+    etcd | coredns | helm | runc | pause | kstatus) printf '%s/%s' "$(set_dir "$1")" "$1" ;;
     containerd* | ctr) printf '%s/%s' "$(set_dir containerd)" "$1" ;;
     *) printf '%s/%s' "$(set_dir kubernetes)" "$1" ;;
   esac
@@ -103,17 +105,27 @@ binaries() {
   exec 8>&-
 }
 
+# story_bin SET: prints the path of a binary that only stories use, and builds it first if needed.
+story_bin() {
+  mkdir -p "$CACHE"
+  exec 8>"$CACHE/.lock"
+  flock 8
+  if [ ! -d "$(set_dir "$1")" ]; then step "build $1" build_set "$1" >&2; fi
+  exec 8>&-
+  built_bin "$1"
+}
+
 # mark_binaries_used: sets the modification time of each directory to now, so that it shows the last use.
 mark_binaries_used() {
   local set
-  for set in "${SETS[@]}"; do touch --no-create "$(set_dir "$set")"; done
+  for set in "${SETS[@]}" "${STORY_SETS[@]}"; do touch --no-create "$(set_dir "$set")"; done
 }
 
 # prune_binaries: deletes directories that no checkout has used for 30 days.
 prune_binaries() {
   local set
   mark_binaries_used
-  for set in "${SETS[@]}"; do
+  for set in "${SETS[@]}" "${STORY_SETS[@]}"; do
     find "$CACHE" -mindepth 1 -maxdepth 1 -type d -name "$set-????????????????" -mtime +30 -exec rm -rf {} +
   done
 }

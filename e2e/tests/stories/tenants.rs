@@ -42,6 +42,7 @@ async fn an_object_of_another_owner_is_not_changed() {
                 "metadata": {"name": "cs-tier-1-mcp"}, "spec": {"ports": [{"port": 80}], "selector": {"app": "theirs"}},
             })))
             .await;
+        tenant.model("default").await;
         let skill = tenant.skill("cs-tier-1").await;
         skill.until_reason(ConditionType::McpAvailable, "NameTaken", &["cs-tier-1-mcp"]).await;
         let after = tenant.api::<Service>().get("cs-tier-1-mcp").await.expect("their Service stays");
@@ -55,6 +56,7 @@ async fn an_object_of_another_owner_is_not_changed() {
 #[tokio::test]
 async fn changed_and_deleted_objects_of_the_operator_are_restored() {
     story(async |tenant| {
+        tenant.model("default").await;
         let skill = tenant.skill("cs-tier-1").await;
         let revision = skill.ready().await.revision.expect("a revision").name;
         tenant.remove::<Service>("cs-tier-1-mcp").await;

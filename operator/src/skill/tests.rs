@@ -23,7 +23,12 @@ const DEPLOYMENT: &str = "/apis/apps/v1/namespaces/acme/deployments/orders-mcp";
 /// Stores a Skill, and the Model that it names.
 fn put(api: &FakeApi, skill: &Skill) {
     api.put(MODEL, serde_json::to_value(fixtures::model("default")).unwrap());
-    api.put(SKILL, serde_json::to_value(skill).unwrap());
+    let mut stored = serde_json::to_value(skill).unwrap();
+    if skill.status.is_none() {
+        // As the API server does.
+        stored["status"] = json!({ "observedGeneration": -1 });
+    }
+    api.put(SKILL, stored);
 }
 
 /// A tenant whose Skill has been provisioned.
