@@ -20,6 +20,9 @@ pub enum ConditionType {
     MemoryReady,
     /// The Skill's MCP server accepts connections.
     McpAvailable,
+    /// The Deployment and the Service of the Skill's MCP server are as the operator wrote them. Present only while `False`; the
+    /// message names each difference.
+    McpAsWritten,
     /// The Skill works as written for this Job. Present only while `False`; the message names each difference.
     SkillAsWritten,
     /// The Job waits for a decision or an answer of a person. Absent until the Job waits for the first time.
@@ -101,6 +104,14 @@ pub enum Reason {
     ///
     /// Remedy: correct `spec.mcpServer.service.port`, or add the port to the Service.
     PortNotFound,
+    /// No pod behind the Service of the MCP server is ready.
+    ///
+    /// Remedy: compare the selector of the Service with the labels of the server's pods, and see why no pod is ready.
+    NoEndpoints,
+    /// Another writer sets back what the operator writes. The operator does not try again until the object or the Skill changes.
+    ///
+    /// Remedy: exempt the objects that the message names from the admission webhook or controller that changes them.
+    Reverted,
     /// The Skill that the Job names does not exist.
     ///
     /// Remedy: create the Skill; the Job starts then.

@@ -8,7 +8,7 @@ mod prune;
 mod status;
 mod validate;
 
-use crate::caches::{Caches, Guarded};
+use crate::caches::{Caches, Guarded, service_of};
 use crate::context::Context;
 use crate::controller::{Controller, Wake, named_by_label, wake_on};
 use crate::error::Error;
@@ -77,6 +77,7 @@ fn changes(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
     let skills = caches.skills.store();
     let store_for_claims = skills.clone();
     let store_for_services = skills.clone();
+    let store_for_endpoints = skills.clone();
     let store_for_models = skills.clone();
     let store_for_key_waits = skills.clone();
     let jobs = caches.jobs.store().clone();
@@ -99,6 +100,11 @@ fn changes(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
             let name = service.name_any();
             let namespace = service.metadata.namespace.as_deref();
             fetch::select_skills(&store_for_services, namespace, |skill| fetch::uses_service(skill, &name))
+        }),
+        wake_on(caches.endpoint_slices.changes(), skills, move |slice| {
+            let Some(service) = service_of(slice) else { return Vec::new() };
+            let namespace = slice.metadata.namespace.as_deref();
+            fetch::select_skills(&store_for_endpoints, namespace, |skill| fetch::uses_service(skill, service))
         }),
         // A Skill depends on the fallbacks of its Models too, so a Model wakes all Skills of its namespace.
         wake_on(caches.models.changes(), skills, move |model| {

@@ -188,6 +188,7 @@ pub struct SkillStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<RevisionRef>,
     /// The conditions `Accepted`, `ModelsReady`, `MemoryReady`, `McpAvailable` and `Ready`, and `Reconciling` or `Stalled` while true.
+    /// `McpAsWritten`, if another writer changes the objects of the MCP server.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "conditions_schema")]
     pub conditions: Vec<Condition>,

@@ -27,6 +27,8 @@ pub struct FetchedSkill {
     pub mcp_service: Option<Arc<Service>>,
     /// The pods of an MCP server that the operator runs.
     pub mcp_pods: Vec<Arc<Pod>>,
+    /// True if the Service of the MCP server has a ready endpoint.
+    pub has_endpoint: bool,
     /// The existing Service that the Skill names as its MCP server, if any.
     pub named_service: Option<Arc<Service>>,
     /// The Models of the namespace, by name.
@@ -60,6 +62,7 @@ pub fn fetch(skill: &Skill, caches: &Caches) -> FetchedSkill {
         mcp_deployment: caches.deployments.get(namespace, mcp_name),
         mcp_service: caches.services.get(namespace, mcp_name),
         mcp_pods: caches.pods.select(namespace, |pod| has_skill_label(pod.labels()) && is_mcp_server(pod)),
+        has_endpoint: caches.has_endpoint(namespace, service.map_or(mcp_name, |service| &service.name)),
         named_service: service.and_then(|service| caches.services.get(namespace, &service.name)),
         models: models.into_iter().map(|model| (model.name_any(), model)).collect(),
         key_waits: statuses().filter_map(key_wait).map(str::to_owned).collect(),

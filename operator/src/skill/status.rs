@@ -40,6 +40,7 @@ pub fn compute(
         }
     };
     let mut observations = health(&findings).observations();
+    observations.extend(applied.as_ref().ok().and_then(|applied| mcp::reverted(applied, &skill.name_any())));
     observations.extend(findings.into_iter().map(|finding| finding.observation));
     SkillStatus {
         observed_generation: skill.metadata.generation,

@@ -31,7 +31,7 @@ pub fn selector(skill: &ValidSkill) -> BTreeMap<String, String> {
     ])
 }
 
-/// Builds the Deployment: one replica that passes the `restricted` Pod Security Standard.
+/// Builds the Deployment. Its pods pass the `restricted` Pod Security Standard.
 ///
 /// The server runs as the user of its image, because the image decides who owns its files. This user must not be root.
 pub fn build_mcp_deployment(skill: &ValidSkill, container: &McpContainer) -> Deployment {
@@ -40,7 +40,6 @@ pub fn build_mcp_deployment(skill: &ValidSkill, container: &McpContainer) -> Dep
     Deployment {
         metadata,
         spec: Some(DeploymentSpec {
-            replicas: Some(1),
             revision_history_limit: Some(2),
             progress_deadline_seconds: Some(PROGRESS_SECONDS),
             selector: LabelSelector { match_labels: Some(selector(skill)), ..LabelSelector::default() },

@@ -5,11 +5,12 @@ use super::super::fetch::FetchedSkill;
 use super::finding::{Finding, object_fault};
 use super::pods;
 use crate::apply::ApplyResult;
-use bloomery_crds::conditions::{ConditionType, Reason};
+use crate::listing::{MAX_LIST_BYTES, join_sentences};
+use bloomery_crds::conditions::{ConditionType, Observation, Reason};
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::McpService;
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentCondition};
-use k8s_openapi::api::core::v1::{Pod, Service};
+use k8s_openapi::api::core::v1::Pod;
 use std::sync::Arc;
 
 /// The condition that this module computes.
@@ -22,19 +23,40 @@ pub(super) fn finding(applied: &AppliedSkill, fetched: &FetchedSkill, skill: &st
         AppliedMcp::Absent => {
             Finding::healthy(KIND, Reason::NoMcpServer, "the Skill has no MCP server, and needs none")
         }
-        AppliedMcp::External(named) => service_finding(named, fetched.named_service.as_deref()),
+        AppliedMcp::External(named) => service_finding(named, fetched),
         AppliedMcp::Managed { account, deployment, service } => {
             object_fault(KIND, &managed_name("ServiceAccount"), account)
                 .or_else(|| object_fault(KIND, &managed_name("Deployment"), deployment))
                 .or_else(|| object_fault(KIND, &managed_name("Service"), service))
-                .unwrap_or_else(|| deployment_finding(deployment, fetched))
+                .unwrap_or_else(|| deployment_finding(deployment, fetched, &names::mcp_server(skill)))
         }
     }
 }
 
-fn service_finding(named: &McpService, service: Option<&Service>) -> Finding {
+/// Describes where another writer sets the objects of the MCP server back; none if they are as the operator wrote them.
+pub(super) fn reverted(applied: &AppliedSkill, skill: &str) -> Option<Observation> {
+    let AppliedMcp::Managed { account: _, deployment, service } = &applied.mcp else { return None };
+    let mut faults = Vec::new();
+    if let ApplyResult::Reverted(paths) = deployment.as_ref() {
+        faults.push(format!("the Deployment {} differs at {}.", names::mcp_server(skill), paths.join(", ")));
+    }
+    if let ApplyResult::Reverted(paths) = service.as_ref() {
+        faults.push(format!("the Service {} differs at {}.", names::mcp_server(skill), paths.join(", ")));
+    }
+    if faults.is_empty() {
+        return None;
+    }
+    faults.push(
+        "Another writer, such as an admission webhook, sets this back each time: exempt these objects from it."
+            .to_owned(),
+    );
+    let message = join_sentences(&faults, MAX_LIST_BYTES);
+    Some(Observation::fails(ConditionType::McpAsWritten, Reason::Reverted, message))
+}
+
+fn service_finding(named: &McpService, fetched: &FetchedSkill) -> Finding {
     let McpService { name, port, path: _ } = named;
-    let Some(service) = service else {
+    let Some(service) = &fetched.named_service else {
         let message = format!("the Service {name} does not exist in this namespace; it is used as soon as it exists");
         return Finding::waits(KIND, Reason::ServiceNotFound, message);
     };
@@ -49,7 +71,8 @@ fn service_finding(named: &McpService, service: Option<&Service>) -> Finding {
     let tcp = ports.filter(|port| port.protocol.as_deref().unwrap_or("TCP") == "TCP").map(|port| port.port);
     let ports: Vec<i32> = tcp.collect();
     if ports.contains(&i32::from(*port)) {
-        return Finding::healthy(KIND, Reason::Available, format!("Service {name} has port {port}"));
+        let healthy = Finding::healthy(KIND, Reason::Available, format!("Service {name} has port {port}"));
+        return no_endpoint(name, fetched).unwrap_or(healthy);
     }
     let existing: Vec<String> = ports.iter().map(ToString::to_string).collect();
     let existing = if existing.is_empty() { "none".to_owned() } else { existing.join(", ") };
@@ -59,7 +82,15 @@ fn service_finding(named: &McpService, service: Option<&Service>) -> Finding {
     Finding::stalls(KIND, Reason::PortNotFound, message)
 }
 
-fn deployment_finding(applied: &ApplyResult<Deployment>, fetched: &FetchedSkill) -> Finding {
+/// Describes a Service without a ready endpoint; none if it has one. It gets one by itself when a pod is ready.
+fn no_endpoint(service: &str, fetched: &FetchedSkill) -> Option<Finding> {
+    let message = format!(
+        "the Service {service} has no ready endpoint: compare its selector with the labels of its pods, and see why none is ready"
+    );
+    (!fetched.has_endpoint).then(|| Finding::waits(KIND, Reason::NoEndpoints, message))
+}
+
+fn deployment_finding(applied: &ApplyResult<Deployment>, fetched: &FetchedSkill, service: &str) -> Finding {
     let latest = match applied {
         ApplyResult::Written(deployment) => Some(deployment.as_ref()),
         // The cached Deployment is older than the last write.
@@ -77,7 +108,8 @@ fn deployment_finding(applied: &ApplyResult<Deployment>, fetched: &FetchedSkill)
         [status.replicas, status.updated_replicas, status.available_replicas].map(Option::unwrap_or_default);
     // If all pods are updated, no pod of the previous rollout is left.
     if all == updated && updated >= wanted && available >= wanted {
-        return Finding::healthy(KIND, Reason::Available, "the MCP server accepts connections");
+        let healthy = Finding::healthy(KIND, Reason::Available, "the MCP server accepts connections");
+        return no_endpoint(service, fetched).unwrap_or(healthy);
     }
     let conditions = status.conditions.as_deref().unwrap_or_default();
     let why = refused_pod(conditions)

@@ -50,7 +50,7 @@ fn with_bound_memory() -> FetchedSkill {
 /// The cached state with the Model of the Skill.
 fn with_model() -> FetchedSkill {
     let models = [("default".to_owned(), Arc::new(DeserializeGuard(Ok(fixtures::model("default")))))];
-    FetchedSkill { models: models.into(), ..FetchedSkill::default() }
+    FetchedSkill { models: models.into(), has_endpoint: true, ..FetchedSkill::default() }
 }
 
 fn claim<K: DeserializeOwned>(metadata: &Value, status: &Value) -> Arc<K> {
@@ -293,4 +293,34 @@ fn a_skill_is_not_ready_while_a_job_waits_for_the_key_of_its_model(
     let Health::Reconciling(_, message) = worker_wait_health(&wait) else { panic!() };
     let summary = models_summary(&FetchedSkill { key_waits: vec![message], ..with_bound_memory() });
     assert!(summary.starts_with(expected), "{summary}");
+}
+
+#[test]
+fn a_service_without_a_ready_endpoint_is_not_available() {
+    let rolled_out = with_deployment(&serde_json::from_str(ROLLED_OUT).unwrap(), &[]);
+    let managed = FetchedSkill { has_endpoint: false, ..rolled_out };
+    let found = summary(applied(managed_mcp()), &managed, ConditionType::McpAvailable);
+    assert!(
+        found.starts_with("Reconciling False/NoEndpoints: the Service orders-mcp has no ready endpoint"),
+        "{found}"
+    );
+    let service = object(json!({"metadata": {"name": "shared-orders"}, "spec": {"ports": [{"port": 8090}]}}));
+    let named = FetchedSkill { named_service: Some(Arc::new(service)), has_endpoint: false, ..with_bound_memory() };
+    let found = summary(applied(external_mcp()), &named, ConditionType::McpAvailable);
+    assert!(found.starts_with("Reconciling False/NoEndpoints: the Service shared-orders has no ready"), "{found}");
+}
+
+#[test]
+fn a_reverted_object_is_named_and_does_not_block_the_skill() {
+    let fetched = with_deployment(&serde_json::from_str(ROLLED_OUT).unwrap(), &[]);
+    let mcp = AppliedMcp::Managed {
+        account: ApplyResult::Unchanged,
+        deployment: Box::new(ApplyResult::Reverted(vec!["containers[mcp].image".into()])),
+        service: Box::new(ApplyResult::Unchanged),
+    };
+    let found = summary(applied(mcp), &fetched, ConditionType::McpAsWritten);
+    assert!(
+        found.starts_with("Ready False/Reverted: the Deployment orders-mcp differs at containers[mcp].image."),
+        "{found}"
+    );
 }
