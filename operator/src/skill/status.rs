@@ -34,7 +34,7 @@ pub fn compute(
                 accepted_finding(applied, &name),
                 models::finding(skill, fetched),
                 memory::finding(applied, fetched),
-                mcp::finding(applied, fetched, &name),
+                mcp::finding(applied, fetched, skill),
             ];
             (Some(applied.revision_ref.clone()), findings)
         }

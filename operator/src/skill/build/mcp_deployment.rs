@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 pub const PORT_NAME: &str = "mcp";
 
 /// The seconds that a server may take to listen before it is restarted.
-const STARTUP_SECONDS: i32 = 120;
+pub const STARTUP_SECONDS: i32 = 120;
 
 /// The seconds without progress after which a rollout counts as failed: one failed start, and a margin.
 const PROGRESS_SECONDS: i32 = STARTUP_SECONDS + 30;

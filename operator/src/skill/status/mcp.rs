@@ -3,22 +3,24 @@
 use super::super::apply::{AppliedMcp, AppliedSkill};
 use super::super::fetch::FetchedSkill;
 use super::finding::{Finding, object_fault};
-use super::pods;
+use super::pods::{self, Port};
 use crate::apply::ApplyResult;
 use crate::listing::{MAX_LIST_BYTES, join_sentences};
 use bloomery_crds::conditions::{ConditionType, Observation, Reason};
 use bloomery_crds::names;
-use bloomery_crds::v1alpha1::McpService;
+use bloomery_crds::v1alpha1::{McpService, Skill};
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentCondition};
 use k8s_openapi::api::core::v1::Pod;
+use kube::core::ResourceExt;
 use std::sync::Arc;
 
 /// The condition that this module computes.
 const KIND: ConditionType = ConditionType::McpAvailable;
 
 /// Describes the state of the MCP server.
-pub(super) fn finding(applied: &AppliedSkill, fetched: &FetchedSkill, skill: &str) -> Finding {
-    let managed_name = |kind: &str| format!("{kind} {}", names::mcp_server(skill));
+pub(super) fn finding(applied: &AppliedSkill, fetched: &FetchedSkill, skill: &Skill) -> Finding {
+    let name = names::mcp_server(&skill.name_any());
+    let managed_name = |kind: &str| format!("{kind} {name}");
     match &applied.mcp {
         AppliedMcp::Absent => {
             Finding::healthy(KIND, Reason::NoMcpServer, "the Skill has no MCP server, and needs none")
@@ -28,7 +30,7 @@ pub(super) fn finding(applied: &AppliedSkill, fetched: &FetchedSkill, skill: &st
             object_fault(KIND, &managed_name("ServiceAccount"), account)
                 .or_else(|| object_fault(KIND, &managed_name("Deployment"), deployment))
                 .or_else(|| object_fault(KIND, &managed_name("Service"), service))
-                .unwrap_or_else(|| deployment_finding(deployment, fetched, &names::mcp_server(skill)))
+                .unwrap_or_else(|| deployment_finding(deployment, fetched, &name, port(skill)))
         }
     }
 }
@@ -90,7 +92,7 @@ fn no_endpoint(service: &str, fetched: &FetchedSkill) -> Option<Finding> {
     (!fetched.has_endpoint).then(|| Finding::waits(KIND, Reason::NoEndpoints, message))
 }
 
-fn deployment_finding(applied: &ApplyResult<Deployment>, fetched: &FetchedSkill, service: &str) -> Finding {
+fn deployment_finding(applied: &ApplyResult<Deployment>, fetched: &FetchedSkill, service: &str, port: Port) -> Finding {
     let latest = match applied {
         ApplyResult::Written(deployment) => Some(deployment.as_ref()),
         // The cached Deployment is older than the last write.
@@ -112,10 +114,17 @@ fn deployment_finding(applied: &ApplyResult<Deployment>, fetched: &FetchedSkill,
         return no_endpoint(service, fetched).unwrap_or(healthy);
     }
     let conditions = status.conditions.as_deref().unwrap_or_default();
+    let pod = newest(&fetched.mcp_pods);
     let why = refused_pod(conditions)
-        .or_else(|| pods::problem(newest(&fetched.mcp_pods)?))
-        .or_else(|| rollout_timeout(conditions));
-    why.map_or_else(progressing, |why| Finding::stalls(KIND, Reason::McpUnavailable, why))
+        .or_else(|| pods::problem(pod?, port))
+        .or_else(|| is_overdue(conditions).then(|| pods::rollout_timeout(pod, port)));
+    if let Some(why) = why {
+        return Finding::stalls(KIND, Reason::McpUnavailable, why);
+    }
+    match pod.and_then(|pod| pods::starting(pod, port)) {
+        Some(starting) => Finding::waits(KIND, Reason::Progressing, starting),
+        None => progressing(),
+    }
 }
 
 /// Describes why the namespace refuses the pods, for example because of a quota or a Pod Security level.
@@ -125,9 +134,16 @@ fn refused_pod(conditions: &[DeploymentCondition]) -> Option<String> {
     Some(format!("the namespace refuses the MCP server's pod: {why}"))
 }
 
-fn rollout_timeout(conditions: &[DeploymentCondition]) -> Option<String> {
-    let progressing = conditions.iter().find(|found| found.type_ == "Progressing")?;
-    (progressing.reason.as_deref() == Some("ProgressDeadlineExceeded")).then(|| pods::NOT_LISTENING.to_owned())
+/// Returns whether the rollout made no progress in time.
+fn is_overdue(conditions: &[DeploymentCondition]) -> bool {
+    let progressing = conditions.iter().find(|found| found.type_ == "Progressing");
+    progressing.is_some_and(|found| found.reason.as_deref() == Some("ProgressDeadlineExceeded"))
+}
+
+/// The port of the MCP server that the operator runs for a Skill.
+fn port(skill: &Skill) -> Port {
+    let container = skill.spec.mcp_server.as_ref().and_then(|server| server.container.as_ref());
+    Port(container.map(|container| container.port).unwrap_or_default())
 }
 
 /// The newest pod: an earlier one may run a configuration that was corrected since.

@@ -152,7 +152,7 @@ fn a_claim_without_a_storage_class_is_reported_and_does_not_block_the_skill() {
 #[case(serde_json::from_str(ROLLED_OUT).unwrap(), "Ready True/Available: ")]
 #[case(
     json!({"observedGeneration": 3, "replicas": 1, "conditions": [{"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}]}),
-    "Stalled False/McpUnavailable: the MCP server did not accept connections in time"
+    "Stalled False/McpUnavailable: the startup probe failed: the MCP server in pod (none) accepts no connections on port 8070"
 )]
 #[case(
     json!({"observedGeneration": 3, "conditions": [{"type": "ReplicaFailure", "status": "True", "message": "exceeded quota: pods"}]}),
@@ -179,7 +179,27 @@ fn the_state_of_the_deployment_is_reported(#[case] status: Value, #[case] expect
 )]
 #[case::not_listening(
     json!({"started": false, "state": {"running": {}}, "lastState": {"terminated": {"exitCode": 143, "reason": "Error"}}}),
-    "Stalled False/McpUnavailable: the MCP server did not accept connections in time"
+    "Stalled False/McpUnavailable: the startup probe failed: the MCP server in pod orders-mcp-1 accepts no connections on port 8070"
+)]
+#[case::not_listening_and_ended_by_sigterm(
+    json!({"started": false, "state": {"running": {}}, "lastState": {"terminated": {
+        "exitCode": 0, "reason": "Completed", "startedAt": "2026-01-01T00:00:00Z", "finishedAt": "2026-01-01T00:02:01Z",
+    }}}),
+    "Stalled False/McpUnavailable: the startup probe failed: the MCP server in pod orders-mcp-1 accepts no connections on port 8070"
+)]
+#[case::ended_by_itself(
+    json!({"started": false, "state": {"running": {}}, "lastState": {"terminated": {
+        "exitCode": 0, "reason": "Completed", "startedAt": "2026-01-01T00:00:00Z", "finishedAt": "2026-01-01T00:00:03Z",
+    }}}),
+    "Stalled False/McpUnavailable: the MCP server exited with code 0 and is restarted"
+)]
+#[case::probed(
+    json!({"started": false, "state": {"running": {}}}),
+    "Reconciling False/Progressing: the MCP server is starting: its startup probe cannot connect to port 8070 yet"
+)]
+#[case::not_root(
+    json!({"state": {"waiting": {"reason": "CreateContainerConfigError", "message": "container has runAsNonRoot and image will run as root"}}}),
+    "Stalled False/McpUnavailable: pod orders-mcp-1 of the MCP server cannot start (CreateContainerConfigError): container has runAsNonRoot and image will run as root: build the image with a numeric USER"
 )]
 #[case::memory(
     json!({"started": false, "state": {"running": {}}, "lastState": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}),
@@ -189,6 +209,15 @@ fn the_problem_of_the_pod_is_reported(#[case] container: Value, #[case] expected
     let fetched = with_deployment(&json!({"observedGeneration": 3, "replicas": 1}), &[pod(&container)]);
     let summary = summary(applied(managed_mcp()), &fetched, ConditionType::McpAvailable);
     assert!(summary.starts_with(expected), "{summary}");
+}
+
+#[test]
+fn a_server_that_closes_its_port_after_its_start_fails_the_readiness_probe() {
+    let overdue = [json!({"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"})];
+    let status = json!({"observedGeneration": 3, "replicas": 1, "conditions": overdue});
+    let fetched = with_deployment(&status, &[pod(&json!({"started": true, "state": {"running": {}}}))]);
+    let summary = summary(applied(managed_mcp()), &fetched, ConditionType::McpAvailable);
+    assert!(summary.starts_with("Stalled False/McpUnavailable: the readiness probe failed: "), "{summary}");
 }
 
 #[rstest]
