@@ -25,6 +25,9 @@ pub enum ConditionType {
     McpAsWritten,
     /// The Skill works as written for this Job. Present only while `False`; the message names each difference.
     SkillAsWritten,
+    /// Every limit of the Job is within the limits of its Skill. Present only while `False`; the message names each limit that is above
+    /// them.
+    LimitsAsWritten,
     /// The Job waits for a decision or an answer of a person. Absent until the Job waits for the first time.
     AwaitingPeople,
     /// Every reply of the Job has answered an open question. Present only while `False`.
@@ -144,6 +147,10 @@ pub enum Reason {
     ///
     /// Remedy: shorten the Skill, the goal or the bindings.
     TooLarge,
+    /// A limit of the Job is above the limit of its Skill, which applies.
+    ///
+    /// Remedy: none; to allow more, raise `engine.limits` of the Skill before the Job starts.
+    AboveSkill,
     /// The pod was created and has not reported yet.
     ///
     /// Remedy: none; if it lasts, `kubectl describe` the pod.

@@ -49,6 +49,7 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
         skill: job.spec.skill.clone(),
         revision,
         limits,
+        lowered_limits: EffectiveLimits::lowered(skill_limits, job.spec.limits.as_ref()),
         remaining_seconds: limits.duration_seconds.saturating_sub(spent_seconds),
         models,
         bound,
