@@ -64,7 +64,7 @@ async fn a_job_can_be_inspected_while_it_runs_and_after_its_pods_are_deleted() {
         .await;
         run(tenant, &["get"]).exits(0).says(&["NAME", "refund", "cs-tier-1", "Running"]);
         run(tenant, &["get", "refund"]).exits(0).says(&["Refund order A-17", "Running", &pod, "events refund"]);
-        run(tenant, &["get", "refund", "-o", "name"]).exits(0).says(&["skilljob.bloomery.dev/refund"]);
+        run(tenant, &["get", "refund", "-o", "name"]).exits(0).says(&["job.bloomery.dev/refund"]);
         run(tenant, &["tree"]).exits(0).says(&["Skill cs-tier-1  Ready", "└─ Job refund  Running", &pod]);
         run(tenant, &["events", "refund"]).exits(0).says(&["epoch.started"]);
         run(tenant, &["wait", "refund", "--timeout", "1s"]).exits(6).says(&["timed out waiting"]);
