@@ -14,12 +14,20 @@ pub enum ConditionType {
     Stalled,
     /// The Skill's spec is valid and compiled into a revision.
     Accepted,
+    /// Every Model of the Skill, and every fallback of it, is ready. A missing key is known only while a Job waits for it.
+    ModelsReady,
     /// The tenant's memory claim can be used.
     MemoryReady,
     /// The Skill's MCP server accepts connections.
     McpAvailable,
+    /// The Deployment and the Service of the Skill's MCP server are as the operator wrote them. Present only while `False`; the
+    /// message names each difference.
+    McpAsWritten,
     /// The Skill works as written for this Job. Present only while `False`; the message names each difference.
     SkillAsWritten,
+    /// Every limit of the Job is within the limits of its Skill. Present only while `False`; the message names each limit that is above
+    /// them.
+    LimitsAsWritten,
     /// The Job waits for a decision or an answer of a person. Absent until the Job waits for the first time.
     AwaitingPeople,
     /// Every reply of the Job has answered an open question. Present only while `False`.
@@ -99,6 +107,14 @@ pub enum Reason {
     ///
     /// Remedy: correct `spec.mcpServer.service.port`, or add the port to the Service.
     PortNotFound,
+    /// No pod behind the Service of the MCP server is ready.
+    ///
+    /// Remedy: compare the selector of the Service with the labels of the server's pods, and see why no pod is ready.
+    NoEndpoints,
+    /// Another writer sets back what the operator writes. The operator does not try again until the object or the Skill changes.
+    ///
+    /// Remedy: exempt the objects that the message names from the admission webhook or controller that changes them.
+    Reverted,
     /// The Skill that the Job names does not exist.
     ///
     /// Remedy: create the Skill; the Job starts then.
@@ -131,6 +147,10 @@ pub enum Reason {
     ///
     /// Remedy: shorten the Skill, the goal or the bindings.
     TooLarge,
+    /// A limit of the Job is above the limit of its Skill, which applies.
+    ///
+    /// Remedy: none; to allow more, raise `engine.limits` of the Skill before the Job starts.
+    AboveSkill,
     /// The pod was created and has not reported yet.
     ///
     /// Remedy: none; if it lasts, `kubectl describe` the pod.

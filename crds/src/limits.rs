@@ -27,6 +27,24 @@ impl EffectiveLimits {
         of_skill.combine(job, Ord::min)
     }
 
+    /// Names each limit of a Job that is above its Skill's, so that the Skill's applies. Each is a sentence.
+    pub fn lowered(skill: Option<&Limits>, job: Option<&Limits>) -> Vec<String> {
+        let allowed = Self::DEFAULT.combine(skill, |_, own| own);
+        let wanted = allowed.combine(job, |_, own| own);
+        let limits = [
+            ("steps", wanted.steps.into(), allowed.steps.into()),
+            ("toolCalls", wanted.tool_calls.into(), allowed.tool_calls.into()),
+            ("tokens", wanted.tokens, allowed.tokens),
+            ("duration (in seconds)", wanted.duration_seconds, allowed.duration_seconds),
+        ];
+        let above = limits.into_iter().filter(|(_, wanted, allowed)| wanted > allowed);
+        above
+            .map(|(name, wanted, allowed): (_, u64, u64)| {
+                format!("spec.limits.{name} is {wanted}, and the Skill allows {allowed}: {allowed} applies.")
+            })
+            .collect()
+    }
+
     /// Replaces each limit that `own` sets with `choose(current, own)`.
     fn combine(self, own: Option<&Limits>, choose: impl Fn(u64, u64) -> u64) -> Self {
         let Some(own) = own else { return self };
@@ -60,6 +78,11 @@ mod tests {
         assert_eq!(EffectiveLimits::resolve(Some(&skill), None).steps, 80);
         let raised = EffectiveLimits::resolve(Some(&skill), Some(&limits(Some(90), Some("2h"))));
         assert_eq!((raised.steps, raised.duration_seconds), (80, 3600));
+        let named = EffectiveLimits::lowered(Some(&skill), Some(&limits(Some(90), Some("2h"))));
+        assert_eq!(named[0], "spec.limits.steps is 90, and the Skill allows 80: 80 applies.");
+        assert_eq!(named[1], "spec.limits.duration (in seconds) is 7200, and the Skill allows 3600: 3600 applies.");
+        assert!(EffectiveLimits::lowered(Some(&skill), Some(&limits(Some(80), None))).is_empty());
+        assert_eq!(EffectiveLimits::lowered(None, Some(&limits(Some(51), None))).len(), 1, "above the default");
         let lowered = EffectiveLimits::resolve(Some(&skill), Some(&limits(Some(7), Some("1m30s"))));
         assert_eq!((lowered.steps, lowered.duration_seconds), (7, 90));
         assert_eq!(EffectiveLimits::resolve(None, None), EffectiveLimits::DEFAULT);

@@ -7,8 +7,10 @@
 //! again only after the object or the wanted state has changed.
 
 mod creation_locks;
+mod exclusive;
 mod known_object;
 pub mod quantity;
+mod repairs;
 mod subset;
 mod write_history;
 
@@ -25,6 +27,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use kube::core::{Resource, ResourceExt, Status};
 use kube::{Api, Client};
+use repairs::Repairs;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -58,6 +61,7 @@ pub struct Applier {
     client: Client,
     metrics: Arc<Metrics>,
     history: WriteHistory,
+    repairs: Repairs,
     /// Serializes [`Applier::create_unowned`] in each namespace.
     creation_locks: CreationLocks,
 }
@@ -79,18 +83,28 @@ pub enum ApplyResult<K> {
     Replaced,
     /// The API server refused the object, with this message.
     Refused(String),
+    /// The object has the wanted state except at these paths, which another writer, such as an admission webhook, sets back
+    /// each time. It is left as it is until it or the wanted state changes.
+    Reverted(Vec<String>),
 }
 
 impl Applier {
     /// Creates an applier.
     pub fn new(client: Client, metrics: Arc<Metrics>) -> Self {
-        Self { client, metrics, history: WriteHistory::default(), creation_locks: CreationLocks::default() }
+        Self {
+            client,
+            metrics,
+            history: WriteHistory::default(),
+            repairs: Repairs::default(),
+            creation_locks: CreationLocks::default(),
+        }
     }
 
     /// Applies `wanted`, which must have a controlling owner, if it differs from the `known` state.
     ///
     /// An object that is not in the cache is read from the API server first, so that the applier never takes over an
-    /// object of another owner. Values that others changed are set back; fields that others added stay.
+    /// object of another owner. Values that others changed are set back; fields that others added stay, except in the
+    /// [`exclusive`] parts of the object.
     ///
     /// # Errors
     /// Returns a conflict if another writer was faster, and any other error that may be temporary.
@@ -118,12 +132,23 @@ impl Applier {
         if self.history.is_older(&uid, known.metadata.resource_version.as_deref()) {
             return Ok(ApplyResult::CacheBehind);
         }
+        let additions = exclusive::additions(&K::kind(&()), &body, &known.value);
+        let is_cache_behind = additions.is_some();
+        let known = match additions {
+            None => known,
+            Some(additions) => match self.remove(additions, &target, known).await? {
+                Ok(known) => known,
+                Err(refused) => return Ok(refused),
+            },
+        };
         if known.satisfies(&body) || self.history.is_answer(&uid, &body, &known.value) {
-            if known.is_immutable() {
-                // Later applies then need only the cached metadata.
+            let result = if is_cache_behind { ApplyResult::CacheBehind } else { ApplyResult::Unchanged };
+            let result = unless_reverted(result, &body, &known.value);
+            if known.is_immutable() || is_cache_behind {
+                // Later applies of an immutable object then need only the cached metadata.
                 self.history.remember(&known.metadata, &body, known.value);
             }
-            return Ok(ApplyResult::Unchanged);
+            return Ok(result);
         }
         if known.is_immutable() && !known.contains_data_of(&body) {
             return Ok(ApplyResult::Replaced);
@@ -223,8 +248,11 @@ impl Applier {
         let answer = self.api::<K>(&target.namespace).patch(&target.name, &parameters, &Patch::Apply(body)).await;
         match answer.map_err(Error::api(format!("apply {}", target.what))) {
             Ok(answer) => {
-                self.history.remember(answer.meta(), body, json(&answer, &target.what)?);
-                Ok(ApplyResult::Written(Box::new(answer)))
+                let value = json(&answer, &target.what)?;
+                let metadata = answer.meta().clone();
+                let result = unless_reverted(ApplyResult::Written(Box::new(answer)), body, &value);
+                self.history.remember(&metadata, body, value);
+                Ok(result)
             }
             Err(error) => refusal_or_error(error),
         }
@@ -292,6 +320,12 @@ fn add_precondition(body: &mut Value, field: &str, value: &str) {
     if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.insert(field.to_owned(), Value::String(value.to_owned()));
     }
+}
+
+/// Returns the result, or the paths at which the object still differs in its exclusive parts.
+fn unless_reverted<K: Object>(result: ApplyResult<K>, wanted: &Value, live: &Value) -> ApplyResult<K> {
+    let paths = exclusive::differences(&K::kind(&()), wanted, live);
+    if paths.is_empty() { result } else { ApplyResult::Reverted(paths) }
 }
 
 /// Returns a result for a refusal that depends on the object or its namespace, and an error for a failure that may be

@@ -18,6 +18,7 @@ use bloomery_crds::v1alpha1::{Approval, Job, Model, Skill};
 use futures::stream::StreamExt;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, PersistentVolumeClaim, Pod, Service, ServiceAccount};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::core::{PartialObjectMeta, Resource, ResourceExt};
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher;
@@ -50,6 +51,9 @@ pub struct Caches {
     pub deployments: Cache<Deployment>,
     /// All Services. Of those that the operator does not manage, only the name, type and ports.
     pub services: Cache<Service>,
+    /// All EndpointSlices: of each, the Service and one ready endpoint. An update is announced only if it changes whether there
+    /// is one.
+    pub endpoint_slices: Cache<EndpointSlice>,
     /// All claims. The memory claim of each tenant in full; of the others, only the name, a pending deletion and the
     /// access modes.
     pub claims: Cache<PersistentVolumeClaim>,
@@ -86,6 +90,12 @@ impl Caches {
             service_accounts: cache(client, managed(), CacheOptions::trimmed(trim::metadata), &mut feeds),
             deployments: cache(client, managed(), CacheOptions::trimmed(trim::metadata), &mut feeds),
             services: cache(client, all(), CacheOptions::trimmed(trim::service), &mut feeds),
+            endpoint_slices: cache(
+                client,
+                all(),
+                CacheOptions::trimmed(trim::endpoint_slice).announcing(readiness_changed),
+                &mut feeds,
+            ),
             claims: cache(client, all(), CacheOptions::trimmed(trim::claim), &mut feeds),
             pods: cache(client, managed(), CacheOptions::trimmed(trim::pod), &mut feeds),
             namespaces: cache(
@@ -111,6 +121,7 @@ impl Caches {
             service_accounts,
             deployments,
             services,
+            endpoint_slices,
             claims,
             pods,
             namespaces,
@@ -126,10 +137,17 @@ impl Caches {
             service_accounts.wait_until_synced(),
             deployments.wait_until_synced(),
             services.wait_until_synced(),
+            endpoint_slices.wait_until_synced(),
             claims.wait_until_synced(),
             pods.wait_until_synced(),
             namespaces.wait_until_synced(),
         );
+    }
+
+    /// Returns whether a Service has a ready endpoint.
+    pub fn has_endpoint(&self, namespace: &str, service: &str) -> bool {
+        let slices = self.endpoint_slices.select(namespace, |slice| service_of(slice) == Some(service));
+        slices.iter().any(|slice| has_ready_endpoint(slice))
     }
 
     /// Returns whether a namespace is suspended ([`names::ANNOTATION_SUSPEND`]): no pod of a Job may run in it.
@@ -146,6 +164,21 @@ fn is_suspended(namespace: &PartialObjectMeta<Namespace>) -> bool {
 /// Returns whether the suspension of a namespace changed.
 fn suspension_changed(before: &PartialObjectMeta<Namespace>, after: &PartialObjectMeta<Namespace>) -> bool {
     is_suspended(before) != is_suspended(after)
+}
+
+/// The Service of an EndpointSlice.
+pub fn service_of(slice: &EndpointSlice) -> Option<&str> {
+    slice.labels().get(trim::LABEL_SERVICE).map(String::as_str)
+}
+
+/// Returns whether a trimmed EndpointSlice has a ready endpoint.
+fn has_ready_endpoint(slice: &EndpointSlice) -> bool {
+    !slice.endpoints.is_empty()
+}
+
+/// Returns whether an EndpointSlice got its first ready endpoint, or lost its last one.
+fn readiness_changed(before: &EndpointSlice, after: &EndpointSlice) -> bool {
+    has_ready_endpoint(before) != has_ready_endpoint(after)
 }
 
 /// The UID of the Job of an Approval.

@@ -32,7 +32,7 @@ pub mod validate;
 mod wake;
 pub mod write_pace;
 
-pub(crate) use events::{publish_end, publish_waiting};
+pub(crate) use events::{publish_end, publish_new_wait, publish_waiting};
 
 use crate::context::Context;
 use crate::controller::Controller;

@@ -14,6 +14,8 @@ pub mod error;
 pub mod events;
 pub mod health;
 pub mod job;
+#[cfg(test)]
+mod kstatus;
 pub mod leader;
 pub mod listing;
 pub mod logs;

@@ -2,7 +2,7 @@
 
 use bloomery_crds::names;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
-use kube::api::PostParams;
+use kube::api::{PatchParams, PostParams};
 use kube::core::Resource;
 use std::collections::BTreeMap;
 
@@ -36,4 +36,9 @@ pub fn is_owned_by(metadata: &ObjectMeta, uid: &str) -> bool {
 /// The parameters of create and replace requests: they name the operator as the field manager.
 pub fn post_params() -> PostParams {
     PostParams { field_manager: Some(names::MANAGER.to_owned()), ..PostParams::default() }
+}
+
+/// The parameters of patches: they name the operator as the field manager.
+pub fn patch_params() -> PatchParams {
+    PatchParams { field_manager: Some(names::MANAGER.to_owned()), ..PatchParams::default() }
 }

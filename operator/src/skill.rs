@@ -8,16 +8,18 @@ mod prune;
 mod status;
 mod validate;
 
-use crate::caches::{Caches, Guarded};
+use crate::caches::{Caches, Guarded, service_of};
 use crate::context::Context;
 use crate::controller::{Controller, Wake, named_by_label, wake_on};
 use crate::error::Error;
+use crate::status::reason_of;
+use bloomery_crds::conditions::{ConditionType, Reason};
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::{Job, Skill};
 use futures::stream::BoxStream;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
-use kube::core::ResourceExt;
+use kube::core::{Resource, ResourceExt};
 use kube::runtime::controller::Action;
 use kube::runtime::reflector::{ObjectRef, Store};
 use std::sync::Arc;
@@ -75,6 +77,9 @@ fn changes(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
     let skills = caches.skills.store();
     let store_for_claims = skills.clone();
     let store_for_services = skills.clone();
+    let store_for_endpoints = skills.clone();
+    let store_for_models = skills.clone();
+    let store_for_key_waits = skills.clone();
     let jobs = caches.jobs.store().clone();
     vec![
         wake_on(caches.skills.changes(), skills, |skill| vec![ObjectRef::from_obj(skill)]),
@@ -96,9 +101,32 @@ fn changes(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
             let namespace = service.metadata.namespace.as_deref();
             fetch::select_skills(&store_for_services, namespace, |skill| fetch::uses_service(skill, &name))
         }),
+        wake_on(caches.endpoint_slices.changes(), skills, move |slice| {
+            let Some(service) = service_of(slice) else { return Vec::new() };
+            let namespace = slice.metadata.namespace.as_deref();
+            fetch::select_skills(&store_for_endpoints, namespace, |skill| fetch::uses_service(skill, service))
+        }),
+        // A Skill depends on the fallbacks of its Models too, so a Model wakes all Skills of its namespace.
+        wake_on(caches.models.changes(), skills, move |model| {
+            fetch::select_skills(&store_for_models, model.meta().namespace.as_deref(), |_| true)
+        }),
+        wake_on(caches.jobs.changes(), skills, move |job| skill_of_key_wait(&store_for_key_waits, job)),
         // A Job that has ended or was deleted no longer needs its revision, so the Skill may delete the revision.
         wake_on(caches.jobs.changes(), skills, move |job| skill_of_ended_job(&jobs, job)),
     ]
+}
+
+/// Returns the Skill of a Job whose worker waits for a key of a Secret, and the Skill that still shows such a wait.
+fn skill_of_key_wait(skills: &Store<Guarded<Skill>>, job: &Guarded<Job>) -> Vec<Wake<Skill>> {
+    let (Ok(job), Some(namespace)) = (&job.0, &job.meta().namespace) else { return Vec::new() };
+    let skill = ObjectRef::new(&job.spec.skill).within(namespace);
+    let waits = job.status.as_ref().is_some_and(|status| fetch::key_wait(status).is_some());
+    let is_shown = || {
+        let cached = skills.get(&skill)?;
+        let status = cached.0.as_ref().ok()?.status.as_ref()?;
+        Some(reason_of(&status.conditions, ConditionType::ModelsReady) == Some(Reason::SecretMissing))
+    };
+    if waits || is_shown() == Some(true) { vec![skill] } else { Vec::new() }
 }
 
 /// Returns the Skill of a Job that ended, is being deleted, or was deleted; none for any other Job.

@@ -119,7 +119,7 @@ fn print_objects(args: &CancelArgs, jobs: &[Job]) -> Result<(), Error> {
 fn print_status(args: &CancelArgs, job: &Job, status: &str) -> Result<(), Error> {
     match args.output {
         Some(_) => Ok(()),
-        None => output::print(&format!("skilljob.bloomery.dev/{} {status}\n", job.name_any())),
+        None => output::print(&format!("job.bloomery.dev/{} {status}\n", job.name_any())),
     }
 }
 

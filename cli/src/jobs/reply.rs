@@ -127,8 +127,8 @@ fn second_answer_warning(job: &Job, question: &AskedQuestion) -> Option<String> 
 fn confirmation(job: &str, question: Option<&AskedQuestion>, reply: &Reply) -> String {
     let text = text::escaped(&reply.text);
     match question {
-        Some(question) => format!("skilljob.bloomery.dev/{job} answered {}: {text}\n", question.id),
-        None => format!("skilljob.bloomery.dev/{job} was sent: {text}\n"),
+        Some(question) => format!("job.bloomery.dev/{job} answered {}: {text}\n", question.id),
+        None => format!("job.bloomery.dev/{job} was sent: {text}\n"),
     }
 }
 

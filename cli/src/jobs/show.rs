@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::page::coloured;
 use crate::{output, table, text};
+use bloomery_crds::conditions::{self, ConditionType};
 use bloomery_crds::v1alpha1::Job;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -101,11 +102,11 @@ pub(super) fn list_item(job: &Job) -> (String, serde_json::Value) {
 
 /// Returns the line that `kubectl get -o name` prints.
 fn name_line(job: &Job) -> String {
-    format!("skilljob.bloomery.dev/{}\n", job.name_any())
+    format!("job.bloomery.dev/{}\n", job.name_any())
 }
 
 /// The columns of the table.
-const COLUMNS: [&str; 8] = ["NAME", "SKILL", "PHASE", "OUTCOME", "STEPS", "TOOLS", "WAITS FOR", "AGE"];
+const COLUMNS: [&str; 9] = ["NAME", "SKILL", "PHASE", "OUTCOME", "STEPS", "TOOLS", "WHY", "WAITS FOR", "AGE"];
 
 /// Formats the table of Jobs.
 fn table(jobs: &[Job], with_namespace: bool, now: Timestamp) -> String {
@@ -122,6 +123,7 @@ fn table(jobs: &[Job], with_namespace: bool, now: Timestamp) -> String {
             outcome.map(|outcome| outcome.code.to_string()).unwrap_or_default(),
             count(|usage| usage.llm_calls.plan),
             count(|usage| usage.tool_calls),
+            why(job),
             waits_for(job),
             page::age(job.metadata.creation_timestamp.as_ref().map(|Time(at)| *at), now),
         ]
@@ -129,13 +131,20 @@ fn table(jobs: &[Job], with_namespace: bool, now: Timestamp) -> String {
     if !with_namespace {
         return table::render(&COLUMNS, jobs.iter().map(row));
     }
-    let [name, skill, phase, outcome, steps, tools, waits, age] = COLUMNS;
-    let header = ["NAMESPACE", name, skill, phase, outcome, steps, tools, waits, age];
+    let [name, skill, phase, outcome, steps, tools, why, waits, age] = COLUMNS;
+    let header = ["NAMESPACE", name, skill, phase, outcome, steps, tools, why, waits, age];
     let row_with_namespace = |job: &Job| {
-        let [name, skill, phase, outcome, steps, tools, waits, age] = row(job);
-        [job.namespace().unwrap_or_default(), name, skill, phase, outcome, steps, tools, waits, age]
+        let [name, skill, phase, outcome, steps, tools, why, waits, age] = row(job);
+        [job.namespace().unwrap_or_default(), name, skill, phase, outcome, steps, tools, why, waits, age]
     };
     table::render(&header, jobs.iter().map(row_with_namespace))
+}
+
+/// Returns the reason of the condition `Ready`, as the column of `kubectl get` does.
+fn why(job: &Job) -> String {
+    let conditions = job.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+    let ready = conditions::find(conditions, ConditionType::Ready);
+    ready.map(|ready| text::sanitized_line(&ready.reason)).unwrap_or_default()
 }
 
 /// Lists the approvers and the questions that a Job waits for.

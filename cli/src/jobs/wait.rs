@@ -21,7 +21,7 @@ pub(super) async fn run(args: &WaitArgs, command: &ClusterCommand<'_>) -> Result
     let job = wait_until(&client, &job, args.target, args.timeout).await?;
     match args.output {
         Some(format) => output::print(&show::format_job(&job, format)?)?,
-        None => output::print(&format!("skilljob.bloomery.dev/{} {}\n", args.job, state::summary(&job)))?,
+        None => output::print(&format!("job.bloomery.dev/{} {}\n", args.job, state::summary(&job)))?,
     }
     if state::waits_for_people(&job) {
         for hint in state::hints(&job, &client.decision_state(&job).await, command) {

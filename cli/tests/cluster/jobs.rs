@@ -152,7 +152,7 @@ async fn a_reply_answers_the_open_question() {
     let result = setup.run(&["reply", "refund", "2"]).await;
     assert_eq!(
         (result.exit, result.out.as_str()),
-        (0, "skilljob.bloomery.dev/refund answered q-1: B-4\n"),
+        (0, "job.bloomery.dev/refund answered q-1: B-4\n"),
         "{}",
         result.err
     );
@@ -167,7 +167,7 @@ async fn a_message_answers_no_question() {
     let result = setup.run_with_stdin(&["reply", "refund", "-", "--message"], "Hurry, please.\n").await;
     assert_eq!((result.exit, setup.replies()), (0, json!([{"text": "Hurry, please."}])), "{}", result.err);
     let result = setup.run(&["reply", "refund", "the one of May", "-o", "name"]).await;
-    assert_eq!((result.exit, result.out.as_str()), (0, "skilljob.bloomery.dev/refund\n"));
+    assert_eq!((result.exit, result.out.as_str()), (0, "job.bloomery.dev/refund\n"));
     assert!(result.err.contains("none of the choices (A-17, B-4)"), "{}", result.err);
 }
 
@@ -279,7 +279,7 @@ async fn a_job_is_cancelled_once() {
     let result = setup.run(&["cancel", "refund", "refund", "--yes"]).await;
     assert_eq!(
         (result.exit, result.out.as_str()),
-        (0, "skilljob.bloomery.dev/refund is being cancelled\n"),
+        (0, "job.bloomery.dev/refund is being cancelled\n"),
         "{}",
         result.err
     );
@@ -292,7 +292,7 @@ async fn a_job_is_cancelled_once() {
     assert_eq!(setup.api.patches(), [patch]);
     let result = setup.run(&["cancel", "refund", "--yes", "-o", "name"]).await;
     assert!(result.exit == 0 && result.err.contains("already being cancelled"), "{}", result.err);
-    assert_eq!(result.out, "skilljob.bloomery.dev/refund\n");
+    assert_eq!(result.out, "job.bloomery.dev/refund\n");
     let result = setup.run(&["reply", "refund", "A-17"]).await;
     assert!(result.exit == 6 && result.err.contains("accepts no replies"), "{}", result.err);
 
@@ -318,7 +318,7 @@ async fn a_job_is_cancelled_once() {
 async fn wait_watches_a_job_until_it_ends() {
     let setup = Setup::new().await;
     let result = setup.run(&["wait", "refund"]).await;
-    assert_eq!((result.exit, result.out.as_str()), (7, "skilljob.bloomery.dev/refund AwaitingReply\n"));
+    assert_eq!((result.exit, result.out.as_str()), (7, "job.bloomery.dev/refund AwaitingReply\n"));
     assert!(result.err.contains("Answer with: kubectl bloomery reply refund --question q-1 NUMBER"), "{}", result.err);
     let result = setup.run(&["wait", "refund", "--for", "ended", "--timeout", "100ms"]).await;
     assert!(result.exit == 6 && result.err.contains("timed out"), "{}", result.err);
@@ -329,7 +329,7 @@ async fn wait_watches_a_job_until_it_ends() {
     let result = end(waits).await;
     assert_eq!(
         (result.exit, result.out.as_str()),
-        (0, "skilljob.bloomery.dev/refund Succeeded: The answer passed every gate.\n")
+        (0, "job.bloomery.dev/refund Succeeded: The answer passed every gate.\n")
     );
     let result = setup.run(&["wait", "refund", "--for", "StepLimit"]).await;
     assert_eq!(result.exit, 1, "the state cannot be reached any more: {}", result.err);
@@ -541,7 +541,7 @@ async fn get_and_tree_show_jobs() {
     for (args, expected) in [
         (&["get"][..], "refund   cs-tier-1   AwaitingReply"),
         (&["get", "-A"], "acme        refund   cs-tier-1"),
-        (&["get", "-o", "name"], "skilljob.bloomery.dev/refund\n"),
+        (&["get", "-o", "name"], "job.bloomery.dev/refund\n"),
         (&["get", "refund", "-o", "yaml"], "phase: AwaitingReply"),
         (&["get", "refund", "-o", "json"], "\"kind\": \"Job\""),
         (&["get", "-o", "json"], "\"kind\": \"List\""),

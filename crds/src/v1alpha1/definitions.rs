@@ -2,7 +2,7 @@
 
 use super::{Approval, Job, Model, Skill};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+    CustomResourceDefinition, JSON, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
 use kube::core::CustomResourceExt;
 use std::sync::LazyLock;
@@ -43,16 +43,26 @@ pub fn spec_schema_of(kind: &str) -> Option<&'static JSONSchemaProps> {
     schema_of(kind)?.properties.as_ref()?.get("spec")
 }
 
-/// Adds the version to a definition, and applies [`tidy`] to all its schemas.
+/// Adds the version to a definition, applies [`tidy`] to all its schemas, and gives the status its default.
 fn tidied(mut definition: CustomResourceDefinition) -> CustomResourceDefinition {
     definition.metadata.annotations = Some([(CRD_VERSION_ANNOTATION.to_owned(), CRD_VERSION.to_string())].into());
     for version in &mut definition.spec.versions {
         if let Some(schema) = version.schema.as_mut().and_then(|validation| validation.open_api_v3_schema.as_mut()) {
             tidy(schema);
+            let status = schema.properties.as_mut().and_then(|properties| properties.get_mut("status"));
+            if let Some(status) = status {
+                status.default = Some(JSON(serde_json::json!({ "observedGeneration": NEVER_OBSERVED })));
+            }
         }
     }
     definition
 }
+
+/// The `observedGeneration` of an object that the operator has not seen yet. No spec has this generation.
+///
+/// Without it, kstatus and `helm --wait` treat a new object as ready. A create removes the status, so the default is on the status
+/// itself, where the API server adds it to each object that it returns.
+const NEVER_OBSERVED: i64 = -1;
 
 /// The pattern of quantities that the API server accepts. The generated schema has no pattern, so an invalid quantity would be found
 /// only when the operator creates a pod with it.

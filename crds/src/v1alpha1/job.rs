@@ -25,15 +25,17 @@ use std::collections::BTreeMap;
 
 /// One conversation with a Skill: an agent works on a goal, in its own worker pod.
 ///
-/// The plural is `skilljobs` (short: `sj`), so that `kubectl get jobs` still shows the Jobs of batch/v1.
+/// The plural is `skilljobs` (short: `sj`), so that `kubectl get jobs` still shows the Jobs of batch/v1. The singular is `job`,
+/// because kubectl prints `job.bloomery.dev/<name>`, and accepts this name only if it has the singular.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, CustomResource, KubeSchema)]
 #[kube(
     group = "bloomery.dev",
     version = "v1alpha1",
     kind = "Job",
-    singular = "skilljob",
+    singular = "job",
     plural = "skilljobs",
     shortname = "sj",
+    shortname = "skilljob",
     namespaced,
     status = "JobStatus",
     derive = "PartialEq",

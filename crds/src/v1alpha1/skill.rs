@@ -188,7 +188,8 @@ pub struct SkillStatus {
     /// The revision that new Jobs run on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<RevisionRef>,
-    /// The conditions `Accepted`, `MemoryReady`, `McpAvailable` and `Ready`, and `Reconciling` or `Stalled` while true.
+    /// The conditions `Accepted`, `ModelsReady`, `MemoryReady`, `McpAvailable` and `Ready`, and `Reconciling` or `Stalled` while true.
+    /// `McpAsWritten`, if another writer changes the objects of the MCP server.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "conditions_schema")]
     pub conditions: Vec<Condition>,

@@ -5,6 +5,8 @@
 # The node starts without Helm.
 NODE_SETS=(kubernetes runc containerd etcd coredns pause)
 SETS=("${NODE_SETS[@]}" helm)
+# Only stories use these, so `up` does not build them.
+STORY_SETS=(kstatus)
 
 # version_of SET MODULE: the version in go.mod.
 version_of() { sed -n "s|^\(require \)\?\s*$2 \(v[^ ]*\).*|\2|p" "$CLUSTER_DIR/go/$1/go.mod" | head -1; }
@@ -44,7 +46,7 @@ key() { sha256sum | cut -c1-16; }
 # set_of NAME: the set of a binary.
 set_of() {
   case $1 in
-    etcd | coredns | helm | runc | pause) echo "$1" ;;
+    etcd | coredns | helm | runc | pause | kstatus) echo "$1" ;;
     containerd* | ctr) echo containerd ;;
     *) echo kubernetes ;;
   esac
@@ -118,14 +120,14 @@ helm_in_background() {
 # mark_binaries_used: sets the modification time of each directory to now, so that it shows the last use.
 mark_binaries_used() {
   local set
-  for set in "${SETS[@]}"; do touch --no-create "$(set_dir "$set")"; done
+  for set in "${SETS[@]}" "${STORY_SETS[@]}"; do touch --no-create "$(set_dir "$set")"; done
 }
 
 # prune_binaries: deletes directories that no checkout has used for 30 days.
 prune_binaries() {
   local set
   mark_binaries_used
-  for set in "${SETS[@]}"; do
+  for set in "${SETS[@]}" "${STORY_SETS[@]}"; do
     find "$CACHE" -mindepth 1 -maxdepth 1 -type d -name "$set-????????????????" -mtime +30 -exec rm -rf {} +
   done
 }

@@ -43,6 +43,12 @@ pub fn kubectl(arguments: &[&str]) -> Command {
     client("kubectl", arguments)
 }
 
+/// Returns the lines `<kind>/<name> <status>` that kstatus prints for the objects of a YAML stream.
+pub fn kstatus(objects: std::fs::File) -> String {
+    let program = run(&mut script("e2e/cluster/cluster", &["kstatus"]));
+    run(Command::new(program).stdin(objects))
+}
+
 /// Returns a Helm command for the cluster.
 pub fn helm(arguments: &[&str]) -> Command {
     client("helm", arguments)

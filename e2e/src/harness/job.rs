@@ -40,6 +40,11 @@ impl Tenant {
 }
 
 impl JobDraft<'_> {
+    /// Returns the Job as it would be created.
+    pub fn object(&self) -> &Job {
+        &self.job
+    }
+
     /// Sets the goal.
     #[must_use]
     pub fn goal(mut self, goal: &str) -> Self {

@@ -92,6 +92,11 @@ impl SkillDraft<'_> {
         self.with(|spec| spec.mcp_server = Some(McpServer { container: None, service: Some(service) }))
     }
 
+    /// Returns the Skill as it would be written.
+    pub fn object(&self) -> &Skill {
+        &self.skill
+    }
+
     /// Runs another image as its MCP server.
     #[must_use]
     pub fn running(self, image: &str) -> Self {

@@ -25,6 +25,7 @@ mod endpoints;
 mod faults;
 mod gates;
 mod healing;
+mod kstatus;
 mod kubectl;
 mod left_behind;
 mod limits;

@@ -41,6 +41,7 @@ async fn a_job_ends_on_the_revision_that_it_began_with() {
 #[tokio::test]
 async fn a_replaced_revision_is_reported_and_created_again_after_its_deletion() {
     story(async |tenant| {
+        tenant.model("default").await;
         let skill = tenant.skill("cs-tier-1").await;
         let revision = skill.ready().await.revision.expect("a Skill that is ready has a revision");
         let maps = tenant.api::<ConfigMap>();

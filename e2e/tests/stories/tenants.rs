@@ -1,12 +1,13 @@
 //! Objects that exist in a tenant before the operator's, and volumes that refuse a write.
 
-use bloomery_crds::conditions::ConditionType;
+use bloomery_crds::conditions::{self, ConditionType};
 use bloomery_crds::names;
 use bloomery_crds::outcome::OutcomeCode;
-use bloomery_e2e::harness::{cluster, machine, refund_of, story};
+use bloomery_e2e::harness::{cluster, machine, refund_of, story, until};
+use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Event, PersistentVolumeClaim, Service};
 use kube::ResourceExt;
-use kube::api::ListParams;
+use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::json;
 
 fn object<T: serde::de::DeserializeOwned>(json: serde_json::Value) -> T {
@@ -42,6 +43,7 @@ async fn an_object_of_another_owner_is_not_changed() {
                 "metadata": {"name": "cs-tier-1-mcp"}, "spec": {"ports": [{"port": 80}], "selector": {"app": "theirs"}},
             })))
             .await;
+        tenant.model("default").await;
         let skill = tenant.skill("cs-tier-1").await;
         skill.until_reason(ConditionType::McpAvailable, "NameTaken", &["cs-tier-1-mcp"]).await;
         let after = tenant.api::<Service>().get("cs-tier-1-mcp").await.expect("their Service stays");
@@ -55,6 +57,7 @@ async fn an_object_of_another_owner_is_not_changed() {
 #[tokio::test]
 async fn changed_and_deleted_objects_of_the_operator_are_restored() {
     story(async |tenant| {
+        tenant.model("default").await;
         let skill = tenant.skill("cs-tier-1").await;
         let revision = skill.ready().await.revision.expect("a revision").name;
         tenant.remove::<Service>("cs-tier-1-mcp").await;
@@ -67,6 +70,46 @@ async fn changed_and_deleted_objects_of_the_operator_are_restored() {
         })
         .await;
         skill.ready().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_others_add_to_the_server_of_a_skill_is_removed_and_their_labels_and_replicas_stay() {
+    story(async |tenant| {
+        tenant.model("default").await;
+        let skill = tenant.skill("cs-tier-1").await;
+        skill.ready().await;
+        let (services, deployments) = (tenant.api::<Service>(), tenant.api::<Deployment>());
+        let merge = PatchParams::default();
+        let service = json!({"metadata": {"labels": {"team": "a"}}, "spec": {"selector": {"team": "a"}}});
+        services.patch("cs-tier-1-mcp", &merge, &Patch::Strategic(service)).await.expect("the Service is changed");
+        let container = json!({
+            "name": "mcp", "env": [{"name": "LD_PRELOAD", "value": "/tmp/x.so"}], "securityContext": {"runAsUser": 10002},
+        });
+        let deployment = json!({"spec": {"replicas": 2, "template": {"spec": {"containers": [container]}}}});
+        deployments.patch("cs-tier-1-mcp", &merge, &Patch::Strategic(deployment)).await.expect("it is changed");
+        until(&services, "cs-tier-1-mcp", "the selector without the added key", |service| {
+            let selector = service.spec.as_ref().and_then(|spec| spec.selector.as_ref());
+            selector.is_some_and(|selector| !selector.contains_key("team"))
+        })
+        .await;
+        let repaired = until(&deployments, "cs-tier-1-mcp", "the container without the additions", |deployment| {
+            let pod = deployment.spec.as_ref().and_then(|spec| spec.template.spec.as_ref());
+            let container = pod.and_then(|pod| pod.containers.first());
+            container.is_some_and(|container| {
+                let mut env = container.env.iter().flatten();
+                let context = container.security_context.as_ref();
+                env.all(|variable| variable.name != "LD_PRELOAD")
+                    && context.is_some_and(|context| context.run_as_user.is_none())
+            })
+        })
+        .await;
+        assert_eq!(repaired.spec.and_then(|spec| spec.replicas), Some(2), "the replicas of others stay");
+        let service = services.get("cs-tier-1-mcp").await.expect("the Service stays");
+        assert_eq!(service.labels().get("team").map(String::as_str), Some("a"), "the labels of others stay");
+        let status = skill.ready().await;
+        assert!(conditions::find(&status.conditions, ConditionType::McpAsWritten).is_none());
     })
     .await;
 }

@@ -7,6 +7,7 @@ use bloomery_crds::v1alpha1::Approval;
 use k8s_openapi::api::core::v1::{
     Namespace, PersistentVolumeClaim, PersistentVolumeClaimSpec, Pod, Service, ServiceSpec,
 };
+use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::{PartialObjectMeta, Resource};
 use std::collections::BTreeMap;
@@ -30,6 +31,22 @@ pub(super) fn service(service: &mut Service) {
     service.metadata = take_identity(&mut service.metadata);
     service.spec =
         service.spec.take().map(|spec| ServiceSpec { type_: spec.type_, ports: spec.ports, ..ServiceSpec::default() });
+}
+
+/// The label of an EndpointSlice that names its Service.
+pub(super) const LABEL_SERVICE: &str = "kubernetes.io/service-name";
+
+/// Keeps only the name and the Service of an EndpointSlice, and an empty endpoint if one is ready.
+pub(super) fn endpoint_slice(slice: &mut EndpointSlice) {
+    // An unknown readiness counts as ready, as for kube-proxy.
+    let is_ready =
+        |endpoint: &Endpoint| endpoint.conditions.as_ref().and_then(|conditions| conditions.ready).unwrap_or(true);
+    let endpoints = if slice.endpoints.iter().any(is_ready) { vec![Endpoint::default()] } else { Vec::new() };
+    let service = slice.metadata.labels.take().and_then(|mut labels| labels.remove_entry(LABEL_SERVICE));
+    let resource_version = slice.metadata.resource_version.take();
+    let labels = service.map(|service| BTreeMap::from([service]));
+    let metadata = ObjectMeta { labels, resource_version, ..take_identity(&mut slice.metadata) };
+    *slice = EndpointSlice { metadata, endpoints, ..EndpointSlice::default() };
 }
 
 /// Keeps only the name, deletion timestamp and access modes of a claim, unless it is the tenant's memory.

@@ -47,6 +47,8 @@ pub struct StartedPod {
     pub revision: RevisionRef,
     /// The UID of the Job that the pod's Job continues.
     pub continued: Option<String>,
+    /// Each limit of the Job that is above its Skill's, as a sentence.
+    pub lowered_limits: Vec<String>,
     /// The creation time.
     pub created: Option<Time>,
 }

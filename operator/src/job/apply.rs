@@ -153,7 +153,7 @@ async fn is_current(context: &Context, fetched: &FetchedJob) -> Result<bool, Err
 }
 
 fn started_pod(pod: &Pod, prepared: PreparedPod) -> PodCreation {
-    let PreparedPod { pod: _, attempt, revision, continued } = prepared;
+    let PreparedPod { pod: _, attempt, revision, continued, lowered_limits } = prepared;
     // An adopted pod may have been created for an earlier revision than the prepared one.
     let revision = revision_of(pod).unwrap_or(revision);
     match pod.uid() {
@@ -164,6 +164,7 @@ fn started_pod(pod: &Pod, prepared: PreparedPod) -> PodCreation {
             attempt,
             revision,
             continued,
+            lowered_limits,
             created: pod.metadata.creation_timestamp.clone(),
         }),
     }

@@ -29,6 +29,8 @@ pub struct PreparedPod {
     pub revision: RevisionRef,
     /// The UID of the Job that this one continues.
     pub continued: Option<String>,
+    /// Each limit of the Job that is above its Skill's, as a sentence.
+    pub lowered_limits: Vec<String>,
 }
 
 /// Builds the pod of an attempt around its part of the run document.
@@ -39,5 +41,6 @@ pub fn build(attempt: &ValidAttempt, settings: &WorkerSettings) -> Result<Prepar
         attempt: attempt.number,
         revision: attempt.revision.clone(),
         continued: attempt.continues.as_ref().map(|continued| continued.run_key.clone()),
+        lowered_limits: attempt.lowered_limits.clone(),
     })
 }

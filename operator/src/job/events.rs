@@ -1,11 +1,13 @@
 //! The Kubernetes Events of a Job: its start, its second attempt, and either its end or its first wait for people. There
-//! are at most three, and one more for each further wait (docs/explanation/design.md, section 7).
+//! are at most three, and one more for each further wait for people or for something that a person has to provide
+//! (docs/explanation/design.md, section 7).
 
 use super::applied::AppliedPlan;
 use super::fetch::FetchedJob;
 use super::plan::PeopleWait;
 use crate::context::Context;
 use crate::events::EventMessage;
+use crate::status::reason_of;
 use bloomery_crds::conditions::{self, ConditionType, Health, Reason};
 use bloomery_crds::outcome::Outcome;
 use bloomery_crds::v1alpha1::{Job, JobStatus};
@@ -43,17 +45,49 @@ pub(super) async fn publish(context: &Context, fetched: &FetchedJob, applied: &A
             EventMessage::warning(Reason::ApprovalPolicyMissing, why.clone())
         }
         AppliedPlan::Ended(end, _) => return publish_end(context, &fetched.job, &end.outcome).await,
+        AppliedPlan::Waiting(..) | AppliedPlan::Observed(_) => {
+            return publish_new_wait(context, &fetched.job, &fetched.status, after).await;
+        }
         // Other attempts have no Event: the next Event is the one of the end or of a wait.
         AppliedPlan::Started(..)
         | AppliedPlan::Nothing
-        | AppliedPlan::Observed(_)
         | AppliedPlan::Paused(_)
         | AppliedPlan::WaitsForPeople(PeopleWait::AsRecorded | PeopleWait::Approvers(_))
         | AppliedPlan::AwaitsPodEnd(..)
-        | AppliedPlan::Deleted
-        | AppliedPlan::Waiting(..) => return,
+        | AppliedPlan::Deleted => return,
     };
     context.events.publish(&fetched.job, event).await;
+}
+
+/// Publishes the Event of a Job that begins to wait for something that a person has to provide. The status records the reason,
+/// so a restart does not repeat the Event.
+pub(crate) async fn publish_new_wait(context: &Context, job: &Job, before: &JobStatus, after: &JobStatus) {
+    if let Some(event) = new_wait(before, after) {
+        context.events.publish(job, event).await;
+    }
+}
+
+fn new_wait(before: &JobStatus, after: &JobStatus) -> Option<EventMessage> {
+    let reason = reason_of(&after.conditions, ConditionType::Reconciling)?;
+    let is_new = reason_of(&before.conditions, ConditionType::Reconciling) != Some(reason);
+    let message = &conditions::find(&after.conditions, ConditionType::Reconciling)?.message;
+    (is_new && needs_person(reason)).then(|| EventMessage::warning(reason, message))
+}
+
+/// Returns whether a wait for this reason usually lasts until a person acts. A Skill that is not ready has an Event of its own.
+fn needs_person(reason: Reason) -> bool {
+    matches!(
+        reason,
+        Reason::SkillNotFound
+            | Reason::ModelNotFound
+            | Reason::ModelNotReady
+            | Reason::SecretMissing
+            | Reason::ResourceNotFound
+            | Reason::ResourcesInvalid
+            // A quota or an admission policy refuses the pod, or its configuration is wrong.
+            | Reason::PodNotStarting
+            | Reason::ImageUnavailable
+    )
 }
 
 /// Publishes the Event of a Job that waits for people, or that cannot ask them. It is published each time, because a
@@ -77,4 +111,32 @@ pub(crate) async fn publish_end(context: &Context, job: &Job, outcome: &Outcome)
         }
     };
     context.events.publish(job, event).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::fixtures;
+    use crate::job::status::with_conditions;
+    use crate::status::StatusStamp;
+    use bloomery_crds::outcome::Phase;
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+    fn waiting(reason: Reason, message: &str) -> JobStatus {
+        let health = Health::Reconciling(reason, message.into());
+        let stamp = StatusStamp { now: Time(fixtures::at(0)), generation: Some(1) };
+        with_conditions(fixtures::status(1, Phase::Pending), health.observations(), &stamp)
+    }
+
+    #[test]
+    fn a_wait_has_one_warning_for_each_reason() {
+        let new = JobStatus::default();
+        let without_skill = waiting(Reason::SkillNotFound, "create the Skill");
+        let warning = EventMessage::warning(Reason::SkillNotFound, "create the Skill");
+        assert_eq!(new_wait(&new, &without_skill), Some(warning));
+        assert_eq!(new_wait(&without_skill, &waiting(Reason::SkillNotFound, "another message")), None);
+        let without_key = waiting(Reason::SecretMissing, "create the key");
+        assert_eq!(new_wait(&without_skill, &without_key).map(|event| event.reason), Some(Reason::SecretMissing));
+        assert_eq!(new_wait(&new, &waiting(Reason::Suspended, "the namespace is suspended")), None);
+    }
 }

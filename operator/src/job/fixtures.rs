@@ -79,6 +79,7 @@ pub(crate) fn valid_attempt() -> ValidAttempt {
         skill: "cs-tier-1".into(),
         revision: revision(),
         limits: EffectiveLimits { steps: 40, tool_calls: 90, tokens: 150_000, duration_seconds: 1200 },
+        lowered_limits: Vec::new(),
         remaining_seconds: 1100,
         models: vec![
             model("default", Some(key("llm", "token"))),

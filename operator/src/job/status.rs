@@ -52,7 +52,7 @@ pub fn is_same_wait(current: &JobStatus, next: &JobStatus) -> bool {
 
 /// The status once the pod of an attempt was created.
 fn starting(current: &JobStatus, started: StartedPod, lost: Option<&LostAttempt>, stamp: &StatusStamp) -> JobStatus {
-    let StartedPod { pod, uid, attempt, revision, continued, created } = started;
+    let StartedPod { pod, uid, attempt, revision, continued, lowered_limits, created } = started;
     let before = current.attempt.as_ref();
     let mut status = current.clone();
     status.phase = Some(Phase::Starting);
@@ -69,8 +69,12 @@ fn starting(current: &JobStatus, started: StartedPod, lost: Option<&LostAttempt>
     status.continued_uid = continued;
     status.start_time = status.start_time.take().or(created).or_else(|| Some(stamp.now.clone()));
     clear_wait_start(&mut status);
-    let health = phase_health(&status);
-    with_health(status, health, stamp)
+    let mut observations = phase_health(&status).observations();
+    observations.extend(current_remarks(&status));
+    // A limit may have been lowered since the last attempt.
+    status.conditions.retain(|condition| condition.type_ != ConditionType::LimitsAsWritten.to_string());
+    observations.extend(messages::lowered_limits_condition(&lowered_limits));
+    with_conditions(status, observations, stamp)
 }
 
 /// The status while something that a new pod needs is missing.
@@ -307,11 +311,16 @@ fn with_health(status: JobStatus, health: Health, stamp: &StatusStamp) -> JobSta
 }
 
 /// Puts conditions into a status, and adds the condition `AwaitingPeople` if it is not listed. Bloomery's own conditions
-/// that are not listed are removed.
+/// that are not listed are removed, except `LimitsAsWritten`, which describes the attempt.
 pub fn with_conditions(mut status: JobStatus, mut observations: Vec<Observation>, stamp: &StatusStamp) -> JobStatus {
     if !observations.iter().any(|observation| observation.kind == ConditionType::AwaitingPeople) {
         let is_asked = observations.iter().all(|observation| observation.reason != Reason::ApprovalPolicyMissing);
         observations.extend(messages::awaiting_people_condition(&status, is_asked));
+    }
+    let is_listed = observations.iter().any(|observation| observation.kind == ConditionType::LimitsAsWritten);
+    if let Some(limits) = conditions::find(&status.conditions, ConditionType::LimitsAsWritten).filter(|_| !is_listed) {
+        let limits = Observation::fails(ConditionType::LimitsAsWritten, Reason::AboveSkill, limits.message.clone());
+        observations.push(limits);
     }
     status.observed_generation = stamp.generation;
     status.conditions = conditions::merge(&status.conditions, &observations, stamp.generation, &stamp.now);

@@ -68,6 +68,8 @@ fn put_job(api: &FakeApi) {
         "apiVersion": "bloomery.dev/v1alpha1", "kind": "Job",
         "metadata": { "namespace": "acme", "name": "refund", "uid": UID, "generation": 1 },
         "spec": { "skill": "cs-tier-1", "goal": "Refund order A-17" },
+        // The default of the CRD.
+        "status": { "observedGeneration": -1 },
     });
     api.put(JOB, job);
 }

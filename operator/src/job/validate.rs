@@ -7,6 +7,7 @@ mod resources;
 mod revision;
 
 pub use attempt::{BoundResources, Filesystem, ValidAttempt};
+pub use models::resolve_models;
 
 use super::fetch::FetchedJob;
 use super::fetch::attempt::AttemptSources;
@@ -34,7 +35,7 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
     let report = report_endpoint(settings, report_ca)?;
     let bound = resources::resolve_resources(&compiled.spec.resources, &job.spec.resources, &claims)
         .map_err(|wait| blocked_by_bindings(status, wait))?;
-    let models = models::resolve_models(&compiled.spec.model_names(), |name| models.get(name).cloned())?;
+    let models = resolve_models(&compiled.spec.model_names(), |name| models.get(name).cloned())?;
     let owner = owned::owner_reference(job);
     let owner = owner.ok_or_else(|| Wait::new(Reason::Invalid, format!("the Job {name} has no UID")))?;
     let skill_limits = compiled.spec.engine.as_ref().and_then(|engine| engine.limits.as_ref());
@@ -48,6 +49,7 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
         skill: job.spec.skill.clone(),
         revision,
         limits,
+        lowered_limits: EffectiveLimits::lowered(skill_limits, job.spec.limits.as_ref()),
         remaining_seconds: limits.duration_seconds.saturating_sub(spent_seconds),
         models,
         bound,

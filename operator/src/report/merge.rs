@@ -165,13 +165,12 @@ fn persistent_health(current: &JobStatus, report: &Report) -> Option<Health> {
     persists.then(|| Health::Reconciling(reason, message.clone()))
 }
 
-fn worker_wait_health(waiting: &ExternalWait) -> Health {
+/// The health of a Job whose worker waits.
+pub fn worker_wait_health(waiting: &ExternalWait) -> Health {
     let (reason, message) = match waiting {
         ExternalWait::SecretMissing { name, key } => (
             Reason::SecretMissing,
-            format!(
-                "the worker waits for the key {key} of the Secret {name}: create it, and the worker continues by itself"
-            ),
+            format!("the worker waits for {}: create it, and the worker continues by itself", key_of_secret(key, name)),
         ),
         ExternalWait::McpUnavailable { message } => (Reason::McpUnavailable, format!("the worker waits: {message}")),
         ExternalWait::ModelUnavailable { message } => {
@@ -179,6 +178,18 @@ fn worker_wait_health(waiting: &ExternalWait) -> Health {
         }
     };
     Health::Reconciling(reason, message)
+}
+
+/// Names a key of a Secret in the message of a Job that waits for it.
+fn key_of_secret(key: &str, secret: &str) -> String {
+    format!("the key {key} of the Secret {secret}")
+}
+
+/// Returns whether the message of a Job that waits for a key names this key.
+pub fn is_wait_for_key(message: &str, key: &str, secret: &str) -> bool {
+    let rest = message.split_once(&key_of_secret(key, secret)).map(|(_, rest)| rest);
+    // The name of another Secret may begin with this one.
+    rest.is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_alphanumeric() || next == '-' || next == '.'))
 }
 
 /// Returns whether people should see the change now, and not with the next write.

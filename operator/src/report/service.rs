@@ -203,6 +203,8 @@ impl Service {
             crate::job::publish_end(&self.context, job, outcome).await;
         } else if merged.awaits_people() && current.phase != merged.phase {
             crate::job::publish_waiting(&self.context, job, merged).await;
+        } else {
+            crate::job::publish_new_wait(&self.context, job, current, merged).await;
         }
     }
 }

@@ -8,6 +8,8 @@ mod metadata;
 mod revision;
 mod worker_account;
 
+pub use mcp_deployment::{PORT_NAME, STARTUP_SECONDS};
+
 use super::validate::{InvalidSkill, ValidMcp, ValidSkill};
 use crate::settings::Settings;
 use bloomery_crds::v1alpha1::{McpService, RevisionRef};

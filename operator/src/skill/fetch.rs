@@ -2,8 +2,9 @@
 
 use crate::caches::{Caches, Guarded};
 use crate::controller::Wake;
+use bloomery_crds::conditions::{self, ConditionType, Reason};
 use bloomery_crds::names;
-use bloomery_crds::v1alpha1::{Job, Skill};
+use bloomery_crds::v1alpha1::{Job, JobStatus, Model, Skill};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Pod, Service, ServiceAccount};
 use kube::core::{PartialObjectMeta, Resource, ResourceExt};
@@ -26,8 +27,14 @@ pub struct FetchedSkill {
     pub mcp_service: Option<Arc<Service>>,
     /// The pods of an MCP server that the operator runs.
     pub mcp_pods: Vec<Arc<Pod>>,
+    /// True if the Service of the MCP server has a ready endpoint.
+    pub has_endpoint: bool,
     /// The existing Service that the Skill names as its MCP server, if any.
     pub named_service: Option<Arc<Service>>,
+    /// The Models of the namespace, by name.
+    pub models: BTreeMap<String, Arc<Guarded<Model>>>,
+    /// The messages of the Skill's Jobs whose workers wait for a key of a Secret.
+    pub key_waits: Vec<String>,
     /// All revisions of the Skill.
     pub revisions: Vec<Arc<PartialObjectMeta<ConfigMap>>>,
     /// The names of revisions that unfinished Jobs run on, or may run on.
@@ -45,9 +52,9 @@ pub fn fetch(skill: &Skill, caches: &Caches) -> FetchedSkill {
     let unfinished = caches
         .jobs
         .select(namespace, |job| job.0.as_ref().is_ok_and(|job| &job.spec.skill == name && is_unfinished(job)));
-    let in_use = unfinished
-        .iter()
-        .filter_map(|job| Some(job.0.as_ref().ok()?.status.as_ref()?.skill_revision.as_ref()?.name.clone()));
+    let statuses = || unfinished.iter().filter_map(|job| job.0.as_ref().ok()?.status.as_ref());
+    let in_use = statuses().filter_map(|status| Some(status.skill_revision.as_ref()?.name.clone()));
+    let models = caches.models.select(namespace, |_| true);
     let revisions = caches.revisions.select(namespace, |revision| has_skill_label(revision.labels()));
     // A Job that a newer version wrote and this one cannot read may run on any revision.
     let has_unreadable_job = !caches.jobs.select(namespace, |job| job.0.is_err()).is_empty();
@@ -59,10 +66,19 @@ pub fn fetch(skill: &Skill, caches: &Caches) -> FetchedSkill {
         mcp_deployment: caches.deployments.get(namespace, mcp_name),
         mcp_service: caches.services.get(namespace, mcp_name),
         mcp_pods: caches.pods.select(namespace, |pod| has_skill_label(pod.labels()) && is_mcp_server(pod)),
+        has_endpoint: caches.has_endpoint(namespace, service.map_or(mcp_name, |service| &service.name)),
         named_service: service.and_then(|service| caches.services.get(namespace, &service.name)),
+        models: models.into_iter().map(|model| (model.name_any(), model)).collect(),
+        key_waits: statuses().filter_map(key_wait).map(str::to_owned).collect(),
         revisions_in_use: in_use.chain(may_be_in_use).collect(),
         revisions,
     }
+}
+
+/// Returns the message of a Job whose worker waits for a key of a Secret.
+pub fn key_wait(status: &JobStatus) -> Option<&str> {
+    let waiting = conditions::find(&status.conditions, ConditionType::Reconciling)?;
+    (waiting.reason.parse() == Ok(Reason::SecretMissing)).then_some(waiting.message.as_str())
 }
 
 /// Returns whether a Job may still need its revision.

@@ -1,6 +1,6 @@
 //! Skills for tests. Each value is unique, so that a test fails if two are swapped.
 
-use bloomery_crds::v1alpha1::Skill;
+use bloomery_crds::v1alpha1::{Model, Skill};
 use serde_json::{Value, json};
 
 pub fn with_container() -> Skill {
@@ -59,6 +59,23 @@ pub fn complete() -> Skill {
     });
     whole["spec"].as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     serde_json::from_value(whole).unwrap()
+}
+
+/// A ready Model with a key.
+pub fn model(name: &str) -> Model {
+    serde_json::from_value(json!({
+        "apiVersion": "bloomery.dev/v1alpha1",
+        "kind": "Model",
+        "metadata": {"namespace": "acme", "name": name, "uid": format!("u-{name}"), "generation": 2},
+        "spec": {
+            "provider": "openai", "model": "gpt", "baseUrl": "https://models.example/v1",
+            "apiKey": {"secretKeyRef": {"name": "llm", "key": "token"}},
+        },
+        "status": {"observedGeneration": 2, "conditions": [
+            {"type": "Ready", "status": "True", "reason": "Ready", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"},
+        ]},
+    }))
+    .unwrap()
 }
 
 fn skill(server: &Value) -> Skill {

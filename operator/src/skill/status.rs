@@ -3,6 +3,7 @@
 mod finding;
 mod mcp;
 mod memory;
+mod models;
 mod pods;
 
 use super::apply::AppliedSkill;
@@ -33,13 +34,15 @@ pub fn compute(
             let name = skill.name_any();
             let findings = vec![
                 accepted_finding(applied, skill),
+                models::finding(skill, fetched),
                 memory::finding(applied, fetched),
-                mcp::finding(applied, fetched, &name),
+                mcp::finding(applied, fetched, skill),
             ];
             (Some(applied.revision_ref.clone()), findings)
         }
     };
     let mut observations = health(&findings).observations();
+    observations.extend(applied.as_ref().ok().and_then(|applied| mcp::reverted(applied, &skill.name_any())));
     observations.extend(findings.into_iter().map(|finding| finding.observation));
     SkillStatus {
         observed_generation: skill.metadata.generation,

@@ -1,17 +1,21 @@
 //! Tests of single reconciles with an API server in memory. Each operator has just started, as after a crash.
 
-use super::{fixtures, reconcile, skill_of_ended_job};
+use super::build::PreparedMcp;
+use super::{build, fixtures, reconcile, skill_of_ended_job, skill_of_key_wait, validate};
+use crate::apply::{ApplyResult, KnownObject};
 use crate::caches::Guarded;
 use crate::job::fixtures::api::FakeApi;
 use bloomery_crds::conditions::{ConditionType, find, is_true};
 use bloomery_crds::names::ANNOTATION_APPLIED;
 use bloomery_crds::v1alpha1::{Job, Skill};
+use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::runtime::controller::Action;
 use rstest::rstest;
 use serde_json::{Value, json};
 
 const SKILL: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skills/orders";
+const MODEL: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/models/default";
 const JOB: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skilljobs/refund";
 const CLAIM: &str = "/api/v1/namespaces/acme/persistentvolumeclaims/bloomery-memory";
 const WORKER: &str = "/api/v1/namespaces/acme/serviceaccounts/orders-worker";
@@ -19,8 +23,15 @@ const ACCOUNT: &str = "/api/v1/namespaces/acme/serviceaccounts/orders-mcp";
 const SERVICE: &str = "/api/v1/namespaces/acme/services/orders-mcp";
 const DEPLOYMENT: &str = "/apis/apps/v1/namespaces/acme/deployments/orders-mcp";
 
+/// Stores a Skill, and the Model that it names.
 fn put(api: &FakeApi, skill: &Skill) {
-    api.put(SKILL, serde_json::to_value(skill).unwrap());
+    api.put(MODEL, serde_json::to_value(fixtures::model("default")).unwrap());
+    let mut stored = serde_json::to_value(skill).unwrap();
+    if skill.status.is_none() {
+        // As the API server does.
+        stored["status"] = json!({ "observedGeneration": -1 });
+    }
+    api.put(SKILL, stored);
 }
 
 /// A tenant whose Skill has been provisioned.
@@ -86,7 +97,7 @@ async fn a_skill_is_provisioned_with_seven_writes_and_then_costs_none() {
 }
 
 #[rstest]
-#[case::value(|deployment: &mut Value| deployment["spec"]["replicas"] = json!(3))]
+#[case::value(|deployment: &mut Value| deployment["spec"]["progressDeadlineSeconds"] = json!(3))]
 #[case::label(|deployment: &mut Value| deployment["metadata"]["labels"]["bloomery.dev/skill"] = json!("other"))]
 #[case::image(|deployment: &mut Value| deployment["spec"]["template"]["spec"]["containers"][0]["image"] = json!("evil:1"))]
 #[tokio::test]
@@ -97,6 +108,58 @@ async fn a_change_by_another_writer_is_reverted(#[case] change: fn(&mut Value)) 
     reconcile_once(&api).await;
     assert_eq!(writes(&api), [format!("apply {DEPLOYMENT}")]);
     assert_eq!(api.get(DEPLOYMENT)["spec"], before);
+}
+
+#[rstest]
+#[case::selector(SERVICE, |service: &mut Value| service["spec"]["selector"]["team"] = json!("a"))]
+#[case::port(SERVICE, |service: &mut Value| service["spec"]["ports"].as_array_mut().unwrap().push(json!({"name": "x", "port": 9})))]
+#[case::env(DEPLOYMENT, |deployment: &mut Value| container(deployment)["env"].as_array_mut().unwrap().push(json!({"name": "X", "value": "1"})))]
+#[case::command(DEPLOYMENT, |deployment: &mut Value| container(deployment)["command"] = json!(["sh"]))]
+#[case::privileged(DEPLOYMENT, |deployment: &mut Value| container(deployment)["securityContext"]["privileged"] = json!(true))]
+#[tokio::test]
+async fn what_another_writer_adds_to_an_exclusive_part_is_removed(#[case] path: &str, #[case] change: fn(&mut Value)) {
+    let api = provisioned(&fixtures::with_container()).await;
+    let before = api.get(path)["spec"].clone();
+    api.change(path, change);
+    reconcile_once(&api).await;
+    assert_eq!(writes(&api), [format!("patch {path}")]);
+    assert_eq!(api.get(path)["spec"], before);
+    reconcile_once(&api).await;
+    assert_eq!(writes(&api), [""; 0]);
+}
+
+fn container(deployment: &mut Value) -> &mut Value {
+    &mut deployment["spec"]["template"]["spec"]["containers"][0]
+}
+
+#[rstest]
+#[case::replicas(|deployment: &mut Value| deployment["spec"]["replicas"] = json!(3))]
+#[case::label(|deployment: &mut Value| deployment["metadata"]["labels"]["team"] = json!("a"))]
+#[case::annotation(|deployment: &mut Value| deployment["metadata"]["annotations"]["team"] = json!("a"))]
+#[case::sidecar(|deployment: &mut Value| deployment["spec"]["template"]["spec"]["containers"].as_array_mut().unwrap().push(json!({"name": "mesh"})))]
+#[tokio::test]
+async fn what_another_writer_adds_elsewhere_is_left(#[case] change: fn(&mut Value)) {
+    let api = provisioned(&fixtures::with_container()).await;
+    api.change(DEPLOYMENT, change);
+    reconcile_once(&api).await;
+    assert_eq!(writes(&api), [""; 0]);
+}
+
+#[tokio::test]
+async fn an_addition_that_comes_back_each_time_is_a_result_and_not_a_loop() {
+    let api = provisioned(&fixtures::with_container()).await;
+    let context = api.operator().await;
+    let skill = validate::validate(&fixtures::with_container()).unwrap();
+    let PreparedMcp::Managed(managed) = build::build(&skill, &context.settings).unwrap().mcp else { panic!() };
+    let mut results = Vec::new();
+    for _ in 0..5 {
+        api.change(SERVICE, |service| service["spec"]["selector"]["team"] = json!("a"));
+        let live: Service = serde_json::from_value(api.get(SERVICE)).unwrap();
+        results.push(context.applier.apply(&managed.service, KnownObject::full(&live)).await.unwrap());
+    }
+    assert_eq!(writes(&api).len(), 3);
+    let reverted = ApplyResult::Reverted(vec!["spec.selector.team".to_owned()]);
+    assert_eq!(results[2..], [ApplyResult::CacheBehind, reverted.clone(), reverted]);
 }
 
 #[tokio::test]
@@ -210,6 +273,29 @@ async fn the_end_and_the_deletion_of_a_job_wake_its_skill() {
         other["metadata"][field] = json!(value);
         assert_eq!(skill_of_ended_job(jobs, &read(other)).len(), 1, "the Job is not in the cache");
     }
+}
+
+#[tokio::test]
+async fn a_skill_shows_that_a_job_waits_for_the_key_of_its_model_until_the_job_continues() {
+    let api = provisioned(&fixtures::without_server()).await;
+    let mut waiting = job_on(&api.get(SKILL)["status"]["revision"]);
+    let read = |job: &Value| serde_json::from_value::<Guarded<Job>>(job.clone()).unwrap();
+    let context = api.operator().await;
+    assert_eq!(skill_of_key_wait(context.caches.skills.store(), &read(&waiting)), [], "the Job waits for nothing");
+    waiting["status"]["conditions"] = json!([{
+        "type": "Reconciling", "status": "True", "reason": "SecretMissing", "lastTransitionTime": "2026-01-01T00:00:00Z",
+        "message": "the worker waits for the key token of the Secret llm: create it",
+    }]);
+    assert_eq!(skill_of_key_wait(context.caches.skills.store(), &read(&waiting)).len(), 1);
+    api.put(JOB, waiting.clone());
+    reconcile_once(&api).await;
+    assert_eq!(reason(&api, ConditionType::Ready), "SecretMissing");
+    waiting["status"]["conditions"] = json!([]);
+    let context = api.operator().await;
+    assert_eq!(skill_of_key_wait(context.caches.skills.store(), &read(&waiting)).len(), 1, "the Skill still shows it");
+    api.put(JOB, waiting);
+    reconcile_once(&api).await;
+    assert_eq!(reason(&api, ConditionType::Ready), "Ready");
 }
 
 /// The deletions since the writes were last read.

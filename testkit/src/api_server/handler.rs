@@ -17,6 +17,9 @@ use super::server::ApiServer;
 use super::store::{Answer, State, WriteRequest, not_found, refused};
 use super::target::Target;
 
+/// The content type of a strategic merge patch.
+const STRATEGIC_MERGE: &str = "application/strategic-merge-patch+json";
+
 /// The content type of server-side apply.
 const APPLY: &str = "application/apply-patch+yaml";
 
@@ -74,7 +77,8 @@ async fn answer(
     if method == Method::GET {
         return read(&mut state, path, &target, &parameters, is_partial);
     }
-    let write = WriteRequest { user, target: &target, body, is_dry_run: parameters.dry_run.is_some() };
+    let is_strategic = text(header::CONTENT_TYPE.as_str()) == STRATEGIC_MERGE;
+    let write = WriteRequest { user, target: &target, body, is_dry_run: parameters.dry_run.is_some(), is_strategic };
     let object = target.object(target.name.as_deref().unwrap_or_default());
     let answer = match method {
         Method::POST => state.create(&write),

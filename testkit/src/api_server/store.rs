@@ -54,6 +54,8 @@ pub(super) struct WriteRequest<'a> {
     pub target: &'a Target,
     pub body: Value,
     pub is_dry_run: bool,
+    /// True if lists of a patch are merged by their keys.
+    pub is_strategic: bool,
 }
 
 impl WriteRequest<'_> {
@@ -151,7 +153,7 @@ impl State {
         if let Err(refusal) = self.check(request, kind, path) {
             return refusal;
         }
-        merge(&mut object, &request.body);
+        merge(&mut object, &request.body, request.is_strategic);
         let object = self.put(path, object);
         if std::mem::take(&mut self.loses_response) {
             return refused(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", "the response was lost");
@@ -254,8 +256,12 @@ fn uid(path: &str) -> String {
     format!("uid of {path}")
 }
 
-/// Applies a JSON merge patch (RFC 7396).
-fn merge(target: &mut Value, patch: &Value) {
+/// Applies a JSON merge patch (RFC 7396). A strategic one merges lists of objects by their keys.
+fn merge(target: &mut Value, patch: &Value, is_strategic: bool) {
+    if let (true, Some(target), Some(patches)) = (is_strategic, target.as_array_mut(), patch.as_array()) {
+        merge_items(target, patches);
+        return;
+    }
     let Some(fields) = patch.as_object() else {
         patch.clone_into(target);
         return;
@@ -269,7 +275,21 @@ fn merge(target: &mut Value, patch: &Value) {
                 target.remove(field);
             }
         } else {
-            merge(&mut target[field], value);
+            merge(&mut target[field], value, is_strategic);
+        }
+    }
+}
+
+/// Merges the items of a list by their `name`, or else by their `port`.
+fn merge_items(target: &mut Vec<Value>, patches: &[Value]) {
+    for patch in patches {
+        let key = if patch["name"].is_null() { "port" } else { "name" };
+        let position = target.iter().position(|item| item[key] == patch[key]);
+        match (position, patch["$patch"] == "delete") {
+            (Some(position), true) => drop(target.remove(position)),
+            (Some(position), false) => merge(&mut target[position], patch, true),
+            (None, true) => {}
+            (None, false) => target.push(patch.clone()),
         }
     }
 }
@@ -281,8 +301,16 @@ mod tests {
     #[test]
     fn a_merge_patch_sets_replaces_and_removes_fields() {
         let mut object = json!({"spec": {"goal": "refund", "replies": [1, 2], "limits": {"steps": 3}}});
-        merge(&mut object, &json!({"spec": {"cancel": true, "replies": [3], "limits": {"steps": null}}}));
+        merge(&mut object, &json!({"spec": {"cancel": true, "replies": [3], "limits": {"steps": null}}}), false);
         let expected = json!({"spec": {"goal": "refund", "replies": [3], "limits": {}, "cancel": true}});
         assert_eq!(object, expected);
+    }
+
+    #[test]
+    fn a_strategic_merge_patch_merges_lists_by_their_keys() {
+        let mut object = json!({"containers": [{"name": "a", "env": [{"name": "x"}, {"name": "y"}]}, {"name": "b"}]});
+        let patch = json!({"containers": [{"name": "a", "env": [{"name": "x", "$patch": "delete"}]}]});
+        merge(&mut object, &patch, true);
+        assert_eq!(object, json!({"containers": [{"name": "a", "env": [{"name": "y"}]}, {"name": "b"}]}));
     }
 }

@@ -70,7 +70,7 @@ pub struct JobStatus {
     pub completion_time: Option<Time>,
     /// The conditions of the Job: `Ready`, and `Reconciling` or `Stalled` while true. `AwaitingPeople`, once the Job has waited
     /// for a person. `Reported`, if a report was lost. `SkillAsWritten`, if a part of the Skill does not work as written.
-    /// `RepliesTaken`, if a reply answers no open question.
+    /// `RepliesTaken`, if a reply answers no open question. `LimitsAsWritten`, if a limit is above the Skill's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "conditions_schema")]
     pub conditions: Vec<Condition>,

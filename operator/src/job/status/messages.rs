@@ -168,3 +168,9 @@ pub fn remarks_condition(remarks: &[String]) -> Option<Observation> {
     let message = join_sentences(remarks, MAX_LIST_BYTES);
     (!remarks.is_empty()).then(|| Observation::fails(ConditionType::SkillAsWritten, Reason::Differs, message))
 }
+
+/// The condition of a Job with limits above its Skill's; none if there are none.
+pub(super) fn lowered_limits_condition(lowered: &[String]) -> Option<Observation> {
+    let message = join_sentences(lowered, MAX_LIST_BYTES);
+    (!lowered.is_empty()).then(|| Observation::fails(ConditionType::LimitsAsWritten, Reason::AboveSkill, message))
+}

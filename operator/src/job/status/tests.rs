@@ -18,6 +18,7 @@ fn started(attempt: u32) -> StartedPod {
         attempt,
         revision: revision(),
         continued: None,
+        lowered_limits: Vec::new(),
         created: Some(Time(at(1))),
     }
 }
@@ -305,3 +306,20 @@ fn a_change_of_the_message_alone_is_detected() {
 }
 
 mod people;
+
+#[test]
+fn limits_above_those_of_the_skill_are_named_until_an_attempt_without_them() {
+    let at_second = |second| StatusStamp { now: Time(at(second)), generation: Some(1) };
+    let lowered_limits = vec!["spec.limits.steps is 90, and the Skill allows 80: 80 applies.".to_owned()];
+    let first = StartedPod { lowered_limits, ..started(1) };
+    let first = next(&JobStatus::default(), &AppliedPlan::Started(first, None), &at_second(1));
+    let named = ("False".to_owned(), "AboveSkill".to_owned());
+    assert_eq!(condition(&first, ConditionType::LimitsAsWritten), named);
+    let paused = next(&first, &AppliedPlan::Paused(lost(0)), &at_second(2));
+    assert_eq!(condition(&paused, ConditionType::LimitsAsWritten), named, "it stays");
+    let end = JobEnd::decided(Outcome::new(OutcomeCode::StepLimit, "spent"));
+    let ended = next(&paused, &AppliedPlan::Ended(end, None), &at_second(3));
+    assert_eq!(condition(&ended, ConditionType::LimitsAsWritten), named, "it explains the end");
+    let second = next(&paused, &AppliedPlan::Started(started(2), None), &at_second(4));
+    assert!(conditions::find(&second.conditions, ConditionType::LimitsAsWritten).is_none());
+}

@@ -24,6 +24,8 @@ pub struct ValidAttempt {
     pub revision: RevisionRef,
     /// The limits of the whole Job.
     pub limits: EffectiveLimits,
+    /// Each limit of the Job that is above its Skill's, as a sentence.
+    pub lowered_limits: Vec<String>,
     /// The seconds that are left of the Job's maximum duration.
     pub remaining_seconds: u64,
     /// The models to call, beginning with that of the main loop.

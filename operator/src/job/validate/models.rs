@@ -15,8 +15,8 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// Resolves the models that a worker calls: the named ones in order, then their fallbacks. The wait lists every fault
-/// of every model.
-pub(super) fn resolve_models(
+/// of every model. A Job waits for the same faults that its Skill shows.
+pub fn resolve_models(
     names: &[&str],
     find: impl Fn(&str) -> Option<Arc<Guarded<Model>>>,
 ) -> Result<Vec<ModelEndpoint>, Wait> {
@@ -56,7 +56,8 @@ fn with_fallbacks(
 pub(super) fn resolve_model(name: &str, model: Option<&Guarded<Model>>) -> Result<ModelEndpoint, Wait> {
     let model = match model.map(|model| &model.0) {
         None => {
-            let message = format!("the Model {name} does not exist: create it, and the Job continues by itself.");
+            let message =
+                format!("the Model {name} does not exist: create it, and whatever waits for it continues by itself.");
             return Err(Wait::new(Reason::ModelNotFound, message));
         }
         Some(Err(error)) => {

@@ -49,10 +49,17 @@ fn the_wait_for_a_skill_names_the_unmet_condition(#[case] conditions: &[(&str, &
     assert!(wait.message.contains(why), "{}", wait.message);
 }
 
+/// The status of an object that the operator has not seen.
+fn new_status<S: serde::de::DeserializeOwned>() -> S {
+    serde_json::from_value(json!({ "observedGeneration": -1 })).unwrap()
+}
+
 #[test]
 fn a_job_waits_for_a_skill_that_was_just_edited() {
     let mut edited = skill(&ALL_TRUE);
     edited.0.as_mut().unwrap().metadata.generation = Some(3);
+    assert_eq!(current_revision("cs-tier-1", Some(&edited)).unwrap_err().reason, Reason::SkillNotReady);
+    edited.0.as_mut().unwrap().status = Some(new_status());
     assert_eq!(current_revision("cs-tier-1", Some(&edited)).unwrap_err().reason, Reason::SkillNotReady);
     edited.0.as_mut().unwrap().status = None::<SkillStatus>;
     assert_eq!(current_revision("cs-tier-1", Some(&edited)).unwrap_err().reason, Reason::SkillNotReady);
@@ -121,6 +128,9 @@ fn a_ready_model_is_resolved_to_its_endpoint() {
     assert_eq!((endpoint.name.as_str(), endpoint.timeout_seconds, endpoint.api_key), ("fast", 90, Some(key)));
     assert_eq!(endpoint.context_window, 128_000);
     assert_eq!(resolve_model("fast", Some(&model_of(&spec, "False"))).unwrap_err().reason, Reason::ModelNotReady);
+    let mut new = model_of(&spec, "True");
+    new.0.as_mut().unwrap().status = Some(new_status());
+    assert_eq!(resolve_model("fast", Some(&new)).unwrap_err().reason, Reason::ModelNotReady);
     assert_eq!(resolve_model("fast", None).unwrap_err().reason, Reason::ModelNotFound);
 }
 

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 pub const PORT_NAME: &str = "mcp";
 
 /// The seconds that a server may take to listen before it is restarted.
-const STARTUP_SECONDS: i32 = 120;
+pub const STARTUP_SECONDS: i32 = 120;
 
 /// The seconds without progress after which a rollout counts as failed: one failed start, and a margin.
 const PROGRESS_SECONDS: i32 = STARTUP_SECONDS + 30;
@@ -32,7 +32,7 @@ pub fn selector(skill: &ValidSkill) -> BTreeMap<String, String> {
     ])
 }
 
-/// Builds the Deployment: one replica that passes the `restricted` Pod Security Standard.
+/// Builds the Deployment. Its pods pass the `restricted` Pod Security Standard.
 ///
 /// The server runs as the user of its image, because the image decides who owns its files. This user must not be root.
 pub fn build_mcp_deployment(skill: &ValidSkill, container: &McpContainer, defaults: &PodDefaults) -> Deployment {
@@ -41,7 +41,6 @@ pub fn build_mcp_deployment(skill: &ValidSkill, container: &McpContainer, defaul
     Deployment {
         metadata,
         spec: Some(DeploymentSpec {
-            replicas: Some(1),
             revision_history_limit: Some(2),
             progress_deadline_seconds: Some(PROGRESS_SECONDS),
             selector: LabelSelector { match_labels: Some(selector(skill)), ..LabelSelector::default() },

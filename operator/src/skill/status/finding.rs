@@ -42,7 +42,7 @@ impl Finding {
 /// Returns the fault of an applied object; none if it is in the wanted state.
 pub(super) fn object_fault<K>(kind: ConditionType, what: &str, applied: &ApplyResult<K>) -> Option<Finding> {
     match applied {
-        ApplyResult::Unchanged | ApplyResult::Written(_) | ApplyResult::CacheBehind => None,
+        ApplyResult::Unchanged | ApplyResult::Written(_) | ApplyResult::CacheBehind | ApplyResult::Reverted(_) => None,
         ApplyResult::BeingDeleted => Some(Finding::waits(
             kind,
             Reason::Progressing,

@@ -3,38 +3,62 @@
 use super::super::apply::{AppliedMcp, AppliedSkill};
 use super::super::fetch::FetchedSkill;
 use super::finding::{Finding, object_fault};
-use super::pods;
+use super::pods::{self, Port};
 use crate::apply::ApplyResult;
-use bloomery_crds::conditions::{ConditionType, Reason};
+use crate::listing::{MAX_LIST_BYTES, join_sentences};
+use bloomery_crds::conditions::{ConditionType, Observation, Reason};
 use bloomery_crds::names;
-use bloomery_crds::v1alpha1::McpService;
+use bloomery_crds::v1alpha1::{McpService, Skill};
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentCondition};
-use k8s_openapi::api::core::v1::{Pod, Service};
+use k8s_openapi::api::core::v1::Pod;
+use kube::core::ResourceExt;
 use std::sync::Arc;
 
 /// The condition that this module computes.
 const KIND: ConditionType = ConditionType::McpAvailable;
 
 /// Describes the state of the MCP server.
-pub(super) fn finding(applied: &AppliedSkill, fetched: &FetchedSkill, skill: &str) -> Finding {
-    let managed_name = |kind: &str| format!("{kind} {}", names::mcp_server(skill));
+pub(super) fn finding(applied: &AppliedSkill, fetched: &FetchedSkill, skill: &Skill) -> Finding {
+    let name = names::mcp_server(&skill.name_any());
+    let managed_name = |kind: &str| format!("{kind} {name}");
     match &applied.mcp {
         AppliedMcp::Absent => {
             Finding::healthy(KIND, Reason::NoMcpServer, "the Skill has no MCP server, and needs none")
         }
-        AppliedMcp::External(named) => service_finding(named, fetched.named_service.as_deref()),
+        AppliedMcp::External(named) => service_finding(named, fetched),
         AppliedMcp::Managed { account, deployment, service } => {
             object_fault(KIND, &managed_name("ServiceAccount"), account)
                 .or_else(|| object_fault(KIND, &managed_name("Deployment"), deployment))
                 .or_else(|| object_fault(KIND, &managed_name("Service"), service))
-                .unwrap_or_else(|| deployment_finding(deployment, fetched))
+                .unwrap_or_else(|| deployment_finding(deployment, fetched, &name, port(skill)))
         }
     }
 }
 
-fn service_finding(named: &McpService, service: Option<&Service>) -> Finding {
+/// Describes where another writer sets the objects of the MCP server back; none if they are as the operator wrote them.
+pub(super) fn reverted(applied: &AppliedSkill, skill: &str) -> Option<Observation> {
+    let AppliedMcp::Managed { account: _, deployment, service } = &applied.mcp else { return None };
+    let mut faults = Vec::new();
+    if let ApplyResult::Reverted(paths) = deployment.as_ref() {
+        faults.push(format!("the Deployment {} differs at {}.", names::mcp_server(skill), paths.join(", ")));
+    }
+    if let ApplyResult::Reverted(paths) = service.as_ref() {
+        faults.push(format!("the Service {} differs at {}.", names::mcp_server(skill), paths.join(", ")));
+    }
+    if faults.is_empty() {
+        return None;
+    }
+    faults.push(
+        "Another writer, such as an admission webhook, sets this back each time: exempt these objects from it."
+            .to_owned(),
+    );
+    let message = join_sentences(&faults, MAX_LIST_BYTES);
+    Some(Observation::fails(ConditionType::McpAsWritten, Reason::Reverted, message))
+}
+
+fn service_finding(named: &McpService, fetched: &FetchedSkill) -> Finding {
     let McpService { name, port, path: _ } = named;
-    let Some(service) = service else {
+    let Some(service) = &fetched.named_service else {
         let message = format!("the Service {name} does not exist in this namespace; it is used as soon as it exists");
         return Finding::waits(KIND, Reason::ServiceNotFound, message);
     };
@@ -49,7 +73,8 @@ fn service_finding(named: &McpService, service: Option<&Service>) -> Finding {
     let tcp = ports.filter(|port| port.protocol.as_deref().unwrap_or("TCP") == "TCP").map(|port| port.port);
     let ports: Vec<i32> = tcp.collect();
     if ports.contains(&i32::from(*port)) {
-        return Finding::healthy(KIND, Reason::Available, format!("Service {name} has port {port}"));
+        let healthy = Finding::healthy(KIND, Reason::Available, format!("Service {name} has port {port}"));
+        return no_endpoint(name, fetched).unwrap_or(healthy);
     }
     let existing: Vec<String> = ports.iter().map(ToString::to_string).collect();
     let existing = if existing.is_empty() { "none".to_owned() } else { existing.join(", ") };
@@ -59,7 +84,15 @@ fn service_finding(named: &McpService, service: Option<&Service>) -> Finding {
     Finding::stalls(KIND, Reason::PortNotFound, message)
 }
 
-fn deployment_finding(applied: &ApplyResult<Deployment>, fetched: &FetchedSkill) -> Finding {
+/// Describes a Service without a ready endpoint; none if it has one. It gets one by itself when a pod is ready.
+fn no_endpoint(service: &str, fetched: &FetchedSkill) -> Option<Finding> {
+    let message = format!(
+        "the Service {service} has no ready endpoint: compare its selector with the labels of its pods, and see why none is ready"
+    );
+    (!fetched.has_endpoint).then(|| Finding::waits(KIND, Reason::NoEndpoints, message))
+}
+
+fn deployment_finding(applied: &ApplyResult<Deployment>, fetched: &FetchedSkill, service: &str, port: Port) -> Finding {
     let latest = match applied {
         ApplyResult::Written(deployment) => Some(deployment.as_ref()),
         // The cached Deployment is older than the last write.
@@ -77,13 +110,21 @@ fn deployment_finding(applied: &ApplyResult<Deployment>, fetched: &FetchedSkill)
         [status.replicas, status.updated_replicas, status.available_replicas].map(Option::unwrap_or_default);
     // If all pods are updated, no pod of the previous rollout is left.
     if all == updated && updated >= wanted && available >= wanted {
-        return Finding::healthy(KIND, Reason::Available, "the MCP server accepts connections");
+        let healthy = Finding::healthy(KIND, Reason::Available, "the MCP server accepts connections");
+        return no_endpoint(service, fetched).unwrap_or(healthy);
     }
     let conditions = status.conditions.as_deref().unwrap_or_default();
+    let pod = newest(&fetched.mcp_pods);
     let why = refused_pod(conditions)
-        .or_else(|| pods::problem(newest(&fetched.mcp_pods)?))
-        .or_else(|| rollout_timeout(conditions));
-    why.map_or_else(progressing, |why| Finding::stalls(KIND, Reason::McpUnavailable, why))
+        .or_else(|| pods::problem(pod?, port))
+        .or_else(|| is_overdue(conditions).then(|| pods::rollout_timeout(pod, port)));
+    if let Some(why) = why {
+        return Finding::stalls(KIND, Reason::McpUnavailable, why);
+    }
+    match pod.and_then(|pod| pods::starting(pod, port)) {
+        Some(starting) => Finding::waits(KIND, Reason::Progressing, starting),
+        None => progressing(),
+    }
 }
 
 /// Describes why the namespace refuses the pods, for example because of a quota or a Pod Security level.
@@ -93,9 +134,16 @@ fn refused_pod(conditions: &[DeploymentCondition]) -> Option<String> {
     Some(format!("the namespace refuses the MCP server's pod: {why}"))
 }
 
-fn rollout_timeout(conditions: &[DeploymentCondition]) -> Option<String> {
-    let progressing = conditions.iter().find(|found| found.type_ == "Progressing")?;
-    (progressing.reason.as_deref() == Some("ProgressDeadlineExceeded")).then(|| pods::NOT_LISTENING.to_owned())
+/// Returns whether the rollout made no progress in time.
+fn is_overdue(conditions: &[DeploymentCondition]) -> bool {
+    let progressing = conditions.iter().find(|found| found.type_ == "Progressing");
+    progressing.is_some_and(|found| found.reason.as_deref() == Some("ProgressDeadlineExceeded"))
+}
+
+/// The port of the MCP server that the operator runs for a Skill.
+fn port(skill: &Skill) -> Port {
+    let container = skill.spec.mcp_server.as_ref().and_then(|server| server.container.as_ref());
+    Port(container.map(|container| container.port).unwrap_or_default())
 }
 
 /// The newest pod: an earlier one may run a configuration that was corrected since.

@@ -1,23 +1,63 @@
 //! Finds why a pod of an MCP server is not available.
 
+use super::super::build::{PORT_NAME, STARTUP_SECONDS};
 use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStateWaiting, ContainerStatus, Pod};
 
-/// The message for a server that runs but does not accept connections.
-pub(super) const NOT_LISTENING: &str =
-    "the MCP server did not accept connections in time: check that it listens on spec.mcpServer.container.port";
+/// The seconds that the kubelet may take, after the last try of the startup probe, until a container has ended.
+const STOP_SECONDS: i64 = 60;
+
+/// What to do with an image that the restricted security context refuses.
+const ROOT_REMEDY: &str = ": build the image with a numeric USER other than 0";
+
+/// The port of the MCP server, in messages.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Port(pub(super) u16);
+
+impl Port {
+    /// Describes a server that runs but does not accept connections. The operator cannot see on which ports it listens.
+    fn closed(self, probe: &str, pod: &str) -> String {
+        format!(
+            "the {probe} probe failed: the MCP server in pod {pod} accepts no connections on port {}. Set \
+             spec.mcpServer.container.port to the port that it listens on; kubectl logs {pod} usually names it",
+            self.0
+        )
+    }
+}
+
+/// Describes a server whose rollout took too long.
+pub(super) fn rollout_timeout(pod: Option<&Pod>, port: Port) -> String {
+    let name = pod.and_then(|pod| pod.metadata.name.as_deref()).unwrap_or("(none)");
+    let is_started = pod.and_then(server).and_then(|server| server.started) == Some(true);
+    port.closed(if is_started { "readiness" } else { "startup" }, name)
+}
+
+/// Describes a server that has started and does not accept connections yet.
+pub(super) fn starting(pod: &Pod, port: Port) -> Option<String> {
+    let server = server(pod)?;
+    let is_running = server.state.as_ref().is_some_and(|state| state.running.is_some());
+    let message = format!(
+        "the MCP server is starting: its startup probe cannot connect to port {} yet, and may try for {STARTUP_SECONDS} s",
+        port.0
+    );
+    (is_running && server.started == Some(false)).then_some(message)
+}
+
+fn server(pod: &Pod) -> Option<&ContainerStatus> {
+    pod.status.as_ref()?.container_statuses.iter().flatten().find(|container| container.name == PORT_NAME)
+}
 
 /// Describes the problem that keeps a pod from serving, and what to do.
 ///
 /// The description is the same during a failure and during the pause before the next try. Otherwise the condition would
 /// change at every try.
-pub(super) fn problem(pod: &Pod) -> Option<String> {
+pub(super) fn problem(pod: &Pod, port: Port) -> Option<String> {
     let name = pod.metadata.name.as_deref()?;
     if pod.metadata.deletion_timestamp.is_some() {
         return None;
     }
     let status = pod.status.as_ref()?;
     let containers = status.container_statuses.iter().flatten();
-    containers.into_iter().find_map(|container| container_problem(name, container)).or_else(|| {
+    containers.into_iter().find_map(|container| container_problem(name, container, port)).or_else(|| {
         let conditions = status.conditions.iter().flatten();
         let unscheduled = conditions.into_iter().find(|found| {
             found.type_ == "PodScheduled" && found.status == "False" && found.reason.as_deref() == Some("Unschedulable")
@@ -27,11 +67,11 @@ pub(super) fn problem(pod: &Pod) -> Option<String> {
     })
 }
 
-fn container_problem(pod: &str, container: &ContainerStatus) -> Option<String> {
+fn container_problem(pod: &str, container: &ContainerStatus, port: Port) -> Option<String> {
     let state = container.state.as_ref()?;
     let last = container.last_state.as_ref().and_then(|last| last.terminated.as_ref());
     if let Some(ended) = state.terminated.as_ref().or(last).filter(|_| !container.ready) {
-        return Some(exit_message(pod, container, ended));
+        return Some(exit_message(pod, container, ended, port));
     }
     let ContainerStateWaiting { reason, message } = state.waiting.as_ref()?;
     match reason.as_deref().unwrap_or_default() {
@@ -42,16 +82,18 @@ fn container_problem(pod: &str, container: &ContainerStatus) -> Option<String> {
         )),
         reason => {
             let message = message.as_deref().unwrap_or("no reason is given");
-            Some(format!("pod {pod} of the MCP server cannot start ({reason}): {message}"))
+            let remedy = if message.contains("runAsNonRoot") { ROOT_REMEDY } else { "" };
+            Some(format!("pod {pod} of the MCP server cannot start ({reason}): {message}{remedy}"))
         }
     }
 }
 
-fn exit_message(pod: &str, container: &ContainerStatus, ended: &ContainerStateTerminated) -> String {
-    // If a server never listens, its startup probe fails, and the kubelet ends it with SIGTERM (143) or SIGKILL (137).
-    let was_stopped = matches!(ended.exit_code, 137 | 143) && ended.reason.as_deref() != Some("OOMKilled");
-    if was_stopped && container.started == Some(false) {
-        return NOT_LISTENING.to_owned();
+fn exit_message(pod: &str, container: &ContainerStatus, ended: &ContainerStateTerminated, port: Port) -> String {
+    // If a server never listens, its startup probe fails, and the kubelet ends it with SIGTERM (143) or SIGKILL (137). A server
+    // that handles SIGTERM may end with any code.
+    let was_killed = matches!(ended.exit_code, 137 | 143) || ended_with_startup_probe(ended);
+    if was_killed && ended.reason.as_deref() != Some("OOMKilled") && container.started == Some(false) {
+        return port.closed("startup", pod);
     }
     let why = match ended.reason.as_deref() {
         None | Some("Error" | "Completed") => String::new(),
@@ -61,4 +103,12 @@ fn exit_message(pod: &str, container: &ContainerStatus, ended: &ContainerStateTe
         "the MCP server exited with code {}{why} and is restarted: see kubectl logs {pod} --previous",
         ended.exit_code
     )
+}
+
+/// Returns whether a container ended when its startup probe had failed for the last time.
+fn ended_with_startup_probe(ended: &ContainerStateTerminated) -> bool {
+    let (Some(started), Some(finished)) = (&ended.started_at, &ended.finished_at) else { return false };
+    let seconds = finished.0.duration_since(started.0).as_secs();
+    let limit = i64::from(STARTUP_SECONDS);
+    (limit - 1..=limit + STOP_SECONDS).contains(&seconds)
 }

@@ -2,9 +2,12 @@ use super::super::apply::AppliedMcp;
 use super::super::{fixtures, validate};
 use super::*;
 use crate::apply::ApplyResult;
+use crate::report::merge::worker_wait_health;
 use bloomery_crds::conditions::{find, is_true};
-use bloomery_crds::v1alpha1::RevisionRef;
+use bloomery_crds::report::ExternalWait;
+use bloomery_crds::v1alpha1::{Model, RevisionRef};
 use k8s_openapi::jiff::Timestamp;
+use kube::core::DeserializeGuard;
 use rstest::rstest;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -41,7 +44,13 @@ fn external_mcp() -> AppliedMcp {
 }
 
 fn with_bound_memory() -> FetchedSkill {
-    FetchedSkill { memory_claim: Some(claim(&json!({}), &json!({"phase": "Bound"}))), ..FetchedSkill::default() }
+    FetchedSkill { memory_claim: Some(claim(&json!({}), &json!({"phase": "Bound"}))), ..with_model() }
+}
+
+/// The cached state with the Model of the Skill.
+fn with_model() -> FetchedSkill {
+    let models = [("default".to_owned(), Arc::new(DeserializeGuard(Ok(fixtures::model("default")))))];
+    FetchedSkill { models: models.into(), has_endpoint: true, ..FetchedSkill::default() }
 }
 
 fn claim<K: DeserializeOwned>(metadata: &Value, status: &Value) -> Arc<K> {
@@ -97,7 +106,7 @@ fn a_skill_with_all_objects_is_ready_and_stays_unchanged() {
     assert_eq!(status.observed_generation, Some(4));
     assert_eq!(status.revision.as_ref().unwrap().name, "orders-12345678");
     let kinds: Vec<&str> = status.conditions.iter().map(|condition| condition.type_.as_str()).collect();
-    assert_eq!(kinds, ["Accepted", "McpAvailable", "MemoryReady", "Ready"]);
+    assert_eq!(kinds, ["Accepted", "McpAvailable", "MemoryReady", "ModelsReady", "Ready"]);
     skill.status = Some(status.clone());
     assert_eq!(compute(&skill, &Ok(applied(managed_mcp())), &fetched, &at(9)), status);
 }
@@ -133,7 +142,7 @@ fn an_invalid_skill_keeps_its_last_revision() {
 #[case(json!({"deletionTimestamp": "2026-01-01T00:00:00Z"}), json!({"phase": "Bound"}), "Reconciling False/ClaimPending: ")]
 #[case(json!({}), json!({"phase": "Lost"}), "Stalled False/ClaimLost: ")]
 fn the_state_of_the_memory_claim_is_reported(#[case] metadata: Value, #[case] status: Value, #[case] expected: &str) {
-    let fetched = FetchedSkill { memory_claim: Some(claim(&metadata, &status)), ..FetchedSkill::default() };
+    let fetched = FetchedSkill { memory_claim: Some(claim(&metadata, &status)), ..with_model() };
     let summary = summary(applied(AppliedMcp::Absent), &fetched, ConditionType::MemoryReady);
     assert!(summary.starts_with(expected), "{summary}");
 }
@@ -141,7 +150,7 @@ fn the_state_of_the_memory_claim_is_reported(#[case] metadata: Value, #[case] st
 #[test]
 fn a_claim_without_a_storage_class_is_reported_and_does_not_block_the_skill() {
     let claim = object(json!({"metadata": {}, "spec": {}, "status": {"phase": "Pending"}}));
-    let fetched = FetchedSkill { memory_claim: Some(Arc::new(claim)), ..FetchedSkill::default() };
+    let fetched = FetchedSkill { memory_claim: Some(Arc::new(claim)), ..with_model() };
     let summary = summary(applied(AppliedMcp::Absent), &fetched, ConditionType::MemoryReady);
     assert!(summary.starts_with("Ready Unknown/ClaimPending: bloomery-memory has no storage class"), "{summary}");
 }
@@ -153,7 +162,7 @@ fn a_claim_without_a_storage_class_is_reported_and_does_not_block_the_skill() {
 #[case(serde_json::from_str(ROLLED_OUT).unwrap(), "Ready True/Available: ")]
 #[case(
     json!({"observedGeneration": 3, "replicas": 1, "conditions": [{"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}]}),
-    "Stalled False/McpUnavailable: the MCP server did not accept connections in time"
+    "Stalled False/McpUnavailable: the startup probe failed: the MCP server in pod (none) accepts no connections on port 8070"
 )]
 #[case(
     json!({"observedGeneration": 3, "conditions": [{"type": "ReplicaFailure", "status": "True", "message": "exceeded quota: pods"}]}),
@@ -180,7 +189,27 @@ fn the_state_of_the_deployment_is_reported(#[case] status: Value, #[case] expect
 )]
 #[case::not_listening(
     json!({"started": false, "state": {"running": {}}, "lastState": {"terminated": {"exitCode": 143, "reason": "Error"}}}),
-    "Stalled False/McpUnavailable: the MCP server did not accept connections in time"
+    "Stalled False/McpUnavailable: the startup probe failed: the MCP server in pod orders-mcp-1 accepts no connections on port 8070"
+)]
+#[case::not_listening_and_ended_by_sigterm(
+    json!({"started": false, "state": {"running": {}}, "lastState": {"terminated": {
+        "exitCode": 0, "reason": "Completed", "startedAt": "2026-01-01T00:00:00Z", "finishedAt": "2026-01-01T00:02:01Z",
+    }}}),
+    "Stalled False/McpUnavailable: the startup probe failed: the MCP server in pod orders-mcp-1 accepts no connections on port 8070"
+)]
+#[case::ended_by_itself(
+    json!({"started": false, "state": {"running": {}}, "lastState": {"terminated": {
+        "exitCode": 0, "reason": "Completed", "startedAt": "2026-01-01T00:00:00Z", "finishedAt": "2026-01-01T00:00:03Z",
+    }}}),
+    "Stalled False/McpUnavailable: the MCP server exited with code 0 and is restarted"
+)]
+#[case::probed(
+    json!({"started": false, "state": {"running": {}}}),
+    "Reconciling False/Progressing: the MCP server is starting: its startup probe cannot connect to port 8070 yet"
+)]
+#[case::not_root(
+    json!({"state": {"waiting": {"reason": "CreateContainerConfigError", "message": "container has runAsNonRoot and image will run as root"}}}),
+    "Stalled False/McpUnavailable: pod orders-mcp-1 of the MCP server cannot start (CreateContainerConfigError): container has runAsNonRoot and image will run as root: build the image with a numeric USER"
 )]
 #[case::memory(
     json!({"started": false, "state": {"running": {}}, "lastState": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}),
@@ -190,6 +219,15 @@ fn the_problem_of_the_pod_is_reported(#[case] container: Value, #[case] expected
     let fetched = with_deployment(&json!({"observedGeneration": 3, "replicas": 1}), &[pod(&container)]);
     let summary = summary(applied(managed_mcp()), &fetched, ConditionType::McpAvailable);
     assert!(summary.starts_with(expected), "{summary}");
+}
+
+#[test]
+fn a_server_that_closes_its_port_after_its_start_fails_the_readiness_probe() {
+    let overdue = [json!({"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"})];
+    let status = json!({"observedGeneration": 3, "replicas": 1, "conditions": overdue});
+    let fetched = with_deployment(&status, &[pod(&json!({"started": true, "state": {"running": {}}}))]);
+    let summary = summary(applied(managed_mcp()), &fetched, ConditionType::McpAvailable);
+    assert!(summary.starts_with("Stalled False/McpUnavailable: the readiness probe failed: "), "{summary}");
 }
 
 #[rstest]
@@ -253,4 +291,75 @@ fn the_newer_of_two_pods_counts() {
     let fetched = with_deployment(&json!({"observedGeneration": 3, "replicas": 2, "updatedReplicas": 1}), &pods);
     let summary = summary(applied(managed_mcp()), &fetched, ConditionType::McpAvailable);
     assert!(summary.starts_with("Reconciling False/Progressing: "), "{summary}");
+}
+
+fn models_summary(fetched: &FetchedSkill) -> String {
+    summary(applied(AppliedMcp::Absent), fetched, ConditionType::ModelsReady)
+}
+
+#[test]
+fn a_skill_is_ready_only_with_its_models() {
+    let with = |change: fn(&mut Model)| {
+        let mut model = fixtures::model("default");
+        change(&mut model);
+        let models = [("default".to_owned(), Arc::new(DeserializeGuard(Ok(model))))].into();
+        models_summary(&FetchedSkill { models, ..with_bound_memory() })
+    };
+    assert_eq!(with(|_| ()), "Ready True/Ready: the Model default is ready");
+    let missing = models_summary(&FetchedSkill { models: [].into(), ..with_bound_memory() });
+    assert!(missing.starts_with("Reconciling False/ModelNotFound: the Model default does not exist"), "{missing}");
+    let edited = with(|model| model.metadata.generation = Some(3));
+    assert!(edited.starts_with("Reconciling False/ModelNotReady: the Model default is not ready"), "{edited}");
+    let without_fallback = with(|model| model.spec.fallback = vec!["fast".into()]);
+    assert!(without_fallback.starts_with("Reconciling False/ModelNotReady: "), "{without_fallback}");
+    assert!(without_fallback.contains("the Model fast, which does not exist"), "{without_fallback}");
+}
+
+#[rstest]
+#[case::key_of_the_model(
+    "llm",
+    "token",
+    "Reconciling False/SecretMissing: a Job waits for the key token of the Secret llm"
+)]
+#[case::another_secret("llm-2", "token", "Ready True/Ready: ")]
+#[case::another_key("llm", "token2", "Ready True/Ready: ")]
+fn a_skill_is_not_ready_while_a_job_waits_for_the_key_of_its_model(
+    #[case] secret: &str,
+    #[case] key: &str,
+    #[case] expected: &str,
+) {
+    let wait = ExternalWait::SecretMissing { name: secret.into(), key: key.into() };
+    let Health::Reconciling(_, message) = worker_wait_health(&wait) else { panic!() };
+    let summary = models_summary(&FetchedSkill { key_waits: vec![message], ..with_bound_memory() });
+    assert!(summary.starts_with(expected), "{summary}");
+}
+
+#[test]
+fn a_service_without_a_ready_endpoint_is_not_available() {
+    let rolled_out = with_deployment(&serde_json::from_str(ROLLED_OUT).unwrap(), &[]);
+    let managed = FetchedSkill { has_endpoint: false, ..rolled_out };
+    let found = summary(applied(managed_mcp()), &managed, ConditionType::McpAvailable);
+    assert!(
+        found.starts_with("Reconciling False/NoEndpoints: the Service orders-mcp has no ready endpoint"),
+        "{found}"
+    );
+    let service = object(json!({"metadata": {"name": "shared-orders"}, "spec": {"ports": [{"port": 8090}]}}));
+    let named = FetchedSkill { named_service: Some(Arc::new(service)), has_endpoint: false, ..with_bound_memory() };
+    let found = summary(applied(external_mcp()), &named, ConditionType::McpAvailable);
+    assert!(found.starts_with("Reconciling False/NoEndpoints: the Service shared-orders has no ready"), "{found}");
+}
+
+#[test]
+fn a_reverted_object_is_named_and_does_not_block_the_skill() {
+    let fetched = with_deployment(&serde_json::from_str(ROLLED_OUT).unwrap(), &[]);
+    let mcp = AppliedMcp::Managed {
+        account: ApplyResult::Unchanged,
+        deployment: Box::new(ApplyResult::Reverted(vec!["containers[mcp].image".into()])),
+        service: Box::new(ApplyResult::Unchanged),
+    };
+    let found = summary(applied(mcp), &fetched, ConditionType::McpAsWritten);
+    assert!(
+        found.starts_with("Ready False/Reverted: the Deployment orders-mcp differs at containers[mcp].image."),
+        "{found}"
+    );
 }

@@ -1,0 +1,212 @@
+//! The parts of an object that belong to the operator alone: what a Service selects and serves, and what a container runs.
+//!
+//! Server-side apply keeps what other writers add to maps and to lists of named items. In these parts, an addition changes
+//! where calls go or what the server does. So the operator removes it, with a patch that names nothing else.
+
+use super::subset;
+use serde_json::{Map, Value, json};
+
+/// What other writers added to the exclusive parts of an object.
+#[derive(Debug, PartialEq)]
+pub struct Additions {
+    /// The strategic merge patch that removes them.
+    pub patch: Value,
+    /// The paths of the added fields, for people.
+    pub paths: Vec<String>,
+}
+
+/// The object whose fields are exclusive, within an object of a kind.
+struct Part<'a> {
+    fields: &'static [&'static str],
+    wanted: &'a Value,
+    live: &'a Value,
+    /// Its path, for people.
+    path: String,
+    /// The name of the container, if it is one.
+    container: Option<&'a str>,
+}
+
+/// Returns what other writers added to the exclusive parts; none if they added nothing.
+pub fn additions(kind: &str, wanted: &Value, live: &Value) -> Option<Additions> {
+    let part = Part::of(kind, wanted, live)?;
+    let mut paths = Vec::new();
+    let mut fields = Map::new();
+    for field in part.fields {
+        let path = format!("{}.{field}", part.path);
+        let live = part.live.get(*field).unwrap_or(&Value::Null);
+        if let Some(patch) = removal(part.wanted.get(*field), live, &path, &mut paths) {
+            fields.insert((*field).to_owned(), patch);
+        }
+    }
+    (!paths.is_empty()).then(|| Additions { patch: part.patch(fields), paths })
+}
+
+/// Returns the paths of the exclusive parts that differ from the wanted state: additions, and fields with other values.
+pub fn differences(kind: &str, wanted: &Value, live: &Value) -> Vec<String> {
+    let Some(part) = Part::of(kind, wanted, live) else { return Vec::new() };
+    let changed = part.fields.iter().filter(|field| {
+        let live = part.live.get(**field).unwrap_or(&Value::Null);
+        part.wanted.get(**field).is_some_and(|wanted| !subset::contains(wanted, live))
+    });
+    let mut paths: Vec<String> = changed.map(|field| format!("{}.{field}", part.path)).collect();
+    paths.extend(additions(kind, wanted, live).into_iter().flat_map(|additions| additions.paths));
+    paths
+}
+
+impl<'a> Part<'a> {
+    fn of(kind: &str, wanted: &'a Value, live: &'a Value) -> Option<Self> {
+        match kind {
+            "Service" => Some(Self {
+                fields: &["selector", "ports"],
+                wanted: wanted.get("spec")?,
+                live: live.get("spec")?,
+                path: "spec".to_owned(),
+                container: None,
+            }),
+            "Deployment" => {
+                let wanted = containers(wanted)?.first()?;
+                let name = wanted.get("name")?.as_str()?;
+                let live = containers(live)?.iter().find(|live| live.get("name") == wanted.get("name"))?;
+                Some(Self {
+                    fields: &["image", "command", "args", "env", "envFrom", "securityContext"],
+                    wanted,
+                    live,
+                    path: format!("containers[{name}]"),
+                    container: Some(name),
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// The patch of the whole object, from the patch of the part.
+    fn patch(&self, mut fields: Map<String, Value>) -> Value {
+        let Some(name) = self.container else { return json!({ "spec": fields }) };
+        fields.insert("name".to_owned(), json!(name));
+        json!({ "spec": { "template": { "spec": { "containers": [fields] } } } })
+    }
+}
+
+fn containers(deployment: &Value) -> Option<&Vec<Value>> {
+    deployment.pointer("/spec/template/spec/containers")?.as_array()
+}
+
+/// Returns the strategic merge patch that removes what `live` has and `wanted` does not; none if that is nothing.
+fn removal(wanted: Option<&Value>, live: &Value, path: &str, paths: &mut Vec<String>) -> Option<Value> {
+    match (wanted, live) {
+        (_, live) if subset::contains(live, &Value::Null) => None,
+        (None | Some(Value::Null), _) => {
+            paths.push(path.to_owned());
+            Some(Value::Null)
+        }
+        (Some(Value::Object(wanted)), Value::Object(live)) => {
+            let removals = live
+                .iter()
+                .filter_map(|(key, live)| {
+                    Some((key.clone(), removal(wanted.get(key), live, &format!("{path}.{key}"), paths)?))
+                })
+                .collect::<Map<_, _>>();
+            (!removals.is_empty()).then_some(Value::Object(removals))
+        }
+        (Some(Value::Array(wanted)), Value::Array(live)) => items_removal(wanted, live, path, paths),
+        // The apply sets every other value.
+        _ => None,
+    }
+}
+
+/// Returns the patch for a list of items with a merge key; none for any other list, which the apply replaces.
+fn items_removal(wanted: &[Value], live: &[Value], path: &str, paths: &mut Vec<String>) -> Option<Value> {
+    let key = match path.rsplit('.').next() {
+        Some("env") => "name",
+        Some("ports") => "port",
+        _ => return None,
+    };
+    let mut patch = Vec::new();
+    for item in live {
+        let Some(id) = item.get(key) else { continue };
+        match wanted.iter().find(|wanted| wanted.get(key) == Some(id)) {
+            None => {
+                paths.push(format!("{path}[{}]", id.as_str().map_or_else(|| id.to_string(), str::to_owned)));
+                patch.push(json!({ key: id, "$patch": "delete" }));
+            }
+            // A variable with both a value and another source would be invalid. Ports and sources have defaults of the API server.
+            Some(wanted) if key == "name" && item.get("valueFrom").is_some() && wanted.get("valueFrom").is_none() => {
+                paths.push(format!("{path}[{}].valueFrom", id.as_str().unwrap_or_default()));
+                patch.push(json!({ key: id, "valueFrom": null }));
+            }
+            Some(_) => {}
+        }
+    }
+    (!patch.is_empty()).then_some(Value::Array(patch))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    fn service(selector: Value, ports: Value) -> Value {
+        json!({ "spec": { "selector": selector, "ports": ports } })
+    }
+
+    fn deployment(container: Value) -> Value {
+        let mut whole = json!({ "name": "mcp", "image": "orders:3" });
+        whole.as_object_mut().unwrap().extend(container.as_object().unwrap().clone());
+        json!({ "spec": { "replicas": 1, "template": { "spec": { "containers": [{ "name": "mesh" }, whole] } } } })
+    }
+
+    fn wanted_deployment(container: Value) -> Value {
+        let mut wanted = deployment(container);
+        let containers = wanted.pointer_mut("/spec/template/spec/containers").unwrap();
+        containers.as_array_mut().unwrap().remove(0);
+        wanted
+    }
+
+    #[test]
+    fn the_patch_for_a_service_removes_selector_keys_and_ports_that_others_added() {
+        let wanted = service(json!({ "skill": "orders" }), json!([{ "name": "mcp", "port": 8070 }]));
+        let ports = json!([{ "name": "mcp", "port": 8070, "nodePort": 30001 }, { "name": "x", "port": 9 }]);
+        let found = additions("Service", &wanted, &service(json!({ "skill": "orders", "team": "a" }), ports)).unwrap();
+        assert_eq!(found.paths, ["spec.selector.team", "spec.ports[9]"]);
+        let patch = json!({ "spec": { "selector": { "team": null }, "ports": [{ "port": 9, "$patch": "delete" }] } });
+        assert_eq!(found.patch, patch);
+        assert_eq!(additions("Service", &wanted, &wanted), None);
+    }
+
+    #[rstest]
+    #[case::env_added(json!({"env": [{"name": "A", "value": "1"}]}), json!({"env": [{"name": "A", "value": "1"}, {"name": "B"}]}), &["containers[mcp].env[B]"], json!({"env": [{"name": "B", "$patch": "delete"}]}))]
+    #[case::only_env(json!({}), json!({"env": [{"name": "B"}]}), &["containers[mcp].env"], json!({"env": null}))]
+    #[case::other_source(json!({"env": [{"name": "A", "value": "1"}]}), json!({"env": [{"name": "A", "valueFrom": {"x": 1}}]}), &["containers[mcp].env[A].valueFrom"], json!({"env": [{"name": "A", "valueFrom": null}]}))]
+    #[case::env_from(json!({}), json!({"envFrom": [{"secretRef": {"name": "s"}}]}), &["containers[mcp].envFrom"], json!({"envFrom": null}))]
+    #[case::command(json!({}), json!({"command": ["sh"]}), &["containers[mcp].command"], json!({"command": null}))]
+    #[case::capability(json!({"securityContext": {"capabilities": {"drop": ["ALL"]}}}), json!({"securityContext": {"privileged": true, "capabilities": {"drop": ["ALL"], "add": ["NET_RAW"]}}}), &["containers[mcp].securityContext.capabilities.add", "containers[mcp].securityContext.privileged"], json!({"securityContext": {"capabilities": {"add": null}, "privileged": null}}))]
+    fn the_patch_for_a_deployment_removes_what_others_added_to_the_container(
+        #[case] wanted: Value,
+        #[case] live: Value,
+        #[case] paths: &[&str],
+        #[case] mut patch: Value,
+    ) {
+        let found = additions("Deployment", &wanted_deployment(wanted), &deployment(live)).unwrap();
+        assert_eq!(found.paths, paths);
+        patch["name"] = json!("mcp");
+        assert_eq!(found.patch, json!({ "spec": { "template": { "spec": { "containers": [patch] } } } }));
+    }
+
+    #[rstest]
+    #[case::probe(json!({}), json!({"livenessProbe": {"periodSeconds": 3}}))]
+    #[case::default_of_a_source(json!({"env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "x"}}}]}), json!({"env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "x", "apiVersion": "v1"}}}]}))]
+    #[case::empty_value(json!({"env": [{"name": "A", "value": ""}]}), json!({"env": [{"name": "A"}]}))]
+    fn other_fields_and_defaults_are_left(#[case] wanted: Value, #[case] live: Value) {
+        let (wanted, live) = (wanted_deployment(wanted), deployment(live));
+        assert_eq!(additions("Deployment", &wanted, &live), None);
+        assert_eq!(differences("Deployment", &wanted, &live), [""; 0]);
+    }
+
+    #[test]
+    fn values_that_others_set_are_differences() {
+        let mut live = deployment(json!({ "command": ["sh"] }));
+        live["spec"]["template"]["spec"]["containers"][1]["image"] = json!("mirror/orders:3");
+        let found = differences("Deployment", &wanted_deployment(json!({})), &live);
+        assert_eq!(found, ["containers[mcp].image", "containers[mcp].command"]);
+    }
+}
