@@ -38,6 +38,8 @@ pub(crate) enum SendOutcome {
     Refused(String),
     /// The call was sent, or may have been. The text is a clause, such as "it answered HTTP 503".
     Unknown(String),
+    /// The server does not know the session. The call was not run if the server then begins a session.
+    SessionUnknown,
 }
 
 /// The error for a call whose arguments are not a JSON object.
@@ -72,6 +74,7 @@ pub(crate) fn classify(reply: Reply) -> SendOutcome {
         }
         Reply::NotSent(reason) => SendOutcome::NotSent(reason),
         Reply::Unknown(reason) => SendOutcome::Unknown(reason),
+        Reply::SessionUnknown => SendOutcome::SessionUnknown,
     }
 }
 

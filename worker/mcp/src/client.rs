@@ -9,7 +9,7 @@ use crate::limits::{MAX_BODY_BYTES, MAX_TOOLS};
 use crate::listing;
 use crate::outcome::{CallOutcome, CallResult, describe_lost_call};
 use crate::program::Program;
-use crate::session::{self, Server, Session};
+use crate::session::{self, SESSION_UNKNOWN, Server, Session};
 use bloomery_crds::run::{BoundResource, McpEndpoint};
 use bloomery_engine::bindings;
 use bloomery_engine::event::ToolProgress;
@@ -170,7 +170,10 @@ impl Client {
     /// Calls a tool. The timeout is that of the Skill or `within`, whichever is shorter. A tool that changed after the Job began is
     /// not called.
     ///
-    /// The call is sent at most once. If the server cannot be reached, no byte was sent, so the call is retried for a short time.
+    /// The call is sent at most once, with one exception: if the server does not know the session of the call and begins another, it
+    /// has not run the call, and the call is sent once more. If the server cannot be reached, no byte was sent, so the call is retried
+    /// for a short time.
+    ///
     /// `listener` receives progress while the call runs.
     pub async fn call(&self, call: &ToolCall<'_>, within: Duration, listener: &dyn Fn(ToolProgress)) -> CallResult {
         let _observed = ObservedCall::new(&self.observer, call.tool);
@@ -178,12 +181,17 @@ impl Client {
         let until = began + within.min(self.timeout(call));
         let retry_until = until.min(began + self.unreachable_retry_period);
         let mut backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(2));
-        let mut listed = None;
+        let (mut listed, mut is_renewed) = (None, false);
         let outcome = loop {
             let reason = match self.send_once(call, until, &mut listed, listener).await {
                 SendOutcome::Answered(outcome) => break outcome,
                 SendOutcome::NotSent(reason) => reason,
                 SendOutcome::Refused(text) => break self.not_sent(call, text),
+                SendOutcome::SessionUnknown if !is_renewed && self.is_session_renewed(until).await => {
+                    is_renewed = true;
+                    continue;
+                }
+                SendOutcome::SessionUnknown => break self.indeterminate(SESSION_UNKNOWN),
                 SendOutcome::Unknown(reason) => break self.indeterminate(&reason),
             };
             let delay = backoff.next_delay();
@@ -249,6 +257,12 @@ impl Client {
             self.discard(&session).await;
         }
         outcome
+    }
+
+    /// Begins another session after the server did not know the last one. Returns whether the server answered `initialize`, which
+    /// proves that the server itself refused the last session, and not a proxy before it.
+    async fn is_session_renewed(&self, until: Instant) -> bool {
+        self.session(until).await.is_ok_and(|session| !session.is_newer_era())
     }
 
     /// Returns the current session, or a new one if there is none or it has ended.

@@ -27,6 +27,8 @@ pub(crate) enum Delivery {
     Sent,
     /// The request was sent, and then its connection or its answer broke. Holds the reason as a clause.
     Broken(String),
+    /// The server answered that it does not know the session of the request (HTTP 404).
+    SessionUnknown,
 }
 
 /// Returns the id of a request, and the token of its progress. Messages that are not requests have neither.

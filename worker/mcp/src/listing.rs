@@ -3,7 +3,7 @@
 use crate::known_tools::KnownTools;
 use crate::limits::{MAX_BODY_BYTES, MAX_TOOLS};
 use crate::repair::UNUSABLE;
-use crate::session::{Reply, Session};
+use crate::session::{Reply, SESSION_UNKNOWN, Session};
 use bloomery_crds::text::bounded;
 use bloomery_engine::step::ToolCall;
 use bloomery_engine::tool::ListedTool;
@@ -112,6 +112,7 @@ async fn request_page(session: &Session, cursor: Option<String>, until: Instant)
             error.code.0
         ))),
         Reply::NotSent(reason) | Reply::Unknown(reason) => Err(Error::Unavailable(reason)),
+        Reply::SessionUnknown => Err(Error::Unavailable(SESSION_UNKNOWN.to_owned())),
     }
 }
 

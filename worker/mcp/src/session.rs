@@ -45,6 +45,9 @@ const PROTOCOL_ERRORS: [ErrorCode; 6] = [
     ErrorCode::UNSUPPORTED_PROTOCOL_VERSION,
 ];
 
+/// The reason of [`Reply::SessionUnknown`], as a clause.
+pub(crate) const SESSION_UNKNOWN: &str = "it has ended the session (HTTP 404)";
+
 /// The server of a session.
 #[derive(Debug)]
 pub(crate) enum Server {
@@ -70,6 +73,8 @@ pub(crate) enum Reply {
     NotSent(String),
     /// The request was sent, or may have been, and there is no answer. Holds the reason as a clause.
     Unknown(String),
+    /// The server answered that it does not know the session. The request was not run if the server then begins a session.
+    SessionUnknown,
 }
 
 /// The reason that a session could not begin in one era.
@@ -259,6 +264,7 @@ fn classify_answer(answer: Result<ServerResult, ServiceError>, delivery: Deliver
         Err(error) => match delivery {
             Delivery::NotSent(reason) => Reply::NotSent(reason),
             Delivery::Broken(reason) => Reply::Unknown(reason),
+            Delivery::SessionUnknown => Reply::SessionUnknown,
             Delivery::Sent => Reply::Unknown(match error {
                 ServiceError::Timeout { timeout } => format!("it did not answer within {} s", timeout.as_secs()),
                 ServiceError::TransportClosed => "its answer ended before the result".to_owned(),

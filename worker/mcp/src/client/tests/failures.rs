@@ -9,6 +9,7 @@ use futures::{StreamExt, stream};
 use rstest::rstest;
 use serde_json::{Value, json};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::net::TcpListener;
 
 fn response(status: u16, body: &Value) -> Response {
@@ -35,8 +36,6 @@ fn sized(request: &Value, bytes: usize) -> Value {
 #[rstest]
 #[case::server_error(|_: &Value| response(500, &json!("down")), "it answered HTTP 500: \"down\"")]
 #[case::server_error_with_an_answer(|call: &Value| response(503, &error(call)), "it answered HTTP 503")]
-#[case::session_gone(|_: &Value| response(404, &json!("no such session")), "it has ended the session (HTTP 404)")]
-#[case::session_gone_with_an_answer(|call: &Value| response(404, &error(call)), "it has ended the session (HTTP 404)")]
 #[case::refused_by_a_proxy(|_: &Value| response(400, &json!("bad gateway rules")), "it answered HTTP 400")]
 #[case::another_call_refused(|_: &Value| response(400, &error(&json!({"id": 999}))), "it answered HTTP 400")]
 #[case::unauthorized(|call: &Value| response(401, &error(call)), "it answered HTTP 401")]
@@ -83,6 +82,59 @@ async fn a_response_that_proves_nothing_makes_the_call_indeterminate(
         assert_eq!(server.count("tools/call"), times);
         assert_eq!(server.count("initialize"), times);
     }
+}
+
+/// Returns whether this is the first time that it is asked.
+fn is_first(asked: &AtomicBool) -> bool {
+    !asked.swap(true, Ordering::Relaxed)
+}
+
+/// The server does not know the session of the call, and begins another: it has not run the call.
+#[rstest]
+#[case::text(|_: &Value| response(404, &json!("no such session")))]
+#[case::answer(|call: &Value| response(404, &error(call)))]
+#[tokio::test]
+async fn a_call_whose_session_was_lost_is_sent_once_more_in_a_new_session(#[case] refuse: fn(&Value) -> Response) {
+    let asked = AtomicBool::default();
+    let server =
+        ScriptedServer::answering_calls(move |call| if is_first(&asked) { refuse(call) } else { json(&done(call)) });
+    let client = client(&server.start().await);
+    assert_eq!(call(&client, "refund", "{}").await, completed("done"));
+    assert_eq!((server.count("tools/call"), server.count("initialize"), server.count("tools/list")), (2, 2, 2));
+    assert_eq!(call(&client, "refund", "{}").await, completed("done"));
+    assert_eq!((server.count("tools/call"), server.count("initialize")), (3, 2));
+}
+
+/// Nothing proves that the server itself does not know the session.
+#[rstest]
+#[case::no_session_begins(true, 1)]
+#[case::each_session_is_lost(false, 2)]
+#[tokio::test]
+async fn a_call_whose_session_was_lost_for_another_reason_is_indeterminate(
+    #[case] refuses_sessions: bool,
+    #[case] sent: usize,
+) {
+    let server = ScriptedServer::answering_calls(|_| response(404, &json!("not found")));
+    let server = if refuses_sessions { server.with_one_session() } else { server };
+    let outcome = call(&client(&server.start().await), "refund", "{}").await;
+    let CallOutcome::Indeterminate { text } = &outcome else { panic!("{outcome:?}") };
+    assert!(text.ends_with("and it has ended the session (HTTP 404)"), "{text}");
+    assert_eq!((server.count("tools/call"), server.count("initialize")), (sent, 2));
+}
+
+/// If a call was renewed and its tool changed meanwhile, it is not sent again, and it was not run.
+#[tokio::test]
+async fn a_tool_that_changed_with_the_session_is_not_called_again() {
+    let asked = AtomicBool::default();
+    let server =
+        ScriptedServer::answering_calls(|_| response(404, &json!("no such session"))).with_list(move |request| {
+            let tools = if is_first(&asked) { json!(TOOLS.map(tool_at_start)) } else { json!([]) };
+            json(&answer(request, &json!({ "tools": tools })))
+        });
+    let outcome = call(&client(&server.start().await), "refund", "{}").await;
+    let CallOutcome::Failed { text, .. } = &outcome else { panic!("{outcome:?}") };
+    assert!(text.contains("its tool has changed"), "{text}");
+    assert_eq!(server.count("tools/call"), 1);
 }
 
 #[rstest]

@@ -24,6 +24,7 @@ pub(super) struct ScriptedServer {
     call: Arc<Respond>,
     list: Arc<Respond>,
     resume: Arc<Respond>,
+    has_one_session: bool,
     seen: Arc<Mutex<Vec<Value>>>,
     replies: watch::Sender<Vec<Value>>,
 }
@@ -36,6 +37,7 @@ impl ScriptedServer {
             call: Arc::new(Box::new(respond)),
             list: Arc::new(Box::new(|request| json(&answer(request, &json!({"tools": TOOLS.map(tool_at_start)}))))),
             resume: nothing(),
+            has_one_session: false,
             seen: Arc::default(),
             replies: watch::Sender::default(),
         }
@@ -54,6 +56,11 @@ impl ScriptedServer {
     /// Answers every request to resume a stream with `respond`.
     pub(super) fn with_resume(self, respond: impl Fn(&Value) -> Response + Send + Sync + 'static) -> Self {
         Self { resume: Arc::new(Box::new(respond)), ..self }
+    }
+
+    /// Refuses every session except the first.
+    pub(super) fn with_one_session(self) -> Self {
+        Self { has_one_session: true, ..self }
     }
 
     /// Records the client's replies to requests of the server in `replies`.
@@ -97,6 +104,9 @@ async fn serve(State(server): State<ScriptedServer>, request: Request) -> Respon
     server.seen.lock().unwrap().push(message.clone());
     match message["method"].as_str() {
         Some("server/discover") => (StatusCode::BAD_REQUEST, "unknown method").into_response(),
+        Some("initialize") if server.has_one_session && server.count("initialize") > 1 => {
+            StatusCode::NOT_FOUND.into_response()
+        }
         Some("initialize") => {
             let result = json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
                 "serverInfo": {"name": "scripted", "version": "1"}});
