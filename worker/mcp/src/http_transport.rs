@@ -3,9 +3,10 @@
 //! Every body is bounded, and no request is sent twice. If the server numbers its events, a stream whose connection was lost is
 //! resumed. Resuming only requests the rest of an answer. It does not repeat the call.
 
-use crate::delivery::{self, Delivery, DeliveryLog};
+use crate::delivery::{self, Delivery, DeliveryLog, Retry};
 use crate::limits::MAX_BODY_BYTES;
 use crate::notification;
+use crate::older_transport;
 use crate::repair::{self, repaired};
 use crate::transport_error::{self, Error, broken};
 use bloomery_http::{body, root_cause};
@@ -72,6 +73,11 @@ impl HttpTransport {
     /// Treats a server that requires credentials as unusable: a retry would get the same answer.
     pub(crate) fn without_credentials(self) -> Self {
         Self { is_without_credentials: true, ..self }
+    }
+
+    /// Returns whether the server opens a stream of the older transport HTTP+SSE at `url`, or at the path that SDKs used for it.
+    pub(crate) async fn has_older_transport(&self, url: &str) -> bool {
+        older_transport::is_at(&self.http, url).await
     }
 
     /// Returns a transport for a new session.
@@ -165,7 +171,7 @@ impl HttpTransport {
             return Err(StreamableHttpError::SessionExpired);
         }
         if let Some(to) = location(&response) {
-            self.deliveries.record_final();
+            self.deliveries.record_retry(Retry::Never);
             let to = self.redactor.quote(&to, MAX_QUOTE_BYTES);
             let hint = "redirects are not followed: set the URL of the server to its final address";
             return Err(broken(format!("it redirects to {to} (HTTP {}), and {hint}", status.as_u16())));
@@ -174,8 +180,9 @@ impl HttpTransport {
         let is_text = std::str::from_utf8(&body).is_ok();
         let body = self.redactor.redact_json_bytes(&body);
         let unauthorized = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-        if unauthorized && self.is_without_credentials {
-            self.deliveries.record_final();
+        if unauthorized {
+            let retry = if self.is_without_credentials { Retry::Never } else { Retry::AfterCorrection };
+            self.deliveries.record_retry(retry);
         }
         if status.is_client_error() && !unauthorized {
             let read = |text: &str| serde_json::from_str::<ServerJsonRpcMessage>(text).ok().filter(|_| is_text);

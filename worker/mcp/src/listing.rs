@@ -3,7 +3,7 @@
 use crate::known_tools::KnownTools;
 use crate::limits::{MAX_BODY_BYTES, MAX_TOOLS};
 use crate::repair::UNUSABLE;
-use crate::session::{Reply, SESSION_UNKNOWN, Session};
+use crate::session::{Era, Reply, SESSION_UNKNOWN, Session};
 use bloomery_crds::text::bounded;
 use bloomery_engine::step::ToolCall;
 use bloomery_engine::tool::ListedTool;
@@ -54,8 +54,8 @@ pub(crate) async fn list(session: &Session, until: Instant) -> Result<Vec<Listed
 /// the server announced a change. Concurrent calls share one list.
 pub(crate) async fn check_tool(session: &Session, call: &ToolCall<'_>, until: Instant) -> Result<ToolCheck, Error> {
     let mut known = session.known_tools.lock().await;
-    // In the newer era, cached tools do not suffice; see [`Session::is_newer_era`].
-    let is_known = known.are_listed() || known.are_cached() && !session.is_newer_era();
+    // In the newer era, cached tools do not suffice; see [`Session::era`].
+    let is_known = known.are_listed() || known.are_cached() && session.era() == Era::Older;
     let listed = if is_known && !session.deliveries().tools_changed() {
         None
     } else {

@@ -17,6 +17,8 @@ pub(crate) use process::Process;
 use rmcp::model::ServerJsonRpcMessage;
 use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use std::io;
 use std::process::Stdio as Pipe;
 use std::sync::Arc;
@@ -122,7 +124,7 @@ impl StdioTransport {
             // As over HTTP, a message that is not UTF-8 proves nothing about a call.
             let read = match std::str::from_utf8(&line) {
                 Ok(text) => text,
-                Err(_) if is_not_a_message(&line) => continue,
+                Err(_) if !is_message(&String::from_utf8_lossy(&line)) => continue,
                 Err(error) => return Err(EndOfOutput(format!("it wrote a line that is not UTF-8: {error}"))),
             };
             let text = repair::read(read, &self.redactor);
@@ -133,7 +135,7 @@ impl StdioTransport {
                     }
                     return Ok(message);
                 }
-                Err(_) if is_not_a_message(&line) => {}
+                Err(_) if !is_message(&text) => {}
                 Err(error) => return Err(EndOfOutput(format!("it wrote a line that is not an MCP message: {error}"))),
             }
         }
@@ -192,9 +194,27 @@ impl Transport<RoleClient> for StdioTransport {
     }
 }
 
-/// Returns whether a line is not a message. The protocol forbids such lines, but many programs print a greeting to standard output.
-fn is_not_a_message(line: &[u8]) -> bool {
-    line.trim_ascii_start().first() != Some(&b'{')
+/// The fields that distinguish a message from a log line in JSON. Each is `None` if it is missing.
+#[derive(Default, Deserialize)]
+struct MessageFields {
+    jsonrpc: Option<IgnoredAny>,
+    id: Option<IgnoredAny>,
+    result: Option<IgnoredAny>,
+    error: Option<IgnoredAny>,
+}
+
+/// Returns whether a line is a message, even a malformed one. The protocol forbids other lines, but many programs print a greeting or
+/// their log to standard output.
+fn is_message(line: &str) -> bool {
+    if !line.trim_start().starts_with('{') {
+        return false;
+    }
+    match serde_json::from_str(line) {
+        Ok(MessageFields { jsonrpc, id, result, error }) => {
+            jsonrpc.is_some() || id.is_some() && (result.is_some() || error.is_some())
+        }
+        Err(_) => line.contains("\"jsonrpc\""),
+    }
 }
 
 /// Writes a line. An error contains the number of bytes that were sent.

@@ -119,7 +119,7 @@ async fn a_call_whose_session_was_lost_for_another_reason_is_indeterminate(
     let outcome = call(&client(&server.start().await), "refund", "{}").await;
     let CallOutcome::Indeterminate { text } = &outcome else { panic!("{outcome:?}") };
     assert!(text.ends_with("and it has ended the session (HTTP 404)"), "{text}");
-    assert_eq!((server.count("tools/call"), server.count("initialize")), (sent, 2));
+    assert_eq!(server.count("tools/call"), sent);
 }
 
 /// If a call was renewed and its tool changed meanwhile, it is not sent again, and it was not run.
@@ -241,6 +241,71 @@ async fn a_call_without_an_answer_is_indeterminate_after_its_timeout(#[case] res
     let CallOutcome::Indeterminate { text } = &outcome else { panic!("{outcome:?}") };
     assert!(text.contains("it did not answer within"), "{text}");
     assert_eq!(server.count("tools/call"), 1);
+}
+
+/// The timeout of the Skill holds from the first call, and from the moment at which the call is sent.
+#[tokio::test]
+async fn the_timeout_of_a_tool_holds_from_the_first_call() {
+    let server = ScriptedServer::answering_calls(|_| event_stream(stream::pending()));
+    let (id, definition) = (CallId::new(7, 0), tool_at_start("refund").digest());
+    let call = ToolCall {
+        id: &id,
+        tool: "refund",
+        arguments: "{}",
+        key: Digest::of_bytes(b"the key"),
+        idempotent: false,
+        read_only: false,
+        sent_before: false,
+        source: ToolSource::Server,
+        definition: &definition,
+        timeout_seconds: Some(1),
+    };
+    let client = client(&server.start().await);
+    let called = tokio::time::timeout(Duration::from_secs(20), client.call(&call, LONG_TIMEOUT, &|_| {})).await;
+    let CallOutcome::Indeterminate { text } = &called.unwrap().outcome else { panic!("not indeterminate") };
+    assert!(text.contains("it did not answer within"), "{text}");
+}
+
+/// A server that requires credentials is not retried for a call, even if it may get them later.
+#[rstest]
+#[case::session(401, "initialize")]
+#[case::list(403, "tools/list")]
+#[tokio::test]
+async fn a_missing_credential_is_shown_at_once(#[case] status: u16, #[case] method: &'static str) {
+    let server = ScriptedServer::answering_calls(|call| json(&done(call))).with_refusal(method, status);
+    let url = server.start().await;
+    let client = Client { unreachable_retry_period: LONG_TIMEOUT, ..client(&url) };
+    let outcome = tokio::time::timeout(Duration::from_secs(20), call(&client, "refund", "{}")).await.unwrap();
+    let CallOutcome::Failed { text, .. } = &outcome else { panic!("{outcome:?}") };
+    assert!(text.contains(&format!("The call was not sent to {url}: it answered HTTP {status}")), "{text}");
+    assert!(matches!(client.list(LONG_TIMEOUT).await, Err(Error::Unavailable { .. })));
+    let local = Client { unreachable_retry_period: LONG_TIMEOUT, ..super::client(&url) }.without_credentials();
+    let error = local.list(LONG_TIMEOUT).await.unwrap_err();
+    assert!(
+        matches!(&error, Error::Refused { .. }) && error.to_string().contains(&format!("HTTP {status}")),
+        "{error}"
+    );
+}
+
+/// A server that only has the transport of MCP 2024-11-05.
+#[rstest]
+#[case::at_its_url("/sse")]
+#[case::elsewhere("/mcp")]
+#[tokio::test]
+async fn a_server_with_the_older_transport_is_named(#[case] path: &str) {
+    let opens = || async {
+        event_stream(
+            stream::iter([Ok("event: endpoint\ndata: /messages?id=1\n\n".to_owned())]).chain(stream::pending()),
+        )
+    };
+    let router = axum::Router::new().route("/sse", axum::routing::get(opens));
+    let url = format!("{}{path}", local_server::serve(router).await);
+    let error = client(&url).list(LONG_TIMEOUT).await.unwrap_err();
+    assert!(matches!(&error, Error::Refused { .. }), "{error:?}");
+    assert!(error.to_string().contains("it only has the transport HTTP+SSE of MCP 2024-11-05"), "{error}");
+    let outcome = call(&client(&url), "refund", "{}").await;
+    let CallOutcome::Failed { text, .. } = &outcome else { panic!("{outcome:?}") };
+    assert!(text.contains("HTTP+SSE") && !text.contains("was sent"), "{text}");
 }
 
 #[tokio::test]
