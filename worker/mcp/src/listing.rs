@@ -2,6 +2,7 @@
 
 use crate::known_tools::KnownTools;
 use crate::limits::{MAX_BODY_BYTES, MAX_TOOLS};
+use crate::oversized;
 use crate::repair::UNUSABLE;
 use crate::session::{Era, Reply, SESSION_UNKNOWN, Session};
 use bloomery_crds::text::bounded;
@@ -104,6 +105,9 @@ async fn request_page(session: &Session, cursor: Option<String>, until: Instant)
     match session.ask(request, RequestMetaObject::default(), until, &|_| {}).await {
         Reply::Result(result) => match *result {
             ServerResult::ListToolsResult(page) => Ok(page),
+            ServerResult::CallToolResult(result) if let Some(size) = oversized::size_of_unread(&result) => {
+                Err(Error::Unavailable(format!("its answer {size}")))
+            }
             _ => Err(Error::Unavailable("its answer is not a list of tools".to_owned())),
         },
         Reply::Error(error) => Err(Error::Unavailable(format!(
