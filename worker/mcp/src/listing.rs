@@ -105,10 +105,14 @@ async fn request_page(session: &Session, cursor: Option<String>, until: Instant)
     match session.ask(request, RequestMetaObject::default(), until, &|_| {}).await {
         Reply::Result(result) => match *result {
             ServerResult::ListToolsResult(page) => Ok(page),
-            ServerResult::CallToolResult(result) if let Some(size) = oversized::size_of_unread(&result) => {
-                Err(Error::Unavailable(format!("its answer {size}")))
+            other => {
+                let size = match &other {
+                    ServerResult::CallToolResult(result) => oversized::size_of_unread(result),
+                    _ => None,
+                };
+                let is_large = |size| format!("its answer {size}");
+                Err(Error::Unavailable(size.map_or_else(|| "its answer is not a list of tools".to_owned(), is_large)))
             }
-            _ => Err(Error::Unavailable("its answer is not a list of tools".to_owned())),
         },
         Reply::Error(error) => Err(Error::Unavailable(format!(
             "it refused to list its tools: {} (code {})",

@@ -94,6 +94,28 @@ pub(crate) fn with_too_many_values(text: &str) -> Option<String> {
     result.map(|_| answer.stand_in(&id, &format!("has {} bytes and too many values", text.len())))
 }
 
+/// Returns the message that stands for the answer to the request `id` whose beginning is given. Returns `None` if the beginning does
+/// not show an answer, or shows the answer to another request.
+pub(crate) fn answer_to(id: &RequestId, beginning: &[u8], limit: usize) -> Option<String> {
+    let answer = read_beginning(beginning)?;
+    let is_of_another = answer.id.as_ref().is_some_and(|own| own.to_string() != id.to_string());
+    if is_of_another { None } else { Some(answer.stand_in(id, &format!("has more than {limit} bytes"))) }
+}
+
+/// Returns the first `room` bytes of a chunk, and the end of an event. No character is cut.
+pub(crate) fn cut_event(chunk: &[u8], room: usize) -> Vec<u8> {
+    let is_inside = |at: &usize| chunk.get(*at).is_some_and(|byte| byte & 0b1100_0000 == 0b1000_0000);
+    let end = (0..=room.min(chunk.len())).rev().find(|at| !is_inside(at)).unwrap_or_default();
+    let mut cut = chunk.get(..end).unwrap_or_default().to_vec();
+    cut.extend_from_slice(b"\n\n");
+    cut
+}
+
+/// Returns whether a text is whole JSON.
+pub(crate) fn is_json(text: &str) -> bool {
+    serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
+}
+
 /// Returns the size of the answer that a result stands for. Returns `None` if it is a result of the server.
 pub(crate) fn size_of_unread(result: &CallToolResult) -> Option<&str> {
     result.meta.as_ref()?.get(UNREAD)?.as_str()

@@ -174,7 +174,7 @@ impl Session {
         }
         match (begun, server) {
             (Err(Error { retry: Retry::Soon, .. }), Server::Remote { transport, url })
-                if transport.has_older_transport(url).await =>
+                if timeout_at(until, transport.has_older_transport(url)).await == Ok(true) =>
             {
                 Err(Error { reason: OLDER_TRANSPORT.to_owned(), retry: Retry::Never })
             }
