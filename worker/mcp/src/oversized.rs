@@ -13,7 +13,7 @@ const UNREAD: &str = "bloomery.dev/unread";
 pub(crate) const SHOWN_BYTES: usize = 4096;
 
 /// The largest number of values in a large message, where an object counts as [`OBJECT_VALUES`]. Values take much more memory than their
-/// text: so many take up to 130 MiB, and a worker has 256 MiB by default.
+/// text: 520,000 numbers took 73 MiB, and 110,000 objects of three fields 190 MiB. A worker has 256 MiB by default.
 const MAX_VALUES: usize = 512 * 1024;
 
 /// The number of other values that take as much memory as an object.
