@@ -1,6 +1,7 @@
 //! Builds the request of a tool call, and classifies its reply.
 
 use crate::outcome::CallOutcome;
+use crate::oversized;
 use crate::repair;
 use crate::result_text::{self, Content};
 use crate::session::Reply;
@@ -38,6 +39,8 @@ pub(crate) enum SendOutcome {
     Refused(String),
     /// The call was sent, or may have been. The text is a clause, such as "it answered HTTP 503".
     Unknown(String),
+    /// The server does not know the session. The call was not run if the server then begins a session.
+    SessionUnknown,
 }
 
 /// The error for a call whose arguments are not a JSON object.
@@ -72,6 +75,7 @@ pub(crate) fn classify(reply: Reply) -> SendOutcome {
         }
         Reply::NotSent(reason) => SendOutcome::NotSent(reason),
         Reply::Unknown(reason) => SendOutcome::Unknown(reason),
+        Reply::SessionUnknown => SendOutcome::SessionUnknown,
     }
 }
 
@@ -108,6 +112,9 @@ fn pass_on(raw: &str) -> SendOutcome {
 
 /// Converts the result of a tool call to its outcome.
 fn convert_result(result: CallToolResult) -> CallOutcome {
+    if let Some(size) = oversized::size_of_unread(&result) {
+        return CallOutcome::Unread { text: oversized::note(size) };
+    }
     let Content { text, media } = result_text::read(&result);
     if result.is_error == Some(true) {
         CallOutcome::Failed { text, media }

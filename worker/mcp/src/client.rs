@@ -2,14 +2,16 @@
 
 use crate::cache::ToolListCache;
 use crate::call::{self, SendOutcome};
+use crate::delivery::Retry;
 use crate::error::Error;
 use crate::http_transport::HttpTransport;
 use crate::known_tools::KnownTools;
-use crate::limits::{MAX_BODY_BYTES, MAX_TOOLS};
+use crate::limits::{DEFAULT_ANSWER_BYTES, MAX_BODY_BYTES, MAX_TOOLS};
 use crate::listing;
 use crate::outcome::{CallOutcome, CallResult, describe_lost_call};
 use crate::program::Program;
-use crate::session::{self, Server, Session};
+use crate::session::{self, Era, SESSION_UNKNOWN, Server, Session};
+use crate::stderr_log::StderrLog;
 use bloomery_crds::run::{BoundResource, McpEndpoint};
 use bloomery_engine::bindings;
 use bloomery_engine::event::ToolProgress;
@@ -33,8 +35,8 @@ pub const CALL_TIMEOUT: Duration = Duration::from_mins(1);
 /// Job.
 pub const MAX_CALL_TIMEOUT: Duration = Duration::from_mins(4);
 
-/// The shortest timeout of the first call, because its server may have to start (`docs/explanation/design.md`, section 6).
-const MIN_FIRST_CALL_TIMEOUT: Duration = Duration::from_secs(30);
+/// The shortest time to begin a session for a call, because its server may have to start (`docs/explanation/design.md`, section 6).
+const MIN_BEGIN_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long a call is retried while its server cannot be reached: long enough for a restart of the server.
 const UNREACHABLE_RETRY_PERIOD: Duration = Duration::from_secs(15);
@@ -45,15 +47,15 @@ pub struct Client {
     server: Server,
     /// The URL of the server, or the name of its program.
     name: Arc<str>,
-    session: Mutex<Option<Arc<Session>>>,
+    session: Mutex<SessionSlot>,
+    /// The standard error of a program.
+    stderr: Option<StderrLog>,
     /// The resources that the Job binds, in the form in which each call sends them.
     resources: Vec<Value>,
     cache: Option<Box<dyn ToolListCache>>,
     observer: ProgressObserver,
     /// Whether the tools came from the cache and no session has begun since.
     is_from_cache: AtomicBool,
-    /// Whether a call was made, so that the longer timeout of the first call no longer applies.
-    has_called: AtomicBool,
     unreachable_retry_period: Duration,
 }
 
@@ -87,7 +89,13 @@ impl Client {
     /// Creates a client of a server that is a local program. The program is started for each session.
     pub fn program(program: Program, redactor: Redactor) -> Self {
         let name = Arc::from(program.to_string());
-        Self::with_server(Server::Program(program, redactor), name)
+        let stderr = StderrLog::new(program.listener);
+        let log = stderr.clone();
+        let program = Program { listener: Arc::new(move |line| log.push(line)), ..program };
+        Self {
+            stderr: Some(stderr),
+            ..Self::with_server(Server::Program { program, redactor, max_answer: DEFAULT_ANSWER_BYTES }, name)
+        }
     }
 
     fn with_server(server: Server, name: Arc<str>) -> Self {
@@ -95,11 +103,11 @@ impl Client {
             server,
             name,
             session: Mutex::default(),
+            stderr: None,
             resources: Vec::new(),
             cache: None,
             observer: ProgressObserver::default(),
             is_from_cache: AtomicBool::default(),
-            has_called: AtomicBool::default(),
             unreachable_retry_period: UNREACHABLE_RETRY_PERIOD,
         }
     }
@@ -122,12 +130,23 @@ impl Client {
         Self { observer: observer.clone(), ..self }
     }
 
+    /// Sets the size limit of an answer, in bytes. Default: that of a Skill.
+    #[must_use]
+    pub fn with_max_result_bytes(self, bytes: u32) -> Self {
+        let limit = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let server = match self.server {
+            Server::Remote { transport, url } => Server::Remote { transport: transport.with_max_answer(limit), url },
+            Server::Program { program, redactor, .. } => Server::Program { program, redactor, max_answer: limit },
+        };
+        Self { server, ..self }
+    }
+
     /// Treats a server that requires credentials as unusable. By default, the client retries, because credentials may be added later.
     #[must_use]
     pub fn without_credentials(self) -> Self {
         let server = match self.server {
             Server::Remote { transport, url } => Server::Remote { transport: transport.without_credentials(), url },
-            program @ Server::Program(..) => program,
+            program @ Server::Program { .. } => program,
         };
         Self { server, ..self }
     }
@@ -146,14 +165,7 @@ impl Client {
     /// Returns all tools from the server, within the time `within`.
     pub async fn list_uncached(&self, within: Duration) -> Result<Vec<ListedTool>, Error> {
         let until = Instant::now() + within.min(CALL_TIMEOUT);
-        let session = self.session(until).await.map_err(|session::Error { reason, is_final }| {
-            let server = self.name.to_string();
-            match self.server {
-                _ if !is_final => self.unavailable(reason),
-                Server::Program(..) => Error::ProgramFailed { server, message: reason },
-                Server::Remote { .. } => Error::Refused { server, message: reason },
-            }
-        })?;
+        let session = self.session(until).await.map_err(|error| self.list_error(error))?;
         let listed = listing::list(&session, until).await;
         if matches!(listed, Err(listing::Error::Unavailable(_))) {
             self.discard(&session).await;
@@ -161,54 +173,71 @@ impl Client {
         if let (Ok(tools), Some(cache)) = (&listed, &self.cache) {
             cache.store(tools);
         }
-        listed.map_err(|error| match error {
-            listing::Error::Unavailable(message) => self.unavailable(message),
-            listing::Error::Unusable(message) => Error::Unusable { server: self.name.to_string(), message },
+        listed.map_err(|error| {
+            self.show_stderr();
+            match error {
+                listing::Error::Unavailable(reason) => {
+                    self.list_error(session::Error { reason, retry: session.deliveries().retry() })
+                }
+                listing::Error::Unusable(message) => Error::Unusable { server: self.name.to_string(), message },
+            }
         })
     }
 
-    /// Calls a tool. The timeout is that of the Skill or `within`, whichever is shorter. A tool that changed after the Job began is
-    /// not called.
+    fn list_error(&self, session::Error { reason: message, retry }: session::Error) -> Error {
+        let server = self.name.to_string();
+        match self.server {
+            _ if retry != Retry::Never => Error::Unavailable { server, message },
+            Server::Program { .. } => Error::ProgramFailed { server, message },
+            Server::Remote { .. } => Error::Refused { server, message },
+        }
+    }
+
+    /// Calls a tool. The timeout of the answer is that of the Skill. The call ends after `within` in any case. A tool that changed after
+    /// the Job began is not called.
     ///
-    /// The call is sent at most once. If the server cannot be reached, no byte was sent, so the call is retried for a short time.
+    /// The call is sent at most once, with one exception: if the server does not know the session of the call and begins another, it
+    /// has not run the call, and the call is sent once more. If the server cannot be reached, no byte was sent, so the call is retried
+    /// for a short time.
+    ///
     /// `listener` receives progress while the call runs.
     pub async fn call(&self, call: &ToolCall<'_>, within: Duration, listener: &dyn Fn(ToolProgress)) -> CallResult {
         let _observed = ObservedCall::new(&self.observer, call.tool);
         let began = Instant::now();
-        let until = began + within.min(self.timeout(call));
+        let until = began + within;
         let retry_until = until.min(began + self.unreachable_retry_period);
         let mut backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(2));
-        let mut listed = None;
+        let (mut listed, mut is_renewed) = (None, false);
         let outcome = loop {
             let reason = match self.send_once(call, until, &mut listed, listener).await {
                 SendOutcome::Answered(outcome) => break outcome,
                 SendOutcome::NotSent(reason) => reason,
                 SendOutcome::Refused(text) => break self.not_sent(call, text),
+                SendOutcome::SessionUnknown if !is_renewed && self.is_session_renewed(until).await => {
+                    is_renewed = true;
+                    continue;
+                }
+                SendOutcome::SessionUnknown => break self.indeterminate(SESSION_UNKNOWN),
                 SendOutcome::Unknown(reason) => break self.indeterminate(&reason),
             };
             let delay = backoff.next_delay();
             if Instant::now() + delay >= retry_until {
-                break self.not_sent(call, format!("The call was not sent to {}: {reason}.", self.name));
+                self.show_stderr();
+                break self.not_sent(call, self.describe_not_sent(&reason));
             }
             tokio::time::sleep(delay).await;
         };
         CallResult { outcome, listed }
     }
 
-    /// Returns the timeout of a call, and records that a call was made. The first call has at least [`MIN_FIRST_CALL_TIMEOUT`].
-    fn timeout(&self, call: &ToolCall<'_>) -> Duration {
-        let own = call.timeout_seconds.map_or(CALL_TIMEOUT, Duration::from_secs).min(MAX_CALL_TIMEOUT);
-        if self.has_called.swap(true, Ordering::Relaxed) { own } else { own.max(MIN_FIRST_CALL_TIMEOUT) }
-    }
-
     /// Ends the session. Otherwise the server would keep it until a timeout.
     pub async fn close(&self) {
-        if let Some(session) = self.session.lock().await.take().and_then(Arc::into_inner) {
+        if let Some(session) = self.session.lock().await.current.take().and_then(Arc::into_inner) {
             session.close().await;
         }
     }
 
-    /// Sends a call once, in the current session or a new one.
+    /// Sends a call once, in the current session or a new one. The timeout of the call begins when it is sent.
     async fn send_once(
         &self,
         call: &ToolCall<'_>,
@@ -223,11 +252,14 @@ impl Client {
         if Instant::now() >= until {
             return SendOutcome::NotSent("no time is left for the call".to_owned());
         }
-        let session = match self.session(until).await {
+        let timeout = call.timeout_seconds.map_or(CALL_TIMEOUT, Duration::from_secs).min(MAX_CALL_TIMEOUT);
+        let begin_until = until.min(Instant::now() + timeout.max(MIN_BEGIN_TIMEOUT));
+        let session = match self.session(begin_until).await {
             Ok(session) => session,
-            Err(session::Error { reason, .. }) => return SendOutcome::NotSent(reason),
+            Err(session::Error { reason, retry: Retry::Soon }) => return SendOutcome::NotSent(reason),
+            Err(session::Error { reason, .. }) => return SendOutcome::Refused(self.describe_not_sent(&reason)),
         };
-        match listing::check_tool(&session, call, until).await {
+        match listing::check_tool(&session, call, begin_until).await {
             Ok(check) => {
                 *listed = check.listed.or(listed.take());
                 if let Some(objection) = check.objection {
@@ -236,13 +268,17 @@ impl Client {
             }
             Err(listing::Error::Unavailable(reason)) => {
                 self.discard(&session).await;
-                return SendOutcome::NotSent(reason);
+                return match session.deliveries().retry() {
+                    Retry::Soon => SendOutcome::NotSent(reason),
+                    _ => SendOutcome::Refused(self.describe_not_sent(&reason)),
+                };
             }
             Err(listing::Error::Unusable(reason)) => {
                 return SendOutcome::NotSent(format!("its list of tools cannot be used: {reason}"));
             }
         }
-        let reply = session.ask(request, meta, until, listener).await;
+        let answer_until = until.min(Instant::now() + timeout);
+        let reply = session.ask(request, meta, answer_until, listener).await;
         let is_outdated = session.is_outdated_by(&reply);
         let outcome = call::classify(reply);
         if is_outdated || !matches!(outcome, SendOutcome::Answered(_)) {
@@ -251,29 +287,41 @@ impl Client {
         outcome
     }
 
+    /// Begins another session after the server did not know the last one. Returns whether the server answered `initialize`, which
+    /// proves that the server itself refused the last session, and not a proxy before it.
+    async fn is_session_renewed(&self, until: Instant) -> bool {
+        self.session(until).await.is_ok_and(|session| session.era() == Era::Older)
+    }
+
     /// Returns the current session, or a new one if there is none or it has ended.
     async fn session(&self, until: Instant) -> Result<Arc<Session>, session::Error> {
         let mut slot = self.session.lock().await;
-        if let Some(session) = slot.as_ref().filter(|session| session.is_alive()) {
+        if let Some(session) = slot.current.as_ref().filter(|session| session.is_alive()) {
             return Ok(session.clone());
         }
         let is_cached = self.is_from_cache.swap(false, Ordering::Relaxed);
         let known_tools = if is_cached { KnownTools::cached() } else { KnownTools::default() };
-        let session = Arc::new(Session::begin(&self.server, until, known_tools, &self.observer).await?);
-        *slot = Some(session.clone());
+        let begun = Session::begin(&self.server, slot.era, until, &self.observer).await;
+        let session = Arc::new(begun.inspect_err(|_| self.show_stderr())?.with_known_tools(known_tools));
+        *slot = SessionSlot { current: Some(session.clone()), era: Some(session.era()) };
         Ok(session)
     }
 
     /// Discards a session, so that the next request begins a new one. Running requests keep the old one.
     async fn discard(&self, session: &Arc<Session>) {
         let mut slot = self.session.lock().await;
-        if slot.as_ref().is_some_and(|current| Arc::ptr_eq(current, session)) {
-            *slot = None;
+        if slot.current.as_ref().is_some_and(|current| Arc::ptr_eq(current, session)) {
+            slot.current = None;
         }
     }
 
-    fn unavailable(&self, message: String) -> Error {
-        Error::Unavailable { server: self.name.to_string(), message }
+    /// Shows the standard error of a program, because something failed.
+    fn show_stderr(&self) {
+        self.stderr.iter().for_each(StderrLog::show);
+    }
+
+    fn describe_not_sent(&self, reason: &str) -> String {
+        format!("The call was not sent to {}: {reason}.", self.name)
     }
 
     /// Returns the outcome of a call that was not sent now: failed, or indeterminate if the call was sent before.
@@ -285,8 +333,16 @@ impl Client {
     }
 
     fn indeterminate(&self, reason: &str) -> CallOutcome {
+        self.show_stderr();
         CallOutcome::Indeterminate { text: format!("the call was sent to the MCP server {}, and {reason}", self.name) }
     }
+}
+
+/// The current session, and the era of the last one.
+#[derive(Debug, Default)]
+struct SessionSlot {
+    current: Option<Arc<Session>>,
+    era: Option<Era>,
 }
 
 /// Reports the beginning of a call to an observer when created, and the end of the call when dropped.

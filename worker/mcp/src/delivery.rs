@@ -27,6 +27,20 @@ pub(crate) enum Delivery {
     Sent,
     /// The request was sent, and then its connection or its answer broke. Holds the reason as a clause.
     Broken(String),
+    /// The server answered that it does not know the session of the request (HTTP 404).
+    SessionUnknown,
+}
+
+/// When the retry of a failed request may get another answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Retry {
+    /// Soon: the server may only have been restarted.
+    #[default]
+    Soon,
+    /// After somebody has corrected the credentials.
+    AfterCorrection,
+    /// Never: the server redirects, is no MCP server, requires credentials that will never exist, or is a program that does not run.
+    Never,
 }
 
 /// Returns the id of a request, and the token of its progress. Messages that are not requests have neither.
@@ -76,7 +90,7 @@ struct Records {
     server_requests: HashSet<RequestId>,
     tools_changed: bool,
     has_server_state: bool,
-    is_final: bool,
+    retry: Retry,
 }
 
 impl DeliveryLog {
@@ -125,14 +139,14 @@ impl DeliveryLog {
         self.with(|records| records.has_server_state)
     }
 
-    /// Records that a retry would get the same answer.
-    pub(crate) fn record_final(&self) {
-        self.with(|records| records.is_final = true);
+    /// Records when a retry may get another answer.
+    pub(crate) fn record_retry(&self, retry: Retry) {
+        self.with(|records| records.retry = retry);
     }
 
-    /// Returns whether a retry would get the same answer.
-    pub(crate) fn is_final(&self) -> bool {
-        self.with(|records| records.is_final)
+    /// Returns when a retry may get another answer.
+    pub(crate) fn retry(&self) -> Retry {
+        self.with(|records| records.retry)
     }
 
     /// Records a message of the server. `stream` identifies the request on whose stream the message arrived, if known.

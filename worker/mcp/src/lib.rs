@@ -22,12 +22,16 @@ mod known_tools;
 mod limits;
 mod listing;
 mod notification;
+mod older_transport;
 mod outcome;
+mod oversized;
 mod program;
 mod repair;
 mod result_text;
 mod session;
+mod stderr_log;
 mod stdio;
+mod structured;
 mod transport_error;
 
 pub use cache::ToolListCache;

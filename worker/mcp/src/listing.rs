@@ -2,8 +2,9 @@
 
 use crate::known_tools::KnownTools;
 use crate::limits::{MAX_BODY_BYTES, MAX_TOOLS};
+use crate::oversized;
 use crate::repair::UNUSABLE;
-use crate::session::{Reply, Session};
+use crate::session::{Era, Reply, SESSION_UNKNOWN, Session};
 use bloomery_crds::text::bounded;
 use bloomery_engine::step::ToolCall;
 use bloomery_engine::tool::ListedTool;
@@ -54,8 +55,8 @@ pub(crate) async fn list(session: &Session, until: Instant) -> Result<Vec<Listed
 /// the server announced a change. Concurrent calls share one list.
 pub(crate) async fn check_tool(session: &Session, call: &ToolCall<'_>, until: Instant) -> Result<ToolCheck, Error> {
     let mut known = session.known_tools.lock().await;
-    // In the newer era, cached tools do not suffice; see [`Session::is_newer_era`].
-    let is_known = known.are_listed() || known.are_cached() && !session.is_newer_era();
+    // In the newer era, cached tools do not suffice; see [`Session::era`].
+    let is_known = known.are_listed() || known.are_cached() && session.era() == Era::Older;
     let listed = if is_known && !session.deliveries().tools_changed() {
         None
     } else {
@@ -104,7 +105,14 @@ async fn request_page(session: &Session, cursor: Option<String>, until: Instant)
     match session.ask(request, RequestMetaObject::default(), until, &|_| {}).await {
         Reply::Result(result) => match *result {
             ServerResult::ListToolsResult(page) => Ok(page),
-            _ => Err(Error::Unavailable("its answer is not a list of tools".to_owned())),
+            other => {
+                let size = match &other {
+                    ServerResult::CallToolResult(result) => oversized::size_of_unread(result),
+                    _ => None,
+                };
+                let is_large = |size| format!("its answer {size}");
+                Err(Error::Unavailable(size.map_or_else(|| "its answer is not a list of tools".to_owned(), is_large)))
+            }
         },
         Reply::Error(error) => Err(Error::Unavailable(format!(
             "it refused to list its tools: {} (code {})",
@@ -112,6 +120,7 @@ async fn request_page(session: &Session, cursor: Option<String>, until: Instant)
             error.code.0
         ))),
         Reply::NotSent(reason) | Reply::Unknown(reason) => Err(Error::Unavailable(reason)),
+        Reply::SessionUnknown => Err(Error::Unavailable(SESSION_UNKNOWN.to_owned())),
     }
 }
 

@@ -1,15 +1,15 @@
 //! Converts the result of a tool to text for the model. Binary content is kept separately, and the text refers to it by its digest.
 
-use crate::limits::MAX_BODY_BYTES;
+use crate::limits::MAX_ANSWER_BYTES;
+use crate::structured;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bloomery_crds::Digest;
 use bloomery_crds::text::bounded;
 use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
-use serde_json::Value;
 
 /// The longest text of a result, in bytes. The model sees an excerpt of a long one.
-pub(crate) const MAX_TEXT_BYTES: usize = MAX_BODY_BYTES;
+pub(crate) const MAX_TEXT_BYTES: usize = MAX_ANSWER_BYTES;
 
 /// The largest number of binary items of one result that are kept.
 const MAX_MEDIA: usize = 16;
@@ -26,29 +26,25 @@ pub(crate) struct Content {
     pub(crate) media: Vec<Vec<u8>>,
 }
 
-/// Reads a result. A text that only repeats the structured content is left out: servers send such a text for clients that do not
-/// support structured content.
+/// Reads a result. What both the content and the structured content tell is told once.
 pub(crate) fn read(result: &CallToolResult) -> Content {
     let mut content = Content::default();
-    let mut structured = result.structured_content.as_ref();
-    let mut parts = Vec::new();
-    for block in &result.content {
-        match (block.as_text(), result.structured_content.as_ref()) {
-            (Some(text), Some(value)) if repeats(&text.text, value) => {
-                parts.extend(structured.take().map(Value::to_string));
-            }
-            _ => parts.push(content.part(block)),
-        }
+    let blocks = &result.content;
+    let mut parts: Vec<String> = blocks.iter().map(|block| content.part(block)).collect();
+    if let Some(structured) = result.structured_content.as_ref().filter(|value| !structured::only_wraps(value, blocks))
+    {
+        let rest = structured::without_repetitions(structured, blocks, &parts, &mut |block| content.part(block));
+        // Servers send the JSON as a text, too, for clients that do not support structured content.
+        let is_repeated =
+            |block: &ContentBlock| block.as_text().is_some_and(|text| structured::is_json_of(&text.text, structured));
+        let at = blocks.iter().position(is_repeated).unwrap_or(parts.len());
+        let mut is_other = blocks.iter().map(|block| !is_repeated(block));
+        parts.retain(|_| is_other.next().unwrap_or(true));
+        parts.insert(at, rest.to_string());
     }
-    parts.extend(structured.map(Value::to_string));
     let text = parts.join("\n");
     content.text = if text.is_empty() { "[the result is empty]".to_owned() } else { truncated(text) };
     content
-}
-
-/// Returns whether a text is the JSON of the structured content.
-fn repeats(text: &str, value: &Value) -> bool {
-    text.len() >= 2 && serde_json::from_str::<Value>(text).is_ok_and(|text| text == *value)
 }
 
 impl Content {
@@ -79,11 +75,13 @@ impl Content {
             return format!("[{what}, {kind}, whose data is not base64]");
         };
         let bytes = data.len();
-        if data.is_empty() || self.media.len() == MAX_MEDIA {
+        if data.is_empty() || self.media.len() == MAX_MEDIA && !self.media.contains(&data) {
             return format!("[{what}, {kind}, {bytes} bytes, not kept]");
         }
         let handle = Digest::of_bytes(&data);
-        self.media.push(data);
+        if !self.media.contains(&data) {
+            self.media.push(data);
+        }
         format!("[{what}, {kind}, {bytes} bytes, kept as {handle}; it is not text]")
     }
 }
@@ -153,6 +151,30 @@ mod tests {
         ], "structuredContent": {"celsius": 22.0}}),
         "{\"celsius\":22.0}\nwarm"
     )]
+    #[case::a_wrapped_text(
+        json!({"content": [{"type": "text", "text": "22 degrees"}], "structuredContent": {"result": "22 degrees"}}),
+        "22 degrees"
+    )]
+    #[case::a_wrapped_number(json!({"content": [{"type": "text", "text": "5"}], "structuredContent": {"result": 5}}), "5")]
+    #[case::a_wrapped_list(
+        json!({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "{ \"b\": 1 }"}],
+            "structuredContent": {"result": ["a", {"b": 1}]}}),
+        "a\n{ \"b\": 1 }"
+    )]
+    #[case::wrapped_blocks(
+        json!({"content": [{"type": "text", "text": "a"}], "structuredContent": {"content": [{"type": "text", "text": "a"}]}}),
+        "a"
+    )]
+    #[case::a_wrapped_empty_list(json!({"content": [], "structuredContent": {"result": []}}), "{\"result\":[]}")]
+    #[case::a_list_with_other_items(
+        json!({"content": [{"type": "text", "text": "a"}], "structuredContent": {"result": ["a", "b"]}}),
+        "a\n{\"result\":[\"a\",\"b\"]}"
+    )]
+    #[case::a_text_beside_other_fields(
+        json!({"content": [{"type": "text", "text": "0123456789".repeat(7)}],
+            "structuredContent": {"text": "0123456789".repeat(7), "lines": 1}}),
+        "0123456789012345678901234567890123456789012345678901234567890123456789\n{\"lines\":1,\"text\":\"[the text above]\"}"
+    )]
     #[case::embedded_text(
         json!({"content": [{"type": "resource", "resource": {"uri": "file:///a", "mimeType": "text/x", "text": "12"}}]}),
         "[resource file:///a, text/x]\n12"
@@ -182,18 +204,53 @@ mod tests {
         assert_eq!(content.media, [b"hello"]);
     }
 
+    /// The filesystem server sends the content in the structured content, too.
+    #[rstest]
+    #[case::wrapped(|image: Value| json!({"content": [image.clone()], "structuredContent": {"content": [image]}}), "NOTE")]
+    #[case::alone(|image: Value| json!({"content": [], "structuredContent": {"images": [image], "n": 1}}), "{\"images\":[\"NOTE\"],\"n\":1}")]
+    #[case::data_only(
+        |image: Value| json!({"content": [image.clone()], "structuredContent": {"png": image["data"], "n": 1}}),
+        "NOTE\n{\"n\":1,\"png\":\"NOTE\"}"
+    )]
+    #[case::as_a_url(
+        |image: Value| json!({"content": [image.clone()], "structuredContent":
+            {"url": format!("data:image/png;base64,{}", image["data"].as_str().unwrap()), "n": 1}}),
+        "NOTE\n{\"n\":1,\"url\":\"NOTE\"}"
+    )]
+    #[case::as_json(
+        |image: Value| json!({"content": [{"type": "text", "text": json!({"a": image, "b": 1}).to_string()}],
+            "structuredContent": {"a": image, "b": 1}}),
+        "{\"a\":\"NOTE\",\"b\":1}"
+    )]
+    fn base64_in_structured_content_is_kept_like_other_binary_content(
+        #[case] result: fn(Value) -> Value,
+        #[case] expected: &str,
+    ) {
+        let bytes = [7; 300];
+        let image = json!({"type": "image", "data": STANDARD.encode(bytes), "mimeType": "image/png"});
+        let content = content(result(image));
+        let note = format!("[image, image/png, 300 bytes, kept as {}; it is not text]", Digest::of_bytes(&bytes));
+        assert_eq!((content.text, content.media), (expected.replace("NOTE", &note), vec![bytes.to_vec()]));
+    }
+
     #[test]
     fn binary_items_beyond_the_limit_are_not_kept() {
-        let image = json!({"type": "image", "data": "aGVsbG8=", "mimeType": "image/png"});
-        let content = content(json!({"content": vec![image; MAX_MEDIA + 1]}));
+        let image = |n: usize| json!({"type": "image", "data": STANDARD.encode([u8::try_from(n).unwrap()]), "mimeType": "image/png"});
+        let images: Vec<_> = (0..=MAX_MEDIA).chain([0]).map(image).collect();
+        let content = content(json!({ "content": images }));
         assert_eq!(content.media.len(), MAX_MEDIA);
-        assert!(content.text.ends_with("[image, image/png, 5 bytes, not kept]"));
+        let kept = format!("kept as {}; it is not text]", Digest::of_bytes(&[0]));
+        assert!(
+            content
+                .text
+                .ends_with(&format!("[image, image/png, 1 bytes, not kept]\n[image, image/png, 1 bytes, {kept}"))
+        );
     }
 
     #[rstest]
     #[case("x", MAX_TEXT_BYTES, MAX_TEXT_BYTES)]
     #[case("x", MAX_TEXT_BYTES + 1, MAX_TEXT_BYTES)]
-    #[case("€", 400_000, MAX_TEXT_BYTES)]
+    #[case("€", 12_000_000, MAX_TEXT_BYTES)]
     fn a_long_text_is_cut_and_notes_the_size_of_the_cut(#[case] part: &str, #[case] times: usize, #[case] max: usize) {
         let whole = part.repeat(times);
         let bounded = text(json!({"content": [{"type": "text", "text": whole}]}));

@@ -1,6 +1,6 @@
 //! A session with a server. It begins in the newer era of the protocol if the server supports it, or else in the older era.
 
-use crate::delivery::{Delivery, DeliveryLog};
+use crate::delivery::{Delivery, DeliveryLog, Retry};
 use crate::http_transport::HttpTransport;
 use crate::known_tools::KnownTools;
 use crate::program::Program;
@@ -26,7 +26,7 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout_at};
 
-/// The longest time to begin a session. rmcp tries the newer era first, and waits 10 s for an answer.
+/// The longest time to begin a session. In the newer era, rmcp waits 10 s for an answer before it tries the older era.
 const BEGIN_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The timeout of sending a cancellation.
@@ -45,6 +45,13 @@ const PROTOCOL_ERRORS: [ErrorCode; 6] = [
     ErrorCode::UNSUPPORTED_PROTOCOL_VERSION,
 ];
 
+/// The reason of [`Reply::SessionUnknown`], as a clause.
+pub(crate) const SESSION_UNKNOWN: &str = "it has ended the session (HTTP 404)";
+
+/// The reason that no session begins with a server of the older transport, and the remedy, as a clause.
+const OLDER_TRANSPORT: &str = "it only has the transport HTTP+SSE of MCP 2024-11-05, which the worker does not support: update the server \
+     to one with streamable HTTP, or put a bridge before it";
+
 /// The server of a session.
 #[derive(Debug)]
 pub(crate) enum Server {
@@ -55,8 +62,15 @@ pub(crate) enum Server {
         /// Its streamable HTTP endpoint.
         url: Arc<str>,
     },
-    /// A program that is started for each session. Its output is redacted.
-    Program(Program, Redactor),
+    /// A program that is started for each session.
+    Program {
+        /// The program.
+        program: Program,
+        /// Redacts its output.
+        redactor: Redactor,
+        /// The size limit of an answer, in bytes.
+        max_answer: usize,
+    },
 }
 
 /// The reply to a request.
@@ -70,14 +84,44 @@ pub(crate) enum Reply {
     NotSent(String),
     /// The request was sent, or may have been, and there is no answer. Holds the reason as a clause.
     Unknown(String),
+    /// The server answered that it does not know the session. The request was not run if the server then begins a session.
+    SessionUnknown,
 }
 
-/// The reason that a session could not begin in one era.
-enum BeginError {
-    /// The server only supports versions of the older era.
-    OlderOnly,
-    /// Another reason.
-    Failed(Error),
+/// An era of the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Era {
+    /// Versions whose sessions begin with `initialize`.
+    Older,
+    /// Versions without sessions.
+    Newer,
+}
+
+impl Era {
+    /// Returns the era that is tried first with a server of unknown era (`docs/explanation/mcp.md`).
+    fn first_with(server: &Server) -> Self {
+        match server {
+            Server::Remote { .. } => Self::Newer,
+            Server::Program { .. } => Self::Older,
+        }
+    }
+
+    fn other(self) -> Self {
+        match self {
+            Self::Older => Self::Newer,
+            Self::Newer => Self::Older,
+        }
+    }
+
+    fn lifecycle(self) -> ClientLifecycleMode {
+        match self {
+            Self::Older => ClientLifecycleMode::Initialize,
+            Self::Newer => ClientLifecycleMode::Auto {
+                preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+                legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+            },
+        }
+    }
 }
 
 /// The reason that no session began.
@@ -85,15 +129,8 @@ enum BeginError {
 pub(crate) struct Error {
     /// The reason, as a clause.
     pub(crate) reason: String,
-    /// Whether a retry would fail again: the server is a program that cannot be started or that ends, or it redirects, or it requires
-    /// credentials that do not exist.
-    pub(crate) is_final: bool,
-}
-
-impl From<String> for Error {
-    fn from(reason: String) -> Self {
-        Self { reason, is_final: false }
-    }
+    /// When a retry may succeed.
+    pub(crate) retry: Retry,
 }
 
 /// Answers requests of the server. The client identifies itself, and offers no capabilities.
@@ -121,39 +158,32 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Begins a session, of the newer era if the server supports it.
+    /// Begins a session. `era` is the era of the last session. If the server does not begin a session in one era, the other is tried,
+    /// unless the time is over. Neither request has a side effect.
     pub(crate) async fn begin(
         server: &Server,
+        era: Option<Era>,
         until: Instant,
-        known_tools: KnownTools,
         observer: &ProgressObserver,
     ) -> Result<Self, Error> {
         let until = until.min(Instant::now() + BEGIN_TIMEOUT);
-        let newer = ClientLifecycleMode::Auto {
-            preferred_versions: vec![ProtocolVersion::V_2026_07_28],
-            legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
-        };
-        match Self::begin_as(newer, server, until, observer).await {
-            // rmcp falls back to the older era only if the server does not know the request. A server that answers with older
-            // versions, and a program that ends when it receives the request, are tried again here in the older era.
-            Err(BeginError::OlderOnly | BeginError::Failed(Error { is_final: true, .. })) => {
-                Self::begin_as(ClientLifecycleMode::Initialize, server, until, observer).await
-            }
-            begun => begun,
+        let first = era.unwrap_or_else(|| Era::first_with(server));
+        let mut begun = Self::begin_as(first, server, until, observer).await;
+        if begun.is_err() && Instant::now() < until {
+            begun = Self::begin_as(first.other(), server, until, observer).await;
         }
-        .map(|begun| Self { known_tools: Mutex::new(known_tools), ..begun })
-        .map_err(|error| match error {
-            BeginError::OlderOnly => "it supports no MCP version that the worker supports".to_owned().into(),
-            BeginError::Failed(error) => error,
-        })
+        match (begun, server) {
+            (Err(Error { retry: Retry::Soon, .. }), Server::Remote { transport, url })
+                if timeout_at(until, transport.has_older_transport(url)).await == Ok(true) =>
+            {
+                Err(Error { reason: OLDER_TRANSPORT.to_owned(), retry: Retry::Never })
+            }
+            (begun, _) => begun,
+        }
     }
 
-    async fn begin_as(
-        lifecycle: ClientLifecycleMode,
-        server: &Server,
-        until: Instant,
-        observer: &ProgressObserver,
-    ) -> Result<Self, BeginError> {
+    async fn begin_as(era: Era, server: &Server, until: Instant, observer: &ProgressObserver) -> Result<Self, Error> {
+        let lifecycle = era.lifecycle();
         let deliveries = DeliveryLog::with_observer(observer);
         // The client has no capabilities, so a server has nothing to request. The handler declines any request.
         let info = Implementation::new("bloomery-worker", env!("CARGO_PKG_VERSION"));
@@ -168,21 +198,25 @@ impl Session {
                 let transport = StreamableHttpClientTransport::with_client(transport, transport_config(url.clone()));
                 timeout_at(until, handler.serve_with_lifecycle(transport, lifecycle)).await
             }
-            Server::Program(program, redactor) => {
-                let transport = StdioTransport::start(program, deliveries.clone(), redactor.clone())
-                    .map_err(|error| BeginError::Failed(Error { reason: error.to_string(), is_final: true }))?;
+            Server::Program { program, redactor, max_answer } => {
+                let transport = StdioTransport::start(program, deliveries.clone(), redactor.clone(), *max_answer)
+                    .map_err(|error| Error { reason: error.to_string(), retry: Retry::Never })?;
                 process = Some(transport.process());
                 timeout_at(until, handler.serve_with_lifecycle(transport, lifecycle)).await
             }
         };
         let reason = match begun {
             Ok(Ok(service)) => return Ok(Self { service, deliveries, known_tools: Mutex::default() }),
-            Ok(Err(ClientInitializeError::NoCompatibleProtocolVersion { .. })) => return Err(BeginError::OlderOnly),
             Ok(Err(error)) => deliveries.last_error().unwrap_or_else(|| describe_begin_error(&error, server)),
             Err(_) => "it did not begin a session in time".to_owned(),
         };
-        let is_final = deliveries.is_final();
-        Err(BeginError::Failed(program_ended(process).await.unwrap_or(Error { reason, is_final })))
+        let retry = deliveries.retry();
+        Err(program_ended(process).await.unwrap_or(Error { reason, retry }))
+    }
+
+    /// Adds the record of the tools.
+    pub(crate) fn with_known_tools(self, known_tools: KnownTools) -> Self {
+        Self { known_tools: Mutex::new(known_tools), ..self }
     }
 
     /// Returns whether requests can still be sent.
@@ -225,10 +259,13 @@ impl Session {
         &self.deliveries
     }
 
-    /// Returns whether the session is of the newer era. In that era, a tool's schema may require that rmcp sends arguments as headers,
-    /// and rmcp only knows the schemas that were listed in the same session.
-    pub(crate) fn is_newer_era(&self) -> bool {
-        self.service.peer_info().is_some_and(|server| !server.protocol_version.has_initialize())
+    /// Returns the era of the session. In the newer era, a tool's schema may require that rmcp sends arguments as headers, and rmcp only
+    /// knows the schemas that were listed in the same session.
+    pub(crate) fn era(&self) -> Era {
+        match self.service.peer_info() {
+            Some(server) if !server.protocol_version.has_initialize() => Era::Newer,
+            _ => Era::Older,
+        }
     }
 
     /// Returns whether a reply may mean that the server was restarted in another era. This only applies if the server keeps no state for
@@ -247,7 +284,7 @@ impl Session {
 /// Returns the error for a program that ended. Returns `None` if the program runs, or the server is not a program.
 async fn program_ended(process: Option<Process>) -> Option<Error> {
     let reason = process?.exit_description().await?;
-    Some(Error { reason, is_final: true })
+    Some(Error { reason, retry: Retry::Never })
 }
 
 /// Returns the reply that an answer of rmcp and the recorded delivery prove.
@@ -259,6 +296,7 @@ fn classify_answer(answer: Result<ServerResult, ServiceError>, delivery: Deliver
         Err(error) => match delivery {
             Delivery::NotSent(reason) => Reply::NotSent(reason),
             Delivery::Broken(reason) => Reply::Unknown(reason),
+            Delivery::SessionUnknown => Reply::SessionUnknown,
             Delivery::Sent => Reply::Unknown(match error {
                 ServiceError::Timeout { timeout } => format!("it did not answer within {} s", timeout.as_secs()),
                 ServiceError::TransportClosed => "its answer ended before the result".to_owned(),
@@ -283,11 +321,14 @@ fn transport_config(url: Arc<str>) -> StreamableHttpClientTransportConfig {
 fn describe_begin_error(error: &ClientInitializeError, server: &Server) -> String {
     match error {
         ClientInitializeError::JsonRpcError(error) => format!("it refused a session: {}", error.message),
+        ClientInitializeError::NoCompatibleProtocolVersion { .. } => {
+            "it supports no MCP version that the worker supports".to_owned()
+        }
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => describe_begin_error(fallback, server),
         ClientInitializeError::TransportError { error, .. } => error.error.to_string(),
         _ => match server {
             Server::Remote { .. } => "it does not speak MCP over streamable HTTP".to_owned(),
-            Server::Program(..) => "it does not speak MCP over its standard input and output".to_owned(),
+            Server::Program { .. } => "it does not speak MCP over its standard input and output".to_owned(),
         },
     }
 }

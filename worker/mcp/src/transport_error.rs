@@ -36,7 +36,7 @@ pub(crate) fn delivery(error: &StreamableHttpError<Error>) -> Delivery {
     match error {
         StreamableHttpError::Client(Error::NotSent(reason)) => Delivery::NotSent(reason.clone()),
         StreamableHttpError::Client(Error::Broken(reason)) => Delivery::Broken(reason.clone()),
-        StreamableHttpError::SessionExpired => Delivery::Broken("it has ended the session (HTTP 404)".to_owned()),
+        StreamableHttpError::SessionExpired => Delivery::SessionUnknown,
         other => Delivery::Broken(other.to_string()),
     }
 }

@@ -1,8 +1,12 @@
 //! Tests the MCP client with two third-party servers: the reference "everything" server from npm, which uses an older version of MCP,
 //! and a time server from the Python package index, whose SDK uses a newer one.
 //!
+//! It also runs the client scenarios of the MCP conformance suite.
+//!
 //! `hack/third-party` installs them in the versions that `servers/` locks. Each test starts the server that it needs.
 
+#[cfg(test)]
+mod conformance;
 #[cfg(test)]
 mod server;
 
@@ -26,13 +30,17 @@ mod tests {
     const PLENTY: Duration = Duration::from_mins(1);
 
     /// A client, and the tools at the start of the Job.
-    struct Job {
-        client: Client,
-        tools: Vec<ListedTool>,
+    pub(crate) struct Job {
+        pub(crate) client: Client,
+        pub(crate) tools: Vec<ListedTool>,
     }
 
     impl Job {
         async fn of(server: &Server) -> Self {
+            Self::at(server.url()).await
+        }
+
+        pub(crate) async fn at(url: String) -> Self {
             // Fails if another test has installed the provider.
             let _ = rustls::crypto::ring::default_provider().install_default();
             let docs = BoundResource {
@@ -40,8 +48,7 @@ mod tests {
                 kind: ResourceType::ApiEndpoint,
                 source: ResourceSource::Value("https://docs.example".into()),
             };
-            let client =
-                Client::new(&McpEndpoint { url: server.url() }, Redactor::default()).unwrap().with_resources(&[docs]);
+            let client = Client::new(&McpEndpoint { url }, Redactor::default()).unwrap().with_resources(&[docs]);
             let tools = client.list(PLENTY).await.unwrap();
             Self { client, tools }
         }
@@ -79,7 +86,7 @@ mod tests {
             (called, progress.into_inner())
         }
 
-        async fn completed(&self, tool: &str, arguments: &str) -> (String, Option<Value>, Vec<Vec<u8>>) {
+        pub(crate) async fn completed(&self, tool: &str, arguments: &str) -> (String, Option<Value>, Vec<Vec<u8>>) {
             match self.call(tool, arguments, PLENTY).await.outcome {
                 CallOutcome::Completed { text, structured, media } => (text, structured, media),
                 other => panic!("{tool}: {other:?}"),

@@ -62,8 +62,14 @@ impl Drop for Server {
     }
 }
 
+/// Returns the locked Node.js, which is newer than that of some distributions.
+pub(crate) fn node() -> PathBuf {
+    let machine = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
+    install().join(format!("node_modules/node-linux-{machine}/bin/node"))
+}
+
 /// Installs the servers, unless they are installed already. Returns their directory.
-fn install() -> &'static Path {
+pub(crate) fn install() -> &'static Path {
     static DIR: OnceLock<PathBuf> = OnceLock::new();
     DIR.get_or_init(|| {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hack/third-party");

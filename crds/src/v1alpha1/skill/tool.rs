@@ -37,8 +37,7 @@ pub struct ToolDeclaration {
     /// True if a second call with the same call key has no further effect. The worker can then repeat a call whose answer was lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotent: Option<bool>,
-    /// The timeout of a call, such as `30s`, at most `4m`. Default: 1m. The first call of a worker has at least 30s, since
-    /// the server may have to start.
+    /// The timeout of a call, such as `30s`, at most `4m`. Default: 1m.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "duration_schema")]
     pub timeout: Option<Duration>,

@@ -1,6 +1,7 @@
 //! Tests of a server that is replaced by a server of another era between two requests of a session.
 
 use super::rmcp_server::{Era, RmcpServer};
+use super::scripted_server::{ScriptedServer, done, json};
 use super::*;
 use rstest::rstest;
 use std::sync::Mutex;
@@ -59,7 +60,7 @@ async fn a_client_recovers_when_the_server_changes_its_era(
     proxy.set_target(&new_url).await;
     let first = call(&client, "echo", "{}").await;
     match &first {
-        CallOutcome::Completed { .. } => assert_eq!(new.count("echo"), 1),
+        CallOutcome::Completed { .. } | CallOutcome::Unread { .. } => assert_eq!(new.count("echo"), 1),
         CallOutcome::Failed { .. } => assert_eq!(new.count("echo"), 0, "{first:?}"),
         CallOutcome::Indeterminate { .. } => assert!(new.count("echo") <= 1),
     }
@@ -84,4 +85,30 @@ async fn a_list_recovers_when_the_server_changes_its_era(#[case] before: Era, #[
     let first = client.list_uncached(LONG_TIMEOUT).await;
     assert!(matches!(&first, Ok(_) | Err(Error::Unavailable { .. })), "{first:?}");
     assert_eq!(client.list_uncached(LONG_TIMEOUT).await.unwrap(), TOOLS.map(tool_at_start));
+}
+
+/// Servers of the older era answer an unknown request in many ways.
+#[rstest]
+#[case::an_empty_result(json!({}))]
+#[case::a_text(json!("what?"))]
+#[case::another_result(json!({"tools": []}))]
+#[case::older_versions(json!({"supportedVersions": ["2025-06-18"], "capabilities": {}, "serverInfo": {"name": "x", "version": "1"}}))]
+#[tokio::test]
+async fn a_server_that_answers_discovery_oddly_is_of_the_older_era(#[case] result: Value) {
+    let server = ScriptedServer::answering_calls(|call| json(&done(call))).with_discovery(result);
+    let client = client(&server.start().await);
+    assert_eq!(call(&client, "refund", "{}").await, completed("done"));
+    client.close().await;
+    assert_eq!(call(&client, "refund", "{}").await, completed("done"));
+    // The client remembers the era.
+    assert_eq!((server.count("server/discover"), server.count("initialize")), (1, 2));
+}
+
+#[rstest]
+#[case::server_error(500)]
+#[case::not_implemented(501)]
+#[tokio::test]
+async fn a_server_that_fails_at_discovery_is_of_the_older_era(#[case] status: u16) {
+    let server = ScriptedServer::answering_calls(|call| json(&done(call))).with_refusal("server/discover", status);
+    assert_eq!(call(&client(&server.start().await), "refund", "{}").await, completed("done"));
 }

@@ -2,6 +2,7 @@
 
 use super::scripted_server::{ScriptedServer, answer, cut_events, done, event, event_stream, events, json};
 use super::*;
+use crate::limits::DEFAULT_ANSWER_BYTES;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bloomery_testkit::local_server;
@@ -9,6 +10,7 @@ use futures::{StreamExt, stream};
 use rstest::rstest;
 use serde_json::{Value, json};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::net::TcpListener;
 
 fn response(status: u16, body: &Value) -> Response {
@@ -35,8 +37,6 @@ fn sized(request: &Value, bytes: usize) -> Value {
 #[rstest]
 #[case::server_error(|_: &Value| response(500, &json!("down")), "it answered HTTP 500: \"down\"")]
 #[case::server_error_with_an_answer(|call: &Value| response(503, &error(call)), "it answered HTTP 503")]
-#[case::session_gone(|_: &Value| response(404, &json!("no such session")), "it has ended the session (HTTP 404)")]
-#[case::session_gone_with_an_answer(|call: &Value| response(404, &error(call)), "it has ended the session (HTTP 404)")]
 #[case::refused_by_a_proxy(|_: &Value| response(400, &json!("bad gateway rules")), "it answered HTTP 400")]
 #[case::another_call_refused(|_: &Value| response(400, &error(&json!({"id": 999}))), "it answered HTTP 400")]
 #[case::unauthorized(|call: &Value| response(401, &error(call)), "it answered HTTP 401")]
@@ -56,11 +56,20 @@ fn sized(request: &Value, bytes: usize) -> Value {
     |call: &Value| json(&answer(call, &json!({"resultType": "delegated", "content": []}))),
     "it answered with a result of the type `delegated`"
 )]
-#[case::huge(|call: &Value| json(&sized(call, MAX_BODY_BYTES)), "larger than 1048576 bytes")]
-#[case::huge_event(|call: &Value| events([event(&sized(call, MAX_BODY_BYTES))]), "larger than 1048576 bytes")]
+#[case::huge_notification(
+    |_: &Value| {
+        let logged = json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": "x".repeat(DEFAULT_ANSWER_BYTES)}});
+        events([event(&logged)])
+    },
+    "larger than 8388608 bytes"
+)]
+#[case::huge_answer_to_another_call(
+    |_: &Value| json(&sized(&json!({"id": 999}), DEFAULT_ANSWER_BYTES)),
+    "larger than 8388608 bytes"
+)]
 #[case::flood(
     |_: &Value| event_stream(stream::repeat_with(|| Ok(format!(": {}\n\n", "x".repeat(1000)))).boxed()),
-    "larger than 1048576 bytes"
+    "larger than 8388608 bytes"
 )]
 #[case::cut_stream(|_: &Value| cut_events([": hello\n\n".to_owned()]), "its answer was cut off")]
 #[case::stream_without_result(|_: &Value| events([": hello\n\n".to_owned()]), "its answer ended before the result")]
@@ -83,6 +92,59 @@ async fn a_response_that_proves_nothing_makes_the_call_indeterminate(
         assert_eq!(server.count("tools/call"), times);
         assert_eq!(server.count("initialize"), times);
     }
+}
+
+/// Returns whether this is the first time that it is asked.
+fn is_first(asked: &AtomicBool) -> bool {
+    !asked.swap(true, Ordering::Relaxed)
+}
+
+/// The server does not know the session of the call, and begins another: it has not run the call.
+#[rstest]
+#[case::text(|_: &Value| response(404, &json!("no such session")))]
+#[case::answer(|call: &Value| response(404, &error(call)))]
+#[tokio::test]
+async fn a_call_whose_session_was_lost_is_sent_once_more_in_a_new_session(#[case] refuse: fn(&Value) -> Response) {
+    let asked = AtomicBool::default();
+    let server =
+        ScriptedServer::answering_calls(move |call| if is_first(&asked) { refuse(call) } else { json(&done(call)) });
+    let client = client(&server.start().await);
+    assert_eq!(call(&client, "refund", "{}").await, completed("done"));
+    assert_eq!((server.count("tools/call"), server.count("initialize"), server.count("tools/list")), (2, 2, 2));
+    assert_eq!(call(&client, "refund", "{}").await, completed("done"));
+    assert_eq!((server.count("tools/call"), server.count("initialize")), (3, 2));
+}
+
+/// Nothing proves that the server itself does not know the session.
+#[rstest]
+#[case::no_session_begins(true, 1)]
+#[case::each_session_is_lost(false, 2)]
+#[tokio::test]
+async fn a_call_whose_session_was_lost_for_another_reason_is_indeterminate(
+    #[case] refuses_sessions: bool,
+    #[case] sent: usize,
+) {
+    let server = ScriptedServer::answering_calls(|_| response(404, &json!("not found")));
+    let server = if refuses_sessions { server.with_one_session() } else { server };
+    let outcome = call(&client(&server.start().await), "refund", "{}").await;
+    let CallOutcome::Indeterminate { text } = &outcome else { panic!("{outcome:?}") };
+    assert!(text.ends_with("and it has ended the session (HTTP 404)"), "{text}");
+    assert_eq!(server.count("tools/call"), sent);
+}
+
+/// If a call was renewed and its tool changed meanwhile, it is not sent again, and it was not run.
+#[tokio::test]
+async fn a_tool_that_changed_with_the_session_is_not_called_again() {
+    let asked = AtomicBool::default();
+    let server =
+        ScriptedServer::answering_calls(|_| response(404, &json!("no such session"))).with_list(move |request| {
+            let tools = if is_first(&asked) { json!(TOOLS.map(tool_at_start)) } else { json!([]) };
+            json(&answer(request, &json!({ "tools": tools })))
+        });
+    let outcome = call(&client(&server.start().await), "refund", "{}").await;
+    let CallOutcome::Failed { text, .. } = &outcome else { panic!("{outcome:?}") };
+    assert!(text.contains("its tool has changed"), "{text}");
+    assert_eq!(server.count("tools/call"), 1);
 }
 
 #[rstest]
@@ -191,13 +253,131 @@ async fn a_call_without_an_answer_is_indeterminate_after_its_timeout(#[case] res
     assert_eq!(server.count("tools/call"), 1);
 }
 
+/// The timeout of the Skill holds from the first call, and from the moment at which the call is sent.
+#[tokio::test]
+async fn the_timeout_of_a_tool_holds_from_the_first_call() {
+    let server = ScriptedServer::answering_calls(|_| event_stream(stream::pending()));
+    let (id, definition) = (CallId::new(7, 0), tool_at_start("refund").digest());
+    let call = ToolCall {
+        id: &id,
+        tool: "refund",
+        arguments: "{}",
+        key: Digest::of_bytes(b"the key"),
+        idempotent: false,
+        read_only: false,
+        sent_before: false,
+        source: ToolSource::Server,
+        definition: &definition,
+        timeout_seconds: Some(1),
+    };
+    let client = client(&server.start().await);
+    let called = tokio::time::timeout(Duration::from_secs(20), client.call(&call, LONG_TIMEOUT, &|_| {})).await;
+    let CallOutcome::Indeterminate { text } = &called.unwrap().outcome else { panic!("not indeterminate") };
+    assert!(text.contains("it did not answer within"), "{text}");
+}
+
+/// A server that requires credentials is not retried for a call, even if it may get them later.
+#[rstest]
+#[case::session(401, "initialize")]
+#[case::list(403, "tools/list")]
+#[tokio::test]
+async fn a_missing_credential_is_shown_at_once(#[case] status: u16, #[case] method: &'static str) {
+    let server = ScriptedServer::answering_calls(|call| json(&done(call))).with_refusal(method, status);
+    let url = server.start().await;
+    let client = Client { unreachable_retry_period: LONG_TIMEOUT, ..client(&url) };
+    let outcome = tokio::time::timeout(Duration::from_secs(20), call(&client, "refund", "{}")).await.unwrap();
+    let CallOutcome::Failed { text, .. } = &outcome else { panic!("{outcome:?}") };
+    assert!(text.contains(&format!("The call was not sent to {url}: it answered HTTP {status}")), "{text}");
+    assert!(matches!(client.list(LONG_TIMEOUT).await, Err(Error::Unavailable { .. })));
+    let local = Client { unreachable_retry_period: LONG_TIMEOUT, ..super::client(&url) }.without_credentials();
+    let error = local.list(LONG_TIMEOUT).await.unwrap_err();
+    assert!(
+        matches!(&error, Error::Refused { .. }) && error.to_string().contains(&format!("HTTP {status}")),
+        "{error}"
+    );
+}
+
+/// A server that only has the transport of MCP 2024-11-05.
+#[rstest]
+#[case::at_its_url("/sse")]
+#[case::elsewhere("/mcp")]
+#[tokio::test]
+async fn a_server_with_the_older_transport_is_named(#[case] path: &str) {
+    let opens = || async {
+        event_stream(
+            stream::iter([Ok("event: endpoint\ndata: /messages?id=1\n\n".to_owned())]).chain(stream::pending()),
+        )
+    };
+    let router = axum::Router::new().route("/sse", axum::routing::get(opens));
+    let url = format!("{}{path}", local_server::serve(router).await);
+    let error = client(&url).list(LONG_TIMEOUT).await.unwrap_err();
+    assert!(matches!(&error, Error::Refused { .. }), "{error:?}");
+    assert!(error.to_string().contains("it only has the transport HTTP+SSE of MCP 2024-11-05"), "{error}");
+    let outcome = call(&client(&url), "refund", "{}").await;
+    let CallOutcome::Failed { text, .. } = &outcome else { panic!("{outcome:?}") };
+    assert!(text.contains("HTTP+SSE") && !text.contains("was sent"), "{text}");
+}
+
 #[tokio::test]
 async fn a_result_of_the_largest_size_is_read() {
-    let server = ScriptedServer::answering_calls(|call| json(&sized(call, MAX_BODY_BYTES - 1000)));
+    let server = ScriptedServer::answering_calls(|call| json(&sized(call, DEFAULT_ANSWER_BYTES - 1000)));
     let CallOutcome::Completed { text, .. } = call(&client(&server.start().await), "get", "{}").await else {
         panic!("not completed")
     };
-    assert_eq!(text.len(), MAX_BODY_BYTES - 1000);
+    assert_eq!(text.len(), DEFAULT_ANSWER_BYTES - 1000);
+}
+
+/// Returns a result in the order of fields of the TypeScript SDK.
+fn result_first(call: &Value, text: &str) -> String {
+    format!(r#"{{"result":{{"content":[{{"type":"text","text":"{text}"}}]}},"jsonrpc":"2.0","id":{}}}"#, call["id"])
+}
+
+/// The call has happened, so it is completed, and the session goes on.
+#[rstest]
+#[case::json(|call: &Value| json(&sized(call, 70_000)))]
+#[case::result_first(|call: &Value| ([(header::CONTENT_TYPE, "application/json")], result_first(call, &"x".repeat(70_000))).into_response())]
+#[case::without_a_length(|call: &Value| {
+    let text = result_first(call, &"x".repeat(70_000));
+    let mut response = event_stream(stream::iter([Ok(text)]));
+    response.headers_mut().insert(header::CONTENT_TYPE, "application/json".parse().unwrap());
+    response
+})]
+#[case::event(|call: &Value| events([": hello\n\n".to_owned(), event(&sized(call, 70_000))]))]
+#[case::event_of_wide_characters(|call: &Value| events([format!("data: {}\n\n", result_first(call, &"€".repeat(30_000)))]))]
+#[case::open_stream(|call: &Value| event_stream(stream::iter([Ok(event(&sized(call, 70_000)))]).chain(stream::pending())))]
+#[tokio::test]
+async fn a_result_beyond_the_limit_completes_the_call(#[case] respond: fn(&Value) -> Response) {
+    let server = ScriptedServer::answering_calls(respond);
+    let client = client(&server.start().await).with_max_result_bytes(65_536);
+    for times in 1..=2 {
+        let outcome = call(&client, "refund", "{}").await;
+        let CallOutcome::Unread { text } = &outcome else { panic!("{outcome:?}") };
+        let note = "[The call has happened: the server answered it. But the answer has more than 65536 bytes, so it was not read";
+        assert!(text.starts_with(note), "{text}");
+        assert_eq!((server.count("tools/call"), server.count("initialize")), (times, 1));
+    }
+}
+
+#[tokio::test]
+async fn an_error_beyond_the_limit_fails_the_call() {
+    let server = ScriptedServer::answering_calls(|call| {
+        json(&json!({"jsonrpc": "2.0", "id": call["id"], "error": {"code": 1, "message": "x".repeat(70_000)}}))
+    });
+    let client = client(&server.start().await).with_max_result_bytes(65_536);
+    let expected =
+        "The server refused the call: the error has more than 65536 bytes, so it was not read (code -32603).";
+    assert_eq!(call(&client, "refund", "{}").await, failed(expected));
+}
+
+/// Values take much more memory than their text.
+#[tokio::test]
+async fn a_large_result_of_too_many_values_completes_the_call() {
+    let server = ScriptedServer::answering_calls(|call| {
+        json(&answer(call, &json!({"content": [], "structuredContent": {"rows": vec![0; 1_000_000]}})))
+    });
+    let outcome = call(&client(&server.start().await), "get", "{}").await;
+    let CallOutcome::Unread { text } = &outcome else { panic!("not unread") };
+    assert!(text.contains("and too many values, so it was not read"), "{text}");
 }
 
 #[tokio::test]
@@ -340,7 +520,7 @@ async fn a_repeated_call_that_cannot_be_sent_is_indeterminate() {
             match repeated_call(&client, "refund", "{}", LONG_TIMEOUT, sent_before).await.outcome {
                 CallOutcome::Failed { text, .. } => assert!(!is_lost && text.contains(reason), "{text}"),
                 CallOutcome::Indeterminate { text } => assert!(is_lost && text.contains(reason), "{text}"),
-                completed @ CallOutcome::Completed { .. } => panic!("{completed:?}"),
+                completed @ (CallOutcome::Completed { .. } | CallOutcome::Unread { .. }) => panic!("{completed:?}"),
             }
         }
     }

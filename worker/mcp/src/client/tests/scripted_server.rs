@@ -24,6 +24,9 @@ pub(super) struct ScriptedServer {
     call: Arc<Respond>,
     list: Arc<Respond>,
     resume: Arc<Respond>,
+    has_one_session: bool,
+    discovery: Option<Value>,
+    refusal: Option<(&'static str, u16)>,
     seen: Arc<Mutex<Vec<Value>>>,
     replies: watch::Sender<Vec<Value>>,
 }
@@ -36,6 +39,9 @@ impl ScriptedServer {
             call: Arc::new(Box::new(respond)),
             list: Arc::new(Box::new(|request| json(&answer(request, &json!({"tools": TOOLS.map(tool_at_start)}))))),
             resume: nothing(),
+            has_one_session: false,
+            discovery: None,
+            refusal: None,
             seen: Arc::default(),
             replies: watch::Sender::default(),
         }
@@ -54,6 +60,21 @@ impl ScriptedServer {
     /// Answers every request to resume a stream with `respond`.
     pub(super) fn with_resume(self, respond: impl Fn(&Value) -> Response + Send + Sync + 'static) -> Self {
         Self { resume: Arc::new(Box::new(respond)), ..self }
+    }
+
+    /// Answers `server/discover` with a result.
+    pub(super) fn with_discovery(self, result: Value) -> Self {
+        Self { discovery: Some(result), ..self }
+    }
+
+    /// Refuses every request of a method with an HTTP status.
+    pub(super) fn with_refusal(self, method: &'static str, status: u16) -> Self {
+        Self { refusal: Some((method, status)), ..self }
+    }
+
+    /// Refuses every session except the first.
+    pub(super) fn with_one_session(self) -> Self {
+        Self { has_one_session: true, ..self }
     }
 
     /// Records the client's replies to requests of the server in `replies`.
@@ -96,7 +117,14 @@ async fn serve(State(server): State<ScriptedServer>, request: Request) -> Respon
     let message: Value = serde_json::from_slice(&body).unwrap();
     server.seen.lock().unwrap().push(message.clone());
     match message["method"].as_str() {
+        Some(method) if server.refusal.is_some_and(|(refused, _)| refused == method) => {
+            StatusCode::from_u16(server.refusal.unwrap().1).unwrap().into_response()
+        }
+        Some("server/discover") if server.discovery.is_some() => json(&answer(&message, &server.discovery.unwrap())),
         Some("server/discover") => (StatusCode::BAD_REQUEST, "unknown method").into_response(),
+        Some("initialize") if server.has_one_session && server.count("initialize") > 1 => {
+            StatusCode::NOT_FOUND.into_response()
+        }
         Some("initialize") => {
             let result = json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
                 "serverInfo": {"name": "scripted", "version": "1"}});

@@ -45,7 +45,7 @@ fn server(act: &str) -> Client {
 }
 
 #[tokio::test]
-async fn a_program_is_called_and_its_stderr_is_passed_on() {
+async fn a_program_is_called_and_its_stderr_is_not_shown() {
     let stderr = StderrLines::default();
     let client =
         program(&["sh", "-c", &format!("printf 'Bienvenue \\340 tous\\n'\n{SERVER}"), "sh", ANSWER_DONE], &stderr);
@@ -53,13 +53,39 @@ async fn a_program_is_called_and_its_stderr_is_passed_on() {
     assert_eq!(tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["act"]);
     assert_eq!(call(&client, "act", "{}").await, completed("done"));
     client.close().await;
-    assert_eq!(*stderr.0.lock().unwrap(), ["started"]);
+    assert!(stderr.0.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn the_stderr_of_a_program_is_shown_when_something_fails() {
+    let stderr = StderrLines::default();
+    let client = program(&["sh", "-c", SERVER, "sh", "echo failing >&2; exit 3"], &stderr);
+    assert!(matches!(call(&client, "act", "{}").await, CallOutcome::Indeterminate { .. }));
+    assert_eq!(*stderr.0.lock().unwrap(), ["started", "failing"]);
+}
+
+/// Loggers such as pino write JSON to standard output.
+#[rstest]
+#[case::a_log_line(r#"{"level":30,"time":1,"pid":7,"msg":"calling"}"#)]
+#[case::a_log_line_with_a_method(r#"{"level":30,"id":1,"method":"tools/call","msg":"calling"}"#)]
+#[case::a_logged_message(r#"{"level":20,"sent":{"jsonrpc":"2.0","id":1,"result":{}}}"#)]
+#[case::an_object_of_javascript("{ level: 30 }")]
+#[case::a_text("calling")]
+#[tokio::test]
+async fn a_line_that_is_not_a_message_is_skipped(#[case] line: &str) {
+    let act = format!("echo '{line}'; {ANSWER_DONE}");
+    assert_eq!(call(&server(&act), "act", "{}").await, completed("done"));
 }
 
 #[rstest]
 #[case::ends("exit 3", "exit status: 3")]
 #[case::cut("printf '{\"jsonrpc\"'; exit 0", "the program ended")]
-#[case::not_a_message("echo '{\"no\": \"message\"}'", "it wrote a line that is not an MCP message")]
+#[case::a_malformed_message("echo '{\"jsonrpc\": \"2.0\"}'", "it wrote a line that is not an MCP message")]
+#[case::a_cut_message("echo '{\"jsonrpc\": \"2.0\", \"id\"'", "it wrote a line that is not an MCP message")]
+#[case::an_answer_of_another_protocol(
+    "echo '{\"id\": 1, \"result\": {}}'",
+    "it wrote a line that is not an MCP message"
+)]
 #[case::not_utf8(
     r#"printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"d\377ne"}]}}\n' "$id""#,
     "it wrote a line that is not UTF-8"
@@ -72,9 +98,9 @@ async fn a_call_that_was_written_and_not_answered_is_indeterminate(#[case] act: 
     assert!(text.contains(reason), "{text}");
 }
 
-/// Programs that use the first SDKs in Rust behave like this.
+/// Programs that use the first SDKs in Rust behave like this. They never receive a request of the newer era.
 #[tokio::test]
-async fn a_program_that_ends_on_an_unknown_request_is_started_again_in_the_older_era() {
+async fn a_program_that_ends_on_an_unknown_request_is_started_once() {
     let ends_on_unknown = r#"IFS= read -r first; case $first in *'"method":"initialize"'*) ;; *) echo "what is that?" >&2; exit 1 ;; esac"#;
     let server = SERVER.replacen("while IFS= read -r line; do", "line=$first; while :; do", 1);
     let server = server.replacen("  esac\ndone", "  esac\n  IFS= read -r line || exit 0\ndone", 1);
@@ -83,7 +109,30 @@ async fn a_program_that_ends_on_an_unknown_request_is_started_again_in_the_older
     assert_eq!(client.list(LONG_TIMEOUT).await.unwrap().len(), 1);
     assert_eq!(call(&client, "act", "{}").await, completed("done"));
     client.close().await;
-    assert_eq!(*stderr.0.lock().unwrap(), ["what is that?", "started"]);
+    assert!(stderr.0.lock().unwrap().is_empty());
+}
+
+/// A program that only speaks the newer era is started again, and only once: the client remembers the era.
+#[tokio::test]
+async fn a_program_that_refuses_the_older_era_is_started_again_in_the_newer_era() {
+    let server = SERVER
+        .replacen(
+            r#"*'"method":"initialize"'*) answer '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"sh","version":"1"}}' ;;"#,
+            r#"*'"method":"server/discover"'*) answer '{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private"}' ;;"#,
+            1,
+        )
+        .replacen(r#"answer '{"tools""#, r#"answer '{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools""#, 1);
+    assert!(server.contains("server/discover") && server.contains("cacheScope"));
+    let dir = tempfile::tempdir().unwrap();
+    let starts = dir.path().join("starts");
+    let counted = format!("echo >>{}\n{server}", starts.display());
+    let act = r#"answer '{"resultType":"complete","content":[{"type":"text","text":"done"}]}'"#;
+    let client = program(&["sh", "-c", &counted, "sh", act], &StderrLines::default());
+    assert_eq!(call(&client, "act", "{}").await, completed("done"));
+    client.close().await;
+    assert_eq!(call(&client, "act", "{}").await, completed("done"));
+    // Refused once, then a session of the newer era, and another.
+    assert_eq!(std::fs::read_to_string(starts).unwrap().lines().count(), 3);
 }
 
 #[tokio::test]
@@ -129,11 +178,10 @@ async fn the_error_of_a_program_that_begins_no_session_does_not_mention_http() {
 #[rstest]
 #[case::absent(&["/no/such/program"], "cannot be started", true)]
 #[case::not_executable(&["/etc/passwd"], "cannot be started", true)]
-#[case::closes_its_input(&["sh", "-c", "exec <&-; sleep 60"], "its input cannot be written", false)]
 #[case::ends(&["sh", "-c", "echo one >&2; sleep 600 >/dev/null & exit 7"], "the program ended (exit status: 7); the end of its stderr: one", true)]
 #[case::ends_silently(&["sh", "-c", "read -r line; exit 0"], "the program ended (exit status: 0)", true)]
 #[case::killed(&["sh", "-c", "echo a >&2; echo b >&2; echo >&2; printf 'c\\033[2J' >&2; echo >&2; echo d >&2; kill -9 $$"], "the end of its stderr: b / c [2J / d", true)]
-#[case::writes_other_json(&["sh", "-c", "echo '{}'; cat >/dev/null"], "it wrote a line that is not an MCP message", false)]
+#[case::writes_no_message(&["sh", "-c", "echo '{\"jsonrpc\":1}'; cat >/dev/null"], "it wrote a line that is not an MCP message", false)]
 #[case::no_command_line(&[], "its command line is empty", true)]
 #[tokio::test]
 async fn a_call_fails_if_the_program_cannot_receive_it(
@@ -170,6 +218,35 @@ async fn a_program_inherits_no_environment_and_its_child_processes_end_with_it()
     while is_alive() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
+}
+
+/// The call has happened, so it is completed, and the program goes on.
+#[rstest]
+#[case::id_first(
+    r#"printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"%70000s"}]}}\n' "$id" x"#
+)]
+#[case::result_first(
+    r#"printf '{"result":{"content":[{"type":"text","text":"%70000s"}]},"jsonrpc":"2.0","id":%s}\n' x "$id""#
+)]
+#[tokio::test]
+async fn a_result_beyond_the_limit_completes_the_call(#[case] act: &str) {
+    let dir = tempfile::tempdir().unwrap();
+    let mark = dir.path().join("called");
+    let act = format!("if [ -e {0} ]; then {ANSWER_DONE}; else : >{0}; {act}; fi", mark.display());
+    let client = server(&act).with_max_result_bytes(65_536);
+    let outcome = call(&client, "act", "{}").await;
+    let CallOutcome::Unread { text } = &outcome else { panic!("{outcome:?}") };
+    assert!(text.contains(" bytes, and the limit is 65536, so it was not read"), "{text}");
+    assert_eq!(call(&client, "act", "{}").await, completed("done"));
+}
+
+#[tokio::test]
+async fn a_call_to_a_program_that_closed_its_input_fails() {
+    let client = server(&format!("exec <&-; {ANSWER_DONE}; sleep 600"));
+    assert_eq!(call(&client, "act", "{}").await, completed("done"));
+    let outcome = call(&client, "act", "{}").await;
+    let CallOutcome::Failed { text, .. } = &outcome else { panic!("{outcome:?}") };
+    assert!(text.contains("its input cannot be written"), "{text}");
 }
 
 #[test]
