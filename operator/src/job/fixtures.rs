@@ -76,6 +76,7 @@ pub(crate) fn valid_attempt() -> ValidAttempt {
         owner: owner(),
         goal: "Refund order A-17".into(),
         number: 2,
+        after_disruption: true,
         skill: "cs-tier-1".into(),
         revision: revision(),
         limits: EffectiveLimits { steps: 40, tool_calls: 90, tokens: 150_000, duration_seconds: 1200 },

@@ -92,6 +92,9 @@ fn merged_status(current: &JobStatus, report: &Report, stamp: &StatusStamp) -> J
     if let Some(attempt) = &mut status.attempt {
         attempt.epoch = Some(report.epoch);
         attempt.silent = None;
+        if has_progressed(current, report) {
+            attempt.disrupted = None;
+        }
         if report.end.is_some() {
             attempt.untold = None;
         }
@@ -123,6 +126,13 @@ fn merged_status(current: &JobStatus, report: &Report, stamp: &StatusStamp) -> J
     let mut observations = health.observations();
     observations.extend(remark_observations);
     with_conditions(status, observations, stamp)
+}
+
+/// Returns whether the log has more events than the status records, not counting those that begin an epoch.
+fn has_progressed(current: &JobStatus, report: &Report) -> bool {
+    let events = current.log.as_ref().map_or(0, |log| log.events);
+    let epoch = current.attempt.as_ref().and_then(|attempt| attempt.epoch).unwrap_or(0);
+    report.projection.log.events.saturating_sub(report.epoch) > events.saturating_sub(epoch)
 }
 
 /// Returns the phase in which the Job waits for people; none if it does not wait.

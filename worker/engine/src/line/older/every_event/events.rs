@@ -72,7 +72,7 @@ fn opening() -> Vec<Event> {
         rendering: rendering.map(str::to_owned),
     };
     vec![
-        Event::EpochStarted { epoch: 1, attempt: 2 },
+        Event::EpochStarted { epoch: 1, attempt: 2, after_disruption: false },
         Event::CatalogueFixed { tools: vec![tool, without_description] },
         Event::ResourcesBound {
             resources: vec![
