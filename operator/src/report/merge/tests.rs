@@ -51,6 +51,22 @@ fn a_report_resets_the_number_of_silent_attempts() {
     assert_eq!(apply(&started, &report(3, 1, 3, Phase::Running)).attempt.unwrap().silent, None);
 }
 
+#[rstest]
+#[case::claim_of_the_next_epoch(3, 10, Some(5))]
+#[case::claims_of_two_epochs(4, 11, Some(5))]
+#[case::progress(3, 11, None)]
+#[case::progress_of_an_epoch_that_could_not_report(4, 12, None)]
+fn progress_in_the_log_resets_the_number_of_disruptions(
+    #[case] epoch: u64,
+    #[case] events: u64,
+    #[case] expected: Option<u32>,
+) {
+    let mut started = apply(&status(3, Phase::Starting), &report(3, 2, 9, Phase::Running));
+    started.attempt.as_mut().unwrap().disrupted = Some(5);
+    let reported = apply(&started, &report(3, epoch, events, Phase::Running));
+    assert_eq!(reported.attempt.unwrap().disrupted, expected);
+}
+
 #[test]
 fn only_a_final_report_resets_the_number_of_unreported_parkings() {
     let mut started = status(3, Phase::Starting);

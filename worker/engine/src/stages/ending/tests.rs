@@ -119,6 +119,30 @@ fn a_drain_is_not_a_crash_and_progress_resets_both_counts() {
 }
 
 #[test]
+fn disrupted_epochs_end_as_a_crash_loop_as_late_as_drained_ones() {
+    let whole = ended(run(), refund(), ALL_WELL);
+    let mut world = whole.resumed_from(5);
+    for epoch in 3..23 {
+        assert_eq!(world.conversation.shared.progress.stall(), None, "epoch {epoch}");
+        world.record(Event::EpochStarted { epoch, attempt: 9, after_disruption: true });
+    }
+    assert_eq!(world.conversation.shared.progress.stall(), Some(Stall::Drains));
+}
+
+#[test]
+fn a_disruption_interrupts_a_series_of_crashes() {
+    let mut world = World::new(run(), refund(), ALL_WELL);
+    let mut start = |epoch, after_disruption| {
+        world.record(Event::EpochStarted { epoch, attempt: 9, after_disruption });
+        world.conversation.shared.progress.stall()
+    };
+    for (epoch, after_disruption) in [(2, false), (3, false), (4, true), (5, false), (6, false)] {
+        assert_eq!(start(epoch, after_disruption), None, "epoch {epoch}");
+    }
+    assert_eq!(start(7, false), Some(Stall::Crashes));
+}
+
+#[test]
 fn a_lost_effect_is_the_outcome_even_after_repeated_crashes() {
     let whole = ended(run(), refund(), ALL_WELL);
     let cut = whole.names().iter().position(|name| *name == "tool.started").unwrap() + 1;
