@@ -144,6 +144,9 @@ pub struct WorkerSettings {
     /// ranges in CIDR notation, separated by commas.
     #[arg(long = "worker-endpoint-ranges", env = "BLOOMERY_WORKER_ENDPOINT_RANGES", value_delimiter = ',')]
     pub endpoint_ranges: Vec<IpNet>,
+    /// Time that a worker waits for a missing key of a Secret, such as `30m`. A shorter deadline of its pod counts more.
+    #[arg(long = "worker-secret-wait", env = "BLOOMERY_WORKER_SECRET_WAIT", default_value = "30m", value_parser = parse::duration)]
+    pub secret_wait: Duration,
     /// Time that finished worker pods are kept for `kubectl logs`, such as `10m`.
     #[arg(long = "pod-retention", env = "BLOOMERY_POD_RETENTION", default_value = "10m", value_parser = parse::duration)]
     pub pod_retention: Duration,

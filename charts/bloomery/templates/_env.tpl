@@ -36,6 +36,8 @@
 - name: BLOOMERY_WORKER_ENDPOINT_RANGES
   value: {{ join "," . | quote }}
 {{- end }}
+- name: BLOOMERY_WORKER_SECRET_WAIT
+  value: {{ .Values.worker.secretWait }}
 - name: BLOOMERY_POD_RETENTION
   value: {{ .Values.worker.podRetention }}
 - name: BLOOMERY_MEMORY_SIZE

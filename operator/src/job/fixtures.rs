@@ -237,6 +237,7 @@ pub(crate) fn worker_settings() -> WorkerSettings {
         run_as_group: 1002,
         fs_group: 1003,
         endpoint_ranges: Vec::new(),
+        secret_wait: std::time::Duration::from_mins(15),
         pod_retention: std::time::Duration::from_mins(10),
     }
 }

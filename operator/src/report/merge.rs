@@ -11,6 +11,7 @@ use bloomery_crds::report::{ExternalWait, ParkReason, PodEnd, Projection, Report
 use bloomery_crds::run::JobIdentity;
 use bloomery_crds::v1alpha1::{JobStatus, WaitingFor};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::jiff::Timestamp;
 
 /// The result of merging a report.
 #[derive(Debug, Clone, PartialEq)]
@@ -177,12 +178,14 @@ fn persistent_health(current: &JobStatus, report: &Report) -> Option<Health> {
 
 fn worker_wait_health(waiting: &ExternalWait) -> Health {
     let (reason, message) = match waiting {
-        ExternalWait::SecretMissing { name, key } => (
-            Reason::SecretMissing,
-            format!(
-                "the worker waits for the key {key} of the Secret {name}: create it, and the worker continues by itself"
-            ),
-        ),
+        ExternalWait::SecretMissing { name, key, until } => {
+            let until = until.and_then(|seconds| Timestamp::from_second(seconds).ok());
+            let until = until.map(|until| format!(" until {until}")).unwrap_or_default();
+            let message = format!(
+                "the worker waits{until} for the key {key} of the Secret {name}: create it, and the worker continues by itself"
+            );
+            (Reason::SecretMissing, message)
+        }
         ExternalWait::McpUnavailable { message } => (Reason::McpUnavailable, format!("the worker waits: {message}")),
         ExternalWait::ModelUnavailable { message } => {
             (Reason::ModelUnavailable, format!("the worker waits: {message}"))

@@ -279,7 +279,7 @@ fn a_remark_that_is_no_longer_reported_has_no_condition() {
 fn the_start_and_the_end_of_an_external_wait_are_urgent() {
     let running = apply(&status(1, Phase::Starting), &report(1, 1, 3, Phase::Running));
     let mut waits = report(1, 1, 3, Phase::Running);
-    waits.waiting = Some(ExternalWait::SecretMissing { name: "llm".into(), key: "token".into() });
+    waits.waiting = Some(ExternalWait::SecretMissing { name: "llm".into(), key: "token".into(), until: None });
     assert!(is_urgent_report(&running, &waits));
     let waiting = apply(&running, &waits);
     assert_eq!(reason(&waiting), "SecretMissing");
