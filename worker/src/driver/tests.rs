@@ -191,9 +191,7 @@ async fn the_run_waits_for_a_missing_key_and_reports_it() {
     let path = stand.dir.path().join("key");
     stand.key = Some(KeyFile { path: path.to_str().unwrap().into(), secret: "llm".into(), key: "token".into() });
     let stand = stand;
-    let is_missing = |waiting: Option<&ExternalWait>| {
-        matches!(waiting, Some(ExternalWait::SecretMissing { name, key, until: Some(_) }) if name == "llm" && key == "token")
-    };
+    let is_missing = |waiting: Option<&ExternalWait>| matches!(waiting, Some(ExternalWait::SecretMissing { name, key, until: Some(_) }) if name == "llm" && key == "token");
     let repair = async {
         stand
             .operator

@@ -74,8 +74,7 @@ mod tests {
 
     fn with_disruption_target(mut pod: Pod, state: &str) -> Pod {
         let (type_, status) = ("DisruptionTarget".to_owned(), state.to_owned());
-        pod.status.as_mut().unwrap().conditions =
-            Some(vec![PodCondition { type_, status, ..PodCondition::default() }]);
+        pod.status.as_mut().unwrap().conditions = Some(vec![PodCondition { type_, status, ..PodCondition::default() }]);
         pod
     }
 

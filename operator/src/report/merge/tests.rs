@@ -290,6 +290,20 @@ fn the_start_and_the_end_of_an_external_wait_are_urgent() {
 }
 
 #[test]
+fn the_message_about_a_missing_key_says_until_when_the_worker_waits() {
+    let mut waits = report(1, 1, 3, Phase::Running);
+    for (until, expected) in [
+        (Some(at(60).as_second()), format!(" until {} for the key token", at(60))),
+        (Some(i64::MAX), " waits for the key token".to_owned()),
+    ] {
+        waits.waiting = Some(ExternalWait::SecretMissing { name: "llm".into(), key: "token".into(), until });
+        let waiting = apply(&status(1, Phase::Starting), &waits);
+        let message = &conditions::find(&waiting.conditions, ConditionType::Ready).unwrap().message;
+        assert!(message.contains(&expected), "{message}");
+    }
+}
+
+#[test]
 fn reports_of_superseded_workers_and_other_attempts_are_ignored() {
     let running = apply(&status(2, Phase::Starting), &report(2, 2, 5, Phase::Running));
     let mut superseded = report(2, 2, 6, Phase::Running);

@@ -44,7 +44,8 @@ fn crashes_and_disruptions_are_counted_apart(
 #[test]
 fn the_outcome_of_repeated_disruptions_says_what_to_look_for() {
     let Act::End(end) = act_at(11, &disrupted(status(20, Phase::Starting), 19), &[]) else { panic!("it ends") };
-    for part in ["20 attempts in a row were disrupted", "refund-20-01234 of attempt 20 vanished", "kubectl get events"] {
+    for part in ["20 attempts in a row were disrupted", "refund-20-01234 of attempt 20 vanished", "kubectl get events"]
+    {
         assert!(end.outcome.message.contains(part), "{part}: {}", end.outcome.message);
     }
 }
