@@ -32,12 +32,9 @@ pub(super) fn pause_after(attempt: u32) -> SignedDuration {
 
 /// The pause after a lost attempt.
 fn pause_after_loss(lost: &LostAttempt, attempt: u32) -> SignedDuration {
-    match lost.disrupted.checked_sub(1) {
-        None => pause_after(attempt),
-        Some(earlier) => 1_i64
-            .checked_shl(earlier)
-            .filter(|seconds| *seconds > 0)
-            .map_or(MAX_DISRUPTION_PAUSE, |seconds| MAX_DISRUPTION_PAUSE.min(SignedDuration::from_secs(seconds))),
+    match lost.disrupted {
+        0 => pause_after(attempt),
+        disrupted => MAX_DISRUPTION_PAUSE.min(SignedDuration::from_secs(1 << (disrupted - 1).min(6))),
     }
 }
 
