@@ -39,6 +39,7 @@ pub(super) fn all() -> Vec<Event> {
         earlier_conversation(),
         directives(),
         skill_deletion(),
+        disruption(),
     ]
     .concat()
 }
@@ -466,6 +467,11 @@ fn earlier_conversation() -> Vec<Event> {
 /// The deletion of the Skill.
 fn skill_deletion() -> Vec<Event> {
     vec![Event::DirectiveReceived { directive: Directive::SkillDeleted }]
+}
+
+/// An epoch after a disrupted attempt.
+fn disruption() -> Vec<Event> {
+    vec![Event::EpochStarted { epoch: 2, attempt: 3, after_disruption: true }]
 }
 
 /// The directives of the operator, and their effects.
