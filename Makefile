@@ -45,8 +45,8 @@ bench: ## Measure the engine against a bare client; ONLY=<section> selects a sec
 	@$(STEP) "bench" hack/bench $(ONLY)
 
 .PHONY: bench-cluster
-bench-cluster: cluster-up images ## Measure waiting and resuming on the cluster; takes minutes
-	@BLOOMERY_STORIES_AT_ONCE=1 $(STEP) "bench on the cluster" hack/e2e numbers:: --ignored
+bench-cluster: cluster-up images ## Run the long stories and measure waiting on the cluster; takes minutes
+	@BLOOMERY_STORIES_AT_ONCE=1 $(STEP) "bench on the cluster" hack/e2e --ignored
 
 .PHONY: lint
 lint: lint-code lint-chart ## Check formatting, clippy, import cycles, licences, generated files, documentation, scripts, spelling, chart

@@ -126,9 +126,9 @@ pub enum OutcomeCode {
     ///
     /// Remedy: read the log for the tool's answer; correct the tool, its description or the persona.
     Stuck,
-    /// Three attempts in a row ended without progress.
+    /// Three attempts in a row crashed, or 20 were disrupted, without progress.
     ///
-    /// Remedy: read the logs of the Job's pods; correct the cause and create the Job again.
+    /// Remedy: read the logs and events of the Job's pods; correct the cause and create the Job again.
     CrashLoop,
     /// The MCP server did not answer.
     ///

@@ -147,6 +147,9 @@ pub enum ExternalWait {
         name: String,
         /// The key.
         key: String,
+        /// The time until which the worker waits, in seconds since 1970.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<i64>,
     },
     /// The MCP server does not answer.
     McpUnavailable {

@@ -123,6 +123,9 @@ pub struct JobPart {
     pub job: JobIdentity,
     /// The number of the attempt, from 1.
     pub attempt: u32,
+    /// True if the previous attempt was disrupted: its pod was deleted, evicted, preempted or lost with its node.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub after_disruption: bool,
     /// The UID of the Job. It names the directory of the log, and is part of the keys of tool calls.
     pub run_key: String,
     /// The digest of the revision that the Job runs on.

@@ -83,7 +83,7 @@ impl Driven {
     /// Returns a conversation whose next step is its first request to a model.
     pub fn opened() -> Self {
         let mut driven = Self::default();
-        driven.record(Event::EpochStarted { epoch: 1, attempt: 1 }, stamp());
+        driven.record(Event::EpochStarted { epoch: 1, attempt: 1, after_disruption: false }, stamp());
         driven.advance();
         driven
     }

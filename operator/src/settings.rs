@@ -156,6 +156,9 @@ pub struct WorkerSettings {
     /// Format of the workers' logs.
     #[arg(long = "worker-log-format", env = "BLOOMERY_WORKER_LOG_FORMAT", default_value = "text")]
     pub log_format: LogFormat,
+    /// Time that a worker waits for a missing key of a Secret, such as `30m`. A shorter deadline of its pod counts more.
+    #[arg(long = "worker-secret-wait", env = "BLOOMERY_WORKER_SECRET_WAIT", default_value = "30m", value_parser = parse::duration)]
+    pub secret_wait: Duration,
     /// Time that finished worker pods are kept for `kubectl logs`, such as `10m`.
     #[arg(long = "pod-retention", env = "BLOOMERY_POD_RETENTION", default_value = "10m", value_parser = parse::duration)]
     pub pod_retention: Duration,

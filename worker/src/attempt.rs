@@ -93,7 +93,7 @@ async fn prepare_and_run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> 
         cache: &cache,
         people: inbox.as_ref(),
         stop: &stop,
-        patience: Patience::new(external_wait),
+        patience: Patience::new(external_wait, Duration::from_secs(args.secret_wait)),
     };
     let stdout = BackgroundWriter::new(std::io::stdout()).map_err(Error::Output)?;
     let printer = Printer::new(args.log_format, Box::new(redactor.writer(trace.tee(stdout))));

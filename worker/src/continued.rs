@@ -273,7 +273,7 @@ mod tests {
     }
 
     fn began() -> Event {
-        Event::EpochStarted { epoch: 1, attempt: 1 }
+        Event::EpochStarted { epoch: 1, attempt: 1, after_disruption: false }
     }
 
     fn opened(goal: &str) -> Event {

@@ -12,7 +12,7 @@ use bloomery_engine::line::Chain;
 use bloomery_engine::projection::project;
 use bloomery_engine::run::Run;
 use bloomery_journal::files::Files;
-use bloomery_journal::{Claimed, Store, claim};
+use bloomery_journal::{Claimed, ClaimingAttempt, Store, claim};
 
 /// The end of an epoch. Its log is durable.
 #[derive(Debug)]
@@ -51,7 +51,8 @@ impl<'a, M: Model, T: Tools, F: Files> Epoch<'a, M, T, F> {
         let run = Run { has_notes: environment.core.has_notes(), ..inputs.run.clone() };
         let mut conversation = Conversation::new(run);
         let chain = Chain::new(inputs.source()).with_acknowledged(part.log.as_ref());
-        let claimed = claim(store, chain, &mut conversation, part.attempt, environment.patience.external_wait).await?;
+        let attempt = ClaimingAttempt { number: part.attempt, after_disruption: part.after_disruption };
+        let claimed = claim(store, chain, &mut conversation, attempt, environment.patience.external_wait).await?;
         Ok(Self { inputs, environment, conversation, claimed })
     }
 

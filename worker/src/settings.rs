@@ -64,10 +64,13 @@ pub struct RunArgs {
     /// Format of the events on stdout.
     #[arg(long, value_enum, default_value_t)]
     pub log_format: Format,
-    /// Time limit in seconds for waiting for a model or an MCP server that does not answer, or for a missing key. Together
-    /// with the last try it must be less than 300 s, which the pod has in addition to the Job's duration.
+    /// Time limit in seconds for waiting for a model or an MCP server that does not answer. Together with the last try it
+    /// must be less than 300 s, which the pod has in addition to the Job's duration.
     #[arg(long, default_value_t = 180)]
     pub patience: u64,
+    /// Time limit in seconds for waiting for a missing key of a Secret. It must end before the pod's deadline.
+    #[arg(long, default_value_t = 180)]
+    pub secret_wait: u64,
     /// Budget of the focus cache in the Skill's memory, in bytes. The least recently used results are evicted first.
     #[arg(long, default_value_t = crate::focus::DEFAULT_BUDGET_BYTES)]
     pub focus_cache_bytes: u64,

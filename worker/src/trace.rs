@@ -126,8 +126,8 @@ mod tests {
     use super::*;
     use rustix::fs::{CWD, FileType, Mode, mknodat};
 
-    fn names(memory: &Path) -> Vec<String> {
-        let names = fs::read_dir(memory.join(DIR)).unwrap();
+    fn names(skill_dir: &Path) -> Vec<String> {
+        let names = fs::read_dir(skill_dir.join(DIR)).unwrap();
         let mut names: Vec<String> = names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names

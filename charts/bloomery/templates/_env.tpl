@@ -40,6 +40,8 @@
   value: {{ pick .Values.worker "imagePullSecrets" "nodeSelector" "tolerations" "priorityClassName" | toJson | quote }}
 - name: BLOOMERY_WORKER_LOG_FORMAT
   value: {{ .Values.worker.logFormat }}
+- name: BLOOMERY_WORKER_SECRET_WAIT
+  value: {{ .Values.worker.secretWait }}
 - name: BLOOMERY_POD_RETENTION
   value: {{ .Values.worker.podRetention }}
 - name: BLOOMERY_MCP_POD

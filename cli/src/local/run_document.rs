@@ -74,6 +74,7 @@ impl RunDocument {
             run_key: job.name.clone(),
             job,
             attempt: 1,
+            after_disruption: false,
             revision: digest(&revision)?,
             goal,
             limits,

@@ -161,7 +161,7 @@ impl Execution<'_> {
             cache: &cache,
             people,
             stop,
-            patience: Patience::new(patience),
+            patience: Patience::new(patience, patience),
         };
         let epoch = match Epoch::claim(Disk, inputs, environment).await {
             Err(bloomery_journal::Error::Superseded { .. }) => {

@@ -21,6 +21,7 @@ mod conversations;
 mod crds;
 mod deciding;
 mod deletion;
+mod disrupted;
 mod endpoints;
 mod faults;
 mod gates;

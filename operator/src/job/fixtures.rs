@@ -76,6 +76,7 @@ pub(crate) fn valid_attempt() -> ValidAttempt {
         owner: owner(),
         goal: "Refund order A-17".into(),
         number: 2,
+        after_disruption: true,
         skill: "cs-tier-1".into(),
         revision: revision(),
         limits: EffectiveLimits { steps: 40, tool_calls: 90, tokens: 150_000, duration_seconds: 1200 },
@@ -242,6 +243,7 @@ pub(crate) fn worker_settings() -> WorkerSettings {
         endpoint_ranges: Vec::new(),
         pod: PodDefaults::default(),
         log_format: LogFormat::Text,
+        secret_wait: std::time::Duration::from_mins(15),
         pod_retention: std::time::Duration::from_mins(10),
     }
 }

@@ -74,8 +74,12 @@ pub enum PeopleWait {
 pub struct LostAttempt {
     /// The time at which it ended.
     pub ended: Timestamp,
-    /// The number of consecutive attempts, up to this one, that ended without a report or a termination message.
+    /// The number of attempts whose worker ended by itself, without a report or a termination message, since the last
+    /// report.
     pub silent: u32,
+    /// The number of consecutive attempts, up to this one, that were disrupted without progress in the log. Zero if the
+    /// worker ended by itself.
+    pub disrupted: u32,
     /// The description of its end, for people.
     pub message: String,
 }

@@ -1,5 +1,6 @@
 //! Reads the state of a worker pod: alive, alive with a problem, or ended.
 
+mod disruption;
 mod problem;
 
 pub use problem::PodProblem;
@@ -49,6 +50,9 @@ pub enum PodState {
         at: Option<Timestamp>,
         /// The description of the end, for people.
         how: String,
+        /// True if the pod was disrupted: deleted, evicted, preempted or lost with its node. False if its worker ended
+        /// by itself.
+        disrupted: bool,
     },
 }
 
@@ -114,7 +118,8 @@ fn pod_state(pod: &Pod, terminated: Option<&ContainerStateTerminated>, now: Time
     let status = pod.status.as_ref().unwrap_or(&empty);
     match status.phase.as_deref() {
         Some("Succeeded" | "Failed") => {
-            PodState::Ended { at: ended_at(status, terminated), how: end_description(status, terminated) }
+            let disrupted = disruption::is_disrupted(pod, status, terminated);
+            PodState::Ended { at: ended_at(status, terminated), how: end_description(status, terminated), disrupted }
         }
         _ => PodState::Alive(problem::find(pod, status, pod::worker_status(pod), now)),
     }

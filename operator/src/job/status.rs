@@ -62,6 +62,7 @@ fn starting(current: &JobStatus, started: StartedPod, lost: Option<&LostAttempt>
         pod_uid: Some(uid),
         epoch: before.and_then(|before| before.epoch),
         silent: lost.map(|lost| lost.silent).filter(|silent| *silent > 0),
+        disrupted: lost.map(|lost| lost.disrupted).filter(|disrupted| *disrupted > 0),
         untold: before.and_then(|before| before.untold),
         ended: None,
     });
@@ -109,6 +110,7 @@ fn record_loss(status: &mut JobStatus, lost: Option<&LostAttempt>) {
     {
         attempt.ended = Some(Time(lost.ended));
         attempt.silent = Some(lost.silent).filter(|silent| *silent > 0);
+        attempt.disrupted = Some(lost.disrupted).filter(|disrupted| *disrupted > 0);
     }
 }
 

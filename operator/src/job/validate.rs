@@ -29,7 +29,8 @@ const CA_RETRY_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
 
 /// Turns a Job and the inputs of its next attempt into the one value that the pod is built from.
 pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settings) -> Result<ValidAttempt, Blocked> {
-    let AttemptSources { attempt, revision, models, claims, continued, decisions, report_ca } = sources;
+    let AttemptSources { attempt, after_disruption, revision, models, claims, continued, decisions, report_ca } =
+        sources;
     let FetchedJob { job, namespace, name, uid, status, .. } = fetched;
     let (revision, compiled) = revision::resolve_revision(fetched, revision.as_ref())?;
     let report = report_endpoint(settings, report_ca)?;
@@ -46,6 +47,7 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
         owner,
         goal: job.spec.goal.clone(),
         number: attempt,
+        after_disruption,
         skill: job.spec.skill.clone(),
         revision,
         limits,

@@ -7,14 +7,19 @@
 use crate::caches::{Caches, Guarded};
 use crate::context::Context;
 use crate::controller::{Wake, named_by_label, wake_on};
+use crate::status::reason_of;
+use bloomery_crds::conditions::{ConditionType, Reason};
 use bloomery_crds::names;
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::v1alpha1::{Approval, Job, JobStatus, Model, Skill};
 use futures::stream::BoxStream;
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, PersistentVolumeClaim};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, PersistentVolumeClaim, Pod};
 use kube::core::{PartialObjectMeta, Resource, ResourceExt};
 use kube::runtime::reflector::{ObjectRef, Store};
 use std::sync::Arc;
+
+/// The maximum number of Jobs with refused pods that the end of one pod wakes.
+const MAX_WOKEN_BY_POD: usize = 4;
 
 /// The changes that wake Jobs.
 pub(super) fn changes(context: &Arc<Context>) -> Vec<BoxStream<'static, Wake<Job>>> {
@@ -26,6 +31,7 @@ pub(super) fn changes(context: &Arc<Context>) -> Vec<BoxStream<'static, Wake<Job
         wake_on(caches.jobs.changes(), jobs, move |job| follow_ups(&context_for_follow_ups.caches, job)),
         wake_on(caches.jobs.changes(), jobs, continued_by),
         wake_on(caches.pods.changes(), jobs, |pod| named_by_label(pod, names::LABEL_JOB)),
+        wake_on(caches.pods.changes(), jobs, refused_pods(jobs)),
         wake_on(caches.approvals.changes(), jobs, job_of_approval),
         // The admission policy of decisions, and its binding.
         wake_on(caches.policies.changes(), jobs, dependents(jobs, |_, job| awaits_approval(job))),
@@ -59,6 +65,35 @@ fn follow_ups(caches: &Caches, job: &Guarded<Job>) -> Vec<Wake<Job>> {
 pub(super) fn continued_by(job: &Guarded<Job>) -> Vec<Wake<Job>> {
     let (Ok(job), Some(namespace)) = (&job.0, &job.meta().namespace) else { return Vec::new() };
     job.spec.continues.iter().map(|continued| ObjectRef::new(continued).within(namespace)).collect()
+}
+
+/// The Jobs whose pods the API server refused, for example because of a quota: the oldest ones of the namespace in which
+/// a pod has ended. The other ones retry after an interval, so that a pod that ends does not cause a request for each.
+fn refused_pods(jobs: &Store<Guarded<Job>>) -> impl Fn(&Pod) -> Vec<Wake<Job>> + Send + 'static {
+    let find = dependents(jobs, |pod: &Pod, job| job.metadata.namespace == pod.metadata.namespace && is_refused(job));
+    let jobs = jobs.clone();
+    move |pod| {
+        if !has_ended(pod) {
+            return Vec::new();
+        }
+        let mut refused = find(pod);
+        let created = |job: &Wake<Job>| jobs.get(job).and_then(|job| job.meta().creation_timestamp.clone());
+        refused.sort_by_cached_key(|job| (created(job), job.name.clone()));
+        refused.truncate(MAX_WOKEN_BY_POD);
+        refused
+    }
+}
+
+/// Returns whether a pod no longer counts towards a quota, or will not soon.
+fn has_ended(pod: &Pod) -> bool {
+    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+    pod.metadata.deletion_timestamp.is_some() || matches!(phase, Some("Succeeded" | "Failed"))
+}
+
+/// Returns whether a Job has no pod because the API server refused it.
+fn is_refused(job: &Job) -> bool {
+    let conditions = job.status.as_ref().map_or(&[][..], |status| &status.conditions);
+    waits_for_a_pod(job) && reason_of(conditions, ConditionType::Reconciling) == Some(Reason::PodNotStarting)
 }
 
 /// The Job of an Approval, according to its spec, because labels can be changed.
@@ -136,7 +171,8 @@ mod tests {
     use crate::caches::Guarded;
     use crate::job::fixtures;
     use crate::job::fixtures::api::FakeApi;
-    use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+    use kube::core::DeserializeGuard;
     use serde_json::json;
 
     const JOBS: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skilljobs";
@@ -202,6 +238,40 @@ mod tests {
         let mut before = fixtures::job();
         before.metadata.name = Some("refund-0".to_owned());
         assert_eq!(names(follow_ups(&context.caches, &guarded(before))), ["at-work", "lookup", "refund"]);
+    }
+
+    /// Stores a Job that was created at this second and waits for this reason.
+    fn put_waiting(api: &FakeApi, name: &str, phase: Phase, reason: Reason, created: i64) {
+        put(api, name, "cs-tier-1", phase);
+        api.change(&format!("{JOBS}/{name}"), |job| {
+            job["metadata"]["creationTimestamp"] = json!(fixtures::at(created).to_string());
+            job["status"]["conditions"] = json!([{
+                "type": "Reconciling", "status": "True", "reason": reason.to_string(), "message": "",
+                "lastTransitionTime": fixtures::at(created).to_string(),
+            }]);
+        });
+    }
+
+    #[tokio::test]
+    async fn the_end_of_a_pod_wakes_the_oldest_jobs_whose_pods_were_refused() {
+        let api = FakeApi::default();
+        for (name, created) in [("e", 5), ("b", 2), ("d", 4), ("a", 1), ("c", 3)] {
+            put_waiting(&api, name, Phase::Pending, Reason::PodNotStarting, created);
+        }
+        put_waiting(&api, "has-a-pod", Phase::Starting, Reason::PodNotStarting, 0);
+        put_waiting(&api, "waits-for-its-model", Phase::Pending, Reason::ModelNotFound, 0);
+        let context = api.operator().await;
+        let find = refused_pods(context.caches.jobs.store());
+        for (phase, expected) in
+            [("Succeeded", &["a", "b", "c", "d"][..]), ("Failed", &["a", "b", "c", "d"]), ("Running", &[])]
+        {
+            assert_eq!(names(find(&fixtures::pod(1, phase))), expected, "{phase}");
+        }
+        let mut deleted = fixtures::pod(1, "Running");
+        deleted.metadata.deletion_timestamp = Some(Time(fixtures::at(9)));
+        assert_eq!(names(find(&deleted)).len(), 4);
+        deleted.metadata.namespace = Some("globex".to_owned());
+        assert_eq!(names(find(&deleted)), [""; 0]);
     }
 
     #[tokio::test]

@@ -11,6 +11,7 @@ use bloomery_crds::report::{ExternalWait, ParkReason, PodEnd, Projection, Report
 use bloomery_crds::run::JobIdentity;
 use bloomery_crds::v1alpha1::{JobStatus, WaitingFor};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::jiff::Timestamp;
 
 /// The result of merging a report.
 #[derive(Debug, Clone, PartialEq)]
@@ -92,6 +93,9 @@ fn merged_status(current: &JobStatus, report: &Report, stamp: &StatusStamp) -> J
     if let Some(attempt) = &mut status.attempt {
         attempt.epoch = Some(report.epoch);
         attempt.silent = None;
+        if has_progressed(current, report) {
+            attempt.disrupted = None;
+        }
         if report.end.is_some() {
             attempt.untold = None;
         }
@@ -123,6 +127,13 @@ fn merged_status(current: &JobStatus, report: &Report, stamp: &StatusStamp) -> J
     let mut observations = health.observations();
     observations.extend(remark_observations);
     with_conditions(status, observations, stamp)
+}
+
+/// Returns whether the log has more events than the status records, not counting those that begin an epoch.
+fn has_progressed(current: &JobStatus, report: &Report) -> bool {
+    let events = current.log.as_ref().map_or(0, |log| log.events);
+    let epoch = current.attempt.as_ref().and_then(|attempt| attempt.epoch).unwrap_or(0);
+    report.projection.log.events.saturating_sub(report.epoch) > events.saturating_sub(epoch)
 }
 
 /// Returns the phase in which the Job waits for people; none if it does not wait.
@@ -168,10 +179,13 @@ fn persistent_health(current: &JobStatus, report: &Report) -> Option<Health> {
 /// The health of a Job whose worker waits.
 pub fn worker_wait_health(waiting: &ExternalWait) -> Health {
     let (reason, message) = match waiting {
-        ExternalWait::SecretMissing { name, key } => (
-            Reason::SecretMissing,
-            format!("the worker waits for {}: create it, and the worker continues by itself", key_of_secret(key, name)),
-        ),
+        ExternalWait::SecretMissing { name, key, until } => {
+            let until = until.and_then(|seconds| Timestamp::from_second(seconds).ok());
+            let until = until.map(|until| format!(" until {until}")).unwrap_or_default();
+            let key = key_of_secret(key, name);
+            let message = format!("the worker waits{until} for {key}: create it, and the worker continues by itself");
+            (Reason::SecretMissing, message)
+        }
         ExternalWait::McpUnavailable { message } => (Reason::McpUnavailable, format!("the worker waits: {message}")),
         ExternalWait::ModelUnavailable { message } => {
             (Reason::ModelUnavailable, format!("the worker waits: {message}"))

@@ -8,7 +8,7 @@ use crate::{floor, skill};
 use bloomery_engine::Conversation;
 use bloomery_engine::line::Chain;
 use bloomery_journal::files::Disk;
-use bloomery_journal::{Store, claim};
+use bloomery_journal::{ClaimingAttempt, Store, claim};
 use bloomery_redact::Redactor;
 use bloomery_worker::driver::Recorder;
 use bloomery_worker::printer::{Format, Printer};
@@ -44,7 +44,15 @@ async fn round(root: &Path, rows: &[Row]) -> (Vec<Duration>, Vec<Duration>) {
     let (memory, bare) = (crate::new_dir(root), crate::new_dir(root));
     let store = Store::open(Disk, &memory, crate::RUN_KEY, "uid-1").unwrap();
     let mut conversation = Conversation::new(skill::run(skill::skill()));
-    let claimed = claim(store, Chain::new(crate::SOURCE), &mut conversation, 1, Duration::ZERO).await.unwrap();
+    let claimed = claim(
+        store,
+        Chain::new(crate::SOURCE),
+        &mut conversation,
+        ClaimingAttempt { number: 1, after_disruption: false },
+        Duration::ZERO,
+    )
+    .await
+    .unwrap();
     let recorder =
         Recorder::new(claimed, Printer::new(Format::Text, Box::new(std::io::sink())), &[], Redactor::default());
     let (mut recorders, mut floors) = (Vec::new(), Vec::new());

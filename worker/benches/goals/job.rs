@@ -77,6 +77,7 @@ impl Job {
             version: VERSION,
             job: JobIdentity { namespace: "acme".into(), name: "refund".into(), uid: "uid-j".into() },
             attempt: number,
+            after_disruption: false,
             run_key: crate::RUN_KEY.into(),
             revision: revision.digest.clone(),
             goal: skill::GOAL.into(),

@@ -40,7 +40,7 @@ impl Player {
             chain: Chain::new(crate::SOURCE),
             run,
         };
-        player.record(Event::EpochStarted { epoch: 1, attempt: 1 });
+        player.record(Event::EpochStarted { epoch: 1, attempt: 1, after_disruption: false });
         player
     }
 

@@ -36,6 +36,9 @@ pub enum Event {
         epoch: u64,
         /// The number of the pod, counted by the operator.
         attempt: u32,
+        /// True if the pod of the previous attempt was disrupted: deleted, evicted, preempted or lost with its node.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        after_disruption: bool,
     },
     /// The tools of the Job were listed. They are fixed from now on.
     #[serde(rename = "catalogue.fixed")]

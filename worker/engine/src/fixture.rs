@@ -174,7 +174,7 @@ impl World {
             gathered: Vec::new(),
             run,
         };
-        world.record(Event::EpochStarted { epoch: 1, attempt: 1 });
+        world.record(Event::EpochStarted { epoch: 1, attempt: 1, after_disruption: false });
         world
     }
 
@@ -317,7 +317,7 @@ impl World {
             world.conversation.apply(&entry);
         }
         let epoch = world.conversation.epoch() + 1;
-        world.record(Event::EpochStarted { epoch, attempt: 2 });
+        world.record(Event::EpochStarted { epoch, attempt: 2, after_disruption: false });
         world
     }
 

@@ -209,7 +209,7 @@ mod tests {
 
     fn log(length: u64) -> (Vec<String>, Chain) {
         let mut chain = Chain::new("/namespaces/acme/skilljobs/refund/u-1");
-        let event = |epoch| Event::EpochStarted { epoch, attempt: 1 };
+        let event = |epoch| Event::EpochStarted { epoch, attempt: 1, after_disruption: false };
         let lines = (1..=length).map(|epoch| chain.append(event(epoch), stamp()).unwrap().0).collect();
         (lines, chain)
     }

@@ -82,7 +82,7 @@ impl Shared {
         self.budget.add_work(entry.stamp.elapsed_ms);
         self.progress.apply(&entry.event);
         match &entry.event {
-            Event::EpochStarted { epoch, attempt } => {
+            Event::EpochStarted { epoch, attempt, .. } => {
                 self.epoch = *epoch;
                 self.attempt = *attempt;
                 self.budget.abandon_request();

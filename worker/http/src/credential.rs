@@ -22,7 +22,7 @@ pub struct SecretMissing {
 
 impl From<SecretMissing> for ExternalWait {
     fn from(SecretMissing { name, key }: SecretMissing) -> Self {
-        Self::SecretMissing { name, key }
+        Self::SecretMissing { name, key, until: None }
     }
 }
 

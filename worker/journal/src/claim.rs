@@ -24,6 +24,15 @@ pub struct Claimed<F> {
     pub entry: Entry,
 }
 
+/// An attempt that claims an epoch.
+#[derive(Debug, Clone, Copy)]
+pub struct ClaimingAttempt {
+    /// Its number, from 1.
+    pub number: u32,
+    /// True if the previous attempt was disrupted.
+    pub after_disruption: bool,
+}
+
 /// Reads the log into `conversation`, and claims the next epoch for this attempt. If another worker was faster, this worker reads
 /// the new events and tries the next name.
 ///
@@ -37,7 +46,7 @@ pub async fn claim<F: Files>(
     store: Store<F>,
     mut chain: Chain,
     conversation: &mut Conversation,
-    attempt: u32,
+    attempt: ClaimingAttempt,
     patience: Duration,
 ) -> Result<Claimed<F>, Error> {
     let max_wait = patience.min(MAX_VISIBILITY_DELAY);
@@ -56,7 +65,8 @@ pub async fn claim<F: Files>(
             return Err(store.lost_error(chain.events(), acknowledged));
         }
         let mut claimed_chain = chain.clone();
-        let started = Event::EpochStarted { epoch: conversation.epoch() + 1, attempt };
+        let ClaimingAttempt { number, after_disruption } = attempt;
+        let started = Event::EpochStarted { epoch: conversation.epoch() + 1, attempt: number, after_disruption };
         let mut clock = Clock::default();
         let (line, entry) = claimed_chain.append(started, clock.stamp())?;
         match store.add(entry.seq, format!("{line}\n").as_bytes()) {

@@ -129,8 +129,10 @@ pub trait Observer: fmt::Debug + Sync {
 /// The time limits of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Patience {
-    /// The time limit of waiting for an MCP server that does not answer, a busy model, or a missing key.
+    /// The time limit of waiting for an MCP server that does not answer, or a busy model.
     pub external_wait: Duration,
+    /// The time limit of waiting for a missing key of a Secret.
+    pub secret_wait: Duration,
     /// The time limit of one call of a tool. A Skill may set a shorter limit for a tool.
     pub tool: Duration,
     /// How long a running call with effect may continue after a request to end the pod.
@@ -141,14 +143,23 @@ pub struct Patience {
 }
 
 impl Patience {
-    /// Returns the limits of a worker pod. `external_wait` is the limit of waiting for something that a person can repair.
-    pub fn new(external_wait: Duration) -> Self {
+    /// Returns the limits of a worker pod. `external_wait` and `secret_wait` limit the waits for what a person can repair.
+    pub fn new(external_wait: Duration, secret_wait: Duration) -> Self {
         Self {
             external_wait,
+            secret_wait,
             tool: bloomery_mcp::MAX_CALL_TIMEOUT,
             // The pod has 60 s to end. The other 10 s are for the log and the report.
             grace: Duration::from_secs(50),
             cancel_grace: Duration::from_secs(5),
+        }
+    }
+
+    /// Returns how long a run waits for something outside of the worker.
+    pub(super) fn limit_for(&self, waiting: &ExternalWait) -> Duration {
+        match waiting {
+            ExternalWait::SecretMissing { .. } => self.secret_wait,
+            ExternalWait::McpUnavailable { .. } | ExternalWait::ModelUnavailable { .. } => self.external_wait,
         }
     }
 

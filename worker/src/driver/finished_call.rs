@@ -134,7 +134,7 @@ mod tests {
         let call = RequestedCall { id: "c".into(), name: "lookup".into(), arguments: "{}".into(), secrets: Vec::new() };
         let answer = Answer { message: json!({"role": "assistant"}), calls: vec![call], ..Answer::default() };
         let events = [
-            Event::EpochStarted { epoch: 1, attempt: 1 },
+            Event::EpochStarted { epoch: 1, attempt: 1, after_disruption: false },
             fix_catalogue(&run, listed()),
             Event::ModelRequested { reserve: 1, stage: Stage::Plan },
             Event::ModelAnswered { answer },

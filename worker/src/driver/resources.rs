@@ -64,7 +64,7 @@ fn missing_secret(resource: &BoundResource) -> Option<ExternalWait> {
     let ResourceSource::Secret(KeyFile { path, secret, key }) = &resource.source else { return None };
     // Secrets are small files in memory. White space alone counts as empty.
     let has_value = fs::read(path).is_ok_and(|value| value.iter().any(|byte| !byte.is_ascii_whitespace()));
-    (!has_value).then(|| ExternalWait::SecretMissing { name: secret.clone(), key: key.clone() })
+    (!has_value).then(|| ExternalWait::SecretMissing { name: secret.clone(), key: key.clone(), until: None })
 }
 
 /// Returns a message for people, if the resource is a secret that is too large to be redacted.
@@ -118,7 +118,7 @@ mod tests {
         let path = dir.path().join("token");
         let file = KeyFile { path: path.to_str().unwrap().to_owned(), secret: "ci".into(), key: "token".into() };
         let resource = bound(ResourceType::Credential, ResourceSource::Secret(file));
-        let waited_for = Some(ExternalWait::SecretMissing { name: "ci".into(), key: "token".into() });
+        let waited_for = Some(ExternalWait::SecretMissing { name: "ci".into(), key: "token".into(), until: None });
         assert_eq!(missing_secret(&resource), waited_for);
         fs::write(&path, " \n").unwrap();
         assert_eq!(missing_secret(&resource), waited_for);
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn the_message_names_all_missing_secrets() {
-        let of = |key: &str| ExternalWait::SecretMissing { name: "ci".into(), key: key.into() };
+        let of = |key: &str| ExternalWait::SecretMissing { name: "ci".into(), key: key.into(), until: None };
         let event = timed_out(&[("token", of("token")), ("login", of("login"))], Duration::from_mins(10));
         let Event::Finished { outcome, .. } = event else { panic!("{event:?}") };
         assert_eq!(outcome.code, OutcomeCode::UserNeeded);

@@ -6,6 +6,7 @@ use bloomery_crds::report::ExternalWait;
 use bloomery_crds::text::sentence;
 use bloomery_engine::{Event, step};
 use bloomery_http::Backoff;
+use jiff::{SignedDuration, Timestamp};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -34,6 +35,8 @@ where
 {
     let began = Instant::now();
     let mut logged: Option<String> = None;
+    // Set once, so that repeated reports of the same wait are equal.
+    let mut end: Option<Option<i64>> = None;
     let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(5));
     let result = loop {
         // If this try succeeds, the time before it was waiting, including the delays.
@@ -46,9 +49,11 @@ where
             },
         };
         let waited = began.elapsed();
-        if waited >= environment.patience.external_wait {
+        let limit = environment.patience.limit_for(&waiting);
+        if waited >= limit {
             break (WaitResult::TimedOut(timed_out(&waiting, waited)), waited);
         }
+        let waiting = with_end(waiting, *end.get_or_insert_with(|| unix_time_after(limit.saturating_sub(waited))));
         let reason = describe(&waiting);
         if logged.as_ref() != Some(&reason) {
             tracing::warn!("{reason} The worker waits for it.");
@@ -62,6 +67,19 @@ where
     };
     observer.waiting(None);
     result
+}
+
+/// Adds the time until which the run waits for a missing key, for people.
+fn with_end(waiting: ExternalWait, end: Option<i64>) -> ExternalWait {
+    match waiting {
+        ExternalWait::SecretMissing { name, key, until: _ } => ExternalWait::SecretMissing { name, key, until: end },
+        other => other,
+    }
+}
+
+/// Returns the Unix time after a duration, in seconds; none if no clock can show it.
+fn unix_time_after(duration: Duration) -> Option<i64> {
+    Timestamp::now().checked_add(SignedDuration::try_from(duration).ok()?).ok().map(Timestamp::as_second)
 }
 
 /// Returns the event that ends a conversation whose tools can never be listed.
@@ -86,7 +104,7 @@ fn timed_out(waiting: &ExternalWait, after: Duration) -> Event {
 /// Returns a sentence that says what the run waits for.
 fn describe(waiting: &ExternalWait) -> String {
     match waiting {
-        ExternalWait::SecretMissing { name, key } => {
+        ExternalWait::SecretMissing { name, key, .. } => {
             format!("The key `{key}` of the Secret `{name}` is missing or empty.")
         }
         ExternalWait::McpUnavailable { message } | ExternalWait::ModelUnavailable { message } => sentence(message),

@@ -50,7 +50,10 @@ fn plain(text: &str, max_bytes: usize) -> String {
 
 fn gist(event: &Event, tools: &Tools) -> String {
     match event {
-        Event::EpochStarted { epoch, attempt } => format!("epoch {epoch}, attempt {attempt}"),
+        Event::EpochStarted { epoch, attempt, after_disruption: false } => format!("epoch {epoch}, attempt {attempt}"),
+        Event::EpochStarted { epoch, attempt, after_disruption: true } => {
+            format!("epoch {epoch}, attempt {attempt}, after a disruption")
+        }
         Event::CatalogueFixed { tools } => catalogue(tools),
         Event::ResourcesBound { resources } => resources_bound(resources),
         Event::ContextGathered { parts } => context_gathered(parts),

@@ -153,6 +153,7 @@ impl Stand {
             version: VERSION,
             job: job.clone(),
             attempt: number,
+            after_disruption: false,
             run_key: "k-1".into(),
             revision: revision.digest.clone(),
             goal: "Refund order A-17".into(),

@@ -264,7 +264,11 @@ pub(super) mod tests {
         assert!(activity.line(now).starts_with("Waiting for the model, 0 s"));
         activity.observe(Progress::ModelRequested(Stage::Plan), now);
         assert!(activity.line(now).starts_with("Waiting for the model, 0 s"));
-        activity.set_waiting(Some(&ExternalWait::SecretMissing { name: "llm".into(), key: "token".into() }));
+        activity.set_waiting(Some(&ExternalWait::SecretMissing {
+            name: "llm".into(),
+            key: "token".into(),
+            until: None,
+        }));
         activity.set_waiting(None);
         assert!(activity.line(now).starts_with("Waiting for the model, 0 s"));
     }

@@ -114,9 +114,13 @@ pub struct Attempt {
     /// The epoch that the worker claimed in the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epoch: Option<u64>,
-    /// The number of consecutive attempts, up to this one, that ended without a report or a termination message.
+    /// The number of attempts, since the last report, whose worker ended by itself without a report or a termination message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silent: Option<u32>,
+    /// The number of consecutive attempts, up to this one, that were disrupted before the log made progress. The pod of such an
+    /// attempt was deleted, evicted, preempted or lost with its node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disrupted: Option<u32>,
     /// The number of consecutive attempts, up to this one, that parked for a person and whose last report was lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub untold: Option<u32>,

@@ -15,6 +15,7 @@ pub(super) fn build_job_part(attempt: &ValidAttempt) -> Result<Sealed, Wait> {
         version: run::VERSION,
         job: attempt.job.clone(),
         attempt: attempt.number,
+        after_disruption: attempt.after_disruption,
         run_key: attempt.job.uid.clone(),
         revision: attempt.revision.digest.clone(),
         goal: attempt.goal.clone(),

@@ -16,6 +16,10 @@ use std::collections::BTreeMap;
 /// The seconds that a pod may outlive the duration of its Job: the time to start, to park and to report.
 const DEADLINE_MARGIN_SECONDS: u64 = 300;
 
+/// The seconds before the deadline of a pod at which its worker must have stopped waiting for a missing key: the time to
+/// start and to report.
+const SECRET_WAIT_MARGIN_SECONDS: u64 = 120;
+
 /// The maximum deadline of a pod that the API server accepts, in seconds.
 const MAX_DEADLINE_SECONDS: i64 = i32::MAX as i64;
 
@@ -60,7 +64,7 @@ fn metadata(attempt: &ValidAttempt, part: &Sealed) -> ObjectMeta {
 }
 
 fn spec(attempt: &ValidAttempt, settings: &WorkerSettings, part: &Sealed) -> PodSpec {
-    let deadline = i64::try_from(attempt.remaining_seconds.saturating_add(DEADLINE_MARGIN_SECONDS)).unwrap_or(i64::MAX);
+    let deadline = i64::try_from(deadline_seconds(attempt)).unwrap_or(i64::MAX);
     let mut spec = PodSpec {
         service_account_name: Some(names::worker_service_account(&attempt.skill)),
         automount_service_account_token: Some(false),
@@ -80,6 +84,11 @@ fn spec(attempt: &ValidAttempt, settings: &WorkerSettings, part: &Sealed) -> Pod
     };
     settings.pod.apply_to(&mut spec);
     spec
+}
+
+/// The seconds that the pod may run.
+fn deadline_seconds(attempt: &ValidAttempt) -> u64 {
+    attempt.remaining_seconds.saturating_add(DEADLINE_MARGIN_SECONDS)
 }
 
 fn container(attempt: &ValidAttempt, settings: &WorkerSettings, part: &Sealed) -> Container {
@@ -122,6 +131,8 @@ fn args(attempt: &ValidAttempt, settings: &WorkerSettings, part: &Sealed) -> Vec
     if settings.log_format != LogFormat::Text {
         args.push(format!("--log-format={}", settings.log_format));
     }
+    let secret_wait = settings.secret_wait.as_secs().min(deadline_seconds(attempt) - SECRET_WAIT_MARGIN_SECONDS);
+    args.push(format!("--secret-wait={secret_wait}"));
     args.extend(settings.endpoint_ranges.iter().map(|range| format!("--endpoint-range={range}")));
     args
 }
@@ -171,6 +182,15 @@ mod tests {
         for (remaining, deadline) in [(1100, 1400), (2_147_483_347, 2_147_483_647), (u64::MAX, 2_147_483_647)] {
             let attempt = ValidAttempt { remaining_seconds: remaining, ..valid_attempt() };
             assert_eq!(built(&attempt).spec.unwrap().active_deadline_seconds, Some(deadline));
+        }
+    }
+
+    #[test]
+    fn the_wait_for_a_missing_key_ends_before_the_deadline_of_the_pod() {
+        for (remaining, wait) in [(1100, "--secret-wait=900"), (60, "--secret-wait=240"), (0, "--secret-wait=180")] {
+            let attempt = ValidAttempt { remaining_seconds: remaining, ..valid_attempt() };
+            let spec = built(&attempt).spec.unwrap();
+            assert!(spec.containers[0].args.iter().flatten().any(|arg| arg == wait), "{remaining}: {wait}");
         }
     }
 

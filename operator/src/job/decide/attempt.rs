@@ -8,8 +8,15 @@ use bloomery_crds::report::{PodEnd, TerminationMessage};
 use bloomery_crds::v1alpha1::{Attempt, JobStatus};
 use k8s_openapi::jiff::SignedDuration;
 
-/// The maximum number of consecutive attempts that end without a report or a termination message.
+/// The maximum number of attempts whose workers end by themselves without a report or a termination message.
 const MAX_SILENT_ATTEMPTS: u32 = 3;
+
+/// The maximum number of consecutive attempts that are disrupted before the log makes progress. It is high, because a
+/// disruption is no fault of the Job. The pauses before the last of them add up to a quarter of an hour.
+const MAX_DISRUPTIONS: u32 = 20;
+
+/// The longest pause after a disruption. The first one is 1 s, and each is twice as long as the one before.
+const MAX_DISRUPTION_PAUSE: SignedDuration = SignedDuration::from_secs(60);
 
 /// The longest pause that is not written to the status.
 const MAX_UNRECORDED_PAUSE: SignedDuration = SignedDuration::from_secs(1);
@@ -23,6 +30,14 @@ pub(super) fn pause_after(attempt: u32) -> SignedDuration {
     })
 }
 
+/// The pause after a lost attempt.
+fn pause_after_loss(lost: &LostAttempt, attempt: u32) -> SignedDuration {
+    match lost.disrupted {
+        0 => pause_after(attempt),
+        disrupted => MAX_DISRUPTION_PAUSE.min(SignedDuration::from_secs(1 << (disrupted - 1).min(6))),
+    }
+}
+
 /// Decides what follows an attempt whose pod ended or does not exist any more.
 pub(super) fn next_act(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod>) -> (Act, Option<SignedDuration>) {
     let next = recorded.number.saturating_add(1);
@@ -33,10 +48,10 @@ pub(super) fn next_act(facts: &Facts, recorded: &Attempt, pod: Option<&WorkerPod
     let Some(lost) = lost_attempt(facts, recorded, pod) else {
         return (Act::Start { attempt: next, after: None }, None);
     };
-    if lost.silent >= MAX_SILENT_ATTEMPTS {
-        return (Act::End(crash_loop(&lost)), None);
+    if let Some(end) = crash_loop(&lost) {
+        return (Act::End(end), None);
     }
-    let pause = pause_after(recorded.number);
+    let pause = pause_after_loss(&lost, recorded.number);
     let left = pause - facts.now.duration_since(lost.ended);
     if left <= SignedDuration::ZERO {
         return (Act::Start { attempt: next, after: Some(lost) }, None);
@@ -55,20 +70,22 @@ pub(super) fn lost_attempt(facts: &Facts, recorded: &Attempt, pod: Option<&Worke
     if is_parked(facts.status, recorded) || message.is_some_and(has_parked) {
         return None;
     }
-    let how = match pod.map(|pod| &pod.state) {
-        Some(PodState::Ended { how, .. }) => format!("ended without an outcome: {how}"),
-        Some(PodState::Alive(_)) | None => "vanished without an outcome".to_owned(),
+    let (how, is_disrupted) = match pod.map(|pod| &pod.state) {
+        Some(PodState::Ended { how, disrupted, .. }) => (format!("ended without an outcome: {how}"), *disrupted),
+        Some(PodState::Alive(_)) | None => ("vanished without an outcome".to_owned(), true),
     };
-    let recorded_silent = recorded.silent.unwrap_or(0);
-    let (ended, silent) = match &recorded.ended {
-        Some(ended) => (ended.0, recorded_silent),
-        None => (
-            pod.and_then(WorkerPod::end_time).map_or(facts.now, |ended| ended.min(facts.now)),
-            if message.is_some() || has_reported(facts) { 0 } else { recorded_silent.saturating_add(1) },
-        ),
+    let message_text = format!("the pod {} of attempt {} {how}", recorded.pod, recorded.number);
+    let (silent, disrupted) = (recorded.silent.unwrap_or(0), recorded.disrupted.unwrap_or(0));
+    if let Some(ended) = &recorded.ended {
+        return Some(LostAttempt { ended: ended.0, silent, disrupted, message: message_text });
+    }
+    let (silent, disrupted) = match (is_disrupted, message.is_some() || has_reported(facts)) {
+        (true, _) => (silent, disrupted.saturating_add(1)),
+        (false, true) => (0, 0),
+        (false, false) => (silent.saturating_add(1), 0),
     };
-    let message = format!("the pod {} of attempt {} {how}", recorded.pod, recorded.number);
-    Some(LostAttempt { ended, silent, message })
+    let ended = pod.and_then(WorkerPod::end_time).map_or(facts.now, |ended| ended.min(facts.now));
+    Some(LostAttempt { ended, silent, disrupted, message: message_text })
 }
 
 /// Returns whether the worker of the recorded attempt has reported: its first report replaces the phase
@@ -86,10 +103,22 @@ fn has_parked(message: &TerminationMessage) -> bool {
     matches!(message.end, PodEnd::Parked(_))
 }
 
-fn crash_loop(lost: &LostAttempt) -> JobEnd {
-    let message = format!(
-        "{} attempts in a row ended without a report or a message; {}: kubectl logs and kubectl describe of that pod say more",
-        lost.silent, lost.message
-    );
-    JobEnd::decided(Outcome::new(OutcomeCode::CrashLoop, message))
+/// Returns the end of a Job that has lost too many attempts; none if it may start another one.
+fn crash_loop(lost: &LostAttempt) -> Option<JobEnd> {
+    let LostAttempt { silent, disrupted, message, .. } = lost;
+    let text = if *silent >= MAX_SILENT_ATTEMPTS {
+        format!(
+            "{silent} attempts ended without a report or a message; {message}: kubectl logs and kubectl describe of that \
+             pod say more"
+        )
+    } else if *disrupted >= MAX_DISRUPTIONS {
+        format!(
+            "{disrupted} attempts in a row were disrupted before the log made progress, because their pods were deleted, \
+             evicted or lost with their nodes; {message}. Find out what removes the pods (kubectl get events shows \
+             evictions), then create the Job again"
+        )
+    } else {
+        return None;
+    };
+    Some(JobEnd::decided(Outcome::new(OutcomeCode::CrashLoop, text)))
 }

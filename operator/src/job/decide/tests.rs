@@ -7,7 +7,7 @@ use crate::job::ending::EndCause;
 use crate::job::fixtures::{
     UID, approval, at, counted, decided, ended_pod, held_call, message, pod, pod_uid, policy_in_force, status,
 };
-use crate::job::plan::{JobEnd, PeopleWait, PodDeletion};
+use crate::job::plan::{JobEnd, LostAttempt, PeopleWait, PodDeletion};
 use crate::job::replies::AnswerState;
 use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
 use bloomery_crds::report::{ParkReason, PodEnd, TerminationMessage};
@@ -16,6 +16,7 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use rstest::rstest;
 
+mod disruption;
 mod replies;
 
 const RETENTION: SignedDuration = SignedDuration::from_secs(600);
@@ -87,13 +88,22 @@ fn deletion(attempt: u32) -> PodDeletion {
     PodDeletion { name: format!("refund-{attempt}-01234"), uid: pod_uid(attempt), grace_seconds: None }
 }
 
+/// The counts of a lost attempt. The number of silent attempts is omitted if only disruptions are counted.
+fn counts(lost: &LostAttempt) -> String {
+    match (lost.silent, lost.disrupted) {
+        (silent, 0) => format!("silent={silent}"),
+        (0, disrupted) => format!("disrupted={disrupted}"),
+        (silent, disrupted) => format!("silent={silent} disrupted={disrupted}"),
+    }
+}
+
 /// A short description of an act.
 fn summary(act: &Act) -> String {
     match act {
         Act::Idle => "idle".into(),
         Act::Delete => "delete".into(),
         Act::Suspend(None) => "suspend".into(),
-        Act::Suspend(Some(lost)) => format!("suspend silent={}", lost.silent),
+        Act::Suspend(Some(lost)) => format!("suspend {}", counts(lost)),
         Act::AwaitPodEnd(cause, problem) => {
             let problem = problem.as_ref().map(|problem| format!(" {}", problem.reason)).unwrap_or_default();
             format!("await pod end {}{problem}", cause.code())
@@ -104,9 +114,9 @@ fn summary(act: &Act) -> String {
         Act::WaitForPeople(PeopleWait::AsRecorded | PeopleWait::Approvers(_)) => "wait for people".into(),
         Act::UpdateApprovals(updates) => format!("update {} Approvals", updates.len()),
         Act::Wait(wait, _) => panic!("{wait:?} is found by a later step"),
-        Act::Pause(lost) => format!("pause silent={}", lost.silent),
+        Act::Pause(lost) => format!("pause {}", counts(lost)),
         Act::Start { attempt, after: None } => format!("start {attempt}"),
-        Act::Start { attempt, after: Some(lost) } => format!("start {attempt} silent={}", lost.silent),
+        Act::Start { attempt, after: Some(lost) } => format!("start {attempt} {}", counts(lost)),
         Act::RecordParking(_) => "record parking".into(),
         Act::End(end) => {
             format!("end {}{}", end.outcome.code, if end.read_from.is_some() { " by message" } else { "" })
@@ -122,8 +132,8 @@ fn summary(act: &Act) -> String {
 #[case::crashed(status(1, Phase::Running), vec![ended_pod(1, 10, None)], 10, "keep pausing")]
 #[case::crashed_a_second_ago(status(1, Phase::Running), vec![ended_pod(1, 10, None)], 11, "start 2 silent=0")]
 #[case::without_a_report(status(1, Phase::Starting), vec![ended_pod(1, 10, None)], 11, "start 2 silent=1")]
-#[case::vanished(status(1, Phase::Starting), vec![], 11, "pause silent=1")]
-#[case::vanished_after_reports(status(1, Phase::Running), vec![], 11, "pause silent=0")]
+#[case::vanished(status(1, Phase::Starting), vec![], 11, "pause disrupted=1")]
+#[case::vanished_after_reports(status(1, Phase::Running), vec![], 11, "pause disrupted=1")]
 #[case::second_pause(silent(status(2, Phase::Starting), 1), vec![ended_pod(2, 10, None)], 14, "pause silent=2")]
 #[case::second_pause_over(silent(status(2, Phase::Starting), 1), vec![ended_pod(2, 10, None)], 15, "start 3 silent=2")]
 #[case::third_silent_attempt(silent(status(3, Phase::Starting), 2), vec![ended_pod(3, 10, None)], 11, "end CrashLoop")]

@@ -21,6 +21,8 @@ use std::sync::Arc;
 pub struct AttemptSources {
     /// The number of the attempt.
     pub attempt: u32,
+    /// True if the previous attempt was disrupted.
+    pub after_disruption: bool,
     /// The `ConfigMap` of the revision that the Job runs on; before its first attempt, the current one of its Skill.
     pub revision: Option<ConfigMap>,
     /// The Models of the namespace, by name.
@@ -40,7 +42,9 @@ pub async fn fetch(context: &Context, fetched: &FetchedJob, plan: Plan) -> Resul
     let Plan { act, delete, requeue_after } = plan;
     let act = match act.separate_start() {
         StartOrOther::Start { attempt, after } => {
-            Act::Start { attempt: fetch_sources(context, fetched, attempt).await?, after }
+            let mut sources = fetch_sources(context, fetched, attempt).await?;
+            sources.after_disruption = after.as_ref().is_some_and(|lost| lost.disrupted > 0);
+            Act::Start { attempt: sources, after }
         }
         StartOrOther::Other(act) => act,
     };
@@ -55,6 +59,7 @@ async fn fetch_sources(context: &Context, fetched: &FetchedJob, attempt: u32) ->
     let claims = claims.filter_map(|name| Some((name.to_owned(), context.caches.claims.get(namespace, name)?)));
     Ok(AttemptSources {
         attempt,
+        after_disruption: false,
         revision: fetch_revision(context, fetched).await?,
         models: models.into_iter().map(|model| (model.name_any(), model)).collect(),
         claims: claims.collect(),

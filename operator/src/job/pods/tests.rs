@@ -88,7 +88,10 @@ fn the_node_of_a_pod_that_outlives_its_deletion_is_lost() {
 #[test]
 fn the_time_and_the_cause_of_an_end_are_read() {
     let ended = read(&ended_pod(2, 30, None), 40);
-    assert_eq!(ended.state, PodState::Ended { at: Some(at(30)), how: "exit code 137 (OOMKilled)".into() });
+    assert_eq!(
+        ended.state,
+        PodState::Ended { at: Some(at(30)), how: "exit code 137 (OOMKilled)".into(), disrupted: false }
+    );
     assert_eq!((ended.attempt, ended.uid, ended.message), (2, pod_uid(2), None));
     let mut with_message = ended_pod(2, 30, None);
     let states = with_message.status.as_mut().unwrap().container_statuses.as_mut().unwrap();
@@ -99,7 +102,7 @@ fn the_time_and_the_cause_of_an_end_are_read() {
     let mut evicted = pod(1, "Failed");
     evicted.status.as_mut().unwrap().reason = Some("Evicted".into());
     let evicted = read(&evicted, 40);
-    assert_eq!(evicted.state, PodState::Ended { at: None, how: "Evicted".into() });
+    assert_eq!(evicted.state, PodState::Ended { at: None, how: "Evicted".into(), disrupted: true });
     assert_eq!(evicted.end_time(), Some(at(0)));
 }
 

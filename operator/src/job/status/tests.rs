@@ -24,7 +24,7 @@ fn started(attempt: u32) -> StartedPod {
 }
 
 fn lost(silent: u32) -> LostAttempt {
-    LostAttempt { ended: at(30), silent, message: "the pod refund-1-01234 of attempt 1 vanished".into() }
+    LostAttempt { ended: at(30), silent, disrupted: 2, message: "the pod refund-1-01234 of attempt 1 vanished".into() }
 }
 
 fn yaml(status: &JobStatus) -> String {
@@ -49,7 +49,8 @@ fn a_further_attempt_keeps_the_log_and_the_start_time() {
     before.log = Some(log(7));
     let after = next(&before, &AppliedPlan::Started(started(2), Some(lost(2))), &stamp(40));
     let attempt = after.attempt.as_ref().unwrap();
-    assert_eq!((attempt.number, attempt.epoch, attempt.silent, &attempt.ended), (2, Some(1), Some(2), &None));
+    assert_eq!((attempt.number, attempt.epoch, &attempt.ended), (2, Some(1), &None));
+    assert_eq!((attempt.silent, attempt.disrupted), (Some(2), Some(2)));
     assert_eq!((after.start_time, after.log), (before.start_time, before.log));
 }
 

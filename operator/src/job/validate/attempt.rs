@@ -18,6 +18,8 @@ pub struct ValidAttempt {
     pub goal: String,
     /// The number of the attempt, from 1.
     pub number: u32,
+    /// True if the previous attempt was disrupted.
+    pub after_disruption: bool,
     /// The name of the Skill and of its directory in the memory.
     pub skill: String,
     /// The revision that the Job runs on.

@@ -51,6 +51,22 @@ fn a_report_resets_the_number_of_silent_attempts() {
     assert_eq!(apply(&started, &report(3, 1, 3, Phase::Running)).attempt.unwrap().silent, None);
 }
 
+#[rstest]
+#[case::claim_of_the_next_epoch(3, 10, Some(5))]
+#[case::claims_of_two_epochs(4, 11, Some(5))]
+#[case::progress(3, 11, None)]
+#[case::progress_of_an_epoch_that_could_not_report(4, 12, None)]
+fn progress_in_the_log_resets_the_number_of_disruptions(
+    #[case] epoch: u64,
+    #[case] events: u64,
+    #[case] expected: Option<u32>,
+) {
+    let mut started = apply(&status(3, Phase::Starting), &report(3, 2, 9, Phase::Running));
+    started.attempt.as_mut().unwrap().disrupted = Some(5);
+    let reported = apply(&started, &report(3, epoch, events, Phase::Running));
+    assert_eq!(reported.attempt.unwrap().disrupted, expected);
+}
+
 #[test]
 fn only_a_final_report_resets_the_number_of_unreported_parkings() {
     let mut started = status(3, Phase::Starting);
@@ -263,7 +279,7 @@ fn a_remark_that_is_no_longer_reported_has_no_condition() {
 fn the_start_and_the_end_of_an_external_wait_are_urgent() {
     let running = apply(&status(1, Phase::Starting), &report(1, 1, 3, Phase::Running));
     let mut waits = report(1, 1, 3, Phase::Running);
-    waits.waiting = Some(ExternalWait::SecretMissing { name: "llm".into(), key: "token".into() });
+    waits.waiting = Some(ExternalWait::SecretMissing { name: "llm".into(), key: "token".into(), until: None });
     assert!(is_urgent_report(&running, &waits));
     let waiting = apply(&running, &waits);
     assert_eq!(reason(&waiting), "SecretMissing");
@@ -271,6 +287,20 @@ fn the_start_and_the_end_of_an_external_wait_are_urgent() {
     let resumed = report(1, 1, 3, Phase::Running);
     assert!(is_urgent_report(&waiting, &resumed));
     assert_eq!(reason(&apply(&waiting, &resumed)), "Running");
+}
+
+#[test]
+fn the_message_about_a_missing_key_says_until_when_the_worker_waits() {
+    let mut waits = report(1, 1, 3, Phase::Running);
+    for (until, expected) in [
+        (Some(at(60).as_second()), format!(" until {} for the key token", at(60))),
+        (Some(i64::MAX), " waits for the key token".to_owned()),
+    ] {
+        waits.waiting = Some(ExternalWait::SecretMissing { name: "llm".into(), key: "token".into(), until });
+        let waiting = apply(&status(1, Phase::Starting), &waits);
+        let message = &conditions::find(&waiting.conditions, ConditionType::Ready).unwrap().message;
+        assert!(message.contains(&expected), "{message}");
+    }
 }
 
 #[test]

@@ -28,7 +28,11 @@ impl Attempt {
             self.has_read = true;
             return None;
         }
-        let new_event = if self.has_claimed { event(n) } else { Event::EpochStarted { epoch: 1, attempt: 1 } };
+        let new_event = if self.has_claimed {
+            event(n)
+        } else {
+            Event::EpochStarted { epoch: 1, attempt: 1, after_disruption: false }
+        };
         let mut next = self.chain.clone();
         let (line, entry) = next.append(new_event, stamp()).unwrap();
         match self.store.add(entry.seq, format!("{line}\n").as_bytes()) {

@@ -268,7 +268,7 @@ async fn requests_of_other_stages_than_the_main_loop_are_redacted() {
 async fn no_request_is_sent_until_a_missing_key_exists() {
     let (server, url) = Server::start([completion("Done")]).await;
     let (client, _dir, path) = client_with_key(&url, None);
-    let missing = ExternalWait::SecretMissing { name: "llm".into(), key: "token".into() };
+    let missing = ExternalWait::SecretMissing { name: "llm".into(), key: "token".into(), until: None };
     assert_eq!(client.missing_secret(), Some(missing.clone()));
     let waits = Mutex::new(Vec::new());
     let write_key = |wait: ExternalWait| {

@@ -121,7 +121,7 @@ async fn a_missing_key_is_reported_only_if_no_fallback_can_be_asked() {
     let both = clients(&[without_key("default", &["fast"]), without_key("fast", &[])], LONG_TIMEOUT);
     assert_eq!(
         both.missing_secret("default"),
-        Some(ExternalWait::SecretMissing { name: "default".into(), key: "token".into() })
+        Some(ExternalWait::SecretMissing { name: "default".into(), key: "token".into(), until: None })
     );
     let one = clients(&[without_key("default", &["fast"]), named("fast", "http://x", &[])], LONG_TIMEOUT);
     assert_eq!(one.missing_secret("default"), None);

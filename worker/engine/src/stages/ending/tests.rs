@@ -87,10 +87,10 @@ fn epochs_without_progress_end_as_a_crash_loop() {
     let mut world = whole.resumed_from(5);
     for epoch in 3..5 {
         assert_eq!(world.conversation.shared.progress.stall(), None);
-        world.record(Event::EpochStarted { epoch, attempt: 9 });
+        world.record(Event::EpochStarted { epoch, attempt: 9, after_disruption: false });
     }
     assert_eq!(world.conversation.shared.progress.stall(), None);
-    world.record(Event::EpochStarted { epoch: 5, attempt: 9 });
+    world.record(Event::EpochStarted { epoch: 5, attempt: 9, after_disruption: false });
     world.play_out();
     assert_eq!(code(&world), OutcomeCode::CrashLoop);
 }
@@ -102,7 +102,7 @@ fn progress_notifications_of_a_lost_call_are_no_progress_of_the_job() {
     for epoch in 3..6 {
         assert_eq!(world.conversation.shared.progress.stall(), None);
         world.record(Event::ToolProgressed { call: CallId::new(7, 0), progress: ToolProgress::default() });
-        world.record(Event::EpochStarted { epoch, attempt: 9 });
+        world.record(Event::EpochStarted { epoch, attempt: 9, after_disruption: false });
     }
     world.play_out();
     assert_eq!(code(&world), OutcomeCode::CrashLoop);
@@ -116,7 +116,7 @@ fn epochs_that_only_park_end_as_a_crash_loop_much_later() {
     for epoch in 3..23 {
         assert_eq!(world.conversation.shared.progress.stall(), None, "epoch {epoch}");
         world.record(Event::Parked { reason: ParkReason::Drain });
-        world.record(Event::EpochStarted { epoch, attempt: 9 });
+        world.record(Event::EpochStarted { epoch, attempt: 9, after_disruption: false });
     }
     assert_eq!(world.conversation.shared.progress.stall(), Some(Stall::Drains));
     world.play_out();
@@ -130,7 +130,7 @@ fn a_drain_is_not_a_crash_and_progress_resets_both_counts() {
     let mut world = World::new(run(), refund(), ALL_WELL);
     let start = |world: &mut World, epochs: std::ops::RangeInclusive<u64>| {
         for epoch in epochs {
-            world.record(Event::EpochStarted { epoch, attempt: 9 });
+            world.record(Event::EpochStarted { epoch, attempt: 9, after_disruption: false });
         }
     };
     start(&mut world, 2..=3);
@@ -145,12 +145,36 @@ fn a_drain_is_not_a_crash_and_progress_resets_both_counts() {
 }
 
 #[test]
+fn disrupted_epochs_end_as_a_crash_loop_as_late_as_drained_ones() {
+    let whole = ended(run(), refund(), ALL_WELL);
+    let mut world = whole.resumed_from(5);
+    for epoch in 3..23 {
+        assert_eq!(world.conversation.shared.progress.stall(), None, "epoch {epoch}");
+        world.record(Event::EpochStarted { epoch, attempt: 9, after_disruption: true });
+    }
+    assert_eq!(world.conversation.shared.progress.stall(), Some(Stall::Drains));
+}
+
+#[test]
+fn a_disruption_interrupts_a_series_of_crashes() {
+    let mut world = World::new(run(), refund(), ALL_WELL);
+    let mut start = |epoch, after_disruption| {
+        world.record(Event::EpochStarted { epoch, attempt: 9, after_disruption });
+        world.conversation.shared.progress.stall()
+    };
+    for (epoch, after_disruption) in [(2, false), (3, false), (4, true), (5, false), (6, false)] {
+        assert_eq!(start(epoch, after_disruption), None, "epoch {epoch}");
+    }
+    assert_eq!(start(7, false), Some(Stall::Crashes));
+}
+
+#[test]
 fn a_lost_effect_is_the_outcome_even_after_repeated_crashes() {
     let whole = ended(run(), refund(), ALL_WELL);
     let cut = whole.names().iter().position(|name| *name == "tool.started").unwrap() + 1;
     let mut world = whole.resumed_from(cut);
     for epoch in 3..7 {
-        world.record(Event::EpochStarted { epoch, attempt: 9 });
+        world.record(Event::EpochStarted { epoch, attempt: 9, after_disruption: false });
     }
     assert_eq!(world.conversation.shared.progress.stall(), Some(Stall::Crashes));
     world.play_out();

@@ -39,6 +39,7 @@ pub(super) fn all() -> Vec<Event> {
         earlier_conversation(),
         directives(),
         skill_deletion(),
+        disruption(),
     ]
     .concat()
 }
@@ -72,7 +73,7 @@ fn opening() -> Vec<Event> {
         rendering: rendering.map(str::to_owned),
     };
     vec![
-        Event::EpochStarted { epoch: 1, attempt: 2 },
+        Event::EpochStarted { epoch: 1, attempt: 2, after_disruption: false },
         Event::CatalogueFixed { tools: vec![tool, without_description] },
         Event::ResourcesBound {
             resources: vec![
@@ -466,6 +467,11 @@ fn earlier_conversation() -> Vec<Event> {
 /// The deletion of the Skill.
 fn skill_deletion() -> Vec<Event> {
     vec![Event::DirectiveReceived { directive: Directive::SkillDeleted }]
+}
+
+/// An epoch after a disrupted attempt.
+fn disruption() -> Vec<Event> {
+    vec![Event::EpochStarted { epoch: 2, attempt: 3, after_disruption: true }]
 }
 
 /// The directives of the operator, and their effects.
