@@ -339,7 +339,7 @@ mod tests {
             ("bash", "-F _clap_complete_bloomery bloomery"),
             ("zsh", "compdef _clap_dynamic_completer_bloomery bloomery"),
             ("fish", "complete --keep-order --exclusive --command bloomery"),
-            ("kubectl", "BLOOMERY_COMPLETE=kubectl exec kubectl-bloomery"),
+            ("kubectl", "export BLOOMERY_COMPLETE=kubectl\nexec kubectl-bloomery"),
             ("elvish", "BLOOMERY_COMPLETE"),
             ("powershell", "BLOOMERY_COMPLETE"),
         ] {
