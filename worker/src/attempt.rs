@@ -114,6 +114,7 @@ fn mcp_client(
 ) -> Result<Option<mcp::Client>, bloomery_http::Error> {
     let Some(endpoint) = &inputs.revision.mcp else { return Ok(None) };
     let client = mcp::Client::new(endpoint, redactor.clone())?.with_resources(&inputs.part.resources);
+    let client = client.with_max_result_bytes(inputs.revision.spec.max_result_bytes());
     Ok(Some(client.with_cache(ToolListCache::new(cache, &endpoint.url, &inputs.revision.spec.mcp_server))))
 }
 

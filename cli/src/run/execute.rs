@@ -196,18 +196,21 @@ impl Execution<'_> {
     fn mcp_client(&self) -> Result<Option<mcp::Client>, bloomery_http::Error> {
         let Self { job, inputs: Inputs { redactor, .. }, screen, .. } = *self;
         let (part, revision) = (&job.document.part, &job.document.revision);
+        let max_result_bytes = revision.spec.max_result_bytes();
         if let Some(program) = &job.document.program {
             let env = mcp_environment::environment(program);
             let screen = screen.clone();
             let listener: mcp::StderrListener = Arc::new(move |line| screen.print_dimmed(line));
             let program = mcp::Program { argv: program.argv.clone(), env, listener };
-            return Ok(Some(mcp::Client::program(program, redactor.clone()).with_resources(&part.resources)));
+            let client = mcp::Client::program(program, redactor.clone()).with_max_result_bytes(max_result_bytes);
+            return Ok(Some(client.with_resources(&part.resources)));
         }
         let Some(endpoint) = &revision.mcp else { return Ok(None) };
         let client = mcp::Client::restricted(AddressPolicy::for_local_machine(), endpoint, redactor.clone())?;
         let shared = SharedCache::new(&job.directory.dir, &job.writer);
         let cache = ToolListCache::new(shared, &endpoint.url, &revision.spec.mcp_server);
-        Ok(Some(client.with_resources(&part.resources).without_credentials().with_cache(cache)))
+        let client = client.with_max_result_bytes(max_result_bytes).with_resources(&part.resources);
+        Ok(Some(client.without_credentials().with_cache(cache)))
     }
 }
 

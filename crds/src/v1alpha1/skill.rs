@@ -140,6 +140,11 @@ pub struct Role {
 }
 
 impl SkillSpec {
+    /// Returns the size limit of an answer of the MCP server, in bytes.
+    pub fn max_result_bytes(&self) -> u32 {
+        self.engine.as_ref().and_then(|engine| engine.max_result_bytes).unwrap_or(Engine::DEFAULT_MAX_RESULT_BYTES)
+    }
+
     /// Returns the name of the Model of a stage.
     pub fn model_name(&self, stage: Stage) -> &str {
         let engine = self.engine.as_ref();

@@ -34,6 +34,35 @@ pub async fn read(response: Response, max: usize) -> Result<Vec<u8>, Error> {
     read_unless_stalled(response, max, Duration::MAX).await
 }
 
+/// A body, or the beginning of one that is too large.
+#[derive(Debug)]
+pub enum Body {
+    /// The whole body.
+    Whole(Vec<u8>),
+    /// The beginning of a body.
+    Beginning(Vec<u8>),
+}
+
+/// Reads a body of at most `max` bytes, or else its beginning: at most `max` bytes, and only `shown` bytes of a body that says in
+/// advance that it is larger.
+pub async fn read_or_begin(response: Response, max: usize, shown: usize) -> Result<Body, Error> {
+    let is_larger = response.content_length().is_some_and(|length| length > max as u64);
+    let room = if is_larger { shown } else { max };
+    let mut body = Vec::new();
+    let mut chunks = response.bytes_stream();
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(|error| Error::Interrupted { message: root_cause(&error) })?;
+        let left = room.saturating_sub(body.len());
+        body.extend_from_slice(chunk.get(..left.min(chunk.len())).unwrap_or_default());
+        if chunk.len() > left {
+            body.truncate(shown);
+            body.shrink_to_fit();
+            return Ok(Body::Beginning(body));
+        }
+    }
+    Ok(Body::Whole(body))
+}
+
 /// Reads a body of at most `max` bytes, and fails once no part of it has arrived for `silence`.
 pub async fn read_unless_stalled(response: Response, max: usize, silence: Duration) -> Result<Vec<u8>, Error> {
     if response.content_length().is_some_and(|length| length > max as u64) {

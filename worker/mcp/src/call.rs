@@ -1,6 +1,7 @@
 //! Builds the request of a tool call, and classifies its reply.
 
 use crate::outcome::CallOutcome;
+use crate::oversized;
 use crate::repair;
 use crate::result_text::{self, Content};
 use crate::session::Reply;
@@ -111,6 +112,9 @@ fn pass_on(raw: &str) -> SendOutcome {
 
 /// Converts the result of a tool call to its outcome.
 fn convert_result(result: CallToolResult) -> CallOutcome {
+    if let Some(size) = oversized::size_of_unread(&result) {
+        return CallOutcome::Unread { text: oversized::note(size) };
+    }
     let Content { text, media } = result_text::read(&result);
     if result.is_error == Some(true) {
         CallOutcome::Failed { text, media }

@@ -6,7 +6,7 @@ use crate::delivery::Retry;
 use crate::error::Error;
 use crate::http_transport::HttpTransport;
 use crate::known_tools::KnownTools;
-use crate::limits::{MAX_BODY_BYTES, MAX_TOOLS};
+use crate::limits::{DEFAULT_ANSWER_BYTES, MAX_BODY_BYTES, MAX_TOOLS};
 use crate::listing;
 use crate::outcome::{CallOutcome, CallResult, describe_lost_call};
 use crate::program::Program;
@@ -92,7 +92,10 @@ impl Client {
         let stderr = StderrLog::new(program.listener);
         let log = stderr.clone();
         let program = Program { listener: Arc::new(move |line| log.push(line)), ..program };
-        Self { stderr: Some(stderr), ..Self::with_server(Server::Program(program, redactor), name) }
+        Self {
+            stderr: Some(stderr),
+            ..Self::with_server(Server::Program { program, redactor, max_answer: DEFAULT_ANSWER_BYTES }, name)
+        }
     }
 
     fn with_server(server: Server, name: Arc<str>) -> Self {
@@ -127,12 +130,23 @@ impl Client {
         Self { observer: observer.clone(), ..self }
     }
 
+    /// Sets the size limit of an answer, in bytes. Default: that of a Skill.
+    #[must_use]
+    pub fn with_max_result_bytes(self, bytes: u32) -> Self {
+        let limit = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let server = match self.server {
+            Server::Remote { transport, url } => Server::Remote { transport: transport.with_max_answer(limit), url },
+            Server::Program { program, redactor, .. } => Server::Program { program, redactor, max_answer: limit },
+        };
+        Self { server, ..self }
+    }
+
     /// Treats a server that requires credentials as unusable. By default, the client retries, because credentials may be added later.
     #[must_use]
     pub fn without_credentials(self) -> Self {
         let server = match self.server {
             Server::Remote { transport, url } => Server::Remote { transport: transport.without_credentials(), url },
-            program @ Server::Program(..) => program,
+            program @ Server::Program { .. } => program,
         };
         Self { server, ..self }
     }
@@ -174,7 +188,7 @@ impl Client {
         let server = self.name.to_string();
         match self.server {
             _ if retry != Retry::Never => Error::Unavailable { server, message },
-            Server::Program(..) => Error::ProgramFailed { server, message },
+            Server::Program { .. } => Error::ProgramFailed { server, message },
             Server::Remote { .. } => Error::Refused { server, message },
         }
     }

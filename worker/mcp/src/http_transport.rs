@@ -3,28 +3,30 @@
 //! Every body is bounded, and no request is sent twice. If the server numbers its events, a stream whose connection was lost is
 //! resumed. Resuming only requests the rest of an answer. It does not repeat the call.
 
-use crate::delivery::{self, Delivery, DeliveryLog, Retry};
-use crate::limits::MAX_BODY_BYTES;
-use crate::notification;
+mod events;
+
+use crate::delivery::{self, DeliveryLog, Retry};
+use crate::limits::DEFAULT_ANSWER_BYTES;
 use crate::older_transport;
+use crate::oversized;
 use crate::repair::{self, repaired};
 use crate::transport_error::{self, Error, broken};
-use bloomery_http::{body, root_cause};
+use bloomery_http::body::{self, Body};
 use bloomery_redact::Redactor;
+use futures::FutureExt;
 use futures::stream::BoxStream;
-use futures::{FutureExt, StreamExt, TryStreamExt};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION};
 use reqwest::{RequestBuilder, Response, StatusCode};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
-use sse_stream::{Sse, SseStream};
+use sse_stream::Sse;
 use std::borrow::Cow;
-use std::collections::HashMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::time::Instant;
 
 const SESSION_ID: &str = "mcp-session-id";
 const LAST_EVENT_ID: &str = "last-event-id";
@@ -37,8 +39,8 @@ const MAX_REFUSAL_BYTES: usize = 64 * 1024;
 /// The longest quote of a response in an error message, in bytes.
 const MAX_QUOTE_BYTES: usize = 300;
 
-/// The shortest delay before a stream is resumed. A server may request no delay, many times in a row.
-const MIN_RESUME_DELAY: Duration = Duration::from_millis(200);
+/// The shortest time between two requests to resume a stream. A server may request no delay, many times in a row.
+const MIN_RESUME_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The timeout of the request that ends a session.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -52,8 +54,12 @@ pub(crate) struct HttpTransport {
     http: reqwest::Client,
     redactor: Redactor,
     deliveries: DeliveryLog,
-    /// Whether a stream exceeded [`MAX_BODY_BYTES`] and therefore must not be resumed.
-    overflowed: Arc<AtomicBool>,
+    /// The size limit of an answer, in bytes: of a body, or of all events of a stream.
+    max_answer: usize,
+    /// The requests whose streams exceeded the limit and therefore must not be resumed.
+    overflowed: Arc<Mutex<HashSet<RequestId>>>,
+    /// The earliest time of the next request to resume a stream.
+    next_resume: Arc<Mutex<Option<Instant>>>,
     /// Whether no credentials will ever exist for the server.
     is_without_credentials: bool,
 }
@@ -65,7 +71,9 @@ impl HttpTransport {
             http,
             redactor,
             deliveries: DeliveryLog::default(),
+            max_answer: DEFAULT_ANSWER_BYTES,
             overflowed: Arc::default(),
+            next_resume: Arc::default(),
             is_without_credentials: false,
         }
     }
@@ -75,6 +83,11 @@ impl HttpTransport {
         Self { is_without_credentials: true, ..self }
     }
 
+    /// Sets the size limit of an answer, in bytes.
+    pub(crate) fn with_max_answer(self, max_answer: usize) -> Self {
+        Self { max_answer, ..self }
+    }
+
     /// Returns whether the server opens a stream of the older transport HTTP+SSE at `url`, or at the path that SDKs used for it.
     pub(crate) async fn has_older_transport(&self, url: &str) -> bool {
         older_transport::is_at(&self.http, url).await
@@ -82,7 +95,7 @@ impl HttpTransport {
 
     /// Returns a transport for a new session.
     pub(crate) fn for_session(&self, deliveries: DeliveryLog) -> Self {
-        Self { deliveries, overflowed: Arc::default(), ..self.clone() }
+        Self { deliveries, overflowed: Arc::default(), next_resume: Arc::default(), ..self.clone() }
     }
 
     async fn post(
@@ -113,7 +126,13 @@ impl HttpTransport {
                 Ok(StreamableHttpPostResponse::Sse(self.events(response, Some(request.id.clone())), session))
             }
             kind if kind.starts_with(JSON) => {
-                let body = body::read(response, MAX_BODY_BYTES).await.map_err(|error| broken(error.to_string()))?;
+                let read = body::read_or_begin(response, self.max_answer, oversized::SHOWN_BYTES).await;
+                let body = match read.map_err(|error| broken(error.to_string()))? {
+                    Body::Whole(body) => body,
+                    Body::Beginning(beginning) => oversized::answer_to(&request.id, &beginning, self.max_answer)
+                        .map(String::into_bytes)
+                        .ok_or_else(|| broken(format!("its answer is larger than {} bytes", self.max_answer)))?,
+                };
                 let body = std::str::from_utf8(&body)
                     .map_err(|error| broken(format!("its answer cannot be read: {error}")))?;
                 let text = repair::read(body, &self.redactor);
@@ -127,36 +146,6 @@ impl HttpTransport {
                 Err(broken(format!("it answered HTTP {} with a body of type `{kind}`", status.as_u16())))
             }
         }
-    }
-
-    /// Returns the events of a response, up to [`MAX_BODY_BYTES`]. `id` is the request that they answer. An error is recorded as the
-    /// delivery of that request.
-    fn events(&self, response: Response, id: Option<RequestId>) -> Events {
-        let (deliveries, overflowed) = (self.deliveries.clone(), self.overflowed.clone());
-        let mut left = MAX_BODY_BYTES;
-        let (log, request) = (self.deliveries.clone(), id.clone());
-        let bytes = response.bytes_stream().map(move |chunk| {
-            let chunk =
-                chunk.map_err(|error| format!("its answer was cut off: {}", root_cause(&error))).and_then(|chunk| {
-                    left = left.checked_sub(chunk.len()).ok_or_else(|| {
-                        overflowed.store(true, Ordering::Relaxed);
-                        format!("its answer is larger than {MAX_BODY_BYTES} bytes")
-                    })?;
-                    Ok(chunk)
-                });
-            chunk.map_err(|reason| {
-                if let Some(id) = &id {
-                    deliveries.record(id, Delivery::Broken(reason.clone()));
-                }
-                Error::Broken(reason)
-            })
-        });
-        let redactor = self.redactor.clone();
-        let events = SseStream::from_bytes_stream(bytes).map_ok(move |event| {
-            let data = event.data.map(|data| repair::read(&data, &redactor).into_owned());
-            Sse { data, ..event }
-        });
-        events.inspect_ok(move |event| record_event(&log, request.as_ref(), event)).boxed()
     }
 
     /// Handles an error response. A JSON-RPC error with the id of the request answers the request. Any other response proves nothing.
@@ -196,6 +185,14 @@ impl HttpTransport {
             }
         }
         Err(broken(format!("it answered HTTP {}: {}", status.as_u16(), self.quote(&body))))
+    }
+
+    /// Returns the time of a request to resume a stream. rmcp has waited for the time that the server asked for.
+    fn reserve_resume(&self) -> Instant {
+        let mut next = self.next_resume.lock().unwrap_or_else(PoisonError::into_inner);
+        let time = next.unwrap_or_else(Instant::now).max(Instant::now());
+        *next = Some(time + MIN_RESUME_INTERVAL);
+        time
     }
 
     fn quote(&self, text: &str) -> String {
@@ -259,11 +256,12 @@ impl StreamableHttpClient for HttpTransport {
         _auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Outcome<Events> {
-        let Some(last) = last_event_id.filter(|_| !self.overflowed.load(Ordering::Relaxed)) else {
-            return Err(StreamableHttpError::ServerDoesNotSupportSse);
-        };
+        let Some(last) = last_event_id else { return Err(StreamableHttpError::ServerDoesNotSupportSse) };
         let id = self.deliveries.request_of_event(&last);
-        tokio::time::sleep(MIN_RESUME_DELAY).await;
+        if id.as_ref().is_some_and(|id| self.has_overflowed(id)) {
+            return Err(StreamableHttpError::ServerDoesNotSupportSse);
+        }
+        tokio::time::sleep_until(self.reserve_resume()).await;
         let request = with_headers(self.http.get(uri.as_ref()), session_id.as_deref(), custom_headers)
             .header(LAST_EVENT_ID, last)
             .header(ACCEPT, EVENT_STREAM);
@@ -274,16 +272,6 @@ impl StreamableHttpClient for HttpTransport {
             status if status.is_client_error() => Err(StreamableHttpError::ServerDoesNotSupportSse),
             status => Err(broken(format!("it answered HTTP {}", status.as_u16()))),
         }
-    }
-}
-
-/// Records an event on the stream of a request, and the message in it.
-fn record_event(deliveries: &DeliveryLog, request: Option<&RequestId>, event: &Sse) {
-    if let (Some(request), Some(id)) = (request, &event.id) {
-        deliveries.record_event(request, id);
-    }
-    if let Some(message) = event.data.as_deref().and_then(notification::read) {
-        deliveries.receive(request, message);
     }
 }
 

@@ -24,6 +24,7 @@ mod listing;
 mod notification;
 mod older_transport;
 mod outcome;
+mod oversized;
 mod program;
 mod repair;
 mod result_text;

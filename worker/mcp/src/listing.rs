@@ -2,6 +2,7 @@
 
 use crate::known_tools::KnownTools;
 use crate::limits::{MAX_BODY_BYTES, MAX_TOOLS};
+use crate::oversized;
 use crate::repair::UNUSABLE;
 use crate::session::{Era, Reply, SESSION_UNKNOWN, Session};
 use bloomery_crds::text::bounded;
@@ -104,7 +105,14 @@ async fn request_page(session: &Session, cursor: Option<String>, until: Instant)
     match session.ask(request, RequestMetaObject::default(), until, &|_| {}).await {
         Reply::Result(result) => match *result {
             ServerResult::ListToolsResult(page) => Ok(page),
-            _ => Err(Error::Unavailable("its answer is not a list of tools".to_owned())),
+            other => {
+                let size = match &other {
+                    ServerResult::CallToolResult(result) => oversized::size_of_unread(result),
+                    _ => None,
+                };
+                let is_large = |size| format!("its answer {size}");
+                Err(Error::Unavailable(size.map_or_else(|| "its answer is not a list of tools".to_owned(), is_large)))
+            }
         },
         Reply::Error(error) => Err(Error::Unavailable(format!(
             "it refused to list its tools: {} (code {})",

@@ -16,6 +16,11 @@ pub enum CallOutcome {
         /// The binary content. The text refers to each item by its digest.
         media: Vec<Vec<u8>>,
     },
+    /// The server answered, and the answer was too large to be read.
+    Unread {
+        /// A note for the model, which says that the call has happened.
+        text: String,
+    },
     /// The server answered that the call failed, or no byte of the call was sent.
     Failed {
         /// The reason.

@@ -10,6 +10,7 @@ mod result;
 pub(crate) use list::UNUSABLE;
 pub(crate) use result::verbatim_answer;
 
+use crate::oversized;
 use bloomery_redact::Redactor;
 use rmcp::model::{ErrorCode, ErrorData, RequestId};
 use serde::Deserialize;
@@ -33,8 +34,11 @@ fn is_null(raw: &RawValue) -> bool {
     raw.get() == "null"
 }
 
-/// Redacts and repairs a message of a server.
+/// Redacts and repairs a message of a server. Replaces an answer that would take too much memory.
 pub(crate) fn read<'t>(text: &'t str, redactor: &Redactor) -> Cow<'t, str> {
+    if let Some(answer) = oversized::with_too_many_values(text) {
+        return Cow::Owned(answer);
+    }
     repaired(match without_lone_surrogates(text) {
         Cow::Borrowed(text) => redactor.redact_json_text(text),
         Cow::Owned(text) => Cow::Owned(redactor.redact_json_text(&text).into_owned()),

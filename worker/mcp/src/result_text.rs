@@ -1,6 +1,6 @@
 //! Converts the result of a tool to text for the model. Binary content is kept separately, and the text refers to it by its digest.
 
-use crate::limits::MAX_BODY_BYTES;
+use crate::limits::MAX_ANSWER_BYTES;
 use crate::structured;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -9,7 +9,7 @@ use bloomery_crds::text::bounded;
 use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
 
 /// The longest text of a result, in bytes. The model sees an excerpt of a long one.
-pub(crate) const MAX_TEXT_BYTES: usize = MAX_BODY_BYTES;
+pub(crate) const MAX_TEXT_BYTES: usize = MAX_ANSWER_BYTES;
 
 /// The largest number of binary items of one result that are kept.
 const MAX_MEDIA: usize = 16;
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn binary_items_beyond_the_limit_are_not_kept() {
-        let image = |n: usize| json!({"type": "image", "data": STANDARD.encode([n as u8]), "mimeType": "image/png"});
+        let image = |n: usize| json!({"type": "image", "data": STANDARD.encode([u8::try_from(n).unwrap()]), "mimeType": "image/png"});
         let images: Vec<_> = (0..=MAX_MEDIA).chain([0]).map(image).collect();
         let content = content(json!({ "content": images }));
         assert_eq!(content.media.len(), MAX_MEDIA);
@@ -250,7 +250,7 @@ mod tests {
     #[rstest]
     #[case("x", MAX_TEXT_BYTES, MAX_TEXT_BYTES)]
     #[case("x", MAX_TEXT_BYTES + 1, MAX_TEXT_BYTES)]
-    #[case("€", 400_000, MAX_TEXT_BYTES)]
+    #[case("€", 12_000_000, MAX_TEXT_BYTES)]
     fn a_long_text_is_cut_and_notes_the_size_of_the_cut(#[case] part: &str, #[case] times: usize, #[case] max: usize) {
         let whole = part.repeat(times);
         let bounded = text(json!({"content": [{"type": "text", "text": whole}]}));

@@ -62,8 +62,15 @@ pub(crate) enum Server {
         /// Its streamable HTTP endpoint.
         url: Arc<str>,
     },
-    /// A program that is started for each session. Its output is redacted.
-    Program(Program, Redactor),
+    /// A program that is started for each session.
+    Program {
+        /// The program.
+        program: Program,
+        /// Redacts its output.
+        redactor: Redactor,
+        /// The size limit of an answer, in bytes.
+        max_answer: usize,
+    },
 }
 
 /// The reply to a request.
@@ -95,7 +102,7 @@ impl Era {
     fn first_with(server: &Server) -> Self {
         match server {
             Server::Remote { .. } => Self::Newer,
-            Server::Program(..) => Self::Older,
+            Server::Program { .. } => Self::Older,
         }
     }
 
@@ -167,7 +174,7 @@ impl Session {
         }
         match (begun, server) {
             (Err(Error { retry: Retry::Soon, .. }), Server::Remote { transport, url })
-                if transport.has_older_transport(url).await =>
+                if timeout_at(until, transport.has_older_transport(url)).await == Ok(true) =>
             {
                 Err(Error { reason: OLDER_TRANSPORT.to_owned(), retry: Retry::Never })
             }
@@ -191,8 +198,8 @@ impl Session {
                 let transport = StreamableHttpClientTransport::with_client(transport, transport_config(url.clone()));
                 timeout_at(until, handler.serve_with_lifecycle(transport, lifecycle)).await
             }
-            Server::Program(program, redactor) => {
-                let transport = StdioTransport::start(program, deliveries.clone(), redactor.clone())
+            Server::Program { program, redactor, max_answer } => {
+                let transport = StdioTransport::start(program, deliveries.clone(), redactor.clone(), *max_answer)
                     .map_err(|error| Error { reason: error.to_string(), retry: Retry::Never })?;
                 process = Some(transport.process());
                 timeout_at(until, handler.serve_with_lifecycle(transport, lifecycle)).await
@@ -321,7 +328,7 @@ fn describe_begin_error(error: &ClientInitializeError, server: &Server) -> Strin
         ClientInitializeError::TransportError { error, .. } => error.error.to_string(),
         _ => match server {
             Server::Remote { .. } => "it does not speak MCP over streamable HTTP".to_owned(),
-            Server::Program(..) => "it does not speak MCP over its standard input and output".to_owned(),
+            Server::Program { .. } => "it does not speak MCP over its standard input and output".to_owned(),
         },
     }
 }

@@ -5,14 +5,15 @@
 //! The program runs in a separate process group. Therefore a ^C in the terminal does not reach it, and the processes that it started
 //! are killed when it ends.
 
+mod oversized_line;
 mod process;
 mod stderr;
 
 use crate::delivery::{self, Delivery, DeliveryLog};
-use crate::limits::MAX_BODY_BYTES;
 use crate::program::Program;
 use crate::{notification, repair};
 use bloomery_redact::Redactor;
+use oversized_line::OversizedLine;
 pub(crate) use process::Process;
 use rmcp::model::ServerJsonRpcMessage;
 use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
@@ -50,6 +51,10 @@ pub(crate) struct StdioTransport {
     input: Arc<Mutex<Option<ChildStdin>>>,
     output: BufReader<ChildStdout>,
     line: Vec<u8>,
+    /// The line that is being read, if it is larger than the limit.
+    oversized: Option<OversizedLine>,
+    /// The size limit of a line, in bytes.
+    max_answer: usize,
     process: Process,
     deliveries: DeliveryLog,
     redactor: Redactor,
@@ -60,7 +65,12 @@ impl StdioTransport {
     ///
     /// # Errors
     /// If the program cannot be started. A retry would fail again.
-    pub(crate) fn start(program: &Program, deliveries: DeliveryLog, redactor: Redactor) -> Result<Self, StartError> {
+    pub(crate) fn start(
+        program: &Program,
+        deliveries: DeliveryLog,
+        redactor: Redactor,
+        max_answer: usize,
+    ) -> Result<Self, StartError> {
         let Some((name, arguments)) = program.argv.split_first() else { return Err(StartError::EmptyCommandLine) };
         let mut command = Command::new(name);
         command.args(arguments).env_clear().envs(&program.env).process_group(0).kill_on_drop(true);
@@ -75,6 +85,8 @@ impl StdioTransport {
             input: Arc::new(Mutex::new(Some(input))),
             output: BufReader::new(output),
             line: Vec::new(),
+            oversized: None,
+            max_answer,
             process: Process::new(child, stderr),
             deliveries,
             redactor,
@@ -87,6 +99,8 @@ impl StdioTransport {
     }
 
     /// Reads the next line. Returns `None` at the end of the output. Dropping the future loses no data.
+    ///
+    /// Of an answer that is larger than the limit, only the beginning and the end are kept. A small answer takes its place.
     async fn next_line(&mut self) -> io::Result<Option<Vec<u8>>> {
         loop {
             let read = self.output.fill_buf().await?;
@@ -95,14 +109,21 @@ impl StdioTransport {
             }
             let end = read.iter().position(|byte| *byte == b'\n');
             let part = read.get(..end.map_or(read.len(), |end| end + 1)).unwrap_or_default();
-            if self.line.len() + part.len() > MAX_BODY_BYTES {
-                return Err(io::Error::other(format!("it wrote a line of more than {MAX_BODY_BYTES} bytes")));
-            }
-            self.line.extend_from_slice(part);
             let used = part.len();
+            match &mut self.oversized {
+                Some(line) => line.push(part),
+                None if self.line.len() + part.len() > self.max_answer => {
+                    self.line.extend_from_slice(part);
+                    self.oversized = Some(OversizedLine::begin(std::mem::take(&mut self.line), self.max_answer)?);
+                }
+                None => self.line.extend_from_slice(part),
+            }
             self.output.consume(used);
             if end.is_some() {
-                return Ok(Some(std::mem::take(&mut self.line)));
+                return match self.oversized.take() {
+                    Some(line) => line.finish(self.max_answer).map(Some),
+                    None => Ok(Some(std::mem::take(&mut self.line))),
+                };
             }
         }
     }

@@ -56,6 +56,9 @@ impl Tools for Option<mcp::Client> {
             CallOutcome::Completed { text, structured, media } => {
                 FinishedCall { structured, media, ..FinishedCall::from(Event::ToolCompleted { call: id, text }) }
             }
+            CallOutcome::Unread { text } => {
+                FinishedCall { is_unread: true, ..FinishedCall::from(Event::ToolCompleted { call: id, text }) }
+            }
             CallOutcome::Failed { text, media } => {
                 FinishedCall { media, ..FinishedCall::from(Event::ToolFailed { call: id, text }) }
             }

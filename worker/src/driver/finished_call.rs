@@ -17,6 +17,8 @@ pub struct FinishedCall {
     pub outcome: Event,
     /// The structured output. The outcome's text has it, too.
     pub structured: Option<Value>,
+    /// Whether the answer was too large to be read. The outcome's text says so, and there is no output to check.
+    pub is_unread: bool,
     /// The parts of the answer that are not text. The outcome's text has the digest of each.
     pub media: Vec<Vec<u8>>,
     /// The progress that is not recorded yet.
@@ -27,7 +29,7 @@ pub struct FinishedCall {
 
 impl From<Event> for FinishedCall {
     fn from(outcome: Event) -> Self {
-        Self { outcome, structured: None, media: Vec::new(), progress: Vec::new(), listed: None }
+        Self { outcome, structured: None, is_unread: false, media: Vec::new(), progress: Vec::new(), listed: None }
     }
 }
 
@@ -58,15 +60,17 @@ pub(super) fn events_of_calls(
 }
 
 fn events_of_call(finished: FinishedCall, conversation: &Conversation) -> Vec<Event> {
-    let FinishedCall { outcome, structured, progress, .. } = finished;
+    let FinishedCall { outcome, structured, is_unread, progress, .. } = finished;
     let Some(call) = call_of(&outcome).cloned() else { return vec![outcome] };
     let mut events: Vec<Event> =
         progress.into_iter().map(|progress| Event::ToolProgressed { call: call.clone(), progress }).collect();
     events.push(match outcome {
-        Event::ToolCompleted { call, text } => match conversation.output_error(&call, structured.as_ref()) {
-            Some(error) => Event::ToolCompleted { text: with_schema_error(&error, &text), call },
-            None => Event::ToolCompleted { text, call },
-        },
+        Event::ToolCompleted { call, text } if !is_unread => {
+            match conversation.output_error(&call, structured.as_ref()) {
+                Some(error) => Event::ToolCompleted { text: with_schema_error(&error, &text), call },
+                None => Event::ToolCompleted { text, call },
+            }
+        }
         other => other,
     });
     events
@@ -169,6 +173,9 @@ mod tests {
             assert!(text.starts_with("[The call succeeded, but its output does not fit the schema"), "{text}");
             assert!(text.contains(why) && text.ends_with("]\n3"), "{text}");
         }
+        let unread =
+            FinishedCall { is_unread: true, ..FinishedCall::from(completed(&call, "[The call has happened.]")) };
+        assert_eq!(record(unread, &conversation), [completed(&call, "[The call has happened.]")]);
         let failed = Event::ToolFailed { call, text: "no such order".into() };
         assert_eq!(record(FinishedCall::from(failed.clone()), &conversation), [failed]);
     }

@@ -50,6 +50,12 @@ pub struct Engine {
     /// The rewriting of accepted answers in the persona's voice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_polisher: Option<ReplyPolisher>,
+    /// The size limit of an answer of the MCP server, in bytes. Default: 8388608 (8 MiB). A call with a larger
+    /// answer is completed, and the model is told that its result could not be read. A large result takes several times its size of
+    /// the worker's memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 65_536, max = 33_554_432))]
+    pub max_result_bytes: Option<u32>,
     /// The approver of rules that do not name one. Default: `default`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 64), regex(pattern = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"))]
@@ -64,6 +70,13 @@ pub struct Engine {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "super::super::shared::duration_schema")]
     pub reply_expiry: Option<Duration>,
+}
+
+impl Engine {
+    /// The default of `maxResultBytes`.
+    pub const DEFAULT_MAX_RESULT_BYTES: u32 = 8 * 1024 * 1024;
+    /// The largest `maxResultBytes`.
+    pub const LARGEST_MAX_RESULT_BYTES: u32 = 32 * 1024 * 1024;
 }
 
 /// The detection of the intent of a goal. A Skill without intents ignores it.

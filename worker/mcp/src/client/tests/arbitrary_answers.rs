@@ -118,7 +118,7 @@ fn only_a_result_of_this_call_is_its_answer() {
             let outcome = runtime.block_on(call(&client, "refund", "{}"));
             let is_our_result = matches!(&body, Body::Result { is_ours: true, .. });
             let text = match &outcome {
-                CallOutcome::Completed { text, .. } => {
+                CallOutcome::Completed { text, .. } | CallOutcome::Unread { text } => {
                     prop_assert!(is_our_result, "{:?}", outcome);
                     text
                 }

@@ -60,7 +60,7 @@ async fn a_client_recovers_when_the_server_changes_its_era(
     proxy.set_target(&new_url).await;
     let first = call(&client, "echo", "{}").await;
     match &first {
-        CallOutcome::Completed { .. } => assert_eq!(new.count("echo"), 1),
+        CallOutcome::Completed { .. } | CallOutcome::Unread { .. } => assert_eq!(new.count("echo"), 1),
         CallOutcome::Failed { .. } => assert_eq!(new.count("echo"), 0, "{first:?}"),
         CallOutcome::Indeterminate { .. } => assert!(new.count("echo") <= 1),
     }

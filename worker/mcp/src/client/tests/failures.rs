@@ -2,6 +2,7 @@
 
 use super::scripted_server::{ScriptedServer, answer, cut_events, done, event, event_stream, events, json};
 use super::*;
+use crate::limits::DEFAULT_ANSWER_BYTES;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bloomery_testkit::local_server;
@@ -55,11 +56,20 @@ fn sized(request: &Value, bytes: usize) -> Value {
     |call: &Value| json(&answer(call, &json!({"resultType": "delegated", "content": []}))),
     "it answered with a result of the type `delegated`"
 )]
-#[case::huge(|call: &Value| json(&sized(call, MAX_BODY_BYTES)), "larger than 1048576 bytes")]
-#[case::huge_event(|call: &Value| events([event(&sized(call, MAX_BODY_BYTES))]), "larger than 1048576 bytes")]
+#[case::huge_notification(
+    |_: &Value| {
+        let logged = json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": "x".repeat(DEFAULT_ANSWER_BYTES)}});
+        events([event(&logged)])
+    },
+    "larger than 8388608 bytes"
+)]
+#[case::huge_answer_to_another_call(
+    |_: &Value| json(&sized(&json!({"id": 999}), DEFAULT_ANSWER_BYTES)),
+    "larger than 8388608 bytes"
+)]
 #[case::flood(
     |_: &Value| event_stream(stream::repeat_with(|| Ok(format!(": {}\n\n", "x".repeat(1000)))).boxed()),
-    "larger than 1048576 bytes"
+    "larger than 8388608 bytes"
 )]
 #[case::cut_stream(|_: &Value| cut_events([": hello\n\n".to_owned()]), "its answer was cut off")]
 #[case::stream_without_result(|_: &Value| events([": hello\n\n".to_owned()]), "its answer ended before the result")]
@@ -310,11 +320,64 @@ async fn a_server_with_the_older_transport_is_named(#[case] path: &str) {
 
 #[tokio::test]
 async fn a_result_of_the_largest_size_is_read() {
-    let server = ScriptedServer::answering_calls(|call| json(&sized(call, MAX_BODY_BYTES - 1000)));
+    let server = ScriptedServer::answering_calls(|call| json(&sized(call, DEFAULT_ANSWER_BYTES - 1000)));
     let CallOutcome::Completed { text, .. } = call(&client(&server.start().await), "get", "{}").await else {
         panic!("not completed")
     };
-    assert_eq!(text.len(), MAX_BODY_BYTES - 1000);
+    assert_eq!(text.len(), DEFAULT_ANSWER_BYTES - 1000);
+}
+
+/// Returns a result in the order of fields of the TypeScript SDK.
+fn result_first(call: &Value, text: &str) -> String {
+    format!(r#"{{"result":{{"content":[{{"type":"text","text":"{text}"}}]}},"jsonrpc":"2.0","id":{}}}"#, call["id"])
+}
+
+/// The call has happened, so it is completed, and the session goes on.
+#[rstest]
+#[case::json(|call: &Value| json(&sized(call, 70_000)))]
+#[case::result_first(|call: &Value| ([(header::CONTENT_TYPE, "application/json")], result_first(call, &"x".repeat(70_000))).into_response())]
+#[case::without_a_length(|call: &Value| {
+    let text = result_first(call, &"x".repeat(70_000));
+    let mut response = event_stream(stream::iter([Ok(text)]));
+    response.headers_mut().insert(header::CONTENT_TYPE, "application/json".parse().unwrap());
+    response
+})]
+#[case::event(|call: &Value| events([": hello\n\n".to_owned(), event(&sized(call, 70_000))]))]
+#[case::event_of_wide_characters(|call: &Value| events([format!("data: {}\n\n", result_first(call, &"€".repeat(30_000)))]))]
+#[case::open_stream(|call: &Value| event_stream(stream::iter([Ok(event(&sized(call, 70_000)))]).chain(stream::pending())))]
+#[tokio::test]
+async fn a_result_beyond_the_limit_completes_the_call(#[case] respond: fn(&Value) -> Response) {
+    let server = ScriptedServer::answering_calls(respond);
+    let client = client(&server.start().await).with_max_result_bytes(65_536);
+    for times in 1..=2 {
+        let outcome = call(&client, "refund", "{}").await;
+        let CallOutcome::Unread { text } = &outcome else { panic!("{outcome:?}") };
+        let note = "[The call has happened: the server answered it. But the answer has more than 65536 bytes, so it was not read";
+        assert!(text.starts_with(note), "{text}");
+        assert_eq!((server.count("tools/call"), server.count("initialize")), (times, 1));
+    }
+}
+
+#[tokio::test]
+async fn an_error_beyond_the_limit_fails_the_call() {
+    let server = ScriptedServer::answering_calls(|call| {
+        json(&json!({"jsonrpc": "2.0", "id": call["id"], "error": {"code": 1, "message": "x".repeat(70_000)}}))
+    });
+    let client = client(&server.start().await).with_max_result_bytes(65_536);
+    let expected =
+        "The server refused the call: the error has more than 65536 bytes, so it was not read (code -32603).";
+    assert_eq!(call(&client, "refund", "{}").await, failed(expected));
+}
+
+/// Values take much more memory than their text.
+#[tokio::test]
+async fn a_large_result_of_too_many_values_completes_the_call() {
+    let server = ScriptedServer::answering_calls(|call| {
+        json(&answer(call, &json!({"content": [], "structuredContent": {"rows": vec![0; 1_000_000]}})))
+    });
+    let outcome = call(&client(&server.start().await), "get", "{}").await;
+    let CallOutcome::Unread { text } = &outcome else { panic!("not unread") };
+    assert!(text.contains("and too many values, so it was not read"), "{text}");
 }
 
 #[tokio::test]
@@ -457,7 +520,7 @@ async fn a_repeated_call_that_cannot_be_sent_is_indeterminate() {
             match repeated_call(&client, "refund", "{}", LONG_TIMEOUT, sent_before).await.outcome {
                 CallOutcome::Failed { text, .. } => assert!(!is_lost && text.contains(reason), "{text}"),
                 CallOutcome::Indeterminate { text } => assert!(is_lost && text.contains(reason), "{text}"),
-                completed @ CallOutcome::Completed { .. } => panic!("{completed:?}"),
+                completed @ (CallOutcome::Completed { .. } | CallOutcome::Unread { .. }) => panic!("{completed:?}"),
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use super::scripted_server::{ScriptedServer, answer, json};
 use super::*;
+use crate::limits::DEFAULT_ANSWER_BYTES;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use bloomery_testkit::local_server;
@@ -83,7 +84,7 @@ async fn a_tool_that_is_nested_too_deep_does_not_affect_the_others() {
 
 #[rstest]
 #[case::down(|_: &Value| StatusCode::SERVICE_UNAVAILABLE.into_response(), "it answered HTTP 503")]
-#[case::huge(|request: &Value| page(request, 1, &tools(1, &"x".repeat(MAX_BODY_BYTES))), "larger than 1048576 bytes")]
+#[case::huge(|request: &Value| page(request, 1, &tools(1, &"x".repeat(DEFAULT_ANSWER_BYTES))), "its answer has more than 8388608 bytes")]
 #[case::refusal(
     |request: &Value| json(&json!({"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32603, "message": "broken"}})),
     "it refused to list its tools: broken (code -32603)"

@@ -220,6 +220,26 @@ async fn a_program_inherits_no_environment_and_its_child_processes_end_with_it()
     }
 }
 
+/// The call has happened, so it is completed, and the program goes on.
+#[rstest]
+#[case::id_first(
+    r#"printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"%70000s"}]}}\n' "$id" x"#
+)]
+#[case::result_first(
+    r#"printf '{"result":{"content":[{"type":"text","text":"%70000s"}]},"jsonrpc":"2.0","id":%s}\n' x "$id""#
+)]
+#[tokio::test]
+async fn a_result_beyond_the_limit_completes_the_call(#[case] act: &str) {
+    let dir = tempfile::tempdir().unwrap();
+    let mark = dir.path().join("called");
+    let act = format!("if [ -e {0} ]; then {ANSWER_DONE}; else : >{0}; {act}; fi", mark.display());
+    let client = server(&act).with_max_result_bytes(65_536);
+    let outcome = call(&client, "act", "{}").await;
+    let CallOutcome::Unread { text } = &outcome else { panic!("{outcome:?}") };
+    assert!(text.contains(" bytes, and the limit is 65536, so it was not read"), "{text}");
+    assert_eq!(call(&client, "act", "{}").await, completed("done"));
+}
+
 #[tokio::test]
 async fn a_call_to_a_program_that_closed_its_input_fails() {
     let client = server(&format!("exec <&-; {ANSWER_DONE}; sleep 600"));
