@@ -34,9 +34,10 @@ impl Runs {
         let mut actions: Arc<[Action]> = Arc::new([]);
         for round in 0..rounds {
             let servers = Servers::start(plan).await;
-            let job = match plan.in_pod {
-                true => Job::reading(root, servers, plan.result).await,
-                false => Job::new(root, servers, WINDOW).await,
+            let job = if plan.in_pod {
+                Job::reading(root, servers, plan.result).await
+            } else {
+                Job::new(root, servers, WINDOW).await
             };
             job.run(1).await;
             runs.worker.push(job.servers.steps());
