@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[rstest]
-    #[case::field(json!({ "policy": { "quorum": 2 } }), "it has the field spec.policy.quorum of a newer version")]
+    #[case::field(json!({ "problem": { "statement": "help" }, "policy": { "quorum": 2 } }), "it has the field spec.policy.quorum of a newer version")]
     #[case::value(json!({ "tools": [{ "name": "a", "policy": { "allowed": "by_vote" } }] }), "by_vote")]
     fn an_object_of_a_newer_version_cannot_be_read_but_named(#[case] spec: Value, #[case] reason: &str) {
         let guarded = skill(&spec);
@@ -85,7 +85,7 @@ mod tests {
     fn an_object_of_this_version_can_be_read() {
         let spec = json!({ "problem": { "statement": "help" }, "policy": { "tools": { "blocked": ["a"] } } });
         assert_eq!(skill(&spec).0.unwrap().metadata.name.as_deref(), Some("s"));
-        let approval = crate::job::fixtures::approval("lead");
+        let approval = crate::job::fixtures::approval("supervisor");
         let read: Guarded<Approval> = serde_json::from_value(serde_json::to_value(&approval).unwrap()).unwrap();
         assert_eq!(read.0.unwrap().spec, approval.spec);
     }

@@ -61,7 +61,7 @@ async fn fields_and_conditions_of_a_newer_version_stay() {
     assert_eq!(status["cost"], json!({ "cents": 7 }));
     assert_eq!(status["attempt"], json!({ "number": 1, "pod": "p", "node": "n", "epoch": 4 }));
     let kinds: Vec<_> = status["conditions"].as_array().unwrap().iter().map(|condition| &condition["type"]).collect();
-    assert_eq!(kinds, ["Ready", "BudgetKept"]);
+    assert_eq!(kinds, ["BudgetKept", "Ready"]);
 }
 
 #[tokio::test]
