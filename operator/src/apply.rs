@@ -242,6 +242,42 @@ impl Applier {
         Ok(stored.as_ref().and_then(KnownObject::full))
     }
 
+    /// Removes what other writers added to the exclusive parts of a known object. Returns the object without it, or the result
+    /// if the API server refuses the removal. Returns the object unchanged if the same additions were removed often enough.
+    ///
+    /// # Errors
+    /// Returns a conflict if the object has changed since it was read.
+    async fn remove<K: Object>(
+        &self,
+        additions: exclusive::Additions,
+        target: &Target,
+        known: KnownObject,
+    ) -> Result<Result<KnownObject, ApplyResult<K>>, Error> {
+        let exclusive::Additions { mut patch, paths } = additions;
+        let (Some(uid), Some(version)) = (&known.metadata.uid, &known.metadata.resource_version) else {
+            return Ok(Ok(known));
+        };
+        if !self.repairs.record(uid, &patch) {
+            return Ok(Ok(known));
+        }
+        tracing::info!(object = target.what, ?paths, "removing what another writer added");
+        if let Some(patch) = patch.as_object_mut() {
+            patch.insert("metadata".to_owned(), Value::Object(serde_json::Map::new()));
+        }
+        add_precondition(&mut patch, "uid", uid);
+        add_precondition(&mut patch, "resourceVersion", version);
+        self.metrics.count_write(&K::kind(&()), "patch");
+        let api = self.api::<K>(&target.namespace);
+        let answer = api.patch(&target.name, &owned::patch_params(), &Patch::Strategic(&patch)).await;
+        match answer.map_err(Error::api(format!("patch {}", target.what))) {
+            Ok(answer) => {
+                let value = json(&answer, &target.what)?;
+                Ok(Ok(KnownObject { metadata: answer.meta().clone(), value, metadata_only: false }))
+            }
+            Err(error) => refusal_or_error(error).map(Err),
+        }
+    }
+
     async fn send<K: Object>(&self, target: &Target, body: &Value, force: bool) -> Result<ApplyResult<K>, Error> {
         let parameters = PatchParams { force, ..PatchParams::apply(MANAGER) };
         self.metrics.count_write(&K::kind(&()), "apply");

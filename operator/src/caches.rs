@@ -51,7 +51,7 @@ pub struct Caches {
     pub deployments: Cache<Deployment>,
     /// All Services. Of those that the operator does not manage, only the name, type and ports.
     pub services: Cache<Service>,
-    /// All EndpointSlices: of each, the Service and one ready endpoint. An update is announced only if it changes whether there
+    /// All `EndpointSlices`: of each, the Service and one ready endpoint. An update is announced only if it changes whether there
     /// is one.
     pub endpoint_slices: Cache<EndpointSlice>,
     /// All claims. The memory claim of each tenant in full; of the others, only the name, a pending deletion and the
@@ -166,17 +166,17 @@ fn suspension_changed(before: &PartialObjectMeta<Namespace>, after: &PartialObje
     is_suspended(before) != is_suspended(after)
 }
 
-/// The Service of an EndpointSlice.
+/// The Service of an `EndpointSlice`.
 pub fn service_of(slice: &EndpointSlice) -> Option<&str> {
     slice.labels().get(trim::LABEL_SERVICE).map(String::as_str)
 }
 
-/// Returns whether a trimmed EndpointSlice has a ready endpoint.
+/// Returns whether a trimmed `EndpointSlice` has a ready endpoint.
 fn has_ready_endpoint(slice: &EndpointSlice) -> bool {
     !slice.endpoints.is_empty()
 }
 
-/// Returns whether an EndpointSlice got its first ready endpoint, or lost its last one.
+/// Returns whether an `EndpointSlice` got its first ready endpoint, or lost its last one.
 fn readiness_changed(before: &EndpointSlice, after: &EndpointSlice) -> bool {
     has_ready_endpoint(before) != has_ready_endpoint(after)
 }

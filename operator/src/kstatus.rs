@@ -32,7 +32,7 @@ fn conditions(health: Health) -> Vec<Condition> {
 }
 
 /// The name of an object in a state of this name: `AwaitingReply` becomes `awaiting-reply`.
-fn name_of(state: impl ToString) -> String {
+fn name_of(state: &impl ToString) -> String {
     let mut name = String::new();
     for letter in state.to_string().chars() {
         if letter.is_ascii_uppercase() && !name.is_empty() {
@@ -48,12 +48,12 @@ fn jobs() -> Vec<Value> {
     let working = Phase::iter().filter(|phase| !phase.is_terminal()).map(|phase| {
         let status = fixtures::status(1, phase);
         let health = phase_health(&status);
-        object::<Job>(&name_of(phase), with_conditions(status, health.observations(), &stamp()))
+        object::<Job>(&name_of(&phase), with_conditions(status, health.observations(), &stamp()))
     });
     let ended = OutcomeCode::iter().map(|code| {
         let status = fixtures::status(1, Phase::Running);
         let status = finish(status, Outcome::new(code, "the reason"), None, Vec::new(), &stamp());
-        object::<Job>(&format!("ended-{}", name_of(code)), status)
+        object::<Job>(&format!("ended-{}", name_of(&code)), status)
     });
     working.chain(ended).collect()
 }

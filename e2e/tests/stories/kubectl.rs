@@ -39,6 +39,12 @@ fn run(tenant: &Tenant, arguments: &[&str]) -> Ran {
     Ran { exit: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
 }
 
+/// Returns what `kubectl get --output name` prints for a resource or an object.
+fn kubectl_name(tenant: &Tenant, what: &str) -> String {
+    let arguments = ["get", what, "--namespace", &tenant.namespace, "--output", "name"];
+    command::run(&mut command::kubectl(&arguments))
+}
+
 /// Returns the image of the Job's worker.
 fn image(pods: &[Pod]) -> String {
     let mut containers = pods.iter().filter_map(|pod| pod.spec.as_ref()).flat_map(|spec| &spec.containers);
@@ -65,15 +71,8 @@ async fn a_job_can_be_inspected_while_it_runs_and_after_its_pods_are_deleted() {
         run(tenant, &["get"]).exits(0).says(&["NAME", "refund", "cs-tier-1", "Running"]);
         run(tenant, &["get", "refund"]).exits(0).says(&["Refund order A-17", "Running", &pod, "events refund"]);
         let name = run(tenant, &["get", "refund", "-o", "name"]).exits(0).out;
-        let kubectl =
-            |what: &str| ["get", what, "--namespace", &tenant.namespace, "--output", "name"].map(str::to_owned);
-        let of_kubectl = |what: &str| {
-            let arguments = kubectl(what);
-            command::run(&mut command::kubectl(&arguments.each_ref().map(String::as_str)))
-        };
-        assert_eq!(name.trim_end(), of_kubectl(name.trim_end()), "kubectl prints and accepts the same name");
-        assert_eq!(of_kubectl("jobs"), "", "the name of batch/v1");
-        assert_eq!(of_kubectl("job"), "", "the name of batch/v1");
+        assert_eq!(kubectl_name(tenant, name.trim_end()), name.trim_end(), "kubectl prints and accepts the same name");
+        assert_eq!(["job", "jobs"].map(|batch| kubectl_name(tenant, batch)), [""; 2], "the names of batch/v1");
         run(tenant, &["tree"]).exits(0).says(&["Skill cs-tier-1  Ready", "└─ Job refund  Running", &pod]);
         run(tenant, &["events", "refund"]).exits(0).says(&["epoch.started"]);
         run(tenant, &["wait", "refund", "--timeout", "1s"]).exits(6).says(&["timed out waiting"]);

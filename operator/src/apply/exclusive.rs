@@ -121,23 +121,23 @@ fn items_removal(wanted: &[Value], live: &[Value], path: &str, paths: &mut Vec<S
         Some("ports") => "port",
         _ => return None,
     };
-    let mut patch = Vec::new();
+    let mut removals = Vec::new();
     for item in live {
         let Some(id) = item.get(key) else { continue };
         match wanted.iter().find(|wanted| wanted.get(key) == Some(id)) {
             None => {
                 paths.push(format!("{path}[{}]", id.as_str().map_or_else(|| id.to_string(), str::to_owned)));
-                patch.push(json!({ key: id, "$patch": "delete" }));
+                removals.push(json!({ key: id, "$patch": "delete" }));
             }
             // A variable with both a value and another source would be invalid. Ports and sources have defaults of the API server.
             Some(wanted) if key == "name" && item.get("valueFrom").is_some() && wanted.get("valueFrom").is_none() => {
                 paths.push(format!("{path}[{}].valueFrom", id.as_str().unwrap_or_default()));
-                patch.push(json!({ key: id, "valueFrom": null }));
+                removals.push(json!({ key: id, "valueFrom": null }));
             }
             Some(_) => {}
         }
     }
-    (!patch.is_empty()).then_some(Value::Array(patch))
+    (!removals.is_empty()).then_some(Value::Array(removals))
 }
 
 #[cfg(test)]
@@ -145,17 +145,17 @@ mod tests {
     use super::*;
     use rstest::rstest;
 
-    fn service(selector: Value, ports: Value) -> Value {
+    fn service(selector: &Value, ports: &Value) -> Value {
         json!({ "spec": { "selector": selector, "ports": ports } })
     }
 
-    fn deployment(container: Value) -> Value {
+    fn deployment(container: &Value) -> Value {
         let mut whole = json!({ "name": "mcp", "image": "orders:3" });
         whole.as_object_mut().unwrap().extend(container.as_object().unwrap().clone());
         json!({ "spec": { "replicas": 1, "template": { "spec": { "containers": [{ "name": "mesh" }, whole] } } } })
     }
 
-    fn wanted_deployment(container: Value) -> Value {
+    fn wanted_deployment(container: &Value) -> Value {
         let mut wanted = deployment(container);
         let containers = wanted.pointer_mut("/spec/template/spec/containers").unwrap();
         containers.as_array_mut().unwrap().remove(0);
@@ -164,9 +164,10 @@ mod tests {
 
     #[test]
     fn the_patch_for_a_service_removes_selector_keys_and_ports_that_others_added() {
-        let wanted = service(json!({ "skill": "orders" }), json!([{ "name": "mcp", "port": 8070 }]));
+        let wanted = service(&json!({ "skill": "orders" }), &json!([{ "name": "mcp", "port": 8070 }]));
         let ports = json!([{ "name": "mcp", "port": 8070, "nodePort": 30001 }, { "name": "x", "port": 9 }]);
-        let found = additions("Service", &wanted, &service(json!({ "skill": "orders", "team": "a" }), ports)).unwrap();
+        let found =
+            additions("Service", &wanted, &service(&json!({ "skill": "orders", "team": "a" }), &ports)).unwrap();
         assert_eq!(found.paths, ["spec.selector.team", "spec.ports[9]"]);
         let patch = json!({ "spec": { "selector": { "team": null }, "ports": [{ "port": 9, "$patch": "delete" }] } });
         assert_eq!(found.patch, patch);
@@ -186,7 +187,7 @@ mod tests {
         #[case] paths: &[&str],
         #[case] mut patch: Value,
     ) {
-        let found = additions("Deployment", &wanted_deployment(wanted), &deployment(live)).unwrap();
+        let found = additions("Deployment", &wanted_deployment(&wanted), &deployment(&live)).unwrap();
         assert_eq!(found.paths, paths);
         patch["name"] = json!("mcp");
         assert_eq!(found.patch, json!({ "spec": { "template": { "spec": { "containers": [patch] } } } }));
@@ -197,16 +198,16 @@ mod tests {
     #[case::default_of_a_source(json!({"env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "x"}}}]}), json!({"env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "x", "apiVersion": "v1"}}}]}))]
     #[case::empty_value(json!({"env": [{"name": "A", "value": ""}]}), json!({"env": [{"name": "A"}]}))]
     fn other_fields_and_defaults_are_left(#[case] wanted: Value, #[case] live: Value) {
-        let (wanted, live) = (wanted_deployment(wanted), deployment(live));
+        let (wanted, live) = (wanted_deployment(&wanted), deployment(&live));
         assert_eq!(additions("Deployment", &wanted, &live), None);
         assert_eq!(differences("Deployment", &wanted, &live), [""; 0]);
     }
 
     #[test]
     fn values_that_others_set_are_differences() {
-        let mut live = deployment(json!({ "command": ["sh"] }));
+        let mut live = deployment(&json!({ "command": ["sh"] }));
         live["spec"]["template"]["spec"]["containers"][1]["image"] = json!("mirror/orders:3");
-        let found = differences("Deployment", &wanted_deployment(json!({})), &live);
+        let found = differences("Deployment", &wanted_deployment(&json!({})), &live);
         assert_eq!(found, ["containers[mcp].image", "containers[mcp].command"]);
     }
 }

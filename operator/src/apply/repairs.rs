@@ -1,11 +1,6 @@
 //! The removals of what other writers added, and their bound.
 
-use super::exclusive::Additions;
-use super::{Applier, ApplyResult, KnownObject, Object, Target, add_precondition, json, refusal_or_error};
-use crate::error::Error;
-use crate::owned;
 use bloomery_crds::Digest;
-use kube::api::Patch;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -23,7 +18,7 @@ pub(super) struct Repairs(Mutex<HashMap<String, (Digest, u32)>>);
 
 impl Repairs {
     /// Records a removal with this patch. Returns false if the same one was tried often enough.
-    fn record(&self, uid: &str, patch: &Value) -> bool {
+    pub(super) fn record(&self, uid: &str, patch: &Value) -> bool {
         let mut repairs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if repairs.len() >= MAX_OBJECTS {
             repairs.clear();
@@ -35,44 +30,6 @@ impl Repairs {
         }
         *count = count.saturating_add(1);
         *count <= MAX_REPAIRS
-    }
-}
-
-impl Applier {
-    /// Removes what other writers added to the exclusive parts of a known object. Returns the object without it, or the result
-    /// if the API server refuses the removal. Returns the object unchanged if the same additions were removed often enough.
-    ///
-    /// # Errors
-    /// Returns a conflict if the object has changed since it was read.
-    pub(super) async fn remove<K: Object>(
-        &self,
-        additions: Additions,
-        target: &Target,
-        known: KnownObject,
-    ) -> Result<Result<KnownObject, ApplyResult<K>>, Error> {
-        let Additions { mut patch, paths } = additions;
-        let (Some(uid), Some(version)) = (&known.metadata.uid, &known.metadata.resource_version) else {
-            return Ok(Ok(known));
-        };
-        if !self.repairs.record(uid, &patch) {
-            return Ok(Ok(known));
-        }
-        tracing::info!(object = target.what, ?paths, "removing what another writer added");
-        if let Some(patch) = patch.as_object_mut() {
-            patch.insert("metadata".to_owned(), Value::Object(serde_json::Map::new()));
-        }
-        add_precondition(&mut patch, "uid", uid);
-        add_precondition(&mut patch, "resourceVersion", version);
-        self.metrics.count_write(&K::kind(&()), "patch");
-        let api = self.api::<K>(&target.namespace);
-        let answer = api.patch(&target.name, &owned::patch_params(), &Patch::Strategic(&patch)).await;
-        match answer.map_err(Error::api(format!("patch {}", target.what))) {
-            Ok(answer) => {
-                let value = json(&answer, &target.what)?;
-                Ok(Ok(KnownObject { metadata: answer.meta().clone(), value, metadata_only: false }))
-            }
-            Err(error) => refusal_or_error(error).map(Err),
-        }
     }
 }
 

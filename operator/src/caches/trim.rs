@@ -33,10 +33,10 @@ pub(super) fn service(service: &mut Service) {
         service.spec.take().map(|spec| ServiceSpec { type_: spec.type_, ports: spec.ports, ..ServiceSpec::default() });
 }
 
-/// The label of an EndpointSlice that names its Service.
+/// The label of an `EndpointSlice` that names its Service.
 pub(super) const LABEL_SERVICE: &str = "kubernetes.io/service-name";
 
-/// Keeps only the name and the Service of an EndpointSlice, and an empty endpoint if one is ready.
+/// Keeps only the name and the Service of an `EndpointSlice`, and an empty endpoint if one is ready.
 pub(super) fn endpoint_slice(slice: &mut EndpointSlice) {
     // An unknown readiness counts as ready, as for kube-proxy.
     let is_ready =
