@@ -116,7 +116,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn exactly_the_valid_conditions_have_no_faults(text in r#"([ab.,:?!&|=<>+()\[\]'é 1-]|&&|\|\||==|size\(|has\()*"#) {
+        fn exactly_the_valid_conditions_have_no_faults(text in r"([ab.,:?!&|=<>+()\[\]'é 1-]|&&|\|\||==|size\(|has\()*") {
             let valid = limits::check(&text).is_ok() && Program::parse(&text).is_ok();
             prop_assert_eq!(faults(&text).is_empty(), valid);
             prop_assert_eq!(token_faults(&text).is_empty(), limits::check(&text).is_ok());

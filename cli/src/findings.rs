@@ -90,7 +90,7 @@ pub fn print_text(out: &mut impl Write, findings: &[FileFinding]) -> io::Result<
         };
         let Finding { line, column, severity, object, path, message, hint, kind: _ } = finding;
         let prefixes = object.iter().chain(Some(path).filter(|path| !path.is_empty()));
-        let path: String = prefixes.map(|prefix| format!("{}: ", escaped(prefix))).collect();
+        let path: String = prefixes.map(|prefix| format!("{}: ", escaped(prefix))).collect::<Vec<_>>().concat();
         let (file, message) = (escaped(file), escaped(message));
         writeln!(out, "{bold}{file}:{line}:{column}:{bold:#} {colour}{severity}:{colour:#} {path}{message}")?;
         if let Some(hint) = hint.as_ref().filter(|hint| previous_hint != Some(hint)) {

@@ -412,7 +412,7 @@ mod tests {
     use rstest::rstest;
     use serde_json::json;
 
-    fn open_spec(spec: Value, level: Value) -> Result<Revision, Error> {
+    fn open_spec(spec: &Value, level: &Value) -> Result<Revision, Error> {
         let sealed = seal(&json!({ "version": 1, "skill": "s", "minWorkerLevel": level, "spec": spec })).unwrap();
         open_revision(&sealed.text, &sealed.digest)
     }
@@ -426,7 +426,7 @@ mod tests {
         #[case] refusal: Option<&str>,
     ) {
         let spec = json!({ "problem": { "statement": "help" }, "policy": { "quorum": 2 } });
-        match (open_spec(spec, level), refusal) {
+        match (open_spec(&spec, &level), refusal) {
             (Ok(revision), None) => assert_eq!(revision.skill, "s"),
             (Err(error), Some(refusal)) => {
                 assert!(error.to_string().contains(refusal) && error.needs_upgrade(), "{error}");
@@ -438,8 +438,8 @@ mod tests {
     #[test]
     fn a_value_of_a_newer_version_is_refused_and_a_higher_level_explains_it() {
         let spec = json!({ "problem": { "statement": "help" }, "tools": [{ "name": "a", "policy": { "allowed": "by_vote" } }] });
-        assert!(matches!(open_spec(spec.clone(), json!(null)), Err(Error::Unreadable { .. })));
-        assert!(matches!(open_spec(spec, json!(9)), Err(Error::NewerWorker { needed: 9 })));
+        assert!(matches!(open_spec(&spec, &json!(null)), Err(Error::Unreadable { .. })));
+        assert!(matches!(open_spec(&spec, &json!(9)), Err(Error::NewerWorker { needed: 9 })));
     }
 
     #[test]

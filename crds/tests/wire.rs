@@ -1,5 +1,7 @@
 //! What the version before this one wrote can be read, and nothing of it is lost. `make test-versions` builds that version.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use bloomery_crds::Digest;
 use bloomery_crds::report::{Directives, Report, TerminationMessage};
 use bloomery_crds::run::{JobPart, open_job_part, open_revision, seal};

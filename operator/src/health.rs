@@ -150,7 +150,7 @@ mod tests {
         let now = Instant::now();
         let liveness = Liveness(Arc::new(Mutex::new(now)));
         assert_eq!(liveness.silence(now + MAX_WATCH_SILENCE), None);
-        let later = now + MAX_WATCH_SILENCE + Duration::from_secs(60);
+        let later = now + MAX_WATCH_SILENCE + Duration::from_mins(1);
         assert!(liveness.silence(later).is_some());
         *liveness.0.lock().unwrap() = later;
         assert_eq!(liveness.silence(later), None);

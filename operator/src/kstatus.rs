@@ -60,7 +60,7 @@ fn jobs() -> Vec<Value> {
 
 /// An object of each kind that the operator has not seen, with the status that the CRD gives it.
 fn new_objects() -> Vec<Value> {
-    let definitions = bloomery_crds::v1alpha1::definitions().iter();
+    let definitions = bloomery_crds::v1alpha1::definitions();
     let new = definitions.map(|definition| {
         let kind = &definition.spec.names.kind;
         let schema = bloomery_crds::v1alpha1::schema_of(kind).unwrap();

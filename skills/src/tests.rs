@@ -375,12 +375,9 @@ fn a_server_that_is_not_imported_is_suggested_as_fields_of_the_spec(#[case] uri:
     let imported = import(&yaml::read(text.as_bytes()).documents[0], &ImportOptions::default());
     let written = serde_yaml::to_string(&imported.skill.unwrap()).unwrap();
     for (left_out, field) in [("container:", "service"), ("service:", "container")] {
-        let chosen: String = uncommented(&imported.suggestions, "not imported")
-            .lines()
-            .filter(|line| !line.contains(left_out))
-            .map(|line| format!("{line}\n"))
-            .collect();
-        let completed = written.clone() + &chosen.replace("NAME", "orders");
+        let uncommented = uncommented(&imported.suggestions, "not imported");
+        let chosen: Vec<&str> = uncommented.lines().filter(|line| !line.contains(left_out)).collect();
+        let completed = format!("{written}{}\n", chosen.join("\n").replace("NAME", "orders"));
         let checked = checked(&completed);
         assert_eq!(checked.findings, [], "{completed}");
         assert!(checked.object.pointer(&format!("/spec/mcpServer/{field}")).is_some(), "{completed}");

@@ -146,8 +146,11 @@ mod tests {
             "gate.ruled          passed, score 1",
             "finished            Succeeded: The answer passed every gate.",
         ];
-        let lines: String =
-            (1..).zip(events).map(|(seq, event)| format!("2026-01-02T03:04:05.678Z {seq:>4} {event}\n")).collect();
+        let lines: String = (1..)
+            .zip(events)
+            .map(|(seq, event)| format!("2026-01-02T03:04:05.678Z {seq:>4} {event}\n"))
+            .collect::<Vec<_>>()
+            .concat();
         let mut steps = StepLines::new(Vec::new());
         for part in lines.as_bytes().chunks(7) {
             steps.write_all(part).unwrap();

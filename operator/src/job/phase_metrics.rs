@@ -137,7 +137,7 @@ mod tests {
         };
         let with_reason = |phase, reason| {
             let conditions = vec![condition(reason)];
-            Arc::new(DeserializeGuard(Ok(Job { status: Some(JobStatus { conditions, ..status(1, phase) }), ..job() })))
+            Arc::new(Guarded(Ok(Job { status: Some(JobStatus { conditions, ..status(1, phase) }), ..job() })))
         };
         let jobs = [
             with_reason(Phase::Pending, "SkillNotFound"),

@@ -172,7 +172,6 @@ mod tests {
     use crate::job::fixtures;
     use crate::job::fixtures::api::FakeApi;
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
-    use kube::core::DeserializeGuard;
     use serde_json::json;
 
     const JOBS: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skilljobs";

@@ -20,10 +20,10 @@ impl Collector for Process {
             let help = "CPU time of the process in seconds";
             counter.encode(encoder.encode_descriptor("process_cpu_seconds", help, None, counter.metric_type())?)?;
         }
-        let start = stat.and_then(|stat| Some(boot_time_seconds()? + stat.start_seconds_after_boot));
+        let started_at = stat.and_then(|stat| Some(boot_time_seconds()? + stat.start_seconds_after_boot));
         let gauges = [
             ("process_resident_memory_bytes", "Resident memory in bytes", stat.map(|stat| stat.resident_bytes)),
-            ("process_start_time_seconds", "Start time in seconds since the Unix epoch", start),
+            ("process_start_time_seconds", "Start time in seconds since the Unix epoch", started_at),
             ("process_open_fds", "Open file descriptors", open_files()),
         ];
         for (name, help, value) in gauges {

@@ -31,7 +31,6 @@ pub fn compute(
         // An invalid Skill keeps its current revision, on which its Jobs run.
         Err(invalid) => (current.revision, vec![invalid_finding(invalid)]),
         Ok(applied) => {
-            let name = skill.name_any();
             let findings = vec![
                 accepted_finding(applied, skill),
                 models::finding(skill, fetched),

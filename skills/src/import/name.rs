@@ -35,17 +35,13 @@ pub(super) fn derive(
 fn from_file(source: &Node, file: Option<&str>, findings: &mut Vec<Finding>) -> Option<String> {
     let (place, hint) = (source.place.of_field("id"), "add an id, or give --name");
     let label = file.map(|file| to_label(file).trim_start_matches(|c: char| !c.is_ascii_lowercase()).to_owned());
-    match label.filter(|label| name_fault(label).is_none()) {
-        Some(name) => {
-            let message = format!("is missing: the Skill is named {name:?}, after its file");
-            findings.push(Finding::warning(&place, message).hint(hint));
-            Some(name)
-        }
-        None => {
-            findings.push(Finding::error(&place, "is missing: the Skill needs a name").hint(hint));
-            None
-        }
-    }
+    let name = label.filter(|label| name_fault(label).is_none());
+    let finding = match &name {
+        Some(name) => Finding::warning(&place, format!("is missing: the Skill is named {name:?}, after its file")),
+        None => Finding::error(&place, "is missing: the Skill needs a name"),
+    };
+    findings.push(finding.hint(hint));
+    name
 }
 
 /// Converts a text to lower case, and replaces each run of characters that are not letters or digits with a dash. The result

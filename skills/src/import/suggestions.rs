@@ -5,7 +5,8 @@ pub(super) fn of_server(reason: &str, fields: &[String]) -> String {
     let why = format!(
         "The MCP server is not imported: {reason}. Until one of these fields is set, the Skill has only core tools:"
     );
-    std::iter::once(&why).chain(fields).map(|line| format!("  # {line}\n")).collect()
+    let lines: Vec<&str> = std::iter::once(&why).chain(fields).map(String::as_str).collect();
+    format!("  # {}\n", lines.join("\n  # "))
 }
 
 /// Returns the manifest of a Model as comments. `model` is the name of the model at its provider.

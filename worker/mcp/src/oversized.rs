@@ -178,17 +178,17 @@ mod tests {
     use proptest::prelude::*;
     use rstest::rstest;
 
-    fn answer(id: Option<i64>, is_error: bool) -> Option<Answer> {
-        Some(Answer { id: id.map(RequestId::Number), is_error })
+    fn answer(id: Option<i64>, is_error: bool) -> Answer {
+        Answer { id: id.map(RequestId::Number), is_error }
     }
 
     #[rstest]
-    #[case::typescript(r#"{"result":{"content":[{"ty"#, answer(None, false))]
-    #[case::python(r#"{"jsonrpc":"2.0","id":3,"result":{"con"#, answer(Some(3), false))]
-    #[case::spaces(" { \"id\" : 3 , \"result\" : ", answer(Some(3), false))]
-    #[case::error(r#"{"id":3,"error":{"code":1,"mess"#, answer(Some(3), true))]
-    #[case::no_error(r#"{"id":3,"error":null,"result":{"mess"#, answer(Some(3), false))]
-    #[case::nested(r#"{"x":{"result":[1,{"a":"}\""}]},"id":3,"result":{"#, answer(Some(3), false))]
+    #[case::typescript(r#"{"result":{"content":[{"ty"#, Some(answer(None, false)))]
+    #[case::python(r#"{"jsonrpc":"2.0","id":3,"result":{"con"#, Some(answer(Some(3), false)))]
+    #[case::spaces(" { \"id\" : 3 , \"result\" : ", Some(answer(Some(3), false)))]
+    #[case::error(r#"{"id":3,"error":{"code":1,"mess"#, Some(answer(Some(3), true)))]
+    #[case::no_error(r#"{"id":3,"error":null,"result":{"mess"#, Some(answer(Some(3), false)))]
+    #[case::nested(r#"{"x":{"result":[1,{"a":"}\""}]},"id":3,"result":{"#, Some(answer(Some(3), false)))]
     #[case::notification(r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"result":"#, None)]
     #[case::params_first(r#"{"params":{"result":"xxxxx"#, None)]
     #[case::an_id_of_another_type(r#"{"id":[3],"result":{"#, None)]

@@ -114,7 +114,7 @@ impl StdioTransport {
                 Some(line) => line.push(part),
                 None if self.line.len() + part.len() > self.max_answer => {
                     self.line.extend_from_slice(part);
-                    self.oversized = Some(OversizedLine::begin(std::mem::take(&mut self.line), self.max_answer)?);
+                    self.oversized = Some(OversizedLine::begin(&std::mem::take(&mut self.line), self.max_answer)?);
                 }
                 None => self.line.extend_from_slice(part),
             }

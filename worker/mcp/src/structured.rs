@@ -54,14 +54,14 @@ pub(crate) fn without_repetitions(
     match value {
         Value::String(text) => Value::String(reference(text, content, parts).unwrap_or_else(|| text.clone())),
         Value::Array(items) => items.iter().map(|item| without_repetitions(item, content, parts, note)).collect(),
-        Value::Object(fields) => match read_block(value).filter(|block| base64(block).is_some()) {
-            Some(block) => Value::String(note(&block)),
-            None => {
-                let kept =
-                    |(name, value): (&String, &Value)| (name.clone(), without_repetitions(value, content, parts, note));
-                Value::Object(fields.iter().map(kept).collect())
+        Value::Object(fields) => {
+            if let Some(block) = read_block(value).filter(|block| base64(block).is_some()) {
+                return Value::String(note(&block));
             }
-        },
+            let kept =
+                |(name, value): (&String, &Value)| (name.clone(), without_repetitions(value, content, parts, note));
+            Value::Object(fields.iter().map(kept).collect())
+        }
         other => other.clone(),
     }
 }

@@ -97,11 +97,11 @@ impl Client {
         pauses: &Pauses<'_>,
     ) -> Result<Answer, ModelError> {
         let total_before = pauses.total();
-        let paused = || pauses.total().saturating_sub(total_before);
+        let time_paused = || pauses.total().saturating_sub(total_before);
         let retry_policy = RetryPolicy { total: retry_time, ..self.retry_policy.clone() };
         let mut tries = Tries::new(retry_policy, within, Instant::now());
         loop {
-            let remaining = tries.remaining(Instant::now(), paused());
+            let remaining = tries.remaining(Instant::now(), time_paused());
             let error = match self.request_once(request, remaining).await {
                 Ok(answer) => return Ok(Answer { model: Some(self.endpoint.name.clone()), ..answer }),
                 Err(error) => error,
@@ -125,7 +125,7 @@ impl Client {
                 request_error::Error::SecretMissing(ref missing) => (RetryDelay::SecretMissing, missing.to_string()),
                 request_error::Error::Temporary { delay, ref message } => (delay, message.clone()),
             };
-            let Some(delay) = tries.next_delay(delay, Instant::now(), paused()) else {
+            let Some(delay) = tries.next_delay(delay, Instant::now(), time_paused()) else {
                 let failed = self.failed(ModelFailure::Unavailable, &message);
                 return Err(ModelError { tries: Some(tries.to_string()), ..failed });
             };

@@ -87,10 +87,10 @@ impl Clients {
         let names = chain.iter().map(|client| client.endpoint.name.as_str()).collect();
         let mut rotation = Rotation::new(names, self.retry_time);
         let (began, total_before) = (Instant::now(), pauses.total());
-        let paused = || pauses.total().saturating_sub(total_before);
+        let time_paused = || pauses.total().saturating_sub(total_before);
         while let Some(slot) = rotation.next(began.elapsed(), &self.deprioritized()) {
             let Some(client) = self.models.get(slot.model) else { break };
-            let in_requests = began.elapsed().saturating_sub(paused());
+            let in_requests = began.elapsed().saturating_sub(time_paused());
             let left = within.saturating_sub(in_requests);
             // Boxed, because otherwise every future that awaits it would be large, too.
             let failed = match Box::pin(client.ask(request, (left, slot.retry_time), pauses)).await {

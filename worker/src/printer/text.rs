@@ -249,7 +249,7 @@ mod tests {
             printed(completed),
             "2026-01-02T03:04:05.678Z   17 tool.completed      14-0 check: {\"eligible\": true}\n"
         );
-        let epoch = printed(Event::EpochStarted { epoch: 1, attempt: 1 });
+        let epoch = printed(Event::EpochStarted { epoch: 1, attempt: 1, after_disruption: false });
         assert_eq!(event_of_line(epoch.trim_end()), Some(("epoch.started", "epoch 1, attempt 1")));
         assert_eq!(event_of_line(" WARN the model is slow"), None);
         assert_eq!(

@@ -2,12 +2,12 @@ use super::super::apply::AppliedMcp;
 use super::super::{fixtures, validate};
 use super::*;
 use crate::apply::ApplyResult;
+use crate::caches::Guarded;
 use crate::report::merge::worker_wait_health;
 use bloomery_crds::conditions::{find, is_true};
 use bloomery_crds::report::ExternalWait;
 use bloomery_crds::v1alpha1::{Model, RevisionRef};
 use k8s_openapi::jiff::Timestamp;
-use kube::core::DeserializeGuard;
 use rstest::rstest;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ fn with_bound_memory() -> FetchedSkill {
 
 /// The cached state with the Model of the Skill.
 fn with_model() -> FetchedSkill {
-    let models = [("default".to_owned(), Arc::new(DeserializeGuard(Ok(fixtures::model("default")))))];
+    let models = [("default".to_owned(), Arc::new(Guarded(Ok(fixtures::model("default")))))];
     FetchedSkill { models: models.into(), has_endpoint: true, ..FetchedSkill::default() }
 }
 
@@ -302,7 +302,7 @@ fn a_skill_is_ready_only_with_its_models() {
     let with = |change: fn(&mut Model)| {
         let mut model = fixtures::model("default");
         change(&mut model);
-        let models = [("default".to_owned(), Arc::new(DeserializeGuard(Ok(model))))].into();
+        let models = [("default".to_owned(), Arc::new(Guarded(Ok(model))))].into();
         models_summary(&FetchedSkill { models, ..with_bound_memory() })
     };
     assert_eq!(with(|_| ()), "Ready True/Ready: the Model default is ready");
@@ -328,7 +328,7 @@ fn a_skill_is_not_ready_while_a_job_waits_for_the_key_of_its_model(
     #[case] key: &str,
     #[case] expected: &str,
 ) {
-    let wait = ExternalWait::SecretMissing { name: secret.into(), key: key.into() };
+    let wait = ExternalWait::SecretMissing { name: secret.into(), key: key.into(), until: None };
     let Health::Reconciling(_, message) = worker_wait_health(&wait) else { panic!() };
     let summary = models_summary(&FetchedSkill { key_waits: vec![message], ..with_bound_memory() });
     assert!(summary.starts_with(expected), "{summary}");

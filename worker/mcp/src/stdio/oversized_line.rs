@@ -16,10 +16,10 @@ impl OversizedLine {
     ///
     /// # Errors
     /// If the line does not begin like an answer.
-    pub(super) fn begin(read: Vec<u8>, limit: usize) -> io::Result<Self> {
-        let answer = oversized::read_beginning(&read).ok_or_else(|| too_large(limit))?;
+    pub(super) fn begin(read: &[u8], limit: usize) -> io::Result<Self> {
+        let answer = oversized::read_beginning(read).ok_or_else(|| too_large(limit))?;
         let mut line = Self { answer, end: Vec::new(), bytes: 0 };
-        line.push(&read);
+        line.push(read);
         Ok(line)
     }
 
