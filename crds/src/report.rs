@@ -176,7 +176,7 @@ pub enum PodEnd {
 }
 
 /// The reason why a worker parks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display, strum::VariantNames)]
 pub enum ParkReason {
     /// A call waits for the decision of a person.
     Approval,

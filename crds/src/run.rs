@@ -10,6 +10,7 @@
 use crate::canonical::{self, Digest};
 use crate::limits::EffectiveLimits;
 use crate::unknown::unknown_field;
+pub use crate::v1alpha1::GivenReply;
 use crate::v1alpha1::{ApprovalVerdict, LogPosition, ModelProvider, ResourceType, SkillSpec};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -174,19 +175,6 @@ pub struct GivenDecision {
     /// The reason that the user gave.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-}
-
-/// A reply of the Job's spec. Directives carry replies too, so a worker ignores fields that it does not know.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct GivenReply {
-    /// The position among the Job's replies, from 1.
-    pub nth: u32,
-    /// The id of the question that it answers. `None` for a message to the conversation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub question: Option<String>,
-    /// The text.
-    pub text: String,
 }
 
 /// An ended Job that another one continues.

@@ -15,8 +15,9 @@ pub use approval::{
 pub use definitions::{CRD_VERSION, CRD_VERSION_ANNOTATION, definitions, kinds, schema_of, spec_schema_of};
 pub use job::{
     AskedQuestion, Attempt, Binding, CallNotStarted, ClaimBinding, DetectedIntent, Finalization, FinalizationAttempt,
-    FinalizationCode, FinalizationReason, GateReason, Gates, HeldCall, Job, JobResult, JobSpec, JobStatus, LlmCalls,
-    LogPosition, PreTool, Reply, Ruling, SuggestedAction, ToolName, Usage, Verdict, WaitingFor, WorkflowProgress,
+    FinalizationCode, FinalizationReason, GateReason, Gates, GivenReply, HeldCall, Job, JobResult, JobSpec, JobStatus,
+    LlmCalls, LogPosition, PreTool, Reply, Ruling, SuggestedAction, ToolName, Usage, Verdict, WaitingFor,
+    WorkflowProgress,
 };
 pub use model::{CaRef, Model, ModelProvider, ModelSpec, ModelStatus, SecretRef};
 pub use shared::{ConfigMapKeyRef, Limits, SecretKeyRef, whole_seconds};

@@ -13,6 +13,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use std::collections::BTreeMap;
 use strum::IntoEnumIterator;
+pub use tenants::Tenant;
 use tenants::Tenants;
 
 /// The labels of a series, in order.
@@ -251,15 +252,6 @@ impl Drop for RunningReconcile {
     fn drop(&mut self) {
         self.0.dec();
     }
-}
-
-/// The namespace and the Skill of a Job.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Tenant {
-    /// The namespace.
-    pub namespace: String,
-    /// The Skill.
-    pub skill: String,
 }
 
 /// The values of the gauges that only the leader computes.

@@ -1,15 +1,16 @@
 //! The settings of an installation: read once at start, from environment variables or flags.
 
 mod parse;
+mod pod_defaults;
+
+pub use pod_defaults::PodDefaults;
 
 use crate::approval::policy::ShippedPolicy;
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser, ValueEnum};
 use ipnet::IpNet;
-use k8s_openapi::api::core::v1::{LocalObjectReference, PodSpec, ResourceRequirements, Toleration};
+use k8s_openapi::api::core::v1::ResourceRequirements;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
-use serde::Deserialize;
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -171,31 +172,6 @@ pub struct McpSettings {
     /// `tolerations` and `priorityClassName`.
     #[arg(id = "mcp-pod", long = "mcp-pod", env = "BLOOMERY_MCP_POD", default_value = "{}", value_parser = parse::pod_defaults)]
     pub pod: PodDefaults,
-}
-
-/// The fields that an installation sets in each pod of one kind.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct PodDefaults {
-    /// Secrets of the pod's own namespace for pulling its image.
-    pub image_pull_secrets: Vec<LocalObjectReference>,
-    /// Labels of the nodes that may run the pod.
-    pub node_selector: BTreeMap<String, String>,
-    /// Taints of nodes that the pod tolerates.
-    pub tolerations: Vec<Toleration>,
-    /// The priority class; the cluster's default if empty.
-    pub priority_class_name: String,
-}
-
-impl PodDefaults {
-    /// Sets the fields in a pod. Empty fields stay absent.
-    pub fn apply_to(&self, spec: &mut PodSpec) {
-        let Self { image_pull_secrets, node_selector, tolerations, priority_class_name } = self.clone();
-        spec.image_pull_secrets = Some(image_pull_secrets).filter(|secrets| !secrets.is_empty());
-        spec.node_selector = Some(node_selector).filter(|labels| !labels.is_empty());
-        spec.tolerations = Some(tolerations).filter(|tolerations| !tolerations.is_empty());
-        spec.priority_class_name = Some(priority_class_name).filter(|name| !name.is_empty());
-    }
 }
 
 /// Settings of the memory claim of a tenant.

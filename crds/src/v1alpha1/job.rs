@@ -18,7 +18,6 @@ pub use status::{
 };
 
 use super::shared::Limits;
-use crate::run::GivenReply;
 use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -125,6 +124,19 @@ pub struct JobSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 31_536_000))]
     pub ttl_seconds_after_finished: Option<i64>,
+}
+
+/// A reply of the Job's spec. Directives carry replies too, so a worker ignores fields that it does not know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GivenReply {
+    /// The position among the Job's replies, from 1.
+    pub nth: u32,
+    /// The id of the question that it answers. `None` for a message to the conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<String>,
+    /// The text.
+    pub text: String,
 }
 
 impl JobSpec {

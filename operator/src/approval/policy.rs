@@ -1,27 +1,13 @@
 //! Checks that the stored admission policy and its binding mean what this installation shipped. They decide who may
 //! approve, so any difference in their meaning disables approvals.
 
+pub use super::policy_meaning::ShippedPolicy;
 use super::policy_meaning::{self, AS_STRICT};
 use crate::caches::{AdmissionBinding, AdmissionPolicy, Caches, RawObject};
 use bloomery_crds::Digest;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use serde::Deserialize;
 use serde_json::Value;
 use std::sync::Arc;
-
-/// The shipped admission policy, as the chart passes it.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct ShippedPolicy {
-    /// The name of the policy and of its binding.
-    pub name: String,
-    /// The user name of the operator, which the policy allows.
-    pub operator: String,
-    /// The `spec` of the policy.
-    pub policy: Value,
-    /// The `spec` of the binding.
-    pub binding: Value,
-}
 
 /// The state of the admission policy.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,14 +3,27 @@
 //! Two specs with the same meaning decide alike. Messages are no part of it, and neither are fields that a later version
 //! of Kubernetes adds: by the conventions of its API, the default of a new field keeps the behaviour.
 
-use super::policy::ShippedPolicy;
 use bloomery_crds::Digest;
 use k8s_openapi::api::admissionregistration::v1::{
     ValidatingAdmissionPolicyBindingSpec, ValidatingAdmissionPolicySpec,
 };
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+
+/// The shipped admission policy, as the chart passes it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ShippedPolicy {
+    /// The name of the policy and of its binding.
+    pub name: String,
+    /// The user name of the operator, which the policy allows.
+    pub operator: String,
+    /// The `spec` of the policy.
+    pub policy: Value,
+    /// The `spec` of the binding.
+    pub binding: Value,
+}
 
 /// The digests of meanings that are at least as strict as the shipped one. A decision that was made under such a policy
 /// stays valid after an upgrade.
@@ -19,7 +32,7 @@ use serde_json::{Value, json};
 /// digest here. If it was not, remove the digests of all earlier policies: open calls are then asked again.
 pub(super) const AS_STRICT: [&str; 1] = [
     // With `approvals.refuseServiceAccounts`: refuses what the policy without it refuses, and service accounts.
-    "sha256:0000000000000000000000000000000000000000000000000000000000000000",
+    "sha256:5ba33340f2b50df7c1fd1c81e3135c719d4b984fb7e0be9dbcfeedf44eb99c8f",
 ];
 
 /// The name that replaces the operator's user name in a digest, so that all installations have the same digests.

@@ -1,6 +1,5 @@
 //! The labels `namespace` and `skill`, with a bound on the number of their values.
 
-use super::Tenant;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
@@ -9,6 +8,15 @@ const MAX_TENANTS: usize = 500;
 
 /// The value of both labels for all further pairs.
 const OTHER: &str = "other";
+
+/// The namespace and the Skill of a Job.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Tenant {
+    /// The namespace.
+    pub namespace: String,
+    /// The Skill.
+    pub skill: String,
+}
 
 /// The pairs that have series of their own.
 #[derive(Debug, Default)]

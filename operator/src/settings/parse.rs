@@ -1,6 +1,6 @@
 //! Parses the values of settings.
 
-use super::PodDefaults;
+use super::pod_defaults::PodDefaults;
 use crate::apply::quantity;
 use crate::approval::policy::ShippedPolicy;
 use k8s_openapi::api::core::v1::ResourceRequirements;

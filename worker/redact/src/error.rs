@@ -11,6 +11,12 @@ pub enum Error {
          all events contain. Choose another value for that secret"
     )]
     Invalid(#[from] serde_json::Error),
+    /// A code in the event would be read as another one once its values are redacted.
+    #[error(
+        "one of its codes would change once the secrets in it are redacted, because the value of one of the Job's secrets is a word \
+         that all events contain. Choose another value for that secret"
+    )]
+    CodeChanged,
     /// A value is larger than [`MAX_VALUE_BYTES`].
     #[error(
         "the value of the secret `{0}` has more than {MAX_VALUE_BYTES} bytes, which is too large to be redacted. Use a smaller value"

@@ -35,6 +35,11 @@ impl Redactor {
         if let Some(data) = value.get_mut("data") {
             self.redact_json(data);
         }
-        Ok(serde_json::from_value(value)?)
+        let redacted: Event = serde_json::from_value(value.clone())?;
+        // Some codes of newer versions are read as a known one. A redacted code must not become another code.
+        if serde_json::to_value(&redacted)? != value {
+            return Err(Error::CodeChanged);
+        }
+        Ok(redacted)
     }
 }

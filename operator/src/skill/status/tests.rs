@@ -118,7 +118,8 @@ fn a_secret_that_reaches_no_tool_is_named_and_does_not_block_the_skill() {
     let accepted = find(&status.conditions, ConditionType::Accepted).unwrap();
     let remark = "; ledger reaches nothing, because no tool gets a connection_string: give it to the MCP server";
     assert!(accepted.message.contains(remark), "{}", accepted.message);
-    assert!(is_true(&status.conditions, ConditionType::Ready));
+    assert_eq!(accepted.status, "True");
+    assert!(!is_true(&status.conditions, ConditionType::Stalled));
 }
 
 #[test]

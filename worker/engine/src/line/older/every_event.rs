@@ -26,6 +26,7 @@ use rstest::rstest;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use strum::VariantNames;
 
 const LOG: &str = include_str!("every-event.jsonl");
 
@@ -76,7 +77,7 @@ fn the_name_of_an_event_is_its_type_in_the_log() {
 #[case::action(variants::<SuggestedAction>(&json!("")), "gate.ruled/ruling/*/suggestedAction")]
 #[case::polish(variants::<PolishOutcome>(&json!("")), "reply.polished/polish")]
 #[case::about(variants::<QuestionSubject>(&json!("")), "user.asked/about")]
-#[case::park(variants::<ParkReason>(&json!("")), "parked/reason")]
+#[case::park(ParkReason::VARIANTS.iter().map(ToString::to_string).collect(), "parked/reason")]
 #[case::directive(variants::<Directive>(&json!("")), "directive.received/directive")]
 #[case::selector(variants::<SelectedBy>(&json!("")), "tools.selected/by")]
 #[case::outcome(variants::<OutcomeCode>(&json!("")), "finished/outcome/code")]
