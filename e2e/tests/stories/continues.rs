@@ -5,7 +5,7 @@ use serde_json::json;
 
 #[tokio::test]
 async fn a_follow_up_waits_for_the_first_job_and_knows_its_answer() {
-    let fields = json!({"order_id": "B-2", "status": "not eligible", "next_steps": []});
+    let fields = json!({"order_id": "B-2", "status": "not eligible", "next_steps": ["buy a new one"]});
     let answer = say(&format!("It cannot be refunded.\n```json\n{fields}\n```"));
     let follow_up = conversation(
         "And what about B-2?",

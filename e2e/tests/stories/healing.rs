@@ -59,7 +59,7 @@ async fn a_job_reports_an_unreachable_model_until_it_is_reachable() {
         tenant.ledger().await;
         tenant.skill("cs-tier-1").await;
         let job = tenant.job("refund").await;
-        job.until_reason("ModelUnavailable", &["default", "baseUrl"]).await;
+        job.until_reason("ModelUnavailable", &["default", "Check its address"]).await;
         let server = tenant.model_server(&[refund_of("A-17")]).await;
         healed(&job).await;
         server.assert_no_violations().await;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use bloomery_crds::outcome::Phase;
-use bloomery_crds::v1alpha1::{Job, Model, ModelProvider};
+use bloomery_crds::v1alpha1::Job;
 use bloomery_e2e::harness::{command, refund_of, story};
 
 /// Objects in every state, which the operator's tests write.
@@ -44,15 +44,6 @@ async fn helm_waits_until_the_skill_is_ready_and_the_job_has_succeeded() {
         assert_eq!(job.status.and_then(|status| status.phase), Some(Phase::Succeeded), "Helm waited for the Job");
         shop.assert_refunded_once("A-17").await;
         std::fs::remove_dir_all(chart).expect("the chart can be removed");
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn a_created_object_is_in_progress_before_the_operator_sees_it() {
-    story(async |tenant| {
-        let made = tenant.create(Model::new("large", bloomery_testkit::suite::model(ModelProvider::Openai))).await;
-        assert_eq!(made.status.and_then(|status| status.observed_generation), Some(-1));
     })
     .await;
 }

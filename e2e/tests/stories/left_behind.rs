@@ -2,17 +2,22 @@
 
 use bloomery_crds::conditions::{self, ConditionType};
 use bloomery_crds::outcome::{OutcomeCode, Phase};
-use bloomery_crds::v1alpha1::{Approval, ApprovalVerdict};
+use bloomery_crds::v1alpha1::{Approval, ApprovalRule, ApprovalVerdict, SkillSpec};
 use bloomery_e2e::harness::{JobHandle, Shop, Tenant, command, eventually, operator, refund_of, story};
 use kube::{Api, ResourceExt};
 
-/// An order whose refund needs two approvals: the supervisor's and the default approver's.
+/// An order whose refund needs two approvals: the supervisor's and that of `finance`.
 const LARGE_ORDER: &str = "A-443";
 
 /// Creates a shop and a Job that waits for both approvals.
 async fn waiting(tenant: &Tenant) -> (Shop, JobHandle<'_>) {
     let shop = tenant.shop(&[refund_of(LARGE_ORDER)]).await;
-    tenant.skill("cs-tier-1").tier_one().await;
+    let add_finance = |spec: &mut SkillSpec| {
+        let approvals = &mut spec.policy.as_mut().expect("a policy").approvals;
+        let rule = approvals.first().expect("a rule").clone();
+        approvals.push(ApprovalRule { approver: Some("finance".to_owned()), ..rule });
+    };
+    tenant.skill("cs-tier-1").tier_one().with(add_finance).await;
     let job = tenant.job("large-refund").goal(&format!("Refund order {LARGE_ORDER}")).await;
     job.until_phase(Phase::AwaitingApproval).await;
     (shop, job)
@@ -40,7 +45,7 @@ async fn an_approval_shows_that_its_job_was_cancelled_before_the_call() {
         let jane = tenant.person("jane@acme.io").await;
         let first = tenant.approval_for(&job, "supervisor").await;
         jane.decide(&first, "Approve", "").await.expect("the decision is accepted");
-        job.until_reason("AwaitingApproval", &["waits for default:"]).await;
+        job.until_reason("AwaitingApproval", &["waits for finance:"]).await;
         job.cancel().await;
         let status = job.ended(OutcomeCode::Cancelled).await;
         let people = conditions::find(&status.conditions, ConditionType::AwaitingPeople);
