@@ -23,8 +23,7 @@ const SETTLE_TIME: Duration = Duration::from_secs(3);
 const MAX_JOB_EVENTS: usize = 3;
 /// The time for which an unchanged cluster must see no write.
 const QUIET: Duration = Duration::from_mins(1);
-/// The limit of the operator's resident memory. Watches and other requests have clients of their own, and it watches all
-/// `EndpointSlice`s.
+/// The limit of the operator's resident memory, with a client for watches and one for other requests.
 const OPERATOR_KIB: u64 = 44 * 1024;
 /// The limit of the peak of a worker's resident memory.
 const WORKER_KIB: u64 = 24 * 1024;
