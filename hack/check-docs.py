@@ -17,10 +17,10 @@ RESOURCES = {
     "skill", "skills", "skilljob", "skilljobs", "sj", "model", "models", "approval", "approvals", "apr",
     "crd", "deployment", "namespace", "pods", "pod", "pvc", "rolebinding", "secret",
 }
-KUBECTL = {"annotate", "apply", "bloomery", "create", "delete", "describe", "explain", "get", "label", "logs", "patch", "wait"}
+KUBECTL = {"annotate", "apply", "bloomery", "create", "delete", "describe", "explain", "get", "label", "logs", "patch", "rollout", "wait"}
 HELM = {"upgrade", "uninstall"}
 # Verbs of kubectl that are not followed by a resource.
-WITHOUT_RESOURCE = {"apply", "bloomery", "logs", "explain"}
+WITHOUT_RESOURCE = {"rollout", "apply", "bloomery", "logs", "explain"}
 
 faults = []
 
