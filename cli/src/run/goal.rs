@@ -10,7 +10,7 @@ const MAX_GOAL_BYTES: usize = 8192;
 ///
 /// # Errors
 /// If it is missing, empty or too long.
-pub fn of(args: &RunArgs) -> Result<String, Error> {
+pub fn read(args: &RunArgs) -> Result<String, Error> {
     let Some(goal) = args.goal.as_deref() else { return Err(missing(args)) };
     if goal.trim().is_empty() {
         return Err(Error::usage("--goal must not be empty"));

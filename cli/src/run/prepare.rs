@@ -55,7 +55,7 @@ fn collect_parts(args: &RunArgs) -> Result<Parts, Error> {
     // This comes first, because nothing in the memory of another user may be read.
     owner::check(&args.memory)?;
     let mut errors = Errors::default();
-    let goal = errors.collect(goal::of(args));
+    let goal = errors.collect(goal::read(args));
     let limits = errors.collect(limits::read(&args.limits));
     // `None` after an error. `Some(None)` if the command line names no server.
     let server_of_args = errors.collect(server::from_args(&args.mcp));

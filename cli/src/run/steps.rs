@@ -1,5 +1,5 @@
-//! The lines for people about the steps of a Job: one for each answer of the model in the main loop, with its calls and what became
-//! of them. The trace in the memory has a line for each event.
+//! The lines for people about the steps of a Job: one for each answer of the model in the main loop, with its calls and their
+//! outcomes. The trace in the memory has a line for each event.
 
 use bloomery_worker::printer::event_of_line;
 use std::fmt::Write as _;
@@ -10,12 +10,12 @@ use std::mem;
 #[derive(Debug)]
 pub struct StepLines<W> {
     out: W,
-    /// The begin of a line whose end was not written yet.
+    /// The beginning of a line whose end was not written yet.
     unfinished: Vec<u8>,
     step: Step,
 }
 
-/// What has happened since the last request to the model in the main loop.
+/// The events since the last request to the model in the main loop.
 #[derive(Debug, Default)]
 struct Step {
     has_answer: bool,
@@ -31,7 +31,7 @@ struct Step {
 struct Call {
     id: String,
     tool: String,
-    /// What became of a call that was not completed.
+    /// The outcome of a call that was not completed.
     fate: Option<&'static str>,
 }
 
