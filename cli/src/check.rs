@@ -24,7 +24,7 @@ fn engine_findings(draft: &Draft) -> impl Iterator<Item = (String, Finding)> + '
         lint::Severity::Error => Severity::Error,
         lint::Severity::Warning => Severity::Warning,
     };
-    let findings = lint::skill(&draft.spec).into_iter().filter(|finding| !draft.is_doubtful(&finding.path));
+    let findings = lint::skill(&draft.spec, []).into_iter().filter(|finding| !draft.is_doubtful(&finding.path));
     findings.map(move |lint::Finding { severity, path, message, hint }| {
         let finding = Finding::at_api_path(&draft.root, &path, to_severity(severity), message);
         (path, Finding { hint, ..finding })

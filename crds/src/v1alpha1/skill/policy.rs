@@ -23,6 +23,10 @@ pub struct Policy {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
     pub approvals: Vec<ApprovalRule>,
+    /// True if rules may name tools that the MCP server does not list. By default, a Job whose Skill has such a rule ends before it
+    /// begins, because the rule protects nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allow_unmatched: Option<bool>,
 }
 
 /// The tools that the model can see and call. `blocked` takes precedence over `allowed`.
@@ -43,7 +47,7 @@ pub struct ToolPolicy {
 /// Rules in words.
 ///
 /// A rule is compiled if the whole sentence has one of these forms: "Never use <tool>", "<tool> requires approval", or
-/// "<field> > <number>". A comparison is forbidden under `never` and required under `always`. If a comparison ends with "needs
+/// "<field> > <number>". The name of a tool, or a prefix of names with `*` at the end, is enough under `never`. A comparison is forbidden under `never` and required under `always`. If a comparison ends with "needs
 /// approval" or "requires approval", the call is held. Every other rule stays text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
@@ -66,7 +70,7 @@ pub struct Workflow {
     /// The name of the workflow.
     #[schemars(length(min = 1, max = 64))]
     pub name: String,
-    /// The steps, in their order.
+    /// The steps, in their order. A step may be a prefix of tools' names with `*` at the end.
     #[schemars(length(min = 1, max = 16), inner(length(min = 1, max = 64)))]
     pub steps: Vec<String>,
     /// True if the workflow is enforced. Then each step needs all earlier steps. At the end of a Job, the workflow must be complete
@@ -83,8 +87,8 @@ pub struct Workflow {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ApprovalRule {
-    /// The tool.
-    #[schemars(length(min = 1, max = 128))]
+    /// The name of the tool, or a prefix of names with `*` at the end.
+    #[schemars(length(min = 1, max = 128), regex(pattern = r"^[^*]*\*?$"))]
     pub tool_id: String,
     /// A condition in CEL over the arguments, such as `amount > 500`. Default: every call.
     #[serde(default, skip_serializing_if = "Option::is_none")]

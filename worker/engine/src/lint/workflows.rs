@@ -1,7 +1,7 @@
 //! The lint of workflows: required workflows with a step that is always denied.
 
 use super::finding::Finding;
-use crate::rules::guardrail::{Rule, RuleEffect};
+use crate::rules::guardrail::{Rule, RuleEffect, reads_as_tool};
 use crate::tool_policy::server_tool_refusal;
 use bloomery_crds::v1alpha1::{Policy, SkillSpec, ToolDeclaration, When};
 
@@ -14,8 +14,7 @@ pub(super) fn findings(spec: &SkillSpec, rules: &[(String, Rule)]) -> Vec<Findin
     });
     steps
         .filter_map(|(at, nth, name, step)| {
-            let tool = spec.tools.iter().find(|tool| tool.name == *step)?;
-            let reason = denial_reason(tool, policy, rules)?;
+            let reason = denial_reason(step, spec, policy, rules)?;
             let message = format!(
                 "{step:?} and the steps after it can never be done, but the workflow {name:?} is required: {reason}"
             );
@@ -26,15 +25,21 @@ pub(super) fn findings(spec: &SkillSpec, rules: &[(String, Rule)]) -> Vec<Findin
 }
 
 /// Returns the reason why every call of a tool is denied, or nothing if calls can be allowed.
-fn denial_reason(tool: &ToolDeclaration, policy: &Policy, rules: &[(String, Rule)]) -> Option<String> {
-    if let Some(refusal) = server_tool_refusal(policy.tools.as_ref(), &tool.name) {
+fn denial_reason(tool: &str, spec: &SkillSpec, policy: &Policy, rules: &[(String, Rule)]) -> Option<String> {
+    // Any other step may be free text, or stand for several tools.
+    let is_tool = |declared: &&ToolDeclaration| declared.name == tool || reads_as_tool(tool);
+    spec.declaration_of(tool).filter(is_tool).filter(|_| !tool.ends_with('*'))?;
+    if let Some(refusal) = server_tool_refusal(policy.tools.as_ref(), tool) {
         return Some(refusal);
     }
-    if tool.policy.as_ref().and_then(|policy| policy.allowed) == Some(When::Never) {
-        return Some(format!("the policy of {} in spec.tools allows no call of it", tool.name));
+    let forbids = |declared: &ToolDeclaration| {
+        declared.policy.as_ref().and_then(|policy| policy.allowed) == Some(When::Never)
+    };
+    if let Some(declared) = spec.declarations_of(tool).find(|declared| forbids(declared)) {
+        return Some(format!("the policy of {} in spec.tools allows no call of it", declared.name));
     }
     let denies_tool =
-        |effect: &RuleEffect| matches!(effect, RuleEffect::ToolDeny { tool: denied } if *denied == tool.name);
+        |effect: &RuleEffect| matches!(effect, RuleEffect::ToolDeny { tool: denied } if denied == tool);
     let (path, rule) = rules.iter().find(|(_, rule)| rule.effects.iter().any(denies_tool))?;
     Some(format!("{path} denies every call of it: {:?}", rule.text))
 }

@@ -3,19 +3,27 @@
 use crate::condition::{self, Arguments, Condition};
 use crate::rules::objection::Objection;
 use crate::tool::CatalogueTool;
-use bloomery_crds::v1alpha1::{ApprovalAction, CallPolicy, GateReason, SkillSpec, When};
+use bloomery_crds::tool_pattern::matches;
+use bloomery_crds::v1alpha1::{ApprovalAction, CallPolicy, GateReason, SkillSpec, Verdict, When};
 use std::cell::LazyCell;
 
 /// The compiled rules of one tool.
 #[derive(Debug, Default)]
 pub(super) struct ToolRules {
-    allowed: Option<When>,
-    requires_approval: Option<When>,
-    condition: Option<WrittenCondition>,
+    /// The policy of each declaration whose name matches the tool.
+    policies: Vec<Policy>,
     approvals: Vec<ApprovalRule>,
     /// The arguments that the tool's schema does not require. If a condition fails because one is missing, the error says that it is
     /// optional.
     optional: Vec<String>,
+}
+
+/// A compiled `tools[].policy`.
+#[derive(Debug)]
+struct Policy {
+    allowed: Option<When>,
+    requires_approval: Option<When>,
+    condition: Option<WrittenCondition>,
 }
 
 #[derive(Debug)]
@@ -56,18 +64,15 @@ impl WrittenCondition {
 
 impl ToolRules {
     pub(super) fn compile(skill: &SkillSpec, tool: &CatalogueTool) -> Self {
-        let declared = skill.tools.iter().find(|declared| declared.name == tool.name);
-        let policy: CallPolicy = declared.and_then(|declared| declared.policy.clone()).unwrap_or_default();
+        let policies = skill.declarations_of(&tool.name).filter_map(|declared| declared.policy.as_ref());
         let approvals = skill.policy.iter().flat_map(|policy| &policy.approvals);
-        let approvals = approvals.filter(|rule| rule.tool_id == tool.name).map(|rule| match rule.action {
+        let approvals = approvals.filter(|rule| matches(&rule.tool_id, &tool.name)).map(|rule| match rule.action {
             None | Some(ApprovalAction::RequireApproval) => {
                 ApprovalRule { when: rule.when.as_deref().map(WrittenCondition::new), approver: rule.approver.clone() }
             }
         });
         Self {
-            allowed: policy.allowed,
-            requires_approval: policy.requires_approval,
-            condition: policy.condition.as_deref().map(WrittenCondition::new),
+            policies: policies.map(Policy::compile).collect(),
             approvals: approvals.collect(),
             optional: tool.optional_arguments(),
         }
@@ -75,7 +80,8 @@ impl ToolRules {
 
     /// Returns the errors of conditions that cannot be compiled.
     pub(super) fn errors(&self) -> impl Iterator<Item = &condition::Error> {
-        let conditions = self.condition.iter().chain(self.approvals.iter().filter_map(|rule| rule.when.as_ref()));
+        let of_policies = self.policies.iter().filter_map(|policy| policy.condition.as_ref());
+        let conditions = of_policies.chain(self.approvals.iter().filter_map(|rule| rule.when.as_ref()));
         conditions.filter_map(|condition| condition.compiled.as_ref().err())
     }
 
@@ -87,33 +93,11 @@ impl ToolRules {
         arguments: &Result<Arguments<'_>, condition::Error>,
         approver: &str,
     ) -> Vec<Objection> {
-        let deny = |detail: String| Objection::deny(GateReason::ToolPolicy, detail);
-        let hold = |detail: String| Objection::hold(GateReason::ToolPolicy, detail, approver);
-        let text = self.condition.as_ref().map_or("", |condition| condition.text.as_str());
-        // Evaluated at most once: both parts of the policy may use it.
-        let decided = LazyCell::new(|| match &self.condition {
-            Some(condition) => condition.decide(arguments, &self.optional),
-            None => Err(Undecided("the tool's policy is conditional, but has no condition".to_owned())),
-        });
-        let mut objections = Vec::new();
-        match self.allowed {
-            Some(When::Never) => objections.push(deny("the tool's policy allows no call".to_owned())),
-            Some(When::Conditional) => match &*decided {
-                Ok(true) => {}
-                Ok(false) => objections.push(deny(format!("the Skill allows this tool only if {text}"))),
-                Err(Undecided(why)) => objections.push(deny(why.clone())),
-            },
-            Some(When::Always) | None => {}
-        }
-        let requires_approval = self.requires_approval.filter(|_| !self.holds_for_named_approver(arguments));
-        match requires_approval {
-            Some(When::Always) => objections.push(hold("every call of this tool needs approval".to_owned())),
-            Some(When::Conditional) => match &*decided {
-                Ok(false) => {}
-                Ok(true) => objections.push(hold(format!("{text} needs approval"))),
-                Err(Undecided(why)) => objections.push(hold(why.clone())),
-            },
-            Some(When::Never) | None => {}
+        let of_policy = |policy: &Policy| policy.objections(arguments, &self.optional, approver);
+        let mut objections: Vec<Objection> = self.policies.iter().flat_map(of_policy).collect();
+        let holds = |objection: &Objection| objection.verdict == Verdict::Hold;
+        if objections.iter().any(holds) && self.holds_for_named_approver(arguments) {
+            objections.retain(|objection| !holds(objection));
         }
         objections
     }
@@ -135,6 +119,53 @@ impl ToolRules {
     fn holds_for_named_approver(&self, arguments: &Result<Arguments<'_>, condition::Error>) -> bool {
         let mut named = self.approvals.iter().filter(|rule| rule.approver.is_some());
         named.any(|rule| rule.reason_to_hold(arguments, &self.optional).is_some())
+    }
+}
+
+impl Policy {
+    fn compile(policy: &CallPolicy) -> Self {
+        Self {
+            allowed: policy.allowed,
+            requires_approval: policy.requires_approval,
+            condition: policy.condition.as_deref().map(WrittenCondition::new),
+        }
+    }
+
+    /// Returns the objections of this policy to a call.
+    fn objections(
+        &self,
+        arguments: &Result<Arguments<'_>, condition::Error>,
+        optional: &[String],
+        approver: &str,
+    ) -> Vec<Objection> {
+        let deny = |detail: String| Objection::deny(GateReason::ToolPolicy, detail);
+        let hold = |detail: String| Objection::hold(GateReason::ToolPolicy, detail, approver);
+        let text = self.condition.as_ref().map_or("", |condition| condition.text.as_str());
+        // Evaluated at most once: both parts of the policy may use it.
+        let decided = LazyCell::new(|| match &self.condition {
+            Some(condition) => condition.decide(arguments, optional),
+            None => Err(Undecided("the tool's policy is conditional, but has no condition".to_owned())),
+        });
+        let mut objections = Vec::new();
+        match self.allowed {
+            Some(When::Never) => objections.push(deny("the tool's policy allows no call".to_owned())),
+            Some(When::Conditional) => match &*decided {
+                Ok(true) => {}
+                Ok(false) => objections.push(deny(format!("the Skill allows this tool only if {text}"))),
+                Err(Undecided(why)) => objections.push(deny(why.clone())),
+            },
+            Some(When::Always) | None => {}
+        }
+        match self.requires_approval {
+            Some(When::Always) => objections.push(hold("every call of this tool needs approval".to_owned())),
+            Some(When::Conditional) => match &*decided {
+                Ok(false) => {}
+                Ok(true) => objections.push(hold(format!("{text} needs approval"))),
+                Err(Undecided(why)) => objections.push(hold(why.clone())),
+            },
+            Some(When::Never) | None => {}
+        }
+        objections
     }
 }
 
@@ -160,7 +191,6 @@ mod tests {
     use crate::catalogue;
     use crate::fixture;
     use crate::run::Run;
-    use bloomery_crds::v1alpha1::Verdict;
     use rstest::rstest;
     use serde_json::json;
 

@@ -1,0 +1,95 @@
+//! Finds rules that name a tool that does not exist: such a rule protects nothing.
+
+use super::finding::Finding;
+use super::known_tools::KnownTools;
+use crate::rules::guardrail::reads_as_tool;
+use bloomery_crds::v1alpha1::{Policy, SkillSpec, ToolPolicy};
+
+pub(super) fn findings(spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
+    let none = Policy::default();
+    let policy = spec.policy.as_ref().unwrap_or(&none);
+    let is_unmatched = |pattern: &&str| known.matching(pattern).next().is_none();
+    let rules = named_tools(spec, policy).into_iter().filter(|(_, name)| is_unmatched(&name.as_str()));
+    let mut findings: Vec<Finding> = rules.filter_map(|(path, name)| unmatched(path, &name, spec, known)).collect();
+    findings.extend(unmatched_steps(policy, known));
+    findings.extend(policy.tools.iter().flat_map(|tools| unmatched_allowances(tools, spec, known)));
+    findings
+}
+
+/// Returns the path and the tool of each rule that protects a tool.
+fn named_tools(spec: &SkillSpec, policy: &Policy) -> Vec<(String, String)> {
+    let approvals = policy.approvals.iter().enumerate();
+    let approvals = approvals.map(|(at, rule)| (format!("spec.policy.approvals[{at}].toolId"), rule.tool_id.clone()));
+    let blocked = policy.tools.iter().flat_map(|tools| &tools.blocked).enumerate();
+    let blocked = blocked.map(|(at, name)| (format!("spec.policy.tools.blocked[{at}]"), name.clone()));
+    let declared = spec.tools.iter().enumerate().filter(|(_, tool)| tool.policy.is_some());
+    let declared = declared.map(|(at, tool)| (format!("spec.tools[{at}].name"), tool.name.clone()));
+    approvals.chain(blocked).chain(declared).collect()
+}
+
+/// Returns the finding about a rule whose tool is not known. `None` if nothing can be said: only the server knows its tools, and the
+/// Skill declares none, or the Skill allows such rules.
+fn unmatched(path: String, name: &str, spec: &SkillSpec, known: &KnownTools) -> Option<Finding> {
+    if known.is_complete() {
+        let message = format!("no tool of the MCP server matches {name:?}: the rule protects nothing");
+        return (!allows_unmatched(spec)).then(|| with_remedy(Finding::error(path, message), name, known));
+    }
+    undeclared(path, name, spec, known)
+}
+
+/// Adds the nearest name as a hint. If none is near, names the exception.
+pub(super) fn with_remedy(finding: Finding, name: &str, known: &KnownTools) -> Finding {
+    let finding = finding.nearest(name.trim_end_matches('*'), known.names());
+    if finding.hint.is_some() {
+        return finding;
+    }
+    finding.hint("correct the name; if the server may lack the tool, set spec.policy.allowUnmatched: true")
+}
+
+/// Returns whether a Skill allows rules that match no tool.
+pub(super) fn allows_unmatched(spec: &SkillSpec) -> bool {
+    spec.policy.as_ref().and_then(|policy| policy.allow_unmatched) == Some(true)
+}
+
+fn undeclared(path: String, name: &str, spec: &SkillSpec, known: &KnownTools) -> Option<Finding> {
+    // A pattern in `tools` may stand for any tool.
+    let may_match = spec.declaration_of(name).is_some();
+    let message = format!("spec.tools declares no tool {name:?}: it has an effect only if the MCP server lists it");
+    (!spec.tools.is_empty() && !may_match)
+        .then(|| Finding::warning(path, message).nearest(name.trim_end_matches('*'), known.names()))
+}
+
+/// Warns of names in `allowed` that match no tool. They allow nothing, which is safe.
+fn unmatched_allowances(tools: &ToolPolicy, spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
+    let allowed = tools.allowed.iter().flatten().enumerate();
+    let unmatched = allowed.filter(|(_, name)| known.matching(name).next().is_none());
+    let finding = |(at, name): (usize, &String)| {
+        let path = format!("spec.policy.tools.allowed[{at}]");
+        if !known.is_complete() {
+            return undeclared(path, name, spec, known);
+        }
+        let message = format!("no tool of the MCP server matches {name:?}: it allows nothing");
+        Some(Finding::warning(path, message).nearest(name.trim_end_matches('*'), known.names()))
+    };
+    unmatched.filter_map(finding).collect()
+}
+
+/// A step need not be a tool. But a step that is written like a tool, or nearly is one, is probably a typing error: the model could
+/// close it without a call of the tool.
+fn unmatched_steps(policy: &Policy, known: &KnownTools) -> Vec<Finding> {
+    let steps = policy.workflows.iter().enumerate().flat_map(|(at, workflow)| {
+        workflow.steps.iter().enumerate().map(move |(nth, step)| (format!("spec.policy.workflows[{at}].steps[{nth}]"), step))
+    });
+    let unmatched = steps.filter(|(_, step)| known.matching(step).next().is_none());
+    let finding = |(path, step): (String, &String)| {
+        let near = bloomery_crds::nearest::nearest(step, known.names());
+        let is_meant_as_tool = step.ends_with('*') || near.is_some() && reads_as_tool(step);
+        if known.is_complete() && is_meant_as_tool && policy.allow_unmatched != Some(true) {
+            let message = format!("no tool of the MCP server matches {step:?}, so subgoal_done could close the step");
+            return Some(with_remedy(Finding::error(path, message), step, known));
+        }
+        let message = format!("{step:?} is not a tool in spec.tools, so subgoal_done has to close it");
+        near.map(|near| Finding::warning(path, message).hint(format!("did you mean {near:?}?")))
+    };
+    unmatched.filter_map(finding).collect()
+}
