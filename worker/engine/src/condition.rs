@@ -6,6 +6,7 @@ mod arguments;
 mod defects;
 mod error;
 mod kinds;
+mod limits;
 mod signature;
 
 pub use arguments::{Arguments, MAX_ITEMS, MAX_SIZE_BYTES};

@@ -8,6 +8,7 @@ mod endpoints;
 mod finding;
 mod guardrails;
 mod known_tools;
+mod lower_limits;
 mod names;
 mod reach;
 mod reading;
@@ -52,6 +53,7 @@ fn rule_findings(spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
     let mut findings = unmatched::findings(spec, known);
     findings.extend(conditions::findings(spec, known));
     findings.extend(workflows::findings(spec, &rules));
+    findings.extend(lower_limits::findings(spec, &rules, known));
     findings.extend(guardrails::findings(spec, rules, known));
     findings
 }

@@ -15,6 +15,25 @@ use std::collections::BTreeSet;
 /// The longest error about a schema or a value, in bytes.
 const MAX_ERROR_BYTES: usize = 1024;
 
+/// The keywords with which a schema may describe properties that its `properties` does not list.
+const OTHER_SOURCES: [&str; 10] = [
+    "$ref",
+    "$dynamicRef",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "if",
+    "then",
+    "else",
+    "dependentSchemas",
+    "patternProperties",
+];
+
+/// Returns whether a schema may describe properties that its `properties` does not list.
+pub(crate) fn has_other_properties(schema: &Value) -> bool {
+    OTHER_SOURCES.iter().any(|keyword| schema.get(keyword).is_some())
+}
+
 /// Returns the names of all properties in a schema, at any depth.
 pub(crate) fn property_names(schema: &Value) -> BTreeSet<&str> {
     let mut names = BTreeSet::new();

@@ -19,7 +19,7 @@ pub struct Policy {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 8), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub workflows: Vec<Workflow>,
-    /// The calls that a person must approve.
+    /// The calls that a person must approve, and calls that are denied by their arguments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
     pub approvals: Vec<ApprovalRule>,
@@ -83,7 +83,8 @@ pub struct Workflow {
     pub intents: Vec<String>,
 }
 
-/// A rule that holds calls of a tool until a person approves them.
+/// A rule that holds calls of a tool until a person approves them, or denies them. If several rules apply to a call, the strictest
+/// wins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ApprovalRule {
@@ -94,7 +95,7 @@ pub struct ApprovalRule {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 1024))]
     pub when: Option<String>,
-    /// The action. Default, and the only value: `require_approval`.
+    /// The action: `require_approval`, which is the default, or `deny`. A condition without a result has the same effect as a true one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<ApprovalAction>,
     /// The approver. If it is named here, it also satisfies `requiresApproval` of the tool. Default: `engine.approver`, else
@@ -104,10 +105,12 @@ pub struct ApprovalRule {
     pub approver: Option<String>,
 }
 
-/// The action of an approval rule. `require_approval` is the default, and the only value.
+/// The action of an approval rule. The default is `require_approval`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalAction {
     /// The call waits for the decision of a person.
     RequireApproval,
+    /// The call is denied.
+    Deny,
 }

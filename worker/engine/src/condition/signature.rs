@@ -1,23 +1,10 @@
 //! What is known about the arguments of a tool, from the Skill's declared inputs and the schema of its server.
 
 use super::kinds::Kinds;
+use crate::schema::has_other_properties;
 use bloomery_crds::v1alpha1::ToolInput;
 use serde_json::Value;
 use std::collections::BTreeMap;
-
-/// The keywords of JSON Schema with which an object may have properties that `properties` does not list.
-const OTHER_SOURCES: [&str; 10] = [
-    "$ref",
-    "$dynamicRef",
-    "allOf",
-    "anyOf",
-    "oneOf",
-    "if",
-    "then",
-    "else",
-    "dependentSchemas",
-    "patternProperties",
-];
 
 /// The known arguments of a tool.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -53,7 +40,7 @@ impl Signature {
             .flatten()
             .map(|(name, property)| (name.clone(), declared.listed_argument(name, property)))
             .collect();
-        let may_have_more = OTHER_SOURCES.iter().any(|keyword| schema.get(keyword).is_some());
+        let may_have_more = has_other_properties(schema);
         let accepts_others = match schema.get("additionalProperties") {
             Some(Value::Bool(accepts)) => *accepts,
             Some(_) => true,

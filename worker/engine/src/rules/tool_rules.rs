@@ -29,6 +29,7 @@ struct Policy {
 #[derive(Debug)]
 struct ApprovalRule {
     when: Option<WrittenCondition>,
+    action: ApprovalAction,
     approver: Option<String>,
 }
 
@@ -66,10 +67,10 @@ impl ToolRules {
     pub(super) fn compile(skill: &SkillSpec, tool: &CatalogueTool) -> Self {
         let policies = skill.declarations_of(&tool.name).filter_map(|declared| declared.policy.as_ref());
         let approvals = skill.policy.iter().flat_map(|policy| &policy.approvals);
-        let approvals = approvals.filter(|rule| matches(&rule.tool_id, &tool.name)).map(|rule| match rule.action {
-            None | Some(ApprovalAction::RequireApproval) => {
-                ApprovalRule { when: rule.when.as_deref().map(WrittenCondition::new), approver: rule.approver.clone() }
-            }
+        let approvals = approvals.filter(|rule| matches(&rule.tool_id, &tool.name)).map(|rule| ApprovalRule {
+            when: rule.when.as_deref().map(WrittenCondition::new),
+            action: rule.action.unwrap_or(ApprovalAction::RequireApproval),
+            approver: rule.approver.clone(),
         });
         Self {
             policies: policies.map(Policy::compile).collect(),
@@ -102,23 +103,29 @@ impl ToolRules {
         objections
     }
 
-    /// Returns the objections of `policy.approvals` to a call. If a condition has no result, the call is held.
+    /// Returns the objections of `policy.approvals` to a call. If a condition has no result, the rule applies.
     pub(super) fn approval_objections(
         &self,
         arguments: &Result<Arguments<'_>, condition::Error>,
         approver: &str,
     ) -> Vec<Objection> {
         let objection = |rule: &ApprovalRule| {
-            let detail = rule.reason_to_hold(arguments, &self.optional)?;
-            Some(Objection::hold(GateReason::Approval, detail, rule.approver.as_deref().unwrap_or(approver)))
+            let detail = rule.reason(arguments, &self.optional)?;
+            Some(match rule.action {
+                ApprovalAction::RequireApproval => {
+                    Objection::hold(GateReason::Approval, detail, rule.approver.as_deref().unwrap_or(approver))
+                }
+                ApprovalAction::Deny => Objection::deny(GateReason::Approval, detail),
+            })
         };
         self.approvals.iter().filter_map(objection).collect()
     }
 
     /// Returns whether a rule of `policy.approvals` holds a call for an approver that it names.
     fn holds_for_named_approver(&self, arguments: &Result<Arguments<'_>, condition::Error>) -> bool {
-        let mut named = self.approvals.iter().filter(|rule| rule.approver.is_some());
-        named.any(|rule| rule.reason_to_hold(arguments, &self.optional).is_some())
+        let names_approver =
+            |rule: &&ApprovalRule| rule.action == ApprovalAction::RequireApproval && rule.approver.is_some();
+        self.approvals.iter().filter(names_approver).any(|rule| rule.reason(arguments, &self.optional).is_some())
     }
 }
 
@@ -170,16 +177,16 @@ impl Policy {
 }
 
 impl ApprovalRule {
-    /// Returns the reason why the rule holds a call, or nothing. If its condition has no result, the rule holds the call.
-    fn reason_to_hold(
-        &self,
-        arguments: &Result<Arguments<'_>, condition::Error>,
-        optional: &[String],
-    ) -> Option<String> {
-        let Some(condition) = &self.when else { return Some("every call needs approval".to_owned()) };
+    /// Returns the reason why the rule applies to a call, or nothing. If its condition has no result, the rule applies.
+    fn reason(&self, arguments: &Result<Arguments<'_>, condition::Error>, optional: &[String]) -> Option<String> {
+        let consequence = match self.action {
+            ApprovalAction::RequireApproval => "needs approval",
+            ApprovalAction::Deny => "is denied",
+        };
+        let Some(condition) = &self.when else { return Some(format!("every call {consequence}")) };
         match condition.decide(arguments, optional) {
             Ok(false) => None,
-            Ok(true) => Some(format!("{} needs approval", condition.text)),
+            Ok(true) => Some(format!("{} {consequence}", condition.text)),
             Err(Undecided(why)) => Some(why),
         }
     }

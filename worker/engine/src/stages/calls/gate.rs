@@ -3,6 +3,7 @@
 
 use super::arguments::InvalidArguments;
 use super::state::Call;
+use super::undeclared;
 use crate::catalogue::Catalogue;
 use crate::condition::Arguments as CheckedArguments;
 use crate::core_tools;
@@ -76,6 +77,7 @@ pub fn rule(call: &Call, gate: &Gate<'_>) -> Ruling {
         Err(error) => Some(error.to_string()),
     };
     objections.extend(schema_error.map(|detail| Objection::deny(GateReason::Schema, detail)));
+    objections.extend(arguments.as_ref().ok().and_then(|arguments| undeclared::objection(tool, arguments, &run.skill)));
     if let Ok(checked) = &checked {
         objections.extend(rules.approvals(tool, checked));
     }

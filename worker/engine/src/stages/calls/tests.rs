@@ -245,6 +245,7 @@ fn reads_that_a_workflow_orders_run_in_order_also_under_their_aliases() {
         tool.name = tool.name.replace('_', ".");
     }
     let policy = skill.policy.as_mut().unwrap();
+    policy.approvals.clear();
     for step in &mut policy.workflows[0].steps {
         *step = step.replace('_', ".");
     }

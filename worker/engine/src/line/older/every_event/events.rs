@@ -299,6 +299,7 @@ fn finished() -> Vec<Event> {
         failed(OutcomeCode::McpUnavailable),
         failed(OutcomeCode::ModelUnavailable),
         failed(OutcomeCode::SkillDeleted),
+        failed(OutcomeCode::PolicyInvalid),
         failed(OutcomeCode::ToolIndeterminate),
         failed(OutcomeCode::UserNeeded),
         out_of_domain(OutOfDomainAction::Redirect),
