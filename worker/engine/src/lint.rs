@@ -31,7 +31,9 @@ pub fn skill<'t>(spec: &SkillSpec, listed: impl IntoIterator<Item = (&'t str, &'
     let mut findings = check_persona(spec);
     findings.extend(names::findings(spec));
     findings.extend(endpoints::findings(spec));
-    findings.extend(rule_findings(spec, &KnownTools::new(spec, listed)));
+    let known = KnownTools::new(spec, listed);
+    findings.extend(rule_findings(spec, &known));
+    findings.extend(workflows::findings(spec, &guardrails::compile_all(spec, &known)));
     findings.extend(check_output_schema(spec));
     findings.extend(expectations::omissions(spec).iter().map(without_room));
     findings.extend(check_context(spec));
@@ -52,7 +54,6 @@ fn rule_findings(spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
     let rules = guardrails::compile_all(spec, known);
     let mut findings = unmatched::findings(spec, known);
     findings.extend(conditions::findings(spec, known));
-    findings.extend(workflows::findings(spec, &rules));
     findings.extend(lower_limits::findings(spec, &rules, known));
     findings.extend(guardrails::findings(spec, rules, known));
     findings

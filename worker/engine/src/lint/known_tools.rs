@@ -1,11 +1,11 @@
 //! The tools against which the lint checks the rules of a Skill.
 
-use crate::condition::{Kinds, Signature};
+use crate::condition::Signature;
 use crate::core_tools;
-use crate::schema::property_names;
+use crate::schema::{has_other_properties, property_names};
 use bloomery_crds::tool_pattern::matches;
 use bloomery_crds::v1alpha1::{ResourceType, SkillSpec};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The tools that are known, and what is known about their arguments.
@@ -14,6 +14,8 @@ pub(super) struct KnownTools {
     tools: BTreeMap<String, Signature>,
     /// The names of all arguments, and of the fields within them. Without the server's list, those that the Skill declares.
     fields: BTreeSet<String>,
+    /// Whether an argument of a server's tool may have fields that no schema lists.
+    may_have_other_fields: bool,
     /// Whether these are all tools, because the server's list is known.
     is_complete: bool,
 }
@@ -24,10 +26,11 @@ impl KnownTools {
     pub(super) fn new<'t>(spec: &SkillSpec, listed: impl IntoIterator<Item = (&'t str, &'t Value)>) -> Self {
         let core = core_tools(spec);
         let mut schemas: BTreeMap<&str, &Value> = core.iter().map(|(name, schema)| (name.as_str(), schema)).collect();
-        let mut is_complete = false;
+        let (mut is_complete, mut may_have_other_fields) = (false, false);
         for (name, schema) in listed.into_iter().filter(|(name, _)| !core_tools::is_reserved(name)) {
             schemas.insert(name, schema);
             is_complete = true;
+            may_have_other_fields |= accepts_unlisted(schema);
         }
         let signature = |(name, schema): (&&str, &&Value)| {
             let inputs = spec.declaration_of(name).map_or(&[][..], |declared| &declared.inputs);
@@ -44,7 +47,7 @@ impl KnownTools {
             spec.tools.iter().flat_map(|tool| &tool.inputs).map(|input| input.name.as_str()).collect()
         };
         let fields = fields.into_iter().map(str::to_owned).collect();
-        Self { tools, fields, is_complete }
+        Self { tools, fields, may_have_other_fields, is_complete }
     }
 
     /// Returns whether these are all tools that a Job can have.
@@ -62,13 +65,9 @@ impl KnownTools {
         &self.fields
     }
 
-    /// Returns whether an argument may have fields that no schema lists.
+    /// Returns whether an argument of a server's tool may have fields that no schema lists.
     pub(super) fn may_have_other_fields(&self) -> bool {
-        let is_open = |signature: &Signature| {
-            let mut kinds = signature.names().filter_map(|name| signature.kinds(name));
-            !signature.is_complete() || kinds.any(|kinds| kinds.may_be(Kinds::LIST | Kinds::MAP))
-        };
-        self.tools.values().any(is_open)
+        self.may_have_other_fields
     }
 
     /// Returns the tools whose name a pattern matches.
@@ -84,4 +83,23 @@ fn core_tools(spec: &SkillSpec) -> Vec<(String, Value)> {
     let tools = core_tools::definitions().into_iter();
     let tools = tools.filter(|tool| has_endpoint || !core_tools::http::NAMES.contains(&tool.name.as_str()));
     tools.map(|tool| (tool.name, tool.input_schema)).collect()
+}
+
+/// Returns whether a value of a schema may have properties, at any depth, that the schema does not list.
+fn accepts_unlisted(schema: &Value) -> bool {
+    let parts = ["anyOf", "oneOf"].into_iter().find_map(|keyword| schema.get(keyword)?.as_array());
+    if let Some(parts) = parts {
+        return parts.iter().any(accepts_unlisted);
+    }
+    match schema.get("type").and_then(Value::as_str) {
+        Some("object") => {
+            let properties = schema.get("properties").and_then(Value::as_object);
+            let accepts_more = schema.get("additionalProperties").is_some_and(|more| *more != Value::Bool(false));
+            let is_listed = |properties: &Map<String, Value>| !properties.values().any(accepts_unlisted);
+            accepts_more || has_other_properties(schema) || !properties.is_some_and(is_listed)
+        }
+        Some("array") => schema.get("items").is_none_or(accepts_unlisted),
+        Some(_) => false,
+        None => schema.get("enum").or_else(|| schema.get("const")).is_none(),
+    }
 }

@@ -4,7 +4,7 @@ use super::conditions::conditions;
 use super::finding::Finding;
 use super::guardrails::threshold;
 use super::known_tools::KnownTools;
-use crate::condition::Condition;
+use crate::condition::{Condition, Kinds};
 use crate::rules::guardrail::{Comparison, Rule, Threshold};
 use bloomery_crds::v1alpha1::SkillSpec;
 use std::collections::BTreeSet;
@@ -14,12 +14,20 @@ pub(super) fn findings(spec: &SkillSpec, rules: &[(String, Rule)], known: &Known
     let with_lower: BTreeSet<&str> =
         limits.iter().filter(|limit| !limit.is_upper).map(|limit| limit.field.as_str()).collect();
     let passes_negative = |limit: &&Limit<'_>| {
-        let tools = known.matching(limit.tool).filter(|(_, signature)| signature.kinds(&limit.field).is_some());
-        let mut tools = tools.peekable();
-        let is_refused = tools.peek().is_some() && tools.all(|(_, signature)| signature.is_positive(&limit.field));
-        limit.is_upper && limit.number >= 0.0 && !with_lower.contains(limit.field.as_str()) && !is_refused
+        let field = limit.field.as_str();
+        limit.is_upper && limit.number >= 0.0 && !with_lower.contains(field) && may_be_negative(limit.tool, field, known)
     };
     limits.iter().filter(passes_negative).map(Limit::finding).collect()
+}
+
+/// Returns whether a call of the tools that a rule names may have a negative number in a field. What is not a number, or no argument at
+/// all, has findings of its own.
+fn may_be_negative(tool: &str, field: &str, known: &KnownTools) -> bool {
+    let mut of_tools = known.matching(tool).filter_map(|(_, known)| Some((known, known.kinds(field)?))).peekable();
+    if of_tools.peek().is_none() {
+        return known.fields().is_empty();
+    }
+    of_tools.any(|(known, kinds)| kinds.may_be(Kinds::NUMBER) && !known.is_positive(field))
 }
 
 /// A comparison of a field with a number, in a rule that holds or denies calls.

@@ -1,3 +1,6 @@
+mod agreement;
+mod with_tools;
+
 use super::*;
 use proptest::prelude::*;
 use rstest::rstest;
@@ -22,7 +25,7 @@ fn with(changed: Value) -> SkillSpec {
             {
                 "name": "process_refund",
                 "inputs": [{"name": "order_id", "type": "string", "required": true}, {"name": "amount", "type": "number", "required": true}],
-                "policy": {"allowed": "always", "requiresApproval": "conditional", "condition": "amount > 500"},
+                "policy": {"allowed": "always", "requiresApproval": "conditional", "condition": "amount > 500 || amount < 0"},
             },
             {"name": "verify_identity"},
             {"name": "check_eligibility"},
@@ -35,7 +38,7 @@ fn with(changed: Value) -> SkillSpec {
             "workflows": [{
                 "name": "Refund Processing", "steps": ["verify_identity", "check_eligibility", "process_refund"], "required": true, "intents": ["intent_refund"],
             }],
-            "approvals": [{"toolId": "process_refund", "when": "amount > 500", "action": "require_approval", "approver": "supervisor"}],
+            "approvals": [{"toolId": "process_refund", "when": "amount > 500 || amount < 0", "action": "require_approval", "approver": "supervisor"}],
         },
         "outputContract": {"requiredFields": ["order_id", "status", "next_steps"]},
     });
@@ -102,7 +105,7 @@ fn an_error_names_its_field(#[case] changed: Value, #[case] path: &str) {
 #[case::never_use_an_unknown_tool(
     never("Never use process_refnd"),
     "spec.policy.guardrails.never[0]",
-    Some("did you mean the tool \"process_refund\"?")
+    Some("did you mean \"process_refund\"?")
 )]
 #[case::without_approval_in_general(
     never("Never process refunds over $500 without supervisor approval"),
@@ -197,7 +200,11 @@ fn enforced_rules_and_plain_prose_are_no_findings(#[case] rule: &str) {
     "compares with a number",
     "\"amount > 500 requires approval\""
 )]
-#[case::a_comparison_and_a_tool("Never process_refund amount > 500", "names the tool", "\"Never amount > 500\"")]
+#[case::a_comparison_and_a_tool(
+    "Never process_refund amount > 500",
+    "names the tool",
+    "{toolId: process_refund, when: \"amount > 500\", action: deny} in spec.policy.approvals"
+)]
 #[case::approval_in_general("All refunds require approval", "asks for approval", "requires approval\"")]
 fn a_rule_that_only_reads_as_enforced_is_reported_with_the_enforced_form(
     #[case] rule: &str,
@@ -228,15 +235,15 @@ fn a_long_rule_leaves_room_for_the_message() {
 }
 
 #[rstest]
-#[case::number("amount > 5", None)]
+#[case::number("amount < 5", None)]
 #[case::text(
     "name > 5",
-    Some("\"name > 5\" compares \"name\" with a number, and a declares it as string: every call of a is denied")
+    Some("\"name > 5\" compares \"name\" with a number, and in a it is a string: every call of a is denied")
 )]
 #[case::text_with_approval(
     "name > 5 needs approval",
     Some(
-        "\"name > 5 needs approval\" compares \"name\" with a number, and a declares it as string: every call of a waits for approval"
+        "\"name > 5 needs approval\" compares \"name\" with a number, and in a it is a string: every call of a waits for approval"
     )
 )]
 fn a_threshold_on_an_input_that_is_not_a_number_is_reported(#[case] rule: &str, #[case] message: Option<&str>) {
@@ -311,7 +318,7 @@ fn a_required_workflow_with_a_denied_step_is_an_error_that_names_both(#[case] ch
     "amount + 1",
     Severity::Error,
     "the condition never has a result: a number is neither true nor false",
-    "amount is declared as number"
+    "amount is a number"
 )]
 #[case::no_bool_whatever_the_inputs(
     "size('x')",
@@ -323,13 +330,13 @@ fn a_required_workflow_with_a_denied_step_is_an_error_that_names_both(#[case] ch
     "amount > 'x'",
     Severity::Error,
     "the condition never has a result: a number > a string cannot be compared",
-    "amount is declared as number"
+    "amount is a number"
 )]
 #[case::an_equality_of_two_kinds(
     "amount == '500' || order_id == 'A-17'",
-    Severity::Warning,
+    Severity::Error,
     "a part of the condition is constant: a number == a string is always false",
-    "order_id is declared as string, amount is declared as number"
+    "amount is a number, order_id is a string"
 )]
 fn a_condition_that_compares_the_wrong_kinds_is_reported(
     #[case] condition: &str,

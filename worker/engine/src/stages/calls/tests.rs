@@ -309,3 +309,26 @@ fn a_step_that_does_not_apply_completes_a_workflow() {
     assert_eq!(code(&world), OutcomeCode::Succeeded);
     assert_eq!(status(&world).workflows[0].not_applicable, ["process_refund"]);
 }
+
+/// A permissive schema, and a Skill that declares `order_id` and `amount`.
+#[rstest]
+#[case::as_declared("amount", None)]
+#[case::of_the_server("reason", None)]
+#[case::in_another_case("Amount", Some("the argument \"Amount\" must be written \"amount\""))]
+#[case::of_nobody("ammount", Some("neither the Skill nor the server declares the argument \"ammount\". Did you mean \"amount\"?"))]
+fn an_argument_that_a_rule_cannot_mean_is_denied_where_the_skill_declares_inputs(
+    #[case] name: &str,
+    #[case] reason: Option<&str>,
+) {
+    let mut run = run();
+    let inputs = json!([{"name": "order_id", "type": "string"}, {"name": "amount", "type": "number"}]);
+    for (inputs, reason) in [(inputs, reason), (json!([]), None)] {
+        run.skill.tools[2].inputs = serde_json::from_value(inputs).unwrap();
+        let call = asks(&[("process_refund", json!({"order_id": "A-17", name: 600}))]);
+        let mut world = World::new(run.clone(), vec![call, good_answer()], ALL_WELL);
+        world.listed[2].input_schema = json!({"type": "object", "properties": {"reason": {}, "Amount": {}}});
+        world.play_out();
+        let ruling = world.conversation.shared.calls.rulings().last[0].clone();
+        assert_eq!(ruling.reason.as_deref(), reason, "{ruling:?}");
+    }
+}
