@@ -33,7 +33,7 @@ pub fn skill<'t>(spec: &SkillSpec, listed: impl IntoIterator<Item = (&'t str, &'
     findings.extend(endpoints::findings(spec));
     let known = KnownTools::new(spec, listed);
     findings.extend(rule_findings(spec, &known));
-    findings.extend(workflows::findings(spec, &guardrails::compile_all(spec, &known)));
+    findings.extend(workflows::findings(spec, &guardrails::compile_all(spec, &known), &known));
     findings.extend(check_output_schema(spec));
     findings.extend(expectations::omissions(spec).iter().map(without_room));
     findings.extend(check_context(spec));

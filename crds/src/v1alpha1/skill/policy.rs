@@ -23,10 +23,26 @@ pub struct Policy {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
     pub approvals: Vec<ApprovalRule>,
+    /// The rule for calls of tools that are not read-only and that no rule names. Default: `allow`. A tool is named by `approvals`, by a
+    /// `policy` in `tools`, and by a guardrail about the tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effects: Option<EffectPolicy>,
     /// True if rules may name tools that the MCP server does not list. By default, a Job whose Skill has such a rule ends before it
     /// begins, because the rule protects nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allow_unmatched: Option<bool>,
+}
+
+/// The rule for calls with an effect that no other rule names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EffectPolicy {
+    /// The calls are allowed.
+    Allow,
+    /// The calls wait for the decision of a person.
+    RequireApproval,
+    /// The calls are denied.
+    Deny,
 }
 
 /// The tools that the model can see and call. `blocked` takes precedence over `allowed`.
@@ -95,6 +111,10 @@ pub struct ApprovalRule {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 1024))]
     pub when: Option<String>,
+    /// The reason of the rule, for people and for the model. Default: the condition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 256))]
+    pub reason: Option<String>,
     /// The action: `require_approval`, which is the default, or `deny`. A condition without a result has the same effect as a true one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<ApprovalAction>,

@@ -115,6 +115,10 @@ pub struct CallPolicy {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 1024))]
     pub condition: Option<String>,
+    /// The reason of the rules, for people and for the model. Default: the condition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 256))]
+    pub reason: Option<String>,
 }
 
 /// The calls that a rule applies to: every call, those for which the condition is true, or none. The default of `allowed` is

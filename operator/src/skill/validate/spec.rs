@@ -24,6 +24,7 @@ fn policy(spec: &SkillSpec) -> &Policy {
         guardrails: None,
         workflows: Vec::new(),
         approvals: Vec::new(),
+        effects: None,
         allow_unmatched: None,
     };
     spec.policy.as_ref().unwrap_or(NONE)

@@ -259,6 +259,22 @@ fn a_threshold_on_an_input_that_is_not_a_number_is_reported(#[case] rule: &str, 
 }
 
 #[rstest]
+#[case::words_before_a_tool(json!(["The customer is calm", "process_refund"]), true, true)]
+#[case::words_after_the_tools(json!(["process_refund", "Say goodbye"]), true, false)]
+#[case::a_tool(json!(["verify_identity", "process_refund"]), true, false)]
+#[case::not_required(json!(["The customer is calm", "process_refund"]), false, false)]
+fn a_required_step_in_words_does_not_protect_a_tool(
+    #[case] steps: Value,
+    #[case] required: bool,
+    #[case] is_reported: bool,
+) {
+    let workflows = json!([{"name": "w", "steps": steps, "required": required}]);
+    let findings = declared_only(&with(json!({"policy": {"workflows": workflows}})));
+    let paths: Vec<&str> = findings.iter().map(|finding| finding.path.as_str()).collect();
+    assert_eq!(paths, Vec::from_iter(is_reported.then_some("spec.policy.workflows[0].steps[0]")), "{findings:?}");
+}
+
+#[rstest]
 #[case::the_same_words(json!(["Never lie", "Never  lie."]), json!([]), "spec.policy.guardrails.never[1]")]
 #[case::the_same_range(json!(["amount > 500", "Never amount > 500"]), json!([]), "spec.policy.guardrails.never[1]")]
 #[case::in_the_other_list(json!(["verify_identity needs approval"]), json!(["verify_identity requires approval"]), "spec.policy.guardrails.always[0]")]

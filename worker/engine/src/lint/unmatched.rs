@@ -3,7 +3,7 @@
 use super::finding::Finding;
 use super::known_tools::KnownTools;
 use crate::rules::guardrail::reads_as_tool;
-use bloomery_crds::v1alpha1::{Policy, SkillSpec, ToolPolicy};
+use bloomery_crds::v1alpha1::{Policy, SkillSpec};
 
 pub(super) fn findings(spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
     let none = Policy::default();
@@ -12,7 +12,7 @@ pub(super) fn findings(spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
     let rules = named_tools(spec, policy).into_iter().filter(|(_, name)| is_unmatched(&name.as_str()));
     let mut findings: Vec<Finding> = rules.filter_map(|(path, name)| unmatched(path, &name, spec, known)).collect();
     findings.extend(unmatched_steps(policy, known));
-    findings.extend(policy.tools.iter().flat_map(|tools| unmatched_allowances(tools, spec, known)));
+    findings.extend(unmatched_allowances(spec, policy, known));
     findings
 }
 
@@ -59,12 +59,17 @@ fn undeclared(path: String, name: &str, spec: &SkillSpec, known: &KnownTools) ->
         .then(|| Finding::warning(path, message).nearest(name.trim_end_matches('*'), known.names()))
 }
 
-/// Warns of names in `allowed` that match no tool. They allow nothing, which is safe.
-fn unmatched_allowances(tools: &ToolPolicy, spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
-    let allowed = tools.allowed.iter().flatten().enumerate();
-    let unmatched = allowed.filter(|(_, name)| known.matching(name).next().is_none());
-    let finding = |(at, name): (usize, &String)| {
-        let path = format!("spec.policy.tools.allowed[{at}]");
+/// Warns of allowed names that match no tool. They allow nothing, which is safe.
+fn unmatched_allowances(spec: &SkillSpec, policy: &Policy, known: &KnownTools) -> Vec<Finding> {
+    let allowed = policy.tools.iter().flat_map(|tools| &tools.allowed).flatten().enumerate();
+    let allowed = allowed.map(|(at, name)| (format!("spec.policy.tools.allowed[{at}]"), name));
+    let intents = spec.intents.iter().flat_map(|intents| &intents.supported).enumerate();
+    let of_intents = intents.flat_map(|(at, intent)| {
+        let path = format!("spec.intents.supported[{at}].tools");
+        intent.tools.iter().flatten().enumerate().map(move |(nth, name)| (format!("{path}[{nth}]"), name))
+    });
+    let unmatched = allowed.chain(of_intents).filter(|(_, name)| known.matching(name).next().is_none());
+    let finding = |(path, name): (String, &String)| {
         if !known.is_complete() {
             return undeclared(path, name, spec, known);
         }

@@ -1,11 +1,41 @@
-//! The lint of workflows: required workflows with a step that is always denied.
+//! The lint of workflows: required workflows with a step that is always denied, or that any result closes.
 
 use super::finding::Finding;
+use super::known_tools::KnownTools;
 use crate::rules::guardrail::{Rule, RuleEffect, reads_as_tool};
 use crate::tool_policy::server_tool_refusal;
-use bloomery_crds::v1alpha1::{Policy, SkillSpec, ToolDeclaration, When};
+use bloomery_crds::tool_pattern::matches;
+use bloomery_crds::v1alpha1::{ApprovalAction, Policy, SkillSpec, ToolDeclaration, When};
 
-pub(super) fn findings(spec: &SkillSpec, rules: &[(String, Rule)]) -> Vec<Finding> {
+pub(super) fn findings(spec: &SkillSpec, rules: &[(String, Rule)], known: &KnownTools) -> Vec<Finding> {
+    let mut findings = denied_steps(spec, rules);
+    findings.extend(open_steps(spec, known));
+    findings
+}
+
+/// Warns of steps in words before a tool: the model closes them with any result, so they do not protect the tool.
+fn open_steps(spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
+    let is_tool = |step: &str| known.matching(step).next().is_some();
+    let workflows = spec.policy.iter().flat_map(|policy| &policy.workflows).enumerate();
+    let required = workflows.filter(|(_, workflow)| workflow.required == Some(true));
+    let mut findings = Vec::new();
+    for (at, workflow) in required {
+        let mut tool = None;
+        for (nth, step) in workflow.steps.iter().enumerate().rev() {
+            if is_tool(step) {
+                tool = Some(step);
+            } else if let Some(tool) = tool.filter(|_| known.is_complete() || !reads_as_tool(step)) {
+                let message = format!("the model can close {step:?} with the result of any call: it does not protect {tool}");
+                let finding = Finding::warning(format!("spec.policy.workflows[{at}].steps[{nth}]"), message);
+                findings.push(finding.hint("name a tool as the step, or hold the call in spec.policy.approvals"));
+            }
+        }
+    }
+    findings
+}
+
+/// Finds required steps that are always denied.
+fn denied_steps(spec: &SkillSpec, rules: &[(String, Rule)]) -> Vec<Finding> {
     let Some(policy) = &spec.policy else { return Vec::new() };
     let required = policy.workflows.iter().enumerate().filter(|(_, workflow)| workflow.required == Some(true));
     let steps = required.flat_map(|(at, workflow)| {
@@ -40,6 +70,12 @@ fn denial_reason(tool: &str, spec: &SkillSpec, policy: &Policy, rules: &[(String
     }
     let denies_tool =
         |effect: &RuleEffect| matches!(effect, RuleEffect::ToolDeny { tool: denied } if denied == tool);
+    let denied = policy.approvals.iter().position(|rule| {
+        rule.action == Some(ApprovalAction::Deny) && rule.when.is_none() && matches(&rule.tool_id, tool)
+    });
+    if let Some(at) = denied {
+        return Some(format!("spec.policy.approvals[{at}] denies every call of it"));
+    }
     let (path, rule) = rules.iter().find(|(_, rule)| rule.effects.iter().any(denies_tool))?;
     Some(format!("{path} denies every call of it: {:?}", rule.text))
 }

@@ -81,6 +81,11 @@ impl Guardrails {
         &self.rules
     }
 
+    /// Returns whether a compiled rule is about a tool alone.
+    pub fn name(&self, tool: &str) -> bool {
+        self.tool_rules.contains_key(tool)
+    }
+
     /// Returns a violation for each rule that a call breaks.
     ///
     /// A threshold applies to a call if its arguments have the field, at any depth, or if its tool declares the field. A

@@ -4,7 +4,7 @@ use crate::condition::{self, Arguments, Condition};
 use crate::rules::objection::Objection;
 use crate::tool::CatalogueTool;
 use bloomery_crds::tool_pattern::matches;
-use bloomery_crds::v1alpha1::{ApprovalAction, CallPolicy, GateReason, SkillSpec, Verdict, When};
+use bloomery_crds::v1alpha1::{ApprovalAction, CallPolicy, EffectPolicy, GateReason, SkillSpec, Verdict, When};
 use std::cell::LazyCell;
 
 /// The compiled rules of one tool.
@@ -24,6 +24,7 @@ struct Policy {
     allowed: Option<When>,
     requires_approval: Option<When>,
     condition: Option<WrittenCondition>,
+    reason: Option<String>,
 }
 
 #[derive(Debug)]
@@ -31,6 +32,7 @@ struct ApprovalRule {
     when: Option<WrittenCondition>,
     action: ApprovalAction,
     approver: Option<String>,
+    reason: Option<String>,
 }
 
 /// A condition with its text, which messages quote.
@@ -71,12 +73,27 @@ impl ToolRules {
             when: rule.when.as_deref().map(WrittenCondition::new),
             action: rule.action.unwrap_or(ApprovalAction::RequireApproval),
             approver: rule.approver.clone(),
+            reason: rule.reason.clone(),
         });
         Self {
             policies: policies.map(Policy::compile).collect(),
             approvals: approvals.collect(),
             optional: tool.optional_arguments(),
         }
+    }
+
+    /// Adds the rule of `policy.effects`, if no rule names the tool and its calls may have an effect.
+    pub(super) fn or_default(mut self, tool: &CatalogueTool, effects: Option<EffectPolicy>) -> Self {
+        let (action, consequence) = match effects {
+            Some(EffectPolicy::RequireApproval) => (ApprovalAction::RequireApproval, "its calls need approval"),
+            Some(EffectPolicy::Deny) => (ApprovalAction::Deny, "its calls are denied"),
+            Some(EffectPolicy::Allow) | None => return self,
+        };
+        if !tool.read_only && self.policies.is_empty() && self.approvals.is_empty() {
+            let reason = Some(format!("no rule names this tool: by policy.effects, {consequence}"));
+            self.approvals.push(ApprovalRule { when: None, action, approver: None, reason });
+        }
+        self
     }
 
     /// Returns the errors of conditions that cannot be compiled.
@@ -135,6 +152,7 @@ impl Policy {
             allowed: policy.allowed,
             requires_approval: policy.requires_approval,
             condition: policy.condition.as_deref().map(WrittenCondition::new),
+            reason: policy.reason.clone(),
         }
     }
 
@@ -145,8 +163,9 @@ impl Policy {
         optional: &[String],
         approver: &str,
     ) -> Vec<Objection> {
-        let deny = |detail: String| Objection::deny(GateReason::ToolPolicy, detail);
-        let hold = |detail: String| Objection::hold(GateReason::ToolPolicy, detail, approver);
+        let detail = |detail: String| self.reason.clone().unwrap_or(detail);
+        let deny = |why: String| Objection::deny(GateReason::ToolPolicy, why);
+        let hold = |why: String| Objection::hold(GateReason::ToolPolicy, why, approver);
         let text = self.condition.as_ref().map_or("", |condition| condition.text.as_str());
         // Evaluated at most once: both parts of the policy may use it.
         let decided = LazyCell::new(|| match &self.condition {
@@ -155,19 +174,19 @@ impl Policy {
         });
         let mut objections = Vec::new();
         match self.allowed {
-            Some(When::Never) => objections.push(deny("the tool's policy allows no call".to_owned())),
+            Some(When::Never) => objections.push(deny(detail("the tool's policy allows no call".to_owned()))),
             Some(When::Conditional) => match &*decided {
                 Ok(true) => {}
-                Ok(false) => objections.push(deny(format!("the Skill allows this tool only if {text}"))),
+                Ok(false) => objections.push(deny(detail(format!("the Skill allows this tool only if {text}")))),
                 Err(Undecided(why)) => objections.push(deny(why.clone())),
             },
             Some(When::Always) | None => {}
         }
         match self.requires_approval {
-            Some(When::Always) => objections.push(hold("every call of this tool needs approval".to_owned())),
+            Some(When::Always) => objections.push(hold(detail("every call of this tool needs approval".to_owned()))),
             Some(When::Conditional) => match &*decided {
                 Ok(false) => {}
-                Ok(true) => objections.push(hold(format!("{text} needs approval"))),
+                Ok(true) => objections.push(hold(detail(format!("{text} needs approval")))),
                 Err(Undecided(why)) => objections.push(hold(why.clone())),
             },
             Some(When::Never) | None => {}
@@ -183,10 +202,11 @@ impl ApprovalRule {
             ApprovalAction::RequireApproval => "needs approval",
             ApprovalAction::Deny => "is denied",
         };
-        let Some(condition) = &self.when else { return Some(format!("every call {consequence}")) };
+        let detail = |which: &str| self.reason.clone().unwrap_or_else(|| format!("{which} {consequence}"));
+        let Some(condition) = &self.when else { return Some(detail("every call")) };
         match condition.decide(arguments, optional) {
             Ok(false) => None,
-            Ok(true) => Some(format!("{} {consequence}", condition.text)),
+            Ok(true) => Some(detail(&condition.text)),
             Err(Undecided(why)) => Some(why),
         }
     }
@@ -251,6 +271,43 @@ mod tests {
         let holds = policy.into_iter().chain(rules.approval_objections(&checked, "lead"));
         let approvers: Vec<String> = holds.map(|hold| hold.reason.approver.unwrap()).collect();
         assert_eq!(approvers, expected);
+    }
+
+    #[rstest]
+    #[case::held(json!({"reason": "Large refunds need a second pair of eyes"}), "Large refunds need a second pair of eyes")]
+    #[case::denied(json!({"reason": "Too much", "action": "deny"}), "Too much")]
+    #[case::without_reason(json!({"action": "deny"}), "amount > 500 is denied")]
+    #[case::without_result(
+        json!({"reason": "Too much", "when": "note == 'x'"}),
+        "the condition \"note == 'x'\" has no result: the call has no argument \"note\""
+    )]
+    fn a_rule_is_explained_by_its_reason(#[case] more: serde_json::Value, #[case] detail: &str) {
+        let mut rule = json!({"toolId": "process_*", "when": "amount > 500"});
+        rule.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let arguments = json!({"order_id": "A-17", "amount": 600});
+        let objections = rules(json!({}), json!([rule])).approval_objections(&Arguments::check(&arguments), "lead");
+        let details: Vec<String> = objections.into_iter().map(|objection| objection.reason.detail).collect();
+        assert_eq!(details, [detail]);
+    }
+
+    #[test]
+    fn the_policies_of_all_matching_declarations_apply() {
+        let mut skill = fixture::skill();
+        skill.tools = serde_json::from_value(json!([
+            {"name": "*", "policy": {"requiresApproval": "always", "reason": "Everything"}},
+            {"name": "process_*", "policy": {"allowed": "conditional", "condition": "amount < 500", "reason": "Too much"}},
+            {"name": "process_refund"},
+        ]))
+        .unwrap();
+        let tools = catalogue::fix(&Run { skill: skill.clone(), ..fixture::run() }, fixture::listed());
+        let arguments = json!({"order_id": "A-17", "amount": 600});
+        let details = |name: &str| -> Vec<String> {
+            let tool = tools.iter().find(|tool| tool.name == name).unwrap();
+            let objections = ToolRules::compile(&skill, tool).policy_objections(&Arguments::check(&arguments), "lead");
+            objections.into_iter().map(|objection| objection.reason.detail).collect()
+        };
+        assert_eq!(details("process_refund"), ["Everything", "Too much"]);
+        assert_eq!(details("note"), ["Everything"]);
     }
 
     #[test]

@@ -332,3 +332,44 @@ fn an_argument_that_a_rule_cannot_mean_is_denied_where_the_skill_declares_inputs
         assert_eq!(ruling.reason.as_deref(), reason, "{ruling:?}");
     }
 }
+
+/// A tool that no rule names. `order_id` is its only argument.
+#[rstest]
+#[case::denied(json!({"effects": "deny"}), "process_refund", Verdict::Deny)]
+#[case::held(json!({"effects": "require_approval"}), "process_refund", Verdict::Hold)]
+#[case::allowed(json!({"effects": "allow"}), "process_refund", Verdict::Allow)]
+#[case::read_only(json!({"effects": "deny"}), "verify_identity", Verdict::Allow)]
+#[case::named_by_an_approval(
+    json!({"effects": "deny", "approvals": [{"toolId": "process_*", "when": "order_id == 'B-1'"}]}), "process_refund", Verdict::Allow
+)]
+#[case::named_by_a_guardrail(
+    json!({"effects": "deny", "guardrails": {"never": ["process_refund requires approval"]}}), "process_refund", Verdict::Hold
+)]
+fn a_call_with_effect_that_no_rule_names_is_ruled_by_the_default(
+    #[case] policy: serde_json::Value,
+    #[case] tool: &str,
+    #[case] expected: Verdict,
+) {
+    let mut run = run();
+    run.skill.policy = serde_json::from_value(policy).unwrap();
+    let mut world = World::new(run, vec![asks(&[(tool, order())]), good_answer()], ALL_WELL);
+    world.play_out();
+    assert_eq!(world.conversation.shared.calls.rulings().last[0].verdict, expected);
+}
+
+#[rstest]
+#[case::not_named(json!(["verify_*", "check_eligibility"]), Verdict::Deny)]
+#[case::named(json!(["process_*"]), Verdict::Allow)]
+#[case::no_list(json!(null), Verdict::Allow)]
+fn an_intent_narrows_the_tools_that_may_be_called(#[case] tools: serde_json::Value, #[case] expected: Verdict) {
+    let mut run = run();
+    let intents = json!({"supported": [{"id": "track", "tools": tools}, {"id": "refund", "tools": ["process_refund"]}]});
+    run.skill.intents = serde_json::from_value(intents).unwrap();
+    let mut world = World::new(run, vec![asks(&[("process_refund", order())]), good_answer()], ALL_WELL);
+    world.stages.insert(Stage::Intent, vec![r#"{"intent": "track", "entities": {}}"#]);
+    world.play_out();
+    let ruling = world.conversation.shared.calls.rulings().last[0].clone();
+    assert_eq!(ruling.verdict, expected, "{ruling:?}");
+    let reason = "the intent \"track\" does not allow the tool \"process_refund\"";
+    assert_eq!(ruling.reason.as_deref() == Some(reason), expected == Verdict::Deny, "{ruling:?}");
+}
