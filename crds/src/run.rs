@@ -9,7 +9,7 @@
 
 use crate::canonical::{self, Digest};
 use crate::limits::EffectiveLimits;
-use crate::unknown::unknown_field;
+use crate::unknown::{self, Read};
 pub use crate::v1alpha1::GivenReply;
 use crate::v1alpha1::{ApprovalVerdict, LogPosition, ModelProvider, ResourceType, SkillSpec};
 use serde::de::DeserializeOwned;
@@ -353,12 +353,11 @@ pub fn open_revision(text: &str, expected: &Digest) -> Result<Revision, Error> {
     if let Some(needed) = level.filter(|needed| *needed > u64::from(WORKER_LEVEL)) {
         return Err(Error::NewerWorker { needed });
     }
-    if level.is_none()
-        && let Some(field) = value.get("spec").and_then(|spec| unknown_field("Skill", spec))
-    {
+    let Read { object, unknown } = unknown::read::<Revision>(&value);
+    if let Some(field) = unknown.filter(|_| level.is_none()) {
         return Err(Error::UnknownField { field });
     }
-    let revision: Revision = serde_json::from_value(value).map_err(|error| unreadable(PART, &error))?;
+    let revision = object.map_err(|error| unreadable(PART, &error))?;
     check_version(PART, revision.version).map(|()| revision)
 }
 
