@@ -1,6 +1,6 @@
 //! The status of a Job. The decisions of the gates are in `gates`.
 
-use super::super::shared::conditions_schema;
+use super::super::shared::{SecretKeyRef, conditions_schema};
 use super::super::skill::RevisionRef;
 use super::gates::Gates;
 use crate::Digest;
@@ -124,6 +124,9 @@ pub struct Attempt {
     /// The number of consecutive attempts, up to this one, that parked for a person and whose last report was lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub untold: Option<u32>,
+    /// The key of a Secret that the worker waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting_for_key: Option<SecretKeyRef>,
     /// The time when the operator saw that the pod had ended without an outcome. The next attempt starts after a backoff.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Time>,
