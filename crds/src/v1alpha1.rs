@@ -16,7 +16,7 @@ pub use definitions::{CRD_VERSION, CRD_VERSION_ANNOTATION, definitions, kinds, s
 pub use job::{
     AskedQuestion, Attempt, Binding, CallNotStarted, ClaimBinding, DetectedIntent, Finalization, FinalizationAttempt,
     FinalizationCode, FinalizationReason, GateReason, Gates, GivenReply, HeldCall, Job, JobResult, JobSpec, JobStatus,
-    LlmCalls, LogPosition, PreTool, Reply, Ruling, SuggestedAction, ToolName, Usage, Verdict, WaitingFor,
+    LlmCalls, LogPosition, ModelUsage, PreTool, Reply, Ruling, SuggestedAction, ToolName, Usage, Verdict, WaitingFor,
     WorkflowProgress,
 };
 pub use model::{CaRef, Model, ModelProvider, ModelSpec, ModelStatus, SecretRef};
