@@ -56,9 +56,10 @@ fn count_verdicts(metrics: &Metrics, tenant: &Tenant, before: &JobStatus, after:
 fn count_usage(metrics: &Metrics, tenant: &Tenant, before: &JobStatus, after: &JobStatus) {
     let usage = |status: &JobStatus| status.usage.clone().unwrap_or_default();
     let (before, after) = (usage(before), usage(after));
-    let continues_older = before.by_model.is_empty() && before != Usage::default();
+    let (sums_before, sums_after) = (sums(&before), sums(&after));
+    let continues_older = before.by_model.is_empty() && sums_before != ModelUsage::default();
     if after.by_model.is_empty() || continues_older {
-        count_model(metrics, tenant, &sums(&before), &sums(&after));
+        count_model(metrics, tenant, &sums_before, &sums_after);
         return;
     }
     for model in &after.by_model {
@@ -160,7 +161,10 @@ mod tests {
 
     #[test]
     fn calls_and_tokens_are_counted_by_model() {
+        let before_the_first_call =
+            JobStatus { usage: Some(Usage { seconds: 1, ..Usage::default() }), ..JobStatus::default() };
         let statuses = [
+            before_the_first_call,
             used(1, 0, &[("large", 0, 0)]),
             used(2, 90, &[("large", 1, 90)]),
             used(3, 160, &[("fast", 1, 50), ("large", 2, 110)]),
