@@ -68,7 +68,7 @@ mod tests {
         json!({ "apiVersion": "bloomery.dev/v1alpha1", "kind": "x", "metadata": { "name": "x" }, "spec": spec, "status": { "new": 1 } })
     }
 
-    fn unknown_in_job(fields: Value) -> Option<String> {
+    fn unknown_in_job(fields: &Value) -> Option<String> {
         let mut spec = json!({ "goal": "x", "skill": "y" });
         spec.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         let read = read::<Job>(&object(&spec));
@@ -89,7 +89,7 @@ mod tests {
         Some("spec.replies[1].by")
     )]
     fn an_unknown_field_is_found(#[case] fields: Value, #[case] expected: Option<&str>) {
-        assert_eq!(unknown_in_job(fields).as_deref(), expected);
+        assert_eq!(unknown_in_job(&fields).as_deref(), expected);
     }
 
     #[test]

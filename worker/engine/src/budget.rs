@@ -76,18 +76,15 @@ impl Budget {
             self.prompt_tokens = answer.input_tokens.unwrap_or_default();
         }
         let open = std::mem::take(&mut self.open);
-        let spent = match (answer.input_tokens, answer.output_tokens) {
-            (Some(input), Some(output)) => {
-                let cached = answer.cached_tokens.unwrap_or_default().min(input);
-                self.input = self.input.saturating_add(input);
-                self.cached = self.cached.saturating_add(cached);
-                self.output = self.output.saturating_add(output);
-                [input, cached, output]
-            }
-            _ => {
-                self.forfeited = self.forfeited.saturating_add(open.reserve);
-                [open.reserve, 0, 0]
-            }
+        let spent = if let (Some(input), Some(output)) = (answer.input_tokens, answer.output_tokens) {
+            let cached = answer.cached_tokens.unwrap_or_default().min(input);
+            self.input = self.input.saturating_add(input);
+            self.cached = self.cached.saturating_add(cached);
+            self.output = self.output.saturating_add(output);
+            [input, cached, output]
+        } else {
+            self.forfeited = self.forfeited.saturating_add(open.reserve);
+            [open.reserve, 0, 0]
         };
         self.add_to_model(answer.model.clone().or(open.model), stage, spent);
     }
