@@ -40,5 +40,6 @@ mod resources;
 mod revisions;
 mod rights;
 mod stages;
+mod takeover;
 mod tenants;
 mod upgrade;
