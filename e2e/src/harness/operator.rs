@@ -28,7 +28,11 @@ const LEASE: &str = "bloomery-leader";
 /// The operator's program.
 pub const PROGRAM: &str = "bloomery-operator";
 
-const SELECTOR: &str = "app.kubernetes.io/instance=bloomery,app.kubernetes.io/component=operator";
+/// The label of a second Deployment of the operator, which a story runs beside that of the release.
+pub const LABEL_BESIDE: &str = "bloomery.dev/e2e-beside";
+
+const SELECTOR: &str =
+    "app.kubernetes.io/instance=bloomery,app.kubernetes.io/component=operator,!bloomery.dev/e2e-beside";
 
 /// Held exclusively by stories that disturb the operator, and shared by stories that need it undisturbed.
 static OPERATOR_LOCK: RwLock<()> = RwLock::const_new(());
@@ -77,7 +81,7 @@ pub fn api(cluster: &Cluster) -> Api<Pod> {
     Api::namespaced(cluster.client.clone(), NAMESPACE)
 }
 
-/// Returns the operator's pods.
+/// Returns the pods of the release's operator.
 pub async fn pods(cluster: &Cluster) -> Vec<Pod> {
     api(cluster).list(&ListParams::default().labels(SELECTOR)).await.map(|list| list.items).unwrap_or_default()
 }

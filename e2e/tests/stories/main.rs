@@ -43,3 +43,4 @@ mod stages;
 mod takeover;
 mod tenants;
 mod upgrade;
+mod versions;

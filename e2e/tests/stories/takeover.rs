@@ -47,7 +47,7 @@ async fn a_replica_takes_over_from_a_killed_leader_without_losing_or_repeating_a
 }
 
 /// Starts a shop with a Skill whose supervisor approves large refunds. Returns the supervisor too.
-async fn start_shop(tenant: &Tenant, conversations: &[Conversation]) -> (Shop, Person) {
+pub(crate) async fn start_shop(tenant: &Tenant, conversations: &[Conversation]) -> (Shop, Person) {
     let shop = tenant.shop(conversations).await;
     tenant.skill_of("cs-tier-1", supervised()).with_orders().await.ready().await;
     (shop, supervisor(tenant, "jane@acme.io").await)
@@ -65,7 +65,7 @@ async fn kill_leader(cluster: &Cluster) -> Pod {
 }
 
 /// Jobs that are in the middle of different things. Each makes one refund.
-struct Group<'t> {
+pub(crate) struct Group<'t> {
     number: u32,
     /// Its model works on the second turn, before the refund.
     plans: JobHandle<'t>,
@@ -80,7 +80,7 @@ struct Group<'t> {
 }
 
 impl<'t> Group<'t> {
-    fn conversations(number: u32) -> Vec<Conversation> {
+    pub(crate) fn conversations(number: u32) -> Vec<Conversation> {
         let [plans, answers, calls, held, asks] = orders(number);
         let turns = [
             call("ask_user", json!({"text": "Which order?"})),
@@ -96,8 +96,18 @@ impl<'t> Group<'t> {
         ]
     }
 
+    /// Returns all Jobs.
+    pub(crate) fn jobs(&self) -> [&JobHandle<'t>; 5] {
+        [&self.plans, &self.answers, &self.calls, &self.held.0, &self.asks]
+    }
+
+    /// Returns the Jobs that need a second attempt, because they wait for people.
+    pub(crate) fn resumed(&self) -> [&JobHandle<'t>; 2] {
+        [&self.held.0, &self.asks]
+    }
+
     /// Creates the Jobs, and waits until each is in its state.
-    async fn start(tenant: &'t Tenant, shop: &Shop, number: u32) -> Self {
+    pub(crate) async fn start(tenant: &'t Tenant, shop: &Shop, number: u32) -> Self {
         let create = async |what: &str, goal: String| tenant.job(&format!("{what}-{number}")).goal(&goal).await;
         let refund = async |what: &str, order: &str| create(what, format!("Refund order {order}")).await;
         let orders = orders(number);
@@ -117,7 +127,7 @@ impl<'t> Group<'t> {
     }
 
     /// Lets all Jobs go on, and gives the decision and the reply.
-    async fn go_on(&self, shop: &Shop, supervisor: &Person) {
+    pub(crate) async fn go_on(&self, shop: &Shop, supervisor: &Person) {
         let [_, _, calls, _, asks] = orders(self.number);
         shop.model.release(&hold("planning", self.number)).await;
         shop.model.release(&hold("answering", self.number)).await;
@@ -127,7 +137,7 @@ impl<'t> Group<'t> {
     }
 
     /// Waits until all Jobs have succeeded. Only those that waited for people have a second attempt.
-    async fn succeeded(&self, shop: &Shop) {
+    pub(crate) async fn succeeded(&self, shop: &Shop) {
         let [plans, answers, calls, held, asks] = orders(self.number);
         succeeded_in(1, &self.plans, shop, &plans).await;
         succeeded_in(1, &self.answers, shop, &answers).await;
