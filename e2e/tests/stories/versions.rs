@@ -19,6 +19,9 @@ use crate::takeover::{Group, start_shop};
 /// The environment variable with the directory of the version before: its sources, and its images in `target/images.json`.
 const DIRECTORY_VARIABLE: &str = "BLOOMERY_BEFORE";
 
+/// The name of the Deployment of the version before.
+const DEPLOYMENT: &str = "bloomery-before";
+
 /// The field that a later version adds to the status of Jobs. Neither of the two versions knows it.
 const LATER_FIELD: &str = "fromLater";
 
@@ -108,13 +111,11 @@ impl VersionBefore {
         }
         let rendered = command::run(&mut template);
         let mut deployment: Value = serde_yaml::from_str(&rendered).expect("the chart has a Deployment");
-        deployment["metadata"]["name"] = json!(Self::NAME);
+        deployment["metadata"]["name"] = json!(DEPLOYMENT);
         deployment["spec"]["selector"]["matchLabels"][LABEL_BESIDE] = json!("before");
         deployment["spec"]["template"]["metadata"]["labels"][LABEL_BESIDE] = json!("before");
         typed(deployment)
     }
-
-    const NAME: &str = "bloomery-before";
 
     async fn deploy(&self, cluster: &Cluster) {
         let api = Api::<Deployment>::namespaced(cluster.client.clone(), NAMESPACE);
@@ -122,13 +123,13 @@ impl VersionBefore {
         let is_available = |deployment: &Deployment| {
             deployment.status.as_ref().is_some_and(|status| status.available_replicas == Some(1))
         };
-        until(&api, Self::NAME, "the version before to be available", is_available).await;
+        until(&api, DEPLOYMENT, "the version before to be available", is_available).await;
     }
 
     /// Deletes the Deployment if it is there, and waits until its pods are gone.
     async fn remove(&self, cluster: &Cluster) {
         let api = Api::<Deployment>::namespaced(cluster.client.clone(), NAMESPACE);
-        match api.delete(Self::NAME, &DeleteParams::background()).await {
+        match api.delete(DEPLOYMENT, &DeleteParams::background()).await {
             Err(kube::Error::Api(status)) if status.is_not_found() => {}
             Err(error) => panic!("the version before cannot be deleted: {error}"),
             Ok(_) => {}
