@@ -271,11 +271,13 @@ pub(crate) fn asks_for_approval(verb: &str, approval: &str) -> bool {
         && ["need", "needs", "require", "requires"].iter().any(|known| verb.eq_ignore_ascii_case(known))
 }
 
-/// Returns whether a word can only be the name of a tool, or a prefix of names: it has `_`, `*`, or a capital letter within.
+/// Returns whether a word can only be the name of a tool, or a prefix of names: it has `_` or `*`, or begins with a small letter and has
+/// a capital letter within. Other words may be prose, also `JavaScript`.
 pub(crate) fn reads_as_tool(word: &str) -> bool {
     let is_hump = |pair: &[u8]| matches!(pair, [a, b] if a.is_ascii_lowercase() && b.is_ascii_uppercase());
     let is_name = word.chars().all(|c| c.is_alphanumeric() || "_-./*".contains(c));
-    is_name && (word.contains(['_', '*']) || word.as_bytes().windows(2).any(is_hump))
+    let is_camel_case = word.starts_with(|c: char| c.is_ascii_lowercase()) && word.as_bytes().windows(2).any(is_hump);
+    is_name && (word.contains(['_', '*']) || is_camel_case)
 }
 
 /// Returns a word without quotes and punctuation around it.

@@ -66,6 +66,7 @@ fn by_run(spec: SkillSpec) -> Effect {
 #[case::another_verb(never("Never call process_refund"), Effect::Text)]
 #[case::no_plain_number(never("amount > 1,000"), Effect::Text)]
 #[case::prose_about_a_word(never("Never use slang"), Effect::Text)]
+#[case::prose_about_a_product(never("Never use JavaScript"), Effect::Text)]
 #[case::never_use_no_tool(never("Never use proces_refund"), Effect::Refused)]
 #[case::a_bare_name_of_no_tool(never("proces_refund"), Effect::Refused)]
 #[case::approval_of_no_tool(never("processRefunds requires approval"), Effect::Refused)]
