@@ -145,7 +145,8 @@ mod tests {
                 nothing\n    help: did you mean \"send_email\"?";
             assert!(shown.starts_with("exit 1\n") && shown.contains(finding), "{shown}");
         }
-        for (content, why) in [("{}", "must be JSON: the result of tools/list"), ("[]", "there is no tool in the list")] {
+        for (content, why) in [("{}", "must be JSON: the result of tools/list"), ("[]", "there is no tool in the list")]
+        {
             let shown = lint(content);
             assert!(shown.starts_with("exit 2\n") && shown.contains(why), "{shown}");
         }

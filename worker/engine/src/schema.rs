@@ -16,18 +16,8 @@ use std::collections::BTreeSet;
 const MAX_ERROR_BYTES: usize = 1024;
 
 /// The keywords with which a schema may describe properties that its `properties` does not list.
-const OTHER_SOURCES: [&str; 10] = [
-    "$ref",
-    "$dynamicRef",
-    "allOf",
-    "anyOf",
-    "oneOf",
-    "if",
-    "then",
-    "else",
-    "dependentSchemas",
-    "patternProperties",
-];
+const OTHER_SOURCES: [&str; 10] =
+    ["$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "then", "else", "dependentSchemas", "patternProperties"];
 
 /// Returns whether a schema may describe properties that its `properties` does not list.
 pub(crate) fn has_other_properties(schema: &Value) -> bool {

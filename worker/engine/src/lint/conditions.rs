@@ -79,7 +79,8 @@ fn unknown_arguments(
             let message = format!("no tool that {tool:?} matches has an argument {name:?}");
             Finding::error(path, message)
         } else {
-            let message = format!("{tool} declares no input {name:?}: if the MCP server lists none either, no Job begins");
+            let message =
+                format!("{tool} declares no input {name:?}: if the MCP server lists none either, no Job begins");
             Finding::warning(path, message)
         };
         finding.nearest(name, tools.iter().flat_map(|(_, signature)| signature.names()))
@@ -93,8 +94,7 @@ fn defect_finding(path: &str, defect: &Defect, condition: &Condition, signature:
         Defect::Constant(part) => Finding::error(path, format!("a part of the condition is constant: {part}")),
     };
     let named = condition.arguments().into_iter();
-    let kinds: Vec<String> =
-        named.filter_map(|name| Some(format!("{name} is {}", signature.kinds(name)?))).collect();
+    let kinds: Vec<String> = named.filter_map(|name| Some(format!("{name} is {}", signature.kinds(name)?))).collect();
     if kinds.is_empty() {
         finding.hint("a condition must be true or false and compare values of one kind, such as \"amount > 500\"")
     } else {

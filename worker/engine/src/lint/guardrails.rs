@@ -92,7 +92,8 @@ fn check_fault(path: &str, rule: &Rule, fault: &Fault, spec: &SkillSpec, known: 
         Fault::NoTool(tool) if !reads_as_tool(tool) => Some(not_enforced().nearest(tool, known.names())),
         Fault::NoTool(_) if unmatched::allows_unmatched(spec) => None,
         Fault::NoTool(tool) => {
-            let message = format!("no tool of the MCP server matches {tool:?}: the rule {} protects nothing", quoted(rule));
+            let message =
+                format!("no tool of the MCP server matches {tool:?}: the rule {} protects nothing", quoted(rule));
             Some(unmatched::with_remedy(Finding::error(path, message), tool, known))
         }
     }
@@ -176,10 +177,10 @@ fn unknown_field(path: &str, field: &str, spec: &SkillSpec, known: &KnownTools) 
     if fields.is_empty() || fields.contains(field) {
         return None;
     }
-    let whose = if known.is_complete() { "of the MCP server has an argument" } else { "in spec.tools declares an input" };
+    let whose =
+        if known.is_complete() { "of the MCP server has an argument" } else { "in spec.tools declares an input" };
     let message = format!("no tool {whose} {field:?}: the rule applies to no call without it");
-    let is_certain =
-        known.is_complete() && !known.may_have_other_fields() && !unmatched::allows_unmatched(spec);
+    let is_certain = known.is_complete() && !known.may_have_other_fields() && !unmatched::allows_unmatched(spec);
     let finding = if is_certain { Finding::error(path, message) } else { Finding::warning(path, message) };
     Some(finding.nearest(field, fields.iter().map(String::as_str)))
 }

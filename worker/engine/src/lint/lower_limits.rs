@@ -15,7 +15,10 @@ pub(super) fn findings(spec: &SkillSpec, rules: &[(String, Rule)], known: &Known
         limits.iter().filter(|limit| !limit.is_upper).map(|limit| limit.field.as_str()).collect();
     let passes_negative = |limit: &&Limit<'_>| {
         let field = limit.field.as_str();
-        limit.is_upper && limit.number >= 0.0 && !with_lower.contains(field) && may_be_negative(limit.tool, field, known)
+        limit.is_upper
+            && limit.number >= 0.0
+            && !with_lower.contains(field)
+            && may_be_negative(limit.tool, field, known)
     };
     limits.iter().filter(passes_negative).map(Limit::finding).collect()
 }
@@ -49,7 +52,8 @@ impl Limit<'_> {
     fn finding(&self) -> Finding {
         let Self { path, text, field, remedy, .. } = self;
         let message = format!("{text:?} has no lower limit: a negative {field} passes");
-        Finding::warning(path, message).hint(format!("{remedy}, or give {field} a minimum in the schema of the MCP server"))
+        Finding::warning(path, message)
+            .hint(format!("{remedy}, or give {field} a minimum in the schema of the MCP server"))
     }
 }
 

@@ -83,7 +83,11 @@ fn unmatched_allowances(spec: &SkillSpec, policy: &Policy, known: &KnownTools) -
 /// close it without a call of the tool.
 fn unmatched_steps(policy: &Policy, known: &KnownTools) -> Vec<Finding> {
     let steps = policy.workflows.iter().enumerate().flat_map(|(at, workflow)| {
-        workflow.steps.iter().enumerate().map(move |(nth, step)| (format!("spec.policy.workflows[{at}].steps[{nth}]"), step))
+        workflow
+            .steps
+            .iter()
+            .enumerate()
+            .map(move |(nth, step)| (format!("spec.policy.workflows[{at}].steps[{nth}]"), step))
     });
     let unmatched = steps.filter(|(_, step)| known.matching(step).next().is_none());
     let finding = |(path, step): (String, &String)| {

@@ -25,7 +25,8 @@ fn open_steps(spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
             if is_tool(step) {
                 tool = Some(step);
             } else if let Some(tool) = tool.filter(|_| known.is_complete() || !reads_as_tool(step)) {
-                let message = format!("the model can close {step:?} with the result of any call: it does not protect {tool}");
+                let message =
+                    format!("the model can close {step:?} with the result of any call: it does not protect {tool}");
                 let finding = Finding::warning(format!("spec.policy.workflows[{at}].steps[{nth}]"), message);
                 findings.push(finding.hint("name a tool as the step, or hold the call in spec.policy.approvals"));
             }
@@ -62,14 +63,12 @@ fn denial_reason(tool: &str, spec: &SkillSpec, policy: &Policy, rules: &[(String
     if let Some(refusal) = server_tool_refusal(policy.tools.as_ref(), tool) {
         return Some(refusal);
     }
-    let forbids = |declared: &ToolDeclaration| {
-        declared.policy.as_ref().and_then(|policy| policy.allowed) == Some(When::Never)
-    };
+    let forbids =
+        |declared: &ToolDeclaration| declared.policy.as_ref().and_then(|policy| policy.allowed) == Some(When::Never);
     if let Some(declared) = spec.declarations_of(tool).find(|declared| forbids(declared)) {
         return Some(format!("the policy of {} in spec.tools allows no call of it", declared.name));
     }
-    let denies_tool =
-        |effect: &RuleEffect| matches!(effect, RuleEffect::ToolDeny { tool: denied } if denied == tool);
+    let denies_tool = |effect: &RuleEffect| matches!(effect, RuleEffect::ToolDeny { tool: denied } if denied == tool);
     let denied = policy.approvals.iter().position(|rule| {
         rule.action == Some(ApprovalAction::Deny) && rule.when.is_none() && matches(&rule.tool_id, tool)
     });

@@ -3,11 +3,13 @@
 //! A rule is compiled only if the *whole* sentence is a known pattern (`docs/explanation/engine.md`, section 3): other words can
 //! change its meaning. Other rules stay text, for the prompt and the finalization gate.
 
-use bloomery_cel::number::{Numeric, compare};
+mod threshold;
+
+pub use threshold::{Comparison, Threshold};
+
 use bloomery_crds::tool_pattern::matches;
 use bloomery_crds::v1alpha1::Verdict;
-use serde_json::{Number, Value};
-use std::cmp::Ordering;
+use serde_json::Number;
 use std::collections::BTreeSet;
 
 /// A list of `policy.guardrails`.
@@ -71,62 +73,6 @@ pub enum RuleEffect {
         /// The tool.
         tool: String,
     },
-}
-
-/// A comparison of a field with a number.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Threshold {
-    /// The field, at any depth of the arguments.
-    pub field: String,
-    /// The comparison.
-    pub operator: Comparison,
-    /// The number.
-    pub value: Number,
-    /// The result of the comparison that breaks the rule: true for a forbidden range, false for a required one.
-    pub broken_when: bool,
-    /// The verdict on a call that breaks the rule.
-    pub verdict: Verdict,
-}
-
-/// A comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
-pub enum Comparison {
-    /// At least.
-    #[strum(serialize = ">=")]
-    AtLeast,
-    /// At most.
-    #[strum(serialize = "<=")]
-    AtMost,
-    /// More than.
-    #[strum(serialize = ">")]
-    MoreThan,
-    /// Less than.
-    #[strum(serialize = "<")]
-    LessThan,
-}
-
-impl Comparison {
-    fn holds(self, order: Ordering) -> bool {
-        match self {
-            Self::AtLeast => order != Ordering::Less,
-            Self::AtMost => order != Ordering::Greater,
-            Self::MoreThan => order == Ordering::Greater,
-            Self::LessThan => order == Ordering::Less,
-        }
-    }
-}
-
-impl Threshold {
-    /// Returns a sentence if a value of the field breaks the rule. A value that cannot be compared breaks the rule.
-    pub fn broken_by(&self, value: &Value) -> Option<String> {
-        let Value::Number(number) = value else {
-            return Some(format!("{} is not a number", self.field));
-        };
-        let Some(order) = compare(Numeric::from_json(number), Numeric::from_json(&self.value)) else {
-            return Some(format!("{} cannot be compared", self.field));
-        };
-        (self.operator.holds(order) == self.broken_when).then(|| format!("{} is {number}", self.field))
-    }
 }
 
 /// Compiles a rule. `catalogue` has the names of the tools.

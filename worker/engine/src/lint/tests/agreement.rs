@@ -40,7 +40,8 @@ fn by_lint(spec: &SkillSpec) -> Effect {
 
 fn by_run(spec: SkillSpec) -> Effect {
     let refund = asks(&[("process_refund", json!({"order_id": "A-17", "amount": 600}))]);
-    let mut world = World::new(Run { skill: spec, ..run() }, vec![refund, good_answer()], |_, _| Reply::Completed("ok"));
+    let mut world =
+        World::new(Run { skill: spec, ..run() }, vec![refund, good_answer()], |_, _| Reply::Completed("ok"));
     world.play_out();
     if world.conversation.outcome().is_some() && code(&world) == OutcomeCode::PolicyInvalid {
         assert_eq!((world.asked, world.effects.len()), (0, 0), "the Job ends before the model is asked");
@@ -107,7 +108,8 @@ fn the_lint_and_the_run_agree(#[case] changed: Value, #[case] expected: Effect) 
     let policy = changed.get("policy").cloned().unwrap_or_else(|| json!({}));
     let declared = changed.get("tools").cloned();
     // What the Skill declares must not matter where the server's tools are known.
-    let declarations = declared.map_or_else(|| vec![json!([]), json!([{"name": "verify_identity"}])], |tools| vec![tools]);
+    let declarations =
+        declared.map_or_else(|| vec![json!([]), json!([{"name": "verify_identity"}])], |tools| vec![tools]);
     for declared in declarations {
         let spec = skill_with(&policy, &declared);
         assert_eq!((by_lint(&spec), by_run(spec)), (expected, expected), "{policy} {declared}");

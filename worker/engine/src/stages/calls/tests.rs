@@ -315,7 +315,10 @@ fn a_step_that_does_not_apply_completes_a_workflow() {
 #[case::as_declared("amount", None)]
 #[case::of_the_server("reason", None)]
 #[case::in_another_case("Amount", Some("the argument \"Amount\" must be written \"amount\""))]
-#[case::of_nobody("ammount", Some("neither the Skill nor the server declares the argument \"ammount\". Did you mean \"amount\"?"))]
+#[case::of_nobody(
+    "ammount",
+    Some("neither the Skill nor the server declares the argument \"ammount\". Did you mean \"amount\"?")
+)]
 fn an_argument_that_a_rule_cannot_mean_is_denied_where_the_skill_declares_inputs(
     #[case] name: &str,
     #[case] reason: Option<&str>,
@@ -363,7 +366,8 @@ fn a_call_with_effect_that_no_rule_names_is_ruled_by_the_default(
 #[case::no_list(json!(null), Verdict::Allow)]
 fn an_intent_narrows_the_tools_that_may_be_called(#[case] tools: serde_json::Value, #[case] expected: Verdict) {
     let mut run = run();
-    let intents = json!({"supported": [{"id": "track", "tools": tools}, {"id": "refund", "tools": ["process_refund"]}]});
+    let intents =
+        json!({"supported": [{"id": "track", "tools": tools}, {"id": "refund", "tools": ["process_refund"]}]});
     run.skill.intents = serde_json::from_value(intents).unwrap();
     let mut world = World::new(run, vec![asks(&[("process_refund", order())]), good_answer()], ALL_WELL);
     world.stages.insert(Stage::Intent, vec![r#"{"intent": "track", "entities": {}}"#]);
