@@ -1,6 +1,6 @@
 //! Finds rules that name a tool that does not exist: such a rule protects nothing.
 
-use super::finding::Finding;
+use super::finding::{Finding, Severity};
 use super::known_tools::KnownTools;
 use crate::rules::guardrail::reads_as_tool;
 use bloomery_crds::v1alpha1::{Policy, SkillSpec};
@@ -11,20 +11,19 @@ pub(super) fn findings(spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
     let is_unmatched = |pattern: &&str| known.matching(pattern).next().is_none();
     let rules = named_tools(spec, policy).into_iter().filter(|(_, name)| is_unmatched(&name.as_str()));
     let mut findings: Vec<Finding> = rules.filter_map(|(path, name)| unmatched(path, &name, spec, known)).collect();
+    findings.extend(unmatched_blocks(spec, policy, known));
     findings.extend(unmatched_steps(policy, known));
     findings.extend(unmatched_allowances(spec, policy, known));
     findings
 }
 
-/// Returns the path and the tool of each rule that protects a tool.
+/// Returns the path and the tool of each rule that protects a tool, except `blocked`.
 fn named_tools(spec: &SkillSpec, policy: &Policy) -> Vec<(String, String)> {
     let approvals = policy.approvals.iter().enumerate();
     let approvals = approvals.map(|(at, rule)| (format!("spec.policy.approvals[{at}].toolId"), rule.tool_id.clone()));
-    let blocked = policy.tools.iter().flat_map(|tools| &tools.blocked).enumerate();
-    let blocked = blocked.map(|(at, name)| (format!("spec.policy.tools.blocked[{at}]"), name.clone()));
     let declared = spec.tools.iter().enumerate().filter(|(_, tool)| tool.policy.is_some());
     let declared = declared.map(|(at, tool)| (format!("spec.tools[{at}].name"), tool.name.clone()));
-    approvals.chain(blocked).chain(declared).collect()
+    approvals.chain(declared).collect()
 }
 
 /// Returns the finding about a rule whose tool is not known. `None` if nothing can be said: only the server knows its tools, and the
@@ -35,6 +34,20 @@ fn unmatched(path: String, name: &str, spec: &SkillSpec, known: &KnownTools) -> 
         return (!allows_unmatched(spec)).then(|| with_remedy(Finding::error(path, message), name, known));
     }
     undeclared(path, name, spec, known)
+}
+
+/// Finds blocked names that match no tool. Authors block tools that some versions of a server have, so this is an error only if the
+/// name is nearly that of a tool.
+fn unmatched_blocks(spec: &SkillSpec, policy: &Policy, known: &KnownTools) -> Vec<Finding> {
+    let blocked = policy.tools.iter().flat_map(|tools| &tools.blocked).enumerate();
+    let unmatched_names = blocked.filter(|(_, name)| known.matching(name).next().is_none());
+    let finding = |(at, name): (usize, &String)| {
+        let path = format!("spec.policy.tools.blocked[{at}]");
+        let finding = unmatched(path, name, spec, known)?;
+        let is_near = bloomery_crds::nearest::nearest(name.trim_end_matches('*'), known.names()).is_some();
+        Some(if is_near { finding } else { Finding { severity: Severity::Warning, ..finding } })
+    };
+    unmatched_names.filter_map(finding).collect()
 }
 
 /// Adds the nearest name as a hint. If none is near, names the exception.

@@ -22,9 +22,8 @@ fn findings(policy: &Value) -> Vec<Finding> {
     "no tool of the MCP server matches \"send_emial\": the rule protects nothing", Some("did you mean \"send_email\"?")
 )]
 #[case::a_blocked_tool(
-    json!({"tools": {"blocked": ["delete_email"]}}), "spec.policy.tools.blocked[0]",
-    "no tool of the MCP server matches \"delete_email\": the rule protects nothing",
-    Some("correct the name; if the server may lack the tool, set spec.policy.allowUnmatched: true")
+    json!({"tools": {"blocked": ["send_emails"]}}), "spec.policy.tools.blocked[0]",
+    "no tool of the MCP server matches \"send_emails\": the rule protects nothing", Some("did you mean \"send_email\"?")
 )]
 #[case::a_prefix(
     json!({"approvals": [{"toolId": "trade_*"}]}), "spec.policy.approvals[0].toolId",
@@ -102,4 +101,12 @@ fn without_the_server_s_tools_a_guardrail_on_an_undeclared_tool_is_not_called_te
         finding.message,
         "\"Never use delete_order\" is enforced only if the MCP server lists a tool \"delete_order\""
     );
+}
+
+#[test]
+fn a_blocked_name_that_is_like_no_tool_is_only_a_warning() {
+    let found = findings(&json!({"tools": {"blocked": ["wipe_disk"], "allowed": ["send_*", "trade"]}}));
+    let paths: Vec<_> = found.iter().map(|finding| (finding.severity, finding.path.as_str())).collect();
+    let warnings = ["spec.policy.tools.blocked[0]", "spec.policy.tools.allowed[1]"].map(|path| (Severity::Warning, path));
+    assert_eq!(paths, warnings);
 }
