@@ -30,7 +30,9 @@ fn collect<'a>(node: &'a Node, wanted: bool, limits: &mut Vec<Limit<'a>>) {
         Node::And(sides) | Node::Or(sides) => sides.iter().for_each(|side| collect(side, wanted, limits)),
         Node::Conditional(parts) => {
             let [_, yes, no] = parts.as_ref();
-            [yes, no].into_iter().for_each(|part| collect(part, wanted, limits));
+            for part in [yes, no] {
+                collect(part, wanted, limits);
+            }
         }
         Node::Binary(operator, left, right) => {
             let is_more = match operator {
