@@ -222,6 +222,7 @@ fn given_decision(approval: &Approval) -> Option<GivenDecision> {
     let decision_counted = decision.verdict == verdict;
     Some(GivenDecision {
         call: spec.call_id.clone(),
+        tool: Some(spec.tool.clone()),
         digest: spec.arguments_digest.clone(),
         approver: spec.approver.clone(),
         verdict,

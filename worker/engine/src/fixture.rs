@@ -5,6 +5,7 @@ pub(crate) mod checks;
 pub(crate) mod seed;
 pub(crate) mod staged;
 
+use crate::decisions::Decisions;
 use crate::catalogue::fix_catalogue;
 use crate::conversation::Conversation;
 use crate::event::{Answer, ContextPart, Event, RequestedCall};
@@ -57,6 +58,7 @@ pub(crate) fn run() -> Run {
         context_window: 128_000,
         continues: None,
         people: false,
+        decisions: Decisions::Log,
         has_notes: false,
         max_output: 4_096,
     }

@@ -39,6 +39,7 @@ async fn claim_store<F: Files>(store: Store<F>, acknowledged: Option<&LogPositio
         Duration::ZERO,
     )
     .await
+    .map(|claim| claim.begun().unwrap())
 }
 
 async fn log_of(memory: &Path, uid: &str) -> Log<Disk> {
@@ -345,6 +346,8 @@ async fn a_wall_clock_that_was_set_back_only_changes_the_displayed_times() {
         Duration::ZERO,
     )
     .await
+    .unwrap()
+    .begun()
     .unwrap();
     assert_eq!((claimed.entry.seq, conversation.epoch()), (4, 2));
     // The monotonic clock measures work.

@@ -35,6 +35,7 @@ fn reported_hold(stand: &Stand) -> HeldCallDetails {
 fn decision_on(hold: &HeldCallDetails, verdict: ApprovalVerdict) -> GivenDecision {
     GivenDecision {
         call: hold.call.clone(),
+        tool: Some("refund".into()),
         digest: bloomery_crds::Digest::of_bytes(hold.arguments.as_bytes()),
         approver: "supervisor".into(),
         verdict,

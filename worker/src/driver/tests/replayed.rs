@@ -67,6 +67,8 @@ async fn a_claim_reads_the_whole_log_without_an_act() {
         Duration::ZERO,
     )
     .await
+    .unwrap()
+    .begun()
     .unwrap();
     assert_eq!(conversation.epoch(), 2);
     assert_eq!(conversation.outcome().unwrap().code, OutcomeCode::Succeeded);
