@@ -134,7 +134,8 @@ mod tests {
     use super::*;
     use crate::fixture::shop::Refund;
     use crate::fixture::stand::Stand;
-    use bloomery_crds::v1alpha1::FinalizationGate;
+    use bloomery_crds::run::GivenDecision;
+    use bloomery_crds::v1alpha1::{ApprovalVerdict, FinalizationGate};
 
     #[tokio::test]
     async fn secrets_that_cannot_be_redacted_are_an_error() {
@@ -152,5 +153,22 @@ mod tests {
         stand.skill.engine.get_or_insert_default().finalization_gate = Some(gate);
         let error = Inputs::read(&stand.args(2), Redactor::default()).unwrap_err().to_string();
         assert_eq!(error, "the Job's part has no Model `fast`, which the Skill or another Model names");
+    }
+
+    #[tokio::test]
+    async fn a_decision_without_a_tool_is_an_error() {
+        let mut stand = Stand::new(Vec::new(), Refund::Answers).await;
+        let decision = GivenDecision {
+            call: "7-0".into(),
+            tool: None,
+            digest: bloomery_crds::Digest::of_bytes(b"arguments"),
+            approver: "supervisor".into(),
+            verdict: ApprovalVerdict::Approve,
+            by: "jane".into(),
+            reason: None,
+        };
+        stand.decided = vec![decision];
+        let error = Inputs::read(&stand.args(2), Redactor::default()).unwrap_err().to_string();
+        assert!(error.contains("the call 7-0") && error.contains("upgrade the operator"), "{error}");
     }
 }
