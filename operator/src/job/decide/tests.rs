@@ -42,6 +42,7 @@ fn facts<'a>(now: i64, status: &'a JobStatus, pods: &'a [WorkerPod]) -> Facts<'a
         open_approval_updates: &[],
         ending: None,
         suspended: false,
+        start_after: None,
         ttl_seconds: None,
         answers: AnswerState::Awaited,
         reply_expiry: None,
