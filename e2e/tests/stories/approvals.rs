@@ -346,9 +346,13 @@ async fn every_attempt_to_bypass_the_decision_is_refused() {
         forged.spec.decision = serde_json::from_value(approve(&operator_user())).ok();
         assert_refused(as_operator.create(&forged).await, "created without a decision");
         // A status in which a decision counts.
-        let counts = json!({"counted": {"verdict": "Approve", "at": "2026-01-01T00:00:00Z"}});
+        let counted = |verdict: &str| json!({"counted": {"verdict": verdict, "at": "2026-01-01T00:00:00Z"}});
+        let counts = counted("Expired");
         assert_refused(jane.change_status(&approval, &counts).await, "only the operator may write the status");
         assert_refused(admin.change_status(&approval, &counts).await, "only the operator may write the status");
+        // Not even the operator may count a decision that nobody made.
+        let refused = as_operator.change_status(&approval, &counted("Approve")).await;
+        assert_refused(refused, "a counted decision is Expired, or the decision of the spec");
 
         let status = job.until("the status", |_| true).await;
         assert_eq!(status.phase, Some(Phase::AwaitingApproval), "no refused request decided the call");
@@ -458,7 +462,7 @@ async fn without_the_admission_policy_a_call_waits_and_no_decision_counts() {
         policy.remove_binding().await;
         job.until_reason("ApprovalPolicyMissing", &[POLICY, "does not exist"]).await;
         let admin = tenant.person_in_groups("root@acme.io", &["system:masters"]).await;
-        let counts = json!({"counted": {"verdict": "Approve", "at": "2026-01-01T00:00:00Z"}});
+        let counts = json!({"counted": {"verdict": "Expired", "at": "2026-01-01T00:00:00Z"}});
         eventually("the API server to accept any status", async || admin.change_status(&recreated, &counts).await)
             .await;
         admin

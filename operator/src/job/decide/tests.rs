@@ -361,6 +361,19 @@ fn plan_with_approvals(pods: &[Pod], approvals: [Option<Approval>; 2], guard: Po
     decide(&Facts { call_approvals: Some(&call_approvals), ..facts(now, &status, &pods) })
 }
 
+#[test]
+fn an_attempt_after_attempts_without_progress_waits() {
+    let (status, second) = (status(1, Phase::Queued), SignedDuration::from_secs(1));
+    let plan = |pods: &[Pod], suspended| {
+        let pods = read(11, &status, pods);
+        decide(&Facts { start_after: Some(second), suspended, ..facts(11, &status, &pods) })
+    };
+    let waits = plan(&[], false);
+    assert_eq!((waits.act, waits.requeue_after), (Act::KeepPausing, Some(second)));
+    assert_eq!(plan(&[], true).act, Act::Suspend(None));
+    assert_eq!(plan(&[pod(2, "Running")], false).act, start(2), "the pod exists and is only recorded");
+}
+
 /// The wait for these approvers.
 fn wait_for_approvers(approvers: &[&str]) -> Act {
     let pending = |approver: &&str| PendingDecision {

@@ -15,7 +15,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim};
 use k8s_openapi::jiff::Timestamp;
 use kube::Api;
 use kube::core::ResourceExt;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The inputs of the pod of a new attempt, as stored.
@@ -98,8 +98,8 @@ async fn fetch_decisions(context: &Context, fetched: &FetchedJob) -> Result<Resu
     let approvals = of_held.chain(cached.iter().filter_map(|approval| approval.0.as_ref().ok()));
     let held = status.waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref());
     let mut names = needed_decisions(held, is_decided, approvals);
-    names.sort();
-    names.dedup();
+    let mut known = BTreeSet::new();
+    names.retain(|name| known.insert(name.clone()));
     if let (false, PolicyState::Missing(why)) =
         (names.is_empty(), policy::check(context.settings.approvals.shipped_policy.as_ref(), &context.caches))
     {
