@@ -5,9 +5,9 @@ pub(crate) mod checks;
 pub(crate) mod seed;
 pub(crate) mod staged;
 
-use crate::decisions::Decisions;
 use crate::catalogue::fix_catalogue;
 use crate::conversation::Conversation;
+use crate::decisions::Decisions;
 use crate::event::{Answer, ContextPart, Event, RequestedCall};
 use crate::line::{Chain, EventTime};
 use crate::next::next;

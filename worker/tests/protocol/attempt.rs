@@ -50,7 +50,15 @@ pub enum StepResult {
 
 impl Attempt {
     pub fn new(number: usize) -> Self {
-        Self { number, at: At::Reading, view: Vec::new(), pending: Vec::new(), act: Act::Nothing, begun: false, rules: Rules::default() }
+        Self {
+            number,
+            at: At::Reading,
+            view: Vec::new(),
+            pending: Vec::new(),
+            act: Act::Nothing,
+            begun: false,
+            rules: Rules::default(),
+        }
     }
 
     /// Ends the attempt. Clears its memory, so that the checker recognizes equal states.
@@ -74,7 +82,8 @@ impl Attempt {
         }
         if is_tampered(&self.view, &self.rules) && !world.mutated(Mutation::ClaimTampered) {
             // The operator ignores the report of an attempt that another one has replaced.
-            let is_replaced = world.attempts.iter().skip(self.number + 1).any(|later| *later != Self::new(later.number));
+            let is_replaced =
+                world.attempts.iter().skip(self.number + 1).any(|later| *later != Self::new(later.number));
             world.seen.tampered |= !is_replaced;
             return self.end();
         }

@@ -52,8 +52,7 @@ mod tests {
 
     /// Returns the violated properties. The check ends once `property` is violated.
     fn violated(protocol: Protocol, property: &'static str) -> Vec<&'static str> {
-        let checker =
-            protocol.checker().finish_when(HasDiscoveries::AnyOf([property].into())).spawn_bfs().join();
+        let checker = protocol.checker().finish_when(HasDiscoveries::AnyOf([property].into())).spawn_bfs().join();
         checker.discoveries().into_keys().filter(|name| !properties::is_possibility(name)).collect()
     }
 

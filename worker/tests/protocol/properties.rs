@@ -42,7 +42,10 @@ const ESCALATES: &str = "a person has to decide about a lost call";
 
 /// Returns whether a property is a possibility, which must be reached.
 pub fn is_possibility(name: &str) -> bool {
-    all().iter().chain(&despite_lies()).any(|property| property.name == name && property.expectation == Expectation::Sometimes)
+    all()
+        .iter()
+        .chain(&despite_lies())
+        .any(|property| property.name == name && property.expectation == Expectation::Sometimes)
 }
 
 /// Returns the properties that hold even if somebody else writes to the directory. Such a writer can remove the end of a log that is

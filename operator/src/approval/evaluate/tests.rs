@@ -114,8 +114,20 @@ const EXPIRY_SECONDS: i64 = 24 * 3600;
 #[case::just_in_time(Some(supervisor()), Some(finance()), policy_in_force(), EXPIRY_SECONDS - 1, "pending: supervisor finance")]
 #[case::time_is_up(Some(supervisor()), Some(counted(finance(), YES)), policy_in_force(), EXPIRY_SECONDS, "count")]
 #[case::counted_and_nobody_decided(Some(forged(supervisor())), Some(finance()), policy_in_force(), 1, "void")]
-#[case::counted_and_another_decision(Some(forged_as(supervisor(), LATE, YES)), Some(counted(finance(), YES)), policy_in_force(), 1, "void")]
-#[case::counted_against_a_denial(Some(forged_as(supervisor(), NO, YES)), Some(counted(finance(), YES)), policy_in_force(), 1, "void")]
+#[case::counted_and_another_decision(
+    Some(forged_as(supervisor(), LATE, YES)),
+    Some(counted(finance(), YES)),
+    policy_in_force(),
+    1,
+    "void"
+)]
+#[case::counted_against_a_denial(
+    Some(forged_as(supervisor(), NO, YES)),
+    Some(counted(finance(), YES)),
+    policy_in_force(),
+    1,
+    "void"
+)]
 #[case::counted_decisions_do_not_expire(
     Some(counted(supervisor(), YES)),
     Some(counted(finance(), YES)),

@@ -130,7 +130,8 @@ async fn an_approval_of_another_tool_than_the_status_names_is_deleted_and_not_pa
             job["status"]["waitingFor"]["call"]["tool"] = json!("delete_customer");
         });
         reconcile_once(&api).await.unwrap();
-        let deleted = ["supervisor", "finance"].map(|approver| format!("delete {}", approval_path(&open_approval(approver))));
+        let deleted =
+            ["supervisor", "finance"].map(|approver| format!("delete {}", approval_path(&open_approval(approver))));
         assert_eq!(api.writes(), deleted);
     }
 }

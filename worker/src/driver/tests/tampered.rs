@@ -46,9 +46,7 @@ fn refunds(stand: &Stand) -> usize {
 /// Returns the names and the contents of the files in the directory of the log.
 fn files(stand: &Stand) -> BTreeMap<String, Vec<u8>> {
     let entries = fs::read_dir(stand.memory().join("jobs/k-1")).unwrap().map(Result::unwrap);
-    entries
-        .map(|entry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap()))
-        .collect()
+    entries.map(|entry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap())).collect()
 }
 
 #[rstest]
@@ -119,8 +117,7 @@ async fn an_approval_of_a_call_that_a_person_has_denied_is_not_followed() {
 async fn an_approval_for_another_tool_is_not_applied() {
     let (mut stand, hold) = parked().await;
     let approve = decision_on(&hold, ApprovalVerdict::Approve);
-    stand.decided =
-        vec![bloomery_crds::run::GivenDecision { tool: Some("track_order".into()), ..approve.clone() }];
+    stand.decided = vec![bloomery_crds::run::GivenDecision { tool: Some("track_order".into()), ..approve.clone() }];
     assert_eq!(stand.run(2).await, Exit::Parked(ParkReason::Approval));
     assert_eq!((refunds(&stand), reported_hold(&stand).call), (0, hold.call));
     stand.decided = vec![approve];

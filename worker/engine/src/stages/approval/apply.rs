@@ -87,9 +87,7 @@ fn deny(id: &CallId, decision: &Decision, shared: &mut Shared) {
 /// Returns whether an approval of a call is one of the decisions that count.
 pub(crate) fn counts(id: &CallId, digest: &Digest, approver: &str, shared: &Shared) -> bool {
     let tool = shared.calls.get(id).and_then(|call| approvals_tool(call, shared));
-    tool.is_some_and(|tool| {
-        shared.run.decisions.contain(&ApprovalOf { call: &id.0, tool: &tool, digest, approver })
-    })
+    tool.is_some_and(|tool| shared.run.decisions.contain(&ApprovalOf { call: &id.0, tool: &tool, digest, approver }))
 }
 
 /// Returns the approvers who are asked now.

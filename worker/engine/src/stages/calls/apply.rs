@@ -179,7 +179,8 @@ fn step_status(evidence: u64, not_applicable: bool) -> StepStatus {
 
 fn denied_text(reasons: &[RulingReason], tries: u32) -> String {
     let why = reasons.iter().map(|reason| format!("{} ({})", reason.detail, reason.layer)).collect::<Vec<_>>();
-    let end = if tries == 0 { "The call was not made." } else { "Its answer was lost before, and it is not sent again." };
+    let end =
+        if tries == 0 { "The call was not made." } else { "Its answer was lost before, and it is not sent again." };
     format!("Denied: {}. {end}", why.join("; "))
 }
 
