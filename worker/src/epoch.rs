@@ -83,13 +83,13 @@ impl<'a, M: Model, T: Tools, F: Files> Epoch<'a, M, T, F> {
     /// # Errors
     /// If the log cannot be written. Then the epoch is over, and events that are not durable are lost.
     pub async fn drive(self, observer: &dyn Observer, printer: Printer) -> Result<EpochEnd, bloomery_journal::Error> {
-        let first = self.projection();
         let Self { inputs, environment, conversation, claim } = self;
         let claimed = match claim {
-            Claim::Begun(claimed) => claimed,
-            Claim::Tampered(log, _) => {
-                write_record(inputs, &environment, &conversation, &first, log.files());
-                return Ok(EpochEnd { exit: Exit::Finished, projection: first, hold: None, result: None });
+            Claim::Begun(claimed) => *claimed,
+            Claim::Tampered(log, outcome) => {
+                let projection = project_tampered(&conversation, outcome, log.position());
+                write_record(inputs, &environment, &conversation, &projection, log.files());
+                return Ok(EpochEnd { exit: Exit::Finished, projection, hold: None, result: None });
             }
         };
         let recorder = Recorder::new(claimed, printer, conversation.calls(), inputs.redactor.clone());

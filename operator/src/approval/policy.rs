@@ -78,16 +78,15 @@ fn compare(
     policy: Option<&AdmissionPolicy>,
     binding: Option<&AdmissionBinding>,
 ) -> PolicyState {
-    let wanted = policy_meaning::of_policy(&shipped.policy);
-    let wanted_binding = policy_meaning::of_binding(&shipped.binding);
+    let wanted = shipped.meaning();
     let checked = check_meaning("ValidatingAdmissionPolicy", shipped, policy, |spec| {
-        wanted.is_some() && policy_meaning::of_policy(spec) == wanted
+        wanted.policy.is_some() && policy_meaning::of_policy(spec) == wanted.policy
     })
     .and_then(|policy| {
         let binding = check_meaning("ValidatingAdmissionPolicyBinding", shipped, binding, |spec| {
-            wanted_binding.is_some() && policy_meaning::of_binding(spec) == wanted_binding
+            wanted.binding.is_some() && policy_meaning::of_binding(spec) == wanted.binding
         })?;
-        Ok(Guard::new(&policy_meaning::digest(shipped), &policy.metadata, &binding.metadata))
+        Ok(Guard::new(&wanted.digest, &policy.metadata, &binding.metadata))
     });
     match checked {
         Ok(guard) => PolicyState::InForce(guard),

@@ -10,9 +10,10 @@ use k8s_openapi::api::admissionregistration::v1::{
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::sync::OnceLock;
 
 /// The shipped admission policy, as the chart passes it.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ShippedPolicy {
     /// The name of the policy and of its binding.
@@ -23,6 +24,31 @@ pub struct ShippedPolicy {
     pub policy: Value,
     /// The `spec` of the binding.
     pub binding: Value,
+    /// Computed once, because every check needs it.
+    #[serde(skip)]
+    meaning: OnceLock<ShippedMeaning>,
+}
+
+/// The meaning of a shipped policy and its binding; none of a `spec` that cannot be read.
+#[derive(Debug, Clone)]
+pub(super) struct ShippedMeaning {
+    pub(super) policy: Option<Value>,
+    pub(super) binding: Option<Value>,
+    /// The digest of both, which does not depend on the names of the installation.
+    pub(super) digest: Digest,
+}
+
+impl ShippedPolicy {
+    /// Returns what the policy and its binding mean.
+    pub(super) fn meaning(&self) -> &ShippedMeaning {
+        self.meaning.get_or_init(|| {
+            let (policy, binding) = (of_policy(&self.policy), of_binding(&self.binding));
+            let without_names = replace_in_texts(json!([policy, binding]), &|text| {
+                if text == self.name { OPERATOR.to_owned() } else { text.replace(&self.operator, OPERATOR) }
+            });
+            ShippedMeaning { policy, binding, digest: Digest::of_value(&without_names) }
+        })
+    }
 }
 
 /// The digests of meanings that are at least as strict as the shipped one. A decision that was made under such a policy
@@ -52,15 +78,6 @@ pub(super) fn of_policy(spec: &Value) -> Option<Value> {
 /// Returns the meaning of the `spec` of a binding; none if it cannot be read.
 pub(super) fn of_binding(spec: &Value) -> Option<Value> {
     normalized::<ValidatingAdmissionPolicyBindingSpec>(spec)
-}
-
-/// Returns the digest of the meaning of a shipped policy, which does not depend on the names of the installation.
-pub(super) fn digest(shipped: &ShippedPolicy) -> Digest {
-    let meaning = json!([of_policy(&shipped.policy), of_binding(&shipped.binding)]);
-    let without_names = replace_in_texts(meaning, &|text| {
-        if text == shipped.name { OPERATOR.to_owned() } else { text.replace(&shipped.operator, OPERATOR) }
-    });
-    Digest::of_value(&without_names)
 }
 
 fn normalized<T: DeserializeOwned + Serialize>(spec: &Value) -> Option<Value> {
@@ -128,7 +145,12 @@ mod tests {
             operator: "system:serviceaccount:b:op".into(),
             policy: serde_yaml::from_str(&policy).unwrap(),
             binding: serde_yaml::from_str(&binding).unwrap(),
+            meaning: OnceLock::new(),
         }
+    }
+
+    fn digest(shipped: &ShippedPolicy) -> &Digest {
+        &shipped.meaning().digest
     }
 
     #[test]
@@ -142,6 +164,7 @@ mod tests {
                 text.replace("serviceaccount:b:op", "serviceaccount:other:op")
             }),
             binding: replace_in_texts(of_chart(true).binding, &|text| text.replace("b-approvals", "other")),
+            meaning: OnceLock::new(),
         };
         assert_eq!(digest(&other_names), digest(&of_chart(true)), "names of an installation are no part of it");
     }

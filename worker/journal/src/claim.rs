@@ -29,17 +29,17 @@ pub struct Claimed<F> {
 #[derive(Debug)]
 pub enum Claim<F> {
     /// The epoch has begun.
-    Begun(Claimed<F>),
+    Begun(Box<Claimed<F>>),
     /// The log approves a call that nobody has approved ([`Conversation::tampering`]). Nothing was written to the log, and nothing
     /// can be. Holds the closed log, and the outcome of the Job.
-    Tampered(Log<F>, Outcome),
+    Tampered(Box<Log<F>>, Outcome),
 }
 
 impl<F: Files> Claim<F> {
     /// Returns the epoch, if it has begun.
     pub fn begun(self) -> Option<Claimed<F>> {
         match self {
-            Self::Begun(claimed) => Some(claimed),
+            Self::Begun(claimed) => Some(*claimed),
             Self::Tampered(..) => None,
         }
     }
@@ -84,8 +84,10 @@ pub async fn claim<F: Files>(
         let events_before = chain.events();
         store.read(&mut chain, |entry| conversation.apply(entry))?;
         // A worker may have been killed after it linked a segment and before it synced the directory. If only the next segment became
-        // durable, the log would have a gap.
-        store.sync()?;
+        // durable, the log would have a gap. Without segments there can be none.
+        if chain.events() > 0 {
+            store.sync()?;
+        }
         if let Some(acknowledged) = chain.expected_lines() {
             let has_time_left = wait.next().await;
             if has_time_left {
@@ -96,7 +98,7 @@ pub async fn claim<F: Files>(
         if let Some(outcome) = conversation.tampering() {
             let log = Log::new(store, chain);
             log.close();
-            return Ok(Claim::Tampered(log, outcome));
+            return Ok(Claim::Tampered(Box::new(log), outcome));
         }
         let mut claimed_chain = chain.clone();
         let ClaimingAttempt { number, after_disruption } = attempt;
@@ -107,7 +109,8 @@ pub async fn claim<F: Files>(
             Ok(()) => {
                 store.remove_leftovers_of_others(entry.seq);
                 conversation.apply(&entry);
-                return Ok(Claim::Begun(Claimed { log: Log::new(store, claimed_chain), clock, line, entry }));
+                let log = Log::new(store, claimed_chain);
+                return Ok(Claim::Begun(Box::new(Claimed { log, clock, line, entry })));
             }
             // The volume has just shown new events, so the wait for the next ones begins again.
             Err(Error::Superseded { .. }) if chain.events() > events_before => {
