@@ -184,7 +184,7 @@ fn forge(dir: &Path, event: &Value) {
 fn names_in(dir: &Path) -> Vec<String> {
     let files = std::fs::read_dir(dir).expect("the directory of the log").map(|file| file.expect("a file").file_name());
     let mut names: Vec<String> = files.map(|name| name.to_string_lossy().into_owned()).collect();
-    names.retain(|name| name.ends_with(".jsonl"));
+    names.retain(|name| Path::new(name).extension().is_some_and(|extension| extension == "jsonl"));
     names.sort();
     names
 }

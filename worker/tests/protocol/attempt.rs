@@ -80,7 +80,7 @@ impl Attempt {
         if self.view.contains(&Line::Lost) || (world.volume.has_gap() && Some(&end) == world.volume.ends().last()) {
             return self.end();
         }
-        if is_tampered(&self.view, &self.rules) && !world.mutated(Mutation::ClaimTampered) {
+        if is_tampered(&self.view, self.rules) && !world.mutated(Mutation::ClaimTampered) {
             // The operator ignores the report of an attempt that another one has replaced.
             let is_replaced =
                 world.attempts.iter().skip(self.number + 1).any(|later| *later != Self::new(later.number));
@@ -142,7 +142,7 @@ impl Attempt {
         if let [Line::Completed(_) | Line::Indeterminate(_)] = outcome.as_slice() {
             (self.pending, self.act) = (outcome, Act::Nothing);
         } else {
-            let (lines, act) = next(&known, &self.rules);
+            let (lines, act) = next(&known, self.rules);
             self.pending = outcome.into_iter().chain(lines).collect();
             self.act = act;
         }
@@ -175,7 +175,7 @@ impl Attempt {
         let content_synced = !world.mutated(Mutation::NoSyncOfContent);
         let segment = Segment { lines: self.pending.clone(), content_synced, name_synced: false };
         world.volume.segments.insert(name, segment);
-        world.seen.added_to_tampered |= is_tampered(&self.view, &self.rules);
+        world.seen.added_to_tampered |= is_tampered(&self.view, self.rules);
         match result {
             StepResult::Done => self.at = At::Linked,
             StepResult::ReplyLost => self.link_refused(world, name),

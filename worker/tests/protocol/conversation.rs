@@ -77,7 +77,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    fn allows(&self, call: Call, log: &[Line]) -> bool {
+    fn allows(self, call: Call, log: &[Line]) -> bool {
         !self.approvals || folded(call, log, self).approved
     }
 }
@@ -93,20 +93,18 @@ struct CallState {
     uncounted: bool,
 }
 
-fn folded(call: Call, log: &[Line], rules: &Rules) -> CallState {
+fn folded(call: Call, log: &[Line], rules: Rules) -> CallState {
     let mut state = CallState::default();
     for line in log {
         if state.is_settled {
             break;
         }
         match *line {
-            Line::Approved(of) if of == call => {
-                if state.last == Some(Line::Held(call)) {
-                    let counts = rules.believes_approvals || rules.given == Some((call, Verdict::Approve));
-                    state.uncounted |= !counts;
-                    if counts {
-                        (state.approved, state.last) = (true, Some(*line));
-                    }
+            Line::Approved(of) if of == call && state.last == Some(Line::Held(call)) => {
+                let counts = rules.believes_approvals || rules.given == Some((call, Verdict::Approve));
+                state.uncounted |= !counts;
+                if counts {
+                    (state.approved, state.last) = (true, Some(*line));
                 }
             }
             Line::Denied(of) if of == call => {
@@ -125,7 +123,7 @@ fn folded(call: Call, log: &[Line], rules: &Rules) -> CallState {
 
 /// Returns whether the log approves a call that is not settled, without the decision of the operator. Nothing is added to such a
 /// log.
-pub fn is_tampered(log: &[Line], rules: &Rules) -> bool {
+pub fn is_tampered(log: &[Line], rules: Rules) -> bool {
     let is_tampered = |call| {
         let state = folded(call, log, rules);
         state.uncounted && !state.is_settled
@@ -141,7 +139,7 @@ fn finished(log: &[Line]) -> Option<Outcome> {
 const MAX_TRIES: usize = 2;
 
 /// Returns the lines to make durable next, and the act after them. Both depend only on the log and the run document.
-pub fn next(log: &[Line], rules: &Rules) -> (Vec<Line>, Act) {
+pub fn next(log: &[Line], rules: Rules) -> (Vec<Line>, Act) {
     if let Some(outcome) = finished(log) {
         return (Vec::new(), Act::Report(outcome));
     }
@@ -151,8 +149,8 @@ pub fn next(log: &[Line], rules: &Rules) -> (Vec<Line>, Act) {
     if !log.contains(&Line::Looked) {
         return (Vec::new(), Act::Look);
     }
-    let calls = [Call::Refund, Call::Notify].into_iter();
-    calls.filter_map(|call| next_of_call(call, log, rules)).next().unwrap_or_else(|| end(Outcome::Succeeded))
+    let mut calls = [Call::Refund, Call::Notify].into_iter();
+    calls.find_map(|call| next_of_call(call, log, rules)).unwrap_or_else(|| end(Outcome::Succeeded))
 }
 
 fn end(outcome: Outcome) -> (Vec<Line>, Act) {
@@ -160,7 +158,7 @@ fn end(outcome: Outcome) -> (Vec<Line>, Act) {
 }
 
 /// Returns the next lines and the act of a call; none if it is settled.
-fn next_of_call(call: Call, log: &[Line], rules: &Rules) -> Option<(Vec<Line>, Act)> {
+fn next_of_call(call: Call, log: &[Line], rules: Rules) -> Option<(Vec<Line>, Act)> {
     let state = folded(call, log, rules);
     // The gate rules again just before the call.
     let allowed = rules.allows(call, log) || (rules.follows_rulings && state.last == Some(Line::Ruled(call)));
