@@ -62,6 +62,7 @@ impl FetchedJob {
             open_approval_updates: &self.open_approval_updates,
             ending,
             suspended: self.suspended,
+            start_after: None,
             ttl_seconds: self.job.spec.ttl_seconds_after_finished,
             answers: replies::answers(&self.job.spec, &self.status),
             reply_expiry: self.reply_expiry,

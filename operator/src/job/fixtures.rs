@@ -111,6 +111,7 @@ pub(crate) fn valid_attempt() -> ValidAttempt {
         log: Some(LogPosition { path: format!("jobs/{UID}"), events: 17, head: Digest::of_bytes(b"line 17") }),
         approvals: vec![GivenDecision {
             call: "c-7".into(),
+            tool: Some("process_refund".into()),
             digest: Digest::of_bytes(b"arguments"),
             approver: "supervisor".into(),
             verdict: ApprovalVerdict::Approve,
