@@ -51,9 +51,9 @@ pub enum Reason {
     ///
     /// Remedy: correct the field; `bloomery lint` checks a manifest before it is applied.
     Invalid,
-    /// An object with the required name exists and is not managed by the operator.
+    /// An object with the required name exists and was not created by the operator.
     ///
-    /// Remedy: rename or delete that object, or rename the Skill.
+    /// Remedy: rename or delete that object, or rename the Skill. Find out who created a pod under the name of an attempt.
     NameTaken,
     /// An immutable object of the operator was replaced by one with other content.
     ///

@@ -11,32 +11,53 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// The shipped admission policy, as the chart passes it.
+/// The shipped admission policies that approvals depend on, as the chart passes them.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ShippedPolicies {
+    /// The user name of the operator, which the policies allow.
+    pub operator: String,
+    /// Validates Approvals and the decisions on them.
+    pub approvals: ShippedPolicy,
+    /// Reserves the label of worker pods for the operator.
+    pub pods: ShippedPolicy,
+    /// Reserves the tokens of workers for kubelets.
+    pub tokens: ShippedPolicy,
+}
+
+impl ShippedPolicies {
+    /// All policies.
+    pub(super) fn all(&self) -> [&ShippedPolicy; 3] {
+        [&self.approvals, &self.pods, &self.tokens]
+    }
+}
+
+/// A shipped admission policy and its binding.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ShippedPolicy {
     /// The name of the policy and of its binding.
     pub name: String,
-    /// The user name of the operator, which the policy allows.
-    pub operator: String,
     /// The `spec` of the policy.
     pub policy: Value,
     /// The `spec` of the binding.
     pub binding: Value,
 }
 
-/// The digests of meanings that are at least as strict as the shipped one. A decision that was made under such a policy
+/// The digests of meanings that are at least as strict as the shipped one. A decision that was made under such policies
 /// stays valid after an upgrade.
 ///
-/// When the policy in the chart changes, its test fails. If the earlier policy was as strict as the new one, add its
-/// digest here. If it was not, remove the digests of all earlier policies: open calls are then asked again.
+/// When a policy in the chart changes, its test fails. If the earlier policies were as strict as the new ones, add their
+/// digest here. If they were not, remove the digests of all earlier policies: open calls are then asked again.
 pub(super) const AS_STRICT: [&str; 1] = [
-    // With `approvals.refuseServiceAccounts`: refuses what the policy without it refuses, and service accounts.
-    "sha256:5ba33340f2b50df7c1fd1c81e3135c719d4b984fb7e0be9dbcfeedf44eb99c8f",
+    // With `approvals.refuseServiceAccounts`: refuses what the policies without it refuse, and service accounts.
+    "sha256:1bbf7b77f9d1704b32e24ee20c42e4f319fccea827a1fd150507aecacc610751",
 ];
 
-/// The name that replaces the operator's user name in a digest, so that all installations have the same digests.
+/// The names that replace the operator's user name and the name of a policy in a digest, so that all installations have
+/// the same digests.
 const OPERATOR: &str = "OPERATOR";
+const POLICY: &str = "POLICY";
 
 /// Fields without an effect on the decision.
 const TEXT_FIELDS: [&str; 4] = ["message", "messageExpression", "reason", "auditAnnotations"];
@@ -54,13 +75,15 @@ pub(super) fn of_binding(spec: &Value) -> Option<Value> {
     normalized::<ValidatingAdmissionPolicyBindingSpec>(spec)
 }
 
-/// Returns the digest of the meaning of a shipped policy, which does not depend on the names of the installation.
-pub(super) fn digest(shipped: &ShippedPolicy) -> Digest {
-    let meaning = json!([of_policy(&shipped.policy), of_binding(&shipped.binding)]);
-    let without_names = replace_in_texts(meaning, &|text| {
-        if text == shipped.name { OPERATOR.to_owned() } else { text.replace(&shipped.operator, OPERATOR) }
+/// Returns the digest of the meaning of the shipped policies, which does not depend on the names of the installation.
+pub(super) fn digest(shipped: &ShippedPolicies) -> Digest {
+    let meanings = shipped.all().map(|ShippedPolicy { name, policy, binding }| {
+        let meaning = json!([of_policy(policy), of_binding(binding)]);
+        replace_in_texts(meaning, &|text| {
+            if text == name { POLICY.to_owned() } else { text.replace(&shipped.operator, OPERATOR) }
+        })
     });
-    Digest::of_value(&without_names)
+    Digest::of_value(&json!(meanings))
 }
 
 fn normalized<T: DeserializeOwned + Serialize>(spec: &Value) -> Option<Value> {
@@ -107,48 +130,69 @@ fn replace_in_texts(value: Value, replace: &impl Fn(&str) -> String) -> Value {
 mod tests {
     use super::*;
 
-    /// The policy in the chart, rendered for one installation. The template uses three expressions.
-    fn of_chart(refuse_service_accounts: bool) -> ShippedPolicy {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../charts/bloomery/templates/_approvals.tpl");
-        let template = std::fs::read_to_string(path).unwrap();
-        let after = |text: &str, mark: &str| text.split_once(mark).unwrap().1.to_owned();
-        let until_end =
-            |text: String| text.split("\n{{- end }}\n\n").next().unwrap().trim_end_matches("{{- end }}\n").to_owned();
-        let policy = until_end(after(&template, "define \"bloomery.approvalPolicy\" -}}\n"));
-        let (start, rest) = policy.split_once("{{- if .Values.approvals.refuseServiceAccounts }}\n").unwrap();
-        let (optional, end) = rest.split_once("{{- end }}\n").unwrap();
-        let policy = [start, if refuse_service_accounts { optional } else { "" }, end].concat();
-        let policy =
-            policy.replace("{{ include \"bloomery.operatorUser\" . | squote }}", "'system:serviceaccount:b:op'");
-        let binding = until_end(after(&template, "define \"bloomery.approvalBinding\" -}}\n"));
-        let binding = binding.replace("{{ include \"bloomery.approvalsName\" . }}", "b-approvals");
-        assert!(!policy.contains("{{") && !binding.contains("{{"), "the template has changed:\n{policy}\n{binding}");
-        ShippedPolicy {
-            name: "b-approvals".into(),
-            operator: "system:serviceaccount:b:op".into(),
-            policy: serde_yaml::from_str(&policy).unwrap(),
-            binding: serde_yaml::from_str(&binding).unwrap(),
-        }
+    /// A template of the chart, without its comment.
+    fn template() -> String {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../charts/bloomery/templates/_policies.tpl");
+        std::fs::read_to_string(path).unwrap()
+    }
+
+    /// The content of a `define` of the template, rendered for one installation. It uses few expressions.
+    fn rendered(define: &str, refuse_service_accounts: bool) -> Value {
+        let template = template();
+        let (_, content) = template.split_once(&format!("define \"bloomery.{define}\" -}}}}\n")).unwrap();
+        let content = content.split("\n{{- end }}\n\n").next().unwrap().trim_end_matches("{{- end }}\n").to_owned();
+        let condition = "{{- if .Values.approvals.refuseServiceAccounts }}\n";
+        let content = match content.split_once(condition) {
+            None => content,
+            Some((start, rest)) => {
+                let (optional, end) = rest.split_once("{{- end }}\n").unwrap();
+                [start, if refuse_service_accounts { optional } else { "" }, end].concat()
+            }
+        };
+        let content = ["approvals", "pods", "tokens"].iter().fold(content, |content, kind| {
+            content.replace(&format!("{{{{ include \"bloomery.{kind}PolicyName\" . }}}}"), &format!("b-{kind}"))
+        });
+        let user = "'system:serviceaccount:b:op'";
+        let content = content.replace("{{ include \"bloomery.operatorUser\" . | squote }}", user);
+        assert!(!content.contains("{{"), "the template has changed:\n{content}");
+        serde_yaml::from_str(&content).unwrap()
+    }
+
+    /// The policies in the chart, rendered for one installation.
+    fn of_chart(refuse_service_accounts: bool) -> ShippedPolicies {
+        let of = |kind: &str| ShippedPolicy {
+            name: format!("b-{kind}"),
+            policy: rendered(&format!("{kind}Policy"), refuse_service_accounts),
+            binding: rendered(&format!("{kind}Binding"), refuse_service_accounts),
+        };
+        let operator = "system:serviceaccount:b:op".into();
+        ShippedPolicies { operator, approvals: of("approvals"), pods: of("pods"), tokens: of("tokens") }
     }
 
     #[test]
-    fn the_digest_of_the_strict_policy_of_the_chart_is_listed() {
-        assert_eq!(digest(&of_chart(true)).as_str(), AS_STRICT[0], "the policy has changed: see AS_STRICT");
+    fn the_digest_of_the_strict_policies_of_the_chart_is_listed() {
+        assert_eq!(digest(&of_chart(true)).as_str(), AS_STRICT[0], "a policy has changed: see AS_STRICT");
         assert_ne!(digest(&of_chart(false)), digest(&of_chart(true)));
-        let other_names = ShippedPolicy {
-            name: "other".into(),
-            operator: "system:serviceaccount:other:op".into(),
-            policy: replace_in_texts(of_chart(true).policy, &|text| {
+        let other_installation = |policy: ShippedPolicy| ShippedPolicy {
+            name: policy.name.replace("b-", "other-"),
+            policy: replace_in_texts(policy.policy, &|text| {
                 text.replace("serviceaccount:b:op", "serviceaccount:other:op")
             }),
-            binding: replace_in_texts(of_chart(true).binding, &|text| text.replace("b-approvals", "other")),
+            binding: replace_in_texts(policy.binding, &|text| text.replace("b-", "other-")),
         };
+        let ShippedPolicies { operator: _, approvals, pods, tokens } = of_chart(true);
+        let [approvals, pods, tokens] = [approvals, pods, tokens].map(other_installation);
+        let other_names =
+            ShippedPolicies { operator: "system:serviceaccount:other:op".into(), approvals, pods, tokens };
         assert_eq!(digest(&other_names), digest(&of_chart(true)), "names of an installation are no part of it");
+        let mut weaker = of_chart(true);
+        weaker.tokens.policy["failurePolicy"] = json!("Ignore");
+        assert_ne!(digest(&weaker), digest(&of_chart(true)));
     }
 
     #[test]
     fn texts_defaults_and_unknown_fields_do_not_change_the_meaning_and_expressions_do() {
-        let spec = of_chart(true).policy;
+        let spec = of_chart(true).approvals.policy;
         let mut other = spec.clone();
         other["validations"][0]["message"] = "another message".into();
         other["fieldOfKubernetes2"] = "Default".into();

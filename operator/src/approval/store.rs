@@ -42,7 +42,7 @@ pub async fn update(
     expected: &ExpectedApproval<'_>,
 ) -> Result<(), Error> {
     let Some(approval) = read(context, namespace, name).await? else { return Ok(()) };
-    let policy = policy::check(context.settings.approvals.shipped_policy.as_ref(), &context.caches);
+    let policy = policy::check(context.settings.approvals.shipped_policies.as_ref(), &context.caches);
     let now = Timestamp::now();
     match update_of_stored(&approval, expected, &policy, now) {
         // These two depend on the Job: the Job controller writes them with `withdraw` and `record_call_not_started`.
@@ -133,7 +133,7 @@ fn update_of_stored(
 
 /// Writes the verdict `Expired` with a reason, so that no further decision is possible.
 async fn expire(context: &Context, namespace: &str, mut approval: Approval, why: &str) -> Result<Approval, Error> {
-    let by = context.settings.approvals.shipped_policy.as_ref().map_or(names::MANAGER, |policy| &policy.operator);
+    let by = context.settings.approvals.shipped_policies.as_ref().map_or(names::MANAGER, |policy| &policy.operator);
     let decision =
         ApprovalDecision { verdict: ApprovalVerdict::Expired, by: by.to_owned(), reason: Some(why.to_owned()) };
     approval.spec.decision = Some(decision);
@@ -196,7 +196,7 @@ pub async fn decision_for_worker(
     name: &str,
     expected: &ExpectedApproval<'_>,
 ) -> Result<Option<GivenDecision>, Error> {
-    let policy = policy::check(context.settings.approvals.shipped_policy.as_ref(), &context.caches);
+    let policy = policy::check(context.settings.approvals.shipped_policies.as_ref(), &context.caches);
     let stored = read(context, namespace, name).await?;
     Ok(stored.filter(|approval| is_trusted(approval, expected, &policy)).as_ref().and_then(given_decision))
 }

@@ -104,12 +104,13 @@ impl Service {
         }
     }
 
-    /// Accepts a caller that has replaced the recorded pod: a pod with the same name that the same Job owns.
+    /// Accepts a caller that has replaced the recorded pod: a pod with the same name that the operator created for the Job.
     async fn check_successor(&self, recorded: &Attempt, caller: &Caller, report: &Report) -> Result<(), Refusal> {
         let stored = stored_pod(&self.context, &report.job.namespace, &recorded.pod).await;
         let pod = stored.map_err(|error| Refusal::Unavailable(error.to_string()))?;
         let is_successor = pod.is_some_and(|pod| {
-            pod.metadata.uid.as_ref() == Some(&caller.pod_uid) && owned::is_owned_by(&pod.metadata, &report.job.uid)
+            pod.metadata.uid.as_ref() == Some(&caller.pod_uid)
+                && owned::is_worker_pod(&pod, (&report.job.name, &report.job.uid))
         });
         if is_successor {
             return Ok(());

@@ -201,7 +201,7 @@ const APPROVALS: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/approvals";
 #[tokio::test]
 async fn approvals_are_created_once_and_before_the_status_names_them() {
     let api = starting();
-    api.install_policy();
+    api.install_policies();
     let names = crate::approval::approval_names("refund", UID, &fixtures::held_call());
     let router = endpoint(&api).await;
     let body = serde_json::to_string(&held()).unwrap();
@@ -230,7 +230,7 @@ async fn without_the_admission_policy_no_approval_is_created() {
 #[tokio::test]
 async fn while_the_policy_is_not_enforced_a_report_is_not_merged_and_gets_directives() {
     let api = starting();
-    api.install_policy();
+    api.install_policies();
     api.set_policy_enforced(false);
     let router = endpoint(&api).await;
     let body = serde_json::to_string(&held()).unwrap();
@@ -255,7 +255,7 @@ async fn while_the_policy_is_not_enforced_a_report_is_not_merged_and_gets_direct
 #[tokio::test]
 async fn arguments_that_do_not_match_the_call_are_refused() {
     let api = starting();
-    api.install_policy();
+    api.install_policies();
     let mut forged = held();
     forged.hold.as_mut().unwrap().arguments = "other arguments".to_owned();
     let (status, answer) = post(&endpoint(&api).await, serde_json::to_string(&forged).unwrap()).await;
