@@ -195,6 +195,11 @@ pub enum Reason {
     ///
     /// Remedy: none for the Job; if it happens repeatedly, check the network between workers and operator.
     ReportLost,
+    /// A report contradicts an earlier one about the same event of the log, and was refused: somebody else than the worker has
+    /// reported or has written to the log.
+    ///
+    /// Remedy: find out who may enter the pods of the namespace or write to its memory; compare `status.log` with the log.
+    ReportConflict,
     /// The Job succeeded.
     ///
     /// Remedy: none.

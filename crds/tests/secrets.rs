@@ -22,7 +22,7 @@ fn collect(schema: &Value, path: &str, found: &mut Vec<String>) {
             collect(property, &path, found);
         }
     }
-    for items in [&schema["items"], &schema["additionalProperties"]] {
+    for items in ["items", "additionalProperties"].into_iter().filter_map(|name| schema.get(name)) {
         collect(items, &format!("{path}[]"), found);
     }
 }

@@ -2,7 +2,6 @@
 
 use k8s_openapi::api::core::v1::{EnvVar, ResourceRequirements};
 use kube::KubeSchema;
-use kube::core::Rule;
 use serde::{Deserialize, Serialize};
 
 /// The MCP server of a Skill. Exactly one of `container` and `service` is required.
