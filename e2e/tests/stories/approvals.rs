@@ -349,6 +349,10 @@ async fn every_attempt_to_bypass_the_decision_is_refused() {
         let counts = json!({"counted": {"verdict": "Approve", "at": "2026-01-01T00:00:00Z"}});
         assert_refused(jane.change_status(&approval, &counts).await, "only the operator may write the status");
         assert_refused(admin.change_status(&approval, &counts).await, "only the operator may write the status");
+        assert_refused(
+            as_operator.change_status(&approval, &counts).await,
+            "the verdict that counts must be the decision",
+        );
 
         let status = job.until("the status", |_| true).await;
         assert_eq!(status.phase, Some(Phase::AwaitingApproval), "no refused request decided the call");

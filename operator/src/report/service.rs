@@ -8,11 +8,13 @@ use super::refusal::Refusal;
 use crate::approval::create::{self, create};
 use crate::context::Context;
 use crate::error::Error;
+use crate::events::EventMessage;
 use crate::job::fetch::stored_pod;
 use crate::job::status::{approvals_not_created, is_same_wait, policy_missing};
 use crate::job::write_pace::WritePace;
 use crate::owned;
 use crate::status::StatusStamp;
+use bloomery_crds::conditions::Reason;
 use bloomery_crds::report::{Directives, Report};
 use bloomery_crds::v1alpha1::{Attempt, Job, JobStatus};
 use k8s_openapi::jiff::Timestamp;
@@ -129,6 +131,11 @@ impl Service {
             Merged::Deferrable(status) if self.pace.remaining(uid, Instant::now()).is_none() => status,
             Merged::Deferrable(_) => {
                 return Ok(self.respond("deferred", job, report, acknowledged_events(&current, report)));
+            }
+            Merged::Conflict(why) => {
+                let warning = EventMessage::warning(Reason::ReportConflict, why.clone());
+                self.context.events.publish(job, warning).await;
+                return Err(Refusal::Conflict(why));
             }
             Merged::Unchanged => {
                 return Ok(self.respond("repeated", job, report, acknowledged_events(&current, report)));
