@@ -29,7 +29,7 @@ test-fast: ## Run the tests that need no cluster
 	@$(STEP) "tests without a cluster" hack/test-fast
 
 .PHONY: test-versions
-test-versions: ## Run workers of this version beside those of the version before
+test-versions: cluster-up images ## Run this version beside the version before, as processes and on the local cluster
 	@$(STEP) "two versions side by side" hack/test-versions
 
 .PHONY: sdk-test

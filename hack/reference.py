@@ -153,10 +153,8 @@ def metrics():
     text = re.sub(r"\s+", " ", (ROOT / path).read_text().split("#[cfg(test)]")[0])
     prefix = re.search(r'sub_registry_with_prefix\("(\w+)"\)', text).group(1)
     rows = []
-    for found in re.finditer(r'registry\.register\( ?"(\w+)", (?:"([^"]+)"|(\w+)), metrics\.(\w+)\.clone\(\)', text):
-        name, literal, variable, field = found.groups()
-        # The text of a variable is the one that was assigned last.
-        assigned = re.findall(rf'let {variable} = "([^"]+)";', text[: found.start()]) if variable else []
+    for found in re.finditer(r'(\w+): series ?\.add\w*\( ?"(\w+)", "([^"]+)"', text):
+        field, name, meaning = found.groups()
         kind = re.search(rf"\b{field}: (?:Family<Labels<(\d)>, (\w+)>|(\w+)),", text)
         if not kind:
             fail(f"{path}: the type of {field} is not known: adapt hack/reference.py")
@@ -167,13 +165,15 @@ def metrics():
             if len(labels) != count:
                 fail(f"{path}: found the labels {labels} of {field}, not {count}: adapt hack/reference.py")
         full = f"{prefix}_{name}" + ("_total" if kind == "Counter" else "")
-        rows.append((f"`{full}`", kind.lower(), " ".join(f"`{label}`" for label in labels), cell(literal or assigned[-1])))
-    if len(rows) != text.count("registry.register("):
-        fail(f"{path}: {len(rows)} series were read, {text.count('registry.register(')} are registered: adapt hack/reference.py")
+        rows.append((f"`{full}`", kind.lower(), " ".join(f"`{label}`" for label in labels), cell(meaning)))
+    registered = len(re.findall(r"\bseries ?\.add", text))
+    if len(rows) != registered:
+        fail(f"{path}: {len(rows)} series were read, {registered} are registered: adapt hack/reference.py")
     about = (
         "The operator serves these series in the OpenMetrics text format on port 8080 at `/metrics`. `serviceMonitor.enabled` of the chart makes a "
         "ServiceMonitor. The series of the process (`process_cpu_seconds_total`, `process_resident_memory_bytes`, `process_start_time_seconds`, "
-        "`process_open_fds`) have the names that Prometheus uses. After 500 pairs of a namespace and a Skill, further pairs share the labels `other`."
+        "`process_open_fds`) have the names that Prometheus uses. After 500 pairs of a namespace and a Skill, further pairs share the labels `other`; "
+        "so do the Models of a pair after the first 8. `model` is empty for the calls of a worker that does not report its Models."
     )
     return page("Metrics", path, about, table(["series", "type", "labels", "meaning"], rows))
 
@@ -190,7 +190,7 @@ def labels_of(text, field):
     for part in (call, text[start:at]):
         labels = re.findall(r'\("(\w+)",', part)
         if labels:
-            return (["namespace", "skill"] if of_tenant in part else []) + labels
+            return (["namespace", "skill"] if of_tenant in part else []) + labels + (["model"] if ", model]" in part else [])
     return []
 
 

@@ -172,3 +172,9 @@ proptest! {
         let _ = Program::parse(&text).map(|program| program.evaluate(&variables, &[]));
     }
 }
+
+#[test]
+fn empty_objects_cost_work_too() {
+    let variables = Map::from_iter([("xs".to_owned(), Value::Array(vec![json!({}); 250_000]))]);
+    assert_eq!(Program::parse("xs == xs").unwrap().evaluate(&variables, &[]), Err(Error::Exhausted));
+}

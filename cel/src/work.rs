@@ -82,7 +82,10 @@ impl WorkBudget {
                 self.spend(1)?;
                 items.iter().try_for_each(|item| self.spend_on_json(item))
             }
-            Json::Object(fields) => self.spend_on_fields(fields),
+            Json::Object(fields) => {
+                self.spend(1)?;
+                self.spend_on_fields(fields)
+            }
         }
     }
 

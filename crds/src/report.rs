@@ -244,7 +244,7 @@ pub struct TerminationMessage {
 
 impl TerminationMessage {
     /// Returns the message as JSON. If it is longer than [`MAX_TERMINATION_MESSAGE_BYTES`], the outcome's message is cut, and the
-    /// questions are omitted. The log has both.
+    /// questions and the usage of each Model are omitted. The log has all of them.
     pub fn to_text(&self) -> Result<String, serde_json::Error> {
         let text = serde_json::to_string(self)?;
         if text.len() <= MAX_TERMINATION_MESSAGE_BYTES {
@@ -255,6 +255,9 @@ impl TerminationMessage {
             outcome.message = bounded(&outcome.message, 256);
         }
         short.questions = Vec::new();
+        if let Some(usage) = &mut short.usage {
+            usage.by_model = Vec::new();
+        }
         serde_json::to_string(&short)
     }
 

@@ -9,7 +9,7 @@
 
 use crate::canonical::{self, Digest};
 use crate::limits::EffectiveLimits;
-use crate::unknown::unknown_field;
+use crate::unknown::{self, Read};
 pub use crate::v1alpha1::GivenReply;
 use crate::v1alpha1::{ApprovalVerdict, LogPosition, ModelProvider, ResourceType, SkillSpec};
 use serde::de::DeserializeOwned;
@@ -19,8 +19,12 @@ use serde_json::Value;
 /// The schema version of both parts.
 pub const VERSION: u32 = 1;
 
-/// The level of this version's worker. A change that gives a field a new meaning raises it ([`Revision::min_worker_level`]).
-pub const WORKER_LEVEL: u32 = 1;
+/// The level of this version's worker, and of the revisions that this version compiles. A change that gives an existing field of a
+/// Skill a new meaning raises it, because an older worker would apply the old meaning.
+pub const WORKER_LEVEL: u32 = FIRST_LEVEL;
+
+/// The level of a revision that names none.
+const FIRST_LEVEL: u32 = 1;
 
 /// The key of a ConfigMap that contains the revision.
 pub const REVISION_KEY: &str = "revision.json";
@@ -86,10 +90,8 @@ pub struct Revision {
     pub version: u32,
     /// The name of the Skill, and of its directory in the memory.
     pub skill: String,
-    /// The lowest [`WORKER_LEVEL`] that may run the revision. A worker of this level or a higher one may ignore fields of `spec` that
-    /// it does not know. Without a level, only a worker that knows every field may run the revision. An operator states a level
-    /// above 1 if the revision uses a field whose meaning is newer than the field, and level 1 if all newer fields are only
-    /// informative.
+    /// The lowest [`WORKER_LEVEL`] that may run the revision: that of the version that compiled it. `None` for level 1. A worker of a
+    /// sufficient level also refuses a revision with a field that it does not know.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_worker_level: Option<u32>,
     /// The accepted spec of the Skill.
@@ -100,10 +102,15 @@ pub struct Revision {
 }
 
 impl Revision {
-    /// Returns the revision of a Skill. No field of this version needs a stated level.
+    /// Returns the revision of a Skill, for workers of this version's level.
     pub fn new(skill: impl Into<String>, spec: SkillSpec, mcp: Option<McpEndpoint>) -> Self {
-        Self { version: VERSION, skill: skill.into(), min_worker_level: None, spec, mcp }
+        Self { version: VERSION, skill: skill.into(), min_worker_level: named_level(WORKER_LEVEL), spec, mcp }
     }
+}
+
+/// Returns a level as revisions name it.
+fn named_level(level: u32) -> Option<u32> {
+    (level > FIRST_LEVEL).then_some(level)
 }
 
 /// The address of an MCP server.
@@ -344,7 +351,8 @@ pub fn seal<T: Serialize>(part: &T) -> Result<Sealed, serde_json::Error> {
 /// Parses a revision.
 ///
 /// # Errors
-/// Returns an error if its digest is not `expected`, if it is not a revision of this version, or if only a newer worker may run it.
+/// Returns an error if its digest is not `expected`, if it is not a revision of this version, if only a newer worker may run it, or
+/// if it has a field that this version does not know.
 pub fn open_revision(text: &str, expected: &Digest) -> Result<Revision, Error> {
     const PART: &str = "the revision";
     let value: Value = open(PART, text, expected)?;
@@ -353,12 +361,11 @@ pub fn open_revision(text: &str, expected: &Digest) -> Result<Revision, Error> {
     if let Some(needed) = level.filter(|needed| *needed > u64::from(WORKER_LEVEL)) {
         return Err(Error::NewerWorker { needed });
     }
-    if level.is_none()
-        && let Some(field) = value.get("spec").and_then(|spec| unknown_field("Skill", spec))
-    {
+    let Read { object, unknown } = unknown::read::<Revision>(&value);
+    if let Some(field) = unknown {
         return Err(Error::UnknownField { field });
     }
-    let revision: Revision = serde_json::from_value(value).map_err(|error| unreadable(PART, &error))?;
+    let revision = object.map_err(|error| unreadable(PART, &error))?;
     check_version(PART, revision.version).map(|()| revision)
 }
 
@@ -406,21 +413,25 @@ mod tests {
     }
 
     #[rstest]
-    #[case::no_level(json!(null), Some("the revision has the field spec.policy.quorum, which this version does not know"))]
-    #[case::own_level(json!(WORKER_LEVEL), None)]
-    #[case::higher_level(json!(WORKER_LEVEL + 1), Some("the revision needs a worker of level 2, and this version has level 1"))]
-    fn a_field_of_a_newer_version_is_ignored_only_if_the_revision_states_a_level_that_allows_it(
+    #[case::no_level(json!(null), "the revision has the field spec.policy.quorum, which this version does not know")]
+    #[case::own_level(json!(WORKER_LEVEL), "the revision has the field spec.policy.quorum, which this version does not know")]
+    #[case::higher_level(json!(WORKER_LEVEL + 1), "the revision needs a worker of level 2, and this version has level 1")]
+    fn a_field_of_a_newer_version_is_refused_whatever_level_the_revision_names(
         #[case] level: Value,
-        #[case] refusal: Option<&str>,
+        #[case] refusal: &str,
     ) {
         let spec = json!({ "problem": { "statement": "help" }, "policy": { "quorum": 2 } });
-        match (open_spec(&spec, &level), refusal) {
-            (Ok(revision), None) => assert_eq!(revision.skill, "s"),
-            (Err(error), Some(refusal)) => {
-                assert!(error.to_string().contains(refusal) && error.needs_upgrade(), "{error}");
-            }
-            (other, _) => panic!("{other:?}"),
-        }
+        let error = open_spec(&spec, &level).unwrap_err();
+        assert!(error.to_string().contains(refusal) && error.needs_upgrade(), "{error}");
+    }
+
+    #[rstest]
+    #[case::no_level(json!(null), true)]
+    #[case::own_level(json!(WORKER_LEVEL), true)]
+    #[case::higher_level(json!(WORKER_LEVEL + 1), false)]
+    fn a_worker_runs_revisions_of_its_own_level_and_lower_ones(#[case] level: Value, #[case] runs: bool) {
+        let opened = open_spec(&json!({ "problem": { "statement": "help" } }), &level);
+        assert_eq!(opened.is_ok(), runs, "{opened:?}");
     }
 
     #[test]
@@ -431,11 +442,12 @@ mod tests {
     }
 
     #[test]
-    fn a_revision_of_this_version_states_no_level_and_can_be_opened() {
+    fn a_revision_names_the_level_of_its_compiler_above_the_first_and_can_be_opened() {
+        assert_eq!([1, 2].map(named_level), [None, Some(2)]);
         let spec = serde_json::from_value(json!({ "problem": { "statement": "help" } })).unwrap();
         let revision = Revision::new("s", spec, Some(McpEndpoint { url: "http://orders".into() }));
         let sealed = seal(&revision).unwrap();
-        assert!(!sealed.text.contains("minWorkerLevel"), "{}", sealed.text);
+        assert_eq!(revision.min_worker_level, named_level(WORKER_LEVEL));
         assert_eq!(open_revision(&sealed.text, &sealed.digest).unwrap(), revision);
     }
 }

@@ -12,11 +12,13 @@ mod skill;
 pub use approval::{
     Approval, ApprovalDecision, ApprovalSpec, ApprovalStatus, ApprovalVerdict, CountedDecision, HoldRule,
 };
-pub use definitions::{CRD_VERSION, CRD_VERSION_ANNOTATION, definitions, kinds, schema_of, spec_schema_of};
+pub use definitions::{
+    CRD_VERSION, CRD_VERSION_ANNOTATION, definitions, kinds, schema_of, schema_without_descriptions, spec_schema_of,
+};
 pub use job::{
     AskedQuestion, Attempt, Binding, CallNotStarted, ClaimBinding, DetectedIntent, Finalization, FinalizationAttempt,
     FinalizationCode, FinalizationReason, GateReason, Gates, GivenReply, HeldCall, Job, JobResult, JobSpec, JobStatus,
-    LlmCalls, LogPosition, PreTool, Reply, Ruling, SuggestedAction, ToolName, Usage, Verdict, WaitingFor,
+    LlmCalls, LogPosition, ModelUsage, PreTool, Reply, Ruling, SuggestedAction, ToolName, Usage, Verdict, WaitingFor,
     WorkflowProgress,
 };
 pub use model::{CaRef, Model, ModelProvider, ModelSpec, ModelStatus, SecretRef};

@@ -5,7 +5,7 @@
 use bloomery_crds::Digest;
 use bloomery_crds::report::{Directives, Report, TerminationMessage};
 use bloomery_crds::run::{JobPart, open_job_part, open_revision, seal};
-use bloomery_crds::unknown::unknown_field;
+use bloomery_crds::unknown;
 use bloomery_crds::v1alpha1::{Approval, CRD_VERSION, JobStatus, SkillStatus, definitions};
 use rstest::rstest;
 use serde::Serialize;
@@ -70,7 +70,7 @@ fn directives_skill_statuses_and_approvals_are_read() {
     keeps::<SkillStatus>("skill-status.json");
     keeps::<Approval>("approval.json");
     let approval: Value = serde_json::from_str(&stored("approval.json")).unwrap();
-    assert_eq!(unknown_field("Approval", &approval["spec"]), None);
+    assert_eq!(unknown::read::<Approval>(&approval).unknown, None);
 }
 
 #[test]

@@ -319,7 +319,7 @@ impl Target {
             Some(owner) => {
                 Ok(Self { namespace, name, what, owner_uid: owner.uid.clone(), owner_name: owner.name.clone() })
             }
-            None => Err(Error::Incomplete { what, field: "metadata.ownerReferences" }),
+            None => Err(Error::Unowned { what }),
         }
     }
 

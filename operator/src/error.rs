@@ -52,6 +52,12 @@ pub enum Error {
         /// The field.
         field: &'static str,
     },
+    /// The operator built an object without a controlling owner.
+    #[error("{what} has no controlling owner, so it is not applied: this is a bug of the operator")]
+    Unowned {
+        /// The object.
+        what: String,
+    },
 }
 
 /// Returns the message of the API server alone: the text of a client error repeats the whole response.
@@ -77,7 +83,8 @@ impl Error {
             | Self::Json { .. }
             | Self::Refused { .. }
             | Self::Unreadable { .. }
-            | Self::Incomplete { .. } => None,
+            | Self::Incomplete { .. }
+            | Self::Unowned { .. } => None,
         }
     }
 
@@ -101,7 +108,7 @@ impl Error {
             Self::Api { .. } => "api",
             Self::Refused { .. } => "refused",
             Self::Unreadable { .. } => "unreadable",
-            Self::Json { .. } | Self::Incomplete { .. } => "internal",
+            Self::Json { .. } | Self::Incomplete { .. } | Self::Unowned { .. } => "internal",
         }
     }
 

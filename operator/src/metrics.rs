@@ -10,7 +10,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::Registry;
+use prometheus_client::registry::{Metric, Registry};
 use std::collections::BTreeMap;
 use strum::IntoEnumIterator;
 pub use tenants::Tenant;
@@ -36,8 +36,8 @@ pub struct Metrics {
     outcomes: Family<Labels<3>, Counter>,
     job_durations: Family<Labels<1>, Histogram>,
     start_latencies: Histogram,
-    model_calls: Family<Labels<3>, Counter>,
-    tokens: Family<Labels<3>, Counter>,
+    model_calls: Family<Labels<4>, Counter>,
+    tokens: Family<Labels<4>, Counter>,
     skills: Family<Labels<1>, Gauge>,
     models: Family<Labels<1>, Gauge>,
     api_responses: Family<Labels<1>, Counter>,
@@ -45,88 +45,87 @@ pub struct Metrics {
     tenants: Tenants,
 }
 
+/// Registers series whose names begin with `bloomery_`.
+struct Series<'a>(&'a mut Registry);
+
+impl Series<'_> {
+    fn add<M: Metric + Clone + Default>(&mut self, name: &str, help: &str) -> M {
+        self.add_metric(name, help, M::default())
+    }
+
+    fn add_metric<M: Metric + Clone>(&mut self, name: &str, help: &str, metric: M) -> M {
+        self.0.register(name, help, metric.clone());
+        metric
+    }
+
+    fn add_histograms(&mut self, name: &str, help: &str, new: fn() -> Histogram) -> Family<Labels<1>, Histogram> {
+        self.add_metric(name, help, Family::new_with_constructor(new))
+    }
+}
+
+/// The upper bounds of waits for people, in seconds: from a minute to a week.
+const WAITS: [f64; 6] = [60.0, 600.0, 3600.0, 4.0 * 3600.0, 24.0 * 3600.0, 7.0 * 24.0 * 3600.0];
+
+/// The upper bounds of the durations of Jobs, in seconds: from a second to a week, because a Job may wait for people.
+const DURATIONS: [f64; 9] = [1.0, 5.0, 20.0, 60.0, 300.0, 1800.0, 4.0 * 3600.0, 24.0 * 3600.0, 7.0 * 24.0 * 3600.0];
+
 impl Metrics {
     /// Registers all series.
     pub fn new() -> Self {
-        let reconcile_histogram: fn() -> Histogram = || Histogram::new([0.005, 0.02, 0.1, 0.5, 2.0, 10.0]);
-        // In seconds, from a minute to a week: these are waits for people.
-        let wait_histogram: fn() -> Histogram =
-            || Histogram::new([60.0, 600.0, 3600.0, 4.0 * 3600.0, 24.0 * 3600.0, 7.0 * 24.0 * 3600.0]);
-        // In seconds, from a second to a week: a Job may wait for people.
-        let duration_histogram: fn() -> Histogram =
-            || Histogram::new([1.0, 5.0, 20.0, 60.0, 300.0, 1800.0, 4.0 * 3600.0, 24.0 * 3600.0, 7.0 * 24.0 * 3600.0]);
-        let mut metrics = Self {
-            registry: Registry::default(),
-            reconciles: Family::default(),
-            reconcile_durations: Family::new_with_constructor(reconcile_histogram),
-            reconciles_running: Family::default(),
-            writes: Family::default(),
-            leader: Gauge::default(),
-            jobs: Family::default(),
-            longest_waits: Family::default(),
-            waits: Family::new_with_constructor(wait_histogram),
-            reports: Family::default(),
-            verdicts: Family::default(),
-            waiting_jobs: Family::default(),
-            outcomes: Family::default(),
-            job_durations: Family::new_with_constructor(duration_histogram),
-            start_latencies: Histogram::new([0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 120.0, 600.0]),
-            model_calls: Family::default(),
-            tokens: Family::default(),
-            skills: Family::default(),
-            models: Family::default(),
-            api_responses: Family::default(),
-            build_info: Family::default(),
+        let mut registry = Registry::default();
+        registry.register_collector(Box::new(process::Process));
+        let mut series = Series(registry.sub_registry_with_prefix("bloomery"));
+        let start_latencies = Histogram::new([0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 120.0, 600.0]);
+        let metrics = Self {
+            reconciles: series.add("reconciles", "Reconciles by controller and result"),
+            reconcile_durations: series.add_histograms(
+                "reconcile_seconds",
+                "Duration of a reconcile in seconds",
+                || Histogram::new([0.005, 0.02, 0.1, 0.5, 2.0, 10.0]),
+            ),
+            reconciles_running: series.add("reconciles_running", "Reconciles in progress"),
+            writes: series.add("writes", "Requests that change the cluster, by kind and verb"),
+            leader: series.add("leader", "1 if this replica leads, otherwise 0"),
+            jobs: series.add("jobs", "Jobs by phase"),
+            longest_waits: series
+                .add("waiting_longest_seconds", "Longest current wait of a Job for people in seconds, by phase"),
+            waits: series.add_histograms(
+                "waited_seconds",
+                "Duration of finished waits for people in seconds, by phase",
+                || Histogram::new(WAITS),
+            ),
+            reports: series.add("reports", "Reports of workers by result"),
+            verdicts: series.add("gate_verdicts", "Verdicts by namespace, Skill, gate and verdict"),
+            waiting_jobs: series.add(
+                "jobs_waiting",
+                "Jobs that have not ended and have no running worker, by the reason of their condition Ready",
+            ),
+            outcomes: series.add("job_outcomes", "Ended Jobs by namespace, Skill and outcome code"),
+            job_durations: series.add_histograms(
+                "job_duration_seconds",
+                "Time from the creation of a Job to its end in seconds, by phase",
+                || Histogram::new(DURATIONS),
+            ),
+            start_latencies: series.add_metric(
+                "job_start_seconds",
+                "Time from the creation of a Job to the first report of its worker in seconds",
+                start_latencies,
+            ),
+            model_calls: series.add("model_calls", "Model calls by namespace, Skill, stage and Model"),
+            tokens: series.add(
+                "tokens",
+                "Tokens by namespace, Skill, kind (input, cached or output; cached ones are also input) and Model",
+            ),
+            skills: series.add("skills", "Skills by the status of their condition Ready"),
+            models: series.add("models", "Models by the status of their condition Ready"),
+            api_responses: series
+                .add("api_responses", "Responses of the API server by HTTP status, or `error` if there was none"),
+            build_info: series.add("build_info", "1, with the version of the operator"),
             tenants: Tenants::default(),
+            registry,
         };
-        metrics.register();
-        metrics.registry.register_collector(Box::new(process::Process));
         metrics.build_info.get_or_create(&[("version", env!("CARGO_PKG_VERSION").to_owned())]).set(1);
         metrics
-    }
-
-    /// Registers all series except those of the process.
-    fn register(&mut self) {
-        let metrics = self;
-        let registry = metrics.registry.sub_registry_with_prefix("bloomery");
-        registry.register("reconciles", "Reconciles by controller and result", metrics.reconciles.clone());
-        registry.register(
-            "reconcile_seconds",
-            "Duration of a reconcile in seconds",
-            metrics.reconcile_durations.clone(),
-        );
-        registry.register("reconciles_running", "Reconciles in progress", metrics.reconciles_running.clone());
-        registry.register("writes", "Requests that change the cluster, by kind and verb", metrics.writes.clone());
-        registry.register("leader", "1 if this replica leads, otherwise 0", metrics.leader.clone());
-        registry.register("jobs", "Jobs by phase", metrics.jobs.clone());
-        let help = "Longest current wait of a Job for people in seconds, by phase";
-        registry.register("waiting_longest_seconds", help, metrics.longest_waits.clone());
-        registry.register(
-            "waited_seconds",
-            "Duration of finished waits for people in seconds, by phase",
-            metrics.waits.clone(),
-        );
-        registry.register("reports", "Reports of workers by result", metrics.reports.clone());
-        let help = "Verdicts by namespace, Skill, gate and verdict";
-        registry.register("gate_verdicts", help, metrics.verdicts.clone());
-        let help = "Jobs that have not ended and have no running worker, by the reason of their condition Ready";
-        registry.register("jobs_waiting", help, metrics.waiting_jobs.clone());
-        let help = "Ended Jobs by namespace, Skill and outcome code";
-        registry.register("job_outcomes", help, metrics.outcomes.clone());
-        let help = "Time from the creation of a Job to its end in seconds, by phase";
-        registry.register("job_duration_seconds", help, metrics.job_durations.clone());
-        let help = "Time from the creation of a Job to the first report of its worker in seconds";
-        registry.register("job_start_seconds", help, metrics.start_latencies.clone());
-        registry.register("model_calls", "Model calls by namespace, Skill and stage", metrics.model_calls.clone());
-        let help = "Tokens by namespace, Skill and kind (input, cached or output; cached ones are also input)";
-        registry.register("tokens", help, metrics.tokens.clone());
-        let help = "Skills by the status of their condition Ready";
-        registry.register("skills", help, metrics.skills.clone());
-        let help = "Models by the status of their condition Ready";
-        registry.register("models", help, metrics.models.clone());
-        let help = "Responses of the API server by HTTP status, or `error` if there was none";
-        registry.register("api_responses", help, metrics.api_responses.clone());
-        registry.register("build_info", "1, with the version of the operator", metrics.build_info.clone());
     }
 
     /// Records the start of a reconcile. The reconcile counts as running until the result is dropped.
@@ -199,16 +198,16 @@ impl Metrics {
         self.verdicts.get_or_create(&labels).inc_by(count);
     }
 
-    /// Counts model calls in a stage.
-    pub fn count_model_calls(&self, tenant: &Tenant, stage: &str, count: u64) {
-        let [namespace, skill] = self.tenants.labels(tenant);
-        self.model_calls.get_or_create(&[namespace, skill, ("stage", stage.to_owned())]).inc_by(count);
+    /// Counts calls of a Model in a stage. The name of the Model is empty if it is not known.
+    pub fn count_model_calls(&self, tenant: &Tenant, model: &str, stage: &str, count: u64) {
+        let [namespace, skill, model] = self.tenants.labels_with_model(tenant, model);
+        self.model_calls.get_or_create(&[namespace, skill, ("stage", stage.to_owned()), model]).inc_by(count);
     }
 
-    /// Counts tokens of a kind.
-    pub fn count_tokens(&self, tenant: &Tenant, kind: &str, count: u64) {
-        let [namespace, skill] = self.tenants.labels(tenant);
-        self.tokens.get_or_create(&[namespace, skill, ("kind", kind.to_owned())]).inc_by(count);
+    /// Counts tokens of a kind. The name of the Model is empty if it is not known.
+    pub fn count_tokens(&self, tenant: &Tenant, model: &str, kind: &str, count: u64) {
+        let [namespace, skill, model] = self.tenants.labels_with_model(tenant, model);
+        self.tokens.get_or_create(&[namespace, skill, ("kind", kind.to_owned()), model]).inc_by(count);
     }
 
     /// Counts the end of a Job, and records the seconds since its creation.
@@ -283,7 +282,7 @@ mod tests {
         drop(metrics.record_reconcile_start("skill"));
         metrics.record_reconcile_end("skill", "conflict", 0.3);
         metrics.count_verdicts(&tenant(), "preTool", "Deny", 2);
-        metrics.count_tokens(&tenant(), "input", 90);
+        metrics.count_tokens(&tenant(), "large", "input", 90);
         metrics.record_job_end(&tenant(), "Done", "Succeeded", 3.0);
         metrics.set_counts(&Counts {
             jobs: BTreeMap::from([("Running".to_owned(), 3)]),
@@ -295,7 +294,7 @@ mod tests {
         for line in [
             r#"bloomery_reconciles_total{controller="skill",result="conflict"} 1"#,
             r#"bloomery_gate_verdicts_total{namespace="acme",skill="refunds",gate="preTool",verdict="Deny"} 2"#,
-            r#"bloomery_tokens_total{namespace="acme",skill="refunds",kind="input"} 90"#,
+            r#"bloomery_tokens_total{namespace="acme",skill="refunds",kind="input",model="large"} 90"#,
             r#"bloomery_job_outcomes_total{namespace="acme",skill="refunds",code="Done"} 1"#,
             r#"bloomery_jobs{phase="Running"} 3"#,
             r#"bloomery_jobs{phase="Queued"} 0"#,

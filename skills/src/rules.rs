@@ -4,8 +4,12 @@
 
 use crate::checked::CheckedDocument;
 use crate::finding::{Finding, Severity};
+use crate::schema::property;
 use bloomery_cel::Program;
 use bloomery_crds::v1alpha1::spec_schema_of;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    JSONSchemaProps, JSONSchemaPropsOrArray, ValidationRule,
+};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
@@ -35,33 +39,32 @@ struct Violation {
 /// Returns the rules that the spec of an object violates.
 fn violations(kind: &str, object: &Value) -> Vec<Violation> {
     let mut violations = Vec::new();
-    let schema = spec_schema_of(kind).and_then(|schema| serde_json::to_value(schema).ok());
-    if let (Some(schema), Some(spec)) = (schema, object.get("spec")) {
-        collect(&schema, spec, "spec", &mut violations);
+    if let (Some(schema), Some(spec)) = (spec_schema_of(kind), object.get("spec")) {
+        collect(schema, spec, "spec", &mut violations);
     }
     violations
 }
 
 /// Adds the violations in the value at an API path. The recursion is as deep as the schema.
-fn collect(schema: &Value, value: &Value, path: &str, violations: &mut Vec<Violation>) {
-    for rule in schema["x-kubernetes-validations"].as_array().into_iter().flatten() {
-        let text = rule["rule"].as_str().unwrap_or_default();
-        if !text.contains("oldSelf") && holds(text, value) == Some(false) {
-            let field = rule["fieldPath"].as_str().unwrap_or_default();
-            let message = rule["message"].as_str().unwrap_or(text).to_owned();
+fn collect(schema: &JSONSchemaProps, value: &Value, path: &str, violations: &mut Vec<Violation>) {
+    for ValidationRule { rule, message, field_path, .. } in schema.x_kubernetes_validations.iter().flatten() {
+        if !rule.contains("oldSelf") && holds(rule, value) == Some(false) {
+            let field = field_path.as_deref().unwrap_or_default();
+            let message = message.clone().unwrap_or_else(|| rule.clone());
             violations.push(Violation { path: format!("{path}{field}"), message });
         }
     }
-    match value {
-        Value::Object(fields) => {
+    match (value, &schema.items) {
+        (Value::Object(fields), _) => {
             for (name, value) in fields {
-                let property = schema["properties"].get(name).unwrap_or(&schema["additionalProperties"]);
-                collect(property, value, &format!("{path}.{name}"), violations);
+                if let Some(property) = property(schema, name) {
+                    collect(property, value, &format!("{path}.{name}"), violations);
+                }
             }
         }
-        Value::Array(values) if schema["items"].is_object() => {
+        (Value::Array(values), Some(JSONSchemaPropsOrArray::Schema(items))) => {
             for (index, value) in values.iter().enumerate() {
-                collect(&schema["items"], value, &format!("{path}[{index}]"), violations);
+                collect(items, value, &format!("{path}[{index}]"), violations);
             }
         }
         _ => {}

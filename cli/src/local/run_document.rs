@@ -7,7 +7,6 @@ use crate::local::skill_directory::SkillDirectory;
 use bloomery_crds::Digest;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::run::{BoundResource, ContinuedJob, JobIdentity, JobPart, ModelEndpoint, Revision, VERSION, seal};
-use bloomery_journal::JOBS;
 use bloomery_journal::files::{Disk, Files};
 use bloomery_redact::plain_file;
 use bloomery_worker::record;
@@ -89,7 +88,8 @@ impl RunDocument {
         Ok(Self { revision, part, program })
     }
 
-    /// Stores the document beside the log, unless the Job has one already. Returns whether it was stored.
+    /// Stores the document beside the log, unless the Job has one already. Returns whether it was stored. It is durable once the directory of
+    /// logs is synced, which `Store::open` does before the log begins.
     ///
     /// # Errors
     /// If the document cannot be written.
@@ -98,7 +98,6 @@ impl RunDocument {
         let text = serde_json::to_vec_pretty(self).map_err(|error| Error::failed(error.to_string()))?;
         let temporary = dir.join(format!(".tmp-{writer}-{FILE}"));
         let result = fs::create_dir_all(&dir)
-            .and_then(|()| Disk.sync_dir(&directory.dir.join(JOBS)))
             .and_then(|()| Disk.create(&temporary, &text))
             .and_then(|()| Disk.link(&temporary, &dir.join(FILE)))
             .and_then(|()| Disk.sync_dir(&dir));

@@ -3,10 +3,10 @@
 use crate::error::Error;
 use crate::local::memory_error::{log_error, unusable};
 use crate::local::{older_jobs, owner};
-use bloomery_journal::files::Disk;
+use bloomery_journal::files::{Disk, Files};
 use bloomery_worker::{focus, record, shared_cache, tools, trace};
 use std::collections::BTreeSet;
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder};
 use std::io;
 use std::iter::once;
 use std::os::unix::fs::DirBuilderExt;
@@ -100,11 +100,9 @@ impl SkillDirectory {
             let dir = self.dir.join(name);
             fs::create_dir_all(&dir).map_err(|error| unusable(&dir, &error))?;
         }
-        // A log survives a power failure only if the entries of the directories above it are on disk.
-        for dir in [self.dir.as_path(), self.memory()] {
-            File::open(dir).and_then(|dir| dir.sync_all()).map_err(|error| unusable(dir, &error))?;
-        }
-        Ok(())
+        // A log survives a power failure only if the entries of the directories above it are on disk. `Store::open` syncs this
+        // directory and those in it.
+        Disk.sync_dir(self.memory()).map_err(|error| unusable(self.memory(), &error))
     }
 }
 

@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, resume_unwind};
 
 use futures::FutureExt;
 use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Api, ResourceExt};
@@ -21,10 +22,17 @@ pub const NAMESPACE: &str = "bloomery-system";
 /// The name of the Helm release and of the objects of the chart.
 pub const RELEASE: &str = "bloomery";
 
+/// The name of the lease that the leader holds.
+const LEASE: &str = "bloomery-leader";
+
 /// The operator's program.
 pub const PROGRAM: &str = "bloomery-operator";
 
-const SELECTOR: &str = "app.kubernetes.io/instance=bloomery,app.kubernetes.io/component=operator";
+/// The label of a second Deployment of the operator, which a story runs beside that of the release.
+pub const LABEL_BESIDE: &str = "bloomery.dev/e2e-beside";
+
+const SELECTOR: &str =
+    "app.kubernetes.io/instance=bloomery,app.kubernetes.io/component=operator,!bloomery.dev/e2e-beside";
 
 /// Held exclusively by stories that disturb the operator, and shared by stories that need it undisturbed.
 static OPERATOR_LOCK: RwLock<()> = RwLock::const_new(());
@@ -40,14 +48,16 @@ pub async fn undisturbed() -> RwLockReadGuard<'static, ()> {
     OPERATOR_LOCK.read().await
 }
 
-/// Runs `meanwhile` while the operator is scaled to zero. The operator is restored afterwards, also if `meanwhile` fails.
+/// Runs `meanwhile` with this number of ready pods of the operator. The number before is restored afterwards, also if `meanwhile`
+/// fails.
 ///
 /// The caller must hold the guard of [`alone`].
-pub async fn while_stopped<T>(cluster: &Cluster, meanwhile: impl AsyncFnOnce() -> T) -> T {
-    let before = set_replicas(cluster, 0).await;
-    eventually("the operator's pods to end", async || {
-        let left: Vec<String> = pods(cluster).await.iter().map(ResourceExt::name_any).collect();
-        if left.is_empty() { Ok(()) } else { Err(left) }
+pub async fn with_replicas<T>(cluster: &Cluster, replicas: u16, meanwhile: impl AsyncFnOnce() -> T) -> T {
+    let before = set_replicas(cluster, replicas.into()).await;
+    eventually(&format!("{replicas} ready pods of the operator and no other"), async || {
+        let pods = pods(cluster).await;
+        let seen: Vec<String> = pods.iter().map(ResourceExt::name_any).collect();
+        if pods.len() == usize::from(replicas) && pods.iter().all(serves) { Ok(()) } else { Err(seen) }
     })
     .await;
     let done = AssertUnwindSafe(meanwhile()).catch_unwind().await;
@@ -71,7 +81,7 @@ pub fn api(cluster: &Cluster) -> Api<Pod> {
     Api::namespaced(cluster.client.clone(), NAMESPACE)
 }
 
-/// Returns the operator's pods.
+/// Returns the pods of the release's operator.
 pub async fn pods(cluster: &Cluster) -> Vec<Pod> {
     api(cluster).list(&ListParams::default().labels(SELECTOR)).await.map(|list| list.items).unwrap_or_default()
 }
@@ -81,8 +91,23 @@ pub async fn ready_pod(cluster: &Cluster) -> Pod {
     eventually("a ready pod of the operator", async || {
         let pods = pods(cluster).await;
         let seen: Vec<String> = pods.iter().map(ResourceExt::name_any).collect();
-        let serves = |pod: &Pod| is_ready(pod) && pod.metadata.deletion_timestamp.is_none();
         pods.into_iter().find(serves).ok_or(seen)
+    })
+    .await
+}
+
+fn serves(pod: &Pod) -> bool {
+    is_ready(pod) && pod.metadata.deletion_timestamp.is_none()
+}
+
+/// Waits until the holder of the lease is a pod that exists, and returns the pod.
+pub async fn leader(cluster: &Cluster) -> Pod {
+    let leases = Api::<Lease>::namespaced(cluster.client.clone(), NAMESPACE);
+    eventually("a pod of the operator that leads", async || {
+        let lease = leases.get(LEASE).await.map_err(|error| error.to_string())?;
+        let holder = lease.spec.and_then(|spec| spec.holder_identity).ok_or("nobody holds the lease")?;
+        let leader = api(cluster).get_opt(&holder).await.map_err(|error| error.to_string())?;
+        leader.ok_or_else(|| format!("{holder} holds the lease, and is gone"))
     })
     .await
 }

@@ -152,7 +152,7 @@ async fn a_decision_made_while_no_operator_runs_counts_after_its_start() {
         let first = tenant.job("first").goal("Refund order A-443").await;
         let second = tenant.job("second").goal("Refund order A-543").await;
         let (one, two) = (parked_approval(tenant, &first).await, parked_approval(tenant, &second).await);
-        operator::while_stopped(&tenant.cluster, async || {
+        operator::with_replicas(&tenant.cluster, 0, async || {
             jane.decide(&one, "Approve", "").await.expect("the decision is accepted");
             jane.decide(&two, "Deny", "it arrived whole").await.expect("the decision is accepted");
             let changed = jane.decide(&two, "Approve", "").await;

@@ -41,5 +41,7 @@ mod resources;
 mod revisions;
 mod rights;
 mod stages;
+mod takeover;
 mod tenants;
 mod upgrade;
+mod versions;

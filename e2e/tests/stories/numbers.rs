@@ -173,10 +173,10 @@ async fn five_thousand_waiting_jobs_need_no_pod_no_write_and_little_memory() {
         let job = tenant.job("refund").goal("I want my money back").await;
         job.until_phase(Phase::AwaitingReply).await;
         job.pods_have_ended().await;
-        operator::while_stopped(&tenant.cluster, async || {}).await;
+        operator::with_replicas(&tenant.cluster, 0, async || {}).await;
         let before = anonymous_kib(tenant, &tenant.cluster).await;
 
-        operator::while_stopped(&tenant.cluster, async || create_copies(tenant, "refund").await).await;
+        operator::with_replicas(&tenant.cluster, 0, async || create_copies(tenant, "refund").await).await;
         let from = audit::operator_writes(&tenant.namespace).len();
         let writes = audit::until_quiet(&tenant.namespace, QUIET, QUIET * 3).await;
         let after = anonymous_kib(tenant, &tenant.cluster).await;

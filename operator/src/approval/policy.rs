@@ -3,7 +3,7 @@
 //! approvals.
 
 pub use super::policy_meaning::ShippedPolicies;
-use super::policy_meaning::{self, AS_STRICT, ShippedPolicy};
+use super::policy_meaning::{self, AS_STRICT};
 use crate::caches::{AdmissionBinding, AdmissionPolicy, Caches, RawObject};
 use bloomery_crds::Digest;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -69,35 +69,25 @@ fn compare(
     policies: &[Arc<AdmissionPolicy>],
     bindings: &[Arc<AdmissionBinding>],
 ) -> PolicyState {
+    let meaning = shipped.meaning();
     let mut stored = Vec::new();
-    for policy in shipped.all() {
-        match find_in_force(policy, policies, bindings) {
-            Ok(found) => stored.extend(found),
-            Err(error) => {
+    for (policy, wanted, wanted_binding) in &meaning.policies {
+        let found = check_meaning("ValidatingAdmissionPolicy", &policy.name, policies, |spec| {
+            wanted.is_some() && policy_meaning::of_policy(spec) == *wanted
+        });
+        let found_binding = check_meaning("ValidatingAdmissionPolicyBinding", &policy.name, bindings, |spec| {
+            wanted_binding.is_some() && policy_meaning::of_binding(spec) == *wanted_binding
+        });
+        match (found, found_binding) {
+            (Ok(policy), Ok(binding)) => stored.extend([&policy.metadata, &binding.metadata]),
+            (Err(error), _) | (_, Err(error)) => {
                 return PolicyState::Missing(format!(
                     "{error}, so decisions cannot be trusted: nobody is asked, and the call waits. Install the chart again, and the Job continues by itself"
                 ));
             }
         }
     }
-    PolicyState::InForce(Guard::new(&policy_meaning::digest(shipped), &stored))
-}
-
-/// Returns the metadata of the stored policy and of its binding, if they mean what the shipped ones mean.
-fn find_in_force<'a>(
-    shipped: &ShippedPolicy,
-    policies: &'a [Arc<AdmissionPolicy>],
-    bindings: &'a [Arc<AdmissionBinding>],
-) -> Result<[&'a ObjectMeta; 2], Error> {
-    let wanted = policy_meaning::of_policy(&shipped.policy);
-    let wanted_binding = policy_meaning::of_binding(&shipped.binding);
-    let policy = check_meaning("ValidatingAdmissionPolicy", &shipped.name, policies, |spec| {
-        wanted.is_some() && policy_meaning::of_policy(spec) == wanted
-    })?;
-    let binding = check_meaning("ValidatingAdmissionPolicyBinding", &shipped.name, bindings, |spec| {
-        wanted_binding.is_some() && policy_meaning::of_binding(spec) == wanted_binding
-    })?;
-    Ok([&policy.metadata, &binding.metadata])
+    PolicyState::InForce(Guard::new(&meaning.digest, &stored))
 }
 
 /// Returns the object with this name, if its `spec` means what the shipped one means. An object that is being deleted does
@@ -125,8 +115,9 @@ pub(crate) fn in_force(shipped: &ShippedPolicies, policy_uid: &str, binding_uid:
         let (name, uid) = (Some(name.to_owned()), Some(uid.to_owned()));
         Arc::new(RawObject::new(ObjectMeta { name, uid, ..ObjectMeta::default() }, spec.clone()))
     }
-    let policies = shipped.all().map(|policy| stored(&policy.name, policy_uid, &policy.policy));
-    let bindings = shipped.all().map(|policy| stored(&policy.name, binding_uid, &policy.binding));
+    let all = [&shipped.approvals, &shipped.pods, &shipped.tokens];
+    let policies = all.map(|policy| stored(&policy.name, policy_uid, &policy.policy));
+    let bindings = all.map(|policy| stored(&policy.name, binding_uid, &policy.binding));
     compare(shipped, &policies, &bindings)
 }
 

@@ -10,9 +10,10 @@ use k8s_openapi::api::admissionregistration::v1::{
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::sync::OnceLock;
 
 /// The shipped admission policies that approvals depend on, as the chart passes them.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ShippedPolicies {
     /// The user name of the operator, which the policies allow.
@@ -23,17 +24,38 @@ pub struct ShippedPolicies {
     pub pods: ShippedPolicy,
     /// Reserves the tokens of workers for kubelets.
     pub tokens: ShippedPolicy,
+    /// Computed once, because every check needs it.
+    #[serde(skip)]
+    meaning: OnceLock<ShippedMeaning>,
+}
+
+/// What the shipped policies mean.
+#[derive(Debug, Clone)]
+pub(super) struct ShippedMeaning {
+    /// Each policy, with what it and its binding mean; none of a `spec` that cannot be read.
+    pub(super) policies: [(ShippedPolicy, Option<Value>, Option<Value>); 3],
+    /// The digest of all, which does not depend on the names of the installation.
+    pub(super) digest: Digest,
 }
 
 impl ShippedPolicies {
-    /// All policies.
-    pub(super) fn all(&self) -> [&ShippedPolicy; 3] {
-        [&self.approvals, &self.pods, &self.tokens]
+    /// Returns what the policies mean.
+    pub(super) fn meaning(&self) -> &ShippedMeaning {
+        self.meaning.get_or_init(|| {
+            let policies = [&self.approvals, &self.pods, &self.tokens]
+                .map(|shipped| (shipped.clone(), of_policy(&shipped.policy), of_binding(&shipped.binding)));
+            let without_names = policies.each_ref().map(|(ShippedPolicy { name, .. }, policy, binding)| {
+                replace_in_texts(json!([policy, binding]), &|text| {
+                    if text == name { POLICY.to_owned() } else { text.replace(&self.operator, OPERATOR) }
+                })
+            });
+            ShippedMeaning { policies, digest: Digest::of_value(&json!(without_names)) }
+        })
     }
 }
 
 /// A shipped admission policy and its binding.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ShippedPolicy {
     /// The name of the policy and of its binding.
@@ -73,17 +95,6 @@ pub(super) fn of_policy(spec: &Value) -> Option<Value> {
 /// Returns the meaning of the `spec` of a binding; none if it cannot be read.
 pub(super) fn of_binding(spec: &Value) -> Option<Value> {
     normalized::<ValidatingAdmissionPolicyBindingSpec>(spec)
-}
-
-/// Returns the digest of the meaning of the shipped policies, which does not depend on the names of the installation.
-pub(super) fn digest(shipped: &ShippedPolicies) -> Digest {
-    let meanings = shipped.all().map(|ShippedPolicy { name, policy, binding }| {
-        let meaning = json!([of_policy(policy), of_binding(binding)]);
-        replace_in_texts(meaning, &|text| {
-            if text == name { POLICY.to_owned() } else { text.replace(&shipped.operator, OPERATOR) }
-        })
-    });
-    Digest::of_value(&json!(meanings))
 }
 
 fn normalized<T: DeserializeOwned + Serialize>(spec: &Value) -> Option<Value> {
@@ -166,7 +177,12 @@ mod tests {
             binding: rendered(&format!("{kind}Binding"), refuse_service_accounts),
         };
         let operator = "system:serviceaccount:b:op".into();
-        ShippedPolicies { operator, approvals: of("approvals"), pods: of("pods"), tokens: of("tokens") }
+        let (approvals, pods, tokens) = (of("approvals"), of("pods"), of("tokens"));
+        ShippedPolicies { operator, approvals, pods, tokens, meaning: OnceLock::new() }
+    }
+
+    fn digest(shipped: &ShippedPolicies) -> &Digest {
+        &shipped.meaning().digest
     }
 
     #[test]
@@ -180,10 +196,10 @@ mod tests {
             }),
             binding: replace_in_texts(policy.binding, &|text| text.replace("b-", "other-")),
         };
-        let ShippedPolicies { operator: _, approvals, pods, tokens } = of_chart(true);
-        let [approvals, pods, tokens] = [approvals, pods, tokens].map(other_installation);
-        let other_names =
-            ShippedPolicies { operator: "system:serviceaccount:other:op".into(), approvals, pods, tokens };
+        let shipped = of_chart(true);
+        let [approvals, pods, tokens] = [shipped.approvals, shipped.pods, shipped.tokens].map(other_installation);
+        let operator = "system:serviceaccount:other:op".into();
+        let other_names = ShippedPolicies { operator, approvals, pods, tokens, meaning: OnceLock::new() };
         assert_eq!(digest(&other_names), digest(&of_chart(true)), "names of an installation are no part of it");
         let mut weaker = of_chart(true);
         weaker.tokens.policy["failurePolicy"] = json!("Ignore");

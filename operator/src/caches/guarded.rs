@@ -1,8 +1,8 @@
 //! Objects that this version may be unable to read.
 
-use bloomery_crds::unknown::unknown_field;
+use bloomery_crds::unknown::{self, Read};
 use kube::core::error_boundary::InvalidObject;
-use kube::core::{DeserializeGuard, ObjectMeta, Resource};
+use kube::core::{ObjectMeta, Resource};
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -13,18 +13,17 @@ use std::borrow::Cow;
 #[derive(Debug, Clone)]
 pub struct Guarded<K>(pub Result<K, InvalidObject>);
 
-impl<'de, K: Resource<DynamicType = ()> + DeserializeOwned> Deserialize<'de> for Guarded<K> {
+impl<'de, K: DeserializeOwned> Deserialize<'de> for Guarded<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(deserializer)?;
-        let unknown = value.get("spec").and_then(|spec| unknown_field(&K::kind(&()), spec));
-        let DeserializeGuard(read) = DeserializeGuard::<K>::deserialize(value).map_err(D::Error::custom)?;
-        Ok(Self(match (read, unknown) {
-            (Ok(object), Some(field)) => {
-                let error = format!("it has the field {field} of a newer version");
-                Err(InvalidObject { error, metadata: object.meta().clone() })
-            }
-            (read, _) => read,
-        }))
+        let Read { object, unknown } = unknown::read::<K>(&value);
+        let error = match (object, unknown) {
+            (Ok(object), None) => return Ok(Self(Ok(object))),
+            (_, Some(field)) => format!("it has the field {field} of a newer version"),
+            (Err(error), None) => error.to_string(),
+        };
+        let metadata = value.get("metadata").map(ObjectMeta::deserialize).transpose().map_err(D::Error::custom)?;
+        Ok(Self(Err(InvalidObject { error, metadata: metadata.unwrap_or_default() })))
     }
 }
 

@@ -20,7 +20,8 @@ use kube::Api;
 use kube::core::ResourceExt;
 use std::time::Instant;
 
-/// The interval for retrying the creation of a refused pod: quotas and admission rules are not watched. The end of a worker or MCP pod of the namespace wakes the Job sooner.
+/// The interval for retrying the creation of a refused pod: quotas and admission rules are not watched. The end of a
+/// worker or MCP pod of the namespace wakes the Job sooner.
 const REFUSED_POD_RETRY_INTERVAL: SignedDuration = SignedDuration::from_secs(60);
 
 /// The retry delay while a cache catches up.

@@ -1,9 +1,18 @@
 //! Records in the metrics what a written status adds to the status before it.
 
 use crate::metrics::{Metrics, Tenant};
-use bloomery_crds::v1alpha1::{Job, JobStatus, Verdict};
+use bloomery_crds::v1alpha1::{Job, JobStatus, ModelUsage, Stage, Usage, Verdict};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube::core::ResourceExt;
+
+/// The stages, with the values of the label `stage`.
+const STAGES: [(Stage, &str); 5] = [
+    (Stage::Intent, "intent"),
+    (Stage::Selection, "selection"),
+    (Stage::Plan, "plan"),
+    (Stage::Finalization, "finalization"),
+    (Stage::Polish, "polish"),
+];
 
 /// Records the verdicts, the model calls, the tokens, the first report and the end that the status `after` has and the
 /// status `before` does not have.
@@ -42,19 +51,36 @@ fn count_verdicts(metrics: &Metrics, tenant: &Tenant, before: &JobStatus, after:
     }
 }
 
+/// Counts the calls and tokens of each Model. A worker of an older version reports only the sums: they count for a Model without a
+/// name, and so does the report in which a newer worker continues such a Job.
 fn count_usage(metrics: &Metrics, tenant: &Tenant, before: &JobStatus, after: &JobStatus) {
     let usage = |status: &JobStatus| status.usage.clone().unwrap_or_default();
     let (before, after) = (usage(before), usage(after));
-    let (calls_before, calls) = (&before.llm_calls, &after.llm_calls);
-    let stages = [
-        ("intent", calls_before.intent, calls.intent),
-        ("selection", calls_before.selection, calls.selection),
-        ("plan", calls_before.plan, calls.plan),
-        ("finalization", calls_before.finalization, calls.finalization),
-        ("polish", calls_before.polish, calls.polish),
-    ];
-    for (stage, before, after) in stages.into_iter().filter(|(_, before, after)| after > before) {
-        metrics.count_model_calls(tenant, stage, increase(before, after));
+    let (sums_before, sums_after) = (sums(&before), sums(&after));
+    let continues_older = before.by_model.is_empty() && sums_before != ModelUsage::default();
+    if after.by_model.is_empty() || continues_older {
+        count_model(metrics, tenant, &sums_before, &sums_after);
+        return;
+    }
+    for model in &after.by_model {
+        let earlier = before.by_model.iter().find(|earlier| earlier.model == model.model);
+        count_model(metrics, tenant, &earlier.cloned().unwrap_or_default(), model);
+    }
+}
+
+/// Returns the sums over all Models, as the usage of a Model without a name.
+fn sums(usage: &Usage) -> ModelUsage {
+    let Usage { llm_calls, input_tokens, cached_input_tokens, output_tokens, .. } = usage.clone();
+    ModelUsage { model: String::new(), llm_calls, input_tokens, cached_input_tokens, output_tokens }
+}
+
+fn count_model(metrics: &Metrics, tenant: &Tenant, before: &ModelUsage, after: &ModelUsage) {
+    let model = &after.model;
+    for (stage, name) in STAGES {
+        let count = increase(before.llm_calls.of(stage), after.llm_calls.of(stage));
+        if count > 0 {
+            metrics.count_model_calls(tenant, model, name, count);
+        }
     }
     let kinds = [
         ("input", before.input_tokens, after.input_tokens),
@@ -62,7 +88,7 @@ fn count_usage(metrics: &Metrics, tenant: &Tenant, before: &JobStatus, after: &J
         ("output", before.output_tokens, after.output_tokens),
     ];
     for (kind, before, after) in kinds.into_iter().filter(|(_, before, after)| after > before) {
-        metrics.count_tokens(tenant, kind, after.saturating_sub(before));
+        metrics.count_tokens(tenant, model, kind, after.saturating_sub(before));
     }
 }
 
@@ -76,6 +102,7 @@ mod tests {
     use crate::job::fixtures::{at, job, report, stamp, status};
     use crate::report::merge::{Merged, merge};
     use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
+    use bloomery_crds::v1alpha1::LlmCalls;
 
     #[test]
     fn each_increase_is_counted_once() {
@@ -96,13 +123,58 @@ mod tests {
         record(&metrics, &job(), &ended, &ended, at(30));
         let text = metrics.to_text();
         for line in [
-            r#"stage="plan"} 2"#,
-            r#"kind="input"} 900"#,
+            r#"stage="plan",model=""} 2"#,
+            r#"kind="input",model=""} 900"#,
             r#"code="Succeeded"} 1"#,
             r#"bloomery_job_duration_seconds_count{phase="Succeeded"} 1"#,
             "bloomery_job_start_seconds_count 1",
         ] {
             assert!(text.contains(line), "{line} is not in\n{text}");
         }
+    }
+
+    fn used(calls: u32, input: u64, by_model: &[(&str, u32, u64)]) -> JobStatus {
+        let llm_calls = |plan| LlmCalls { plan, ..LlmCalls::default() };
+        let model = |(model, calls, tokens): &(&str, u32, u64)| ModelUsage {
+            model: (*model).into(),
+            llm_calls: llm_calls(*calls),
+            input_tokens: *tokens,
+            ..ModelUsage::default()
+        };
+        let by_model = by_model.iter().map(model).collect();
+        let usage = Usage { llm_calls: llm_calls(calls), input_tokens: input, by_model, ..Usage::default() };
+        JobStatus { usage: Some(usage), ..JobStatus::default() }
+    }
+
+    fn counted(statuses: &[JobStatus]) -> Vec<String> {
+        let metrics = Metrics::new();
+        let before = [JobStatus::default()];
+        for (before, after) in before.iter().chain(statuses).zip(statuses) {
+            record(&metrics, &job(), before, after, at(9));
+        }
+        let text = metrics.to_text();
+        let of_usage = text.lines().filter_map(|line| line.split_once("model="));
+        let mut counted: Vec<String> = of_usage.map(|(_, model)| model.to_owned()).collect();
+        counted.sort();
+        counted
+    }
+
+    #[test]
+    fn calls_and_tokens_are_counted_by_model() {
+        let before_the_first_call =
+            JobStatus { usage: Some(Usage { seconds: 1, ..Usage::default() }), ..JobStatus::default() };
+        let statuses = [
+            before_the_first_call,
+            used(1, 0, &[("large", 0, 0)]),
+            used(2, 90, &[("large", 1, 90)]),
+            used(3, 160, &[("fast", 1, 50), ("large", 2, 110)]),
+        ];
+        assert_eq!(counted(&statuses), ["\"fast\"} 1", "\"fast\"} 50", "\"large\"} 110", "\"large\"} 2"]);
+    }
+
+    #[test]
+    fn what_an_older_worker_reports_counts_for_no_model() {
+        let statuses = [used(2, 90, &[]), used(3, 130, &[("large", 3, 130)]), used(4, 150, &[("large", 4, 150)])];
+        assert_eq!(counted(&statuses), ["\"\"} 130", "\"\"} 3", "\"large\"} 1", "\"large\"} 20"]);
     }
 }

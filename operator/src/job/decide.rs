@@ -65,8 +65,10 @@ fn choose_act(facts: &Facts) -> (Act, Option<SignedDuration>) {
 /// Decides for a Job that has ended.
 fn act_after_end(facts: &Facts) -> (Act, Option<SignedDuration>) {
     // A Job may be kept beyond its time to live for a follow-up. The start of the follow-up wakes the kept Job.
-    match remaining_time_to_live(facts) {
-        Some(left) if left <= SignedDuration::ZERO && !facts.has_pending_follow_up => (Act::Delete, None),
+    let left = remaining_time_to_live(facts);
+    let is_over = left.is_some_and(|left| left <= SignedDuration::ZERO);
+    match left.filter(|_| !is_over) {
+        _ if is_over && !facts.has_pending_follow_up => (Act::Delete, None),
         left if facts.open_approval_updates.is_empty() => (Act::Idle, left),
         left => (Act::UpdateApprovals(facts.open_approval_updates.to_vec()), left),
     }

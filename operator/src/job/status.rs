@@ -65,6 +65,7 @@ fn starting(current: &JobStatus, started: StartedPod, lost: Option<&LostAttempt>
         silent: lost.map(|lost| lost.silent).filter(|silent| *silent > 0),
         disrupted: lost.map(|lost| lost.disrupted).filter(|disrupted| *disrupted > 0),
         untold: before.and_then(|before| before.untold),
+        waiting_for_key: None,
         ended: None,
     });
     status.skill_revision = Some(revision);
@@ -133,6 +134,7 @@ fn record_loss(status: &mut JobStatus, lost: Option<&LostAttempt>) {
         && attempt.ended.is_none()
     {
         attempt.ended = Some(Time(lost.ended));
+        attempt.waiting_for_key = None;
         attempt.silent = Some(lost.silent).filter(|silent| *silent > 0);
         attempt.disrupted = Some(lost.disrupted).filter(|disrupted| *disrupted > 0);
     }
@@ -289,6 +291,9 @@ pub fn finish(
     status.completion_time = Some(stamp.now.clone());
     // An ended Job waits for nobody.
     status.waiting_for = None;
+    if let Some(attempt) = &mut status.attempt {
+        attempt.waiting_for_key = None;
+    }
     with_conditions(status, observations, stamp)
 }
 

@@ -9,7 +9,7 @@ use bloomery_crds::conditions::{self, ConditionType, Health, Reason};
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::report::{ExternalWait, ParkReason, PodEnd, Projection, Report};
 use bloomery_crds::run::JobIdentity;
-use bloomery_crds::v1alpha1::{HeldCall, JobStatus, WaitingFor};
+use bloomery_crds::v1alpha1::{HeldCall, JobStatus, SecretKeyRef, WaitingFor};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 
@@ -112,6 +112,8 @@ fn merged_status(current: &JobStatus, report: &Report, stamp: &StatusStamp) -> J
         usage,
         log,
     } = &report.projection;
+    let is_parking = matches!(report.end, Some(PodEnd::Parked(_)));
+    let worker_wait = report.waiting.as_ref().filter(|_| !is_parking);
     let mut status = current.clone();
     status.result.clone_from(result);
     status.gates = Some(gates.clone());
@@ -124,6 +126,7 @@ fn merged_status(current: &JobStatus, report: &Report, stamp: &StatusStamp) -> J
     if let Some(attempt) = &mut status.attempt {
         attempt.epoch = Some(report.epoch);
         attempt.silent = None;
+        attempt.waiting_for_key = worker_wait.and_then(missing_key);
         if has_progressed(current, report) {
             attempt.disrupted = None;
         }
@@ -145,14 +148,12 @@ fn merged_status(current: &JobStatus, report: &Report, stamp: &StatusStamp) -> J
         // The worker has parked or was replaced. Its late report changes neither the phase nor the conditions.
         return status;
     }
-    let is_parking = matches!(report.end, Some(PodEnd::Parked(_)));
     status.phase = Some(match (waiting_phase, phase) {
         (Some(waiting_phase), _) => waiting_phase,
         _ if is_parking => Phase::Queued,
         (None, Phase::Finalizing) => Phase::Finalizing,
         (None, _) => Phase::Running,
     });
-    let worker_wait = report.waiting.as_ref().filter(|_| !is_parking);
     let health = persistent_health(current, report)
         .unwrap_or_else(|| worker_wait.map_or_else(|| phase_health(&status), worker_wait_health));
     let mut observations = health.observations();
@@ -213,8 +214,9 @@ pub fn worker_wait_health(waiting: &ExternalWait) -> Health {
         ExternalWait::SecretMissing { name, key, until } => {
             let until = until.and_then(|seconds| Timestamp::from_second(seconds).ok());
             let until = until.map(|until| format!(" until {until}")).unwrap_or_default();
-            let key = key_of_secret(key, name);
-            let message = format!("the worker waits{until} for {key}: create it, and the worker continues by itself");
+            let message = format!(
+                "the worker waits{until} for the key {key} of the Secret {name}: create it, and the worker continues by itself"
+            );
             (Reason::SecretMissing, message)
         }
         ExternalWait::McpUnavailable { message } => (Reason::McpUnavailable, format!("the worker waits: {message}")),
@@ -225,16 +227,14 @@ pub fn worker_wait_health(waiting: &ExternalWait) -> Health {
     Health::Reconciling(reason, message)
 }
 
-/// Names a key of a Secret in the message of a Job that waits for it.
-fn key_of_secret(key: &str, secret: &str) -> String {
-    format!("the key {key} of the Secret {secret}")
-}
-
-/// Returns whether the message of a Job that waits for a key names this key.
-pub fn is_wait_for_key(message: &str, key: &str, secret: &str) -> bool {
-    let rest = message.split_once(&key_of_secret(key, secret)).map(|(_, rest)| rest);
-    // The name of another Secret may begin with this one.
-    rest.is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_alphanumeric() || next == '-' || next == '.'))
+/// Returns the key of a Secret that a worker waits for.
+fn missing_key(waiting: &ExternalWait) -> Option<SecretKeyRef> {
+    match waiting {
+        ExternalWait::SecretMissing { name, key, until: _ } => {
+            Some(SecretKeyRef { name: name.clone(), key: key.clone() })
+        }
+        ExternalWait::McpUnavailable { .. } | ExternalWait::ModelUnavailable { .. } => None,
+    }
 }
 
 /// Returns whether people should see the change now, and not with the next write.

@@ -2,9 +2,8 @@
 
 use crate::caches::{Caches, Guarded};
 use crate::controller::Wake;
-use bloomery_crds::conditions::{self, ConditionType, Reason};
 use bloomery_crds::names;
-use bloomery_crds::v1alpha1::{Job, JobStatus, Model, Skill};
+use bloomery_crds::v1alpha1::{Job, JobStatus, Model, SecretKeyRef, Skill};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Pod, Service, ServiceAccount};
 use kube::core::{PartialObjectMeta, Resource, ResourceExt};
@@ -33,8 +32,8 @@ pub struct FetchedSkill {
     pub named_service: Option<Arc<Service>>,
     /// The Models of the namespace, by name.
     pub models: BTreeMap<String, Arc<Guarded<Model>>>,
-    /// The messages of the Skill's Jobs whose workers wait for a key of a Secret.
-    pub key_waits: Vec<String>,
+    /// The keys of Secrets that workers of the Skill's Jobs wait for.
+    pub key_waits: Vec<SecretKeyRef>,
     /// All revisions of the Skill.
     pub revisions: Vec<Arc<PartialObjectMeta<ConfigMap>>>,
     /// The names of revisions that unfinished Jobs run on, or may run on.
@@ -69,16 +68,15 @@ pub fn fetch(skill: &Skill, caches: &Caches) -> FetchedSkill {
         has_endpoint: caches.has_endpoint(namespace, service.map_or(mcp_name, |service| &service.name)),
         named_service: service.and_then(|service| caches.services.get(namespace, &service.name)),
         models: models.into_iter().map(|model| (model.name_any(), model)).collect(),
-        key_waits: statuses().filter_map(key_wait).map(str::to_owned).collect(),
+        key_waits: statuses().filter_map(key_wait).cloned().collect(),
         revisions_in_use: in_use.chain(may_be_in_use).collect(),
         revisions,
     }
 }
 
-/// Returns the message of a Job whose worker waits for a key of a Secret.
-pub fn key_wait(status: &JobStatus) -> Option<&str> {
-    let waiting = conditions::find(&status.conditions, ConditionType::Reconciling)?;
-    (waiting.reason.parse() == Ok(Reason::SecretMissing)).then_some(waiting.message.as_str())
+/// Returns the key of a Secret that the worker of a Job waits for.
+pub fn key_wait(status: &JobStatus) -> Option<&SecretKeyRef> {
+    status.attempt.as_ref()?.waiting_for_key.as_ref()
 }
 
 /// Returns whether a Job may still need its revision.

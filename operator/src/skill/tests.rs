@@ -282,15 +282,13 @@ async fn a_skill_shows_that_a_job_waits_for_the_key_of_its_model_until_the_job_c
     let read = |job: &Value| serde_json::from_value::<Guarded<Job>>(job.clone()).unwrap();
     let context = api.operator().await;
     assert_eq!(skill_of_key_wait(context.caches.skills.store(), &read(&waiting)), [], "the Job waits for nothing");
-    waiting["status"]["conditions"] = json!([{
-        "type": "Reconciling", "status": "True", "reason": "SecretMissing", "lastTransitionTime": "2026-01-01T00:00:00Z",
-        "message": "the worker waits for the key token of the Secret llm: create it",
-    }]);
+    waiting["status"]["attempt"] =
+        json!({ "number": 1, "pod": "refund-1", "waitingForKey": { "name": "llm", "key": "token" } });
     assert_eq!(skill_of_key_wait(context.caches.skills.store(), &read(&waiting)).len(), 1);
     api.put(JOB, waiting.clone());
     reconcile_once(&api).await;
     assert_eq!(reason(&api, ConditionType::Ready), "SecretMissing");
-    waiting["status"]["conditions"] = json!([]);
+    waiting["status"]["attempt"].as_object_mut().unwrap().remove("waitingForKey");
     let context = api.operator().await;
     assert_eq!(skill_of_key_wait(context.caches.skills.store(), &read(&waiting)).len(), 1, "the Skill still shows it");
     api.put(JOB, waiting);

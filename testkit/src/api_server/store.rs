@@ -114,8 +114,12 @@ impl State {
         if let Some(defaults) = &self.defaults {
             defaults(&mut object);
         }
-        let object = if request.is_dry_run { object } else { self.put(&path, object) };
-        (StatusCode::CREATED, object)
+        (StatusCode::CREATED, self.store(request, &path, object))
+    }
+
+    /// Stores a written object, unless the request is a dry run.
+    fn store(&mut self, request: &WriteRequest<'_>, path: &str, object: Value) -> Value {
+        if request.is_dry_run { object } else { self.put(path, object) }
     }
 
     /// Replaces the object by the applied one, as if one field manager owned all fields. If the applied object has a UID or a
@@ -136,7 +140,7 @@ impl State {
         let mut object = request.body.clone();
         object["metadata"]["uid"] = kept["uid"].clone();
         object["metadata"]["creationTimestamp"] = kept["creationTimestamp"].clone();
-        (StatusCode::OK, self.put(path, object))
+        (StatusCode::OK, self.store(request, path, object))
     }
 
     pub fn patch(&mut self, request: &WriteRequest<'_>, path: &str) -> Answer {
@@ -154,7 +158,7 @@ impl State {
             return refusal;
         }
         merge(&mut object, &request.body, request.is_strategic);
-        let object = self.put(path, object);
+        let object = self.store(request, path, object);
         if std::mem::take(&mut self.loses_response) {
             return refused(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", "the response was lost");
         }
@@ -180,7 +184,7 @@ impl State {
         } else {
             request.body.clone()
         };
-        (StatusCode::OK, self.put(path, object))
+        (StatusCode::OK, self.store(request, path, object))
     }
 
     pub fn delete(&mut self, request: &WriteRequest<'_>, path: &str) -> Answer {
@@ -195,7 +199,9 @@ impl State {
         if let Some(conflict) = conflict(&request.body["preconditions"], Some(&stored["metadata"])) {
             return conflict;
         }
-        self.remove(path);
+        if !request.is_dry_run {
+            self.remove(path);
+        }
         (StatusCode::OK, stored)
     }
 
@@ -312,5 +318,24 @@ mod tests {
         let patch = json!({"containers": [{"name": "a", "env": [{"name": "x", "$patch": "delete"}]}]});
         merge(&mut object, &patch, true);
         assert_eq!(object, json!({"containers": [{"name": "a", "env": [{"name": "y"}]}, {"name": "b"}]}));
+    }
+
+    #[test]
+    fn a_dry_run_stores_nothing() {
+        let path = "/api/v1/namespaces/a/configmaps/x";
+        let target = Target::parse(path).unwrap();
+        let mut state = State::default();
+        state.put(path, json!({"metadata": {"name": "x"}, "data": {"k": "v"}}));
+        let stored = state.find(path).unwrap();
+        let mut body = stored.clone();
+        body["data"]["k"] = json!("w");
+        let request = WriteRequest { user: "u", target: &target, body, is_dry_run: true, is_strategic: false };
+        for write in [State::replace, State::patch, State::apply] {
+            let (code, object) = write(&mut state, &request, path);
+            assert_eq!((code, &object["data"]["k"]), (StatusCode::OK, &json!("w")));
+        }
+        let delete = WriteRequest { body: json!({}), ..request };
+        assert_eq!(state.delete(&delete, path).0, StatusCode::OK);
+        assert_eq!((state.find(path), state.writes.len(), state.history.len()), (Some(stored), 0, 1));
     }
 }

@@ -80,6 +80,7 @@ fn main() -> ExitCode {
         }
         if wanted("start") {
             process::measure_start(&mut figures, disk).await;
+            process::measure_local_start(&mut figures, disk).await;
         }
         if wanted("peak") {
             process::measure_peak(&mut figures, disk).await;

@@ -1,14 +1,22 @@
-//! Measures the worker as a process: the time to the first request to the model, and the memory.
+//! Measures the worker and `bloomery run` as processes: the time to the first request to the model, and the memory.
 
 use crate::figures::{Figures, ms};
 use crate::job::Job;
 use crate::servers::{Plan, Servers};
-use crate::skill::WINDOW;
+use crate::skill::{self, WINDOW};
 use crate::times::median;
 use bloomery_crds::v1alpha1::ModelSpec;
 use std::fs;
 use std::path::Path;
+use std::process::Stdio;
 use std::time::Instant;
+use tokio::process::Command;
+
+/// The number of processes whose start is measured.
+const STARTS: usize = 21;
+
+/// The variable with the path of the command line, which `hack/bench` builds.
+const COMMAND_LINE: &str = "BLOOMERY_BENCH_CLI";
 
 /// The length of an ordinary answer of a tool, in bytes.
 const RESULT_BYTES: usize = 400;
@@ -29,7 +37,7 @@ struct Memory {
 /// Measures the time from the start of a process to the first request that the model receives, without an MCP server.
 pub(crate) async fn measure_start(figures: &mut Figures, root: &Path) {
     let mut times = Vec::new();
-    for _ in 0..21 {
+    for _ in 0..STARTS {
         let job =
             Job::without_tools(root, Servers::start(Plan { answers: 1, result: RESULT_BYTES, in_pod: false }).await)
                 .await;
@@ -41,6 +49,42 @@ pub(crate) async fn measure_start(figures: &mut Figures, root: &Path) {
     }
     let took = ms(median(times));
     figures.require("start", "from the process to the first request, without MCP", (took, "ms"), 10.0);
+}
+
+/// Measures the same for `bloomery run` with a Skill in a file and a new memory, and its memory at the first request.
+pub(crate) async fn measure_local_start(figures: &mut Figures, root: &Path) {
+    let Some(program) = std::env::var_os(COMMAND_LINE) else {
+        eprintln!("start: `bloomery run` is not measured, because {COMMAND_LINE} is not set");
+        return;
+    };
+    let manifest = serde_json::json!({
+        "apiVersion": "bloomery.dev/v1alpha1", "kind": "Skill", "metadata": { "name": "plain" }, "spec": skill::plain(),
+    });
+    let (mut times, mut peak) = (Vec::new(), 0.0_f64);
+    for _ in 0..STARTS {
+        let dir = crate::new_dir(root);
+        fs::write(dir.join("skill.yaml"), manifest.to_string()).unwrap();
+        let servers = Servers::start(Plan { answers: 1, result: RESULT_BYTES, in_pod: false }).await;
+        *servers.silent_at.lock().unwrap() = Some(1);
+        let began = Instant::now();
+        let mut child = Command::new(&program)
+            .current_dir(&dir)
+            .args(["run", "--goal", skill::GOAL, "--skill", "./skill.yaml", "--memory", "memory", "--model", "gpt-5"])
+            .args(["--model-url", &format!("{}/v1", servers.base)])
+            .env("OPENAI_API_KEY", "sk-bench")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        servers.until_seen().await;
+        times.push(servers.seen()[0].at - began);
+        peak = peak.max(memory(child.id().expect("the process runs")).peak);
+        child.kill().await.unwrap();
+    }
+    figures.require("start", "bloomery run: from the process to the first request", (ms(median(times)), "ms"), 12.0);
+    figures.require("start", "bloomery run: peak memory at the first request", (peak, "MiB"), 14.0);
 }
 
 /// Measures the memory of a worker over many steps, and with an enormous answer.

@@ -1,7 +1,8 @@
 //! The tokens, requests and time that a conversation has spent (`docs/explanation/engine.md`, section 5).
 
 use crate::event::Answer;
-use bloomery_crds::v1alpha1::{LlmCalls, Stage};
+use bloomery_crds::v1alpha1::{LlmCalls, ModelUsage, Stage, Usage};
+use std::collections::BTreeMap;
 
 /// The estimated bytes of a token, for text that the provider has not counted yet.
 const BYTES_PER_TOKEN: u64 = 4;
@@ -10,6 +11,8 @@ const BYTES_PER_TOKEN: u64 = 4;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Budget {
     requests: LlmCalls,
+    /// The requests that have ended, and their tokens, by the name of their Model. The name is empty for Models beyond the maximum.
+    by_model: BTreeMap<String, ModelUsage>,
     /// The answers of the model in the main loop.
     answers: u32,
     /// The input tokens that providers counted.
@@ -18,8 +21,8 @@ pub struct Budget {
     cached: u64,
     /// The output tokens that providers counted.
     output: u64,
-    /// The reserve of the open request. It counts as spent until the answer arrives.
-    reserved: u64,
+    /// The request without an answer.
+    open: OpenRequest,
     /// The reserves of requests whose answers are lost or have no token count.
     forfeited: u64,
     /// The size of the next prompt of the main loop, in bytes.
@@ -27,6 +30,16 @@ pub struct Budget {
     /// The tokens of the latest prompt of the main loop, as the provider counted them; 0 if there is no count for the prompt.
     prompt_tokens: u64,
     worked_ms: u64,
+}
+
+/// A request without an answer; by default, none.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct OpenRequest {
+    /// Its reserve, which counts as spent until the answer arrives.
+    reserve: u64,
+    stage: Stage,
+    /// The Model of the stage; `None` if there is no open request.
+    model: Option<String>,
 }
 
 impl Budget {
@@ -47,17 +60,12 @@ impl Budget {
         self.prompt_tokens = 0;
     }
 
-    /// Counts a request and reserves its tokens. An earlier request without an answer is lost.
-    pub(crate) fn open_request(&mut self, reserve: u64, stage: Stage) {
+    /// Counts a request of a stage to its Model, and reserves its tokens. An earlier request without an answer is lost.
+    pub(crate) fn open_request(&mut self, reserve: u64, stage: Stage, model: &str) {
         self.abandon_request();
-        match stage {
-            Stage::Intent => self.requests.intent += 1,
-            Stage::Selection => self.requests.selection += 1,
-            Stage::Plan => self.requests.plan += 1,
-            Stage::Finalization => self.requests.finalization += 1,
-            Stage::Polish => self.requests.polish += 1,
-        }
-        self.reserved = reserve;
+        *self.requests.of_mut(stage) += 1;
+        self.usage_of(model);
+        self.open = OpenRequest { reserve, stage, model: Some(model.to_owned()) };
     }
 
     /// Replaces the reserve of the open request by the tokens that the provider counted. Without a count, the reserve stays
@@ -67,25 +75,50 @@ impl Budget {
             self.answers += 1;
             self.prompt_tokens = answer.input_tokens.unwrap_or_default();
         }
-        let reserved = std::mem::take(&mut self.reserved);
-        match (answer.input_tokens, answer.output_tokens) {
-            (Some(input), Some(output)) => {
-                self.input = self.input.saturating_add(input);
-                self.cached = self.cached.saturating_add(answer.cached_tokens.unwrap_or_default().min(input));
-                self.output = self.output.saturating_add(output);
-            }
-            _ => self.forfeited = self.forfeited.saturating_add(reserved),
-        }
+        let open = std::mem::take(&mut self.open);
+        let spent = if let (Some(input), Some(output)) = (answer.input_tokens, answer.output_tokens) {
+            let cached = answer.cached_tokens.unwrap_or_default().min(input);
+            self.input = self.input.saturating_add(input);
+            self.cached = self.cached.saturating_add(cached);
+            self.output = self.output.saturating_add(output);
+            [input, cached, output]
+        } else {
+            self.forfeited = self.forfeited.saturating_add(open.reserve);
+            [open.reserve, 0, 0]
+        };
+        self.add_to_model(answer.model.clone().or(open.model), stage, spent);
     }
 
     /// Frees the reserve of a request that the provider did not serve: it spent nothing.
     pub(crate) fn release_request(&mut self) {
-        self.reserved = 0;
+        let OpenRequest { stage, model, .. } = std::mem::take(&mut self.open);
+        self.add_to_model(model, stage, [0, 0, 0]);
     }
 
     /// Counts the reserve of a request whose answer is lost as spent: the provider may have served it.
     pub(crate) fn abandon_request(&mut self) {
-        self.forfeited = self.forfeited.saturating_add(std::mem::take(&mut self.reserved));
+        let OpenRequest { reserve, stage, model } = std::mem::take(&mut self.open);
+        self.forfeited = self.forfeited.saturating_add(reserve);
+        self.add_to_model(model, stage, [reserve, 0, 0]);
+    }
+
+    /// Adds an ended request and its tokens (input, cached, output) to its Model. Does nothing if there was no request.
+    fn add_to_model(&mut self, model: Option<String>, stage: Stage, [input, cached, output]: [u64; 3]) {
+        let Some(model) = model else { return };
+        let usage = self.usage_of(&model);
+        *usage.llm_calls.of_mut(stage) += 1;
+        usage.input_tokens = usage.input_tokens.saturating_add(input);
+        usage.cached_input_tokens = usage.cached_input_tokens.saturating_add(cached);
+        usage.output_tokens = usage.output_tokens.saturating_add(output);
+    }
+
+    /// Returns the usage of a Model.
+    fn usage_of(&mut self, model: &str) -> &mut ModelUsage {
+        let has_room = self.by_model.len() < Usage::MAX_MODELS - 1;
+        let name = if has_room || self.by_model.contains_key(model) { model } else { "" };
+        let usage = self.by_model.entry(name.to_owned()).or_default();
+        name.clone_into(&mut usage.model);
+        usage
     }
 
     /// Returns the tokens to reserve for the next request of the main loop: the estimated input and the largest output.
@@ -105,12 +138,17 @@ impl Budget {
 
     /// Tokens spent, and tokens reserved by the open request.
     pub fn tokens(&self) -> u64 {
-        self.input.saturating_add(self.output).saturating_add(self.forfeited).saturating_add(self.reserved)
+        self.input.saturating_add(self.output).saturating_add(self.forfeited).saturating_add(self.open.reserve)
     }
 
     /// Requests to the model, by stage.
     pub fn requests(&self) -> &LlmCalls {
         &self.requests
+    }
+
+    /// Requests that have ended, and their tokens, by Model.
+    pub fn by_model(&self) -> impl Iterator<Item = &ModelUsage> {
+        self.by_model.values()
     }
 
     /// Answers of the model in the main loop.
@@ -136,5 +174,61 @@ impl Budget {
     /// Milliseconds of work, over all epochs.
     pub fn worked_ms(&self) -> u64 {
         self.worked_ms
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::says;
+
+    fn answer(model: &str, tokens: u64) -> Answer {
+        Answer { model: Some(model.into()), input_tokens: Some(tokens), output_tokens: Some(1), ..says("") }
+    }
+
+    #[test]
+    fn each_request_counts_for_the_model_that_ended_it() {
+        let mut budget = Budget::default();
+        budget.open_request(500, Stage::Plan, "large");
+        let counts = |budget: &Budget| {
+            let count = |usage: &ModelUsage| {
+                (
+                    usage.model.clone(),
+                    usage.llm_calls.plan,
+                    usage.llm_calls.polish,
+                    usage.input_tokens,
+                    usage.output_tokens,
+                )
+            };
+            budget.by_model().map(count).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            counts(&budget),
+            [("large".into(), 0, 0, 0, 0)],
+            "a report must show that this worker counts by Model"
+        );
+        budget.settle_request(&answer("large", 90), Stage::Plan);
+        budget.open_request(500, Stage::Plan, "large");
+        budget.settle_request(&answer("fallback", 70), Stage::Plan);
+        budget.open_request(500, Stage::Polish, "kind");
+        budget.release_request();
+        budget.open_request(500, Stage::Plan, "large");
+        budget.abandon_request();
+        budget.abandon_request();
+        let expected = [("fallback".into(), 1, 0, 70, 1), ("kind".into(), 0, 1, 0, 0), ("large".into(), 2, 0, 590, 1)];
+        assert_eq!(counts(&budget), expected);
+        assert_eq!(budget.input_tokens(), 70 + 590);
+    }
+
+    #[test]
+    fn models_beyond_the_maximum_are_counted_together() {
+        let mut budget = Budget::default();
+        for nth in 0..12 {
+            budget.open_request(0, Stage::Plan, &format!("m-{nth}"));
+            budget.settle_request(&answer(&format!("m-{nth}"), 10), Stage::Plan);
+        }
+        let models: Vec<_> = budget.by_model().map(|usage| (usage.model.as_str(), usage.input_tokens)).collect();
+        assert_eq!(models.len(), Usage::MAX_MODELS);
+        assert_eq!(models.first(), Some(&("", 50)));
     }
 }

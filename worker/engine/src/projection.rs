@@ -151,6 +151,7 @@ fn usage(shared: &Shared) -> Usage {
         input_tokens: budget.input_tokens(),
         cached_input_tokens: budget.cached_tokens(),
         output_tokens: budget.output_tokens(),
+        by_model: budget.by_model().cloned().collect(),
         tool_calls: shared.calls.rulings().allowed,
         seconds: budget.worked_ms() / 1000,
     }

@@ -92,7 +92,7 @@ impl Shared {
             }
             Event::ModelRequested { reserve, stage } => {
                 self.model.stage = *stage;
-                self.budget.open_request(*reserve, *stage);
+                self.budget.open_request(*reserve, *stage, self.run.skill.model_name(*stage));
             }
             Event::ModelAnswered { answer } => {
                 self.model.unreadable = 0;

@@ -5,4 +5,4 @@ pub mod failing;
 pub mod faulty;
 mod run;
 
-pub use run::{SOURCE, run, skill};
+pub use run::{SOURCE, claim_at_once, run, skill};

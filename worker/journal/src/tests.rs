@@ -12,7 +12,6 @@ use rstest::rstest;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 mod interleaving;
 
@@ -31,14 +30,7 @@ async fn claim_with<F: Files>(files: F, memory: &Path, uid: &str) -> Result<Clai
 
 async fn claim_store<F: Files>(store: Store<F>, acknowledged: Option<&LogPosition>) -> Result<Claimed<F>, Error> {
     let chain = Chain::new(SOURCE).with_acknowledged(acknowledged);
-    claim(
-        store,
-        chain,
-        &mut Conversation::new(fixture::run()),
-        ClaimingAttempt { number: 1, after_disruption: false },
-        Duration::ZERO,
-    )
-    .await
+    fixture::claim_at_once(store, chain, &mut Conversation::new(fixture::run()), 1).await
 }
 
 async fn log_of(memory: &Path, uid: &str) -> Log<Disk> {
@@ -337,15 +329,7 @@ async fn a_wall_clock_that_was_set_back_only_changes_the_displayed_times() {
     }
     let mut conversation = Conversation::new(fixture::run());
     let store = Store::open(Disk, memory.path(), "k-1", "uid-2").unwrap();
-    let claimed = claim(
-        store,
-        Chain::new(SOURCE),
-        &mut conversation,
-        ClaimingAttempt { number: 2, after_disruption: false },
-        Duration::ZERO,
-    )
-    .await
-    .unwrap();
+    let claimed = fixture::claim_at_once(store, Chain::new(SOURCE), &mut conversation, 2).await.unwrap();
     assert_eq!((claimed.entry.seq, conversation.epoch()), (4, 2));
     // The monotonic clock measures work.
     assert_eq!(conversation.budget().worked_ms(), 14);

@@ -1,7 +1,7 @@
 //! The status of a Job. The decisions of the gates are in `gates`.
 
-use super::super::shared::conditions_schema;
-use super::super::skill::RevisionRef;
+use super::super::shared::{SecretKeyRef, conditions_schema};
+use super::super::skill::{RevisionRef, Stage};
 use super::gates::Gates;
 use crate::Digest;
 use crate::outcome::{Outcome, Phase};
@@ -124,6 +124,9 @@ pub struct Attempt {
     /// The number of consecutive attempts, up to this one, that parked for a person and whose last report was lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub untold: Option<u32>,
+    /// The key of a Secret that the worker waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting_for_key: Option<SecretKeyRef>,
     /// The time when the operator saw that the pod had ended without an outcome. The next attempt starts after a backoff.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Time>,
@@ -164,11 +167,39 @@ pub struct Usage {
     pub cached_input_tokens: u64,
     /// The number of tokens in answers.
     pub output_tokens: u64,
+    /// The model calls and tokens of each Model, by name. At most 8; those of further Models are one item with an empty name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = Usage::MAX_MODELS))]
+    pub by_model: Vec<ModelUsage>,
     /// The number of started tool calls.
     pub tool_calls: u32,
     /// The working time, in seconds.
     #[serde(default)]
     pub seconds: u64,
+}
+
+impl Usage {
+    /// The largest number of items in `byModel`.
+    pub const MAX_MODELS: usize = 8;
+}
+
+/// The usage of a Model.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelUsage {
+    /// The name of the Model.
+    #[schemars(length(max = 50))]
+    pub model: String,
+    /// The number of calls that have ended, by stage. A call without an answer counts for the Model of its stage, and one that a
+    /// fallback answered counts for the fallback.
+    pub llm_calls: LlmCalls,
+    /// The number of tokens sent to the Model.
+    pub input_tokens: u64,
+    /// The number of these tokens that the provider read from its cache.
+    #[serde(default)]
+    pub cached_input_tokens: u64,
+    /// The number of tokens in its answers.
+    pub output_tokens: u64,
 }
 
 /// The number of model calls, by stage.
@@ -189,6 +220,24 @@ pub struct LlmCalls {
     /// Calls of the reply polisher.
     #[serde(default)]
     pub polish: u32,
+}
+
+impl LlmCalls {
+    /// Returns the number of calls in a stage.
+    pub fn of(&self, stage: Stage) -> u32 {
+        *self.clone().of_mut(stage)
+    }
+
+    /// Returns the number of calls in a stage, to change it.
+    pub fn of_mut(&mut self, stage: Stage) -> &mut u32 {
+        match stage {
+            Stage::Intent => &mut self.intent,
+            Stage::Selection => &mut self.selection,
+            Stage::Plan => &mut self.plan,
+            Stage::Finalization => &mut self.finalization,
+            Stage::Polish => &mut self.polish,
+        }
+    }
 }
 
 /// The progress of a workflow of the Skill.

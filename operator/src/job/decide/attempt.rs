@@ -115,8 +115,8 @@ fn crash_loop(lost: &LostAttempt) -> Option<JobEnd> {
     } else if *disrupted >= MAX_DISRUPTIONS {
         format!(
             "{disrupted} attempts in a row were disrupted before the log made progress, because their pods were deleted, \
-             evicted or lost with their nodes, or their names were taken; {message}. Find out what removes the pods (kubectl get events shows \
-             evictions), then create the Job again"
+             evicted or lost with their nodes, or their names were taken; {message}. Find out what removes the pods (kubectl \
+             get events shows evictions), then create the Job again"
         )
     } else {
         return None;

@@ -308,10 +308,15 @@ fn the_start_and_the_end_of_an_external_wait_are_urgent() {
     assert!(is_urgent_report(&running, &waits));
     let waiting = apply(&running, &waits);
     assert_eq!(reason(&waiting), "SecretMissing");
+    let key = |status: &JobStatus| status.attempt.clone().unwrap().waiting_for_key;
+    assert_eq!(key(&waiting), Some(SecretKeyRef { name: "llm".into(), key: "token".into() }));
     assert_eq!(merge(&waiting, &waits, &stamp(99)), Merged::Unchanged);
     let resumed = report(1, 1, 3, Phase::Running);
     assert!(is_urgent_report(&waiting, &resumed));
-    assert_eq!(reason(&apply(&waiting, &resumed)), "Running");
+    let running = apply(&waiting, &resumed);
+    assert_eq!((reason(&running).as_str(), key(&running)), ("Running", None));
+    let ended = apply(&waiting, &report(1, 1, 4, Phase::Failed));
+    assert_eq!(key(&ended), None);
 }
 
 #[test]

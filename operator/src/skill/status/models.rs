@@ -4,10 +4,9 @@ use super::super::fetch::FetchedSkill;
 use super::finding::Finding;
 use crate::job::plan::Wait;
 use crate::job::validate::resolve_models;
-use crate::report::merge::is_wait_for_key;
 use bloomery_crds::conditions::{ConditionType, Reason};
 use bloomery_crds::run::ModelEndpoint;
-use bloomery_crds::v1alpha1::Skill;
+use bloomery_crds::v1alpha1::{SecretKeyRef, Skill};
 
 /// The condition that this module computes.
 const KIND: ConditionType = ConditionType::ModelsReady;
@@ -27,9 +26,11 @@ pub(super) fn finding(skill: &Skill, fetched: &FetchedSkill) -> Finding {
 }
 
 /// Describes the missing key of a Model; none if no worker waits for it.
-fn missing_key(model: &ModelEndpoint, waits: &[String]) -> Option<String> {
-    let key =
-        model.api_key.as_ref().filter(|key| waits.iter().any(|wait| is_wait_for_key(wait, &key.key, &key.secret)));
+fn missing_key(model: &ModelEndpoint, waits: &[SecretKeyRef]) -> Option<String> {
+    let key = model
+        .api_key
+        .as_ref()
+        .filter(|key| waits.iter().any(|wait| (&wait.name, &wait.key) == (&key.secret, &key.key)));
     key.map(|key| {
         format!(
             "a Job waits for the key {} of the Secret {}, which the Model {} names: add it, and the Job continues by itself",

@@ -3,10 +3,8 @@ use super::super::{fixtures, validate};
 use super::*;
 use crate::apply::ApplyResult;
 use crate::caches::Guarded;
-use crate::report::merge::worker_wait_health;
 use bloomery_crds::conditions::{find, is_true};
-use bloomery_crds::report::ExternalWait;
-use bloomery_crds::v1alpha1::{Model, RevisionRef};
+use bloomery_crds::v1alpha1::{Model, RevisionRef, SecretKeyRef};
 use k8s_openapi::jiff::Timestamp;
 use rstest::rstest;
 use serde::de::DeserializeOwned;
@@ -329,9 +327,8 @@ fn a_skill_is_not_ready_while_a_job_waits_for_the_key_of_its_model(
     #[case] key: &str,
     #[case] expected: &str,
 ) {
-    let wait = ExternalWait::SecretMissing { name: secret.into(), key: key.into(), until: None };
-    let Health::Reconciling(_, message) = worker_wait_health(&wait) else { panic!() };
-    let summary = models_summary(&FetchedSkill { key_waits: vec![message], ..with_bound_memory() });
+    let wait = SecretKeyRef { name: secret.into(), key: key.into() };
+    let summary = models_summary(&FetchedSkill { key_waits: vec![wait], ..with_bound_memory() });
     assert!(summary.starts_with(expected), "{summary}");
 }
 

@@ -4,9 +4,9 @@ use super::*;
 use crate::inputs::Inputs;
 use bloomery_engine::line::{Chain, Entry};
 use bloomery_engine::next;
-use bloomery_journal::fixture::SOURCE;
+use bloomery_journal::Store;
 use bloomery_journal::fixture::checks::parse;
-use bloomery_journal::{ClaimingAttempt, Store, claim};
+use bloomery_journal::fixture::{SOURCE, claim_at_once};
 use bloomery_redact::Redactor;
 
 fn fold(run: bloomery_engine::run::Run, log: &[Entry]) -> Conversation {
@@ -59,15 +59,7 @@ async fn a_claim_reads_the_whole_log_without_an_act() {
     let inputs = Inputs::read(&stand.args(2), Redactor::default()).unwrap();
     let mut conversation = Conversation::new(inputs.run.clone());
     let store = Store::open(Disk, &stand.memory(), "k-1", "uid-2").unwrap();
-    let claimed = claim(
-        store,
-        Chain::new(SOURCE),
-        &mut conversation,
-        ClaimingAttempt { number: 2, after_disruption: false },
-        Duration::ZERO,
-    )
-    .await
-    .unwrap();
+    let claimed = claim_at_once(store, Chain::new(SOURCE), &mut conversation, 2).await.unwrap();
     assert_eq!(conversation.epoch(), 2);
     assert_eq!(conversation.outcome().unwrap().code, OutcomeCode::Succeeded);
     assert_eq!(

@@ -229,6 +229,16 @@ fn a_job_is_kept_while_a_follow_up_has_not_started() {
 }
 
 #[test]
+fn the_pods_of_a_kept_job_are_deleted_on_time() {
+    let over = terminal(OutcomeCode::Succeeded);
+    let pods = read(20, &over, &[ended_pod(1, 15, None)]);
+    let without_limit = decide(&facts(20, &over, &pods)).requeue_after;
+    assert!(without_limit.is_some_and(|left| left > SignedDuration::ZERO), "{without_limit:?}");
+    let kept = Facts { ttl_seconds: Some(0), has_pending_follow_up: true, ..facts(20, &over, &pods) };
+    assert_eq!(decide(&kept).requeue_after, without_limit);
+}
+
+#[test]
 fn a_job_that_has_not_ended_is_not_deleted() {
     let running = status(1, Phase::Running);
     let pods = read(1000, &running, &[pod(1, "Running")]);
