@@ -101,6 +101,7 @@ fn name_taken(current: &JobStatus, taken: &TakenName, lost: Option<&LostAttempt>
         pod_uid: None,
         disrupted: Some(before.disrupted.unwrap_or(0).saturating_add(1)),
         ended: Some(stamp.now.clone()),
+        waiting_for_key: None,
         ..before
     });
     clear_wait_start(&mut status);
