@@ -91,7 +91,12 @@ async fn only_a_kubelet_gets_the_token_of_a_worker() {
             let request = typed::<TokenRequest>(json!({"spec": {"audiences": [audience], "expirationSeconds": 600}}));
             let accounts = tenant.seen_by(user, groups).await.api::<ServiceAccount>();
             accounts
-                .create_subresource::<TokenRequest>("token", "cs-tier-1-worker", &PostParams::default(), &request)
+                .create_subresource::<TokenRequest, TokenRequest>(
+                    "token",
+                    "cs-tier-1-worker",
+                    &PostParams::default(),
+                    &request,
+                )
                 .await
         };
         let admin = ("root@acme.io", &["system:masters"][..]);
