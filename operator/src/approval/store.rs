@@ -47,7 +47,7 @@ pub async fn update(
     expected: &ExpectedApproval<'_>,
 ) -> Result<(), Error> {
     let Some(approval) = read(context, namespace, name).await? else { return Ok(()) };
-    let policy = policy::check(context.settings.approvals.shipped_policy.as_ref(), &context.caches);
+    let policy = policy::check(context.settings.approvals.shipped_policies.as_ref(), &context.caches);
     let now = Timestamp::now();
     match update_of_stored(&approval, expected, &policy, now) {
         // These two depend on the Job: the Job controller writes them with `withdraw` and `record_call_not_started`.
@@ -138,7 +138,7 @@ fn update_of_stored(
 
 /// Writes the verdict `Expired` with a reason, so that no further decision is possible.
 async fn expire(context: &Context, namespace: &str, mut approval: Approval, why: &str) -> Result<Approval, Error> {
-    let by = context.settings.approvals.shipped_policy.as_ref().map_or(names::MANAGER, |policy| &policy.operator);
+    let by = context.settings.approvals.shipped_policies.as_ref().map_or(names::MANAGER, |policy| &policy.operator);
     let decision =
         ApprovalDecision { verdict: ApprovalVerdict::Expired, by: by.to_owned(), reason: Some(why.to_owned()) };
     approval.spec.decision = Some(decision);
@@ -204,7 +204,7 @@ pub async fn decision_for_worker(
     held: Option<&HeldCall>,
 ) -> Result<Option<(GivenDecision, IsWithdrawn)>, Error> {
     let Some(approval) = read(context, namespace, name).await? else { return Ok(None) };
-    let policy = policy::check(context.settings.approvals.shipped_policy.as_ref(), &context.caches);
+    let policy = policy::check(context.settings.approvals.shipped_policies.as_ref(), &context.caches);
     let own = HeldCall { approvers: vec![approval.spec.approver.clone()], ..call_of(&approval.spec) };
     let call = match held.filter(|call| call.id == own.id) {
         Some(held) => HeldCall { approvers: own.approvers, ..held.clone() },

@@ -14,7 +14,7 @@ fn missing() -> PolicyState {
 
 /// The state of an admission policy that was installed after the Approvals were created.
 fn other_policy() -> PolicyState {
-    crate::approval::policy::in_force(&crate::job::fixtures::api::shipped_policy(), "another", "another")
+    crate::approval::policy::in_force(&crate::job::fixtures::api::shipped_policies(), "another", "another")
 }
 
 /// A short description of a state.

@@ -29,7 +29,7 @@ fn decide_at(now: i64, status: &JobStatus, pods: &[Pod], skill_gone: bool) -> Pl
 
 fn read(now: i64, status: &JobStatus, pods: &[Pod]) -> Vec<WorkerPod> {
     let recorded = status.attempt.as_ref();
-    pods.iter().filter_map(|pod| WorkerPod::read(pod, UID, recorded, at(now))).collect()
+    pods.iter().filter_map(|pod| WorkerPod::read(pod, ("refund", UID), recorded, at(now))).collect()
 }
 
 /// The facts of a Job without requests of people.

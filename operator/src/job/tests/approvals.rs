@@ -17,7 +17,7 @@ fn expired(approver: &str) -> Approval {
 /// A Job whose worker parked with a call that supervisor and finance have to approve. Its pod is deleted.
 pub(super) fn awaiting_approval() -> FakeApi {
     let api = tenant();
-    api.install_policy();
+    api.install_policies();
     let call = held_call();
     let approvals = crate::approval::approval_names("refund", UID, &call);
     let mut status = status(1, Phase::AwaitingApproval);
@@ -194,7 +194,7 @@ async fn without_the_policy_decisions_are_void() {
     assert_eq!(api.writes(), [format!("delete {}", approval_path(&forged))]);
 
     // Once the policy is installed, a worker starts to report the call again. It receives no decision.
-    api.install_policy();
+    api.install_policies();
     reconcile_once(&api).await.unwrap();
     assert_eq!(api.writes(), [format!("create {POD_2}"), format!("status {JOB}")]);
     assert_eq!(job_part(&api, POD_2)["approvals"], Value::Null);
