@@ -59,7 +59,11 @@ impl<'a> Evaluation<'a> {
                 let operand = self.evaluate(operand)?;
                 get_field(&operand, name)?.ok_or_else(|| Error::Evaluation(format!("there is no field {name:?}")))?
             }
-            Node::Has(operand, name) => Value::Bool(get_field(&self.evaluate(operand)?, name)?.is_some()),
+            // Null counts as absent: models and schemas use it for an optional argument that is not given.
+            Node::Has(operand, name) => {
+                let field = get_field(&self.evaluate(operand)?, name)?;
+                Value::Bool(field.is_some_and(|field| !matches!(field, Value::Null)))
+            }
             Node::Index(operand, index) => {
                 let (operand, index) = (self.evaluate(operand)?, self.evaluate(index)?);
                 operate::index(&operand, &index)?

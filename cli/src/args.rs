@@ -11,7 +11,7 @@ pub use invocation::Invocation;
 pub use jobs::{CancelArgs, ReplyArgs, TreeArgs, WaitArgs, WaitTarget};
 pub use local::{EventsArgs, GetArgs, McpArgs, MigrateArgs, ModelArgs, RunArgs};
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 use std::path::PathBuf;
 use values::{name, namespace};
 
@@ -124,6 +124,10 @@ pub struct LintArgs {
     /// Treat warnings as errors
     #[arg(long)]
     pub strict: bool,
+    /// Check the rules against the tools of an MCP server: a file with the JSON result of tools/list, or the URL of the
+    /// server. A rule that names no tool or argument of it is an error
+    #[arg(long, value_name = "FILE|URL", value_hint = ValueHint::AnyPath)]
+    pub tools: Option<String>,
 }
 
 #[cfg(test)]

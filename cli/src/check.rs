@@ -1,16 +1,18 @@
 //! The full check of a document: its schema, the rules of its kind, and the lint of the engine.
 
 use bloomery_engine::lint;
+use bloomery_engine::tool::ListedTool;
 use bloomery_skills::{CheckedDocument, Document, Draft, Finding, ImportOptions, Severity, check};
 
-/// Checks a document, which is a manifest or is written in the older dialect.
-pub fn check_document(document: &Document, options: &ImportOptions) -> CheckedDocument {
+/// Checks a document, which is a manifest or is written in the older dialect. `tools` are those of the MCP server; they are empty if it
+/// is not known.
+pub fn check_document(document: &Document, options: &ImportOptions, tools: &[ListedTool]) -> CheckedDocument {
     let mut checked = check(document, options);
     // The import has already said that the server is not imported. `bloomery run` finds the server by its own options.
     let is_about_server = |finding: &Finding| matches!(finding.path.as_str(), "mcp_server" | "mcpServer");
     let knows_server = options.local || checked.findings.iter().any(is_about_server);
     if let Some(draft) = &checked.draft {
-        let of_engine = engine_findings(draft).filter(|(path, _)| !(knows_server && path == "spec.mcpServer"));
+        let of_engine = engine_findings(draft, tools).filter(|(path, _)| !(knows_server && path == "spec.mcpServer"));
         let of_engine: Vec<Finding> = of_engine.map(|(_, finding)| finding).collect();
         checked.findings.extend(of_engine);
     }
@@ -19,12 +21,13 @@ pub fn check_document(document: &Document, options: &ImportOptions) -> CheckedDo
 
 /// Runs the engine's lint on a draft. Returns the API path of each finding, and the finding with its place in the document.
 /// Drops findings that may only be consequences of a value that could not be read.
-fn engine_findings(draft: &Draft) -> impl Iterator<Item = (String, Finding)> + '_ {
+fn engine_findings<'a>(draft: &'a Draft, tools: &[ListedTool]) -> impl Iterator<Item = (String, Finding)> + use<'a> {
     let to_severity = |severity| match severity {
         lint::Severity::Error => Severity::Error,
         lint::Severity::Warning => Severity::Warning,
     };
-    let findings = lint::skill(&draft.spec).into_iter().filter(|finding| !draft.is_doubtful(&finding.path));
+    let listed = tools.iter().map(|tool| (tool.name.as_str(), &tool.input_schema));
+    let findings = lint::skill(&draft.spec, listed).into_iter().filter(|finding| !draft.is_doubtful(&finding.path));
     findings.map(move |lint::Finding { severity, path, message, hint }| {
         let finding = Finding::at_api_path(&draft.root, &path, to_severity(severity), message);
         (path, Finding { hint, ..finding })

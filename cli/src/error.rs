@@ -1,6 +1,7 @@
 //! Errors of commands, with their exit codes.
 
 use crate::exit::Exit;
+use std::io;
 
 /// The prefix of error messages and notes.
 pub const PREFIX: &str = "bloomery: ";
@@ -36,6 +37,18 @@ impl Error {
         let exit = errors.first().map_or(Exit::Usage, |first| first.exit);
         let messages: Vec<String> = errors.into_iter().map(|error| error.message).collect();
         Self { exit, message: messages.join(&format!("\n{PREFIX}")) }
+    }
+}
+
+/// Converts an IO error into the error of a command. A closed pipe is a success.
+///
+/// # Errors
+/// Any other IO error.
+pub fn from_io_result(result: io::Result<Exit>) -> Result<Exit, Error> {
+    match result {
+        // The reader closed the pipe: `bloomery lint ... | head`.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Success),
+        other => other.map_err(|error| Error::failed(error.to_string())),
     }
 }
 

@@ -62,7 +62,7 @@ fn convert(document: &Document, args: &ImportArgs, findings: &mut Vec<Finding>) 
         file: source::stem(&args.file),
         local: false,
     };
-    let checked = check_document(document, &options);
+    let checked = check_document(document, &options, &[]);
     findings.extend(checked.findings);
     let manifest = checked.skill.map(|skill| serde_yaml::to_string(&skill)).transpose().map_err(io::Error::other)?;
     Ok(manifest.map(|manifest| manifest + &checked.suggestions))

@@ -1,21 +1,33 @@
 //! `bloomery lint`: checks files, and prints all findings.
 
+mod server_tools;
+
 use crate::args::LintArgs;
 use crate::check::check_document;
+use crate::error::{Error, from_io_result};
 use crate::exit::Exit;
 use crate::findings::{self, Tally};
 use crate::source;
+use bloomery_engine::tool::ListedTool;
 use bloomery_skills::{CheckedDocument, Document, Finding, Form, ImportOptions, bindings, yaml};
 use std::io;
 use std::path::Path;
 
 /// Checks all files. Prints their findings, and the number of checked objects.
-pub fn run(args: &LintArgs) -> io::Result<Exit> {
+///
+/// # Errors
+/// If the tools of `--tools` cannot be read, or the findings cannot be printed.
+pub fn run(args: &LintArgs) -> Result<Exit, Error> {
+    let tools = args.tools.as_deref().map(server_tools::read).transpose()?.unwrap_or_default();
+    from_io_result(check_files(args, &tools))
+}
+
+fn check_files(args: &LintArgs, tools: &[ListedTool]) -> io::Result<Exit> {
     let mut file_findings = Vec::new();
     let mut tally = Tally::default();
     let mut object_count = 0;
     for file in &args.files {
-        let (findings, objects) = check_file(file);
+        let (findings, objects) = check_file(file, tools);
         object_count += objects;
         tally = tally.plus(Tally::count(&findings));
         file_findings.extend(findings::in_file(&source::name(file), findings));
@@ -31,8 +43,9 @@ pub fn run(args: &LintArgs) -> io::Result<Exit> {
     Ok(if is_failure { Exit::Error } else { Exit::Success })
 }
 
-/// Checks a file. Returns its findings, and the number of Bloomery objects in it.
-fn check_file(file: &Path) -> (Vec<Finding>, usize) {
+/// Checks a file against the `tools` of the MCP server, if they are known. Returns its findings, and the number of Bloomery objects in
+/// it.
+fn check_file(file: &Path, tools: &[ListedTool]) -> (Vec<Finding>, usize) {
     let source = match source::read(file) {
         Ok(source) => source,
         Err(error) => return (vec![Finding::of_file(format!("cannot be read: {error}"))], 0),
@@ -46,7 +59,7 @@ fn check_file(file: &Path) -> (Vec<Finding>, usize) {
     }
     let options = ImportOptions { file: source::stem(file), ..ImportOptions::default() };
     let checked: Vec<CheckedDocument> =
-        bloomery_documents.iter().map(|document| check_document(document, &options)).collect();
+        bloomery_documents.iter().map(|document| check_document(document, &options, tools)).collect();
     for document in &checked {
         let found = document.findings.iter().cloned().chain(bindings::findings(document, &checked));
         findings.extend(found.map(|finding| Finding { object: document.object_name(), ..finding }));

@@ -28,10 +28,8 @@ mod text;
 use args::{Args, Command, Invocation, Place};
 use bloomery_crds::v1alpha1::ApprovalVerdict;
 use clap::{CommandFactory, FromArgMatches};
-use error::Error;
-use exit::Exit;
+use error::{Error, from_io_result};
 use jobs::ClusterCommand;
-use std::io;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -55,7 +53,7 @@ fn main() -> ExitCode {
         },
         Command::Migrate(args) => migrate::run(&args),
         Command::Import(args) => from_io_result(import::run(&args)),
-        Command::Lint(args) => from_io_result(lint::run(&args)),
+        Command::Lint(args) => lint::run(&args),
         Command::Approve(args) => approvals::decide(&args, ApprovalVerdict::Approve),
         Command::Deny(args) => approvals::decide(&args, ApprovalVerdict::Deny),
         Command::CanApprove(args) => approvals::can_approve(&args),
@@ -76,13 +74,4 @@ fn main() -> ExitCode {
 fn parse_args(invocation: Invocation) -> Args {
     let matches = Args::command().bin_name(invocation.command()).get_matches();
     Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
-}
-
-/// Converts an IO error into the error of a command. A closed pipe is a success.
-fn from_io_result(result: io::Result<Exit>) -> Result<Exit, Error> {
-    match result {
-        // The reader closed the pipe: `bloomery lint ... | head`.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Success),
-        other => other.map_err(|error| Error::failed(error.to_string())),
-    }
 }

@@ -126,6 +126,32 @@ mod tests {
     const MANIFEST: &str =
         "apiVersion: bloomery.dev/v1alpha1\nkind: Skill\nmetadata: {name: x}\nspec:\n  problem: {statement: help}\n";
 
+    #[test]
+    fn rules_are_checked_against_a_list_of_tools() {
+        let skill = format!("{MANIFEST}{SERVER}  policy: {{approvals: [{{toolId: send_emial}}]}}\n");
+        assert_eq!(bloomery(&["lint", "-"], skill.as_bytes()).status.code(), Some(0));
+        let tool = r#"{"name": "send_email", "inputSchema": {"type": "object"}, "_meta": {}}"#;
+        let list = format!(r#"{{"tools": [{tool}]}}"#);
+        let answer = format!(r#"{{"jsonrpc": "2.0", "id": 1, "result": {list}}}"#);
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("tools.json");
+        let lint = |content: &str| {
+            std::fs::write(&file, content).unwrap();
+            shown(&bloomery(&["lint", "-", "--tools", file.to_str().unwrap()], skill.as_bytes()))
+        };
+        for content in [&list, &answer, &format!("[{tool}]")] {
+            let shown = lint(content);
+            let finding = "spec.policy.approvals[0].toolId: no tool of the MCP server matches \"send_emial\": the rule protects \
+                nothing\n    help: did you mean \"send_email\"?";
+            assert!(shown.starts_with("exit 1\n") && shown.contains(finding), "{shown}");
+        }
+        for (content, why) in [("{}", "must be JSON: the result of tools/list"), ("[]", "there is no tool in the list")]
+        {
+            let shown = lint(content);
+            assert!(shown.starts_with("exit 2\n") && shown.contains(why), "{shown}");
+        }
+    }
+
     const SERVER: &str = "  mcpServer: {service: {name: orders, port: 8080}}\n";
 
     #[test]

@@ -18,6 +18,7 @@ pub mod report;
 pub mod resources;
 pub mod run;
 pub mod text;
+pub mod tool_pattern;
 pub mod unknown;
 pub mod v1alpha1;
 

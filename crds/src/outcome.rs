@@ -158,6 +158,12 @@ pub enum OutcomeCode {
     ///
     /// Remedy: create the Job again with the missing information; the message names it.
     UserNeeded,
+    /// A rule of the Skill does not fit the tools of its MCP server: it names a tool or an argument that does not exist, or compares
+    /// values of different types. The Job ended before the first request to the model.
+    ///
+    /// Remedy: correct the rules that the message names (`bloomery lint --tools` finds all of them), or set
+    /// `policy.allowUnmatched`; create the Job again.
+    PolicyInvalid,
     /// The goal is not one of the Skill's intents. `action` is the Skill's handling of such a goal.
     ///
     /// Remedy: use a Skill that serves the goal.
@@ -214,7 +220,8 @@ impl Outcome {
             | OutcomeCode::CrashLoop
             | OutcomeCode::McpUnavailable
             | OutcomeCode::ModelUnavailable
-            | OutcomeCode::SkillDeleted => Phase::Failed,
+            | OutcomeCode::SkillDeleted
+            | OutcomeCode::PolicyInvalid => Phase::Failed,
             OutcomeCode::Cancelled => Phase::Cancelled,
             OutcomeCode::GateFailed
             | OutcomeCode::ToolIndeterminate

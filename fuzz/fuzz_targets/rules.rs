@@ -88,7 +88,7 @@ fn check_lint(text: &str) {
         "workflows": [{"name": text, "steps": [text, "process_refund"], "required": true}],
     });
     skill.policy = serde_json::from_value(words).ok();
-    for finding in lint::skill(&skill) {
+    for finding in lint::skill(&skill, []) {
         assert!(finding.message.len() <= 512, "{finding:?}");
     }
 }

@@ -103,7 +103,7 @@ fn read(file: &Path) -> Result<Vec<(String, Model)>, Error> {
     let mut findings = parsed.findings;
     let mut models = Vec::new();
     for document in parsed.documents.iter().filter(|document| document.form() == Form::Manifest) {
-        let checked = check_document(document, &ImportOptions::default());
+        let checked = check_document(document, &ImportOptions::default(), &[]);
         if checked.kind.as_deref() == Some("Model") {
             findings.extend(checked.findings);
             models.push(checked.object);

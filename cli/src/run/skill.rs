@@ -209,7 +209,7 @@ fn load_skill(source: &Source, selector: &SkillSelector<'_>) -> Result<LoadedSki
         ..ImportOptions::default()
     };
     let bloomery_documents = parsed.documents.iter().filter(|document| document.form() != Form::Foreign);
-    let checked = bloomery_documents.map(|document| check_document(document, &options));
+    let checked = bloomery_documents.map(|document| check_document(document, &options, &[]));
     let skills: Vec<CheckedDocument> =
         checked.filter(|checked| checked.kind.as_deref().is_none_or(|kind| kind == "Skill")).collect();
     // If no Skill was read and a document is broken, that document may be the Skill: only its errors are reported.

@@ -35,7 +35,7 @@ mod tests {
 
     fn skill(text: &str) -> (String, SkillSpec) {
         let options = ImportOptions { local: true, ..ImportOptions::default() };
-        let checked = check_document(&yaml::read(text.as_bytes()).documents[0], &options);
+        let checked = check_document(&yaml::read(text.as_bytes()).documents[0], &options, &[]);
         assert!(checked.findings.is_empty(), "{:?}", checked.findings);
         let skill = checked.skill.unwrap();
         (skill.metadata.name.unwrap(), skill.spec)

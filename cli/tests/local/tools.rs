@@ -350,3 +350,17 @@ conversations:
     assert!(!result.err.contains("redacted but not used"), "{result:#?}");
     assert_eq!(setup.all_contents().matches("sk-of-the-api-0123").count(), 1, "only in its own file");
 }
+
+#[tokio::test]
+async fn a_rule_that_names_no_tool_of_the_server_stops_the_lint_and_the_run() {
+    let orders = orders::start("127.0.0.1:0".parse().unwrap(), orders::Options::default()).await.unwrap();
+    let setup = Setup::new(CALLS).await;
+    setup.write("skill.yaml", &format!("{SKILL}  policy: {{approvals: [{{toolId: proces_refund}}]}}\n"));
+    let url = format!("{}/mcp", orders.url());
+    let says = "no tool of the MCP server matches \"proces_refund\": the rule protects nothing";
+    setup.bloomery(&["lint", "skill.yaml", "--tools", &url]).await.assert(1, "1 error");
+    let run = setup.run(&[&RUN[..], &["--mcp", &url]].concat()).await;
+    run.assert(3, says);
+    run.assert(3, "did you mean \"process_refund\"?");
+    assert!(!setup.log("greeter/jobs/k-1").iter().any(|line| line.contains("model.requested")));
+}

@@ -16,11 +16,12 @@ pub use engine::{Engine, FinalizationGate, IntentDetection, OutputContract, Repl
 pub use intents::{Entity, Intent, Intents, OutOfDomain, OutOfDomainAction};
 pub use mcp::{McpContainer, McpServer, McpService};
 pub use memory::{BankUse, Memory};
-pub use policy::{ApprovalAction, ApprovalRule, Guardrails, Policy, ToolPolicy, Workflow};
+pub use policy::{ApprovalAction, ApprovalRule, EffectPolicy, Guardrails, Policy, ToolPolicy, Workflow};
 pub use resource::{ResourceDeclaration, ResourceType};
 pub use tool::{CallPolicy, ToolDeclaration, ToolInput, ToolOutput, ValueType, When};
 
 use super::shared::conditions_schema;
+use crate::tool_pattern;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
@@ -141,6 +142,16 @@ pub struct Role {
 }
 
 impl SkillSpec {
+    /// Returns the declarations whose name matches a tool. The policy of each of them applies.
+    pub fn declarations_of<'a>(&'a self, tool: &str) -> impl Iterator<Item = &'a ToolDeclaration> {
+        self.tools.iter().filter(move |declared| tool_pattern::matches(&declared.name, tool))
+    }
+
+    /// Returns the declaration that describes a tool: that of its name, or else that of the longest matching prefix.
+    pub fn declaration_of(&self, tool: &str) -> Option<&ToolDeclaration> {
+        self.declarations_of(tool).max_by_key(|declared| (declared.name == tool, declared.name.len()))
+    }
+
     /// Returns the size limit of an answer of the MCP server, in bytes.
     pub fn max_result_bytes(&self) -> u32 {
         self.engine.as_ref().and_then(|engine| engine.max_result_bytes).unwrap_or(Engine::DEFAULT_MAX_RESULT_BYTES)

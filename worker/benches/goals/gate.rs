@@ -93,7 +93,7 @@ fn skill_with((in_skill, on_tool): (usize, usize)) -> SkillSpec {
         }
     }
     let condition = Some("amount > 0.0 && amount < 500.0 && order_id.startsWith(\"A-\")".to_owned());
-    let call_policy = CallPolicy { allowed: Some(When::Conditional), requires_approval: None, condition };
+    let call_policy = CallPolicy { allowed: Some(When::Conditional), requires_approval: None, condition, reason: None };
     skill.tools.push(serde_json::from_value(json!({ "name": TOOL })).unwrap());
     skill.tools.last_mut().unwrap().policy = Some(call_policy);
     policy.approvals = (1..on_tool).map(approval).collect();
@@ -108,7 +108,7 @@ fn approval(n: usize) -> ApprovalRule {
         3 => format!("has(args.priority) && priority > {}", 5 + n),
         _ => format!("items.exists(line, line.quantity > {})", 100 + n),
     };
-    ApprovalRule { tool_id: TOOL.into(), when: Some(when), action: None, approver: Some("lead".into()) }
+    ApprovalRule { tool_id: TOOL.into(), when: Some(when), reason: None, action: None, approver: Some("lead".into()) }
 }
 
 fn schema() -> Value {

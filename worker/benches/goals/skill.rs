@@ -46,6 +46,7 @@ pub(crate) fn skill() -> SkillSpec {
         ],
         "policy": {
             "tools": {"blocked": ["delete_*"]},
+            "allowUnmatched": true,
             "guardrails": {
                 "never": ["Never use delete_customer", "amount > 1000", "Never promise a date of delivery"],
                 "always": ["Always verify before a refund", "amount >= 0"],

@@ -67,6 +67,12 @@ impl Catalogue {
         self.tools.as_ref()?.iter().find(|tool| tool.alias == alias)
     }
 
+    /// Returns the tools of the server, each with the schema of its arguments.
+    pub fn server_tools(&self) -> impl Iterator<Item = (&str, &Value)> {
+        let tools = self.tools.iter().flatten().filter(|tool| tool.source == ToolSource::Server);
+        tools.map(|tool| (tool.name.as_str(), &tool.input_schema))
+    }
+
     /// The tools that the model sees.
     pub fn visible(&self) -> &[CatalogueTool] {
         &self.visible
@@ -142,7 +148,7 @@ pub fn fix(run: &Run, listed: Vec<ListedTool>) -> Vec<CatalogueTool> {
 }
 
 fn catalogue_tool(skill: &SkillSpec, tool: ListedTool, plain_names: &[String]) -> CatalogueTool {
-    let declared = skill.tools.iter().find(|declared| declared.name == tool.name);
+    let declared = skill.declaration_of(&tool.name);
     // The server is not trusted: its hint can only make a tool not read-only.
     let read_only = declared.is_some_and(|d| d.read_only == Some(true)) && tool.read_only_hint() != Some(false);
     let policy = skill.policy.as_ref().and_then(|policy| policy.tools.as_ref());

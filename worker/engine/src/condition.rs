@@ -5,10 +5,15 @@
 mod arguments;
 mod defects;
 mod error;
+mod kinds;
+mod limits;
+mod signature;
 
 pub use arguments::{Arguments, MAX_ITEMS, MAX_SIZE_BYTES};
 pub use defects::Defect;
 pub use error::Error;
+pub(crate) use kinds::Kinds;
+pub use signature::Signature;
 
 use bloomery_cel::Program;
 use serde_json::Value;

@@ -56,6 +56,15 @@ pub fn offered(run: &Run, listed: &[ListedTool]) -> Vec<CatalogueTool> {
         .collect()
 }
 
+/// Returns the definitions of all core tools, including those for resources that the Job does not bind. The schemas name no resource.
+pub fn definitions() -> Vec<CatalogueTool> {
+    let mut tools = vec![workflow::subgoal_done(), focus::focus_read(), people::ask_user()];
+    tools.extend(files::definitions(&[], &[]));
+    tools.extend([http::http_get(&[]), http::http_request(&[])]);
+    tools.extend([memory::memory_read(), memory::memory_write()]);
+    tools
+}
+
 /// Returns the names of all core tools, including those for resources that the Job does not bind.
 pub fn names() -> Vec<&'static str> {
     [SUBGOAL_DONE, FOCUS_READ, ASK_USER]

@@ -7,9 +7,12 @@ mod conditions;
 mod endpoints;
 mod finding;
 mod guardrails;
+mod known_tools;
+mod lower_limits;
 mod names;
 mod reach;
 mod reading;
+mod unmatched;
 mod workflows;
 
 pub use finding::{Finding, Severity};
@@ -19,22 +22,40 @@ use crate::rules::expectations::{self, Omission};
 use crate::schema::Schema;
 use bloomery_crds::persona;
 use bloomery_crds::v1alpha1::{ResourceType, SkillSpec};
+use known_tools::KnownTools;
 use serde_json::Value;
 
-/// Returns the findings about a Skill: errors first, then in the order of its fields.
-pub fn skill(spec: &SkillSpec) -> Vec<Finding> {
+/// Returns the findings about a Skill: errors first, then in the order of its fields. `listed` are the tools of its MCP server, each
+/// with the schema of its arguments. They are empty if the server's tools are not known.
+pub fn skill<'t>(spec: &SkillSpec, listed: impl IntoIterator<Item = (&'t str, &'t Value)>) -> Vec<Finding> {
     let mut findings = check_persona(spec);
     findings.extend(names::findings(spec));
     findings.extend(endpoints::findings(spec));
-    findings.extend(conditions::findings(spec));
-    let rules = guardrails::compile_all(spec);
-    findings.extend(workflows::findings(spec, &rules));
-    findings.extend(guardrails::findings(spec, rules));
+    let known = KnownTools::new(spec, listed);
+    findings.extend(rule_findings(spec, &known));
+    findings.extend(workflows::findings(spec, &guardrails::compile_all(spec, &known), &known));
     findings.extend(check_output_schema(spec));
     findings.extend(expectations::omissions(spec).iter().map(without_room));
     findings.extend(check_context(spec));
     findings.extend(reach::findings(spec));
     findings.sort_by_key(|finding| finding.severity);
+    findings
+}
+
+/// Returns the errors in the rules of a Skill, given the tools of its MCP server. A Job begins only without them: each is a rule that
+/// does not apply to the calls that its author means.
+pub fn rule_errors<'t>(spec: &SkillSpec, listed: impl IntoIterator<Item = (&'t str, &'t Value)>) -> Vec<Finding> {
+    let mut findings = rule_findings(spec, &KnownTools::new(spec, listed));
+    findings.retain(|finding| finding.severity == Severity::Error);
+    findings
+}
+
+fn rule_findings(spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
+    let rules = guardrails::compile_all(spec, known);
+    let mut findings = unmatched::findings(spec, known);
+    findings.extend(conditions::findings(spec, known));
+    findings.extend(lower_limits::findings(spec, &rules, known));
+    findings.extend(guardrails::findings(spec, rules, known));
     findings
 }
 

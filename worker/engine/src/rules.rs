@@ -55,7 +55,11 @@ impl Rules {
         let text = text_guardrails::split(guardrails.rules());
         let contract = skill.output_contract.as_ref().and_then(|contract| contract.schema.as_ref());
         let approver = skill.engine.as_ref().and_then(|engine| engine.approver.clone());
-        let tool_rules = tools.iter().map(|tool| (tool.name.clone(), ToolRules::compile(skill, tool))).collect();
+        let of_tool = |tool: &CatalogueTool| {
+            let rules = ToolRules::compile(skill, tool);
+            if guardrails.name(&tool.name) { rules } else { rules.or_default(tool, policy.effects) }
+        };
+        let tool_rules = tools.iter().map(|tool| (tool.name.clone(), of_tool(tool))).collect();
         let contract = contract.map(|schema| Schema::compile(&Value::Object(schema.clone())));
         Self {
             remarks: remarks::remarks(skill, tools, &text.without_room, &tool_rules),

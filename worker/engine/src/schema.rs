@@ -10,9 +10,38 @@ pub use error::Error;
 use bloomery_crds::text::bounded;
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// The longest error about a schema or a value, in bytes.
 const MAX_ERROR_BYTES: usize = 1024;
+
+/// The keywords with which a schema may describe properties that its `properties` does not list.
+const OTHER_SOURCES: [&str; 10] =
+    ["$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "then", "else", "dependentSchemas", "patternProperties"];
+
+/// Returns whether a schema may describe properties that its `properties` does not list.
+pub(crate) fn has_other_properties(schema: &Value) -> bool {
+    OTHER_SOURCES.iter().any(|keyword| schema.get(keyword).is_some())
+}
+
+/// Returns the names of all properties in a schema, at any depth.
+pub(crate) fn property_names(schema: &Value) -> BTreeSet<&str> {
+    let mut names = BTreeSet::new();
+    let mut parts = vec![schema];
+    while let Some(part) = parts.pop() {
+        match part {
+            Value::Object(fields) => {
+                if let Some(Value::Object(properties)) = fields.get("properties") {
+                    names.extend(properties.keys().map(String::as_str));
+                }
+                parts.extend(fields.values());
+            }
+            Value::Array(items) => parts.extend(items),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    names
+}
 
 /// A compiled schema. A schema that cannot be compiled accepts no value.
 #[derive(Debug)]

@@ -1,5 +1,6 @@
-//! `policy.tools`: the tools that a Skill allows and blocks, by name or by prefix.
+//! `policy.tools`: the tools that a Skill allows and blocks.
 
+use bloomery_crds::tool_pattern::matches;
 use bloomery_crds::v1alpha1::ToolPolicy;
 
 /// Returns the reason why `policy.tools` denies a core tool, or nothing. Only `blocked` applies to core tools: `allowed` lists the
@@ -17,14 +18,6 @@ pub fn server_tool_refusal(policy: Option<&ToolPolicy>, tool: &str) -> Option<St
     let allowed = policy?.allowed.as_ref()?;
     (!allowed.iter().any(|pattern| matches(pattern, tool)))
         .then(|| format!("the Skill's policy.tools.allowed does not name {tool:?}"))
-}
-
-/// Returns whether a pattern, a name or a prefix that ends in `*`, matches a tool.
-pub(crate) fn matches(pattern: &str, tool: &str) -> bool {
-    match pattern.strip_suffix('*') {
-        Some(prefix) => tool.starts_with(prefix),
-        None => pattern == tool,
-    }
 }
 
 #[cfg(test)]

@@ -93,7 +93,7 @@ pub enum GateReason {
     Catalogue,
     /// The arguments contain the value of a secret.
     Secret,
-    /// `policy.tools` does not allow the tool.
+    /// `policy.tools`, or `tools` of the detected intent, does not allow the tool.
     Policy,
     /// The `policy` of the tool denies the call, or requires an approval.
     ToolPolicy,
@@ -105,7 +105,7 @@ pub enum GateReason {
     Endpoint,
     /// The arguments are not valid JSON, or do not match the schema of the tool.
     Schema,
-    /// `policy.approvals` requires an approval.
+    /// `policy.approvals` requires an approval, or denies the call.
     Approval,
     /// A limit of the Job is reached.
     Limit,

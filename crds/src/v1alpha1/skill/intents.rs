@@ -36,6 +36,11 @@ pub struct Intent {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub entities: Vec<Entity>,
+    /// The tools that a Job with this intent may call: names, or prefixes of names with `*` at the end. Default: all. Other rules apply as
+    /// well. The tools that ask people, read stored results and close steps are always allowed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256), inner(length(min = 1, max = 128), regex(pattern = r"^[^*]*\*?$")), extend("x-kubernetes-list-type" = "set"))]
+    pub tools: Option<Vec<String>>,
 }
 
 /// A value that a goal may contain.

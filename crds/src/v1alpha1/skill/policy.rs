@@ -19,10 +19,30 @@ pub struct Policy {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 8), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub workflows: Vec<Workflow>,
-    /// The calls that a person must approve.
+    /// The calls that a person must approve, and calls that are denied by their arguments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
     pub approvals: Vec<ApprovalRule>,
+    /// The rule for calls of tools that are not read-only and that no rule names. Default: `allow`. A tool is named by `approvals`, by a
+    /// `policy` in `tools`, and by a guardrail about the tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effects: Option<EffectPolicy>,
+    /// True if rules may name tools that the MCP server does not list. By default, a Job whose Skill has such a rule ends before it
+    /// begins, because the rule protects nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allow_unmatched: Option<bool>,
+}
+
+/// The rule for calls with an effect that no other rule names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EffectPolicy {
+    /// The calls are allowed.
+    Allow,
+    /// The calls wait for the decision of a person.
+    RequireApproval,
+    /// The calls are denied.
+    Deny,
 }
 
 /// The tools that the model can see and call. `blocked` takes precedence over `allowed`.
@@ -43,7 +63,7 @@ pub struct ToolPolicy {
 /// Rules in words.
 ///
 /// A rule is compiled if the whole sentence has one of these forms: "Never use <tool>", "<tool> requires approval", or
-/// "<field> > <number>". A comparison is forbidden under `never` and required under `always`. If a comparison ends with "needs
+/// "<field> > <number>". The name of a tool, or a prefix of names with `*` at the end, is enough under `never`. A comparison is forbidden under `never` and required under `always`. If a comparison ends with "needs
 /// approval" or "requires approval", the call is held. Every other rule stays text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
@@ -66,7 +86,7 @@ pub struct Workflow {
     /// The name of the workflow.
     #[schemars(length(min = 1, max = 64))]
     pub name: String,
-    /// The steps, in their order.
+    /// The steps, in their order. A step may be a prefix of tools' names with `*` at the end.
     #[schemars(length(min = 1, max = 16), inner(length(min = 1, max = 64)))]
     pub steps: Vec<String>,
     /// True if the workflow is enforced. Then each step needs all earlier steps. At the end of a Job, the workflow must be complete
@@ -79,18 +99,23 @@ pub struct Workflow {
     pub intents: Vec<String>,
 }
 
-/// A rule that holds calls of a tool until a person approves them.
+/// A rule that holds calls of a tool until a person approves them, or denies them. If several rules apply to a call, the strictest
+/// wins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ApprovalRule {
-    /// The tool.
-    #[schemars(length(min = 1, max = 128))]
+    /// The name of the tool, or a prefix of names with `*` at the end.
+    #[schemars(length(min = 1, max = 128), regex(pattern = r"^[^*]*\*?$"))]
     pub tool_id: String,
     /// A condition in CEL over the arguments, such as `amount > 500`. Default: every call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 1024))]
     pub when: Option<String>,
-    /// The action. Default, and the only value: `require_approval`.
+    /// The reason of the rule, for people and for the model. Default: the condition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 256))]
+    pub reason: Option<String>,
+    /// The action: `require_approval`, which is the default, or `deny`. A condition without a result has the same effect as a true one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<ApprovalAction>,
     /// The approver. If it is named here, it also satisfies `requiresApproval` of the tool. Default: `engine.approver`, else
@@ -100,10 +125,12 @@ pub struct ApprovalRule {
     pub approver: Option<String>,
 }
 
-/// The action of an approval rule. `require_approval` is the default, and the only value.
+/// The action of an approval rule. The default is `require_approval`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalAction {
     /// The call waits for the decision of a person.
     RequireApproval,
+    /// The call is denied.
+    Deny,
 }

@@ -12,8 +12,9 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("!has(self.timeout) || duration(self.timeout) <= duration('4m')").message("must be at most 4m: a pod may outlive the Job's duration by 5m only").field_path(".timeout"))]
 pub struct ToolDeclaration {
-    /// The name of the tool at the MCP server.
-    #[schemars(length(min = 1, max = 128))]
+    /// The name of the tool at the MCP server, or a prefix of names with `*` at the end. The policies of all matching declarations
+    /// apply. All other fields are those of the longest name that matches.
+    #[schemars(length(min = 1, max = 128), regex(pattern = r"^[^*]*\*?$"))]
     pub name: String,
     /// A description for the model, if the server has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -114,6 +115,10 @@ pub struct CallPolicy {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 1024))]
     pub condition: Option<String>,
+    /// The reason of the rules, for people and for the model. Default: the condition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 256))]
+    pub reason: Option<String>,
 }
 
 /// The calls that a rule applies to: every call, those for which the condition is true, or none. The default of `allowed` is

@@ -101,7 +101,7 @@ async fn fetch_decisions(context: &Context, fetched: &FetchedJob) -> Result<Resu
     let mut known = BTreeSet::new();
     names.retain(|name| known.insert(name.clone()));
     if let (false, PolicyState::Missing(why)) =
-        (names.is_empty(), policy::check(context.settings.approvals.shipped_policy.as_ref(), &context.caches))
+        (names.is_empty(), policy::check(context.settings.approvals.shipped_policies.as_ref(), &context.caches))
     {
         return Ok(Err(why));
     }

@@ -19,7 +19,14 @@ pub(super) fn faults(spec: &SkillSpec) -> Vec<String> {
 }
 
 fn policy(spec: &SkillSpec) -> &Policy {
-    const NONE: &Policy = &Policy { tools: None, guardrails: None, workflows: Vec::new(), approvals: Vec::new() };
+    const NONE: &Policy = &Policy {
+        tools: None,
+        guardrails: None,
+        workflows: Vec::new(),
+        approvals: Vec::new(),
+        effects: None,
+        allow_unmatched: None,
+    };
     spec.policy.as_ref().unwrap_or(NONE)
 }
 

@@ -1,12 +1,11 @@
 //! Type inference for conditions: finds parts that have no value, or the same value, for every call.
 //!
-//! Only the lint uses it. The worker evaluates a condition with defects like any other.
+//! Only the lint uses it, also when a Job begins. The gate evaluates a condition with defects like any other.
 
 use super::Condition;
+use super::kinds::Kinds;
+use super::signature::Signature;
 use bloomery_cel::{Function, Macro, Node, Operator};
-use bloomery_crds::v1alpha1::{ToolInput, ValueType};
-use std::fmt;
-use std::ops::{BitAnd, BitOr};
 
 /// A defect of a condition. It exists for every call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,96 +17,18 @@ pub enum Defect {
 }
 
 impl Condition {
-    /// Returns the defects of the condition for a tool with these declared inputs. Other arguments may have any type.
-    pub fn defects(&self, declared: &[ToolInput]) -> Vec<Defect> {
-        let mut inference = Inference { declared, defects: Vec::new() };
+    /// Returns the defects of the condition for a tool with these arguments. Other arguments may have any type.
+    pub fn defects(&self, signature: &Signature) -> Vec<Defect> {
+        let mut inference = Inference { signature, defects: Vec::new() };
         inference.check_bool(self.program.root());
         inference.defects
-    }
-}
-
-/// The set of types that a value may have.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Kinds(u8);
-
-impl Kinds {
-    const NULL: Self = Self(1);
-    const BOOL: Self = Self(1 << 1);
-    const NUMBER: Self = Self(1 << 2);
-    const TEXT: Self = Self(1 << 3);
-    const LIST: Self = Self(1 << 4);
-    const MAP: Self = Self(1 << 5);
-    const BYTES: Self = Self(1 << 6);
-    const ANY: Self = Self((1 << 7) - 1);
-
-    /// Returns the types of a declared input. It may also be null: authors compare with null.
-    fn declared(kind: ValueType) -> Self {
-        Self::NULL
-            | match kind {
-                ValueType::String => Self::TEXT,
-                ValueType::Number | ValueType::Integer => Self::NUMBER,
-                ValueType::Boolean => Self::BOOL,
-                ValueType::Array => Self::LIST,
-                ValueType::Object => Self::MAP,
-            }
-    }
-
-    /// Returns every type instead of none: the part without a value is reported already.
-    fn or_any(self) -> Self {
-        if self.is_none() { Self::ANY } else { self }
-    }
-
-    fn is_none(self) -> bool {
-        self.0 == 0
-    }
-
-    fn may_be(self, other: Self) -> bool {
-        !(self & other).is_none()
-    }
-}
-
-impl BitOr for Kinds {
-    type Output = Self;
-
-    fn bitor(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-}
-
-impl BitAnd for Kinds {
-    type Output = Self;
-
-    fn bitand(self, other: Self) -> Self {
-        Self(self.0 & other.0)
-    }
-}
-
-impl fmt::Display for Kinds {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const NAMES: [(Kinds, &str); 6] = [
-            (Kinds::BOOL, "a bool"),
-            (Kinds::NUMBER, "a number"),
-            (Kinds::TEXT, "a string"),
-            (Kinds::LIST, "a list"),
-            (Kinds::MAP, "an object"),
-            (Kinds::BYTES, "bytes"),
-        ];
-        if *self == Self::NULL {
-            return f.write_str("null");
-        }
-        if *self == Self::ANY {
-            return f.write_str("anything");
-        }
-        // Null is not named beside other types: every declared input may be null.
-        let names: Vec<&str> = NAMES.into_iter().filter(|(kind, _)| self.may_be(*kind)).map(|(_, name)| name).collect();
-        f.write_str(&names.join(" or "))
     }
 }
 
 /// Walks the tree and collects defects. A part without a value is reported once; an expression that contains it may then have
 /// any type.
 struct Inference<'a> {
-    declared: &'a [ToolInput],
+    signature: &'a Signature,
     defects: Vec<Defect>,
 }
 
@@ -120,11 +41,7 @@ impl Inference<'_> {
             Node::Int(_) | Node::Uint(_) | Node::Double(_) => Kinds::NUMBER,
             Node::Text(_) => Kinds::TEXT,
             Node::Arguments => Kinds::MAP,
-            Node::Argument(name) => self
-                .declared
-                .iter()
-                .find(|input| input.name == *name)
-                .map_or(Kinds::ANY, |input| Kinds::declared(input.kind)),
+            Node::Argument(name) => self.signature.kinds(name).unwrap_or(Kinds::ANY),
             Node::Item(_) => Kinds::ANY,
             Node::List(items) => {
                 for item in items {

@@ -43,14 +43,14 @@ pub(super) fn offered(run: &Run) -> Vec<CatalogueTool> {
         bound.map(|resource| resource.name.as_str()).collect()
     };
     let (readable, writable) = (bound_names(false), bound_names(true));
-    let mut tools = Vec::new();
-    if !readable.is_empty() {
-        tools.extend([read_file(&readable), list_files(&readable), search_files(&readable)]);
-    }
-    if !writable.is_empty() {
-        tools.extend([write_file(&writable), edit_file(&writable), apply_patch(&writable)]);
-    }
-    tools
+    let has_resource = |tool: &CatalogueTool| if tool.read_only { !readable.is_empty() } else { !writable.is_empty() };
+    definitions(&readable, &writable).into_iter().filter(has_resource).collect()
+}
+
+/// Returns the tools that read the file systems `readable` and write the file systems `writable`.
+pub(super) fn definitions(readable: &[&str], writable: &[&str]) -> Vec<CatalogueTool> {
+    let reading = [read_file(readable), list_files(readable), search_files(readable)];
+    reading.into_iter().chain([write_file(writable), edit_file(writable), apply_patch(writable)]).collect()
 }
 
 /// Returns the schema of a tool's arguments: the resource, which is required if there are several, and the other arguments.

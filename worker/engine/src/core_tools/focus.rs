@@ -17,7 +17,7 @@ pub(super) fn offered(listed: &[ListedTool], others: &[CatalogueTool]) -> Vec<Ca
     is_useful.then(focus_read).into_iter().collect()
 }
 
-fn focus_read() -> CatalogueTool {
+pub(super) fn focus_read() -> CatalogueTool {
     core_tool(
         FOCUS_READ,
         "Reads more of a result that was shown to you as an excerpt.",

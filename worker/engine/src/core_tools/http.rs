@@ -44,12 +44,12 @@ pub(crate) fn objection(tool: &CatalogueTool, arguments: &Value, run: &Run) -> O
     Some(Objection::deny(GateReason::Endpoint, error.to_string()))
 }
 
-fn http_get(endpoints: &[&Endpoint]) -> CatalogueTool {
+pub(super) fn http_get(endpoints: &[&Endpoint]) -> CatalogueTool {
     let description = "Reads from an API with GET, or with HEAD for the headers only. Redirects are not followed.";
     core_tool(HTTP_GET, &describe(description, endpoints), schema(endpoints, true), ToolEffect::None)
 }
 
-fn http_request(endpoints: &[&Endpoint]) -> CatalogueTool {
+pub(super) fn http_request(endpoints: &[&Endpoint]) -> CatalogueTool {
     let description = "Calls an API with a method that may change something. Redirects are not followed. The call \
         gets an Idempotency-Key if you pass none.";
     core_tool(HTTP_REQUEST, &describe(description, endpoints), schema(endpoints, false), ToolEffect::Repeated)

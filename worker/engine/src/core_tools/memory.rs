@@ -24,7 +24,7 @@ pub(super) fn offered(run: &Run) -> Vec<CatalogueTool> {
     }
 }
 
-fn memory_read() -> CatalogueTool {
+pub(super) fn memory_read() -> CatalogueTool {
     core_tool(
         MEMORY_READ,
         "Reads a note of the memory bank, which the Jobs of this Skill share. The result ends with the note's hash.",
@@ -36,7 +36,7 @@ fn memory_read() -> CatalogueTool {
     )
 }
 
-fn memory_write() -> CatalogueTool {
+pub(super) fn memory_write() -> CatalogueTool {
     core_tool(
         MEMORY_WRITE,
         "Replaces a whole note of the memory bank for later Jobs of this Skill, which read the core notes when they \

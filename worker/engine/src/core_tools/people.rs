@@ -22,7 +22,7 @@ pub(super) fn offered(run: &Run) -> Vec<CatalogueTool> {
     run.people.then(ask_user).into_iter().collect()
 }
 
-fn ask_user() -> CatalogueTool {
+pub(super) fn ask_user() -> CatalogueTool {
     core_tool(
         ASK_USER,
         "Asks the user a question and returns the answer in the user's own words. Ask only for what you cannot find \

@@ -14,7 +14,7 @@ pub(super) fn offered(run: &Run) -> Vec<CatalogueTool> {
     has_workflows.then(subgoal_done).into_iter().collect()
 }
 
-fn subgoal_done() -> CatalogueTool {
+pub(super) fn subgoal_done() -> CatalogueTool {
     core_tool(
         SUBGOAL_DONE,
         "Closes a workflow step that is not a tool, when a tool result shows that the step is done or does not apply.",

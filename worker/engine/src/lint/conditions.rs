@@ -1,56 +1,100 @@
-//! The lint of conditions. They are compiled as in the worker, and their arguments are compared with the declared inputs, by
-//! name and by type.
+//! The lint of conditions. They are compiled as in the worker, and their arguments are compared, by name and by type, with those of
+//! the tools that the rule names.
 
 use super::finding::Finding;
-use crate::condition::{Condition, Defect};
-use bloomery_crds::v1alpha1::{SkillSpec, ToolDeclaration, ToolInput};
+use super::known_tools::KnownTools;
+use crate::condition::{Condition, Defect, Signature};
+use bloomery_crds::v1alpha1::{SkillSpec, When};
 
-pub(super) fn findings(spec: &SkillSpec) -> Vec<Finding> {
+pub(super) fn findings(spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
+    let conditions = conditions(spec);
+    conditions.iter().flat_map(|written| check(written, known)).collect()
+}
+
+/// A condition as written in a Skill.
+pub(super) struct Written<'a> {
+    /// The path of the field.
+    pub path: String,
+    /// The condition.
+    pub text: &'a str,
+    /// The tool that the rule names.
+    pub tool: &'a str,
+    /// Whether the rule allows the calls for which the condition is true. Otherwise, it holds or denies them.
+    pub allows: bool,
+}
+
+/// Returns all conditions of a Skill.
+pub(super) fn conditions(spec: &SkillSpec) -> Vec<Written<'_>> {
     let of_tools = spec.tools.iter().enumerate().filter_map(|(at, tool)| {
-        let condition = tool.policy.as_ref()?.condition.as_deref()?;
-        Some(check_condition(&format!("spec.tools[{at}].policy.condition"), condition, Some(tool)))
+        let policy = tool.policy.as_ref()?;
+        let path = format!("spec.tools[{at}].policy.condition");
+        let allows = policy.allowed == Some(When::Conditional);
+        Some(Written { path, text: policy.condition.as_deref()?, tool: &tool.name, allows })
     });
     let approvals = spec.policy.iter().flat_map(|policy| &policy.approvals).enumerate();
     let of_approvals = approvals.filter_map(|(at, rule)| {
-        let tool = spec.tools.iter().find(|tool| tool.name == rule.tool_id);
-        Some(check_condition(&format!("spec.policy.approvals[{at}].when"), rule.when.as_deref()?, tool))
+        let path = format!("spec.policy.approvals[{at}].when");
+        Some(Written { path, text: rule.when.as_deref()?, tool: &rule.tool_id, allows: false })
     });
-    of_tools.chain(of_approvals).flatten().collect()
+    of_tools.chain(of_approvals).collect()
 }
 
-fn check_condition(path: &str, text: &str, tool: Option<&ToolDeclaration>) -> Vec<Finding> {
-    let Ok(condition) = Condition::compile(text) else {
+fn check(written: &Written<'_>, known: &KnownTools) -> Vec<Finding> {
+    let path = written.path.as_str();
+    let Ok(condition) = Condition::compile(written.text) else {
         let finding = |fault| Finding::error(path, format!("the condition cannot be compiled: {fault}"));
-        return Condition::faults(text).into_iter().map(finding).collect();
+        return Condition::faults(written.text).into_iter().map(finding).collect();
     };
-    let declared = tool.map_or(&[][..], |tool| &tool.inputs);
-    let defects =
-        condition.defects(declared).into_iter().map(|defect| defect_finding(path, defect, &condition, declared));
-    let mut findings: Vec<Finding> = defects.collect();
-    let Some(tool) = tool.filter(|tool| !tool.inputs.is_empty()) else { return findings };
-    let inputs = || tool.inputs.iter().map(|input| input.name.as_str());
-    let unknown = condition.arguments().into_iter().filter(|name| !inputs().any(|input| input == *name));
-    findings.extend(unknown.map(|name| {
-        let message = format!(
-            "{} declares no input {name:?}: the condition has no result for a call without it, which is then denied or held",
-            tool.name
-        );
-        Finding::warning(path, message).nearest(name, inputs())
-    }));
+    let tools: Vec<(&str, &Signature)> = known.matching(written.tool).collect();
+    // Without a known tool, any argument may have any type.
+    let nothing = Signature::default();
+    let signatures = if tools.is_empty() { vec![&nothing] } else { tools.iter().map(|(_, known)| *known).collect() };
+    let mut findings: Vec<Finding> = Vec::new();
+    for signature in signatures {
+        for defect in condition.defects(signature) {
+            let finding = defect_finding(path, &defect, &condition, signature);
+            // Several tools of a pattern may have the same arguments.
+            if findings.iter().all(|found| found.message != finding.message) {
+                findings.push(finding);
+            }
+        }
+    }
+    findings.extend(unknown_arguments(written, &condition, &tools, known));
     findings
 }
 
-fn defect_finding(path: &str, defect: Defect, condition: &Condition, declared: &[ToolInput]) -> Finding {
+/// Finds the arguments that no tool of the rule has.
+fn unknown_arguments(
+    Written { path, tool, .. }: &Written<'_>,
+    condition: &Condition,
+    tools: &[(&str, &Signature)],
+    known: &KnownTools,
+) -> Vec<Finding> {
+    if tools.is_empty() {
+        return Vec::new();
+    }
+    let is_unknown = |name: &&str| !tools.iter().any(|(_, signature)| signature.may_have(name));
+    let finding = |name: &str| {
+        let finding = if known.is_complete() {
+            let message = format!("no tool that {tool:?} matches has an argument {name:?}");
+            Finding::error(path, message)
+        } else {
+            let message =
+                format!("{tool} declares no input {name:?}: if the MCP server lists none either, no Job begins");
+            Finding::warning(path, message)
+        };
+        finding.nearest(name, tools.iter().flat_map(|(_, signature)| signature.names()))
+    };
+    condition.arguments().into_iter().filter(is_unknown).map(finding).collect()
+}
+
+fn defect_finding(path: &str, defect: &Defect, condition: &Condition, signature: &Signature) -> Finding {
     let finding = match defect {
         Defect::Undecidable(reason) => Finding::error(path, format!("the condition never has a result: {reason}")),
-        Defect::Constant(part) => Finding::warning(path, format!("a part of the condition is constant: {part}")),
+        Defect::Constant(part) => Finding::error(path, format!("a part of the condition is constant: {part}")),
     };
-    let named = condition.arguments();
-    let kinds: Vec<String> = declared
-        .iter()
-        .filter(|input| named.contains(input.name.as_str()))
-        .map(|input| format!("{} is declared as {}", input.name, input.kind))
-        .collect();
+    let named = condition.arguments().into_iter();
+    let kinds: Vec<String> = named.filter_map(|name| Some(format!("{name} is {}", signature.kinds(name)?))).collect();
     if kinds.is_empty() {
         finding.hint("a condition must be true or false and compare values of one kind, such as \"amount > 500\"")
     } else {

@@ -2,6 +2,7 @@
 
 use bloomery_crds::text::bounded;
 use serde::Serialize;
+use std::fmt;
 
 /// The longest message, and the longest hint, in bytes.
 const MAX_TEXT_BYTES: usize = 512;
@@ -30,6 +31,14 @@ pub enum Severity {
     Error,
     /// The Skill may not do what its author means.
     Warning,
+}
+
+/// Writes the path, the message and the hint.
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path, self.message)?;
+        self.hint.iter().try_for_each(|hint| write!(f, " ({hint})"))
+    }
 }
 
 impl Finding {

@@ -1,23 +1,30 @@
 //! The lint of guardrails: rules that read as if they were enforced, duplicates, and rules without room in the prompt.
 
 use super::finding::Finding;
+use super::known_tools::KnownTools;
 use super::reading::{self, Known};
-use crate::rules::guardrail::{self, Rule, RuleEffect, RuleList};
+use super::unmatched;
+use crate::condition::Kinds;
+use crate::rules::guardrail::{self, Fault, Rule, RuleEffect, RuleList, Threshold, reads_as_tool};
 use crate::rules::text_guardrails;
 use bloomery_crds::text::bounded;
-use bloomery_crds::v1alpha1::{SkillSpec, ToolInput, ValueType, Verdict};
+use bloomery_crds::v1alpha1::{SkillSpec, Verdict};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The longest quote of a rule in a message, in bytes.
 const MAX_QUOTE_BYTES: usize = 200;
 
-pub(super) fn findings(spec: &SkillSpec, rules: Vec<(String, Rule)>) -> Vec<Finding> {
-    let known = Known::new(spec);
+pub(super) fn findings(spec: &SkillSpec, rules: Vec<(String, Rule)>, known: &KnownTools) -> Vec<Finding> {
+    let words = Known::new(known);
     // A duplicate has no other findings: they would repeat those of the first rule.
     let (rules, mut findings) = split_duplicates(rules);
-    findings.extend(rules.iter().filter_map(|(path, rule)| check_rule(path, rule, &known)));
-    findings.extend(rules.iter().flat_map(|(path, rule)| check_threshold(path, rule, spec)));
+    let reading = rules.iter().filter_map(|(path, rule)| match &rule.fault {
+        Some(fault) => check_fault(path, rule, fault, spec, known),
+        None => check_rule(path, rule, &words),
+    });
+    findings.extend(reading);
+    findings.extend(rules.iter().flat_map(|(path, rule)| check_threshold(path, rule, spec, known)));
     findings.extend(without_room(&rules));
     findings
 }
@@ -55,12 +62,12 @@ fn meaning(rule: &Rule) -> String {
     }
 }
 
-/// Returns every rule with its path, compiled as if the declared tools and the core tools were the catalogue.
-pub(super) fn compile_all(spec: &SkillSpec) -> Vec<(String, Rule)> {
+/// Returns every rule with its path, compiled as if the known tools were the catalogue.
+pub(super) fn compile_all(spec: &SkillSpec, known: &KnownTools) -> Vec<(String, Rule)> {
     let Some(guardrails) = spec.policy.as_ref().and_then(|policy| policy.guardrails.as_ref()) else {
         return Vec::new();
     };
-    let names: BTreeSet<&str> = super::names::known_tools(spec).into_iter().collect();
+    let names = known.names();
     let lists = [(RuleList::Never, &guardrails.never), (RuleList::Always, &guardrails.always)];
     let of_list = |(list, texts): (RuleList, &Vec<String>)| -> Vec<(String, Rule)> {
         let path = |at: usize| format!("spec.policy.guardrails.{list}[{at}]");
@@ -69,17 +76,30 @@ pub(super) fn compile_all(spec: &SkillSpec) -> Vec<(String, Rule)> {
     lists.into_iter().flat_map(of_list).collect()
 }
 
-fn check_rule(path: &str, rule: &Rule, known: &Known<'_>) -> Option<Finding> {
-    if let Some(lint) = &rule.lint {
-        let mut words =
-            rule.text.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric() && c != '_'));
-        let near = words.find_map(|word| bloomery_crds::nearest::nearest(word, known.tools.iter().copied()));
-        let finding = Finding::warning(path, format!("{} is not enforced: {lint}", quoted(rule)));
-        return Some(match near {
-            Some(near) => finding.hint(format!("did you mean the tool {near:?}?")),
-            None => finding,
-        });
+/// Checks a rule that looks like a pattern, but is not compiled.
+fn check_fault(path: &str, rule: &Rule, fault: &Fault, spec: &SkillSpec, known: &KnownTools) -> Option<Finding> {
+    let not_enforced = || {
+        let message = format!("{} is not enforced: {fault}, so the rule is only text in the prompt", quoted(rule));
+        Finding::warning(path, message)
+    };
+    match fault {
+        Fault::Contradiction | Fault::NoNumber(_) => Some(not_enforced()),
+        Fault::NoTool(tool) if !known.is_complete() => {
+            let message = format!("{} is enforced only if the MCP server lists a tool {tool:?}", quoted(rule));
+            Some(Finding::warning(path, message).nearest(tool.trim_end_matches('*'), known.names()))
+        }
+        // `Never use slang` is prose.
+        Fault::NoTool(tool) if !reads_as_tool(tool) => Some(not_enforced().nearest(tool, known.names())),
+        Fault::NoTool(_) if unmatched::allows_unmatched(spec) => None,
+        Fault::NoTool(tool) => {
+            let message =
+                format!("no tool of the MCP server matches {tool:?}: the rule {} protects nothing", quoted(rule));
+            Some(unmatched::with_remedy(Finding::error(path, message), tool, known))
+        }
     }
+}
+
+fn check_rule(path: &str, rule: &Rule, known: &Known<'_>) -> Option<Finding> {
     if rule.has_exception() {
         return check_exception(path, rule, known);
     }
@@ -121,40 +141,48 @@ fn held_tool(effect: &RuleEffect) -> Option<&str> {
     }
 }
 
-fn check_threshold(path: &str, rule: &Rule, spec: &SkillSpec) -> Vec<Finding> {
-    let Some(threshold) = rule.effects.iter().find_map(|effect| match effect {
+/// Returns the threshold of a rule, if it has one.
+pub(super) fn threshold(rule: &Rule) -> Option<&Threshold> {
+    rule.effects.iter().find_map(|effect| match effect {
         RuleEffect::Threshold(threshold) => Some(threshold),
         RuleEffect::ToolDeny { .. } | RuleEffect::RequiresApproval { .. } => None,
-    }) else {
-        return Vec::new();
-    };
-    let inputs = || spec.tools.iter().flat_map(|tool| &tool.inputs);
-    let is_meant = |input: &&ToolInput| input.name == threshold.field;
-    if inputs().next().is_some() && inputs().find(is_meant).is_none() {
-        let message = format!(
-            "no tool in spec.tools declares an input {:?}: the rule applies to no call without it",
-            threshold.field
-        );
-        let names = inputs().map(|input| input.name.as_str());
-        return vec![Finding::warning(path, message).nearest(&threshold.field, names)];
+    })
+}
+
+fn check_threshold(path: &str, rule: &Rule, spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
+    let Some(threshold) = threshold(rule) else { return Vec::new() };
+    let field = threshold.field.as_str();
+    if let Some(finding) = unknown_field(path, field, spec, known) {
+        return vec![finding];
     }
-    let with_other_type = spec.tools.iter().filter_map(|tool| {
-        let input = tool.inputs.iter().find(is_meant)?;
-        (!matches!(input.kind, ValueType::Number | ValueType::Integer)).then_some((tool, input.kind))
+    let with_other_type = known.matching("*").filter_map(|(tool, signature)| {
+        let kinds = signature.kinds(field)?;
+        (!kinds.may_be(Kinds::NUMBER)).then_some((tool, kinds))
     });
     with_other_type
-        .map(|(tool, kind)| {
+        .map(|(tool, kinds)| {
             let consequence = if threshold.verdict == Verdict::Hold { "waits for approval" } else { "is denied" };
             let message = format!(
-                "{} compares {:?} with a number, and {} declares it as {kind}: every call of {} {consequence}",
+                "{} compares {field:?} with a number, and in {tool} it is {kinds}: every call of {tool} {consequence}",
                 quoted(rule),
-                threshold.field,
-                tool.name,
-                tool.name
             );
             Finding::warning(path, message).hint("name an argument that is a number")
         })
         .collect()
+}
+
+/// Finds a threshold whose field no tool has.
+fn unknown_field(path: &str, field: &str, spec: &SkillSpec, known: &KnownTools) -> Option<Finding> {
+    let fields = known.fields();
+    if fields.is_empty() || fields.contains(field) {
+        return None;
+    }
+    let whose =
+        if known.is_complete() { "of the MCP server has an argument" } else { "in spec.tools declares an input" };
+    let message = format!("no tool {whose} {field:?}: the rule applies to no call without it");
+    let is_certain = known.is_complete() && !known.may_have_other_fields() && !unmatched::allows_unmatched(spec);
+    let finding = if is_certain { Finding::error(path, message) } else { Finding::warning(path, message) };
+    Some(finding.nearest(field, fields.iter().map(String::as_str)))
 }
 
 fn without_room(rules: &[(String, Rule)]) -> Vec<Finding> {

@@ -27,10 +27,11 @@ pub fn server_tools(spec: &SkillSpec) -> Vec<&str> {
     let policy = spec.policy.iter();
     let held = policy.clone().flat_map(|policy| &policy.approvals).map(|rule| rule.tool_id.as_str());
     let rules = policy.filter_map(|policy| policy.tools.as_ref()?.allowed.as_ref());
-    let allowed = rules.flatten().map(String::as_str).filter(|pattern| !pattern.ends_with('*'));
+    let allowed = rules.flatten().map(String::as_str);
     let core = core_tools::names();
     let mut tools = Vec::new();
-    for name in declared.chain(held).chain(allowed).filter(|name| !core.contains(name)) {
+    let is_one_tool = |name: &&str| !name.ends_with('*') && !core.contains(name);
+    for name in declared.chain(held).chain(allowed).filter(is_one_tool) {
         if !tools.contains(&name) {
             tools.push(name);
         }

@@ -1,9 +1,9 @@
 //! Finds guardrails that read as if they were enforced, but are only text in the prompt. Such a rule names a tool, compares with a
 //! number, or contains `requires approval`.
 
+use super::known_tools::KnownTools;
 use crate::rules::guardrail::{self, Comparison, Rule, RuleList, asks_for_approval, plain, split_list};
 use bloomery_crds::nearest::nearest;
-use bloomery_crds::v1alpha1::SkillSpec;
 use std::collections::BTreeSet;
 
 /// The reason why a rule reads as if it were enforced, and the remedy.
@@ -17,20 +17,18 @@ pub(super) struct NotEnforced {
 
 /// The names that a rule can use.
 pub(super) struct Known<'a> {
-    /// The tools that the Skill declares, and the core tools.
-    pub tools: BTreeSet<&'a str>,
-    /// The inputs of all declared tools. Empty if the Skill declares none.
+    /// The known tools.
+    tools: BTreeSet<&'a str>,
+    /// The arguments of all known tools. Empty if none is known.
     inputs: BTreeSet<&'a str>,
 }
 
 impl<'a> Known<'a> {
-    pub(super) fn new(spec: &'a SkillSpec) -> Self {
-        let inputs = spec.tools.iter().flat_map(|tool| &tool.inputs).map(|input| input.name.as_str());
-        Self { tools: super::names::known_tools(spec).into_iter().collect(), inputs: inputs.collect() }
+    pub(super) fn new(known: &'a KnownTools) -> Self {
+        Self { tools: known.names(), inputs: known.fields().iter().map(String::as_str).collect() }
     }
 
-    /// Returns whether a word in a comparison may be an argument: a declared input, or, if the Skill declares no inputs, any word
-    /// that is not a tool.
+    /// Returns whether a word in a comparison may be an argument: a known one, or, if none is known, any word that is not a tool.
     fn may_be_input(&self, name: &str) -> bool {
         if self.inputs.is_empty() { !self.tools.contains(name) } else { self.inputs.contains(name) }
     }
@@ -150,7 +148,23 @@ impl<'a> Sentence<'a> {
         if compiled.stays_text {
             return Self::hint_of_form(list);
         }
+        if let Some(tool) = self.tools.first() {
+            return self.hint_of_approval(tool, &format!("{field} {operator} {number}"));
+        }
         format!("to have it enforced, write {text:?} under {list}, and nothing else in that rule")
+    }
+
+    /// Returns a rule of `policy.approvals` for a comparison that names a tool: as a guardrail, it would apply to every tool.
+    fn hint_of_approval(&self, tool: &str, comparison: &str) -> String {
+        let (when, action) = match (self.asks_for_approval(), self.list()) {
+            (true, _) => (comparison.to_owned(), "require_approval"),
+            (false, RuleList::Never) => (comparison.to_owned(), "deny"),
+            (false, RuleList::Always) => (format!("!({comparison})"), "deny"),
+        };
+        format!(
+            "to have it enforced for {tool}, write {{toolId: {tool}, when: \"{when}\", action: {action}}} in \
+             spec.policy.approvals"
+        )
     }
 
     /// Returns the form of every enforced comparison, with an example.

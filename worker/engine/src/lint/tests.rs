@@ -1,7 +1,15 @@
+mod agreement;
+mod with_tools;
+
 use super::*;
 use proptest::prelude::*;
 use rstest::rstest;
 use serde_json::json;
+
+/// Returns the findings about a Skill whose server is not known.
+fn declared_only(spec: &SkillSpec) -> Vec<Finding> {
+    skill(spec, [])
+}
 
 /// Returns a Skill without findings, merged with the parts that a case replaces. Objects are merged, other values replaced.
 fn with(changed: Value) -> SkillSpec {
@@ -17,7 +25,7 @@ fn with(changed: Value) -> SkillSpec {
             {
                 "name": "process_refund",
                 "inputs": [{"name": "order_id", "type": "string", "required": true}, {"name": "amount", "type": "number", "required": true}],
-                "policy": {"allowed": "always", "requiresApproval": "conditional", "condition": "amount > 500"},
+                "policy": {"allowed": "always", "requiresApproval": "conditional", "condition": "amount > 500 || amount < 0"},
             },
             {"name": "verify_identity"},
             {"name": "check_eligibility"},
@@ -30,7 +38,7 @@ fn with(changed: Value) -> SkillSpec {
             "workflows": [{
                 "name": "Refund Processing", "steps": ["verify_identity", "check_eligibility", "process_refund"], "required": true, "intents": ["intent_refund"],
             }],
-            "approvals": [{"toolId": "process_refund", "when": "amount > 500", "action": "require_approval", "approver": "supervisor"}],
+            "approvals": [{"toolId": "process_refund", "when": "amount > 500 || amount < 0", "action": "require_approval", "approver": "supervisor"}],
         },
         "outputContract": {"requiredFields": ["order_id", "status", "next_steps"]},
     });
@@ -55,7 +63,7 @@ fn never(rule: &str) -> Value {
 
 #[test]
 fn a_correct_skill_has_no_findings() {
-    assert_eq!(skill(&with(json!({}))), []);
+    assert_eq!(declared_only(&with(json!({}))), []);
 }
 
 #[rstest]
@@ -70,7 +78,7 @@ fn a_correct_skill_has_no_findings() {
 #[case::tool_twice(json!({"tools": [{"name": "process_refund"}, {"name": "process_refund"}], "policy": {"approvals": [], "workflows": []}}), "spec.tools[1].name")]
 #[case::resource_twice(json!({"resources": [{"name": "a", "type": "filesystem"}, {"name": "a", "type": "credential"}]}), "spec.resources[1].name")]
 fn an_error_names_its_field(#[case] changed: Value, #[case] path: &str) {
-    let findings = skill(&with(changed));
+    let findings = declared_only(&with(changed));
     let errors: Vec<&str> = findings
         .iter()
         .filter(|finding| finding.severity == Severity::Error)
@@ -97,7 +105,7 @@ fn an_error_names_its_field(#[case] changed: Value, #[case] path: &str) {
 #[case::never_use_an_unknown_tool(
     never("Never use process_refnd"),
     "spec.policy.guardrails.never[0]",
-    Some("did you mean the tool \"process_refund\"?")
+    Some("did you mean \"process_refund\"?")
 )]
 #[case::without_approval_in_general(
     never("Never process refunds over $500 without supervisor approval"),
@@ -119,7 +127,7 @@ fn a_warning_names_its_field_and_suggests_a_name(
     #[case] path: &str,
     #[case] hint: Option<&str>,
 ) {
-    let findings = skill(&with(changed));
+    let findings = declared_only(&with(changed));
     assert_eq!(findings.len(), 1, "{findings:?}");
     assert_eq!((findings[0].severity, findings[0].path.as_str()), (Severity::Warning, path));
     assert_eq!(findings[0].hint.as_deref(), hint);
@@ -144,7 +152,7 @@ fn enforced_rules_and_plain_prose_are_no_findings(#[case] rule: &str) {
     skill_with.tools.push(serde_json::from_value(json!({"name": "search"})).unwrap());
     // One of the rules denies a tool, which then cannot be a step of a workflow.
     skill_with.policy.as_mut().unwrap().workflows.clear();
-    assert_eq!(skill(&skill_with), []);
+    assert_eq!(declared_only(&skill_with), []);
 }
 
 /// Rules that only read as if they were enforced, and the enforced form of each.
@@ -192,7 +200,11 @@ fn enforced_rules_and_plain_prose_are_no_findings(#[case] rule: &str) {
     "compares with a number",
     "\"amount > 500 requires approval\""
 )]
-#[case::a_comparison_and_a_tool("Never process_refund amount > 500", "names the tool", "\"Never amount > 500\"")]
+#[case::a_comparison_and_a_tool(
+    "Never process_refund amount > 500",
+    "names the tool",
+    "{toolId: process_refund, when: \"amount > 500\", action: deny} in spec.policy.approvals"
+)]
 #[case::approval_in_general("All refunds require approval", "asks for approval", "requires approval\"")]
 fn a_rule_that_only_reads_as_enforced_is_reported_with_the_enforced_form(
     #[case] rule: &str,
@@ -201,7 +213,7 @@ fn a_rule_that_only_reads_as_enforced_is_reported_with_the_enforced_form(
 ) {
     let mut skill_with = with(never(rule));
     skill_with.tools.push(serde_json::from_value(json!({"name": "search"})).unwrap());
-    let findings = skill(&skill_with);
+    let findings = declared_only(&skill_with);
     let [finding] = findings.as_slice() else { panic!("{findings:?}") };
     assert_eq!((finding.severity, finding.path.as_str()), (Severity::Warning, "spec.policy.guardrails.never[0]"));
     assert!(finding.message.starts_with(&format!("{rule:?} {why}")), "{finding:?}");
@@ -211,27 +223,27 @@ fn a_rule_that_only_reads_as_enforced_is_reported_with_the_enforced_form(
 
 #[test]
 fn an_exception_that_names_a_tool_is_reported() {
-    let findings = skill(&with(never("Never use process_refund unless asked")));
+    let findings = declared_only(&with(never("Never use process_refund unless asked")));
     assert_eq!(findings.len(), 1, "{findings:?}");
     assert!(findings[0].message.ends_with("it is only text in the prompt"), "{findings:?}");
 }
 
 #[test]
 fn a_long_rule_leaves_room_for_the_message() {
-    let findings = skill(&with(never(&format!("Never call process_refund {}", "again ".repeat(80)))));
+    let findings = declared_only(&with(never(&format!("Never call process_refund {}", "again ".repeat(80)))));
     assert!(findings.iter().any(|finding| finding.message.ends_with("only text in the prompt")), "{findings:?}");
 }
 
 #[rstest]
-#[case::number("amount > 5", None)]
+#[case::number("amount < 5", None)]
 #[case::text(
     "name > 5",
-    Some("\"name > 5\" compares \"name\" with a number, and a declares it as string: every call of a is denied")
+    Some("\"name > 5\" compares \"name\" with a number, and in a it is a string: every call of a is denied")
 )]
 #[case::text_with_approval(
     "name > 5 needs approval",
     Some(
-        "\"name > 5 needs approval\" compares \"name\" with a number, and a declares it as string: every call of a waits for approval"
+        "\"name > 5 needs approval\" compares \"name\" with a number, and in a it is a string: every call of a waits for approval"
     )
 )]
 fn a_threshold_on_an_input_that_is_not_a_number_is_reported(#[case] rule: &str, #[case] message: Option<&str>) {
@@ -241,9 +253,25 @@ fn a_threshold_on_an_input_that_is_not_a_number_is_reported(#[case] rule: &str, 
         &mut changed,
         json!({"tools": [{"name": "a", "inputs": inputs}], "policy": {"approvals": [], "workflows": []}}),
     );
-    let findings = skill(&with(changed));
+    let findings = declared_only(&with(changed));
     assert_eq!(findings.first().map(|finding| finding.message.as_str()), message);
     assert_eq!(findings.len(), usize::from(message.is_some()), "{findings:?}");
+}
+
+#[rstest]
+#[case::words_before_a_tool(json!(["The customer is calm", "process_refund"]), true, true)]
+#[case::words_after_the_tools(json!(["process_refund", "Say goodbye"]), true, false)]
+#[case::a_tool(json!(["verify_identity", "process_refund"]), true, false)]
+#[case::not_required(json!(["The customer is calm", "process_refund"]), false, false)]
+fn a_required_step_in_words_does_not_protect_a_tool(
+    #[case] steps: Value,
+    #[case] required: bool,
+    #[case] is_reported: bool,
+) {
+    let workflows = json!([{"name": "w", "steps": steps, "required": required}]);
+    let findings = declared_only(&with(json!({"policy": {"workflows": workflows}})));
+    let paths: Vec<&str> = findings.iter().map(|finding| finding.path.as_str()).collect();
+    assert_eq!(paths, Vec::from_iter(is_reported.then_some("spec.policy.workflows[0].steps[0]")), "{findings:?}");
 }
 
 #[rstest]
@@ -256,7 +284,7 @@ fn a_rule_with_the_same_meaning_as_another_is_reported(
     #[case] always: Value,
     #[case] path: &str,
 ) {
-    let findings = skill(&with(json!({"policy": {"guardrails": {"never": never, "always": always}}})));
+    let findings = declared_only(&with(json!({"policy": {"guardrails": {"never": never, "always": always}}})));
     let twice: Vec<&Finding> =
         findings.iter().filter(|finding| finding.message.contains("has the same meaning")).collect();
     assert_eq!(twice.len(), 1, "{findings:?}");
@@ -268,7 +296,7 @@ fn a_rule_with_the_same_meaning_as_another_is_reported(
 #[test]
 fn a_range_that_is_forbidden_and_required_is_no_duplicate() {
     let rules = json!({"never": ["amount > 500"], "always": ["amount > 500"]});
-    assert_eq!(skill(&with(json!({"policy": {"guardrails": rules}}))), []);
+    assert_eq!(declared_only(&with(json!({"policy": {"guardrails": rules}}))), []);
 }
 
 #[rstest]
@@ -286,7 +314,7 @@ fn a_range_that_is_forbidden_and_required_is_no_duplicate() {
     "the policy of check_eligibility in spec.tools allows no call of it"
 )]
 fn a_required_workflow_with_a_denied_step_is_an_error_that_names_both(#[case] changed: Value, #[case] why: &str) {
-    let findings = skill(&with(changed.clone()));
+    let findings = declared_only(&with(changed.clone()));
     let [finding] = findings.as_slice() else { panic!("{findings:?}") };
     assert_eq!((finding.severity, finding.path.as_str()), (Severity::Error, "spec.policy.workflows[0].steps[1]"));
     assert_eq!(
@@ -297,7 +325,7 @@ fn a_required_workflow_with_a_denied_step_is_an_error_that_names_both(#[case] ch
     );
     let mut optional = with(changed);
     optional.policy.as_mut().unwrap().workflows[0].required = None;
-    assert_eq!(skill(&optional), []);
+    assert_eq!(declared_only(&optional), []);
 }
 
 /// Conditions of `process_refund`, which declares `order_id` as a string and `amount` as a number.
@@ -306,7 +334,7 @@ fn a_required_workflow_with_a_denied_step_is_an_error_that_names_both(#[case] ch
     "amount + 1",
     Severity::Error,
     "the condition never has a result: a number is neither true nor false",
-    "amount is declared as number"
+    "amount is a number"
 )]
 #[case::no_bool_whatever_the_inputs(
     "size('x')",
@@ -318,13 +346,13 @@ fn a_required_workflow_with_a_denied_step_is_an_error_that_names_both(#[case] ch
     "amount > 'x'",
     Severity::Error,
     "the condition never has a result: a number > a string cannot be compared",
-    "amount is declared as number"
+    "amount is a number"
 )]
 #[case::an_equality_of_two_kinds(
     "amount == '500' || order_id == 'A-17'",
-    Severity::Warning,
+    Severity::Error,
     "a part of the condition is constant: a number == a string is always false",
-    "order_id is declared as string, amount is declared as number"
+    "amount is a number, order_id is a string"
 )]
 fn a_condition_that_compares_the_wrong_kinds_is_reported(
     #[case] condition: &str,
@@ -340,7 +368,7 @@ fn a_condition_that_compares_the_wrong_kinds_is_reported(
         [(of_a_tool, "spec.tools[0].policy.condition"), (of_an_approval, "spec.policy.approvals[0].when")]
     {
         let finding = Finding { path: path.into(), severity, message: message.into(), hint: Some(hint.into()) };
-        assert_eq!(skill(&skill_with), [finding]);
+        assert_eq!(declared_only(&skill_with), [finding]);
     }
 }
 
@@ -350,7 +378,7 @@ fn a_condition_that_compares_the_wrong_kinds_is_reported(
 #[case::literals("size(amount) > 'a'", false)]
 fn a_condition_on_inputs_that_are_not_declared_is_judged_by_its_syntax(#[case] condition: &str, #[case] good: bool) {
     let approvals = json!([{"toolId": "verify_identity", "when": condition}]);
-    let findings = skill(&with(json!({"policy": {"approvals": approvals}})));
+    let findings = declared_only(&with(json!({"policy": {"approvals": approvals}})));
     assert_eq!(findings.is_empty(), good, "{findings:?}");
 }
 
@@ -364,20 +392,20 @@ fn unknown_tools_are_no_finding_if_the_skill_declares_no_tools() {
     merge(&mut spec, changed);
     spec.as_object_mut().unwrap().remove("tools");
     spec["policy"].as_object_mut().unwrap().remove("workflows");
-    assert_eq!(skill(&serde_json::from_value(spec).unwrap()), []);
+    assert_eq!(declared_only(&serde_json::from_value(spec).unwrap()), []);
 }
 
 #[test]
 fn rules_for_which_the_prompt_has_no_room_are_reported() {
     let rules: Vec<String> = (0..12).map(|n| format!("Be kind {n}")).collect();
-    let findings = skill(&with(json!({"policy": {"guardrails": {"never": [], "always": rules}}})));
+    let findings = declared_only(&with(json!({"policy": {"guardrails": {"never": [], "always": rules}}})));
     let paths: Vec<&str> = findings.iter().map(|finding| finding.path.as_str()).collect();
     assert_eq!(paths, ["spec.policy.guardrails.always[10]", "spec.policy.guardrails.always[11]"]);
 }
 
 #[test]
 fn all_findings_are_reported_at_once_errors_first() {
-    let findings = skill(&with(json!({
+    let findings = declared_only(&with(json!({
         "role": {"persona": "{{goal}} {{#if}}"},
         "policy": {"guardrails": {"never": ["amount > 10k"]}, "approvals": [{"toolId": "proces_refund", "when": "amount >"}]},
         "outputContract": {"schema": {"type": 17}},
@@ -391,7 +419,7 @@ fn all_findings_are_reported_at_once_errors_first() {
 proptest! {
     #[test]
     fn no_rule_and_no_condition_panics(rule in ".{0,60}", condition in ".{0,60}", persona in ".{0,60}", name in ".{0,40}") {
-        let _ = skill(&with(json!({
+        let _ = declared_only(&with(json!({
             "role": {"persona": persona},
             "policy": {
                 "guardrails": {"never": [rule], "always": [rule]}, "tools": {"allowed": [name], "blocked": [name]},
@@ -413,7 +441,7 @@ proptest! {
 )]
 #[case::not_wanted(json!({"context": {"projectStructure": false}}), false)]
 fn a_context_without_a_file_system_is_a_warning(#[case] changed: Value, #[case] is_reported: bool) {
-    let findings = skill(&with(changed));
+    let findings = declared_only(&with(changed));
     assert_eq!(findings.iter().any(|finding| finding.path == "spec.context"), is_reported, "{findings:?}");
 }
 
@@ -426,7 +454,7 @@ fn a_context_without_a_file_system_is_a_warning(#[case] changed: Value, #[case] 
 fn headers_and_paths_that_no_call_can_have_are_reported(#[case] declared: Value, #[case] path: Option<&str>) {
     let mut endpoint = json!({"name": "shop", "type": "api_endpoint"});
     endpoint.as_object_mut().unwrap().extend(declared.as_object().unwrap().clone());
-    let findings = skill(&with(json!({"resources": [endpoint, {"name": "key", "type": "credential"}]})));
+    let findings = declared_only(&with(json!({"resources": [endpoint, {"name": "key", "type": "credential"}]})));
     let paths = findings.iter().map(|finding| finding.path.as_str());
     // Without `auth`, the credential reaches nothing.
     let paths: Vec<&str> = paths.filter(|path| *path != "spec.resources[1]").collect();
@@ -444,7 +472,7 @@ fn headers_and_paths_that_no_call_can_have_are_reported(#[case] declared: Value,
 fn tools_without_a_server_are_reported(#[case] changed: Value, #[case] tools: Option<&str>) {
     let mut spec = json!({"problem": {"statement": "Help"}});
     merge(&mut spec, changed);
-    let findings = skill(&serde_json::from_value(spec).unwrap());
+    let findings = declared_only(&serde_json::from_value(spec).unwrap());
     let messages: Vec<&str> = findings.iter().map(|finding| finding.message.as_str()).collect();
     let expected = tools.map(|tools| format!("the Skill has no MCP server, so it runs without its tools: {tools}"));
     assert_eq!(messages, Vec::from_iter(expected.as_deref()), "{findings:?}");
@@ -461,7 +489,7 @@ fn tools_without_a_server_are_reported(#[case] changed: Value, #[case] tools: Op
     None
 )]
 fn secrets_that_reach_no_tool_are_reported(#[case] resources: Value, #[case] why: Option<&str>) {
-    let findings = skill(&with(json!({"resources": resources})));
+    let findings = declared_only(&with(json!({"resources": resources})));
     assert_eq!(findings.len(), usize::from(why.is_some()), "{findings:?}");
     for Finding { path, message, hint, .. } in findings {
         assert_eq!(

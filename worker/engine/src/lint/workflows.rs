@@ -1,11 +1,42 @@
-//! The lint of workflows: required workflows with a step that is always denied.
+//! The lint of workflows: required workflows with a step that is always denied, or that any result closes.
 
 use super::finding::Finding;
-use crate::rules::guardrail::{Rule, RuleEffect};
+use super::known_tools::KnownTools;
+use crate::rules::guardrail::{Rule, RuleEffect, reads_as_tool};
 use crate::tool_policy::server_tool_refusal;
-use bloomery_crds::v1alpha1::{Policy, SkillSpec, ToolDeclaration, When};
+use bloomery_crds::tool_pattern::matches;
+use bloomery_crds::v1alpha1::{ApprovalAction, Policy, SkillSpec, ToolDeclaration, When};
 
-pub(super) fn findings(spec: &SkillSpec, rules: &[(String, Rule)]) -> Vec<Finding> {
+pub(super) fn findings(spec: &SkillSpec, rules: &[(String, Rule)], known: &KnownTools) -> Vec<Finding> {
+    let mut findings = denied_steps(spec, rules);
+    findings.extend(open_steps(spec, known));
+    findings
+}
+
+/// Warns of steps in words before a tool: the model closes them with any result, so they do not protect the tool.
+fn open_steps(spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
+    let is_tool = |step: &str| known.matching(step).next().is_some();
+    let workflows = spec.policy.iter().flat_map(|policy| &policy.workflows).enumerate();
+    let required = workflows.filter(|(_, workflow)| workflow.required == Some(true));
+    let mut findings = Vec::new();
+    for (at, workflow) in required {
+        let mut tool = None;
+        for (nth, step) in workflow.steps.iter().enumerate().rev() {
+            if is_tool(step) {
+                tool = Some(step);
+            } else if let Some(tool) = tool.filter(|_| known.is_complete() || !reads_as_tool(step)) {
+                let message =
+                    format!("the model can close {step:?} with the result of any call: it does not protect {tool}");
+                let finding = Finding::warning(format!("spec.policy.workflows[{at}].steps[{nth}]"), message);
+                findings.push(finding.hint("name a tool as the step, or hold the call in spec.policy.approvals"));
+            }
+        }
+    }
+    findings
+}
+
+/// Finds required steps that are always denied.
+fn denied_steps(spec: &SkillSpec, rules: &[(String, Rule)]) -> Vec<Finding> {
     let Some(policy) = &spec.policy else { return Vec::new() };
     let required = policy.workflows.iter().enumerate().filter(|(_, workflow)| workflow.required == Some(true));
     let steps = required.flat_map(|(at, workflow)| {
@@ -14,8 +45,7 @@ pub(super) fn findings(spec: &SkillSpec, rules: &[(String, Rule)]) -> Vec<Findin
     });
     steps
         .filter_map(|(at, nth, name, step)| {
-            let tool = spec.tools.iter().find(|tool| tool.name == *step)?;
-            let reason = denial_reason(tool, policy, rules)?;
+            let reason = denial_reason(step, spec, policy, rules)?;
             let message = format!(
                 "{step:?} and the steps after it can never be done, but the workflow {name:?} is required: {reason}"
             );
@@ -26,15 +56,25 @@ pub(super) fn findings(spec: &SkillSpec, rules: &[(String, Rule)]) -> Vec<Findin
 }
 
 /// Returns the reason why every call of a tool is denied, or nothing if calls can be allowed.
-fn denial_reason(tool: &ToolDeclaration, policy: &Policy, rules: &[(String, Rule)]) -> Option<String> {
-    if let Some(refusal) = server_tool_refusal(policy.tools.as_ref(), &tool.name) {
+fn denial_reason(tool: &str, spec: &SkillSpec, policy: &Policy, rules: &[(String, Rule)]) -> Option<String> {
+    // Any other step may be free text, or stand for several tools.
+    let is_tool = |declared: &&ToolDeclaration| declared.name == tool || reads_as_tool(tool);
+    spec.declaration_of(tool).filter(is_tool).filter(|_| !tool.ends_with('*'))?;
+    if let Some(refusal) = server_tool_refusal(policy.tools.as_ref(), tool) {
         return Some(refusal);
     }
-    if tool.policy.as_ref().and_then(|policy| policy.allowed) == Some(When::Never) {
-        return Some(format!("the policy of {} in spec.tools allows no call of it", tool.name));
+    let forbids =
+        |declared: &ToolDeclaration| declared.policy.as_ref().and_then(|policy| policy.allowed) == Some(When::Never);
+    if let Some(declared) = spec.declarations_of(tool).find(|declared| forbids(declared)) {
+        return Some(format!("the policy of {} in spec.tools allows no call of it", declared.name));
     }
-    let denies_tool =
-        |effect: &RuleEffect| matches!(effect, RuleEffect::ToolDeny { tool: denied } if *denied == tool.name);
+    let denies_tool = |effect: &RuleEffect| matches!(effect, RuleEffect::ToolDeny { tool: denied } if denied == tool);
+    let denied = policy.approvals.iter().position(|rule| {
+        rule.action == Some(ApprovalAction::Deny) && rule.when.is_none() && matches(&rule.tool_id, tool)
+    });
+    if let Some(at) = denied {
+        return Some(format!("spec.policy.approvals[{at}] denies every call of it"));
+    }
     let (path, rule) = rules.iter().find(|(_, rule)| rule.effects.iter().any(denies_tool))?;
     Some(format!("{path} denies every call of it: {:?}", rule.text))
 }

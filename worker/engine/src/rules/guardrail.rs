@@ -3,10 +3,13 @@
 //! A rule is compiled only if the *whole* sentence is a known pattern (`docs/explanation/engine.md`, section 3): other words can
 //! change its meaning. Other rules stay text, for the prompt and the finalization gate.
 
-use bloomery_cel::number::{Numeric, compare};
+mod threshold;
+
+pub use threshold::{Comparison, Threshold};
+
+use bloomery_crds::tool_pattern::matches;
 use bloomery_crds::v1alpha1::Verdict;
-use serde_json::{Number, Value};
-use std::cmp::Ordering;
+use serde_json::Number;
 use std::collections::BTreeSet;
 
 /// A list of `policy.guardrails`.
@@ -31,7 +34,7 @@ pub struct Rule {
     /// Whether the rule goes into the prompt, because it is not compiled completely.
     pub stays_text: bool,
     /// The reason why a rule that looks enforceable was not compiled, for the lint.
-    pub lint: Option<String>,
+    pub fault: Option<Fault>,
 }
 
 impl Rule {
@@ -39,6 +42,20 @@ impl Rule {
     pub fn has_exception(&self) -> bool {
         Sentence::new(&self.text, self.list).has_exception()
     }
+}
+
+/// The reason why a sentence that looks like a pattern is not compiled.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// The catalogue has no tool of this name.
+    #[error("there is no tool {0:?}")]
+    NoTool(String),
+    /// The first word names the other list.
+    #[error("its first word contradicts the rest")]
+    Contradiction,
+    /// The value of a comparison is not a plain number.
+    #[error("{0:?} is not a plain number")]
+    NoNumber(String),
 }
 
 /// An effect of a rule, which the pre-tool gate enforces.
@@ -58,62 +75,6 @@ pub enum RuleEffect {
     },
 }
 
-/// A comparison of a field with a number.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Threshold {
-    /// The field, at any depth of the arguments.
-    pub field: String,
-    /// The comparison.
-    pub operator: Comparison,
-    /// The number.
-    pub value: Number,
-    /// The result of the comparison that breaks the rule: true for a forbidden range, false for a required one.
-    pub broken_when: bool,
-    /// The verdict on a call that breaks the rule.
-    pub verdict: Verdict,
-}
-
-/// A comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
-pub enum Comparison {
-    /// At least.
-    #[strum(serialize = ">=")]
-    AtLeast,
-    /// At most.
-    #[strum(serialize = "<=")]
-    AtMost,
-    /// More than.
-    #[strum(serialize = ">")]
-    MoreThan,
-    /// Less than.
-    #[strum(serialize = "<")]
-    LessThan,
-}
-
-impl Comparison {
-    fn holds(self, order: Ordering) -> bool {
-        match self {
-            Self::AtLeast => order != Ordering::Less,
-            Self::AtMost => order != Ordering::Greater,
-            Self::MoreThan => order == Ordering::Greater,
-            Self::LessThan => order == Ordering::Less,
-        }
-    }
-}
-
-impl Threshold {
-    /// Returns a sentence if a value of the field breaks the rule. A value that cannot be compared breaks the rule.
-    pub fn broken_by(&self, value: &Value) -> Option<String> {
-        let Value::Number(number) = value else {
-            return Some(format!("{} is not a number", self.field));
-        };
-        let Some(order) = compare(Numeric::from_json(number), Numeric::from_json(&self.value)) else {
-            return Some(format!("{} cannot be compared", self.field));
-        };
-        (self.operator.holds(order) == self.broken_when).then(|| format!("{} is {number}", self.field))
-    }
-}
-
 /// Compiles a rule. `catalogue` has the names of the tools.
 pub fn compile(text: &str, list: RuleList, catalogue: &BTreeSet<&str>) -> Rule {
     let sentence = Sentence::new(text, list);
@@ -128,7 +89,7 @@ pub fn compile(text: &str, list: RuleList, catalogue: &BTreeSet<&str>) -> Rule {
         list,
         stays_text: compiled.stays_text || compiled.effects.is_empty(),
         effects: compiled.effects,
-        lint: compiled.lint,
+        fault: compiled.fault,
     }
 }
 
@@ -137,7 +98,7 @@ pub fn compile(text: &str, list: RuleList, catalogue: &BTreeSet<&str>) -> Rule {
 struct Compiled {
     effects: Vec<RuleEffect>,
     stays_text: bool,
-    lint: Option<String>,
+    fault: Option<Fault>,
 }
 
 impl Compiled {
@@ -145,8 +106,16 @@ impl Compiled {
         Self { effects: vec![effect], ..Self::default() }
     }
 
-    fn not_enforced(lint: String) -> Self {
-        Self { lint: Some(lint), ..Self::default() }
+    fn not_enforced(fault: Fault) -> Self {
+        Self { fault: Some(fault), ..Self::default() }
+    }
+
+    /// Returns an effect for each tool that a pattern matches.
+    fn of_tools(pattern: &str, catalogue: &BTreeSet<&str>, effect: impl Fn(String) -> RuleEffect) -> Self {
+        let tools = catalogue.iter().filter(|tool| matches(pattern, tool));
+        let effects: Vec<RuleEffect> = tools.map(|tool| effect((*tool).to_owned())).collect();
+        let fault = effects.is_empty().then(|| Fault::NoTool(pattern.to_owned()));
+        Self { effects, fault, ..Self::default() }
     }
 }
 
@@ -177,25 +146,28 @@ impl<'a> Sentence<'a> {
             return None;
         }
         let tools: BTreeSet<&str> = if self.has_any(&["approval"]) {
-            self.words.iter().map(|word| plain(word)).filter(|word| catalogue.contains(word)).collect()
+            let words = || self.words.iter().map(|word| plain(word));
+            catalogue.iter().copied().filter(|tool| words().any(|word| matches(word, tool))).collect()
         } else {
             BTreeSet::new()
         };
         let effects = tools.into_iter().map(|tool| RuleEffect::RequiresApproval { tool: tool.to_owned() }).collect();
-        Some(Compiled { effects, stays_text: true, lint: None })
+        Some(Compiled { effects, stays_text: true, fault: None })
     }
 
-    /// Compiles `Never use deleteFile`.
+    /// Compiles `Never use deleteFile`, and under `never` also `deleteFile`.
     fn compile_tool_deny(&self, catalogue: &BTreeSet<&str>) -> Option<Compiled> {
-        let [never, usage, tool] = self.words.as_slice() else { return None };
-        if !never.eq_ignore_ascii_case("never") || !usage.eq_ignore_ascii_case("use") {
-            return None;
+        let deny = |tool: &str| Compiled::of_tools(plain(tool), catalogue, |tool| RuleEffect::ToolDeny { tool });
+        match self.words.as_slice() {
+            [never, usage, tool] if never.eq_ignore_ascii_case("never") && usage.eq_ignore_ascii_case("use") => {
+                Some(deny(tool))
+            }
+            // A word that is no tool may be prose, such as `Lie`.
+            [word] if self.list == RuleList::Never => {
+                Some(deny(word)).filter(|compiled| compiled.fault.is_none() || reads_as_tool(plain(word)))
+            }
+            _ => None,
         }
-        Some(if catalogue.contains(tool) {
-            Compiled::enforced(RuleEffect::ToolDeny { tool: (*tool).to_owned() })
-        } else {
-            Compiled::not_enforced(format!("there is no tool {tool:?}, so the rule is only text in the prompt"))
-        })
     }
 
     /// Compiles `amount > 500` and `amount > 500 needs approval`.
@@ -206,14 +178,10 @@ impl<'a> Sentence<'a> {
         // `Always amount > 500 needs approval` makes sense in both lists. `Never amount > 500 needs approval` makes sense in none.
         let expected = if needs_approval { RuleList::Always } else { self.list };
         if first_word.is_some_and(|list| list != expected) {
-            return Some(Compiled::not_enforced(
-                "its first word contradicts the rest, so the rule is only text in the prompt".into(),
-            ));
+            return Some(Compiled::not_enforced(Fault::Contradiction));
         }
         let Some(value) = exact_number(&number) else {
-            return Some(Compiled::not_enforced(format!(
-                "{number:?} is not a plain number, so the rule is only text in the prompt"
-            )));
+            return Some(Compiled::not_enforced(Fault::NoNumber(number)));
         };
         Some(Compiled::enforced(RuleEffect::Threshold(Threshold {
             field,
@@ -229,11 +197,7 @@ impl<'a> Sentence<'a> {
         let (rest, needs_approval) = self.split_approval();
         let (first_word, rest) = split_list(rest);
         let ([tool], true, None | Some(RuleList::Always)) = (rest, needs_approval, first_word) else { return None };
-        Some(if catalogue.contains(tool) {
-            Compiled::enforced(RuleEffect::RequiresApproval { tool: (*tool).to_owned() })
-        } else {
-            Compiled::not_enforced(format!("there is no tool {tool:?}, so the rule is only text in the prompt"))
-        })
+        Some(Compiled::of_tools(plain(tool), catalogue, |tool| RuleEffect::RequiresApproval { tool }))
     }
 
     /// Returns the words before `needs approval`, and whether the sentence ends with it.
@@ -251,6 +215,15 @@ impl<'a> Sentence<'a> {
 pub(crate) fn asks_for_approval(verb: &str, approval: &str) -> bool {
     approval.eq_ignore_ascii_case("approval")
         && ["need", "needs", "require", "requires"].iter().any(|known| verb.eq_ignore_ascii_case(known))
+}
+
+/// Returns whether a word can only be the name of a tool, or a prefix of names: it has `_` or `*`, or begins with a small letter and has
+/// a capital letter within. Other words may be prose, also `JavaScript`.
+pub(crate) fn reads_as_tool(word: &str) -> bool {
+    let is_hump = |pair: &[u8]| matches!(pair, [a, b] if a.is_ascii_lowercase() && b.is_ascii_uppercase());
+    let is_name = word.chars().all(|c| c.is_alphanumeric() || "_-./*".contains(c));
+    let is_camel_case = word.starts_with(|c: char| c.is_ascii_lowercase()) && word.as_bytes().windows(2).any(is_hump);
+    is_name && (word.contains(['_', '*']) || is_camel_case)
 }
 
 /// Returns a word without quotes and punctuation around it.

@@ -3,6 +3,7 @@
 mod name_filter;
 
 use super::guardrail::{self, Rule, RuleEffect, RuleList, Threshold};
+use crate::schema::property_names;
 use bloomery_crds::v1alpha1::Verdict;
 use name_filter::NameFilter;
 use serde_json::Value;
@@ -78,6 +79,11 @@ impl Guardrails {
     /// All rules as written: first `never`, then `always`.
     pub fn rules(&self) -> &[Rule] {
         &self.rules
+    }
+
+    /// Returns whether a compiled rule is about a tool alone.
+    pub fn name(&self, tool: &str) -> bool {
+        self.tool_rules.contains_key(tool)
     }
 
     /// Returns a violation for each rule that a call breaks.
@@ -160,20 +166,8 @@ impl Guardrails {
 
     /// Returns the indexes of the thresholds whose field is a property anywhere in a schema.
     fn declared_by(&self, schema: &Value) -> Vec<usize> {
-        let mut declared = BTreeSet::new();
-        let mut parts = vec![schema];
-        while let Some(part) = parts.pop() {
-            match part {
-                Value::Object(fields) => {
-                    if let Some(Value::Object(properties)) = fields.get("properties") {
-                        declared.extend(properties.keys().flat_map(|name| self.thresholds_of(name)).copied());
-                    }
-                    parts.extend(fields.values());
-                }
-                Value::Array(items) => parts.extend(items),
-                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-            }
-        }
+        let declared: BTreeSet<usize> =
+            property_names(schema).into_iter().flat_map(|name| self.thresholds_of(name)).copied().collect();
         declared.into_iter().collect()
     }
 

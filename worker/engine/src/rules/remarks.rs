@@ -6,6 +6,7 @@ use crate::core_tools;
 use crate::tool::{self, CatalogueTool};
 use bloomery_crds::report::{MAX_REMARK_BYTES, MAX_REMARKS};
 use bloomery_crds::text::bounded;
+use bloomery_crds::tool_pattern::matches;
 use bloomery_crds::v1alpha1::{SkillSpec, ToolDeclaration, ToolInput, ToolOutput};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -22,11 +23,12 @@ pub(super) fn remarks(
         remarks.extend(rules.errors().map(|error| format!("A condition of the tool {tool} cannot be used: {error}.")));
     }
     for declared in skill.tools.iter().filter(|declared| !core_tools::is_reserved(&declared.name)) {
-        match tools.iter().find(|tool| tool.name == declared.name) {
-            None => remarks
-                .push(format!("The MCP server does not list the tool {}, which the Skill declares.", declared.name)),
-            Some(listed) => remarks.extend(differences(declared, listed)),
+        if !tools.iter().any(|tool| matches(&declared.name, &tool.name)) {
+            let name = &declared.name;
+            remarks.push(format!("The MCP server does not list the tool {name}, which the Skill declares."));
         }
+        let described = |tool: &&CatalogueTool| skill.declaration_of(&tool.name) == Some(declared);
+        remarks.extend(tools.iter().filter(described).flat_map(|tool| differences(declared, tool)));
     }
     if !without_room.is_empty() {
         let quoted: Vec<String> = without_room.iter().map(|rule| format!("{rule:?}")).collect();
@@ -43,7 +45,7 @@ pub(super) fn remarks(
 
 /// Returns the differences between the declared and the listed tool.
 fn differences(declared: &ToolDeclaration, listed: &CatalogueTool) -> Vec<String> {
-    let tool = &declared.name;
+    let tool = &listed.name;
     let required = tool::required_fields(&listed.input_schema);
     let input_difference = |input: &ToolInput| {
         if let Some(difference) = field_difference(input, &listed.input_schema, "argument", tool) {

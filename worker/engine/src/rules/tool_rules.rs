@@ -3,25 +3,36 @@
 use crate::condition::{self, Arguments, Condition};
 use crate::rules::objection::Objection;
 use crate::tool::CatalogueTool;
-use bloomery_crds::v1alpha1::{ApprovalAction, CallPolicy, GateReason, SkillSpec, When};
+use bloomery_crds::tool_pattern::matches;
+use bloomery_crds::v1alpha1::{ApprovalAction, CallPolicy, EffectPolicy, GateReason, SkillSpec, Verdict, When};
 use std::cell::LazyCell;
 
 /// The compiled rules of one tool.
 #[derive(Debug, Default)]
 pub(super) struct ToolRules {
-    allowed: Option<When>,
-    requires_approval: Option<When>,
-    condition: Option<WrittenCondition>,
+    /// The policy of each declaration whose name matches the tool.
+    policies: Vec<Policy>,
     approvals: Vec<ApprovalRule>,
     /// The arguments that the tool's schema does not require. If a condition fails because one is missing, the error says that it is
     /// optional.
     optional: Vec<String>,
 }
 
+/// A compiled `tools[].policy`.
+#[derive(Debug)]
+struct Policy {
+    allowed: Option<When>,
+    requires_approval: Option<When>,
+    condition: Option<WrittenCondition>,
+    reason: Option<String>,
+}
+
 #[derive(Debug)]
 struct ApprovalRule {
     when: Option<WrittenCondition>,
+    action: ApprovalAction,
     approver: Option<String>,
+    reason: Option<String>,
 }
 
 /// A condition with its text, which messages quote.
@@ -56,26 +67,39 @@ impl WrittenCondition {
 
 impl ToolRules {
     pub(super) fn compile(skill: &SkillSpec, tool: &CatalogueTool) -> Self {
-        let declared = skill.tools.iter().find(|declared| declared.name == tool.name);
-        let policy: CallPolicy = declared.and_then(|declared| declared.policy.clone()).unwrap_or_default();
+        let policies = skill.declarations_of(&tool.name).filter_map(|declared| declared.policy.as_ref());
         let approvals = skill.policy.iter().flat_map(|policy| &policy.approvals);
-        let approvals = approvals.filter(|rule| rule.tool_id == tool.name).map(|rule| match rule.action {
-            None | Some(ApprovalAction::RequireApproval) => {
-                ApprovalRule { when: rule.when.as_deref().map(WrittenCondition::new), approver: rule.approver.clone() }
-            }
+        let approvals = approvals.filter(|rule| matches(&rule.tool_id, &tool.name)).map(|rule| ApprovalRule {
+            when: rule.when.as_deref().map(WrittenCondition::new),
+            action: rule.action.unwrap_or(ApprovalAction::RequireApproval),
+            approver: rule.approver.clone(),
+            reason: rule.reason.clone(),
         });
         Self {
-            allowed: policy.allowed,
-            requires_approval: policy.requires_approval,
-            condition: policy.condition.as_deref().map(WrittenCondition::new),
+            policies: policies.map(Policy::compile).collect(),
             approvals: approvals.collect(),
             optional: tool.optional_arguments(),
         }
     }
 
+    /// Adds the rule of `policy.effects`, if no rule names the tool and its calls may have an effect.
+    pub(super) fn or_default(mut self, tool: &CatalogueTool, effects: Option<EffectPolicy>) -> Self {
+        let (action, consequence) = match effects {
+            Some(EffectPolicy::RequireApproval) => (ApprovalAction::RequireApproval, "its calls need approval"),
+            Some(EffectPolicy::Deny) => (ApprovalAction::Deny, "its calls are denied"),
+            Some(EffectPolicy::Allow) | None => return self,
+        };
+        if !tool.read_only && self.policies.is_empty() && self.approvals.is_empty() {
+            let reason = Some(format!("no rule names this tool: by policy.effects, {consequence}"));
+            self.approvals.push(ApprovalRule { when: None, action, approver: None, reason });
+        }
+        self
+    }
+
     /// Returns the errors of conditions that cannot be compiled.
     pub(super) fn errors(&self) -> impl Iterator<Item = &condition::Error> {
-        let conditions = self.condition.iter().chain(self.approvals.iter().filter_map(|rule| rule.when.as_ref()));
+        let of_policies = self.policies.iter().filter_map(|policy| policy.condition.as_ref());
+        let conditions = of_policies.chain(self.approvals.iter().filter_map(|rule| rule.when.as_ref()));
         conditions.filter_map(|condition| condition.compiled.as_ref().err())
     }
 
@@ -87,68 +111,102 @@ impl ToolRules {
         arguments: &Result<Arguments<'_>, condition::Error>,
         approver: &str,
     ) -> Vec<Objection> {
-        let deny = |detail: String| Objection::deny(GateReason::ToolPolicy, detail);
-        let hold = |detail: String| Objection::hold(GateReason::ToolPolicy, detail, approver);
-        let text = self.condition.as_ref().map_or("", |condition| condition.text.as_str());
-        // Evaluated at most once: both parts of the policy may use it.
-        let decided = LazyCell::new(|| match &self.condition {
-            Some(condition) => condition.decide(arguments, &self.optional),
-            None => Err(Undecided("the tool's policy is conditional, but has no condition".to_owned())),
-        });
-        let mut objections = Vec::new();
-        match self.allowed {
-            Some(When::Never) => objections.push(deny("the tool's policy allows no call".to_owned())),
-            Some(When::Conditional) => match &*decided {
-                Ok(true) => {}
-                Ok(false) => objections.push(deny(format!("the Skill allows this tool only if {text}"))),
-                Err(Undecided(why)) => objections.push(deny(why.clone())),
-            },
-            Some(When::Always) | None => {}
-        }
-        let requires_approval = self.requires_approval.filter(|_| !self.holds_for_named_approver(arguments));
-        match requires_approval {
-            Some(When::Always) => objections.push(hold("every call of this tool needs approval".to_owned())),
-            Some(When::Conditional) => match &*decided {
-                Ok(false) => {}
-                Ok(true) => objections.push(hold(format!("{text} needs approval"))),
-                Err(Undecided(why)) => objections.push(hold(why.clone())),
-            },
-            Some(When::Never) | None => {}
+        let of_policy = |policy: &Policy| policy.objections(arguments, &self.optional, approver);
+        let mut objections: Vec<Objection> = self.policies.iter().flat_map(of_policy).collect();
+        let holds = |objection: &Objection| objection.verdict == Verdict::Hold;
+        if objections.iter().any(holds) && self.holds_for_named_approver(arguments) {
+            objections.retain(|objection| !holds(objection));
         }
         objections
     }
 
-    /// Returns the objections of `policy.approvals` to a call. If a condition has no result, the call is held.
+    /// Returns the objections of `policy.approvals` to a call. If a condition has no result, the rule applies.
     pub(super) fn approval_objections(
         &self,
         arguments: &Result<Arguments<'_>, condition::Error>,
         approver: &str,
     ) -> Vec<Objection> {
         let objection = |rule: &ApprovalRule| {
-            let detail = rule.reason_to_hold(arguments, &self.optional)?;
-            Some(Objection::hold(GateReason::Approval, detail, rule.approver.as_deref().unwrap_or(approver)))
+            let detail = rule.reason(arguments, &self.optional)?;
+            Some(match rule.action {
+                ApprovalAction::RequireApproval => {
+                    Objection::hold(GateReason::Approval, detail, rule.approver.as_deref().unwrap_or(approver))
+                }
+                ApprovalAction::Deny => Objection::deny(GateReason::Approval, detail),
+            })
         };
         self.approvals.iter().filter_map(objection).collect()
     }
 
     /// Returns whether a rule of `policy.approvals` holds a call for an approver that it names.
     fn holds_for_named_approver(&self, arguments: &Result<Arguments<'_>, condition::Error>) -> bool {
-        let mut named = self.approvals.iter().filter(|rule| rule.approver.is_some());
-        named.any(|rule| rule.reason_to_hold(arguments, &self.optional).is_some())
+        let names_approver =
+            |rule: &&ApprovalRule| rule.action == ApprovalAction::RequireApproval && rule.approver.is_some();
+        self.approvals.iter().filter(names_approver).any(|rule| rule.reason(arguments, &self.optional).is_some())
+    }
+}
+
+impl Policy {
+    fn compile(policy: &CallPolicy) -> Self {
+        Self {
+            allowed: policy.allowed,
+            requires_approval: policy.requires_approval,
+            condition: policy.condition.as_deref().map(WrittenCondition::new),
+            reason: policy.reason.clone(),
+        }
+    }
+
+    /// Returns the objections of this policy to a call.
+    fn objections(
+        &self,
+        arguments: &Result<Arguments<'_>, condition::Error>,
+        optional: &[String],
+        approver: &str,
+    ) -> Vec<Objection> {
+        let detail = |detail: String| self.reason.clone().unwrap_or(detail);
+        let deny = |why: String| Objection::deny(GateReason::ToolPolicy, why);
+        let hold = |why: String| Objection::hold(GateReason::ToolPolicy, why, approver);
+        let text = self.condition.as_ref().map_or("", |condition| condition.text.as_str());
+        // Evaluated at most once: both parts of the policy may use it.
+        let decided = LazyCell::new(|| match &self.condition {
+            Some(condition) => condition.decide(arguments, optional),
+            None => Err(Undecided("the tool's policy is conditional, but has no condition".to_owned())),
+        });
+        let mut objections = Vec::new();
+        match self.allowed {
+            Some(When::Never) => objections.push(deny(detail("the tool's policy allows no call".to_owned()))),
+            Some(When::Conditional) => match &*decided {
+                Ok(true) => {}
+                Ok(false) => objections.push(deny(detail(format!("the Skill allows this tool only if {text}")))),
+                Err(Undecided(why)) => objections.push(deny(why.clone())),
+            },
+            Some(When::Always) | None => {}
+        }
+        match self.requires_approval {
+            Some(When::Always) => objections.push(hold(detail("every call of this tool needs approval".to_owned()))),
+            Some(When::Conditional) => match &*decided {
+                Ok(false) => {}
+                Ok(true) => objections.push(hold(detail(format!("{text} needs approval")))),
+                Err(Undecided(why)) => objections.push(hold(why.clone())),
+            },
+            Some(When::Never) | None => {}
+        }
+        objections
     }
 }
 
 impl ApprovalRule {
-    /// Returns the reason why the rule holds a call, or nothing. If its condition has no result, the rule holds the call.
-    fn reason_to_hold(
-        &self,
-        arguments: &Result<Arguments<'_>, condition::Error>,
-        optional: &[String],
-    ) -> Option<String> {
-        let Some(condition) = &self.when else { return Some("every call needs approval".to_owned()) };
+    /// Returns the reason why the rule applies to a call, or nothing. If its condition has no result, the rule applies.
+    fn reason(&self, arguments: &Result<Arguments<'_>, condition::Error>, optional: &[String]) -> Option<String> {
+        let consequence = match self.action {
+            ApprovalAction::RequireApproval => "needs approval",
+            ApprovalAction::Deny => "is denied",
+        };
+        let detail = |which: &str| self.reason.clone().unwrap_or_else(|| format!("{which} {consequence}"));
+        let Some(condition) = &self.when else { return Some(detail("every call")) };
         match condition.decide(arguments, optional) {
             Ok(false) => None,
-            Ok(true) => Some(format!("{} needs approval", condition.text)),
+            Ok(true) => Some(detail(&condition.text)),
             Err(Undecided(why)) => Some(why),
         }
     }
@@ -160,7 +218,6 @@ mod tests {
     use crate::catalogue;
     use crate::fixture;
     use crate::run::Run;
-    use bloomery_crds::v1alpha1::Verdict;
     use rstest::rstest;
     use serde_json::json;
 
@@ -214,6 +271,43 @@ mod tests {
         let holds = policy.into_iter().chain(rules.approval_objections(&checked, "lead"));
         let approvers: Vec<String> = holds.map(|hold| hold.reason.approver.unwrap()).collect();
         assert_eq!(approvers, expected);
+    }
+
+    #[rstest]
+    #[case::held(json!({"reason": "Large refunds need a second pair of eyes"}), "Large refunds need a second pair of eyes")]
+    #[case::denied(json!({"reason": "Too much", "action": "deny"}), "Too much")]
+    #[case::without_reason(json!({"action": "deny"}), "amount > 500 is denied")]
+    #[case::without_result(
+        json!({"reason": "Too much", "when": "note == 'x'"}),
+        "the condition \"note == 'x'\" has no result: the call has no argument \"note\""
+    )]
+    fn a_rule_is_explained_by_its_reason(#[case] more: serde_json::Value, #[case] detail: &str) {
+        let mut rule = json!({"toolId": "process_*", "when": "amount > 500"});
+        rule.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let arguments = json!({"order_id": "A-17", "amount": 600});
+        let objections = rules(json!({}), json!([rule])).approval_objections(&Arguments::check(&arguments), "lead");
+        let details: Vec<String> = objections.into_iter().map(|objection| objection.reason.detail).collect();
+        assert_eq!(details, [detail]);
+    }
+
+    #[test]
+    fn the_policies_of_all_matching_declarations_apply() {
+        let mut skill = fixture::skill();
+        skill.tools = serde_json::from_value(json!([
+            {"name": "*", "policy": {"requiresApproval": "always", "reason": "Everything"}},
+            {"name": "process_*", "policy": {"allowed": "conditional", "condition": "amount < 500", "reason": "Too much"}},
+            {"name": "process_refund"},
+        ]))
+        .unwrap();
+        let tools = catalogue::fix(&Run { skill: skill.clone(), ..fixture::run() }, fixture::listed());
+        let arguments = json!({"order_id": "A-17", "amount": 600});
+        let details = |name: &str| -> Vec<String> {
+            let tool = tools.iter().find(|tool| tool.name == name).unwrap();
+            let objections = ToolRules::compile(&skill, tool).policy_objections(&Arguments::check(&arguments), "lead");
+            objections.into_iter().map(|objection| objection.reason.detail).collect()
+        };
+        assert_eq!(details("process_refund"), ["Everything", "Too much"]);
+        assert_eq!(details("note"), ["Everything"]);
     }
 
     #[test]

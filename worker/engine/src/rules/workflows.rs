@@ -7,6 +7,7 @@ mod closing;
 
 pub use closing::Refusal;
 
+use bloomery_crds::tool_pattern::matches;
 use bloomery_crds::v1alpha1::{Workflow, WorkflowProgress};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -100,9 +101,11 @@ impl WorkflowTracker {
             let steps: Vec<Step> = workflow.steps.iter().map(|text| Step::new(text, &catalogue)).collect();
             let track = tracker.tracks.len();
             for (step, at) in steps.iter().zip(0..).filter(|(step, _)| step.is_tool) {
-                let places = tracker.tools.entry(step.text.clone()).or_default();
-                if places.iter().all(|place| place.track != track) {
-                    places.push(Place { track, step: at });
+                for tool in catalogue.iter().filter(|tool| matches(&step.text, tool)) {
+                    let places = tracker.tools.entry((*tool).to_owned()).or_default();
+                    if places.iter().all(|place| place.track != track) {
+                        places.push(Place { track, step: at });
+                    }
                 }
             }
             tracker.tracks.push(Track {
@@ -172,7 +175,7 @@ impl WorkflowTracker {
         self.evidence.insert(seq);
         for place in self.tools.get(tool).into_iter().flatten() {
             let Some(track) = self.tracks.get_mut(place.track) else { continue };
-            let open = track.steps.iter().position(|step| step.text == tool && step.status == StepStatus::Todo);
+            let open = track.steps.iter().position(|step| step.is_done_by(tool) && step.status == StepStatus::Todo);
             if let Some(at) = open
                 && (!track.required || track.first_undone(at).is_none())
                 && let Some(step) = track.steps.get_mut(at)
@@ -239,7 +242,13 @@ impl Track {
 
 impl Step {
     fn new(text: &str, catalogue: &BTreeSet<&str>) -> Self {
-        Self { text: text.to_owned(), is_tool: catalogue.contains(text), status: StepStatus::Todo }
+        let is_tool = catalogue.iter().any(|tool| matches(text, tool));
+        Self { text: text.to_owned(), is_tool, status: StepStatus::Todo }
+    }
+
+    /// Returns whether a completed call of a tool is this step.
+    fn is_done_by(&self, tool: &str) -> bool {
+        self.is_tool && matches(&self.text, tool)
     }
 }
 

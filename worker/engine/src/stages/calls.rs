@@ -9,6 +9,7 @@ pub mod gate;
 mod next;
 mod state;
 mod subgoal;
+mod undeclared;
 
 pub(crate) use apply::apply;
 pub use arguments::InvalidArguments;

@@ -3,16 +3,18 @@
 use super::*;
 use crate::condition::Error;
 use bloomery_cel::Error as CelError;
+use bloomery_crds::v1alpha1::ToolInput;
 use proptest::prelude::*;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-fn declared() -> Vec<ToolInput> {
-    serde_json::from_value(json!([
+fn declared() -> Signature {
+    let inputs: Vec<ToolInput> = serde_json::from_value(json!([
         {"name": "amount", "type": "number"}, {"name": "count", "type": "integer"}, {"name": "name", "type": "string"},
         {"name": "urgent", "type": "boolean"}, {"name": "items", "type": "array"}, {"name": "address", "type": "object"},
     ]))
-    .unwrap()
+    .unwrap();
+    Signature::declared(&inputs)
 }
 
 fn defects(text: &str) -> Vec<Defect> {
@@ -104,7 +106,7 @@ proptest! {
         for text in [format!("{left} {operator} {right}"), format!("({left} {operator} {right}) > {other}")] {
             let condition = Condition::compile(&text).unwrap();
             let answer = condition.evaluate(&of, &[]);
-            for defect in condition.defects(&[]) {
+            for defect in condition.defects(&Signature::default()) {
                 match defect {
                     Defect::Undecidable(_) => prop_assert!(
                         matches!(answer, Err(Error::Cel(CelError::Evaluation(_) | CelError::NotBool(_)))), "{text}: {answer:?}"

@@ -157,7 +157,7 @@ const NO_OWN_POLICY: (&str, &str) = ("requires_approval: conditional", "requires
 /// The edit that moves the approval of large amounts to another tool.
 const NO_OWN_APPROVAL: (&str, &str) = (
     "    - tool_id: process_refund\n      when: \"amount > 500\"",
-    "    - tool_id: note\n      when: \"amount > 500\"",
+    "    - tool_id: note\n      when: \"order_id == 'B-1'\"",
 );
 
 /// Each case enforces one rule alone: the other rules about large amounts are removed.

@@ -39,7 +39,7 @@ fn an_example_of_a_pattern_compiles(#[case] text: &str, #[case] list: RuleList, 
     let rule = compiled(text, list);
     assert_eq!(rule.effects, [effect]);
     assert!(!rule.stays_text);
-    assert_eq!(rule.lint, None);
+    assert_eq!(rule.fault, None);
 }
 
 #[rstest]
@@ -48,7 +48,7 @@ fn an_example_of_a_pattern_compiles(#[case] text: &str, #[case] list: RuleList, 
 #[case::always_verify_identity_first("Always verify identity first", RuleList::Always)]
 fn an_example_of_prose_stays_text(#[case] text: &str, #[case] list: RuleList) {
     let rule = compiled(text, list);
-    assert_eq!((rule.effects, rule.stays_text, rule.lint), (vec![], true, None));
+    assert_eq!((rule.effects, rule.stays_text, rule.fault), (vec![], true, None));
 }
 
 #[rstest]
@@ -140,8 +140,8 @@ fn a_sentence_that_is_no_pattern_stays_text(#[case] text: &str, #[case] lint: Op
     assert_eq!(rule.effects, [], "{text}");
     assert!(rule.stays_text);
     match lint {
-        Some(part) => assert!(rule.lint.unwrap().contains(part)),
-        None => assert_eq!(rule.lint, None),
+        Some(part) => assert!(rule.fault.unwrap().to_string().contains(part)),
+        None => assert_eq!(rule.fault, None),
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::arguments::InvalidArguments;
 use super::state::{Call, CallState};
+use super::undeclared;
 use crate::catalogue::Catalogue;
 use crate::condition::Arguments as CheckedArguments;
 use crate::core_tools;
@@ -13,6 +14,7 @@ use crate::shared::Shared;
 use crate::tool::{CatalogueTool, ToolSource};
 use crate::tool_policy::{core_tool_refusal, server_tool_refusal};
 use bloomery_crds::text::bounded;
+use bloomery_crds::tool_pattern::matches;
 use bloomery_crds::v1alpha1::{ApprovalSpec, GateReason, Verdict};
 
 /// The largest arguments that a person is asked to approve, in bytes. Larger arguments cannot be reviewed.
@@ -27,6 +29,8 @@ pub struct Gate<'a> {
     pub rules: &'a Rules,
     /// The inputs of the conversation: the Skill's policy, the bound resources, the limits.
     pub run: &'a Run,
+    /// The id of the detected intent.
+    pub intent: Option<&'a str>,
     /// The number of calls that the gate has allowed so far.
     pub allowed: u32,
 }
@@ -34,7 +38,7 @@ pub struct Gate<'a> {
 impl<'a> Gate<'a> {
     pub(crate) fn new(shared: &'a Shared) -> Self {
         let Shared { catalogue, rules, run, calls, .. } = shared;
-        Self { catalogue, rules, run, allowed: calls.rulings().allowed }
+        Self { catalogue, rules, run, intent: shared.intent_id(), allowed: calls.rulings().allowed }
     }
 }
 
@@ -51,7 +55,7 @@ pub struct Ruling {
 /// own policy, compiled guardrails, workflows, rules of endpoints, argument schema, approvals, limits. An approval lifts
 /// its own hold and no other objection.
 pub fn rule(call: &Call, gate: &Gate<'_>) -> Ruling {
-    let Gate { catalogue, rules, run, allowed } = *gate;
+    let Gate { catalogue, rules, run, intent, allowed } = *gate;
     let Some(tool) = catalogue.tool(&call.tool) else {
         let detail = format!("there is no tool {:?}", bounded(&call.tool, 128));
         return strictest(vec![Objection::deny(GateReason::Catalogue, detail)]);
@@ -59,6 +63,7 @@ pub fn rule(call: &Call, gate: &Gate<'_>) -> Ruling {
     let mut objections: Vec<Objection> =
         secret_objection(call).into_iter().chain(drift_objection(tool, catalogue)).collect();
     objections.extend(policy_objection(tool, run));
+    objections.extend(intent_objection(tool, run, intent));
     // With placeholders in the place of secrets, no other layer can judge the arguments.
     let has_secrets = !call.secrets.is_empty();
     let arguments = if has_secrets { Err(InvalidArguments::new("")) } else { call.read_arguments() };
@@ -76,6 +81,7 @@ pub fn rule(call: &Call, gate: &Gate<'_>) -> Ruling {
         Err(error) => Some(error.to_string()),
     };
     objections.extend(schema_error.map(|detail| Objection::deny(GateReason::Schema, detail)));
+    objections.extend(arguments.as_ref().ok().and_then(|arguments| undeclared::objection(tool, arguments, &run.skill)));
     if let Ok(checked) = &checked {
         objections.extend(rules.approvals(tool, checked));
     }
@@ -141,6 +147,16 @@ fn policy_objection(tool: &CatalogueTool, run: &Run) -> Option<Objection> {
         ToolSource::Core => core_tool_refusal(policy, &tool.name),
     };
     refusal.map(|detail| Objection::deny(GateReason::Policy, detail))
+}
+
+/// Denies a tool that the detected intent does not allow. The tools with a reserved name act only on the conversation.
+fn intent_objection(tool: &CatalogueTool, run: &Run, intent: Option<&str>) -> Option<Objection> {
+    let supported = run.skill.intents.iter().flat_map(|intents| &intents.supported);
+    let intent = supported.into_iter().find(|supported| Some(supported.id.as_str()) == intent)?;
+    let is_allowed = core_tools::is_reserved(&tool.name)
+        || intent.tools.as_ref()?.iter().any(|pattern| matches(pattern, &tool.name));
+    let detail = format!("the intent {:?} does not allow the tool {:?}", intent.id, bounded(&tool.name, 128));
+    (!is_allowed).then(|| Objection::deny(GateReason::Policy, detail))
 }
 
 fn limit_objection(allowed: u32, run: &Run) -> Option<Objection> {

@@ -157,7 +157,7 @@ fn run_effect<'a>(call: &'a Call, shared: &'a Shared) -> Step<'a> {
 }
 
 fn timeout_seconds(shared: &Shared, tool: &str) -> Option<u64> {
-    let declared = shared.run.skill.tools.iter().find(|declared| declared.name == tool)?;
+    let declared = shared.run.skill.declaration_of(tool)?;
     declared.timeout.as_ref().map(v1alpha1::whole_seconds)
 }
 

@@ -245,6 +245,7 @@ fn reads_that_a_workflow_orders_run_in_order_also_under_their_aliases() {
         tool.name = tool.name.replace('_', ".");
     }
     let policy = skill.policy.as_mut().unwrap();
+    policy.approvals.clear();
     for step in &mut policy.workflows[0].steps {
         *step = step.replace('_', ".");
     }
@@ -307,4 +308,72 @@ fn a_step_that_does_not_apply_completes_a_workflow() {
     );
     assert_eq!(code(&world), OutcomeCode::Succeeded);
     assert_eq!(status(&world).workflows[0].not_applicable, ["process_refund"]);
+}
+
+/// A permissive schema, and a Skill that declares `order_id` and `amount`.
+#[rstest]
+#[case::as_declared("amount", None)]
+#[case::of_the_server("reason", None)]
+#[case::in_another_case("Amount", Some("the argument \"Amount\" must be written \"amount\""))]
+#[case::of_nobody(
+    "ammount",
+    Some("neither the Skill nor the server declares the argument \"ammount\". Did you mean \"amount\"?")
+)]
+fn an_argument_that_a_rule_cannot_mean_is_denied_where_the_skill_declares_inputs(
+    #[case] name: &str,
+    #[case] reason: Option<&str>,
+) {
+    let mut run = run();
+    let inputs = json!([{"name": "order_id", "type": "string"}, {"name": "amount", "type": "number"}]);
+    for (inputs, reason) in [(inputs, reason), (json!([]), None)] {
+        run.skill.tools[2].inputs = serde_json::from_value(inputs).unwrap();
+        let call = asks(&[("process_refund", json!({"order_id": "A-17", name: 600}))]);
+        let mut world = World::new(run.clone(), vec![call, good_answer()], ALL_WELL);
+        world.listed[2].input_schema = json!({"type": "object", "properties": {"reason": {}, "Amount": {}}});
+        world.play_out();
+        let ruling = world.conversation.shared.calls.rulings().last[0].clone();
+        assert_eq!(ruling.reason.as_deref(), reason, "{ruling:?}");
+    }
+}
+
+/// A tool that no rule names. `order_id` is its only argument.
+#[rstest]
+#[case::denied(json!({"effects": "deny"}), "process_refund", Verdict::Deny)]
+#[case::held(json!({"effects": "require_approval"}), "process_refund", Verdict::Hold)]
+#[case::allowed(json!({"effects": "allow"}), "process_refund", Verdict::Allow)]
+#[case::read_only(json!({"effects": "deny"}), "verify_identity", Verdict::Allow)]
+#[case::named_by_an_approval(
+    json!({"effects": "deny", "approvals": [{"toolId": "process_*", "when": "order_id == 'B-1'"}]}), "process_refund", Verdict::Allow
+)]
+#[case::named_by_a_guardrail(
+    json!({"effects": "deny", "guardrails": {"never": ["process_refund requires approval"]}}), "process_refund", Verdict::Hold
+)]
+fn a_call_with_effect_that_no_rule_names_is_ruled_by_the_default(
+    #[case] policy: serde_json::Value,
+    #[case] tool: &str,
+    #[case] expected: Verdict,
+) {
+    let mut run = run();
+    run.skill.policy = serde_json::from_value(policy).unwrap();
+    let mut world = World::new(run, vec![asks(&[(tool, order())]), good_answer()], ALL_WELL);
+    world.play_out();
+    assert_eq!(world.conversation.shared.calls.rulings().last[0].verdict, expected);
+}
+
+#[rstest]
+#[case::not_named(json!(["verify_*", "check_eligibility"]), Verdict::Deny)]
+#[case::named(json!(["process_*"]), Verdict::Allow)]
+#[case::no_list(json!(null), Verdict::Allow)]
+fn an_intent_narrows_the_tools_that_may_be_called(#[case] tools: serde_json::Value, #[case] expected: Verdict) {
+    let mut run = run();
+    let intents =
+        json!({"supported": [{"id": "track", "tools": tools}, {"id": "refund", "tools": ["process_refund"]}]});
+    run.skill.intents = serde_json::from_value(intents).unwrap();
+    let mut world = World::new(run, vec![asks(&[("process_refund", order())]), good_answer()], ALL_WELL);
+    world.stages.insert(Stage::Intent, vec![r#"{"intent": "track", "entities": {}}"#]);
+    world.play_out();
+    let ruling = world.conversation.shared.calls.rulings().last[0].clone();
+    assert_eq!(ruling.verdict, expected, "{ruling:?}");
+    let reason = "the intent \"track\" does not allow the tool \"process_refund\"";
+    assert_eq!(ruling.reason.as_deref() == Some(reason), expected == Verdict::Deny, "{ruling:?}");
 }

@@ -3,11 +3,16 @@
 use super::prompt;
 use crate::conversation::Conversation;
 use crate::event::{Event, ResourceSummary};
+use crate::lint;
 use crate::run::Run;
+use crate::shared::Shared;
 use crate::step::Step;
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::run::{BoundResource, ResourceSource};
 use bloomery_crds::v1alpha1::BankUse;
+
+/// The most errors of rules that an outcome names.
+const MAX_RULE_ERRORS: usize = 5;
 
 /// Returns the next step of the opening, or nothing once the conversation is open.
 pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
@@ -15,12 +20,15 @@ pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
     if !shared.catalogue.is_fixed() {
         return Some(Step::ListTools);
     }
+    if shared.history.system().is_some() {
+        return None;
+    }
+    if let Some(end) = invalid_policy(shared) {
+        return Some(Step::Record(vec![end]));
+    }
     if !opening.resources_bound {
         let resources = shared.run.resources.iter().map(summary).collect();
         return Some(Step::Record(vec![Event::ResourcesBound { resources }]));
-    }
-    if shared.history.system().is_some() {
-        return None;
     }
     if opening.context.is_none() && wants_context(&shared.run) {
         return Some(Step::GatherContext);
@@ -86,6 +94,22 @@ fn earlier_not_available(continued: &str, fault: Option<&str>) -> Event {
          repeats what it needs."
     );
     Event::Finished { outcome: Outcome::new(OutcomeCode::UserNeeded, message), result: None }
+}
+
+/// Returns the event that ends a Job if a rule of its Skill does not fit the tools of its server: the rule would protect nothing.
+fn invalid_policy(shared: &Shared) -> Option<Event> {
+    let errors = lint::rule_errors(&shared.run.skill, shared.catalogue.server_tools());
+    if errors.is_empty() {
+        return None;
+    }
+    let sentences: Vec<String> = errors.iter().take(MAX_RULE_ERRORS).map(ToString::to_string).collect();
+    let more = errors.len().saturating_sub(MAX_RULE_ERRORS);
+    let more = if more == 0 { String::new() } else { format!(" ({more} more)") };
+    let message = format!(
+        "Rules of the Skill do not fit its tools, so nothing was done: {}{more}. Correct the Skill, then create another Job.",
+        sentences.join("; ")
+    );
+    Some(Event::Finished { outcome: Outcome::new(OutcomeCode::PolicyInvalid, message), result: None })
 }
 
 fn unusable_persona(error: &prompt::Error) -> Event {

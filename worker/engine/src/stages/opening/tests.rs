@@ -225,3 +225,45 @@ fn the_persona_has_mount_paths_and_the_log_has_no_paths_of_secrets() {
     let bound = world.log.iter().find(|line| line.contains("resources.bound")).unwrap();
     assert!(bound.contains("\"rendering\":\"/resources/codebase\"") && !bound.contains("/secrets"), "{bound}");
 }
+
+#[test]
+fn a_job_whose_rules_do_not_fit_the_tools_ends_before_the_model_is_asked() {
+    let mut run = run();
+    let policy = json!({
+        "approvals": [{"toolId": "proces_refund"}, {"toolId": "process_refund", "when": "has(args.amuont)"}],
+    });
+    run.skill.policy = serde_json::from_value(policy).unwrap();
+    let mut world = World::new(run, refund(), ALL_WELL);
+    world.play_out();
+    assert_eq!(world.names(), ["epoch.started", "catalogue.fixed", "finished"]);
+    let outcome = world.conversation.outcome().unwrap();
+    assert_eq!(outcome.code, OutcomeCode::PolicyInvalid);
+    assert_eq!(
+        outcome.message,
+        "Rules of the Skill do not fit its tools, so nothing was done: spec.policy.approvals[0].toolId: no tool of the MCP \
+         server matches \"proces_refund\": the rule protects nothing (did you mean \"process_refund\"?); \
+         spec.policy.approvals[1].when: no tool that \"process_refund\" matches has an argument \"amuont\" (did you mean \
+         \"amount\"?). Correct the Skill, then create another Job."
+    );
+}
+
+#[test]
+fn a_job_that_has_begun_keeps_the_meaning_of_its_rules() {
+    let mut world = World::new(run(), refund(), ALL_WELL);
+    world.play_until(|conversation| conversation.system().is_some());
+    let mut later = run();
+    later.skill.policy = serde_json::from_value(json!({"approvals": [{"toolId": "proces_refund"}]})).unwrap();
+    let mut resumed = world.resumed_with(later);
+    resumed.play_out();
+    assert_eq!(code(&resumed), OutcomeCode::Succeeded);
+}
+
+#[test]
+fn a_job_without_server_begins_because_there_is_no_tool_to_protect() {
+    let mut run = run();
+    run.skill.policy = serde_json::from_value(json!({"approvals": [{"toolId": "proces_refund"}]})).unwrap();
+    let mut world = World::new(run, vec![good_answer()], ALL_WELL);
+    world.listed = Vec::new();
+    world.play_out();
+    assert_eq!(code(&world), OutcomeCode::Succeeded);
+}

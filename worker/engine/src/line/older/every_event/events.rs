@@ -40,6 +40,7 @@ pub(super) fn all() -> Vec<Event> {
         directives(),
         skill_deletion(),
         disruption(),
+        invalid_policy(),
     ]
     .concat()
 }
@@ -472,6 +473,12 @@ fn skill_deletion() -> Vec<Event> {
 /// An epoch after a disrupted attempt.
 fn disruption() -> Vec<Event> {
     vec![Event::EpochStarted { epoch: 2, attempt: 3, after_disruption: true }]
+}
+
+/// The end of a Job whose rules do not fit its tools.
+fn invalid_policy() -> Vec<Event> {
+    let message = "Rules of the Skill do not fit its tools.";
+    vec![Event::Finished { outcome: Outcome::new(OutcomeCode::PolicyInvalid, message), result: None }]
 }
 
 /// The directives of the operator, and their effects.

@@ -1,0 +1,29 @@
+//! The names of tools in a Skill: the name of one tool, or a prefix of names that ends in `*`. All fields that name tools have this
+//! grammar.
+
+/// Returns whether a pattern matches the name of a tool.
+pub fn matches(pattern: &str, tool: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(prefix) => tool.starts_with(prefix),
+        None => pattern == tool,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case::the_name("send_money", true)]
+    #[case::a_prefix("send_*", true)]
+    #[case::every_tool("*", true)]
+    #[case::the_name_and_a_star("send_money*", true)]
+    #[case::another_name("send_mail", false)]
+    #[case::another_prefix("sent_*", false)]
+    #[case::a_prefix_without_star("send_", false)]
+    #[case::a_star_elsewhere("*_money", false)]
+    fn a_pattern_is_a_name_or_a_prefix_with_a_star(#[case] pattern: &str, #[case] expected: bool) {
+        assert_eq!(matches(pattern, "send_money"), expected);
+    }
+}

@@ -1,0 +1,105 @@
+//! The tools against which the lint checks the rules of a Skill.
+
+use crate::condition::Signature;
+use crate::core_tools;
+use crate::schema::{has_other_properties, property_names};
+use bloomery_crds::tool_pattern::matches;
+use bloomery_crds::v1alpha1::{ResourceType, SkillSpec};
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The tools that are known, and what is known about their arguments.
+#[derive(Debug)]
+pub(super) struct KnownTools {
+    tools: BTreeMap<String, Signature>,
+    /// The names of all arguments, and of the fields within them. Without the server's list, those that the Skill declares.
+    fields: BTreeSet<String>,
+    /// Whether an argument of a server's tool may have fields that no schema lists.
+    may_have_other_fields: bool,
+    /// Whether these are all tools, because the server's list is known.
+    is_complete: bool,
+}
+
+impl KnownTools {
+    /// Returns the core tools, and the tools in the server's list. Without a list, or if it is empty, returns those that the Skill
+    /// declares instead. A server without tools has none that a rule could miss.
+    pub(super) fn new<'t>(spec: &SkillSpec, listed: impl IntoIterator<Item = (&'t str, &'t Value)>) -> Self {
+        let core = core_tools(spec);
+        let mut schemas: BTreeMap<&str, &Value> = core.iter().map(|(name, schema)| (name.as_str(), schema)).collect();
+        let (mut is_complete, mut may_have_other_fields) = (false, false);
+        for (name, schema) in listed.into_iter().filter(|(name, _)| !core_tools::is_reserved(name)) {
+            schemas.insert(name, schema);
+            is_complete = true;
+            may_have_other_fields |= accepts_unlisted(schema);
+        }
+        let signature = |(name, schema): (&&str, &&Value)| {
+            let inputs = spec.declaration_of(name).map_or(&[][..], |declared| &declared.inputs);
+            ((*name).to_owned(), Signature::listed(inputs, schema))
+        };
+        let mut tools: BTreeMap<String, Signature> = schemas.iter().map(signature).collect();
+        let fields: BTreeSet<&str> = if is_complete {
+            schemas.values().flat_map(|schema| property_names(schema)).collect()
+        } else {
+            let declared = spec.tools.iter().filter(|tool| !tool.name.ends_with('*'));
+            for tool in declared {
+                tools.entry(tool.name.clone()).or_insert_with(|| Signature::declared(&tool.inputs));
+            }
+            spec.tools.iter().flat_map(|tool| &tool.inputs).map(|input| input.name.as_str()).collect()
+        };
+        let fields = fields.into_iter().map(str::to_owned).collect();
+        Self { tools, fields, may_have_other_fields, is_complete }
+    }
+
+    /// Returns whether these are all tools that a Job can have.
+    pub(super) fn is_complete(&self) -> bool {
+        self.is_complete
+    }
+
+    /// Returns the names of the tools.
+    pub(super) fn names(&self) -> BTreeSet<&str> {
+        self.tools.keys().map(String::as_str).collect()
+    }
+
+    /// Returns the names of all arguments, and of the fields within them. Without the server's list, those that the Skill declares.
+    pub(super) fn fields(&self) -> &BTreeSet<String> {
+        &self.fields
+    }
+
+    /// Returns whether an argument of a server's tool may have fields that no schema lists.
+    pub(super) fn may_have_other_fields(&self) -> bool {
+        self.may_have_other_fields
+    }
+
+    /// Returns the tools whose name a pattern matches.
+    pub(super) fn matching<'a>(&'a self, pattern: &'a str) -> impl Iterator<Item = (&'a str, &'a Signature)> {
+        let tools = self.tools.iter().filter(move |(name, _)| matches(pattern, name));
+        tools.map(|(name, signature)| (name.as_str(), signature))
+    }
+}
+
+/// Returns the core tools that a Job of the Skill can have, each with the schema of its arguments.
+fn core_tools(spec: &SkillSpec) -> Vec<(String, Value)> {
+    let has_endpoint = spec.resources.iter().any(|declared| declared.kind == ResourceType::ApiEndpoint);
+    let tools = core_tools::definitions().into_iter();
+    let tools = tools.filter(|tool| has_endpoint || !core_tools::http::NAMES.contains(&tool.name.as_str()));
+    tools.map(|tool| (tool.name, tool.input_schema)).collect()
+}
+
+/// Returns whether a value of a schema may have properties, at any depth, that the schema does not list.
+fn accepts_unlisted(schema: &Value) -> bool {
+    let parts = ["anyOf", "oneOf"].into_iter().find_map(|keyword| schema.get(keyword)?.as_array());
+    if let Some(parts) = parts {
+        return parts.iter().any(accepts_unlisted);
+    }
+    match schema.get("type").and_then(Value::as_str) {
+        Some("object") => {
+            let properties = schema.get("properties").and_then(Value::as_object);
+            let accepts_more = schema.get("additionalProperties").is_some_and(|more| *more != Value::Bool(false));
+            let is_listed = |properties: &Map<String, Value>| !properties.values().any(accepts_unlisted);
+            accepts_more || has_other_properties(schema) || !properties.is_some_and(is_listed)
+        }
+        Some("array") => schema.get("items").is_none_or(accepts_unlisted),
+        Some(_) => false,
+        None => schema.get("enum").or_else(|| schema.get("const")).is_none(),
+    }
+}

@@ -1,0 +1,117 @@
+//! Compares the lint with the run: what the lint says about a rule is what the gate does.
+
+use super::*;
+use crate::fixture::checks::code;
+use crate::fixture::staged::status;
+use crate::fixture::{Reply, World, asks, good_answer, listed, run};
+use crate::lint::skill;
+use crate::run::Run;
+use bloomery_crds::outcome::OutcomeCode;
+use bloomery_crds::v1alpha1::Verdict;
+
+/// What becomes of a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Effect {
+    /// No Job begins.
+    Refused,
+    /// The gate holds or denies a refund of 600.
+    Enforced,
+    /// The rule is only text for the model.
+    Text,
+}
+
+/// Returns the Skill of the fixture with other rules. `declared` are its tools.
+fn skill_with(policy: &Value, declared: &Value) -> SkillSpec {
+    let mut spec = serde_json::to_value(crate::fixture::skill()).unwrap();
+    spec["policy"] = policy.clone();
+    spec["tools"] = declared.clone();
+    serde_json::from_value(spec).unwrap()
+}
+
+fn by_lint(spec: &SkillSpec) -> Effect {
+    let listed = listed();
+    let findings = skill(spec, listed.iter().map(|tool| (tool.name.as_str(), &tool.input_schema)));
+    if findings.iter().any(|finding| finding.severity == Severity::Error) {
+        return Effect::Refused;
+    }
+    let is_text = |finding: &Finding| finding.message.contains("only text in the prompt");
+    if findings.iter().any(is_text) { Effect::Text } else { Effect::Enforced }
+}
+
+fn by_run(spec: SkillSpec) -> Effect {
+    let refund = asks(&[("process_refund", json!({"order_id": "A-17", "amount": 600}))]);
+    let mut world =
+        World::new(Run { skill: spec, ..run() }, vec![refund, good_answer()], |_, _| Reply::Completed("ok"));
+    world.play_out();
+    if world.conversation.outcome().is_some() && code(&world) == OutcomeCode::PolicyInvalid {
+        assert_eq!((world.asked, world.effects.len()), (0, 0), "the Job ends before the model is asked");
+        return Effect::Refused;
+    }
+    let ruling = status(&world).gates.pre_tool.last.first().unwrap().verdict;
+    if ruling == Verdict::Allow { Effect::Text } else { Effect::Enforced }
+}
+
+#[rstest]
+#[case::never_use(never("Never use process_refund"), Effect::Enforced)]
+#[case::a_bare_name(never("process_refund"), Effect::Enforced)]
+#[case::a_bare_name_in_quotes(never("`process_refund()`."), Effect::Enforced)]
+#[case::a_bare_prefix(never("process_*"), Effect::Enforced)]
+#[case::never_use_a_prefix(never("Never use process_*"), Effect::Enforced)]
+#[case::approval(never("process_refund requires approval"), Effect::Enforced)]
+#[case::approval_of_a_prefix(never("process_* requires approval"), Effect::Enforced)]
+#[case::an_exception(never("Never call process_refund without approval"), Effect::Enforced)]
+#[case::a_threshold(never("amount > 500"), Effect::Enforced)]
+#[case::a_threshold_that_names_a_tool(never("process_refund amount > 500"), Effect::Text)]
+#[case::a_threshold_of_an_unknown_field(never("amuont > 500"), Effect::Refused)]
+#[case::an_exception_without_approval(never("Never use process_refund unless asked"), Effect::Text)]
+#[case::another_verb(never("Never call process_refund"), Effect::Text)]
+#[case::no_plain_number(never("amount > 1,000"), Effect::Text)]
+#[case::prose_about_a_word(never("Never use slang"), Effect::Text)]
+#[case::prose_about_a_product(never("Never use JavaScript"), Effect::Text)]
+#[case::never_use_no_tool(never("Never use proces_refund"), Effect::Refused)]
+#[case::a_bare_name_of_no_tool(never("proces_refund"), Effect::Refused)]
+#[case::approval_of_no_tool(never("processRefunds requires approval"), Effect::Refused)]
+#[case::a_prefix_of_no_tool(never("Never use send_*"), Effect::Refused)]
+#[case::blocked(json!({"policy": {"tools": {"blocked": ["process_refund"]}}}), Effect::Enforced)]
+#[case::blocked_by_prefix(json!({"policy": {"tools": {"blocked": ["proc*"]}}}), Effect::Enforced)]
+#[case::blocked_no_tool(json!({"policy": {"tools": {"blocked": ["proces_refund"]}}}), Effect::Refused)]
+#[case::held(json!({"policy": {"approvals": [{"toolId": "process_refund"}]}}), Effect::Enforced)]
+#[case::held_by_prefix(json!({"policy": {"approvals": [{"toolId": "process_*", "when": "amount > 500"}]}}), Effect::Enforced)]
+#[case::denied(json!({"policy": {"approvals": [{"toolId": "*", "when": "amount > 500", "action": "deny"}]}}), Effect::Enforced)]
+#[case::held_no_tool(json!({"policy": {"approvals": [{"toolId": "proces_refund"}]}}), Effect::Refused)]
+#[case::an_unknown_argument(
+    json!({"policy": {"approvals": [{"toolId": "process_refund", "when": "has(args.amuont)"}]}}), Effect::Refused
+)]
+#[case::another_type(
+    json!({"policy": {"approvals": [{"toolId": "process_refund", "when": "amount == '600'"}]}}), Effect::Refused
+)]
+#[case::a_step_that_is_no_tool(
+    json!({"policy": {"workflows": [{"name": "w", "steps": ["verify_identty", "process_refund"], "required": true}]}}),
+    Effect::Refused
+)]
+#[case::a_step_that_is_a_prefix(
+    json!({"policy": {"workflows": [{"name": "w", "steps": ["verify_*", "process_refund"], "required": true}]}}),
+    Effect::Enforced
+)]
+#[case::a_policy_of_every_tool(
+    json!({"tools": [{"name": "*", "policy": {"allowed": "never"}}]}), Effect::Enforced
+)]
+#[case::a_policy_of_a_prefix(
+    json!({"tools": [{"name": "proc*", "policy": {"requiresApproval": "always"}}, {"name": "process_refund"}]}), Effect::Enforced
+)]
+#[case::a_policy_of_no_tool(json!({"tools": [{"name": "proces_refund", "policy": {"allowed": "never"}}]}), Effect::Refused)]
+#[case::deliberately_no_tool(
+    json!({"policy": {"approvals": [{"toolId": "proces_refund"}, {"toolId": "process_refund"}], "allowUnmatched": true}}),
+    Effect::Enforced
+)]
+fn the_lint_and_the_run_agree(#[case] changed: Value, #[case] expected: Effect) {
+    let policy = changed.get("policy").cloned().unwrap_or_else(|| json!({}));
+    let declared = changed.get("tools").cloned();
+    // What the Skill declares must not matter where the server's tools are known.
+    let declarations =
+        declared.map_or_else(|| vec![json!([]), json!([{"name": "verify_identity"}])], |tools| vec![tools]);
+    for declared in declarations {
+        let spec = skill_with(&policy, &declared);
+        assert_eq!((by_lint(&spec), by_run(spec)), (expected, expected), "{policy} {declared}");
+    }
+}

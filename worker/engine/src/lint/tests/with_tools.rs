@@ -1,0 +1,112 @@
+//! The lint against the tools of a server.
+
+use super::*;
+
+/// Returns the findings about a mail agent with these rules.
+fn findings(policy: &Value) -> Vec<Finding> {
+    let text = json!({"anyOf": [{"type": "string"}, {"type": "null"}]});
+    let send = json!({"type": "object", "properties": {
+        "recipients": {"type": "array", "items": {"type": "string"}}, "body": {"type": "string"}, "bcc": text,
+    }});
+    let pay = json!({"type": "object", "properties": {"amount": {"type": "number"}, "count": {"type": "integer", "minimum": 0}}});
+    let spec = json!({
+        "problem": {"statement": "Help with mail"}, "policy": policy,
+        "mcpServer": {"service": {"name": "mail", "port": 8080}},
+    });
+    skill(&serde_json::from_value(spec).unwrap(), [("send_email", &send), ("send_money", &pay)])
+}
+
+#[rstest]
+#[case::a_misspelt_tool(
+    json!({"approvals": [{"toolId": "send_emial"}]}), "spec.policy.approvals[0].toolId",
+    "no tool of the MCP server matches \"send_emial\": the rule protects nothing", Some("did you mean \"send_email\"?")
+)]
+#[case::a_blocked_tool(
+    json!({"tools": {"blocked": ["send_emails"]}}), "spec.policy.tools.blocked[0]",
+    "no tool of the MCP server matches \"send_emails\": the rule protects nothing", Some("did you mean \"send_email\"?")
+)]
+#[case::a_prefix(
+    json!({"approvals": [{"toolId": "trade_*"}]}), "spec.policy.approvals[0].toolId",
+    "no tool of the MCP server matches \"trade_*\": the rule protects nothing",
+    Some("correct the name; if the server may lack the tool, set spec.policy.allowUnmatched: true")
+)]
+#[case::a_misspelt_argument(
+    json!({"approvals": [{"toolId": "send_email", "when": "has(args.recipents)"}]}), "spec.policy.approvals[0].when",
+    "no tool that \"send_email\" matches has an argument \"recipents\"", Some("did you mean \"recipients\"?")
+)]
+#[case::a_list_compared_with_a_text(
+    json!({"approvals": [{"toolId": "send_email", "when": "recipients == 'x@y'"}]}), "spec.policy.approvals[0].when",
+    "a part of the condition is constant: a list == a string is always false", Some("recipients is a list")
+)]
+#[case::a_text_that_is_searched_like_a_list(
+    json!({"approvals": [{"toolId": "send_*", "when": "'x@y' in body"}]}), "spec.policy.approvals[0].when",
+    "the condition never has a result: a string cannot be in a string", Some("body is a string")
+)]
+#[case::an_argument_of_no_tool_of_a_prefix(
+    json!({"approvals": [{"toolId": "send_*", "when": "has(args.too)"}]}), "spec.policy.approvals[0].when",
+    "no tool that \"send_*\" matches has an argument \"too\"", None
+)]
+fn a_rule_that_does_not_fit_the_server_is_an_error(
+    #[case] policy: Value,
+    #[case] path: &str,
+    #[case] message: &str,
+    #[case] hint: Option<&str>,
+) {
+    let found = findings(&policy);
+    let [finding] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((finding.severity, finding.path.as_str(), finding.message.as_str()), (Severity::Error, path, message));
+    assert_eq!(finding.hint.as_deref(), hint);
+}
+
+#[rstest]
+#[case::a_prefix_of_tools_with_other_arguments(json!({"approvals": [{"toolId": "send_*", "when": "has(args.bcc) && bcc != ''"}]}))]
+#[case::an_item_of_a_list(json!({"approvals": [{"toolId": "send_email", "when": "'x@y' in recipients"}]}))]
+#[case::a_minimum_of_the_schema(json!({"approvals": [{"toolId": "send_money", "when": "count > 5"}]}))]
+#[case::a_lower_limit(json!({"approvals": [{"toolId": "send_money", "when": "amount > 5 || amount < 0"}]}))]
+#[case::a_lower_limit_of_another_rule(json!({
+    "approvals": [{"toolId": "send_money", "when": "amount > 5"}], "guardrails": {"never": ["amount <= 0"]},
+}))]
+#[case::deliberately_no_tool(json!({"approvals": [{"toolId": "trade_*"}], "allowUnmatched": true}))]
+#[case::a_core_tool(json!({"approvals": [{"toolId": "write_file", "when": "path != 'a.md'"}]}))]
+fn a_rule_that_fits_the_server_is_no_finding(#[case] policy: Value) {
+    assert_eq!(findings(&policy), []);
+}
+
+#[rstest]
+#[case::a_condition(
+    json!({"approvals": [{"toolId": "send_money", "when": "double(amount) > 500.0"}]}), "spec.policy.approvals[0].when",
+    "write \"double(amount) > 500.0 || amount < 0\", or give amount a minimum in the schema of the MCP server"
+)]
+#[case::turned_round(
+    json!({"approvals": [{"toolId": "send_money", "when": "!(500 >= amount)"}]}), "spec.policy.approvals[0].when",
+    "write \"!(500 >= amount) || amount < 0\", or give amount a minimum in the schema of the MCP server"
+)]
+#[case::a_guardrail(
+    json!({"guardrails": {"always": ["amount <= 500"]}}), "spec.policy.guardrails.always[0]",
+    "add the rule \"amount < 0\" under never, or give amount a minimum in the schema of the MCP server"
+)]
+fn an_upper_limit_without_a_lower_one_is_a_warning(#[case] policy: Value, #[case] path: &str, #[case] hint: &str) {
+    let found = findings(&policy);
+    let [finding] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((finding.severity, finding.path.as_str()), (Severity::Warning, path));
+    assert!(finding.message.ends_with("has no lower limit: a negative amount passes"), "{finding:?}");
+    assert_eq!(finding.hint.as_deref(), Some(hint));
+}
+
+#[test]
+fn without_the_server_s_tools_a_guardrail_on_an_undeclared_tool_is_not_called_text() {
+    let found = declared_only(&with(never("Never use delete_order")));
+    let [finding] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!(
+        finding.message,
+        "\"Never use delete_order\" is enforced only if the MCP server lists a tool \"delete_order\""
+    );
+}
+
+#[test]
+fn a_blocked_name_that_is_like_no_tool_is_only_a_warning() {
+    let found = findings(&json!({"tools": {"blocked": ["wipe_disk"], "allowed": ["send_*", "trade"]}}));
+    let paths: Vec<_> = found.iter().map(|finding| (finding.severity, finding.path.as_str())).collect();
+    let warnings = ["spec.policy.tools.blocked[0]", "spec.policy.tools.allowed[1]"].map(|path| (Severity::Warning, path));
+    assert_eq!(paths, warnings);
+}

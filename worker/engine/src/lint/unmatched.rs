@@ -1,0 +1,117 @@
+//! Finds rules that name a tool that does not exist: such a rule protects nothing.
+
+use super::finding::{Finding, Severity};
+use super::known_tools::KnownTools;
+use crate::rules::guardrail::reads_as_tool;
+use bloomery_crds::v1alpha1::{Policy, SkillSpec};
+
+pub(super) fn findings(spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
+    let none = Policy::default();
+    let policy = spec.policy.as_ref().unwrap_or(&none);
+    let is_unmatched = |pattern: &&str| known.matching(pattern).next().is_none();
+    let rules = named_tools(spec, policy).into_iter().filter(|(_, name)| is_unmatched(&name.as_str()));
+    let mut findings: Vec<Finding> = rules.filter_map(|(path, name)| unmatched(path, &name, spec, known)).collect();
+    findings.extend(unmatched_blocks(spec, policy, known));
+    findings.extend(unmatched_steps(policy, known));
+    findings.extend(unmatched_allowances(spec, policy, known));
+    findings
+}
+
+/// Returns the path and the tool of each rule that protects a tool, except `blocked`.
+fn named_tools(spec: &SkillSpec, policy: &Policy) -> Vec<(String, String)> {
+    let approvals = policy.approvals.iter().enumerate();
+    let approvals = approvals.map(|(at, rule)| (format!("spec.policy.approvals[{at}].toolId"), rule.tool_id.clone()));
+    let declared = spec.tools.iter().enumerate().filter(|(_, tool)| tool.policy.is_some());
+    let declared = declared.map(|(at, tool)| (format!("spec.tools[{at}].name"), tool.name.clone()));
+    approvals.chain(declared).collect()
+}
+
+/// Returns the finding about a rule whose tool is not known. `None` if nothing can be said: only the server knows its tools, and the
+/// Skill declares none, or the Skill allows such rules.
+fn unmatched(path: String, name: &str, spec: &SkillSpec, known: &KnownTools) -> Option<Finding> {
+    if known.is_complete() {
+        let message = format!("no tool of the MCP server matches {name:?}: the rule protects nothing");
+        return (!allows_unmatched(spec)).then(|| with_remedy(Finding::error(path, message), name, known));
+    }
+    undeclared(path, name, spec, known)
+}
+
+/// Finds blocked names that match no tool. Authors block tools that some versions of a server have, so this is an error only if the
+/// name is nearly that of a tool.
+fn unmatched_blocks(spec: &SkillSpec, policy: &Policy, known: &KnownTools) -> Vec<Finding> {
+    let blocked = policy.tools.iter().flat_map(|tools| &tools.blocked).enumerate();
+    let unmatched_names = blocked.filter(|(_, name)| known.matching(name).next().is_none());
+    let finding = |(at, name): (usize, &String)| {
+        let path = format!("spec.policy.tools.blocked[{at}]");
+        let finding = unmatched(path, name, spec, known)?;
+        let is_near = bloomery_crds::nearest::nearest(name.trim_end_matches('*'), known.names()).is_some();
+        Some(if is_near { finding } else { Finding { severity: Severity::Warning, ..finding } })
+    };
+    unmatched_names.filter_map(finding).collect()
+}
+
+/// Adds the nearest name as a hint. If none is near, names the exception.
+pub(super) fn with_remedy(finding: Finding, name: &str, known: &KnownTools) -> Finding {
+    let finding = finding.nearest(name.trim_end_matches('*'), known.names());
+    if finding.hint.is_some() {
+        return finding;
+    }
+    finding.hint("correct the name; if the server may lack the tool, set spec.policy.allowUnmatched: true")
+}
+
+/// Returns whether a Skill allows rules that match no tool.
+pub(super) fn allows_unmatched(spec: &SkillSpec) -> bool {
+    spec.policy.as_ref().and_then(|policy| policy.allow_unmatched) == Some(true)
+}
+
+fn undeclared(path: String, name: &str, spec: &SkillSpec, known: &KnownTools) -> Option<Finding> {
+    // A pattern in `tools` may stand for any tool.
+    let may_match = spec.declaration_of(name).is_some();
+    let message = format!("spec.tools declares no tool {name:?}: it has an effect only if the MCP server lists it");
+    (!spec.tools.is_empty() && !may_match)
+        .then(|| Finding::warning(path, message).nearest(name.trim_end_matches('*'), known.names()))
+}
+
+/// Warns of allowed names that match no tool. They allow nothing, which is safe.
+fn unmatched_allowances(spec: &SkillSpec, policy: &Policy, known: &KnownTools) -> Vec<Finding> {
+    let allowed = policy.tools.iter().flat_map(|tools| &tools.allowed).flatten().enumerate();
+    let allowed = allowed.map(|(at, name)| (format!("spec.policy.tools.allowed[{at}]"), name));
+    let intents = spec.intents.iter().flat_map(|intents| &intents.supported).enumerate();
+    let of_intents = intents.flat_map(|(at, intent)| {
+        let path = format!("spec.intents.supported[{at}].tools");
+        intent.tools.iter().flatten().enumerate().map(move |(nth, name)| (format!("{path}[{nth}]"), name))
+    });
+    let unmatched = allowed.chain(of_intents).filter(|(_, name)| known.matching(name).next().is_none());
+    let finding = |(path, name): (String, &String)| {
+        if !known.is_complete() {
+            return undeclared(path, name, spec, known);
+        }
+        let message = format!("no tool of the MCP server matches {name:?}: it allows nothing");
+        Some(Finding::warning(path, message).nearest(name.trim_end_matches('*'), known.names()))
+    };
+    unmatched.filter_map(finding).collect()
+}
+
+/// A step need not be a tool. But a step that is written like a tool, or nearly is one, is probably a typing error: the model could
+/// close it without a call of the tool.
+fn unmatched_steps(policy: &Policy, known: &KnownTools) -> Vec<Finding> {
+    let steps = policy.workflows.iter().enumerate().flat_map(|(at, workflow)| {
+        workflow
+            .steps
+            .iter()
+            .enumerate()
+            .map(move |(nth, step)| (format!("spec.policy.workflows[{at}].steps[{nth}]"), step))
+    });
+    let unmatched = steps.filter(|(_, step)| known.matching(step).next().is_none());
+    let finding = |(path, step): (String, &String)| {
+        let near = bloomery_crds::nearest::nearest(step, known.names());
+        let is_meant_as_tool = step.ends_with('*') || near.is_some() && reads_as_tool(step);
+        if known.is_complete() && is_meant_as_tool && policy.allow_unmatched != Some(true) {
+            let message = format!("no tool of the MCP server matches {step:?}, so subgoal_done could close the step");
+            return Some(with_remedy(Finding::error(path, message), step, known));
+        }
+        let message = format!("{step:?} is not a tool in spec.tools, so subgoal_done has to close it");
+        near.map(|near| Finding::warning(path, message).hint(format!("did you mean {near:?}?")))
+    };
+    unmatched.filter_map(finding).collect()
+}
