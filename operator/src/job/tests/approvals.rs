@@ -111,7 +111,7 @@ async fn a_later_attempt_receives_the_decisions_on_the_latest_call() {
     api.change(&format!("{POLICIES}/approvals"), |policy| policy["spec"]["failurePolicy"] = json!("Ignore"));
     reconcile_once(&api).await.unwrap();
     assert_eq!((api.writes(), reason(&api).as_str()), (vec![format!("status {JOB}")], "ApprovalPolicyMissing"));
-    api.install_policy();
+    api.install_policies();
     reconcile_once(&api).await.unwrap();
     let given = job_part(&api, POD_2)["approvals"].clone();
     assert_eq!((given.as_array().unwrap().len(), &given[0]["tool"]), (2, &json!("process_refund")));
