@@ -59,18 +59,12 @@ impl Tenant {
         .await;
         // Roles take effect when the API server's cache has them.
         for rule in rules {
-            let (resource, subresource) = match rule["resources"][0].as_str().unwrap_or_default().split_once('/') {
-                Some((resource, subresource)) => (resource, subresource),
-                None => (rule["resources"][0].as_str().unwrap_or_default(), ""),
-            };
-            self.until_allowed(
-                person,
-                json!({
-                    "namespace": self.namespace, "group": rule["apiGroups"][0], "verb": rule["verbs"][0],
-                    "resource": resource, "subresource": subresource, "name": rule["resourceNames"][0],
-                }),
-            )
-            .await;
+            let first = |field: &str| rule.pointer(&format!("/{field}/0")).and_then(Value::as_str).unwrap_or_default();
+            let asked = json!({
+                "namespace": self.namespace, "group": first("apiGroups"), "resource": first("resources"),
+                "verb": first("verbs"), "name": first("resourceNames"),
+            });
+            self.until_allowed(person, asked).await;
         }
     }
 

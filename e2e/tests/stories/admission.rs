@@ -169,7 +169,7 @@ async fn only_who_may_read_a_secret_may_name_it() {
         assert_refuses(&jobs, &job(&json!({"one": key_of(&own[0]), "two": key_of(&bank)})), &bank).await;
         let skills = mallory.skills();
         skills.accepts("named", &skill("p", "i", &own)).await;
-        let last_of_many = [&own[1..], &[bank.clone()]].concat();
+        let last_of_many = [&own[1..], std::slice::from_ref(&bank)].concat();
         assert_refuses(&skills, &skill("p", "i", &last_of_many), &bank).await;
         let too_many = skills.refuses("named", &skill("p", "i", &[&own[..], &own[..1]].concat())).await;
         assert!(too_many.contains("at most 24 variables may come from Secrets"), "{too_many}");

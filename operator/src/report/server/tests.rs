@@ -218,11 +218,11 @@ async fn a_refused_token_is_not_reviewed_again_at_once() {
 async fn answer_to_start(router: Router, start: &str) -> String {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let (mut client, server) = tokio::io::duplex(64 * 1024);
-    let served = tokio::spawn(serve_requests(server, router, BRIEF.headers, CancellationToken::new()));
+    let task = tokio::spawn(serve_requests(server, router, BRIEF.headers, CancellationToken::new()));
     client.write_all(start.as_bytes()).await.unwrap();
     let mut answer = String::new();
     client.read_to_string(&mut answer).await.unwrap();
-    served.await.unwrap();
+    task.await.unwrap();
     answer
 }
 
