@@ -51,9 +51,9 @@ pub enum Reason {
     ///
     /// Remedy: correct the field; `bloomery lint` checks a manifest before it is applied.
     Invalid,
-    /// An object with the required name exists and is not managed by the operator.
+    /// An object with the required name exists and was not created by the operator.
     ///
-    /// Remedy: rename or delete that object, or rename the Skill.
+    /// Remedy: rename or delete that object, or rename the Skill. Find out who created a pod under the name of an attempt.
     NameTaken,
     /// An immutable object of the operator was replaced by one with other content.
     ///
@@ -195,6 +195,11 @@ pub enum Reason {
     ///
     /// Remedy: none for the Job; if it happens repeatedly, check the network between workers and operator.
     ReportLost,
+    /// A report contradicts an earlier one about the same event of the log, and was refused: somebody else than the worker has
+    /// reported or has written to the log.
+    ///
+    /// Remedy: find out who may enter the pods of the namespace or write to its memory; compare `status.log` with the log.
+    ReportConflict,
     /// The Job succeeded.
     ///
     /// Remedy: none.

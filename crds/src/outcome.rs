@@ -150,6 +150,10 @@ pub enum OutcomeCode {
     ///
     /// Remedy: check in the tool's system whether the call happened before you repeat it.
     ToolIndeterminate,
+    /// The Job's log has an approval that the operator did not pass to the worker.
+    ///
+    /// Remedy: find out who can write to the memory of the Skill, and what the log contains; create the Job again.
+    LogTampered,
     /// The Job needs an answer or a decision that it did not get.
     ///
     /// Remedy: create the Job again with the missing information; the message names it.
@@ -219,7 +223,10 @@ impl Outcome {
             | OutcomeCode::SkillDeleted
             | OutcomeCode::PolicyInvalid => Phase::Failed,
             OutcomeCode::Cancelled => Phase::Cancelled,
-            OutcomeCode::GateFailed | OutcomeCode::ToolIndeterminate | OutcomeCode::UserNeeded => Phase::Escalated,
+            OutcomeCode::GateFailed
+            | OutcomeCode::ToolIndeterminate
+            | OutcomeCode::LogTampered
+            | OutcomeCode::UserNeeded => Phase::Escalated,
             OutcomeCode::OutOfDomain => match self.action {
                 Some(OutOfDomainAction::Escalate) => Phase::Escalated,
                 Some(OutOfDomainAction::Redirect | OutOfDomainAction::Refuse) | None => Phase::Refused,

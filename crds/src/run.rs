@@ -151,7 +151,8 @@ pub struct JobPart {
     /// attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<LogPosition>,
-    /// The decisions about the held call. The log may lack some of them.
+    /// The decisions about the latest held call. The log may lack some of them. A call that needs an approval is made only with the
+    /// decisions in this list, whatever the log says.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub approvals: Vec<GivenDecision>,
     /// The replies that the log may lack.
@@ -171,6 +172,9 @@ pub struct JobPart {
 pub struct GivenDecision {
     /// The id of the call in the log.
     pub call: String,
+    /// The tool that the approver saw. An operator of an earlier version does not pass it, and a worker then refuses the part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
     /// The digest of the arguments that the approver saw.
     pub digest: Digest,
     /// The approver that the rule names.

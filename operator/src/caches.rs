@@ -39,9 +39,9 @@ pub struct Caches {
     pub models: Cache<Guarded<Model>>,
     /// All Approvals, without the description of the call; indexed by the UID of their Job.
     pub approvals: Cache<Guarded<Approval>>,
-    /// The admission policy that validates decisions, as stored.
+    /// The admission policies of Bloomery's charts, as stored.
     pub policies: Cache<AdmissionPolicy>,
-    /// The binding of that policy.
+    /// The bindings of those policies.
     pub bindings: Cache<AdmissionBinding>,
     /// Revisions of Skills, metadata only: they are immutable, and their names depend on their content.
     pub revisions: Cache<PartialObjectMeta<ConfigMap>>,
@@ -66,9 +66,8 @@ pub struct Caches {
 }
 
 impl Caches {
-    /// Creates the caches and the stream that feeds them. `policy` is the name of the admission policy that validates
-    /// decisions.
-    pub fn new(client: &Client, policy: &str) -> (Self, Feed) {
+    /// Creates the caches and the stream that feeds them.
+    pub fn new(client: &Client) -> (Self, Feed) {
         let all = || watcher::Config::default().timeout(WATCH_SECONDS);
         let managed = || all().labels(&format!("{}={}", names::LABEL_MANAGED_BY, names::MANAGER));
         let revisions = managed().labels(&format!(
@@ -77,15 +76,16 @@ impl Caches {
             names::MANAGER,
             names::LABEL_COMPONENT
         ));
-        let policy_by_name = || all().fields(&format!("metadata.name={policy}"));
+        // The chart labels its objects so. The operator finds its own policies by their names.
+        let of_charts = || all().labels("app.kubernetes.io/part-of=bloomery");
         let mut feeds = Vec::new();
         let caches = Self {
             skills: cache(client, all(), CacheOptions::trimmed(trim::metadata), &mut feeds),
             jobs: cache(client, all(), CacheOptions::trimmed(trim::metadata).indexed_by(continued_job), &mut feeds),
             models: cache(client, all(), CacheOptions::trimmed(trim::metadata), &mut feeds),
             approvals: cache(client, all(), CacheOptions::trimmed(trim::approval).indexed_by(job_uid), &mut feeds),
-            policies: cache(client, policy_by_name(), CacheOptions::trimmed(trim::metadata), &mut feeds),
-            bindings: cache(client, policy_by_name(), CacheOptions::trimmed(trim::metadata), &mut feeds),
+            policies: cache(client, of_charts(), CacheOptions::trimmed(trim::metadata), &mut feeds),
+            bindings: cache(client, of_charts(), CacheOptions::trimmed(trim::metadata), &mut feeds),
             revisions: cache(client, revisions, CacheOptions::trimmed(trim::metadata), &mut feeds),
             service_accounts: cache(client, managed(), CacheOptions::trimmed(trim::metadata), &mut feeds),
             deployments: cache(client, managed(), CacheOptions::trimmed(trim::metadata), &mut feeds),

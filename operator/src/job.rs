@@ -27,6 +27,7 @@ mod phase_metrics;
 pub mod plan;
 pub mod pods;
 pub mod replies;
+mod start_pace;
 pub mod status;
 pub mod validate;
 mod wake;
@@ -38,12 +39,15 @@ use crate::context::Context;
 use crate::controller::Controller;
 use crate::error::Error;
 use crate::status::StatusStamp;
+use applied::AppliedPlan;
 use bloomery_crds::v1alpha1::{Job, JobStatus};
+use decide::Facts;
 use ending::{EndCause, EndingSince};
 use fetch::FetchedJob;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube::runtime::controller::Action;
 use plan::earlier;
+use start_pace::StartPace;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
@@ -61,6 +65,7 @@ const REPORT_CA_TIMEOUT: Duration = Duration::from_secs(10);
 struct ControllerState {
     pace: WritePace,
     ending: EndingSince,
+    starts: StartPace,
 }
 
 /// Runs the Job controller until the shutdown.
@@ -90,7 +95,10 @@ async fn reconcile(job: Job, context: Arc<Context>, state: Arc<ControllerState>)
     let Some(fetched) = fetch::fetch(&context, job, now).await? else { return Ok(Action::await_change()) };
     // Decide (pure).
     let retention = SignedDuration::try_from(context.settings.worker.pod_retention).unwrap_or(SignedDuration::MAX);
-    let plan = decide::decide(&fetched.facts(retention, track_end_cause(&state.ending, &fetched, now), now));
+    let events = fetched.status.log.as_ref().map_or(0, |log| log.events);
+    let start_after = state.starts.remaining(&fetched.uid, events, now);
+    let ending = track_end_cause(&state.ending, &fetched, now);
+    let plan = decide::decide(&Facts { start_after, ..fetched.facts(retention, ending, now) });
     // Fetch (IO): the inputs of the pod, if an attempt starts.
     let plan = fetch::attempt::fetch(&context, &fetched, plan).await?;
     // Validate (pure).
@@ -99,6 +107,9 @@ async fn reconcile(job: Job, context: Arc<Context>, state: Arc<ControllerState>)
     let plan = plan.and_then(|valid| build::build(&valid, &context.settings.worker));
     // Apply (IO).
     let (applied, requeue_after) = Box::pin(apply::apply(&context, &fetched, plan)).await?;
+    if let AppliedPlan::Started(..) = &applied {
+        state.starts.record(&fetched.uid, events, now);
+    }
     // Status (pure).
     let status = status::compute(&fetched.status, &fetched.job.spec, &applied, &StatusStamp::new(&fetched.job, now));
     // Write the status and publish Events (IO).

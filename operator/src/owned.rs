@@ -1,6 +1,7 @@
 //! Metadata of the objects that the operator creates: labels and owners.
 
 use bloomery_crds::names;
+use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::api::{PatchParams, PostParams};
 use kube::core::Resource;
@@ -31,6 +32,15 @@ pub fn owner_reference<K: Resource<DynamicType = ()>>(owner: &K) -> Option<Owner
 pub fn is_owned_by(metadata: &ObjectMeta, uid: &str) -> bool {
     let references = metadata.owner_references.iter().flatten();
     references.into_iter().any(|reference| reference.controller == Some(true) && reference.uid == uid)
+}
+
+/// Returns whether the operator created this pod for the Job of this name and UID.
+///
+/// Anybody who may create pods can set an owner reference. The label of the Job proves the origin: an admission policy
+/// reserves it for the operator.
+pub fn is_worker_pod(pod: &Pod, (job, job_uid): (&str, &str)) -> bool {
+    let labelled = pod.metadata.labels.as_ref().and_then(|labels| labels.get(names::LABEL_JOB));
+    labelled.is_some_and(|label| label == job) && is_owned_by(&pod.metadata, job_uid)
 }
 
 /// The parameters of create and replace requests: they name the operator as the field manager.

@@ -6,6 +6,7 @@
 pub mod auth;
 pub mod ca;
 mod ca_bundle;
+mod connections;
 mod directives;
 pub mod judge;
 pub mod merge;

@@ -5,7 +5,7 @@ mod pod_defaults;
 
 pub use pod_defaults::PodDefaults;
 
-use crate::approval::policy::ShippedPolicy;
+use crate::approval::policy::ShippedPolicies;
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser, ValueEnum};
 use ipnet::IpNet;
@@ -68,16 +68,17 @@ pub struct ApprovalSettings {
     /// Time that an Approval stays open if the Skill does not set it, such as `24h`.
     #[arg(long = "approval-expiry", env = "BLOOMERY_APPROVAL_EXPIRY", default_value = "24h", value_parser = parse::duration)]
     pub expiry: Duration,
-    /// The shipped admission policy that validates decisions: JSON of `name`, `operator` (the operator's own user
-    /// name), `policy` and `binding` (the spec of each). Without it no approvers are asked, and held calls wait.
-    #[arg(long = "approvals", env = "BLOOMERY_APPROVALS", value_parser = parse::shipped_policy)]
-    pub shipped_policy: Option<ShippedPolicy>,
+    /// The shipped admission policies that approvals depend on: JSON of `operator` (the operator's own user name),
+    /// `approvals`, `pods` and `tokens` (the `name`, `policy` and `binding` of each). Without them no approvers are asked,
+    /// and held calls wait.
+    #[arg(long = "approvals", env = "BLOOMERY_APPROVALS", value_parser = parse::shipped_policies)]
+    pub shipped_policies: Option<ShippedPolicies>,
 }
 
 impl ApprovalSettings {
     /// The name of the admission policy that validates decisions.
     pub fn policy_name(&self) -> &str {
-        self.shipped_policy.as_ref().map_or("bloomery-approvals", |policy| &policy.name)
+        self.shipped_policies.as_ref().map_or("bloomery-approvals", |policies| &policies.approvals.name)
     }
 }
 

@@ -151,7 +151,7 @@ fn create_context(
     settings: Settings,
     metrics: Arc<Metrics>,
 ) -> (Arc<Context>, Feed, tokio::sync::watch::Sender<bool>) {
-    let (caches, feed) = Caches::new(watch_client, settings.approvals.policy_name());
+    let (caches, feed) = Caches::new(watch_client);
     let (leads_sender, leadership) = Leadership::channel();
     let context = Context {
         caches,

@@ -98,7 +98,7 @@ async fn prepare_and_run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> 
     let stdout = BackgroundWriter::new(std::io::stdout()).map_err(Error::Output)?;
     let printer = Printer::new(args.log_format, Box::new(redactor.writer(trace.tee(stdout))));
     let attempt = Attempt { args, inputs: &inputs, inbox: Arc::clone(&inbox) };
-    let exit = attempt.run(Disk, environment, printer).await;
+    let exit = Box::pin(attempt.run(Disk, environment, printer)).await;
     if let Some(tools) = &tools {
         // Lets the server free the session at once. Otherwise the session stays until it expires.
         let _ = tokio::time::timeout(SESSION_CLOSE_TIMEOUT, tools.close()).await;

@@ -9,10 +9,10 @@ use bloomery_crds::report::{HeldCallDetails, Projection};
 use bloomery_engine::Conversation;
 use bloomery_engine::event::FullResult;
 use bloomery_engine::line::Chain;
-use bloomery_engine::projection::project;
+use bloomery_engine::projection::{project, project_tampered};
 use bloomery_engine::run::Run;
 use bloomery_journal::files::Files;
-use bloomery_journal::{Claimed, ClaimingAttempt, Store, claim};
+use bloomery_journal::{Claim, ClaimingAttempt, Store, claim};
 
 /// The end of an epoch. Its log is durable.
 #[derive(Debug)]
@@ -27,13 +27,13 @@ pub struct EpochEnd {
     pub result: Option<FullResult>,
 }
 
-/// An epoch that has begun.
+/// An epoch that has begun; or the end of a Job whose log was tampered with, which nothing is written to.
 #[derive(Debug)]
 pub struct Epoch<'a, M, T, F> {
     inputs: &'a Inputs,
     environment: Environment<'a, M, T>,
     conversation: Conversation,
-    claimed: Claimed<F>,
+    claim: Claim<F>,
 }
 
 impl<'a, M: Model, T: Tools, F: Files> Epoch<'a, M, T, F> {
@@ -52,23 +52,30 @@ impl<'a, M: Model, T: Tools, F: Files> Epoch<'a, M, T, F> {
         let mut conversation = Conversation::new(run);
         let chain = Chain::new(inputs.source()).with_acknowledged(part.log.as_ref());
         let attempt = ClaimingAttempt { number: part.attempt, after_disruption: part.after_disruption };
-        let claimed = claim(store, chain, &mut conversation, attempt, environment.patience.external_wait).await?;
-        Ok(Self { inputs, environment, conversation, claimed })
+        let claim = claim(store, chain, &mut conversation, attempt, environment.patience.external_wait).await?;
+        if let Claim::Tampered(_, outcome) = &claim {
+            tracing::error!("{}", outcome.message);
+        }
+        Ok(Self { inputs, environment, conversation, claim })
     }
 
-    /// Returns the number of the epoch, from 1.
+    /// Returns the number of the epoch, from 1. If none has begun, the number of the last one.
     pub fn number(&self) -> u64 {
         self.conversation.epoch()
     }
 
     /// Returns the state of the conversation at the claim. Every event in it is durable.
     pub fn projection(&self) -> Projection {
-        project(&self.conversation, self.claimed.log.position())
+        let position = self.claim.log().position();
+        match &self.claim {
+            Claim::Begun(_) => project(&self.conversation, position),
+            Claim::Tampered(_, outcome) => project_tampered(&self.conversation, outcome.clone(), position),
+        }
     }
 
     /// Returns the file operations that the log uses, for other files in the memory.
     pub fn files(&self) -> &F {
-        self.claimed.log.files()
+        self.claim.log().files()
     }
 
     /// Drives the conversation until it ends or has to stop. If it ends, the Job's record is written to the memory.
@@ -76,21 +83,38 @@ impl<'a, M: Model, T: Tools, F: Files> Epoch<'a, M, T, F> {
     /// # Errors
     /// If the log cannot be written. Then the epoch is over, and events that are not durable are lost.
     pub async fn drive(self, observer: &dyn Observer, printer: Printer) -> Result<EpochEnd, bloomery_journal::Error> {
-        let Self { inputs, environment, conversation, claimed } = self;
+        let Self { inputs, environment, conversation, claim } = self;
+        let claimed = match claim {
+            Claim::Begun(claimed) => *claimed,
+            Claim::Tampered(log, outcome) => {
+                let projection = project_tampered(&conversation, outcome, log.position());
+                write_record(inputs, &environment, &conversation, &projection, log.files());
+                return Ok(EpochEnd { exit: Exit::Finished, projection, hold: None, result: None });
+            }
+        };
         let recorder = Recorder::new(claimed, printer, conversation.calls(), inputs.redactor.clone());
         let mut driver = Driver::new(conversation, recorder, &environment, observer);
         let exit = Box::pin(driver.run()).await?;
         let projection = driver.projection();
         if exit == Exit::Finished {
-            let record = Record::new(inputs, driver.conversation(), projection.clone());
-            let key = &inputs.part.run_key;
-            // The log has everything that the record has, so this does not fail the Job.
-            if let Err(error) = record.write(driver.files(), environment.memory, key, environment.writer) {
-                tracing::error!("the Job's record cannot be written: {error}");
-            }
+            write_record(inputs, &environment, driver.conversation(), &projection, driver.files());
         }
         let result = driver.conversation().result().cloned();
         let hold = matches!(exit, Exit::Parked(_)).then(|| driver.hold()).flatten();
         Ok(EpochEnd { exit, projection, hold, result })
+    }
+}
+
+/// Writes the Job's record. A failure does not fail the Job: the log has everything that the record has.
+fn write_record<M, T>(
+    inputs: &Inputs,
+    environment: &Environment<'_, M, T>,
+    conversation: &Conversation,
+    projection: &Projection,
+    files: &impl Files,
+) {
+    let record = Record::new(inputs, conversation, projection.clone());
+    if let Err(error) = record.write(files, environment.memory, &inputs.part.run_key, environment.writer) {
+        tracing::error!("the Job's record cannot be written: {error}");
     }
 }

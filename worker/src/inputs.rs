@@ -3,6 +3,7 @@
 use crate::settings::RunArgs;
 use bloomery_crds::run::{self, JobPart, ModelEndpoint, Revision};
 use bloomery_crds::v1alpha1::Stage;
+use bloomery_engine::decisions::Decisions;
 use bloomery_engine::run::Run;
 use bloomery_redact::Redactor;
 use std::path::{Path, PathBuf};
@@ -24,6 +25,12 @@ pub enum Error {
     /// A Model that the Skill or a fallback names is missing.
     #[error("the Job's part has no Model `{0}`, which the Skill or another Model names")]
     Model(String),
+    /// A decision on a held call does not name the tool that the approver saw.
+    #[error(
+        "the decision on the call {0} does not name its tool, because the operator is of an earlier version: upgrade the operator, \
+         or use the worker image of its version"
+    )]
+    DecisionWithoutTool(String),
     /// The secrets of the Job cannot be redacted.
     #[error("the secrets of the Job are together too large to be redacted: make them smaller")]
     Secrets,
@@ -68,7 +75,7 @@ impl Inputs {
     /// Combines both parts, and registers the files of the Job's secrets with `redactor`.
     ///
     /// # Errors
-    /// If a Model is missing, or the secrets cannot be redacted.
+    /// If a Model is missing, a decision names no tool, or the secrets cannot be redacted.
     pub fn new(revision: Revision, part: JobPart, redactor: Redactor) -> Result<Self, Error> {
         let model = |name: &str| {
             part.models.iter().find(|model| model.name == name).ok_or_else(|| Error::Model(name.to_owned()))
@@ -78,6 +85,9 @@ impl Inputs {
             for fallback in &model(name)?.fallback {
                 model(fallback)?;
             }
+        }
+        if let Some(decision) = part.approvals.iter().find(|decision| decision.tool.is_none()) {
+            return Err(Error::DecisionWithoutTool(decision.call.clone()));
         }
         redactor.watch_job(&part);
         if redactor.is_too_large() {
@@ -97,6 +107,11 @@ impl Inputs {
             context_window,
             continues: part.continues.as_ref().map(|continued| continued.name.clone()),
             people: false,
+            decisions: match &part.report {
+                Some(_) => Decisions::Given(part.approvals.clone()),
+                // In local mode there is no operator.
+                None => Decisions::Log,
+            },
             has_notes: false,
             max_output,
         };
@@ -119,7 +134,8 @@ mod tests {
     use super::*;
     use crate::fixture::shop::Refund;
     use crate::fixture::stand::Stand;
-    use bloomery_crds::v1alpha1::FinalizationGate;
+    use bloomery_crds::run::GivenDecision;
+    use bloomery_crds::v1alpha1::{ApprovalVerdict, FinalizationGate};
 
     #[tokio::test]
     async fn secrets_that_cannot_be_redacted_are_an_error() {
@@ -137,5 +153,22 @@ mod tests {
         stand.skill.engine.get_or_insert_default().finalization_gate = Some(gate);
         let error = Inputs::read(&stand.args(2), Redactor::default()).unwrap_err().to_string();
         assert_eq!(error, "the Job's part has no Model `fast`, which the Skill or another Model names");
+    }
+
+    #[tokio::test]
+    async fn a_decision_without_a_tool_is_an_error() {
+        let mut stand = Stand::new(Vec::new(), Refund::Answers).await;
+        let decision = GivenDecision {
+            call: "7-0".into(),
+            tool: None,
+            digest: bloomery_crds::Digest::of_bytes(b"arguments"),
+            approver: "supervisor".into(),
+            verdict: ApprovalVerdict::Approve,
+            by: "jane".into(),
+            reason: None,
+        };
+        stand.decided = vec![decision];
+        let error = Inputs::read(&stand.args(2), Redactor::default()).unwrap_err().to_string();
+        assert!(error.contains("the call 7-0") && error.contains("upgrade the operator"), "{error}");
     }
 }

@@ -59,7 +59,7 @@
 - name: BLOOMERY_REPLY_EXPIRY
   value: {{ .Values.replies.expiry }}
 - name: BLOOMERY_APPROVALS
-  value: {{ dict "name" (include "bloomery.approvalsName" .) "operator" (include "bloomery.operatorUser" .) "policy" (include "bloomery.approvalPolicy" . | fromYaml) "binding" (include "bloomery.approvalBinding" . | fromYaml) | toJson | quote }}
+  value: {{ include "bloomery.guardedPolicies" . | quote }}
 {{- /* Settings of the C library's allocator. The operator caches thousands of waiting Jobs, and each further arena would keep the
        memory that was freed in it. */}}
 - name: MALLOC_ARENA_MAX

@@ -34,7 +34,8 @@ use serde::{Deserialize, Serialize};
     printcolumn(name = "Arguments", type_ = "string", json_path = ".spec.arguments", priority = "1"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
     validation = super::shared::name_rule(),
-    validation = counted_stays()
+    validation = counted_stays(),
+    validation = counted_is_decided()
 )]
 #[serde(rename_all = "camelCase")]
 #[x_kube(
@@ -214,4 +215,13 @@ fn counted_stays() -> Rule {
          || (has(self.status) && has(self.status.counted) && self.status.counted == oldSelf.status.counted)",
     )
     .message("a counted decision is never changed")
+}
+
+/// The counted decision is the decision, or `Expired`.
+fn counted_is_decided() -> Rule {
+    Rule::new(
+        "!has(self.status) || !has(self.status.counted) || self.status.counted.verdict == 'Expired' \
+         || (has(self.spec.decision) && self.spec.decision.verdict == self.status.counted.verdict)",
+    )
+    .message("a counted decision is Expired, or the decision of the spec")
 }

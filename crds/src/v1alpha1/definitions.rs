@@ -31,8 +31,8 @@ pub fn kinds() -> impl Iterator<Item = &'static str> {
     DEFINITIONS.iter().map(|(kind, _)| *kind)
 }
 
-/// The schema of each kind, as `make crds` has generated it from its definition. `bloomery run` needs the one of a Skill at its start: to
-/// read it takes a tenth of the time and memory of computing the definition.
+/// The schema of each kind, as `make crds` has generated it from its definition. `bloomery run` needs the one of a Skill at its start,
+/// and to compute the definition would take half of its CPU time until the first request.
 static SCHEMAS: [(&str, LazyLock<Option<JSONSchemaProps>>); 4] = [
     ("Skill", LazyLock::new(|| serde_json::from_str(include_str!("../../schemas/skills.json")).ok())),
     ("Job", LazyLock::new(|| serde_json::from_str(include_str!("../../schemas/skilljobs.json")).ok())),

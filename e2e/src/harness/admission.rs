@@ -123,7 +123,9 @@ impl ObjectApi {
 fn outcome<T>(answer: kube::Result<T>) -> Result<(), Refusal> {
     match answer {
         Ok(_) => Ok(()),
-        Err(kube::Error::Api(status)) if status.is_invalid() || status.code == 400 => Err(Refusal(status.message)),
+        Err(kube::Error::Api(status)) if status.is_invalid() || status.is_forbidden() || status.code == 400 => {
+            Err(Refusal(status.message))
+        }
         Err(other) => panic!("the API server did not decide on the object: {other}"),
     }
 }

@@ -34,7 +34,6 @@ impl Tenant {
 
     /// Grants a user the rights to change Approvals, and to approve for these approvers.
     pub async fn grant_approval(&self, person: &str, approvers: &[&str]) {
-        let name = person.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
         let mut rules = vec![json!({
             "apiGroups": ["bloomery.dev"], "resources": ["approvals", "approvals/status"],
             "verbs": ["get", "list", "watch", "create", "update", "patch"],
@@ -45,6 +44,12 @@ impl Tenant {
                 "verbs": ["approve"],
             }));
         }
+        self.grant(person, &rules).await;
+    }
+
+    /// Grants a user these rules, and waits until each rule is in force.
+    pub async fn grant(&self, person: &str, rules: &[Value]) {
+        let name = person.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
         self.create::<Role>(typed(json!({"metadata": {"name": name}, "rules": rules}))).await;
         self.create::<RoleBinding>(typed(json!({
             "metadata": {"name": name},
@@ -53,16 +58,17 @@ impl Tenant {
         })))
         .await;
         // Roles take effect when the API server's cache has them.
-        self.until_allowed(person, "patch", "approvals", "").await;
-        for approver in approvers {
-            self.until_allowed(person, "approve", "approvers", approver).await;
+        for rule in rules {
+            let first = |field: &str| rule.pointer(&format!("/{field}/0")).and_then(Value::as_str).unwrap_or_default();
+            let asked = json!({
+                "namespace": self.namespace, "group": first("apiGroups"), "resource": first("resources"),
+                "verb": first("verbs"), "name": first("resourceNames"),
+            });
+            self.until_allowed(person, asked).await;
         }
     }
 
-    async fn until_allowed(&self, person: &str, verb: &str, resource: &str, name: &str) {
-        let asked = json!({
-            "group": "bloomery.dev", "namespace": self.namespace, "verb": verb, "resource": resource, "name": name,
-        });
+    async fn until_allowed(&self, person: &str, asked: Value) {
         let review: SubjectAccessReview =
             typed(json!({"metadata": {}, "spec": {"user": person, "resourceAttributes": asked}}));
         let api: Api<SubjectAccessReview> = Api::all(self.cluster.client.clone());

@@ -6,7 +6,7 @@ use bloomery_crds::outcome::{OutcomeCode, Phase};
 use bloomery_crds::v1alpha1::{AskedQuestion, Job, JobSpec, JobStatus, Limits, Reply};
 use bloomery_testkit::json::typed;
 use futures::future::BoxFuture;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::ResourceExt;
 use kube::api::{ListParams, LogParams, Patch, PatchParams};
 use serde_json::json;
@@ -133,6 +133,14 @@ impl JobHandle<'_> {
     /// Waits until the Job has succeeded.
     pub async fn succeeded(&self) -> JobStatus {
         self.ended(OutcomeCode::Succeeded).await
+    }
+
+    /// Returns the reasons of the Events of the Job.
+    pub async fn event_reasons(&self) -> Vec<String> {
+        let about = ListParams::default().fields(&format!("involvedObject.uid={}", self.uid));
+        let events = self.tenant.api::<Event>().list(&about).await;
+        let events = events.unwrap_or_else(|error| panic!("Events cannot be listed: {error}"));
+        events.items.into_iter().filter_map(|event| event.reason).collect()
     }
 
     /// Waits for the pod of an attempt, and returns it.

@@ -37,14 +37,15 @@ impl Tenant {
         ReportClient { client: client.expect("an HTTP client"), url: format!("https://{host}:{PORT}{PATH}") }
     }
 
-    /// Returns a token of a pod's ServiceAccount, bound to the pod if `bound`.
+    /// Returns a token of a pod's ServiceAccount, bound to the pod if `bound`. A kubelet could request it.
     pub async fn token(&self, pod: &Pod, audience: &str, bound: bool) -> String {
         let account = pod.spec.as_ref().and_then(|spec| spec.service_account_name.clone()).expect("a ServiceAccount");
         let reference = json!({"apiVersion": "v1", "kind": "Pod", "name": pod.name_any(), "uid": pod.uid()});
         let request = typed::<TokenRequest>(json!({
             "spec": {"audiences": [audience], "expirationSeconds": 600, "boundObjectRef": bound.then_some(reference)}
         }));
-        let api = self.api::<ServiceAccount>();
+        let kubelet = self.seen_by("a-kubelet", &["system:nodes", "system:masters"]).await;
+        let api = kubelet.api::<ServiceAccount>();
         let made: TokenRequest = api
             .create_subresource("token", &account, &PostParams::default(), &request)
             .await

@@ -40,6 +40,12 @@ impl Tenant {
         Self { cluster, namespace, uid }
     }
 
+    /// Returns the tenant as a user in these groups.
+    pub async fn seen_by(&self, user: &str, groups: &[&str]) -> Self {
+        let cluster = Cluster { client: self.cluster.impersonating(user, groups).await };
+        Self { cluster, namespace: self.namespace.clone(), uid: self.uid.clone() }
+    }
+
     /// Returns the objects of a kind in the tenant.
     pub fn api<K>(&self) -> Api<K>
     where

@@ -12,6 +12,7 @@
     reason = "these are tests: a story is one future on its own thread, and fails by panicking"
 )]
 
+mod admission;
 mod approvals;
 mod budget;
 mod cancel;

@@ -39,7 +39,7 @@ pub enum Error {
 /// worker reports the call again.
 pub async fn create(context: &Context, job: &Job, call: &HeldCall, hold: &HeldCallDetails) -> Result<(), Error> {
     let settings = &context.settings.approvals;
-    let policy = match policy::check(settings.shipped_policy.as_ref(), &context.caches) {
+    let policy = match policy::check(settings.shipped_policies.as_ref(), &context.caches) {
         PolicyState::InForce(guard) => guard.digest,
         PolicyState::Missing(why) => return Err(Error::PolicyMissing(why)),
     };

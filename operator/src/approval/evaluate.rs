@@ -142,6 +142,34 @@ pub struct ExpectedApproval<'a> {
     approver: &'a str,
 }
 
+/// Returns the names of the stored Approvals with a decision that the next worker needs. `held` is the call that the
+/// status names, and `is_decided` says whether its Approvals decide it. `approvals` are those of the Job.
+///
+/// - Of the held call: all of them if it is decided, otherwise those of approvers who are not asked any more. The log
+///   records their decisions already.
+/// - Of the latest call that people were asked about: all of them. The worker may have been lost before it made the call.
+///   Earlier calls are settled, because the next one is held only after that.
+pub fn needed_decisions<'a>(
+    held: Option<&HeldCall>,
+    is_decided: bool,
+    approvals: impl Iterator<Item = &'a Approval> + Clone,
+) -> Vec<String> {
+    let counts = |approval: &&Approval| approval.status.as_ref().is_some_and(|status| status.counted.is_some());
+    let counted = approvals.filter(counts);
+    let latest = counted.clone().map(|approval| &approval.spec.call_id).max_by_key(|id| place_of_call(id));
+    let is_needed = |approval: &&Approval| match held.filter(|call| call.id == approval.spec.call_id) {
+        Some(call) => is_decided || !call.approvers.contains(&approval.spec.approver),
+        None => latest == Some(&approval.spec.call_id),
+    };
+    counted.filter(is_needed).filter_map(|approval| approval.metadata.name.clone()).collect()
+}
+
+/// Returns the place of a call in its Job: the number of its answer in the log, and its place in the answer.
+fn place_of_call(id: &str) -> Option<(u64, u64)> {
+    let (answer, index) = id.split_once('-')?;
+    Some((answer.parse().ok()?, index.parse().ok()?))
+}
+
 /// Returns the expected content of the Approval with this name; none if the call has no Approval of that name.
 pub fn expected_approval<'a>(
     job: &'a str,
@@ -173,8 +201,9 @@ pub fn required_update(
             why: "the admission policy was missing, or means something else, since the Approval was created",
         });
     }
-    if approval.status.as_ref().is_some_and(|status| status.counted.is_some()) {
-        let is_forged = approval.spec.decision.is_none();
+    if let Some(counted) = approval.status.as_ref().and_then(|status| status.counted.as_ref()) {
+        let decided = approval.spec.decision.as_ref().map(|decision| decision.verdict);
+        let is_forged = decided.is_none_or(|decided| ![decided, ApprovalVerdict::Expired].contains(&counted.verdict));
         return is_forged.then_some(ApprovalUpdate::Void {
             name,
             uid,

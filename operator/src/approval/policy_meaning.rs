@@ -12,57 +12,74 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::OnceLock;
 
-/// The shipped admission policy, as the chart passes it.
+/// The shipped admission policies that approvals depend on, as the chart passes them.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct ShippedPolicy {
-    /// The name of the policy and of its binding.
-    pub name: String,
-    /// The user name of the operator, which the policy allows.
+pub struct ShippedPolicies {
+    /// The user name of the operator, which the policies allow.
     pub operator: String,
-    /// The `spec` of the policy.
-    pub policy: Value,
-    /// The `spec` of the binding.
-    pub binding: Value,
+    /// Validates Approvals and the decisions on them.
+    pub approvals: ShippedPolicy,
+    /// Reserves the label of worker pods for the operator.
+    pub pods: ShippedPolicy,
+    /// Reserves the tokens of workers for kubelets.
+    pub tokens: ShippedPolicy,
     /// Computed once, because every check needs it.
     #[serde(skip)]
     meaning: OnceLock<ShippedMeaning>,
 }
 
-/// The meaning of a shipped policy and its binding; none of a `spec` that cannot be read.
+/// What the shipped policies mean.
 #[derive(Debug, Clone)]
 pub(super) struct ShippedMeaning {
-    pub(super) policy: Option<Value>,
-    pub(super) binding: Option<Value>,
-    /// The digest of both, which does not depend on the names of the installation.
+    /// Each policy, with what it and its binding mean; none of a `spec` that cannot be read.
+    pub(super) policies: [(ShippedPolicy, Option<Value>, Option<Value>); 3],
+    /// The digest of all, which does not depend on the names of the installation.
     pub(super) digest: Digest,
 }
 
-impl ShippedPolicy {
-    /// Returns what the policy and its binding mean.
+impl ShippedPolicies {
+    /// Returns what the policies mean.
     pub(super) fn meaning(&self) -> &ShippedMeaning {
         self.meaning.get_or_init(|| {
-            let (policy, binding) = (of_policy(&self.policy), of_binding(&self.binding));
-            let without_names = replace_in_texts(json!([policy, binding]), &|text| {
-                if text == self.name { OPERATOR.to_owned() } else { text.replace(&self.operator, OPERATOR) }
+            let policies = [&self.approvals, &self.pods, &self.tokens]
+                .map(|shipped| (shipped.clone(), of_policy(&shipped.policy), of_binding(&shipped.binding)));
+            let without_names = policies.each_ref().map(|(ShippedPolicy { name, .. }, policy, binding)| {
+                replace_in_texts(json!([policy, binding]), &|text| {
+                    if text == name { POLICY.to_owned() } else { text.replace(&self.operator, OPERATOR) }
+                })
             });
-            ShippedMeaning { policy, binding, digest: Digest::of_value(&without_names) }
+            ShippedMeaning { policies, digest: Digest::of_value(&json!(without_names)) }
         })
     }
 }
 
-/// The digests of meanings that are at least as strict as the shipped one. A decision that was made under such a policy
+/// A shipped admission policy and its binding.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ShippedPolicy {
+    /// The name of the policy and of its binding.
+    pub name: String,
+    /// The `spec` of the policy.
+    pub policy: Value,
+    /// The `spec` of the binding.
+    pub binding: Value,
+}
+
+/// The digests of meanings that are at least as strict as the shipped one. A decision that was made under such policies
 /// stays valid after an upgrade.
 ///
-/// When the policy in the chart changes, its test fails. If the earlier policy was as strict as the new one, add its
-/// digest here. If it was not, remove the digests of all earlier policies: open calls are then asked again.
+/// When a policy in the chart changes, its test fails. If the earlier policies were as strict as the new ones, add their
+/// digest here. If they were not, remove the digests of all earlier policies: open calls are then asked again.
 pub(super) const AS_STRICT: [&str; 1] = [
-    // With `approvals.refuseServiceAccounts`: refuses what the policy without it refuses, and service accounts.
-    "sha256:5ba33340f2b50df7c1fd1c81e3135c719d4b984fb7e0be9dbcfeedf44eb99c8f",
+    // With `approvals.refuseServiceAccounts`: refuses what the policies without it refuse, and service accounts.
+    "sha256:1bbf7b77f9d1704b32e24ee20c42e4f319fccea827a1fd150507aecacc610751",
 ];
 
-/// The name that replaces the operator's user name in a digest, so that all installations have the same digests.
+/// The names that replace the operator's user name and the name of a policy in a digest, so that all installations have
+/// the same digests.
 const OPERATOR: &str = "OPERATOR";
+const POLICY: &str = "POLICY";
 
 /// Fields without an effect on the decision.
 const TEXT_FIELDS: [&str; 4] = ["message", "messageExpression", "reason", "auditAnnotations"];
@@ -124,54 +141,74 @@ fn replace_in_texts(value: Value, replace: &impl Fn(&str) -> String) -> Value {
 mod tests {
     use super::*;
 
-    /// The policy in the chart, rendered for one installation. The template uses three expressions.
-    fn of_chart(refuse_service_accounts: bool) -> ShippedPolicy {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../charts/bloomery/templates/_approvals.tpl");
-        let template = std::fs::read_to_string(path).unwrap();
-        let after = |text: &str, mark: &str| text.split_once(mark).unwrap().1.to_owned();
-        let until_end =
-            |text: String| text.split("\n{{- end }}\n\n").next().unwrap().trim_end_matches("{{- end }}\n").to_owned();
-        let policy = until_end(after(&template, "define \"bloomery.approvalPolicy\" -}}\n"));
-        let (start, rest) = policy.split_once("{{- if .Values.approvals.refuseServiceAccounts }}\n").unwrap();
-        let (optional, end) = rest.split_once("{{- end }}\n").unwrap();
-        let policy = [start, if refuse_service_accounts { optional } else { "" }, end].concat();
-        let policy =
-            policy.replace("{{ include \"bloomery.operatorUser\" . | squote }}", "'system:serviceaccount:b:op'");
-        let binding = until_end(after(&template, "define \"bloomery.approvalBinding\" -}}\n"));
-        let binding = binding.replace("{{ include \"bloomery.approvalsName\" . }}", "b-approvals");
-        assert!(!policy.contains("{{") && !binding.contains("{{"), "the template has changed:\n{policy}\n{binding}");
-        ShippedPolicy {
-            name: "b-approvals".into(),
-            operator: "system:serviceaccount:b:op".into(),
-            policy: serde_yaml::from_str(&policy).unwrap(),
-            binding: serde_yaml::from_str(&binding).unwrap(),
-            meaning: OnceLock::new(),
-        }
+    /// A template of the chart, without its comment.
+    fn template() -> String {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../charts/bloomery/templates/_policies.tpl");
+        std::fs::read_to_string(path).unwrap()
     }
 
-    fn digest(shipped: &ShippedPolicy) -> &Digest {
+    /// The content of a `define` of the template, rendered for one installation. It uses few expressions.
+    fn rendered(define: &str, refuse_service_accounts: bool) -> Value {
+        let template = template();
+        let (_, content) = template.split_once(&format!("define \"bloomery.{define}\" -}}}}\n")).unwrap();
+        let content = content.split("\n{{- end }}\n\n").next().unwrap().trim_end_matches("{{- end }}\n").to_owned();
+        let condition = "{{- if .Values.approvals.refuseServiceAccounts }}\n";
+        let content = match content.split_once(condition) {
+            None => content,
+            Some((start, rest)) => {
+                let (optional, end) = rest.split_once("{{- end }}\n").unwrap();
+                [start, if refuse_service_accounts { optional } else { "" }, end].concat()
+            }
+        };
+        let content = ["approvals", "pods", "tokens"].iter().fold(content, |content, kind| {
+            content.replace(&format!("{{{{ include \"bloomery.{kind}PolicyName\" . }}}}"), &format!("b-{kind}"))
+        });
+        let user = "'system:serviceaccount:b:op'";
+        let content = content.replace("{{ include \"bloomery.operatorUser\" . | squote }}", user);
+        assert!(!content.contains("{{"), "the template has changed:\n{content}");
+        serde_yaml::from_str(&content).unwrap()
+    }
+
+    /// The policies in the chart, rendered for one installation.
+    fn of_chart(refuse_service_accounts: bool) -> ShippedPolicies {
+        let of = |kind: &str| ShippedPolicy {
+            name: format!("b-{kind}"),
+            policy: rendered(&format!("{kind}Policy"), refuse_service_accounts),
+            binding: rendered(&format!("{kind}Binding"), refuse_service_accounts),
+        };
+        let operator = "system:serviceaccount:b:op".into();
+        let (approvals, pods, tokens) = (of("approvals"), of("pods"), of("tokens"));
+        ShippedPolicies { operator, approvals, pods, tokens, meaning: OnceLock::new() }
+    }
+
+    fn digest(shipped: &ShippedPolicies) -> &Digest {
         &shipped.meaning().digest
     }
 
     #[test]
-    fn the_digest_of_the_strict_policy_of_the_chart_is_listed() {
-        assert_eq!(digest(&of_chart(true)).as_str(), AS_STRICT[0], "the policy has changed: see AS_STRICT");
+    fn the_digest_of_the_strict_policies_of_the_chart_is_listed() {
+        assert_eq!(digest(&of_chart(true)).as_str(), AS_STRICT[0], "a policy has changed: see AS_STRICT");
         assert_ne!(digest(&of_chart(false)), digest(&of_chart(true)));
-        let other_names = ShippedPolicy {
-            name: "other".into(),
-            operator: "system:serviceaccount:other:op".into(),
-            policy: replace_in_texts(of_chart(true).policy, &|text| {
+        let other_installation = |policy: ShippedPolicy| ShippedPolicy {
+            name: policy.name.replace("b-", "other-"),
+            policy: replace_in_texts(policy.policy, &|text| {
                 text.replace("serviceaccount:b:op", "serviceaccount:other:op")
             }),
-            binding: replace_in_texts(of_chart(true).binding, &|text| text.replace("b-approvals", "other")),
-            meaning: OnceLock::new(),
+            binding: replace_in_texts(policy.binding, &|text| text.replace("b-", "other-")),
         };
+        let shipped = of_chart(true);
+        let [approvals, pods, tokens] = [shipped.approvals, shipped.pods, shipped.tokens].map(other_installation);
+        let operator = "system:serviceaccount:other:op".into();
+        let other_names = ShippedPolicies { operator, approvals, pods, tokens, meaning: OnceLock::new() };
         assert_eq!(digest(&other_names), digest(&of_chart(true)), "names of an installation are no part of it");
+        let mut weaker = of_chart(true);
+        weaker.tokens.policy["failurePolicy"] = json!("Ignore");
+        assert_ne!(digest(&weaker), digest(&of_chart(true)));
     }
 
     #[test]
     fn texts_defaults_and_unknown_fields_do_not_change_the_meaning_and_expressions_do() {
-        let spec = of_chart(true).policy;
+        let spec = of_chart(true).approvals.policy;
         let mut other = spec.clone();
         other["validations"][0]["message"] = "another message".into();
         other["fieldOfKubernetes2"] = "Default".into();

@@ -4,7 +4,9 @@
 //! Each function reads the Approval again before it writes, because the caches hold no arguments and may be behind.
 
 use super::build::whole_seconds;
-use super::evaluate::{ApprovalUpdate, ExpectedApproval, is_open, is_withdrawn, required_update, verdict_at};
+use super::evaluate::{
+    ApprovalUpdate, ExpectedApproval, expected_approval, is_open, is_withdrawn, required_update, verdict_at,
+};
 use super::policy::{self, PolicyState};
 use crate::caches::Guarded;
 use crate::context::Context;
@@ -15,11 +17,14 @@ use bloomery_crds::Digest;
 use bloomery_crds::conditions::{self, Health, Reason};
 use bloomery_crds::names;
 use bloomery_crds::run::GivenDecision;
-use bloomery_crds::v1alpha1::{Approval, ApprovalDecision, ApprovalStatus, ApprovalVerdict, CountedDecision};
+use bloomery_crds::v1alpha1::{
+    Approval, ApprovalDecision, ApprovalSpec, ApprovalStatus, ApprovalVerdict, CountedDecision, HeldCall,
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use k8s_openapi::jiff::Timestamp;
 use kube::Api;
 use kube::core::ResourceExt;
+use std::collections::BTreeSet;
 
 /// The reason that the operator records if nobody decided before the expiry.
 const EXPIRY_REASON: &str = "nobody decided in time";
@@ -42,7 +47,7 @@ pub async fn update(
     expected: &ExpectedApproval<'_>,
 ) -> Result<(), Error> {
     let Some(approval) = read(context, namespace, name).await? else { return Ok(()) };
-    let policy = policy::check(context.settings.approvals.shipped_policy.as_ref(), &context.caches);
+    let policy = policy::check(context.settings.approvals.shipped_policies.as_ref(), &context.caches);
     let now = Timestamp::now();
     match update_of_stored(&approval, expected, &policy, now) {
         // These two depend on the Job: the Job controller writes them with `withdraw` and `record_call_not_started`.
@@ -133,7 +138,7 @@ fn update_of_stored(
 
 /// Writes the verdict `Expired` with a reason, so that no further decision is possible.
 async fn expire(context: &Context, namespace: &str, mut approval: Approval, why: &str) -> Result<Approval, Error> {
-    let by = context.settings.approvals.shipped_policy.as_ref().map_or(names::MANAGER, |policy| &policy.operator);
+    let by = context.settings.approvals.shipped_policies.as_ref().map_or(names::MANAGER, |policy| &policy.operator);
     let decision =
         ApprovalDecision { verdict: ApprovalVerdict::Expired, by: by.to_owned(), reason: Some(why.to_owned()) };
     approval.spec.decision = Some(decision);
@@ -188,17 +193,40 @@ fn status_with(
     }
 }
 
-/// Reads the decision on an Approval for the worker. Returns none unless the decision counts and the admission policy
-/// that validated it is still in force.
+/// Reads the decision on an Approval for the worker. Returns none unless the decision counts, the Approval is that of the
+/// call that the status names as held (`held`), and the admission policy that validated it is still in force. An Approval
+/// of an earlier call is trusted by itself.
 pub async fn decision_for_worker(
     context: &Context,
     namespace: &str,
+    (job, uid): (&str, &str),
     name: &str,
-    expected: &ExpectedApproval<'_>,
-) -> Result<Option<GivenDecision>, Error> {
-    let policy = policy::check(context.settings.approvals.shipped_policy.as_ref(), &context.caches);
-    let stored = read(context, namespace, name).await?;
-    Ok(stored.filter(|approval| is_trusted(approval, expected, &policy)).as_ref().and_then(given_decision))
+    held: Option<&HeldCall>,
+) -> Result<Option<(GivenDecision, IsWithdrawn)>, Error> {
+    let Some(approval) = read(context, namespace, name).await? else { return Ok(None) };
+    let policy = policy::check(context.settings.approvals.shipped_policies.as_ref(), &context.caches);
+    let own = HeldCall { approvers: vec![approval.spec.approver.clone()], ..call_of(&approval.spec) };
+    let call = match held.filter(|call| call.id == own.id) {
+        Some(held) => HeldCall { approvers: own.approvers, ..held.clone() },
+        None => own,
+    };
+    let expected = expected_approval(job, uid, &call, name);
+    let is_trusted = expected.is_some_and(|expected| is_trusted(&approval, &expected, &policy));
+    Ok(given_decision(&approval).filter(|_| is_trusted).map(|given| (given, is_withdrawn(&approval))))
+}
+
+/// Whether the operator expired the Approval early, because no decision was needed any more.
+pub type IsWithdrawn = bool;
+
+/// The call that an Approval is about.
+fn call_of(spec: &ApprovalSpec) -> HeldCall {
+    HeldCall {
+        id: spec.call_id.clone(),
+        tool: spec.tool.clone(),
+        digest: spec.arguments_digest.clone(),
+        approvers: Vec::new(),
+        reason: String::new(),
+    }
 }
 
 /// Returns whether the content of an Approval can be trusted: it is unchanged, and the policy allowed only authorized
@@ -210,11 +238,8 @@ fn is_trusted(approval: &Approval, expected: &ExpectedApproval<'_>, policy: &Pol
     }
 }
 
-/// The decision for the worker; none for a withdrawn Approval.
+/// The decision for the worker. A withdrawn Approval counts as expired.
 fn given_decision(approval: &Approval) -> Option<GivenDecision> {
-    if is_withdrawn(approval) {
-        return None;
-    }
     let verdict = approval.status.as_ref()?.counted.as_ref()?.verdict;
     let decision = approval.spec.decision.as_ref()?;
     let spec = &approval.spec;
@@ -222,12 +247,29 @@ fn given_decision(approval: &Approval) -> Option<GivenDecision> {
     let decision_counted = decision.verdict == verdict;
     Some(GivenDecision {
         call: spec.call_id.clone(),
+        tool: Some(spec.tool.clone()),
         digest: spec.arguments_digest.clone(),
         approver: spec.approver.clone(),
         verdict,
         by: decision.by.clone(),
         reason: if decision_counted && verdict != ApprovalVerdict::Expired { decision.reason.clone() } else { None },
     })
+}
+
+/// Returns the decisions without those of withdrawn Approvals, if another decision denies their call: the model then reads
+/// the reason of that one. Without it, a withdrawn Approval denies the call, so that the call does not stay held.
+pub fn without_needless(decisions: Vec<(GivenDecision, IsWithdrawn)>) -> Vec<GivenDecision> {
+    let denied: BTreeSet<String> = decisions
+        .iter()
+        .filter(|(given, is_withdrawn)| given.verdict != ApprovalVerdict::Approve && !is_withdrawn)
+        .map(|(given, _)| given.call.clone())
+        .collect();
+    let is_needless = |given: &GivenDecision, is_withdrawn| is_withdrawn && denied.contains(&given.call);
+    decisions
+        .into_iter()
+        .filter(|(given, is_withdrawn)| !is_needless(given, *is_withdrawn))
+        .map(|(given, _)| given)
+        .collect()
 }
 
 #[cfg(test)]
@@ -256,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_withdrawn_approval_records_the_reason_and_is_not_passed_to_the_worker() {
+    fn a_withdrawn_approval_records_the_reason_and_denies_the_call_only_if_nothing_else_does() {
         let mut withdrawn = approval("supervisor");
         let reason = Some("the Job was cancelled".to_owned());
         withdrawn.spec.decision =
@@ -264,7 +306,15 @@ mod tests {
         let status = counted_status(&withdrawn, at(1));
         assert_eq!(status.conditions[0].message, "the Job was cancelled: the call is not made");
         withdrawn.status = Some(status);
-        assert_eq!(given_decision(&withdrawn), None);
+        let expired = given_decision(&withdrawn).unwrap();
+        assert_eq!((expired.verdict, expired.reason.as_ref()), (ApprovalVerdict::Expired, None));
+        let other = |verdict| GivenDecision { approver: "finance".into(), verdict, ..expired.clone() };
+        let passed = |other: &GivenDecision| without_needless(vec![(expired.clone(), true), (other.clone(), false)]);
+        for denial in [ApprovalVerdict::Deny, ApprovalVerdict::Expired].map(other) {
+            assert_eq!(passed(&denial), [denial]);
+        }
+        let approval = other(ApprovalVerdict::Approve);
+        assert_eq!(passed(&approval), [expired.clone(), approval]);
     }
 
     #[test]

@@ -22,6 +22,9 @@ pub enum AppliedPlan {
     /// A pod was created, or a pod that an earlier reconcile created was adopted. Holds the previous attempt, if it was
     /// lost.
     Started(StartedPod, Option<LostAttempt>),
+    /// A pod that the operator did not create has the name of the attempt's pod, so the next attempt continues the Job.
+    /// Holds the previous attempt, if it was lost.
+    NameTaken(TakenName, Option<LostAttempt>),
     /// The Job waits for people.
     WaitsForPeople(PeopleWait),
     /// The Job is ending and its pod is still alive. Holds the problem that keeps the pod alive, if any.
@@ -32,6 +35,15 @@ pub enum AppliedPlan {
     Parked(Box<TerminationMessage>),
     /// The Job ended. Holds the held call that no worker started, if that is known.
     Ended(JobEnd, Option<HeldCall>),
+}
+
+/// The name of an attempt's pod, if another pod has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TakenName {
+    /// The name.
+    pub pod: String,
+    /// The number of the attempt.
+    pub attempt: u32,
 }
 
 /// The started pod of an attempt, as stored by the API server. A started attempt is recorded only from this value.

@@ -1,6 +1,6 @@
 //! Applies the plan for a Job: creates and deletes pods, updates Approvals, deletes the Job.
 
-use super::applied::{AppliedPlan, StartedPod};
+use super::applied::{AppliedPlan, StartedPod, TakenName};
 use super::build::{PreparedPod, revision_of};
 use super::call_not_started;
 use super::fetch::{FetchedJob, stored_pod};
@@ -20,8 +20,8 @@ use kube::Api;
 use kube::core::ResourceExt;
 use std::time::Instant;
 
-/// The interval for retrying the creation of a refused pod: quotas, admission rules and pods of other owners are not
-/// watched. The end of a worker or MCP pod of the namespace wakes the Job sooner.
+/// The interval for retrying the creation of a refused pod: quotas and admission rules are not watched. The end of a
+/// worker or MCP pod of the namespace wakes the Job sooner.
 const REFUSED_POD_RETRY_INTERVAL: SignedDuration = SignedDuration::from_secs(60);
 
 /// The retry delay while a cache catches up.
@@ -31,6 +31,8 @@ const CACHE_CATCH_UP_DELAY: SignedDuration = SignedDuration::from_secs(1);
 enum PodCreation {
     /// The pod exists.
     Started(StartedPod),
+    /// A pod that the operator did not create has the name.
+    NameTaken(TakenName),
     /// The pod cannot be created until a person changes something.
     MustWait(Wait),
     /// A cache is behind: retry after this delay.
@@ -75,6 +77,7 @@ pub async fn apply(
         Act::End(end) => applied_end(fetched, end),
         Act::Start { attempt, after } => match create_pod(context, fetched, attempt).await? {
             PodCreation::Started(started) => AppliedPlan::Started(started, after),
+            PodCreation::NameTaken(taken) => AppliedPlan::NameTaken(taken, after),
             PodCreation::MustWait(wait) => {
                 let requeue_after = earlier(requeue_after, wait.retry);
                 return Ok((AppliedPlan::Waiting(wait, after), requeue_after));
@@ -120,7 +123,8 @@ async fn update_approval(context: &Context, fetched: &FetchedJob, update: &Appro
 
 /// Creates the pod of an attempt. Its name follows from the Job and the attempt.
 ///
-/// If the operator crashed after it created a pod and before it wrote the status, the existing pod is adopted.
+/// If the operator crashed after it created a pod and before it wrote the status, the existing pod is adopted. A pod of
+/// another making is never adopted: it could carry decisions that no approver has made.
 async fn create_pod(context: &Context, fetched: &FetchedJob, prepared: PreparedPod) -> Result<PodCreation, Error> {
     if !is_current(context, fetched).await? {
         return Ok(PodCreation::RetryAfter(CACHE_CATCH_UP_DELAY));
@@ -132,8 +136,8 @@ async fn create_pod(context: &Context, fetched: &FetchedJob, prepared: PreparedP
         Ok(pod) => Ok(started_pod(&pod, prepared)),
         Err(kube::Error::Api(refusal)) if refusal.reason == "AlreadyExists" => {
             Ok(match stored_pod(context, namespace, &name).await? {
-                Some(pod) if owned::is_owned_by(&pod.metadata, &fetched.uid) => started_pod(&pod, prepared),
-                Some(_) => PodCreation::MustWait(name_taken_wait(&name)),
+                Some(pod) if owned::is_worker_pod(&pod, (&fetched.name, &fetched.uid)) => started_pod(&pod, prepared),
+                Some(_) => PodCreation::NameTaken(TakenName { pod: name, attempt: prepared.attempt }),
                 None => PodCreation::RetryAfter(CACHE_CATCH_UP_DELAY),
             })
         }
@@ -168,11 +172,6 @@ fn started_pod(pod: &Pod, prepared: PreparedPod) -> PodCreation {
             created: pod.metadata.creation_timestamp.clone(),
         }),
     }
-}
-
-fn name_taken_wait(name: &str) -> Wait {
-    let message = format!("the pod {name} has another owner: delete it, and the Job continues by itself");
-    Wait::new(Reason::NameTaken, message).retry_after(REFUSED_POD_RETRY_INTERVAL)
 }
 
 /// Returns a wait for a refusal that a person has to fix, for example because of a quota, and an error for a failure

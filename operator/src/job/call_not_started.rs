@@ -95,7 +95,8 @@ mod tests {
         #[case] pods: Vec<Pod>,
         #[case] is_known: bool,
     ) {
-        let read = |pod: &Pod| WorkerPod::read(pod, crate::job::fixtures::UID, current.attempt.as_ref(), at(11));
+        let read =
+            |pod: &Pod| WorkerPod::read(pod, ("refund", crate::job::fixtures::UID), current.attempt.as_ref(), at(11));
         let pods: Vec<WorkerPod> = pods.iter().filter_map(read).collect();
         let end = JobEnd { outcome: Outcome::new(OutcomeCode::Cancelled, "cancelled"), read_from: None };
         assert_eq!(unstarted_call_at_end(&current, &pods, &end), is_known.then(held_call).as_ref());

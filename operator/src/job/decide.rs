@@ -19,6 +19,9 @@ pub fn decide(facts: &Facts) -> Plan {
     let (delete, next_deletion) = cleanup::pods_to_delete(facts);
     let (act, next_check) = choose_act(facts);
     let act = if facts.suspended { suspend_start(act, facts) } else { act };
+    if let (true, Some(wait)) = (is_start_of_new_pod(&act, facts), facts.start_after) {
+        return Plan { act: Act::KeepPausing, delete, requeue_after: earlier(next_deletion, Some(wait)) };
+    }
     Plan { act, delete, requeue_after: earlier(next_deletion, next_check) }
 }
 
@@ -84,10 +87,15 @@ fn remaining_time_to_live(facts: &Facts) -> Option<SignedDuration> {
 /// Replaces the start of an attempt by a wait, because the namespace is suspended. If the pod of the attempt exists
 /// already, the start is kept, so that the pod is recorded.
 fn suspend_start(act: Act, facts: &Facts) -> Act {
-    match act {
-        Act::Start { attempt, after } if !facts.pods.iter().any(|pod| pod.attempt == attempt) => Act::Suspend(after),
-        other => other,
+    match &act {
+        Act::Start { after, .. } if is_start_of_new_pod(&act, facts) => Act::Suspend(after.clone()),
+        _ => act,
     }
+}
+
+/// Returns whether an act starts an attempt whose pod does not exist yet.
+fn is_start_of_new_pod(act: &Act, facts: &Facts) -> bool {
+    matches!(act, Act::Start { attempt, .. } if !facts.pods.iter().any(|pod| pod.attempt == *attempt))
 }
 
 #[cfg(test)]

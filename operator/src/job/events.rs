@@ -45,7 +45,7 @@ pub(super) async fn publish(context: &Context, fetched: &FetchedJob, applied: &A
             EventMessage::warning(Reason::ApprovalPolicyMissing, why.clone())
         }
         AppliedPlan::Ended(end, _) => return publish_end(context, &fetched.job, &end.outcome).await,
-        AppliedPlan::Waiting(..) | AppliedPlan::Observed(_) => {
+        AppliedPlan::Waiting(..) | AppliedPlan::NameTaken(..) | AppliedPlan::Observed(_) => {
             return publish_new_wait(context, &fetched.job, &fetched.status, after).await;
         }
         // Other attempts have no Event: the next Event is the one of the end or of a wait.
@@ -87,6 +87,8 @@ fn needs_person(reason: Reason) -> bool {
             // A quota or an admission policy refuses the pod, or its configuration is wrong.
             | Reason::PodNotStarting
             | Reason::ImageUnavailable
+            // Somebody created a pod under the name of an attempt.
+            | Reason::NameTaken
     )
 }
 

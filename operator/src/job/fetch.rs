@@ -62,6 +62,7 @@ impl FetchedJob {
             open_approval_updates: &self.open_approval_updates,
             ending,
             suspended: self.suspended,
+            start_after: None,
             ttl_seconds: self.job.spec.ttl_seconds_after_finished,
             answers: replies::answers(&self.job.spec, &self.status),
             reply_expiry: self.reply_expiry,
@@ -162,7 +163,7 @@ async fn fetch_call_approvals(context: &Context, fetched: &FetchedJob) -> Result
         };
         approvals.push((name, known.filter(|approval| approval.metadata.deletion_timestamp.is_none())));
     }
-    let policy = policy::check(context.settings.approvals.shipped_policy.as_ref(), &context.caches);
+    let policy = policy::check(context.settings.approvals.shipped_policies.as_ref(), &context.caches);
     Ok(Some(CallApprovals { call, approvals, policy }))
 }
 
@@ -210,14 +211,14 @@ async fn fetch_pods(context: &Context, fetched: &FetchedJob, now: Timestamp) -> 
     let last = recorded.map_or(0, |attempt| attempt.number).saturating_add(1);
     let cached = (1..=last).filter_map(|attempt| {
         let pod = context.caches.pods.get(namespace, &names::worker_pod(name, attempt, uid))?;
-        WorkerPod::read(&pod, uid, recorded, now)
+        WorkerPod::read(&pod, (name, uid), recorded, now)
     });
     let mut pods: Vec<WorkerPod> = cached.collect();
     if let Some(recorded) = recorded
         && !status.is_terminal()
         && !pods.iter().any(|pod| recorded.pod_uid.as_deref() == Some(&pod.uid))
         && let Some(stored) = stored_pod(context, namespace, &recorded.pod).await?
-        && let Some(pod) = WorkerPod::read(&stored, uid, Some(recorded), now)
+        && let Some(pod) = WorkerPod::read(&stored, (name, uid), Some(recorded), now)
     {
         pods.retain(|other| other.attempt != pod.attempt);
         pods.push(pod);

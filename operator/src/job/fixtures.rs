@@ -111,6 +111,7 @@ pub(crate) fn valid_attempt() -> ValidAttempt {
         log: Some(LogPosition { path: format!("jobs/{UID}"), events: 17, head: Digest::of_bytes(b"line 17") }),
         approvals: vec![GivenDecision {
             call: "c-7".into(),
+            tool: Some("process_refund".into()),
             digest: Digest::of_bytes(b"arguments"),
             approver: "supervisor".into(),
             verdict: ApprovalVerdict::Approve,
@@ -199,7 +200,7 @@ pub(crate) fn approval(approver: &str) -> Approval {
     approval
 }
 
-/// The digest of the admission policy and binding of [`api::FakeApi::install_policy`].
+/// The digest of the admission policy and binding of [`api::FakeApi::install_policies`].
 pub(crate) fn policy_digest() -> Digest {
     match policy_in_force() {
         PolicyState::InForce(guard) => guard.digest,
@@ -209,7 +210,7 @@ pub(crate) fn policy_digest() -> Digest {
 
 /// The state of that policy: in force.
 pub(crate) fn policy_in_force() -> PolicyState {
-    approval::policy::in_force(&api::shipped_policy(), api::POLICIES, api::BINDINGS)
+    approval::policy::in_force(&api::shipped_policies(), api::POLICIES, api::BINDINGS)
 }
 
 /// The Approval, decided by jane.

@@ -57,15 +57,16 @@ pub enum PodState {
 }
 
 impl WorkerPod {
-    /// Reads a pod of the Job with this UID; none for a pod of another Job or without an attempt.
+    /// Reads a pod of the Job of this name and UID; none for a pod of another Job or of another making.
     ///
     /// The pod of the `recorded` attempt is recognized by its UID alone: anybody may remove its labels and owners while it
     /// runs.
-    pub fn read(pod: &Pod, job_uid: &str, recorded: Option<&Attempt>, now: Timestamp) -> Option<Self> {
+    pub fn read(pod: &Pod, job: (&str, &str), recorded: Option<&Attempt>, now: Timestamp) -> Option<Self> {
+        let (_, job_uid) = job;
         let recorded = recorded.filter(|recorded| recorded.pod_uid.is_some() && recorded.pod_uid == pod.metadata.uid);
         let attempt = match recorded {
             Some(recorded) => recorded.number,
-            None if !owned::is_owned_by(&pod.metadata, job_uid) => return None,
+            None if !owned::is_worker_pod(pod, job) => return None,
             None => pod.metadata.labels.as_ref()?.get(names::LABEL_ATTEMPT)?.parse().ok()?,
         };
         let terminated = pod::worker_status(pod).and_then(|status| status.state.as_ref()?.terminated.as_ref());

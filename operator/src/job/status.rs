@@ -6,7 +6,7 @@ mod messages;
 
 pub use messages::{log_location, outcome_health, phase_health, quoted, remarks_condition, stray_replies_condition};
 
-use super::applied::{AppliedPlan, StartedPod};
+use super::applied::{AppliedPlan, StartedPod, TakenName};
 use super::call_not_started;
 use super::ending::EndCause;
 use super::plan::{JobEnd, LostAttempt, PeopleWait, Wait};
@@ -36,6 +36,7 @@ fn next_status(current: &JobStatus, applied: &AppliedPlan, stamp: &StatusStamp) 
         AppliedPlan::Paused(lost) => paused(current, lost, stamp),
         AppliedPlan::Waiting(wait, lost) => waiting(current, wait, lost.as_ref(), stamp),
         AppliedPlan::Started(pod, lost) => starting(current, pod.clone(), lost.as_ref(), stamp),
+        AppliedPlan::NameTaken(taken, lost) => name_taken(current, taken, lost.as_ref(), stamp),
         AppliedPlan::WaitsForPeople(wait) => waits_for_people(current, wait, stamp),
         AppliedPlan::Parked(message) => parked(current, message, stamp),
         AppliedPlan::Ended(end, not_started) => ended(current, end, not_started.as_ref(), stamp),
@@ -86,6 +87,30 @@ fn waiting(current: &JobStatus, wait: &Wait, lost: Option<&LostAttempt>, stamp: 
     record_loss(&mut status, lost);
     clear_wait_start(&mut status);
     with_health(status, Health::Reconciling(wait.reason, wait.message.clone()), stamp)
+}
+
+/// The status if a pod of another making has the name of the attempt's pod. The attempt is over, and counts as disrupted.
+fn name_taken(current: &JobStatus, taken: &TakenName, lost: Option<&LostAttempt>, stamp: &StatusStamp) -> JobStatus {
+    let mut status = current.clone();
+    status.phase = Some(Phase::Queued);
+    record_loss(&mut status, lost);
+    let before = status.attempt.take().unwrap_or_default();
+    status.attempt = Some(Attempt {
+        number: taken.attempt,
+        pod: taken.pod.clone(),
+        pod_uid: None,
+        disrupted: Some(before.disrupted.unwrap_or(0).saturating_add(1)),
+        ended: Some(stamp.now.clone()),
+        waiting_for_key: None,
+        ..before
+    });
+    clear_wait_start(&mut status);
+    let message = format!(
+        "the operator did not create the pod {} and does not adopt it: the Job continues in the next attempt after a \
+         pause. Find out who created this pod, and delete it",
+        taken.pod
+    );
+    with_health(status, Health::Reconciling(Reason::NameTaken, message), stamp)
 }
 
 /// Records that the Job no longer waits for people.

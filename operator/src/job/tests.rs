@@ -329,13 +329,31 @@ async fn jobs_are_reconciled_only_after_the_ca_is_known() {
 }
 
 #[tokio::test]
-async fn a_pod_of_another_owner_is_left_unchanged() {
-    let api = tenant();
-    let mut foreign = stored(&ended_pod(1, 0, None));
-    foreign["metadata"]["ownerReferences"][0]["uid"] = json!("another");
-    api.put(POD_1, foreign);
-    let action = reconcile_once(&api).await.unwrap();
-    assert_eq!((reason(&api).as_str(), action), ("NameTaken", Action::requeue(Duration::from_mins(1))));
+async fn a_pod_of_another_making_is_left_unchanged_and_the_next_attempt_continues_the_job() {
+    for foreign in ["another owner", "no label of a Job", "the label of another Job"] {
+        let api = tenant();
+        let mut pod = stored(&ended_pod(1, 0, Some(message(1, PodEnd::Finished, None))));
+        match foreign {
+            "another owner" => pod["metadata"]["ownerReferences"][0]["uid"] = json!("another"),
+            "no label of a Job" => {
+                pod["metadata"]["labels"].as_object_mut().unwrap().remove(names::LABEL_JOB);
+            }
+            _ => pod["metadata"]["labels"][names::LABEL_JOB] = json!("another"),
+        }
+        api.put(POD_1, pod.clone());
+        reconcile_once(&api).await.unwrap();
+        assert_eq!((reason(&api).as_str(), api.get(POD_1)["spec"].clone()), ("NameTaken", pod["spec"].clone()));
+        let attempt = api.get(JOB)["status"]["attempt"].clone();
+        assert_eq!(
+            (&attempt["number"], &attempt["podUID"], &attempt["disrupted"]),
+            (&json!(1), &Value::Null, &json!(1))
+        );
+        // After the pause.
+        api.change(JOB, |job| job["status"]["attempt"]["ended"] = json!("2026-01-01T00:00:00Z"));
+        reconcile_once(&api).await.unwrap();
+        let attempt = api.get(JOB)["status"]["attempt"].clone();
+        assert_eq!((&attempt["number"], &attempt["pod"]), (&json!(2), &json!("refund-2-01234")), "{foreign}");
+    }
 }
 
 #[tokio::test]

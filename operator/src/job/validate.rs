@@ -27,6 +27,14 @@ use k8s_openapi::jiff::SignedDuration;
 /// The interval for checking the CA of the report endpoint again: it is not watched.
 const CA_RETRY_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
 
+/// The interval for checking the admission policy again, for a Job that does not wait for people.
+const POLICY_RETRY_INTERVAL: SignedDuration = SignedDuration::from_secs(30);
+
+/// The wait of a Job whose worker needs decisions, while the admission policy that protects them is not in force.
+fn policy_wait(why: String) -> Wait {
+    Wait::new(Reason::ApprovalPolicyMissing, why).retry_after(POLICY_RETRY_INTERVAL)
+}
+
 /// Turns a Job and the inputs of its next attempt into the one value that the pod is built from.
 pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settings) -> Result<ValidAttempt, Blocked> {
     let AttemptSources { attempt, after_disruption, revision, models, claims, continued, decisions, report_ca } =
@@ -56,7 +64,7 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
         models,
         bound,
         log: status.log.clone(),
-        approvals: decisions,
+        approvals: decisions.map_err(policy_wait)?,
         continues: resolve_continued_job(job, status, continued.as_deref())?,
         replies: fetched.pending_replies().collect(),
         report,

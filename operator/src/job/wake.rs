@@ -33,7 +33,7 @@ pub(super) fn changes(context: &Arc<Context>) -> Vec<BoxStream<'static, Wake<Job
         wake_on(caches.pods.changes(), jobs, |pod| named_by_label(pod, names::LABEL_JOB)),
         wake_on(caches.pods.changes(), jobs, refused_pods(jobs)),
         wake_on(caches.approvals.changes(), jobs, job_of_approval),
-        // The admission policy of decisions, and its binding.
+        // The admission policies that approvals depend on, and their bindings.
         wake_on(caches.policies.changes(), jobs, dependents(jobs, |_, job| awaits_approval(job))),
         wake_on(caches.bindings.changes(), jobs, dependents(jobs, |_, job| awaits_approval(job))),
         wake_on(caches.namespaces.changes(), jobs, dependents(jobs, is_in_namespace)),

@@ -2,11 +2,14 @@
 
 use super::refusal::Refusal;
 use crate::metrics::Metrics;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bloomery_crds::Digest;
 use bloomery_crds::names::REPORT_AUDIENCE;
 use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec, TokenReviewStatus};
 use kube::api::PostParams;
 use kube::{Api, Client};
+use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -17,6 +20,10 @@ const MAX_CONCURRENT_REVIEWS: usize = 16;
 
 /// The time that a reviewed token is trusted. A deleted pod may still report for this time.
 const TOKEN_TRUST_DURATION: Duration = Duration::from_mins(1);
+
+/// The time for which a refused token is refused again without a review. A token may be refused because its pod is so new
+/// that the API server does not know it yet.
+const TOKEN_REFUSAL_DURATION: Duration = Duration::from_secs(5);
 
 /// The maximum number of cached tokens. A token that is not cached is reviewed again.
 const MAX_TOKENS: usize = 8192;
@@ -38,26 +45,43 @@ pub struct Authenticator {
     reviews: Api<TokenReview>,
     metrics: Arc<Metrics>,
     permits: Semaphore,
-    tokens: TokenCache,
+    callers: TokenCache<Caller>,
+    refusals: TokenCache<Refusal>,
 }
 
 impl Authenticator {
     /// Creates an authenticator that uses this API server.
     pub fn new(client: Client, metrics: Arc<Metrics>) -> Self {
         let permits = Semaphore::new(MAX_CONCURRENT_REVIEWS);
-        Self { reviews: Api::all(client), metrics, permits, tokens: TokenCache::default() }
+        Self {
+            reviews: Api::all(client),
+            metrics,
+            permits,
+            callers: TokenCache::new(TOKEN_TRUST_DURATION),
+            refusals: TokenCache::new(TOKEN_REFUSAL_DURATION),
+        }
     }
 
     /// Returns the worker that a bearer token belongs to. The API server reviews each token at most once a minute.
     pub async fn caller(&self, token: &str) -> Result<Caller, Refusal> {
         let key = Digest::of_bytes(token.as_bytes());
-        if let Some(caller) = self.tokens.get(&key, Instant::now()) {
+        let requested = Instant::now();
+        if let Some(caller) = self.callers.get(&key, requested) {
             return Ok(caller);
         }
-        let requested = Instant::now();
-        let caller = identify(&self.review(token).await?)?;
-        self.tokens.put(key, caller.clone(), requested);
-        Ok(caller)
+        if let Some(refusal) = self.refusals.get(&key, requested) {
+            return Err(refusal);
+        }
+        match identify(&self.review(token).await?) {
+            Ok(caller) => {
+                self.callers.put(key, caller.clone(), requested);
+                Ok(caller)
+            }
+            Err(refusal) => {
+                self.refusals.put(key, refusal.clone(), requested);
+                Err(refusal)
+            }
+        }
     }
 
     async fn review(&self, token: &str) -> Result<TokenReviewStatus, Refusal> {
@@ -69,6 +93,25 @@ impl Authenticator {
         let created = self.reviews.create(&PostParams::default(), &review).await;
         let reviewed = created.map_err(|error| unavailable(error.to_string()))?;
         reviewed.status.ok_or_else(|| unavailable("the API server returned no result".to_owned()))
+    }
+}
+
+/// Refuses a token that cannot be a worker's: one that is no JWT, or whose payload does not name the audience of reports.
+///
+/// This verifies nothing. It refuses most foreign requests before their body is read.
+pub fn check_form(token: &str) -> Result<(), Refusal> {
+    let refused = |why: &str| Err(Refusal::Unauthorized(format!("the token is refused: {why}")));
+    let parts: Vec<&str> = token.splitn(4, '.').collect();
+    let [_, payload, _] = parts.as_slice() else { return refused("it is not a JWT") };
+    let payload = URL_SAFE_NO_PAD.decode(payload).ok();
+    let Some(claims) = payload.and_then(|payload| serde_json::from_slice::<Value>(&payload).ok()) else {
+        return refused("its payload cannot be read");
+    };
+    let is_audience = |value: &Value| value == REPORT_AUDIENCE;
+    match claims.get("aud") {
+        Some(Value::Array(audiences)) if audiences.iter().any(is_audience) => Ok(()),
+        Some(audience) if is_audience(audience) => Ok(()),
+        _ => refused("it was not issued for the audience bloomery"),
     }
 }
 
@@ -91,30 +134,37 @@ pub fn identify(review: &TokenReviewStatus) -> Result<Caller, Refusal> {
     Ok(Caller { namespace: namespace.to_owned(), pod_uid })
 }
 
-/// Cached workers, by the digest of their token.
-#[derive(Debug, Default)]
-struct TokenCache(Mutex<HashMap<Digest, (Instant, Caller)>>);
+/// Results of reviews, by the digest of the token.
+#[derive(Debug)]
+struct TokenCache<T> {
+    results: Mutex<HashMap<Digest, (Instant, T)>>,
+    /// The time for which a result is valid.
+    valid_for: Duration,
+}
 
-impl TokenCache {
-    /// Returns the worker of a token that was reviewed within the last minute.
-    fn get(&self, token: &Digest, now: Instant) -> Option<Caller> {
-        let cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (requested, caller) = cached.get(token)?;
-        (now.saturating_duration_since(*requested) < TOKEN_TRUST_DURATION).then(|| caller.clone())
+impl<T: Clone> TokenCache<T> {
+    fn new(valid_for: Duration) -> Self {
+        Self { results: Mutex::default(), valid_for }
     }
 
-    /// Caches a worker. The cached token is trusted from the time of the review request on.
-    fn put(&self, token: Digest, caller: Caller, requested: Instant) {
-        let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if cached.len() >= MAX_TOKENS {
-            cached.retain(|_, (requested_then, _)| {
-                requested.saturating_duration_since(*requested_then) < TOKEN_TRUST_DURATION
-            });
+    /// Returns the result of a review, if it is still valid.
+    fn get(&self, token: &Digest, now: Instant) -> Option<T> {
+        let results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
+        let (requested, result) = results.get(token)?;
+        (now.saturating_duration_since(*requested) < self.valid_for).then(|| result.clone())
+    }
+
+    /// Caches the result of a review. It is valid from the time of the request on.
+    fn put(&self, token: Digest, result: T, requested: Instant) {
+        let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
+        if results.len() >= MAX_TOKENS {
+            results
+                .retain(|_, (requested_then, _)| requested.saturating_duration_since(*requested_then) < self.valid_for);
         }
-        if cached.len() >= MAX_TOKENS {
-            cached.clear();
+        if results.len() >= MAX_TOKENS {
+            results.clear();
         }
-        cached.insert(token, (requested, caller));
+        results.insert(token, (requested, result));
     }
 }
 

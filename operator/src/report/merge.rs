@@ -9,7 +9,7 @@ use bloomery_crds::conditions::{self, ConditionType, Health, Reason};
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::report::{ExternalWait, ParkReason, PodEnd, Projection, Report};
 use bloomery_crds::run::JobIdentity;
-use bloomery_crds::v1alpha1::{JobStatus, SecretKeyRef, WaitingFor};
+use bloomery_crds::v1alpha1::{HeldCall, JobStatus, SecretKeyRef, WaitingFor};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 
@@ -22,14 +22,20 @@ pub enum Merged {
     Deferrable(Box<JobStatus>),
     /// The status changes in a way that people should see now.
     Urgent(Box<JobStatus>),
+    /// The report contradicts an earlier one about the same event of the log. Holds the reason.
+    Conflict(String),
 }
 
 /// Merges a report of the recorded attempt into the current status.
 ///
 /// # Guarantees
 /// Reports are ordered by (epoch, events). A report that is older than the status changes nothing, so repetitions and
-/// reordering do no harm. A terminal status is final; phase, epoch and log never go back.
+/// reordering do no harm. A terminal status is final; phase, epoch and log never go back. A report that contradicts the
+/// status about the same event changes nothing.
 pub fn merge(current: &JobStatus, report: &Report, stamp: &StatusStamp) -> Merged {
+    if let Some(why) = conflict(current, report) {
+        return Merged::Conflict(why);
+    }
     if !is_current(current, report) {
         return Merged::Unchanged;
     }
@@ -50,6 +56,31 @@ pub fn merge(current: &JobStatus, report: &Report, stamp: &StatusStamp) -> Merge
 pub fn acknowledged_events(current: &JobStatus, report: &Report) -> u64 {
     let stored = current.log.as_ref().map_or(0, |log| log.events);
     if current.is_terminal() { stored.max(report.projection.log.events) } else { stored }
+}
+
+/// Describes how a report contradicts the status about the same event of the log; none if it does not. The events decide the
+/// head of the log and the held call, so two of either come from different logs.
+fn conflict(current: &JobStatus, report: &Report) -> Option<String> {
+    let (attempt, log) = (current.attempt.as_ref()?, current.log.as_ref()?);
+    let reported = &report.projection.log;
+    if attempt.number != report.attempt || (attempt.epoch, log.events) != (Some(report.epoch), reported.events) {
+        return None;
+    }
+    let call = |waiting: Option<&WaitingFor>| waiting.and_then(|waiting| waiting.call.clone());
+    let calls = (call(current.waiting_for.as_ref()), call(report.projection.waiting_for.as_ref()));
+    let is_same_call = |one: &HeldCall, other: &HeldCall| {
+        (&one.id, &one.tool, &one.digest, &one.approvers) == (&other.id, &other.tool, &other.digest, &other.approvers)
+    };
+    let what = match calls {
+        _ if log.head != reported.head => "another head of the log",
+        (Some(one), Some(other)) if !is_same_call(&one, &other) => "another held call",
+        _ => return None,
+    };
+    Some(format!(
+        "a report has {what} than an earlier one, both for event {} of epoch {}, and was refused: only one of them is from \
+         the worker. Find out who may enter the pods of the namespace or write to its memory",
+        log.events, report.epoch
+    ))
 }
 
 /// Returns whether a report belongs to the recorded attempt, and is not older than the status.

@@ -22,6 +22,12 @@ pub enum Refusal {
     /// Another attempt continues the Job, so this worker must stop.
     #[error("{0}")]
     Superseded(String),
+    /// The report contradicts an earlier one about the same event of the log. Sending it again does not help.
+    #[error("{0}")]
+    Conflict(String),
+    /// The body of the request did not arrive in time.
+    #[error("{0}")]
+    TooSlow(String),
     /// The report is too large.
     #[error("{0}")]
     TooLarge(String),
@@ -42,6 +48,9 @@ impl Refusal {
             Self::NotFound(_) => StatusCode::NOT_FOUND,
             Self::TooEarly(_) => StatusCode::CONFLICT,
             Self::Superseded(_) => StatusCode::GONE,
+            // 409 asks the worker to repeat the report.
+            Self::Conflict(_) => StatusCode::PRECONDITION_FAILED,
+            Self::TooSlow(_) => StatusCode::REQUEST_TIMEOUT,
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Invalid(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
@@ -56,6 +65,8 @@ impl Refusal {
             Self::NotFound(_) => "not_found",
             Self::TooEarly(_) => "too_early",
             Self::Superseded(_) => "superseded",
+            Self::Conflict(_) => "conflict",
+            Self::TooSlow(_) => "too_slow",
             Self::TooLarge(_) => "too_large",
             Self::Invalid(_) => "invalid",
             Self::Unavailable(_) => "unavailable",

@@ -1,12 +1,14 @@
 //! The HTTP server of the report endpoint, over TLS. Connections, sizes and times are bounded.
 
+use super::auth;
+use super::connections::Connections;
 use super::refusal::Refusal;
 use super::service::Service;
 use super::tls::{self, ServedCertificate};
 use crate::context::Context;
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::{DefaultBodyLimit, FromRequest, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::routing::post;
 use axum::{Json, Router};
@@ -17,6 +19,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
@@ -32,14 +35,30 @@ const MAX_CONNECTIONS: usize = 4096;
 /// The timeout of a TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The time after which a connection without a request is closed.
-const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
+/// The time limits of requests.
+const TIMEOUTS: Timeouts = Timeouts { headers: Duration::from_secs(20), body: Duration::from_secs(10) };
 
 /// The maximum size of the request headers in bytes. The token is the largest.
 const MAX_HEADER_BYTES: usize = 32 * 1024;
 
 /// The time that requests in progress may take after the shutdown.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The time limits of a request.
+#[derive(Debug, Clone, Copy)]
+struct Timeouts {
+    /// For the headers, from the end of the request before. A worker reports every 4 s.
+    headers: Duration,
+    /// For the body.
+    body: Duration,
+}
+
+/// What the routes share.
+#[derive(Clone)]
+struct Shared {
+    service: Arc<Service>,
+    timeouts: Timeouts,
+}
 
 /// Serves reports until the shutdown, then finishes those in progress.
 ///
@@ -56,7 +75,7 @@ pub async fn serve(context: Arc<Context>, shutdown: CancellationToken) -> std::i
         )
     })?;
     context.readiness.report_listener.set();
-    let router = router(Arc::new(Service::new(context.clone())));
+    let router = router(Arc::new(Service::new(context.clone())), TIMEOUTS);
     tokio::select! {
         () = accept_connections(listener, TlsAcceptor::from(Arc::new(tls)), router, &shutdown) => {}
         () = tls::keep_renewed(&context, &certificate) => {}
@@ -65,7 +84,7 @@ pub async fn serve(context: Arc<Context>, shutdown: CancellationToken) -> std::i
 }
 
 /// The routes of the endpoint.
-pub fn router(service: Arc<Service>) -> Router {
+fn router(service: Arc<Service>, timeouts: Timeouts) -> Router {
     Router::new()
         .route(PATH, post(report))
         .fallback(async || (StatusCode::NOT_FOUND, error_body(&format!("reports are sent to {PATH}"))))
@@ -73,7 +92,7 @@ pub fn router(service: Arc<Service>) -> Router {
             (StatusCode::METHOD_NOT_ALLOWED, error_body("reports are sent with POST"))
         })
         .layer(DefaultBodyLimit::max(MAX_BYTES))
-        .with_state(service)
+        .with_state(Shared { service, timeouts })
 }
 
 fn error_body(message: &str) -> Json<serde_json::Value> {
@@ -81,27 +100,36 @@ fn error_body(message: &str) -> Json<serde_json::Value> {
 }
 
 async fn report(
-    State(service): State<Arc<Service>>,
-    headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
+    State(Shared { service, timeouts }): State<Shared>,
+    request: Request,
 ) -> Result<Json<Directives>, Refusal> {
-    let result = match parse_request(&headers, body) {
-        Ok((token, report)) => service.handle(token, &report).await,
+    let result = match receive(request, timeouts.body).await {
+        Ok((token, report)) => service.handle(&token, &report).await,
         Err(refusal) => Err(refusal),
     };
     result.map(Json).inspect_err(|refusal| service.count_refusal(refusal))
 }
 
-fn parse_request(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<(&str, Report), Refusal> {
+/// Receives the token and the report of a request. The token is checked before the body is read, as far as that is possible
+/// without a review.
+async fn receive(request: Request, timeout: Duration) -> Result<(String, Report), Refusal> {
+    let token = bearer_token(request.headers())?.to_owned();
+    auth::check_form(&token)?;
+    let body = tokio::time::timeout(timeout, Bytes::from_request(request, &())).await;
+    let body =
+        body.map_err(|_| Refusal::TooSlow(format!("the body of the report did not arrive within {timeout:?}")))?;
+    Ok((token, parse_body(body)?))
+}
+
+fn bearer_token(headers: &HeaderMap) -> Result<&str, Refusal> {
     let authorization = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let token = match authorization.split_once(' ') {
-        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") && !token.trim().is_empty() => token.trim(),
-        _ => {
-            return Err(Refusal::Unauthorized(
-                "a report needs the worker's token: Authorization: Bearer ...".to_owned(),
-            ));
-        }
-    };
+    match authorization.split_once(' ') {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") && !token.trim().is_empty() => Ok(token.trim()),
+        _ => Err(Refusal::Unauthorized("a report needs the worker's token: Authorization: Bearer ...".to_owned())),
+    }
+}
+
+fn parse_body(body: Result<Bytes, BytesRejection>) -> Result<Report, Refusal> {
     let body = body.map_err(|rejection| match rejection.status() {
         StatusCode::PAYLOAD_TOO_LARGE => Refusal::TooLarge(format!("a report is at most {MAX_BYTES} bytes long")),
         _ => Refusal::Invalid(format!("the report is incomplete: {}", rejection.body_text())),
@@ -109,12 +137,12 @@ fn parse_request(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Re
     let text = str::from_utf8(&body).map_err(|error| Refusal::Invalid(format!("the report is not UTF-8: {error}")))?;
     let invalid = |why: String| Refusal::Invalid(format!("the report cannot be read: {why}"));
     let value = canonical::parse(text).map_err(|error| invalid(error.to_string()))?;
-    let report = serde_json::from_value(value).map_err(|error| invalid(error.to_string()))?;
-    Ok((token, report))
+    serde_json::from_value(value).map_err(|error| invalid(error.to_string()))
 }
 
 async fn accept_connections(listener: TcpListener, tls: TlsAcceptor, router: Router, shutdown: &CancellationToken) {
     let (tasks, permits) = (TaskTracker::new(), Arc::new(Semaphore::new(MAX_CONNECTIONS)));
+    let connections = Arc::new(Connections::default());
     loop {
         let Ok(permit) = permits.clone().acquire_owned().await else { break };
         let accepted = tokio::select! {
@@ -122,11 +150,16 @@ async fn accept_connections(listener: TcpListener, tls: TlsAcceptor, router: Rou
             () = shutdown.cancelled() => break,
         };
         match accepted {
-            Ok((stream, _)) => {
-                let connection = serve_connection(stream, tls.clone(), router.clone(), shutdown.clone());
+            Ok((stream, peer)) => {
+                let address = peer.ip().to_canonical();
+                let Some(connection) = connections.open(address) else {
+                    tracing::debug!(%address, "a connection was closed, because its address has too many");
+                    continue;
+                };
+                let served = serve_connection(stream, tls.clone(), router.clone(), shutdown.clone());
                 tasks.spawn(async move {
-                    connection.await;
-                    drop(permit);
+                    served.await;
+                    drop((connection, permit));
                 });
             }
             Err(error) => {
@@ -150,9 +183,16 @@ async fn serve_connection(stream: TcpStream, tls: TlsAcceptor, router: Router, s
         Ok(Err(error)) => return tracing::debug!(%error, "a TLS handshake failed"),
         Err(_) => return tracing::debug!("a TLS handshake took too long"),
     };
+    serve_requests(stream, router, TIMEOUTS.headers, shutdown).await;
+}
+
+async fn serve_requests<S>(stream: S, router: Router, header_timeout: Duration, shutdown: CancellationToken)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let requests = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(IDLE_TIMEOUT)
+        .header_read_timeout(header_timeout)
         .max_buf_size(MAX_HEADER_BYTES)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
     let mut requests = std::pin::pin!(requests);

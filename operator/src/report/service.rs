@@ -8,11 +8,13 @@ use super::refusal::Refusal;
 use crate::approval::create::{self, create};
 use crate::context::Context;
 use crate::error::Error;
+use crate::events::EventMessage;
 use crate::job::fetch::stored_pod;
 use crate::job::status::{approvals_not_created, is_same_wait, policy_missing};
 use crate::job::write_pace::WritePace;
 use crate::owned;
 use crate::status::StatusStamp;
+use bloomery_crds::conditions::Reason;
 use bloomery_crds::report::{Directives, Report};
 use bloomery_crds::v1alpha1::{Attempt, Job, JobStatus};
 use k8s_openapi::jiff::Timestamp;
@@ -104,12 +106,13 @@ impl Service {
         }
     }
 
-    /// Accepts a caller that has replaced the recorded pod: a pod with the same name that the same Job owns.
+    /// Accepts a caller that has replaced the recorded pod: a pod with the same name that the operator created for the Job.
     async fn check_successor(&self, recorded: &Attempt, caller: &Caller, report: &Report) -> Result<(), Refusal> {
         let stored = stored_pod(&self.context, &report.job.namespace, &recorded.pod).await;
         let pod = stored.map_err(|error| Refusal::Unavailable(error.to_string()))?;
         let is_successor = pod.is_some_and(|pod| {
-            pod.metadata.uid.as_ref() == Some(&caller.pod_uid) && owned::is_owned_by(&pod.metadata, &report.job.uid)
+            pod.metadata.uid.as_ref() == Some(&caller.pod_uid)
+                && owned::is_worker_pod(&pod, (&report.job.name, &report.job.uid))
         });
         if is_successor {
             return Ok(());
@@ -128,6 +131,11 @@ impl Service {
             Merged::Deferrable(status) if self.pace.remaining(uid, Instant::now()).is_none() => status,
             Merged::Deferrable(_) => {
                 return Ok(self.respond("deferred", job, report, acknowledged_events(&current, report)));
+            }
+            Merged::Conflict(why) => {
+                let warning = EventMessage::warning(Reason::ReportConflict, why.clone());
+                self.context.events.publish(job, warning).await;
+                return Err(Refusal::Conflict(why));
             }
             Merged::Unchanged => {
                 return Ok(self.respond("repeated", job, report, acknowledged_events(&current, report)));

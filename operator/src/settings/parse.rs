@@ -2,7 +2,7 @@
 
 use super::pod_defaults::PodDefaults;
 use crate::apply::quantity;
-use crate::approval::policy::ShippedPolicy;
+use crate::approval::policy::ShippedPolicies;
 use k8s_openapi::api::core::v1::ResourceRequirements;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use std::time::Duration;
@@ -33,9 +33,9 @@ pub(super) enum Error {
     /// The value is not a quantity.
     #[error("must be a Kubernetes quantity such as 1Gi")]
     Quantity,
-    /// The value is not the JSON of a [`ShippedPolicy`].
+    /// The value is not the JSON of a [`ShippedPolicies`].
     #[error("must be the JSON that the chart writes: {0}")]
-    ShippedPolicy(#[source] serde_json::Error),
+    ShippedPolicies(#[source] serde_json::Error),
     /// The value is not a duration.
     #[error("must be a duration such as 10m: {0}")]
     Duration(String),
@@ -81,8 +81,8 @@ pub(super) fn quantity(text: &str) -> Result<Quantity, Error> {
 }
 
 /// Parses the shipped admission policy.
-pub(super) fn shipped_policy(text: &str) -> Result<ShippedPolicy, Error> {
-    serde_json::from_str(text).map_err(Error::ShippedPolicy)
+pub(super) fn shipped_policies(text: &str) -> Result<ShippedPolicies, Error> {
+    serde_json::from_str(text).map_err(Error::ShippedPolicies)
 }
 
 /// Parses a duration in the notation of Kubernetes.

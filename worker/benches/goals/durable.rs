@@ -52,6 +52,8 @@ async fn round(root: &Path, rows: &[Row]) -> (Vec<Duration>, Vec<Duration>) {
         Duration::ZERO,
     )
     .await
+    .unwrap()
+    .begun()
     .unwrap();
     let recorder =
         Recorder::new(claimed, Printer::new(Format::Text, Box::new(std::io::sink())), &[], Redactor::default());

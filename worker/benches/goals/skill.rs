@@ -3,6 +3,7 @@
 use bloomery_crds::Digest;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::v1alpha1::SkillSpec;
+use bloomery_engine::decisions::Decisions;
 use bloomery_engine::run::Run;
 use serde_json::{Value, json};
 
@@ -106,6 +107,7 @@ pub(crate) fn run(skill: SkillSpec) -> Run {
         context_window: WINDOW,
         continues: None,
         people: false,
+        decisions: Decisions::Log,
         has_notes: false,
         max_output: 4_096,
     }

@@ -7,6 +7,7 @@ pub(crate) mod staged;
 
 use crate::catalogue::fix_catalogue;
 use crate::conversation::Conversation;
+use crate::decisions::Decisions;
 use crate::event::{Answer, ContextPart, Event, RequestedCall};
 use crate::line::{Chain, EventTime};
 use crate::next::next;
@@ -57,6 +58,7 @@ pub(crate) fn run() -> Run {
         context_window: 128_000,
         continues: None,
         people: false,
+        decisions: Decisions::Log,
         has_notes: false,
         max_output: 4_096,
     }

@@ -13,6 +13,7 @@ pub mod condition;
 pub mod content;
 pub mod conversation;
 pub mod core_tools;
+pub mod decisions;
 pub mod endpoint;
 pub mod event;
 #[cfg(test)]

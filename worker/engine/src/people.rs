@@ -31,13 +31,14 @@ pub(crate) fn open_requests(shared: &Shared) -> Vec<HumanRequest<'_>> {
 
 /// Returns whether a statement changes anything.
 ///
-/// - A decision is relevant if its call still waits for it.
+/// - A decision is relevant if its call still waits for it, and an approval only if it counts.
 /// - A reply or message of the Job's spec is relevant if it was not read before.
 /// - Any other reply or message, such as one from a terminal, is always relevant.
 pub(crate) fn is_relevant(statement: &Statement, shared: &Shared) -> bool {
     match statement {
         Statement::Approval { call, digest, decision } => {
             approval::is_awaited(call, Some(digest), decision, &shared.calls)
+                && approval::counts(call, digest, &decision.approver, shared)
         }
         Statement::Denial { call, decision } => approval::is_awaited(call, None, decision, &shared.calls),
         Statement::Reply { nth, .. } | Statement::Message { nth, .. } => {

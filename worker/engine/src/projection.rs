@@ -7,7 +7,7 @@ use crate::people::{self, HumanRequest};
 use crate::shared::Shared;
 use crate::stages::questions::{OpenQuestion, StrayReply};
 use crate::step::Step;
-use bloomery_crds::outcome::Phase;
+use bloomery_crds::outcome::{Outcome, Phase};
 use bloomery_crds::report::{
     HeldCallDetails, MAX_ENTITIES_BYTES, MAX_REMARK_BYTES, MAX_REMARKS, MAX_TOOL_NAME_BYTES, MAX_TOOL_NAMES, Projection,
 };
@@ -41,6 +41,12 @@ pub fn project(conversation: &Conversation, log: LogPosition) -> Projection {
         usage: usage(shared),
         log,
     }
+}
+
+/// Projects a conversation that ends although its log does not say so, because the log was tampered with.
+pub fn project_tampered(conversation: &Conversation, outcome: Outcome, log: LogPosition) -> Projection {
+    let projection = project(conversation, log);
+    Projection { phase: outcome.phase(), outcome: Some(outcome), waiting_for: None, ..projection }
 }
 
 /// Returns the remarks about changed tools, then those about the Skill.

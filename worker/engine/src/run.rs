@@ -7,6 +7,7 @@
 //! [`JobPart::goal`]: bloomery_crds::run::JobPart::goal
 //! [`Event::ConversationOpened`]: crate::Event::ConversationOpened
 
+use crate::decisions::Decisions;
 use bloomery_crds::Digest;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::run::BoundResource;
@@ -35,6 +36,8 @@ pub struct Run {
     pub continues: Option<String>,
     /// Whether people can be asked. If not, a question to them ends the conversation.
     pub people: bool,
+    /// The source of the decisions on held calls that count.
+    pub decisions: Decisions,
     /// Whether the memory bank of the skill directory holds notes when the worker starts.
     pub has_notes: bool,
     /// The maximum number of tokens in one answer, for all models of the Job.

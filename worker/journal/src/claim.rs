@@ -4,6 +4,7 @@ use super::clock::Clock;
 use super::files::Files;
 use super::{Error, Log, Store};
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
+use bloomery_crds::outcome::Outcome;
 use bloomery_engine::line::{Chain, Entry};
 use bloomery_engine::{Conversation, Event};
 use std::time::Duration;
@@ -24,6 +25,34 @@ pub struct Claimed<F> {
     pub entry: Entry,
 }
 
+/// The result of a claim.
+#[derive(Debug)]
+pub enum Claim<F> {
+    /// The epoch has begun.
+    Begun(Box<Claimed<F>>),
+    /// The log approves a call that nobody has approved ([`Conversation::tampering`]). Nothing was written to the log, and nothing
+    /// can be. Holds the closed log, and the outcome of the Job.
+    Tampered(Box<Log<F>>, Outcome),
+}
+
+impl<F: Files> Claim<F> {
+    /// Returns the epoch, if it has begun.
+    pub fn begun(self) -> Option<Claimed<F>> {
+        match self {
+            Self::Begun(claimed) => Some(*claimed),
+            Self::Tampered(..) => None,
+        }
+    }
+
+    /// Returns the log.
+    pub fn log(&self) -> &Log<F> {
+        match self {
+            Self::Begun(claimed) => &claimed.log,
+            Self::Tampered(log, _) => log,
+        }
+    }
+}
+
 /// An attempt that claims an epoch.
 #[derive(Debug, Clone, Copy)]
 pub struct ClaimingAttempt {
@@ -34,7 +63,7 @@ pub struct ClaimingAttempt {
 }
 
 /// Reads the log into `conversation`, and claims the next epoch for this attempt. If another worker was faster, this worker reads
-/// the new events and tries the next name.
+/// the new events and tries the next name. A log that was tampered with is not claimed.
 ///
 /// Segments that must exist may not be visible on the volume yet. The claim waits for them for `patience`, but not longer than
 /// 30 s.
@@ -48,7 +77,7 @@ pub async fn claim<F: Files>(
     conversation: &mut Conversation,
     attempt: ClaimingAttempt,
     patience: Duration,
-) -> Result<Claimed<F>, Error> {
+) -> Result<Claim<F>, Error> {
     let max_wait = patience.min(MAX_VISIBILITY_DELAY);
     let mut wait = VisibilityWait::new(max_wait);
     loop {
@@ -66,6 +95,11 @@ pub async fn claim<F: Files>(
             }
             return Err(store.lost_error(chain.events(), acknowledged));
         }
+        if let Some(outcome) = conversation.tampering() {
+            let log = Log::new(store, chain);
+            log.close();
+            return Ok(Claim::Tampered(Box::new(log), outcome));
+        }
         let mut claimed_chain = chain.clone();
         let ClaimingAttempt { number, after_disruption } = attempt;
         let started = Event::EpochStarted { epoch: conversation.epoch() + 1, attempt: number, after_disruption };
@@ -75,7 +109,8 @@ pub async fn claim<F: Files>(
             Ok(()) => {
                 store.remove_leftovers_of_others(entry.seq);
                 conversation.apply(&entry);
-                return Ok(Claimed { log: Log::new(store, claimed_chain), clock, line, entry });
+                let log = Log::new(store, claimed_chain);
+                return Ok(Claim::Begun(Box::new(Claimed { log, clock, line, entry })));
             }
             // The volume has just shown new events, so the wait for the next ones begins again.
             Err(Error::Superseded { .. }) if chain.events() > events_before => {

@@ -22,7 +22,7 @@ mod segments;
 mod store;
 mod volume;
 
-pub use claim::{Claimed, ClaimingAttempt, claim};
+pub use claim::{Claim, Claimed, ClaimingAttempt, claim};
 pub use error::Error;
 pub use log::Log;
 pub use segments::Segments;

@@ -66,7 +66,7 @@ impl People for DecisionInbox {
 }
 
 fn statement_of_decision(given: &GivenDecision) -> Statement {
-    let GivenDecision { call, digest, approver, verdict, by, reason } = given;
+    let GivenDecision { call, tool: _, digest, approver, verdict, by, reason } = given;
     let call = CallId(call.clone());
     let decision = |by: &str| Decision { approver: approver.clone(), by: by.to_owned(), reason: reason.clone() };
     match verdict {

@@ -33,6 +33,7 @@ mod secrets;
 mod selected;
 mod stopped;
 mod storage;
+mod tampered;
 
 fn outcome(stand: &Stand, attempt: u32) -> OutcomeCode {
     stand.termination(attempt).outcome.unwrap().code

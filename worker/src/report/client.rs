@@ -78,14 +78,16 @@ impl SendError {
         matches!(self, Self::Again { .. } | Self::Unacknowledged)
     }
 
-    /// Returns whether a retry is pointless: the Job or the worker's ServiceAccount is gone, or the report is too large. A replica of
-    /// another version may be able to read a report that this one cannot read.
+    /// Returns whether a retry is pointless: the Job or the worker's ServiceAccount is gone, or the report is too large or contradicts
+    /// an accepted one. A replica of another version may be able to read a report that this one cannot read.
     pub fn is_permanent(&self) -> bool {
         let permanent = [
             // The worker's ServiceAccount is deleted with the Skill, which invalidates its tokens.
             StatusCode::UNAUTHORIZED,
             StatusCode::FORBIDDEN,
             StatusCode::NOT_FOUND,
+            // Another report about the same event of the log was accepted.
+            StatusCode::PRECONDITION_FAILED,
             StatusCode::PAYLOAD_TOO_LARGE,
         ];
         matches!(self, Self::Refused { status, .. } if permanent.contains(status))

@@ -199,6 +199,15 @@ async fn a_heartbeat_is_sent_when_nothing_changed() {
 }
 
 #[tokio::test]
+async fn an_end_that_contradicts_an_accepted_report_is_given_up() {
+    let stand = Stand::with([Reply::Status(412), Reply::Status(412), Reply::Status(412), Reply::Status(412)]).await;
+    let reporter = stand.reporter();
+    assert!(!reporter.end(projection(2), PodEnd::Finished, LONG).await);
+    assert!(stand.stop.requested().is_none());
+    assert!((4..=5).contains(&stand.operator.received().len()));
+}
+
+#[tokio::test]
 async fn an_unreachable_operator_does_not_block_the_run() {
     let mut stand = Stand::with([]).await;
     // Nothing listens on port 9.

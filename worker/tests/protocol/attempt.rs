@@ -1,7 +1,7 @@
 //! Models one attempt: it reads the log, claims an epoch, and then repeatedly makes lines durable and acts, until it ends or is
 //! superseded.
 
-use crate::conversation::{Act, Call, Line, epoch, next};
+use crate::conversation::{Act, Call, Line, Rules, epoch, is_tampered, next};
 use crate::mutation::Mutation;
 use crate::volume::Segment;
 use crate::world::World;
@@ -36,6 +36,8 @@ pub struct Attempt {
     pub act: Act,
     /// Whether its epoch has begun.
     pub begun: bool,
+    /// The decision in its run document, and the rules that it follows.
+    pub rules: Rules,
 }
 
 /// Whether the attempt learns the result of its step.
@@ -48,7 +50,15 @@ pub enum StepResult {
 
 impl Attempt {
     pub fn new(number: usize) -> Self {
-        Self { number, at: At::Reading, view: Vec::new(), pending: Vec::new(), act: Act::Nothing, begun: false }
+        Self {
+            number,
+            at: At::Reading,
+            view: Vec::new(),
+            pending: Vec::new(),
+            act: Act::Nothing,
+            begun: false,
+            rules: Rules::default(),
+        }
     }
 
     /// Ends the attempt. Clears its memory, so that the checker recognizes equal states.
@@ -58,9 +68,23 @@ impl Attempt {
 
     /// Reads the log up to `end`. With a stale view of the directory, a reader stops before the real end.
     pub fn read(&mut self, world: &mut World, end: usize) {
+        if *self == Self::new(self.number) {
+            self.rules = world.rules();
+        }
         self.view = world.volume.log().into_iter().take(end).collect();
+        // A log that lacks acknowledged lines is not continued either.
+        if self.view.len() < world.people.acknowledged {
+            return self.end();
+        }
         // A log with a gap or an unreadable segment is broken and is not continued.
         if self.view.contains(&Line::Lost) || (world.volume.has_gap() && Some(&end) == world.volume.ends().last()) {
+            return self.end();
+        }
+        if is_tampered(&self.view, self.rules) && !world.mutated(Mutation::ClaimTampered) {
+            // The operator ignores the report of an attempt that another one has replaced.
+            let is_replaced =
+                world.attempts.iter().skip(self.number + 1).any(|later| *later != Self::new(later.number));
+            world.seen.tampered |= !is_replaced;
             return self.end();
         }
         self.at = At::Read;
@@ -118,7 +142,7 @@ impl Attempt {
         if let [Line::Completed(_) | Line::Indeterminate(_)] = outcome.as_slice() {
             (self.pending, self.act) = (outcome, Act::Nothing);
         } else {
-            let (lines, act) = next(&known);
+            let (lines, act) = next(&known, self.rules);
             self.pending = outcome.into_iter().chain(lines).collect();
             self.act = act;
         }
@@ -132,7 +156,7 @@ impl Attempt {
             Act::AskModel => world.mutated(Mutation::RequestBeforeDurable),
             // Lines may be pending during this read. They become durable with the lines of the next act, or earlier.
             Act::Look => true,
-            Act::Nothing => false,
+            Act::Ask(_) | Act::Nothing => false,
         };
         self.at = if self.pending.is_empty() || early { At::Acting } else { At::Linking };
     }
@@ -151,6 +175,7 @@ impl Attempt {
         let content_synced = !world.mutated(Mutation::NoSyncOfContent);
         let segment = Segment { lines: self.pending.clone(), content_synced, name_synced: false };
         world.volume.segments.insert(name, segment);
+        world.seen.added_to_tampered |= is_tampered(&self.view, self.rules);
         match result {
             StepResult::Done => self.at = At::Linked,
             StepResult::ReplyLost => self.link_refused(world, name),
@@ -183,7 +208,7 @@ impl Attempt {
 
     fn perform(&mut self, world: &mut World, result: StepResult) {
         let act = std::mem::replace(&mut self.act, Act::Nothing);
-        world.seen.act(act, self.number, &world.volume.durable_log());
+        world.seen.act(act, self, &world.volume.durable_log());
         let outcome = match (act, result) {
             (Act::Nothing, _) => Vec::new(),
             (Act::Look, _) => {
@@ -197,6 +222,11 @@ impl Attempt {
             (Act::AskModel, _) => vec![Line::Answered],
             (Act::Effect(call), StepResult::Done) => vec![Line::Completed(call)],
             (Act::Effect(call), StepResult::ReplyLost) => vec![Line::Indeterminate(call)],
+            (Act::Ask(call), _) => {
+                world.people.ask(call, self.view.len());
+                world.locked = false;
+                return self.end();
+            }
             (Act::Report(_), _) => {
                 if world.mutated(Mutation::LogRemoved) {
                     world.volume.segments.clear();

@@ -40,12 +40,20 @@ mod tests {
             assert!(properties::is_possibility(name), "{name} is violated by\n{}", describe(&path));
         }
         let found: BTreeSet<_> = checker.discoveries().into_keys().collect();
-        let missing: Vec<_> = properties::all()
+        let missing: Vec<_> = checker
+            .model()
+            .properties()
             .into_iter()
             .filter(|p| properties::is_possibility(p.name) && !found.contains(p.name))
             .collect();
         assert!(missing.is_empty(), "never reached: {:?}", missing.iter().map(|p| p.name).collect::<Vec<_>>());
         checker.unique_state_count()
+    }
+
+    /// Returns the violated properties. The check ends once `property` is violated.
+    fn violated(protocol: Protocol, property: &'static str) -> Vec<&'static str> {
+        let checker = protocol.checker().finish_when(HasDiscoveries::AnyOf([property].into())).spawn_bfs().join();
+        checker.discoveries().into_keys().filter(|name| !properties::is_possibility(name)).collect()
     }
 
     #[test]
@@ -60,6 +68,39 @@ mod tests {
     fn three_attempts_keep_all_properties_under_one_fault(#[case] faults: Faults) {
         let states = assert_holds(Protocol::new(3, faults));
         assert!(states > 10_000, "{states}");
+    }
+
+    #[rstest]
+    #[case::that_are_killed(Faults { power_losses: 0, lost_replies: 0, kills: true })]
+    #[case::that_lose_power(Faults { power_losses: 1, lost_replies: 0, kills: false })]
+    #[case::that_lose_replies(Faults { power_losses: 0, lost_replies: 1, kills: false })]
+    fn three_attempts_make_calls_that_need_approvals(#[case] faults: Faults) {
+        let states = assert_holds(Protocol::new(3, faults).with_approvals());
+        assert!(states > 10_000, "{states}");
+    }
+
+    /// A worker of another Job, or a pod that the operator did not create, can write to the directory.
+    #[test]
+    fn approvals_hold_although_somebody_else_writes_to_the_directory() {
+        let faults = Faults { power_losses: 0, lost_replies: 0, kills: false };
+        let states = assert_holds(Protocol::new(2, faults).with_liar(2));
+        assert!(states > 100_000, "{states}");
+    }
+
+    #[rstest]
+    #[case::approvals_in_the_log(Mutation::BelieveApprovals, properties::APPROVED, 1)]
+    #[case::approvals_in_the_log_against_a_denial(Mutation::BelieveApprovals, properties::DENIED, 1)]
+    #[case::rulings_in_the_log(Mutation::FollowRulings, properties::APPROVED, 1)]
+    #[case::claims_of_a_tampered_log(Mutation::ClaimTampered, properties::UNTOUCHED, 1)]
+    #[case::decisions_that_are_passed_once(Mutation::DecisionPassedOnce, properties::HONEST, 0)]
+    fn without_one_of_its_rules_an_approval_does_not_hold(
+        #[case] mutation: Mutation,
+        #[case] property: &'static str,
+        #[case] lies: u8,
+    ) {
+        let faults = Faults { power_losses: 0, lost_replies: 0, kills: true };
+        let found = violated(Protocol::new(3, faults).with_liar(lies).with(mutation), property);
+        assert!(found.contains(&property), "{mutation:?} violates only {found:?}");
     }
 
     #[rstest]
@@ -84,14 +125,7 @@ mod tests {
         #[case] property: &'static str,
     ) {
         let faults = Faults { power_losses: 1, lost_replies: 1, kills: true };
-        let checker = Protocol::new(2, faults)
-            .with(mutation)
-            .checker()
-            .finish_when(HasDiscoveries::AnyOf([property].into()))
-            .spawn_bfs()
-            .join();
-        let found: Vec<_> =
-            checker.discoveries().into_keys().filter(|name| !properties::is_possibility(name)).collect();
+        let found = violated(Protocol::new(2, faults).with(mutation), property);
         assert!(found.contains(&property), "{mutation:?} violates only {found:?}");
     }
 }

@@ -33,6 +33,14 @@ pub enum Mutation {
     LogRemoved,
     /// Claims with a lock file, which is removed at the end.
     LockFile,
+    /// Believes the approvals in the log.
+    BelieveApprovals,
+    /// Follows the rulings in the log, and does not rule again before a call.
+    FollowRulings,
+    /// Adds lines to a log that was tampered with.
+    ClaimTampered,
+    /// The operator, not the worker, breaks a rule: it passes a decision only to the first attempt after it.
+    DecisionPassedOnce,
     /// The storage, not the worker, breaks a rule: it loses an acknowledged name while attempts continue.
     StorageLosesName,
 }

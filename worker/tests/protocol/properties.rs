@@ -24,6 +24,15 @@ pub const ASKED_ONCE: &str = "a recorded model answer is not requested again";
 pub const ONE_END: &str = "a conversation has one end";
 pub const PROGRESS: &str = "an attempt without faults finishes the conversation";
 
+/// Invariant 1, for a call that people have to approve.
+pub const APPROVED: &str = "no call that needs an approval without the decision in the run document";
+pub const DENIED: &str = "no call that a person has denied";
+pub const UNTOUCHED: &str = "nothing is added to a log that was tampered with";
+
+pub const HONEST: &str = "no Job whose log only workers write ends because the log was tampered with";
+
+const FOUND: &str = "an attempt finds that the log was tampered with";
+const REFUNDS: &str = "an approved call is made";
 const SUPERSEDED: &str = "an attempt is superseded";
 const LATE_ACT: &str = "a frozen attempt acts after another has taken over";
 const LATE_BUFFER: &str = "a frozen attempt has lines in memory after another has taken over";
@@ -33,10 +42,37 @@ const ESCALATES: &str = "a person has to decide about a lost call";
 
 /// Returns whether a property is a possibility, which must be reached.
 pub fn is_possibility(name: &str) -> bool {
-    all().iter().any(|property| property.name == name && property.expectation == Expectation::Sometimes)
+    all()
+        .iter()
+        .chain(&despite_lies())
+        .any(|property| property.name == name && property.expectation == Expectation::Sometimes)
 }
 
-/// Returns all properties and possibilities.
+/// Returns the properties that hold even if somebody else writes to the directory. Such a writer can remove the end of a log that is
+/// not acknowledged, so a call may happen twice.
+pub fn despite_lies() -> Vec<Property<Protocol>> {
+    let found = Property::sometimes(FOUND, |_, world: &World| world.seen.tampered);
+    approvals().into_iter().chain([found]).collect()
+}
+
+/// Returns the properties and possibilities of calls that need approvals.
+pub fn with_approvals() -> Vec<Property<Protocol>> {
+    // More attempts than the checker can try would reach the other possibilities.
+    let always = all().into_iter().filter(|property| property.expectation == Expectation::Always);
+    let never_tampered = Property::always(HONEST, |_, world: &World| !world.seen.tampered);
+    always.chain(approvals()).chain([never_tampered]).collect()
+}
+
+fn approvals() -> Vec<Property<Protocol>> {
+    vec![
+        Property::always(APPROVED, |_, world: &World| !world.seen.unapproved),
+        Property::always(DENIED, |_, world: &World| !world.people.refund_denied || world.seen.refunds == 0),
+        Property::always(UNTOUCHED, |_, world: &World| !world.seen.added_to_tampered),
+        Property::sometimes(REFUNDS, |_, world: &World| world.seen.refunds > 0),
+    ]
+}
+
+/// Returns the properties and possibilities of a log that only workers write, for calls that need no approval.
 pub fn all() -> Vec<Property<Protocol>> {
     vec![
         Property::always(ALLOWED, |_, world: &World| !world.seen.unallowed),

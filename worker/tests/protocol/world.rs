@@ -1,10 +1,10 @@
 //! Models the volume and its attempts, and all actions that may happen.
 
 use crate::attempt::{At, Attempt, StepResult};
-use crate::conversation::{Act, Call, Line};
+use crate::conversation::{Act, Call, Line, Rules, Verdict, epoch};
 use crate::mutation::Mutation;
 use crate::properties;
-use crate::volume::Volume;
+use crate::volume::{Segment, Volume};
 use stateright::{Model, Property};
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -25,13 +25,27 @@ pub struct Protocol {
     attempts: usize,
     faults: Faults,
     mutation: Option<Mutation>,
-    /// A cache of [`Protocol::makes_progress`], which depends only on the volume and the lock.
-    progress: Mutex<HashMap<(Volume, bool), bool>>,
+    /// Whether the calls need approvals.
+    approvals: bool,
+    /// The number of changes of a writer that lies.
+    lies: u8,
+    /// A cache of [`Protocol::makes_progress`], which depends only on the volume, the lock and the decisions.
+    progress: Mutex<HashMap<(Volume, bool, People), bool>>,
 }
 
 impl Protocol {
     pub fn new(attempts: usize, faults: Faults) -> Self {
-        Self { attempts, faults, mutation: None, progress: Mutex::default() }
+        Self { attempts, faults, mutation: None, approvals: false, lies: 0, progress: Mutex::default() }
+    }
+
+    /// Lets the calls need approvals.
+    pub fn with_approvals(self) -> Self {
+        Self { approvals: true, ..self }
+    }
+
+    /// Adds a writer that can change the directory so often. It may be a pod that claims epochs.
+    pub fn with_liar(self, lies: u8) -> Self {
+        Self { approvals: true, lies, ..self }
     }
 
     pub fn with(self, mutation: Mutation) -> Self {
@@ -40,8 +54,8 @@ impl Protocol {
 
     /// Returns whether a new attempt finishes the conversation if there are no faults.
     pub fn makes_progress(&self, world: &World) -> bool {
-        let volume = (world.volume.clone(), world.locked);
-        *self.progress.lock().unwrap().entry(volume).or_insert_with(|| world.is_finished_by_a_new_attempt())
+        let key = (world.volume.clone(), world.locked, world.people);
+        *self.progress.lock().unwrap().entry(key).or_insert_with(|| world.is_finished_by_a_new_attempt())
     }
 }
 
@@ -63,6 +77,12 @@ pub struct Seen {
     pub unclaimed: bool,
     /// Whether an attempt acted before the lines that the act needs were durable.
     pub too_early: bool,
+    /// Whether a call that needs an approval was made without the decision in the attempt's run document.
+    pub unapproved: bool,
+    /// Whether the latest attempt ended because the log was tampered with.
+    pub tampered: bool,
+    /// Whether an attempt added lines to a log that was tampered with.
+    pub added_to_tampered: bool,
 }
 
 impl Seen {
@@ -75,8 +95,8 @@ impl Seen {
     }
 
     /// Records an act of an attempt. `durable` is the log that a power loss would leave.
-    pub fn act(&mut self, act: Act, attempt: usize, durable: &[Line]) {
-        let claims = |line: &Line| matches!(line, Line::Epoch { attempt: of, .. } if *of == attempt);
+    pub fn act(&mut self, act: Act, attempt: &Attempt, durable: &[Line]) {
+        let claims = |line: &Line| matches!(line, Line::Epoch { attempt: of, .. } if *of == attempt.number);
         let claim = durable.iter().rposition(claims);
         self.unclaimed |= claim.is_none();
         let own = claim.and_then(|at| durable.get(at..)).unwrap_or_default();
@@ -91,8 +111,35 @@ impl Seen {
                 self.unallowed |= !durable.contains(&Line::Ruled(call));
                 self.too_early |= !own.contains(&Line::Started(call));
                 self.refunds += u8::from(call == Call::Refund);
+                let is_approved = attempt.rules.given == Some((call, Verdict::Approve));
+                self.unapproved |= attempt.rules.approvals && !is_approved;
             }
+            Act::Ask(call) => self.too_early |= !durable.contains(&Line::Held(call)),
             Act::Report(outcome) => self.too_early |= !durable.contains(&Line::Finished(outcome)),
+        }
+    }
+}
+
+/// The people and the operator: the calls that people were asked about, and their decisions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct People {
+    /// The latest call that an attempt has reported as held.
+    asked: Option<Call>,
+    /// The decision on it. Decisions on earlier calls are not passed to attempts.
+    decided: Option<Verdict>,
+    /// The number of lines that the operator has acknowledged with that report. Later attempts wait for them.
+    pub acknowledged: usize,
+    /// The attempts that have read the decision.
+    passed: u8,
+    /// Whether a person has denied the refund.
+    pub refund_denied: bool,
+}
+
+impl People {
+    /// Reports a held call. The operator ignores a call before the latest one.
+    pub fn ask(&mut self, call: Call, lines: usize) {
+        if self.asked < Some(call) {
+            *self = Self { asked: Some(call), decided: None, passed: 0, acknowledged: lines, ..*self };
         }
     }
 }
@@ -105,13 +152,47 @@ pub struct World {
     pub locked: bool,
     pub attempts: Vec<Attempt>,
     pub seen: Seen,
+    pub people: People,
     faults: Faults,
     mutation: Option<Mutation>,
+    approvals: bool,
+    lies: u8,
 }
 
 impl World {
     pub fn mutated(&self, mutation: Mutation) -> bool {
         self.mutation == Some(mutation)
+    }
+
+    /// Returns the rules of an attempt that starts now. Its run document has the decision on the latest call that people were asked
+    /// about.
+    pub fn rules(&mut self) -> Rules {
+        let People { asked, decided, passed, .. } = self.people;
+        let is_withheld = self.mutated(Mutation::DecisionPassedOnce) && passed > 0;
+        self.people.passed += u8::from(decided.is_some() && self.mutated(Mutation::DecisionPassedOnce));
+        Rules {
+            approvals: self.approvals,
+            given: asked.zip(decided).filter(|_| !is_withheld),
+            believes_approvals: self.mutated(Mutation::BelieveApprovals),
+            follows_rulings: self.mutated(Mutation::FollowRulings),
+        }
+    }
+
+    /// Changes the directory as a writer that lies.
+    fn lie(&mut self, lie: &Lie) {
+        let ends = self.volume.ends();
+        let last = ends.last().copied().unwrap_or_default();
+        match lie {
+            Lie::Removes => {
+                if let Some(before) = ends.iter().rev().nth(1) {
+                    self.volume.segments.remove(&(before + 1));
+                }
+            }
+            Lie::Adds(lines) => {
+                let segment = Segment { lines: lines.clone(), content_synced: true, name_synced: true };
+                self.volume.segments.insert(last + 1, segment);
+            }
+        }
     }
 
     /// Changes an attempt and the world.
@@ -130,7 +211,8 @@ impl World {
         let mut attempt = Attempt::new(self.attempts.len());
         for _ in 0..MAX_STEPS {
             match (attempt.at, attempt.act) {
-                (At::Acting, Act::Report(_)) => return true,
+                // A held call waits for a person, and not for a pod.
+                (At::Acting, Act::Report(_) | Act::Ask(_)) => return true,
                 (At::Over, _) => return false,
                 (At::Reading, _) => {
                     let end = world.volume.log().len();
@@ -156,8 +238,40 @@ pub enum Action {
     Flushes(usize),
     /// An attempt is killed.
     Killed(usize),
+    /// A person decides on the call that is held.
+    Decides(Verdict),
+    /// A writer that lies changes the directory.
+    Lies(Lie),
     /// The power is lost. These segments lose everything unsynced, and all running attempts end.
     PowerLost(Vec<usize>),
+}
+
+/// A change of the directory by a writer that lies. It replaces a segment in two changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lie {
+    /// It removes the last segment.
+    Removes,
+    /// It adds a segment with these lines.
+    Adds(Vec<Line>),
+}
+
+/// Returns the lies that a writer may add to a log, in an epoch of its own or in that of another attempt.
+fn lies(log: &[Line]) -> Vec<Lie> {
+    const LIAR: usize = usize::MAX;
+    let claim = Line::Epoch { number: epoch(log) + 1, attempt: LIAR };
+    let lines = [Call::Refund, Call::Notify].into_iter().flat_map(|call| {
+        let [held, approved, denied, ruled, started] =
+            [Line::Held(call), Line::Approved(call), Line::Denied(call), Line::Ruled(call), Line::Started(call)];
+        [
+            vec![claim, approved],
+            vec![ruled],
+            vec![held, approved, ruled],
+            vec![approved, ruled, started],
+            vec![ruled, started, Line::Indeterminate(call)],
+            vec![denied, approved, ruled],
+        ]
+    });
+    lines.map(Lie::Adds).chain([Lie::Removes]).collect()
 }
 
 impl Model for Protocol {
@@ -170,8 +284,11 @@ impl Model for Protocol {
             locked: false,
             attempts: (0..self.attempts).map(Attempt::new).collect(),
             seen: Seen::default(),
+            people: People::default(),
             faults: self.faults,
             mutation: self.mutation,
+            approvals: self.approvals,
+            lies: self.lies,
         }]
     }
 
@@ -181,7 +298,10 @@ impl Model for Protocol {
             match attempt.at {
                 At::Over => {}
                 At::Reading => {
-                    let ends = world.volume.ends().into_iter().filter(|end| *end >= attempt.view.len());
+                    let ends = world.volume.ends();
+                    let last = ends.last().copied().unwrap_or_default();
+                    let acknowledged = world.people.acknowledged.min(last);
+                    let ends = ends.into_iter().filter(|end| *end >= attempt.view.len() && *end >= acknowledged);
                     actions.extend(ends.map(|lines| Action::Reads { attempt: at, lines }));
                 }
                 At::Read | At::Linked => actions.push(Action::Steps(at)),
@@ -204,6 +324,12 @@ impl Model for Protocol {
                 actions.push(Action::Killed(at));
             }
         }
+        if world.people.asked.is_some() && world.people.decided.is_none() {
+            actions.extend([Verdict::Approve, Verdict::Deny].map(Action::Decides));
+        }
+        if world.lies > 0 {
+            actions.extend(lies(&world.volume.log()).into_iter().map(Action::Lies));
+        }
         if world.faults.power_losses > 0 {
             actions.extend(subsets(&world.volume.at_risk()).into_iter().map(Action::PowerLost));
         }
@@ -219,6 +345,14 @@ impl Model for Protocol {
                 next.change(at, |attempt, world| attempt.step(world, StepResult::ReplyLost));
             }
             Action::Flushes(at) => next.change(at, |attempt, _| attempt.flush()),
+            Action::Decides(verdict) => {
+                next.people.decided = Some(verdict);
+                next.people.refund_denied |= (next.people.asked, verdict) == (Some(Call::Refund), Verdict::Deny);
+            }
+            Action::Lies(lie) => {
+                next.lies -= 1;
+                next.lie(&lie);
+            }
             Action::Killed(at) => next.change(at, |attempt, _| attempt.end()),
             Action::PowerLost(lost) => {
                 next.faults.power_losses -= 1;
@@ -233,7 +367,11 @@ impl Model for Protocol {
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
-        properties::all()
+        match (self.approvals, self.lies) {
+            (_, 1..) => properties::despite_lies(),
+            (true, 0) => properties::with_approvals(),
+            (false, 0) => properties::all(),
+        }
     }
 }
 

@@ -107,7 +107,7 @@ pub struct Attempt {
     /// The name of the pod.
     #[schemars(length(max = 63))]
     pub pod: String,
-    /// The UID of the pod. Reports of other pods are refused.
+    /// The UID of the pod. Reports of other pods are refused. Absent if another pod has the name.
     #[serde(rename = "podUID", default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
     pub pod_uid: Option<String>,
@@ -118,7 +118,7 @@ pub struct Attempt {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silent: Option<u32>,
     /// The number of consecutive attempts, up to this one, that were disrupted before the log made progress. The pod of such an
-    /// attempt was deleted, evicted, preempted or lost with its node.
+    /// attempt was deleted, evicted, preempted or lost with its node, or another pod had its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disrupted: Option<u32>,
     /// The number of consecutive attempts, up to this one, that parked for a person and whose last report was lost.

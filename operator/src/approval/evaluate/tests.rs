@@ -14,7 +14,7 @@ fn missing() -> PolicyState {
 
 /// The state of an admission policy that was installed after the Approvals were created.
 fn other_policy() -> PolicyState {
-    crate::approval::policy::in_force(&crate::job::fixtures::api::shipped_policy(), "another", "another")
+    crate::approval::policy::in_force(&crate::job::fixtures::api::shipped_policies(), "another", "another")
 }
 
 /// A short description of a state.
@@ -58,6 +58,13 @@ fn edited(change: impl FnOnce(&mut ApprovalSpec)) -> Approval {
 fn forged(approval: Approval) -> Approval {
     let mut forged = counted(approval, YES);
     forged.spec.decision = None;
+    forged
+}
+
+/// An Approval whose status records another decision than its spec.
+fn forged_as(approval: Approval, decided: ApprovalVerdict, status: ApprovalVerdict) -> Approval {
+    let mut forged = counted(approval, status);
+    forged.spec.decision.as_mut().unwrap().verdict = decided;
     forged
 }
 
@@ -107,6 +114,20 @@ const EXPIRY_SECONDS: i64 = 24 * 3600;
 #[case::just_in_time(Some(supervisor()), Some(finance()), policy_in_force(), EXPIRY_SECONDS - 1, "pending: supervisor finance")]
 #[case::time_is_up(Some(supervisor()), Some(counted(finance(), YES)), policy_in_force(), EXPIRY_SECONDS, "count")]
 #[case::counted_and_nobody_decided(Some(forged(supervisor())), Some(finance()), policy_in_force(), 1, "void")]
+#[case::counted_and_another_decision(
+    Some(forged_as(supervisor(), LATE, YES)),
+    Some(counted(finance(), YES)),
+    policy_in_force(),
+    1,
+    "void"
+)]
+#[case::counted_against_a_denial(
+    Some(forged_as(supervisor(), NO, YES)),
+    Some(counted(finance(), YES)),
+    policy_in_force(),
+    1,
+    "void"
+)]
 #[case::counted_decisions_do_not_expire(
     Some(counted(supervisor(), YES)),
     Some(counted(finance(), YES)),
@@ -175,4 +196,39 @@ fn a_withdrawn_approval_differs_from_an_expired_one() {
     for approval in [supervisor(), decided(supervisor(), YES)] {
         assert!(withdrawal(&approval, "over").is_some(), "its decision has not counted");
     }
+}
+
+#[rstest]
+#[case::held_and_decided(Some(("7-1", vec!["supervisor", "finance"])), true, &["7-1 supervisor", "7-1 finance"])]
+#[case::held_and_not_decided(Some(("7-1", vec!["supervisor", "finance"])), false, &[])]
+// The log has the decision of an approver who is not asked any more.
+#[case::held_by_the_second_approver(Some(("7-1", vec!["finance"])), false, &["7-1 supervisor"])]
+#[case::made_or_lost(None, false, &["7-1 supervisor", "7-1 finance"])]
+#[case::another_call_is_held_and_nobody_was_asked(Some(("12-0", vec!["supervisor"])), false, &["7-1 supervisor", "7-1 finance"])]
+fn a_worker_needs_the_decisions_on_the_latest_call(
+    #[case] held: Option<(&str, Vec<&str>)>,
+    #[case] is_decided: bool,
+    #[case] expected: &[&str],
+) {
+    let of_call = |call: &str, approver: &str| {
+        let mut approval = counted(approval(approver), YES);
+        approval.spec.call_id = call.to_owned();
+        approval.metadata.name = Some(format!("{call} {approver}"));
+        approval
+    };
+    let mut open = approval("finance");
+    open.spec.call_id = "99-0".into();
+    let approvals = [
+        of_call("7-0", "supervisor"),
+        of_call("7-1", "supervisor"),
+        of_call("7-1", "finance"),
+        of_call("5-12", "supervisor"),
+        open,
+    ];
+    let held = held.map(|(id, approvers)| HeldCall {
+        id: id.to_owned(),
+        approvers: approvers.into_iter().map(str::to_owned).collect(),
+        ..held_call()
+    });
+    assert_eq!(needed_decisions(held.as_ref(), is_decided, approvals.iter()), expected);
 }

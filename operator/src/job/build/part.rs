@@ -3,11 +3,14 @@
 use crate::job::plan::Wait;
 use crate::job::validate::ValidAttempt;
 use bloomery_crds::conditions::Reason;
-use bloomery_crds::run::{self, GivenReply, JobPart, MAX_JOB_PART_BYTES, Sealed};
+use bloomery_crds::run::{self, GivenDecision, GivenReply, JobPart, MAX_JOB_PART_BYTES, Sealed};
 
 /// The maximum size of the replies in the Job's part, in bytes of JSON. The longest reply fits, even with every byte
 /// escaped.
 const MAX_REPLIES_BYTES: usize = 16 * 1024;
+
+/// The maximum size of the decisions in the Job's part with their reasons, in bytes of JSON.
+const MAX_DECISIONS_BYTES: usize = 16 * 1024;
 
 /// Builds and seals the Job's part. Refuses a part that is too large for a pod.
 pub(super) fn build_job_part(attempt: &ValidAttempt) -> Result<Sealed, Wait> {
@@ -23,7 +26,7 @@ pub(super) fn build_job_part(attempt: &ValidAttempt) -> Result<Sealed, Wait> {
         models: attempt.models.clone(),
         resources: attempt.bound.resources.clone(),
         log: attempt.log.clone(),
-        approvals: attempt.approvals.clone(),
+        approvals: without_long_reasons(&attempt.approvals),
         replies: replies_that_fit(attempt.replies.iter().cloned()),
         continues: attempt.continues.clone(),
         report: Some(attempt.report.clone()),
@@ -38,6 +41,14 @@ pub(super) fn build_job_part(attempt: &ValidAttempt) -> Result<Sealed, Wait> {
         return Err(Wait::new(Reason::TooLarge, message));
     }
     Ok(sealed)
+}
+
+/// Returns all decisions, without their reasons if they are larger than [`MAX_DECISIONS_BYTES`]: a worker needs each
+/// decision, and people find the reasons in the Approvals.
+fn without_long_reasons(decisions: &[GivenDecision]) -> Vec<GivenDecision> {
+    let fits = serde_json::to_string(decisions).is_ok_and(|text| text.len() <= MAX_DECISIONS_BYTES);
+    let reason = |given: &GivenDecision| given.reason.clone().filter(|_| fits);
+    decisions.iter().map(|given| GivenDecision { reason: reason(given), ..given.clone() }).collect()
 }
 
 /// Returns the first replies, up to [`MAX_REPLIES_BYTES`]. The worker receives the others in the responses to its
@@ -80,6 +91,23 @@ mod tests {
         let mut attempt = valid_attempt();
         attempt.goal = "\"".repeat(8192);
         attempt.replies = fitting;
+        build_job_part(&attempt).unwrap();
+    }
+
+    #[test]
+    fn every_decision_fits_and_long_reasons_are_left_out() {
+        let mut attempt = valid_attempt();
+        let decision = |n: usize, reason: &str| GivenDecision {
+            approver: format!("{n:0>64}"),
+            by: "\"".repeat(256),
+            reason: Some(reason.into()),
+            ..valid_attempt().approvals[0].clone()
+        };
+        attempt.approvals = (0..9).map(|n| decision(n, "it is in order")).collect();
+        assert_eq!(without_long_reasons(&attempt.approvals), attempt.approvals);
+        attempt.approvals = (0..9).map(|n| decision(n, &"\u{1}".repeat(1024))).collect();
+        let kept = without_long_reasons(&attempt.approvals);
+        assert!(kept.len() == 9 && kept.iter().all(|given| given.reason.is_none()));
         build_job_part(&attempt).unwrap();
     }
 }

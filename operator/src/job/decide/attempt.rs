@@ -72,6 +72,7 @@ pub(super) fn lost_attempt(facts: &Facts, recorded: &Attempt, pod: Option<&Worke
     }
     let (how, is_disrupted) = match pod.map(|pod| &pod.state) {
         Some(PodState::Ended { how, disrupted, .. }) => (format!("ended without an outcome: {how}"), *disrupted),
+        None if recorded.pod_uid.is_none() => ("was not created by the operator".to_owned(), true),
         Some(PodState::Alive(_)) | None => ("vanished without an outcome".to_owned(), true),
     };
     let message_text = format!("the pod {} of attempt {} {how}", recorded.pod, recorded.number);
@@ -114,8 +115,8 @@ fn crash_loop(lost: &LostAttempt) -> Option<JobEnd> {
     } else if *disrupted >= MAX_DISRUPTIONS {
         format!(
             "{disrupted} attempts in a row were disrupted before the log made progress, because their pods were deleted, \
-             evicted or lost with their nodes; {message}. Find out what removes the pods (kubectl get events shows \
-             evictions), then create the Job again"
+             evicted or lost with their nodes, or their names were taken; {message}. Find out what removes the pods (kubectl \
+             get events shows evictions), then create the Job again"
         )
     } else {
         return None;

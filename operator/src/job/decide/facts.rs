@@ -24,6 +24,8 @@ pub struct Facts<'a> {
     pub ending: Option<(EndCause, Timestamp)>,
     /// True if the namespace is suspended.
     pub suspended: bool,
+    /// The time before which no attempt starts, because the attempts before it made no progress.
+    pub start_after: Option<SignedDuration>,
     /// The time to live: the number of seconds that the Job is kept after its end. No limit if absent.
     pub ttl_seconds: Option<i64>,
     /// The state of the answers to the open questions.

@@ -29,7 +29,7 @@ fn decide_at(now: i64, status: &JobStatus, pods: &[Pod], skill_gone: bool) -> Pl
 
 fn read(now: i64, status: &JobStatus, pods: &[Pod]) -> Vec<WorkerPod> {
     let recorded = status.attempt.as_ref();
-    pods.iter().filter_map(|pod| WorkerPod::read(pod, UID, recorded, at(now))).collect()
+    pods.iter().filter_map(|pod| WorkerPod::read(pod, ("refund", UID), recorded, at(now))).collect()
 }
 
 /// The facts of a Job without requests of people.
@@ -42,6 +42,7 @@ fn facts<'a>(now: i64, status: &'a JobStatus, pods: &'a [WorkerPod]) -> Facts<'a
         open_approval_updates: &[],
         ending: None,
         suspended: false,
+        start_after: None,
         ttl_seconds: None,
         answers: AnswerState::Awaited,
         reply_expiry: None,
@@ -358,6 +359,19 @@ fn plan_with_approvals(pods: &[Pod], approvals: [Option<Approval>; 2], guard: Po
     let names = crate::approval::approval_names("refund", UID, &call);
     let call_approvals = CallApprovals { approvals: names.into_iter().zip(approvals).collect(), call, policy: guard };
     decide(&Facts { call_approvals: Some(&call_approvals), ..facts(now, &status, &pods) })
+}
+
+#[test]
+fn an_attempt_after_attempts_without_progress_waits() {
+    let (status, second) = (status(1, Phase::Queued), SignedDuration::from_secs(1));
+    let plan = |pods: &[Pod], suspended| {
+        let pods = read(11, &status, pods);
+        decide(&Facts { start_after: Some(second), suspended, ..facts(11, &status, &pods) })
+    };
+    let waits = plan(&[], false);
+    assert_eq!((waits.act, waits.requeue_after), (Act::KeepPausing, Some(second)));
+    assert_eq!(plan(&[], true).act, Act::Suspend(None));
+    assert_eq!(plan(&[pod(2, "Running")], false).act, start(2), "the pod exists and is only recorded");
 }
 
 /// The wait for these approvers.

@@ -1,8 +1,9 @@
 //! Fetches the inputs of the pod of a new attempt. The requests are sent only for a Job that starts an attempt.
 
 use super::FetchedJob;
-use crate::approval::evaluate::expected_approval;
-use crate::approval::{approval_names, store};
+use crate::approval::evaluate::{ApprovalState, evaluate, needed_decisions};
+use crate::approval::policy::{self, PolicyState};
+use crate::approval::store;
 use crate::caches::Guarded;
 use crate::context::Context;
 use crate::error::Error;
@@ -11,9 +12,10 @@ use bloomery_crds::names;
 use bloomery_crds::run::GivenDecision;
 use bloomery_crds::v1alpha1::{Binding, Job, Model, RevisionRef, SkillStatus};
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim};
+use k8s_openapi::jiff::Timestamp;
 use kube::Api;
 use kube::core::ResourceExt;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The inputs of the pod of a new attempt, as stored.
@@ -31,8 +33,8 @@ pub struct AttemptSources {
     pub claims: BTreeMap<String, Arc<PersistentVolumeClaim>>,
     /// The Job that this one continues.
     pub continued: Option<Arc<Guarded<Job>>>,
-    /// The decisions of people on the held call that the status names.
-    pub decisions: Vec<GivenDecision>,
+    /// The decisions of people that the worker needs, or the reason why they cannot be trusted now.
+    pub decisions: Result<Vec<GivenDecision>, String>,
     /// The CA certificates of the report endpoint; none before the operator has a CA.
     pub report_ca: Option<String>,
 }
@@ -84,16 +86,28 @@ async fn fetch_revision(context: &Context, fetched: &FetchedJob) -> Result<Optio
     api.get_opt(name).await.map_err(Error::api(format!("read ConfigMap {namespace}/{name}")))
 }
 
-/// Reads the decisions of people on the held call that the status names. The log may not have them yet.
-async fn fetch_decisions(context: &Context, fetched: &FetchedJob) -> Result<Vec<GivenDecision>, Error> {
-    let FetchedJob { namespace, name: job, uid, status, .. } = fetched;
-    let mut decisions = Vec::new();
-    if let Some(call) = status.waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref()) {
-        for name in approval_names(job, uid, call) {
-            if let Some(expected) = expected_approval(job, uid, call, &name) {
-                decisions.extend(store::decision_for_worker(context, namespace, &name, &expected).await?);
-            }
-        }
+/// Reads the decisions of people that the next worker needs. Returns why it cannot, if decisions exist and the admission
+/// policy that protects them is not in force.
+async fn fetch_decisions(context: &Context, fetched: &FetchedJob) -> Result<Result<Vec<GivenDecision>, String>, Error> {
+    let FetchedJob { namespace, name: job, uid, status, call_approvals, .. } = fetched;
+    let is_decided = call_approvals
+        .as_ref()
+        .is_some_and(|approvals| evaluate(job, uid, approvals, Timestamp::now()) == ApprovalState::Decided);
+    let cached = context.caches.approvals.find_by_key(namespace, uid);
+    let of_held = call_approvals.iter().flat_map(|call| &call.approvals).filter_map(|(_, approval)| approval.as_ref());
+    let approvals = of_held.chain(cached.iter().filter_map(|approval| approval.0.as_ref().ok()));
+    let held = status.waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref());
+    let mut names = needed_decisions(held, is_decided, approvals);
+    let mut known = BTreeSet::new();
+    names.retain(|name| known.insert(name.clone()));
+    if let (false, PolicyState::Missing(why)) =
+        (names.is_empty(), policy::check(context.settings.approvals.shipped_policies.as_ref(), &context.caches))
+    {
+        return Ok(Err(why));
     }
-    Ok(decisions)
+    let mut decisions = Vec::new();
+    for name in names {
+        decisions.extend(store::decision_for_worker(context, namespace, (job, uid), &name, held).await?);
+    }
+    Ok(Ok(store::without_needless(decisions)))
 }

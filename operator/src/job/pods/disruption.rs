@@ -99,7 +99,8 @@ mod tests {
     #[case::lost_with_the_kubelet(exited(137, "ContainerStatusUnknown"), true)]
     #[case::lost_with_the_node(exited(255, "Unknown"), true)]
     fn only_a_worker_that_ended_by_itself_has_crashed(#[case] pod: Pod, #[case] expected: bool) {
-        let PodState::Ended { disrupted, .. } = WorkerPod::read(&pod, UID, None, at(20)).unwrap().state else {
+        let PodState::Ended { disrupted, .. } = WorkerPod::read(&pod, ("refund", UID), None, at(20)).unwrap().state
+        else {
             panic!("it ended")
         };
         assert_eq!(disrupted, expected);

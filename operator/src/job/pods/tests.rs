@@ -9,8 +9,10 @@ use k8s_openapi::api::core::v1::{ContainerState, ContainerStateRunning, Containe
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use rstest::rstest;
 
+const JOB: (&str, &str) = ("refund", UID);
+
 fn read(pod: &Pod, now: i64) -> WorkerPod {
-    WorkerPod::read(pod, UID, None, at(now)).unwrap()
+    WorkerPod::read(pod, JOB, None, at(now)).unwrap()
 }
 
 fn problem(pod: &Pod, now: i64) -> Option<PodProblem> {
@@ -131,14 +133,14 @@ fn invalid_questions_in_a_termination_message_are_ignored() {
 
 #[test]
 fn a_pod_of_another_owner_is_ignored_unless_it_is_recorded() {
-    assert_eq!(WorkerPod::read(&pod(1, "Running"), "another-uid", None, at(0)), None);
+    assert_eq!(WorkerPod::read(&pod(1, "Running"), ("refund", "another-uid"), None, at(0)), None);
     let mut unlabelled = pod(1, "Running");
     unlabelled.metadata.labels = None;
-    assert_eq!(WorkerPod::read(&unlabelled, UID, None, at(0)), None);
+    assert_eq!(WorkerPod::read(&unlabelled, JOB, None, at(0)), None);
     let recorded = status(1, Phase::Running).attempt;
     let mut copy = pod(1, "Running");
     copy.metadata.owner_references = None;
-    assert!(WorkerPod::read(&copy, UID, recorded.as_ref(), at(0)).is_some());
+    assert!(WorkerPod::read(&copy, JOB, recorded.as_ref(), at(0)).is_some());
     copy.metadata.uid = Some("another pod of that name".into());
-    assert_eq!(WorkerPod::read(&copy, UID, recorded.as_ref(), at(0)), None);
+    assert_eq!(WorkerPod::read(&copy, JOB, recorded.as_ref(), at(0)), None);
 }

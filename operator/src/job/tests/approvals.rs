@@ -17,7 +17,7 @@ fn expired(approver: &str) -> Approval {
 /// A Job whose worker parked with a call that supervisor and finance have to approve. Its pod is deleted.
 pub(super) fn awaiting_approval() -> FakeApi {
     let api = tenant();
-    api.install_policy();
+    api.install_policies();
     let call = held_call();
     let approvals = crate::approval::approval_names("refund", UID, &call);
     let mut status = status(1, Phase::AwaitingApproval);
@@ -97,6 +97,45 @@ async fn a_worker_receives_only_decisions_that_the_policy_validated() {
     assert_ne!(given(true, None).await, Some(2));
 }
 
+/// The worker has recorded the approval and was lost before it made the call. The log alone does not prove the approval.
+#[tokio::test]
+async fn a_later_attempt_receives_the_decisions_on_the_latest_call() {
+    let api = awaiting_approval();
+    for approver in ["supervisor", "finance"] {
+        put_approval(&api, &counted(open_approval(approver), ApprovalVerdict::Approve));
+    }
+    api.change(JOB, |job| {
+        job["status"]["phase"] = json!("Queued");
+        job["status"].as_object_mut().unwrap().remove("waitingFor");
+    });
+    api.change(&format!("{POLICIES}/approvals"), |policy| policy["spec"]["failurePolicy"] = json!("Ignore"));
+    reconcile_once(&api).await.unwrap();
+    assert_eq!((api.writes(), reason(&api).as_str()), (vec![format!("status {JOB}")], "ApprovalPolicyMissing"));
+    api.install_policies();
+    reconcile_once(&api).await.unwrap();
+    let given = job_part(&api, POD_2)["approvals"].clone();
+    assert_eq!((given.as_array().unwrap().len(), &given[0]["tool"]), (2, &json!("process_refund")));
+}
+
+/// A report has renamed the tool of the held call after the approvers were asked (finding 3 of issue 20).
+#[tokio::test]
+async fn an_approval_of_another_tool_than_the_status_names_is_deleted_and_not_passed_on() {
+    for phase in ["AwaitingApproval", "Queued"] {
+        let api = awaiting_approval();
+        for approver in ["supervisor", "finance"] {
+            put_approval(&api, &counted(open_approval(approver), ApprovalVerdict::Approve));
+        }
+        api.change(JOB, |job| {
+            job["status"]["phase"] = json!(phase);
+            job["status"]["waitingFor"]["call"]["tool"] = json!("delete_customer");
+        });
+        reconcile_once(&api).await.unwrap();
+        let deleted =
+            ["supervisor", "finance"].map(|approver| format!("delete {}", approval_path(&open_approval(approver))));
+        assert_eq!(api.writes(), deleted);
+    }
+}
+
 #[tokio::test]
 async fn one_denial_withdraws_the_other_approvals() {
     let api = awaiting_approval();
@@ -155,7 +194,7 @@ async fn without_the_policy_decisions_are_void() {
     assert_eq!(api.writes(), [format!("delete {}", approval_path(&forged))]);
 
     // Once the policy is installed, a worker starts to report the call again. It receives no decision.
-    api.install_policy();
+    api.install_policies();
     reconcile_once(&api).await.unwrap();
     assert_eq!(api.writes(), [format!("create {POD_2}"), format!("status {JOB}")]);
     assert_eq!(job_part(&api, POD_2)["approvals"], Value::Null);

@@ -36,7 +36,7 @@ pub struct ValidAttempt {
     pub bound: BoundResources,
     /// The position in the event log that the status of the Job records.
     pub log: Option<LogPosition>,
-    /// The decisions of people on the held call of the Job.
+    /// The decisions of people that the worker needs.
     pub approvals: Vec<GivenDecision>,
     /// The Job that this one continues.
     pub continues: Option<ContinuedJob>,

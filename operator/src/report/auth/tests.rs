@@ -42,7 +42,8 @@ fn caller(pod_uid: &str) -> Caller {
 
 #[test]
 fn a_token_is_trusted_for_a_minute() {
-    let (known, start, token) = (TokenCache::default(), Instant::now(), Digest::of_bytes(b"token"));
+    let (known, start) = (TokenCache::new(TOKEN_TRUST_DURATION), Instant::now());
+    let token = Digest::of_bytes(b"token");
     known.put(token.clone(), caller("a"), start);
     assert_eq!(known.get(&token, start + Duration::from_secs(59)), Some(caller("a")));
     assert_eq!(known.get(&token, start + TOKEN_TRUST_DURATION), None);
@@ -51,9 +52,33 @@ fn a_token_is_trusted_for_a_minute() {
 
 #[test]
 fn the_number_of_cached_tokens_is_bounded() {
-    let (known, start) = (TokenCache::default(), Instant::now());
+    let (known, start) = (TokenCache::new(TOKEN_TRUST_DURATION), Instant::now());
     for token in 0..=MAX_TOKENS {
         known.put(Digest::of_bytes(&token.to_be_bytes()), caller("a"), start);
     }
-    assert_eq!(known.0.lock().unwrap().len(), 1);
+    assert_eq!(known.results.lock().unwrap().len(), 1);
+}
+
+fn jwt(claims: &str) -> String {
+    format!("e30.{}.c2lnbmF0dXJl", URL_SAFE_NO_PAD.encode(claims))
+}
+
+#[rstest]
+#[case::of_a_worker(&jwt(r#"{"aud":["bloomery"]}"#), None)]
+#[case::with_one_audience(&jwt(r#"{"aud":"bloomery"}"#), None)]
+#[case::with_more_audiences(&jwt(r#"{"aud":["other","bloomery"]}"#), None)]
+#[case::for_the_api_server(&jwt(r#"{"aud":["https://kubernetes.default.svc"]}"#), Some("audience bloomery"))]
+#[case::without_an_audience(&jwt("{}"), Some("audience bloomery"))]
+#[case::without_claims(&jwt("[]"), Some("audience bloomery"))]
+#[case::not_json(&jwt("{"), Some("cannot be read"))]
+#[case::not_base64("e30.{}.x", Some("cannot be read"))]
+#[case::two_parts("e30.e30", Some("not a JWT"))]
+#[case::four_parts("e30.e30.e30.e30", Some("not a JWT"))]
+#[case::empty("", Some("not a JWT"))]
+fn the_form_of_a_token_is_checked_without_a_review(#[case] token: &str, #[case] why: Option<&str>) {
+    match (check_form(token), why) {
+        (Ok(()), None) => {}
+        (Err(Refusal::Unauthorized(message)), Some(why)) if message.contains(why) => {}
+        (result, why) => panic!("{result:?}, expected {why:?}"),
+    }
 }

@@ -14,7 +14,7 @@ fn after_plan(current: &JobStatus, applied: &AppliedPlan) -> JobStatus {
 
 fn apply(current: &JobStatus, report: &Report) -> JobStatus {
     match merge(current, report, &stamp(9)) {
-        Merged::Unchanged => current.clone(),
+        Merged::Unchanged | Merged::Conflict(_) => current.clone(),
         Merged::Urgent(status) | Merged::Deferrable(status) => *status,
     }
 }
@@ -42,6 +42,31 @@ fn the_first_report_of_an_attempt_is_urgent_and_the_next_is_deferrable() {
         (acknowledged_events(&running, &second), acknowledged_events(&apply(&running, &second), &second)),
         (3, 5)
     );
+}
+
+#[test]
+fn two_heads_or_held_calls_for_one_event_are_a_conflict() {
+    let running = apply(&status(1, Phase::Starting), &report(1, 1, 3, Phase::Running));
+    let conflict = |current: &JobStatus, report: &Report| match merge(current, report, &stamp(9)) {
+        Merged::Conflict(why) => why,
+        other => format!("{other:?}"),
+    };
+    let mut other_head = report(1, 1, 3, Phase::Running);
+    other_head.projection.log.head = bloomery_crds::Digest::of_bytes(b"forged");
+    assert!(conflict(&running, &other_head).contains("another head of the log"));
+    other_head.projection.log.events = 4;
+    let ended = apply(&running, &report(1, 1, 4, Phase::Succeeded));
+    assert!(conflict(&ended, &other_head).contains("another head of the log"), "also after the end of the Job");
+    assert!(!conflict(&running, &other_head).contains("another"), "a later event");
+
+    let held_call = held(7);
+    let waits = apply(&running, &held_call);
+    let mut other_call = held(7);
+    other_call.projection.waiting_for.as_mut().unwrap().call.as_mut().unwrap().tool = "track_order".into();
+    assert!(conflict(&waits, &other_call).contains("another held call"));
+    let secret = ExternalWait::McpUnavailable { message: "refused".into() };
+    let still_waits = Report { waiting: Some(secret), ..held_call };
+    assert!(!conflict(&waits, &still_waits).contains("another"), "`waiting` may change");
 }
 
 #[test]

@@ -5,6 +5,8 @@ use crate::job::fixtures::api::FakeApi;
 use crate::job::fixtures::{self, UID, pod_uid, status};
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::v1alpha1::Job;
 use serde_json::{Value, json};
@@ -29,6 +31,11 @@ fn store(api: &FakeApi, job: &Job) {
     api.put(JOB, job);
 }
 
+/// A token in the form of a worker's. The API server decides whose it is.
+fn token() -> String {
+    format!("e30.{}.c2lnbmF0dXJl", URL_SAFE_NO_PAD.encode(r#"{"aud":["bloomery"]}"#))
+}
+
 /// An API server with a Job whose first attempt is starting. The token of a report belongs to the pod of this attempt.
 fn starting() -> FakeApi {
     let api = FakeApi::default();
@@ -38,11 +45,11 @@ fn starting() -> FakeApi {
 }
 
 async fn endpoint(api: &FakeApi) -> Router {
-    router(Arc::new(Service::new(api.operator().await)))
+    router(Arc::new(Service::new(api.operator().await)), TIMEOUTS)
 }
 
 async fn post(router: &Router, body: impl Into<Body>) -> (u16, Value) {
-    let request = Request::post(PATH).header("authorization", "Bearer token").body(body.into()).unwrap();
+    let request = Request::post(PATH).header("authorization", format!("Bearer {}", token())).body(body.into()).unwrap();
     answer(router, request).await
 }
 
@@ -186,6 +193,68 @@ async fn an_invalid_request_is_refused() {
     assert!(report(3, Phase::Running).contains(UID));
 }
 
+#[tokio::test]
+async fn a_token_of_another_form_is_refused_before_the_body_is_read() {
+    let api = starting();
+    let router = endpoint(&api).await;
+    let endless = Body::from_stream(futures::stream::pending::<Result<Bytes, std::convert::Infallible>>());
+    let request = Request::post(PATH).header("authorization", "Bearer token").body(endless).unwrap();
+    let (status, answer) = answer(&router, request).await;
+    assert_eq!((status, api.reviews()), (401, 0), "{answer}");
+}
+
+#[tokio::test]
+async fn a_refused_token_is_not_reviewed_again_at_once() {
+    let api = starting();
+    api.review_tokens(json!({ "authenticated": false }));
+    let router = endpoint(&api).await;
+    for _ in 0..3 {
+        assert_eq!(post(&router, report(3, Phase::Running)).await.0, 401);
+    }
+    assert_eq!(api.reviews(), 1);
+}
+
+/// Sends the start of a request over a connection. Returns what the server answers until it closes the connection.
+async fn answer_to_start(router: Router, start: &str) -> String {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let (mut client, server) = tokio::io::duplex(64 * 1024);
+    let task = tokio::spawn(serve_requests(server, router, BRIEF.headers, CancellationToken::new()));
+    client.write_all(start.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).await.unwrap();
+    task.await.unwrap();
+    answer
+}
+
+/// Time limits that are over at once.
+const BRIEF: Timeouts = Timeouts { headers: Duration::from_millis(10), body: Duration::from_millis(10) };
+
+#[tokio::test]
+async fn a_connection_with_half_a_request_is_closed() {
+    let api = starting();
+    let router = router(Arc::new(Service::new(api.operator().await)), BRIEF);
+    let headers = format!("POST {PATH} HTTP/1.1\r\nHost: operator\r\nAuthorization: Bearer {}\r\n", token());
+    let half_body = format!("{headers}Content-Length: 1000\r\n\r\n{{");
+    let answer = answer_to_start(router.clone(), &half_body).await;
+    assert!(answer.starts_with("HTTP/1.1 408") && answer.contains("within 10ms"), "{answer}");
+    answer_to_start(router, &headers).await;
+    assert_eq!(api.reviews(), 0);
+}
+
+#[tokio::test]
+async fn a_report_that_contradicts_an_earlier_one_is_refused_and_shown() {
+    let api = starting();
+    api.install_policies();
+    let router = endpoint(&api).await;
+    let mut forged = held();
+    let call = forged.projection.waiting_for.as_mut().unwrap().call.as_mut().unwrap();
+    call.tool = "track_order".to_owned();
+    assert_eq!(post(&router, serde_json::to_string(&forged).unwrap()).await, acked(7));
+    let (status, answer) = post(&endpoint(&api).await, serde_json::to_string(&held()).unwrap()).await;
+    assert_eq!((status, answer.to_string().contains("another held call")), (412, true), "{answer}");
+    assert_eq!(api.get(JOB)["status"]["waitingFor"]["call"]["tool"], "track_order");
+}
+
 /// A report of a worker that parks with a held call, with the details for approvers.
 fn held() -> bloomery_crds::report::Report {
     let mut held = fixtures::report(1, 1, 7, Phase::AwaitingApproval);
@@ -201,7 +270,7 @@ const APPROVALS: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/approvals";
 #[tokio::test]
 async fn approvals_are_created_once_and_before_the_status_names_them() {
     let api = starting();
-    api.install_policy();
+    api.install_policies();
     let names = crate::approval::approval_names("refund", UID, &fixtures::held_call());
     let router = endpoint(&api).await;
     let body = serde_json::to_string(&held()).unwrap();
@@ -230,7 +299,7 @@ async fn without_the_admission_policy_no_approval_is_created() {
 #[tokio::test]
 async fn while_the_policy_is_not_enforced_a_report_is_not_merged_and_gets_directives() {
     let api = starting();
-    api.install_policy();
+    api.install_policies();
     api.set_policy_enforced(false);
     let router = endpoint(&api).await;
     let body = serde_json::to_string(&held()).unwrap();
@@ -255,7 +324,7 @@ async fn while_the_policy_is_not_enforced_a_report_is_not_merged_and_gets_direct
 #[tokio::test]
 async fn arguments_that_do_not_match_the_call_are_refused() {
     let api = starting();
-    api.install_policy();
+    api.install_policies();
     let mut forged = held();
     forged.hold.as_mut().unwrap().arguments = "other arguments".to_owned();
     let (status, answer) = post(&endpoint(&api).await, serde_json::to_string(&forged).unwrap()).await;

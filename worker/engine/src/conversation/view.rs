@@ -6,6 +6,7 @@ use crate::event::{CallId, Event, FullResult};
 use crate::history::Turn;
 use crate::people::{self, Statement};
 use crate::run::Run;
+use crate::stages::approval;
 use crate::stages::calls::Call;
 use crate::stages::calls::gate::Gate;
 use crate::stages::questions::Questions;
@@ -105,6 +106,12 @@ impl Conversation {
     /// The outcome of the conversation.
     pub fn outcome(&self) -> Option<&Outcome> {
         self.ending.finished.as_ref().map(|(outcome, _)| outcome)
+    }
+
+    /// Returns the outcome of a conversation that must not continue, because its log approves a call that nobody has approved.
+    /// Nothing may be added to such a log.
+    pub fn tampering(&self) -> Option<Outcome> {
+        approval::tampering(&self.shared).filter(|_| self.outcome().is_none())
     }
 
     /// The answer or the draft that the conversation ended with.

@@ -3,11 +3,13 @@
 mod apply;
 mod held;
 mod hold;
+mod tampered;
 
-pub(crate) use apply::{apply, is_awaited};
+pub(crate) use apply::{apply, counts, is_awaited};
 pub use held::ApprovalRequest;
 pub(crate) use held::{approval_request, held_call};
 pub use hold::Hold;
+pub(crate) use tampered::tampering;
 
 #[cfg(test)]
 mod tests;

@@ -8,7 +8,7 @@ use rstest::rstest;
 use serde_json::json;
 
 /// Returns a stand whose first attempt has parked with a held refund, and the details of the call.
-async fn parked() -> (Stand, HeldCallDetails) {
+pub(super) async fn parked() -> (Stand, HeldCallDetails) {
     let mut stand = Stand::new(refund(), Refund::Answers).await;
     stand.skill.policy = Some(
         serde_json::from_value(json!({"approvals": [
@@ -23,7 +23,7 @@ async fn parked() -> (Stand, HeldCallDetails) {
 }
 
 /// Returns the details of the held call in the last report.
-fn reported_hold(stand: &Stand) -> HeldCallDetails {
+pub(super) fn reported_hold(stand: &Stand) -> HeldCallDetails {
     let last = stand.reports().pop().unwrap().report;
     assert_eq!(last.end, Some(PodEnd::Parked(ParkReason::Approval)));
     let hold = last.hold.unwrap();
@@ -32,9 +32,10 @@ fn reported_hold(stand: &Stand) -> HeldCallDetails {
     hold
 }
 
-fn decision_on(hold: &HeldCallDetails, verdict: ApprovalVerdict) -> GivenDecision {
+pub(super) fn decision_on(hold: &HeldCallDetails, verdict: ApprovalVerdict) -> GivenDecision {
     GivenDecision {
         call: hold.call.clone(),
+        tool: Some("refund".into()),
         digest: bloomery_crds::Digest::of_bytes(hold.arguments.as_bytes()),
         approver: "supervisor".into(),
         verdict,

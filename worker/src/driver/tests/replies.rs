@@ -187,6 +187,7 @@ async fn a_question_together_with_a_held_call_parks_for_the_approval() {
     assert_eq!(asked(&stand), []);
     stand.decided = vec![bloomery_crds::run::GivenDecision {
         call: call.id,
+        tool: Some(call.tool),
         digest: call.digest,
         approver: "supervisor".into(),
         verdict: ApprovalVerdict::Deny,

@@ -108,7 +108,7 @@ proptest! {
             if life.reports {
                 log = (log.0 + 1, log.1 + 1 + life.progress);
                 current = match merge(&current, &report(number, log.0, log.1, Phase::Running), &stamp(now)) {
-                    Merged::Unchanged => current,
+                    Merged::Unchanged | Merged::Conflict(_) => current,
                     Merged::Urgent(status) | Merged::Deferrable(status) => *status,
                 };
             }

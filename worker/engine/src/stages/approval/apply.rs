@@ -1,6 +1,8 @@
 //! The fold of holds and decisions.
 
-use super::held::MAX_APPROVERS;
+use super::Hold;
+use super::held::{MAX_APPROVERS, approvals_tool};
+use crate::decisions::ApprovalOf;
 use crate::event::{Arguments, CallId, Decision, Event, RulingReason};
 use crate::line::Entry;
 use crate::shared::Shared;
@@ -13,10 +15,8 @@ use bloomery_crds::v1alpha1::{GateReason, HeldCall, Verdict};
 pub(crate) fn apply(entry: &Entry, shared: &mut Shared) {
     match &entry.event {
         Event::ToolRuled { call, verdict: Verdict::Hold, reasons } => set_hold(call, reasons, &mut shared.calls),
-        Event::ToolHeld { held } => set_held_call(held, &mut shared.calls),
-        Event::ToolApproved { call, digest, decision } => {
-            lift_holds(call, digest, &decision.approver, &mut shared.calls);
-        }
+        Event::ToolHeld { held } => set_held_call(held, shared),
+        Event::ToolApproved { call, digest, decision } => approve(call, digest, decision, shared),
         Event::ToolDenied { call, decision } => deny(call, decision, shared),
         _ => {}
     }
@@ -38,22 +38,34 @@ fn set_hold(id: &CallId, reasons: &[RulingReason], calls: &mut Calls) {
     }
 }
 
-fn set_held_call(held: &HeldCall, calls: &mut Calls) {
-    if let Some(call) = calls.get_mut(&CallId(held.id.clone())) {
-        call.held = Some(held.clone());
-    }
+/// Sets the call as the status shows it. The tool and the digest are those of the call itself: the decisions are about them.
+fn set_held_call(held: &HeldCall, shared: &mut Shared) {
+    let id = CallId(held.id.clone());
+    let tool = shared.calls.get(&id).and_then(|call| approvals_tool(call, shared));
+    let Some(call) = shared.calls.get_mut(&id) else { return };
+    let (Some(Arguments::Canonical(arguments)), Some(tool)) = (&call.arguments, tool) else { return };
+    let approvers = asked_approvers(&call.hold);
+    call.held = Some(HeldCall { tool, digest: arguments.digest().clone(), approvers, ..held.clone() });
 }
 
 /// Lifts the approver's holds of exactly this call. Once none is left, the gate rules on the call again.
 ///
-/// An approval changes nothing if it is for other arguments, or if the approver does not have to approve.
-fn lift_holds(id: &CallId, digest: &Digest, approver: &str, calls: &mut Calls) {
-    let Some(call) = held_call_mut(id, calls).filter(|call| has_arguments(call, digest)) else { return };
-    if !call.hold.lift(approver) {
+/// An approval changes nothing if it is for other arguments, or if the approver does not have to approve. An approval that does
+/// not count is not applied: unless the call is settled already, the log was tampered with.
+fn approve(id: &CallId, digest: &Digest, decision: &Decision, shared: &mut Shared) {
+    if !is_awaited(id, Some(digest), decision, &shared.calls) {
         return;
     }
+    let counts = counts(id, digest, &decision.approver, shared);
+    let Some(call) = shared.calls.get_mut(id) else { return };
+    if !counts {
+        call.uncounted = Some(decision.clone());
+        return;
+    }
+    call.hold.lift(&decision.approver);
+    let approvers = asked_approvers(&call.hold);
     if let Some(held) = &mut call.held {
-        held.approvers = call.hold.approvers().into_iter().take(MAX_APPROVERS).map(str::to_owned).collect();
+        held.approvers = approvers;
     }
     if call.hold.reasons().is_empty() {
         call.state = CallState::Requested;
@@ -70,6 +82,17 @@ fn deny(id: &CallId, decision: &Decision, shared: &mut Shared) {
     let reason = RulingReason { layer: GateReason::Approval, detail, approver: None };
     shared.calls.count_ruling(&tool, Verdict::Deny, &[reason]);
     settle(id, Settlement::Denied, &text, shared);
+}
+
+/// Returns whether an approval of a call is one of the decisions that count.
+pub(crate) fn counts(id: &CallId, digest: &Digest, approver: &str, shared: &Shared) -> bool {
+    let tool = shared.calls.get(id).and_then(|call| approvals_tool(call, shared));
+    tool.is_some_and(|tool| shared.run.decisions.contain(&ApprovalOf { call: &id.0, tool: &tool, digest, approver }))
+}
+
+/// Returns the approvers who are asked now.
+fn asked_approvers(hold: &Hold) -> Vec<String> {
+    hold.approvers().into_iter().take(MAX_APPROVERS).map(str::to_owned).collect()
 }
 
 fn held_call_mut<'a>(id: &CallId, calls: &'a mut Calls) -> Option<&'a mut Call> {

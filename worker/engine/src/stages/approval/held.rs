@@ -68,8 +68,13 @@ pub(crate) fn approval_request<'a>(call: &'a Call, shared: &'a Shared) -> Option
     })
 }
 
+/// Returns the tool of a call as its approvers see it: the name that the call is sent under. The log could pair any alias with it.
+pub(super) fn approvals_tool(call: &Call, shared: &Shared) -> Option<String> {
+    shared.catalogue.tool(&call.tool).map(|tool| bounded(&tool.name, MAX_NAME_BYTES))
+}
+
 /// Returns the held call for the status, if the ruling holds it.
-pub(crate) fn held_call(call: &Call, ruling: &Ruling) -> Option<HeldCall> {
+pub(crate) fn held_call(call: &Call, ruling: &Ruling, shared: &Shared) -> Option<HeldCall> {
     if ruling.verdict != Verdict::Hold {
         return None;
     }
@@ -84,7 +89,7 @@ pub(crate) fn held_call(call: &Call, ruling: &Ruling) -> Option<HeldCall> {
     let reason = reasons.collect::<Vec<_>>().join("; ");
     Some(HeldCall {
         id: call.id.to_string(),
-        tool: bounded(&call.tool, MAX_NAME_BYTES),
+        tool: approvals_tool(call, shared)?,
         digest: arguments.digest().clone(),
         approvers,
         reason: bounded(&reason, MAX_REASON_BYTES),

@@ -95,19 +95,20 @@ fn set_arguments(id: &CallId, arguments: &Arguments, shared: &mut Shared) {
 }
 
 fn apply_ruling(id: &CallId, verdict: Verdict, reasons: &[RulingReason], shared: &mut Shared) {
-    let Some(call) = shared.calls.get_mut(id) else { return };
-    let tool = call.tool.clone();
+    // A settled call stays settled.
+    let Some(call) = shared.calls.get_mut(id).filter(|call| !call.is_settled()) else { return };
+    let (tool, tries) = (call.tool.clone(), call.tries);
     match verdict {
         Verdict::Allow => call.state = CallState::Allowed,
         Verdict::Hold => call.state = CallState::Held,
-        Verdict::Deny => settle(id, Settlement::Denied, &denied_text(reasons), shared),
+        Verdict::Deny => settle(id, Settlement::Denied, &denied_text(reasons, tries), shared),
     }
     shared.calls.count_ruling(&tool, verdict, reasons);
 }
 
 fn mark_started(id: &CallId, shared: &mut Shared) {
     let epoch = shared.epoch;
-    let Some(call) = shared.calls.get_mut(id) else { return };
+    let Some(call) = shared.calls.get_mut(id).filter(|call| !call.is_settled()) else { return };
     call.state = CallState::Started { epoch };
     call.tries += 1;
     let alias = call.tool.clone();
@@ -176,9 +177,11 @@ fn step_status(evidence: u64, not_applicable: bool) -> StepStatus {
     if not_applicable { StepStatus::NotApplicable { evidence } } else { StepStatus::Done { evidence } }
 }
 
-fn denied_text(reasons: &[RulingReason]) -> String {
+fn denied_text(reasons: &[RulingReason], tries: u32) -> String {
     let why = reasons.iter().map(|reason| format!("{} ({})", reason.detail, reason.layer)).collect::<Vec<_>>();
-    format!("Denied: {}. The call was not made.", why.join("; "))
+    let end =
+        if tries == 0 { "The call was not made." } else { "Its answer was lost before, and it is not sent again." };
+    format!("Denied: {}. {end}", why.join("; "))
 }
 
 fn skipped_text(because: &CallId) -> String {

@@ -2,7 +2,7 @@
 //! strictest verdict wins, with every reason of that verdict.
 
 use super::arguments::InvalidArguments;
-use super::state::Call;
+use super::state::{Call, CallState};
 use super::undeclared;
 use crate::catalogue::Catalogue;
 use crate::condition::Arguments as CheckedArguments;
@@ -88,6 +88,14 @@ pub fn rule(call: &Call, gate: &Gate<'_>) -> Ruling {
     objections.extend(limit_objection(allowed, run));
     objections.retain(|objection| objection.verdict != Verdict::Hold || !call.hold.is_lifted(&objection.reason));
     deny_if_too_large(strictest(objections), call)
+}
+
+/// Returns whether the gate still allows a call that it has allowed and that is about to be sent. The call itself is among the
+/// calls that count towards the limit.
+pub(super) fn confirms(call: &Call, gate: &Gate<'_>) -> bool {
+    let is_to_be_sent = matches!(call.state, CallState::Allowed | CallState::Retry);
+    let before = Gate { allowed: gate.allowed.saturating_sub(1), ..*gate };
+    !is_to_be_sent || rule(call, &before).verdict == Verdict::Allow
 }
 
 /// Turns a hold into a denial if the arguments are too large for a person to review.

@@ -56,6 +56,10 @@ pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
         }
     }
     group.retain(|call| !matches!(call.state, CallState::Held | CallState::AwaitingReply));
+    // The ruling may be that of an earlier worker, and the log alone allows no call.
+    if let Some(call) = group.iter().find(|call| !gate::confirms(call, &Gate::new(shared))) {
+        return Some(Step::Record(rule_on(call, shared)));
+    }
     let step = match kind {
         CallKind::Read => run_reads(&group, shared),
         CallKind::Question => questions::next(&group, shared),
@@ -96,7 +100,7 @@ fn skip_after_failure(call: &Call, before: &[Call], shared: &Shared) -> Option<E
 /// Asks the gate about a call. Returns its ruling and, if it holds the call, the request to the approvers.
 fn rule_on(call: &Call, shared: &Shared) -> Vec<Event> {
     let ruling = gate::rule(call, &Gate::new(shared));
-    let held = approval::held_call(call, &ruling);
+    let held = approval::held_call(call, &ruling, shared);
     let ruled = Event::ToolRuled { call: call.id.clone(), verdict: ruling.verdict, reasons: ruling.reasons };
     std::iter::once(ruled).chain(held.map(|held| Event::ToolHeld { held })).collect()
 }

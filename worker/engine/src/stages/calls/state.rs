@@ -1,7 +1,7 @@
 //! The state of the calls.
 
 use super::arguments::InvalidArguments;
-use crate::event::{Answer, Arguments, CallId, RequestedCall, RulingReason};
+use crate::event::{Answer, Arguments, CallId, Decision, RequestedCall, RulingReason};
 use crate::stages::approval::Hold;
 use bloomery_crds::Digest;
 use bloomery_crds::text::bounded;
@@ -153,6 +153,8 @@ pub struct Call {
     pub hold: Hold,
     /// The call as `Job.status` shows it while it is held.
     pub held: Option<HeldCall>,
+    /// An approval in the log that does not count.
+    pub uncounted: Option<Decision>,
     /// The number of times that the call was sent.
     pub tries: u32,
     /// The result for the model, once the call is settled.
@@ -209,6 +211,7 @@ impl Call {
             state: CallState::Requested,
             hold: Hold::default(),
             held: None,
+            uncounted: None,
             tries: 0,
             result: String::new(),
         }

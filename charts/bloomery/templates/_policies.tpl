@@ -1,14 +1,34 @@
-{{/* The admission policy for decisions on Approvals. It contains all defaults that the API server would add, because the operator
-     compares the stored policy with this one, and creates no Approval if they differ. */}}
-{{- define "bloomery.approvalsName" -}}
-{{ include "bloomery.fullname" . }}-approvals
-{{- end }}
-
+{{/* The admission policies that approvals depend on. They contain all defaults that the API server would add, because the operator
+     compares the stored policies with these, and creates no Approval if they differ. */}}
 {{- define "bloomery.operatorUser" -}}
 system:serviceaccount:{{ .Release.Namespace }}:{{ include "bloomery.serviceAccountName" . }}
 {{- end }}
 
-{{- define "bloomery.approvalPolicy" -}}
+{{- define "bloomery.approvalsPolicyName" -}}
+{{ include "bloomery.fullname" . }}-approvals
+{{- end }}
+
+{{- define "bloomery.podsPolicyName" -}}
+{{ include "bloomery.fullname" . }}-pods
+{{- end }}
+
+{{- define "bloomery.tokensPolicyName" -}}
+{{ include "bloomery.fullname" . }}-tokens
+{{- end }}
+
+{{/* The policies as the operator receives them. */}}
+{{- define "bloomery.guardedPolicies" -}}
+{{- $policies := dict "operator" (include "bloomery.operatorUser" .) }}
+{{- range list "approvals" "pods" "tokens" }}
+{{- $name := include (printf "bloomery.%sPolicyName" .) $ }}
+{{- $policy := include (printf "bloomery.%sPolicy" .) $ | fromYaml }}
+{{- $binding := include (printf "bloomery.%sBinding" .) $ | fromYaml }}
+{{- $_ := set $policies . (dict "name" $name "policy" $policy "binding" $binding) }}
+{{- end }}
+{{- toJson $policies }}
+{{- end }}
+
+{{- define "bloomery.approvalsPolicy" -}}
 failurePolicy: Fail
 matchConstraints:
   matchPolicy: Equivalent
@@ -46,6 +66,11 @@ validations:
   - expression: "!variables.isOfStatus || variables.isOperator"
     message: only the operator may write the status of an Approval
     reason: Forbidden
+  - expression: >-
+      !variables.isOfStatus || !has(object.status) || !has(object.status.counted) || object.status.counted.verdict == 'Expired'
+      || (has(object.spec.decision) && object.status.counted.verdict == object.spec.decision.verdict)
+    message: the verdict that counts must be the decision, or Expired
+    reason: Forbidden
   - expression: "!variables.decides || object.spec.decision.by == request.userInfo.username"
     messageExpression: "'spec.decision.by must be your own name, ' + request.userInfo.username"
     message: spec.decision.by must be your own name
@@ -72,7 +97,62 @@ validations:
     reason: Forbidden
 {{- end }}
 
-{{- define "bloomery.approvalBinding" -}}
-policyName: {{ include "bloomery.approvalsName" . }}
+{{- define "bloomery.approvalsBinding" -}}
+policyName: {{ include "bloomery.approvalsPolicyName" . }}
+validationActions: [Deny]
+{{- end }}
+
+{{- define "bloomery.podsPolicy" -}}
+failurePolicy: Fail
+matchConstraints:
+  matchPolicy: Equivalent
+  namespaceSelector: {}
+  # Also matches a pod that loses the label, and a Binding, whose labels the API server copies to the pod.
+  objectSelector:
+    matchExpressions:
+      - key: bloomery.dev/job
+        operator: Exists
+  resourceRules:
+    - apiGroups: [""]
+      apiVersions: ["*"]
+      operations: [CREATE, UPDATE]
+      resources: [pods, pods/*, bindings]
+      scope: Namespaced
+validations:
+  - expression: >-
+      request.userInfo.username == {{ include "bloomery.operatorUser" . | squote }}
+      || (request.operation == 'UPDATE' && ['bloomery.dev/job', 'bloomery.dev/attempt'].all(label,
+      object.metadata.?labels[?label] == oldObject.metadata.?labels[?label]))
+    message: only the operator may create a pod with the label bloomery.dev/job, or change that label and bloomery.dev/attempt
+    reason: Forbidden
+{{- end }}
+
+{{- define "bloomery.podsBinding" -}}
+policyName: {{ include "bloomery.podsPolicyName" . }}
+validationActions: [Deny]
+{{- end }}
+
+{{- define "bloomery.tokensPolicy" -}}
+failurePolicy: Fail
+matchConstraints:
+  matchPolicy: Equivalent
+  namespaceSelector: {}
+  objectSelector: {}
+  resourceRules:
+    - apiGroups: [""]
+      apiVersions: ["*"]
+      operations: [CREATE]
+      resources: [serviceaccounts/token]
+      scope: Namespaced
+validations:
+  - expression: >-
+      !has(object.spec.audiences) || !('bloomery' in object.spec.audiences)
+      || (has(request.userInfo.groups) && 'system:nodes' in request.userInfo.groups)
+    message: only a kubelet may request a token of the audience bloomery, with which a worker reports
+    reason: Forbidden
+{{- end }}
+
+{{- define "bloomery.tokensBinding" -}}
+policyName: {{ include "bloomery.tokensPolicyName" . }}
 validationActions: [Deny]
 {{- end }}
