@@ -131,15 +131,15 @@ mod tests {
         let skill = format!("{MANIFEST}{SERVER}  policy: {{approvals: [{{toolId: send_emial}}]}}\n");
         assert_eq!(bloomery(&["lint", "-"], skill.as_bytes()).status.code(), Some(0));
         let tool = r#"{"name": "send_email", "inputSchema": {"type": "object"}, "_meta": {}}"#;
-        let list = format!(r#"{{"tools": [{tool}]}}"#);
-        let answer = format!(r#"{{"jsonrpc": "2.0", "id": 1, "result": {list}}}"#);
+        let result = format!(r#"{{"tools": [{tool}]}}"#);
+        let answer = format!(r#"{{"jsonrpc": "2.0", "id": 1, "result": {result}}}"#);
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("tools.json");
         let lint = |content: &str| {
             std::fs::write(&file, content).unwrap();
             shown(&bloomery(&["lint", "-", "--tools", file.to_str().unwrap()], skill.as_bytes()))
         };
-        for content in [&list, &answer, &format!("[{tool}]")] {
+        for content in [&result, &answer, &format!("[{tool}]")] {
             let shown = lint(content);
             let finding = "spec.policy.approvals[0].toolId: no tool of the MCP server matches \"send_emial\": the rule protects \
                 nothing\n    help: did you mean \"send_email\"?";

@@ -21,7 +21,10 @@ pub const VERSION: u32 = 1;
 
 /// The level of this version's worker, and of the revisions that this version compiles. A change that gives an existing field of a
 /// Skill a new meaning raises it, because an older worker would apply the old meaning.
-pub const WORKER_LEVEL: u32 = FIRST_LEVEL;
+///
+/// Level 2: names of tools may be patterns (`send_*`), a guardrail under `never` may be the bare name of a tool, calls with undeclared
+/// arguments are denied.
+pub const WORKER_LEVEL: u32 = 2;
 
 /// The level of a revision that names none.
 const FIRST_LEVEL: u32 = 1;
@@ -419,7 +422,7 @@ mod tests {
     #[rstest]
     #[case::no_level(json!(null), "the revision has the field spec.policy.quorum, which this version does not know")]
     #[case::own_level(json!(WORKER_LEVEL), "the revision has the field spec.policy.quorum, which this version does not know")]
-    #[case::higher_level(json!(WORKER_LEVEL + 1), "the revision needs a worker of level 2, and this version has level 1")]
+    #[case::higher_level(json!(WORKER_LEVEL + 1), "the revision needs a worker of level 3, and this version has level 2")]
     fn a_field_of_a_newer_version_is_refused_whatever_level_the_revision_names(
         #[case] level: Value,
         #[case] refusal: &str,

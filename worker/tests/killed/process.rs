@@ -147,7 +147,9 @@ impl Stand {
     fn sealed(&self, number: u32) -> (Sealed, Sealed) {
         let mcp = Some(McpEndpoint { url: self.shop.url.clone() });
         let spec = twelve_steps::skill();
-        let revision = seal(&Revision::new("cs-tier-1", spec, mcp)).unwrap();
+        // Without a level, so that workers of the version before can run it (`make test-versions`).
+        let revision = Revision { min_worker_level: None, ..Revision::new("cs-tier-1", spec, mcp) };
+        let revision = seal(&revision).unwrap();
         let job = ReportServer::job(self.number);
         let part = JobPart {
             version: VERSION,

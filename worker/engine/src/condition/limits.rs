@@ -27,12 +27,15 @@ impl Condition {
 fn collect<'a>(node: &'a Node, wanted: bool, limits: &mut Vec<Limit<'a>>) {
     match node {
         Node::Not(operand) => collect(operand, !wanted, limits),
-        Node::And(sides) | Node::Or(sides) => sides.iter().for_each(|side| collect(side, wanted, limits)),
+        Node::And(sides) | Node::Or(sides) => {
+            for side in sides {
+                collect(side, wanted, limits);
+            }
+        }
         Node::Conditional(parts) => {
             let [_, yes, no] = parts.as_ref();
-            for part in [yes, no] {
-                collect(part, wanted, limits);
-            }
+            collect(yes, wanted, limits);
+            collect(no, wanted, limits);
         }
         Node::Binary(operator, left, right) => {
             let is_more = match operator {

@@ -129,13 +129,13 @@ async fn an_approval_for_another_tool_is_not_applied() {
 #[tokio::test]
 async fn a_forged_hold_does_not_rename_the_tool() {
     let (stand, hold) = parked().await;
-    let reported = stand.reports().pop().unwrap().report.projection.waiting_for.unwrap().call.unwrap();
-    let held = HeldCall { tool: "track_order".into(), approvers: vec!["intern".into()], ..reported.clone() };
-    forge(&stand, vec![Event::ToolHeld { held }]);
+    let shown = stand.reports().pop().unwrap().report.projection.waiting_for.unwrap().call.unwrap();
+    let renamed = HeldCall { tool: "track_order".into(), approvers: vec!["intern".into()], ..shown.clone() };
+    forge(&stand, vec![Event::ToolHeld { held: renamed }]);
     assert_eq!(stand.run(2).await, Exit::Parked(ParkReason::Approval));
     assert_eq!(reported_hold(&stand).call, hold.call);
     let again = stand.reports().pop().unwrap().report.projection.waiting_for.unwrap().call.unwrap();
-    assert_eq!(again, reported);
+    assert_eq!(again, shown);
 }
 
 /// The log has the approval, and the operator passes the decision to each later attempt.
