@@ -33,6 +33,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::fmt::Debug;
 use std::sync::Arc;
+use std::time::Instant;
 use write_history::WriteHistory;
 
 /// The text in the API server's refusal of an apply that would leave two items with the same key in a list, for example
@@ -243,7 +244,8 @@ impl Applier {
     }
 
     /// Removes what other writers added to the exclusive parts of a known object. Returns the object without it, or the result
-    /// if the API server refuses the removal. Returns the object unchanged if the same additions were removed often enough.
+    /// if the API server refuses the removal. Returns the object unchanged if the same additions were removed often enough
+    /// ([`Repairs`]).
     ///
     /// # Errors
     /// Returns a conflict if the object has changed since it was read.
@@ -257,7 +259,8 @@ impl Applier {
         let (Some(uid), Some(version)) = (&known.metadata.uid, &known.metadata.resource_version) else {
             return Ok(Ok(known));
         };
-        if !self.repairs.record(uid, &patch) {
+        let additions = patch.clone();
+        if !self.repairs.may_try(uid, &additions, Instant::now()) {
             return Ok(Ok(known));
         }
         tracing::info!(object = target.what, ?paths, "removing what another writer added");
@@ -271,6 +274,8 @@ impl Applier {
         let answer = api.patch(&target.name, &owned::patch_params(), &Patch::Strategic(&patch)).await;
         match answer.map_err(Error::api(format!("patch {}", target.what))) {
             Ok(answer) => {
+                // A conflict is no removal: the cached object was old.
+                self.repairs.record(uid, &additions, Instant::now());
                 let value = json(&answer, &target.what)?;
                 Ok(Ok(KnownObject { metadata: answer.meta().clone(), value, metadata_only: false }))
             }

@@ -125,6 +125,13 @@ validations:
       object.metadata.?labels[?label] == oldObject.metadata.?labels[?label]))
     message: only the operator may create a pod with the label bloomery.dev/job, or change that label and bloomery.dev/attempt
     reason: Forbidden
+  # Another image would run with the token, the Secrets and the memory of the worker. These are the fields of containers that an update can change.
+  - expression: >-
+      request.operation != 'UPDATE' || (object.spec.containers.map(container, container.image) == oldObject.spec.containers.map(container, container.image)
+      && object.spec.?initContainers == oldObject.spec.?initContainers
+      && object.spec.?ephemeralContainers == oldObject.spec.?ephemeralContainers)
+    message: nobody may change the images of a worker pod, or add containers to it
+    reason: Forbidden
 {{- end }}
 
 {{- define "bloomery.podsBinding" -}}

@@ -6,12 +6,27 @@ use serde_json::Value;
 use std::sync::{Arc, OnceLock};
 
 /// Canonical JSON with its digest. The parsed value is cached.
+///
+/// If it is deserialized, the digest is computed again: a stored digest proves nothing about the text.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(from = "Stored")]
 pub struct CanonicalJson {
     text: String,
     digest: Digest,
     #[serde(skip)]
     value: OnceLock<Arc<Value>>,
+}
+
+/// What is stored of a [`CanonicalJson`], without the digest.
+#[derive(Deserialize)]
+struct Stored {
+    text: String,
+}
+
+impl From<Stored> for CanonicalJson {
+    fn from(Stored { text }: Stored) -> Self {
+        Self { digest: Digest::of_bytes(text.as_bytes()), text, value: OnceLock::new() }
+    }
 }
 
 impl CanonicalJson {
@@ -72,5 +87,12 @@ mod tests {
         let read: CanonicalJson =
             serde_json::from_value(json!({"text": "{", "digest": Digest::of_bytes(b"{")})).unwrap();
         assert!(read.value().is_err());
+    }
+
+    #[test]
+    fn a_stored_digest_of_another_text_does_not_count() {
+        let stored = json!({"text": r#"{"amount":25.9}"#, "digest": Digest::of_bytes(br#"{"amount":5}"#)});
+        let read: CanonicalJson = serde_json::from_value(stored).unwrap();
+        assert_eq!(read.digest(), &Digest::of_bytes(read.text().as_bytes()));
     }
 }

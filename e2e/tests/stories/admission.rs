@@ -68,6 +68,10 @@ async fn a_pod_that_the_operator_did_not_create_is_never_adopted() {
         assert!(refused(api.patch(&forged.name_any(), &parameters, &patch).await).contains("change that label"));
         assert!(refused(api.patch_status(&forged.name_any(), &parameters, &patch).await).contains("change that label"));
 
+        let image = json!({"spec": {"containers": [{"name": "worker", "image": "localhost/other:1"}]}});
+        let changed = api.patch(&first.name_any(), &parameters, &Patch::Strategic(&image)).await;
+        assert!(refused(changed).contains("nobody may change the images of a worker pod"));
+
         let approval = tenant.approval_for(&job, "supervisor").await;
         tenant.grant_approval("jane@acme.io", &["supervisor"]).await;
         let jane = tenant.person("jane@acme.io").await;

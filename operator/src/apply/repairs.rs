@@ -4,33 +4,53 @@ use bloomery_crds::Digest;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-/// How often the same additions are removed from an object. A writer that adds them again each time would otherwise keep
-/// the operator busy.
+/// How often the same additions are removed from an object within [`WINDOW`]. A writer that adds them again each time would
+/// otherwise keep the operator busy.
 const MAX_REPAIRS: u32 = 3;
+
+/// The time after the last removal in which removals of the same additions are counted together.
+const WINDOW: Duration = Duration::from_mins(1);
 
 /// The maximum number of remembered objects. At the limit, all are forgotten.
 const MAX_OBJECTS: usize = 8192;
 
-/// How often the last additions to an object were removed, by its UID.
+/// The removals of the last additions to an object.
+struct Removals {
+    patch: Digest,
+    count: u32,
+    last: Instant,
+}
+
+/// The removals of the last additions to each object, by its UID.
 #[derive(Default)]
-pub(super) struct Repairs(Mutex<HashMap<String, (Digest, u32)>>);
+pub(super) struct Repairs(Mutex<HashMap<String, Removals>>);
 
 impl Repairs {
-    /// Records a removal with this patch. Returns false if the same one was tried often enough.
-    pub(super) fn record(&self, uid: &str, patch: &Value) -> bool {
+    /// Returns whether a removal with this patch may be tried: it was not done often enough a moment ago.
+    pub(super) fn may_try(&self, uid: &str, patch: &Value, now: Instant) -> bool {
+        let repairs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(removals) = repairs.get(uid) else { return true };
+        removals.count < MAX_REPAIRS || is_over(removals, &Digest::of_value(patch), now)
+    }
+
+    /// Records that the API server has accepted a removal with this patch.
+    pub(super) fn record(&self, uid: &str, patch: &Value, now: Instant) {
         let mut repairs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if repairs.len() >= MAX_OBJECTS {
             repairs.clear();
         }
         let patch = Digest::of_value(patch);
-        let (last, count) = repairs.entry(uid.to_owned()).or_insert_with(|| (patch.clone(), 0));
-        if *last != patch {
-            (*last, *count) = (patch, 0);
-        }
-        *count = count.saturating_add(1);
-        *count <= MAX_REPAIRS
+        let counted = repairs.get(uid).filter(|removals| !is_over(removals, &patch, now));
+        let count = counted.map_or(0, |removals| removals.count).saturating_add(1);
+        repairs.insert(uid.to_owned(), Removals { patch, count, last: now });
     }
+}
+
+/// Returns whether earlier removals do not count for a removal with this patch.
+fn is_over(removals: &Removals, patch: &Digest, now: Instant) -> bool {
+    removals.patch != *patch || now.duration_since(removals.last) >= WINDOW
 }
 
 #[cfg(test)]
@@ -39,14 +59,19 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_same_additions_are_removed_a_bounded_number_of_times() {
+    fn the_same_additions_are_removed_a_bounded_number_of_times_in_a_minute() {
         let repairs = Repairs::default();
         let (one, other) = (json!({"spec": 1}), json!({"spec": 2}));
+        let now = Instant::now();
         for _ in 0..MAX_REPAIRS {
-            assert!(repairs.record("u-1", &one));
+            assert!(repairs.may_try("u-1", &one, now));
+            repairs.record("u-1", &one, now);
         }
-        assert!(!repairs.record("u-1", &one));
-        assert!(repairs.record("u-2", &one), "another object");
-        assert!(repairs.record("u-1", &other), "other additions");
+        assert!(!repairs.may_try("u-1", &one, now));
+        assert!(repairs.may_try("u-2", &one, now), "another object");
+        assert!(repairs.may_try("u-1", &other, now), "other additions");
+        assert!(repairs.may_try("u-1", &one, now + WINDOW), "later");
+        repairs.record("u-1", &one, now + WINDOW);
+        assert!(repairs.may_try("u-1", &one, now + WINDOW), "the count begins again");
     }
 }

@@ -73,7 +73,7 @@ pub struct ShippedPolicy {
 /// digest here. If they were not, remove the digests of all earlier policies: open calls are then asked again.
 pub(super) const AS_STRICT: [&str; 1] = [
     // With `approvals.refuseServiceAccounts`: refuses what the policies without it refuse, and service accounts.
-    "sha256:1bbf7b77f9d1704b32e24ee20c42e4f319fccea827a1fd150507aecacc610751",
+    "sha256:d7acf548b1676886f6d3cb24851e5a041742c4dd7de5a4a750ef6808d6443c88",
 ];
 
 /// The names that replace the operator's user name and the name of a policy in a digest, so that all installations have
@@ -83,6 +83,9 @@ const POLICY: &str = "POLICY";
 
 /// Fields without an effect on the decision.
 const TEXT_FIELDS: [&str; 4] = ["message", "messageExpression", "reason", "auditAnnotations"];
+
+/// The field of a selector that contains labels.
+const LABELS: &str = "matchLabels";
 
 /// The values that the API server sets for absent fields.
 const DEFAULTS: [(&str, &str); 3] = [("matchPolicy", "Equivalent"), ("failurePolicy", "Fail"), ("scope", "*")];
@@ -109,7 +112,11 @@ fn without_insignificant_fields(value: Value) -> Value {
     match value {
         Value::Object(fields) => {
             let significant = fields.into_iter().filter(|(name, _)| !TEXT_FIELDS.contains(&name.as_str()));
-            let cleaned = significant.map(|(name, value)| (name, without_insignificant_fields(value)));
+            let cleaned = significant.map(|(name, value)| {
+                // Its fields are the names of labels.
+                let value = if name == LABELS { value } else { without_insignificant_fields(value) };
+                (name, value)
+            });
             let is_default = |name: &str, value: &Value| {
                 DEFAULTS.iter().any(|default| (name, value) == (default.0, &json!(default.1)))
             };
@@ -219,6 +226,8 @@ mod tests {
             ("/failurePolicy", json!("Ignore")),
             ("/matchConstraints/matchPolicy", json!("Exact")),
             ("/matchConstraints/namespaceSelector", json!({"matchLabels": {"a": "b"}})),
+            ("/matchConstraints/namespaceSelector", json!({"matchLabels": {"reason": "off"}})),
+            ("/matchConstraints/objectSelector", json!({"matchLabels": {"scope": "*"}})),
             ("/matchConstraints/resourceRules/0/operations", json!(["CREATE"])),
         ] {
             let mut weaker = spec.clone();

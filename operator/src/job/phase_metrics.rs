@@ -67,7 +67,10 @@ fn count_waiting(jobs: &[Arc<Guarded<Job>>]) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for status in jobs.iter().filter_map(|job| job.0.as_ref().ok()?.status.as_ref()) {
         let waits = status.phase.is_none_or(|phase| {
-            phase.awaits_people() || matches!(phase, Phase::Pending | Phase::Queued | Phase::Starting)
+            let waits_for_key = status.attempt.as_ref().is_some_and(|attempt| attempt.waiting_for_key.is_some());
+            phase.awaits_people()
+                || matches!(phase, Phase::Pending | Phase::Queued | Phase::Starting)
+                || (phase == Phase::Running && waits_for_key)
         });
         if let Some(ready) = conditions::find(&status.conditions, ConditionType::Ready).filter(|_| waits) {
             *counts.entry(ready.reason.clone()).or_default() += 1;
@@ -119,6 +122,7 @@ mod tests {
     use super::*;
     use crate::caches::Guarded;
     use crate::job::fixtures::{asked, at, job, status};
+    use bloomery_crds::v1alpha1::SecretKeyRef;
 
     #[test]
     fn a_job_without_a_status_is_pending() {
@@ -139,13 +143,18 @@ mod tests {
             let conditions = vec![condition(reason)];
             Arc::new(Guarded(Ok(Job { status: Some(JobStatus { conditions, ..status(1, phase) }), ..job() })))
         };
+        let mut without_key = JobStatus { conditions: vec![condition("SecretMissing")], ..status(1, Phase::Running) };
+        let key = SecretKeyRef { name: "llm".into(), key: "token".into() };
+        without_key.attempt.as_mut().unwrap().waiting_for_key = Some(key);
         let jobs = [
             with_reason(Phase::Pending, "SkillNotFound"),
             with_reason(Phase::Queued, "SkillNotFound"),
             with_reason(Phase::Running, "Running"),
+            Arc::new(Guarded(Ok(Job { status: Some(without_key), ..job() }))),
             with_reason(Phase::Failed, "Stuck"),
         ];
-        assert_eq!(count_waiting(&jobs), BTreeMap::from([("SkillNotFound".into(), 2)]));
+        let counts = BTreeMap::from([("SecretMissing".into(), 1), ("SkillNotFound".into(), 2)]);
+        assert_eq!(count_waiting(&jobs), counts);
         let conditions = [vec![condition("ModelNotReady")], Vec::new()];
         let counts = count_by_ready(conditions.iter().map(Vec::as_slice));
         assert_eq!(counts, BTreeMap::from([("False".into(), 1), ("Unknown".into(), 1)]));

@@ -39,6 +39,22 @@ fn started(hold: &HeldCallDetails) -> Event {
     Event::ToolStarted { call: CallId(hold.call.clone()) }
 }
 
+/// The tools of the log, all of them as read-only ones.
+fn all_read_only(stand: &Stand) -> Event {
+    let store = Store::open(Disk, &stand.memory(), "k-1", "reader").unwrap();
+    let mut tools = Vec::new();
+    let mut take = |entry: &Event| {
+        if let Event::CatalogueFixed { tools: fixed } = entry {
+            tools.clone_from(fixed);
+        }
+    };
+    store.read(&mut Chain::new(SOURCE), |entry| take(&entry.event)).unwrap();
+    for tool in &mut tools {
+        tool.read_only = true;
+    }
+    Event::CatalogueFixed { tools }
+}
+
 fn refunds(stand: &Stand) -> usize {
     stand.shop.effects().iter().filter(|(tool, _)| tool == "refund").count()
 }
@@ -97,6 +113,21 @@ async fn a_forged_ruling_is_not_followed(#[case] forged: fn(&HeldCallDetails) ->
     stand.decided = vec![decision_on(&again, ApprovalVerdict::Deny)];
     stand.run(3).await;
     assert_eq!((refunds(&stand), outcome(&stand, 3)), (0, OutcomeCode::Succeeded));
+}
+
+/// A read that a lost worker has started is sent again, so a forged start and a forged list of tools must not make the held call one.
+#[rstest]
+#[case::started(|_: &_, hold: &_| vec![started(hold)])]
+#[case::read_only(|stand: &_, _: &_| vec![all_read_only(stand)])]
+#[case::read_only_and_started(|stand: &_, hold: &_| vec![all_read_only(stand), started(hold)])]
+#[case::read_only_allowed_and_started(|stand: &_, hold: &_| vec![all_read_only(stand), allowed(hold), started(hold)])]
+#[tokio::test]
+async fn a_forged_start_sends_no_call(#[case] forged: fn(&Stand, &HeldCallDetails) -> Vec<Event>) {
+    let (mut stand, hold) = parked().await;
+    forge(&stand, forged(&stand, &hold));
+    stand.decided = vec![decision_on(&hold, ApprovalVerdict::Deny)];
+    stand.run(2).await;
+    assert_eq!(refunds(&stand), 0);
 }
 
 #[tokio::test]

@@ -106,9 +106,12 @@ fn apply_ruling(id: &CallId, verdict: Verdict, reasons: &[RulingReason], shared:
     shared.calls.count_ruling(&tool, verdict, reasons);
 }
 
+/// Marks a call as started. A worker starts only a call that the gate has allowed, so the event of another call is forged and changes
+/// nothing.
 fn mark_started(id: &CallId, shared: &mut Shared) {
     let epoch = shared.epoch;
-    let Some(call) = shared.calls.get_mut(id).filter(|call| !call.is_settled()) else { return };
+    let is_startable = |call: &&mut Call| matches!(call.state, CallState::Allowed | CallState::Retry);
+    let Some(call) = shared.calls.get_mut(id).filter(is_startable) else { return };
     call.state = CallState::Started { epoch };
     call.tries += 1;
     let alias = call.tool.clone();

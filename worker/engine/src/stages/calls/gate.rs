@@ -91,9 +91,14 @@ pub fn rule(call: &Call, gate: &Gate<'_>) -> Ruling {
 }
 
 /// Returns whether the gate still allows a call that it has allowed and that is about to be sent. The call itself is among the
-/// calls that count towards the limit.
+/// calls that count towards the limit. A started read is sent again, a started call with effect is not.
 pub(super) fn confirms(call: &Call, gate: &Gate<'_>) -> bool {
-    let is_to_be_sent = matches!(call.state, CallState::Allowed | CallState::Retry);
+    let is_read = || gate.catalogue.tool(&call.tool).is_some_and(|tool| tool.read_only);
+    let is_to_be_sent = match call.state {
+        CallState::Allowed | CallState::Retry => true,
+        CallState::Started { .. } => is_read(),
+        _ => false,
+    };
     let before = Gate { allowed: gate.allowed.saturating_sub(1), ..*gate };
     !is_to_be_sent || rule(call, &before).verdict == Verdict::Allow
 }

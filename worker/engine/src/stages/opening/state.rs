@@ -40,6 +40,10 @@ impl Opening {
 }
 
 fn fix_catalogue(tools: &[CatalogueTool], shared: &mut Shared) {
+    // The first tools stay. A later event is forged: it could make a tool read-only that needs an approval.
+    if shared.catalogue.is_fixed() {
+        return;
+    }
     shared.catalogue.fix(tools);
     shared.budget.add_to_prompt(shared.catalogue.visible().iter().map(catalogue::prompt_bytes).sum());
     let endpoint_remarks = endpoint::remarks(&shared.run.skill.resources, &shared.run.resources);
