@@ -11,14 +11,14 @@ pub(crate) fn tampering(shared: &Shared) -> Option<Outcome> {
     let decision = call.uncounted.as_ref()?;
     let tool = approvals_tool(call, shared).unwrap_or_else(|| call.tool.clone());
     let sent = if call.is_sent() {
-        "According to the log the call was sent: find out whether it happened."
+        "According to the log the call was sent: find out whether it happened, and create the Job again only if it did not."
     } else {
-        "The call was not made."
+        "The call was not made: create the Job again."
     };
     let message = format!(
         "The log says that {} approved the call {} of {tool} for {}, and the operator has passed no such decision: \
-         somebody wrote to the memory of the Skill, or the Approval was deleted or replaced. {sent} Find out who can \
-         write to the memory, then create the Job again.",
+         somebody wrote to the memory of the Skill, or the Approval was deleted or replaced. Find out who can \
+         write to the memory. {sent}",
         decision.by, call.id, decision.approver
     );
     Some(Outcome::new(OutcomeCode::LogTampered, message))
