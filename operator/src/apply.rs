@@ -259,8 +259,8 @@ impl Applier {
         let (Some(uid), Some(version)) = (&known.metadata.uid, &known.metadata.resource_version) else {
             return Ok(Ok(known));
         };
-        let additions = patch.clone();
-        if !self.repairs.may_try(uid, &additions, Instant::now()) {
+        let digest = Digest::of_value(&patch);
+        if !self.repairs.may_try(uid, &digest, Instant::now()) {
             return Ok(Ok(known));
         }
         tracing::info!(object = target.what, ?paths, "removing what another writer added");
@@ -275,7 +275,7 @@ impl Applier {
         match answer.map_err(Error::api(format!("patch {}", target.what))) {
             Ok(answer) => {
                 // A conflict is no removal: the cached object was old.
-                self.repairs.record(uid, &additions, Instant::now());
+                self.repairs.record(uid, digest, Instant::now());
                 let value = json(&answer, &target.what)?;
                 Ok(Ok(KnownObject { metadata: answer.meta().clone(), value, metadata_only: false }))
             }
