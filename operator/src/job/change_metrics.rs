@@ -4,15 +4,7 @@ use crate::metrics::{Metrics, Tenant};
 use bloomery_crds::v1alpha1::{Job, JobStatus, ModelUsage, Stage, Usage, Verdict};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube::core::ResourceExt;
-
-/// The stages, with the values of the label `stage`.
-const STAGES: [(Stage, &str); 5] = [
-    (Stage::Intent, "intent"),
-    (Stage::Selection, "selection"),
-    (Stage::Plan, "plan"),
-    (Stage::Finalization, "finalization"),
-    (Stage::Polish, "polish"),
-];
+use strum::IntoEnumIterator;
 
 /// Records the verdicts, the model calls, the tokens, the first report and the end that the status `after` has and the
 /// status `before` does not have.
@@ -76,10 +68,10 @@ fn sums(usage: &Usage) -> ModelUsage {
 
 fn count_model(metrics: &Metrics, tenant: &Tenant, before: &ModelUsage, after: &ModelUsage) {
     let model = &after.model;
-    for (stage, name) in STAGES {
-        let count = increase(before.llm_calls.of(stage), after.llm_calls.of(stage));
+    for stage in Stage::iter() {
+        let count = increase(before.llm_calls.in_stage(stage), after.llm_calls.in_stage(stage));
         if count > 0 {
-            metrics.count_model_calls(tenant, model, name, count);
+            metrics.count_model_calls(tenant, model, &stage.to_string().to_ascii_lowercase(), count);
         }
     }
     let kinds = [

@@ -63,7 +63,7 @@ impl Budget {
     /// Counts a request of a stage to its Model, and reserves its tokens. An earlier request without an answer is lost.
     pub(crate) fn open_request(&mut self, reserve: u64, stage: Stage, model: &str) {
         self.abandon_request();
-        *self.requests.of_mut(stage) += 1;
+        *self.requests.in_stage_mut(stage) += 1;
         self.usage_of(model);
         self.open = OpenRequest { reserve, stage, model: Some(model.to_owned()) };
     }
@@ -106,7 +106,7 @@ impl Budget {
     fn add_to_model(&mut self, model: Option<String>, stage: Stage, [input, cached, output]: [u64; 3]) {
         let Some(model) = model else { return };
         let usage = self.usage_of(&model);
-        *usage.llm_calls.of_mut(stage) += 1;
+        *usage.llm_calls.in_stage_mut(stage) += 1;
         usage.input_tokens = usage.input_tokens.saturating_add(input);
         usage.cached_input_tokens = usage.cached_input_tokens.saturating_add(cached);
         usage.output_tokens = usage.output_tokens.saturating_add(output);

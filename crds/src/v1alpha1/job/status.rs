@@ -224,12 +224,18 @@ pub struct LlmCalls {
 
 impl LlmCalls {
     /// Returns the number of calls in a stage.
-    pub fn of(&self, stage: Stage) -> u32 {
-        *self.clone().of_mut(stage)
+    pub fn in_stage(&self, stage: Stage) -> u32 {
+        match stage {
+            Stage::Intent => self.intent,
+            Stage::Selection => self.selection,
+            Stage::Plan => self.plan,
+            Stage::Finalization => self.finalization,
+            Stage::Polish => self.polish,
+        }
     }
 
     /// Returns the number of calls in a stage, to change it.
-    pub fn of_mut(&mut self, stage: Stage) -> &mut u32 {
+    pub fn in_stage_mut(&mut self, stage: Stage) -> &mut u32 {
         match stage {
             Stage::Intent => &mut self.intent,
             Stage::Selection => &mut self.selection,
