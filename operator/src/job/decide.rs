@@ -70,11 +70,15 @@ fn act_after_end(facts: &Facts) -> (Act, Option<SignedDuration>) {
     // A Job may be kept beyond its time to live for a follow-up. The start of the follow-up wakes the kept Job.
     let left = remaining_time_to_live(facts);
     let is_over = left.is_some_and(|left| left <= SignedDuration::ZERO);
-    match left.filter(|_| !is_over) {
-        _ if is_over && !facts.has_pending_follow_up => (Act::Delete, None),
-        left if facts.open_approval_updates.is_empty() => (Act::Idle, left),
-        left => (Act::UpdateApprovals(facts.open_approval_updates.to_vec()), left),
+    if is_over && !facts.has_pending_follow_up {
+        return (Act::Delete, None);
     }
+    let act = if facts.open_approval_updates.is_empty() {
+        Act::Idle
+    } else {
+        Act::UpdateApprovals(facts.open_approval_updates.to_vec())
+    };
+    (act, left.filter(|_| !is_over))
 }
 
 /// Returns the remaining time to live of an ended Job (`spec.ttlSecondsAfterFinished`); none without a limit.
