@@ -71,11 +71,11 @@ fn compare(
 ) -> PolicyState {
     let meaning = shipped.meaning();
     let mut stored = Vec::new();
-    for (policy, wanted, wanted_binding) in &meaning.policies {
-        let found = check_meaning("ValidatingAdmissionPolicy", &policy.name, policies, |spec| {
+    for (name, wanted, wanted_binding) in &meaning.policies {
+        let found = check_meaning("ValidatingAdmissionPolicy", name, policies, |spec| {
             wanted.is_some() && policy_meaning::of_policy(spec) == *wanted
         });
-        let found_binding = check_meaning("ValidatingAdmissionPolicyBinding", &policy.name, bindings, |spec| {
+        let found_binding = check_meaning("ValidatingAdmissionPolicyBinding", name, bindings, |spec| {
             wanted_binding.is_some() && policy_meaning::of_binding(spec) == *wanted_binding
         });
         match (found, found_binding) {

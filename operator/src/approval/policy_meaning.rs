@@ -29,22 +29,22 @@ pub struct ShippedPolicies {
     meaning: OnceLock<ShippedMeaning>,
 }
 
-/// What the shipped policies mean.
+/// The meaning of the shipped policies.
 #[derive(Debug, Clone)]
 pub(super) struct ShippedMeaning {
-    /// Each policy, with what it and its binding mean; none of a `spec` that cannot be read.
-    pub(super) policies: [(ShippedPolicy, Option<Value>, Option<Value>); 3],
+    /// The name of each policy, and the meanings of the policy and of its binding; none of a `spec` that cannot be read.
+    pub(super) policies: [(String, Option<Value>, Option<Value>); 3],
     /// The digest of all, which does not depend on the names of the installation.
     pub(super) digest: Digest,
 }
 
 impl ShippedPolicies {
-    /// Returns what the policies mean.
+    /// Returns the meaning of the policies.
     pub(super) fn meaning(&self) -> &ShippedMeaning {
         self.meaning.get_or_init(|| {
             let policies = [&self.approvals, &self.pods, &self.tokens]
-                .map(|shipped| (shipped.clone(), of_policy(&shipped.policy), of_binding(&shipped.binding)));
-            let without_names = policies.each_ref().map(|(ShippedPolicy { name, .. }, policy, binding)| {
+                .map(|shipped| (shipped.name.clone(), of_policy(&shipped.policy), of_binding(&shipped.binding)));
+            let without_names = policies.each_ref().map(|(name, policy, binding)| {
                 replace_in_texts(json!([policy, binding]), &|text| {
                     if text == name { POLICY.to_owned() } else { text.replace(&self.operator, OPERATOR) }
                 })
@@ -76,8 +76,8 @@ pub(super) const AS_STRICT: [&str; 1] = [
     "sha256:d7acf548b1676886f6d3cb24851e5a041742c4dd7de5a4a750ef6808d6443c88",
 ];
 
-/// The names that replace the operator's user name and the name of a policy in a digest, so that all installations have
-/// the same digests.
+/// The texts that replace the operator's user name and the name of a policy before a digest is computed. So the digest is
+/// the same in all installations.
 const OPERATOR: &str = "OPERATOR";
 const POLICY: &str = "POLICY";
 
