@@ -19,6 +19,7 @@ pub use finding::{Finding, Severity};
 pub use reach::server_tools;
 
 use crate::rules::expectations::{self, Omission};
+use crate::rules::guardrail::Rule;
 use crate::schema::Schema;
 use bloomery_crds::persona;
 use bloomery_crds::v1alpha1::{ResourceType, SkillSpec};
@@ -32,8 +33,10 @@ pub fn skill<'t>(spec: &SkillSpec, listed: impl IntoIterator<Item = (&'t str, &'
     findings.extend(names::findings(spec));
     findings.extend(endpoints::findings(spec));
     let known = KnownTools::new(spec, listed);
-    findings.extend(rule_findings(spec, &known));
-    findings.extend(workflows::findings(spec, &guardrails::compile_all(spec, &known), &known));
+    let guardrails = guardrails::compile_all(spec, &known);
+    let of_workflows = workflows::findings(spec, &guardrails, &known);
+    findings.extend(rule_findings(spec, guardrails, &known));
+    findings.extend(of_workflows);
     findings.extend(check_output_schema(spec));
     findings.extend(expectations::omissions(spec).iter().map(without_room));
     findings.extend(check_context(spec));
@@ -45,17 +48,18 @@ pub fn skill<'t>(spec: &SkillSpec, listed: impl IntoIterator<Item = (&'t str, &'
 /// Returns the errors in the rules of a Skill, given the tools of its MCP server. A Job begins only without them: each is a rule that
 /// does not apply to the calls that its author means.
 pub fn rule_errors<'t>(spec: &SkillSpec, listed: impl IntoIterator<Item = (&'t str, &'t Value)>) -> Vec<Finding> {
-    let mut findings = rule_findings(spec, &KnownTools::new(spec, listed));
+    let known = KnownTools::new(spec, listed);
+    let mut findings = rule_findings(spec, guardrails::compile_all(spec, &known), &known);
     findings.retain(|finding| finding.severity == Severity::Error);
     findings
 }
 
-fn rule_findings(spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
-    let rules = guardrails::compile_all(spec, known);
+/// Returns the findings about the rules for calls. `guardrails` are those of the Skill, compiled.
+fn rule_findings(spec: &SkillSpec, guardrails: Vec<(String, Rule)>, known: &KnownTools) -> Vec<Finding> {
     let mut findings = unmatched::findings(spec, known);
     findings.extend(conditions::findings(spec, known));
-    findings.extend(lower_limits::findings(spec, &rules, known));
-    findings.extend(guardrails::findings(spec, rules, known));
+    findings.extend(lower_limits::findings(spec, &guardrails, known));
+    findings.extend(guardrails::findings(spec, guardrails, known));
     findings
 }
 
