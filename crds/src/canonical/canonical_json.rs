@@ -17,7 +17,7 @@ pub struct CanonicalJson {
     value: OnceLock<Arc<Value>>,
 }
 
-/// What is stored of a [`CanonicalJson`], without the digest.
+/// The stored form of a [`CanonicalJson`]. The stored digest is ignored.
 #[derive(Deserialize)]
 struct Stored {
     text: String,

@@ -21,8 +21,8 @@ const MAX_CONCURRENT_REVIEWS: usize = 16;
 /// The time that a reviewed token is trusted. A deleted pod may still report for this time.
 const TOKEN_TRUST_DURATION: Duration = Duration::from_mins(1);
 
-/// The time for which a refused token is refused again without a review. A token may be refused because its pod is so new
-/// that the API server does not know it yet.
+/// The time for which a refused token is refused again without a review. The API server refuses the token of a very new
+/// pod until its cache has the pod.
 const TOKEN_REFUSAL_DURATION: Duration = Duration::from_secs(5);
 
 /// The maximum number of cached tokens. A token that is not cached is reviewed again.

@@ -53,7 +53,7 @@ struct Timeouts {
     body: Duration,
 }
 
-/// What the routes share.
+/// The state that all routes use.
 #[derive(Clone)]
 struct Shared {
     service: Arc<Service>,

@@ -4,8 +4,8 @@ use bloomery_crds::Digest;
 use bloomery_crds::run::GivenDecision;
 use bloomery_crds::v1alpha1::ApprovalVerdict;
 
-/// The source of the decisions that count. It is an input of the run, because whoever can write to the log can also write an
-/// approval into it.
+/// The source of the decisions that count. It is an input of the run and no part of the log: a process that can write to the log can
+/// write an approval into it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decisions {
     /// The log. In local mode, one user owns the log and makes the decisions.

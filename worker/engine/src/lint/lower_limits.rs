@@ -44,7 +44,7 @@ struct Limit<'a> {
     /// Whether large values are held or denied. Otherwise, small ones are.
     is_upper: bool,
     number: f64,
-    /// What the rule lacks.
+    /// The instruction that adds the lower limit.
     remedy: String,
 }
 
