@@ -8,7 +8,8 @@ mod tests {
     use std::path::Path;
     use std::process::{Command, Output, Stdio};
 
-    /// Runs the binary in this crate's directory.
+    /// Runs the binary in this crate's directory. The binary may exit before it reads `stdin`, for example after an error in its
+    /// arguments.
     fn bloomery(args: &[&str], stdin: &[u8]) -> Output {
         let mut child = Command::new(env!("CARGO_BIN_EXE_bloomery"))
             .args(args)
@@ -18,7 +19,9 @@ mod tests {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        child.stdin.take().unwrap().write_all(stdin).unwrap();
+        if let Err(error) = child.stdin.take().unwrap().write_all(stdin) {
+            assert_eq!(error.kind(), std::io::ErrorKind::BrokenPipe);
+        }
         child.wait_with_output().unwrap()
     }
 
