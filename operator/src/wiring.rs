@@ -238,3 +238,64 @@ fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Error {
     let what = what.into();
     move |source| Error::Io { what, source }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::caches::{Cache, CacheOptions};
+    use axum::Router;
+    use axum::body::Body;
+    use axum::extract::{RawQuery, State};
+    use futures::stream;
+    use k8s_openapi::api::core::v1::ServiceAccount;
+    use kube::Api;
+    use kube::runtime::watcher;
+    use serde_json::json;
+    use std::convert::Infallible;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// Answers a list with no account. The first watch is silent after its headers, as on a half-open connection; a later one has the
+    /// account `worker`.
+    async fn answer(State(watches): State<Arc<AtomicUsize>>, RawQuery(query): RawQuery) -> Body {
+        if !query.is_some_and(|query| query.contains("watch=true")) {
+            let list = json!({"apiVersion": "v1", "kind": "ServiceAccountList", "metadata": {"resourceVersion": "1"}, "items": []});
+            return Body::from(list.to_string());
+        }
+        let begins = match watches.fetch_add(1, Ordering::Relaxed) {
+            0 => "\n".to_owned(),
+            _ => {
+                let metadata = json!({"name": "worker", "namespace": "acme", "resourceVersion": "2"});
+                let object = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata});
+                json!({"type": "ADDED", "object": object}).to_string() + "\n"
+            }
+        };
+        Body::from_stream(stream::iter([Ok::<_, Infallible>(begins)]).chain(stream::pending()))
+    }
+
+    #[tokio::test]
+    async fn a_watch_on_a_half_open_connection_is_opened_again() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let router = Router::new().fallback(answer).with_state(Arc::default());
+        let server = tokio::spawn(async { axum::serve(listener, router).await });
+        let responses = Arc::new(AtomicUsize::new(0));
+        let count = responses.clone();
+        let client = create_client(Config::new(url.parse().unwrap()), Duration::from_millis(100), move |_| {
+            count.fetch_add(1, Ordering::Relaxed);
+        });
+        let options = CacheOptions::trimmed(|_| {});
+        let (cache, feed) =
+            Cache::<ServiceAccount>::new(Api::all(client.unwrap()), watcher::Config::default(), options);
+        let mut changes = cache.changes();
+        let feeding = tokio::spawn(feed.for_each(|()| async {}));
+        let received = async {
+            while cache.get("acme", "worker").is_none() {
+                _ = changes.next().await
+            }
+        };
+        tokio::time::timeout(Duration::from_mins(1), received).await.expect("the watch stays silent");
+        assert!(responses.load(Ordering::Relaxed) >= 3, "a list and two watches");
+        feeding.abort();
+        server.abort();
+    }
+}
