@@ -14,7 +14,7 @@ pub enum ConditionType {
     Stalled,
     /// The Skill's spec is valid and compiled into a revision.
     Accepted,
-    /// Every Model of the Skill, and every fallback of it, is ready. A missing key is known only while a Job waits for it.
+    /// Every Model of the Skill, and every fallback of it, is ready. A missing key is known only while a Job of the namespace waits for it.
     ModelsReady,
     /// The tenant's memory claim can be used.
     MemoryReady,

@@ -110,23 +110,24 @@ fn changes(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
         wake_on(caches.models.changes(), skills, move |model| {
             fetch::select_skills(&store_for_models, model.meta().namespace.as_deref(), |_| true)
         }),
-        wake_on(caches.jobs.changes(), skills, move |job| skill_of_key_wait(&store_for_key_waits, job)),
+        wake_on(caches.jobs.changes(), skills, move |job| skills_of_key_wait(&store_for_key_waits, job)),
         // A Job that has ended or was deleted no longer needs its revision, so the Skill may delete the revision.
         wake_on(caches.jobs.changes(), skills, move |job| skill_of_ended_job(&jobs, job)),
     ]
 }
 
-/// Returns the Skill of a Job whose worker waits for a key of a Secret, and the Skill that still shows such a wait.
-fn skill_of_key_wait(skills: &Store<Guarded<Skill>>, job: &Guarded<Job>) -> Vec<Wake<Skill>> {
-    let (Ok(job), Some(namespace)) = (&job.0, &job.meta().namespace) else { return Vec::new() };
-    let skill = ObjectRef::new(&job.spec.skill).within(namespace);
-    let waits = job.status.as_ref().is_some_and(|status| fetch::key_wait(status).is_some());
-    let is_shown = || {
-        let cached = skills.get(&skill)?;
-        let status = cached.0.as_ref().ok()?.status.as_ref()?;
-        Some(reason_of(&status.conditions, ConditionType::ModelsReady) == Some(Reason::SecretMissing))
+/// Returns the Skills that a Job's wait for a key of a Secret may change: all Skills of the namespace that do not show a missing
+/// key yet and the Job's own, or, if the Job does not wait, those that show one.
+fn skills_of_key_wait(skills: &Store<Guarded<Skill>>, job: &Guarded<Job>) -> Vec<Wake<Skill>> {
+    let Ok(readable) = &job.0 else { return Vec::new() };
+    let waits = readable.status.as_ref().is_some_and(|status| fetch::key_wait(status).is_some());
+    let shows_missing_key = |skill: &Skill| {
+        let conditions = skill.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+        reason_of(conditions, ConditionType::ModelsReady) == Some(Reason::SecretMissing)
     };
-    if waits || is_shown() == Some(true) { vec![skill] } else { Vec::new() }
+    fetch::select_skills(skills, job.meta().namespace.as_deref(), |skill| {
+        shows_missing_key(skill) != waits || (waits && skill.name_any() == readable.spec.skill)
+    })
 }
 
 /// Returns the Skill of a Job that ended, is being deleted, or was deleted; none for any other Job.

@@ -32,7 +32,8 @@ pub struct FetchedSkill {
     pub named_service: Option<Arc<Service>>,
     /// The Models of the namespace, by name.
     pub models: BTreeMap<String, Arc<Guarded<Model>>>,
-    /// The keys of Secrets that workers of the Skill's Jobs wait for.
+    /// The keys of Secrets that workers of the namespace wait for. A Skill whose Models name such a key is not ready, even if the
+    /// waiting Job is of another Skill.
     pub key_waits: Vec<SecretKeyRef>,
     /// All revisions of the Skill.
     pub revisions: Vec<Arc<PartialObjectMeta<ConfigMap>>>,
@@ -48,11 +49,11 @@ pub fn fetch(skill: &Skill, caches: &Caches) -> FetchedSkill {
     let has_skill_label = |labels: &BTreeMap<String, String>| labels.get(names::LABEL_SKILL) == Some(name);
     let is_mcp_server = |pod: &Pod| pod.labels().get(names::LABEL_COMPONENT).is_some_and(|what| what == "mcp");
     let service = skill.spec.mcp_server.as_ref().and_then(|server| server.service.as_ref());
-    let unfinished = caches
-        .jobs
-        .select(namespace, |job| job.0.as_ref().is_ok_and(|job| &job.spec.skill == name && is_unfinished(job)));
-    let statuses = || unfinished.iter().filter_map(|job| job.0.as_ref().ok()?.status.as_ref());
-    let in_use = statuses().filter_map(|status| Some(status.skill_revision.as_ref()?.name.clone()));
+    let unfinished = caches.jobs.select(namespace, |job| job.0.as_ref().is_ok_and(is_unfinished));
+    let unfinished: Vec<&Job> = unfinished.iter().filter_map(|job| job.0.as_ref().ok()).collect();
+    let of_skill = unfinished.iter().filter(|job| &job.spec.skill == name).filter_map(|job| job.status.as_ref());
+    let in_use = of_skill.filter_map(|status| Some(status.skill_revision.as_ref()?.name.clone()));
+    let key_waits = unfinished.iter().filter_map(|job| key_wait(job.status.as_ref()?));
     let models = caches.models.select(namespace, |_| true);
     let revisions = caches.revisions.select(namespace, |revision| has_skill_label(revision.labels()));
     // A Job that a newer version wrote and this one cannot read may run on any revision.
@@ -68,7 +69,7 @@ pub fn fetch(skill: &Skill, caches: &Caches) -> FetchedSkill {
         has_endpoint: caches.has_endpoint(namespace, service.map_or(mcp_name, |service| &service.name)),
         named_service: service.and_then(|service| caches.services.get(namespace, &service.name)),
         models: models.into_iter().map(|model| (model.name_any(), model)).collect(),
-        key_waits: statuses().filter_map(key_wait).cloned().collect(),
+        key_waits: key_waits.cloned().collect(),
         revisions_in_use: in_use.chain(may_be_in_use).collect(),
         revisions,
     }

@@ -1,7 +1,7 @@
 //! Tests of single reconciles with an API server in memory. Each operator has just started, as after a crash.
 
 use super::build::PreparedMcp;
-use super::{build, fixtures, reconcile, skill_of_ended_job, skill_of_key_wait, validate};
+use super::{build, fixtures, reconcile, skill_of_ended_job, skills_of_key_wait, validate};
 use crate::apply::{ApplyResult, KnownObject};
 use crate::caches::Guarded;
 use crate::job::fixtures::api::FakeApi;
@@ -275,22 +275,26 @@ async fn the_end_and_the_deletion_of_a_job_wake_its_skill() {
     }
 }
 
+#[rstest]
 #[tokio::test]
-async fn a_skill_shows_that_a_job_waits_for_the_key_of_its_model_until_the_job_continues() {
+async fn a_skill_shows_that_a_job_waits_for_the_key_of_its_model_until_the_job_continues(
+    #[values("orders", "another")] skill_of_job: &str,
+) {
     let api = provisioned(&fixtures::without_server()).await;
     let mut waiting = job_on(&api.get(SKILL)["status"]["revision"]);
+    waiting["spec"]["skill"] = json!(skill_of_job);
     let read = |job: &Value| serde_json::from_value::<Guarded<Job>>(job.clone()).unwrap();
     let context = api.operator().await;
-    assert_eq!(skill_of_key_wait(context.caches.skills.store(), &read(&waiting)), [], "the Job waits for nothing");
+    assert_eq!(skills_of_key_wait(context.caches.skills.store(), &read(&waiting)), [], "the Job waits for nothing");
     waiting["status"]["attempt"] =
         json!({ "number": 1, "pod": "refund-1", "waitingForKey": { "name": "llm", "key": "token" } });
-    assert_eq!(skill_of_key_wait(context.caches.skills.store(), &read(&waiting)).len(), 1);
+    assert_eq!(skills_of_key_wait(context.caches.skills.store(), &read(&waiting)).len(), 1);
     api.put(JOB, waiting.clone());
     reconcile_once(&api).await;
     assert_eq!(reason(&api, ConditionType::Ready), "SecretMissing");
     waiting["status"]["attempt"].as_object_mut().unwrap().remove("waitingForKey");
     let context = api.operator().await;
-    assert_eq!(skill_of_key_wait(context.caches.skills.store(), &read(&waiting)).len(), 1, "the Skill still shows it");
+    assert_eq!(skills_of_key_wait(context.caches.skills.store(), &read(&waiting)).len(), 1, "the Skill still shows it");
     api.put(JOB, waiting);
     reconcile_once(&api).await;
     assert_eq!(reason(&api, ConditionType::Ready), "Ready");
