@@ -159,7 +159,8 @@ pub(crate) struct Session {
 
 impl Session {
     /// Begins a session. `era` is the era of the last session. If the server does not begin a session in one era, the other is tried,
-    /// unless the time is over. Neither request has a side effect.
+    /// unless the time is over. Neither request has a side effect. A program that ends, or cannot be started, in the older era is not
+    /// started again: programs of the newer era answer a request of the older one with an error.
     pub(crate) async fn begin(
         server: &Server,
         era: Option<Era>,
@@ -169,7 +170,8 @@ impl Session {
         let until = until.min(Instant::now() + BEGIN_TIMEOUT);
         let first = era.unwrap_or_else(|| Era::first_with(server));
         let mut begun = Self::begin_as(first, server, until, observer).await;
-        if begun.is_err() && Instant::now() < until {
+        let has_ended = matches!((&begun, server), (Err(Error { retry: Retry::Never, .. }), Server::Program { .. }));
+        if begun.is_err() && !(has_ended && first == Era::Older) && Instant::now() < until {
             begun = Self::begin_as(first.other(), server, until, observer).await;
         }
         match (begun, server) {

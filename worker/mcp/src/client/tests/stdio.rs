@@ -112,6 +112,14 @@ async fn a_program_that_ends_on_an_unknown_request_is_started_once() {
     assert!(stderr.0.lock().unwrap().is_empty());
 }
 
+#[tokio::test]
+async fn a_program_that_ends_at_once_is_started_once() {
+    let stderr = StderrLines::default();
+    let client = program(&["sh", "-c", "echo started >&2; exit 1"], &stderr);
+    assert!(matches!(client.list(LONG_TIMEOUT).await, Err(Error::ProgramFailed { .. })));
+    assert_eq!(*stderr.0.lock().unwrap(), ["started"]);
+}
+
 /// A program that only speaks the newer era is started again, and only once: the client remembers the era.
 #[tokio::test]
 async fn a_program_that_refuses_the_older_era_is_started_again_in_the_newer_era() {
