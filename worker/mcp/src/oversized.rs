@@ -13,14 +13,15 @@ const UNREAD: &str = "bloomery.dev/unread";
 pub(crate) const SHOWN_BYTES: usize = 4096;
 
 /// The largest number of values in a large message, where an object counts as [`OBJECT_VALUES`]. Values take much more memory than their
-/// text: 520,000 numbers took 73 MiB, and 110,000 objects of three fields 190 MiB. A worker has 256 MiB by default.
-const MAX_VALUES: usize = 512 * 1024;
+/// text: 520,000 numbers took 73 MiB, and 110,000 objects of three fields 190 MiB. With this limit, a message takes up to 45 MiB. A
+/// worker has 256 MiB by default, and makes up to four calls at a time.
+const MAX_VALUES: usize = 256 * 1024;
 
 /// The number of other values that take as much memory as an object.
 const OBJECT_VALUES: usize = 8;
 
 /// The size of a message whose values are not counted, in bytes.
-const MAX_UNCOUNTED_BYTES: usize = 1024 * 1024;
+const MAX_UNCOUNTED_BYTES: usize = 512 * 1024;
 
 /// What the beginning of an answer shows.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -29,7 +29,7 @@ use std::pin::pin;
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
-/// The maximum number of reads that run concurrently. Each may hold an answer of a server in memory, which takes up to 40 MiB.
+/// The maximum number of reads that run concurrently. Each may hold an answer of a server in memory, which takes up to 45 MiB.
 const MAX_CONCURRENT_READS: usize = 4;
 
 /// Performs a step that needs something outside of the engine. Returns the recorded entries. There may be none if the run is to stop.
