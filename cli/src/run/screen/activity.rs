@@ -18,8 +18,8 @@ pub struct Activity {
     step: Step,
     /// The start of the current step.
     step_started: Instant,
-    /// A description of the server or secret that the Job waits for.
-    waiting: Option<String>,
+    /// A description of the server or secret that the Job waits for, and the reason.
+    waiting: Option<(String, String)>,
 }
 
 /// The phase and the usage of a conversation.
@@ -68,15 +68,17 @@ impl Activity {
     /// Updates the server or secret that the Job waits for.
     pub fn set_waiting(&mut self, waiting: Option<&ExternalWait>) {
         self.waiting = waiting.map(|waiting| match waiting {
-            ExternalWait::SecretMissing { key, .. } => format!("Waiting for the key {key}"),
-            ExternalWait::McpUnavailable { .. } => "Waiting for the MCP server".to_owned(),
-            ExternalWait::ModelUnavailable { .. } => "Waiting for the model".to_owned(),
+            ExternalWait::SecretMissing { name, key, .. } => {
+                (format!("Waiting for the key {key}"), format!("it is missing in the Secret {name}"))
+            }
+            ExternalWait::McpUnavailable { message } => ("Waiting for the MCP server".to_owned(), message.clone()),
+            ExternalWait::ModelUnavailable { message } => ("Waiting for the model".to_owned(), message.clone()),
         });
     }
 
     /// Returns what the Job waits for.
     pub fn waiting(&self) -> Option<&str> {
-        self.waiting.as_deref()
+        self.waiting.as_ref().map(|(what, _)| what.as_str())
     }
 
     /// Updates the current step after a notification.
@@ -110,11 +112,17 @@ impl Activity {
         (self.step, self.step_started) = (step, now);
     }
 
-    /// Returns the text: the activity, its duration, and the totals. A step in the text is a request to the model in the main loop.
+    /// Returns the text: the activity, its duration, the totals, and the reason of a wait. A step in the text is a request to the
+    /// model in the main loop.
     pub fn line(&self, now: Instant) -> String {
+        let reason = self.waiting.as_ref().map(|(_, reason)| format!(": {reason}")).unwrap_or_default();
+        self.activity_and_totals(now) + &reason
+    }
+
+    fn activity_and_totals(&self, now: Instant) -> String {
         let total_seconds = now.duration_since(self.run_started).as_secs();
         let Some(totals) = &self.totals else {
-            let activity = self.waiting.as_deref().unwrap_or("Starting");
+            let activity = self.waiting().unwrap_or("Starting");
             return format!("{activity} ({total_seconds} s; ^C parks)");
         };
         let Totals { plan_requests, tool_calls, tokens, .. } = totals;
@@ -132,8 +140,8 @@ impl Activity {
 
     /// Describes the activity.
     fn description(&self, totals: &Totals) -> String {
-        if let Some(waiting) = &self.waiting {
-            return waiting.clone();
+        if let Some(waiting) = self.waiting() {
+            return waiting.to_owned();
         }
         match &self.step {
             Step::Idle => totals.phase.clone(),
@@ -258,10 +266,11 @@ pub(super) mod tests {
         let now = Instant::now();
         let mut activity = Activity::new(now);
         activity.set_waiting(Some(&ExternalWait::McpUnavailable { message: "refused".into() }));
-        assert_eq!(activity.line(now), "Waiting for the MCP server (0 s; ^C parks)");
+        assert_eq!(activity.line(now), "Waiting for the MCP server (0 s; ^C parks): refused");
         activity.set_projection(&projection(), now);
         activity.set_waiting(Some(&ExternalWait::ModelUnavailable { message: "busy".into() }));
-        assert!(activity.line(now).starts_with("Waiting for the model, 0 s"));
+        let line = activity.line(now);
+        assert!(line.starts_with("Waiting for the model, 0 s") && line.ends_with(": busy"), "{line}");
         activity.observe(Progress::ModelRequested(Stage::Plan), now);
         assert!(activity.line(now).starts_with("Waiting for the model, 0 s"));
         activity.set_waiting(Some(&ExternalWait::SecretMissing {
