@@ -3,7 +3,7 @@
 use bloomery_engine::event::ModelFailure;
 
 /// The advice after all retries failed.
-pub(crate) const REMEDY: &str = "Fix the cause, and create the Job again.";
+pub(crate) const REMEDY: &str = "Fix the cause, and start the Job again.";
 
 /// The error of a request to a model. Its message has a bounded length and contains no key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -52,7 +52,7 @@ fn timed_out(absent: &[(&str, ExternalWait)], after: Duration) -> Event {
     let names: Vec<&str> = absent.iter().map(|(name, _)| *name).collect();
     let message = format!(
         "The resources that the Job binds as {} are missing from their Secrets. The worker waited {} s for them. Add the keys to the \
-         Secrets, then create the Job again.",
+         Secrets, then start the Job again.",
         names.join(", "),
         after.as_secs()
     );
@@ -74,7 +74,7 @@ fn oversized(resource: &BoundResource) -> Option<String> {
     (bytes > MAX_VALUE_BYTES).then(|| {
         format!(
             "The resource `{}` of the Job, the key {key} of the Secret {secret}, has {bytes} bytes. Values of more than \
-             {MAX_VALUE_BYTES} bytes cannot be redacted from prompts and logs. Make the value smaller, then create the Job again.",
+             {MAX_VALUE_BYTES} bytes cannot be redacted from prompts and logs. Make the value smaller, then start the Job again.",
             resource.name
         )
     })
@@ -93,7 +93,7 @@ fn unreadable(resource: &BoundResource) -> Option<String> {
         _ => "Check the volume",
     };
     Some(format!(
-        "The resource `{}` of the Job cannot be read at {path}: {error}. {remedy}, then create the Job again.",
+        "The resource `{}` of the Job cannot be read at {path}: {error}. {remedy}, then start the Job again.",
         resource.name
     ))
 }

@@ -184,7 +184,7 @@ async fn an_mcp_server_that_never_answers_ends_the_job() {
     assert_eq!(outcome.code, OutcomeCode::McpUnavailable);
     assert_eq!(
         outcome.message,
-        "Connection refused. The worker waited 0 s for it. Repair the MCP server, or correct its address, then create the \
+        "Connection refused. The worker waited 0 s for it. Repair the MCP server, or correct its address, then start the \
          Job again."
     );
 }
@@ -221,7 +221,7 @@ async fn a_missing_key_ends_the_job_after_the_time_limit() {
     assert_eq!(outcome.code, OutcomeCode::ModelUnavailable);
     assert_eq!(
         outcome.message,
-        "The key `token` of the Secret `llm` is missing or empty. The worker waited 0 s for it. Add the key to the Secret, then create \
+        "The key `token` of the Secret `llm` is missing or empty. The worker waited 0 s for it. Add the key to the Secret, then start \
          the Job again."
     );
 }

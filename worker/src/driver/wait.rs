@@ -85,7 +85,7 @@ fn unix_time_after(duration: Duration) -> Option<i64> {
 /// Returns the event that ends a conversation whose tools can never be listed.
 pub(super) fn tools_unavailable(message: &str) -> Event {
     let message = sentence(message);
-    step::unavailable(OutcomeCode::McpUnavailable, format!("{message} {REPAIR_SERVER}, then create the Job again."))
+    step::unavailable(OutcomeCode::McpUnavailable, format!("{message} {REPAIR_SERVER}, then start the Job again."))
 }
 
 fn timed_out(waiting: &ExternalWait, after: Duration) -> Event {
@@ -97,7 +97,7 @@ fn timed_out(waiting: &ExternalWait, after: Duration) -> Event {
     let (reason, seconds) = (describe(waiting), after.as_secs());
     step::unavailable(
         code,
-        format!("{reason} The worker waited {seconds} s for it. {remedy}, then create the Job again."),
+        format!("{reason} The worker waited {seconds} s for it. {remedy}, then start the Job again."),
     )
 }
 

@@ -3,6 +3,7 @@
 use super::finding::Finding;
 use crate::core_tools;
 use bloomery_crds::resources::unused_secrets;
+use bloomery_crds::tool_pattern;
 use bloomery_crds::v1alpha1::SkillSpec;
 
 pub(super) fn findings(spec: &SkillSpec) -> Vec<Finding> {
@@ -30,8 +31,8 @@ pub fn server_tools(spec: &SkillSpec) -> Vec<&str> {
     let allowed = rules.flatten().map(String::as_str);
     let core = core_tools::names();
     let mut tools = Vec::new();
-    let is_one_tool = |name: &&str| !name.ends_with('*') && !core.contains(name);
-    for name in declared.chain(held).chain(allowed).filter(is_one_tool) {
+    let is_of_server = |pattern: &&str| !core.iter().any(|tool| tool_pattern::matches(pattern, tool));
+    for name in declared.chain(held).chain(allowed).filter(is_of_server) {
         if !tools.contains(&name) {
             tools.push(name);
         }

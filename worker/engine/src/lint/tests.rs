@@ -465,7 +465,7 @@ fn headers_and_paths_that_no_call_can_have_are_reported(#[case] declared: Value,
 #[case::declared(json!({"tools": [{"name": "track"}, {"name": "read_file"}]}), Some("track"))]
 #[case::allowed_and_held(
     json!({"policy": {"tools": {"allowed": ["send_*", "track"]}, "approvals": [{"toolId": "refund"}, {"toolId": "track"}]}}),
-    Some("refund, track")
+    Some("refund, track, send_*")
 )]
 #[case::core_tools(json!({"tools": [{"name": "read_file"}], "policy": {"tools": {"allowed": ["*"]}}}), None)]
 #[case::with_a_server(json!({"tools": [{"name": "track"}], "mcpServer": {"service": {"name": "orders", "port": 8080}}}), None)]

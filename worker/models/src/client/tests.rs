@@ -131,8 +131,7 @@ async fn after_the_total_time_the_error_has_the_last_reason() {
     assert_eq!(failure.kind, ModelFailure::Unavailable);
     let start = format!("The Model `default` (gpt-5 at {url}) answered HTTP 503: down. It was tried ");
     assert!(
-        failure.message.starts_with(&start)
-            && failure.message.ends_with(" s. Fix the cause, and create the Job again."),
+        failure.message.starts_with(&start) && failure.message.ends_with(" s. Fix the cause, and start the Job again."),
         "{failure}"
     );
     assert_eq!(waits.len(), server.request_count() - 1);

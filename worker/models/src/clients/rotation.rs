@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(rotation.next(SECOND, &[]), Some(slot("b", 39)));
         rotation.note_failure("b", "B is down.".into(), true);
         assert_eq!(rotation.next(SECOND * 2, &[]), None);
-        let summary = "No Model has answered in 2 s. A refuses. B is down. Fix the cause, and create the Job again.";
+        let summary = "No Model has answered in 2 s. A refuses. B is down. Fix the cause, and start the Job again.";
         assert_eq!(rotation.summary(SECOND * 2), summary);
     }
 

@@ -94,7 +94,7 @@ async fn a_model_that_refuses_is_not_retried_and_the_error_has_all_reasons() {
     let models = [named("default", &first, &["fast"]), named("fast", &second, &[])];
     let failure = ask(&clients(&models, Duration::from_millis(50)), &first_turn()).await.unwrap_err();
     assert_eq!((failure.kind, refusing.request_count()), (ModelFailure::Unavailable, 1));
-    for part in ["No Model has answered in 0 s.", "HTTP 418: teapot", "HTTP 503: down", "create the Job again."] {
+    for part in ["No Model has answered in 0 s.", "HTTP 418: teapot", "HTTP 503: down", "start the Job again."] {
         assert!(failure.message.contains(part), "{part} is not in {failure}");
     }
 }

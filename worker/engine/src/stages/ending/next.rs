@@ -95,7 +95,7 @@ fn stall_message(stall: Stall) -> String {
         }
         Stall::Drains => format!(
             "{MAX_EPOCHS_WITHOUT_PROGRESS} pods of this Job in a row were drained or lost before they made progress. \
-             Their logs say what they waited for. Correct the cause, then create the Job again."
+             Their logs say what they waited for. Correct the cause, then start the Job again."
         ),
     }
 }
