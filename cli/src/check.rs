@@ -8,9 +8,10 @@ use bloomery_skills::{CheckedDocument, Document, Draft, Finding, ImportOptions, 
 /// is not known.
 pub fn check_document(document: &Document, options: &ImportOptions, tools: &[ListedTool]) -> CheckedDocument {
     let mut checked = check(document, options);
-    // The import has already said that the server is not imported. `bloomery run` finds the server by its own options.
+    // The import has already said that the server is not imported. `bloomery run` finds the server by its own options, and the
+    // tools of `--tools` are those of a server.
     let is_about_server = |finding: &Finding| matches!(finding.path.as_str(), "mcp_server" | "mcpServer");
-    let knows_server = options.local || checked.findings.iter().any(is_about_server);
+    let knows_server = options.local || !tools.is_empty() || checked.findings.iter().any(is_about_server);
     if let Some(draft) = &checked.draft {
         let of_engine = engine_findings(draft, tools).filter(|(path, _)| !(knows_server && path == "spec.mcpServer"));
         let of_engine: Vec<Finding> = of_engine.map(|(_, finding)| finding).collect();

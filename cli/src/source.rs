@@ -6,6 +6,9 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+/// The names of skill files without their extension that say nothing about the Skill.
+const COMMON_STEMS: [&str; 2] = ["skill", "domain"];
+
 /// The prefixes of paths to files that this process inherited, such as a pipe of a shell.
 const INHERITED_PREFIXES: [&str; 3] = ["/dev/stdin", "/dev/fd/", "/proc/self/fd/"];
 
@@ -23,10 +26,14 @@ pub fn name(file: &Path) -> String {
     if is_stdin(file) { "<stdin>".to_owned() } else { file.display().to_string() }
 }
 
-/// Returns the name of a file without its extension. Returns `None` for a file without a name of its own, such as stdin.
+/// Returns the name of a file without its extension. A file with a name that every Skill's file may have, such as `skill.yaml`, has
+/// the name of its directory. Returns `None` for a file without a name of its own, such as stdin.
 pub fn stem(file: &Path) -> Option<String> {
     let stem = file.file_stem().filter(|_| !is_stdin(file) && !is_inherited(file))?;
-    Some(stem.to_string_lossy().into_owned())
+    let directory = || Some(file.canonicalize().ok()?.parent()?.file_name()?.to_owned());
+    let is_common = COMMON_STEMS.iter().any(|common| stem == *common);
+    let name = if is_common { directory()? } else { stem.to_owned() };
+    Some(name.to_string_lossy().into_owned())
 }
 
 /// Reads a file, or stdin for `-`. At most one byte more than the limit of the YAML reader is read, so that the reader can

@@ -110,7 +110,8 @@ mod tests {
             .replace("out_of_domain", "out_of_domian")
             .replace("condition: \"amount > 500\"", "condition: \"amount >> 500\"")
             .replace("tool_id: process_refund", "tool_id: proces_refund")
-            .replace("Friendly and", "{{resources.nope}}");
+            .replace("Friendly and", "{{resources.nope}}")
+            + "resources: [{name: docs, type: filesystem}]\n";
         let findings = lint(&broken);
         for expected in [
             "intents.out_of_domian: there is no such field",
@@ -271,12 +272,12 @@ mod tests {
         assert!(begun.elapsed().as_secs() < 30, "{:?}", begun.elapsed());
     }
 
-    /// The skill files of the requirements. `000-persona-template.yaml` is no skill file: its template uses resources that it does
-    /// not declare.
+    /// The skill files of the requirements.
     #[rstest]
     #[case("000-cs-tier-1")]
     #[case("000-cs-tier-1-tools")]
     #[case("000-mcp-server")]
+    #[case("000-persona-template")]
     #[case("000-sw-dev-agent")]
     #[case("000-sw-dev-senior")]
     #[case("000-sw-dev-tier-1")]

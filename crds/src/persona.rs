@@ -61,6 +61,13 @@ pub fn check(template: &str, declared: &[ResourceDeclaration]) -> Result<(), Vec
     Err(errors)
 }
 
+/// Returns the names of the resources that a template uses. The value is true for a resource that is shown outside of a block that
+/// tests it. A template with errors uses the resources of its correct tags.
+pub fn used_resources(template: &str) -> BTreeMap<String, bool> {
+    let tags = read(template).unwrap_or_else(|(tags, _)| tags);
+    scope::used(&tags).into_iter().map(|(name, is_needed)| (name.to_owned(), is_needed)).collect()
+}
+
 /// Renders a template with the values of the Job's bound resources.
 ///
 /// # Errors

@@ -90,8 +90,8 @@ pub fn import(document: &Document, options: &ImportOptions) -> CheckedDocument {
     checked.sort_and_read_skill(document)
 }
 
-/// Writes the values of the options and a missing problem statement into a spec, renames its models, and reports recommended
-/// fields that the document lacks. Returns suggestions.
+/// Writes the values of the options, a missing problem statement and missing resources into a spec, renames its models, and
+/// reports recommended fields that the document lacks. Returns suggestions.
 fn complete(
     spec: &mut Node,
     source: &Node,
@@ -104,6 +104,7 @@ fn complete(
     if let Some(problem) = problem {
         dialect::set_text(spec, "problem", "statement", &problem);
     }
+    dialect::declare_resources(spec, findings);
     dialect::report_missing(source, findings);
     models.iter().map(|(name, model)| suggestions::of_model(name, model, options.namespace.as_deref())).collect()
 }

@@ -4,6 +4,7 @@ use super::error::{Error, Position};
 use super::tags::{Block, PlacedTag, Tag};
 use crate::nearest::did_you_mean;
 use crate::v1alpha1::ResourceDeclaration;
+use std::collections::BTreeMap;
 
 /// The deepest nesting of blocks. Each `{{else if}}` adds a level.
 pub const MAX_NESTING: usize = 16;
@@ -34,6 +35,22 @@ pub(super) fn undeclared(tags: &[PlacedTag<'_>], declared: &[ResourceDeclaration
         }
     }
     scope.errors
+}
+
+/// Returns the names of a template's resources. The value is true for a resource that is shown outside of a block that tests it,
+/// so that the template needs it.
+pub(super) fn used<'a>(tags: &[PlacedTag<'a>]) -> BTreeMap<&'a str, bool> {
+    let mut scope = Scope { declared: None, open: Vec::new(), errors: Vec::new() };
+    let mut used = BTreeMap::new();
+    for placed in tags {
+        match placed.tag {
+            Tag::Show(name) => *used.entry(name).or_default() |= scope.known(name).is_none(),
+            Tag::Open(_, name) | Tag::ElseIf(_, name) => _ = used.entry(name).or_default(),
+            Tag::Else | Tag::Close(_) => {}
+        }
+        scope.check_tag(placed.position, placed.tag);
+    }
+    used
 }
 
 /// The state of the check: the open blocks at the current tag, and the errors so far.
@@ -123,19 +140,25 @@ impl<'a> Scope<'a> {
 
     fn show(&mut self, position: Position, name: &'a str) {
         let Some(resource) = self.declaration(position, name) else { return };
-        let known = self.open.iter().rev().flat_map(|frame| frame.known.iter().rev()).find(|known| known.0 == name);
+        let known = self.known(name);
         let tag = format!("{{{{resources.{name}}}}}");
         if resource.kind.is_secret() {
             let kind = resource.kind;
             let hint = format!("a persona may only test whether it is bound, with {{{{#if resources.{name}}}}}");
             self.error(position, format!("{tag} would show a secret ({kind}): {hint}."));
-        } else if known.is_some_and(|(_, is_bound)| !is_bound) {
+        } else if known == Some(false) {
             self.error(position, format!("{tag} is in a branch where the resource is not bound."));
         } else if known.is_none() && resource.required != Some(true) {
             let hint =
                 format!("put it in {{{{#if resources.{name}}}}} ... {{{{/if}}}}, or declare it with required: true");
             self.error(position, format!("{tag} is optional, and a Job may leave it out: {hint}."));
         }
+    }
+
+    /// Returns whether a resource is bound, if the open blocks test it.
+    fn known(&self, name: &str) -> Option<bool> {
+        let known = self.open.iter().rev().flat_map(|frame| frame.known.iter().rev()).find(|known| known.0 == name);
+        known.map(|(_, is_bound)| *is_bound)
     }
 
     /// Returns the declaration of a resource. If the Skill has no such resource, reports an error and returns `None`. Also returns `None`

@@ -4,6 +4,7 @@ use super::name::to_label;
 use crate::finding::Finding;
 use crate::names::name_fault;
 use crate::tree::{Entry, Node, Value};
+use bloomery_crds::persona;
 
 /// A Model that a Skill needs: its name, and the name of the model at its provider.
 pub(super) type NeededModel = (String, String);
@@ -38,6 +39,36 @@ fn rename_model(holder: &mut Node, findings: &mut Vec<Finding>) -> Option<Needed
     let hint = format!("create a Model of that name with spec.model {text:?}, or give another: --model NAME");
     findings.push(Finding::warning(&node.place, message).hint(hint));
     Some((name.clone(), std::mem::replace(text, name)))
+}
+
+/// Declares the resources that the persona uses, if the document declares none at all. A name that a document with declarations
+/// lacks may be a mistake, which the lint reports.
+pub(super) fn declare_resources(spec: &mut Node, findings: &mut Vec<Finding>) {
+    let persona = spec.get("role").and_then(|role| role.get("persona")).and_then(Node::text);
+    let used = persona.map(persona::used_resources).unwrap_or_default();
+    if used.is_empty() || spec.get("resources").is_some() {
+        return;
+    }
+    let place = spec.place.of_field("resources");
+    let names: Vec<&str> = used.keys().map(String::as_str).collect();
+    let message =
+        format!("is missing: the persona uses {}, which become resources of type filesystem", names.join(", "));
+    findings.push(
+        Finding::warning(&place, message)
+            .hint("declare each with its type, its description, and required: true or false"),
+    );
+    let node = |value| Node { place: place.clone(), value };
+    let entry = |name: &str, value| Entry { name: name.to_owned(), place: place.clone(), node: node(value) };
+    let text = |text: &str| Value::Text { text: text.to_owned(), plain: false };
+    let declared = used.iter().map(|(name, is_needed)| {
+        let fields =
+            [entry("name", text(name)), entry("type", text("filesystem")), entry("required", Value::Bool(*is_needed))];
+        node(Value::Map(fields.into()))
+    });
+    let declared = entry("resources", Value::List(declared.collect()));
+    if let Value::Map(fields) = &mut spec.value {
+        fields.push(declared);
+    }
 }
 
 /// Sets `spec.<holder>.<name>` to a text, in place of the value of the document.
