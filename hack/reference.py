@@ -186,11 +186,11 @@ def labels_of(text, field):
     at = found.start()
     start = text.rfind("pub fn ", 0, at)
     call = text[at : text.find(";", at)]
-    of_tenant = "[namespace, skill, "
+    of_skill = "[namespace, skill, "
     for part in (call, text[start:at]):
         labels = re.findall(r'\("(\w+)",', part)
         if labels:
-            return (["namespace", "skill"] if of_tenant in part else []) + labels + (["model"] if ", model]" in part else [])
+            return (["namespace", "skill"] if of_skill in part else []) + labels + (["model"] if ", model]" in part else [])
     return []
 
 

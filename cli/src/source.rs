@@ -9,8 +9,8 @@ use std::path::Path;
 /// The names of skill files without their extension that say nothing about the Skill.
 const COMMON_STEMS: [&str; 2] = ["skill", "domain"];
 
-/// The prefixes of paths to files that this process inherited, such as a pipe of a shell.
-const INHERITED_PREFIXES: [&str; 3] = ["/dev/stdin", "/dev/fd/", "/proc/self/fd/"];
+/// The prefixes of paths that name a file descriptor of this process. A shell passes a pipe as such a path.
+const DESCRIPTOR_PREFIXES: [&str; 3] = ["/dev/stdin", "/dev/fd/", "/proc/self/fd/"];
 
 /// An input: its name and its bytes.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub fn name(file: &Path) -> String {
 /// Returns the name of a file without its extension. A file with a name that every Skill's file may have, such as `skill.yaml`, has
 /// the name of its directory. Returns `None` for a file without a name of its own, such as stdin.
 pub fn stem(file: &Path) -> Option<String> {
-    let stem = file.file_stem().filter(|_| !is_stdin(file) && !is_inherited(file))?;
+    let stem = file.file_stem().filter(|_| !is_stdin(file) && !is_file_descriptor(file))?;
     let directory = || Some(file.canonicalize().ok()?.parent()?.file_name()?.to_owned());
     let is_common = COMMON_STEMS.iter().any(|common| stem == *common);
     let name = if is_common { directory()? } else { stem.to_owned() };
@@ -49,12 +49,12 @@ pub fn read(file: &Path) -> io::Result<Source> {
     Ok(Source { name: name(file), bytes })
 }
 
-/// Opens a regular file, or a file that this process inherited.
+/// Opens a regular file, or a file descriptor that this process inherited.
 ///
 /// # Errors
 /// If it cannot be opened, or is another kind of file.
 pub fn open(file: &Path) -> io::Result<File> {
-    if is_inherited(file) { File::open(file) } else { plain_file::open(file) }
+    if is_file_descriptor(file) { File::open(file) } else { plain_file::open(file) }
 }
 
 /// Reads a whole file of at most `max_bytes` bytes.
@@ -65,9 +65,9 @@ pub fn read_bounded(file: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
     open(file).and_then(|opened| plain_file::read_bounded(opened, max_bytes))
 }
 
-/// Returns whether a path leads to a file that this process inherited.
-pub fn is_inherited(file: &Path) -> bool {
-    file.to_str().is_some_and(|name| INHERITED_PREFIXES.iter().any(|prefix| name.starts_with(prefix)))
+/// Returns whether a path names a file descriptor of this process, such as `/dev/fd/63`. The file may be a pipe.
+pub fn is_file_descriptor(file: &Path) -> bool {
+    file.to_str().is_some_and(|name| DESCRIPTOR_PREFIXES.iter().any(|prefix| name.starts_with(prefix)))
 }
 
 fn is_stdin(file: &Path) -> bool {

@@ -1,10 +1,12 @@
 //! Metrics for Prometheus.
 
+mod known_skills;
 mod process;
-mod tenants;
 
 use axum::http::StatusCode;
 use bloomery_crds::outcome::Phase;
+use known_skills::KnownSkills;
+pub use known_skills::SkillKey;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -13,8 +15,6 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry};
 use std::collections::BTreeMap;
 use strum::IntoEnumIterator;
-pub use tenants::Tenant;
-use tenants::Tenants;
 
 /// The labels of a series, in order.
 type Labels<const N: usize> = [(&'static str, String); N];
@@ -42,7 +42,7 @@ pub struct Metrics {
     models: Family<Labels<1>, Gauge>,
     api_responses: Family<Labels<1>, Counter>,
     build_info: Family<Labels<1>, Gauge>,
-    tenants: Tenants,
+    known_skills: KnownSkills,
 }
 
 /// Registers series whose names begin with `bloomery_`.
@@ -63,11 +63,13 @@ impl Series<'_> {
     }
 }
 
-/// The upper bounds of waits for people, in seconds: from a minute to a week.
-const WAITS: [f64; 6] = [60.0, 600.0, 3600.0, 4.0 * 3600.0, 24.0 * 3600.0, 7.0 * 24.0 * 3600.0];
+/// The upper bounds of the histogram buckets for waits for people, in seconds: from a minute to a week.
+const WAIT_BUCKETS: [f64; 6] = [60.0, 600.0, 3600.0, 4.0 * 3600.0, 24.0 * 3600.0, 7.0 * 24.0 * 3600.0];
 
-/// The upper bounds of the durations of Jobs, in seconds: from a second to a week, because a Job may wait for people.
-const DURATIONS: [f64; 9] = [1.0, 5.0, 20.0, 60.0, 300.0, 1800.0, 4.0 * 3600.0, 24.0 * 3600.0, 7.0 * 24.0 * 3600.0];
+/// The upper bounds of the histogram buckets for the durations of Jobs, in seconds: from a second to a week, because a Job may wait for
+/// people.
+const DURATION_BUCKETS: [f64; 9] =
+    [1.0, 5.0, 20.0, 60.0, 300.0, 1800.0, 4.0 * 3600.0, 24.0 * 3600.0, 7.0 * 24.0 * 3600.0];
 
 impl Metrics {
     /// Registers all series.
@@ -92,7 +94,7 @@ impl Metrics {
             waits: series.add_histograms(
                 "waited_seconds",
                 "Duration of finished waits for people in seconds, by phase",
-                || Histogram::new(WAITS),
+                || Histogram::new(WAIT_BUCKETS),
             ),
             reports: series.add("reports", "Reports of workers by result"),
             verdicts: series.add("gate_verdicts", "Verdicts by namespace, Skill, gate and verdict"),
@@ -104,7 +106,7 @@ impl Metrics {
             job_durations: series.add_histograms(
                 "job_duration_seconds",
                 "Time from the creation of a Job to its end in seconds, by phase",
-                || Histogram::new(DURATIONS),
+                || Histogram::new(DURATION_BUCKETS),
             ),
             start_latencies: series.add_metric(
                 "job_start_seconds",
@@ -121,15 +123,15 @@ impl Metrics {
             api_responses: series
                 .add("api_responses", "Responses of the API server by HTTP status, or `error` if there was none"),
             build_info: series.add("build_info", "1, with the version of the operator"),
-            tenants: Tenants::default(),
+            known_skills: KnownSkills::default(),
             registry,
         };
         metrics.build_info.get_or_create(&[("version", env!("CARGO_PKG_VERSION").to_owned())]).set(1);
         metrics
     }
 
-    /// Records the start of a reconcile. The reconcile counts as running until the result is dropped.
-    #[must_use = "the reconcile counts as running until this is dropped"]
+    /// Records the start of a reconcile. The reconcile counts as running until the returned guard is dropped.
+    #[must_use = "the reconcile counts as running until this guard is dropped"]
     pub fn record_reconcile_start(&self, controller: &str) -> RunningReconcile {
         let running = self.reconciles_running.get_or_create_owned(&[("controller", controller.to_owned())]);
         running.inc();
@@ -186,33 +188,39 @@ impl Metrics {
         self.waits.get_or_create(&[("phase", phase.to_owned())]).observe(seconds);
     }
 
-    /// Counts a report by its result: `merged`, `deferred`, `repeated` or `unasked`, or the kind of its refusal.
+    /// Counts a report by its result:
+    ///
+    /// - `merged`: the status was written.
+    /// - `deferred`: the report changes only values that a later write can contain, and the last write was too recent.
+    /// - `repeated`: the report changes nothing.
+    /// - `unasked`: the Approvals of a held call cannot be created, so nobody is asked. The worker sends the report again.
+    /// - Otherwise, the kind of the refusal.
     pub fn count_report(&self, result: &str) {
         self.reports.get_or_create(&[("result", result.to_owned())]).inc();
     }
 
-    /// Counts verdicts of a gate for a Job of this tenant.
-    pub fn count_verdicts(&self, tenant: &Tenant, gate: &str, verdict: &str, count: u64) {
-        let [namespace, skill] = self.tenants.labels(tenant);
+    /// Counts verdicts of a gate for a Job of this Skill.
+    pub fn count_verdicts(&self, skill_key: &SkillKey, gate: &str, verdict: &str, count: u64) {
+        let [namespace, skill] = self.known_skills.labels(skill_key);
         let labels = [namespace, skill, ("gate", gate.to_owned()), ("verdict", verdict.to_owned())];
         self.verdicts.get_or_create(&labels).inc_by(count);
     }
 
-    /// Counts calls of a Model in a stage. The name of the Model is empty if it is not known.
-    pub fn count_model_calls(&self, tenant: &Tenant, model: &str, stage: &str, count: u64) {
-        let [namespace, skill, model] = self.tenants.labels_with_model(tenant, model);
+    /// Counts calls of a Model in a stage, for a Job of this Skill. The name of the Model is empty if it is not known.
+    pub fn count_model_calls(&self, skill_key: &SkillKey, model: &str, stage: &str, count: u64) {
+        let [namespace, skill, model] = self.known_skills.labels_with_model(skill_key, model);
         self.model_calls.get_or_create(&[namespace, skill, ("stage", stage.to_owned()), model]).inc_by(count);
     }
 
-    /// Counts tokens of a kind. The name of the Model is empty if it is not known.
-    pub fn count_tokens(&self, tenant: &Tenant, model: &str, kind: &str, count: u64) {
-        let [namespace, skill, model] = self.tenants.labels_with_model(tenant, model);
+    /// Counts tokens of a kind, for a Job of this Skill. The name of the Model is empty if it is not known.
+    pub fn count_tokens(&self, skill_key: &SkillKey, model: &str, kind: &str, count: u64) {
+        let [namespace, skill, model] = self.known_skills.labels_with_model(skill_key, model);
         self.tokens.get_or_create(&[namespace, skill, ("kind", kind.to_owned()), model]).inc_by(count);
     }
 
-    /// Counts the end of a Job, and records the seconds since its creation.
-    pub fn record_job_end(&self, tenant: &Tenant, code: &str, phase: &str, seconds: f64) {
-        let [namespace, skill] = self.tenants.labels(tenant);
+    /// Counts the end of a Job of this Skill, and records the seconds since the creation of the Job.
+    pub fn record_job_end(&self, skill_key: &SkillKey, code: &str, phase: &str, seconds: f64) {
+        let [namespace, skill] = self.known_skills.labels(skill_key);
         self.outcomes.get_or_create(&[namespace, skill, ("code", code.to_owned())]).inc();
         self.job_durations.get_or_create(&[("phase", phase.to_owned())]).observe(seconds);
     }
@@ -243,7 +251,7 @@ impl Default for Metrics {
     }
 }
 
-/// A reconcile in progress. Dropping it ends the count, also if the reconcile was aborted.
+/// A guard that counts a reconcile as running until it is dropped. An aborted reconcile drops it, too.
 #[derive(Debug)]
 pub struct RunningReconcile(Gauge);
 
@@ -260,7 +268,7 @@ pub struct Counts {
     pub jobs: BTreeMap<String, usize>,
     /// The number of Jobs without a running worker, by the reason of their condition `Ready`.
     pub waiting_jobs: BTreeMap<String, usize>,
-    /// For each phase in which Jobs wait for people: the seconds that the longest-waiting one has waited.
+    /// For each phase in which Jobs wait for people: the seconds that the longest-waiting Job has waited.
     pub longest_waits: BTreeMap<String, i64>,
     /// The number of Skills by the status of their condition `Ready`.
     pub skills: BTreeMap<String, usize>,
@@ -272,8 +280,8 @@ pub struct Counts {
 mod tests {
     use super::*;
 
-    fn tenant() -> Tenant {
-        Tenant { namespace: "acme".into(), skill: "refunds".into() }
+    fn skill_key() -> SkillKey {
+        SkillKey { namespace: "acme".into(), skill: "refunds".into() }
     }
 
     #[test]
@@ -281,9 +289,9 @@ mod tests {
         let metrics = Metrics::new();
         drop(metrics.record_reconcile_start("skill"));
         metrics.record_reconcile_end("skill", "conflict", 0.3);
-        metrics.count_verdicts(&tenant(), "preTool", "Deny", 2);
-        metrics.count_tokens(&tenant(), "large", "input", 90);
-        metrics.record_job_end(&tenant(), "Done", "Succeeded", 3.0);
+        metrics.count_verdicts(&skill_key(), "preTool", "Deny", 2);
+        metrics.count_tokens(&skill_key(), "large", "input", 90);
+        metrics.record_job_end(&skill_key(), "Done", "Succeeded", 3.0);
         metrics.set_counts(&Counts {
             jobs: BTreeMap::from([("Running".to_owned(), 3)]),
             longest_waits: BTreeMap::from([("AwaitingReply".to_owned(), 90)]),

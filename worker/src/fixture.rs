@@ -1,4 +1,10 @@
-//! Fixtures for the tests of this crate.
+//! Fixtures for the tests of this crate:
+//!
+//! - `stand`: the environment of an attempt, with all its parts.
+//! - `shop`: the tools that the model calls, with a record of their effects.
+//! - `desk`: the people who decide and answer.
+//! - `frozen`: a disk on which an attempt freezes when it adds a segment to the log.
+//! - `volatile`: a disk that loses unsynced data at a power loss.
 
 pub(crate) mod desk;
 pub(crate) mod frozen;

@@ -128,7 +128,7 @@ pub struct EventsArgs {
     /// On a cluster: the image of the reader pod [default: that of the newest worker pod in the namespace]
     #[arg(long, value_name = "IMAGE", conflicts_with = "memory")]
     pub image: Option<String>,
-    /// The place of the Job
+    /// Where the Job is: in a memory on this machine, or on a cluster
     #[command(flatten)]
     pub place: PlaceArgs,
 }
@@ -150,7 +150,7 @@ pub struct GetArgs {
     /// Print the Jobs in this format
     #[arg(short, long, value_enum)]
     pub output: Option<ObjectOutput>,
-    /// The place of the Job
+    /// Where the Jobs are: in a memory on this machine, or on a cluster
     #[command(flatten)]
     pub place: PlaceArgs,
 }

@@ -35,7 +35,7 @@ fn default_files() -> Vec<PathBuf> {
 /// Reads one file.
 fn read_file(file: &Path) -> Result<Kubeconfig, KubeconfigError> {
     let unreadable = |error| KubeconfigError::ReadConfig(error, file.to_owned());
-    if source::is_inherited(file) {
+    if source::is_file_descriptor(file) {
         // A pipe has no size, and can be read only once.
         let text = source::read_bounded(file, MAX_BYTES).map_err(unreadable)?;
         let text = String::from_utf8(text).map_err(|error| unreadable(io::Error::other(error)))?;

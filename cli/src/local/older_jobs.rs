@@ -1,5 +1,5 @@
-//! Jobs of an older memory, which the runtime before Bloomery wrote. It has one directory with the jobs of all Skills. A memory of
-//! Bloomery has one directory for each Skill.
+//! Jobs of an older memory, which the runtime before Bloomery wrote. An older memory has one directory with the jobs of all Skills. A
+//! memory of Bloomery has one directory for each Skill.
 
 use crate::local::{DEFAULT_MEMORY, SKILL_FILE};
 use crate::text;
@@ -90,7 +90,7 @@ pub fn rename_hint(memory: &Path, from: &str) -> String {
     };
     format!(
         "rename the directory and migrate its jobs from there: mv {} {} && bloomery migrate{memory_option} --from {} --apply. Or, \
-         if all of it belongs to that Skill, put the Skill's file there as {}",
+         if all these jobs belong to the Skill {from}, store the file of this Skill as {}",
         quoted(memory.join(from)),
         quoted(memory.join(&older)),
         text::shell_quoted(&older),

@@ -213,7 +213,7 @@ pub fn secret_file(file: &Path, label: &str) -> Result<KeyFile, InvalidValue> {
     let shown = file.display();
     let unreadable = |error: std::io::Error| InvalidValue(format!("the file {shown} cannot be read: {error}."));
     let real = file.canonicalize().map_err(|error| {
-        if source::is_inherited(file) && error.kind() == ErrorKind::NotFound {
+        if source::is_file_descriptor(file) && error.kind() == ErrorKind::NotFound {
             InvalidValue(format!(
                 "{shown} is a pipe, which can be read only once. A secret is read again for each request: write it to a file."
             ))

@@ -373,7 +373,7 @@ async fn a_cluster_that_cannot_be_used_is_reported() {
         assert_eq!(result.exit, exit, "{args:?}: {}", result.err);
         assert!(result.err.contains(expected), "{args:?}: {}", result.err);
     }
-    setup.api.forget_group("bloomery.dev");
+    setup.api.uninstall_group("bloomery.dev");
     let result = setup.run(&["deny", "refund", "--yes"]).await;
     assert_eq!(result.exit, 1);
     assert!(result.err.contains("check that Bloomery is installed"), "{}", result.err);

@@ -9,13 +9,13 @@ use super::cluster::Cluster;
 use super::dump;
 use super::tenant::Tenant;
 
-/// Held shared by stories that run at the same time, and exclusively by a story that runs alone.
+/// Stories that run at the same time hold this lock shared. A story that runs alone holds it exclusively.
 static STORIES_LOCK: RwLock<()> = RwLock::const_new(());
 
 /// Runs a story in its own tenant.
 ///
-/// After a success, the tenant is deleted without waiting for its removal. After a failure, its objects are printed, and
-/// it is left.
+/// After a success, the tenant is deleted without waiting for its removal. After a failure, the objects of the tenant are
+/// printed, and the tenant is not deleted.
 pub async fn story(story: impl AsyncFnOnce(&Tenant)) {
     let _beside_others = STORIES_LOCK.read().await;
     run(story).await;

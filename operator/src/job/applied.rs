@@ -57,9 +57,9 @@ pub struct StartedPod {
     pub attempt: u32,
     /// The revision that the pod was created with.
     pub revision: RevisionRef,
-    /// The UID of the Job that the pod's Job continues.
+    /// The UID of the Job that the pod's Job continues, if any.
     pub continued: Option<String>,
-    /// Each limit of the Job that is above its Skill's, as a sentence.
+    /// A sentence for each limit of the Job that is above that of its Skill, so that the Skill's limit applies.
     pub lowered_limits: Vec<String>,
     /// The creation time.
     pub created: Option<Time>,

@@ -27,9 +27,9 @@ pub struct PreparedPod {
     pub attempt: u32,
     /// The revision that it runs on.
     pub revision: RevisionRef,
-    /// The UID of the Job that this one continues.
+    /// The UID of the Job that the pod's Job continues, if any.
     pub continued: Option<String>,
-    /// Each limit of the Job that is above its Skill's, as a sentence.
+    /// A sentence for each limit of the Job that is above that of its Skill, so that the Skill's limit applies.
     pub lowered_limits: Vec<String>,
 }
 

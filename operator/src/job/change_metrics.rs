@@ -1,6 +1,6 @@
 //! Records in the metrics what a written status adds to the status before it.
 
-use crate::metrics::{Metrics, Tenant};
+use crate::metrics::{Metrics, SkillKey};
 use bloomery_crds::v1alpha1::{Job, JobStatus, ModelUsage, Stage, Usage, Verdict};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube::core::ResourceExt;
@@ -9,9 +9,9 @@ use strum::IntoEnumIterator;
 /// Records the verdicts, the model calls, the tokens, the first report and the end that the status `after` has and the
 /// status `before` does not have.
 pub(crate) fn record(metrics: &Metrics, job: &Job, before: &JobStatus, after: &JobStatus, now: Timestamp) {
-    let tenant = Tenant { namespace: job.namespace().unwrap_or_default(), skill: job.spec.skill.clone() };
-    count_verdicts(metrics, &tenant, before, after);
-    count_usage(metrics, &tenant, before, after);
+    let skill_key = SkillKey { namespace: job.namespace().unwrap_or_default(), skill: job.spec.skill.clone() };
+    count_verdicts(metrics, &skill_key, before, after);
+    count_usage(metrics, &skill_key, before, after);
     let created = job.metadata.creation_timestamp.as_ref().map_or(now, |created| created.0);
     // A clock that was set back must not record negative times.
     let seconds_since_creation = now.duration_since(created).max(SignedDuration::ZERO).as_secs_f64();
@@ -20,16 +20,16 @@ pub(crate) fn record(metrics: &Metrics, job: &Job, before: &JobStatus, after: &J
     }
     if let (false, Some(outcome)) = (before.is_terminal(), &after.outcome) {
         let phase = outcome.phase().to_string();
-        metrics.record_job_end(&tenant, &outcome.code.to_string(), &phase, seconds_since_creation);
+        metrics.record_job_end(&skill_key, &outcome.code.to_string(), &phase, seconds_since_creation);
     }
 }
 
-fn count_verdicts(metrics: &Metrics, tenant: &Tenant, before: &JobStatus, after: &JobStatus) {
+fn count_verdicts(metrics: &Metrics, skill_key: &SkillKey, before: &JobStatus, after: &JobStatus) {
     let gates = |status: &JobStatus| status.gates.clone().unwrap_or_default();
     let (before, after) = (gates(before), gates(after));
     let add = |gate: &str, verdict: &str, count: u64| {
         if count > 0 {
-            metrics.count_verdicts(tenant, gate, verdict, count);
+            metrics.count_verdicts(skill_key, gate, verdict, count);
         }
     };
     add("preTool", &Verdict::Allow.to_string(), increase(before.pre_tool.allowed, after.pre_tool.allowed));
@@ -45,18 +45,18 @@ fn count_verdicts(metrics: &Metrics, tenant: &Tenant, before: &JobStatus, after:
 
 /// Counts the calls and tokens of each Model. A worker of an older version reports only the sums: they count for a Model without a
 /// name, and so does the report in which a newer worker continues such a Job.
-fn count_usage(metrics: &Metrics, tenant: &Tenant, before: &JobStatus, after: &JobStatus) {
+fn count_usage(metrics: &Metrics, skill_key: &SkillKey, before: &JobStatus, after: &JobStatus) {
     let usage = |status: &JobStatus| status.usage.clone().unwrap_or_default();
     let (before, after) = (usage(before), usage(after));
     let (sums_before, sums_after) = (sums(&before), sums(&after));
     let continues_older = before.by_model.is_empty() && sums_before != ModelUsage::default();
     if after.by_model.is_empty() || continues_older {
-        count_model(metrics, tenant, &sums_before, &sums_after);
+        count_model(metrics, skill_key, &sums_before, &sums_after);
         return;
     }
     for model in &after.by_model {
         let earlier = before.by_model.iter().find(|earlier| earlier.model == model.model);
-        count_model(metrics, tenant, &earlier.cloned().unwrap_or_default(), model);
+        count_model(metrics, skill_key, &earlier.cloned().unwrap_or_default(), model);
     }
 }
 
@@ -66,12 +66,12 @@ fn sums(usage: &Usage) -> ModelUsage {
     ModelUsage { model: String::new(), llm_calls, input_tokens, cached_input_tokens, output_tokens }
 }
 
-fn count_model(metrics: &Metrics, tenant: &Tenant, before: &ModelUsage, after: &ModelUsage) {
+fn count_model(metrics: &Metrics, skill_key: &SkillKey, before: &ModelUsage, after: &ModelUsage) {
     let model = &after.model;
     for stage in Stage::iter() {
         let count = increase(before.llm_calls.in_stage(stage), after.llm_calls.in_stage(stage));
         if count > 0 {
-            metrics.count_model_calls(tenant, model, &stage.to_string().to_ascii_lowercase(), count);
+            metrics.count_model_calls(skill_key, model, &stage.to_string().to_ascii_lowercase(), count);
         }
     }
     let kinds = [
@@ -80,7 +80,7 @@ fn count_model(metrics: &Metrics, tenant: &Tenant, before: &ModelUsage, after: &
         ("output", before.output_tokens, after.output_tokens),
     ];
     for (kind, before, after) in kinds.into_iter().filter(|(_, before, after)| after > before) {
-        metrics.count_tokens(tenant, model, kind, after.saturating_sub(before));
+        metrics.count_tokens(skill_key, model, kind, after.saturating_sub(before));
     }
 }
 

@@ -62,7 +62,7 @@ async fn answer(
     if let Some(answer) = review(&mut state, user, &target, &body) {
         return respond(answer);
     }
-    if state.forgotten_group.as_deref() == Some(target.group()) {
+    if state.uninstalled_group.as_deref() == Some(target.group()) {
         let message = "the server could not find the requested resource";
         return respond(refused(StatusCode::NOT_FOUND, "NotFound", message));
     }

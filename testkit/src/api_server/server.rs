@@ -99,8 +99,8 @@ impl ApiServer {
     }
 
     /// Answers later requests for an API group as if it were not installed.
-    pub fn forget_group(&self, group: &str) {
-        self.state().forgotten_group = Some(group.to_owned());
+    pub fn uninstall_group(&self, group: &str) {
+        self.state().uninstalled_group = Some(group.to_owned());
     }
 
     /// Sends no event to watches from now on.

@@ -30,7 +30,8 @@ pub(super) struct State {
     pub access: Access,
     pub admission: Option<Admission>,
     pub defaults: Option<Defaults>,
-    pub forgotten_group: Option<String>,
+    /// The API group that is answered as not installed.
+    pub uninstalled_group: Option<String>,
     /// The logs by the beginning of the pod's name.
     pub logs: BTreeMap<String, String>,
     /// The prepared writes of other clients: a path and an object.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::entry::{Effect, Entry, Recorded};
 
-/// The recorded effects and the released orders.
+/// The recorded effects, and the orders whose hold was released.
 #[derive(Debug, Default)]
 pub(super) struct Book {
     effects: Vec<Effect>,

@@ -11,7 +11,7 @@ pub struct Effect {
     pub call_key: Option<String>,
     /// The tool that had the effect.
     pub tool: String,
-    /// The order that it concerns.
+    /// The order that the effect concerns.
     pub order: String,
     /// The amount, with all digits that the client sent.
     pub amount: serde_json::Number,
@@ -60,6 +60,6 @@ pub struct Recorded {
 pub(super) enum Entry {
     /// An effect happened.
     Effect(Effect),
-    /// An order was released. It cannot be held again.
+    /// The hold of an order was released. The order cannot be held again.
     Released(String),
 }

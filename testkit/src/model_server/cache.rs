@@ -24,7 +24,7 @@ pub(super) struct Part {
 pub(super) struct Cached {
     /// The tokens that the cache already had.
     pub(super) read: u64,
-    /// The tokens that this prompt added.
+    /// The tokens that this prompt added to the cache.
     pub(super) written: u64,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    /// Counts the tokens of a prompt that are in the cache, and adds the prefixes that the prompt marks.
+    /// Counts the tokens of a prompt that are in the cache. Then adds the prefixes that the prompt marks to the cache.
     pub(super) fn count(&mut self, model: &str, parts: &[Part]) -> Cached {
         let mut digest = Digest::of_bytes(model.as_bytes());
         let prefixes: Vec<Digest> = parts

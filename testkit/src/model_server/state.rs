@@ -27,7 +27,7 @@ const MAX_RECORDED_VIOLATIONS: usize = 1_000;
 #[derive(Clone)]
 pub(super) struct ServerState {
     records: Arc<Mutex<Records>>,
-    /// Notified of every release.
+    /// Wakes the requests that wait, whenever a hold of the script is released.
     released: Arc<Notify>,
     pub(super) stop: CancellationToken,
 }
@@ -46,7 +46,9 @@ struct Records {
     /// The number of times that each fault was served.
     served: BTreeMap<FaultPlace, u32>,
     cache: Cache,
+    /// The names of the holds that were released.
     released: BTreeSet<String>,
+    /// The requests that wait at a hold, by their numbers.
     held: BTreeMap<u64, Held>,
     next_held: u64,
 }
@@ -70,7 +72,7 @@ impl ServerState {
         self.records.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records a request and checks it against the rules and the previous request. Returns its place.
+    /// Records a request and checks it against the rules and the previous request. Returns the request's stage and turn.
     ///
     /// # Errors
     /// The request breaks rules. The error names all of them, and later requests are not compared with this request.
@@ -116,7 +118,7 @@ impl ServerState {
         self.records().refuse(request.user_name(), place, vec![broken])
     }
 
-    /// Counts the tokens of a prompt that are in the cache, and adds the parts that the prompt marks.
+    /// Counts the tokens of a prompt that are in the cache. Then adds the prefixes that the prompt marks to the cache.
     pub(super) fn count_cached(&self, request: &Request) -> Cached {
         self.records().cache.count(&request.model, &wire::parts(request))
     }
@@ -138,7 +140,7 @@ impl ServerState {
         self.records().requests.total
     }
 
-    /// Returns whether a fault is still to be served, and counts this serving.
+    /// Returns whether to serve a fault once more, and if so, counts that it is served.
     pub(super) fn take_serving(&self, place: FaultPlace, times: Times) -> bool {
         let mut records = self.records();
         let served = records.served.entry(place).or_default();
@@ -193,8 +195,8 @@ impl ServerState {
 }
 
 impl Records {
-    /// Returns the place of a request. In the main loop, it is the number of answers in the request. In other stages, it
-    /// is the number of different requests before, so a repeated request has the same place.
+    /// Returns the stage and the turn of a request. In the main loop, the turn is the number of answers in the request.
+    /// In other stages, the turn is the number of different requests before, so a repeated request has the same turn.
     fn place(&mut self, request: &Request) -> Place {
         let stage = stage::detect(request);
         if stage == Stage::Plan {

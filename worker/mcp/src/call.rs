@@ -39,7 +39,7 @@ pub(crate) enum SendOutcome {
     Refused(String),
     /// The call was sent, or may have been. The text is a clause, such as "it answered HTTP 503".
     Unknown(String),
-    /// The server does not know the session. The call was not run if the server then begins a session.
+    /// The server answered that it does not know the session. It has not run the call if it then begins a session.
     SessionUnknown,
 }
 

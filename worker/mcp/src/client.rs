@@ -196,9 +196,9 @@ impl Client {
     /// Calls a tool. The timeout of the answer is that of the Skill. The call ends after `within` in any case. A tool that changed after
     /// the Job began is not called.
     ///
-    /// The call is sent at most once, with one exception: if the server does not know the session of the call and begins another, it
-    /// has not run the call, and the call is sent once more. If the server cannot be reached, no byte was sent, so the call is retried
-    /// for a short time.
+    /// The call is sent at most once, with one exception. If the server does not know the session of the call, and then begins another
+    /// session, the server has not run the call, so the call is sent once more. If the server cannot be reached, no byte was sent, so the
+    /// call is retried for a short time.
     ///
     /// `listener` receives progress while the call runs.
     pub async fn call(&self, call: &ToolCall<'_>, within: Duration, listener: &dyn Fn(ToolProgress)) -> CallResult {
@@ -230,14 +230,14 @@ impl Client {
         CallResult { outcome, listed }
     }
 
-    /// Ends the session. Otherwise the server would keep it until a timeout.
+    /// Ends the session. Otherwise the server would keep the session until a timeout.
     pub async fn close(&self) {
         if let Some(session) = self.session.lock().await.current.take().and_then(Arc::into_inner) {
             session.close().await;
         }
     }
 
-    /// Sends a call once, in the current session or a new one. The timeout of the call begins when it is sent.
+    /// Sends a call once, in the current session or a new one. The timeout of the call begins when the call is sent.
     async fn send_once(
         &self,
         call: &ToolCall<'_>,
@@ -287,8 +287,8 @@ impl Client {
         outcome
     }
 
-    /// Begins another session after the server did not know the last one. Returns whether the server answered `initialize`, which
-    /// proves that the server itself refused the last session, and not a proxy before it.
+    /// Begins another session after a response that the last session is not known. Returns whether the server answers `initialize`.
+    /// That proves that the response came from the server itself, and not from a proxy in front of the server.
     async fn is_session_renewed(&self, until: Instant) -> bool {
         self.session(until).await.is_ok_and(|session| session.era() == Era::Older)
     }
@@ -307,7 +307,7 @@ impl Client {
         Ok(session)
     }
 
-    /// Discards a session, so that the next request begins a new one. Running requests keep the old one.
+    /// Discards a session, so that the next request begins a new one. Running requests keep the old session.
     async fn discard(&self, session: &Arc<Session>) {
         let mut slot = self.session.lock().await;
         if slot.current.as_ref().is_some_and(|current| Arc::ptr_eq(current, session)) {
@@ -315,7 +315,7 @@ impl Client {
         }
     }
 
-    /// Shows the standard error of a program, because something failed.
+    /// Shows the standard error of the program, because something failed.
     fn show_stderr(&self) {
         self.stderr.iter().for_each(StderrLog::show);
     }

@@ -43,7 +43,7 @@ pub(crate) enum Retry {
     Never,
 }
 
-/// Returns the id of a request, and the token of its progress. Messages that are not requests have neither.
+/// Returns the id of a request, and the token of its progress. Both are `None` for a message that is not a request.
 pub(crate) fn request_ids(message: &ClientJsonRpcMessage) -> (Option<RequestId>, Option<ProgressToken>) {
     match message {
         JsonRpcMessage::Request(request) => (Some(request.id.clone()), request.request.get_meta().get_progress_token()),

@@ -187,7 +187,7 @@ impl HttpTransport {
         Err(broken(format!("it answered HTTP {}: {}", status.as_u16(), self.quote(&body))))
     }
 
-    /// Returns the time of a request to resume a stream. rmcp has waited for the time that the server asked for.
+    /// Reserves the time of the next request to resume a stream, and returns it. Before, rmcp has waited as long as the server asked.
     fn reserve_resume(&self) -> Instant {
         let mut next = self.next_resume.lock().unwrap_or_else(PoisonError::into_inner);
         let time = next.unwrap_or_else(Instant::now).max(Instant::now());
@@ -241,7 +241,7 @@ impl StreamableHttpClient for HttpTransport {
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Outcome<()> {
         let request = with_headers(self.http.delete(uri.as_ref()), Some(&*session_id), custom_headers);
-        // Not every server allows this, so the status does not matter.
+        // Not every server allows clients to end a session, so the status does not matter.
         let sent = request.timeout(CLOSE_TIMEOUT).send().await;
         sent.map(drop).map_err(|error| StreamableHttpError::Client(Error::from(&error)))
     }

@@ -12,12 +12,12 @@ pub(crate) struct KnownTools {
     /// The possible digests of each tool's latest definition, by the name of the tool ([`ListedTool::possible_digests`]). A name that
     /// was listed twice has `None`. The whole map is `None` until the tools were listed in this session.
     definitions: Option<BTreeMap<String, Option<[Digest; 2]>>>,
-    /// Whether the tools came from the cache. They are recent, so they can be called without another list.
+    /// Whether the tools came from the cache. Cached tools are recent, so they can be called without another list.
     is_cached: bool,
 }
 
 impl KnownTools {
-    /// Creates the record of tools that were recently read from the cache.
+    /// Creates the record of tools that came from the cache.
     pub(crate) fn cached() -> Self {
         Self { definitions: None, is_cached: true }
     }

@@ -39,7 +39,7 @@ pub(crate) enum Error {
 /// The check of a tool before it is called.
 #[derive(Debug, Default)]
 pub(crate) struct ToolCheck {
-    /// The reason that the call must not be sent, if there is one.
+    /// The reason that the call must not be sent, if any.
     pub(crate) objection: Option<String>,
     /// The tools, if they were listed for the check.
     pub(crate) listed: Option<Vec<ListedTool>>,
@@ -70,7 +70,7 @@ pub(crate) fn total_bytes(tools: &[ListedTool]) -> usize {
     tools.iter().map(ListedTool::bytes).sum()
 }
 
-/// Lists all tools, and replaces `known` by them.
+/// Lists all tools, and replaces `known` by the record of these tools.
 async fn list_into(session: &Session, known: &mut KnownTools, until: Instant) -> Result<Vec<ListedTool>, Error> {
     // The flag is cleared before the request, so a change that is announced during the request leads to another list.
     session.deliveries().take_tools_changed();

@@ -1,6 +1,7 @@
 //! Parses the messages of a server that are not answers: progress, log lines, cancelled calls, changed tools, and requests.
 //!
-//! The transports parse these messages where bytes are received. Only there are the order of the messages and the call of each known.
+//! The transports parse these messages where bytes are received. Only that place knows the order of the messages, and the call that each
+//! message belongs to.
 
 use bloomery_crds::text::bounded;
 use bloomery_engine::event::ToolProgress;
@@ -24,7 +25,7 @@ pub(crate) enum ServerMessage {
     Progress(ProgressToken, ToolProgress),
     /// A line of the server's log.
     Log(ToolProgress),
-    /// The server cancels a request of the client or of its own, for an optional reason.
+    /// The server cancels a request of the client or a request of the server itself, for an optional reason.
     Cancelled(RequestId, Option<String>),
     /// The tools of the server changed.
     ToolsChanged,
@@ -65,7 +66,7 @@ struct CancelledParams {
 
 /// Parses a message. Returns `None` for an answer, and for a message of an unknown kind.
 pub(crate) fn read(data: &str) -> Option<ServerMessage> {
-    // rmcp parses the answers, which may be large, so they are not parsed here, too.
+    // Answers may be large, and rmcp parses them later. So they are not parsed here.
     if data.len() > MAX_MESSAGE_BYTES || !data.contains("\"method\"") {
         return None;
     }

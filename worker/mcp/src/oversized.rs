@@ -1,4 +1,4 @@
-//! Recognises from its beginning a message that is too large to be read, and replaces it by a small message.
+//! Replaces a message that is too large to be read by a small message. The beginning of the large message shows what it is.
 //!
 //! The answer to a call proves that the call has happened, even if its result cannot be read.
 
@@ -6,10 +6,10 @@ use bloomery_crds::text::bounded;
 use rmcp::model::{CallToolResult, ErrorCode, RequestId};
 use serde_json::json;
 
-/// The field of `_meta` that marks a result which stands for one that was too large. It describes the size.
+/// The field of `_meta` that marks a result as the stand-in for a result that was too large. The value describes the size.
 const UNREAD: &str = "bloomery.dev/unread";
 
-/// The number of bytes at the beginning of a message that show what it is, and at its end.
+/// The number of bytes that are kept of the beginning of a large message, and of its end. They show what the message is.
 pub(crate) const SHOWN_BYTES: usize = 4096;
 
 /// The largest number of values in a large message, where an object counts as [`OBJECT_VALUES`]. Values take much more memory than their
@@ -26,13 +26,13 @@ const MAX_UNCOUNTED_BYTES: usize = 512 * 1024;
 /// What the beginning of an answer shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Answer {
-    /// The id of its request, if it comes before the result.
+    /// The id of the request, if the id comes before the result.
     pub(crate) id: Option<RequestId>,
-    /// Whether it is an error.
+    /// Whether the answer is an error.
     is_error: bool,
 }
 
-/// Reads the beginning of a message. Returns `None` if it does not show that the message is an answer.
+/// Reads the beginning of a message. Returns `None` if the beginning does not show that the message is an answer.
 pub(crate) fn read_beginning(beginning: &[u8]) -> Option<Answer> {
     let mut rest = skip_space(beginning).strip_prefix(b"{")?;
     let mut id = None;
@@ -53,7 +53,7 @@ pub(crate) fn read_beginning(beginning: &[u8]) -> Option<Answer> {
     }
 }
 
-/// Returns the id of an answer whose end is `end`, if it comes after the result.
+/// Returns the id of an answer whose end is `end`, if the id comes after the result.
 pub(crate) fn id_at_end(end: &[u8]) -> Option<RequestId> {
     #[derive(serde::Deserialize)]
     struct Rest {
@@ -117,7 +117,7 @@ pub(crate) fn is_json(text: &str) -> bool {
     serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
 }
 
-/// Returns the size of the answer that a result stands for. Returns `None` if it is a result of the server.
+/// Returns the size of the answer that a result stands for. Returns `None` if the result comes from the server itself.
 pub(crate) fn size_of_unread(result: &CallToolResult) -> Option<&str> {
     result.meta.as_ref()?.get(UNREAD)?.as_str()
 }

@@ -64,7 +64,7 @@ fn repaired_answer(text: &str) -> Option<Value> {
     match (result, error) {
         (Some(result), None) => answered("result", result::repaired(result)?),
         (None, Some(error)) => answered("error", repaired_error(error, false)?),
-        // As in JSON-RPC 1.0, the other field is null.
+        // An answer of JSON-RPC 1.0 has both fields, and one of them is null.
         (Some(result), Some(error)) if is_null(result) => answered("error", repaired_error(error, true)?),
         (Some(result), Some(error)) if is_null(error) => {
             let well_formed = || serde_json::from_str(result.get()).ok();
@@ -75,7 +75,7 @@ fn repaired_answer(text: &str) -> Option<Value> {
 }
 
 /// Returns the repaired error. Returns `None` if the error cannot be repaired. A well-formed error is returned unchanged if
-/// `even_if_valid`, or else as `None`.
+/// `even_if_valid`. Otherwise, `None` is returned for it.
 fn repaired_error(error: &RawValue, even_if_valid: bool) -> Option<Value> {
     if serde_json::from_str::<ErrorData>(error.get()).is_ok() {
         return if even_if_valid { serde_json::from_str(error.get()).ok() } else { None };

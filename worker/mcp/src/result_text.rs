@@ -8,7 +8,7 @@ use bloomery_crds::Digest;
 use bloomery_crds::text::bounded;
 use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
 
-/// The longest text of a result, in bytes. The model sees an excerpt of a long one.
+/// The longest text of a result, in bytes. A longer text is cut, and the model sees an excerpt of a long text anyway.
 pub(crate) const MAX_TEXT_BYTES: usize = MAX_ANSWER_BYTES;
 
 /// The largest number of binary items of one result that are kept.
@@ -26,7 +26,7 @@ pub(crate) struct Content {
     pub(crate) media: Vec<Vec<u8>>,
 }
 
-/// Reads a result. What both the content and the structured content tell is told once.
+/// Reads a result. Information that the content and the structured content both have is in the text once.
 pub(crate) fn read(result: &CallToolResult) -> Content {
     let mut content = Content::default();
     let blocks = &result.content;

@@ -57,16 +57,16 @@ const OLDER_TRANSPORT: &str = "it only has the transport HTTP+SSE of MCP 2024-11
 pub(crate) enum Server {
     /// A server at a URL.
     Remote {
-        /// The transport to it.
+        /// The transport to the server.
         transport: HttpTransport,
-        /// Its streamable HTTP endpoint.
+        /// The streamable HTTP endpoint of the server.
         url: Arc<str>,
     },
     /// A program that is started for each session.
     Program {
         /// The program.
         program: Program,
-        /// Redacts its output.
+        /// Redacts the output of the program.
         redactor: Redactor,
         /// The size limit of an answer, in bytes.
         max_answer: usize,
@@ -84,7 +84,7 @@ pub(crate) enum Reply {
     NotSent(String),
     /// The request was sent, or may have been, and there is no answer. Holds the reason as a clause.
     Unknown(String),
-    /// The server answered that it does not know the session. The request was not run if the server then begins a session.
+    /// The server answered that it does not know the session. It has not run the request if it then begins a session.
     SessionUnknown,
 }
 

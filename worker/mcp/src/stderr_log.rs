@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The number of lines that are kept.
 const MAX_LINES: usize = 100;
 
-/// The lines of a program's standard error. Until something fails, the last lines are kept, because servers print much that is not for
-/// people. From then on, all lines are passed on at once. Clones share the lines.
+/// The lines of a program's standard error. Until something fails, only the last lines are kept, because servers print many lines that
+/// people need not see. After a failure, all lines are passed on at once. Clones share the lines.
 #[derive(Clone)]
 pub(crate) struct StderrLog(Arc<Shared>);
 

@@ -51,7 +51,7 @@ pub(crate) struct StdioTransport {
     input: Arc<Mutex<Option<ChildStdin>>>,
     output: BufReader<ChildStdout>,
     line: Vec<u8>,
-    /// The line that is being read, if it is larger than the limit.
+    /// The kept parts of the line that is being read, if the line is larger than the limit.
     oversized: Option<OversizedLine>,
     /// The size limit of a line, in bytes.
     max_answer: usize,
@@ -100,7 +100,7 @@ impl StdioTransport {
 
     /// Reads the next line. Returns `None` at the end of the output. Dropping the future loses no data.
     ///
-    /// Of an answer that is larger than the limit, only the beginning and the end are kept. A small answer takes its place.
+    /// If an answer is larger than the limit, only its beginning and its end are kept, and a small message stands for the answer.
     async fn next_line(&mut self) -> io::Result<Option<Vec<u8>>> {
         loop {
             let read = self.output.fill_buf().await?;

@@ -13,8 +13,8 @@ pub(crate) fn is_json_of(text: &str, structured: &Value) -> bool {
             .is_ok_and(|text| text == *structured || Some(&text) == only_field(structured))
 }
 
-/// Returns whether structured content only wraps the content, as SDKs do for a tool that returns a text or a list: its only field is
-/// the content.
+/// Returns whether the only field of structured content is the other content. SDKs wrap the content in this way for a tool that returns
+/// a text or a list.
 pub(crate) fn only_wraps(structured: &Value, content: &[ContentBlock]) -> bool {
     match (only_field(structured), content) {
         (Some(Value::Array(items)), [_, ..]) => {
@@ -29,7 +29,7 @@ fn only_field(structured: &Value) -> Option<&Value> {
     structured.as_object().filter(|fields| fields.len() == 1)?.values().next()
 }
 
-/// Returns whether a value says the same as a block of the content.
+/// Returns whether a value has the same information as a block of the content.
 fn is_block(value: &Value, block: &ContentBlock) -> bool {
     match (value, block.as_text()) {
         (Value::String(value), Some(text)) => *value == text.text,
@@ -43,8 +43,8 @@ fn read_block(value: &Value) -> Option<ContentBlock> {
     serde_json::from_value(value.clone()).ok()
 }
 
-/// Returns structured content without what the content tells: binary data and long texts become references. `note` keeps a binary
-/// block, and returns its note. `parts` has the text of each block.
+/// Returns structured content without repetitions of the other content: binary data and long repeated texts become references. `note`
+/// keeps a binary block, and returns its note. `parts` has the text of each block.
 pub(crate) fn without_repetitions(
     value: &Value,
     content: &[ContentBlock],
@@ -66,7 +66,7 @@ pub(crate) fn without_repetitions(
     }
 }
 
-/// Returns what stands for a text that the content has, too.
+/// Returns the reference that replaces a text, if the content has the same text.
 fn reference(text: &str, content: &[ContentBlock], parts: &[String]) -> Option<String> {
     if text.len() < MIN_REPEATED_BYTES {
         return None;

@@ -1,4 +1,7 @@
 //! Finds all secret values in a text, in linear time.
+//!
+//! A form is a byte sequence that stands for a value, such as its base64. A notation is a way to write a form in a text: plain, or with
+//! JSON or URL escapes. The text is decoded from each notation, and all forms are searched for in the decoded text.
 
 use super::forms;
 use super::notation::Notation;
@@ -10,13 +13,13 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The largest number of bytes that encode one byte of a form. JSON within a JSON string needs seven: `\\u0041`.
+/// The largest number of bytes of a text that encode one byte of a form. JSON within a JSON string needs seven: `\\u0041`.
 const MAX_ESCAPE_BYTES: usize = 8;
 
 /// The number of line-break bytes that [`SecretFinder::max_secret_length`] allows within one value.
 const MAX_LINE_BREAK_BYTES: usize = 4 * 1024;
 
-/// The values, compiled for the search.
+/// The secret values, compiled for the search.
 #[derive(Default)]
 pub(super) struct Patterns {
     /// The automaton that finds all forms; `None` without values, or if they are too large.
@@ -27,9 +30,9 @@ pub(super) struct Patterns {
     marks: Vec<String>,
     /// Further names of values that have several names: the index of the secret, and the name.
     other_names: Vec<(usize, String)>,
-    /// The name of each secret.
+    /// The first name of each secret. A secret is identified by its index in this list.
     names: Vec<String>,
-    /// Whether the values are too large to search for. Every text then counts as one secret.
+    /// Whether the values are too large to search for. If so, every text counts as one secret.
     is_too_large: bool,
     /// The length of the longest form, in bytes.
     longest_form: usize,
@@ -98,7 +101,7 @@ impl Patterns {
         without_value.unwrap_or_else(|| "***".to_owned())
     }
 
-    /// Returns the marks of all secrets that are searched for, for each of their names.
+    /// Returns the marks of all secrets that have forms: a mark for each name of such a secret.
     pub(super) fn marks(&self) -> Vec<String> {
         let searched = self.marks.iter().enumerate().filter(|(secret, _)| self.secrets.contains(secret));
         let mut marks: Vec<String> = searched.map(|(_, mark)| mark.clone()).collect();
@@ -137,7 +140,7 @@ impl Patterns {
         self.marks.get(secret).map_or("***", String::as_str)
     }
 
-    /// Returns whether a text contains a value.
+    /// Returns whether a text contains a secret value.
     pub(super) fn is_in(&self, text: &str) -> bool {
         !self.find_all(text.as_bytes()).is_empty()
     }

@@ -3,8 +3,8 @@
 use super::super::fixtures::{asked, status};
 use super::*;
 
-/// A Job that has waited for answers to two questions since this second, counted from now. Its pod is deleted, and its
-/// worker has received one reply.
+/// Returns an API server with a Job that waits for the answers to two questions. `since` is the start of the wait, in seconds
+/// from now. The pod of the Job is deleted, and its worker has received the first reply.
 fn awaiting_reply(since: i64) -> FakeApi {
     let api = tenant();
     let mut status = status(1, Phase::AwaitingReply);
@@ -66,9 +66,10 @@ async fn an_edited_reply_expiry_applies_to_waiting_jobs() {
     }
 }
 
-/// The pod of the previous attempt still has a termination message that it parked with a question.
+/// The pod of the first attempt still exists, and its termination message says that it parked with a question. The second
+/// attempt cannot start, because the Model is missing.
 #[tokio::test]
-async fn an_answered_job_without_a_pod_stays_queued() {
+async fn an_answered_job_whose_next_attempt_cannot_start_stays_queued() {
     let api = awaiting_reply(-60);
     let mut termination = message(1, PodEnd::Parked(ParkReason::Reply), None);
     termination.job = UID.to_owned();
@@ -94,7 +95,7 @@ async fn a_job_with_the_maximum_number_of_replies_does_not_wait_for_another() {
     assert!(outcome["message"].as_str().unwrap().starts_with("nobody can answer q-1"), "{outcome}");
 }
 
-/// The reason and the message of the condition `RepliesTaken`.
+/// Returns the reason and the message of the condition `RepliesTaken`.
 fn replies_taken(api: &FakeApi) -> (String, String) {
     let conditions = api.get(JOB)["status"]["conditions"].clone();
     let taken = conditions.as_array().unwrap().iter().find(|condition| condition["type"] == "RepliesTaken").cloned();
@@ -149,7 +150,7 @@ async fn unheard_replies_of_an_ended_job_are_recorded_once() {
     assert_eq!((api.writes(), replies_taken(&api).1.contains("reply 4")), (vec![format!("status {JOB}")], true));
 }
 
-/// The operator reads no Secrets. Each worker reads the current ones.
+/// The operator reads no Secrets. The worker of each attempt reads their current values.
 #[tokio::test]
 async fn a_rotated_secret_does_not_wake_a_waiting_job() {
     let api = awaiting_reply(-60);
@@ -176,7 +177,7 @@ async fn a_rotated_secret_does_not_wake_a_waiting_job() {
     assert!(!pod.to_string().contains("dHdv") && !pod.to_string().contains("b25l"));
 }
 
-/// The question may be about whether a call happened.
+/// A person needs the open questions after the end, because one may be whether a call happened.
 #[tokio::test]
 async fn the_outcome_of_a_cancelled_job_names_its_open_questions() {
     let api = awaiting_reply(-60);

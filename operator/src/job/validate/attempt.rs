@@ -26,7 +26,7 @@ pub struct ValidAttempt {
     pub revision: RevisionRef,
     /// The limits of the whole Job.
     pub limits: EffectiveLimits,
-    /// Each limit of the Job that is above its Skill's, as a sentence.
+    /// A sentence for each limit of the Job that is above that of its Skill, so that the Skill's limit applies.
     pub lowered_limits: Vec<String>,
     /// The seconds that are left of the Job's maximum duration.
     pub remaining_seconds: u64,

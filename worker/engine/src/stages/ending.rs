@@ -6,7 +6,7 @@ pub(crate) mod limits;
 mod next;
 mod state;
 
-pub(crate) use finish::{finished, skip_rest};
+pub(crate) use finish::{finished, skip_unsettled_calls};
 pub(crate) use next::{ended, next};
 pub(crate) use state::Ending;
 

@@ -13,13 +13,13 @@ use sse_stream::{Sse, SseStream};
 use std::sync::PoisonError;
 
 impl HttpTransport {
-    /// Returns the events of a response, up to the size limit. `id` is the request that they answer. An error is recorded as the
-    /// delivery of that request. If the event at the limit is the answer, a small answer takes its place.
+    /// Returns the events of a response, up to the size limit. `id` is the request that the events answer. An error is recorded as the
+    /// delivery of this request. If the event at the limit is the answer, a small message stands for the answer.
     pub(super) fn events(&self, response: Response, id: Option<RequestId>) -> Events {
         let (transport, bytes) = (self.clone(), self.bounded(response, id.clone()));
         let events = SseStream::from_bytes_stream(bytes).map_ok(move |event| {
             let data = event.data.map(|data| match &id {
-                // The event at the limit is cut, so it is no JSON.
+                // The event at the limit is cut, so it is not valid JSON.
                 Some(id) if transport.has_overflowed(id) && !oversized::is_json(&data) => {
                     oversized::answer_to(id, data.as_bytes(), transport.max_answer).unwrap_or_default()
                 }

@@ -21,7 +21,7 @@ struct NamedTool<'t> {
     input_schema: Option<&'t RawValue>,
 }
 
-/// Replaces each malformed tool of a page by a marked one. Returns `None` if all tools are well-formed.
+/// Replaces each malformed tool of a page by a marked stand-in. Returns `None` if all tools are well-formed.
 pub(super) fn repaired(page: &str, tools: &str) -> Option<Value> {
     let tools: Vec<&RawValue> = serde_json::from_str(tools).ok()?;
     // One tool beyond the limit suffices to show that the limit is exceeded.
@@ -73,7 +73,7 @@ fn nonconforming(error: &str) -> Malformed {
     Malformed(format!("it does not conform to MCP: {reason}"))
 }
 
-/// Returns a tool with only the name of a malformed one, and the reason that it cannot be used.
+/// Returns the stand-in for a malformed tool: it has only the tool's name, and the reason that the tool cannot be used.
 fn marked(raw: &str, reason: &str) -> Value {
     let named: NamedTool<'_> = serde_json::from_str(raw).unwrap_or_default();
     let name = named.name.and_then(|name| serde_json::from_str::<String>(name.get()).ok()).unwrap_or_default();

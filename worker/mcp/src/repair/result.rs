@@ -48,13 +48,13 @@ pub(super) fn repaired(result: &RawValue) -> Option<Value> {
     if is_well_formed { None } else { Some(fields.readable_parts().unwrap_or_else(|| fields.verbatim(raw))) }
 }
 
-/// Returns the text that presents an answer to the model if it is not the result of a tool call.
+/// Returns the text that presents an answer to the model, for an answer that is not the result of a tool call.
 pub(crate) fn verbatim_answer(raw: &str) -> String {
     format!("[The server answered the call, but the answer does not conform to MCP. The unchanged answer:]\n{raw}")
 }
 
 impl Fields<'_> {
-    /// Returns a result with the readable parts. Returns `None` if there are none.
+    /// Returns a result with the readable parts. Returns `None` if no part is readable.
     fn readable_parts(&self) -> Option<Value> {
         let items: Vec<&RawValue> =
             self.content.map_or(Some(Vec::new()), |raw| serde_json::from_str(raw.get()).ok())?;

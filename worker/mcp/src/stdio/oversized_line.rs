@@ -3,7 +3,7 @@
 use crate::oversized::{self, Answer, SHOWN_BYTES};
 use std::io;
 
-/// The parts of an answer that is larger than the limit, while its line is read. The rest takes no memory.
+/// The beginning and the end of an answer that is larger than the limit, while its line is read. The rest takes no memory.
 #[derive(Debug)]
 pub(super) struct OversizedLine {
     answer: Answer,

@@ -1,14 +1,14 @@
 //! The end of a conversation that a person has cancelled, or whose Skill a person has deleted.
 
-use super::finish::{finished, skip_rest};
+use super::finish::{finished, skip_unsettled_calls};
 use crate::conversation::Conversation;
 use crate::event::Event;
 use crate::shared::Shared;
 use crate::stages::calls::{Call, CallState};
 use bloomery_crds::outcome::OutcomeCode;
 
-/// Returns the events that end the conversation. No call is started or repeated. The outcome names lost calls, and people are
-/// not asked about them.
+/// Returns the events that end the conversation. No call is started or repeated. The outcome names the calls whose outcome is
+/// unknown, and people are not asked about them.
 pub(super) fn end(conversation: &Conversation, code: OutcomeCode) -> Vec<Event> {
     let shared = &conversation.shared;
     let unknown_calls: Vec<&Call> =
@@ -16,8 +16,8 @@ pub(super) fn end(conversation: &Conversation, code: OutcomeCode) -> Vec<Event> 
     let started = unknown_calls.iter().filter(|call| matches!(call.state, CallState::Started { .. }));
     let lost_events = started.map(|call| Event::ToolIndeterminate { call: call.id.clone(), text: lost_text(code) });
     let mut events: Vec<Event> = lost_events.collect();
-    if let Some(first) = unknown_calls.first() {
-        events.extend(skip_rest(shared, first));
+    if let Some(first_unknown) = unknown_calls.first() {
+        events.extend(skip_unsettled_calls(shared, first_unknown));
     }
     events.push(finished(conversation, code, &message(code, &unknown_calls)));
     events

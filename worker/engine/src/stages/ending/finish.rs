@@ -24,9 +24,9 @@ fn latest_result(conversation: &Conversation, verified: bool) -> Option<FullResu
     })
 }
 
-/// Returns the events that skip every call without a result, so that each call has one. A call with effect that was sent is
-/// not skipped.
-pub(crate) fn skip_rest(shared: &Shared, because: &Call) -> Vec<Event> {
+/// Returns the events that skip all calls without a result, so that each call has one. The events name the call
+/// `because` as their reason. A call with effect that was sent is not skipped.
+pub(crate) fn skip_unsettled_calls(shared: &Shared, because: &Call) -> Vec<Event> {
     let rest = shared.calls.all().iter().filter(|call| !call.is_settled() && !shared.is_effect_under_way(call));
     rest.map(|call| Event::ToolSkipped { call: call.id.clone(), because: because.id.clone() }).collect()
 }

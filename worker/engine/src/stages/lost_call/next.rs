@@ -29,7 +29,7 @@ pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
 }
 
 fn end(call: &Call, conversation: &Conversation) -> Vec<Event> {
-    let mut events = ending::skip_rest(&conversation.shared, call);
+    let mut events = ending::skip_unsettled_calls(&conversation.shared, call);
     let stopped_by = conversation.lost_call.stopped_by.as_deref();
     let stop_note = stopped_by.map(|by| format!(" The Job was ended here by {by}.")).unwrap_or_default();
     let message = format!(
