@@ -33,6 +33,9 @@ pub const MANAGER: &str = "bloomery";
 /// Annotation of a worker pod: the Job's part of the run document.
 pub const ANNOTATION_JOB_PART: &str = "bloomery.dev/job-part";
 
+/// Annotation of a worker pod: the seal that proves that the operator created it.
+pub const ANNOTATION_SEAL: &str = "bloomery.dev/seal";
+
 /// Annotation of an object that the operator applied: the digest of the applied configuration. It also changes if a field was only
 /// removed from the configuration, which a comparison with the object would not find.
 pub const ANNOTATION_APPLIED: &str = "bloomery.dev/applied";

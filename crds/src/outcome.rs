@@ -150,7 +150,7 @@ pub enum OutcomeCode {
     ///
     /// Remedy: check in the tool's system whether the call happened before you repeat it.
     ToolIndeterminate,
-    /// The Job's log has an approval that the operator did not pass to the worker.
+    /// The Job's log has an approval that the operator has never passed to a worker.
     ///
     /// Remedy: find out who can write to the memory of the Skill, and what the log contains; create the Job again.
     LogTampered,

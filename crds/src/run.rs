@@ -11,7 +11,7 @@ use crate::canonical::{self, Digest};
 use crate::limits::EffectiveLimits;
 use crate::unknown::{self, Read};
 pub use crate::v1alpha1::GivenReply;
-use crate::v1alpha1::{ApprovalVerdict, LogPosition, ModelProvider, ResourceType, SkillSpec};
+use crate::v1alpha1::{ApprovalVerdict, ApprovedCall, LogPosition, ModelProvider, ResourceType, SkillSpec};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -158,6 +158,10 @@ pub struct JobPart {
     /// decisions in this list, whatever the log says.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub approvals: Vec<GivenDecision>,
+    /// The approvals of the latest held call that were passed to an earlier attempt and do not count any more, because the Approvals
+    /// were deleted or replaced. The log may have them. They are ignored, and people are asked again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub void_approvals: Option<ApprovedCall>,
     /// The replies that the log may lack.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replies: Vec<GivenReply>,

@@ -7,6 +7,7 @@ use crate::events::Events;
 use crate::health::Readiness;
 use crate::leader::Leadership;
 use crate::metrics::Metrics;
+use crate::pod_seals::PodSeals;
 use crate::settings::Settings;
 use crate::status::Statuses;
 use kube::Client;
@@ -32,6 +33,8 @@ pub struct Context {
     pub metrics: Arc<Metrics>,
     /// The CA certificates of the report endpoint.
     pub report_ca_bundle: crate::report::CaBundle,
+    /// The seals of worker pods.
+    pub pod_seals: PodSeals,
     /// The readiness of the parts of this process.
     pub readiness: Readiness,
     /// The leadership of this replica.

@@ -13,6 +13,7 @@
 
 pub mod applied;
 pub mod apply;
+mod approved_call;
 pub mod build;
 pub mod call_not_started;
 pub(crate) mod change_metrics;

@@ -22,6 +22,7 @@ pub mod logs;
 pub mod metrics;
 pub mod model;
 pub mod owned;
+pub mod pod_seals;
 pub mod report;
 pub mod settings;
 pub mod skill;

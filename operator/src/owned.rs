@@ -34,10 +34,10 @@ pub fn is_owned_by(metadata: &ObjectMeta, uid: &str) -> bool {
     references.into_iter().any(|reference| reference.controller == Some(true) && reference.uid == uid)
 }
 
-/// Returns whether the operator created this pod for the Job of this name and UID.
+/// Returns whether this pod belongs to the Job of this name and UID.
 ///
-/// Anybody who may create pods can set an owner reference. The label of the Job proves the origin: an admission policy
-/// reserves it for the operator.
+/// Anybody who may create pods can set an owner reference. An admission policy reserves the label of the Job for the operator.
+/// Only [`crate::pod_seals`] prove that the operator created a pod, even if the policy was not in force.
 pub fn is_worker_pod(pod: &Pod, (job, job_uid): (&str, &str)) -> bool {
     let labelled = pod.metadata.labels.as_ref().and_then(|labels| labels.get(names::LABEL_JOB));
     labelled.is_some_and(|label| label == job) && is_owned_by(&pod.metadata, job_uid)

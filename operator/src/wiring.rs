@@ -8,6 +8,7 @@ use crate::events::Events;
 use crate::health::{self, Liveness, Readiness};
 use crate::leader::{self, Leadership};
 use crate::metrics::Metrics;
+use crate::pod_seals::PodSeals;
 use crate::settings::Settings;
 use crate::status::Statuses;
 use crate::{approval, job, model, report, skill};
@@ -161,6 +162,7 @@ fn create_context(
         events: Events::new(client.clone(), &settings.pod_name),
         metrics,
         report_ca_bundle: report::CaBundle::default(),
+        pod_seals: PodSeals::default(),
         readiness: Readiness::default(),
         leadership,
         client,

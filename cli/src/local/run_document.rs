@@ -80,6 +80,7 @@ impl RunDocument {
             models,
             resources,
             approvals: Vec::new(),
+            void_approvals: None,
             replies: Vec::new(),
             continues,
             log: None,

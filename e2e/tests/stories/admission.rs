@@ -24,7 +24,7 @@ fn refused<T>(answer: kube::Result<T>) -> String {
 }
 
 /// Returns a pod that looks like the one of the next attempt and never runs. It has the label of its Job only if `labelled`.
-fn forged_pod(job: &JobHandle<'_>, of_first_attempt: &Pod, labelled: bool) -> Pod {
+pub(crate) fn forged_pod(job: &JobHandle<'_>, of_first_attempt: &Pod, labelled: bool) -> Pod {
     let mut forged: Value = json!(of_first_attempt);
     let metadata = &of_first_attempt.metadata;
     let mut labels = metadata.labels.clone().unwrap_or_default();
@@ -175,8 +175,9 @@ async fn only_who_may_read_a_secret_may_name_it() {
         skills.accepts("named", &skill("p", "i", &own)).await;
         let last_of_many = [&own[1..], std::slice::from_ref(&bank)].concat();
         assert_refuses(&skills, &skill("p", "i", &last_of_many), &bank).await;
-        let too_many = skills.refuses("named", &skill("p", "i", &[&own[..], &own[..1]].concat())).await;
-        assert!(too_many.contains("at most 24 variables may come from Secrets"), "{too_many}");
+        skills.accepts("named", &skill("p", "i", &[&own[..], &own[..]].concat())).await;
+        let too_many = skills.refuses("named", &skill("p", "i", &[&own[..], &["own-24".to_owned()]].concat())).await;
+        assert!(too_many.contains("at most 24 Secrets, and this one names 25"), "{too_many}");
 
         // Objects of an administrator: their Secrets may be kept, but not be sent elsewhere.
         tenant.models().create("default", &model(url, &json!({"apiKey": key_of(&bank)}))).await;
@@ -191,6 +192,13 @@ async fn only_who_may_read_a_secret_may_name_it() {
             let Refusal(message) = models.change("default", &json!({"spec": change})).await.expect_err("a redirection");
             assert!(message.contains("may not name the Secret bank"), "{message}");
         }
+        // A trusted certificate may not become a key that is sent.
+        tenant.models().create("trusting", &model(url, &json!({"ca": key_of(&bank)}))).await;
+        let sent = json!({"spec": {"apiKey": key_of(&bank)}});
+        let Refusal(message) = models.change("trusting", &sent).await.expect_err("the value would be sent");
+        assert!(message.contains("may not name the Secret bank"), "{message}");
+        let own_key = json!({"spec": {"apiKey": key_of(&own[0])}});
+        models.change("trusting", &own_key).await.expect("the certificate stays");
         tenant.skills().create("named", &skill("p", "i", &[bank])).await;
         skills.change("named", &json!({"spec": {"problem": {"statement": "q"}}})).await.expect("the same server");
         let other_image = json!({"spec": {"mcpServer": {"container": {"image": "mallory"}}}});

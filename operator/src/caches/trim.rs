@@ -65,7 +65,7 @@ pub(super) fn claim(claim: &mut PersistentVolumeClaim) {
 }
 
 /// Removes the configuration that the operator writes into a pod and never reads back: environment, volumes,
-/// scheduling, and the Job's part.
+/// scheduling, and the Job's part. The arguments stay, because the seal covers them.
 pub(super) fn pod(pod: &mut Pod) {
     remove_bookkeeping(&mut pod.metadata);
     if let Some(annotations) = &mut pod.metadata.annotations {

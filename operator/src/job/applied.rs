@@ -4,7 +4,7 @@ use super::ending::EndCause;
 use super::plan::{JobEnd, LostAttempt, PeopleWait, Wait};
 use super::pods::PodProblem;
 use bloomery_crds::report::TerminationMessage;
-use bloomery_crds::v1alpha1::{HeldCall, RevisionRef};
+use bloomery_crds::v1alpha1::{ApprovedCall, HeldCall, RevisionRef};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 /// The action that was applied for a Job.
@@ -59,6 +59,8 @@ pub struct StartedPod {
     pub revision: RevisionRef,
     /// The UID of the Job that the pod's Job continues, if any.
     pub continued: Option<String>,
+    /// The latest call whose approvals are passed to a worker.
+    pub approved_call: Option<ApprovedCall>,
     /// A sentence for each limit of the Job that is above that of its Skill, so that the Skill's limit applies.
     pub lowered_limits: Vec<String>,
     /// The creation time.

@@ -124,7 +124,8 @@ async fn update_approval(context: &Context, fetched: &FetchedJob, update: &Appro
 /// Creates the pod of an attempt. Its name follows from the Job and the attempt.
 ///
 /// If the operator crashed after it created a pod and before it wrote the status, the existing pod is adopted. A pod of
-/// another making is never adopted: it could carry decisions that no approver has made.
+/// another making is never adopted: it could carry decisions that no approver has made. The seal proves who created the pod: the
+/// admission policy for its label may have been missing at that time.
 async fn create_pod(context: &Context, fetched: &FetchedJob, prepared: PreparedPod) -> Result<PodCreation, Error> {
     if !is_current(context, fetched).await? {
         return Ok(PodCreation::RetryAfter(CACHE_CATCH_UP_DELAY));
@@ -132,11 +133,16 @@ async fn create_pod(context: &Context, fetched: &FetchedJob, prepared: PreparedP
     let (namespace, name) = (&fetched.namespace, prepared.pod.name_any());
     let api: Api<Pod> = Api::namespaced(context.client.clone(), namespace);
     context.metrics.count_write("Pod", "create");
-    match api.create(&owned::post_params(), &prepared.pod).await {
+    let sealed = context.pod_seals.sealed(prepared.pod.clone());
+    match api.create(&owned::post_params(), &sealed).await {
         Ok(pod) => Ok(started_pod(&pod, prepared)),
         Err(kube::Error::Api(refusal)) if refusal.reason == "AlreadyExists" => {
             Ok(match stored_pod(context, namespace, &name).await? {
-                Some(pod) if owned::is_worker_pod(&pod, (&fetched.name, &fetched.uid)) => started_pod(&pod, prepared),
+                Some(pod)
+                    if owned::is_worker_pod(&pod, (&fetched.name, &fetched.uid)) && context.pod_seals.verify(&pod) =>
+                {
+                    started_pod(&pod, prepared)
+                }
                 Some(_) => PodCreation::NameTaken(TakenName { pod: name, attempt: prepared.attempt }),
                 None => PodCreation::RetryAfter(CACHE_CATCH_UP_DELAY),
             })
@@ -157,7 +163,7 @@ async fn is_current(context: &Context, fetched: &FetchedJob) -> Result<bool, Err
 }
 
 fn started_pod(pod: &Pod, prepared: PreparedPod) -> PodCreation {
-    let PreparedPod { pod: _, attempt, revision, continued, lowered_limits } = prepared;
+    let PreparedPod { pod: _, attempt, revision, continued, approved_call, lowered_limits } = prepared;
     // An adopted pod may have been created for an earlier revision than the prepared one.
     let revision = revision_of(pod).unwrap_or(revision);
     match pod.uid() {
@@ -168,6 +174,7 @@ fn started_pod(pod: &Pod, prepared: PreparedPod) -> PodCreation {
             attempt,
             revision,
             continued,
+            approved_call,
             lowered_limits,
             created: pod.metadata.creation_timestamp.clone(),
         }),

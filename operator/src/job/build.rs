@@ -15,7 +15,7 @@ pub use pod::revision_of;
 use super::plan::Blocked;
 use super::validate::ValidAttempt;
 use crate::settings::WorkerSettings;
-use bloomery_crds::v1alpha1::RevisionRef;
+use bloomery_crds::v1alpha1::{ApprovedCall, RevisionRef};
 use k8s_openapi::api::core::v1::Pod;
 
 /// The built pod of an attempt, not created yet.
@@ -29,6 +29,8 @@ pub struct PreparedPod {
     pub revision: RevisionRef,
     /// The UID of the Job that the pod's Job continues, if any.
     pub continued: Option<String>,
+    /// The latest call whose approvals are passed to a worker.
+    pub approved_call: Option<ApprovedCall>,
     /// A sentence for each limit of the Job that is above that of its Skill, so that the Skill's limit applies.
     pub lowered_limits: Vec<String>,
 }
@@ -41,6 +43,7 @@ pub fn build(attempt: &ValidAttempt, settings: &WorkerSettings) -> Result<Prepar
         attempt: attempt.number,
         revision: attempt.revision.clone(),
         continued: attempt.continues.as_ref().map(|continued| continued.run_key.clone()),
+        approved_call: attempt.approved_call.clone(),
         lowered_limits: attempt.lowered_limits.clone(),
     })
 }

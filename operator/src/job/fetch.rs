@@ -205,19 +205,26 @@ fn has_pending_follow_up(context: &Context, fetched: &FetchedJob) -> bool {
 
 /// Fetches the pods of all attempts from the cache under their computed names, including the next attempt, which may
 /// not be recorded yet. Reads the recorded pod from the API server if the cache lacks it.
+///
+/// A pod that is not the recorded one counts only with the seal of the operator: its termination message can end the Job.
 async fn fetch_pods(context: &Context, fetched: &FetchedJob, now: Timestamp) -> Result<Vec<WorkerPod>, Error> {
     let FetchedJob { namespace, name, uid, status, .. } = fetched;
     let recorded = status.attempt.as_ref();
     let last = recorded.map_or(0, |attempt| attempt.number).saturating_add(1);
+    let recorded_uid = recorded.and_then(|recorded| recorded.pod_uid.as_ref());
+    let is_own = |pod: &Pod| {
+        (recorded_uid.is_some() && recorded_uid == pod.metadata.uid.as_ref()) || context.pod_seals.verify(pod)
+    };
     let cached = (1..=last).filter_map(|attempt| {
         let pod = context.caches.pods.get(namespace, &names::worker_pod(name, attempt, uid))?;
-        WorkerPod::read(&pod, (name, uid), recorded, now)
+        is_own(&pod).then(|| WorkerPod::read(&pod, (name, uid), recorded, now))?
     });
     let mut pods: Vec<WorkerPod> = cached.collect();
     if let Some(recorded) = recorded
         && !status.is_terminal()
         && !pods.iter().any(|pod| recorded.pod_uid.as_deref() == Some(&pod.uid))
         && let Some(stored) = stored_pod(context, namespace, &recorded.pod).await?
+        && is_own(&stored)
         && let Some(pod) = WorkerPod::read(&stored, (name, uid), Some(recorded), now)
     {
         pods.retain(|other| other.attempt != pod.attempt);

@@ -118,6 +118,8 @@ pub(crate) fn valid_attempt() -> ValidAttempt {
             by: "jane@acme.io".into(),
             reason: Some("it is in order".into()),
         }],
+        void_approvals: None,
+        approved_call: None,
         continues: Some(ContinuedJob { name: "refund-0".into(), run_key: "uid-0".into() }),
         replies: vec![GivenReply { nth: 2, question: Some("q-1".into()), text: "A-17".into() }],
         report: ReportEndpoint {
@@ -268,6 +270,13 @@ pub(crate) fn pod(attempt: u32, phase: &str) -> Pod {
     pod.metadata.labels = Some(labels);
     pod.status = Some(PodStatus { phase: Some(phase.to_owned()), ..PodStatus::default() });
     pod
+}
+
+/// The pod with the seal of the operator of [`api::FakeApi`].
+pub(crate) fn sealed(pod: Pod) -> Pod {
+    let seals = crate::pod_seals::PodSeals::default();
+    seals.set_keys([api::SEAL_KEY].into_iter());
+    seals.sealed(pod)
 }
 
 /// The pod of an attempt that ended at this second with this message.

@@ -53,7 +53,7 @@ pub fn is_same_wait(current: &JobStatus, next: &JobStatus) -> bool {
 
 /// The status once the pod of an attempt was created.
 fn starting(current: &JobStatus, started: StartedPod, lost: Option<&LostAttempt>, stamp: &StatusStamp) -> JobStatus {
-    let StartedPod { pod, uid, attempt, revision, continued, lowered_limits, created } = started;
+    let StartedPod { pod, uid, attempt, revision, continued, approved_call, lowered_limits, created } = started;
     let before = current.attempt.as_ref();
     let mut status = current.clone();
     status.phase = Some(Phase::Starting);
@@ -70,6 +70,7 @@ fn starting(current: &JobStatus, started: StartedPod, lost: Option<&LostAttempt>
     });
     status.skill_revision = Some(revision);
     status.continued_uid = continued;
+    status.approved_call = approved_call;
     status.start_time = status.start_time.take().or(created).or_else(|| Some(stamp.now.clone()));
     clear_wait_start(&mut status);
     let mut observations = phase_health(&status).observations();
@@ -106,7 +107,7 @@ fn name_taken(current: &JobStatus, taken: &TakenName, lost: Option<&LostAttempt>
     });
     clear_wait_start(&mut status);
     let message = format!(
-        "the operator did not create the pod {} and does not adopt it: the Job continues in the next attempt after a \
+        "the pod {} has no valid seal of the operator, or belongs to another Job, so it is not adopted: the Job continues in the next attempt after a \
          pause. Find out who created this pod, and delete it",
         taken.pod
     );

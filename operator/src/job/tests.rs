@@ -330,15 +330,29 @@ async fn jobs_are_reconciled_only_after_the_ca_is_known() {
 
 #[tokio::test]
 async fn a_pod_of_another_making_is_left_unchanged_and_the_next_attempt_continues_the_job() {
-    for foreign in ["another owner", "no label of a Job", "the label of another Job"] {
+    let differences =
+        ["another owner", "no label of a Job", "the label of another Job", "no seal", "another run document"];
+    for foreign in differences {
         let api = tenant();
-        let mut pod = stored(&ended_pod(1, 0, Some(message(1, PodEnd::Finished, None))));
+        // The pod that the operator would create.
+        reconcile_once(&api).await.unwrap();
+        api.change(JOB, |job| job["status"] = Value::Null);
+        let mut pod = api.get(POD_1);
         match foreign {
             "another owner" => pod["metadata"]["ownerReferences"][0]["uid"] = json!("another"),
             "no label of a Job" => {
                 pod["metadata"]["labels"].as_object_mut().unwrap().remove(names::LABEL_JOB);
             }
-            _ => pod["metadata"]["labels"][names::LABEL_JOB] = json!("another"),
+            "the label of another Job" => pod["metadata"]["labels"][names::LABEL_JOB] = json!("another"),
+            // It was created while the admission policy was missing.
+            "no seal" => {
+                pod["metadata"]["annotations"].as_object_mut().unwrap().remove(names::ANNOTATION_SEAL);
+            }
+            _ => {
+                let args = pod["spec"]["containers"][0]["args"].as_array_mut().unwrap();
+                let digest = args.iter_mut().find(|arg| arg.as_str().unwrap().starts_with("--job-digest=")).unwrap();
+                *digest = json!(format!("--job-digest={}", bloomery_crds::Digest::of_bytes(b"forged")));
+            }
         }
         api.put(POD_1, pod.clone());
         reconcile_once(&api).await.unwrap();

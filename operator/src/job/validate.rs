@@ -9,6 +9,7 @@ mod revision;
 pub use attempt::{BoundResources, Filesystem, ValidAttempt};
 pub use models::resolve_models;
 
+use super::approved_call;
 use super::fetch::FetchedJob;
 use super::fetch::attempt::AttemptSources;
 use super::plan::{Blocked, JobEnd, Wait};
@@ -49,6 +50,7 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
     let owner = owner.ok_or_else(|| Wait::new(Reason::Invalid, format!("the Job {name} has no UID")))?;
     let skill_limits = compiled.spec.engine.as_ref().and_then(|engine| engine.limits.as_ref());
     let limits = EffectiveLimits::resolve(skill_limits, job.spec.limits.as_ref());
+    let approvals = decisions.map_err(policy_wait)?;
     let spent_seconds = status.usage.as_ref().map_or(0, |usage| usage.seconds);
     Ok(ValidAttempt {
         job: JobIdentity { namespace: namespace.clone(), name: name.clone(), uid: uid.clone() },
@@ -64,7 +66,9 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
         models,
         bound,
         log: status.log.clone(),
-        approvals: decisions.map_err(policy_wait)?,
+        void_approvals: approved_call::void(status.approved_call.as_ref(), &approvals),
+        approved_call: approved_call::with_passed(status.approved_call.as_ref(), &approvals),
+        approvals,
         continues: resolve_continued_job(job, status, continued.as_deref())?,
         replies: fetched.pending_replies().collect(),
         report,

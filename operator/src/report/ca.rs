@@ -66,6 +66,11 @@ impl Authorities {
         (certificates, keys)
     }
 
+    /// The keys of the authorities, oldest first, as PEM.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|pair| pair.key.as_str())
+    }
+
     /// The certificates that a pod created now has to trust, as PEM.
     pub fn bundle(&self, now: u64) -> String {
         self.0.iter().filter(|pair| pair.validity.not_after > now).map(|pair| pair.certificate.as_str()).collect()

@@ -1,7 +1,7 @@
 //! The HTTP server of the report endpoint, over TLS. Connections, sizes and times are bounded.
 
 use super::auth;
-use super::connections::Connections;
+use super::connections::{Connections, TooMany};
 use super::refusal::Refusal;
 use super::service::Service;
 use super::tls::{self, ServedCertificate};
@@ -152,9 +152,14 @@ async fn accept_connections(listener: TcpListener, tls: TlsAcceptor, router: Rou
         match accepted {
             Ok((stream, peer)) => {
                 let address = peer.ip().to_canonical();
-                let Some(connection) = connections.open(address) else {
-                    tracing::debug!(%address, "a connection was closed, because its address has too many");
-                    continue;
+                let connection = match connections.open(address) {
+                    Ok(connection) => connection,
+                    Err(TooMany { is_first }) => {
+                        if is_first {
+                            tracing::warn!(%address, "connections are refused, because their address has too many");
+                        }
+                        continue;
+                    }
                 };
                 let served = serve_connection(stream, tls.clone(), router.clone(), shutdown.clone());
                 tasks.spawn(async move {

@@ -113,6 +113,7 @@ impl Service {
         let is_successor = pod.is_some_and(|pod| {
             pod.metadata.uid.as_ref() == Some(&caller.pod_uid)
                 && owned::is_worker_pod(&pod, (&report.job.name, &report.job.uid))
+                && self.context.pod_seals.verify(&pod)
         });
         if is_successor {
             return Ok(());

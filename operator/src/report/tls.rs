@@ -111,6 +111,8 @@ async fn renew(context: &Context, served: &ServedCertificate) -> Result<(), Erro
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(leaf.key));
     let key = ring::sign::any_ecdsa_type(&key)?;
     served.set(CertifiedKey::new(vec![leaf.certificate], key));
+    // Before the bundle: with it, the first pods are created.
+    context.pod_seals.set_keys(authorities.keys());
     context.report_ca_bundle.set(authorities.bundle(now));
     context.readiness.report_ca.set();
     Ok(())

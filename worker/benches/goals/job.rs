@@ -85,6 +85,7 @@ impl Job {
             models: vec![model(&self.servers.base, self.window)],
             resources: self.resources.clone(),
             approvals: Vec::new(),
+            void_approvals: None,
             replies: Vec::new(),
             continues: None,
             log: None,

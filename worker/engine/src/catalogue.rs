@@ -147,6 +147,18 @@ pub fn fix(run: &Run, listed: Vec<ListedTool>) -> Vec<CatalogueTool> {
     tools
 }
 
+/// Returns the tools of the log without the properties that the Skill does not give them. A process that can write to the log could
+/// make a call with effect a read, which is sent again.
+pub(crate) fn as_declared(tools: &[CatalogueTool], skill: &SkillSpec) -> Vec<CatalogueTool> {
+    let mut tools = tools.to_vec();
+    for tool in tools.iter_mut().filter(|tool| tool.source == ToolSource::Server) {
+        let declared = skill.declaration_of(&tool.name);
+        tool.read_only &= declared.is_some_and(|declared| declared.read_only == Some(true));
+        tool.idempotent &= declared.is_some_and(|declared| declared.idempotent == Some(true));
+    }
+    tools
+}
+
 fn catalogue_tool(skill: &SkillSpec, tool: ListedTool, plain_names: &[String]) -> CatalogueTool {
     let declared = skill.declaration_of(&tool.name);
     // The server is not trusted: its hint can only make a tool not read-only.

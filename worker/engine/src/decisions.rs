@@ -2,7 +2,7 @@
 
 use bloomery_crds::Digest;
 use bloomery_crds::run::GivenDecision;
-use bloomery_crds::v1alpha1::ApprovalVerdict;
+use bloomery_crds::v1alpha1::{ApprovalVerdict, ApprovedCall};
 
 /// The source of the decisions that count. It is an input of the run and no part of the log: a process that can write to the log can
 /// write an approval into it.
@@ -10,8 +10,13 @@ use bloomery_crds::v1alpha1::ApprovalVerdict;
 pub enum Decisions {
     /// The log. In local mode, one user owns the log and makes the decisions.
     Log,
-    /// The operator, which has passed these decisions to this attempt. An approval in the log needs one of them.
-    Given(Vec<GivenDecision>),
+    /// The operator.
+    Given {
+        /// The decisions that it has passed to this attempt. An approval in the log needs one of them.
+        decisions: Vec<GivenDecision>,
+        /// Approvals that it has passed to an earlier attempt and that do not count any more.
+        void: Option<ApprovedCall>,
+    },
 }
 
 /// An approval of a call for one of its approvers.
@@ -30,16 +35,22 @@ pub(crate) struct ApprovalOf<'a> {
 impl Decisions {
     /// Returns whether an approval counts.
     pub(crate) fn contain(&self, approval: &ApprovalOf<'_>) -> bool {
-        let Self::Given(given) = self else { return true };
+        let Self::Given { decisions, .. } = self else { return true };
         let is_about = |given: &&GivenDecision| given.call == approval.call && given.approver == approval.approver;
         // A denial wins over an approval.
-        let mut about = given.iter().filter(is_about).peekable();
+        let mut about = decisions.iter().filter(is_about).peekable();
         about.peek().is_some()
             && about.all(|given| {
                 given.verdict == ApprovalVerdict::Approve
                     && given.digest == *approval.digest
                     && given.tool.as_deref() == Some(approval.tool)
             })
+    }
+
+    /// Returns whether the operator has passed an approval to an earlier attempt, and it does not count any more. Nobody has forged it.
+    pub(crate) fn was_passed(&self, call: &str, digest: &Digest, approver: &str) -> bool {
+        let Self::Given { void: Some(void), .. } = self else { return false };
+        void.id == call && void.digest == *digest && void.approvers.iter().any(|passed| passed == approver)
     }
 }
 
@@ -77,7 +88,27 @@ mod tests {
     ) {
         let digest = Digest::of_bytes(b"arguments");
         let approval = ApprovalOf { call: "7-0", tool: "process_refund", digest: &digest, approver: "supervisor" };
-        assert_eq!(Decisions::Given(given).contain(&approval), counts);
+        assert_eq!(Decisions::Given { decisions: given, void: None }.contain(&approval), counts);
         assert!(Decisions::Log.contain(&approval));
+    }
+
+    #[rstest]
+    #[case::the_same("7-0", "supervisor", b"arguments", true)]
+    #[case::another_call("7-1", "supervisor", b"arguments", false)]
+    #[case::another_approver("7-0", "finance", b"arguments", false)]
+    #[case::other_arguments("7-0", "supervisor", b"other", false)]
+    fn a_void_approval_does_not_count_and_is_not_forged(
+        #[case] call: &str,
+        #[case] approver: &str,
+        #[case] arguments: &[u8],
+        #[case] was_passed: bool,
+    ) {
+        let digest = Digest::of_bytes(b"arguments");
+        let void = ApprovedCall { id: "7-0".into(), digest, approvers: vec!["supervisor".into()] };
+        let decisions = Decisions::Given { decisions: Vec::new(), void: Some(void) };
+        let digest = Digest::of_bytes(arguments);
+        let approval = ApprovalOf { call, tool: "process_refund", digest: &digest, approver };
+        assert!(!decisions.contain(&approval));
+        assert_eq!(decisions.was_passed(call, &digest, approver), was_passed);
     }
 }

@@ -175,6 +175,7 @@ impl Stand {
             }],
             resources: Vec::new(),
             approvals: Vec::new(),
+            void_approvals: None,
             replies: self.replies.clone(),
             continues: None,
             log: self.operator.log_position(&job),

@@ -1,7 +1,7 @@
 //! Models one attempt: it reads the log, claims an epoch, and then repeatedly makes lines durable and acts, until it ends or is
 //! superseded.
 
-use crate::conversation::{Act, Call, Line, Rules, epoch, is_tampered, next};
+use crate::conversation::{Act, Call, Line, Rules, Text, epoch, is_tampered, next, text};
 use crate::mutation::Mutation;
 use crate::volume::Segment;
 use crate::world::World;
@@ -139,7 +139,9 @@ impl Attempt {
     fn plan(&mut self, world: &World, outcome: Vec<Line>) {
         let known: Vec<Line> = self.view.iter().chain(&outcome).copied().collect();
         // The outcome of an effect is made durable at once. Other outcomes are written with the next lines.
-        if let [Line::Completed(_) | Line::Indeterminate(_)] = outcome.as_slice() {
+        if let [Line::Completed(call) | Line::Indeterminate(call)] = outcome.as_slice()
+            && *call != Call::Check
+        {
             (self.pending, self.act) = (outcome, Act::Nothing);
         } else {
             let (lines, act) = next(&known, self.rules);
@@ -219,11 +221,13 @@ impl Attempt {
                 lines.push(Line::Looked);
                 return self.plan(world, lines);
             }
-            (Act::AskModel, _) => vec![Line::Answered],
+            (Act::AskModel, _) => vec![Line::Answered { text: Text::Real, digest: Text::Real }],
             (Act::Effect(call), StepResult::Done) => vec![Line::Completed(call)],
             (Act::Effect(call), StepResult::ReplyLost) => vec![Line::Indeterminate(call)],
             (Act::Ask(call), _) => {
-                world.people.ask(call, self.view.len());
+                if let Some(text) = text(&self.view) {
+                    world.people.ask((call, text), self.view.len());
+                }
                 world.locked = false;
                 return self.end();
             }

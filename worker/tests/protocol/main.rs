@@ -79,11 +79,25 @@ mod tests {
         assert!(states > 10_000, "{states}");
     }
 
-    /// A worker of another Job, or a pod that the operator did not create, can write to the directory.
     #[test]
-    fn approvals_hold_although_somebody_else_writes_to_the_directory() {
-        let faults = Faults { power_losses: 0, lost_replies: 0, kills: false };
-        let states = assert_holds(Protocol::new(2, faults).with_liar(2));
+    fn three_attempts_make_a_read_that_needs_an_approval() {
+        let faults = Faults { power_losses: 0, lost_replies: 1, kills: false };
+        let states = assert_holds(Protocol::new(3, faults).with_approvals().with_read());
+        assert!(states > 10_000, "{states}");
+    }
+
+    /// A worker of another Job, or a pod that the operator did not create, can write to the directory. It makes any two of these
+    /// changes, in every interleaving with two attempts:
+    ///
+    /// - it adds rulings, holds, approvals, denials, starts and lost answers of a call, as a part of an epoch or in an epoch of its own;
+    /// - it adds a list of tools that says that all tools only read, first or later;
+    /// - it adds an answer with other arguments, and the digest of the real ones;
+    /// - it removes the last segment. An addition then replaces it.
+    #[rstest]
+    #[case::about_calls_with_effect(Protocol::new(2, Faults::NONE).with_liar(2))]
+    #[case::about_a_read(Protocol::new(2, Faults::NONE).with_liar(2).with_read())]
+    fn approvals_hold_although_somebody_else_writes_to_the_directory(#[case] protocol: Protocol) {
+        let states = assert_holds(protocol);
         assert!(states > 100_000, "{states}");
     }
 
@@ -101,6 +115,27 @@ mod tests {
         let faults = Faults { power_losses: 0, lost_replies: 0, kills: true };
         let found = violated(Protocol::new(3, faults).with_liar(lies).with(mutation), property);
         assert!(found.contains(&property), "{mutation:?} violates only {found:?}");
+    }
+
+    #[rstest]
+    #[case::starts_of_reads(Mutation::FollowStartedReads, 1)]
+    #[case::a_stored_digest(Mutation::BelieveDigest, 2)]
+    fn without_one_of_its_rules_a_call_is_made_without_an_approval(#[case] mutation: Mutation, #[case] lies: u8) {
+        let protocol = Protocol::new(2, Faults::NONE).with_liar(lies).with(mutation);
+        let protocol = if mutation == Mutation::FollowStartedReads { protocol.with_read() } else { protocol };
+        assert!(violated(protocol, properties::APPROVED).contains(&properties::APPROVED));
+    }
+
+    /// The calls need no approval, so that two attempts can make them.
+    #[rstest]
+    #[case::with_all_rules(None)]
+    #[case::rulings_on_a_started_call(Some(Mutation::FollowLateRulings))]
+    #[case::the_list_of_tools_in_the_log(Some(Mutation::BelieveCatalogue))]
+    fn lines_that_somebody_adds_cause_no_second_refund(#[case] mutation: Option<Mutation>) {
+        let lost_replies = u8::from(mutation == Some(Mutation::BelieveCatalogue));
+        let protocol = Protocol::new(2, Faults { lost_replies, ..Faults::NONE }).with_liar(1).without_approvals();
+        let found = violated(mutation.into_iter().fold(protocol, Protocol::with), properties::ADDED_ONCE);
+        assert_eq!(found.contains(&properties::ADDED_ONCE), mutation.is_some(), "{mutation:?}: {found:?}");
     }
 
     #[rstest]

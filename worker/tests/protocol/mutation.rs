@@ -37,6 +37,14 @@ pub enum Mutation {
     BelieveApprovals,
     /// Follows the rulings in the log, and does not rule again before a call.
     FollowRulings,
+    /// Follows a ruling on a call that was started, so that the call is sent again.
+    FollowLateRulings,
+    /// Sends a read again that was started, and does not rule again before.
+    FollowStartedReads,
+    /// Believes the list of tools in the log about which tools only read.
+    BelieveCatalogue,
+    /// Believes the stored digest of the arguments.
+    BelieveDigest,
     /// Adds lines to a log that was tampered with.
     ClaimTampered,
     /// The operator, not the worker, breaks a rule: it passes a decision only to the first attempt after it.

@@ -27,12 +27,14 @@ pub const PROGRESS: &str = "an attempt without faults finishes the conversation"
 /// Invariant 1, for a call that people have to approve.
 pub const APPROVED: &str = "no call that needs an approval without the decision in the run document";
 pub const DENIED: &str = "no call that a person has denied";
+pub const ADDED_ONCE: &str = "a writer that only adds lines causes no second refund";
 pub const UNTOUCHED: &str = "nothing is added to a log that was tampered with";
 
 pub const HONEST: &str = "no Job whose log only workers write ends because the log was tampered with";
 
 const FOUND: &str = "an attempt finds that the log was tampered with";
 const REFUNDS: &str = "an approved call is made";
+const CHECKS: &str = "an approved read is made";
 const SUPERSEDED: &str = "an attempt is superseded";
 const LATE_ACT: &str = "a frozen attempt acts after another has taken over";
 const LATE_BUFFER: &str = "a frozen attempt has lines in memory after another has taken over";
@@ -44,32 +46,40 @@ const ESCALATES: &str = "a person has to decide about a lost call";
 pub fn is_possibility(name: &str) -> bool {
     all()
         .iter()
-        .chain(&despite_lies())
+        .chain(&despite_lies(Call::Notify))
+        .chain(&despite_lies(Call::Check))
         .any(|property| property.name == name && property.expectation == Expectation::Sometimes)
 }
 
 /// Returns the properties that hold even if somebody else writes to the directory. Such a writer can remove the end of a log that is
 /// not acknowledged, so a call may happen twice.
-pub fn despite_lies() -> Vec<Property<Protocol>> {
+pub fn despite_lies(other: Call) -> Vec<Property<Protocol>> {
+    let added_once =
+        Property::always(ADDED_ONCE, |_, world: &World| world.seen.has_lost_lines || world.seen.refunds <= 1);
     let found = Property::sometimes(FOUND, |_, world: &World| world.seen.tampered);
-    approvals().into_iter().chain([found]).collect()
+    // Two attempts make only one of the calls.
+    let possible = approvals(other).into_iter().filter(|property| other != Call::Check || property.name != REFUNDS);
+    possible.chain([added_once, found]).collect()
 }
 
 /// Returns the properties and possibilities of calls that need approvals.
-pub fn with_approvals() -> Vec<Property<Protocol>> {
+pub fn with_approvals(other: Call) -> Vec<Property<Protocol>> {
     // More attempts than the checker can try would reach the other possibilities.
     let always = all().into_iter().filter(|property| property.expectation == Expectation::Always);
     let never_tampered = Property::always(HONEST, |_, world: &World| !world.seen.tampered);
-    always.chain(approvals()).chain([never_tampered]).collect()
+    always.chain(approvals(other)).chain([never_tampered]).collect()
 }
 
-fn approvals() -> Vec<Property<Protocol>> {
-    vec![
+fn approvals(other: Call) -> Vec<Property<Protocol>> {
+    let checks = Property::sometimes(CHECKS, |_, world: &World| world.seen.checks);
+    let checks = (other == Call::Check).then_some(checks);
+    let all = vec![
         Property::always(APPROVED, |_, world: &World| !world.seen.unapproved),
         Property::always(DENIED, |_, world: &World| !world.people.refund_denied || world.seen.refunds == 0),
         Property::always(UNTOUCHED, |_, world: &World| !world.seen.added_to_tampered),
         Property::sometimes(REFUNDS, |_, world: &World| world.seen.refunds > 0),
-    ]
+    ];
+    all.into_iter().chain(checks).collect()
 }
 
 /// Returns the properties and possibilities of a log that only workers write, for calls that need no approval.
@@ -93,8 +103,9 @@ pub fn all() -> Vec<Property<Protocol>> {
         }),
         Property::always(ASKED_ONCE, |_, world: &World| {
             let log = world.volume.log();
-            let answered = log.iter().position(|line| *line == Line::Answered).unwrap_or(log.len());
-            log.iter().skip(answered + 1).all(|line| ![Line::Requested, Line::Answered].contains(line))
+            let is_answer = |line: &Line| matches!(line, Line::Answered { .. });
+            let answered = log.iter().position(is_answer).unwrap_or(log.len());
+            log.iter().skip(answered + 1).all(|line| *line != Line::Requested && !is_answer(line))
         }),
         Property::always(ONE_END, |_, world: &World| {
             world.volume.log().iter().filter(|line| matches!(line, Line::Finished(_))).count() <= 1

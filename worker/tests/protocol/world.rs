@@ -1,7 +1,7 @@
 //! Models the volume and its attempts, and all actions that may happen.
 
 use crate::attempt::{At, Attempt, StepResult};
-use crate::conversation::{Act, Call, Line, Rules, Verdict, epoch};
+use crate::conversation::{Act, Call, Line, Rules, Text, Verdict, epoch, text};
 use crate::mutation::Mutation;
 use crate::properties;
 use crate::volume::{Segment, Volume};
@@ -19,6 +19,10 @@ pub struct Faults {
     pub kills: bool,
 }
 
+impl Faults {
+    pub const NONE: Self = Self { power_losses: 0, lost_replies: 0, kills: false };
+}
+
 /// The protocol to check, with the number of attempts and the faults.
 #[derive(Debug)]
 pub struct Protocol {
@@ -27,6 +31,8 @@ pub struct Protocol {
     mutation: Option<Mutation>,
     /// Whether the calls need approvals.
     approvals: bool,
+    /// The call beside the refund.
+    other: Call,
     /// The number of changes of a writer that lies.
     lies: u8,
     /// A cache of [`Protocol::makes_progress`], which depends only on the volume, the lock and the decisions.
@@ -35,7 +41,15 @@ pub struct Protocol {
 
 impl Protocol {
     pub fn new(attempts: usize, faults: Faults) -> Self {
-        Self { attempts, faults, mutation: None, approvals: false, lies: 0, progress: Mutex::default() }
+        Self {
+            attempts,
+            faults,
+            mutation: None,
+            approvals: false,
+            other: Call::Notify,
+            lies: 0,
+            progress: Mutex::default(),
+        }
     }
 
     /// Lets the calls need approvals.
@@ -46,6 +60,16 @@ impl Protocol {
     /// Adds a writer that can change the directory so often. It may be a pod that claims epochs.
     pub fn with_liar(self, lies: u8) -> Self {
         Self { approvals: true, lies, ..self }
+    }
+
+    /// Lets the calls need no approvals.
+    pub fn without_approvals(self) -> Self {
+        Self { approvals: false, ..self }
+    }
+
+    /// Begins with a call that only reads. It needs an approval all the same. A writer that lies then lies about this call.
+    pub fn with_read(self) -> Self {
+        Self { other: Call::Check, ..self }
     }
 
     pub fn with(self, mutation: Mutation) -> Self {
@@ -71,6 +95,10 @@ pub struct Seen {
     pub requests: usize,
     /// The number of refunds, of which there may be at most one.
     pub refunds: u8,
+    /// Whether the read that needs an approval was made.
+    pub checks: bool,
+    /// Whether a writer that lies has removed lines.
+    pub has_lost_lines: bool,
     /// Whether a call was made without a durable Allow.
     pub unallowed: bool,
     /// Whether an attempt acted without a durable claim.
@@ -109,9 +137,13 @@ impl Seen {
             }
             Act::Effect(call) => {
                 self.unallowed |= !durable.contains(&Line::Ruled(call));
-                self.too_early |= !own.contains(&Line::Started(call));
+                self.too_early |= call != Call::Check && !own.contains(&Line::Started(call));
                 self.refunds += u8::from(call == Call::Refund);
-                let is_approved = attempt.rules.given == Some((call, Verdict::Approve));
+                self.checks |= call == Call::Check;
+                // The worker sends the text of the log.
+                let approved = attempt.rules.given.filter(|(_, _, verdict)| *verdict == Verdict::Approve);
+                let is_approved =
+                    approved.map(|(call, text, _)| (call, Some(text))) == Some((call, text(&attempt.view)));
                 self.unapproved |= attempt.rules.approvals && !is_approved;
             }
             Act::Ask(call) => self.too_early |= !durable.contains(&Line::Held(call)),
@@ -123,8 +155,8 @@ impl Seen {
 /// The people and the operator: the calls that people were asked about, and their decisions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct People {
-    /// The latest call that an attempt has reported as held.
-    asked: Option<Call>,
+    /// The latest call that an attempt has reported as held, and its arguments.
+    asked: Option<(Call, Text)>,
     /// The decision on it. Decisions on earlier calls are not passed to attempts.
     decided: Option<Verdict>,
     /// The number of lines that the operator has acknowledged with that report. Later attempts wait for them.
@@ -136,10 +168,11 @@ pub struct People {
 }
 
 impl People {
-    /// Reports a held call. The operator ignores a call before the latest one.
-    pub fn ask(&mut self, call: Call, lines: usize) {
-        if self.asked < Some(call) {
-            *self = Self { asked: Some(call), decided: None, passed: 0, acknowledged: lines, ..*self };
+    /// Reports a held call. The operator ignores a call before the latest one. It asks again about other arguments.
+    pub fn ask(&mut self, asked: (Call, Text), lines: usize) {
+        let is_new = self.asked.is_none_or(|latest| latest.0 < asked.0 || (latest.0 == asked.0 && latest.1 != asked.1));
+        if is_new {
+            *self = Self { asked: Some(asked), decided: None, passed: 0, acknowledged: lines, ..*self };
         }
     }
 }
@@ -156,6 +189,7 @@ pub struct World {
     faults: Faults,
     mutation: Option<Mutation>,
     approvals: bool,
+    other: Call,
     lies: u8,
 }
 
@@ -172,9 +206,9 @@ impl World {
         self.people.passed += u8::from(decided.is_some() && self.mutated(Mutation::DecisionPassedOnce));
         Rules {
             approvals: self.approvals,
-            given: asked.zip(decided).filter(|_| !is_withheld),
-            believes_approvals: self.mutated(Mutation::BelieveApprovals),
-            follows_rulings: self.mutated(Mutation::FollowRulings),
+            other: self.other,
+            given: asked.zip(decided).filter(|_| !is_withheld).map(|((call, text), verdict)| (call, text, verdict)),
+            mutation: self.mutation,
         }
     }
 
@@ -186,6 +220,7 @@ impl World {
             Lie::Removes => {
                 if let Some(before) = ends.iter().rev().nth(1) {
                     self.volume.segments.remove(&(before + 1));
+                    self.seen.has_lost_lines = true;
                 }
             }
             Lie::Adds(lines) => {
@@ -255,23 +290,30 @@ pub enum Lie {
     Adds(Vec<Line>),
 }
 
-/// Returns the lies that a writer may add to a log, in an epoch of its own or in that of another attempt.
-fn lies(log: &[Line]) -> Vec<Lie> {
+/// Returns the lies that a writer may add to a log, in an epoch of its own or in that of another attempt. If a call only
+/// reads, the lies are about this call.
+fn lies(log: &[Line], other: Call) -> Vec<Lie> {
     const LIAR: usize = usize::MAX;
     let claim = Line::Epoch { number: epoch(log) + 1, attempt: LIAR };
-    let lines = [Call::Refund, Call::Notify].into_iter().flat_map(|call| {
+    let about = if other == Call::Check { vec![other] } else { vec![Call::Refund, other] };
+    let lines = about.into_iter().flat_map(|call| {
         let [held, approved, denied, ruled, started] =
             [Line::Held(call), Line::Approved(call), Line::Denied(call), Line::Ruled(call), Line::Started(call)];
         [
             vec![claim, approved],
             vec![ruled],
+            vec![ruled, started],
             vec![held, approved, ruled],
             vec![approved, ruled, started],
             vec![ruled, started, Line::Indeterminate(call)],
             vec![denied, approved, ruled],
         ]
     });
-    lines.map(Lie::Adds).chain([Lie::Removes]).collect()
+    let tools = vec![Line::Fixed { all_read: true }];
+    let forged =
+        vec![Line::Answered { text: Text::Forged, digest: Text::Real }, Line::Looked, Line::Held(Call::Refund)];
+    let forged = Some(forged).filter(|_| text(log).is_none());
+    lines.chain([tools]).chain(forged).map(Lie::Adds).chain([Lie::Removes]).collect()
 }
 
 impl Model for Protocol {
@@ -288,6 +330,7 @@ impl Model for Protocol {
             faults: self.faults,
             mutation: self.mutation,
             approvals: self.approvals,
+            other: self.other,
             lies: self.lies,
         }]
     }
@@ -328,7 +371,7 @@ impl Model for Protocol {
             actions.extend([Verdict::Approve, Verdict::Deny].map(Action::Decides));
         }
         if world.lies > 0 {
-            actions.extend(lies(&world.volume.log()).into_iter().map(Action::Lies));
+            actions.extend(lies(&world.volume.log(), self.other).into_iter().map(Action::Lies));
         }
         if world.faults.power_losses > 0 {
             actions.extend(subsets(&world.volume.at_risk()).into_iter().map(Action::PowerLost));
@@ -347,7 +390,8 @@ impl Model for Protocol {
             Action::Flushes(at) => next.change(at, |attempt, _| attempt.flush()),
             Action::Decides(verdict) => {
                 next.people.decided = Some(verdict);
-                next.people.refund_denied |= (next.people.asked, verdict) == (Some(Call::Refund), Verdict::Deny);
+                next.people.refund_denied |=
+                    (next.people.asked.map(|(call, _)| call), verdict) == (Some(Call::Refund), Verdict::Deny);
             }
             Action::Lies(lie) => {
                 next.lies -= 1;
@@ -368,8 +412,8 @@ impl Model for Protocol {
 
     fn properties(&self) -> Vec<Property<Self>> {
         match (self.approvals, self.lies) {
-            (_, 1..) => properties::despite_lies(),
-            (true, 0) => properties::with_approvals(),
+            (_, 1..) => properties::despite_lies(self.other),
+            (true, 0) => properties::with_approvals(self.other),
             (false, 0) => properties::all(),
         }
     }

@@ -50,6 +50,10 @@ pub struct JobStatus {
     /// The decisions and answers that the Job waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_for: Option<WaitingFor>,
+    /// The latest call whose approvals were passed to a worker. If one of these Approvals is deleted or replaced before the call is
+    /// settled, people are asked again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approved_call: Option<ApprovedCall>,
     /// The held call of an ended Job, if it is certain that no worker started it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_not_started: Option<CallNotStarted>,
@@ -370,6 +374,24 @@ pub struct HeldCall {
     /// The reason why the call is held, for people.
     #[schemars(length(max = 1024))]
     pub reason: String,
+}
+
+/// A call with approvals that were passed to a worker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+pub struct ApprovedCall {
+    /// The id of the call in the log.
+    #[schemars(length(max = 64))]
+    pub id: String,
+    /// The digest of the canonical arguments.
+    pub digest: Digest,
+    /// The approvers whose approvals were passed, at most 32.
+    #[schemars(length(max = ApprovedCall::MAX_APPROVERS), inner(length(max = 64)))]
+    pub approvers: Vec<String>,
+}
+
+impl ApprovedCall {
+    /// The largest number of recorded approvers.
+    pub const MAX_APPROVERS: usize = 32;
 }
 
 /// A held call that no worker started before its Job ended.

@@ -44,7 +44,6 @@ pub struct McpContainer {
     /// Environment variables, as in a pod. With `valueFrom`, the server can use a secret that no worker can read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
-    #[x_kube(validation = Rule::new("self.filter(variable, has(variable.valueFrom) && has(variable.valueFrom.secretKeyRef)).size() <= 24").message("at most 24 variables may come from Secrets"))]
     pub env: Vec<EnvVar>,
     /// Resource requests and limits, as in a pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]

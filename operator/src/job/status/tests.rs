@@ -18,6 +18,7 @@ fn started(attempt: u32) -> StartedPod {
         attempt,
         revision: revision(),
         continued: None,
+        approved_call: None,
         lowered_limits: Vec::new(),
         created: Some(Time(at(1))),
     }

@@ -72,6 +72,33 @@ async fn after_the_last_decision_the_next_attempt_starts_with_all_decisions() {
     assert_eq!(given[0]["verdict"], "Approve");
     assert_eq!(given[0]["by"], "jane@acme.io");
     assert_eq!(given[0]["digest"], json!(held_call().digest));
+    let passed = json!({ "id": "c-7", "digest": held_call().digest, "approvers": ["supervisor", "finance"] });
+    assert_eq!(api.get(JOB)["status"]["approvedCall"], passed);
+}
+
+/// Both approvals were passed to the first worker. Since then, one Approval was deleted, or decided under other policies.
+#[tokio::test]
+async fn an_approval_that_was_passed_and_does_not_count_any_more_is_passed_as_void() {
+    for is_deleted in [true, false] {
+        let api = awaiting_approval();
+        put_approval(&api, &counted(open_approval("supervisor"), ApprovalVerdict::Approve));
+        if !is_deleted {
+            let mut stale = counted(open_approval("finance"), ApprovalVerdict::Approve);
+            stale.spec.guard = Some(Digest::of_bytes(b"earlier policies"));
+            put_approval(&api, &stale);
+        }
+        let passed = json!({ "id": "c-7", "digest": held_call().digest, "approvers": ["supervisor", "finance"] });
+        api.change(JOB, |job| {
+            job["status"]["phase"] = json!("Queued");
+            job["status"].as_object_mut().unwrap().remove("waitingFor");
+            job["status"]["approvedCall"] = passed.clone();
+        });
+        reconcile_once(&api).await.unwrap();
+        let part = job_part(&api, POD_2);
+        assert_eq!(part["approvals"].as_array().unwrap().len(), 1);
+        let void = json!({ "id": "c-7", "digest": held_call().digest, "approvers": ["finance"] });
+        assert_eq!((&part["voidApprovals"], &api.get(JOB)["status"]["approvedCall"]), (&void, &passed));
+    }
 }
 
 /// The Job is queued for another reason while a call is held.

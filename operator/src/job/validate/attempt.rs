@@ -4,7 +4,7 @@ use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::run::{
     BoundResource, ContinuedJob, GivenDecision, GivenReply, JobIdentity, ModelEndpoint, ReportEndpoint,
 };
-use bloomery_crds::v1alpha1::{LogPosition, RevisionRef};
+use bloomery_crds::v1alpha1::{ApprovedCall, LogPosition, RevisionRef};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 /// An attempt whose pod can be built: all its inputs are read, checked and resolved.
@@ -38,6 +38,10 @@ pub struct ValidAttempt {
     pub log: Option<LogPosition>,
     /// The decisions of people that the worker needs.
     pub approvals: Vec<GivenDecision>,
+    /// The approvals that were passed to an earlier attempt and do not count any more.
+    pub void_approvals: Option<ApprovedCall>,
+    /// The latest call whose approvals are passed to a worker, after this attempt.
+    pub approved_call: Option<ApprovedCall>,
     /// The Job that this one continues.
     pub continues: Option<ContinuedJob>,
     /// The replies that the log may not have yet.

@@ -145,11 +145,14 @@ async fn another_pod_may_report_only_if_it_replaced_the_recorded_one() {
     let api = starting();
     accept_token_of(&api, "acme", "copy");
     let path = "/api/v1/namespaces/acme/pods/refund-1-01234";
-    api.put(path, serde_json::to_value(fixtures::pod(1, "Running")).unwrap());
+    let pod = serde_json::to_value(fixtures::sealed(fixtures::pod(1, "Running"))).unwrap();
+    api.put(path, pod);
     let router = endpoint(&api).await;
     assert_eq!(post(&router, report(3, Phase::Running)).await.0, 403);
     api.change(path, |pod| pod["metadata"]["uid"] = json!("copy"));
     assert_eq!(post(&router, report(3, Phase::Running)).await, acked(3));
+    api.change(path, |pod| pod["metadata"]["annotations"] = json!({}));
+    assert_eq!(post(&router, report(4, Phase::Running)).await.0, 403, "the operator has not created it");
 }
 
 #[tokio::test]

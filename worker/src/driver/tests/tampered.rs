@@ -3,7 +3,7 @@
 use super::decision_inbox::{decision_on, parked, reported_hold};
 use super::*;
 use bloomery_crds::report::HeldCallDetails;
-use bloomery_crds::v1alpha1::{ApprovalVerdict, HeldCall, Verdict};
+use bloomery_crds::v1alpha1::{ApprovalVerdict, ApprovedCall, HeldCall, Verdict};
 use bloomery_engine::event::{CallId, Decision};
 use bloomery_engine::line::{Chain, EventTime};
 use bloomery_journal::Store;
@@ -181,4 +181,62 @@ async fn an_approval_of_an_earlier_attempt_counts_only_with_its_decision() {
     stand.decided = Vec::new();
     assert_eq!(stand.run(3).await, Exit::Finished);
     assert_eq!((outcome(&stand, 3), refunds(&stand)), (OutcomeCode::Succeeded, 1));
+}
+
+/// The operator has passed this approval to an earlier attempt. Since then its Approval was deleted or replaced.
+fn void(hold: &HeldCallDetails, approver: &str) -> Option<ApprovedCall> {
+    let digest = bloomery_crds::Digest::of_bytes(hold.arguments.as_bytes());
+    Some(ApprovedCall { id: hold.call.clone(), digest, approvers: vec![approver.to_owned()] })
+}
+
+#[rstest]
+#[case::approved(|hold: &_| vec![approved(hold)])]
+#[case::allowed(|hold: &_| vec![approved(hold), allowed(hold)])]
+#[tokio::test]
+async fn people_are_asked_again_if_their_approval_was_passed_and_is_void(
+    #[case] recorded: fn(&HeldCallDetails) -> Vec<Event>,
+    #[values((ApprovalVerdict::Approve, 1), (ApprovalVerdict::Deny, 0))] (verdict, made): (ApprovalVerdict, usize),
+) {
+    let (mut stand, hold) = parked().await;
+    forge(&stand, recorded(&hold));
+    stand.void = void(&hold, "supervisor");
+    assert_eq!(stand.run(2).await, Exit::Parked(ParkReason::Approval));
+    assert_eq!((refunds(&stand), reported_hold(&stand).call), (0, hold.call.clone()));
+    // A denial does not make the earlier approval count.
+    stand.void = stand.void.filter(|_| verdict != ApprovalVerdict::Approve);
+    stand.decided = vec![decision_on(&hold, verdict)];
+    assert_eq!(stand.run(3).await, Exit::Finished);
+    assert_eq!((refunds(&stand), outcome(&stand, 3)), (made, OutcomeCode::Succeeded));
+}
+
+#[tokio::test]
+async fn a_call_that_was_sent_with_a_void_approval_is_not_sent_again() {
+    let (mut stand, hold) = parked().await;
+    forge(&stand, vec![approved(&hold), allowed(&hold), started(&hold)]);
+    stand.void = void(&hold, "supervisor");
+    stand.run(2).await;
+    assert_eq!((refunds(&stand), outcome(&stand, 2)), (0, OutcomeCode::ToolIndeterminate));
+}
+
+#[tokio::test]
+async fn an_approval_that_was_never_passed_is_forged_although_another_one_is_void() {
+    let (mut stand, hold) = parked().await;
+    forge(&stand, vec![approved(&hold)]);
+    stand.void = void(&hold, "finance");
+    assert_eq!(stand.run(2).await, Exit::Finished);
+    assert_eq!((refunds(&stand), outcome(&stand, 2)), (0, OutcomeCode::LogTampered));
+}
+
+/// The refund was approved and sent, and its worker was lost. Then somebody adds a ruling.
+#[rstest]
+#[case::allowed(Verdict::Allow)]
+#[case::held(Verdict::Hold)]
+#[tokio::test]
+async fn a_forged_ruling_does_not_send_a_started_call_again(#[case] verdict: Verdict) {
+    let (mut stand, hold) = parked().await;
+    let ruled = Event::ToolRuled { call: CallId(hold.call.clone()), verdict, reasons: Vec::new() };
+    forge(&stand, vec![approved(&hold), allowed(&hold), started(&hold), ruled, allowed(&hold)]);
+    stand.decided = vec![decision_on(&hold, ApprovalVerdict::Approve)];
+    stand.run(2).await;
+    assert_eq!((refunds(&stand), outcome(&stand, 2)), (0, OutcomeCode::ToolIndeterminate));
 }

@@ -51,15 +51,18 @@ fn set_held_call(held: &HeldCall, shared: &mut Shared) {
 /// Lifts the approver's holds of exactly this call. Once none is left, the gate rules on the call again.
 ///
 /// An approval changes nothing if it is for other arguments, or if the approver does not have to approve. An approval that does
-/// not count is not applied: unless the call is settled already, the log was tampered with.
+/// not count is not applied. If the operator has never passed it either, the log was tampered with, unless the call is settled already.
 fn approve(id: &CallId, digest: &Digest, decision: &Decision, shared: &mut Shared) {
     if !is_awaited(id, Some(digest), decision, &shared.calls) {
         return;
     }
     let counts = counts(id, digest, &decision.approver, shared);
+    let was_passed = shared.run.decisions.was_passed(&id.0, digest, &decision.approver);
     let Some(call) = shared.calls.get_mut(id) else { return };
     if !counts {
-        call.uncounted = Some(decision.clone());
+        if !was_passed {
+            call.uncounted = Some(decision.clone());
+        }
         return;
     }
     call.hold.lift(&decision.approver);

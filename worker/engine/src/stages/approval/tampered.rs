@@ -17,8 +17,7 @@ pub(crate) fn tampering(shared: &Shared) -> Option<Outcome> {
     };
     let message = format!(
         "The log says that {} approved the call {} of {tool} for {}, and the operator has passed no such decision: \
-         somebody wrote to the memory of the Skill, or the Approval was deleted or replaced. Find out who can \
-         write to the memory. {sent}",
+         somebody wrote to the memory of the Skill. Find out who can write to it. {sent}",
         decision.by, call.id, decision.approver
     );
     Some(Outcome::new(OutcomeCode::LogTampered, message))

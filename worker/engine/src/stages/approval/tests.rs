@@ -1,5 +1,6 @@
 //! Calls that people have to approve.
 
+use crate::catalogue::fix_catalogue;
 use crate::conversation::Conversation;
 use crate::event::{Answer, Arguments, CallId, Decision, Event};
 use crate::fixture;
@@ -421,4 +422,33 @@ fn calls_after_a_held_call_wait() {
     let world = staged_world(cs_tier_1(), vec![looked_up(), both], &[]);
     assert_eq!(status(&world).phase, Phase::AwaitingApproval);
     assert_eq!(world.effects.len(), 0);
+}
+
+/// Somebody adds to the log that the answer of a completed call was lost.
+#[test]
+fn a_completed_idempotent_call_is_not_sent_again() {
+    let mut world = World::new(supervised(), vec![asks(&[("note", order()), refunds(600)])], ALL_WELL);
+    world.play_out();
+    let call = world.conversation.calls()[0].id.clone();
+    world.record(Event::ToolIndeterminate { call, text: "its answer was lost".into() });
+    world.people = approves;
+    world.play_out();
+    let tools: Vec<&str> = world.effects.iter().map(|(tool, _)| tool.as_str()).collect();
+    assert_eq!((code(&world), tools), (OutcomeCode::Succeeded, vec!["note", "process_refund"]));
+}
+
+/// Somebody replaces the list of tools before the first report.
+#[test]
+fn a_list_of_tools_that_makes_a_call_a_read_does_not_send_it_twice() {
+    let mut world = World::new(supervised(), vec![asks(&[refunds(600)])], |tool, _| {
+        if tool == "process_refund" { Reply::Lost } else { Reply::Completed("ok") }
+    });
+    let Event::CatalogueFixed { mut tools } = fix_catalogue(&supervised(), world.listed.clone()) else { panic!() };
+    for tool in &mut tools {
+        (tool.read_only, tool.idempotent) = (true, true);
+    }
+    world.record(Event::CatalogueFixed { tools });
+    world.people = approves;
+    world.play_out();
+    assert_eq!((code(&world), world.effects.len()), (OutcomeCode::ToolIndeterminate, 1));
 }

@@ -95,8 +95,12 @@ fn set_arguments(id: &CallId, arguments: &Arguments, shared: &mut Shared) {
 }
 
 fn apply_ruling(id: &CallId, verdict: Verdict, reasons: &[RulingReason], shared: &mut Shared) {
-    // A settled call stays settled.
-    let Some(call) = shared.calls.get_mut(id).filter(|call| !call.is_settled()) else { return };
+    // A settled call stays settled. A worker does not rule on a call with effect that was started, so such a ruling is forged.
+    let is_started = |call: &Call| matches!(call.state, CallState::Started { .. }) && shared.is_effect_under_way(call);
+    if shared.calls.get(id).is_none_or(|call| call.is_settled() || is_started(call)) {
+        return;
+    }
+    let Some(call) = shared.calls.get_mut(id) else { return };
     let (tool, tries) = (call.tool.clone(), call.tries);
     match verdict {
         Verdict::Allow => call.state = CallState::Allowed,
@@ -121,12 +125,12 @@ fn mark_started(id: &CallId, shared: &mut Shared) {
 }
 
 /// Retries a call whose answer was lost, if its tool is read-only or idempotent and has not changed. If the call is not retried,
-/// a read counts as failed and a call with effect as lost.
+/// a read counts as failed and a call with effect as lost. A settled call stays settled.
 fn retry_or_lose(id: &CallId, text: &str, shared: &mut Shared) {
     let tool = tool_of(id, shared);
     let (read_only, idempotent) = tool.map_or((false, false), |tool| (tool.read_only, tool.idempotent));
     let has_drifted = tool.is_some_and(|tool| shared.catalogue.drift_of(&tool.name).is_some());
-    let Some(call) = shared.calls.get_mut(id) else { return };
+    let Some(call) = shared.calls.get_mut(id).filter(|call| !call.is_settled()) else { return };
     if read_only {
         // A read has no `tool.started`, which counts the tries of other calls.
         call.tries += 1;

@@ -44,10 +44,11 @@ fn fix_catalogue(tools: &[CatalogueTool], shared: &mut Shared) {
     if shared.catalogue.is_fixed() {
         return;
     }
-    shared.catalogue.fix(tools);
+    let tools = catalogue::as_declared(tools, &shared.run.skill);
+    shared.catalogue.fix(&tools);
     shared.budget.add_to_prompt(shared.catalogue.visible().iter().map(catalogue::prompt_bytes).sum());
     let endpoint_remarks = endpoint::remarks(&shared.run.skill.resources, &shared.run.resources);
-    shared.rules = Rules::compile(&shared.run.skill, tools).with_remarks(endpoint_remarks);
+    shared.rules = Rules::compile(&shared.run.skill, &tools).with_remarks(endpoint_remarks);
 }
 
 fn earlier(parts: &[ContextPart]) -> Option<&ContextPart> {
