@@ -42,7 +42,9 @@ impl Inference<'_> {
             Node::Text(_) => Kinds::TEXT,
             Node::Arguments => Kinds::MAP,
             Node::Argument(name) => self.signature.kinds(name).unwrap_or(Kinds::ANY),
-            Node::Item(_) => Kinds::ANY,
+            Node::Item(_) | Node::Result => Kinds::ANY,
+            Node::NamedList(_) | Node::Earlier(..) => Kinds::LIST,
+            Node::Step(_) => Kinds::MAP,
             Node::List(items) => {
                 for item in items {
                     self.infer(item);
@@ -81,11 +83,21 @@ impl Inference<'_> {
                 self.check_bool(condition);
                 self.infer(yes) | self.infer(no)
             }
+            Node::Binary(Operator::In, left, right) if matches!(**right, Node::NamedList(_)) => {
+                let left = self.infer(left);
+                if !left.may_be(Kinds::TEXT) {
+                    self.defects.push(Defect::Constant(format!("{left} in a list of strings is always false")));
+                }
+                Kinds::BOOL
+            }
             Node::Binary(operator, left, right) => {
                 let (left, right) = (self.infer(left), self.infer(right));
                 self.infer_binary(*operator, left, right)
             }
             Node::Call(function, operands) => self.infer_call(*function, operands),
+            Node::Matches(operand, _) => self.check_operand("matches", operand, Kinds::TEXT),
+            Node::FromUser(operand) => self.check_operand("fromUser", operand, Kinds::TEXT | Kinds::NUMBER),
+            Node::FromTool(operand, _) => self.check_operand("fromTool", operand, Kinds::TEXT | Kinds::NUMBER),
             Node::Macro(kind, over, body) => self.infer_macro(*kind, over, body),
         }
     }
@@ -148,12 +160,19 @@ impl Inference<'_> {
             Function::Int | Function::Uint | Function::Double => (Kinds::TEXT | Kinds::NUMBER, Kinds::NUMBER),
             Function::String => (Kinds::TEXT | Kinds::NUMBER | Kinds::BOOL, Kinds::TEXT),
             Function::Bytes => (Kinds::TEXT, Kinds::BYTES),
+            Function::LowerAscii | Function::Host | Function::Domain => (Kinds::TEXT, Kinds::TEXT),
         };
         for operand in operands {
-            let operand = self.infer(operand);
-            self.report_unless(operand.may_be(accepted), || format!("{function}() is not defined for {operand}"));
+            self.check_operand(&function.to_string(), operand, accepted);
         }
         returned
+    }
+
+    /// Checks the operand of a function. Returns the type of a function that is true or false.
+    fn check_operand(&mut self, function: &str, operand: &Node, accepted: Kinds) -> Kinds {
+        let operand = self.infer(operand);
+        self.report_unless(operand.may_be(accepted), || format!("{function}() is not defined for {operand}"));
+        Kinds::BOOL
     }
 
     fn infer_macro(&mut self, kind: Macro, over: &Node, body: &Node) -> Kinds {
