@@ -119,6 +119,10 @@ mod tests {
         "/tools/0/policy/condition", json!("(".repeat(25)), "spec.tools[0].policy.condition: at byte 24 the condition is nested"
     )]
     #[case::approval_condition("/policy/approvals/0/when", json!("amount # 2"), "spec.policy.approvals[0].when: the character '#'")]
+    #[case::condition_of_a_step(
+        "/policy/workflows/0", json!({"name": "w", "steps": ["a"], "expect": [{"step": "a", "condition": "result # 2"}]}),
+        "spec.policy.workflows[0].expect[0].condition: the character '#'"
+    )]
     #[case::intent(
         "/policy/workflows/0/intents", json!(["refunds"]),
         "spec.policy.workflows[0].intents[0]: \"refunds\" is not an id in spec.intents.supported. Did you mean \"refund\"?"

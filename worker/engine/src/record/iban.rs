@@ -13,19 +13,24 @@ pub(super) fn compact(text: &str) -> Option<String> {
     }
     let compact: String = text.split(' ').collect::<String>().to_ascii_uppercase();
     let bytes = compact.as_bytes();
-    let has_form = LENGTHS.contains(&bytes.len())
-        && bytes.iter().take(2).all(u8::is_ascii_uppercase)
-        && bytes.iter().skip(2).take(2).all(u8::is_ascii_digit);
+    let has_form = LENGTHS.contains(&bytes.len()) && begins_iban(bytes);
     (has_form && remainder(bytes) == 1).then_some(compact)
 }
 
 /// Returns the IBANs that a text begins with: each number of groups that is one.
 pub(super) fn leading(text: &str) -> impl Iterator<Item = (usize, String)> {
+    // Most texts are none, and their groups are not read.
+    let text = if begins_iban(text.as_bytes()) { text } else { "" };
     let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b' ';
     let length = text.as_bytes().iter().take(MAX_SPACED_BYTES + 1).take_while(is_part).count();
     let groups = text.get(..length).unwrap_or_default();
     let ends = groups.match_indices(' ').map(|(at, _)| at).chain([groups.len()]);
     ends.filter_map(|end| Some((end, compact(groups.get(..end)?)?)))
+}
+
+/// Returns whether a text begins with the letters of a country and two check digits.
+fn begins_iban(text: &[u8]) -> bool {
+    matches!(text, [a, b, c, d, ..] if a.is_ascii_alphabetic() && b.is_ascii_alphabetic() && c.is_ascii_digit() && d.is_ascii_digit())
 }
 
 /// Returns the remainder of the digits modulo 97, with the first four characters at the end. Letters count as 10 to 35.

@@ -2,23 +2,16 @@
 
 use super::form::{self, MAX_VALUE_BYTES};
 use super::iban;
-use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 /// The most bytes of all texts together. Later texts are not searched.
 const MAX_TEXT_BYTES: usize = 256 * 1024;
 
 /// The number of bytes by which the places in a text are sorted.
-const SORTED_BYTES: usize = 64;
+const SORTED_BYTES: usize = 16;
 
 /// The most places that one search compares in one text.
 const MAX_PLACES: usize = 1_000;
-
-/// Punctuation that ends a token, wherever it is.
-const HARD: &str = "\"()[]{}<>;|`“”„«»‹›。、，；（）「」";
-
-/// Punctuation that ends a token only at the end of a word: `own.com.` ends before the last dot.
-const SOFT: &str = ".:!?'’‘*_~#@$€£¥%…–—/";
 
 /// The most characters of soft punctuation in a row.
 const MAX_SOFT_CHARS: usize = 8;
@@ -34,8 +27,8 @@ pub(super) struct Writings {
 #[derive(Debug)]
 struct Writing {
     text: String,
-    /// The places at which a token can begin, sorted by the text there.
-    places: Vec<u32>,
+    /// The places at which a token can begin, each with the first bytes there in lower case, sorted by these bytes.
+    places: Vec<(u128, u32)>,
     /// The numbers and account numbers in the text, each in one form.
     numbers: BTreeSet<String>,
 }
@@ -68,23 +61,18 @@ impl Writings {
 impl Writing {
     fn new(text: String) -> Self {
         let starts = text.char_indices().filter(|(at, c)| *c != ' ' && begins_token(&text, *at));
-        let mut places: Vec<u32> = starts.filter_map(|(at, _)| u32::try_from(at).ok()).collect();
-        let numbers = places.iter().flat_map(|at| numbers_at(&text, *at)).collect();
-        places.sort_unstable_by(|one, other| {
-            compare(sorted_bytes(&text, *one), sorted_bytes(&text, *other)).then(one.cmp(other))
-        });
+        let mut places: Vec<(u128, u32)> =
+            starts.filter_map(|(at, _)| Some((first_bytes(text.get(at..)?, 0), u32::try_from(at).ok()?))).collect();
+        places.sort_unstable();
+        let numbers = places.iter().flat_map(|(_, at)| numbers_at(&text, *at)).collect();
         Self { text, places, numbers }
     }
 
     fn contains(&self, token: &str) -> bool {
-        let wanted = token.as_bytes().get(..token.len().min(SORTED_BYTES)).unwrap_or_default();
-        let order = |at: &u32| {
-            let found = sorted_bytes(&self.text, *at);
-            compare(found.get(..wanted.len()).unwrap_or(found), wanted)
-        };
-        let first = self.places.partition_point(|at| order(at) == Ordering::Less);
-        let candidates = self.places.iter().skip(first).take_while(|at| order(at) == Ordering::Equal);
-        candidates.take(MAX_PLACES).any(|at| self.has_token_at(*at, token))
+        let (lowest, highest) = (first_bytes(token, 0), first_bytes(token, u8::MAX));
+        let first = self.places.partition_point(|(bytes, _)| *bytes < lowest);
+        let candidates = self.places.iter().skip(first).take_while(|(bytes, _)| *bytes <= highest);
+        candidates.take(MAX_PLACES).any(|(_, at)| self.has_token_at(*at, token))
     }
 
     fn has_token_at(&self, at: u32, token: &str) -> bool {
@@ -113,14 +101,11 @@ fn numbers_at(text: &str, at: u32) -> Vec<String> {
     decimal.into_iter().chain(ibans).collect()
 }
 
-fn sorted_bytes(text: &str, at: u32) -> &[u8] {
-    let rest = usize::try_from(at).ok().and_then(|at| text.as_bytes().get(at..)).unwrap_or_default();
-    rest.get(..SORTED_BYTES).unwrap_or(rest)
-}
-
-/// Compares two texts without regard to the case of ASCII letters.
-fn compare(one: &[u8], other: &[u8]) -> Ordering {
-    one.iter().map(u8::to_ascii_lowercase).cmp(other.iter().map(u8::to_ascii_lowercase))
+/// Returns the first bytes of a text, with ASCII letters in lower case. If the text is shorter, `filler` is in the place of the missing
+/// bytes.
+fn first_bytes(text: &str, filler: u8) -> u128 {
+    let bytes = text.bytes().map(|byte| byte.to_ascii_lowercase()).chain(std::iter::repeat(filler));
+    bytes.take(SORTED_BYTES).fold(0, |all, byte| all << 8 | u128::from(byte))
 }
 
 /// Returns whether a token can begin at a place: after a blank, after hard punctuation, after soft punctuation before which a word
@@ -134,7 +119,7 @@ fn begins_token(text: &str, at: usize) -> bool {
     match rest.next() {
         None | Some(' ') => true,
         Some(',') => !(is_digit(rest.next()) && is_digit(after.chars().next())),
-        Some(last) => HARD.contains(last),
+        Some(last) => is_hard(last),
     }
 }
 
@@ -145,7 +130,7 @@ fn ends_token(text: &str, at: usize) -> bool {
     match rest.next() {
         None | Some(' ') => true,
         Some(',') => !(is_digit(before.chars().next_back()) && is_digit(rest.next())),
-        Some(next) => HARD.contains(next),
+        Some(next) => is_hard(next),
     }
 }
 
@@ -159,6 +144,22 @@ fn is_digit(c: Option<char>) -> bool {
     c.is_some_and(|c| c.is_ascii_digit())
 }
 
+/// Returns whether a character ends a token, wherever it is.
+fn is_hard(c: char) -> bool {
+    matches!(
+        c,
+        '"' | '(' | ')' | '[' | ']' | '{' | '}' | '<' | '>' | ';' | '|' | '`' | '“' | '”' | '„' | '«' | '»' | '‹' | '›'
+    ) || matches!(c, '。' | '、' | '，' | '；' | '（' | '）' | '「' | '」')
+}
+
+/// Returns whether a character ends a token only at the end of a word: `own.com.` ends before the last dot.
+fn is_soft(c: char) -> bool {
+    matches!(
+        c,
+        '.' | ':' | '!' | '?' | '\'' | '*' | '_' | '~' | '#' | '@' | '$' | '%' | '/' | '’' | '‘' | '€' | '£' | '¥'
+    ) || matches!(c, '…' | '–' | '—')
+}
+
 /// Skips soft punctuation.
 trait SkipSoft: Iterator<Item = char> + Sized {
     /// Skips at most [`MAX_SOFT_CHARS`] characters of soft punctuation.
@@ -166,7 +167,7 @@ trait SkipSoft: Iterator<Item = char> + Sized {
         let mut skipped = 0;
         self.skip_while(move |c| {
             skipped += 1;
-            skipped <= MAX_SOFT_CHARS && SOFT.contains(*c)
+            skipped <= MAX_SOFT_CHARS && is_soft(*c)
         })
     }
 }

@@ -4,7 +4,6 @@ use super::expectation::CompletedCall;
 use super::{Step, StepStatus, Track, WorkflowTracker};
 use crate::condition::{self, Arguments};
 use crate::record::{CallFacts, StepFacts};
-use serde_json::Map;
 
 impl WorkflowTracker {
     /// Returns the reasons why required workflows do not allow a call, one sentence for each condition that is not met. Conditions over
@@ -46,7 +45,7 @@ impl Track {
         if is_read {
             let fields = [("args", call.arguments.cloned()), ("result", call.result_value())];
             let known = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
-            self.outcomes.insert(step.text.clone(), Map::from_iter(known));
+            self.outcomes.insert(step.text.clone(), known.collect());
         }
     }
 
