@@ -1,29 +1,44 @@
 //! The evaluation of an expression: a walk of its tree with a work budget.
 
 use crate::error::Error;
-use crate::node::{Function, Macro, Node, Operator};
+use crate::facts::Facts;
+use crate::node::{Earlier, Function, Macro, Node, Operator};
 use crate::operate;
+use crate::pattern::Pattern;
 use crate::value::{List, Text, Value};
 use crate::work::{WorkBudget, reading_units};
 use serde_json::{Map, Value as Json};
 use std::rc::Rc;
 
+/// The units of work to match a pattern, for each byte of the text. This is more than reading takes, because a pattern may need many
+/// steps for each byte.
+const MATCHING_UNITS_PER_BYTE: u64 = 1;
+
+/// The units of work to search the source of a value.
+const SEARCHING_UNITS: u64 = 20;
+
 /// Evaluates an expression to true or false.
-pub(crate) fn evaluate(
-    root: &Node,
-    variables: &Map<String, Json>,
-    declared_optional: &[String],
-) -> Result<bool, Error> {
-    let mut evaluation = Evaluation { variables, declared_optional, items: Vec::new(), work: WorkBudget::default() };
+pub(crate) fn evaluate(root: &Node, scope: Scope<'_>) -> Result<bool, Error> {
+    let mut evaluation = Evaluation { scope, items: Vec::new(), work: WorkBudget::default() };
     match evaluation.evaluate(root)? {
         Value::Bool(truth) => Ok(truth),
         other => Err(Error::NotBool(other.kind())),
     }
 }
 
+/// The values that an expression reads.
+#[derive(Clone, Copy)]
+pub struct Scope<'a> {
+    /// The variables, which are also the fields of `args`.
+    pub variables: &'a Map<String, Json>,
+    /// The names of the optional arguments of the tool. They only affect the message of [`Error::Missing`].
+    pub declared_optional: &'a [String],
+    /// The values beside the variables.
+    pub facts: &'a dyn Facts,
+}
+
 struct Evaluation<'a> {
-    variables: &'a Map<String, Json>,
-    declared_optional: &'a [String],
+    scope: Scope<'a>,
     /// The current item of each macro that is being evaluated, the outermost first.
     items: Vec<Value<'a>>,
     work: WorkBudget,
@@ -47,7 +62,7 @@ impl<'a> Evaluation<'a> {
             Node::Uint(value) => Value::Uint(*value),
             Node::Double(value) => Value::Double(*value),
             Node::Text(text) => Value::Text(Text::Borrowed(text)),
-            Node::Arguments => Value::Map(self.variables),
+            Node::Arguments => Value::Map(self.scope.variables),
             Node::Argument(name) => self.find_argument(name)?,
             // The parser creates an `Item` only within its macro, so the item exists.
             Node::Item(at) => self.items.get(*at).cloned().unwrap_or(Value::Null),
@@ -79,6 +94,17 @@ impl<'a> Evaluation<'a> {
             Node::Binary(operator, left, right) => self.evaluate_binary(*operator, left, right)?,
             Node::Call(function, operands) => self.evaluate_call(*function, operands)?,
             Node::Macro(kind, range, body) => self.evaluate_macro(*kind, range, body)?,
+            Node::Matches(operand, pattern) => self.evaluate_match(operand, pattern)?,
+            Node::NamedList(_) | Node::Result | Node::Step(_) => self.read_fact(node)?,
+            Node::FromUser(value) => {
+                let value = self.evaluate_token("fromUser", value)?;
+                Value::Bool(self.scope.facts.is_from_user(&value))
+            }
+            Node::FromTool(value, tool) => {
+                let value = self.evaluate_token("fromTool", value)?;
+                Value::Bool(self.scope.facts.is_from_tool(&value, tool))
+            }
+            Node::Earlier(kind, tool) => self.read_earlier(*kind, tool)?,
         })
     }
 
@@ -90,9 +116,9 @@ impl<'a> Evaluation<'a> {
     }
 
     fn find_argument(&self, name: &str) -> Result<Value<'a>, Error> {
-        self.variables.get(name).map(Value::from_json).ok_or_else(|| Error::Missing {
+        self.scope.variables.get(name).map(Value::from_json).ok_or_else(|| Error::Missing {
             name: name.to_owned(),
-            optional: self.declared_optional.iter().any(|declared| declared == name),
+            optional: self.scope.declared_optional.iter().any(|declared| declared == name),
         })
     }
 
@@ -126,6 +152,53 @@ impl<'a> Evaluation<'a> {
             self.work.spend(reading_units(operand))?;
         }
         operate::call(function, first, second.as_ref())
+    }
+
+    fn evaluate_match(&mut self, operand: &'a Node, pattern: &Pattern) -> Result<Value<'a>, Error> {
+        match self.evaluate(operand)? {
+            Value::Text(text) => {
+                self.work.spend(MATCHING_UNITS_PER_BYTE * text.as_str().len() as u64)?;
+                Ok(Value::Bool(pattern.is_match(text.as_str())))
+            }
+            other => Err(Error::Evaluation(format!("matches() is not defined for {}", other.kind()))),
+        }
+    }
+
+    /// Evaluates a value whose source is asked for. Returns its text.
+    fn evaluate_token(&mut self, function: &str, node: &'a Node) -> Result<String, Error> {
+        let value = self.evaluate(node)?;
+        let units = SEARCHING_UNITS + reading_units(&value);
+        self.work.spend(units)?;
+        operate::token_text(&value).ok_or_else(|| {
+            let kind = value.kind();
+            Error::Evaluation(format!(
+                "{function}() is not defined for {kind}: it takes a string or a number, such as each item of a list"
+            ))
+        })
+    }
+
+    /// Reads a named list, the result or an earlier step.
+    fn read_fact(&self, node: &'a Node) -> Result<Value<'a>, Error> {
+        let facts = self.scope.facts;
+        let (value, what) = match node {
+            Node::NamedList(name) => {
+                (facts.list(name).map(|items| Value::List(List::Borrowed(items))), format!("list {name:?}"))
+            }
+            Node::Step(name) => (facts.step(name).map(Value::Map), format!("completed step {name:?}")),
+            _ => (facts.result().map(Value::from_json), "result".to_owned()),
+        };
+        value.ok_or_else(|| Error::Evaluation(format!("there is no {what}")))
+    }
+
+    fn read_earlier(&mut self, kind: Earlier, tool: &str) -> Result<Value<'a>, Error> {
+        let facts = self.scope.facts;
+        let found = match kind {
+            Earlier::Calls => facts.calls(tool),
+            Earlier::Results => facts.results(tool),
+        };
+        let found = found.map_err(Error::Evaluation)?;
+        self.work.spend(found.len() as u64)?;
+        Ok(Value::List(List::Computed(found.into_iter().map(Value::from_json).collect())))
     }
 
     fn evaluate_macro(&mut self, kind: Macro, range: &'a Node, body: &'a Node) -> Result<Value<'a>, Error> {

@@ -1,9 +1,11 @@
 //! All errors of a condition at once, for its author.
 
+use crate::dialect::Dialect;
 use crate::error::Error;
 use crate::limits::{self, Error as LimitError};
 use crate::parse::parse;
 use crate::token::{Token, Tokens};
+use std::ops::Range;
 
 /// Returns the errors that [`check`](crate::check) finds: every character that is not part of CEL, or else the first error.
 pub fn token_faults(text: &str) -> Vec<LimitError> {
@@ -13,12 +15,12 @@ pub fn token_faults(text: &str) -> Vec<LimitError> {
 /// Returns the errors of a condition: those of its tokens, and the first syntax error of each side of `&&` and `||` outside of
 /// brackets. Returns none for exactly the conditions that [`check`](crate::check) and [`Program::parse`](crate::Program::parse)
 /// accept.
-pub fn faults(text: &str) -> Vec<Error> {
+pub fn faults(text: &str, dialect: Dialect) -> Vec<Error> {
     let (mended, found) = mend(text);
     let mut faults: Vec<Error> = found.into_iter().map(Error::from).collect();
     let Some(mended) = mended else { return faults };
-    let Err(first) = parse(&mended) else { return faults };
-    let in_sides = faults_of_sides(&mended);
+    let Err(first) = parse(&mended, dialect) else { return faults };
+    let in_sides = faults_of_sides(&mended, dialect);
     faults.extend(if in_sides.is_empty() { vec![first] } else { in_sides });
     faults
 }
@@ -48,7 +50,7 @@ fn mend(text: &str) -> (Option<String>, Vec<LimitError>) {
 
 /// Returns the syntax error of each side of `&&` and `||` outside of brackets. Returns none for a text with `?` outside of brackets,
 /// because its branches have sides of their own.
-fn faults_of_sides(text: &str) -> Vec<Error> {
+fn faults_of_sides(text: &str, dialect: Dialect) -> Vec<Error> {
     let (mut depth, mut begin, mut faults) = (0_usize, 0, Vec::new());
     for (at, token) in Tokens::new(text).flatten() {
         match token {
@@ -57,21 +59,21 @@ fn faults_of_sides(text: &str) -> Vec<Error> {
             Token::Question if depth == 0 => return Vec::new(),
             Token::And | Token::Or if depth == 0 => {
                 let operator = text.get(at..at + 2).unwrap_or_default();
-                faults.extend(fault_of_side(text, begin, at).map(|error| before(error, operator)));
+                faults.extend(fault_of_side(text, begin..at, dialect).map(|error| before(error, operator)));
                 begin = at + 2;
             }
             _ => {}
         }
     }
-    faults.extend(fault_of_side(text, begin, text.len()));
+    faults.extend(fault_of_side(text, begin..text.len(), dialect));
     faults
 }
 
 /// Returns the syntax error of a part of a text, with its place in the text.
-fn fault_of_side(text: &str, begin: usize, end: usize) -> Option<Error> {
-    let blank: String = text.get(..begin)?.chars().map(|c| if c == '\n' { c } else { ' ' }).collect();
-    let side = text.get(begin..end)?;
-    parse(&(blank + if end == text.len() { side } else { side.trim_end() })).err()
+fn fault_of_side(text: &str, range: Range<usize>, dialect: Dialect) -> Option<Error> {
+    let blank: String = text.get(..range.start)?.chars().map(|c| if c == '\n' { c } else { ' ' }).collect();
+    let side = text.get(range.clone())?;
+    parse(&(blank + if range.end == text.len() { side } else { side.trim_end() }), dialect).err()
 }
 
 /// Returns the error of a side with the operator after it in place of the end of the text.
@@ -107,7 +109,7 @@ mod tests {
     #[case::unbalanced("(a = 1", &["'=' at byte 3"])]
     #[case::empty("", &["the condition is empty"])]
     fn all_errors_are_returned_in_their_order(#[case] text: &str, #[case] expected: &[&str]) {
-        let faults: Vec<String> = faults(text).iter().map(ToString::to_string).collect();
+        let faults: Vec<String> = faults(text, Dialect::Call).iter().map(ToString::to_string).collect();
         assert_eq!(faults.len(), expected.len(), "{faults:#?}");
         for (fault, expected) in faults.iter().zip(expected) {
             assert!(fault.contains(expected), "{expected}: {faults:#?}");
@@ -118,7 +120,7 @@ mod tests {
         #[test]
         fn exactly_the_valid_conditions_have_no_faults(text in r"([ab.,:?!&|=<>+()\[\]'é 1-]|&&|\|\||==|size\(|has\()*") {
             let valid = limits::check(&text).is_ok() && Program::parse(&text).is_ok();
-            prop_assert_eq!(faults(&text).is_empty(), valid);
+            prop_assert_eq!(faults(&text, Dialect::Call).is_empty(), valid);
             prop_assert_eq!(token_faults(&text).is_empty(), limits::check(&text).is_ok());
         }
     }

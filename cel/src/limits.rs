@@ -7,10 +7,7 @@ mod error;
 use crate::token::{Token, Tokens};
 pub use error::{Error, MAX_DEPTH, MAX_LENGTH_BYTES};
 
-/// The names of the macros: functions that evaluate an expression once for each item of a list.
-pub const MACROS: [&str; 6] = ["all", "exists", "exists_one", "existsOne", "filter", "map"];
-
-/// Checks the length, depth and nesting of a condition on its tokens, in one pass and without recursion.
+/// Checks the length and depth of a condition on its tokens, in one pass and without recursion.
 ///
 /// The depth is an upper bound of the depth of the expression. Each open bracket counts. Within a bracket, each operator,
 /// selection, call and sign since the last `,`, `&&`, `||`, `?` or `:` counts, and each `?` since the last `,`.
@@ -41,37 +38,33 @@ struct Level {
     chain: usize,
     /// The number of `?` since the last comma.
     conditionals: usize,
-    /// True if the bracket begins the arguments of a macro.
-    is_macro: bool,
 }
 
-/// The kind of the previous token. It distinguishes a call from a bracket, and the macro `.all(` from the field `.all`.
+/// The kind of the previous token. It distinguishes a call or an index from a bracket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Previous<'a> {
+enum Previous {
     Start,
-    Dot,
-    Word { name: &'a str, after_dot: bool },
-    Close,
+    /// A word or a closing bracket.
+    Operand,
     Other,
 }
 
 /// The open brackets at one position of the text.
-struct Nesting<'a> {
+struct Nesting {
     /// The whole text, followed by the open brackets, the outermost first.
     levels: Vec<Level>,
     /// The depth of all levels except the innermost.
     outer_depth: usize,
-    previous: Previous<'a>,
+    previous: Previous,
 }
 
-impl<'a> Nesting<'a> {
+impl Nesting {
     fn new() -> Self {
         Self { levels: vec![Level::default()], outer_depth: 0, previous: Previous::Start }
     }
 
     /// Adds the token at the byte offset `at`.
-    fn add(&mut self, at: usize, token: &Token<'a>) -> Result<(), Error> {
-        let macro_name = self.macro_called_by(token);
+    fn add(&mut self, at: usize, token: &Token<'_>) -> Result<(), Error> {
         if let Token::Close(bracket) = *token {
             self.close(at, bracket)?;
         } else if let Some(level) = self.levels.last_mut() {
@@ -80,7 +73,7 @@ impl<'a> Nesting<'a> {
                 Token::And | Token::Or | Token::Colon => level.chain = 0,
                 Token::Question => (level.chain, level.conditionals) = (0, level.conditionals + 1),
                 Token::Operator(_) | Token::Not | Token::Dot => level.chain += 1,
-                Token::Open(_) if matches!(self.previous, Previous::Word { .. } | Previous::Close) => level.chain += 1,
+                Token::Open(_) if self.previous == Previous::Operand => level.chain += 1,
                 Token::Open(_)
                 | Token::Close(_)
                 | Token::Word(_)
@@ -92,40 +85,23 @@ impl<'a> Nesting<'a> {
             }
         }
         if let Token::Open(bracket) = *token {
-            self.open(at, bracket, macro_name)?;
+            self.open(at, bracket);
         }
-        self.previous = match *token {
-            Token::Dot => Previous::Dot,
-            Token::Word(name) => Previous::Word { name, after_dot: self.previous == Previous::Dot },
-            Token::Close(_) => Previous::Close,
+        self.previous = match token {
+            Token::Word(_) | Token::Close(_) => Previous::Operand,
             _ => Previous::Other,
         };
         if self.depth() > MAX_DEPTH { Err(Error::TooDeep { at }) } else { Ok(()) }
     }
 
-    /// Returns the macro that this token calls, if it is the opening bracket of a call such as `.all(`. Without the bracket,
-    /// `.all` is a field.
-    fn macro_called_by(&self, token: &Token<'a>) -> Option<&'a str> {
-        match (token, self.previous) {
-            (Token::Open('('), Previous::Word { name, after_dot: true }) if MACROS.contains(&name) => Some(name),
-            _ => None,
-        }
-    }
-
-    fn open(&mut self, at: usize, bracket: char, macro_name: Option<&str>) -> Result<(), Error> {
-        if let Some(name) = macro_name
-            && self.levels.iter().any(|level| level.is_macro)
-        {
-            return Err(Error::NestedMacro { name: name.to_owned() });
-        }
+    fn open(&mut self, at: usize, bracket: char) {
         self.outer_depth = self.depth();
         let close = match bracket {
             '(' => ')',
             '[' => ']',
             _ => '}',
         };
-        self.levels.push(Level { close: Some(close), at, is_macro: macro_name.is_some(), ..Level::default() });
-        Ok(())
+        self.levels.push(Level { close: Some(close), at, ..Level::default() });
     }
 
     fn close(&mut self, at: usize, bracket: char) -> Result<(), Error> {

@@ -1,4 +1,4 @@
-//! The variables of an expression.
+//! The parts of an expression, and its variables.
 
 use crate::Program;
 use crate::node::Node;
@@ -8,15 +8,30 @@ impl Program {
     /// Returns the variables that the expression names, bare or as a field of `args`.
     pub fn variables(&self) -> BTreeSet<&str> {
         let mut names = BTreeSet::new();
-        let mut unvisited = vec![&self.root];
-        while let Some(node) = unvisited.pop() {
+        for node in self.nodes() {
             match node {
                 Node::Argument(name) => _ = names.insert(name.as_str()),
                 // The parser turns every other use of a field of `args` into an `Argument`.
                 Node::Has(operand, field) if matches!(**operand, Node::Arguments) => _ = names.insert(field.as_str()),
-                Node::Select(operand, _) | Node::Has(operand, _) | Node::Not(operand) | Node::Negate(operand) => {
-                    unvisited.push(operand);
-                }
+                _ => {}
+            }
+        }
+        names
+    }
+
+    /// Returns all parts of the expression.
+    pub fn nodes(&self) -> Vec<&Node> {
+        let (mut nodes, mut unvisited) = (Vec::new(), vec![&self.root]);
+        while let Some(node) = unvisited.pop() {
+            nodes.push(node);
+            match node {
+                Node::Select(operand, _)
+                | Node::Has(operand, _)
+                | Node::Not(operand)
+                | Node::Negate(operand)
+                | Node::Matches(operand, _)
+                | Node::FromUser(operand)
+                | Node::FromTool(operand, _) => unvisited.push(operand),
                 Node::Index(first, second) | Node::Binary(_, first, second) | Node::Macro(_, first, second) => {
                     unvisited.extend([&**first, &**second]);
                 }
@@ -31,10 +46,15 @@ impl Program {
                 | Node::Double(_)
                 | Node::Text(_)
                 | Node::Arguments
+                | Node::Argument(_)
+                | Node::NamedList(_)
+                | Node::Result
+                | Node::Step(_)
+                | Node::Earlier(..)
                 | Node::Item(_) => {}
             }
         }
-        names
+        nodes
     }
 }
 
@@ -49,6 +69,7 @@ mod tests {
     #[case::of_args("has(args.amount) && args['a-b'] == 1 && args.c.d == 2", &["a-b", "amount", "c"])]
     #[case::in_a_macro("items.all(item, item.price < max_price)", &["items", "max_price"])]
     #[case::in_a_conditional("express ? size(items) > 1 : false", &["express", "items"])]
+    #[case::in_functions("fromUser(a) && !fromTool(b, 'x') && c.matches('y') && host(d) in lists.e", &["a", "b", "c", "d"])]
     #[case::none("1 < 2", &[])]
     fn variables_are_found_at_any_depth(#[case] text: &str, #[case] names: &[&str]) {
         let condition = Program::parse(text).unwrap();

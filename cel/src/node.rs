@@ -1,5 +1,7 @@
 //! The tree of an expression.
 
+use crate::pattern::Pattern;
+
 /// A part of an expression.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Node {
@@ -19,6 +21,12 @@ pub enum Node {
     Arguments,
     /// A variable, by its bare name (`amount`) or as a field of `args` (`args.amount`).
     Argument(String),
+    /// A named list of the policy: `lists.name`.
+    NamedList(String),
+    /// The result of the call: `result`. Only conditions of workflow steps have it.
+    Result,
+    /// The arguments and the result of an earlier workflow step: `steps.name`. Only conditions of workflow steps have it.
+    Step(String),
     /// The current item of an enclosing macro. 0 is the outermost macro.
     Item(usize),
     /// A list.
@@ -43,6 +51,14 @@ pub enum Node {
     Binary(Operator, Box<Node>, Box<Node>),
     /// A function call. The target of a method call is the first operand.
     Call(Function, Vec<Node>),
+    /// `text.matches('pattern')`
+    Matches(Box<Node>, Pattern),
+    /// `fromUser(value)`
+    FromUser(Box<Node>),
+    /// `fromTool(value, 'tool')`
+    FromTool(Box<Node>, String),
+    /// `calls('tool')` or `results('tool')`
+    Earlier(Earlier, String),
     /// A macro call: the list or object over which it iterates, and the body.
     Macro(Macro, Box<Node>, Box<Node>),
 }
@@ -88,7 +104,17 @@ pub enum Operator {
     Remainder,
 }
 
-/// A function of CEL's standard library.
+/// A function over the earlier calls of a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
+#[strum(serialize_all = "camelCase")]
+pub enum Earlier {
+    /// The arguments of the calls that were started.
+    Calls,
+    /// The results of the calls that completed.
+    Results,
+}
+
+/// A function of CEL's libraries, or one that conditions add.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display, strum::EnumString)]
 #[strum(serialize_all = "camelCase")]
 pub enum Function {
@@ -110,6 +136,12 @@ pub enum Function {
     String,
     /// Converts a string to its bytes in UTF-8.
     Bytes,
+    /// Converts the ASCII letters of a string to lower case.
+    LowerAscii,
+    /// The host of a URL.
+    Host,
+    /// The domain of an e-mail address.
+    Domain,
 }
 
 /// A function that evaluates its second argument once for each item of a list, or key of an object.

@@ -2,6 +2,7 @@
 
 use serde_json::Number;
 use std::cmp::Ordering;
+use std::fmt;
 
 /// A number of JSON or CEL.
 #[derive(Debug, Clone, Copy)]
@@ -19,6 +20,16 @@ impl Numeric {
             (Some(whole), _) => Self::Whole(whole.into()),
             (None, Some(whole)) => Self::Whole(whole.into()),
             (None, None) => Self::Double(number.as_f64().unwrap_or(f64::NAN)),
+        }
+    }
+}
+
+/// Writes the shortest decimal text: `50` for 50 and 50.0, `12.5` for 12.50.
+impl fmt::Display for Numeric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Whole(whole) => whole.fmt(f),
+            Self::Double(double) => double.fmt(f),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The operators and functions. As in CEL, numbers of different kinds can be compared, but arithmetic needs operands of one
 //! kind: `2 * 1.5` is an error, `2.0 * 1.5` and `double(amount) * 1.5` are not.
 
+use crate::address;
 use crate::error::Error;
 use crate::node::{Function, Operator};
 use crate::number::Numeric;
@@ -136,6 +137,17 @@ pub(crate) fn call<'a>(function: Function, first: Value<'a>, second: Option<&Val
         (Function::EndsWith, Value::Text(text), Some(Value::Text(part))) => {
             Ok(Value::Bool(text.as_str().ends_with(part.as_str())))
         }
+        (Function::LowerAscii, Value::Text(text), None) => {
+            Ok(Value::Text(Text::Computed(text.as_str().to_ascii_lowercase().into())))
+        }
+        (Function::Host, Value::Text(url), None) => match address::host(url.as_str()) {
+            Some(host) => Ok(Value::Text(Text::Computed(host.into()))),
+            None => failed("host() needs a complete URL that begins with http:// or https://, with a plain host"),
+        },
+        (Function::Domain, Value::Text(text), None) => match address::domain(text.as_str()) {
+            Some(domain) => Ok(Value::Text(Text::Computed(domain.into()))),
+            None => failed("domain() needs one plain e-mail address"),
+        },
         (Function::Int, value, None) => convert(function, &value, to_int(&value).map(Value::Int)),
         (Function::Uint, value, None) => convert(function, &value, to_uint(&value).map(Value::Uint)),
         (Function::Double, value, None) => convert(function, &value, to_double(&value).map(Value::Double)),
@@ -200,4 +212,12 @@ fn to_text(value: Value<'_>) -> Result<Value<'_>, Error> {
         }
     };
     Ok(Value::Text(Text::Computed(text.into())))
+}
+
+/// Returns the text by which the source of a value is found: that of a string, or the decimal digits of a number. `None` for other values.
+pub(crate) fn token_text(value: &Value<'_>) -> Option<String> {
+    match value {
+        Value::Text(text) => Some(text.as_str().to_owned()),
+        _ => value.numeric().map(|number| number.to_string()),
+    }
 }

@@ -5,6 +5,7 @@ mod operand;
 mod refuse;
 mod tree;
 
+use crate::dialect::Dialect;
 use crate::error::Error;
 use crate::node::{Node, Operator};
 use crate::token::{Token, Tokens};
@@ -12,9 +13,9 @@ use refuse::{MAX_TREE_DEPTH, too_deep};
 use tree::Tree;
 
 /// Parses a text, which must be one expression.
-pub(crate) fn parse(text: &str) -> Result<Node, Error> {
+pub(crate) fn parse(text: &str, dialect: Dialect) -> Result<Node, Error> {
     let tokens = Tokens::new(text).collect::<Result<Vec<_>, _>>()?;
-    let mut parser = Parser { text, tokens: &tokens, at: 0, nesting: 0, items: Vec::new() };
+    let mut parser = Parser { text, dialect, tokens: &tokens, at: 0, nesting: 0, items: Vec::new() };
     let tree = parser.expression()?;
     if parser.peek().is_some() {
         return Err(parser.expected("the end of the expression"));
@@ -24,6 +25,7 @@ pub(crate) fn parse(text: &str) -> Result<Node, Error> {
 
 struct Parser<'a> {
     text: &'a str,
+    dialect: Dialect,
     tokens: &'a [(usize, Token<'a>)],
     /// The index of the next token.
     at: usize,

@@ -178,3 +178,62 @@ fn empty_objects_cost_work_too() {
     let variables = Map::from_iter([("xs".to_owned(), Value::Array(vec![json!({}); 250_000]))]);
     assert_eq!(Program::parse("xs == xs").unwrap().evaluate(&variables, &[]), Err(Error::Exhausted));
 }
+
+#[rstest]
+#[case::lower_case("'HTTPS://Ä.X'.lowerAscii() == 'https://Ä.x'")]
+#[case::a_pattern("'A-17'.matches('^A-[0-9]+$') && !'A-17'.matches('^[0-9]')")]
+#[case::a_pattern_anywhere(r"text.matches('\\w') && 'a.b'.matches(r'a\.b')")]
+#[case::a_host("host('HTTPS://Bit.ly/x') == 'bit.ly' && host('https://a.b:1/') in ['a.b']")]
+#[case::a_domain("domain('Ada@Own.com') == 'own.com'")]
+#[case::nested_macros("[[1, 2], [3]].all(row, row.exists(x, x > 1))")]
+#[case::lists_as_an_item("xs.exists(lists, lists == 2)")]
+fn text_functions_have_their_values(#[case] text: &str) {
+    assert_eq!(evaluate(text), Ok(true));
+}
+
+/// Without a result, a rule holds or denies the call, in whatever form it is written.
+#[rstest]
+#[case::an_allowed_host("host('www.x.com') in ['x.com']")]
+#[case::not_an_allowed_host("!(host('x.com') in ['x.com'])")]
+#[case::a_blocked_host("host('//bit.ly') == 'bit.ly'")]
+#[case::two_addresses("domain('a@own.com,x@other.com') != 'own.com'")]
+#[case::a_number_has_no_host("host(a) == 'x'")]
+#[case::no_list("'x' in lists.payees")]
+#[case::a_list_has_no_source("fromUser(xs)")]
+#[case::a_bool_has_no_source("fromTool(yes, 'x')")]
+#[case::matches_of_a_number("a.matches('1')")]
+fn what_does_not_parse_has_no_result(#[case] text: &str) {
+    assert!(matches!(evaluate(text), Err(Error::Evaluation(_))), "{:?}", evaluate(text));
+}
+
+#[rstest]
+#[case::a_computed_pattern("text.matches(text)", "the last argument of matches() must be a string in quotes")]
+#[case::an_invalid_pattern("text.matches('(')", "the pattern \"(\" cannot be used: unclosed group")]
+#[case::a_large_pattern("text.matches('(a{1000}){1000}')", "cannot be used: its program is larger than 262144 bytes")]
+#[case::a_look_around("text.matches('(?=a)')", "the pattern \"(?=a)\" cannot be used: look-around")]
+#[case::a_computed_tool("fromTool(text, text)", "the last argument of fromTool() must be a string in quotes")]
+#[case::calls_of_any_tool("size(calls()) > 1", "calls() does not take these arguments")]
+#[case::all_lists("size(lists) > 1", "write lists.name, or args.lists")]
+#[case::host_as_a_method("text.host() == 'x'", "host() does not take these arguments")]
+fn a_function_that_cannot_be_compiled_is_refused(#[case] text: &str, #[case] sentence: &str) {
+    let error = Program::parse(text).unwrap_err().to_string();
+    assert!(error.contains(sentence), "{error}");
+}
+
+#[test]
+fn only_the_condition_of_a_step_reads_a_result_and_steps() {
+    let text = "result.ok && args.id == steps.verify.args.id && steps['a b'].result == 1";
+    assert_eq!(Program::parse(text).unwrap().variables().into_iter().collect::<Vec<_>>(), ["id", "result", "steps"]);
+    let step = Program::parse_as(text, Dialect::Step).unwrap();
+    assert_eq!(step.variables().into_iter().collect::<Vec<_>>(), ["id"]);
+    let mut steps: Vec<&Node> = step.nodes().into_iter().filter(|node| matches!(node, Node::Step(_))).collect();
+    steps.sort_by_key(|node| format!("{node:?}"));
+    assert_eq!(steps, [&Node::Step("a b".into()), &Node::Step("verify".into())]);
+}
+
+#[test]
+fn matching_costs_work() {
+    let variables = Map::from_iter([("note".to_owned(), Value::String("x".repeat(60_000)))]);
+    let program = Program::parse("[1, 2, 3, 4].all(x, note.matches('y') == false)").unwrap();
+    assert_eq!(program.evaluate(&variables, &[]), Err(Error::Exhausted));
+}

@@ -23,7 +23,7 @@ pub const VERSION: u32 = 1;
 /// Skill a new meaning raises it, because an older worker would apply the old meaning.
 ///
 /// Level 2: names of tools may be patterns (`send_*`), a guardrail under `never` may be the bare name of a tool, calls with undeclared
-/// arguments are denied.
+/// arguments are denied. Conditions have more functions, may nest macros, and `lists` in them is no argument.
 pub const WORKER_LEVEL: u32 = 2;
 
 /// The level of a revision that names none.

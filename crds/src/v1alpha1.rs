@@ -27,6 +27,6 @@ pub use skill::{
     ApprovalAction, ApprovalRule, BankUse, CALL_HEADERS, CallPolicy, Context, EffectPolicy, EndpointAuth, EndpointRule,
     Engine, Entity, FinalizationGate, Guardrails, Intent, IntentDetection, Intents, McpContainer, McpServer,
     McpService, Memory, Method, OutOfDomain, OutOfDomainAction, OutputContract, Policy, Problem, ReplyPolisher,
-    ResourceDeclaration, ResourceType, RevisionRef, Role, Skill, SkillSpec, SkillStatus, Stage, ToolDeclaration,
-    ToolInput, ToolOutput, ToolPolicy, ToolSelection, ValueType, When, Workflow, is_reserved_header,
+    ResourceDeclaration, ResourceType, RevisionRef, Role, Skill, SkillSpec, SkillStatus, Stage, StepExpectation,
+    ToolDeclaration, ToolInput, ToolOutput, ToolPolicy, ToolSelection, ValueType, When, Workflow, is_reserved_header,
 };

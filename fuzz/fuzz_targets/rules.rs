@@ -85,7 +85,10 @@ fn check_lint(text: &str) {
         "guardrails": {"never": [text], "always": [text]},
         "tools": {"allowed": [text], "blocked": [text]},
         "approvals": [{"toolId": "process_refund", "when": text}],
-        "workflows": [{"name": text, "steps": [text, "process_refund"], "required": true}],
+        "workflows": [{
+            "name": text, "steps": [text, "process_refund"], "required": true, "expect": [{"step": "process_refund", "condition": text}],
+        }],
+        "lists": {text: [text]},
     });
     skill.policy = serde_json::from_value(words).ok();
     for finding in lint::skill(&skill, []) {

@@ -107,6 +107,9 @@ mod tests {
         ]}),
         "spec.resources"
     )]
+    #[case::a_condition_of_no_step(
+        json!({"policy": {"workflows": [{"steps": ["a"], "expect": [{"step": "a"}, {"step": "b"}]}]}}), "spec.policy.workflows[0].expect"
+    )]
     fn a_violated_rule_is_reported_at_its_field(#[case] spec: Value, #[case] path: &str) {
         let paths: Vec<String> =
             violations("Skill", &json!({"spec": spec})).into_iter().map(|violation| violation.path).collect();
@@ -117,6 +120,7 @@ mod tests {
     #[case(json!({"mcpServer": {"service": {}}}))]
     #[case(json!({"tools": [{"policy": {"allowed": "conditional", "condition": "amount > 5"}}]}))]
     #[case(json!({"tools": [{"policy": {"allowed": "always"}}]}))]
+    #[case(json!({"policy": {"workflows": [{"steps": ["a"]}, {"steps": ["a", "b"], "expect": [{"step": "b"}]}]}}))]
     #[case(json!({"intents": {"supported": [{"entities": [{"type": "string"}]}]}}))]
     #[case(json!({"resources": [
         {"name": "a", "type": "api_endpoint", "auth": {"credential": "b"}, "rules": []}, {"name": "b", "type": "credential"}

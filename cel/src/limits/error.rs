@@ -24,12 +24,6 @@ pub enum Error {
         /// The position at which the limit was exceeded.
         at: usize,
     },
-    /// A macro call contains another macro call.
-    #[error("{name}() is within another macro: macros cannot be nested")]
-    NestedMacro {
-        /// The inner macro.
-        name: String,
-    },
     /// A string does not end, or has an invalid escape.
     #[error("the string at byte {at} has no end, or an escape that CEL does not know")]
     BadString {

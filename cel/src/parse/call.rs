@@ -5,7 +5,8 @@ use super::operand::{CEL_WORDS, RESERVED};
 use super::refuse::{shorten, unsupported};
 use super::tree::Tree;
 use crate::error::Error;
-use crate::node::{Function, Macro, Node};
+use crate::node::{Earlier, Function, Macro, Node};
+use crate::pattern::Pattern;
 use crate::token::Token;
 
 impl<'a> Parser<'a> {
@@ -51,21 +52,29 @@ impl<'a> Parser<'a> {
     /// Parses a function call after its opening bracket.
     pub(super) fn function(&mut self, target: Option<Tree>, name: &str) -> Result<Tree, Error> {
         let arguments = self.expressions_until(')', /*allows_trailing_comma*/ false)?;
-        if name == "matches" {
-            return unsupported("matches() is not supported: use startsWith, endsWith or contains");
+        let has_target = target.is_some();
+        let count = arguments.len();
+        let operands: Vec<Tree> = target.into_iter().chain(arguments).collect();
+        if SPECIAL_FUNCTIONS.contains(&name) {
+            return special_function(name, has_target, operands);
         }
         let Ok(function) = name.parse::<Function>() else { return unknown_function(name) };
         let has_valid_operands = match function {
-            Function::Size => arguments.len() + usize::from(target.is_some()) == 1,
-            Function::Contains | Function::StartsWith | Function::EndsWith => target.is_some() && arguments.len() == 1,
-            Function::Int | Function::Uint | Function::Double | Function::String | Function::Bytes => {
-                target.is_none() && arguments.len() == 1
-            }
+            Function::Size => operands.len() == 1,
+            Function::Contains | Function::StartsWith | Function::EndsWith => has_target && count == 1,
+            Function::LowerAscii => has_target && count == 0,
+            Function::Int
+            | Function::Uint
+            | Function::Double
+            | Function::String
+            | Function::Bytes
+            | Function::Host
+            | Function::Domain => !has_target && count == 1,
         };
         if !has_valid_operands {
-            return unsupported(format!("{name}() does not take these arguments"));
+            return invalid_operands(name);
         }
-        Tree::gather(target.into_iter().chain(arguments).collect(), |operands| Node::Call(function, operands))
+        Tree::gather(operands, |operands| Node::Call(function, operands))
     }
 
     /// Parses a comma-separated list of expressions up to the closing bracket.
@@ -87,10 +96,48 @@ impl<'a> Parser<'a> {
     }
 }
 
+/// The functions that need a literal or read facts.
+const SPECIAL_FUNCTIONS: [&str; 5] = ["matches", "fromUser", "fromTool", "calls", "results"];
+
+/// Returns the call of one of the [`SPECIAL_FUNCTIONS`].
+fn special_function(name: &str, has_target: bool, operands: Vec<Tree>) -> Result<Tree, Error> {
+    let mut operands = operands.into_iter();
+    match (name, has_target, operands.next(), operands.next(), operands.next()) {
+        ("matches", true, Some(text), Some(pattern), None) => {
+            let pattern = literal(name, pattern)?;
+            let compiled = Pattern::compile(&pattern)
+                .or_else(|error| unsupported(format!("the pattern {:?} cannot be used: {error}", shorten(&pattern))))?;
+            text.wrap(|text| Node::Matches(text, compiled))
+        }
+        ("fromUser", false, Some(value), None, _) => value.wrap(Node::FromUser),
+        ("fromTool", false, Some(value), Some(tool), None) => {
+            let tool = literal(name, tool)?;
+            value.wrap(|value| Node::FromTool(value, tool))
+        }
+        ("calls", false, Some(tool), None, _) => Ok(Tree::leaf(Node::Earlier(Earlier::Calls, literal(name, tool)?))),
+        ("results", false, Some(tool), None, _) => {
+            Ok(Tree::leaf(Node::Earlier(Earlier::Results, literal(name, tool)?)))
+        }
+        _ => invalid_operands(name),
+    }
+}
+
+/// Returns the text of a string literal. Patterns are compiled, and tools looked up, before any call.
+fn literal(function: &str, tree: Tree) -> Result<String, Error> {
+    match tree.node {
+        Node::Text(text) => Ok(text),
+        _ => unsupported(format!("the last argument of {function}() must be a string in quotes")),
+    }
+}
+
+fn invalid_operands<T>(name: &str) -> Result<T, Error> {
+    unsupported(format!("{name}() does not take these arguments"))
+}
+
 fn unknown_function<T>(name: &str) -> Result<T, Error> {
     unsupported(format!(
-        "there is no function {}(): size, contains, startsWith, endsWith, int, uint, double, string, bytes, has, all, \
-         exists, exists_one, filter and map can be used",
+        "there is no function {}(): size, contains, startsWith, endsWith, matches, lowerAscii, host, domain, fromUser, fromTool, \
+         calls, results, int, uint, double, string, bytes, has, all, exists, exists_one, filter and map can be used",
         shorten(name)
     ))
 }

@@ -3,6 +3,7 @@
 use super::Parser;
 use super::refuse::{shorten, unsupported};
 use super::tree::Tree;
+use crate::dialect::Dialect;
 use crate::error::Error;
 use crate::node::Node;
 use crate::token::Token;
@@ -192,7 +193,36 @@ impl<'a> Parser<'a> {
         if self.peek() == Some(&Token::Open('{')) {
             return unsupported("maps and messages cannot be written in a condition");
         }
+        if !self.items.contains(&name)
+            && let Some(node) = self.fact(name)?
+        {
+            return Ok(Tree::leaf(node));
+        }
         self.variable(name).map(Tree::leaf)
+    }
+
+    /// Parses the rest of an operand that begins with `lists`, and in a condition of a step with `result` or `steps`. Returns nothing for
+    /// another word.
+    fn fact(&mut self, word: &str) -> Result<Option<Node>, Error> {
+        let is_step = self.dialect == Dialect::Step;
+        match word {
+            "lists" if self.take(&Token::Dot) => Ok(Some(Node::NamedList(self.field_name()?.to_owned()))),
+            "lists" => unsupported(
+                "lists are those of spec.policy.lists: write lists.name, or args.lists for the argument of that name",
+            ),
+            "result" if is_step => Ok(Some(Node::Result)),
+            "steps" if is_step && self.take(&Token::Dot) => Ok(Some(Node::Step(self.field_name()?.to_owned()))),
+            "steps" if is_step && self.take(&Token::Open('[')) => {
+                let Some(Token::Text(name)) = self.peek() else { return Err(self.expected("the name of a step")) };
+                self.at += 1;
+                self.expect(&Token::Close(']'))?;
+                Ok(Some(Node::Step(name.clone())))
+            }
+            "steps" if is_step => unsupported(
+                "steps are those of the workflow: write steps.name, or args.steps for the argument of that name",
+            ),
+            _ => Ok(None),
+        }
     }
 
     /// Returns the item of an enclosing macro, or else the variable, that `name` means.

@@ -16,7 +16,9 @@ pub use engine::{Engine, FinalizationGate, IntentDetection, OutputContract, Repl
 pub use intents::{Entity, Intent, Intents, OutOfDomain, OutOfDomainAction};
 pub use mcp::{McpContainer, McpServer, McpService};
 pub use memory::{BankUse, Memory};
-pub use policy::{ApprovalAction, ApprovalRule, EffectPolicy, Guardrails, Policy, ToolPolicy, Workflow};
+pub use policy::{
+    ApprovalAction, ApprovalRule, EffectPolicy, Guardrails, Policy, StepExpectation, ToolPolicy, Workflow,
+};
 pub use resource::{ResourceDeclaration, ResourceType};
 pub use tool::{CallPolicy, ToolDeclaration, ToolInput, ToolOutput, ValueType, When};
 

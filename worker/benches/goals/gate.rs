@@ -18,6 +18,9 @@ const TOOL: &str = "settle";
 /// The length of its arguments, in bytes.
 const ARGUMENT_BYTES: usize = 4096;
 
+/// The length of the goal, in bytes.
+const GOAL_BYTES: usize = 4096;
+
 /// The number of other tools.
 const OTHERS: usize = 32;
 
@@ -27,8 +30,14 @@ const TIMES: usize = 2_000;
 /// Measures decisions with few rules and with many.
 pub(crate) fn measure(figures: &mut Figures) {
     measure_libraries(figures);
-    measure_decision(figures, (100, 10), 20.0);
-    measure_decision(figures, (1_000, 50), 100.0);
+    measure_decision(figures, &skill_with((100, 10)), "100 rules and 10 on the tool", 20.0);
+    measure_decision(figures, &skill_with((1_000, 50)), "1000 rules and 50 on the tool", 100.0);
+    measure_decision(
+        figures,
+        &with_sources((100, 10)),
+        "100 rules and 10 on the tool that read the conversation",
+        50.0,
+    );
 }
 
 /// Measures the libraries without the engine, with the same arguments.
@@ -44,10 +53,12 @@ fn measure_libraries(figures: &mut Figures) {
     report("schema alone (jsonschema)", repeated(TIMES, || schema.first_error(&arguments)));
 }
 
-/// Measures a decision. `rules` are the numbers of rules in the Skill and on the tool. The goal is a time of at most `max_us`.
-fn measure_decision(figures: &mut Figures, rules: (usize, usize), max_us: f64) {
+/// Measures a decision by the rules of a Skill. `rules` is their number. The goal is a time of at most `max_us`.
+fn measure_decision(figures: &mut Figures, skill: &SkillSpec, rules: &str, max_us: f64) {
     let arguments = arguments();
-    let mut player = Player::new(skill::run(skill_with(rules)), 100);
+    let mut run = skill::run(skill.clone());
+    run.goal = format!("Settle the order A-17 of ada@example.org.\n{}", script::result(GOAL_BYTES));
+    let mut player = Player::new(run, 100);
     player.listed.push(tool(TOOL, schema()));
     player.listed.extend((0..OTHERS).map(|n| tool(&format!("other_{n}"), json!({"type": "object"}))));
     player.fixed_answer = Some(call_answer(script::call_message(0), "call_0", TOOL, &arguments));
@@ -67,7 +78,7 @@ fn measure_decision(figures: &mut Figures, rules: (usize, usize), max_us: f64) {
     let gate = player.conversation.pre_tool_gate();
     let ruling = repeated(TIMES, || rule(call, &gate));
 
-    let name = |what: &str| format!("{what}, {} rules and {} on the tool", rules.0, rules.1);
+    let name = |what: &str| format!("{what}, {rules}");
     figures.report("gate", name("arguments and digest"), us(requested), "us");
     figures.report("gate", name("ruling"), us(ruling), "us");
     figures.require("gate", name("decision"), (us(requested + gated), "us"), max_us);
@@ -97,6 +108,23 @@ fn skill_with((in_skill, on_tool): (usize, usize)) -> SkillSpec {
     skill.tools.push(serde_json::from_value(json!({ "name": TOOL })).unwrap());
     skill.tools.last_mut().unwrap().policy = Some(call_policy);
     policy.approvals = (1..on_tool).map(approval).collect();
+    skill
+}
+
+/// Returns the Skill of [`skill_with`] whose rules on the tool read the conversation.
+fn with_sources(rules: (usize, usize)) -> SkillSpec {
+    let mut skill = skill_with(rules);
+    let policy = skill.policy.as_mut().unwrap();
+    policy.lists = [("currencies".to_owned(), vec!["USD".to_owned(), "EUR".to_owned()])].into();
+    for (n, rule) in policy.approvals.iter_mut().enumerate() {
+        let when = match n % 4 {
+            0 => "!fromUser(order_id) && !fromTool(order_id, 'other_1')",
+            1 => "!fromUser(customer.email) || domain(customer.email) == 'evil.com'",
+            2 => "!(currency in lists.currencies) || order_id.matches('^B-[0-9]+$')",
+            _ => "size(calls('settle')) >= 3 || results('other_2').exists(r, r == order_id)",
+        };
+        rule.when = Some(when.to_owned());
+    }
     skill
 }
 

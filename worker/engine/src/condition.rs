@@ -8,16 +8,28 @@ mod error;
 mod kinds;
 mod limits;
 mod signature;
+mod written;
 
 pub use arguments::{Arguments, MAX_ITEMS, MAX_SIZE_BYTES};
+pub use bloomery_cel::{Dialect, Earlier, Facts, NoFacts, Node};
 pub use defects::Defect;
 pub use error::Error;
 pub(crate) use kinds::Kinds;
 pub use signature::Signature;
+pub use written::{Written, written};
 
-use bloomery_cel::Program;
+use bloomery_cel::{Program, Scope};
 use serde_json::Value;
 use std::collections::BTreeSet;
+
+/// The values that the conditions of one call read.
+#[derive(Clone, Copy)]
+pub struct Subject<'a> {
+    /// The arguments of the call, or the reason why conditions cannot read them.
+    pub arguments: &'a Result<Arguments<'a>, Error>,
+    /// The values of the conversation.
+    pub facts: &'a dyn Facts,
+}
 
 /// A compiled condition.
 ///
@@ -29,29 +41,44 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// Compiles a condition. A condition that has no result on any call is an error. Examples are unknown functions, map
+    /// Compiles a condition about a call. A condition that has no result on any call is an error. Examples are unknown functions, map
     /// literals, and reserved words of CEL as names of arguments.
     pub fn compile(text: &str) -> Result<Self, Error> {
+        Self::compile_as(text, Dialect::Call)
+    }
+
+    /// Compiles a condition of a dialect.
+    pub fn compile_as(text: &str, dialect: Dialect) -> Result<Self, Error> {
         bloomery_cel::check(text).map_err(bloomery_cel::Error::from)?;
-        Ok(Self { program: Program::parse(text)? })
+        Ok(Self { program: Program::parse_as(text, dialect)? })
     }
 
-    /// Returns all errors of a text that [`Condition::compile`] refuses.
-    pub fn faults(text: &str) -> Vec<Error> {
-        bloomery_cel::faults(text).into_iter().map(Error::from).collect()
+    /// Returns all errors of a text that [`Condition::compile_as`] refuses.
+    pub fn faults(text: &str, dialect: Dialect) -> Vec<Error> {
+        bloomery_cel::faults(text, dialect).into_iter().map(Error::from).collect()
     }
 
-    /// Checks the arguments of a call, then evaluates the condition on them.
+    /// Checks the arguments of a call, then evaluates the condition on them alone.
     pub fn evaluate(&self, arguments: &Value, declared_optional: &[String]) -> Result<bool, Error> {
-        self.decide(Arguments::check(arguments)?, declared_optional)
+        self.decide(Arguments::check(arguments)?, declared_optional, &NoFacts)
     }
 
     /// Evaluates the condition on arguments that were checked once for all conditions of a call.
     ///
     /// A missing argument is an error, even if the other side of an `||` is true. The error says whether the argument is in
     /// `declared_optional`.
-    pub fn decide(&self, arguments: Arguments<'_>, declared_optional: &[String]) -> Result<bool, Error> {
-        Ok(self.program.evaluate(arguments.fields(), declared_optional)?)
+    pub fn decide(
+        &self,
+        arguments: Arguments<'_>,
+        declared_optional: &[String],
+        facts: &dyn Facts,
+    ) -> Result<bool, Error> {
+        Ok(self.program.decide(Scope { variables: arguments.fields(), declared_optional, facts })?)
+    }
+
+    /// Returns all parts of the condition.
+    pub fn nodes(&self) -> Vec<&Node> {
+        self.program.nodes()
     }
 
     /// Returns the arguments that the condition names, bare or as a field of `args`.

@@ -27,6 +27,7 @@ pub mod offload;
 pub mod people;
 mod progress;
 pub mod projection;
+pub mod record;
 pub mod rules;
 pub mod run;
 pub mod schema;

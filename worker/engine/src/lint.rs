@@ -5,6 +5,7 @@
 
 mod conditions;
 mod endpoints;
+mod facts;
 mod finding;
 mod guardrails;
 mod known_tools;
@@ -12,6 +13,7 @@ mod lower_limits;
 mod names;
 mod reach;
 mod reading;
+mod sends;
 mod unmatched;
 mod workflows;
 
@@ -58,6 +60,8 @@ pub fn rule_errors<'t>(spec: &SkillSpec, listed: impl IntoIterator<Item = (&'t s
 fn rule_findings(spec: &SkillSpec, guardrails: Vec<(String, Rule)>, known: &KnownTools) -> Vec<Finding> {
     let mut findings = unmatched::findings(spec, known);
     findings.extend(conditions::findings(spec, known));
+    findings.extend(facts::unused(spec));
+    findings.extend(sends::findings(spec, known));
     findings.extend(lower_limits::findings(spec, &guardrails, known));
     findings.extend(guardrails::findings(spec, guardrails, known));
     findings

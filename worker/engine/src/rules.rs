@@ -14,7 +14,8 @@ pub mod workflows;
 
 pub use objection::Objection;
 
-use crate::condition::{self, Arguments};
+use crate::condition::{self, Arguments, Subject};
+use crate::record::CallFacts;
 use crate::schema::Schema;
 use crate::tool::CatalogueTool;
 use bloomery_crds::v1alpha1::{GateReason, SkillSpec, Verdict};
@@ -79,23 +80,15 @@ impl Rules {
     }
 
     /// Returns the objections of the tool's own policy to a call.
-    pub fn tool_policy(
-        &self,
-        tool: &CatalogueTool,
-        arguments: &Result<Arguments<'_>, condition::Error>,
-    ) -> Vec<Objection> {
+    pub fn tool_policy(&self, tool: &CatalogueTool, subject: Subject<'_>) -> Vec<Objection> {
         let rules = self.tools.get(&tool.name);
-        rules.map(|rules| rules.policy_objections(arguments, &self.approver)).unwrap_or_default()
+        rules.map(|rules| rules.policy_objections(subject, &self.approver)).unwrap_or_default()
     }
 
     /// Returns the objections of `policy.approvals` to a call.
-    pub fn approvals(
-        &self,
-        tool: &CatalogueTool,
-        arguments: &Result<Arguments<'_>, condition::Error>,
-    ) -> Vec<Objection> {
+    pub fn approvals(&self, tool: &CatalogueTool, subject: Subject<'_>) -> Vec<Objection> {
         let rules = self.tools.get(&tool.name);
-        rules.map(|rules| rules.approval_objections(arguments, &self.approver)).unwrap_or_default()
+        rules.map(|rules| rules.approval_objections(subject, &self.approver)).unwrap_or_default()
     }
 
     /// Returns an objection for each required workflow that needs an earlier step before a call.
@@ -108,6 +101,17 @@ impl Rules {
                 Objection::deny(GateReason::Workflow, detail)
             })
             .collect()
+    }
+
+    /// Returns an objection for each condition of a required workflow that a call does not meet.
+    pub(crate) fn workflow_expectations(
+        &self,
+        tool: &CatalogueTool,
+        arguments: &Result<Arguments<'_>, condition::Error>,
+        facts: CallFacts<'_>,
+    ) -> Vec<Objection> {
+        let unmet = self.workflows.unmet_before(&tool.name, arguments, facts).into_iter();
+        unmet.map(|detail| Objection::deny(GateReason::Workflow, detail)).collect()
     }
 
     /// Returns the objections of the compiled guardrails to a call.

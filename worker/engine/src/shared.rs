@@ -6,6 +6,7 @@ use crate::event::{Event, ModelFailure, QuestionId};
 use crate::history::{History, Turn};
 use crate::line::Entry;
 use crate::progress::ProgressTracker;
+use crate::record::Record;
 use crate::rules::Rules;
 use crate::run::Run;
 use crate::stage_prompt::data;
@@ -32,6 +33,8 @@ pub(crate) struct Shared {
     pub history: History,
     pub catalogue: Catalogue,
     pub rules: Rules,
+    /// The facts that conditions read.
+    pub record: Record,
     pub model: ModelState,
     pub calls: Calls,
     pub questions: Questions,
@@ -59,6 +62,7 @@ pub(crate) struct ModelState {
 impl Shared {
     pub(crate) fn new(run: Run) -> Self {
         Self {
+            record: Record::new(&run.skill),
             run,
             seq: 0,
             epoch: 0,
@@ -81,6 +85,7 @@ impl Shared {
         self.seq = entry.seq;
         self.budget.add_work(entry.stamp.elapsed_ms);
         self.progress.apply(&entry.event);
+        self.record.apply(&entry.event);
         match &entry.event {
             Event::EpochStarted { epoch, attempt, .. } => {
                 self.epoch = *epoch;

@@ -1,8 +1,9 @@
 //! The policy of a Skill.
 
 use kube::KubeSchema;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The rules that the gates enforce.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
@@ -23,14 +24,30 @@ pub struct Policy {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
     pub approvals: Vec<ApprovalRule>,
+    /// Named lists of texts for conditions, such as `recipient in lists.payees`. At most 16 lists of 500 texts. A condition can use a
+    /// list whose name has only letters, digits and `_`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(schema_with = "lists_schema")]
+    pub lists: BTreeMap<String, Vec<String>>,
     /// The rule for calls of tools that are not read-only and that no rule names. Default: `allow`. A tool is named by `approvals`, by a
-    /// `policy` in `tools`, and by a guardrail about the tool.
+    /// `policy` in `tools`, and by a guardrail about the tool. The rule also applies to a call of a read-only tool that `sends` a value
+    /// which people did not write.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effects: Option<EffectPolicy>,
     /// True if rules may name tools that the MCP server does not list. By default, a Job whose Skill has such a rule ends before it
     /// begins, because the rule protects nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allow_unmatched: Option<bool>,
+}
+
+fn lists_schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "maxProperties": 16,
+        "additionalProperties": {
+            "type": "array", "maxItems": 500, "items": {"type": "string", "minLength": 1, "maxLength": 256},
+        },
+    })
 }
 
 /// The rule for calls with an effect that no other rule names.
@@ -82,6 +99,7 @@ pub struct Guardrails {
 /// steps with the tool `subgoal_done`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
+#[x_kube(validation = kube::core::Rule::new("!has(self.expect) || self.expect.all(expected, expected.step in self.steps)").message("each step must be one of steps").field_path(".expect"))]
 pub struct Workflow {
     /// The name of the workflow.
     #[schemars(length(min = 1, max = 64))]
@@ -93,10 +111,32 @@ pub struct Workflow {
     /// if the detected intent is one of `intents`. Without `intents`, it must be complete if a step with an effect was started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub required: Option<bool>,
+    /// Conditions for steps that are tools. A call of the tool completes its step only if all conditions of the step are true.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    pub expect: Vec<StepExpectation>,
     /// The intents that the workflow serves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32), inner(length(min = 1, max = 64)), extend("x-kubernetes-list-type" = "set"))]
     pub intents: Vec<String>,
+}
+
+/// A condition that a call must meet to complete a step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StepExpectation {
+    /// The step.
+    #[schemars(length(min = 1, max = 64))]
+    pub step: String,
+    /// A condition in CEL over the arguments of the call, its `result`, and the earlier steps of the workflow, such as
+    /// `result.verified == true` or `args.order_id == steps.verify_identity.args.order_id`. If the workflow is required and the
+    /// condition does not read `result`, a call for which it is not true is denied.
+    #[schemars(length(min = 1, max = 1024))]
+    pub condition: String,
+    /// The reason of the condition, for people and for the model. Default: the condition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 256))]
+    pub reason: Option<String>,
 }
 
 /// A rule that holds calls of a tool until a person approves them, or denies them. If several rules apply to a call, the strictest
@@ -107,7 +147,8 @@ pub struct ApprovalRule {
     /// The name of the tool, or a prefix of names with `*` at the end.
     #[schemars(length(min = 1, max = 128), regex(pattern = r"^[^*]*\*?$"))]
     pub tool_id: String,
-    /// A condition in CEL over the arguments, such as `amount > 500`. Default: every call.
+    /// A condition in CEL over the arguments, such as `amount > 500`, and over the conversation, such as `!fromUser(recipient)`. Default:
+    /// every call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 1024))]
     pub when: Option<String>,

@@ -35,6 +35,11 @@ pub struct ToolDeclaration {
     /// the tool is not read-only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_only: Option<bool>,
+    /// The arguments of a read-only tool that reach a place outside, such as the URL of a web page. `policy.effects` applies to a call if
+    /// such an argument has a value that people did not write.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16), inner(length(min = 1, max = 64)), extend("x-kubernetes-list-type" = "set"))]
+    pub sends: Vec<String>,
     /// True if a second call with the same call key has no further effect. The worker can then repeat a call whose answer was lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotent: Option<bool>,

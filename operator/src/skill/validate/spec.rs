@@ -7,7 +7,7 @@ use bloomery_crds::canonical::{self, MAX_DEPTH, MAX_SCHEMA_BYTES};
 use bloomery_crds::nearest::did_you_mean;
 use bloomery_crds::persona;
 use bloomery_crds::v1alpha1::{Policy, SkillSpec};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The faults of a spec, each a sentence that begins with the path of its field.
 pub(super) fn faults(spec: &SkillSpec) -> Vec<String> {
@@ -24,6 +24,7 @@ fn policy(spec: &SkillSpec) -> &Policy {
         guardrails: None,
         workflows: Vec::new(),
         approvals: Vec::new(),
+        lists: BTreeMap::new(),
         effects: None,
         allow_unmatched: None,
     };
@@ -45,10 +46,14 @@ fn condition_faults(spec: &SkillSpec) -> Vec<String> {
         let condition = rule.when.as_deref()?;
         Some((format!("spec.policy.approvals[{at}].when"), condition))
     });
+    let expected_conditions = policy(spec).workflows.iter().enumerate().flat_map(|(at, workflow)| {
+        let field = move |nth: usize| format!("spec.policy.workflows[{at}].expect[{nth}].condition");
+        workflow.expect.iter().enumerate().map(move |(nth, expected)| (field(nth), expected.condition.as_str()))
+    });
     let faults = |(field, text): (String, &str)| {
         bloomery_cel::token_faults(text).into_iter().map(move |fault| format!("{field}: {fault}."))
     };
-    tool_conditions.chain(approval_conditions).flat_map(faults).collect()
+    tool_conditions.chain(approval_conditions).chain(expected_conditions).flat_map(faults).collect()
 }
 
 fn schema_fault(spec: &SkillSpec) -> Option<String> {
@@ -114,6 +119,10 @@ mod tests {
         "/tools/0/policy/condition", json!("(".repeat(25)), "spec.tools[0].policy.condition: at byte 24 the condition is nested"
     )]
     #[case::approval_condition("/policy/approvals/0/when", json!("amount # 2"), "spec.policy.approvals[0].when: the character '#'")]
+    #[case::condition_of_a_step(
+        "/policy/workflows/0", json!({"name": "w", "steps": ["a"], "expect": [{"step": "a", "condition": "result # 2"}]}),
+        "spec.policy.workflows[0].expect[0].condition: the character '#'"
+    )]
     #[case::intent(
         "/policy/workflows/0/intents", json!(["refunds"]),
         "spec.policy.workflows[0].intents[0]: \"refunds\" is not an id in spec.intents.supported. Did you mean \"refund\"?"

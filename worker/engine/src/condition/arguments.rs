@@ -30,6 +30,11 @@ impl<'a> Arguments<'a> {
         Ok(Self { fields })
     }
 
+    /// Returns an argument.
+    pub(crate) fn get(self, name: &str) -> Option<&'a Value> {
+        self.fields.get(name)
+    }
+
     pub(super) fn fields(self) -> &'a Map<String, Value> {
         self.fields
     }

@@ -40,9 +40,10 @@ impl Inference<'_> {
             Node::Bool(_) => Kinds::BOOL,
             Node::Int(_) | Node::Uint(_) | Node::Double(_) => Kinds::NUMBER,
             Node::Text(_) => Kinds::TEXT,
-            Node::Arguments => Kinds::MAP,
+            Node::Arguments | Node::Step(_) => Kinds::MAP,
             Node::Argument(name) => self.signature.kinds(name).unwrap_or(Kinds::ANY),
-            Node::Item(_) => Kinds::ANY,
+            Node::Item(_) | Node::Result => Kinds::ANY,
+            Node::NamedList(_) | Node::Earlier(..) => Kinds::LIST,
             Node::List(items) => {
                 for item in items {
                     self.infer(item);
@@ -81,11 +82,11 @@ impl Inference<'_> {
                 self.check_bool(condition);
                 self.infer(yes) | self.infer(no)
             }
-            Node::Binary(operator, left, right) => {
-                let (left, right) = (self.infer(left), self.infer(right));
-                self.infer_binary(*operator, left, right)
-            }
+            Node::Binary(operator, left, right) => self.check_binary(*operator, left, right),
             Node::Call(function, operands) => self.infer_call(*function, operands),
+            Node::Matches(operand, _) => self.check_operand("matches", operand, Kinds::TEXT),
+            Node::FromUser(operand) => self.check_operand("fromUser", operand, Kinds::TEXT | Kinds::NUMBER),
+            Node::FromTool(operand, _) => self.check_operand("fromTool", operand, Kinds::TEXT | Kinds::NUMBER),
             Node::Macro(kind, over, body) => self.infer_macro(*kind, over, body),
         }
     }
@@ -112,6 +113,18 @@ impl Inference<'_> {
         let in_list = base.may_be(Kinds::LIST) && index.may_be(Kinds::NUMBER);
         let in_map = base.may_be(Kinds::MAP) && index.may_be(Kinds::TEXT);
         self.report_unless(in_list || in_map, || format!("{base} cannot be indexed with {index}"));
+    }
+
+    fn check_binary(&mut self, operator: Operator, left: &Node, right: &Node) -> Kinds {
+        let is_named_list = matches!(right, Node::NamedList(_));
+        let (left, right) = (self.infer(left), self.infer(right));
+        if operator == Operator::In && is_named_list {
+            if !left.may_be(Kinds::TEXT) {
+                self.defects.push(Defect::Constant(format!("{left} in a list of strings is always false")));
+            }
+            return Kinds::BOOL;
+        }
+        self.infer_binary(operator, left, right)
     }
 
     fn infer_binary(&mut self, operator: Operator, left: Kinds, right: Kinds) -> Kinds {
@@ -148,12 +161,19 @@ impl Inference<'_> {
             Function::Int | Function::Uint | Function::Double => (Kinds::TEXT | Kinds::NUMBER, Kinds::NUMBER),
             Function::String => (Kinds::TEXT | Kinds::NUMBER | Kinds::BOOL, Kinds::TEXT),
             Function::Bytes => (Kinds::TEXT, Kinds::BYTES),
+            Function::LowerAscii | Function::Host | Function::Domain => (Kinds::TEXT, Kinds::TEXT),
         };
         for operand in operands {
-            let operand = self.infer(operand);
-            self.report_unless(operand.may_be(accepted), || format!("{function}() is not defined for {operand}"));
+            self.check_operand(&function.to_string(), operand, accepted);
         }
         returned
+    }
+
+    /// Checks the operand of a function. Returns the type of a function that is true or false.
+    fn check_operand(&mut self, function: &str, operand: &Node, accepted: Kinds) -> Kinds {
+        let operand = self.infer(operand);
+        self.report_unless(operand.may_be(accepted), || format!("{function}() is not defined for {operand}"));
+        Kinds::BOOL
     }
 
     fn infer_macro(&mut self, kind: Macro, over: &Node, body: &Node) -> Kinds {

@@ -93,7 +93,7 @@ fn the_error_of_a_missing_argument_says_that_it_is_optional() {
 #[case::two_expressions("amount > 1 amount", "not valid CEL")]
 #[case::reserved_word("return > 1", "not valid CEL")]
 #[case::unknown_function("amount.exceeds(5)", "there is no function exceeds()")]
-#[case::regular_expressions("order_id.matches('A.*')", "matches() is not supported")]
+#[case::computed_patterns("order_id.matches(note)", "must be a string in quotes")]
 #[case::no_clock("timestamp('2026-01-01T00:00:00Z') < now", "there is no function timestamp()")]
 #[case::names_that_shadow("type == 'refund'", "write args.type")]
 #[case::item_that_shadows_args("tags.all(args, args == 'x')", "choose another name")]
@@ -103,7 +103,6 @@ fn the_error_of_a_missing_argument_says_that_it_is_optional() {
 #[case::message("Order{id: 1} == args", "cannot be written in a condition")]
 #[case::bytes("b'a' == b'a'", "bytes cannot be used")]
 #[case::absolute_name(".amount > 1", "begins with a dot")]
-#[case::nested_macros("tags.all(t, tags.all(u, t == u))", "macros cannot be nested")]
 #[case::too_deep("((((((((((((((((((((((((((1))))))))))))))))))))))))))", "deeper than 24")]
 fn a_condition_that_never_has_a_result_does_not_compile(#[case] text: &str, #[case] sentence: &str) {
     let fault = Condition::compile(text).unwrap_err().to_string();
@@ -141,6 +140,7 @@ fn a_condition_on_a_thousand_items_is_within_the_limits() {
 #[case::lists_of_lists("xs.map(x, xs).map(x, xs) == xs.map(x, xs).map(x, [xs, xs])")]
 #[case::copies_of_a_large_text("xs.all(x, note + note + note != 'a')")]
 #[case::large_comparisons("xs.all(x, args == args)")]
+#[case::nested_macros("xs.all(x, xs.all(y, x == y))")]
 #[case::membership_of_the_last("xs.all(x, !(1 in xs))")]
 fn a_condition_with_too_much_work_is_an_error(#[case] text: &str) {
     let arguments = json!({"note": "x".repeat(50_000), "xs": vec![0; MAX_ITEMS]});

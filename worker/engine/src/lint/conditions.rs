@@ -1,49 +1,21 @@
 //! The lint of conditions. They are compiled as in the worker, and their arguments are compared, by name and by type, with those of
 //! the tools that the rule names.
 
+use super::facts;
 use super::finding::Finding;
 use super::known_tools::KnownTools;
-use crate::condition::{Condition, Defect, Signature};
-use bloomery_crds::v1alpha1::{SkillSpec, When};
+use crate::condition::{Condition, Defect, Signature, Written, written};
+use bloomery_crds::v1alpha1::SkillSpec;
 
 pub(super) fn findings(spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
-    let conditions = conditions(spec);
-    conditions.iter().flat_map(|written| check(written, known)).collect()
+    written(spec).iter().flat_map(|written| check(written, spec, known)).collect()
 }
 
-/// A condition as written in a Skill.
-pub(super) struct Written<'a> {
-    /// The path of the field.
-    pub path: String,
-    /// The condition.
-    pub text: &'a str,
-    /// The tool that the rule names.
-    pub tool: &'a str,
-    /// Whether the rule allows the calls for which the condition is true. Otherwise, it holds or denies them.
-    pub allows: bool,
-}
-
-/// Returns all conditions of a Skill.
-pub(super) fn conditions(spec: &SkillSpec) -> Vec<Written<'_>> {
-    let of_tools = spec.tools.iter().enumerate().filter_map(|(at, tool)| {
-        let policy = tool.policy.as_ref()?;
-        let path = format!("spec.tools[{at}].policy.condition");
-        let allows = policy.allowed == Some(When::Conditional);
-        Some(Written { path, text: policy.condition.as_deref()?, tool: &tool.name, allows })
-    });
-    let approvals = spec.policy.iter().flat_map(|policy| &policy.approvals).enumerate();
-    let of_approvals = approvals.filter_map(|(at, rule)| {
-        let path = format!("spec.policy.approvals[{at}].when");
-        Some(Written { path, text: rule.when.as_deref()?, tool: &rule.tool_id, allows: false })
-    });
-    of_tools.chain(of_approvals).collect()
-}
-
-fn check(written: &Written<'_>, known: &KnownTools) -> Vec<Finding> {
+fn check(written: &Written<'_>, spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
     let path = written.path.as_str();
-    let Ok(condition) = Condition::compile(written.text) else {
+    let Ok(condition) = Condition::compile_as(written.text, written.dialect) else {
         let finding = |fault| Finding::error(path, format!("the condition cannot be compiled: {fault}"));
-        return Condition::faults(written.text).into_iter().map(finding).collect();
+        return Condition::faults(written.text, written.dialect).into_iter().map(finding).collect();
     };
     let tools: Vec<(&str, &Signature)> = known.matching(written.tool).collect();
     // Without a known tool, any argument may have any type.
@@ -60,6 +32,7 @@ fn check(written: &Written<'_>, known: &KnownTools) -> Vec<Finding> {
         }
     }
     findings.extend(unknown_arguments(written, &condition, &tools, known));
+    findings.extend(facts::findings(written, &condition, spec, known));
     findings
 }
 

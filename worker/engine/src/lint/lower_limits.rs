@@ -1,10 +1,9 @@
 //! Warns of upper limits without a lower one: a negative amount passes them.
 
-use super::conditions::conditions;
 use super::finding::Finding;
 use super::guardrails::threshold;
 use super::known_tools::KnownTools;
-use crate::condition::{Condition, Kinds};
+use crate::condition::{Condition, Dialect, Kinds, written};
 use crate::rules::guardrail::{Comparison, Rule, Threshold};
 use bloomery_crds::v1alpha1::SkillSpec;
 use std::collections::BTreeSet;
@@ -77,7 +76,8 @@ fn of_guardrails(rules: &[(String, Rule)]) -> Vec<Limit<'_>> {
 
 fn of_conditions(spec: &SkillSpec) -> Vec<Limit<'_>> {
     let mut found = Vec::new();
-    for written in conditions(spec) {
+    // A condition of a step holds no call for an amount.
+    for written in written(spec).into_iter().filter(|written| written.dialect == Dialect::Call) {
         let Ok(condition) = Condition::compile(written.text) else { continue };
         for limit in condition.limits() {
             let field = limit.argument.to_owned();

@@ -28,7 +28,7 @@ fn named_tools(spec: &SkillSpec, policy: &Policy) -> Vec<(String, String)> {
 
 /// Returns the finding about a rule whose tool is not known. `None` if nothing can be said: only the server knows its tools, and the
 /// Skill declares none, or the Skill allows such rules.
-fn unmatched(path: String, name: &str, spec: &SkillSpec, known: &KnownTools) -> Option<Finding> {
+pub(super) fn unmatched(path: String, name: &str, spec: &SkillSpec, known: &KnownTools) -> Option<Finding> {
     if known.is_complete() {
         let message = format!("no tool of the MCP server matches {name:?}: the rule protects nothing");
         return (!allows_unmatched(spec)).then(|| with_remedy(Finding::error(path, message), name, known));

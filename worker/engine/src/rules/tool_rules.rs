@@ -1,10 +1,12 @@
 //! The rules of a Skill about one tool: `tools[].policy` and `policy.approvals`.
 
-use crate::condition::{self, Arguments, Condition};
+use crate::condition::{self, Condition, Subject};
 use crate::rules::objection::Objection;
 use crate::tool::CatalogueTool;
+use bloomery_cel::number::Numeric;
 use bloomery_crds::tool_pattern::matches;
 use bloomery_crds::v1alpha1::{ApprovalAction, CallPolicy, EffectPolicy, GateReason, SkillSpec, Verdict, When};
+use serde_json::Value;
 use std::cell::LazyCell;
 
 /// The compiled rules of one tool.
@@ -16,6 +18,8 @@ pub(super) struct ToolRules {
     /// The arguments that the tool's schema does not require. If a condition fails because one is missing, the error says that it is
     /// optional.
     optional: Vec<String>,
+    /// The arguments that reach a place outside although the tool is read-only.
+    sends: Vec<String>,
 }
 
 /// A compiled `tools[].policy`.
@@ -29,10 +33,21 @@ struct Policy {
 
 #[derive(Debug)]
 struct ApprovalRule {
-    when: Option<WrittenCondition>,
+    when: Applies,
     action: ApprovalAction,
     approver: Option<String>,
     reason: Option<String>,
+}
+
+/// The calls to which an approval rule applies.
+#[derive(Debug)]
+enum Applies {
+    /// Every call.
+    Always,
+    /// The calls for which a condition is true.
+    When(WrittenCondition),
+    /// The calls with a value, in one of these arguments, that people did not write.
+    Sending(Vec<String>),
 }
 
 /// A condition with its text, which messages quote.
@@ -52,13 +67,9 @@ impl WrittenCondition {
     }
 
     /// Returns whether the condition is true for a call. `optional` are the arguments that the tool's schema does not require.
-    fn decide(
-        &self,
-        arguments: &Result<Arguments<'_>, condition::Error>,
-        optional: &[String],
-    ) -> Result<bool, Undecided> {
-        let decided = match (&self.compiled, arguments) {
-            (Ok(condition), Ok(arguments)) => condition.decide(*arguments, optional),
+    fn decide(&self, subject: Subject<'_>, optional: &[String]) -> Result<bool, Undecided> {
+        let decided = match (&self.compiled, subject.arguments) {
+            (Ok(condition), Ok(arguments)) => condition.decide(*arguments, optional, subject.facts),
             (Err(error), _) | (_, Err(error)) => Err(error.clone()),
         };
         decided.map_err(|error| Undecided(format!("the condition {:?} has no result: {error}", self.text)))
@@ -70,7 +81,7 @@ impl ToolRules {
         let policies = skill.declarations_of(&tool.name).filter_map(|declared| declared.policy.as_ref());
         let approvals = skill.policy.iter().flat_map(|policy| &policy.approvals);
         let approvals = approvals.filter(|rule| matches(&rule.tool_id, &tool.name)).map(|rule| ApprovalRule {
-            when: rule.when.as_deref().map(WrittenCondition::new),
+            when: rule.when.as_deref().map_or(Applies::Always, |when| Applies::When(WrittenCondition::new(when))),
             action: rule.action.unwrap_or(ApprovalAction::RequireApproval),
             approver: rule.approver.clone(),
             reason: rule.reason.clone(),
@@ -79,6 +90,7 @@ impl ToolRules {
             policies: policies.map(Policy::compile).collect(),
             approvals: approvals.collect(),
             optional: tool.optional_arguments(),
+            sends: skill.declaration_of(&tool.name).map(|declared| declared.sends.clone()).unwrap_or_default(),
         }
     }
 
@@ -89,45 +101,50 @@ impl ToolRules {
             Some(EffectPolicy::Deny) => (ApprovalAction::Deny, "its calls are denied"),
             Some(EffectPolicy::Allow) | None => return self,
         };
-        if !tool.read_only && self.policies.is_empty() && self.approvals.is_empty() {
-            let reason = Some(format!("no rule names this tool: by policy.effects, {consequence}"));
-            self.approvals.push(ApprovalRule { when: None, action, approver: None, reason });
+        if !self.policies.is_empty() || !self.approvals.is_empty() {
+            return self;
         }
+        let (when, why) = match (tool.read_only, self.sends.is_empty()) {
+            (false, _) => (Applies::Always, "no rule names this tool".to_owned()),
+            (true, false) => {
+                let sends = std::mem::take(&mut self.sends);
+                let why = format!("no rule names this tool, and nobody wrote what it sends ({})", sends.join(", "));
+                (Applies::Sending(sends), why)
+            }
+            (true, true) => return self,
+        };
+        let reason = Some(format!("{why}: by policy.effects, {consequence}"));
+        self.approvals.push(ApprovalRule { when, action, approver: None, reason });
         self
     }
 
     /// Returns the errors of conditions that cannot be compiled.
     pub(super) fn errors(&self) -> impl Iterator<Item = &condition::Error> {
         let of_policies = self.policies.iter().filter_map(|policy| policy.condition.as_ref());
-        let conditions = of_policies.chain(self.approvals.iter().filter_map(|rule| rule.when.as_ref()));
+        let conditions = of_policies.chain(self.approvals.iter().filter_map(|rule| match &rule.when {
+            Applies::When(condition) => Some(condition),
+            Applies::Always | Applies::Sending(_) => None,
+        }));
         conditions.filter_map(|condition| condition.compiled.as_ref().err())
     }
 
     /// Returns the objections of `tools[].policy` to a call. If the condition has no result, `allowed` denies the call and
     /// `requiresApproval` holds it. A rule of `policy.approvals` that holds the call for a named approver satisfies
     /// `requiresApproval`, so the default `approver` is not asked as well.
-    pub(super) fn policy_objections(
-        &self,
-        arguments: &Result<Arguments<'_>, condition::Error>,
-        approver: &str,
-    ) -> Vec<Objection> {
-        let of_policy = |policy: &Policy| policy.objections(arguments, &self.optional, approver);
+    pub(super) fn policy_objections(&self, subject: Subject<'_>, approver: &str) -> Vec<Objection> {
+        let of_policy = |policy: &Policy| policy.objections(subject, &self.optional, approver);
         let mut objections: Vec<Objection> = self.policies.iter().flat_map(of_policy).collect();
         let holds = |objection: &Objection| objection.verdict == Verdict::Hold;
-        if objections.iter().any(holds) && self.holds_for_named_approver(arguments) {
+        if objections.iter().any(holds) && self.holds_for_named_approver(subject) {
             objections.retain(|objection| !holds(objection));
         }
         objections
     }
 
     /// Returns the objections of `policy.approvals` to a call. If a condition has no result, the rule applies.
-    pub(super) fn approval_objections(
-        &self,
-        arguments: &Result<Arguments<'_>, condition::Error>,
-        approver: &str,
-    ) -> Vec<Objection> {
+    pub(super) fn approval_objections(&self, subject: Subject<'_>, approver: &str) -> Vec<Objection> {
         let objection = |rule: &ApprovalRule| {
-            let detail = rule.reason(arguments, &self.optional)?;
+            let detail = rule.reason(subject, &self.optional)?;
             Some(match rule.action {
                 ApprovalAction::RequireApproval => {
                     Objection::hold(GateReason::Approval, detail, rule.approver.as_deref().unwrap_or(approver))
@@ -139,10 +156,10 @@ impl ToolRules {
     }
 
     /// Returns whether a rule of `policy.approvals` holds a call for an approver that it names.
-    fn holds_for_named_approver(&self, arguments: &Result<Arguments<'_>, condition::Error>) -> bool {
+    fn holds_for_named_approver(&self, subject: Subject<'_>) -> bool {
         let names_approver =
             |rule: &&ApprovalRule| rule.action == ApprovalAction::RequireApproval && rule.approver.is_some();
-        self.approvals.iter().filter(names_approver).any(|rule| rule.reason(arguments, &self.optional).is_some())
+        self.approvals.iter().filter(names_approver).any(|rule| rule.reason(subject, &self.optional).is_some())
     }
 }
 
@@ -157,19 +174,14 @@ impl Policy {
     }
 
     /// Returns the objections of this policy to a call.
-    fn objections(
-        &self,
-        arguments: &Result<Arguments<'_>, condition::Error>,
-        optional: &[String],
-        approver: &str,
-    ) -> Vec<Objection> {
+    fn objections(&self, subject: Subject<'_>, optional: &[String], approver: &str) -> Vec<Objection> {
         let detail = |detail: String| self.reason.clone().unwrap_or(detail);
         let deny = |why: String| Objection::deny(GateReason::ToolPolicy, why);
         let hold = |why: String| Objection::hold(GateReason::ToolPolicy, why, approver);
         let text = self.condition.as_ref().map_or("", |condition| condition.text.as_str());
         // Evaluated at most once: both parts of the policy may use it.
         let decided = LazyCell::new(|| match &self.condition {
-            Some(condition) => condition.decide(arguments, optional),
+            Some(condition) => condition.decide(subject, optional),
             None => Err(Undecided("the tool's policy is conditional, but has no condition".to_owned())),
         });
         let mut objections = Vec::new();
@@ -197,14 +209,18 @@ impl Policy {
 
 impl ApprovalRule {
     /// Returns the reason why the rule applies to a call, or nothing. If its condition has no result, the rule applies.
-    fn reason(&self, arguments: &Result<Arguments<'_>, condition::Error>, optional: &[String]) -> Option<String> {
+    fn reason(&self, subject: Subject<'_>, optional: &[String]) -> Option<String> {
         let consequence = match self.action {
             ApprovalAction::RequireApproval => "needs approval",
             ApprovalAction::Deny => "is denied",
         };
         let detail = |which: &str| self.reason.clone().unwrap_or_else(|| format!("{which} {consequence}"));
-        let Some(condition) = &self.when else { return Some(detail("every call")) };
-        match condition.decide(arguments, optional) {
+        let condition = match &self.when {
+            Applies::Always => return Some(detail("every call")),
+            Applies::Sending(names) => return sends_unwritten(names, subject).then(|| detail("every call")),
+            Applies::When(condition) => condition,
+        };
+        match condition.decide(subject, optional) {
             Ok(false) => None,
             Ok(true) => Some(detail(&condition.text)),
             Err(Undecided(why)) => Some(why),
@@ -212,14 +228,42 @@ impl ApprovalRule {
     }
 }
 
+/// Returns whether one of the named arguments has a value that people did not write. Arguments that cannot be read may have one.
+fn sends_unwritten(names: &[String], subject: Subject<'_>) -> bool {
+    let Ok(arguments) = subject.arguments else { return true };
+    let mut unread: Vec<&Value> = names.iter().filter_map(|name| arguments.get(name)).collect();
+    while let Some(value) = unread.pop() {
+        let is_written = match value {
+            Value::Null | Value::Bool(_) => true,
+            Value::String(text) => text.is_empty() || subject.facts.is_from_user(text),
+            Value::Number(number) => subject.facts.is_from_user(&Numeric::from_json(number).to_string()),
+            Value::Array(items) => {
+                unread.extend(items);
+                true
+            }
+            // The names of fields are chosen by the model, too.
+            Value::Object(fields) => fields.is_empty(),
+        };
+        if !is_written {
+            return true;
+        }
+    }
+    false
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::catalogue;
+    use crate::condition::{Arguments, NoFacts};
     use crate::fixture;
     use crate::run::Run;
     use rstest::rstest;
     use serde_json::json;
+
+    fn of_arguments<'a>(arguments: &'a Result<Arguments<'a>, condition::Error>) -> Subject<'a> {
+        Subject { arguments, facts: &NoFacts }
+    }
 
     /// Returns the rules about `process_refund` for a policy of the tool and the rules of `policy.approvals`.
     fn rules(policy: serde_json::Value, approvals: serde_json::Value) -> ToolRules {
@@ -235,7 +279,8 @@ mod tests {
     fn objections(condition: Option<&str>) -> Vec<(Verdict, String)> {
         let policy = json!({"allowed": "conditional", "requiresApproval": "conditional", "condition": condition});
         let arguments = json!({"order_id": "A-17", "amount": 600});
-        let objections = rules(policy, json!([])).policy_objections(&Arguments::check(&arguments), "lead");
+        let objections =
+            rules(policy, json!([])).policy_objections(of_arguments(&Arguments::check(&arguments)), "lead");
         objections.into_iter().map(|objection| (objection.verdict, objection.reason.detail)).collect()
     }
 
@@ -267,8 +312,8 @@ mod tests {
         let rules = rules(json!({"requiresApproval": "always"}), approvals);
         let arguments = json!({"order_id": "A-17", "amount": 600});
         let checked = Arguments::check(&arguments);
-        let policy = rules.policy_objections(&checked, "lead");
-        let holds = policy.into_iter().chain(rules.approval_objections(&checked, "lead"));
+        let policy = rules.policy_objections(of_arguments(&checked), "lead");
+        let holds = policy.into_iter().chain(rules.approval_objections(of_arguments(&checked), "lead"));
         let approvers: Vec<String> = holds.map(|hold| hold.reason.approver.unwrap()).collect();
         assert_eq!(approvers, expected);
     }
@@ -285,7 +330,8 @@ mod tests {
         let mut rule = json!({"toolId": "process_*", "when": "amount > 500"});
         rule.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let arguments = json!({"order_id": "A-17", "amount": 600});
-        let objections = rules(json!({}), json!([rule])).approval_objections(&Arguments::check(&arguments), "lead");
+        let objections =
+            rules(json!({}), json!([rule])).approval_objections(of_arguments(&Arguments::check(&arguments)), "lead");
         let details: Vec<String> = objections.into_iter().map(|objection| objection.reason.detail).collect();
         assert_eq!(details, [detail]);
     }
@@ -303,7 +349,8 @@ mod tests {
         let arguments = json!({"order_id": "A-17", "amount": 600});
         let details = |name: &str| -> Vec<String> {
             let tool = tools.iter().find(|tool| tool.name == name).unwrap();
-            let objections = ToolRules::compile(&skill, tool).policy_objections(&Arguments::check(&arguments), "lead");
+            let objections =
+                ToolRules::compile(&skill, tool).policy_objections(of_arguments(&Arguments::check(&arguments)), "lead");
             objections.into_iter().map(|objection| objection.reason.detail).collect()
         };
         assert_eq!(details("process_refund"), ["Everything", "Too much"]);
@@ -317,7 +364,7 @@ mod tests {
             json!([{"toolId": "process_refund", "approver": "supervisor"}]),
         );
         let arguments = json!({"order_id": "A-17"});
-        let objections = rules.policy_objections(&Arguments::check(&arguments), "lead");
+        let objections = rules.policy_objections(of_arguments(&Arguments::check(&arguments)), "lead");
         assert_eq!(objections.iter().map(|objection| objection.verdict).collect::<Vec<_>>(), [Verdict::Deny]);
     }
 

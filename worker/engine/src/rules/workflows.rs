@@ -4,12 +4,17 @@
 //! complete: a Job that only tracks an order need not complete the workflow of a refund.
 
 mod closing;
+mod expectation;
+mod expecting;
 
 pub use closing::Refusal;
+pub(crate) use expectation::CompletedCall;
 
 use bloomery_crds::tool_pattern::matches;
 use bloomery_crds::v1alpha1::{Workflow, WorkflowProgress};
+use expectation::Expectation;
 use serde::Serialize;
+use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A step of a workflow with its status, in the JSON form of the requirement documents.
@@ -57,7 +62,7 @@ pub struct MissingStep<'a> {
 }
 
 /// The progress of a Skill's workflows: a fold of completed calls and closed steps.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct WorkflowTracker {
     tracks: Vec<Track>,
     /// The first step of a tool in each workflow, by the name of the tool.
@@ -67,7 +72,7 @@ pub struct WorkflowTracker {
 }
 
 /// A workflow with its progress.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 struct Track {
     name: String,
     required: bool,
@@ -75,14 +80,18 @@ struct Track {
     /// Whether a call with effect was started for a step.
     entered: bool,
     steps: Vec<Step>,
+    /// The arguments and the result of each step that is done, if the workflow has conditions.
+    outcomes: BTreeMap<String, Map<String, Value>>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 struct Step {
     text: String,
     /// Whether the step is a tool. Only a call of the tool can complete it.
     is_tool: bool,
     status: StepStatus,
+    /// The conditions that a call must meet to complete the step.
+    expected: Vec<Expectation>,
 }
 
 /// The position of a step: the index of its workflow in `tracks`, and its index in the workflow.
@@ -98,7 +107,7 @@ impl WorkflowTracker {
         let catalogue: BTreeSet<&str> = catalogue.into_iter().collect();
         let mut tracker = Self::default();
         for workflow in workflows {
-            let steps: Vec<Step> = workflow.steps.iter().map(|text| Step::new(text, &catalogue)).collect();
+            let steps: Vec<Step> = workflow.steps.iter().map(|text| Step::new(text, workflow, &catalogue)).collect();
             let track = tracker.tracks.len();
             for (step, at) in steps.iter().zip(0..).filter(|(step, _)| step.is_tool) {
                 for tool in catalogue.iter().filter(|tool| matches(&step.text, tool)) {
@@ -114,6 +123,7 @@ impl WorkflowTracker {
                 intents: workflow.intents.clone(),
                 entered: false,
                 steps,
+                outcomes: BTreeMap::new(),
             });
         }
         tracker
@@ -169,20 +179,26 @@ impl WorkflowTracker {
         }
     }
 
-    /// Records that a call completed without error at event `seq`. In each workflow, the next open step of that tool is then done.
-    /// In a required workflow, this needs all steps before it to be done.
-    pub fn record_completed(&mut self, tool: &str, seq: u64) {
-        self.evidence.insert(seq);
-        for place in self.tools.get(tool).into_iter().flatten() {
+    /// Records that a call completed without error. In each workflow, the next open step of that tool is then done, if the call meets
+    /// the conditions of the step. In a required workflow, this needs all steps before it to be done. Returns a sentence for each
+    /// condition that is not met.
+    pub(crate) fn record_completed(&mut self, call: &CompletedCall<'_>) -> Vec<String> {
+        self.evidence.insert(call.seq);
+        let mut unmet = Vec::new();
+        for place in self.tools.get(call.tool).into_iter().flatten() {
             let Some(track) = self.tracks.get_mut(place.track) else { continue };
-            let open = track.steps.iter().position(|step| step.is_done_by(tool) && step.status == StepStatus::Todo);
-            if let Some(at) = open
-                && (!track.required || track.first_undone(at).is_none())
-                && let Some(step) = track.steps.get_mut(at)
-            {
-                step.status = StepStatus::Done { evidence: seq };
+            let Some(at) =
+                track.open_step_of(call.tool).filter(|at| !track.required || track.first_undone(*at).is_none())
+            else {
+                continue;
+            };
+            let faults = track.unmet_by(at, call);
+            if faults.is_empty() {
+                track.complete(at, call);
             }
+            unmet.extend(faults);
         }
+        unmet
     }
 
     /// Returns the open steps that the finalization gate demands. They belong to required workflows that name the detected
@@ -216,6 +232,11 @@ impl Track {
         format!("sg_{}_{}", self.name, at + 1)
     }
 
+    /// Returns the position of the next open step that a call of a tool can complete.
+    fn open_step_of(&self, tool: &str) -> Option<usize> {
+        self.steps.iter().position(|step| step.is_done_by(tool) && step.status == StepStatus::Todo)
+    }
+
     /// Returns the first step before a position that is not done.
     fn first_undone(&self, before: usize) -> Option<&Step> {
         self.steps.iter().take(before).find(|step| !matches!(step.status, StepStatus::Done { .. }))
@@ -241,9 +262,10 @@ impl Track {
 }
 
 impl Step {
-    fn new(text: &str, catalogue: &BTreeSet<&str>) -> Self {
+    fn new(text: &str, workflow: &Workflow, catalogue: &BTreeSet<&str>) -> Self {
         let is_tool = catalogue.iter().any(|tool| matches(text, tool));
-        Self { text: text.to_owned(), is_tool, status: StepStatus::Todo }
+        let expected = workflow.expect.iter().filter(|expected| expected.step == text).map(Expectation::new).collect();
+        Self { text: text.to_owned(), is_tool, status: StepStatus::Todo, expected }
     }
 
     /// Returns whether a completed call of a tool is this step.

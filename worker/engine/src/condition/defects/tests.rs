@@ -53,6 +53,11 @@ fn defects(text: &str) -> Vec<Defect> {
 #[case::contains_in_a_list("items.contains('x')", "contains() is not defined for a list")]
 #[case::string_of_a_list("string(items) == 'x'", "string() is not defined for a list")]
 #[case::a_macro_over_a_text("name.all(c, c == 'x')", "all() goes over a list, not a string")]
+#[case::the_source_of_a_list("fromUser(items)", "fromUser() is not defined for a list")]
+#[case::the_source_of_a_bool("fromTool(urgent, 'x')", "fromTool() is not defined for a bool")]
+#[case::the_host_of_a_number("host(amount) == 'x'", "host() is not defined for a number")]
+#[case::a_pattern_for_a_number("amount.matches('5')", "matches() is not defined for a number")]
+#[case::calls_as_a_bool("calls('x')", "a list is neither true nor false")]
 fn a_part_that_never_has_a_value_is_reported_once(#[case] text: &str, #[case] sentence: &str) {
     assert_eq!(defects(text), [Defect::Undecidable(sentence.into())]);
 }
@@ -60,6 +65,8 @@ fn a_part_that_never_has_a_value_is_reported_once(#[case] text: &str, #[case] se
 #[rstest]
 #[case::equal("amount == '500'", "a number == a string is always false")]
 #[case::unequal("name != 5", "a string != a number is always true")]
+#[case::a_number_in_a_list("amount in lists.x", "a number in a list of strings is always false")]
+#[case::a_list_in_a_list("items in lists.x", "a list in a list of strings is always false")]
 fn a_part_that_is_always_the_same_is_reported(#[case] text: &str, #[case] sentence: &str) {
     assert_eq!(defects(text), [Defect::Constant(sentence.into())]);
 }
@@ -77,6 +84,9 @@ fn a_part_that_is_always_the_same_is_reported(#[case] text: &str, #[case] senten
 #[case::in_and_has("'x' in items && name in address && has(args.amount) && has(address.zip) && x in y")]
 #[case::a_choice("(urgent ? amount : count) > 5 && (urgent ? name : amount) > 5")]
 #[case::macros("size(items.filter(i, i > 5)) > 1 && items.map(i, i + 1) == [1]")]
+#[case::sources("!fromUser(name) && !fromTool(amount, 'x') && items.all(i, fromUser(i))")]
+#[case::text_functions("host(name) in lists.x && domain(name).lowerAscii() == 'y' && name.matches('z')")]
+#[case::earlier("size(calls('x')) > 1 && results('x').exists(r, r.amount == amount)")]
 fn a_condition_that_can_have_a_result_has_no_defects(#[case] text: &str) {
     assert_eq!(defects(text), []);
 }

@@ -46,6 +46,30 @@ fn findings(policy: &Value) -> Vec<Finding> {
     json!({"approvals": [{"toolId": "send_*", "when": "has(args.too)"}]}), "spec.policy.approvals[0].when",
     "no tool that \"send_*\" matches has an argument \"too\"", None
 )]
+#[case::the_source_of_a_list(
+    json!({"approvals": [{"toolId": "send_email", "when": "!fromUser(recipients)"}]}), "spec.policy.approvals[0].when",
+    "the condition never has a result: fromUser() is not defined for a list", Some("recipients is a list")
+)]
+#[case::a_misspelt_tool_in_a_condition(
+    json!({"approvals": [{"toolId": "send_email", "when": "size(calls('send_emial')) > 1"}]}), "spec.policy.approvals[0].when",
+    "no tool of the MCP server matches \"send_emial\": the rule protects nothing", Some("did you mean \"send_email\"?")
+)]
+#[case::an_unknown_list(
+    json!({"lists": {"payees": ["x"]}, "approvals": [
+        {"toolId": "send_email", "when": "body in lists.payee"}, {"toolId": "send_email", "when": "body in lists.payees"},
+    ]}),
+    "spec.policy.approvals[0].when", "spec.policy.lists has no list \"payee\"", Some("did you mean \"payees\"?")
+)]
+#[case::a_later_step(
+    json!({"workflows": [{"name": "w", "steps": ["send_email", "send_money"], "expect": [
+        {"step": "send_email", "condition": "body == steps.send_money.result"}
+    ]}]}),
+    "spec.policy.workflows[0].expect[0].condition", "no step before \"send_email\" has the name \"send_money\"", None
+)]
+#[case::a_step_in_words(
+    json!({"workflows": [{"name": "w", "steps": ["ask"], "expect": [{"step": "ask", "condition": "result.ok == true"}]}]}),
+    "spec.policy.workflows[0].expect[0].condition", "the step \"ask\" is not a tool, so no call can meet the condition", None
+)]
 fn a_rule_that_does_not_fit_the_server_is_an_error(
     #[case] policy: Value,
     #[case] path: &str,
@@ -68,6 +92,13 @@ fn a_rule_that_does_not_fit_the_server_is_an_error(
 }))]
 #[case::deliberately_no_tool(json!({"approvals": [{"toolId": "trade_*"}], "allowUnmatched": true}))]
 #[case::a_core_tool(json!({"approvals": [{"toolId": "write_file", "when": "path != 'a.md'"}]}))]
+#[case::the_sources_of_the_items(json!({"approvals": [
+    {"toolId": "send_email", "when": "!recipients.all(r, fromUser(r) || fromTool(r, 'send_*'))"},
+]}))]
+#[case::conditions_of_steps(json!({"workflows": [{"name": "w", "steps": ["send_email", "send_money"], "expect": [
+    {"step": "send_email", "condition": "result.ok == true"},
+    {"step": "send_money", "condition": "amount <= steps.send_email.result.amount"},
+]}]}))]
 fn a_rule_that_fits_the_server_is_no_finding(#[case] policy: Value) {
     assert_eq!(findings(&policy), []);
 }
@@ -110,4 +141,30 @@ fn a_blocked_name_that_is_like_no_tool_is_only_a_warning() {
     let warnings =
         ["spec.policy.tools.blocked[0]", "spec.policy.tools.allowed[1]"].map(|path| (Severity::Warning, path));
     assert_eq!(paths, warnings);
+}
+
+#[test]
+fn a_list_that_no_condition_reads_is_a_warning() {
+    let found = findings(&json!({"lists": {"payees": ["ada"]}}));
+    let [finding] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((finding.severity, finding.path.as_str()), (Severity::Warning, "spec.policy.lists.payees"));
+}
+
+#[rstest]
+#[case::an_unknown_argument(json!({"effects": "deny"}), "urls", Severity::Error, "spec.tools[0].sends[0]")]
+#[case::without_a_default(json!({}), "url", Severity::Warning, "spec.tools[0].sends")]
+fn a_declaration_of_what_a_tool_sends_must_have_an_effect(
+    #[case] policy: Value,
+    #[case] argument: &str,
+    #[case] severity: Severity,
+    #[case] path: &str,
+) {
+    let spec = json!({
+        "problem": {"statement": "Read pages"}, "policy": policy, "mcpServer": {"service": {"name": "web", "port": 8080}},
+        "tools": [{"name": "read_page", "readOnly": true, "sends": [argument]}],
+    });
+    let schema = json!({"type": "object", "properties": {"url": {"type": "string"}}});
+    let found = skill(&serde_json::from_value(spec).unwrap(), [("read_page", &schema)]);
+    let [finding] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((finding.severity, finding.path.as_str()), (severity, path));
 }

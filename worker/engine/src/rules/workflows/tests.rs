@@ -1,6 +1,8 @@
 //! The order and the completion of workflows (`docs/explanation/engine.md`, section 3).
 
 use super::*;
+use crate::event::CallId;
+use crate::record::Record;
 use proptest::prelude::*;
 use rstest::rstest;
 use serde_json::json;
@@ -9,7 +11,16 @@ const TOOLS: [&str; 4] = ["verify_identity", "check_eligibility", "process_refun
 
 fn workflow(name: &str, steps: &[&str], required: Option<bool>, intents: &[&str]) -> Workflow {
     let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
-    Workflow { name: name.to_owned(), steps: owned(steps), required, intents: owned(intents) }
+    Workflow { name: name.to_owned(), steps: owned(steps), required, intents: owned(intents), ..Workflow::default() }
+}
+
+impl WorkflowTracker {
+    /// Records a completed call without arguments.
+    fn complete_call(&mut self, tool: &str, seq: u64) {
+        let (record, id) = (Record::default(), CallId::new(seq, 0));
+        let call = CompletedCall { tool, seq, arguments: None, result: None, facts: record.for_call(&id) };
+        assert_eq!(self.record_completed(&call), [""; 0]);
+    }
 }
 
 /// Returns the required workflow of a refund.
@@ -54,7 +65,7 @@ fn an_optional_workflow_has_no_order_and_need_not_be_complete() {
     progress.record_started("process_refund", false);
     assert_eq!(progress.missing_before("process_refund"), []);
     assert_eq!(progress.incomplete(Some("refund")), []);
-    progress.record_completed("process_refund", 9);
+    progress.complete_call("process_refund", 9);
     assert_eq!(progress.sub_goals().last().unwrap().status, StepStatus::Done { evidence: 9 });
 }
 
@@ -66,10 +77,10 @@ fn a_step_needs_every_earlier_step_completed() {
     assert_eq!(progress.missing_before("process_refund"), [expected]);
     progress.record_started("verify_identity", true);
     assert_eq!(steps(&progress.missing_before("check_eligibility")), ["verify_identity"]);
-    progress.record_completed("verify_identity", 5);
+    progress.complete_call("verify_identity", 5);
     assert_eq!(progress.missing_before("check_eligibility"), []);
     assert_eq!(steps(&progress.missing_before("process_refund")), ["check_eligibility"]);
-    progress.record_completed("check_eligibility", 8);
+    progress.complete_call("check_eligibility", 8);
     assert_eq!(progress.missing_before("process_refund"), []);
     assert_eq!(progress.missing_before("track_order"), []);
 }
@@ -84,9 +95,9 @@ fn the_order_of_a_required_workflow_holds_for_every_intent() {
 fn a_job_that_only_tracks_an_order_need_not_complete_the_refund() {
     for mut progress in [refund(&[]), refund(&["refund"])] {
         progress.record_started("verify_identity", true);
-        progress.record_completed("verify_identity", 5);
+        progress.complete_call("verify_identity", 5);
         progress.record_started("track_order", false);
-        progress.record_completed("track_order", 8);
+        progress.complete_call("track_order", 8);
         assert_eq!(progress.incomplete(Some("track_order")), []);
         assert_eq!(progress.incomplete(None), []);
     }
@@ -106,7 +117,7 @@ fn without_intents_a_started_step_with_effect_demands_the_other_steps() {
     progress.record_started("track_order", true);
     assert_eq!(progress.incomplete(None), []);
     progress.record_started("process_refund", false);
-    progress.record_completed("process_refund", 7);
+    progress.complete_call("process_refund", 7);
     assert_eq!(steps(&progress.incomplete(Some("anything"))), ["track_order"]);
 }
 
@@ -120,11 +131,11 @@ fn a_workflow_with_intents_demands_nothing_for_another_intent() {
 #[test]
 fn a_step_that_is_not_a_tool_is_closed_with_evidence() {
     let mut progress = with_a_step_that_is_no_tool();
-    progress.record_completed("verify_identity", 5);
+    progress.complete_call("verify_identity", 5);
     assert_eq!(steps(&progress.missing_before("process_refund")), ["confirm with the customer"]);
     let fault = progress.check_done("confirm with the customer", 6).unwrap_err();
     assert_eq!(fault, Refusal::NoEvidence { evidence: 6 });
-    progress.record_completed("track_order", 6);
+    progress.complete_call("track_order", 6);
     let id = progress.check_done("confirm with the customer", 6).unwrap();
     assert_eq!(id, "sg_refund_2");
     progress.close(&id, StepStatus::Done { evidence: 6 });
@@ -144,7 +155,7 @@ fn a_step_that_cannot_be_closed_is_refused_with_the_reason(#[case] step: &str, #
 fn a_name_that_two_workflows_have_needs_the_id() {
     let talk = |name| workflow(name, &["talk"], Some(true), &[]);
     let mut progress = WorkflowTracker::new(&[talk("a"), talk("b")], []);
-    progress.record_completed("track_order", 3);
+    progress.complete_call("track_order", 3);
     let ids = "sg_a_1, sg_b_1".to_owned();
     assert_eq!(progress.check_done("talk", 3), Err(Refusal::Ambiguous { step: "talk".into(), ids }));
     progress.close("sg_a_1", StepStatus::Done { evidence: 3 });
@@ -154,8 +165,8 @@ fn a_name_that_two_workflows_have_needs_the_id() {
 #[test]
 fn a_step_that_does_not_apply_completes_the_workflow_but_allows_no_later_step() {
     let mut progress = refund(&["refund"]);
-    progress.record_completed("verify_identity", 5);
-    progress.record_completed("track_order", 6);
+    progress.complete_call("verify_identity", 5);
+    progress.complete_call("track_order", 6);
     let other = progress.check_not_applicable("check_eligibility", 6).unwrap_err();
     assert_eq!(other, Refusal::NotFromEarlierStep { step: "check_eligibility".into(), evidence: 6 });
     let id = progress.check_not_applicable("check_eligibility", 5).unwrap();
@@ -170,7 +181,7 @@ fn a_step_that_does_not_apply_completes_the_workflow_but_allows_no_later_step() 
 #[test]
 fn the_first_step_always_applies() {
     let mut progress = refund(&["refund"]);
-    progress.record_completed("track_order", 5);
+    progress.complete_call("track_order", 5);
     let refusal = progress.check_not_applicable("verify_identity", 5).unwrap_err();
     assert!(matches!(refusal, Refusal::NotFromEarlierStep { .. }));
 }
@@ -182,12 +193,12 @@ fn a_tool_that_is_two_steps_completes_one_step_per_call() {
     let done = |progress: &WorkflowTracker| {
         progress.sub_goals().iter().map(|goal| goal.status != StepStatus::Todo).collect::<Vec<_>>()
     };
-    progress.record_completed("verify_identity", 1);
-    progress.record_completed("verify_identity", 2);
+    progress.complete_call("verify_identity", 1);
+    progress.complete_call("verify_identity", 2);
     assert_eq!(done(&progress), [true, false, false]);
-    progress.record_completed("process_refund", 3);
+    progress.complete_call("process_refund", 3);
     assert_eq!(progress.missing_before("verify_identity"), []);
-    progress.record_completed("verify_identity", 4);
+    progress.complete_call("verify_identity", 4);
     assert_eq!(done(&progress), [true, true, true]);
 }
 
@@ -206,7 +217,7 @@ proptest! {
         for (seq, tool) in (1..).zip(calls) {
             if progress.missing_before(tool).is_empty() {
                 progress.record_started(tool, false);
-                progress.record_completed(tool, seq);
+                progress.complete_call(tool, seq);
             }
             let done: Vec<bool> = progress.sub_goals().iter().map(|goal| goal.status != StepStatus::Todo).collect();
             prop_assert!(done.is_sorted_by(|before, after| before >= after), "{done:?}");
@@ -219,6 +230,6 @@ proptest! {
         let _ = progress.check_done(&name, evidence);
         let _ = progress.check_not_applicable(&step, evidence);
         progress.close(&step, StepStatus::NotApplicable { evidence });
-        progress.record_completed(&step, evidence);
+        progress.complete_call(&step, evidence);
     }
 }

@@ -5,7 +5,7 @@ use crate::core_tools;
 use crate::event::{Answer, Arguments, CallId, Event, RulingReason};
 use crate::history::{ModelMessage, Turn};
 use crate::line::Entry;
-use crate::rules::workflows::StepStatus;
+use crate::rules::workflows::{CompletedCall, StepStatus};
 use crate::shared::Shared;
 use crate::tool::CatalogueTool;
 use bloomery_crds::v1alpha1::{Stage, Verdict};
@@ -24,7 +24,7 @@ pub(crate) fn apply(entry: &Entry, shared: &mut Shared) {
         Event::ToolRuled { call, verdict, reasons } => apply_ruling(call, *verdict, reasons, shared),
         Event::ToolSkipped { call, because } => settle(call, Settlement::Skipped, &skipped_text(because), shared),
         Event::ToolStarted { call } => mark_started(call, shared),
-        Event::ToolCompleted { call, text } => complete(call, text, shared),
+        Event::ToolCompleted { call, text } => complete_with(call, text, /*result*/ Some(text), shared),
         Event::ToolFailed { call, text } => fail(call, text, shared),
         Event::ToolIndeterminate { call, text } => retry_or_lose(call, text, shared),
         Event::ResultOffloaded { call, excerpt, .. } => take_excerpt(call, excerpt, shared),
@@ -56,22 +56,38 @@ pub(crate) fn settle(id: &CallId, settlement: Settlement, text: &str, shared: &m
     shared.join_messages();
 }
 
-/// Settles a call that was answered, and records its evidence.
+/// Settles a call whose result is not known completely, and records its evidence.
 pub(crate) fn complete(id: &CallId, text: &str, shared: &mut Shared) {
+    complete_with(id, text, /*result*/ None, shared);
+}
+
+/// Settles a call that was answered, and records its evidence. `text` is for the model, and `result` for conditions.
+fn complete_with(id: &CallId, text: &str, result: Option<&str>, shared: &mut Shared) {
     let Some(tool) = tool_of(id, shared) else { return };
-    let (gives_evidence, name) = (core_tools::gives_evidence(tool), tool.name.clone());
+    let (gives_evidence, name, read_only) = (core_tools::gives_evidence(tool), tool.name.clone(), tool.read_only);
+    let Shared { calls, record, rules, seq, .. } = shared;
+    let arguments = calls.get(id).and_then(|call| call.arguments.as_ref());
+    // A read has no `tool.started`.
+    if let Some(Arguments::Canonical(arguments)) = arguments.filter(|_| read_only) {
+        record.add_call(&name, id, arguments);
+    }
+    record.add_result(&name, result);
+    let mut text = text.to_owned();
     // A completed call completes its workflow step, even if the tool gives no evidence.
-    if gives_evidence || shared.rules.workflows.has_step(&name) {
-        shared.rules.workflows.record_completed(&name, shared.seq);
+    if gives_evidence || rules.workflows.has_step(&name) {
+        let arguments = calls.get(id).and_then(|call| call.read_arguments().ok());
+        let call = CompletedCall { tool: &name, seq: *seq, arguments, result, facts: record.for_call(id) };
+        for unmet in rules.workflows.record_completed(&call) {
+            text = with_note(&text, &unmet);
+        }
     }
     if gives_evidence && shared.calls.add_evidence(id) {
         shared.record_evidence();
     }
     if gives_evidence && shared.rules.workflows.wants_evidence() {
-        settle(id, Settlement::Completed, &with_evidence_number(text, shared.seq), shared);
-    } else {
-        settle(id, Settlement::Completed, text, shared);
+        text = with_note(&text, &format!("evidence: {}", shared.seq));
     }
+    settle(id, Settlement::Completed, &text, shared);
 }
 
 /// Settles a call that failed.
@@ -118,9 +134,13 @@ fn mark_started(id: &CallId, shared: &mut Shared) {
     let Some(call) = shared.calls.get_mut(id).filter(is_startable) else { return };
     call.state = CallState::Started { epoch };
     call.tries += 1;
-    let alias = call.tool.clone();
-    if let Some(tool) = shared.catalogue.tool(&alias) {
-        shared.rules.workflows.record_started(&tool.name, tool.read_only);
+    let (alias, arguments) = (call.tool.clone(), call.arguments.clone());
+    let Shared { catalogue, record, rules, .. } = shared;
+    if let Some(tool) = catalogue.tool(&alias) {
+        rules.workflows.record_started(&tool.name, tool.read_only);
+        if let Some(Arguments::Canonical(arguments)) = arguments {
+            record.add_call(&tool.name, id, &arguments);
+        }
     }
 }
 
@@ -195,7 +215,8 @@ fn skipped_text(because: &CallId) -> String {
     format!("Skipped: call {because} of the same answer was not completed. This call was not made.")
 }
 
-/// Appends the evidence number to a result. The model names it when it closes a workflow step that is not a tool.
-fn with_evidence_number(text: &str, seq: u64) -> String {
-    format!("{text}\n[evidence: {seq}]")
+/// Appends a note to a result: the evidence number, which the model names when it closes a workflow step that is not a tool, or the
+/// reason why the call does not complete its step.
+fn with_note(text: &str, note: &str) -> String {
+    format!("{text}\n[{note}]")
 }

@@ -5,9 +5,10 @@ use super::arguments::InvalidArguments;
 use super::state::{Call, CallState};
 use super::undeclared;
 use crate::catalogue::Catalogue;
-use crate::condition::Arguments as CheckedArguments;
+use crate::condition::{Arguments as CheckedArguments, Subject};
 use crate::core_tools;
 use crate::event::{Arguments, RulingReason};
+use crate::record::Record;
 use crate::rules::{Objection, Rules};
 use crate::run::Run;
 use crate::shared::Shared;
@@ -29,6 +30,8 @@ pub struct Gate<'a> {
     pub rules: &'a Rules,
     /// The inputs of the conversation: the Skill's policy, the bound resources, the limits.
     pub run: &'a Run,
+    /// The facts of the conversation that conditions read.
+    pub record: &'a Record,
     /// The id of the detected intent.
     pub intent: Option<&'a str>,
     /// The number of calls that the gate has allowed so far.
@@ -37,8 +40,8 @@ pub struct Gate<'a> {
 
 impl<'a> Gate<'a> {
     pub(crate) fn new(shared: &'a Shared) -> Self {
-        let Shared { catalogue, rules, run, calls, .. } = shared;
-        Self { catalogue, rules, run, intent: shared.intent_id(), allowed: calls.rulings().allowed }
+        let Shared { catalogue, rules, run, record, calls, .. } = shared;
+        Self { catalogue, rules, run, record, intent: shared.intent_id(), allowed: calls.rulings().allowed }
     }
 }
 
@@ -55,7 +58,7 @@ pub struct Ruling {
 /// own policy, compiled guardrails, workflows, rules of endpoints, argument schema, approvals, limits. An approval lifts
 /// its own hold and no other objection.
 pub fn rule(call: &Call, gate: &Gate<'_>) -> Ruling {
-    let Gate { catalogue, rules, run, intent, allowed } = *gate;
+    let Gate { catalogue, rules, run, record, intent, allowed } = *gate;
     let Some(tool) = catalogue.tool(&call.tool) else {
         let detail = format!("there is no tool {:?}", bounded(&call.tool, 128));
         return strictest(vec![Objection::deny(GateReason::Catalogue, detail)]);
@@ -68,11 +71,14 @@ pub fn rule(call: &Call, gate: &Gate<'_>) -> Ruling {
     let has_secrets = !call.secrets.is_empty();
     let arguments = if has_secrets { Err(InvalidArguments::new("")) } else { call.read_arguments() };
     let checked = arguments.as_ref().map(|arguments| CheckedArguments::check(arguments));
-    if let (Ok(arguments), Ok(checked)) = (&arguments, &checked) {
-        objections.extend(rules.tool_policy(tool, checked));
+    let facts = record.for_call(&call.id);
+    let subject = checked.as_ref().ok().map(|arguments| Subject { arguments, facts: &facts });
+    if let (Ok(arguments), Some(subject)) = (&arguments, subject) {
+        objections.extend(rules.tool_policy(tool, subject));
         objections.extend(rules.guardrails(tool, arguments));
     }
     objections.extend(rules.workflow_order(tool));
+    objections.extend(subject.iter().flat_map(|subject| rules.workflow_expectations(tool, subject.arguments, facts)));
     let endpoint_objection = |&arguments: &_| core_tools::http::objection(tool, arguments, run);
     objections.extend(arguments.as_ref().ok().and_then(endpoint_objection));
     let schema_error = match &arguments {
@@ -82,8 +88,8 @@ pub fn rule(call: &Call, gate: &Gate<'_>) -> Ruling {
     };
     objections.extend(schema_error.map(|detail| Objection::deny(GateReason::Schema, detail)));
     objections.extend(arguments.as_ref().ok().and_then(|arguments| undeclared::objection(tool, arguments, &run.skill)));
-    if let Ok(checked) = &checked {
-        objections.extend(rules.approvals(tool, checked));
+    if let Some(subject) = subject {
+        objections.extend(rules.approvals(tool, subject));
     }
     objections.extend(limit_objection(allowed, run));
     objections.retain(|objection| objection.verdict != Verdict::Hold || !call.hold.is_lifted(&objection.reason));

@@ -1,3 +1,7 @@
+//! The calls of an answer.
+
+mod facts;
+
 use crate::fixture::checks::*;
 use crate::fixture::staged::*;
 use crate::fixture::*;

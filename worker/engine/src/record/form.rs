@@ -1,0 +1,92 @@
+//! The form in which values are compared: `docs/explanation/tools.md`, section "Sources of values".
+
+use super::iban;
+
+/// The longest value whose source is searched, in bytes.
+pub(super) const MAX_VALUE_BYTES: usize = 1024;
+
+/// Returns a text with each run of blanks as one space, and none at its ends.
+pub(super) fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !plain.is_empty() {
+            plain.push(' ');
+        }
+        plain.push_str(word);
+    }
+    plain
+}
+
+/// Returns the form of a value that several spellings share: a decimal number without useless zeros, or an IBAN without spaces. `None`
+/// for any other value.
+pub(super) fn number_or_iban(value: &str) -> Option<String> {
+    decimal(value).or_else(|| iban::compact(value))
+}
+
+/// Returns the key of a value. Values with the same key are the same. `None` if the value is empty or too long.
+pub(super) fn key(value: &str) -> Option<String> {
+    let plain = plain(value);
+    if plain.is_empty() || plain.len() > MAX_VALUE_BYTES {
+        return None;
+    }
+    if let Some(form) = number_or_iban(&plain) {
+        return Some(form);
+    }
+    let plain = without_final_slash(&plain);
+    let (head, path) = split_path(plain);
+    Some(head.to_ascii_lowercase() + path)
+}
+
+/// Splits a value before its path. The case of a path matters, that of everything else does not.
+pub(super) fn split_path(value: &str) -> (&str, &str) {
+    let authority = value.find("://").map_or(0, |at| at + 3);
+    let path = value.get(authority..).and_then(|rest| rest.find('/')).map_or(value.len(), |at| authority + at);
+    value.split_at_checked(path).unwrap_or((value, ""))
+}
+
+/// Returns a URL without path and without its final slash. Other values stay the same.
+pub(super) fn without_final_slash(value: &str) -> &str {
+    match split_path(value) {
+        (head, "/") if head.contains("://") => head,
+        _ => value,
+    }
+}
+
+/// Reads `12`, `-12` or `12.50`, and omits zeros that change nothing.
+pub(super) fn decimal(text: &str) -> Option<String> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let (whole, fraction) = digits.split_once('.').map_or((digits, "0"), |(whole, fraction)| (whole, fraction));
+    let all_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    // An identifier may begin with zeros.
+    let is_number = all_digits(whole) && all_digits(fraction) && (whole == "0" || !whole.starts_with('0'));
+    let sign = if text.starts_with('-') { "-" } else { "" };
+    let fraction = fraction.trim_end_matches('0');
+    is_number.then(|| if fraction.is_empty() { format!("{sign}{whole}") } else { format!("{sign}{whole}.{fraction}") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case::blanks(" Ada \t Lovelace\n", "ada lovelace")]
+    #[case::an_address("Ada@Own.com", "ada@own.com")]
+    #[case::a_url("HTTPS://Own.com/A/b", "https://own.com/A/b")]
+    #[case::a_url_without_path("https://Own.com/", "https://own.com")]
+    #[case::a_path("Docs/A", "docs/A")]
+    #[case::a_number("12.50", "12.5")]
+    #[case::a_whole_number("50.00", "50")]
+    #[case::a_negative_number("-5.0", "-5")]
+    #[case::an_id_with_zeros("007", "007")]
+    #[case::an_iban("de89 3704 0044 0532 0130 00", "DE89370400440532013000")]
+    #[case::letters_outside_of_ascii("Ärzte", "Ärzte")]
+    fn spellings_of_a_value_share_a_key(#[case] value: &str, #[case] expected: &str) {
+        assert_eq!(key(value).as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn empty_and_very_long_values_have_no_key() {
+        assert_eq!((key(" \n"), key(&"x".repeat(MAX_VALUE_BYTES + 1))), (None, None));
+    }
+}

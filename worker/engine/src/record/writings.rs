@@ -1,0 +1,268 @@
+//! The texts that people wrote or bound, indexed by the tokens in them.
+
+use super::form::{self, MAX_VALUE_BYTES};
+use super::iban;
+use std::collections::BTreeSet;
+
+/// The most bytes of all texts together. Later texts are not searched.
+const MAX_TEXT_BYTES: usize = 256 * 1024;
+
+/// The number of bytes by which the places in a text are sorted.
+const SORTED_BYTES: usize = 16;
+
+/// The most places that one search compares in one text.
+const MAX_PLACES: usize = 1_000;
+
+/// The most characters of soft punctuation in a row.
+const MAX_SOFT_CHARS: usize = 8;
+
+/// The texts of people.
+#[derive(Debug, Default)]
+pub(super) struct Writings {
+    texts: Vec<Writing>,
+    bytes: usize,
+}
+
+/// A text of a person.
+#[derive(Debug)]
+struct Writing {
+    text: String,
+    /// The places at which a token can begin, each with the first bytes there in lower case, sorted by these bytes.
+    places: Vec<(u128, u32)>,
+    /// The numbers and account numbers in the text, each in one form.
+    numbers: BTreeSet<String>,
+}
+
+impl Writings {
+    /// Adds a text, unless the room is spent.
+    pub(super) fn add(&mut self, text: &str) {
+        let plain = form::plain(text);
+        if plain.is_empty() || self.bytes + plain.len() > MAX_TEXT_BYTES {
+            return;
+        }
+        self.bytes += plain.len();
+        self.texts.push(Writing::new(plain));
+    }
+
+    /// Returns whether a value occurs in a text as a whole token.
+    pub(super) fn contain(&self, value: &str) -> bool {
+        let plain = form::plain(value);
+        if plain.is_empty() || plain.len() > MAX_VALUE_BYTES {
+            return false;
+        }
+        if let Some(number) = form::number_or_iban(&plain) {
+            return self.texts.iter().any(|writing| writing.numbers.contains(&number));
+        }
+        let token = form::without_final_slash(&plain);
+        self.texts.iter().any(|writing| writing.contains(token))
+    }
+}
+
+impl Writing {
+    fn new(text: String) -> Self {
+        let starts = text.char_indices().filter(|(at, c)| *c != ' ' && begins_token(&text, *at));
+        let mut places: Vec<(u128, u32)> =
+            starts.filter_map(|(at, _)| Some((first_bytes(text.get(at..)?, 0), u32::try_from(at).ok()?))).collect();
+        places.sort_unstable();
+        let numbers = places.iter().flat_map(|(_, at)| numbers_at(&text, *at)).collect();
+        Self { text, places, numbers }
+    }
+
+    fn contains(&self, token: &str) -> bool {
+        let (lowest, highest) = (first_bytes(token, 0), first_bytes(token, u8::MAX));
+        let first = self.places.partition_point(|(bytes, _)| *bytes < lowest);
+        let candidates = self.places.iter().skip(first).take_while(|(bytes, _)| *bytes <= highest);
+        candidates.take(MAX_PLACES).any(|(_, at)| self.has_token_at(*at, token))
+    }
+
+    fn has_token_at(&self, at: u32, token: &str) -> bool {
+        let at = usize::try_from(at).unwrap_or(usize::MAX);
+        let Some(found) = self.text.get(at..).and_then(|rest| rest.get(..token.len())) else { return false };
+        let (head, path) = form::split_path(token);
+        let is_equal = found.get(..head.len()).is_some_and(|found| found.eq_ignore_ascii_case(head))
+            && found.get(head.len()..) == Some(path);
+        is_equal && (ends_token(&self.text, at + token.len()) || is_host_of_url(&self.text, at, at + token.len()))
+    }
+}
+
+/// Returns the numbers and account numbers that begin at a place.
+fn numbers_at(text: &str, at: u32) -> Vec<String> {
+    let at = usize::try_from(at).unwrap_or(usize::MAX);
+    let rest = text.get(at..).unwrap_or_default();
+    let is_whole = |length: usize| ends_token(text, at + length);
+    let is_digit = |c: char| c.is_ascii_digit();
+    let sign = usize::from(rest.starts_with('-'));
+    let digits = |from: usize| rest.get(from..).map_or(0, |rest| rest.len() - rest.trim_start_matches(is_digit).len());
+    let whole = sign + digits(sign);
+    let has_fraction = rest.get(whole..).is_some_and(|rest| rest.starts_with('.')) && digits(whole + 1) > 0;
+    let length = if has_fraction { whole + 1 + digits(whole + 1) } else { whole };
+    let decimal = rest.get(..length).filter(|_| is_whole(length)).and_then(form::decimal);
+    let ibans = iban::leading(rest).filter(|(length, _)| is_whole(*length)).map(|(_, iban)| iban);
+    decimal.into_iter().chain(ibans).collect()
+}
+
+/// Returns the first bytes of a text, with ASCII letters in lower case. If the text is shorter, `filler` is in the place of the missing
+/// bytes.
+fn first_bytes(text: &str, filler: u8) -> u128 {
+    let bytes = text.bytes().map(|byte| byte.to_ascii_lowercase()).chain(std::iter::repeat(filler));
+    bytes.take(SORTED_BYTES).fold(0, |all, byte| all << 8 | u128::from(byte))
+}
+
+/// Returns whether a token can begin at a place: after a blank, after hard punctuation, after soft punctuation before which a word
+/// begins, or after the scheme of a URL.
+fn begins_token(text: &str, at: usize) -> bool {
+    let (Some(before), Some(after)) = (text.get(..at), text.get(at..)) else { return false };
+    if before.ends_with("://") {
+        return true;
+    }
+    let mut rest = before.chars().rev().skip_soft();
+    match rest.next() {
+        None | Some(' ') => true,
+        Some(',') => !(is_digit(rest.next()) && is_digit(after.chars().next())),
+        Some(last) => is_hard(last),
+    }
+}
+
+/// Returns whether a token can end at a place.
+fn ends_token(text: &str, at: usize) -> bool {
+    let (Some(before), Some(after)) = (text.get(..at), text.get(at..)) else { return false };
+    let mut rest = after.chars().skip_soft();
+    match rest.next() {
+        None | Some(' ') => true,
+        Some(',') => !(is_digit(before.chars().next_back()) && is_digit(rest.next())),
+        Some(next) => is_hard(next),
+    }
+}
+
+/// Returns whether a part of a text is the whole host of a URL.
+fn is_host_of_url(text: &str, start: usize, end: usize) -> bool {
+    let is_after_scheme = text.get(..start).is_some_and(|before| before.ends_with("://"));
+    is_after_scheme && text.get(end..).is_some_and(|after| after.starts_with(['/', '?', '#']))
+}
+
+fn is_digit(c: Option<char>) -> bool {
+    c.is_some_and(|c| c.is_ascii_digit())
+}
+
+/// Returns whether a character ends a token, wherever it is.
+fn is_hard(c: char) -> bool {
+    matches!(
+        c,
+        '"' | '(' | ')' | '[' | ']' | '{' | '}' | '<' | '>' | ';' | '|' | '`' | '“' | '”' | '„' | '«' | '»' | '‹' | '›'
+    ) || matches!(c, '。' | '、' | '，' | '；' | '（' | '）' | '「' | '」')
+}
+
+/// Returns whether a character ends a token only at the end of a word: `own.com.` ends before the last dot.
+fn is_soft(c: char) -> bool {
+    matches!(
+        c,
+        '.' | ':' | '!' | '?' | '\'' | '*' | '_' | '~' | '#' | '@' | '$' | '%' | '/' | '’' | '‘' | '€' | '£' | '¥'
+    ) || matches!(c, '…' | '–' | '—')
+}
+
+/// Skips soft punctuation.
+trait SkipSoft: Iterator<Item = char> + Sized {
+    /// Skips at most [`MAX_SOFT_CHARS`] characters of soft punctuation.
+    fn skip_soft(self) -> impl Iterator<Item = char> {
+        let mut skipped = 0;
+        self.skip_while(move |c| {
+            skipped += 1;
+            skipped <= MAX_SOFT_CHARS && is_soft(*c)
+        })
+    }
+}
+
+impl<I: Iterator<Item = char>> SkipSoft for I {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use rstest::rstest;
+
+    fn writings(text: &str) -> Writings {
+        let mut writings = Writings::default();
+        writings.add(text);
+        writings
+    }
+
+    #[rstest]
+    #[case::at_the_end("Mail ada@own.com.", "ada@own.com")]
+    #[case::in_brackets("Ada <ada@own.com>, please", "ada@own.com")]
+    #[case::in_json(r#"{"to":"ada@own.com"}"#, "ada@own.com")]
+    #[case::in_a_list("ada@own.com,bob@own.com", "bob@own.com")]
+    #[case::in_another_case("Mail Ada@Own.com", "ada@own.com")]
+    #[case::several_words("Pay Ada   Lovelace\n50", "Ada Lovelace")]
+    #[case::a_reference("Close #1234!", "1234")]
+    #[case::a_mention("Ask @ada, please", "ada")]
+    #[case::a_number("Pay $50.", "50")]
+    #[case::a_number_with_zeros("Pay 12.50 EUR", "12.5")]
+    #[case::a_number_in_another_form("Pay 50 EUR", "50.00")]
+    #[case::an_iban_in_groups("to DE89 3704 0044 0532 0130 00 by noon", "DE89370400440532013000")]
+    #[case::an_iban_without_groups("to DE89370400440532013000.", "DE89 3704 0044 0532 0130 00")]
+    #[case::a_url("See [this](https://own.com/A).", "https://own.com/A")]
+    #[case::the_scheme_in_another_case("See https://own.com/A", "HTTPS://Own.com/A")]
+    #[case::a_final_slash("See https://own.com", "https://own.com/")]
+    #[case::the_host_of_a_url("See https://own.com/a?b", "own.com")]
+    fn a_whole_token_of_a_text_is_found(#[case] text: &str, #[case] value: &str) {
+        assert!(writings(text).contain(value));
+    }
+
+    #[rstest]
+    #[case::the_end_of_a_token("Mail ada@own.com", "a@own.com")]
+    #[case::the_beginning_of_a_token("Mail ada@own.com.evil.org", "ada@own.com")]
+    #[case::the_domain_of_an_address("Mail ada@own.com", "own.com")]
+    #[case::two_addresses("Mail ada@own.com and x@own.com", "ada@own.com,x@own.com")]
+    #[case::another_path("See https://bit.ly/AbC", "https://bit.ly/abc")]
+    #[case::more_of_a_url("See https://own.com/a", "https://own.com/a?q=secret")]
+    #[case::less_of_a_url("See https://own.com/a", "https://own.com")]
+    #[case::the_user_of_a_url("See https://own.com@evil.com/", "own.com")]
+    #[case::a_part_of_a_number("Pay 1,000.50", "1")]
+    #[case::another_part_of_a_number("Pay 1,000", "000")]
+    #[case::digits_of_a_number("Pay 500", "50")]
+    #[case::another_sign("Pay -50", "50")]
+    #[case::an_iban_with_another_digit("to DE89 3704 0044 0532 0130 00", "DE89370400440532013001")]
+    #[case::a_homoglyph("Mail ada@own.com", "аda@own.com")]
+    #[case::nothing("Mail ada@own.com", " ")]
+    fn anything_else_is_not_found(#[case] text: &str, #[case] value: &str) {
+        assert!(!writings(text).contain(value));
+    }
+
+    #[test]
+    fn a_token_does_not_span_two_texts() {
+        let mut writings = writings("Ada");
+        writings.add("Lovelace");
+        assert!(!writings.contain("Ada Lovelace") && writings.contain("Lovelace"));
+    }
+
+    #[test]
+    fn texts_beyond_the_room_are_not_searched() {
+        let mut writings = writings(&("x".repeat(1023) + " ").repeat(MAX_TEXT_BYTES / 1024));
+        writings.add("ada");
+        assert!(writings.contain(&"x".repeat(1023)) && !writings.contain("ada"));
+    }
+
+    proptest! {
+        /// The index finds what a search of every place finds.
+        #[test]
+        fn the_index_finds_what_a_search_finds(text in "[aAb@.,/: \"1-]{0,40}", value in "[aAb@./1-]{1,6}") {
+            let writings = writings(&text);
+            let plain = form::plain(&text);
+            let token = form::without_final_slash(&value);
+            let whole = Writing { places: Vec::new(), numbers: BTreeSet::new(), text: plain.clone() };
+            let found = (0..plain.len()).any(|at| {
+                plain.is_char_boundary(at) && begins_token(&plain, at) && whole.has_token_at(u32::try_from(at).unwrap(), token)
+            });
+            if form::number_or_iban(&value).is_none() {
+                prop_assert_eq!(writings.contain(&value), found, "{:?} in {:?}", value, text);
+            }
+        }
+
+        /// A word that is added between other words is found.
+        #[test]
+        fn every_word_is_found(before in ".{0,20}", word in "[a-z]{1,8}@[a-z]{1,8}\\.com", after in ".{0,20}") {
+            let text = format!("{before} {word} {after}");
+            prop_assert!(writings(&text).contain(&word), "{:?}", text);
+        }
+    }
+}

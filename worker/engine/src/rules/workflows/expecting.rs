@@ -1,0 +1,61 @@
+//! The conditions of the steps: whether a call may be made, and whether it completes its step.
+
+use super::expectation::CompletedCall;
+use super::{Step, StepStatus, Track, WorkflowTracker};
+use crate::condition::{self, Arguments};
+use crate::record::{CallFacts, StepFacts};
+
+impl WorkflowTracker {
+    /// Returns the reasons why required workflows do not allow a call, one sentence for each condition that is not met. Conditions over
+    /// the result are left out.
+    pub(crate) fn unmet_before(
+        &self,
+        tool: &str,
+        arguments: &Result<Arguments<'_>, condition::Error>,
+        facts: CallFacts<'_>,
+    ) -> Vec<String> {
+        let tracks = self.tools.get(tool).into_iter().flatten().filter_map(|place| self.tracks.get(place.track));
+        let of_track = |track: &Track| -> Vec<String> {
+            let facts = facts.with_step(StepFacts { result: None, steps: &track.outcomes });
+            let Some(step) = track.step_of(tool) else { return Vec::new() };
+            let expected = step.expected.iter().filter(|expected| !expected.reads_result);
+            expected.filter_map(|expected| Some(track.sentence(step, &expected.fault(arguments, &facts)?))).collect()
+        };
+        tracks.filter(|track| track.required).flat_map(of_track).collect()
+    }
+}
+
+impl Track {
+    /// Returns the sentences about the conditions of a step that a completed call does not meet.
+    pub(super) fn unmet_by(&self, at: usize, call: &CompletedCall<'_>) -> Vec<String> {
+        let Some(step) = self.steps.get(at).filter(|step| !step.expected.is_empty()) else { return Vec::new() };
+        let missing = || condition::Error::Arguments("the arguments are not known".to_owned());
+        let arguments = call.arguments.map_or_else(|| Err(missing()), Arguments::check);
+        let result = call.result_value();
+        let facts = call.facts.with_step(StepFacts { result: result.as_ref(), steps: &self.outcomes });
+        let faults = step.expected.iter().filter_map(|expected| expected.fault(&arguments, &facts));
+        faults.map(|fault| self.sentence(step, &fault)).collect()
+    }
+
+    /// Completes a step, and keeps its arguments and result for the conditions of later steps.
+    pub(super) fn complete(&mut self, at: usize, call: &CompletedCall<'_>) {
+        let is_read = self.steps.iter().any(|step| !step.expected.is_empty());
+        let Some(step) = self.steps.get_mut(at) else { return };
+        step.status = StepStatus::Done { evidence: call.seq };
+        if is_read {
+            let fields = [("args", call.arguments.cloned()), ("result", call.result_value())];
+            let known = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+            self.outcomes.insert(step.text.clone(), known.collect());
+        }
+    }
+
+    /// Returns the step that a call of a tool would complete: the next open one, or else the last one.
+    fn step_of(&self, tool: &str) -> Option<&Step> {
+        let last = || self.steps.iter().rposition(|step| step.is_done_by(tool));
+        self.steps.get(self.open_step_of(tool).or_else(last)?)
+    }
+
+    fn sentence(&self, step: &Step, fault: &str) -> String {
+        format!("the step {:?} of the workflow {:?} needs more: {fault}", step.text, self.name)
+    }
+}
