@@ -107,6 +107,12 @@ mod tests {
         ]}),
         "spec.resources"
     )]
+    #[case::minimum_of_a_text(json!({"tools": [{"inputs": [{"type": "string", "minimum": 1}]}]}), "spec.tools[0].inputs[0].type")]
+    #[case::pattern_of_a_number(json!({"tools": [{"inputs": [{"type": "number", "pattern": "a"}]}]}), "spec.tools[0].inputs[0].type")]
+    #[case::values_of_a_list(json!({"tools": [{"inputs": [{"type": "array", "enum": ["a"]}]}]}), "spec.tools[0].inputs[0].type")]
+    #[case::empty_range(
+        json!({"tools": [{"inputs": [{"type": "number", "minimum": 2, "maximum": 1.5}]}]}), "spec.tools[0].inputs[0].maximum"
+    )]
     fn a_violated_rule_is_reported_at_its_field(#[case] spec: Value, #[case] path: &str) {
         let paths: Vec<String> =
             violations("Skill", &json!({"spec": spec})).into_iter().map(|violation| violation.path).collect();
@@ -118,6 +124,7 @@ mod tests {
     #[case(json!({"tools": [{"policy": {"allowed": "conditional", "condition": "amount > 5"}}]}))]
     #[case(json!({"tools": [{"policy": {"allowed": "always"}}]}))]
     #[case(json!({"intents": {"supported": [{"entities": [{"type": "string"}]}]}}))]
+    #[case(json!({"tools": [{"inputs": [{"type": "integer", "minimum": 1, "maximum": 1}, {"type": "string", "enum": ["a"], "pattern": "a"}]}]}))]
     #[case(json!({"resources": [
         {"name": "a", "type": "api_endpoint", "auth": {"credential": "b"}, "rules": []}, {"name": "b", "type": "credential"}
     ]}))]

@@ -2,11 +2,12 @@
 
 use crate::budget::Budget;
 use crate::catalogue::Catalogue;
-use crate::event::{Event, ModelFailure, QuestionId};
+use crate::event::{CallId, Event, ModelFailure, QuestionId};
 use crate::history::{History, Turn};
 use crate::line::Entry;
 use crate::progress::ProgressTracker;
 use crate::rules::Rules;
+use crate::rules::limits::Spent;
 use crate::run::Run;
 use crate::stage_prompt::data;
 use crate::stages::calls::{Call, Calls};
@@ -32,6 +33,8 @@ pub(crate) struct Shared {
     pub history: History,
     pub catalogue: Catalogue,
     pub rules: Rules,
+    /// The calls that count towards `policy.limits`.
+    pub spent: Spent,
     pub model: ModelState,
     pub calls: Calls,
     pub questions: Questions,
@@ -68,6 +71,7 @@ impl Shared {
             history: History::default(),
             catalogue: Catalogue::default(),
             rules: Rules::default(),
+            spent: Spent::default(),
             model: ModelState::default(),
             calls: Calls::default(),
             questions: Questions::default(),
@@ -138,6 +142,14 @@ impl Shared {
     /// Returns whether a call with effect was sent and has no result yet.
     pub(crate) fn is_effect_under_way(&self, call: &Call) -> bool {
         call.is_sent() && !self.catalogue.tool(&call.tool).is_some_and(|tool| tool.read_only)
+    }
+
+    /// Counts a call towards `policy.limits`.
+    pub(crate) fn count_towards_limits(&mut self, id: &CallId) {
+        let Some(call) = self.calls.get(id) else { return };
+        let Some(tool) = self.catalogue.tool(&call.tool) else { return };
+        let Ok(arguments) = call.read_arguments() else { return };
+        self.spent.count(id, self.rules.limited_amounts(tool, arguments));
     }
 
     /// The id of the detected intent.

@@ -46,6 +46,17 @@ pub struct RulingReason {
     /// The approver who must approve, if the layer holds the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approver: Option<String>,
+    /// The rule, such as `policy.limits[0]`, if its `detail` may change between two rulings on the same call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+}
+
+impl RulingReason {
+    /// Returns whether two reasons are those of the same rule. An approval that lifts one of them lifts the other.
+    pub fn is_same_rule(&self, other: &Self) -> bool {
+        let has_rule = self.rule.is_some() && self.rule == other.rule;
+        self == other || has_rule && (self.layer, &self.approver) == (other.layer, &other.approver)
+    }
 }
 
 /// A progress notification, or a line of the server's log.

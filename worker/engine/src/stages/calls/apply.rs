@@ -74,8 +74,9 @@ pub(crate) fn complete(id: &CallId, text: &str, shared: &mut Shared) {
     }
 }
 
-/// Settles a call that failed.
+/// Settles a call that failed, and so is known not to have happened.
 pub(crate) fn fail(id: &CallId, text: &str, shared: &mut Shared) {
+    shared.spent.give_back(id);
     let times = shared.calls.count_failure(id);
     settle(id, Settlement::Failed, &failed_text(text, times), shared);
 }
@@ -98,12 +99,19 @@ fn apply_ruling(id: &CallId, verdict: Verdict, reasons: &[RulingReason], shared:
     // A settled call stays settled.
     let Some(call) = shared.calls.get_mut(id).filter(|call| !call.is_settled()) else { return };
     let (tool, tries) = (call.tool.clone(), call.tries);
+    if tries == 0 {
+        shared.spent.give_back(id);
+    }
     match verdict {
         Verdict::Allow => call.state = CallState::Allowed,
         Verdict::Hold => call.state = CallState::Held,
         Verdict::Deny => settle(id, Settlement::Denied, &denied_text(reasons, tries), shared),
     }
     shared.calls.count_ruling(&tool, verdict, reasons);
+    // A read has no `tool.started`.
+    if verdict == Verdict::Allow && shared.catalogue.tool(&tool).is_some_and(|tool| tool.read_only) {
+        shared.count_towards_limits(id);
+    }
 }
 
 /// Marks a call as started. A worker starts only a call that the gate has allowed, so the event of another call is forged and changes
@@ -118,6 +126,7 @@ fn mark_started(id: &CallId, shared: &mut Shared) {
     if let Some(tool) = shared.catalogue.tool(&alias) {
         shared.rules.workflows.record_started(&tool.name, tool.read_only);
     }
+    shared.count_towards_limits(id);
 }
 
 /// Retries a call whose answer was lost, if its tool is read-only or idempotent and has not changed. If the call is not retried,

@@ -8,6 +8,7 @@ use crate::catalogue::Catalogue;
 use crate::condition::Arguments as CheckedArguments;
 use crate::core_tools;
 use crate::event::{Arguments, RulingReason};
+use crate::rules::limits::Spent;
 use crate::rules::{Objection, Rules};
 use crate::run::Run;
 use crate::shared::Shared;
@@ -33,12 +34,14 @@ pub struct Gate<'a> {
     pub intent: Option<&'a str>,
     /// The number of calls that the gate has allowed so far.
     pub allowed: u32,
+    /// The calls that count towards `policy.limits`.
+    pub spent: &'a Spent,
 }
 
 impl<'a> Gate<'a> {
     pub(crate) fn new(shared: &'a Shared) -> Self {
-        let Shared { catalogue, rules, run, calls, .. } = shared;
-        Self { catalogue, rules, run, intent: shared.intent_id(), allowed: calls.rulings().allowed }
+        let Shared { catalogue, rules, run, calls, spent, .. } = shared;
+        Self { catalogue, rules, run, intent: shared.intent_id(), allowed: calls.rulings().allowed, spent }
     }
 }
 
@@ -52,10 +55,11 @@ pub struct Ruling {
 }
 
 /// Rules on a call. The layers, in this order: catalogue, secrets in the arguments, drift, `policy.tools`, the tool's
-/// own policy, compiled guardrails, workflows, rules of endpoints, argument schema, approvals, limits. An approval lifts
+/// own policy, compiled guardrails, workflows, rules of endpoints, argument schema, declared inputs, approvals, `policy.limits`, limits
+/// of the Job. An approval lifts
 /// its own hold and no other objection.
 pub fn rule(call: &Call, gate: &Gate<'_>) -> Ruling {
-    let Gate { catalogue, rules, run, intent, allowed } = *gate;
+    let Gate { catalogue, rules, run, intent, allowed, spent } = *gate;
     let Some(tool) = catalogue.tool(&call.tool) else {
         let detail = format!("there is no tool {:?}", bounded(&call.tool, 128));
         return strictest(vec![Objection::deny(GateReason::Catalogue, detail)]);
@@ -82,8 +86,12 @@ pub fn rule(call: &Call, gate: &Gate<'_>) -> Ruling {
     };
     objections.extend(schema_error.map(|detail| Objection::deny(GateReason::Schema, detail)));
     objections.extend(arguments.as_ref().ok().and_then(|arguments| undeclared::objection(tool, arguments, &run.skill)));
+    objections.extend(arguments.as_ref().ok().and_then(|arguments| rules.declared_inputs(tool, arguments)));
     if let Ok(checked) = &checked {
         objections.extend(rules.approvals(tool, checked));
+    }
+    if let Ok(arguments) = &arguments {
+        objections.extend(rules.limits(tool, arguments, &call.id, spent));
     }
     objections.extend(limit_objection(allowed, run));
     objections.retain(|objection| objection.verdict != Verdict::Hold || !call.hold.is_lifted(&objection.reason));

@@ -182,8 +182,10 @@ fn ruled() -> Vec<Event> {
         layer,
         detail: format!("{layer} holds it"),
         approver: approver.map(str::to_owned),
+        rule: None,
     };
-    let denied = |layer: GateReason| RulingReason { layer, detail: format!("{layer} denies it"), approver: None };
+    let denied =
+        |layer: GateReason| RulingReason { layer, detail: format!("{layer} denies it"), approver: None, rule: None };
     let ruled = |verdict, reasons| Event::ToolRuled { call: call(), verdict, reasons };
     let held_call = HeldCall {
         id: "11-1".into(),
@@ -360,7 +362,8 @@ fn secret() -> Vec<Event> {
         secrets: vec!["token".into()],
     };
     let answer = Answer { message: json!({"role": "assistant"}), calls: vec![asked], ..Answer::default() };
-    let denied = RulingReason { layer: GateReason::Secret, detail: "the value of token".into(), approver: None };
+    let denied =
+        RulingReason { layer: GateReason::Secret, detail: "the value of token".into(), approver: None, rule: None };
     vec![
         Event::ModelAnswered { answer },
         Event::ToolRuled { call: call(), verdict: Verdict::Deny, reasons: vec![denied] },
@@ -425,7 +428,7 @@ fn tool_changes() -> Vec<Event> {
 
 fn endpoints() -> Vec<Event> {
     let detail = "the Skill's rules for `shop` allow no DELETE of /orders/7; they allow GET /orders/*".into();
-    let denied = RulingReason { layer: GateReason::Endpoint, detail, approver: None };
+    let denied = RulingReason { layer: GateReason::Endpoint, detail, approver: None, rule: None };
     vec![Event::ToolRuled { call: call(), verdict: Verdict::Deny, reasons: vec![denied] }]
 }
 
