@@ -113,6 +113,17 @@ mod tests {
     #[case::empty_range(
         json!({"tools": [{"inputs": [{"type": "number", "minimum": 2, "maximum": 1.5}]}]}), "spec.tools[0].inputs[0].maximum"
     )]
+    #[case::neither_sum_nor_count(json!({"policy": {"limits": [{"tool": "a", "per": "job", "max": 1}]}}), "spec.policy.limits[0]")]
+    #[case::sum_and_count(
+        json!({"policy": {"limits": [{"tool": "a", "sum": "b", "count": true, "per": "job", "max": 1}]}}), "spec.policy.limits[0]"
+    )]
+    #[case::no_window(
+        json!({"policy": {"limits": [{"tool": "a", "count": true, "per": "skill", "max": 1}]}}), "spec.policy.limits[0].window"
+    )]
+    #[case::window_of_a_job(
+        json!({"policy": {"limits": [{"tool": "a", "count": true, "per": "job", "window": "1h", "max": 1}]}}),
+        "spec.policy.limits[0].window"
+    )]
     fn a_violated_rule_is_reported_at_its_field(#[case] spec: Value, #[case] path: &str) {
         let paths: Vec<String> =
             violations("Skill", &json!({"spec": spec})).into_iter().map(|violation| violation.path).collect();
@@ -128,6 +139,9 @@ mod tests {
     #[case(json!({"resources": [
         {"name": "a", "type": "api_endpoint", "auth": {"credential": "b"}, "rules": []}, {"name": "b", "type": "credential"}
     ]}))]
+    #[case(json!({"policy": {"limits": [
+        {"tool": "a", "count": true, "per": "job", "max": 1}, {"tool": "a", "sum": "b", "per": "skill", "window": "24h", "max": 1}
+    ]}}))]
     fn a_valid_object_violates_no_rule(#[case] spec: Value) {
         assert_eq!(violations("Skill", &json!({"spec": spec})), []);
     }

@@ -16,14 +16,16 @@ pub mod workflows;
 
 pub use objection::Objection;
 
+use crate::amount::Amount;
 use crate::condition::{self, Arguments};
 use crate::event::CallId;
 use crate::schema::Schema;
 use crate::tool::CatalogueTool;
+use bloomery_crds::Digest;
 use bloomery_crds::v1alpha1::{GateReason, SkillSpec, Verdict};
 use guardrails::Guardrails;
 use inputs::DeclaredInputs;
-use limits::{Amount, Limits, Spent};
+use limits::{Counted, Limits, Reservation};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use tool_rules::ToolRules;
@@ -118,12 +120,29 @@ impl Rules {
         self.inputs.get(&tool.name)?.objection(arguments)
     }
 
-    /// Returns the objections of `policy.limits` to a call. `spent` are the calls that count.
-    pub fn limits(&self, tool: &CatalogueTool, arguments: &Value, call: &CallId, spent: &Spent) -> Vec<Objection> {
-        self.limits.objections(&tool.name, arguments, call, spent, &self.approver)
+    /// Returns the objections of `policy.limits` to a call.
+    pub fn limits(&self, tool: &CatalogueTool, arguments: &Value, counted: Counted<'_>) -> Vec<Objection> {
+        self.limits.objections(&tool.name, arguments, counted, &self.approver)
     }
 
-    /// Returns the amount of a call for each limit that it counts towards, by the position of the limit.
+    /// Returns whether the ledger of the Skill must count the calls of a tool.
+    pub(crate) fn need_ledger(&self, tool: &CatalogueTool) -> bool {
+        self.limits.need_ledger(&tool.name)
+    }
+
+    /// Returns the reservation of a call in the ledger of the Skill, if a limit needs it. A `forced` one counts beyond a limit.
+    pub(crate) fn reservation<'a>(
+        &self,
+        tool: &'a CatalogueTool,
+        arguments: &Value,
+        call: &'a CallId,
+        key: Digest,
+        forced: bool,
+    ) -> Option<Reservation<'a>> {
+        self.limits.reservation(&tool.name, arguments, call, key, forced)
+    }
+
+    /// Returns the amount of a call for each limit of the Job that it counts towards, by the position of the limit.
     pub(crate) fn limited_amounts(&self, tool: &CatalogueTool, arguments: &Value) -> Vec<(usize, Amount)> {
         self.limits.amounts(&tool.name, arguments)
     }

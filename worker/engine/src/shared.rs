@@ -35,6 +35,8 @@ pub(crate) struct Shared {
     pub rules: Rules,
     /// The calls that count towards `policy.limits`.
     pub spent: Spent,
+    /// The calls that are known not to have happened, and that the ledger of the Skill still counts.
+    pub to_give_back: Vec<CallId>,
     pub model: ModelState,
     pub calls: Calls,
     pub questions: Questions,
@@ -72,6 +74,7 @@ impl Shared {
             catalogue: Catalogue::default(),
             rules: Rules::default(),
             spent: Spent::default(),
+            to_give_back: Vec::new(),
             model: ModelState::default(),
             calls: Calls::default(),
             questions: Questions::default(),
@@ -150,6 +153,15 @@ impl Shared {
         let Some(tool) = self.catalogue.tool(&call.tool) else { return };
         let Ok(arguments) = call.read_arguments() else { return };
         self.spent.count(id, self.rules.limited_amounts(tool, arguments));
+    }
+
+    /// Returns the amounts of a call that is known not to have happened.
+    pub(crate) fn give_back(&mut self, id: &CallId) {
+        self.spent.give_back(id);
+        let answer = self.calls.get(id).and_then(|call| call.reservation.as_ref());
+        if answer.is_some_and(|answer| answer.reserved) && !self.to_give_back.contains(id) {
+            self.to_give_back.push(id.clone());
+        }
     }
 
     /// The id of the detected intent.

@@ -1,6 +1,8 @@
 //! The policy of a Skill.
 
+use super::super::shared::duration_schema;
 use kube::KubeSchema;
+use kube::core::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
@@ -135,6 +137,8 @@ pub struct ApprovalRule {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("has(self.sum) != (has(self.count) && self.count)").message("needs either sum or count: true"))]
+#[x_kube(validation = Rule::new("has(self.window) == (self.per == 'skill')").message("per: skill needs a window, and per: job has none").field_path(".window"))]
+#[x_kube(validation = Rule::new("!has(self.window) || duration(self.window) <= duration('744h')").message("must be at most 744h").field_path(".window"))]
 pub struct CallLimit {
     /// The name of the tool, or a prefix of names with `*` at the end. All tools of a prefix share the limit.
     #[schemars(length(min = 1, max = 128), regex(pattern = r"^[^*]*\*?$"))]
@@ -146,8 +150,12 @@ pub struct CallLimit {
     /// True to count the calls, in place of `sum`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<bool>,
-    /// The calls that are added: `job` for those of the same Job.
+    /// The calls that are added: `job` for those of the same Job, `skill` for those of all Jobs of the Skill within the window.
     pub per: LimitScope,
+    /// The time after which a call no longer counts, such as `24h`, at most `744h`. Only with `per: skill`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "duration_schema")]
+    pub window: Option<Duration>,
     /// The largest sum, or the largest number of calls.
     #[schemars(range(min = 0))]
     pub max: Number,
@@ -170,6 +178,8 @@ pub struct CallLimit {
 pub enum LimitScope {
     /// The calls of the same Job.
     Job,
+    /// The calls of all Jobs of the Skill.
+    Skill,
 }
 
 /// The action of an approval rule. The default is `require_approval`.

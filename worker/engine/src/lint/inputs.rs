@@ -9,7 +9,7 @@ use bloomery_crds::v1alpha1::{SkillSpec, ToolDeclaration, ToolInput};
 pub(super) fn findings(spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (at, declared) in spec.tools.iter().enumerate() {
-        let tools = tools_of(declared, spec, known);
+        let tools = if known.is_complete() { tools_of(declared, spec, known) } else { Vec::new() };
         for (nth, input) in declared.inputs.iter().enumerate() {
             let path = format!("spec.tools[{at}].inputs[{nth}]");
             findings.extend(unusable_pattern(&path, input));
@@ -33,7 +33,7 @@ fn tools_of<'a>(
 }
 
 fn unusable_pattern(path: &str, input: &ToolInput) -> Option<Finding> {
-    let error = pattern_error(input).filter(|_| input.pattern.is_some())?;
+    let error = pattern_error(input)?;
     Some(Finding::error(format!("{path}.pattern"), format!("every call is denied, because of the pattern: {error}")))
 }
 

@@ -2,9 +2,9 @@
 
 use super::finding::Finding;
 use super::known_tools::KnownTools;
+use crate::amount::Amount;
 use crate::condition::{Kinds, Signature};
 use crate::core_tools;
-use crate::rules::limits::Amount;
 use bloomery_crds::v1alpha1::{CallLimit, SkillSpec};
 
 pub(super) fn findings(spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {

@@ -53,6 +53,7 @@ impl DeclaredInput {
 
 /// Returns the error of a declared pattern, if it cannot be used.
 pub(crate) fn pattern_error(input: &ToolInput) -> Option<Error> {
+    input.pattern.as_ref()?;
     Schema::compile(&schema_of(input)).compile_error().cloned()
 }
 

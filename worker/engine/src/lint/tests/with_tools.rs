@@ -143,9 +143,9 @@ fn an_input_that_protects_nothing_or_denies_everything_is_an_error(
 
 #[test]
 fn limited_inputs_of_no_tool_protect_nothing() {
-    let tools = json!([{"name": "send_mony", "inputs": [{"name": "amount", "type": "number", "maximum": 5}]}]);
+    let tools = json!([{"name": "send_moneys", "inputs": [{"name": "amount", "type": "number", "maximum": 5}]}]);
     let found = findings_about(&json!({}), &tools);
-    assert_eq!(found[0].message, "no tool of the MCP server matches \"send_mony\": the rule protects nothing");
+    assert_eq!(found[0].message, "no tool of the MCP server matches \"send_moneys\": the rule protects nothing");
 }
 
 #[rstest]
@@ -167,8 +167,8 @@ fn a_minimum_of_the_skill_is_a_lower_limit() {
 
 #[rstest]
 #[case::a_misspelt_tool(
-    json!({"tool": "send_mony", "count": true, "per": "job", "max": 1}), "tool",
-    "no tool of the MCP server matches \"send_mony\": the rule protects nothing", Severity::Error
+    json!({"tool": "send_moneys", "count": true, "per": "job", "max": 1}), "tool",
+    "no tool of the MCP server matches \"send_moneys\": the rule protects nothing", Severity::Error
 )]
 #[case::a_misspelt_argument(
     json!({"tool": "send_money", "sum": "amuont", "per": "job", "max": 1}), "sum",

@@ -1,6 +1,6 @@
 //! The calls that count towards the limits of a Job.
 
-use super::amount::Amount;
+use crate::amount::Amount;
 use crate::event::CallId;
 use std::collections::BTreeMap;
 

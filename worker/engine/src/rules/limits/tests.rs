@@ -1,7 +1,7 @@
 //! Limits in whole conversations.
 
 use super::*;
-use crate::event::Decision;
+use crate::event::{Decision, Event};
 use crate::fixture::checks::{ALL_WELL, code};
 use crate::fixture::{Reply, Tools, World, asks, good_answer, run};
 use crate::people::HumanRequest;
@@ -204,4 +204,139 @@ fn an_approval_lifts_a_limit_whose_amounts_have_changed_and_no_other_limit() {
     assert!(!held.is_same_rule(&reason("5 before", "policy.limits[1]")));
     let approval = |detail: &str| Objection::hold(GateReason::Approval, detail, "x").reason;
     assert!(!approval("a").is_same_rule(&approval("b")));
+}
+
+/// Returns a Job with a limit of 1000 in 24 h over all Jobs of the Skill.
+fn windowed(action: &str, key: &str) -> Run {
+    let limits = json!([{
+        "tool": "process_refund", "sum": "amount", "per": "skill", "window": "24h", "max": 1000, "action": action,
+    }]);
+    Run { run_key: key.into(), ..limited(limits) }
+}
+
+/// Plays a Job that asks for one refund, with the ledger of earlier Jobs.
+fn refund_after(earlier: &World, run: Run, amount: u64, reply: Tools) -> World {
+    let call = asks(&[("process_refund", json!({"order_id": "A-17", "amount": amount}))]);
+    let mut world = World::new(run, vec![call, good_answer()], reply);
+    (world.ledger, world.now) = (earlier.ledger.clone(), earlier.now);
+    world.play_out();
+    world
+}
+
+#[test]
+fn jobs_of_a_skill_share_a_limit_with_a_window() {
+    let first = refunds(windowed("deny", "job-1"), &[json!(600)], ALL_WELL);
+    let names = first.names();
+    let place = |name: &str| names.iter().position(|event| *event == name).unwrap();
+    assert!(place("limits.reserved") < place("tool.ruled") && place("tool.ruled") < place("tool.started"));
+
+    let second = refund_after(&first, windowed("deny", "job-2"), 401, ALL_WELL);
+    assert_eq!((verdicts(&second), second.effects.len()), (vec![Verdict::Deny], 0));
+    let reason = second.conversation.shared.calls.rulings().last[0].reason.clone().unwrap();
+    assert_eq!(reason, "amount in 24 h: 600 before, 1001 with this call, at most 1000");
+    assert_eq!(second.ledger, first.ledger, "a denied call does not count");
+
+    let third = refund_after(&second, windowed("deny", "job-3"), 400, ALL_WELL);
+    assert_eq!(verdicts(&third), [Verdict::Allow]);
+    let mut later = third.resumed_from(third.log.len());
+    later.now = 24 * 3600;
+    assert_eq!(verdicts(&refund_after(&later, windowed("deny", "job-4"), 1000, ALL_WELL)), [Verdict::Allow]);
+}
+
+#[test]
+fn only_a_failed_call_is_returned_to_the_ledger() {
+    let empty = refunds(windowed("deny", "job-0"), &[], ALL_WELL);
+    let failed = refund_after(&empty, windowed("deny", "job-1"), 600, |_, _| Reply::Failed("no money"));
+    assert!(failed.names().contains(&"limits.returned"));
+    assert_eq!(failed.ledger.as_ref().unwrap().entries, []);
+    let lost = refund_after(&failed, windowed("deny", "job-2"), 600, |_, _| Reply::Lost);
+    assert_eq!(lost.ledger.as_ref().unwrap().entries.len(), 1);
+    assert_eq!(code(&lost), OutcomeCode::ToolIndeterminate);
+}
+
+#[test]
+fn an_approved_call_counts_in_the_ledger_beyond_the_limit() {
+    let first = refunds(windowed("require_approval", "job-1"), &[json!(900)], ALL_WELL);
+    let mut second = refund_after(&first, windowed("require_approval", "job-2"), 500, ALL_WELL);
+    assert_eq!((verdicts(&second), second.effects.len()), (vec![Verdict::Hold], 0));
+    assert_eq!(second.ledger, first.ledger, "a held call does not count yet");
+    // Another Job spends meanwhile, so the amounts of the second ruling are others.
+    let other = refund_after(&second, windowed("require_approval", "job-3"), 100, ALL_WELL);
+    second.ledger = other.ledger.clone();
+    let mut approved = second.resumed_from(second.log.len());
+    approved.people = approves;
+    approved.play_out();
+    assert_eq!((verdicts(&approved), approved.effects.len()), (vec![Verdict::Hold, Verdict::Allow], 1));
+    assert_eq!(approved.ledger.as_ref().unwrap().entries.len(), 3);
+}
+
+#[test]
+fn a_denied_approval_is_not_counted() {
+    let first = refunds(windowed("require_approval", "job-1"), &[json!(900)], ALL_WELL);
+    let second = refund_after(&first, windowed("require_approval", "job-2"), 500, ALL_WELL);
+    let mut denied = second.resumed_from(second.log.len());
+    denied.people = |open| {
+        let HumanRequest::Approval(request) = open.first()? else { return None };
+        Some(request.deny(Decision { approver: request.approvers[0].into(), by: "jane".into(), reason: None }))
+    };
+    denied.play_out();
+    assert_eq!((denied.effects.len(), &denied.ledger), (0, &first.ledger));
+}
+
+#[test]
+fn a_ledger_that_cannot_be_used_holds_a_call_until_people_decide() {
+    let mut broken = refunds(windowed("require_approval", "job-0"), &[], ALL_WELL);
+    broken.ledger = Err("it cannot be read");
+    let held = refund_after(&broken, windowed("require_approval", "job-1"), 1, ALL_WELL);
+    assert_eq!((verdicts(&held), held.effects.len()), (vec![Verdict::Hold], 0));
+    let reason = held.conversation.shared.calls.rulings().last[0].reason.clone().unwrap();
+    assert_eq!(reason, "amount in 24 h cannot be checked, because of the ledger of the Skill: it cannot be read");
+    let mut approved = held.resumed_from(held.log.len());
+    approved.people = approves;
+    approved.play_out();
+    assert_eq!((code(&approved), approved.effects.len()), (OutcomeCode::Succeeded, 1));
+    let denied = refund_after(&broken, windowed("deny", "job-2"), 1, ALL_WELL);
+    assert_eq!((verdicts(&denied), denied.effects.len()), (vec![Verdict::Deny], 0));
+}
+
+fn approves(open: &[HumanRequest<'_>]) -> Option<crate::people::Statement> {
+    let HumanRequest::Approval(request) = open.first()? else { return None };
+    Some(request.approve(Decision { approver: request.approvers[0].into(), by: "jane".into(), reason: None }))
+}
+
+/// The log alone starts no call: a worker asks the ledger, whatever an earlier line says.
+#[test]
+fn an_allowed_call_without_a_reservation_is_not_sent() {
+    let call = asks(&[("process_refund", json!({"order_id": "A-17", "amount": 600}))]);
+    let mut world = World::new(windowed("deny", "job-1"), vec![call, good_answer()], ALL_WELL);
+    world.play_until(|conversation| conversation.calls().iter().any(|call| call.arguments.is_some()));
+    let id = world.conversation.calls()[0].id.clone();
+    world.record(Event::ToolRuled { call: id, verdict: Verdict::Allow, reasons: Vec::new() });
+    world.play_out();
+    assert_eq!(world.ledger.as_ref().unwrap().entries.len(), 1);
+    let names = world.names();
+    let place = |name: &str| names.iter().position(|event| *event == name).unwrap();
+    assert!(place("limits.reserved") < place("tool.started"), "{names:?}");
+}
+
+/// A worker may be lost after any event. The next one reserves the call again, and it counts once.
+#[test]
+fn a_call_counts_once_in_the_ledger_wherever_its_worker_is_lost() {
+    let whole = refunds(windowed("deny", "job-1"), &[json!(600)], ALL_WELL);
+    for events in 1..whole.log.len() {
+        let mut resumed = whole.resumed_from(events);
+        resumed.play_out();
+        let entries = resumed.ledger.as_ref().unwrap().entries.len();
+        assert_eq!(entries, 1, "after event {events}: {:?}", resumed.names());
+    }
+}
+
+#[test]
+fn a_replay_of_reservations_reads_no_ledger() {
+    let world = refunds(windowed("deny", "job-1"), &[json!(600), json!(500)], ALL_WELL);
+    assert_eq!(verdicts(&world), [Verdict::Allow, Verdict::Deny]);
+    let mut other = world.resumed_from(world.log.len());
+    other.ledger = Err("no ledger is read");
+    other.play_out();
+    assert_eq!(verdicts(&other), verdicts(&world));
 }

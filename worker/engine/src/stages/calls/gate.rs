@@ -8,7 +8,7 @@ use crate::catalogue::Catalogue;
 use crate::condition::Arguments as CheckedArguments;
 use crate::core_tools;
 use crate::event::{Arguments, RulingReason};
-use crate::rules::limits::Spent;
+use crate::rules::limits::{Counted, Spent};
 use crate::rules::{Objection, Rules};
 use crate::run::Run;
 use crate::shared::Shared;
@@ -91,7 +91,8 @@ pub fn rule(call: &Call, gate: &Gate<'_>) -> Ruling {
         objections.extend(rules.approvals(tool, checked));
     }
     if let Ok(arguments) = &arguments {
-        objections.extend(rules.limits(tool, arguments, &call.id, spent));
+        let counted = Counted { call: &call.id, spent, answer: call.reservation.as_ref() };
+        objections.extend(rules.limits(tool, arguments, counted));
     }
     objections.extend(limit_objection(allowed, run));
     objections.retain(|objection| objection.verdict != Verdict::Hold || !call.hold.is_lifted(&objection.reason));
@@ -108,7 +109,14 @@ pub(super) fn confirms(call: &Call, gate: &Gate<'_>) -> bool {
         _ => false,
     };
     let before = Gate { allowed: gate.allowed.saturating_sub(1), ..*gate };
-    !is_to_be_sent || rule(call, &before).verdict == Verdict::Allow
+    !is_to_be_sent || rule(call, &before).verdict == Verdict::Allow && !needs_reservation(call, gate)
+}
+
+/// Returns whether the ledger of the Skill must be asked before a call that the rules allow otherwise. After an approval, it is asked
+/// again: the call counts beyond the limit. An approval also settles that the ledger cannot be used.
+pub(super) fn needs_reservation(call: &Call, gate: &Gate<'_>) -> bool {
+    let is_settled = call.reservation.as_ref().is_some_and(|answer| answer.reserved || answer.forced);
+    !is_settled && gate.catalogue.tool(&call.tool).is_some_and(|tool| gate.rules.need_ledger(tool))
 }
 
 /// Turns a hold into a denial if the arguments are too large for a person to review.

@@ -1,9 +1,10 @@
 //! The event of each line of `every-event.jsonl`. Every optional field is present in one event and absent in another.
 
+use crate::amount::Amount;
 use crate::event::{
     Answer, Arguments, CallId, ContextKind, ContextPart, Decision, Directive, Event, FinalizationRuling, FullResult,
-    ModelFailure, PolishOutcome, QuestionId, QuestionSubject, RequestedCall, ResourceSummary, RulingReason, SelectedBy,
-    ToolProgress, UserQuestion,
+    LimitUse, ModelFailure, PolishOutcome, QuestionId, QuestionSubject, RequestedCall, ReservationAnswer,
+    ResourceSummary, RulingReason, SelectedBy, ToolProgress, UserQuestion,
 };
 use crate::tool::{CatalogueTool, ToolSource};
 use bloomery_crds::Digest;
@@ -41,6 +42,7 @@ pub(super) fn all() -> Vec<Event> {
         skill_deletion(),
         disruption(),
         invalid_policy(),
+        limits_over_calls(),
     ]
     .concat()
 }
@@ -482,6 +484,31 @@ fn disruption() -> Vec<Event> {
 fn invalid_policy() -> Vec<Event> {
     let message = "Rules of the Skill do not fit its tools.";
     vec![Event::Finished { outcome: Outcome::new(OutcomeCode::PolicyInvalid, message), result: None }]
+}
+
+/// The reservation of a call in the ledger of the Skill, its return, and a limit that holds a call.
+fn limits_over_calls() -> Vec<Event> {
+    let used = |units: u64| LimitUse { limit: 1, used: Amount::of_number(&units.into()).unwrap() };
+    let answer = ReservationAnswer { reserved: true, forced: false, used: vec![used(800)], fault: None };
+    let failed = ReservationAnswer {
+        reserved: false,
+        forced: true,
+        used: Vec::new(),
+        fault: Some("the memory is read-only".into()),
+    };
+    let held = RulingReason {
+        layer: GateReason::Approval,
+        detail: "amount in 24h: 800 before, 1300 with this call, at most 1000".into(),
+        approver: Some("finance".into()),
+        rule: Some("policy.limits[1]".into()),
+    };
+    vec![
+        Event::LimitsReserved { call: call(), answer },
+        Event::LimitsReserved { call: call(), answer: failed.clone() },
+        Event::ToolRuled { call: call(), verdict: Verdict::Hold, reasons: vec![held] },
+        Event::LimitsReturned { call: call(), fault: None },
+        Event::LimitsReturned { call: call(), fault: failed.fault },
+    ]
 }
 
 /// The directives of the operator, and their effects.

@@ -1,5 +1,6 @@
 //! Exact amounts: sums of decimals, without the rounding of doubles.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 use std::fmt;
 
@@ -9,27 +10,50 @@ const DECIMALS: u32 = 18;
 /// The number of units in 1.
 const UNITS: i128 = 10_i128.pow(DECIMALS);
 
-/// A number of at least 0 with at most 18 decimals. It is less than 10^20.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+/// A number of at least 0 with at most 18 decimals. In JSON, it is a text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct Amount(i128);
+
+/// The error of a text that is no amount.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a number of at least 0 with at most 18 decimals")]
+pub struct Error(String);
+
+impl From<Amount> for String {
+    fn from(amount: Amount) -> Self {
+        amount.to_string()
+    }
+}
+
+impl TryFrom<String> for Amount {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self, Error> {
+        parse(&text).ok_or(Error(text))
+    }
+}
 
 impl Amount {
     /// The amount of one call.
-    pub(super) const ONE: Self = Self(UNITS);
+    pub(crate) const ONE: Self = Self(UNITS);
+
+    /// The largest number that is an amount. Sums may be larger.
+    const LARGEST: Self = Self(u64::MAX as i128 * UNITS);
 
     /// Returns a number as an amount. `None` if it is negative, has more decimals, or is too large.
     pub fn of_number(number: &Number) -> Option<Self> {
-        parse(&number.to_string())
+        parse(&number.to_string()).filter(|amount| *amount <= Self::LARGEST)
     }
 
     /// Returns a value as an amount. `None` if it is missing, or no number that can be an amount.
-    pub(super) fn of_value(value: Option<&Value>) -> Option<Self> {
+    pub(crate) fn of_value(value: Option<&Value>) -> Option<Self> {
         Self::of_number(value?.as_number()?)
     }
 
     /// Returns the sum. A sum that is too large stays at the largest one, which exceeds every limit.
     #[must_use]
-    pub(super) fn plus(self, other: Self) -> Self {
+    pub(crate) fn plus(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 }
@@ -47,7 +71,7 @@ fn parse(text: &str) -> Option<Amount> {
         _ if digits % factor == 0 => digits / factor,
         _ => return None,
     };
-    (0..=i128::from(u64::MAX) * UNITS).contains(&units).then_some(Amount(units))
+    (units >= 0).then_some(Amount(units))
 }
 
 /// Writes the amount without an exponent and without trailing zeros.
@@ -115,6 +139,14 @@ mod tests {
             let text = format!("{}.{decimals:06}", whole / 10);
             let read = parse(&text).unwrap();
             prop_assert_eq!(parse(&read.to_string()), Some(read));
+        }
+
+        #[test]
+        fn a_sum_is_read_as_it_is_written(numbers in prop::collection::vec(0_u64.., 0..30)) {
+            let amount = |number: u64| Amount::of_number(&number.into()).unwrap();
+            let sum = numbers.into_iter().fold(Amount::default(), |sum, number| sum.plus(amount(number)));
+            let text = serde_json::to_string(&sum).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Amount>(&text).unwrap(), sum);
         }
 
         #[test]
