@@ -11,6 +11,7 @@ pub use invocation::Invocation;
 pub use jobs::{CancelArgs, ReplyArgs, TreeArgs, WaitArgs, WaitTarget};
 pub use local::{EventsArgs, GetArgs, McpArgs, MigrateArgs, ModelArgs, RunArgs};
 
+use crate::local::DEFAULT_MEMORY;
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 use std::path::PathBuf;
 use values::{name, namespace};
@@ -42,6 +43,9 @@ pub enum Command {
     Import(ImportArgs),
     /// Check Skills, Jobs and Models, and report all problems with line and column
     Lint(LintArgs),
+    /// Test the rules of a Skill
+    #[command(subcommand)]
+    Policy(PolicyCommand),
     /// Approve a held call of a Job on a cluster, in your own name
     Approve(DecideArgs),
     /// Deny a held call of a Job on a cluster, in your own name
@@ -128,6 +132,49 @@ pub struct LintArgs {
     /// server. A rule that names no tool or argument of it is an error
     #[arg(long, value_name = "FILE|URL", value_hint = ValueHint::AnyPath)]
     pub tools: Option<String>,
+}
+
+/// The commands about rules.
+#[derive(Debug, Subcommand)]
+pub enum PolicyCommand {
+    /// Replay calls against the rules of a Skill, and compare the verdicts with the expected ones
+    Test(PolicyTestArgs),
+}
+
+/// The arguments of `policy test`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "The engine decides as in a run. The model, the tools and people are those of the file. Nothing is sent.\n\n\
+                  Exit codes: 0 all verdicts are as expected, 1 a verdict or a reason differs, 2 invalid arguments or input.\n\n\
+                  Example: bloomery policy test policy-test.yaml --tools tools.json"
+)]
+pub struct PolicyTestArgs {
+    /// The file with the cases, or - for stdin
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// The Skill, instead of the file's `skill`: a file (FILE#NAME if it has several), or the name of a Skill in the memory or of
+    /// a template
+    #[arg(long, value_name = "FILE|NAME", value_hint = ValueHint::AnyPath)]
+    pub skill: Option<String>,
+    /// The tools of the MCP server, instead of the file's `tools`: a file with the JSON result of tools/list, or the URL of the
+    /// server [default: the tools that the Skill declares]
+    #[arg(long, value_name = "FILE|URL", value_hint = ValueHint::AnyPath)]
+    pub tools: Option<String>,
+    /// The directory of the memory, with one directory for each Skill
+    #[arg(long, value_name = "DIR", default_value = DEFAULT_MEMORY)]
+    pub memory: PathBuf,
+    /// Print the verdicts in this format
+    #[arg(short, long, value_enum)]
+    pub output: Option<DataOutput>,
+}
+
+/// The formats of data that is no object of the API.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DataOutput {
+    /// JSON
+    Json,
+    /// YAML
+    Yaml,
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! `bloomery lint`: checks files, and prints all findings.
 
-mod server_tools;
+pub mod server_tools;
 
 use crate::args::LintArgs;
 use crate::check::check_document;

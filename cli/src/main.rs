@@ -18,6 +18,7 @@ mod local;
 mod migrate;
 mod output;
 mod page;
+mod policy;
 mod run;
 mod source;
 mod summary;
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         Command::Migrate(args) => migrate::run(&args),
         Command::Import(args) => from_io_result(import::run(&args)),
         Command::Lint(args) => lint::run(&args),
+        Command::Policy(command) => policy::run(&command),
         Command::Approve(args) => approvals::decide(&args, ApprovalVerdict::Approve),
         Command::Deny(args) => approvals::decide(&args, ApprovalVerdict::Deny),
         Command::CanApprove(args) => approvals::can_approve(&args),

@@ -17,7 +17,7 @@ mod screen;
 mod server;
 mod short_secrets;
 mod signals;
-mod skill;
+pub mod skill;
 mod stdout;
 mod steps;
 mod templates;

@@ -317,6 +317,73 @@ mod tests {
     }
 
     #[test]
+    fn a_policy_is_tested_against_expected_verdicts() {
+        assert_snapshot!(shown(&bloomery(&["policy", "test", "tests/files/policy-test.yaml"], b"")));
+    }
+
+    /// Runs `policy test` with a file of cases for the Skill `payments`.
+    fn policy_test(cases: &str, args: &[&str]) -> Output {
+        let args = [&["policy", "test", "-", "--skill", "tests/files/payments.yaml"], args].concat();
+        bloomery(&args, cases.as_bytes())
+    }
+
+    #[test]
+    fn an_unexpected_verdict_or_reason_fails() {
+        let cases = "cases:
+  - name: refused
+    intent: pay
+    calls:
+      - {tool: send_money, arguments: {recipient: DE12345678, amount: 5}, expect: deny}
+      - {tool: send_money, arguments: {recipient: DE12345678, amount: 501}, expect: hold, reason: Small}
+      - {tool: get_payees, expect: allow}
+";
+        let output = policy_test(cases, &["-o", "json"]);
+        assert_eq!(output.status.code(), Some(1), "{}", shown(&output));
+        let rulings: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let passed: Vec<_> = rulings.as_array().unwrap().iter().map(|ruling| &ruling["passed"]).collect();
+        assert_eq!(passed, [false, false, true]);
+        assert_eq!(rulings[1]["verdict"], "Hold");
+        assert_eq!(rulings[1]["reasons"][0], "Large payments");
+        assert!(String::from_utf8_lossy(&output.stderr).ends_with("3 calls in 1 case: 2 are not as expected\n"));
+    }
+
+    #[test]
+    fn calls_after_the_end_of_a_job_have_no_verdict() {
+        let call = "{tool: send_money, arguments: {recipient: DE12345678, amount: 5}, failed: closed, expect: allow}";
+        let cases = format!("cases: [{{name: stuck, intent: pay, calls: [{}]}}]", [call; 4].join(", "));
+        let output = policy_test(&cases, &[]);
+        assert_eq!(output.status.code(), Some(1), "{}", shown(&output));
+        assert!(String::from_utf8_lossy(&output.stdout).contains("the Job had ended: "), "{}", shown(&output));
+    }
+
+    #[rstest]
+    #[case::no_yaml("cases: [", "<stdin>: ")]
+    #[case::an_unknown_field("cases: [{name: a, cals: []}]", "cals")]
+    #[case::no_call("cases: []", "has no call to test")]
+    #[case::an_unknown_intent("cases: [{name: a, intent: pey, calls: [{tool: get_payees}]}]", "Did you mean \"pay\"?")]
+    #[case::an_unknown_resource(
+        "cases: [{name: a, resources: {x: y}, calls: [{tool: get_payees}]}]",
+        "no resource \"x\""
+    )]
+    #[case::an_unknown_verdict("cases: [{name: a, calls: [{tool: get_payees, expect: maybe}]}]", "maybe")]
+    fn an_unusable_file_of_cases_exits_with_2(#[case] cases: &str, #[case] message: &str) {
+        let output = policy_test(cases, &[]);
+        assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
+        assert!(String::from_utf8_lossy(&output.stderr).contains(message), "{}", shown(&output));
+    }
+
+    #[test]
+    fn rules_that_fit_no_tool_exit_with_2() {
+        let directory = tempfile::tempdir().unwrap();
+        let tools = directory.path().join("tools.json");
+        std::fs::write(&tools, r#"{"tools": [{"name": "sendMoney", "inputSchema": {"type": "object"}}]}"#).unwrap();
+        let cases = "cases: [{name: a, intent: pay, calls: [{tool: get_payees}]}]";
+        let output = policy_test(cases, &["--tools", tools.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
+        assert!(String::from_utf8_lossy(&output.stderr).contains("no tool of the MCP server matches \"send_money\""));
+    }
+
+    #[test]
     fn lint_prints_json() {
         let output = bloomery(&["lint", "--json", "tests/files/domain.yaml"], b"");
         let findings: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -70,7 +70,12 @@ impl Driven {
                     calls.iter().map(|call| done(call.id.clone())).collect()
                 }
                 Step::Offload(results) => results.into_iter().map(offload_result).collect(),
-                Step::GatherContext | Step::CallModel(_) | Step::AskPeople(_) | Step::Done(_) => break,
+                Step::GatherContext
+                | Step::CallModel(_)
+                | Step::Reserve(_)
+                | Step::GiveBack { .. }
+                | Step::AskPeople(_)
+                | Step::Done(_) => break,
             };
             for event in events {
                 assert_canonical(&event);

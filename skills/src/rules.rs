@@ -107,8 +107,25 @@ mod tests {
         ]}),
         "spec.resources"
     )]
+    #[case::minimum_of_a_text(json!({"tools": [{"inputs": [{"type": "string", "minimum": 1}]}]}), "spec.tools[0].inputs[0].type")]
+    #[case::pattern_of_a_number(json!({"tools": [{"inputs": [{"type": "number", "pattern": "a"}]}]}), "spec.tools[0].inputs[0].type")]
+    #[case::values_of_a_list(json!({"tools": [{"inputs": [{"type": "array", "enum": ["a"]}]}]}), "spec.tools[0].inputs[0].type")]
+    #[case::empty_range(
+        json!({"tools": [{"inputs": [{"type": "number", "minimum": 2, "maximum": 1.5}]}]}), "spec.tools[0].inputs[0].maximum"
+    )]
     #[case::a_condition_of_no_step(
         json!({"policy": {"workflows": [{"steps": ["a"], "expect": [{"step": "a"}, {"step": "b"}]}]}}), "spec.policy.workflows[0].expect"
+    )]
+    #[case::neither_sum_nor_count(json!({"policy": {"limits": [{"tool": "a", "per": "job", "max": 1}]}}), "spec.policy.limits[0]")]
+    #[case::sum_and_count(
+        json!({"policy": {"limits": [{"tool": "a", "sum": "b", "count": true, "per": "job", "max": 1}]}}), "spec.policy.limits[0]"
+    )]
+    #[case::no_window(
+        json!({"policy": {"limits": [{"tool": "a", "count": true, "per": "skill", "max": 1}]}}), "spec.policy.limits[0].window"
+    )]
+    #[case::window_of_a_job(
+        json!({"policy": {"limits": [{"tool": "a", "count": true, "per": "job", "window": "1h", "max": 1}]}}),
+        "spec.policy.limits[0].window"
     )]
     fn a_violated_rule_is_reported_at_its_field(#[case] spec: Value, #[case] path: &str) {
         let paths: Vec<String> =
@@ -122,9 +139,13 @@ mod tests {
     #[case(json!({"tools": [{"policy": {"allowed": "always"}}]}))]
     #[case(json!({"policy": {"workflows": [{"steps": ["a"]}, {"steps": ["a", "b"], "expect": [{"step": "b"}]}]}}))]
     #[case(json!({"intents": {"supported": [{"entities": [{"type": "string"}]}]}}))]
+    #[case(json!({"tools": [{"inputs": [{"type": "integer", "minimum": 1, "maximum": 1}, {"type": "string", "enum": ["a"], "pattern": "a"}]}]}))]
     #[case(json!({"resources": [
         {"name": "a", "type": "api_endpoint", "auth": {"credential": "b"}, "rules": []}, {"name": "b", "type": "credential"}
     ]}))]
+    #[case(json!({"policy": {"limits": [
+        {"tool": "a", "count": true, "per": "job", "max": 1}, {"tool": "a", "sum": "b", "per": "skill", "window": "24h", "max": 1}
+    ]}}))]
     fn a_valid_object_violates_no_rule(#[case] spec: Value) {
         assert_eq!(violations("Skill", &json!({"spec": spec})), []);
     }

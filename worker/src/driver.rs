@@ -6,6 +6,7 @@ mod clients;
 mod decision_inbox;
 mod environment;
 mod finished_call;
+mod limits;
 mod people;
 mod progress_buffer;
 mod recorder;

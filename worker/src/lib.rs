@@ -7,6 +7,7 @@ pub mod ending;
 pub mod epoch;
 pub mod focus;
 pub mod inputs;
+pub mod limit_ledger;
 pub mod log_reader;
 pub mod printer;
 pub mod record;

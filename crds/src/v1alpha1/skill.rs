@@ -17,10 +17,11 @@ pub use intents::{Entity, Intent, Intents, OutOfDomain, OutOfDomainAction};
 pub use mcp::{McpContainer, McpServer, McpService};
 pub use memory::{BankUse, Memory};
 pub use policy::{
-    ApprovalAction, ApprovalRule, EffectPolicy, Guardrails, Policy, StepExpectation, ToolPolicy, Workflow,
+    ApprovalAction, ApprovalRule, CallLimit, EffectPolicy, Guardrails, LimitScope, Policy, StepExpectation, ToolPolicy,
+    Workflow,
 };
 pub use resource::{ResourceDeclaration, ResourceType};
-pub use tool::{CallPolicy, ToolDeclaration, ToolInput, ToolOutput, ValueType, When};
+pub use tool::{CallPolicy, OutputField, ToolDeclaration, ToolInput, ToolOutput, ValueType, When};
 
 use super::shared::conditions_schema;
 use crate::tool_pattern;

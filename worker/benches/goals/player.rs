@@ -77,7 +77,12 @@ impl Player {
                 let completed = Event::ToolCompleted { call: call.clone(), text: self.result.clone() };
                 vec![Event::ToolStarted { call }, completed]
             }
-            Step::GatherContext | Step::Offload(_) | Step::AskPeople(_) | Step::Done(_) => return false,
+            Step::GatherContext
+            | Step::Reserve(_)
+            | Step::GiveBack { .. }
+            | Step::Offload(_)
+            | Step::AskPeople(_)
+            | Step::Done(_) => return false,
         };
         for event in events {
             self.record(event);

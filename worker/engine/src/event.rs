@@ -9,7 +9,7 @@ mod model;
 mod people;
 mod result;
 
-pub use call::{Arguments, CallId, RulingReason, ToolProgress};
+pub use call::{Arguments, CallId, LimitUse, ReservationAnswer, RulingReason, ToolProgress};
 pub use input::{ContextKind, ContextPart, Directive, ResourceSummary};
 pub use model::{Answer, ModelFailure, RequestedCall, SelectedBy};
 pub use people::{Decision, QuestionId, QuestionSubject, UserQuestion};
@@ -147,6 +147,26 @@ pub enum Event {
         /// Every reason for that verdict.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         reasons: Vec<RulingReason>,
+    },
+    /// The amounts of a call were to be reserved in the ledger of the Skill, for the limits with a window.
+    #[serde(rename = "limits.reserved")]
+    #[strum(serialize = "limits.reserved")]
+    LimitsReserved {
+        /// The id of the call.
+        call: CallId,
+        /// The answer of the ledger.
+        #[serde(flatten)]
+        answer: ReservationAnswer,
+    },
+    /// The amounts of a call that is known not to have happened were returned to the ledger of the Skill.
+    #[serde(rename = "limits.returned")]
+    #[strum(serialize = "limits.returned")]
+    LimitsReturned {
+        /// The id of the call.
+        call: CallId,
+        /// The reason why they could not be returned. They count until the window is over.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fault: Option<String>,
     },
     /// A call is held until people decide.
     #[serde(rename = "tool.held")]

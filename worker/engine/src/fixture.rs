@@ -13,6 +13,7 @@ use crate::line::{Chain, EventTime};
 use crate::next::next;
 use crate::offload::{self, Offload};
 use crate::people::{HumanRequest, Statement};
+use crate::rules::limits::Ledger;
 use crate::run::Run;
 use crate::step::Step;
 use crate::tool::ListedTool;
@@ -157,6 +158,10 @@ pub(crate) struct World {
     pub(crate) listed: Vec<ListedTool>,
     /// The context that the worker gathers.
     pub(crate) gathered: Vec<ContextPart>,
+    /// The ledger of the Skill's limits, or the reason why it cannot be used.
+    pub(crate) ledger: Result<Ledger, &'static str>,
+    /// The time of the ledger, in seconds.
+    pub(crate) now: u64,
     run: Run,
 }
 
@@ -174,6 +179,8 @@ impl World {
             people: |_| None,
             listed: listed(),
             gathered: Vec::new(),
+            ledger: Ok(Ledger::default()),
+            now: 0,
             run,
         };
         world.record(Event::EpochStarted { epoch: 1, attempt: 1, after_disruption: false });
@@ -245,6 +252,20 @@ impl World {
                 let calls: Vec<_> = calls.iter().map(|call| (call.id.clone(), call.tool.to_owned())).collect();
                 calls.into_iter().map(|(id, tool)| self.outcome(id, &tool)).collect()
             }
+            Step::Reserve(reservation) => {
+                let (answer, changed) = match &self.ledger {
+                    Ok(ledger) => reservation.decide(ledger, self.now),
+                    Err(fault) => (reservation.failed((*fault).to_owned()), None),
+                };
+                let events = vec![Event::LimitsReserved { call: reservation.call.clone(), answer }];
+                self.ledger = changed.map_or_else(|| self.ledger.clone(), Ok);
+                events
+            }
+            Step::GiveBack { call, key } => {
+                let events = vec![Event::LimitsReturned { call: call.clone(), fault: None }];
+                self.ledger = self.ledger.clone().map(|ledger| ledger.without(&key).unwrap_or(ledger));
+                events
+            }
             Step::RunEffect(call) => {
                 let (id, tool, key) = (call.id.clone(), call.tool.to_owned(), call.key.clone());
                 self.record(Event::ToolStarted { call: id.clone() });
@@ -312,6 +333,8 @@ impl World {
             people: self.people,
             listed: self.listed.clone(),
             gathered: self.gathered.clone(),
+            ledger: self.ledger.clone(),
+            now: self.now,
             run,
         };
         for line in self.log.iter().take(events) {

@@ -6,6 +6,7 @@
 // Tests may start a thread and print.
 #![cfg_attr(test, allow(clippy::disallowed_macros, clippy::disallowed_methods, clippy::disallowed_types))]
 
+pub mod amount;
 pub mod bindings;
 pub mod budget;
 pub mod catalogue;

@@ -8,7 +8,9 @@ mod endpoints;
 mod facts;
 mod finding;
 mod guardrails;
+mod inputs;
 mod known_tools;
+mod limits;
 mod lower_limits;
 mod names;
 mod reach;
@@ -59,9 +61,11 @@ pub fn rule_errors<'t>(spec: &SkillSpec, listed: impl IntoIterator<Item = (&'t s
 /// Returns the findings about the rules for calls. `guardrails` are those of the Skill, compiled.
 fn rule_findings(spec: &SkillSpec, guardrails: Vec<(String, Rule)>, known: &KnownTools) -> Vec<Finding> {
     let mut findings = unmatched::findings(spec, known);
+    findings.extend(inputs::findings(spec, known));
     findings.extend(conditions::findings(spec, known));
     findings.extend(facts::unused(spec));
     findings.extend(sends::findings(spec, known));
+    findings.extend(limits::findings(spec, known));
     findings.extend(lower_limits::findings(spec, &guardrails, known));
     findings.extend(guardrails::findings(spec, guardrails, known));
     findings

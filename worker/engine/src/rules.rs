@@ -5,6 +5,8 @@
 pub(crate) mod expectations;
 pub mod guardrail;
 pub mod guardrails;
+pub(crate) mod inputs;
+pub mod limits;
 pub(crate) mod objection;
 mod prompt_room;
 mod remarks;
@@ -14,12 +16,17 @@ pub mod workflows;
 
 pub use objection::Objection;
 
+use crate::amount::Amount;
 use crate::condition::{self, Arguments, Subject};
+use crate::event::CallId;
 use crate::record::CallFacts;
 use crate::schema::Schema;
 use crate::tool::CatalogueTool;
+use bloomery_crds::Digest;
 use bloomery_crds::v1alpha1::{GateReason, SkillSpec, Verdict};
 use guardrails::Guardrails;
+use inputs::DeclaredInputs;
+use limits::{Counted, Limits, Reservation};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use tool_rules::ToolRules;
@@ -42,6 +49,9 @@ pub struct Rules {
     guardrails: Guardrails,
     /// The rules of each tool, by the tool's name.
     tools: BTreeMap<String, ToolRules>,
+    /// The declared inputs of each tool, by the tool's name.
+    inputs: BTreeMap<String, DeclaredInputs>,
+    limits: Limits,
     /// The approver of a call that is held by a rule without approver.
     approver: String,
 }
@@ -50,6 +60,7 @@ impl Rules {
     /// Compiles the rules of a Skill against its catalogue.
     pub fn compile(skill: &SkillSpec, tools: &[CatalogueTool]) -> Self {
         let policy = skill.policy.clone().unwrap_or_default();
+        let limits = Limits::new(&policy);
         let guardrail_texts = policy.guardrails.unwrap_or_default();
         let catalogue = tools.iter().map(|tool| (tool.name.as_str(), &tool.input_schema));
         let guardrails = Guardrails::compile(&guardrail_texts.never, &guardrail_texts.always, catalogue);
@@ -61,6 +72,10 @@ impl Rules {
             if guardrails.name(&tool.name) { rules } else { rules.or_default(tool, policy.effects) }
         };
         let tool_rules = tools.iter().map(|tool| (tool.name.clone(), of_tool(tool))).collect();
+        let inputs_of = |tool: &CatalogueTool| {
+            let declared = skill.declaration_of(&tool.name)?;
+            Some((tool.name.clone(), DeclaredInputs::new(&declared.inputs)))
+        };
         let contract = contract.map(|schema| Schema::compile(&Value::Object(schema.clone())));
         Self {
             remarks: remarks::remarks(skill, tools, &text.without_room, &tool_rules),
@@ -69,6 +84,8 @@ impl Rules {
             contract,
             guardrails,
             tools: tool_rules,
+            inputs: tools.iter().filter_map(inputs_of).collect(),
+            limits,
             approver: approver.unwrap_or_else(|| DEFAULT_APPROVER.to_owned()),
         }
     }
@@ -89,6 +106,38 @@ impl Rules {
     pub fn approvals(&self, tool: &CatalogueTool, subject: Subject<'_>) -> Vec<Objection> {
         let rules = self.tools.get(&tool.name);
         rules.map(|rules| rules.approval_objections(subject, &self.approver)).unwrap_or_default()
+    }
+
+    /// Returns the objection to arguments that break a rule of the tool's declared inputs.
+    pub fn declared_inputs(&self, tool: &CatalogueTool, arguments: &Value) -> Option<Objection> {
+        self.inputs.get(&tool.name)?.objection(arguments)
+    }
+
+    /// Returns the objections of `policy.limits` to a call.
+    pub fn limits(&self, tool: &CatalogueTool, arguments: &Value, counted: Counted<'_>) -> Vec<Objection> {
+        self.limits.objections(&tool.name, arguments, counted, &self.approver)
+    }
+
+    /// Returns whether the ledger of the Skill must count the calls of a tool.
+    pub(crate) fn need_ledger(&self, tool: &CatalogueTool) -> bool {
+        self.limits.need_ledger(&tool.name)
+    }
+
+    /// Returns the reservation of a call in the ledger of the Skill, if a limit needs it. A `forced` one counts beyond a limit.
+    pub(crate) fn reservation<'a>(
+        &self,
+        tool: &'a CatalogueTool,
+        arguments: &Value,
+        call: &'a CallId,
+        key: Digest,
+        forced: bool,
+    ) -> Option<Reservation<'a>> {
+        self.limits.reservation(&tool.name, arguments, call, key, forced)
+    }
+
+    /// Returns the amount of a call for each limit of the Job that it counts towards, by the position of the limit.
+    pub(crate) fn limited_amounts(&self, tool: &CatalogueTool, arguments: &Value) -> Vec<(usize, Amount)> {
+        self.limits.amounts(&tool.name, arguments)
     }
 
     /// Returns an objection for each required workflow that needs an earlier step before a call.

@@ -2,12 +2,13 @@
 
 use crate::budget::Budget;
 use crate::catalogue::Catalogue;
-use crate::event::{Event, ModelFailure, QuestionId};
+use crate::event::{CallId, Event, ModelFailure, QuestionId};
 use crate::history::{History, Turn};
 use crate::line::Entry;
 use crate::progress::ProgressTracker;
 use crate::record::Record;
 use crate::rules::Rules;
+use crate::rules::limits::Spent;
 use crate::run::Run;
 use crate::stage_prompt::data;
 use crate::stages::calls::{Call, Calls};
@@ -35,6 +36,10 @@ pub(crate) struct Shared {
     pub rules: Rules,
     /// The facts that conditions read.
     pub record: Record,
+    /// The calls that count towards `policy.limits`.
+    pub spent: Spent,
+    /// The calls that are known not to have happened, and that the ledger of the Skill still counts.
+    pub to_give_back: Vec<CallId>,
     pub model: ModelState,
     pub calls: Calls,
     pub questions: Questions,
@@ -72,6 +77,8 @@ impl Shared {
             history: History::default(),
             catalogue: Catalogue::default(),
             rules: Rules::default(),
+            spent: Spent::default(),
+            to_give_back: Vec::new(),
             model: ModelState::default(),
             calls: Calls::default(),
             questions: Questions::default(),
@@ -143,6 +150,23 @@ impl Shared {
     /// Returns whether a call with effect was sent and has no result yet.
     pub(crate) fn is_effect_under_way(&self, call: &Call) -> bool {
         call.is_sent() && !self.catalogue.tool(&call.tool).is_some_and(|tool| tool.read_only)
+    }
+
+    /// Counts a call towards `policy.limits`.
+    pub(crate) fn count_towards_limits(&mut self, id: &CallId) {
+        let Some(call) = self.calls.get(id) else { return };
+        let Some(tool) = self.catalogue.tool(&call.tool) else { return };
+        let Ok(arguments) = call.read_arguments() else { return };
+        self.spent.count(id, self.rules.limited_amounts(tool, arguments));
+    }
+
+    /// Returns the amounts of a call that is known not to have happened.
+    pub(crate) fn give_back(&mut self, id: &CallId) {
+        self.spent.give_back(id);
+        let answer = self.calls.get(id).and_then(|call| call.reservation.as_ref());
+        if answer.is_some_and(|answer| answer.reserved) && !self.to_give_back.contains(id) {
+            self.to_give_back.push(id.clone());
+        }
     }
 
     /// The id of the detected intent.

@@ -4,6 +4,7 @@ use crate::event::{CallId, Event};
 use crate::history::Turn;
 use crate::offload::Offload;
 use crate::people::HumanRequest;
+use crate::rules::limits::Reservation;
 use crate::stage_prompt::AnswerSchema;
 use crate::tool::{CatalogueTool, ToolSource};
 use bloomery_crds::Digest;
@@ -35,6 +36,16 @@ pub enum Step<'a> {
     /// Make everything durable, make all of these calls at once, and record the outcome of each. If all of them read only inside of
     /// the pod, the events may become durable with those of the next act.
     RunReads(Vec<ToolCall<'a>>),
+    /// Reserve the amounts of a call in the ledger of the Skill, durably, and record [`Event::LimitsReserved`]. If the ledger cannot be used,
+    /// the answer has a fault.
+    Reserve(Reservation<'a>),
+    /// Make everything durable, remove a call from the ledger of the Skill, and record [`Event::LimitsReturned`].
+    GiveBack {
+        /// The id of the call.
+        call: &'a CallId,
+        /// The key of the call.
+        key: Digest,
+    },
     /// Record [`Event::ToolStarted`], make everything durable, make the call, record its outcome, and make that durable.
     RunEffect(ToolCall<'a>),
     /// The conversation has ended.

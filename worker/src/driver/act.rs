@@ -8,7 +8,7 @@ use super::finished_call::{FinishedCall, events_of_calls};
 use super::progress_buffer::ProgressBuffer;
 use super::recorder::Recorder;
 use super::wait::{self, WaitResult};
-use super::{results, selection};
+use super::{limits, results, selection};
 use crate::stop::StopReason;
 use crate::tools;
 use bloomery_crds::outcome::OutcomeCode;
@@ -48,6 +48,12 @@ pub(super) async fn perform<M: Model, T: Tools, F: Files>(
         Step::ListTools => act.list_tools().await,
         Step::GatherContext => act.gather_context().await,
         Step::CallModel(request) => act.call_model(request).await,
+        Step::Reserve(reservation) => limits::reserve(&reservation, environment, act.recorder),
+        Step::GiveBack { call, key } => {
+            // The end of the call becomes durable before: the call must never be sent without its amounts.
+            act.flush()?;
+            limits::give_back(call, &key, environment, act.recorder)
+        }
         Step::RunReads(calls) => act.run_reads(&calls).await,
         Step::RunEffect(call) => act.run_effect(&call).await,
     }

@@ -25,6 +25,7 @@ mod files;
 mod frozen;
 mod in_pod_reads;
 mod killed;
+mod limited;
 mod people;
 mod remembered;
 mod replayed;

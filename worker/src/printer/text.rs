@@ -66,6 +66,8 @@ fn gist(event: &Event, tools: &Tools) -> String {
         Event::ToolRequested { .. }
         | Event::ToolRuled { .. }
         | Event::ToolHeld { .. }
+        | Event::LimitsReserved { .. }
+        | Event::LimitsReturned { .. }
         | Event::ToolSkipped { .. }
         | Event::ToolStarted { .. }
         | Event::ToolCompleted { .. }
@@ -113,6 +115,15 @@ fn call_gist(event: &Event, tools: &Tools) -> String {
         Event::ToolHeld { held } => {
             format!("{} {}, for {} to decide: {}", held.id, held.tool, held.approvers.join(" and "), held.reason)
         }
+        Event::LimitsReserved { call, answer } => match &answer.fault {
+            Some(fault) => format!("{}: {fault}", named(call)),
+            None if answer.reserved => named(call),
+            None => format!("{} is beyond a limit", named(call)),
+        },
+        Event::LimitsReturned { call, fault } => match fault {
+            Some(fault) => format!("{} still counts: {fault}", named(call)),
+            None => named(call),
+        },
         Event::ToolSkipped { call, because } => format!("{} because of {}", named(call), named(because)),
         Event::ToolStarted { call } => named(call),
         Event::ToolCompleted { call, text }

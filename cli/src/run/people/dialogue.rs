@@ -113,7 +113,8 @@ mod tests {
     fn with_held(test: impl FnOnce(&HumanRequest<'_>)) {
         let (call, digest) = (CallId::new(7, 0), Digest::of_bytes(b""));
         let detail = "amount > 500 needs approval".to_owned();
-        let reasons = [RulingReason { layer: GateReason::Approval, detail, approver: Some("supervisor".into()) }];
+        let reasons =
+            [RulingReason { layer: GateReason::Approval, detail, approver: Some("supervisor".into()), rule: None }];
         test(&HumanRequest::Approval(ApprovalRequest {
             call: &call,
             tool: "process_refund",

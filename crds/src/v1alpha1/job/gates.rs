@@ -103,9 +103,9 @@ pub enum GateReason {
     Workflow,
     /// The rules of the endpoint do not allow the call.
     Endpoint,
-    /// The arguments are not valid JSON, or do not match the schema of the tool.
+    /// The arguments are not valid JSON, or do not match the schema of the tool or the `inputs` that the Skill declares.
     Schema,
-    /// `policy.approvals` requires an approval, or denies the call.
+    /// `policy.approvals` or `policy.limits` requires an approval, or denies the call.
     Approval,
     /// A limit of the Job is reached.
     Limit,

@@ -1,8 +1,11 @@
 //! The policy of a Skill.
 
+use super::super::shared::duration_schema;
 use kube::KubeSchema;
+use kube::core::Duration;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use serde_json::Number;
 use std::collections::BTreeMap;
 
 /// The rules that the gates enforce.
@@ -29,6 +32,10 @@ pub struct Policy {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "lists_schema")]
     pub lists: BTreeMap<String, Vec<String>>,
+    /// Limits over several calls: on their number, or on the sum of an argument. Each applies in addition to all other rules.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    pub limits: Vec<CallLimit>,
     /// The rule for calls of tools that are not read-only and that no rule names. Default: `allow`. A tool is named by `approvals`, by a
     /// `policy` in `tools`, and by a guardrail about the tool. The rule also applies to a call of a read-only tool that `sends` a value
     /// which people did not write.
@@ -164,6 +171,56 @@ pub struct ApprovalRule {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 64), regex(pattern = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"))]
     pub approver: Option<String>,
+}
+
+/// A limit on the number of calls, or on the sum of an argument over calls. A call counts from its start, and no longer if it fails. A
+/// call that would exceed the limit is held or denied, and so is a call whose argument is missing or not a number of at least 0.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("has(self.sum) != (has(self.count) && self.count)").message("needs either sum or count: true"))]
+#[x_kube(validation = Rule::new("has(self.window) == (self.per == 'skill')").message("per: skill needs a window, and per: job has none").field_path(".window"))]
+#[x_kube(validation = Rule::new("!has(self.window) || duration(self.window) <= duration('744h')").message("must be at most 744h").field_path(".window"))]
+pub struct CallLimit {
+    /// The name of the tool, or a prefix of names with `*` at the end. All tools of a prefix share the limit.
+    #[schemars(length(min = 1, max = 128), regex(pattern = r"^[^*]*\*?$"))]
+    pub tool: String,
+    /// The argument whose values are added: a number of at least 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 64))]
+    pub sum: Option<String>,
+    /// True to count the calls, in place of `sum`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<bool>,
+    /// The calls that are added: `job` for those of the same Job, `skill` for those of all Jobs of the Skill within the window.
+    pub per: LimitScope,
+    /// The time after which a call no longer counts, such as `24h`, at most `744h`. Only with `per: skill`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "duration_schema")]
+    pub window: Option<Duration>,
+    /// The largest sum, or the largest number of calls.
+    #[schemars(range(min = 0))]
+    pub max: Number,
+    /// The action beyond the limit: `require_approval`, which is the default, or `deny`. An approved call counts too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<ApprovalAction>,
+    /// The approver. Default: `engine.approver`, else `default`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 64), regex(pattern = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"))]
+    pub approver: Option<String>,
+    /// The reason of the limit, for people and for the model. The amounts follow it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 256))]
+    pub reason: Option<String>,
+}
+
+/// The calls that a limit adds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitScope {
+    /// The calls of the same Job.
+    Job,
+    /// The calls of all Jobs of the Skill.
+    Skill,
 }
 
 /// The action of an approval rule. The default is `require_approval`.

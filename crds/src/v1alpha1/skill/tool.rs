@@ -5,6 +5,7 @@ use kube::KubeSchema;
 use kube::core::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Number;
 
 /// The declaration of a tool. Without a declaration, a tool counts as having an effect: if the answer to a call is lost, the call is
 /// not repeated.
@@ -20,7 +21,8 @@ pub struct ToolDeclaration {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 1024))]
     pub description: Option<String>,
-    /// The expected arguments. The schema comes from the server; the condition `SkillAsWritten` of each Job names differences.
+    /// The arguments, as rules for calls. The gate denies a call that breaks one, in addition to the schema of the server. The condition
+    /// `SkillAsWritten` of each Job names differences between the two.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub inputs: Vec<ToolInput>,
@@ -63,12 +65,34 @@ pub struct ToolOutput {
     /// The fields, if it is an object.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
-    pub fields: Vec<ToolInput>,
+    pub fields: Vec<OutputField>,
 }
 
-/// An expected argument, or an expected field of the output.
+/// An expected field of the output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
+pub struct OutputField {
+    /// The name.
+    #[schemars(length(min = 1, max = 64))]
+    pub name: String,
+    /// The JSON type.
+    #[serde(rename = "type")]
+    pub kind: ValueType,
+    /// True if every output must contain it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub required: Option<bool>,
+    /// A description.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 512))]
+    pub description: Option<String>,
+}
+
+/// An argument of a tool, with the rules for its values. Null counts as no argument.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("!(has(self.minimum) || has(self.maximum)) || self.type in ['number', 'integer']").message("minimum and maximum need the type number or integer").field_path(".type"))]
+#[x_kube(validation = Rule::new("!(has(self.enum) || has(self.pattern)) || self.type == 'string'").message("enum and pattern need the type string").field_path(".type"))]
+#[x_kube(validation = Rule::new("!(has(self.minimum) && has(self.maximum)) || self.minimum <= self.maximum").message("must be at least minimum").field_path(".maximum"))]
 pub struct ToolInput {
     /// The name.
     #[schemars(length(min = 1, max = 64))]
@@ -76,13 +100,34 @@ pub struct ToolInput {
     /// The JSON type.
     #[serde(rename = "type")]
     pub kind: ValueType,
-    /// True if every call or output must contain it.
+    /// True if every call must contain it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub required: Option<bool>,
-    /// A description. The model reads that of an argument, unless the MCP server has one.
+    /// A description for the model, unless the MCP server has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 512))]
     pub description: Option<String>,
+    /// The smallest number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub minimum: Option<Number>,
+    /// The largest number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maximum: Option<Number>,
+    /// The possible texts.
+    #[serde(rename = "enum", default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 64), inner(length(max = 256)), extend("x-kubernetes-list-type" = "set"))]
+    pub values: Option<Vec<String>>,
+    /// A regular expression that the whole text must match, such as `DE[0-9]{20}`. It has no look-around and no back-references.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 256))]
+    pub pattern: Option<String>,
+}
+
+impl ToolInput {
+    /// Returns whether a rule limits the values further than the type does.
+    pub fn is_limited(&self) -> bool {
+        self.minimum.is_some() || self.maximum.is_some() || self.values.is_some() || self.pattern.is_some()
+    }
 }
 
 /// The type of a JSON value.

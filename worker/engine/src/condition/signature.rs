@@ -3,7 +3,7 @@
 use super::kinds::Kinds;
 use crate::schema::has_other_properties;
 use bloomery_crds::v1alpha1::ToolInput;
-use serde_json::Value;
+use serde_json::{Number, Value};
 use std::collections::BTreeMap;
 
 /// The known arguments of a tool.
@@ -18,14 +18,17 @@ pub struct Signature {
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Argument {
     kinds: Kinds,
-    /// Whether the schema allows no negative number.
+    /// Whether the schema or the Skill allows no negative number.
     is_positive: bool,
 }
 
 impl Signature {
     /// Returns the arguments that a Skill declares. Without declared inputs, nothing is known.
     pub fn declared(inputs: &[ToolInput]) -> Self {
-        let argument = |input: &ToolInput| Argument { kinds: Kinds::declared(input.kind), is_positive: false };
+        let argument = |input: &ToolInput| Argument {
+            kinds: Kinds::declared(input.kind),
+            is_positive: input.minimum.as_ref().and_then(Number::as_f64).is_some_and(|minimum| minimum >= 0.0),
+        };
         let arguments = inputs.iter().map(|input| (input.name.clone(), argument(input))).collect();
         Self { arguments, is_complete: !inputs.is_empty() }
     }
@@ -57,7 +60,7 @@ impl Signature {
         let kinds = Kinds::of_schema(property);
         let kinds = if kinds == Kinds::ANY { self.kinds(name).unwrap_or(kinds) } else { kinds };
         let bounds = ["minimum", "exclusiveMinimum"].into_iter().filter_map(|keyword| property.get(keyword)?.as_f64());
-        Argument { kinds, is_positive: bounds.into_iter().any(|bound| bound >= 0.0) }
+        Argument { kinds, is_positive: self.is_positive(name) || bounds.into_iter().any(|bound| bound >= 0.0) }
     }
 
     /// Returns whether a call may have an argument of this name.
@@ -80,7 +83,7 @@ impl Signature {
         self.arguments.get(name).map(|argument| argument.kinds)
     }
 
-    /// Returns whether the schema refuses negative values of an argument.
+    /// Returns whether the schema or the Skill refuses negative values of an argument.
     pub fn is_positive(&self, name: &str) -> bool {
         self.arguments.get(name).is_some_and(|argument| argument.is_positive)
     }

@@ -1,5 +1,6 @@
 //! Calls of tools.
 
+use crate::amount::Amount;
 use bloomery_crds::canonical::CanonicalJson;
 use bloomery_crds::v1alpha1::GateReason;
 use serde::{Deserialize, Serialize};
@@ -46,6 +47,44 @@ pub struct RulingReason {
     /// The approver who must approve, if the layer holds the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approver: Option<String>,
+    /// The rule, such as `policy.limits[0]`, if its `detail` may change between two rulings on the same call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+}
+
+impl RulingReason {
+    /// Returns whether two reasons are those of the same rule. An approval that lifts one of them lifts the other.
+    pub fn is_same_rule(&self, other: &Self) -> bool {
+        let has_rule = self.rule.is_some() && self.rule == other.rule;
+        self == other || has_rule && (self.layer, &self.approver) == (other.layer, &other.approver)
+    }
+}
+
+/// The answer of the ledger of the Skill to the reservation of a call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReservationAnswer {
+    /// Whether the call counts in the ledger.
+    pub reserved: bool,
+    /// Whether it was to be reserved even beyond a limit, because people have approved it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub forced: bool,
+    /// What other calls had spent of each limit.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub used: Vec<LimitUse>,
+    /// The reason why the ledger could not be used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
+}
+
+/// What other calls had spent of a limit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LimitUse {
+    /// The position in `policy.limits`.
+    pub limit: usize,
+    /// The sum, or the number of calls.
+    pub used: Amount,
 }
 
 /// A progress notification, or a line of the server's log.

@@ -51,8 +51,7 @@ impl Limit<'_> {
     fn finding(&self) -> Finding {
         let Self { path, text, field, remedy, .. } = self;
         let message = format!("{text:?} has no lower limit: a negative {field} passes");
-        Finding::warning(path, message)
-            .hint(format!("{remedy}, or give {field} a minimum in the schema of the MCP server"))
+        Finding::warning(path, message).hint(format!("{remedy}, or give {field} a minimum in spec.tools[].inputs"))
     }
 }
 

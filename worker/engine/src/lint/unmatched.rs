@@ -3,7 +3,7 @@
 use super::finding::{Finding, Severity};
 use super::known_tools::KnownTools;
 use crate::rules::guardrail::reads_as_tool;
-use bloomery_crds::v1alpha1::{Policy, SkillSpec};
+use bloomery_crds::v1alpha1::{Policy, SkillSpec, ToolDeclaration, ToolInput};
 
 pub(super) fn findings(spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
     let none = Policy::default();
@@ -21,9 +21,12 @@ pub(super) fn findings(spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
 fn named_tools(spec: &SkillSpec, policy: &Policy) -> Vec<(String, String)> {
     let approvals = policy.approvals.iter().enumerate();
     let approvals = approvals.map(|(at, rule)| (format!("spec.policy.approvals[{at}].toolId"), rule.tool_id.clone()));
-    let declared = spec.tools.iter().enumerate().filter(|(_, tool)| tool.policy.is_some());
+    let has_rules = |tool: &ToolDeclaration| tool.policy.is_some() || tool.inputs.iter().any(ToolInput::is_limited);
+    let declared = spec.tools.iter().enumerate().filter(|(_, tool)| has_rules(tool));
     let declared = declared.map(|(at, tool)| (format!("spec.tools[{at}].name"), tool.name.clone()));
-    approvals.chain(declared).collect()
+    let limits = policy.limits.iter().enumerate();
+    let limits = limits.map(|(at, limit)| (format!("spec.policy.limits[{at}].tool"), limit.tool.clone()));
+    approvals.chain(limits).chain(declared).collect()
 }
 
 /// Returns the finding about a rule whose tool is not known. `None` if nothing can be said: only the server knows its tools, and the

@@ -15,12 +15,21 @@ pub struct Objection {
 impl Objection {
     /// Returns a denial.
     pub fn deny(layer: GateReason, detail: impl Into<String>) -> Self {
-        Self { verdict: Verdict::Deny, reason: RulingReason { layer, detail: detail.into(), approver: None } }
+        Self {
+            verdict: Verdict::Deny,
+            reason: RulingReason { layer, detail: detail.into(), approver: None, rule: None },
+        }
     }
 
     /// Returns a hold until `approver` has decided.
     pub fn hold(layer: GateReason, detail: impl Into<String>, approver: &str) -> Self {
-        let reason = RulingReason { layer, detail: detail.into(), approver: Some(approver.to_owned()) };
+        let reason = RulingReason { layer, detail: detail.into(), approver: Some(approver.to_owned()), rule: None };
         Self { verdict: Verdict::Hold, reason }
+    }
+
+    /// Names the rule, because its detail may change between two rulings on the same call.
+    #[must_use]
+    pub fn of_rule(self, rule: String) -> Self {
+        Self { reason: RulingReason { rule: Some(rule), ..self.reason }, ..self }
     }
 }

@@ -7,7 +7,7 @@ use crate::tool::{self, CatalogueTool};
 use bloomery_crds::report::{MAX_REMARK_BYTES, MAX_REMARKS};
 use bloomery_crds::text::bounded;
 use bloomery_crds::tool_pattern::matches;
-use bloomery_crds::v1alpha1::{SkillSpec, ToolDeclaration, ToolInput, ToolOutput};
+use bloomery_crds::v1alpha1::{OutputField, SkillSpec, ToolDeclaration, ToolInput, ToolOutput, ValueType};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -48,8 +48,9 @@ fn differences(declared: &ToolDeclaration, listed: &CatalogueTool) -> Vec<String
     let tool = &listed.name;
     let required = tool::required_fields(&listed.input_schema);
     let input_difference = |input: &ToolInput| {
-        if let Some(difference) = field_difference(input, &listed.input_schema, "argument", tool) {
-            return Some(difference);
+        let difference = field_difference((&input.name, input.kind), &listed.input_schema, "argument", tool);
+        if difference.is_some() {
+            return difference;
         }
         let is_required = required.contains(&input.name.as_str());
         match (is_required, input.required.unwrap_or(false)) {
@@ -82,9 +83,9 @@ fn output_differences(declared: &ToolOutput, listed: &CatalogueTool) -> Vec<Stri
         )];
     }
     let required = tool::required_fields(schema);
-    let difference = |field: &ToolInput| {
+    let difference = |field: &OutputField| {
         let only_skill_requires = field.required == Some(true) && !required.contains(&field.name.as_str());
-        field_difference(field, schema, "returned field", tool).or_else(|| {
+        field_difference((&field.name, field.kind), schema, "returned field", tool).or_else(|| {
             let message = || {
                 format!(
                     "The output of the tool {tool} does not require {}, which the Skill declares required.",
@@ -98,13 +99,12 @@ fn output_differences(declared: &ToolOutput, listed: &CatalogueTool) -> Vec<Stri
 }
 
 /// Returns a remark if a schema does not have the field, or has it with another type. `role` names the kind of field.
-fn field_difference(field: &ToolInput, schema: &Value, role: &str, tool: &str) -> Option<String> {
-    let name = &field.name;
+fn field_difference((name, kind): (&str, ValueType), schema: &Value, role: &str, tool: &str) -> Option<String> {
     let Some(property) = schema.get("properties").and_then(|properties| properties.get(name)) else {
         return Some(format!("The tool {tool} has no {role} {name}, which the Skill declares."));
     };
     let listed_type = property.get("type").and_then(Value::as_str)?;
-    let declared_type = field.kind.to_string();
+    let declared_type = kind.to_string();
     (listed_type != declared_type).then(|| {
         format!("The {role} {name} of the tool {tool} is {listed_type}, and the Skill declares {declared_type}.")
     })

@@ -4,13 +4,18 @@ use super::*;
 
 /// Returns the findings about a mail agent with these rules.
 fn findings(policy: &Value) -> Vec<Finding> {
+    findings_about(policy, &json!([]))
+}
+
+/// Returns the findings about a mail agent with these rules and declared tools.
+fn findings_about(policy: &Value, tools: &Value) -> Vec<Finding> {
     let text = json!({"anyOf": [{"type": "string"}, {"type": "null"}]});
     let send = json!({"type": "object", "properties": {
         "recipients": {"type": "array", "items": {"type": "string"}}, "body": {"type": "string"}, "bcc": text,
     }});
     let pay = json!({"type": "object", "properties": {"amount": {"type": "number"}, "count": {"type": "integer", "minimum": 0}}});
     let spec = json!({
-        "problem": {"statement": "Help with mail"}, "policy": policy,
+        "problem": {"statement": "Help with mail"}, "policy": policy, "tools": tools,
         "mcpServer": {"service": {"name": "mail", "port": 8080}},
     });
     skill(&serde_json::from_value(spec).unwrap(), [("send_email", &send), ("send_money", &pay)])
@@ -106,15 +111,15 @@ fn a_rule_that_fits_the_server_is_no_finding(#[case] policy: Value) {
 #[rstest]
 #[case::a_condition(
     json!({"approvals": [{"toolId": "send_money", "when": "double(amount) > 500.0"}]}), "spec.policy.approvals[0].when",
-    "write \"double(amount) > 500.0 || amount < 0\", or give amount a minimum in the schema of the MCP server"
+    "write \"double(amount) > 500.0 || amount < 0\", or give amount a minimum in spec.tools[].inputs"
 )]
 #[case::turned_round(
     json!({"approvals": [{"toolId": "send_money", "when": "!(500 >= amount)"}]}), "spec.policy.approvals[0].when",
-    "write \"!(500 >= amount) || amount < 0\", or give amount a minimum in the schema of the MCP server"
+    "write \"!(500 >= amount) || amount < 0\", or give amount a minimum in spec.tools[].inputs"
 )]
 #[case::a_guardrail(
     json!({"guardrails": {"always": ["amount <= 500"]}}), "spec.policy.guardrails.always[0]",
-    "add the rule \"amount < 0\" under never, or give amount a minimum in the schema of the MCP server"
+    "add the rule \"amount < 0\" under never, or give amount a minimum in spec.tools[].inputs"
 )]
 fn an_upper_limit_without_a_lower_one_is_a_warning(#[case] policy: Value, #[case] path: &str, #[case] hint: &str) {
     let found = findings(&policy);
@@ -167,4 +172,96 @@ fn a_declaration_of_what_a_tool_sends_must_have_an_effect(
     let found = skill(&serde_json::from_value(spec).unwrap(), [("read_page", &schema)]);
     let [finding] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!((finding.severity, finding.path.as_str()), (severity, path));
+}
+
+#[rstest]
+#[case::a_misspelt_argument(
+    json!({"name": "amuont", "type": "number", "maximum": 5}), "name", "no tool that \"send_money\" matches has an argument \"amuont\"",
+    Some("did you mean \"amount\"?")
+)]
+#[case::another_type(
+    json!({"name": "amount", "type": "string"}), "type", "send_money has amount as a number, so every call with it is denied", None
+)]
+#[case::a_pattern(
+    json!({"name": "memo", "type": "string", "pattern": "(a+)\\1"}), "pattern", "every call is denied, because of the pattern: ", None
+)]
+fn an_input_that_protects_nothing_or_denies_everything_is_an_error(
+    #[case] input: Value,
+    #[case] field: &str,
+    #[case] message: &str,
+    #[case] hint: Option<&str>,
+) {
+    let found = findings_about(&json!({}), &json!([{"name": "send_money", "inputs": [input]}]));
+    let path = format!("spec.tools[0].inputs[0].{field}");
+    let finding = found.iter().find(|finding| finding.path == path).unwrap_or_else(|| panic!("{found:?}"));
+    assert!(finding.severity == Severity::Error && finding.message.starts_with(message), "{finding:?}");
+    assert_eq!(finding.hint.as_deref(), hint);
+}
+
+#[test]
+fn limited_inputs_of_no_tool_protect_nothing() {
+    let tools = json!([{"name": "send_moneys", "inputs": [{"name": "amount", "type": "number", "maximum": 5}]}]);
+    let found = findings_about(&json!({}), &tools);
+    assert_eq!(found[0].message, "no tool of the MCP server matches \"send_moneys\": the rule protects nothing");
+}
+
+#[rstest]
+#[case::an_account("DE[0-9]{20}")]
+#[case::an_address("[^@ ]+@own\\.com")]
+#[case::words("\\w{1,64}")]
+#[case::a_name("[A-Z][a-z]{0,31}( [A-Z][a-z]{0,31})?")]
+fn common_patterns_are_within_the_bounds(#[case] pattern: &str) {
+    let input = json!({"name": "body", "type": "string", "pattern": pattern});
+    assert_eq!(findings_about(&json!({}), &json!([{"name": "send_email", "inputs": [input]}])), []);
+}
+
+#[test]
+fn a_minimum_of_the_skill_is_a_lower_limit() {
+    let tools = json!([{"name": "send_money", "inputs": [{"name": "amount", "type": "number", "minimum": 0}]}]);
+    let policy = json!({"approvals": [{"toolId": "send_money", "when": "amount > 5"}]});
+    assert_eq!(findings_about(&policy, &tools), []);
+}
+
+#[rstest]
+#[case::a_misspelt_tool(
+    json!({"tool": "send_moneys", "count": true, "per": "job", "max": 1}), "tool",
+    "no tool of the MCP server matches \"send_moneys\": the rule protects nothing", Severity::Error
+)]
+#[case::a_misspelt_argument(
+    json!({"tool": "send_money", "sum": "amuont", "per": "job", "max": 1}), "sum",
+    "no tool that \"send_money\" matches has an argument \"amuont\"", Severity::Error
+)]
+#[case::no_number(
+    json!({"tool": "send_email", "sum": "body", "per": "job", "max": 1}), "sum",
+    "send_email has body as a string, so every call is beyond the limit", Severity::Error
+)]
+#[case::not_an_argument_of_every_tool(
+    json!({"tool": "send_*", "sum": "amount", "per": "job", "max": 1}), "sum",
+    "send_email has no argument \"amount\", so every call of it is beyond the limit", Severity::Warning
+)]
+#[case::a_tool_of_the_conversation(
+    json!({"tool": "ask_user", "count": true, "per": "job", "max": 1}), "tool", "limits do not apply to ask_user", Severity::Error
+)]
+#[case::too_many_decimals(
+    json!({"tool": "send_money", "count": true, "per": "job", "max": 1e-19}), "max",
+    "must be a number of at least 0, with at most 18 decimals", Severity::Error
+)]
+fn a_limit_that_does_not_fit_its_tools_is_a_finding(
+    #[case] limit: Value,
+    #[case] field: &str,
+    #[case] message: &str,
+    #[case] severity: Severity,
+) {
+    let found = findings(&json!({"limits": [limit]}));
+    let [finding] = found.as_slice() else { panic!("{found:?}") };
+    let path = format!("spec.policy.limits[0].{field}");
+    assert_eq!((finding.severity, &finding.path, finding.message.as_str()), (severity, &path, message));
+}
+
+#[rstest]
+#[case::a_sum(json!({"tool": "send_money", "sum": "amount", "per": "job", "max": 1000.5}))]
+#[case::a_count_of_several(json!({"tool": "send_*", "count": true, "per": "job", "max": 3}))]
+#[case::a_count_of_everything(json!({"tool": "*", "count": true, "per": "job", "max": 30}))]
+fn a_limit_that_fits_its_tools_is_no_finding(#[case] limit: Value) {
+    assert_eq!(findings(&json!({"limits": [limit]})), []);
 }

@@ -82,8 +82,9 @@ fn deny(id: &CallId, decision: &Decision, shared: &mut Shared) {
     let tool = call.tool.clone();
     let detail = denial(decision);
     let text = denied_text(decision, &detail);
-    let reason = RulingReason { layer: GateReason::Approval, detail, approver: None };
+    let reason = RulingReason { layer: GateReason::Approval, detail, approver: None, rule: None };
     shared.calls.count_ruling(&tool, Verdict::Deny, &[reason]);
+    shared.give_back(id);
     settle(id, Settlement::Denied, &text, shared);
 }
 

@@ -42,6 +42,6 @@ impl Hold {
 
     /// Returns whether a reason was lifted.
     pub fn is_lifted(&self, reason: &RulingReason) -> bool {
-        self.lifted.contains(reason)
+        self.lifted.iter().any(|lifted| lifted.is_same_rule(reason))
     }
 }

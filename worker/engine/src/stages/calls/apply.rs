@@ -2,7 +2,7 @@
 
 use super::state::{Call, CallState, Settlement, failed_text};
 use crate::core_tools;
-use crate::event::{Answer, Arguments, CallId, Event, RulingReason};
+use crate::event::{Answer, Arguments, CallId, Event, ReservationAnswer, RulingReason};
 use crate::history::{ModelMessage, Turn};
 use crate::line::Entry;
 use crate::rules::workflows::{CompletedCall, StepStatus};
@@ -22,6 +22,8 @@ pub(crate) fn apply(entry: &Entry, shared: &mut Shared) {
         Event::ModelAnswered { answer } if shared.model.stage == Stage::Plan => begin_calls(entry.seq, answer, shared),
         Event::ToolRequested { call, arguments, .. } => set_arguments(call, arguments, shared),
         Event::ToolRuled { call, verdict, reasons } => apply_ruling(call, *verdict, reasons, shared),
+        Event::LimitsReserved { call, answer } => set_reservation(call, answer, shared),
+        Event::LimitsReturned { call, .. } => shared.to_give_back.retain(|waiting| waiting != call),
         Event::ToolSkipped { call, because } => settle(call, Settlement::Skipped, &skipped_text(because), shared),
         Event::ToolStarted { call } => mark_started(call, shared),
         Event::ToolCompleted { call, text } => complete_with(call, text, /*result*/ Some(text), shared),
@@ -90,8 +92,9 @@ fn complete_with(id: &CallId, text: &str, result: Option<&str>, shared: &mut Sha
     settle(id, Settlement::Completed, &text, shared);
 }
 
-/// Settles a call that failed.
+/// Settles a call that failed, and so is known not to have happened.
 pub(crate) fn fail(id: &CallId, text: &str, shared: &mut Shared) {
+    shared.give_back(id);
     let times = shared.calls.count_failure(id);
     settle(id, Settlement::Failed, &failed_text(text, times), shared);
 }
@@ -118,12 +121,29 @@ fn apply_ruling(id: &CallId, verdict: Verdict, reasons: &[RulingReason], shared:
     }
     let Some(call) = shared.calls.get_mut(id) else { return };
     let (tool, tries) = (call.tool.clone(), call.tries);
+    let is_read = shared.catalogue.tool(&tool).is_some_and(|tool| tool.read_only);
+    // A read has no `tool.started`: a lost worker may have sent one that was allowed.
+    let may_have_happened = tries > 0 || is_read && call.state == CallState::Allowed;
+    if verdict == Verdict::Deny && !may_have_happened {
+        shared.give_back(id);
+    }
+    let Some(call) = shared.calls.get_mut(id) else { return };
     match verdict {
         Verdict::Allow => call.state = CallState::Allowed,
         Verdict::Hold => call.state = CallState::Held,
         Verdict::Deny => settle(id, Settlement::Denied, &denied_text(reasons, tries), shared),
     }
     shared.calls.count_ruling(&tool, verdict, reasons);
+    if verdict == Verdict::Allow && is_read {
+        shared.count_towards_limits(id);
+    }
+}
+
+/// Sets the answer of the ledger, unless the call is settled.
+fn set_reservation(id: &CallId, answer: &ReservationAnswer, shared: &mut Shared) {
+    if let Some(call) = shared.calls.get_mut(id).filter(|call| !call.is_settled()) {
+        call.reservation = Some(answer.clone());
+    }
 }
 
 /// Marks a call as started. A worker starts only a call that the gate has allowed, so the event of another call is forged and changes
@@ -142,6 +162,7 @@ fn mark_started(id: &CallId, shared: &mut Shared) {
             record.add_call(&tool.name, id, &arguments);
         }
     }
+    shared.count_towards_limits(id);
 }
 
 /// Retries a call whose answer was lost, if its tool is read-only or idempotent and has not changed. If the call is not retried,

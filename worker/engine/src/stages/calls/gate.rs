@@ -9,6 +9,7 @@ use crate::condition::{Arguments as CheckedArguments, Subject};
 use crate::core_tools;
 use crate::event::{Arguments, RulingReason};
 use crate::record::Record;
+use crate::rules::limits::{Counted, Spent};
 use crate::rules::{Objection, Rules};
 use crate::run::Run;
 use crate::shared::Shared;
@@ -36,12 +37,14 @@ pub struct Gate<'a> {
     pub intent: Option<&'a str>,
     /// The number of calls that the gate has allowed so far.
     pub allowed: u32,
+    /// The calls that count towards `policy.limits`.
+    pub spent: &'a Spent,
 }
 
 impl<'a> Gate<'a> {
     pub(crate) fn new(shared: &'a Shared) -> Self {
-        let Shared { catalogue, rules, run, record, calls, .. } = shared;
-        Self { catalogue, rules, run, record, intent: shared.intent_id(), allowed: calls.rulings().allowed }
+        let Shared { catalogue, rules, run, record, calls, spent, .. } = shared;
+        Self { catalogue, rules, run, record, intent: shared.intent_id(), allowed: calls.rulings().allowed, spent }
     }
 }
 
@@ -55,10 +58,11 @@ pub struct Ruling {
 }
 
 /// Rules on a call. The layers, in this order: catalogue, secrets in the arguments, drift, `policy.tools`, the tool's
-/// own policy, compiled guardrails, workflows, rules of endpoints, argument schema, approvals, limits. An approval lifts
+/// own policy, compiled guardrails, workflows, rules of endpoints, argument schema, declared inputs, approvals, `policy.limits`, limits
+/// of the Job. An approval lifts
 /// its own hold and no other objection.
 pub fn rule(call: &Call, gate: &Gate<'_>) -> Ruling {
-    let Gate { catalogue, rules, run, record, intent, allowed } = *gate;
+    let Gate { catalogue, rules, run, record, intent, allowed, spent } = *gate;
     let Some(tool) = catalogue.tool(&call.tool) else {
         let detail = format!("there is no tool {:?}", bounded(&call.tool, 128));
         return strictest(vec![Objection::deny(GateReason::Catalogue, detail)]);
@@ -88,8 +92,13 @@ pub fn rule(call: &Call, gate: &Gate<'_>) -> Ruling {
     };
     objections.extend(schema_error.map(|detail| Objection::deny(GateReason::Schema, detail)));
     objections.extend(arguments.as_ref().ok().and_then(|arguments| undeclared::objection(tool, arguments, &run.skill)));
+    objections.extend(arguments.as_ref().ok().and_then(|arguments| rules.declared_inputs(tool, arguments)));
     if let Some(subject) = subject {
         objections.extend(rules.approvals(tool, subject));
+    }
+    if let Ok(arguments) = &arguments {
+        let counted = Counted { call: &call.id, spent, answer: call.reservation.as_ref() };
+        objections.extend(rules.limits(tool, arguments, counted));
     }
     objections.extend(limit_objection(allowed, run));
     objections.retain(|objection| objection.verdict != Verdict::Hold || !call.hold.is_lifted(&objection.reason));
@@ -106,7 +115,14 @@ pub(super) fn confirms(call: &Call, gate: &Gate<'_>) -> bool {
         _ => false,
     };
     let before = Gate { allowed: gate.allowed.saturating_sub(1), ..*gate };
-    !is_to_be_sent || rule(call, &before).verdict == Verdict::Allow
+    !is_to_be_sent || rule(call, &before).verdict == Verdict::Allow && !needs_reservation(call, gate)
+}
+
+/// Returns whether the ledger of the Skill must be asked before a call that the rules allow otherwise. After an approval, it is asked
+/// again: the call counts beyond the limit. An approval also settles that the ledger cannot be used.
+pub(super) fn needs_reservation(call: &Call, gate: &Gate<'_>) -> bool {
+    let is_settled = call.reservation.as_ref().is_some_and(|answer| answer.reserved || answer.forced);
+    !is_settled && gate.catalogue.tool(&call.tool).is_some_and(|tool| gate.rules.need_ledger(tool))
 }
 
 /// Turns a hold into a denial if the arguments are too large for a person to review.

@@ -5,14 +5,15 @@ use super::state::{Call, CallState};
 use super::subgoal;
 use crate::conversation::Conversation;
 use crate::core_tools::{ASK_USER, SUBGOAL_DONE};
-use crate::event::{Arguments, Event};
+use crate::event::{Arguments, CallId, Event};
 use crate::people;
+use crate::rules::limits::Reservation;
 use crate::shared::Shared;
 use crate::stages::{approval, questions};
 use crate::step::{Step, ToolCall};
 use bloomery_crds::Digest;
 use bloomery_crds::canonical::{self, CanonicalJson};
-use bloomery_crds::v1alpha1;
+use bloomery_crds::v1alpha1::{self, Verdict};
 use serde_json::Value;
 
 /// The largest arguments of a call, in bytes (`docs/explanation/engine.md`, section 3).
@@ -34,6 +35,9 @@ enum CallKind {
 /// Returns the next step of the calls, or nothing when all of them are settled.
 pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
     let shared = &conversation.shared;
+    if let Some(call) = shared.to_give_back.first() {
+        return Some(Step::GiveBack { call, key: call_key(call, shared) });
+    }
     let calls = shared.calls.all();
     if calls.iter().any(|call| call.arguments.is_none()) {
         return Some(Step::Record(calls.iter().map(tool_requested).collect()));
@@ -52,13 +56,13 @@ pub(crate) fn next(conversation: &Conversation) -> Option<Step<'_>> {
     if let Some(index) = group.iter().position(|call| call.state == CallState::Requested) {
         let not_ruled = group.split_off(index);
         if let Some(call) = not_ruled.first().filter(|call| !depends_on(&group, call, shared)) {
-            return Some(Step::Record(rule_on(call, shared)));
+            return Some(rule_or_reserve(call, shared));
         }
     }
     group.retain(|call| !matches!(call.state, CallState::Held | CallState::AwaitingReply));
     // The ruling may be that of an earlier worker, and the log alone allows no call.
     if let Some(call) = group.iter().find(|call| !gate::confirms(call, &Gate::new(shared))) {
-        return Some(Step::Record(rule_on(call, shared)));
+        return Some(rule_or_reserve(call, shared));
     }
     let step = match kind {
         CallKind::Read => run_reads(&group, shared),
@@ -97,12 +101,26 @@ fn skip_after_failure(call: &Call, before: &[Call], shared: &Shared) -> Option<E
     Some(Event::ToolSkipped { call: call.id.clone(), because: earlier.id.clone() })
 }
 
-/// Asks the gate about a call. Returns its ruling and, if it holds the call, the request to the approvers.
-fn rule_on(call: &Call, shared: &Shared) -> Vec<Event> {
-    let ruling = gate::rule(call, &Gate::new(shared));
+/// Asks the gate about a call. If the rules allow the call, and a limit of the Skill applies to it, asks the ledger before the ruling.
+fn rule_or_reserve<'a>(call: &'a Call, shared: &'a Shared) -> Step<'a> {
+    let gate = Gate::new(shared);
+    let ruling = gate::rule(call, &gate);
+    if ruling.verdict == Verdict::Allow
+        && gate::needs_reservation(call, &gate)
+        && let Some(reservation) = reservation(call, shared)
+    {
+        return Step::Reserve(reservation);
+    }
     let held = approval::held_call(call, &ruling, shared);
     let ruled = Event::ToolRuled { call: call.id.clone(), verdict: ruling.verdict, reasons: ruling.reasons };
-    std::iter::once(ruled).chain(held.map(|held| Event::ToolHeld { held })).collect()
+    Step::Record(std::iter::once(ruled).chain(held.map(|held| Event::ToolHeld { held })).collect())
+}
+
+/// Returns the reservation of a call. The second one is made after an approval, so it counts even beyond a limit.
+fn reservation<'a>(call: &'a Call, shared: &'a Shared) -> Option<Reservation<'a>> {
+    let tool = shared.catalogue.tool(&call.tool)?;
+    let arguments = call.read_arguments().ok()?;
+    shared.rules.reservation(tool, arguments, &call.id, call_key(&call.id, shared), call.reservation.is_some())
 }
 
 fn tool_requested(call: &Call) -> Event {
@@ -168,7 +186,7 @@ fn tool_call<'a>(call: &'a Call, shared: &'a Shared) -> Option<ToolCall<'a>> {
         id: &call.id,
         tool: &tool.name,
         arguments: arguments.text(),
-        key: Digest::of_bytes(format!("{}\n{}", shared.run.run_key, call.id).as_bytes()),
+        key: call_key(&call.id, shared),
         idempotent: tool.idempotent,
         read_only: tool.read_only,
         sent_before: !tool.read_only && call.tries > 0,
@@ -176,4 +194,9 @@ fn tool_call<'a>(call: &'a Call, shared: &'a Shared) -> Option<ToolCall<'a>> {
         definition: &tool.digest,
         timeout_seconds: timeout_seconds(shared, &tool.name),
     })
+}
+
+/// Returns the key of a call, which is the same on every retry.
+fn call_key(id: &CallId, shared: &Shared) -> Digest {
+    Digest::of_bytes(format!("{}\n{id}", shared.run.run_key).as_bytes())
 }

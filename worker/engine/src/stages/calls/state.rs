@@ -1,7 +1,7 @@
 //! The state of the calls.
 
 use super::arguments::InvalidArguments;
-use crate::event::{Answer, Arguments, CallId, Decision, RequestedCall, RulingReason};
+use crate::event::{Answer, Arguments, CallId, Decision, RequestedCall, ReservationAnswer, RulingReason};
 use crate::stages::approval::Hold;
 use bloomery_crds::Digest;
 use bloomery_crds::text::bounded;
@@ -155,6 +155,8 @@ pub struct Call {
     pub held: Option<HeldCall>,
     /// An approval in the log that does not count.
     pub uncounted: Option<Decision>,
+    /// The answer of the ledger of the Skill, for the limits with a window.
+    pub reservation: Option<ReservationAnswer>,
     /// The number of times that the call was sent.
     pub tries: u32,
     /// The result for the model, once the call is settled.
@@ -212,6 +214,7 @@ impl Call {
             hold: Hold::default(),
             held: None,
             uncounted: None,
+            reservation: None,
             tries: 0,
             result: String::new(),
         }

@@ -381,3 +381,51 @@ fn an_intent_narrows_the_tools_that_may_be_called(#[case] tools: serde_json::Val
     let reason = "the intent \"track\" does not allow the tool \"process_refund\"";
     assert_eq!(ruling.reason.as_deref() == Some(reason), expected == Verdict::Deny, "{ruling:?}");
 }
+
+/// The inputs that the Skill declares for `process_refund`, and arguments that break one of their rules, or none.
+#[rstest]
+#[case::as_declared(json!({"order_id": "A-17", "amount": 500}), None)]
+#[case::a_minimum(json!({"order_id": "A-17", "amount": 0}), Some("the input \"amount\" is not as the Skill declares it: 0 is less than the minimum of 1"))]
+#[case::a_maximum(json!({"order_id": "A-17", "amount": 500.01}), Some("the input \"amount\" is not as the Skill declares it: 500.01 is greater than the maximum of 500"))]
+#[case::missing(json!({"amount": 5}), Some("the Skill requires the input \"order_id\", which is missing"))]
+#[case::null(json!({"order_id": null, "amount": 5}), Some("the Skill requires the input \"order_id\", which is missing"))]
+#[case::an_optional_null(json!({"order_id": "A-17", "amount": null}), None)]
+#[case::another_type(json!({"order_id": 17}), Some("the input \"order_id\" is not as the Skill declares it: 17 is not of type \"string\""))]
+#[case::a_pattern(json!({"order_id": "A-17x"}), Some("the input \"order_id\" is not as the Skill declares it: \"A-17x\" does not match \"^(?:[A-Z]-[0-9]+|none)$\""))]
+#[case::a_part_of_an_alternative(json!({"order_id": "not none"}), Some("the input \"order_id\" is not as the Skill declares it: \"not none\" does not match \"^(?:[A-Z]-[0-9]+|none)$\""))]
+#[case::a_line_break(json!({"order_id": "A-17\n"}), Some("the input \"order_id\" is not as the Skill declares it: \"A-17\\n\" does not match \"^(?:[A-Z]-[0-9]+|none)$\""))]
+#[case::a_value(json!({"order_id": "A-17", "currency": "EUR"}), None)]
+#[case::no_value(json!({"order_id": "A-17", "currency": "eur"}), Some("the input \"currency\" is not as the Skill declares it: \"eur\" is not one of \"EUR\" or \"USD\""))]
+#[case::beyond_doubles(json!({"order_id": "A-17", "units": 9_007_199_254_740_993_u64}), Some("the input \"units\" is not as the Skill declares it: 9007199254740993 is greater than the maximum of 9007199254740992"))]
+#[case::beyond_doubles_of_a_double(json!({"order_id": "A-17", "shares": 9_007_199_254_740_993_u64}), Some("the input \"shares\" is not as the Skill declares it: 9007199254740993 is greater than the maximum of 9007199254740992.0"))]
+fn declared_inputs_are_rules_for_calls(#[case] arguments: serde_json::Value, #[case] reason: Option<&str>) {
+    let mut run = run();
+    let inputs = json!([
+        {"name": "order_id", "type": "string", "required": true, "pattern": "[A-Z]-[0-9]+|none"},
+        {"name": "amount", "type": "number", "minimum": 1, "maximum": 500},
+        {"name": "currency", "type": "string", "enum": ["EUR", "USD"]},
+        {"name": "units", "type": "integer", "maximum": 9_007_199_254_740_992_u64},
+        {"name": "shares", "type": "number", "maximum": 9_007_199_254_740_992.0},
+    ]);
+    run.skill.tools[2].inputs = serde_json::from_value(inputs).unwrap();
+    let mut world = World::new(run, vec![asks(&[("process_refund", arguments)]), good_answer()], ALL_WELL);
+    world.listed[2].input_schema = json!({"type": "object", "additionalProperties": true});
+    world.play_out();
+    let ruling = world.conversation.shared.calls.rulings().last[0].clone();
+    let layer = reason.map(|_| GateReason::Schema);
+    assert_eq!((ruling.reason.as_deref(), ruling.rule), (reason, layer), "{ruling:?}");
+    assert_eq!(world.effects.len(), usize::from(reason.is_none()));
+}
+
+#[rstest]
+#[case::no_regular_expression("[")]
+#[case::beyond_the_parentheses("a)|(b")]
+#[case::a_back_reference("(a)\\1")]
+#[case::too_large("(a{900}){900}")]
+fn an_input_with_an_unusable_pattern_accepts_no_value(#[case] pattern: &str) {
+    let mut run = run();
+    let inputs = json!([{"name": "order_id", "type": "string", "pattern": pattern}]);
+    run.skill.tools[2].inputs = serde_json::from_value(inputs).unwrap();
+    let world = ended(run, vec![asks(&[("process_refund", json!({"order_id": "a"}))])], ALL_WELL);
+    assert_eq!(world.effects, []);
+}

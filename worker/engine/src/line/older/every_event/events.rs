@@ -1,9 +1,10 @@
 //! The event of each line of `every-event.jsonl`. Every optional field is present in one event and absent in another.
 
+use crate::amount::Amount;
 use crate::event::{
     Answer, Arguments, CallId, ContextKind, ContextPart, Decision, Directive, Event, FinalizationRuling, FullResult,
-    ModelFailure, PolishOutcome, QuestionId, QuestionSubject, RequestedCall, ResourceSummary, RulingReason, SelectedBy,
-    ToolProgress, UserQuestion,
+    LimitUse, ModelFailure, PolishOutcome, QuestionId, QuestionSubject, RequestedCall, ReservationAnswer,
+    ResourceSummary, RulingReason, SelectedBy, ToolProgress, UserQuestion,
 };
 use crate::tool::{CatalogueTool, ToolSource};
 use bloomery_crds::Digest;
@@ -41,6 +42,7 @@ pub(super) fn all() -> Vec<Event> {
         skill_deletion(),
         disruption(),
         invalid_policy(),
+        limits_over_calls(),
     ]
     .concat()
 }
@@ -182,8 +184,10 @@ fn ruled() -> Vec<Event> {
         layer,
         detail: format!("{layer} holds it"),
         approver: approver.map(str::to_owned),
+        rule: None,
     };
-    let denied = |layer: GateReason| RulingReason { layer, detail: format!("{layer} denies it"), approver: None };
+    let denied =
+        |layer: GateReason| RulingReason { layer, detail: format!("{layer} denies it"), approver: None, rule: None };
     let ruled = |verdict, reasons| Event::ToolRuled { call: call(), verdict, reasons };
     let held_call = HeldCall {
         id: "11-1".into(),
@@ -360,7 +364,8 @@ fn secret() -> Vec<Event> {
         secrets: vec!["token".into()],
     };
     let answer = Answer { message: json!({"role": "assistant"}), calls: vec![asked], ..Answer::default() };
-    let denied = RulingReason { layer: GateReason::Secret, detail: "the value of token".into(), approver: None };
+    let denied =
+        RulingReason { layer: GateReason::Secret, detail: "the value of token".into(), approver: None, rule: None };
     vec![
         Event::ModelAnswered { answer },
         Event::ToolRuled { call: call(), verdict: Verdict::Deny, reasons: vec![denied] },
@@ -425,7 +430,7 @@ fn tool_changes() -> Vec<Event> {
 
 fn endpoints() -> Vec<Event> {
     let detail = "the Skill's rules for `shop` allow no DELETE of /orders/7; they allow GET /orders/*".into();
-    let denied = RulingReason { layer: GateReason::Endpoint, detail, approver: None };
+    let denied = RulingReason { layer: GateReason::Endpoint, detail, approver: None, rule: None };
     vec![Event::ToolRuled { call: call(), verdict: Verdict::Deny, reasons: vec![denied] }]
 }
 
@@ -479,6 +484,31 @@ fn disruption() -> Vec<Event> {
 fn invalid_policy() -> Vec<Event> {
     let message = "Rules of the Skill do not fit its tools.";
     vec![Event::Finished { outcome: Outcome::new(OutcomeCode::PolicyInvalid, message), result: None }]
+}
+
+/// The reservation of a call in the ledger of the Skill, its return, and a limit that holds a call.
+fn limits_over_calls() -> Vec<Event> {
+    let used = |units: u64| LimitUse { limit: 1, used: Amount::of_number(&units.into()).unwrap() };
+    let answer = ReservationAnswer { reserved: true, forced: false, used: vec![used(800)], fault: None };
+    let failed = ReservationAnswer {
+        reserved: false,
+        forced: true,
+        used: Vec::new(),
+        fault: Some("the memory is read-only".into()),
+    };
+    let held = RulingReason {
+        layer: GateReason::Approval,
+        detail: "amount in 24h: 800 before, 1300 with this call, at most 1000".into(),
+        approver: Some("finance".into()),
+        rule: Some("policy.limits[1]".into()),
+    };
+    vec![
+        Event::LimitsReserved { call: call(), answer },
+        Event::LimitsReserved { call: call(), answer: failed.clone() },
+        Event::ToolRuled { call: call(), verdict: Verdict::Hold, reasons: vec![held] },
+        Event::LimitsReturned { call: call(), fault: None },
+        Event::LimitsReturned { call: call(), fault: failed.fault },
+    ]
 }
 
 /// The directives of the operator, and their effects.

@@ -1,0 +1,86 @@
+//! The inputs of the Job of a case, and the tools that its server lists.
+
+use super::test_file::Case;
+use crate::run::skill::LoadedSkill;
+use bloomery_crds::Digest;
+use bloomery_crds::limits::EffectiveLimits;
+use bloomery_crds::nearest::did_you_mean;
+use bloomery_crds::run::{BoundResource, ResourceSource};
+use bloomery_crds::v1alpha1::{ResourceType, SkillSpec, ToolDeclaration};
+use bloomery_engine::decisions::Decisions;
+use bloomery_engine::run::Run;
+use bloomery_engine::tool::ListedTool;
+use serde_json::{Map, Value, json};
+
+/// The context window, in tokens. No result of a case fills it.
+const CONTEXT_WINDOW: u64 = 100_000_000;
+
+/// Refuses an intent that the Skill does not have: its calls would not be narrowed.
+fn check_intent(case: &Case, skill: &SkillSpec) -> Result<(), String> {
+    let Some(intent) = &case.intent else { return Ok(()) };
+    let ids = || skill.intents.iter().flat_map(|intents| &intents.supported).map(|intent| intent.id.as_str());
+    if ids().any(|id| id == intent) {
+        return Ok(());
+    }
+    Err(format!("the Skill has no intent {intent:?}.{}", did_you_mean(intent, ids())))
+}
+
+/// Returns the inputs of the Job of a case.
+///
+/// # Errors
+/// If the Skill does not have the intent or a resource of the case, or the resource is secret.
+pub fn run_of(case: &Case, skill: &LoadedSkill) -> Result<Run, String> {
+    check_intent(case, &skill.spec)?;
+    let limits = skill.spec.engine.as_ref().and_then(|engine| engine.limits.as_ref());
+    Ok(Run {
+        run_key: "policy-test".to_owned(),
+        skill_name: skill.name.clone(),
+        skill: skill.spec.clone(),
+        revision: Digest::of_bytes(skill.text.as_bytes()),
+        goal: case.goal.clone(),
+        limits: EffectiveLimits::resolve(limits, None),
+        resources: resources_of(case, &skill.spec)?,
+        context_window: CONTEXT_WINDOW,
+        continues: None,
+        people: true,
+        decisions: Decisions::Log,
+        has_notes: false,
+        max_output: 4096,
+    })
+}
+
+fn resources_of(case: &Case, skill: &SkillSpec) -> Result<Vec<BoundResource>, String> {
+    let names = || skill.resources.iter().map(|declared| declared.name.as_str());
+    if let Some(unknown) = case.resources.keys().find(|name| names().all(|declared| declared != *name)) {
+        return Err(format!("the Skill has no resource {unknown:?}.{}", did_you_mean(unknown, names())));
+    }
+    let mut bound = Vec::new();
+    for declared in &skill.resources {
+        let Some(value) = case.resources.get(&declared.name).cloned() else { continue };
+        let source = match declared.kind {
+            ResourceType::Filesystem => ResourceSource::Mount { path: value, read_only: false },
+            ResourceType::ApiEndpoint => ResourceSource::Value(value),
+            ResourceType::ConnectionString | ResourceType::Credential => {
+                return Err(format!("the resource {:?} is secret: leave it out", declared.name));
+            }
+        };
+        bound.push(BoundResource { name: declared.name.clone(), kind: declared.kind, source });
+    }
+    Ok(bound)
+}
+
+/// Returns the tools that a Skill declares, as a server would list them.
+pub fn declared_tools(skill: &SkillSpec) -> Vec<ListedTool> {
+    let is_one = |tool: &&ToolDeclaration| !tool.name.ends_with('*');
+    let listed = |tool: &ToolDeclaration| {
+        let inputs = tool.inputs.iter().map(|input| (input.name.clone(), json!({"type": input.kind})));
+        let properties: Map<String, Value> = inputs.collect();
+        let schema = if properties.is_empty() {
+            json!({"type": "object"})
+        } else {
+            json!({"type": "object", "properties": properties})
+        };
+        ListedTool { name: tool.name.clone(), input_schema: schema, ..ListedTool::default() }
+    };
+    skill.tools.iter().filter(is_one).map(listed).collect()
+}

@@ -1,0 +1,62 @@
+//! Finds declared inputs that deny every call, or that limit an argument which no tool has.
+
+use super::finding::Finding;
+use super::known_tools::KnownTools;
+use crate::condition::{Kinds, Signature};
+use crate::rules::inputs::pattern_error;
+use bloomery_crds::v1alpha1::{SkillSpec, ToolDeclaration, ToolInput};
+
+pub(super) fn findings(spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (at, declared) in spec.tools.iter().enumerate() {
+        let tools = if known.is_complete() { tools_of(declared, spec, known) } else { Vec::new() };
+        for (nth, input) in declared.inputs.iter().enumerate() {
+            let path = format!("spec.tools[{at}].inputs[{nth}]");
+            findings.extend(unusable_pattern(&path, input));
+            // Without the server's list, the declaration itself is all that is known.
+            if known.is_complete() {
+                findings.extend(unknown_input(&path, declared, input, &tools));
+                findings.extend(other_type(&path, input, &tools));
+            }
+        }
+    }
+    findings
+}
+
+/// Returns the tools to which the inputs of a declaration apply.
+fn tools_of<'a>(
+    declared: &'a ToolDeclaration,
+    spec: &SkillSpec,
+    known: &'a KnownTools,
+) -> Vec<(&'a str, &'a Signature)> {
+    known.matching(&declared.name).filter(|(name, _)| spec.declaration_of(name) == Some(declared)).collect()
+}
+
+fn unusable_pattern(path: &str, input: &ToolInput) -> Option<Finding> {
+    let error = pattern_error(input)?;
+    Some(Finding::error(format!("{path}.pattern"), format!("every call is denied, because of the pattern: {error}")))
+}
+
+/// Finds the limits of an argument that no tool has: they protect nothing.
+fn unknown_input(
+    path: &str,
+    declared: &ToolDeclaration,
+    input: &ToolInput,
+    tools: &[(&str, &Signature)],
+) -> Option<Finding> {
+    let is_known = tools.is_empty() || tools.iter().any(|(_, known)| known.may_have(&input.name));
+    let message = format!("no tool that {:?} matches has an argument {:?}", declared.name, input.name);
+    (input.is_limited() && !is_known).then(|| {
+        let names = tools.iter().flat_map(|(_, known)| known.names());
+        Finding::error(format!("{path}.name"), message).nearest(&input.name, names)
+    })
+}
+
+/// Finds an input that no value can match, because its type at the server is another.
+fn other_type(path: &str, input: &ToolInput, tools: &[(&str, &Signature)]) -> Option<Finding> {
+    let declared = Kinds::declared(input.kind);
+    let kinds = tools.iter().filter_map(|(tool, known)| Some((tool, known.kinds(&input.name)?)));
+    let (tool, kinds) = kinds.into_iter().find(|(_, kinds)| *kinds & declared == Kinds::NULL)?;
+    let message = format!("{tool} has {} as {kinds}, so every call with it is denied", input.name);
+    Some(Finding::error(format!("{path}.type"), message))
+}
