@@ -25,6 +25,7 @@ fn policy(spec: &SkillSpec) -> &Policy {
         workflows: Vec::new(),
         approvals: Vec::new(),
         lists: BTreeMap::new(),
+        limits: Vec::new(),
         effects: None,
         allow_unmatched: None,
     };
