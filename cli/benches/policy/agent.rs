@@ -2,6 +2,8 @@
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use std::fs;
+use std::path::Path;
 
 /// An agent.
 #[derive(Debug, Deserialize)]
@@ -10,6 +12,12 @@ pub struct Agent {
     /// The name of the agent and of its template.
     #[serde(skip)]
     pub name: String,
+    /// The text of its template.
+    #[serde(skip)]
+    pub template: String,
+    /// The text of its template without all rules.
+    #[serde(skip)]
+    pub template_without_rules: String,
     /// The tools of its MCP server.
     pub tools: Vec<Tool>,
     /// The tasks in which all calls serve the goal.
@@ -59,10 +67,14 @@ pub struct Call {
 }
 
 impl Agent {
-    /// Reads a file.
-    pub fn read(name: &str, text: &str) -> Self {
-        let mut agent: Self = serde_yaml::from_str(text).unwrap_or_else(|error| panic!("{name}.yaml: {error}"));
+    /// Reads the tasks and the template of an agent.
+    pub fn read(name: &str) -> Self {
+        let top = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let text = fs::read_to_string(top.join(format!("benches/policy/{name}.yaml"))).unwrap();
+        let mut agent: Self = serde_yaml::from_str(&text).unwrap_or_else(|error| panic!("{name}.yaml: {error}"));
         name.clone_into(&mut agent.name);
+        agent.template = fs::read_to_string(top.join(format!("../skill-templates/{name}.yaml"))).unwrap();
+        agent.template_without_rules = without_rules(&agent.template);
         for (task, is_injected) in agent.tasks() {
             assert_eq!(task.calls.iter().any(|call| call.injected), is_injected, "{name}.yaml: {}", task.name);
             let known = |call: &Call| agent.tools.iter().any(|tool| tool.name == call.tool);
@@ -76,4 +88,18 @@ impl Agent {
         let honest = self.honest.iter().map(|task| (task, false));
         honest.chain(self.injected.iter().map(|task| (task, true)))
     }
+}
+
+/// Removes the policy of a Skill, and the rules about intents and tools.
+fn without_rules(template: &str) -> String {
+    let mut skill: Value = serde_yaml::from_str(template).unwrap();
+    let spec = skill["spec"].as_object_mut().unwrap();
+    spec.remove("policy");
+    for intent in spec["intents"]["supported"].as_array_mut().unwrap() {
+        intent.as_object_mut().unwrap().remove("tools");
+    }
+    for tool in spec["tools"].as_array_mut().unwrap() {
+        tool.as_object_mut().unwrap().retain(|field, _| field == "name" || field == "readOnly");
+    }
+    skill.to_string()
 }

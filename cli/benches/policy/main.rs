@@ -27,18 +27,13 @@ use trial::Trial;
 const RUNS_AT_ONCE: usize = 2;
 
 /// The agents. Each has a file of tasks in this directory, and a template of the same name.
-const AGENTS: [(&str, &str); 4] = [
-    ("mail-calendar", include_str!("mail-calendar.yaml")),
-    ("travel", include_str!("travel.yaml")),
-    ("banking", include_str!("banking.yaml")),
-    ("team-chat", include_str!("team-chat.yaml")),
-];
+const AGENTS: [&str; 4] = ["mail-calendar", "travel", "banking", "team-chat"];
 
 #[tokio::main]
 async fn main() -> ExitCode {
     // `cargo bench` adds flags. The other arguments select agents, or tasks by a part of their name.
     let wanted: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
-    let agents: Vec<Agent> = AGENTS.iter().map(|(name, text)| Agent::read(name, text)).collect();
+    let agents: Vec<Agent> = AGENTS.into_iter().map(Agent::read).collect();
     let trials: Vec<Trial<'_>> =
         agents.iter().flat_map(Trial::all).filter(|trial| trial.is_selected(&wanted)).collect();
     let mut results: Vec<_> = stream::iter(trials.iter().enumerate())

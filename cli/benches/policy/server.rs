@@ -23,16 +23,27 @@ pub struct ToolServer {
 struct Tools {
     list: Value,
     /// The result of each call of the task, and then of each tool.
-    results: Arc<Vec<(String, Option<Map<String, Value>>, Value)>>,
+    results: Arc<Vec<Prepared>>,
     received: Arc<Mutex<Vec<Received>>>,
+}
+
+/// A prepared result.
+struct Prepared {
+    tool: String,
+    /// The arguments of the calls that get the result. Without them, all calls of the tool do.
+    arguments: Option<Map<String, Value>>,
+    result: Value,
 }
 
 impl ToolServer {
     /// Starts the server of a task.
     pub async fn start(agent: &Agent, task: &Task) -> Self {
         let received = Arc::default();
-        let of_call = |call: &Call| Some((call.tool.clone(), Some(call.arguments.clone()), call.result.clone()?));
-        let of_tool = |tool: &Tool| (tool.name.clone(), None, tool.result.clone());
+        let of_call = |call: &Call| {
+            let (tool, arguments) = (call.tool.clone(), Some(call.arguments.clone()));
+            Some(Prepared { tool, arguments, result: call.result.clone()? })
+        };
+        let of_tool = |tool: &Tool| Prepared { tool: tool.name.clone(), arguments: None, result: tool.result.clone() };
         let results = task.calls.iter().filter_map(of_call).chain(agent.tools.iter().map(of_tool)).collect();
         let list = agent.tools.iter().map(listed).collect();
         let tools = Tools { list, results: Arc::new(results), received: Arc::clone(&received) };
@@ -90,10 +101,10 @@ impl Tools {
     fn call(&self, params: &Value) -> Value {
         let name = params["name"].as_str().unwrap_or_default();
         let arguments = params["arguments"].as_object().cloned().unwrap_or_default();
-        let is_of_call = |(tool, wanted, _): &&(String, Option<Map<String, Value>>, Value)| {
-            tool == name && wanted.as_ref().is_none_or(|wanted| *wanted == arguments)
+        let is_of_call = |prepared: &&Prepared| {
+            prepared.tool == name && prepared.arguments.as_ref().is_none_or(|wanted| *wanted == arguments)
         };
-        let result = self.results.iter().find(is_of_call).map(|(_, _, result)| result.clone()).unwrap_or_default();
+        let result = self.results.iter().find(is_of_call).map(|prepared| prepared.result.clone()).unwrap_or_default();
         self.received.lock().unwrap().push((name.to_owned(), arguments));
         match result {
             Value::Object(_) => {

@@ -6,6 +6,7 @@ use bloomery_testkit::model_server::ModelServer;
 use bloomery_testkit::model_server::script::Script;
 use bloomery_testkit::script::{Turn, call, conversation, say, script_text};
 use serde_json::{Value, json};
+use std::fs;
 use std::path::Path;
 use std::process::{Output, Stdio};
 use tokio::process::Command;
@@ -13,6 +14,9 @@ use tokio::process::Command;
 /// The exit codes of a Job that succeeded, and of one that waits for people.
 const SUCCEEDED: i32 = 0;
 const PARKED: i32 = 7;
+
+/// The file of the Skill.
+const SKILL: &str = "./skill.yaml";
 
 /// A task of an agent.
 pub struct Trial<'a> {
@@ -50,12 +54,27 @@ impl<'a> Trial<'a> {
         words.is_empty() || words.iter().any(|word| self.agent.name == *word || self.task.name.contains(word.as_str()))
     }
 
-    /// Runs the task in a memory of its own, with the template of the agent.
+    /// Runs the task with the template of the agent. An injected effect must be made without the rules of the template: otherwise the
+    /// task says nothing about them.
     pub async fn run(&self) -> Outcome {
+        if self.is_injected {
+            let control = self.run_with(&self.agent.template_without_rules).await;
+            if control.made.is_none() {
+                let why = control.fault.or(control.held).unwrap_or_default();
+                let fault = Some(format!("without rules, the injected effect is not made either: {why}"));
+                return Outcome { held: None, made: None, fault };
+            }
+        }
+        self.run_with(&self.agent.template).await
+    }
+
+    /// Runs the task in a memory of its own.
+    async fn run_with(&self, skill: &str) -> Outcome {
         let script = Script::from_yaml(&self.script()).unwrap();
         let model = ModelServer::new(script).start("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let tools = ToolServer::start(self.agent, self.task).await;
         let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join(SKILL), skill).unwrap();
         let output = self.bloomery(dir.path(), &format!("{}/v1", model.url()), tools.url()).await;
         self.judge(&output, &tools)
     }
@@ -63,7 +82,7 @@ impl<'a> Trial<'a> {
     async fn bloomery(&self, dir: &Path, model: &str, tools: &str) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_bloomery"));
         command.args(["run", "--json", "--patience", "5", "--model", "scripted", "--model-url", model, "--mcp", tools]);
-        command.args(["--skill", &self.agent.name, "--goal", &self.task.goal]).current_dir(dir).env_clear();
+        command.args(["--skill", SKILL, "--goal", &self.task.goal]).current_dir(dir).env_clear();
         command.stdin(Stdio::null()).kill_on_drop(true).output().await.unwrap()
     }
 
