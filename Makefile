@@ -44,6 +44,10 @@ e2e: cluster-up images ## Run the stories on the local cluster; FILTER=<name> se
 bench: ## Measure the engine against a bare client; ONLY=<section> selects a section
 	@$(STEP) "bench" hack/bench $(ONLY)
 
+.PHONY: bench-policy
+bench-policy: ## Run honest and injected tasks with the policies of the templates; ONLY=<agent> selects an agent
+	@$(STEP) "bench of policies" hack/bench-policy $(ONLY)
+
 .PHONY: bench-cluster
 bench-cluster: cluster-up images ## Run the long stories and measure waiting on the cluster; takes minutes
 	@BLOOMERY_STORIES_AT_ONCE=1 $(STEP) "bench on the cluster" hack/e2e --ignored

@@ -10,7 +10,7 @@
 | metrics.md      | the registrations in operator/src/metrics.rs |
 | chart-values.md | charts/bloomery/values.yaml and values.schema.json |
 
-It also writes the output below each `$ bloomery ...` of the `console` blocks in docs/how-to/write-a-skill.md.
+It also writes the output below each `$ bloomery ...` of the `console` blocks in docs/how-to/write-a-skill.md and write-a-policy.md.
 """
 
 import difflib
@@ -420,7 +420,7 @@ def examples(path, bloomery):
 
 def main():
     bloomery, *options = sys.argv[1:]
-    how_to = ROOT / "docs" / "how-to" / "write-a-skill.md"
+    how_to = [ROOT / "docs" / "how-to" / name for name in ("write-a-skill.md", "write-a-policy.md")]
     pages = {
         PAGES / "api.md": api(),
         PAGES / "conditions.md": conditions(),
@@ -429,7 +429,7 @@ def main():
         PAGES / "cli.md": cli(bloomery),
         PAGES / "metrics.md": metrics(),
         PAGES / "chart-values.md": chart_values(),
-        how_to: examples(how_to, bloomery),
+        **{path: examples(path, bloomery) for path in how_to},
     }
     PAGES.mkdir(parents=True, exist_ok=True)
     stale = []

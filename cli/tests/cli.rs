@@ -446,11 +446,13 @@ mod tests {
         }
     }
 
-    /// Runs every `console` block of the page. It has the form `$ command`, followed by the expected output.
-    #[test]
-    fn the_examples_of_the_page_are_correct() {
+    /// Runs every `console` block of a page. It has the form `$ command`, followed by the expected output.
+    #[rstest]
+    #[case::of_skills("write-a-skill.md")]
+    #[case::of_policies("write-a-policy.md")]
+    fn the_examples_of_the_page_are_correct(#[case] name: &str) {
         let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let page = std::fs::read_to_string(top.join("docs/how-to/write-a-skill.md")).unwrap();
+        let page = std::fs::read_to_string(top.join("docs/how-to").join(name)).unwrap();
         let blocks: Vec<&str> =
             page.split("```console\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
         assert!(!blocks.is_empty());
