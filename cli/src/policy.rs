@@ -43,9 +43,8 @@ fn test(args: &PolicyTestArgs) -> Result<Exit, Error> {
 /// Returns the Skill that the command line names, or else the file.
 fn find_skill(args: &PolicyTestArgs, file: &TestFile) -> Result<LoadedSkill, Error> {
     let named = match (&args.skill, &file.skill) {
-        (Some(named), _) => named.clone(),
         (None, Some(named)) if skill::is_file(named) => beside(&args.file, named).display().to_string(),
-        (None, Some(named)) => named.clone(),
+        (Some(named), _) | (None, Some(named)) => named.clone(),
         (None, None) => return Err(Error::usage("which Skill? Name it as `skill` in the file, or with --skill")),
     };
     Ok(skill::find(&args.memory, &named, false)?.loaded)
@@ -54,9 +53,8 @@ fn find_skill(args: &PolicyTestArgs, file: &TestFile) -> Result<LoadedSkill, Err
 /// Returns the tools of the server, if the command line or the file names a list.
 fn find_tools(args: &PolicyTestArgs, file: &TestFile) -> Result<Option<Vec<ListedTool>>, Error> {
     let place = match (&args.tools, &file.tools) {
-        (Some(place), _) => place.clone(),
-        (None, Some(place)) if place.contains("://") => place.clone(),
-        (None, Some(place)) => beside(&args.file, place).display().to_string(),
+        (None, Some(place)) if !place.contains("://") => beside(&args.file, place).display().to_string(),
+        (Some(place), _) | (None, Some(place)) => place.clone(),
         (None, None) => return Ok(None),
     };
     server_tools::read(&place).map(Some)

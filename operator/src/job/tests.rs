@@ -1,7 +1,7 @@
 //! Tests of single reconciles with an API server in memory. Each operator has just started, as after a crash.
 
 use super::fixtures::api::FakeApi;
-use super::fixtures::{UID, ended_pod, message};
+use super::fixtures::{UID, ended_pod, message, sealed};
 use super::*;
 use bloomery_crds::names;
 use bloomery_crds::outcome::Phase;
@@ -431,7 +431,7 @@ async fn a_pod_without_labels_is_still_the_recorded_pod() {
 async fn a_lost_attempt_is_followed_by_the_next_and_then_its_pod_is_deleted() {
     let api = tenant();
     reconcile_once(&api).await.unwrap();
-    let mut ended = stored(&ended_pod(1, 0, None));
+    let mut ended = stored(&sealed(ended_pod(1, 0, None)));
     ended["status"]["containerStatuses"][0]["state"]["terminated"]["finishedAt"] = json!("2020-01-01T00:00:00Z");
     api.put(POD_1, ended);
     api.change(JOB, |job| job["status"]["phase"] = json!("Running"));
