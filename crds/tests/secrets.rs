@@ -1,5 +1,7 @@
 //! Every reference to a Secret in a spec is known, and is in the admission policy that checks who may name a Secret.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use bloomery_crds::v1alpha1::{ApprovalSpec, JobSpec, ModelSpec, SecretKeyRef, SkillSpec};
 use k8s_openapi::api::core::v1::SecretReference;
 use serde_json::Value;

@@ -263,14 +263,11 @@ mod tests {
             let list = json!({"apiVersion": "v1", "kind": "ServiceAccountList", "metadata": {"resourceVersion": "1"}, "items": []});
             return Body::from(list.to_string());
         }
-        let begins = match watches.fetch_add(1, Ordering::Relaxed) {
-            0 => "\n".to_owned(),
-            _ => {
-                let metadata = json!({"name": "worker", "namespace": "acme", "resourceVersion": "2"});
-                let object = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata});
-                json!({"type": "ADDED", "object": object}).to_string() + "\n"
-            }
-        };
+        let is_first = watches.fetch_add(1, Ordering::Relaxed) == 0;
+        let metadata = json!({"name": "worker", "namespace": "acme", "resourceVersion": "2"});
+        let object = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata});
+        let event = json!({"type": "ADDED", "object": object}).to_string() + "\n";
+        let begins = if is_first { "\n".to_owned() } else { event };
         Body::from_stream(stream::iter([Ok::<_, Infallible>(begins)]).chain(stream::pending()))
     }
 
@@ -292,7 +289,7 @@ mod tests {
         let feeding = tokio::spawn(feed.for_each(|()| async {}));
         let received = async {
             while cache.get("acme", "worker").is_none() {
-                _ = changes.next().await
+                let _ = changes.next().await;
             }
         };
         tokio::time::timeout(Duration::from_mins(1), received).await.expect("the watch stays silent");

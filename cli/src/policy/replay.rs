@@ -200,8 +200,8 @@ impl Replay<'_> {
             HumanRequest::Approval(request) => {
                 let approver = request.approvers.first().copied().unwrap_or_default().to_owned();
                 let decision = Decision { approver, by: PERSON.to_owned(), reason: None };
-                let approves = self.current().is_some_and(|call| call.approve);
-                if approves { request.approve(decision) } else { request.deny(decision) }
+                let is_approved = self.current().is_some_and(|call| call.approve);
+                if is_approved { request.approve(decision) } else { request.deny(decision) }
             }
             HumanRequest::Question(open) => {
                 let text = open.question.choices.first().cloned().unwrap_or_else(|| self.result());

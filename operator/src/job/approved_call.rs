@@ -49,22 +49,22 @@ mod tests {
         }
     }
 
-    fn record(call: &str, approvers: &[&str]) -> Option<ApprovedCall> {
+    fn record(call: &str, approvers: &[&str]) -> ApprovedCall {
         let approvers = approvers.iter().map(|&approver| approver.into()).collect();
-        Some(ApprovedCall { id: call.into(), digest: Digest::of_bytes(call.as_bytes()), approvers })
+        ApprovedCall { id: call.into(), digest: Digest::of_bytes(call.as_bytes()), approvers }
     }
 
     #[test]
     fn the_approvals_of_the_latest_call_are_recorded() {
         use ApprovalVerdict::{Approve, Deny, Expired};
         let first = with_passed(None, &[given("7-0", "supervisor", Approve), given("7-0", "finance", Deny)]);
-        assert_eq!(first, record("7-0", &["supervisor"]));
+        assert_eq!(first, Some(record("7-0", &["supervisor"])));
         let second =
             with_passed(first.as_ref(), &[given("7-0", "finance", Approve), given("7-0", "supervisor", Approve)]);
-        assert_eq!(second, record("7-0", &["supervisor", "finance"]));
+        assert_eq!(second, Some(record("7-0", &["supervisor", "finance"])));
         assert_eq!(with_passed(second.as_ref(), &[]), second);
         assert_eq!(with_passed(second.as_ref(), &[given("9-0", "supervisor", Expired)]), second);
-        assert_eq!(with_passed(second.as_ref(), &[given("9-0", "legal", Approve)]), record("9-0", &["legal"]));
+        assert_eq!(with_passed(second.as_ref(), &[given("9-0", "legal", Approve)]), Some(record("9-0", &["legal"])));
         let many: Vec<_> = (0..40).map(|n| given("9-0", &format!("a{n}"), Approve)).collect();
         assert_eq!(with_passed(None, &many).unwrap().approvers.len(), ApprovedCall::MAX_APPROVERS);
     }
@@ -72,13 +72,13 @@ mod tests {
     #[test]
     fn a_recorded_approval_is_void_without_the_same_approval_now() {
         use ApprovalVerdict::{Approve, Deny};
-        let recorded = record("7-0", &["supervisor", "finance"]);
+        let recorded = Some(record("7-0", &["supervisor", "finance"]));
         let void = |decisions: &[GivenDecision]| void(recorded.as_ref(), decisions);
         assert_eq!(void(&[given("7-0", "supervisor", Approve), given("7-0", "finance", Approve)]), None);
-        assert_eq!(void(&[given("7-0", "supervisor", Approve)]), record("7-0", &["finance"]));
+        assert_eq!(void(&[given("7-0", "supervisor", Approve)]), Some(record("7-0", &["finance"])));
         assert_eq!(
             void(&[given("7-0", "supervisor", Approve), given("7-0", "finance", Deny)]),
-            record("7-0", &["finance"])
+            Some(record("7-0", &["finance"]))
         );
         let other = GivenDecision { digest: Digest::of_bytes(b"other"), ..given("7-0", "finance", Approve) };
         assert_eq!(void(&[other, given("9-0", "finance", Approve)]), recorded);

@@ -123,16 +123,15 @@ impl Rules {
         self.limits.need_ledger(&tool.name)
     }
 
-    /// Returns the reservation of a call in the ledger of the Skill, if a limit needs it. A `forced` one counts beyond a limit.
+    /// Returns the reservation of a call in the ledger of the Skill, if a limit needs it.
     pub(crate) fn reservation<'a>(
         &self,
         tool: &'a CatalogueTool,
         arguments: &Value,
         call: &'a CallId,
         key: Digest,
-        forced: bool,
     ) -> Option<Reservation<'a>> {
-        self.limits.reservation(&tool.name, arguments, call, key, forced)
+        self.limits.reservation(&tool.name, arguments, call, key)
     }
 
     /// Returns the amount of a call for each limit of the Job that it counts towards, by the position of the limit.

@@ -157,10 +157,10 @@ fn folded(call: Call, log: &[Line], rules: Rules) -> CallState {
         if state.is_settled {
             break;
         }
-        let last = state.last;
-        let is_lost = call == Call::Refund && last == Some(Line::Indeterminate(call)) && !rules.is_read(call, log);
+        let previous = state.last;
+        let is_lost = call == Call::Refund && previous == Some(Line::Indeterminate(call)) && !rules.is_read(call, log);
         match *line {
-            Line::Approved(of) if of == call && last == Some(Line::Held(call)) => {
+            Line::Approved(of) if of == call && previous == Some(Line::Held(call)) => {
                 let is_approved = rules.decision_on(call, log) == Some(Verdict::Approve);
                 let counts = is_approved || rules.mutated(Mutation::BelieveApprovals);
                 state.uncounted |= !counts;
@@ -168,21 +168,23 @@ fn folded(call: Call, log: &[Line], rules: Rules) -> CallState {
                     (state.approved, state.last) = (true, Some(*line));
                 }
             }
-            Line::Denied(of) if of == call && last == Some(Line::Held(call)) => {
+            Line::Denied(of) if of == call && previous == Some(Line::Held(call)) => {
                 (state.is_settled, state.last) = (true, Some(*line));
             }
             Line::Completed(of) if of == call => (state.is_settled, state.last) = (true, Some(*line)),
             // A call that was started is not ruled on before its answer is known to be lost. A lost refund is settled.
-            Line::Ruled(of) | Line::Held(of) if of == call && !is_lost => {
-                if last != Some(Line::Started(call)) || rules.mutated(Mutation::FollowLateRulings) {
-                    state.last = Some(*line);
-                }
+            Line::Ruled(of) | Line::Held(of)
+                if of == call
+                    && !is_lost
+                    && (previous != Some(Line::Started(call)) || rules.mutated(Mutation::FollowLateRulings)) =>
+            {
+                state.last = Some(*line);
             }
             // A worker starts only a call that the gate has allowed.
-            Line::Started(of) if of == call && !is_lost => {
-                if matches!(last, Some(Line::Ruled(_) | Line::Indeterminate(_))) {
-                    state.last = Some(*line);
-                }
+            Line::Started(of)
+                if of == call && !is_lost && matches!(previous, Some(Line::Ruled(_) | Line::Indeterminate(_))) =>
+            {
+                state.last = Some(*line);
             }
             Line::Indeterminate(of) if of == call => {
                 lost += 1;

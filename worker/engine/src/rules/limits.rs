@@ -39,7 +39,7 @@ pub fn reservation_of<'a>(
     call: &'a CallId,
     key: Digest,
 ) -> Option<Reservation<'a>> {
-    Limits::new(policy).reservation(tool, arguments, call, key, false)
+    Limits::new(policy).reservation(tool, arguments, call, key)
 }
 
 impl Limits {
@@ -61,7 +61,6 @@ impl Limits {
         arguments: &Value,
         call: &'a CallId,
         key: Digest,
-        forced: bool,
     ) -> Option<Reservation<'a>> {
         let of_skill: Vec<_> = self.of_tool(tool).filter(|(_, limit)| limit.per == LimitScope::Skill).collect();
         let limit = |(at, limit): &(usize, &CallLimit)| WindowLimit {
@@ -80,7 +79,7 @@ impl Limits {
             tool,
             amounts: amounts.collect(),
             limits: of_skill.iter().map(limit).collect(),
-            forced,
+            forced: false,
         })
     }
 

@@ -184,9 +184,9 @@ async fn an_approval_of_an_earlier_attempt_counts_only_with_its_decision() {
 }
 
 /// The operator has passed this approval to an earlier attempt. Since then its Approval was deleted or replaced.
-fn void(hold: &HeldCallDetails, approver: &str) -> Option<ApprovedCall> {
+fn void(hold: &HeldCallDetails, approver: &str) -> ApprovedCall {
     let digest = bloomery_crds::Digest::of_bytes(hold.arguments.as_bytes());
-    Some(ApprovedCall { id: hold.call.clone(), digest, approvers: vec![approver.to_owned()] })
+    ApprovedCall { id: hold.call.clone(), digest, approvers: vec![approver.to_owned()] }
 }
 
 #[rstest]
@@ -199,7 +199,7 @@ async fn people_are_asked_again_if_their_approval_was_passed_and_is_void(
 ) {
     let (mut stand, hold) = parked().await;
     forge(&stand, recorded(&hold));
-    stand.void = void(&hold, "supervisor");
+    stand.void = Some(void(&hold, "supervisor"));
     assert_eq!(stand.run(2).await, Exit::Parked(ParkReason::Approval));
     assert_eq!((refunds(&stand), reported_hold(&stand).call), (0, hold.call.clone()));
     // A denial does not make the earlier approval count.
@@ -213,7 +213,7 @@ async fn people_are_asked_again_if_their_approval_was_passed_and_is_void(
 async fn a_call_that_was_sent_with_a_void_approval_is_not_sent_again() {
     let (mut stand, hold) = parked().await;
     forge(&stand, vec![approved(&hold), allowed(&hold), started(&hold)]);
-    stand.void = void(&hold, "supervisor");
+    stand.void = Some(void(&hold, "supervisor"));
     stand.run(2).await;
     assert_eq!((refunds(&stand), outcome(&stand, 2)), (0, OutcomeCode::ToolIndeterminate));
 }
@@ -222,7 +222,7 @@ async fn a_call_that_was_sent_with_a_void_approval_is_not_sent_again() {
 async fn an_approval_that_was_never_passed_is_forged_although_another_one_is_void() {
     let (mut stand, hold) = parked().await;
     forge(&stand, vec![approved(&hold)]);
-    stand.void = void(&hold, "finance");
+    stand.void = Some(void(&hold, "finance"));
     assert_eq!(stand.run(2).await, Exit::Finished);
     assert_eq!((refunds(&stand), outcome(&stand, 2)), (0, OutcomeCode::LogTampered));
 }

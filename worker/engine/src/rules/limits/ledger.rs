@@ -78,7 +78,7 @@ pub struct Reservation<'a> {
     pub(super) amounts: BTreeMap<String, Amount>,
     pub(super) limits: Vec<WindowLimit>,
     /// Whether the call is reserved even beyond a limit, because people have approved it.
-    pub(super) forced: bool,
+    pub(crate) forced: bool,
 }
 
 impl Reservation<'_> {

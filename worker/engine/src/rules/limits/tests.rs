@@ -34,9 +34,9 @@ fn verdicts(world: &World) -> Vec<Verdict> {
 
 #[test]
 fn split_amounts_are_added() {
+    use Verdict::{Allow, Deny};
     let limits = json!([{"tool": "process_refund", "sum": "amount", "per": "job", "max": 1000, "action": "deny"}]);
     let world = refunds(limited(limits), &[json!(500), json!(499.99), json!(0.02), json!(0.01)], ALL_WELL);
-    use Verdict::{Allow, Deny};
     assert_eq!(verdicts(&world), [Allow, Allow, Deny, Allow]);
     assert_eq!(world.effects.len(), 3);
     let reason = world.conversation.shared.calls.rulings().last[2].reason.clone().unwrap();
@@ -171,6 +171,7 @@ fn a_call_that_is_sent_again_counts_once_and_a_replay_counts_the_same() {
 
 #[test]
 fn a_held_call_is_asked_about_once_and_counts_when_it_is_approved() {
+    use Verdict::{Allow, Hold};
     let limits = json!([{"tool": "process_refund", "sum": "amount", "per": "job", "max": 1000, "approver": "finance"}]);
     let mut world = World::new(
         limited(limits),
@@ -188,7 +189,6 @@ fn a_held_call_is_asked_about_once_and_counts_when_it_is_approved() {
         })
     };
     world.play_out();
-    use Verdict::{Allow, Hold};
     assert_eq!(verdicts(&world), [Allow, Hold, Allow, Hold]);
     let rulings = &world.conversation.shared.calls.rulings().last;
     let reason = "amount in this Job: 1100 before, 1101 with this call, at most 1000";

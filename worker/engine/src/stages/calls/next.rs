@@ -120,7 +120,9 @@ fn rule_or_reserve<'a>(call: &'a Call, shared: &'a Shared) -> Step<'a> {
 fn reservation<'a>(call: &'a Call, shared: &'a Shared) -> Option<Reservation<'a>> {
     let tool = shared.catalogue.tool(&call.tool)?;
     let arguments = call.read_arguments().ok()?;
-    shared.rules.reservation(tool, arguments, &call.id, call_key(&call.id, shared), call.reservation.is_some())
+    let mut reservation = shared.rules.reservation(tool, arguments, &call.id, call_key(&call.id, shared))?;
+    reservation.forced = call.reservation.is_some();
+    Some(reservation)
 }
 
 fn tool_requested(call: &Call) -> Event {
