@@ -20,7 +20,7 @@ use tokio::io::AsyncWriteExt;
 #[case::no_skill("apiVersion: v1\nkind: ConfigMap\n", "the file has no Skill")]
 #[case::two("id: a\n---\nid: b\n", "the file has several Skills: select one, such as --skill ./skill.yaml#a")]
 #[case::engine(
-    "id: x\nproblem: {statement: y}\nrole: {persona: \"{{resources.docs}}\"}\n",
+    "id: x\nproblem: {statement: y}\nrole: {persona: \"{{resources.docs}}\"}\nresources: [{name: code, type: filesystem}]\n",
     "resources.docs is not declared"
 )]
 #[tokio::test]
@@ -61,7 +61,7 @@ async fn arguments_are_checked_before_anything_is_written() {
                    baseUrl: 'https://models.example/v1?api-version=1&subscription_key=abc'}\n";
     setup.write("keyed.yaml", proxied);
     let asked = ["run", "--skill", "./skill.yaml", "--goal", "Greet", "--model", "keyed.yaml"];
-    setup.bloomery(&asked).await.assert(2, "the URL of the model has the parameter `subscription_key`");
+    setup.bloomery(&asked).await.assert(2, "must be an http or https URL without user, query or fragment");
     run(&["--api-key-file", "/dev/zero"]).await.assert(2, "/dev/zero cannot be read: it is not a regular file");
     run(&["--mcp", "ftp://x"]).await.assert(2, "is not an http or https URL");
     run(&["--provider", "acme"]).await.assert(2, "--provider must be one of openai");
