@@ -47,6 +47,12 @@ impl Decisions {
             })
     }
 
+    /// Returns a decision of the operator that is no approval of this call: a denial, or an expiry.
+    pub(crate) fn denial_of(&self, call: &str) -> Option<&GivenDecision> {
+        let Self::Given { decisions, .. } = self else { return None };
+        decisions.iter().find(|given| given.call == call && given.verdict != ApprovalVerdict::Approve)
+    }
+
     /// Returns whether the operator has passed an approval to an earlier attempt, and it does not count any more. Nobody has forged it.
     pub(crate) fn was_passed(&self, call: &str, digest: &Digest, approver: &str) -> bool {
         let Self::Given { void: Some(void), .. } = self else { return false };

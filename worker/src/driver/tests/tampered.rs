@@ -115,6 +115,16 @@ async fn a_forged_ruling_is_not_followed(#[case] forged: fn(&HeldCallDetails) ->
     assert_eq!((refunds(&stand), outcome(&stand, 3)), (0, OutcomeCode::Succeeded));
 }
 
+/// A forged ruling moves the call out of the state in which the denial becomes an event. The gate knows the denial too.
+#[tokio::test]
+async fn a_denial_settles_a_call_that_a_forged_ruling_allows() {
+    let (mut stand, hold) = parked().await;
+    forge(&stand, vec![allowed(&hold)]);
+    stand.decided = vec![decision_on(&hold, ApprovalVerdict::Deny)];
+    stand.run(2).await;
+    assert_eq!((refunds(&stand), outcome(&stand, 2)), (0, OutcomeCode::Succeeded));
+}
+
 /// A read that a lost worker has started is sent again, so a forged start and a forged list of tools must not make the held call one.
 #[rstest]
 #[case::started(|_: &_, hold: &_| vec![started(hold)])]

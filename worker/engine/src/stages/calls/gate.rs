@@ -69,6 +69,7 @@ pub fn rule(call: &Call, gate: &Gate<'_>) -> Ruling {
     };
     let mut objections: Vec<Objection> =
         secret_objection(call).into_iter().chain(drift_objection(tool, catalogue)).collect();
+    objections.extend(denial_objection(call, run));
     objections.extend(policy_objection(tool, run));
     objections.extend(intent_objection(tool, run, intent));
     // With placeholders in the place of secrets, no other layer can judge the arguments.
@@ -103,6 +104,14 @@ pub fn rule(call: &Call, gate: &Gate<'_>) -> Ruling {
     objections.extend(limit_objection(allowed, run));
     objections.retain(|objection| objection.verdict != Verdict::Hold || !call.hold.is_lifted(&objection.reason));
     deny_if_too_large(strictest(objections), call)
+}
+
+/// Returns an objection to a call that was denied, or not decided on in time, according to the operator. The log may have forged lines
+/// that allow the call, or that change the facts that its rules read.
+fn denial_objection(call: &Call, run: &Run) -> Option<Objection> {
+    let denial = run.decisions.denial_of(&call.id.0)?;
+    let detail = format!("the decision of {} is {}", denial.approver, denial.verdict);
+    Some(Objection::deny(GateReason::Approval, detail))
 }
 
 /// Returns whether the gate still allows a call that it has allowed and that is about to be sent. The call itself is among the

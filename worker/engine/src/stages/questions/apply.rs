@@ -1,6 +1,7 @@
 //! The fold of questions, replies and messages.
 
 use super::state::{RefusedReply, StrayReply};
+use crate::core_tools;
 use crate::event::{Event, QuestionId, QuestionSubject, UserQuestion};
 use crate::line::Entry;
 use crate::shared::Shared;
@@ -29,6 +30,9 @@ fn open_question(question: &UserQuestion, about: &QuestionSubject, shared: &mut 
     shared.questions.open_question(question, about);
     if let QuestionSubject::Call(id) = about
         && let Some(call) = shared.calls.get_mut(id)
+        // Any other call, or a settled one, is in a forged line.
+        && call.tool == core_tools::ASK_USER
+        && !call.is_settled()
     {
         call.state = CallState::AwaitingReply;
     }
