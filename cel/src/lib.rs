@@ -42,6 +42,11 @@ pub use pattern::Pattern;
 
 use serde_json::{Map, Value};
 
+/// Returns the text by which the source of a value is found: a string, or the decimal digits of a number. `None` for other values.
+pub fn token_text(value: &Value) -> Option<String> {
+    operate::token_text(&value::Value::from_json(value))
+}
+
 /// A parsed condition or validation rule.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Program {

@@ -63,20 +63,12 @@ impl ToolCalls {
     pub(super) fn add_values(&mut self, result: &Value) {
         let mut unread = vec![result];
         while let Some(value) = unread.pop() {
-            let text = match value {
-                Value::String(text) => text.clone(),
-                Value::Number(number) => bloomery_cel::number::Numeric::from_json(number).to_string(),
-                Value::Array(items) => {
-                    unread.extend(items);
-                    continue;
-                }
-                Value::Object(fields) => {
-                    unread.extend(fields.values());
-                    continue;
-                }
-                Value::Null | Value::Bool(_) => continue,
-            };
-            let Some(key) = form::key(&text) else { continue };
+            match value {
+                Value::Array(items) => unread.extend(items),
+                Value::Object(fields) => unread.extend(fields.values()),
+                _ => {}
+            }
+            let Some(key) = bloomery_cel::token_text(value).and_then(|text| form::key(&text)) else { continue };
             self.value_bytes += key.len();
             if self.value_bytes > MAX_BYTES {
                 return;

@@ -3,7 +3,6 @@
 use crate::condition::{self, Condition, Subject};
 use crate::rules::objection::Objection;
 use crate::tool::CatalogueTool;
-use bloomery_cel::number::Numeric;
 use bloomery_crds::tool_pattern::matches;
 use bloomery_crds::v1alpha1::{ApprovalAction, CallPolicy, EffectPolicy, GateReason, SkillSpec, Verdict, When};
 use serde_json::Value;
@@ -235,8 +234,9 @@ fn sends_unwritten(names: &[String], subject: Subject<'_>) -> bool {
     while let Some(value) = unread.pop() {
         let is_written = match value {
             Value::Null | Value::Bool(_) => true,
-            Value::String(text) => text.is_empty() || subject.facts.is_from_user(text),
-            Value::Number(number) => subject.facts.is_from_user(&Numeric::from_json(number).to_string()),
+            Value::String(_) | Value::Number(_) => {
+                bloomery_cel::token_text(value).is_some_and(|text| text.is_empty() || subject.facts.is_from_user(&text))
+            }
             Value::Array(items) => {
                 unread.extend(items);
                 true
