@@ -1,5 +1,6 @@
 //! Who decides on held calls: the operator or, in local mode, the log.
 
+use crate::event::Decision;
 use bloomery_crds::Digest;
 use bloomery_crds::run::GivenDecision;
 use bloomery_crds::v1alpha1::{ApprovalVerdict, ApprovedCall};
@@ -17,6 +18,16 @@ pub enum Decisions {
         /// Approvals that it has passed to an earlier attempt and that do not count any more.
         void: Option<ApprovedCall>,
     },
+}
+
+/// Returns a given decision as a denial, unless it is an approval. An expiry counts as a denial by nobody.
+pub fn denial(given: &GivenDecision) -> Option<Decision> {
+    let by = match given.verdict {
+        ApprovalVerdict::Approve => return None,
+        ApprovalVerdict::Deny => &given.by,
+        ApprovalVerdict::Expired => Decision::NO_PERSON,
+    };
+    Some(Decision { approver: given.approver.clone(), by: by.to_owned(), reason: given.reason.clone() })
 }
 
 /// An approval of a call for one of its approvers.
@@ -47,10 +58,10 @@ impl Decisions {
             })
     }
 
-    /// Returns a decision of the operator that is no approval of this call: a denial, or an expiry.
-    pub(crate) fn denial_of(&self, call: &str) -> Option<&GivenDecision> {
+    /// Returns a denial of this call by the operator.
+    pub(crate) fn denial_of(&self, call: &str) -> Option<Decision> {
         let Self::Given { decisions, .. } = self else { return None };
-        decisions.iter().find(|given| given.call == call && given.verdict != ApprovalVerdict::Approve)
+        decisions.iter().filter(|given| given.call == call).find_map(denial)
     }
 
     /// Returns whether the operator has passed an approval to an earlier attempt, and it does not count any more. Nobody has forged it.

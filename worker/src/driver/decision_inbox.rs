@@ -3,7 +3,7 @@
 
 use super::environment::People;
 use bloomery_crds::run::{GivenDecision, GivenReply};
-use bloomery_crds::v1alpha1::ApprovalVerdict;
+use bloomery_engine::decisions;
 use bloomery_engine::event::{CallId, Decision, QuestionId};
 use bloomery_engine::people::{HumanRequest, Statement};
 use futures::FutureExt;
@@ -66,14 +66,13 @@ impl People for DecisionInbox {
 }
 
 fn statement_of_decision(given: &GivenDecision) -> Statement {
-    let GivenDecision { call, tool: _, digest, approver, verdict, by, reason } = given;
+    let GivenDecision { call, tool: _, digest, approver, verdict: _, by, reason } = given;
     let call = CallId(call.clone());
-    let decision = |by: &str| Decision { approver: approver.clone(), by: by.to_owned(), reason: reason.clone() };
-    match verdict {
-        ApprovalVerdict::Approve => Statement::Approval { call, digest: digest.clone(), decision: decision(by) },
-        ApprovalVerdict::Deny => Statement::Denial { call, decision: decision(by) },
-        ApprovalVerdict::Expired => Statement::Denial { call, decision: decision(Decision::NO_PERSON) },
+    if let Some(decision) = decisions::denial(given) {
+        return Statement::Denial { call, decision };
     }
+    let decision = Decision { approver: approver.clone(), by: by.clone(), reason: reason.clone() };
+    Statement::Approval { call, digest: digest.clone(), decision }
 }
 
 fn statement_of_reply(given: GivenReply) -> Statement {

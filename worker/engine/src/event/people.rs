@@ -19,6 +19,16 @@ pub struct Decision {
 impl Decision {
     /// The value of `by` if no person decided in time. Such a decision counts as a denial.
     pub const NO_PERSON: &'static str = "nobody";
+
+    /// Describes the decision as a denial, as a clause.
+    pub(crate) fn denial(&self) -> String {
+        let Self { approver, by, reason } = self;
+        let why = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+        if by == Self::NO_PERSON {
+            return format!("no decision for {approver} was seen in time{why}");
+        }
+        format!("{by} denied it for {approver}{why}")
+    }
 }
 
 /// The id of a question to people, unique within a Job.

@@ -80,7 +80,7 @@ fn deny(id: &CallId, decision: &Decision, shared: &mut Shared) {
     let is_approver = |call: &&mut Call| call.hold.approvers().contains(&decision.approver.as_str());
     let Some(call) = held_call_mut(id, &mut shared.calls).filter(is_approver) else { return };
     let tool = call.tool.clone();
-    let detail = denial(decision);
+    let detail = decision.denial();
     let text = denied_text(decision, &detail);
     let reason = RulingReason { layer: GateReason::Approval, detail, approver: None, rule: None };
     shared.calls.count_ruling(&tool, Verdict::Deny, &[reason]);
@@ -108,15 +108,6 @@ fn has_arguments(call: &Call, digest: &Digest) -> bool {
 }
 
 /// Returns a clause with the person who denied a call, the approver, and the reason.
-fn denial(decision: &Decision) -> String {
-    let Decision { approver, by, reason } = decision;
-    let why = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-    if by == Decision::NO_PERSON {
-        return format!("no decision for {approver} was seen in time{why}");
-    }
-    format!("{by} denied it for {approver}{why}")
-}
-
 fn denied_text(decision: &Decision, denial: &str) -> String {
     let denied = if decision.by == Decision::NO_PERSON { "Denied" } else { "Denied by a person" };
     format!("{denied}: {denial}. The call was not made.")

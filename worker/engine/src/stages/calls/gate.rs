@@ -106,12 +106,11 @@ pub fn rule(call: &Call, gate: &Gate<'_>) -> Ruling {
     deny_if_too_large(strictest(objections), call)
 }
 
-/// Returns an objection to a call that was denied, or not decided on in time, according to the operator. The log may have forged lines
-/// that allow the call, or that change the facts that its rules read.
+/// Returns an objection to a call that was denied, or not decided on in time, according to the operator. Forged lines of the log may
+/// allow the call, or change the facts of its rules.
 fn denial_objection(call: &Call, run: &Run) -> Option<Objection> {
     let denial = run.decisions.denial_of(&call.id.0)?;
-    let detail = format!("the decision of {} is {}", denial.approver, denial.verdict);
-    Some(Objection::deny(GateReason::Approval, detail))
+    Some(Objection::deny(GateReason::Approval, denial.denial()))
 }
 
 /// Returns whether the gate still allows a call that it has allowed and that is about to be sent. The call itself is among the
