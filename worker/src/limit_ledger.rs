@@ -89,11 +89,9 @@ impl LimitLedger {
         next: &mut dyn FnMut(&Ledger) -> Option<Ledger>,
     ) -> Result<(), Error> {
         let dir = self.dir();
-        for attempt in 0..MAX_ATTEMPTS {
-            if attempt == 0 {
-                files.create_dir(&dir)?;
-                files.sync_dir(&self.skill_dir)?;
-            }
+        files.create_dir(&dir)?;
+        files.sync_dir(&self.skill_dir)?;
+        for _ in 0..MAX_ATTEMPTS {
             let (number, ledger) = self.latest(files)?;
             let Some(next) = next(&ledger) else {
                 // The change may be that of a lost worker, which has not synced it.
