@@ -69,7 +69,7 @@ pub fn usage(usage: &Usage) -> String {
 }
 
 /// Formats a number with a noun in the singular or the plural: `1 token`, `2 tokens`.
-fn counted(number: u64, noun: &str) -> String {
+pub fn counted(number: u64, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 

@@ -110,12 +110,12 @@ impl Replay<'_> {
             Step::Reserve(reservation) => {
                 let (answer, changed) = reservation.decide(&self.ledger, 0);
                 let event = Event::LimitsReserved { call: reservation.call.clone(), answer };
-                self.ledger = changed.unwrap_or_else(|| self.ledger.clone());
+                self.replace_ledger(changed);
                 vec![event]
             }
             Step::GiveBack { call, key } => {
                 let event = Event::LimitsReturned { call: call.clone(), fault: None };
-                self.ledger = self.ledger.without(&key).unwrap_or_else(|| self.ledger.clone());
+                self.replace_ledger(self.ledger.without(&key));
                 vec![event]
             }
             Step::RunReads(calls) => calls.iter().map(|call| self.outcome(call.id)).collect(),
@@ -132,6 +132,13 @@ impl Replay<'_> {
         events.into_iter().try_for_each(|event| self.record(event))?;
         self.replied = self.replied.max(self.asked);
         Ok(true)
+    }
+
+    /// Replaces the ledger by its next state, if it changes.
+    fn replace_ledger(&mut self, next: Option<Ledger>) {
+        if let Some(next) = next {
+            self.ledger = next;
+        }
     }
 
     /// Returns the answer of the model: the next call, after the messages of people. `None` if there is no other call.

@@ -3,6 +3,7 @@
 use super::replay::CallRuling;
 use crate::args::DataOutput;
 use crate::error::Error;
+use crate::summary::counted;
 use crate::text::sanitized_line;
 use crate::{output, table};
 
@@ -33,11 +34,10 @@ fn row(ruling: &CallRuling) -> [String; 6] {
 
 /// Returns the counts, such as `5 calls in 2 cases: 1 is not as expected`.
 pub fn summary(calls: usize, cases: usize, differing: usize) -> String {
-    let counted = |count: usize, noun: &str| if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") };
     let result = match differing {
         0 => "all as expected".to_owned(),
         1 => "1 is not as expected".to_owned(),
         many => format!("{many} are not as expected"),
     };
-    format!("{} in {}: {result}", counted(calls, "call"), counted(cases, "case"))
+    format!("{} in {}: {result}", counted(calls as u64, "call"), counted(cases as u64, "case"))
 }

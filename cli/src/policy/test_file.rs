@@ -2,13 +2,11 @@
 
 use crate::error::Error;
 use crate::source;
+use bloomery_skills::yaml::MAX_BYTES;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::Path;
-
-/// The largest file, in bytes.
-const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
 /// Cases for the rules of one Skill.
 #[derive(Debug, Deserialize)]
@@ -93,8 +91,8 @@ pub fn read(file: &Path) -> Result<TestFile, Error> {
     let name = source::name(file);
     let unusable = |why: String| Error::usage(format!("{name}: {why}"));
     let source = source::read(file).map_err(|error| unusable(format!("cannot be read: {error}")))?;
-    if source.bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(unusable(format!("has more than {MAX_FILE_BYTES} bytes")));
+    if source.bytes.len() > MAX_BYTES {
+        return Err(unusable(format!("has more than {MAX_BYTES} bytes")));
     }
     let text = String::from_utf8(source.bytes).map_err(|_| unusable("is not UTF-8".to_owned()))?;
     let read: TestFile = serde_yaml::from_str(&text).map_err(|error| unusable(error.to_string()))?;
