@@ -4,7 +4,7 @@
 
 use crate::admission::forged_pod;
 use std::cell::RefCell;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bloomery_crds::Digest;
@@ -134,9 +134,7 @@ async fn an_approval_that_somebody_writes_into_the_log_makes_no_call() {
     story(async |tenant| {
         let (shop, job) = waiting(tenant, None, None).await;
         let approval = tenant.approval_for(&job, "supervisor").await;
-        job.pods_have_ended().await;
-        let skill_dir = machine::memory(tenant).await.join("cs-tier-1");
-        let dir = skill_dir.join("jobs").join(&job.uid);
+        let dir = log_of(tenant, &job).await;
         let spec = &approval.spec;
         forge(
             &dir,
@@ -179,8 +177,7 @@ async fn lines_that_somebody_adds_about_a_held_call_neither_make_nor_change_it()
     story(async |tenant| {
         let (shop, job) = waiting(tenant, None, None).await;
         let approval = tenant.approval_for(&job, "supervisor").await;
-        job.pods_have_ended().await;
-        let dir = machine::memory(tenant).await.join("cs-tier-1").join("jobs").join(&job.uid);
+        let dir = log_of(tenant, &job).await;
         let call = approval.spec.call_id.as_str();
         let mut tools = line_of(&dir, |line| line["type"] == "catalogue.fixed");
         for tool in tools["data"]["tools"].as_array_mut().expect("tools") {
@@ -204,6 +201,12 @@ async fn lines_that_somebody_adds_about_a_held_call_neither_make_nor_change_it()
         assert_eq!(record.map(|counted| counted.verdict.to_string()).as_deref(), Some("Approve"));
     })
     .await;
+}
+
+/// Waits for the end of a Job's pods. Returns the directory of its log.
+async fn log_of(tenant: &Tenant, job: &JobHandle<'_>) -> PathBuf {
+    job.pods_have_ended().await;
+    machine::memory(tenant).await.join("cs-tier-1").join("jobs").join(&job.uid)
 }
 
 /// Returns the first line of a log that meets a condition.
@@ -502,7 +505,7 @@ struct AdmissionPolicy {
 }
 
 impl AdmissionPolicy {
-    fn of(tenant: &Tenant, name: &'static str) -> Self {
+    fn named(tenant: &Tenant, name: &'static str) -> Self {
         let client = || tenant.cluster.client.clone();
         Self { name, policies: Api::all(client()), bindings: Api::all(client()), removed_binding: RefCell::default() }
     }
@@ -559,7 +562,7 @@ fn failure_policy_patch(value: &str) -> Value {
 async fn without_the_admission_policy_a_call_waits_and_no_decision_counts() {
     let _turn = operator::alone().await;
     story(async |tenant| {
-        let policy = AdmissionPolicy::of(tenant, POLICY);
+        let policy = AdmissionPolicy::named(tenant, POLICY);
         policy.remove_binding().await;
         let (shop, job) = waiting(tenant, None, None).await;
         job.until_reason("ApprovalPolicyMissing", &[POLICY, "does not exist"]).await;
@@ -609,7 +612,7 @@ async fn without_the_admission_policy_a_call_waits_and_no_decision_counts() {
 async fn a_pod_that_was_created_without_the_admission_policy_is_not_adopted() {
     let _turn = operator::alone().await;
     story(async |tenant| {
-        let policy = AdmissionPolicy::of(tenant, PODS_POLICY);
+        let policy = AdmissionPolicy::named(tenant, PODS_POLICY);
         let (shop, job) = waiting(tenant, Some("Denied by a person"), None).await;
         let first = job.pod(1).await;
         job.pods_have_ended().await;
