@@ -38,7 +38,7 @@ impl Record {
         let lists = skill.policy.iter().flat_map(|policy| &policy.lists);
         let values = |items: &Vec<String>| items.iter().map(|item| Value::String(item.clone())).collect();
         Self {
-            needs: Needs::of(skill),
+            needs: Needs::new(skill),
             lists: lists.map(|(name, items)| (name.clone(), values(items))).collect(),
             ..Self::default()
         }

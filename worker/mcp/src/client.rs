@@ -288,7 +288,7 @@ impl Client {
     }
 
     /// Begins another session after a response that the last session is not known. Returns whether the server answers `initialize`.
-    /// That proves that the response came from the server itself, and not from a proxy in front of the server.
+    /// Then the response came from the server itself, and not from a proxy in front of the server.
     async fn is_session_renewed(&self, until: Instant) -> bool {
         self.session(until).await.is_ok_and(|session| session.era() == Era::Older)
     }

@@ -69,7 +69,7 @@ pub struct ReservationAnswer {
     /// Whether it was to be reserved even beyond a limit, because people have approved it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub forced: bool,
-    /// What other calls had spent of each limit.
+    /// The amounts that other calls had spent, by limit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub used: Vec<LimitUse>,
     /// The reason why the ledger could not be used.
@@ -77,7 +77,7 @@ pub struct ReservationAnswer {
     pub fault: Option<String>,
 }
 
-/// What other calls had spent of a limit.
+/// The amount that other calls had spent of a limit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LimitUse {

@@ -16,7 +16,7 @@ pub(super) struct Needs {
 
 impl Needs {
     /// Returns the facts that the rules of a Skill read.
-    pub(super) fn of(skill: &SkillSpec) -> Self {
+    pub(super) fn new(skill: &SkillSpec) -> Self {
         let mut needs = Self { from_user: skill.tools.iter().any(|tool| !tool.sends.is_empty()), ..Self::default() };
         for written in condition::written(skill) {
             // A condition that cannot be compiled reads nothing.
