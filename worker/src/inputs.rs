@@ -108,7 +108,11 @@ impl Inputs {
             continues: part.continues.as_ref().map(|continued| continued.name.clone()),
             people: false,
             decisions: match &part.report {
-                Some(_) => Decisions::Given { decisions: part.approvals.clone(), void: part.void_approvals.clone() },
+                Some(_) => Decisions::Given {
+                    decisions: part.approvals.clone(),
+                    void: part.void_approvals.clone(),
+                    asked: part.asked.clone(),
+                },
                 // In local mode there is no operator.
                 None => Decisions::Log,
             },

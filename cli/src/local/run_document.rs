@@ -81,6 +81,7 @@ impl RunDocument {
             resources,
             approvals: Vec::new(),
             void_approvals: None,
+            asked: Vec::new(),
             replies: Vec::new(),
             continues,
             log: None,

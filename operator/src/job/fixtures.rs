@@ -119,6 +119,7 @@ pub(crate) fn valid_attempt() -> ValidAttempt {
             reason: Some("it is in order".into()),
         }],
         void_approvals: None,
+        asked: Vec::new(),
         approved_call: None,
         continues: Some(ContinuedJob { name: "refund-0".into(), run_key: "uid-0".into() }),
         replies: vec![GivenReply { nth: 2, question: Some("q-1".into()), text: "A-17".into() }],

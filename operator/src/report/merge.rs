@@ -9,7 +9,7 @@ use bloomery_crds::conditions::{self, ConditionType, Health, Reason};
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::report::{ExternalWait, ParkReason, PodEnd, Projection, Report};
 use bloomery_crds::run::JobIdentity;
-use bloomery_crds::v1alpha1::{HeldCall, JobStatus, SecretKeyRef, WaitingFor};
+use bloomery_crds::v1alpha1::{HeldCall, JobStatus, LogPosition, SecretKeyRef, WaitingFor};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 
@@ -33,7 +33,7 @@ pub enum Merged {
 /// reordering do no harm. A terminal status is final; phase, epoch and log never go back. A report that contradicts the
 /// status about the same event changes nothing.
 pub fn merge(current: &JobStatus, report: &Report, stamp: &StatusStamp) -> Merged {
-    if let Some(why) = conflict(current, report) {
+    if let Some(why) = LogStatement::of_status(current).and_then(|earlier| earlier.contradiction(report)) {
         return Merged::Conflict(why);
     }
     if !is_current(current, report) {
@@ -58,29 +58,53 @@ pub fn acknowledged_events(current: &JobStatus, report: &Report) -> u64 {
     if current.is_terminal() { stored.max(report.projection.log.events) } else { stored }
 }
 
-/// Describes how a report contradicts the status about the same event of the log; none if it does not. The events decide the
-/// head of the log and the held call, so two of either come from different logs.
-fn conflict(current: &JobStatus, report: &Report) -> Option<String> {
-    let (attempt, log) = (current.attempt.as_ref()?, current.log.as_ref()?);
-    let reported = &report.projection.log;
-    if attempt.number != report.attempt || (attempt.epoch, log.events) != (Some(report.epoch), reported.events) {
-        return None;
+/// The statement of a report, or of a status, about an event of the log. The events decide the head of the log and the held call, so
+/// two different ones of either come from different logs.
+#[derive(Debug, Clone)]
+pub struct LogStatement {
+    attempt: u32,
+    epoch: Option<u64>,
+    log: LogPosition,
+    call: Option<HeldCall>,
+}
+
+impl LogStatement {
+    /// Returns the statement of a report.
+    pub fn of_report(report: &Report) -> Self {
+        let Projection { log, waiting_for, .. } = &report.projection;
+        Self { attempt: report.attempt, epoch: Some(report.epoch), log: log.clone(), call: call(waiting_for.as_ref()) }
     }
-    let call = |waiting: Option<&WaitingFor>| waiting.and_then(|waiting| waiting.call.clone());
-    let calls = (call(current.waiting_for.as_ref()), call(report.projection.waiting_for.as_ref()));
-    let is_same_call = |one: &HeldCall, other: &HeldCall| {
-        (&one.id, &one.tool, &one.digest, &one.approvers) == (&other.id, &other.tool, &other.digest, &other.approvers)
-    };
-    let what = match calls {
-        _ if log.head != reported.head => "another head of the log",
-        (Some(one), Some(other)) if !is_same_call(&one, &other) => "another held call",
-        _ => return None,
-    };
-    Some(format!(
-        "a report has {what} than an earlier one, both for event {} of epoch {}, and was refused: only one of them is from \
-         the worker. Find out who may enter the pods of the namespace or write to its memory",
-        log.events, report.epoch
-    ))
+
+    fn of_status(status: &JobStatus) -> Option<Self> {
+        let (attempt, log) = (status.attempt.as_ref()?, status.log.clone()?);
+        Some(Self { attempt: attempt.number, epoch: attempt.epoch, log, call: call(status.waiting_for.as_ref()) })
+    }
+
+    /// Describes how a later report contradicts this statement about the same event; none if it does not.
+    pub fn contradiction(&self, report: &Report) -> Option<String> {
+        let later = Self::of_report(report);
+        if (self.attempt, self.epoch, self.log.events) != (later.attempt, later.epoch, later.log.events) {
+            return None;
+        }
+        let is_same_call = |one: &HeldCall, other: &HeldCall| {
+            (&one.id, &one.tool, &one.digest, &one.approvers)
+                == (&other.id, &other.tool, &other.digest, &other.approvers)
+        };
+        let what = match (&self.call, &later.call) {
+            _ if self.log.head != later.log.head => "another head of the log",
+            (Some(one), Some(other)) if !is_same_call(one, other) => "another held call",
+            _ => return None,
+        };
+        Some(format!(
+            "a report has {what} than an earlier one, both for event {} of epoch {}, and was refused: only one of them is from \
+             the worker. Find out who may enter the pods of the namespace or write to its memory",
+            self.log.events, report.epoch
+        ))
+    }
+}
+
+fn call(waiting: Option<&WaitingFor>) -> Option<HeldCall> {
+    waiting?.call.clone()
 }
 
 /// Returns whether a report belongs to the recorded attempt, and is not older than the status.

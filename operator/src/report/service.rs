@@ -3,7 +3,7 @@
 use super::auth::{Authenticator, Caller};
 use super::directives::directives;
 use super::judge::{Judgement, check_report, check_tenant, judge};
-use super::merge::{Merged, acknowledged_events, merge, waiting_phase};
+use super::merge::{LogStatement, Merged, acknowledged_events, merge, waiting_phase};
 use super::refusal::Refusal;
 use crate::approval::create::{self, create};
 use crate::context::Context;
@@ -30,7 +30,8 @@ const MAX_WRITE_TRIES: u32 = 5;
 pub struct Service {
     context: Arc<Context>,
     authenticator: Authenticator,
-    pace: WritePace,
+    /// The statements of deferred reports wait for the next write, so that a report that contradicts them is recognized.
+    pace: WritePace<LogStatement>,
 }
 
 /// The result of one try to handle a report.
@@ -127,10 +128,13 @@ impl Service {
         let current = job.status.clone().unwrap_or_default();
         let stamp = stamp(job);
         let uid = &report.job.uid;
-        let status = match merge(&current, report, &stamp) {
+        let contradiction = self.pace.deferred(uid).and_then(|earlier| earlier.contradiction(report));
+        let merged = contradiction.map_or_else(|| merge(&current, report, &stamp), Merged::Conflict);
+        let status = match merged {
             Merged::Urgent(status) => status,
             Merged::Deferrable(status) if self.pace.remaining(uid, Instant::now()).is_none() => status,
             Merged::Deferrable(_) => {
+                self.pace.defer(uid, LogStatement::of_report(report));
                 return Ok(self.respond("deferred", job, report, acknowledged_events(&current, report)));
             }
             Merged::Conflict(why) => {

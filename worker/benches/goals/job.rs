@@ -86,6 +86,7 @@ impl Job {
             resources: self.resources.clone(),
             approvals: Vec::new(),
             void_approvals: None,
+            asked: Vec::new(),
             replies: Vec::new(),
             continues: None,
             log: None,

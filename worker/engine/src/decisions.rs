@@ -2,7 +2,7 @@
 
 use crate::event::Decision;
 use bloomery_crds::Digest;
-use bloomery_crds::run::GivenDecision;
+use bloomery_crds::run::{AskedApprover, GivenDecision};
 use bloomery_crds::v1alpha1::{ApprovalVerdict, ApprovedCall};
 
 /// The source of the decisions that count. It is an input of the run and no part of the log: a process that can write to the log can
@@ -17,6 +17,9 @@ pub enum Decisions {
         decisions: Vec<GivenDecision>,
         /// Approvals that it has passed to an earlier attempt and that do not count any more.
         void: Option<ApprovedCall>,
+        /// The approvers who were asked about calls and have not approved them. These calls need their approvals, whatever the gate
+        /// finds now: its rules may read the log and the ledger, which others can write to.
+        asked: Vec<AskedApprover>,
     },
 }
 
@@ -64,6 +67,12 @@ impl Decisions {
         decisions.iter().filter(|given| given.call == call).find_map(denial)
     }
 
+    /// Returns the approvers who were asked about this call.
+    pub(crate) fn asked_about<'a>(&'a self, call: &'a str) -> impl Iterator<Item = &'a str> {
+        let asked = if let Self::Given { asked, .. } = self { asked.as_slice() } else { &[] };
+        asked.iter().filter(move |asked| asked.call == call).map(|asked| asked.approver.as_str())
+    }
+
     /// Returns whether the operator has passed an approval to an earlier attempt, and it does not count any more. Nobody has forged it.
     pub(crate) fn was_passed(&self, call: &str, digest: &Digest, approver: &str) -> bool {
         let Self::Given { void: Some(void), .. } = self else { return false };
@@ -105,7 +114,7 @@ mod tests {
     ) {
         let digest = Digest::of_bytes(b"arguments");
         let approval = ApprovalOf { call: "7-0", tool: "process_refund", digest: &digest, approver: "supervisor" };
-        assert_eq!(Decisions::Given { decisions: given, void: None }.contain(&approval), counts);
+        assert_eq!(Decisions::Given { decisions: given, void: None, asked: Vec::new() }.contain(&approval), counts);
         assert!(Decisions::Log.contain(&approval));
     }
 
@@ -122,7 +131,7 @@ mod tests {
     ) {
         let digest = Digest::of_bytes(b"arguments");
         let void = ApprovedCall { id: "7-0".into(), digest, approvers: vec!["supervisor".into()] };
-        let decisions = Decisions::Given { decisions: Vec::new(), void: Some(void) };
+        let decisions = Decisions::Given { decisions: Vec::new(), void: Some(void), asked: Vec::new() };
         let digest = Digest::of_bytes(arguments);
         let approval = ApprovalOf { call, tool: "process_refund", digest: &digest, approver };
         assert!(!decisions.contain(&approval));

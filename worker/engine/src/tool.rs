@@ -1,8 +1,12 @@
 //! Tools: the definitions that a server lists, and the tools in the catalogue of a Job.
 
 use bloomery_crds::Digest;
+use bloomery_crds::text::bounded;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+
+/// The longest name of a tool that approvers see, in bytes.
+const MAX_SHOWN_NAME_BYTES: usize = 128;
 
 /// A tool as the MCP server listed it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -96,6 +100,11 @@ impl CatalogueTool {
     /// Returns whether a server's listing has the fixed definition.
     pub(crate) fn matches(&self, listed: &ListedTool) -> bool {
         listed.possible_digests().contains(&self.digest)
+    }
+
+    /// Returns the name as approvers see it: that under which a call is sent. The log could pair any alias with it.
+    pub(crate) fn shown_name(&self) -> String {
+        bounded(&self.name, MAX_SHOWN_NAME_BYTES)
     }
 
     /// Returns the arguments that the schema declares but does not require.

@@ -176,6 +176,7 @@ impl Stand {
             resources: Vec::new(),
             approvals: Vec::new(),
             void_approvals: None,
+            asked: Vec::new(),
             replies: self.replies.clone(),
             continues: None,
             log: self.operator.log_position(&job),

@@ -66,6 +66,11 @@ impl Attempt {
         *self = Self { at: At::Over, ..Self::new(self.number) };
     }
 
+    /// Returns whether a later attempt has begun. The operator then ignores the reports of this one.
+    fn is_replaced(&self, world: &World) -> bool {
+        world.attempts.iter().skip(self.number + 1).any(|later| *later != Self::new(later.number))
+    }
+
     /// Reads the log up to `end`. With a stale view of the directory, a reader stops before the real end.
     pub fn read(&mut self, world: &mut World, end: usize) {
         if *self == Self::new(self.number) {
@@ -81,10 +86,7 @@ impl Attempt {
             return self.end();
         }
         if is_tampered(&self.view, self.rules) && !world.mutated(Mutation::ClaimTampered) {
-            // The operator ignores the report of an attempt that another one has replaced.
-            let is_replaced =
-                world.attempts.iter().skip(self.number + 1).any(|later| *later != Self::new(later.number));
-            world.seen.tampered |= !is_replaced;
+            world.seen.tampered |= !self.is_replaced(world);
             return self.end();
         }
         self.at = At::Read;
@@ -225,7 +227,7 @@ impl Attempt {
             (Act::Effect(call), StepResult::Done) => vec![Line::Completed(call)],
             (Act::Effect(call), StepResult::ReplyLost) => vec![Line::Indeterminate(call)],
             (Act::Ask(call), _) => {
-                if let Some(text) = text(&self.view) {
+                if let Some(text) = text(&self.view).filter(|_| !self.is_replaced(world)) {
                     world.people.ask((call, text), self.view.len());
                 }
                 world.locked = false;

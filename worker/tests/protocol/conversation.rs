@@ -44,6 +44,8 @@ pub enum Line {
         all_read: bool,
     },
     Requested,
+    /// A message or a result that lifts the rule which holds the calls, if the rule depends on facts.
+    Fact,
     Answered {
         text: Text,
         /// The stored digest, which may be that of another text.
@@ -86,15 +88,36 @@ pub enum Verdict {
     Deny,
 }
 
+/// The calls that people were asked about and have not approved.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Asked {
+    refund: bool,
+    other: bool,
+}
+
+impl Asked {
+    pub fn contains(self, call: Call) -> bool {
+        if call == Call::Refund { self.refund } else { self.other }
+    }
+
+    pub fn set(&mut self, call: Call, is_asked: bool) {
+        *(if call == Call::Refund { &mut self.refund } else { &mut self.other }) = is_asked;
+    }
+}
+
 /// What an attempt decides from, besides the log.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Rules {
     /// Whether the calls need an approval.
     pub approvals: bool,
+    /// Whether the rule that holds the calls depends on facts in the log.
+    pub facts: bool,
     /// The call beside the refund.
     pub other: Call,
     /// The decision in the run document of the attempt. It is about these arguments.
     pub given: Option<(Call, Text, Verdict)>,
+    /// The calls in the run document that people were asked about and have not approved.
+    pub asked: Asked,
     pub mutation: Option<Mutation>,
 }
 
@@ -111,7 +134,12 @@ impl Rules {
     }
 
     fn allows(self, call: Call, log: &[Line]) -> bool {
-        !self.approvals || folded(call, log, self).approved
+        !self.needs_approval(call, log) || folded(call, log, self).approved
+    }
+
+    fn needs_approval(self, call: Call, log: &[Line]) -> bool {
+        let is_lifted = self.facts && log.contains(&Line::Fact);
+        self.approvals && (!is_lifted || (self.asked.contains(call) && !self.mutated(Mutation::BelieveFacts)))
     }
 
     fn decision_on(self, call: Call, log: &[Line]) -> Option<Verdict> {

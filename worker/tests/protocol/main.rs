@@ -101,6 +101,19 @@ mod tests {
         assert!(states > 100_000, "{states}");
     }
 
+    /// The same writer adds facts, too, and the rule that holds the calls depends on them.
+    #[test]
+    fn the_decisions_of_people_hold_although_somebody_else_writes_facts() {
+        let states = assert_holds(Protocol::new(2, Faults::NONE).with_liar(2).with_facts());
+        assert!(states > 100_000, "{states}");
+    }
+
+    #[test]
+    fn without_its_rule_a_forged_fact_replaces_a_decision() {
+        let protocol = Protocol::new(2, Faults::NONE).with_liar(1).with_facts().with(Mutation::BelieveFacts);
+        assert!(violated(protocol, properties::DECIDED).contains(&properties::DECIDED));
+    }
+
     #[rstest]
     #[case::approvals_in_the_log(Mutation::BelieveApprovals, properties::APPROVED, 1)]
     #[case::approvals_in_the_log_against_a_denial(Mutation::BelieveApprovals, properties::DENIED, 1)]

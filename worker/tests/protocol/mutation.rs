@@ -35,6 +35,8 @@ pub enum Mutation {
     LockFile,
     /// Believes the approvals in the log.
     BelieveApprovals,
+    /// Believes facts in the log about a call that people were asked about.
+    BelieveFacts,
     /// Follows the rulings in the log, and does not rule again before a call.
     FollowRulings,
     /// Follows a ruling on a call that was started, so that the call is sent again.

@@ -26,6 +26,8 @@ pub const PROGRESS: &str = "an attempt without faults finishes the conversation"
 
 /// Invariant 1, for a call that people have to approve.
 pub const APPROVED: &str = "no call that needs an approval without the decision in the run document";
+/// Invariant 1, for a call that is held by a rule on facts in the log.
+pub const DECIDED: &str = "no call that people were asked about without the decision in the run document";
 pub const DENIED: &str = "no call that a person has denied";
 pub const ADDED_ONCE: &str = "a writer that only adds lines causes no second refund";
 pub const UNTOUCHED: &str = "nothing is added to a log that was tampered with";
@@ -35,6 +37,7 @@ pub const HONEST: &str = "no Job whose log only workers write ends because the l
 const FOUND: &str = "an attempt finds that the log was tampered with";
 const REFUNDS: &str = "an approved call is made";
 const CHECKS: &str = "an approved read is made";
+const LIFTED: &str = "forged facts lift the rule before people are asked";
 const SUPERSEDED: &str = "an attempt is superseded";
 const LATE_ACT: &str = "a frozen attempt acts after another has taken over";
 const LATE_BUFFER: &str = "a frozen attempt has lines in memory after another has taken over";
@@ -48,6 +51,7 @@ pub fn is_possibility(name: &str) -> bool {
         .iter()
         .chain(&despite_lies(Call::Notify))
         .chain(&despite_lies(Call::Check))
+        .chain(&despite_forged_facts())
         .any(|property| property.name == name && property.expectation == Expectation::Sometimes)
 }
 
@@ -60,6 +64,16 @@ pub fn despite_lies(other: Call) -> Vec<Property<Protocol>> {
     // Two attempts make only one of the calls.
     let possible = approvals(other).into_iter().filter(|property| other != Call::Check || property.name != REFUNDS);
     possible.chain([added_once, found]).collect()
+}
+
+/// Returns the properties that hold even if somebody else writes facts into the log that lift the rule which holds the calls. Such a
+/// call is made without an approval, unless people were asked about it before the attempt began.
+pub fn despite_forged_facts() -> Vec<Property<Protocol>> {
+    let decided = Property::always(DECIDED, |_, world: &World| !world.seen.undecided);
+    let lifted = Property::sometimes(LIFTED, |_, world: &World| world.seen.unapproved);
+    let is_kept = |property: &Property<Protocol>| [ADDED_ONCE, UNTOUCHED, REFUNDS].contains(&property.name);
+    let kept = despite_lies(Call::Notify).into_iter().filter(is_kept);
+    kept.chain([decided, lifted]).collect()
 }
 
 /// Returns the properties and possibilities of calls that need approvals.

@@ -1,7 +1,7 @@
 //! Models the volume and its attempts, and all actions that may happen.
 
 use crate::attempt::{At, Attempt, StepResult};
-use crate::conversation::{Act, Call, Line, Rules, Text, Verdict, epoch, text};
+use crate::conversation::{Act, Asked, Call, Line, Rules, Text, Verdict, epoch, text};
 use crate::mutation::Mutation;
 use crate::properties;
 use crate::volume::{Segment, Volume};
@@ -31,6 +31,8 @@ pub struct Protocol {
     mutation: Option<Mutation>,
     /// Whether the calls need approvals.
     approvals: bool,
+    /// Whether the rule that holds the calls depends on facts in the log.
+    facts: bool,
     /// The call beside the refund.
     other: Call,
     /// The number of changes of a writer that lies.
@@ -46,6 +48,7 @@ impl Protocol {
             faults,
             mutation: None,
             approvals: false,
+            facts: false,
             other: Call::Notify,
             lies: 0,
             progress: Mutex::default(),
@@ -60,6 +63,11 @@ impl Protocol {
     /// Adds a writer that can change the directory so often. It may be a pod that claims epochs.
     pub fn with_liar(self, lies: u8) -> Self {
         Self { approvals: true, lies, ..self }
+    }
+
+    /// Lets the rule that holds the calls depend on facts in the log. A writer that lies can lift the rule.
+    pub fn with_facts(self) -> Self {
+        Self { facts: true, ..self }
     }
 
     /// Lets the calls need no approvals.
@@ -107,6 +115,8 @@ pub struct Seen {
     pub too_early: bool,
     /// Whether a call that needs an approval was made without the decision in the attempt's run document.
     pub unapproved: bool,
+    /// Whether a call that people were asked about was made without the decision in the attempt's run document.
+    pub undecided: bool,
     /// Whether the latest attempt ended because the log was tampered with.
     pub tampered: bool,
     /// Whether an attempt added lines to a log that was tampered with.
@@ -145,6 +155,7 @@ impl Seen {
                 let is_approved =
                     approved.map(|(call, text, _)| (call, Some(text))) == Some((call, text(&attempt.view)));
                 self.unapproved |= attempt.rules.approvals && !is_approved;
+                self.undecided |= attempt.rules.asked.contains(call) && !is_approved;
             }
             Act::Ask(call) => self.too_early |= !durable.contains(&Line::Held(call)),
             Act::Report(outcome) => self.too_early |= !durable.contains(&Line::Finished(outcome)),
@@ -159,6 +170,8 @@ pub struct People {
     asked: Option<(Call, Text)>,
     /// The decision on it. Decisions on earlier calls are not passed to attempts.
     decided: Option<Verdict>,
+    /// The calls that they were asked about and have not approved. Their Approvals exist.
+    unapproved: Asked,
     /// The number of lines that the operator has acknowledged with that report. Later attempts wait for them.
     pub acknowledged: usize,
     /// The attempts that have read the decision.
@@ -173,6 +186,7 @@ impl People {
         let is_new = self.asked.is_none_or(|latest| latest.0 < asked.0 || (latest.0 == asked.0 && latest.1 != asked.1));
         if is_new {
             *self = Self { asked: Some(asked), decided: None, passed: 0, acknowledged: lines, ..*self };
+            self.unapproved.set(asked.0, true);
         }
     }
 }
@@ -189,6 +203,7 @@ pub struct World {
     faults: Faults,
     mutation: Option<Mutation>,
     approvals: bool,
+    facts: bool,
     other: Call,
     lies: u8,
 }
@@ -206,7 +221,9 @@ impl World {
         self.people.passed += u8::from(decided.is_some() && self.mutated(Mutation::DecisionPassedOnce));
         Rules {
             approvals: self.approvals,
+            facts: self.facts,
             other: self.other,
+            asked: self.people.unapproved,
             given: asked.zip(decided).filter(|_| !is_withheld).map(|((call, text), verdict)| (call, text, verdict)),
             mutation: self.mutation,
         }
@@ -292,7 +309,7 @@ pub enum Lie {
 
 /// Returns the lies that a writer may add to a log, in an epoch of its own or in that of another attempt. If a call only
 /// reads, the lies are about this call.
-fn lies(log: &[Line], other: Call) -> Vec<Lie> {
+fn lies(log: &[Line], other: Call, facts: bool) -> Vec<Lie> {
     const LIAR: usize = usize::MAX;
     let claim = Line::Epoch { number: epoch(log) + 1, attempt: LIAR };
     let about = if other == Call::Check { vec![other] } else { vec![Call::Refund, other] };
@@ -308,12 +325,15 @@ fn lies(log: &[Line], other: Call) -> Vec<Lie> {
             vec![ruled, started, Line::Indeterminate(call)],
             vec![denied, approved, ruled],
         ]
+        .into_iter()
+        .chain(facts.then(|| vec![Line::Fact, ruled]))
     });
+    let facts = facts.then(|| vec![Line::Fact]);
     let tools = vec![Line::Fixed { all_read: true }];
     let forged =
         vec![Line::Answered { text: Text::Forged, digest: Text::Real }, Line::Looked, Line::Held(Call::Refund)];
     let forged = Some(forged).filter(|_| text(log).is_none());
-    lines.chain([tools]).chain(forged).map(Lie::Adds).chain([Lie::Removes]).collect()
+    lines.chain([tools]).chain(facts).chain(forged).map(Lie::Adds).chain([Lie::Removes]).collect()
 }
 
 impl Model for Protocol {
@@ -330,6 +350,7 @@ impl Model for Protocol {
             faults: self.faults,
             mutation: self.mutation,
             approvals: self.approvals,
+            facts: self.facts,
             other: self.other,
             lies: self.lies,
         }]
@@ -371,7 +392,7 @@ impl Model for Protocol {
             actions.extend([Verdict::Approve, Verdict::Deny].map(Action::Decides));
         }
         if world.lies > 0 {
-            actions.extend(lies(&world.volume.log(), self.other).into_iter().map(Action::Lies));
+            actions.extend(lies(&world.volume.log(), self.other, self.facts).into_iter().map(Action::Lies));
         }
         if world.faults.power_losses > 0 {
             actions.extend(subsets(&world.volume.at_risk()).into_iter().map(Action::PowerLost));
@@ -390,6 +411,9 @@ impl Model for Protocol {
             Action::Flushes(at) => next.change(at, |attempt, _| attempt.flush()),
             Action::Decides(verdict) => {
                 next.people.decided = Some(verdict);
+                if let (Some((call, _)), Verdict::Approve) = (next.people.asked, verdict) {
+                    next.people.unapproved.set(call, false);
+                }
                 next.people.refund_denied |=
                     (next.people.asked.map(|(call, _)| call), verdict) == (Some(Call::Refund), Verdict::Deny);
             }
@@ -412,6 +436,7 @@ impl Model for Protocol {
 
     fn properties(&self) -> Vec<Property<Self>> {
         match (self.approvals, self.lies) {
+            (_, 1..) if self.facts => properties::despite_forged_facts(),
             (_, 1..) => properties::despite_lies(self.other),
             (true, 0) => properties::with_approvals(self.other),
             (false, 0) => properties::all(),

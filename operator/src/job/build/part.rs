@@ -28,6 +28,7 @@ pub(super) fn build_job_part(attempt: &ValidAttempt) -> Result<Sealed, Wait> {
         log: attempt.log.clone(),
         approvals: without_long_reasons(&attempt.approvals),
         void_approvals: attempt.void_approvals.clone(),
+        asked: attempt.asked.clone(),
         replies: replies_that_fit(attempt.replies.iter().cloned()),
         continues: attempt.continues.clone(),
         report: Some(attempt.report.clone()),

@@ -2,7 +2,7 @@
 
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::run::{
-    BoundResource, ContinuedJob, GivenDecision, GivenReply, JobIdentity, ModelEndpoint, ReportEndpoint,
+    AskedApprover, BoundResource, ContinuedJob, GivenDecision, GivenReply, JobIdentity, ModelEndpoint, ReportEndpoint,
 };
 use bloomery_crds::v1alpha1::{ApprovedCall, LogPosition, RevisionRef};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
@@ -42,6 +42,8 @@ pub struct ValidAttempt {
     pub void_approvals: Option<ApprovedCall>,
     /// The latest call whose approvals are passed to a worker, after this attempt.
     pub approved_call: Option<ApprovedCall>,
+    /// The approvers who were asked about calls and have not approved them.
+    pub asked: Vec<AskedApprover>,
     /// The Job that this one continues.
     pub continues: Option<ContinuedJob>,
     /// The replies that the log may not have yet.

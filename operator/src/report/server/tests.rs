@@ -366,6 +366,20 @@ async fn every_response_repeats_the_directives() {
     assert_eq!(reply["replies"], json!([{ "nth": 2, "text": "be quick" }]));
 }
 
+/// The deferred report is not in the status.
+#[tokio::test]
+async fn a_report_that_contradicts_a_deferred_one_is_refused() {
+    let api = starting();
+    let router = endpoint(&api).await;
+    assert_eq!(post(&router, report(3, Phase::Running)).await, acked(3));
+    assert_eq!(post(&router, report(4, Phase::Running)).await, acked(3));
+    let mut forged = fixtures::report(1, 1, 4, Phase::Running);
+    forged.projection.log.head = bloomery_crds::Digest::of_bytes(b"forged");
+    let (status, _) = post(&router, serde_json::to_string(&forged).unwrap()).await;
+    assert_eq!(status, 412);
+    assert_eq!(post(&router, report(4, Phase::Running)).await, acked(3));
+}
+
 #[tokio::test]
 async fn a_repeated_report_costs_no_request() {
     let api = starting();

@@ -9,10 +9,15 @@ use serde_json::json;
 
 /// Returns a stand whose first attempt has parked with a held refund, and the details of the call.
 pub(super) async fn parked() -> (Stand, HeldCallDetails) {
+    parked_by("amount > 10").await
+}
+
+/// Returns a stand whose first attempt has parked with a refund that is held by this condition, and the details of the call.
+pub(super) async fn parked_by(condition: &str) -> (Stand, HeldCallDetails) {
     let mut stand = Stand::new(refund(), Refund::Answers).await;
     stand.skill.policy = Some(
         serde_json::from_value(json!({"approvals": [
-            { "toolId": "refund", "when": "amount > 10", "action": "require_approval", "approver": "supervisor" },
+            { "toolId": "refund", "when": condition, "action": "require_approval", "approver": "supervisor" },
         ]}))
         .unwrap(),
     );

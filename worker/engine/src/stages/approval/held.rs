@@ -5,6 +5,7 @@ use crate::people::Statement;
 use crate::shared::Shared;
 use crate::stages::calls::gate::Ruling;
 use crate::stages::calls::{Call, CallState};
+use crate::tool::CatalogueTool;
 use bloomery_crds::Digest;
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{HeldCall, Verdict};
@@ -12,9 +13,6 @@ use std::collections::BTreeSet;
 
 /// The most approvers that a status names. Further approvers are asked once these have approved.
 pub(super) const MAX_APPROVERS: usize = 8;
-
-/// The longest name of a tool in a status, in bytes.
-const MAX_NAME_BYTES: usize = 128;
 
 /// The longest reason in a status, in bytes.
 const MAX_REASON_BYTES: usize = 1024;
@@ -68,9 +66,9 @@ pub(crate) fn approval_request<'a>(call: &'a Call, shared: &'a Shared) -> Option
     })
 }
 
-/// Returns the tool of a call as its approvers see it: the name that the call is sent under. The log could pair any alias with it.
+/// Returns the tool of a call as its approvers see it.
 pub(super) fn approvals_tool(call: &Call, shared: &Shared) -> Option<String> {
-    shared.catalogue.tool(&call.tool).map(|tool| bounded(&tool.name, MAX_NAME_BYTES))
+    shared.catalogue.tool(&call.tool).map(CatalogueTool::shown_name)
 }
 
 /// Returns the held call for the status, if the ruling holds it.

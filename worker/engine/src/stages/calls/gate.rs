@@ -7,6 +7,7 @@ use super::undeclared;
 use crate::catalogue::Catalogue;
 use crate::condition::{Arguments as CheckedArguments, Subject};
 use crate::core_tools;
+use crate::decisions::ApprovalOf;
 use crate::event::{Arguments, RulingReason};
 use crate::record::Record;
 use crate::rules::limits::{Counted, Spent};
@@ -58,7 +59,7 @@ pub struct Ruling {
 }
 
 /// Rules on a call. The layers, in this order: catalogue, secrets in the arguments, drift, `policy.tools`, the tool's
-/// own policy, compiled guardrails, workflows, rules of endpoints, argument schema, declared inputs, approvals, `policy.limits`, limits
+/// own policy, compiled guardrails, workflows, rules of endpoints, argument schema, declared inputs, approvals, approvers who were asked, `policy.limits`, limits
 /// of the Job. An approval lifts
 /// its own hold and no other objection.
 pub fn rule(call: &Call, gate: &Gate<'_>) -> Ruling {
@@ -97,6 +98,7 @@ pub fn rule(call: &Call, gate: &Gate<'_>) -> Ruling {
     if let Some(subject) = subject {
         objections.extend(rules.approvals(tool, subject));
     }
+    objections.extend(asked_objections(call, tool, run));
     if let Ok(arguments) = &arguments {
         let counted = Counted { call: &call.id, spent, answer: call.reservation.as_ref() };
         objections.extend(rules.limits(tool, arguments, counted));
@@ -111,6 +113,21 @@ pub fn rule(call: &Call, gate: &Gate<'_>) -> Ruling {
 fn denial_objection(call: &Call, run: &Run) -> Option<Objection> {
     let denial = run.decisions.denial_of(&call.id.0)?;
     Some(Objection::deny(GateReason::Approval, denial.denial()))
+}
+
+/// Returns an objection for each approver who was asked about the call and has not approved it. The facts that held the call may have
+/// changed since, by forged lines too.
+fn asked_objections<'a>(call: &'a Call, tool: &'a CatalogueTool, run: &'a Run) -> impl Iterator<Item = Objection> + 'a {
+    let digest =
+        if let Some(Arguments::Canonical(arguments)) = &call.arguments { Some(arguments.digest()) } else { None };
+    let name = tool.shown_name();
+    let has_approved = move |approver: &&str| {
+        digest.is_some_and(|digest| {
+            run.decisions.contain(&ApprovalOf { call: &call.id.0, tool: &name, digest, approver })
+        })
+    };
+    let pending = run.decisions.asked_about(&call.id.0).filter(move |approver| !has_approved(approver));
+    pending.map(|approver| Objection::hold(GateReason::Approval, "people were asked about this call", approver))
 }
 
 /// Returns whether the gate still allows a call that it has allowed and that is about to be sent. The call itself is among the
