@@ -463,7 +463,7 @@ policy:
             {"toolId": "send_*", "when": "!(to in lists.known_payees)", "action": "deny", "reason": "Unknown"},
         ],
         "limits": [{
-            "tool": "send_money", "sum": "amount", "per": "skill", "window": "24h", "max": 5000, "action": "deny",
+            "tool": "send_money", "sum": "amount", "per": "skill", "window": "86400s", "max": 5000, "action": "deny",
             "reason": "Too much",
         }],
         "workflows": [{"name": "pay", "steps": ["ask the person", "the lead agrees", "send_money"], "expect": [

@@ -20,7 +20,7 @@ use tokio::io::AsyncWriteExt;
 #[case::no_skill("apiVersion: v1\nkind: ConfigMap\n", "the file has no Skill")]
 #[case::two("id: a\n---\nid: b\n", "the file has several Skills: select one, such as --skill ./skill.yaml#a")]
 #[case::list_of_a_cluster(
-    "apiVersion: bloomery.dev/v1alpha1\nkind: Skill\nmetadata: {name: x}\nspec: {problem: {statement: y}, policy: {listsFrom: {payees: \
+    "apiVersion: bloomery.dev/v1alpha1\nkind: Skill\nmetadata: {name: x}\nspec: {problem: {statement: help}, policy: {listsFrom: {payees: \
      {configMapKeyRef: {name: lists, key: payees}}}}}\n",
     "spec.policy.listsFrom.payees: the ConfigMap lists is not in this file"
 )]
