@@ -9,7 +9,7 @@ use crate::exit::Exit;
 use crate::findings::{self, Tally};
 use crate::source;
 use bloomery_engine::tool::ListedTool;
-use bloomery_skills::{CheckedDocument, Document, Finding, Form, ImportOptions, bindings, yaml};
+use bloomery_skills::{CheckedDocument, Document, Finding, Form, ImportOptions, bindings, lists, yaml};
 use std::io;
 use std::path::Path;
 
@@ -60,8 +60,10 @@ fn check_file(file: &Path, tools: &[ListedTool]) -> (Vec<Finding>, usize) {
     let options = ImportOptions { file: source::stem(file), ..ImportOptions::default() };
     let checked: Vec<CheckedDocument> =
         bloomery_documents.iter().map(|document| check_document(document, &options, tools)).collect();
+    let config_maps = lists::config_maps(&read.documents);
     for document in &checked {
-        let found = document.findings.iter().cloned().chain(bindings::findings(document, &checked));
+        let of_file = bindings::findings(document, &checked).into_iter().chain(lists::findings(document, &config_maps));
+        let found = document.findings.iter().cloned().chain(of_file);
         findings.extend(found.map(|finding| Finding { object: document.object_name(), ..finding }));
     }
     findings.sort_by_key(Finding::position);

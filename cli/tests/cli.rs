@@ -356,6 +356,54 @@ mod tests {
         assert!(String::from_utf8_lossy(&output.stdout).contains("the Job had ended: "), "{}", shown(&output));
     }
 
+    /// A Skill with a list, and the ConfigMap with its texts in the same file.
+    const WITH_LIST: &str = "apiVersion: v1
+kind: ConfigMap
+metadata: {name: lists}
+data: {payees: \"Power\\nWater\"}
+---
+apiVersion: bloomery.dev/v1alpha1
+kind: Skill
+metadata: {name: x}
+spec:
+  problem: {statement: help}
+  mcpServer: {service: {name: bank, port: 8080}}
+  tools: [{name: pay, inputs: [{name: to, type: string}]}]
+  policy:
+    listsFrom: {payees: {configMapKeyRef: {name: lists, key: payees}}}
+    approvals: [{toolId: pay, when: '!(to in lists.payees)', reason: No known payee}]
+";
+
+    #[rstest]
+    #[case::in_the_file(WITH_LIST, 0, "2 calls in 1 case: all as expected")]
+    #[case::not_in_the_file(
+        WITH_LIST.split_once("---\n").unwrap().1, 2, "spec.policy.listsFrom.payees: the ConfigMap lists is not in this file"
+    )]
+    fn a_policy_is_tested_with_the_list_in_its_file(#[case] skill: &str, #[case] code: i32, #[case] message: &str) {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("skill.yaml");
+        std::fs::write(&file, skill).unwrap();
+        let cases = "cases: [{name: a, calls: [
+          {tool: pay, arguments: {to: Water}, expect: allow},
+          {tool: pay, arguments: {to: Eve}, expect: hold, reason: No known payee},
+        ]}]";
+        let output = bloomery(&["policy", "test", "-", "--skill", file.to_str().unwrap()], cases.as_bytes());
+        assert_eq!(output.status.code(), Some(code), "{}", shown(&output));
+        assert!(String::from_utf8_lossy(&output.stderr).contains(message), "{}", shown(&output));
+    }
+
+    #[test]
+    fn lint_reads_a_list_only_in_the_same_file() {
+        let lint = |text: &str| shown(&bloomery(&["lint", "-"], text.as_bytes()));
+        let clean = lint(WITH_LIST);
+        assert!(clean.starts_with("exit 0\n") && clean.contains("1 object: no problems"), "{clean}");
+        assert_eq!(lint(WITH_LIST.split_once("---\n").unwrap().1), clean);
+        let found = lint(&WITH_LIST.replace("data: {payees:", "data: {payers:"));
+        let message =
+            "error: Skill/x: spec.policy.listsFrom.payees: the ConfigMap lists has no key payees; it has payers";
+        assert!(found.starts_with("exit 1\n") && found.contains(message), "{found}");
+    }
+
     #[rstest]
     #[case::no_yaml("cases: [", "<stdin>: ")]
     #[case::an_unknown_field("cases: [{name: a, cals: []}]", "cals")]

@@ -115,6 +115,10 @@ pub enum Reason {
     ///
     /// Remedy: exempt the objects that the message names from the admission webhook or controller that changes them.
     Reverted,
+    /// A ConfigMap that `spec.policy.listsFrom` of the Skill names, or the key in it, does not exist.
+    ///
+    /// Remedy: create the ConfigMap with the key in the Skill's namespace, or correct the name; the Skill becomes ready by itself.
+    ListNotFound,
     /// The Skill that the Job names does not exist.
     ///
     /// Remedy: create the Skill; the Job starts then.

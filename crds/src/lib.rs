@@ -9,6 +9,7 @@ pub mod conditions;
 pub mod fallback;
 mod lenient;
 pub mod limits;
+pub mod lists;
 pub mod names;
 pub mod nearest;
 pub mod outcome;

@@ -45,6 +45,8 @@ pub struct Caches {
     pub bindings: Cache<AdmissionBinding>,
     /// Revisions of Skills, metadata only: they are immutable, and their names depend on their content.
     pub revisions: Cache<PartialObjectMeta<ConfigMap>>,
+    /// The names and versions of all other `ConfigMap`s. A Skill may name one for a list; its data is read when the Skill is compiled.
+    pub config_maps: Cache<PartialObjectMeta<ConfigMap>>,
     /// The `ServiceAccount`s that the operator manages.
     pub service_accounts: Cache<ServiceAccount>,
     /// The Deployments that the operator manages.
@@ -76,6 +78,7 @@ impl Caches {
             names::MANAGER,
             names::LABEL_COMPONENT
         ));
+        let of_others = all().labels(&format!("{}!={}", names::LABEL_MANAGED_BY, names::MANAGER));
         // The chart labels its objects so. The operator finds its own policies by their names.
         let of_charts = || all().labels("app.kubernetes.io/part-of=bloomery");
         let mut feeds = Vec::new();
@@ -87,6 +90,7 @@ impl Caches {
             policies: cache(client, of_charts(), CacheOptions::trimmed(trim::metadata), &mut feeds),
             bindings: cache(client, of_charts(), CacheOptions::trimmed(trim::metadata), &mut feeds),
             revisions: cache(client, revisions, CacheOptions::trimmed(trim::metadata), &mut feeds),
+            config_maps: cache(client, of_others, CacheOptions::trimmed(trim::config_map), &mut feeds),
             service_accounts: cache(client, managed(), CacheOptions::trimmed(trim::metadata), &mut feeds),
             deployments: cache(client, managed(), CacheOptions::trimmed(trim::metadata), &mut feeds),
             services: cache(client, all(), CacheOptions::trimmed(trim::service), &mut feeds),
@@ -118,6 +122,7 @@ impl Caches {
             policies,
             bindings,
             revisions,
+            config_maps,
             service_accounts,
             deployments,
             services,
@@ -134,6 +139,7 @@ impl Caches {
             jobs.wait_until_synced(),
             models.wait_until_synced(),
             revisions.wait_until_synced(),
+            config_maps.wait_until_synced(),
             service_accounts.wait_until_synced(),
             deployments.wait_until_synced(),
             services.wait_until_synced(),

@@ -17,9 +17,10 @@ use bloomery_crds::conditions::{ConditionType, Reason};
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::{Job, Skill};
 use futures::stream::BoxStream;
+use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
-use kube::core::{Resource, ResourceExt};
+use kube::core::{PartialObjectMeta, Resource, ResourceExt};
 use kube::runtime::controller::Action;
 use kube::runtime::reflector::{ObjectRef, Store};
 use std::sync::Arc;
@@ -46,10 +47,11 @@ async fn reconcile(skill: Skill, context: Arc<Context>) -> Result<Action, Error>
     if skill.metadata.deletion_timestamp.is_some() {
         return Ok(Action::await_change());
     }
-    // Fetch (IO): only from the caches.
+    // Fetch (IO): from the caches, and the lists from the API server.
     let fetched = fetch::fetch(&skill, &context.caches);
+    let config_maps = fetch::fetch_config_maps(&skill, &context.client).await?;
     // Validate (pure).
-    let valid = validate::validate(&skill);
+    let valid = validate::validate(&skill).and_then(|valid| validate::resolve_lists(valid, &config_maps));
     // Build (pure).
     let prepared = valid.and_then(|valid| build::build(&valid, &context.settings));
     // Apply (IO).
@@ -80,10 +82,12 @@ fn changes(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
     let store_for_endpoints = skills.clone();
     let store_for_models = skills.clone();
     let store_for_key_waits = skills.clone();
+    let store_for_lists = skills.clone();
     let jobs = caches.jobs.store().clone();
     vec![
         wake_on(caches.skills.changes(), skills, |skill| vec![ObjectRef::from_obj(skill)]),
         wake_on(caches.revisions.changes(), skills, |object| named_by_label(object, names::LABEL_SKILL)),
+        wake_on(caches.config_maps.changes(), skills, move |config_map| skills_of_list(&store_for_lists, config_map)),
         wake_on(caches.service_accounts.changes(), skills, |object| named_by_label(object, names::LABEL_SKILL)),
         wake_on(caches.deployments.changes(), skills, |object| named_by_label(object, names::LABEL_SKILL)),
         wake_on(caches.pods.changes(), skills, |pod| {
@@ -114,6 +118,13 @@ fn changes(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
         // A Job that has ended or was deleted no longer needs its revision, so the Skill may delete the revision.
         wake_on(caches.jobs.changes(), skills, move |job| skill_of_ended_job(&jobs, job)),
     ]
+}
+
+/// Returns the Skills with a list from a ConfigMap.
+fn skills_of_list(skills: &Store<Guarded<Skill>>, config_map: &PartialObjectMeta<ConfigMap>) -> Vec<Wake<Skill>> {
+    let name = config_map.name_any();
+    let namespace = config_map.metadata.namespace.as_deref();
+    fetch::select_skills(skills, namespace, |skill| fetch::uses_config_map(skill, &name))
 }
 
 /// Returns the Skills that a Job's wait for a key of a Secret may change: all Skills of the namespace that do not show a missing

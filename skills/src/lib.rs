@@ -33,6 +33,7 @@ mod document;
 mod draft;
 mod finding;
 mod import;
+pub mod lists;
 mod manifest;
 pub mod names;
 mod naming;

@@ -114,7 +114,16 @@ mod tests {
         json!({"tools": [{"inputs": [{"type": "number", "minimum": 2, "maximum": 1.5}]}]}), "spec.tools[0].inputs[0].maximum"
     )]
     #[case::a_condition_of_no_step(
-        json!({"policy": {"workflows": [{"steps": ["a"], "expect": [{"step": "a"}, {"step": "b"}]}]}}), "spec.policy.workflows[0].expect"
+        json!({"policy": {"workflows": [{"steps": ["a"], "expect": [
+            {"step": "a", "condition": "true"}, {"step": "b", "approver": "lead"},
+        ]}]}}),
+        "spec.policy.workflows[0].expect"
+    )]
+    #[case::a_step_without_requirement(
+        json!({"policy": {"workflows": [{"steps": ["a"], "expect": [{"step": "a"}]}]}}), "spec.policy.workflows[0].expect[0]"
+    )]
+    #[case::a_list_in_two_places(
+        json!({"policy": {"lists": {"a": [], "b": []}, "listsFrom": {"c": {}, "b": {}}}}), "spec.policy.listsFrom"
     )]
     #[case::neither_sum_nor_count(json!({"policy": {"limits": [{"tool": "a", "per": "job", "max": 1}]}}), "spec.policy.limits[0]")]
     #[case::sum_and_count(
@@ -137,7 +146,8 @@ mod tests {
     #[case(json!({"mcpServer": {"service": {}}}))]
     #[case(json!({"tools": [{"policy": {"allowed": "conditional", "condition": "amount > 5"}}]}))]
     #[case(json!({"tools": [{"policy": {"allowed": "always"}}]}))]
-    #[case(json!({"policy": {"workflows": [{"steps": ["a"]}, {"steps": ["a", "b"], "expect": [{"step": "b"}]}]}}))]
+    #[case(json!({"policy": {"workflows": [{"steps": ["a"]}, {"steps": ["a", "b"], "expect": [{"step": "b", "evidence": {"tool": "c"}}]}]}}))]
+    #[case(json!({"policy": {"lists": {"a": []}, "listsFrom": {"b": {}}}}))]
     #[case(json!({"intents": {"supported": [{"entities": [{"type": "string"}]}]}}))]
     #[case(json!({"tools": [{"inputs": [{"type": "integer", "minimum": 1, "maximum": 1}, {"type": "string", "enum": ["a"], "pattern": "a"}]}]}))]
     #[case(json!({"resources": [

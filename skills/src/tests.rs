@@ -2,6 +2,7 @@ use super::{CheckedDocument, Finding, Form, ImportOptions, Severity, check_manif
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use rstest::rstest;
+use serde_json::json;
 use std::fmt::Write;
 use yaml::{MAX_BYTES, MAX_DEPTH, MAX_DOCUMENTS, MAX_NODES};
 
@@ -425,6 +426,60 @@ fn an_id_becomes_a_name_or_is_reported(#[case] id: &str, #[case] expected: Resul
         Ok(name) => assert_eq!(imported.skill.unwrap().metadata.name.as_deref(), Some(name)),
         Err(message) => assert!(shown(&imported.findings).contains(message), "{}", shown(&imported.findings)),
     }
+}
+
+/// The names of lists are those of the author, so they stay as they are.
+#[test]
+fn the_rules_of_a_policy_are_read_in_the_dialect() {
+    let text = r#"
+id: bank
+problem: {statement: Pay bills}
+intents: {supported: [{id: pay, tools: ["send_*"]}]}
+tools:
+  - {name: read_page, read_only: true, sends: [url]}
+  - name: send_money
+    inputs: [{name: amount, type: number, minimum: 0.01, maximum: 500}, {name: to, type: string, pattern: "[A-Z]+", enum: [A]}]
+policy:
+  effects: require_approval
+  allow_unmatched: true
+  lists: {own_hosts: [own.com]}
+  lists_from: {known_payees: {config_map_key_ref: {name: lists, key: known_payees}}}
+  approvals: [{tool_id: "send_*", when: "!(to in lists.known_payees)", action: deny, reason: Unknown}]
+  limits: [{tool: send_money, sum: amount, per: skill, window: 24h, max: 5000, action: deny, reason: Too much}]
+  workflows:
+    - name: pay
+      steps: [ask the person, the lead agrees, send_money]
+      expect:
+        - {step: ask the person, evidence: {tool: ask_user}}
+        - {step: the lead agrees, approver: lead}
+        - {step: send_money, condition: "args.amount > 0"}
+"#;
+    let imported = import(&yaml::read(text.as_bytes()).documents[0], &ImportOptions::default());
+    let spec = serde_json::to_value(imported.skill.unwrap().spec).unwrap();
+    let expected = json!({
+        "effects": "require_approval", "allowUnmatched": true, "lists": {"own_hosts": ["own.com"]},
+        "listsFrom": {"known_payees": {"configMapKeyRef": {"name": "lists", "key": "known_payees"}}},
+        "approvals": [
+            {"toolId": "send_*", "when": "!(to in lists.known_payees)", "action": "deny", "reason": "Unknown"},
+        ],
+        "limits": [{
+            "tool": "send_money", "sum": "amount", "per": "skill", "window": "86400s", "max": 5000, "action": "deny",
+            "reason": "Too much",
+        }],
+        "workflows": [{"name": "pay", "steps": ["ask the person", "the lead agrees", "send_money"], "expect": [
+            {"step": "ask the person", "evidence": {"tool": "ask_user"}},
+            {"step": "the lead agrees", "approver": "lead"},
+            {"step": "send_money", "condition": "args.amount > 0"},
+        ]}],
+    });
+    assert_eq!(spec["policy"], expected);
+    assert_eq!(spec["intents"]["supported"][0]["tools"], json!(["send_*"]));
+    assert_eq!(spec["tools"][0]["sends"], json!(["url"]));
+    let inputs = json!([
+        {"name": "amount", "type": "number", "minimum": 0.01, "maximum": 500},
+        {"name": "to", "type": "string", "pattern": "[A-Z]+", "enum": ["A"]},
+    ]);
+    assert_eq!(spec["tools"][1]["inputs"], inputs);
 }
 
 #[test]

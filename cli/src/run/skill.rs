@@ -10,7 +10,7 @@ use crate::source::{self, Source};
 use crate::text;
 use bloomery_crds::v1alpha1::{McpServer, SkillSpec};
 use bloomery_skills::names::name_fault;
-use bloomery_skills::{CheckedDocument, Finding, Form, ImportOptions, yaml};
+use bloomery_skills::{CheckedDocument, Finding, Form, ImportOptions, lists, yaml};
 use std::fs;
 use std::path::Path;
 
@@ -219,6 +219,11 @@ fn load_skill(source: &Source, selector: &SkillSelector<'_>) -> Result<LoadedSki
         match selector.select(skills) {
             Ok(mut checked) => {
                 findings.append(&mut checked.findings);
+                if let Some(skill) = &mut checked.skill {
+                    let config_maps = lists::config_maps(&parsed.documents);
+                    let resolved = lists::resolve(&mut skill.spec, &checked.root, &config_maps);
+                    findings.extend(resolved.err().unwrap_or_default());
+                }
                 checked.skill.map(|skill| (skill, checked.mcp_address))
             }
             Err(finding) => {

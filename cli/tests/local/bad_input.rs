@@ -19,6 +19,11 @@ use tokio::io::AsyncWriteExt;
 #[case::dialect("id: x\nproblem: {statement: y}\nmcp_sever: http://x\n", "did you mean \"mcp_server\"?")]
 #[case::no_skill("apiVersion: v1\nkind: ConfigMap\n", "the file has no Skill")]
 #[case::two("id: a\n---\nid: b\n", "the file has several Skills: select one, such as --skill ./skill.yaml#a")]
+#[case::list_of_a_cluster(
+    "apiVersion: bloomery.dev/v1alpha1\nkind: Skill\nmetadata: {name: x}\nspec: {problem: {statement: help}, policy: {listsFrom: {payees: \
+     {configMapKeyRef: {name: lists, key: payees}}}}}\n",
+    "spec.policy.listsFrom.payees: the ConfigMap lists is not in this file"
+)]
 #[case::engine(
     "id: x\nproblem: {statement: y}\nrole: {persona: \"{{resources.docs}}\"}\nresources: [{name: code, type: filesystem}]\n",
     "resources.docs is not declared"

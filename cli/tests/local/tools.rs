@@ -129,6 +129,21 @@ async fn an_unused_secret_gets_a_warning() {
     assert!(!result.err.contains("abc") && !result.err.contains("k-9"), "{result:#?}");
 }
 
+/// The model is not asked, and the server is not called.
+#[tokio::test]
+async fn a_rule_that_matches_no_tool_of_the_server_ends_the_job_before_it_begins() {
+    let setup = Setup::new("conversations: []").await;
+    let mcp = ["--mcp-command", "sh", "-c", SERVER, "sh", "echo x >acted; exit 1"];
+    let with_policy = |policy: &str| setup.write("skill.yaml", &format!("{SKILL}  policy: {policy}\n"));
+    with_policy("{approvals: [{toolId: akt}]}");
+    let result = setup.run(&[&RUN[..], &mcp].concat()).await;
+    assert_ne!(result.code, 0, "{result:#?}");
+    result.assert(result.code, "PolicyInvalid");
+    result.assert(result.code, "spec.policy.approvals[0].toolId: no tool of the MCP server matches \"akt\"");
+    assert!(!setup.path("acted").exists());
+    setup.assert_no_violations().await;
+}
+
 #[tokio::test]
 async fn a_call_without_a_response_is_not_repeated() {
     let setup = Setup::new(CALLS).await;

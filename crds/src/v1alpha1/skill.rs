@@ -17,8 +17,8 @@ pub use intents::{Entity, Intent, Intents, OutOfDomain, OutOfDomainAction};
 pub use mcp::{McpContainer, McpServer, McpService};
 pub use memory::{BankUse, Memory};
 pub use policy::{
-    ApprovalAction, ApprovalRule, CallLimit, EffectPolicy, Guardrails, LimitScope, Policy, StepExpectation, ToolPolicy,
-    Workflow,
+    ApprovalAction, ApprovalRule, CallLimit, EffectPolicy, Guardrails, LimitScope, ListSource, Policy, StepEvidence,
+    StepExpectation, ToolPolicy, Workflow,
 };
 pub use resource::{ResourceDeclaration, ResourceType};
 pub use tool::{CallPolicy, OutputField, ToolDeclaration, ToolInput, ToolOutput, ValueType, When};

@@ -34,6 +34,7 @@ mod limits;
 mod memory;
 mod numbers;
 mod parked;
+mod policies;
 mod questions;
 mod refund;
 mod reports;

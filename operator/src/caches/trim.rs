@@ -5,7 +5,7 @@ use crate::owned;
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::Approval;
 use k8s_openapi::api::core::v1::{
-    Namespace, PersistentVolumeClaim, PersistentVolumeClaimSpec, Pod, Service, ServiceSpec,
+    ConfigMap, Namespace, PersistentVolumeClaim, PersistentVolumeClaimSpec, Pod, Service, ServiceSpec,
 };
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -90,6 +90,13 @@ pub(super) fn namespace(namespace: &mut PartialObjectMeta<Namespace>) {
     let annotations = suspend.map(|suspend| BTreeMap::from([suspend]));
     let resource_version = metadata.resource_version.take();
     *metadata = ObjectMeta { annotations, resource_version, ..take_identity(metadata) };
+}
+
+/// Keeps only the name and the resource version of a ConfigMap.
+pub(super) fn config_map(config_map: &mut PartialObjectMeta<ConfigMap>) {
+    let metadata = &mut config_map.metadata;
+    let resource_version = metadata.resource_version.take();
+    *metadata = ObjectMeta { resource_version, ..take_identity(metadata) };
 }
 
 /// Keeps the fields that the operator's decisions depend on. The other fields are for people.
@@ -184,6 +191,18 @@ mod tests {
         let both = json!({names::ANNOTATION_SUSPEND: "true", "c": "d"});
         assert_eq!(kept(both), json!({"name": "acme", "uid": "u", "resourceVersion": "7", "annotations": suspended}));
         assert_eq!(kept(json!({"c": "d"})), json!({"name": "acme", "uid": "u", "resourceVersion": "7"}));
+    }
+
+    #[test]
+    fn a_config_map_keeps_its_name_and_version() {
+        let object = json!({
+            "metadata": {
+                "name": "lists", "namespace": "acme", "uid": "u", "resourceVersion": "7", "labels": {"a": "b"},
+                "annotations": {LAST_APPLIED: "{}"},
+            },
+        });
+        let kept = json!({"name": "lists", "namespace": "acme", "uid": "u", "resourceVersion": "7"});
+        assert_eq!(trimmed(config_map, object)["metadata"], kept);
     }
 
     #[test]

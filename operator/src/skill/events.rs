@@ -22,8 +22,9 @@ fn event_for(before: &SkillStatus, after: &SkillStatus) -> Option<EventMessage> 
     if ready.status == "True" {
         return Some(EventMessage::normal(reason, &ready.message));
     }
-    // The Skill waits for a missing Service, but usually a person has to create it.
-    let needs_person = is_true(&after.conditions, ConditionType::Stalled) || reason == Reason::ServiceNotFound;
+    // The Skill waits for a missing Service or ConfigMap, but usually a person has to create it.
+    let is_missing = matches!(reason, Reason::ServiceNotFound | Reason::ListNotFound);
+    let needs_person = is_true(&after.conditions, ConditionType::Stalled) || is_missing;
     needs_person.then(|| EventMessage::warning(reason, &ready.message))
 }
 
@@ -40,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn only_ready_stalled_and_missing_service_have_events() {
+    fn only_ready_stalled_and_missing_objects_have_events() {
         let none = SkillStatus::default();
         let progressing = status(Health::Reconciling(Reason::Progressing, "starting".into()));
         let ready = status(Health::Ready(Reason::Ready, "ready".into()));
@@ -51,5 +52,7 @@ mod tests {
         assert_eq!(event_for(&ready, &ready), None);
         assert_eq!(event_for(&ready, &stalled), Some(EventMessage::warning(Reason::McpUnavailable, "no image")));
         assert_eq!(event_for(&none, &missing), Some(EventMessage::warning(Reason::ServiceNotFound, "no Service")));
+        let no_list = status(Health::Reconciling(Reason::ListNotFound, "no ConfigMap".into()));
+        assert_eq!(event_for(&ready, &no_list), Some(EventMessage::warning(Reason::ListNotFound, "no ConfigMap")));
     }
 }

@@ -2,12 +2,15 @@
 
 use crate::caches::{Caches, Guarded};
 use crate::controller::Wake;
+use crate::error::Error;
+use bloomery_crds::lists::{self, ConfigMaps};
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::{Job, JobStatus, Model, SecretKeyRef, Skill};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Pod, Service, ServiceAccount};
 use kube::core::{PartialObjectMeta, Resource, ResourceExt};
 use kube::runtime::reflector::{ObjectRef, Store};
+use kube::{Api, Client};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -73,6 +76,30 @@ pub fn fetch(skill: &Skill, caches: &Caches) -> FetchedSkill {
         revisions_in_use: in_use.chain(may_be_in_use).collect(),
         revisions,
     }
+}
+
+/// Reads the ConfigMaps that the lists of a Skill name. Those that do not exist are not in the result.
+///
+/// The data of ConfigMaps is not cached, because only few of them hold lists. So a Skill with such lists costs one request for each
+/// ConfigMap that it names.
+///
+/// # Errors
+/// If a ConfigMap cannot be read.
+pub async fn fetch_config_maps(skill: &Skill, client: &Client) -> Result<ConfigMaps, Error> {
+    let namespace = skill.namespace().unwrap_or_default();
+    let api: Api<ConfigMap> = Api::namespaced(client.clone(), &namespace);
+    let names: BTreeSet<&str> = lists::config_maps(&skill.spec).collect();
+    let mut found = ConfigMaps::new();
+    for name in names {
+        let read = api.get_opt(name).await.map_err(Error::api(format!("read ConfigMap {namespace}/{name}")))?;
+        found.extend(read.map(|config_map| (name.to_owned(), config_map.data.unwrap_or_default())));
+    }
+    Ok(found)
+}
+
+/// Returns whether a list of a Skill comes from the ConfigMap with this name.
+pub fn uses_config_map(skill: &Skill, name: &str) -> bool {
+    lists::config_maps(&skill.spec).any(|named| named == name)
 }
 
 /// Returns the key of a Secret that the worker of a Job waits for.

@@ -22,6 +22,16 @@ pub fn without_server() -> Skill {
     skill(&Value::Null)
 }
 
+/// A Skill with a list from a ConfigMap.
+pub fn with_list() -> Skill {
+    let mut skill = without_server();
+    let source = json!({"configMapKeyRef": {"name": "bank-lists", "key": "payees"}});
+    let rule = json!({"toolId": "send_money", "when": "!(recipient in lists.payees)"});
+    let policy = json!({"listsFrom": {"payees": source}, "approvals": [rule]});
+    skill.spec.policy = serde_json::from_value(policy).unwrap();
+    skill
+}
+
 /// A Skill with every field of stages, resources and rules.
 pub fn complete() -> Skill {
     let mut whole = serde_json::to_value(without_server()).unwrap();

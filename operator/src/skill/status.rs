@@ -64,8 +64,11 @@ fn health(findings: &[Finding]) -> Health {
 }
 
 fn invalid_finding(invalid: &InvalidSkill) -> Finding {
-    let InvalidSkill(faults) = invalid;
-    Finding::stalls(ConditionType::Accepted, Reason::Invalid, join_sentences(faults, MAX_LIST_BYTES))
+    let InvalidSkill { reason, faults } = invalid;
+    let message = join_sentences(faults, MAX_LIST_BYTES);
+    // A missing ConfigMap may appear, and then the Skill needs no change.
+    let finding = if *reason == Reason::ListNotFound { Finding::waits } else { Finding::stalls };
+    finding(ConditionType::Accepted, *reason, message)
 }
 
 fn accepted_finding(applied: &AppliedSkill, skill: &Skill) -> Finding {

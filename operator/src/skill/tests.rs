@@ -1,7 +1,7 @@
 //! Tests of single reconciles with an API server in memory. Each operator has just started, as after a crash.
 
 use super::build::PreparedMcp;
-use super::{build, fixtures, reconcile, skill_of_ended_job, skills_of_key_wait, validate};
+use super::{build, fixtures, reconcile, skill_of_ended_job, skills_of_key_wait, skills_of_list, validate};
 use crate::apply::{ApplyResult, KnownObject};
 use crate::caches::Guarded;
 use crate::job::fixtures::api::FakeApi;
@@ -417,4 +417,84 @@ async fn the_revision_is_read_from_the_api_server_once() {
         reconcile(skill, context.clone()).await.unwrap();
         assert_eq!(api.reads().iter().filter(|read| **read == path).count(), reads);
     }
+}
+
+const LISTS: &str = "/api/v1/namespaces/acme/configmaps/bank-lists";
+
+/// The ConfigMap of the list.
+fn config_map(payees: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": "acme", "name": "bank-lists", "uid": "u-lists"},
+        "data": {"payees": payees},
+    })
+}
+
+/// The list in the current revision of the Skill.
+fn compiled_list(api: &FakeApi) -> Value {
+    let text = api.get(&revision_path(api))["data"]["revision.json"].clone();
+    let revision: Value = serde_json::from_str(text.as_str().unwrap()).unwrap();
+    assert_eq!(revision["spec"]["policy"]["listsFrom"], Value::Null, "the worker needs no ConfigMap");
+    revision["spec"]["policy"]["lists"]["payees"].clone()
+}
+
+#[tokio::test]
+async fn a_changed_config_map_compiles_a_new_revision() {
+    let api = FakeApi::default();
+    api.put(LISTS, config_map("ada\nbob\n"));
+    put(&api, &fixtures::with_list());
+    reconcile_once(&api).await;
+    assert_eq!((compiled_list(&api), reason(&api, ConditionType::Ready)), (json!(["ada", "bob"]), "Ready".to_owned()));
+    let (first, before) = (revision_path(&api), api.get(&revision_path(&api)));
+    api.put(JOB, job_on(&api.get(SKILL)["status"]["revision"]));
+    api.put(LISTS, config_map("ada\n"));
+    reconcile_once(&api).await;
+    assert_eq!(compiled_list(&api), json!(["ada"]));
+    assert_ne!(revision_path(&api), first);
+    assert_eq!(api.get(&first), before, "the Job keeps its revision");
+    api.writes();
+    reconcile_once(&api).await;
+    assert_eq!(api.writes(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_skill_is_not_ready_while_a_config_map_of_its_lists_is_missing() {
+    let api = provisioned(&fixtures::with_list()).await;
+    assert_eq!(reason(&api, ConditionType::Ready), "ListNotFound");
+    assert!(api.get(SKILL)["status"]["revision"].is_null());
+    api.put(LISTS, config_map("ada"));
+    reconcile_once(&api).await;
+    assert_eq!(reason(&api, ConditionType::Ready), "Ready");
+    let revision = api.get(SKILL)["status"]["revision"].clone();
+    api.change(LISTS, |lists| lists["data"] = json!({"payee": "ada"}));
+    reconcile_once(&api).await;
+    let conditions = conditions(&api);
+    let accepted = find(&conditions, ConditionType::Accepted).unwrap();
+    assert_eq!(accepted.reason, "ListNotFound");
+    assert_eq!(
+        accepted.message,
+        "spec.policy.listsFrom.payees: the ConfigMap bank-lists has no key payees; it has payee: add the key, and the Skill \
+         becomes ready by itself."
+    );
+    assert!(is_true(&conditions, ConditionType::Reconciling));
+    assert_eq!(api.get(SKILL)["status"]["revision"], revision);
+}
+
+#[tokio::test]
+async fn a_config_map_wakes_the_skills_that_name_it_and_its_data_is_not_cached() {
+    let api = FakeApi::default();
+    api.put(LISTS, config_map("ada"));
+    put(&api, &fixtures::with_list());
+    let context = api.operator().await;
+    let cached = context.caches.config_maps.get("acme", "bank-lists").unwrap();
+    assert!(serde_json::to_value(cached.as_ref()).unwrap().get("data").is_none());
+    let skills = context.caches.skills.store();
+    assert_eq!(skills_of_list(skills, &cached).len(), 1);
+    for (field, value) in [("name", "other"), ("namespace", "other")] {
+        let mut other = config_map("ada");
+        other["metadata"][field] = json!(value);
+        assert_eq!(skills_of_list(skills, &serde_json::from_value(other).unwrap()), []);
+    }
+    reconcile_once(&api).await;
+    let context = api.operator().await;
+    assert_eq!(context.caches.config_maps.store().len(), 1, "revisions are in another cache");
 }

@@ -3,9 +3,13 @@
 //! The CRD refuses invalid objects at admission. A Skill that was stored under an older CRD may violate these rules, so
 //! the ones that matter are checked again here.
 
+mod lists;
 mod spec;
 
+pub use lists::resolve_lists;
+
 use crate::owned;
+use bloomery_crds::conditions::Reason;
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::{McpContainer, McpServer, McpService, Skill, SkillSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
@@ -35,9 +39,21 @@ pub enum ValidMcp {
     Service(McpService),
 }
 
-/// The faults of an invalid Skill. Each is a sentence that begins with the path of its field.
+/// The faults of a Skill that cannot be compiled.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InvalidSkill(pub Vec<String>);
+pub struct InvalidSkill {
+    /// [`Reason::ListNotFound`] if the Skill can be compiled once its ConfigMaps exist, else [`Reason::Invalid`].
+    pub reason: Reason,
+    /// The faults. Each is a sentence that begins with the path of its field.
+    pub faults: Vec<String>,
+}
+
+impl InvalidSkill {
+    /// Returns the faults of a Skill that a person has to correct.
+    pub fn new(faults: Vec<String>) -> Self {
+        Self { reason: Reason::Invalid, faults }
+    }
+}
 
 /// Validates a Skill. Lists every fault at once.
 pub fn validate(skill: &Skill) -> Result<ValidSkill, InvalidSkill> {
@@ -52,8 +68,8 @@ pub fn validate(skill: &Skill) -> Result<ValidSkill, InvalidSkill> {
     if identity.is_none() {
         faults.push("metadata: has no namespace or UID; the API server gives every stored Skill both.".to_owned());
     }
-    let mcp = validate_mcp(skill.spec.mcp_server.clone()).unwrap_or_else(|InvalidSkill(found)| {
-        faults.extend(found);
+    let mcp = validate_mcp(skill.spec.mcp_server.clone()).unwrap_or_else(|invalid| {
+        faults.extend(invalid.faults);
         None
     });
     faults.extend(spec::faults(&skill.spec));
@@ -61,7 +77,7 @@ pub fn validate(skill: &Skill) -> Result<ValidSkill, InvalidSkill> {
         Some((namespace, owner)) if faults.is_empty() => {
             Ok(ValidSkill { namespace, name, owner, spec: skill.spec.clone(), mcp })
         }
-        _ => Err(InvalidSkill(faults)),
+        _ => Err(InvalidSkill::new(faults)),
     }
 }
 
@@ -72,7 +88,7 @@ fn validate_mcp(server: Option<McpServer>) -> Result<Option<ValidMcp>, InvalidSk
         Some(McpServer { container: None, service: Some(service) }) => Ok(Some(ValidMcp::Service(service))),
         Some(_) => {
             let what = "exactly one of container (the operator runs it) and service (it runs already) is needed.";
-            Err(InvalidSkill(vec![format!("spec.mcpServer: {what}")]))
+            Err(InvalidSkill::new(vec![format!("spec.mcpServer: {what}")]))
         }
     }
 }
@@ -98,7 +114,7 @@ mod tests {
         skill.spec.mcp_server.as_mut().unwrap().service = fixtures::with_service().spec.mcp_server.unwrap().service;
         skill.spec.role.as_mut().unwrap().persona = Some("You are {{name}}".into());
         skill.metadata.name = Some("o".repeat(51));
-        let InvalidSkill(faults) = validate(&skill).unwrap_err();
+        let InvalidSkill { faults, .. } = validate(&skill).unwrap_err();
         let fields: Vec<_> = faults.iter().map(|fault| fault.split([' ', ':']).next().unwrap()).collect();
         assert_eq!(fields, ["metadata.name", "spec.mcpServer", "spec.role.persona"]);
     }

@@ -18,7 +18,7 @@ pub(super) struct Parameters {
     pub first: Option<usize>,
     /// `metadata.name=<name>`. Other fields are not supported.
     field_selector: Option<String>,
-    /// Requirements with commas between them: `<label>=<value>` or `<label>`.
+    /// Requirements with commas between them: `<label>=<value>`, `<label>!=<value>` or `<label>`.
     label_selector: Option<String>,
     pub dry_run: Option<String>,
 }
@@ -40,7 +40,10 @@ impl Parameters {
         let metadata = &object["metadata"];
         let name = self.field_selector.as_ref().and_then(|selector| selector.strip_prefix("metadata.name="));
         let has_label = |requirement: &str| match requirement.split_once('=') {
-            Some((label, value)) => metadata["labels"][label] == value,
+            Some((label, value)) => match label.strip_suffix('!') {
+                Some(label) => metadata["labels"][label] != value,
+                None => metadata["labels"][label] == value,
+            },
             None => !metadata["labels"][requirement].is_null(),
         };
         collection.contains(path)

@@ -18,6 +18,7 @@ pub use objection::Objection;
 
 use crate::amount::Amount;
 use crate::condition::{self, Arguments, Subject};
+use crate::core_tools::SUBGOAL_DONE;
 use crate::event::CallId;
 use crate::record::CallFacts;
 use crate::schema::Schema;
@@ -30,7 +31,7 @@ use limits::{Counted, Limits, Reservation};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use tool_rules::ToolRules;
-use workflows::WorkflowTracker;
+use workflows::{ClosingApprover, WorkflowTracker};
 
 /// The approver if neither a rule nor the Skill names one.
 const DEFAULT_APPROVER: &str = "default";
@@ -102,10 +103,25 @@ impl Rules {
         rules.map(|rules| rules.policy_objections(subject, &self.approver)).unwrap_or_default()
     }
 
-    /// Returns the objections of `policy.approvals` to a call.
+    /// Returns the objections of `policy.approvals` to a call, and those of steps that an approver has to close.
     pub fn approvals(&self, tool: &CatalogueTool, subject: Subject<'_>) -> Vec<Objection> {
         let rules = self.tools.get(&tool.name);
-        rules.map(|rules| rules.approval_objections(subject, &self.approver)).unwrap_or_default()
+        let of_rules = rules.map(|rules| rules.approval_objections(subject, &self.approver)).unwrap_or_default();
+        let of_steps = self.closing_approvals(tool, subject);
+        of_rules.into_iter().chain(of_steps).collect()
+    }
+
+    /// Returns a hold of a call that closes a step, for each approver that the step names.
+    fn closing_approvals(&self, tool: &CatalogueTool, subject: Subject<'_>) -> Vec<Objection> {
+        let Some(arguments) = subject.arguments.as_ref().ok().filter(|_| tool.name == SUBGOAL_DONE) else {
+            return Vec::new();
+        };
+        let step = arguments.get("step").and_then(Value::as_str).unwrap_or_default();
+        let evidence = arguments.get("evidence").and_then(Value::as_u64).unwrap_or_default();
+        let not_applicable = arguments.get("notApplicable").and_then(Value::as_bool).unwrap_or_default();
+        let approvers = self.workflows.closing_approvers(step, evidence, not_applicable);
+        let hold = |ClosingApprover { approver, reason }| Objection::hold(GateReason::Workflow, reason, approver);
+        approvers.into_iter().map(hold).collect()
     }
 
     /// Returns the objection to arguments that break a rule of the tool's declared inputs.

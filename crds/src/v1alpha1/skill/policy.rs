@@ -1,6 +1,6 @@
 //! The policy of a Skill.
 
-use super::super::shared::duration_schema;
+use super::super::shared::{ConfigMapKeyRef, duration_schema};
 use kube::KubeSchema;
 use kube::core::Duration;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 /// The rules that the gates enforce.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
+#[x_kube(validation = kube::core::Rule::new("!has(self.lists) || !has(self.listsFrom) || self.listsFrom.all(name, !(name in self.lists))").message("a list is in lists or in listsFrom, not in both").field_path(".listsFrom"))]
 pub struct Policy {
     /// The tools that the model can see and call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -32,6 +33,11 @@ pub struct Policy {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "lists_schema")]
     pub lists: BTreeMap<String, Vec<String>>,
+    /// Named lists whose texts are in ConfigMaps. Conditions read them like those in `lists`. The operator reads the ConfigMaps when it
+    /// compiles the Skill. If one changes, new Jobs use its new texts, and Jobs that have started keep the old ones.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = 16))]
+    pub lists_from: BTreeMap<String, ListSource>,
     /// Limits over several calls: on their number, or on the sum of an argument. Each applies in addition to all other rules.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
@@ -55,6 +61,15 @@ fn lists_schema(_: &mut SchemaGenerator) -> Schema {
             "type": "array", "maxItems": 500, "items": {"type": "string", "minLength": 1, "maxLength": 256},
         },
     })
+}
+
+/// The place of the texts of a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ListSource {
+    /// A key of a ConfigMap in the same namespace. Each line of its value is a text: at most 500 of at most 256 characters. Spaces
+    /// around a text and empty lines do not count.
+    pub config_map_key_ref: ConfigMapKeyRef,
 }
 
 /// The rule for calls with an effect that no other rule names.
@@ -102,8 +117,8 @@ pub struct Guardrails {
     pub always: Vec<String>,
 }
 
-/// Steps with a fixed order. A step with the name of a tool is done when the tool was called. The agent completes other
-/// steps with the tool `subgoal_done`.
+/// Steps with a fixed order. A step with the name of a tool is done when the tool was called. The agent closes other steps, which are
+/// in words, with the tool `subgoal_done`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = kube::core::Rule::new("!has(self.expect) || self.expect.all(expected, expected.step in self.steps)").message("each step must be one of steps").field_path(".expect"))]
@@ -118,7 +133,8 @@ pub struct Workflow {
     /// if the detected intent is one of `intents`. Without `intents`, it must be complete if a step with an effect was started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub required: Option<bool>,
-    /// Conditions for steps that are tools. A call of the tool completes its step only if all conditions of the step are true.
+    /// What completes steps, beyond a call of their tool: conditions, the tool whose result closes a step in words, or an approver. If a
+    /// step has several entries, all of them must be met.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     pub expect: Vec<StepExpectation>,
@@ -128,22 +144,41 @@ pub struct Workflow {
     pub intents: Vec<String>,
 }
 
-/// A condition that a call must meet to complete a step.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+/// A requirement that must be met to complete a step.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("has(self.condition) || has(self.evidence) || has(self.approver)").message("needs a condition, evidence or an approver"))]
 pub struct StepExpectation {
     /// The step.
     #[schemars(length(min = 1, max = 64))]
     pub step: String,
     /// A condition in CEL over the arguments of the call, its `result`, and the earlier steps of the workflow, such as
-    /// `result.verified == true` or `args.order_id == steps.verify_identity.args.order_id`. If the workflow is required and the
-    /// condition does not read `result`, a call for which it is not true is denied.
+    /// `result.verified == true` or `args.order_id == steps.verify_identity.args.order_id`. A call completes the step only if the
+    /// condition is true. If the workflow is required and the condition does not read `result`, a call of the step's tool for which it is
+    /// not true is denied. For a step in words, the condition is about the call that `evidence` names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 1024))]
-    pub condition: String,
-    /// The reason of the condition, for people and for the model. Default: the condition.
+    pub condition: Option<String>,
+    /// For a step in words: the calls whose results close it. Default: every completed call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<StepEvidence>,
+    /// For a step in words: the approver who must agree before the step is closed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 64), regex(pattern = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"))]
+    pub approver: Option<String>,
+    /// The reason, for people and for the model. Default: the condition, or a sentence with the step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 256))]
     pub reason: Option<String>,
+}
+
+/// The calls whose results close a step in words.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StepEvidence {
+    /// The name of the tool, or a prefix of names with `*` at the end. `ask_user` stands for the answer of a person.
+    #[schemars(length(min = 1, max = 128), regex(pattern = r"^[^*]*\*?$"))]
+    pub tool: String,
 }
 
 /// A rule that holds calls of a tool until a person approves them, or denies them. If several rules apply to a call, the strictest

@@ -12,7 +12,7 @@ pub fn build_revision(skill: &ValidSkill) -> Result<(ConfigMap, RevisionRef), In
     let endpoint = skill.mcp.as_ref().map(|mcp| McpEndpoint { url: url(skill, mcp) });
     let revision = Revision::new(&skill.name, skill.spec.clone(), endpoint);
     let sealed = run::seal(&revision)
-        .map_err(|error| InvalidSkill(vec![format!("spec: cannot be written as JSON: {error}.")]))?;
+        .map_err(|error| InvalidSkill::new(vec![format!("spec: cannot be written as JSON: {error}.")]))?;
     let name = names::revision(&skill.name, &sealed.digest);
     let config_map = ConfigMap {
         metadata: metadata(skill, name.clone(), "revision"),

@@ -4,6 +4,7 @@ use super::*;
 use crate::apply::ApplyResult;
 use crate::caches::Guarded;
 use bloomery_crds::conditions::{find, is_true};
+use bloomery_crds::lists::ConfigMaps;
 use bloomery_crds::v1alpha1::{Model, RevisionRef, SecretKeyRef};
 use k8s_openapi::jiff::Timestamp;
 use rstest::rstest;
@@ -118,6 +119,19 @@ fn a_secret_that_reaches_no_tool_is_named_and_does_not_block_the_skill() {
     assert!(accepted.message.contains(remark), "{}", accepted.message);
     assert_eq!(accepted.status, "True");
     assert!(!is_true(&status.conditions, ConditionType::Stalled));
+}
+
+#[test]
+fn a_skill_without_a_config_map_of_its_lists_waits_and_keeps_its_last_revision() {
+    let mut skill = fixtures::with_list();
+    skill.status = Some(compute(&skill, &Ok(applied(AppliedMcp::Absent)), &with_bound_memory(), &at(1)));
+    let missing = validate::validate(&skill).and_then(|valid| validate::resolve_lists(valid, &ConfigMaps::new()));
+    let status = compute(&skill, &missing.map(|_| unreachable!()), &with_bound_memory(), &at(2));
+    assert_eq!(status.revision.as_ref().unwrap().name, "orders-12345678");
+    let accepted = find(&status.conditions, ConditionType::Accepted).unwrap();
+    assert_eq!((accepted.status.as_str(), accepted.reason.as_str()), ("False", "ListNotFound"));
+    assert!(is_true(&status.conditions, ConditionType::Reconciling));
+    assert!(!is_true(&status.conditions, ConditionType::Ready));
 }
 
 #[test]

@@ -25,6 +25,7 @@ fn policy(spec: &SkillSpec) -> &Policy {
         workflows: Vec::new(),
         approvals: Vec::new(),
         lists: BTreeMap::new(),
+        lists_from: BTreeMap::new(),
         limits: Vec::new(),
         effects: None,
         allow_unmatched: None,
@@ -49,7 +50,8 @@ fn condition_faults(spec: &SkillSpec) -> Vec<String> {
     });
     let expected_conditions = policy(spec).workflows.iter().enumerate().flat_map(|(at, workflow)| {
         let field = move |nth: usize| format!("spec.policy.workflows[{at}].expect[{nth}].condition");
-        workflow.expect.iter().enumerate().map(move |(nth, expected)| (field(nth), expected.condition.as_str()))
+        let conditions = workflow.expect.iter().enumerate();
+        conditions.filter_map(move |(nth, expected)| Some((field(nth), expected.condition.as_deref()?)))
     });
     let faults = |(field, text): (String, &str)| {
         bloomery_cel::token_faults(text).into_iter().map(move |fault| format!("{field}: {fault}."))

@@ -15,6 +15,8 @@ pub struct Written<'a> {
     pub dialect: Dialect,
     /// Whether the rule allows the calls for which the condition is true. Otherwise, it holds or denies them.
     pub allows: bool,
+    /// Whether the tool closes a step in words. Otherwise, a step has the name of its tool.
+    pub is_evidence: bool,
     /// The steps that are before the condition's step in its workflow.
     pub earlier_steps: &'a [String],
 }
@@ -36,22 +38,26 @@ pub fn written(spec: &SkillSpec) -> Vec<Written<'_>> {
 }
 
 fn of_call<'a>(path: String, text: &'a str, tool: &'a str, allows: bool) -> Written<'a> {
-    Written { path, text, tool, dialect: Dialect::Call, allows, earlier_steps: &[] }
+    Written { path, text, tool, dialect: Dialect::Call, allows, is_evidence: false, earlier_steps: &[] }
 }
 
 fn of_workflows(spec: &SkillSpec) -> impl Iterator<Item = Written<'_>> {
     let workflows = spec.policy.iter().flat_map(|policy| &policy.workflows).enumerate();
     workflows.flat_map(|(at, workflow)| {
-        workflow.expect.iter().enumerate().map(move |(nth, expected)| {
+        workflow.expect.iter().enumerate().filter_map(move |(nth, expected)| {
             let step = workflow.steps.iter().position(|step| *step == expected.step).unwrap_or_default();
-            Written {
+            // A step in words has no calls of its own, so the condition is about the calls that close it.
+            let evidence = workflow.expect.iter().filter(|other| other.step == expected.step);
+            let evidence = evidence.filter_map(|other| other.evidence.as_ref()).map(|evidence| &evidence.tool).next();
+            Some(Written {
                 path: format!("spec.policy.workflows[{at}].expect[{nth}].condition"),
-                text: &expected.condition,
-                tool: &expected.step,
+                text: expected.condition.as_deref()?,
+                tool: evidence.map_or(&expected.step, |tool| tool),
                 dialect: Dialect::Step,
                 allows: true,
+                is_evidence: evidence.is_some(),
                 earlier_steps: workflow.steps.get(..step).unwrap_or_default(),
-            }
+            })
         })
     })
 }

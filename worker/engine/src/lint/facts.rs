@@ -4,6 +4,7 @@ use super::finding::Finding;
 use super::known_tools::KnownTools;
 use super::unmatched::unmatched;
 use crate::condition::{Condition, Dialect, Node, Written, written};
+use bloomery_crds::lists;
 use bloomery_crds::v1alpha1::SkillSpec;
 use std::collections::BTreeSet;
 
@@ -28,15 +29,18 @@ pub(super) fn findings(
             _ => None,
         })
         .collect();
-    if written.dialect == Dialect::Step && known.is_complete() && known.matching(written.tool).next().is_none() {
+    let is_step = written.dialect == Dialect::Step && !written.is_evidence;
+    if is_step && known.is_complete() && known.matching(written.tool).next().is_none() {
         let message = format!("the step {:?} is not a tool, so no call can meet the condition", written.tool);
-        findings.push(Finding::error(path, message));
+        findings.push(
+            Finding::error(path, message).hint("name the tool whose result closes the step: evidence: {tool: NAME}"),
+        );
     }
     findings
 }
 
 fn unknown_list(path: &str, name: &str, spec: &SkillSpec) -> Option<Finding> {
-    let names = || spec.policy.iter().flat_map(|policy| policy.lists.keys()).map(String::as_str);
+    let names = || spec.policy.iter().flat_map(lists::names);
     let message = format!("spec.policy.lists has no list {name:?}");
     (!names().any(|known| known == name)).then(|| Finding::error(path, message).nearest(name, names()))
 }
@@ -49,7 +53,9 @@ fn unknown_step(path: &str, name: &str, written: &Written<'_>) -> Option<Finding
 
 /// Warns of lists that no condition reads.
 pub(super) fn unused(spec: &SkillSpec) -> Vec<Finding> {
-    let Some(policy) = spec.policy.as_ref().filter(|policy| !policy.lists.is_empty()) else { return Vec::new() };
+    let Some(policy) = spec.policy.as_ref().filter(|policy| lists::names(policy).next().is_some()) else {
+        return Vec::new();
+    };
     let compiled: Vec<Condition> =
         written(spec).iter().filter_map(|written| Condition::compile_as(written.text, written.dialect).ok()).collect();
     let nodes = compiled.iter().flat_map(Condition::nodes);
@@ -59,10 +65,11 @@ pub(super) fn unused(spec: &SkillSpec) -> Vec<Finding> {
             _ => None,
         })
         .collect();
-    let unused = policy.lists.keys().filter(|name| !used.contains(name.as_str()));
-    let finding = |name: &String| {
+    let unused = lists::names(policy).filter(|name| !used.contains(name));
+    let finding = |name: &str| {
         let message = "no condition reads the list, so it has no effect";
-        Finding::warning(format!("spec.policy.lists.{name}"), message)
+        let field = if policy.lists.contains_key(name) { "lists" } else { "listsFrom" };
+        Finding::warning(format!("spec.policy.{field}.{name}"), message)
             .hint(format!("write a condition such as \"!(recipient in lists.{name})\""))
     };
     unused.map(finding).collect()

@@ -5,31 +5,28 @@ use super::guardrails::threshold;
 use super::known_tools::KnownTools;
 use crate::condition::{Condition, Dialect, Kinds, written};
 use crate::rules::guardrail::{Comparison, Rule, Threshold};
+use bloomery_crds::tool_pattern::matches;
 use bloomery_crds::v1alpha1::SkillSpec;
-use std::collections::BTreeSet;
 
 pub(super) fn findings(spec: &SkillSpec, rules: &[(String, Rule)], known: &KnownTools) -> Vec<Finding> {
     let limits: Vec<Limit<'_>> = of_guardrails(rules).into_iter().chain(of_conditions(spec)).collect();
-    let with_lower: BTreeSet<&str> =
-        limits.iter().filter(|limit| !limit.is_upper).map(|limit| limit.field.as_str()).collect();
-    let passes_negative = |limit: &&Limit<'_>| {
-        let field = limit.field.as_str();
-        limit.is_upper
-            && limit.number >= 0.0
-            && !with_lower.contains(field)
-            && may_be_negative(limit.tool, field, known)
-    };
+    let passes_negative =
+        |limit: &&Limit<'_>| limit.is_upper && limit.number >= 0.0 && may_be_negative(limit, &limits, known);
     limits.iter().filter(passes_negative).map(Limit::finding).collect()
 }
 
-/// Returns whether a call of the tools that a rule names may have a negative number in a field. What is not a number, or no argument at
-/// all, has findings of its own.
-fn may_be_negative(tool: &str, field: &str, known: &KnownTools) -> bool {
-    let mut of_tools = known.matching(tool).filter_map(|(_, known)| Some((known, known.kinds(field)?))).peekable();
+/// Returns whether a call of a tool that an upper limit names may have a negative number in the field, and no lower limit is about that
+/// tool. What is not a number, or no argument at all, has findings of its own.
+fn may_be_negative(upper: &Limit<'_>, limits: &[Limit<'_>], known: &KnownTools) -> bool {
+    let field = upper.field.as_str();
+    let lower = limits.iter().filter(|limit| !limit.is_upper && limit.field == field);
+    let has_lower = |tool: &str| lower.clone().any(|limit| matches(limit.tool, tool));
+    let mut of_tools =
+        known.matching(upper.tool).filter_map(|(name, known)| Some((name, known, known.kinds(field)?))).peekable();
     if of_tools.peek().is_none() {
-        return known.fields().is_empty();
+        return known.fields().is_empty() && !has_lower(upper.tool);
     }
-    of_tools.any(|(known, kinds)| kinds.may_be(Kinds::NUMBER) && !known.is_positive(field))
+    of_tools.any(|(name, known, kinds)| kinds.may_be(Kinds::NUMBER) && !known.is_positive(field) && !has_lower(name))
 }
 
 /// A comparison of a field with a number, in a rule that holds or denies calls.

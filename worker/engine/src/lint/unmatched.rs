@@ -26,7 +26,17 @@ fn named_tools(spec: &SkillSpec, policy: &Policy) -> Vec<(String, String)> {
     let declared = declared.map(|(at, tool)| (format!("spec.tools[{at}].name"), tool.name.clone()));
     let limits = policy.limits.iter().enumerate();
     let limits = limits.map(|(at, limit)| (format!("spec.policy.limits[{at}].tool"), limit.tool.clone()));
-    approvals.chain(limits).chain(declared).collect()
+    approvals.chain(limits).chain(declared).chain(evidence(policy)).collect()
+}
+
+/// Returns the path and the tool of each entry of `expect` that names the evidence for a step.
+fn evidence(policy: &Policy) -> impl Iterator<Item = (String, String)> {
+    policy.workflows.iter().enumerate().flat_map(|(at, workflow)| {
+        workflow.expect.iter().enumerate().filter_map(move |(nth, expected)| {
+            let path = format!("spec.policy.workflows[{at}].expect[{nth}].evidence.tool");
+            Some((path, expected.evidence.as_ref()?.tool.clone()))
+        })
+    })
 }
 
 /// Returns the finding about a rule whose tool is not known. `None` if nothing can be said: only the server knows its tools, and the

@@ -5,12 +5,41 @@ use super::known_tools::KnownTools;
 use crate::rules::guardrail::{Rule, RuleEffect, reads_as_tool};
 use crate::tool_policy::server_tool_refusal;
 use bloomery_crds::tool_pattern::matches;
-use bloomery_crds::v1alpha1::{ApprovalAction, Policy, SkillSpec, ToolDeclaration, When};
+use bloomery_crds::v1alpha1::{ApprovalAction, Policy, SkillSpec, StepExpectation, ToolDeclaration, When, Workflow};
 
 pub(super) fn findings(spec: &SkillSpec, rules: &[(String, Rule)], known: &KnownTools) -> Vec<Finding> {
     let mut findings = denied_steps(spec, rules);
     findings.extend(open_steps(spec, known));
+    findings.extend(closed_tools(spec, known));
     findings
+}
+
+/// Finds evidence and approvers of steps that are tools: only a call of the tool completes such a step.
+fn closed_tools(spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
+    let is_tool = |step: &str| known.matching(step).next().is_some();
+    let workflows = spec.policy.iter().flat_map(|policy| &policy.workflows).enumerate();
+    let expected = workflows.flat_map(|(at, workflow)| {
+        workflow
+            .expect
+            .iter()
+            .enumerate()
+            .map(move |(nth, expected)| (format!("spec.policy.workflows[{at}].expect[{nth}]"), expected))
+    });
+    let of_tools = expected.filter(|(_, expected)| is_tool(&expected.step));
+    let finding = |(path, expected): (String, &StepExpectation)| {
+        let step = &expected.step;
+        if expected.evidence.is_some() {
+            let message = format!("{step:?} is a tool, so only its own call completes the step");
+            return Some(
+                Finding::error(format!("{path}.evidence"), message).hint("leave evidence out, or write a condition"),
+            );
+        }
+        expected.approver.as_ref()?;
+        let message = format!("{step:?} is a tool, so nobody is asked before the step is closed");
+        let finding = Finding::error(format!("{path}.approver"), message);
+        Some(finding.hint("hold the call of the tool in spec.policy.approvals"))
+    };
+    of_tools.filter_map(finding).collect()
 }
 
 /// Warns of steps in words before a tool: the model closes them with any result, so they do not protect the tool.
@@ -24,15 +53,25 @@ fn open_steps(spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
         for (nth, step) in workflow.steps.iter().enumerate().rev() {
             if is_tool(step) {
                 tool = Some(step);
-            } else if let Some(tool) = tool.filter(|_| known.is_complete() || !reads_as_tool(step)) {
+            } else if let Some(tool) =
+                tool.filter(|_| !is_guarded(workflow, step) && (known.is_complete() || !reads_as_tool(step)))
+            {
                 let message =
                     format!("the model can close {step:?} with the result of any call: it does not protect {tool}");
                 let finding = Finding::warning(format!("spec.policy.workflows[{at}].steps[{nth}]"), message);
-                findings.push(finding.hint("name a tool as the step, or hold the call in spec.policy.approvals"));
+                findings.push(finding.hint(
+                    "name what closes the step in expect, such as evidence: {tool: ask_user} or approver: NAME, or name a tool as the step",
+                ));
             }
         }
     }
     findings
+}
+
+/// Returns whether a workflow names what closes a step in words.
+fn is_guarded(workflow: &Workflow, step: &str) -> bool {
+    let mut of_step = workflow.expect.iter().filter(|expected| expected.step == step);
+    of_step.any(|expected| expected.evidence.is_some() || expected.approver.is_some())
 }
 
 /// Finds required steps that are always denied.

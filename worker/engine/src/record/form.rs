@@ -1,9 +1,13 @@
 //! The form in which values are compared: `docs/explanation/tools.md`, section "Sources of values".
 
 use super::iban;
+use std::borrow::Cow;
 
 /// The longest value whose source is searched, in bytes.
 pub(super) const MAX_VALUE_BYTES: usize = 1024;
+
+/// The number of digits between two commas of a number.
+pub(super) const GROUP_DIGITS: usize = 3;
 
 /// Returns a text with each run of blanks as one space, and none at its ends.
 pub(super) fn plain(text: &str) -> String {
@@ -52,16 +56,25 @@ pub(super) fn without_final_slash(value: &str) -> &str {
     }
 }
 
-/// Reads `12`, `-12` or `12.50`, and omits zeros that change nothing.
+/// Reads `12`, `-12`, `12.50` or `1,200.50`, and omits the commas and the zeros that change nothing.
 pub(super) fn decimal(text: &str) -> Option<String> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let (whole, fraction) = digits.split_once('.').map_or((digits, "0"), |(whole, fraction)| (whole, fraction));
     let all_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let whole = without_commas(whole)?;
     // An identifier may begin with zeros.
-    let is_number = all_digits(whole) && all_digits(fraction) && (whole == "0" || !whole.starts_with('0'));
+    let is_number = all_digits(&whole) && all_digits(fraction) && (whole == "0" || !whole.starts_with('0'));
     let sign = if text.starts_with('-') { "-" } else { "" };
     let fraction = fraction.trim_end_matches('0');
     is_number.then(|| if fraction.is_empty() { format!("{sign}{whole}") } else { format!("{sign}{whole}.{fraction}") })
+}
+
+/// Joins groups of three digits: `1,200` is `1200`. `None` if commas are at other places.
+fn without_commas(whole: &str) -> Option<Cow<'_, str>> {
+    let Some((first, groups)) = whole.split_once(',') else { return Some(Cow::Borrowed(whole)) };
+    let is_grouped =
+        (1..=GROUP_DIGITS).contains(&first.len()) && groups.split(',').all(|group| group.len() == GROUP_DIGITS);
+    is_grouped.then(|| Cow::Owned(whole.replace(',', "")))
 }
 
 #[cfg(test)]
@@ -78,6 +91,10 @@ mod tests {
     #[case::a_number("12.50", "12.5")]
     #[case::a_whole_number("50.00", "50")]
     #[case::a_negative_number("-5.0", "-5")]
+    #[case::a_number_with_commas("1,234,567.50", "1234567.5")]
+    #[case::commas_at_other_places("12,34", "12,34")]
+    #[case::a_large_first_group("1234,567", "1234,567")]
+    #[case::groups_of_zeros("0,200", "0,200")]
     #[case::an_id_with_zeros("007", "007")]
     #[case::an_iban("de89 3704 0044 0532 0130 00", "DE89370400440532013000")]
     #[case::letters_outside_of_ascii("Ärzte", "Ärzte")]

@@ -93,7 +93,11 @@ fn numbers_at(text: &str, at: u32) -> Vec<String> {
     let is_digit = |c: char| c.is_ascii_digit();
     let sign = usize::from(rest.starts_with('-'));
     let digits = |from: usize| rest.get(from..).map_or(0, |rest| rest.len() - rest.trim_start_matches(is_digit).len());
-    let whole = sign + digits(sign);
+    let mut whole = sign + digits(sign);
+    // Groups of three digits, as in `1,200`. `form::decimal` checks the first group.
+    while rest.get(whole..).is_some_and(|rest| rest.starts_with(',')) && digits(whole + 1) == form::GROUP_DIGITS {
+        whole += 1 + form::GROUP_DIGITS;
+    }
     let has_fraction = rest.get(whole..).is_some_and(|rest| rest.starts_with('.')) && digits(whole + 1) > 0;
     let length = if has_fraction { whole + 1 + digits(whole + 1) } else { whole };
     let decimal = rest.get(..length).filter(|_| is_whole(length)).and_then(form::decimal);
@@ -198,6 +202,9 @@ mod tests {
     #[case::a_number("Pay $50.", "50")]
     #[case::a_number_with_zeros("Pay 12.50 EUR", "12.5")]
     #[case::a_number_in_another_form("Pay 50 EUR", "50.00")]
+    #[case::a_number_with_commas("Pay 1,200 EUR", "1200")]
+    #[case::a_number_with_commas_and_cents("Pay $1,234,567.50.", "1234567.5")]
+    #[case::a_value_with_commas("Pay 1200 EUR", "1,200.00")]
     #[case::an_iban_in_groups("to DE89 3704 0044 0532 0130 00 by noon", "DE89370400440532013000")]
     #[case::an_iban_without_groups("to DE89370400440532013000.", "DE89 3704 0044 0532 0130 00")]
     #[case::a_url("See [this](https://own.com/A).", "https://own.com/A")]
@@ -220,6 +227,8 @@ mod tests {
     #[case::a_part_of_a_number("Pay 1,000.50", "1")]
     #[case::another_part_of_a_number("Pay 1,000", "000")]
     #[case::digits_of_a_number("Pay 500", "50")]
+    #[case::groups_of_a_list("Close 12,345,67", "12345")]
+    #[case::a_longer_group("Pay 1,2000", "12000")]
     #[case::another_sign("Pay -50", "50")]
     #[case::an_iban_with_another_digit("to DE89 3704 0044 0532 0130 00", "DE89370400440532013001")]
     #[case::a_homoglyph("Mail ada@own.com", "аda@own.com")]

@@ -4,14 +4,18 @@
 //! complete: a Job that only tracks an order need not complete the workflow of a refund.
 
 mod closing;
+mod closing_rule;
+mod evidence;
 mod expectation;
 mod expecting;
 
 pub use closing::Refusal;
+pub(crate) use closing_rule::ClosingApprover;
 pub(crate) use expectation::CompletedCall;
 
 use bloomery_crds::tool_pattern::matches;
 use bloomery_crds::v1alpha1::{Workflow, WorkflowProgress};
+use closing_rule::ClosingRule;
 use expectation::Expectation;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -92,6 +96,8 @@ struct Step {
     status: StepStatus,
     /// The conditions that a call must meet to complete the step.
     expected: Vec<Expectation>,
+    /// The requirements for closing the step, if it is not a tool.
+    closing: ClosingRule,
 }
 
 /// The position of a step: the index of its workflow in `tracks`, and its index in the workflow.
@@ -180,8 +186,8 @@ impl WorkflowTracker {
     }
 
     /// Records that a call completed without error. In each workflow, the next open step of that tool is then done, if the call meets
-    /// the conditions of the step. In a required workflow, this needs all steps before it to be done. Returns a sentence for each
-    /// condition that is not met.
+    /// the conditions of the step. In a required workflow, this needs all steps before it to be done. The call can also be evidence for
+    /// steps in words. Returns a sentence for each condition that is not met.
     pub(crate) fn record_completed(&mut self, call: &CompletedCall<'_>) -> Vec<String> {
         self.evidence.insert(call.seq);
         let mut unmet = Vec::new();
@@ -197,6 +203,9 @@ impl WorkflowTracker {
                 track.complete(at, call);
             }
             unmet.extend(faults);
+        }
+        for track in &mut self.tracks {
+            unmet.extend(track.record_evidence(call));
         }
         unmet
     }
@@ -264,8 +273,14 @@ impl Track {
 impl Step {
     fn new(text: &str, workflow: &Workflow, catalogue: &BTreeSet<&str>) -> Self {
         let is_tool = catalogue.iter().any(|tool| matches(text, tool));
-        let expected = workflow.expect.iter().filter(|expected| expected.step == text).map(Expectation::new).collect();
-        Self { text: text.to_owned(), is_tool, status: StepStatus::Todo, expected }
+        let of_step = || workflow.expect.iter().filter(|expected| expected.step == text);
+        Self {
+            text: text.to_owned(),
+            is_tool,
+            status: StepStatus::Todo,
+            expected: of_step().filter_map(Expectation::new).collect(),
+            closing: ClosingRule::new(of_step()),
+        }
     }
 
     /// Returns whether a completed call of a tool is this step.

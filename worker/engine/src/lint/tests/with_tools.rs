@@ -71,9 +71,25 @@ fn findings_about(policy: &Value, tools: &Value) -> Vec<Finding> {
     ]}]}),
     "spec.policy.workflows[0].expect[0].condition", "no step before \"send_email\" has the name \"send_money\"", None
 )]
+#[case::evidence_of_no_tool(
+    json!({"workflows": [{"name": "w", "steps": ["ask"], "expect": [{"step": "ask", "evidence": {"tool": "send_emial"}}]}]}),
+    "spec.policy.workflows[0].expect[0].evidence.tool",
+    "no tool of the MCP server matches \"send_emial\": the rule protects nothing", Some("did you mean \"send_email\"?")
+)]
+#[case::evidence_for_a_tool(
+    json!({"workflows": [{"name": "w", "steps": ["send_email"], "expect": [{"step": "send_email", "evidence": {"tool": "ask_user"}}]}]}),
+    "spec.policy.workflows[0].expect[0].evidence", "\"send_email\" is a tool, so only its own call completes the step",
+    Some("leave evidence out, or write a condition")
+)]
+#[case::an_approver_for_a_tool(
+    json!({"workflows": [{"name": "w", "steps": ["send_email"], "expect": [{"step": "send_email", "approver": "lead"}]}]}),
+    "spec.policy.workflows[0].expect[0].approver", "\"send_email\" is a tool, so nobody is asked before the step is closed",
+    Some("hold the call of the tool in spec.policy.approvals")
+)]
 #[case::a_step_in_words(
     json!({"workflows": [{"name": "w", "steps": ["ask"], "expect": [{"step": "ask", "condition": "result.ok == true"}]}]}),
-    "spec.policy.workflows[0].expect[0].condition", "the step \"ask\" is not a tool, so no call can meet the condition", None
+    "spec.policy.workflows[0].expect[0].condition", "the step \"ask\" is not a tool, so no call can meet the condition",
+    Some("name the tool whose result closes the step: evidence: {tool: NAME}")
 )]
 fn a_rule_that_does_not_fit_the_server_is_an_error(
     #[case] policy: Value,
@@ -104,6 +120,12 @@ fn a_rule_that_does_not_fit_the_server_is_an_error(
     {"step": "send_email", "condition": "result.ok == true"},
     {"step": "send_money", "condition": "amount <= steps.send_email.result.amount"},
 ]}]}))]
+#[case::evidence_for_a_step_in_words(json!({"workflows": [
+    {"name": "w", "required": true, "steps": ["confirm with the customer", "the manager agrees", "send_money"], "expect": [
+        {"step": "confirm with the customer", "evidence": {"tool": "ask_user"}, "condition": "size(args.text) > 0"},
+        {"step": "the manager agrees", "approver": "manager"},
+    ]},
+]}))]
 fn a_rule_that_fits_the_server_is_no_finding(#[case] policy: Value) {
     assert_eq!(findings(&policy), []);
 }
@@ -127,6 +149,33 @@ fn an_upper_limit_without_a_lower_one_is_a_warning(#[case] policy: Value, #[case
     assert_eq!((finding.severity, finding.path.as_str()), (Severity::Warning, path));
     assert!(finding.message.ends_with("has no lower limit: a negative amount passes"), "{finding:?}");
     assert_eq!(finding.hint.as_deref(), Some(hint));
+}
+
+/// Both tools have an amount.
+fn of_two_tools(approvals: &Value) -> Vec<String> {
+    let schema = json!({"type": "object", "properties": {"amount": {"type": "number"}}});
+    let spec = json!({
+        "problem": {"statement": "Help with money"}, "policy": {"approvals": approvals},
+        "mcpServer": {"service": {"name": "bank", "port": 8080}},
+    });
+    let found = skill(&serde_json::from_value(spec).unwrap(), [("send_money", &schema), ("send_gift", &schema)]);
+    found.into_iter().map(|finding| finding.path).collect()
+}
+
+#[rstest]
+#[case::of_the_same_tool("send_money", "send_money", true)]
+#[case::of_another_tool("send_money", "send_gift", false)]
+#[case::of_a_prefix("send_money", "send_*", true)]
+#[case::of_one_of_two_tools("send_*", "send_money", false)]
+#[case::of_every_tool("send_*", "*", true)]
+fn a_lower_limit_counts_for_the_tools_that_it_names(
+    #[case] upper: &str,
+    #[case] lower: &str,
+    #[case] is_covered: bool,
+) {
+    let rules = json!([{"toolId": upper, "when": "amount > 500"}, {"toolId": lower, "when": "amount < 0"}]);
+    let expected: &[&str] = if is_covered { &[] } else { &["spec.policy.approvals[0].when"] };
+    assert_eq!(of_two_tools(&rules), expected);
 }
 
 #[test]
@@ -153,6 +202,19 @@ fn a_list_that_no_condition_reads_is_a_warning() {
     let found = findings(&json!({"lists": {"payees": ["ada"]}}));
     let [finding] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!((finding.severity, finding.path.as_str()), (Severity::Warning, "spec.policy.lists.payees"));
+}
+
+#[test]
+fn a_list_from_a_config_map_is_known() {
+    let source = json!({"configMapKeyRef": {"name": "lists", "key": "payees"}});
+    let with = |when: &str| {
+        findings(&json!({"listsFrom": {"payees": source}, "approvals": [{"toolId": "send_email", "when": when}]}))
+    };
+    assert_eq!(with("!(body in lists.payees)"), []);
+    let found = with("!(body in lists.payee)");
+    let [misspelt, unused] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!(misspelt.hint.as_deref(), Some("did you mean \"payees\"?"));
+    assert_eq!((unused.severity, unused.path.as_str()), (Severity::Warning, "spec.policy.listsFrom.payees"));
 }
 
 #[rstest]

@@ -46,6 +46,18 @@ pub enum Refusal {
         /// The given `seq`.
         evidence: u64,
     },
+    /// Only the results of certain calls close the step.
+    #[error(
+        "event {evidence} does not close {step:?}: it needs the result of a call of {tools} that meets its conditions"
+    )]
+    WrongEvidence {
+        /// The step.
+        step: String,
+        /// The given `seq`.
+        evidence: u64,
+        /// The tools.
+        tools: String,
+    },
     /// Only the result of an earlier step can prove that a step does not apply.
     #[error("event {evidence} is not the result of an earlier step, which must show that {step:?} does not apply")]
     NotFromEarlierStep {
@@ -60,7 +72,7 @@ impl WorkflowTracker {
     /// Checks that a step, named by its id or its unique name, can be closed as done. Returns its id.
     ///
     /// # Errors
-    /// If there is no such open step, the step is a tool, an earlier step is missing, or the evidence is not a result.
+    /// If there is no such open step, the step is a tool, an earlier step is missing, or the evidence is not a result that closes it.
     pub fn check_done(&self, step: &str, evidence: u64) -> Result<String, Refusal> {
         let (id, place) = self.find(step)?;
         let Some((track, found)) = self.step_at(place) else { return Err(self.unknown_step(step)) };
@@ -72,6 +84,9 @@ impl WorkflowTracker {
         }
         if !self.evidence.contains(&evidence) {
             return Err(Refusal::NoEvidence { evidence });
+        }
+        if let Some(tools) = found.closing.tools().filter(|_| !found.closing.accepts(evidence)) {
+            return Err(Refusal::WrongEvidence { step: found.text.clone(), evidence, tools });
         }
         Ok(id)
     }
@@ -102,7 +117,7 @@ impl WorkflowTracker {
         }
     }
 
-    fn find(&self, step: &str) -> Result<(String, Place), Refusal> {
+    pub(super) fn find(&self, step: &str) -> Result<(String, Place), Refusal> {
         let open: Vec<(String, Place)> = self.open_steps().collect();
         if let Some(found) = open.iter().find(|(id, _)| id == step) {
             return Ok(found.clone());
@@ -133,7 +148,7 @@ impl WorkflowTracker {
         self.places().filter(|(_, place)| self.step_at(*place).is_some_and(|(_, step)| step.status == StepStatus::Todo))
     }
 
-    fn step_at(&self, place: Place) -> Option<(&super::Track, &Step)> {
+    pub(super) fn step_at(&self, place: Place) -> Option<(&super::Track, &Step)> {
         let track = self.tracks.get(place.track)?;
         Some((track, track.steps.get(place.step)?))
     }

@@ -30,16 +30,18 @@ pub(super) struct Expectation {
 }
 
 impl Expectation {
-    pub(super) fn new(expected: &StepExpectation) -> Self {
-        let compiled = Condition::compile_as(&expected.condition, Dialect::Step);
+    /// Compiles the condition of an entry of `expect`, if it has one.
+    pub(super) fn new(expected: &StepExpectation) -> Option<Self> {
+        let text = expected.condition.as_deref()?;
+        let compiled = Condition::compile_as(text, Dialect::Step);
         let reads_result = |condition: &Condition| condition.nodes().iter().any(|node| **node == Node::Result);
-        Self {
-            text: expected.condition.clone(),
+        Some(Self {
+            text: text.to_owned(),
             reason: expected.reason.clone(),
             // A condition that cannot be compiled is not met. So its call is not made.
             reads_result: compiled.as_ref().is_ok_and(reads_result),
             compiled,
-        }
+        })
     }
 
     /// Returns the reason why a call does not meet the condition, or nothing if it does.

@@ -142,6 +142,72 @@ fn a_step_that_is_not_a_tool_is_closed_with_evidence() {
     assert_eq!(progress.missing_before("process_refund"), []);
 }
 
+/// A required workflow whose step in words needs the answer of a person about the same order.
+fn with_evidence() -> WorkflowTracker {
+    let condition = "args.order_id == steps.verify_identity.args.order_id && result == 'yes'";
+    let workflow = Workflow {
+        expect: serde_json::from_value(json!([
+            {"step": "confirm with the customer", "evidence": {"tool": "track_*"}, "condition": condition, "reason": "Confirm this order"},
+        ]))
+        .unwrap(),
+        ..workflow("refund", &["verify_identity", "confirm with the customer", "process_refund"], Some(true), &[])
+    };
+    let mut progress = WorkflowTracker::new(&[workflow], TOOLS);
+    assert_eq!(complete(&mut progress, "verify_identity", 5, "A-17", "ok"), [""; 0]);
+    progress
+}
+
+/// Records a completed call about an order.
+fn complete(progress: &mut WorkflowTracker, tool: &str, seq: u64, order: &str, result: &str) -> Vec<String> {
+    let (record, id, arguments) = (Record::default(), CallId::new(seq, 0), json!({ "order_id": order }));
+    let facts = record.for_call(&id);
+    progress.record_completed(&CompletedCall { tool, seq, arguments: Some(&arguments), result: Some(result), facts })
+}
+
+#[test]
+fn a_step_in_words_is_closed_only_by_the_evidence_that_it_names() {
+    let mut progress = with_evidence();
+    let step = "confirm with the customer";
+    let wrong = |evidence| Refusal::WrongEvidence { step: step.into(), evidence, tools: "track_*".into() };
+    assert_eq!(complete(&mut progress, "check_eligibility", 6, "A-17", "yes"), [""; 0]);
+    assert_eq!(progress.check_done(step, 6), Err(wrong(6)), "a call of another tool");
+    let unmet = "the step \"confirm with the customer\" of the workflow \"refund\" needs more: Confirm this order";
+    assert_eq!(complete(&mut progress, "track_order", 7, "B-1", "yes"), [unmet]);
+    assert_eq!(complete(&mut progress, "track_order", 8, "A-17", "no"), [unmet]);
+    for evidence in [7, 8] {
+        assert_eq!(progress.check_done(step, evidence), Err(wrong(evidence)));
+    }
+    assert_eq!(steps(&progress.missing_before("process_refund")), [step]);
+    assert_eq!(complete(&mut progress, "track_order", 9, "A-17", "yes"), [""; 0]);
+    let id = progress.check_done(step, 9).unwrap();
+    progress.close(&id, StepStatus::Done { evidence: 9 });
+    assert_eq!(progress.missing_before("process_refund"), []);
+    assert_eq!(progress.closing_notes(), ["Only the result of track_* closes \"confirm with the customer\"."]);
+}
+
+#[test]
+fn approvers_are_asked_only_about_a_step_that_can_be_closed() {
+    let expect = json!([{"step": "the lead agrees", "approver": "lead"}, {"step": "the lead agrees", "approver": "legal", "reason": "Check the contract"}]);
+    let workflow = Workflow {
+        expect: serde_json::from_value(expect).unwrap(),
+        ..workflow("refund", &["verify_identity", "the lead agrees"], Some(true), &[])
+    };
+    let mut progress = WorkflowTracker::new(&[workflow], TOOLS);
+    let approvers = |progress: &WorkflowTracker, step: &str, evidence, not_applicable| -> Vec<String> {
+        let asked = progress.closing_approvers(step, evidence, not_applicable);
+        asked.into_iter().map(|asked| format!("{}: {}", asked.approver, asked.reason)).collect()
+    };
+    progress.complete_call("track_order", 4);
+    assert_eq!(approvers(&progress, "the lead agrees", 4, false), [""; 0], "verify_identity must come first");
+    progress.complete_call("verify_identity", 5);
+    let both =
+        ["lead: the step \"the lead agrees\" of the workflow \"refund\" needs approval", "legal: Check the contract"];
+    assert_eq!(approvers(&progress, "the lead agrees", 4, false), both);
+    assert_eq!(approvers(&progress, "sg_refund_2", 5, true), both);
+    assert_eq!(approvers(&progress, "the lead agrees", 9, false), [""; 0], "no result");
+    assert_eq!(approvers(&progress, "verify_identity", 4, false), [""; 0], "a tool");
+}
+
 #[rstest]
 #[case::unknown("dance", Refusal::Unknown { step: "dance".into(), open: "sg_refund_1, sg_refund_2, sg_refund_3".into() })]
 #[case::a_tool("verify_identity", Refusal::IsTool { step: "verify_identity".into() })]

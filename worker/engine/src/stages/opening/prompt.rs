@@ -124,8 +124,10 @@ fn workflows_section(shared: &Shared) -> Option<String> {
         format!("{}{required}: {}", workflow.name, workflow.steps.join(" -> "))
     });
     let lines: Vec<String> = lines.collect();
-    let closing_note = if shared.rules.workflows.wants_evidence() { CLOSING_NOTE } else { "" };
-    Some(format!("# Workflows\n{}{closing_note}", list(&lines)))
+    let workflows = &shared.rules.workflows;
+    let closing_note = if workflows.wants_evidence() { CLOSING_NOTE } else { "" };
+    let notes: Vec<String> = workflows.closing_notes().into_iter().map(|note| format!(" {note}")).collect();
+    Some(format!("# Workflows\n{}{closing_note}{}", list(&lines), notes.concat()))
 }
 
 const WAY_OF_WORKING: &str = "# Way of working\n\

@@ -1,6 +1,8 @@
 //! Rules that read the conversation: the sources of values, named lists, earlier calls and results, conditions of steps.
 
 use super::*;
+use crate::event::Decision;
+use crate::people::HumanRequest;
 
 /// A Skill with this policy. Its server's tools accept any arguments.
 fn world(policy: serde_json::Value, goal: &str, answers: Vec<crate::event::Answer>, tools: Tools) -> World {
@@ -174,4 +176,61 @@ fn a_later_call_can_complete_a_step() {
     let world = world(verified(), "Refund", answers, tools);
     // The second refund is of another order, although the step is done.
     assert_eq!(verdicts(&world), [Verdict::Allow, Verdict::Allow, Verdict::Allow, Verdict::Deny]);
+}
+
+/// A refund needs the step `explain`, which closes as `expected` says.
+fn explained(expected: &serde_json::Value, answers: Vec<crate::event::Answer>) -> World {
+    let mut run = Run { people: true, ..run() };
+    run.skill.policy = serde_json::from_value(json!({"workflows": [{
+        "name": "w", "steps": ["verify_identity", "explain", "process_refund"], "required": true, "expect": [expected],
+    }]}))
+    .unwrap();
+    let mut world = World::new(run, answers, ALL_WELL);
+    world.people = |_| None;
+    world.play_out();
+    world
+}
+
+/// Returns the `seq` of each completed call.
+fn completed(world: &World) -> Vec<u64> {
+    (1..).zip(world.names()).filter(|(_, name)| *name == "tool.completed").map(|(seq, _)| seq).collect()
+}
+
+fn closes(evidence: u64) -> crate::event::Answer {
+    asks(&[("subgoal_done", json!({"step": "explain", "evidence": evidence}))])
+}
+
+#[rstest]
+#[case::its_tool("check_eligibility", 1)]
+#[case::another_tool("verify_*", 0)]
+fn a_step_in_words_cannot_be_closed_with_an_unrelated_call(#[case] tool: &str, #[case] refunds: usize) {
+    let expected = json!({"step": "explain", "evidence": {"tool": tool}});
+    let reads = asks(&[("verify_identity", order()), ("check_eligibility", order())]);
+    let first = explained(&expected, vec![reads.clone()]);
+    let evidence = completed(&first)[1];
+    let refund = asks(&[("process_refund", json!({"order_id": "A-17", "amount": 5}))]);
+    let world = explained(&expected, vec![reads, closes(evidence), refund, good_answer()]);
+    assert_eq!(world.effects.len(), refunds);
+}
+
+#[test]
+fn an_approver_agrees_before_a_step_in_words_is_closed() {
+    let expected = json!({"step": "explain", "approver": "lead", "reason": "The lead reads the explanation"});
+    let reads = asks(&[("verify_identity", order())]);
+    let evidence = completed(&explained(&expected, vec![reads.clone()]))[0];
+    let refund = asks(&[("process_refund", json!({"order_id": "A-17", "amount": 5}))]);
+    let mut world = explained(&expected, vec![reads, closes(evidence), refund, good_answer()]);
+    let held = world.conversation.shared.calls.held().unwrap();
+    assert_eq!((held.tool.as_str(), held.reason.as_str()), ("subgoal_done", "The lead reads the explanation"));
+    assert_eq!((held.approvers.join(", "), world.effects.len()), ("lead".to_owned(), 0));
+    world.people = |asks| {
+        asks.iter().find_map(|ask| match ask {
+            HumanRequest::Approval(held) => {
+                Some(held.approve(Decision { approver: "lead".into(), by: "jane".into(), reason: None }))
+            }
+            HumanRequest::Question(_) => None,
+        })
+    };
+    world.play_out();
+    assert_eq!(world.effects.len(), 1);
 }

@@ -1,0 +1,64 @@
+//! Resolves the lists that come from ConfigMaps.
+
+use super::{InvalidSkill, ValidSkill};
+use bloomery_crds::conditions::Reason;
+use bloomery_crds::lists::{self, ConfigMaps, Fault};
+
+/// Replaces `policy.listsFrom` of a Skill with the texts in the ConfigMaps of its namespace, so that its revision has them.
+pub fn resolve_lists(mut skill: ValidSkill, config_maps: &ConfigMaps) -> Result<ValidSkill, InvalidSkill> {
+    match lists::resolve(&mut skill.spec, config_maps) {
+        Ok(()) => Ok(skill),
+        Err(faults) => {
+            let all_are_missing = faults.iter().all(|fault| fault.error.is_missing());
+            let reason = if all_are_missing { Reason::ListNotFound } else { Reason::Invalid };
+            Err(InvalidSkill { reason, faults: faults.iter().map(with_remedy).collect() })
+        }
+    }
+}
+
+fn with_remedy(fault: &Fault) -> String {
+    let remedy = match fault.error {
+        lists::Error::ConfigMapNotFound(_) => "create it, and the Skill becomes ready by itself",
+        lists::Error::KeyNotFound { .. } => "add the key, and the Skill becomes ready by itself",
+        lists::Error::TooManyTexts { .. } | lists::Error::TextTooLong { .. } => "shorten it",
+    };
+    format!("{fault}: {remedy}.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::skill::fixtures;
+    use crate::skill::validate::validate;
+
+    fn resolved(config_maps: &ConfigMaps) -> Result<ValidSkill, InvalidSkill> {
+        resolve_lists(validate(&fixtures::with_list()).unwrap(), config_maps)
+    }
+
+    fn holding(value: String) -> ConfigMaps {
+        [("bank-lists".to_owned(), [("payees".to_owned(), value)].into())].into()
+    }
+
+    #[test]
+    fn the_texts_of_a_config_map_are_part_of_the_spec() {
+        let valid = resolved(&holding("ada\nbob\n".to_owned())).unwrap();
+        let policy = valid.spec.policy.unwrap();
+        assert_eq!(policy.lists["payees"], ["ada", "bob"]);
+        assert!(policy.lists_from.is_empty());
+    }
+
+    #[test]
+    fn a_missing_config_map_may_appear() {
+        let invalid = resolved(&ConfigMaps::new()).unwrap_err();
+        let fault = "spec.policy.listsFrom.payees: the ConfigMap bank-lists does not exist: create it, and the Skill becomes \
+                     ready by itself.";
+        assert_eq!(invalid, InvalidSkill { reason: Reason::ListNotFound, faults: vec![fault.to_owned()] });
+    }
+
+    #[test]
+    fn a_person_has_to_shorten_a_list() {
+        let invalid = resolved(&holding("ada\n".repeat(501))).unwrap_err();
+        assert_eq!(invalid.reason, Reason::Invalid);
+        assert!(invalid.faults[0].ends_with("a list has at most 500: shorten it."), "{:?}", invalid.faults);
+    }
+}
