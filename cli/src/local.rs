@@ -11,8 +11,10 @@ pub mod run_document;
 pub mod skill_directory;
 pub mod writer;
 
+use bloomery_crds::v1alpha1::JobSpec;
+
 /// The Skill of a Job that names no Skill.
-pub const DEFAULT_SKILL: &str = "sw-dev-agent";
+pub const DEFAULT_SKILL: &str = JobSpec::DEFAULT_SKILL;
 
 /// The directory of the memory if `--memory` is not given.
 pub const DEFAULT_MEMORY: &str = "memory";

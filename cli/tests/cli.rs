@@ -219,6 +219,10 @@ mod tests {
                 "spec.resources.docs: the value is not an http or https URL, such as https://api.example.com/v1",
             ]
         );
+        // A Job that names no Skill is one of the default Skill.
+        let skill_of_default = skill.replace("{name: x}", "{name: sw-dev-agent}");
+        let unnamed = lint(&format!("{skill_of_default}{}", job.replace("  skill: x\n", "")));
+        assert_eq!(unnamed, [missing.replace("spec.resources", "spec")]);
         // No finding: the Skill is not in the file, is in another namespace, or the bindings cannot be read.
         assert_eq!(lint(&format!("{skill}{}", job.replace("skill: x", "skill: z"))), Vec::<String>::new());
         assert_eq!(

@@ -14,6 +14,12 @@ pub const LABEL_SKILL: &str = "bloomery.dev/skill";
 /// Label of every object that is created for a Job: the name of the Job.
 pub const LABEL_JOB: &str = "bloomery.dev/job";
 
+/// Label of a Skill that the operator created from a template: the name of the template.
+pub const LABEL_TEMPLATE: &str = "bloomery.dev/template";
+
+/// Annotation of a Job. If its value is `true` and the Job's Skill does not exist, the Skill is created from its template.
+pub const ANNOTATION_BOOTSTRAP: &str = "bloomery.dev/bootstrap";
+
 /// Label of a worker pod: the number of its attempt.
 pub const LABEL_ATTEMPT: &str = "bloomery.dev/attempt";
 

@@ -100,6 +100,13 @@ impl Error {
         status.code == 404 || causes.into_iter().any(|cause| cause.reason == "NamespaceTerminating")
     }
 
+    /// The message of a refusal that lasts until a person changes something, such as a quota or an admission policy; none for a failure
+    /// that may be temporary.
+    pub fn refusal(&self) -> Option<&str> {
+        let Self::Api { source: kube::Error::Api(status), .. } = self else { return None };
+        (matches!(status.code, 400 | 403 | 422) && !self.is_gone()).then_some(status.message.as_str())
+    }
+
     /// The label value for metrics.
     pub fn kind(&self) -> &'static str {
         match self {

@@ -28,6 +28,7 @@ mod phase_metrics;
 pub mod plan;
 pub mod pods;
 pub mod replies;
+mod skill_template;
 mod start_pace;
 pub mod status;
 pub mod validate;

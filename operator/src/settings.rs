@@ -12,6 +12,7 @@ use ipnet::IpNet;
 use k8s_openapi::api::core::v1::ResourceRequirements;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// The operator's settings. Each is an environment variable and a flag.
@@ -45,6 +46,9 @@ pub struct Settings {
     /// The memory of a tenant.
     #[command(flatten)]
     pub memory: MemorySettings,
+    /// Directory with the templates of Skills, each in the file `<name>.yaml`. Default: no Skill is created from a template.
+    #[arg(long, env = "BLOOMERY_SKILL_TEMPLATES")]
+    pub skill_templates: Option<PathBuf>,
     /// Approvals of held calls.
     #[command(flatten)]
     pub approvals: ApprovalSettings,

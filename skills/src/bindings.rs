@@ -3,7 +3,7 @@
 use crate::checked::CheckedDocument;
 use crate::finding::{Finding, Severity};
 use bloomery_crds::resources;
-use bloomery_crds::v1alpha1::Binding;
+use bloomery_crds::v1alpha1::{Binding, JobSpec};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -46,10 +46,9 @@ pub fn findings(job: &CheckedDocument, all: &[CheckedDocument]) -> Vec<Finding> 
 fn is_skill_of(skill: &CheckedDocument, job: &CheckedDocument) -> bool {
     let metadata_field =
         |checked: &CheckedDocument, field: &str| checked.object.pointer(&format!("/metadata/{field}")).cloned();
-    let name = job.object.pointer("/spec/skill");
+    let name = job.object.pointer("/spec/skill").cloned().unwrap_or_else(|| JobSpec::DEFAULT_SKILL.into());
     skill.kind.as_deref() == Some("Skill")
-        && name.is_some()
-        && metadata_field(skill, "name").as_ref() == name
+        && metadata_field(skill, "name") == Some(name)
         && metadata_field(skill, "namespace") == metadata_field(job, "namespace")
 }
 

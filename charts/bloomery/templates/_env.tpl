@@ -58,6 +58,10 @@
   value: {{ .Values.approvals.expiry }}
 - name: BLOOMERY_REPLY_EXPIRY
   value: {{ .Values.replies.expiry }}
+{{- if .Values.skillTemplates.enabled }}
+- name: BLOOMERY_SKILL_TEMPLATES
+  value: /etc/bloomery/skill-templates
+{{- end }}
 - name: BLOOMERY_APPROVALS
   value: {{ include "bloomery.guardedPolicies" . | quote }}
 {{- /* Settings of the C library's allocator. The operator caches thousands of waiting Jobs, and each further arena would keep the

@@ -41,6 +41,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") 
 {{- end }}
 {{- end }}
 
+{{- define "bloomery.skillTemplates" -}}
+{{- printf "%s-skill-templates" (include "bloomery.fullname" .) }}
+{{- end }}
+
 {{- define "bloomery.serviceAccountName" -}}
 {{- if .Values.serviceAccount.create }}
 {{- default (include "bloomery.fullname" .) .Values.serviceAccount.name }}

@@ -1,9 +1,11 @@
 //! Templates of Skills. On the first use, a template is copied to the skill directory, where the user can edit it.
 
 /// The name and the text of each template.
-const TEMPLATES: [(&str, &str); 7] = [
+const TEMPLATES: [(&str, &str); 9] = [
     ("banking", include_str!("../../../skill-templates/banking.yaml")),
     ("cs-tier-1", include_str!("../../../skill-templates/cs-tier-1.yaml")),
+    ("data-analyst", include_str!("../../../skill-templates/data-analyst.yaml")),
+    ("devops-tier-1", include_str!("../../../skill-templates/devops-tier-1.yaml")),
     ("mail-calendar", include_str!("../../../skill-templates/mail-calendar.yaml")),
     ("sw-dev-agent", include_str!("../../../skill-templates/sw-dev-agent.yaml")),
     ("sw-dev-senior", include_str!("../../../skill-templates/sw-dev-senior.yaml")),

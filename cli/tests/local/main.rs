@@ -15,6 +15,7 @@ mod runs;
 mod seeds;
 mod setup;
 mod suite;
+mod templates;
 mod terminal;
 mod tools;
 mod unusable_memory;

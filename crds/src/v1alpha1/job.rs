@@ -18,6 +18,7 @@ pub use status::{
 };
 
 use super::shared::Limits;
+use crate::names;
 use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -92,7 +93,10 @@ use std::collections::BTreeMap;
     validation = rules::limits_only_fall("duration", "duration(self.limits.duration) <= duration(oldSelf.limits.duration)")
 )]
 pub struct JobSpec {
-    /// The name of a Skill in the same namespace. Immutable.
+    /// The name of a Skill in the same namespace. Immutable. Default: `sw-dev-agent`. If this Skill does not exist, it is created
+    /// from its template. So is another Skill if the Job has the annotation `bloomery.dev/bootstrap: "true"`, and the installation
+    /// has a template of that name.
+    #[serde(default = "JobSpec::default_skill")]
     #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"))]
     pub skill: String,
     /// The goal in natural language. Immutable.
@@ -139,7 +143,23 @@ pub struct GivenReply {
     pub text: String,
 }
 
+impl Job {
+    /// Returns whether the Job asks for its Skill to be created from a template: it runs the default Skill, or it has the annotation
+    /// [`names::ANNOTATION_BOOTSTRAP`].
+    pub fn bootstraps_skill(&self) -> bool {
+        let annotation = self.metadata.annotations.as_ref().and_then(|all| all.get(names::ANNOTATION_BOOTSTRAP));
+        self.spec.skill == JobSpec::DEFAULT_SKILL || annotation.is_some_and(|value| value == "true")
+    }
+}
+
 impl JobSpec {
+    /// The Skill of a Job that names none.
+    pub const DEFAULT_SKILL: &str = "sw-dev-agent";
+
+    fn default_skill() -> String {
+        Self::DEFAULT_SKILL.to_owned()
+    }
+
     /// Returns the replies after the first `heard` ones, each with its position.
     pub fn replies_after(&self, heard: u32) -> impl Iterator<Item = GivenReply> {
         (1..).zip(&self.replies).filter(move |(nth, _)| *nth > heard).map(|(nth, reply)| GivenReply {
@@ -163,6 +183,28 @@ impl JobSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_job_without_a_skill_runs_the_default_skill() {
+        let spec: JobSpec = serde_json::from_value(serde_json::json!({ "goal": "Explain the code" })).unwrap();
+        assert_eq!(spec.skill, JobSpec::DEFAULT_SKILL);
+        let schema = crate::v1alpha1::spec_schema_of("Job").unwrap();
+        let skill = &schema.properties.as_ref().unwrap()["skill"];
+        assert_eq!(skill.default.as_ref().map(|default| &default.0), Some(&JobSpec::DEFAULT_SKILL.into()));
+    }
+
+    #[test]
+    fn a_job_of_another_skill_asks_for_it_by_an_annotation() {
+        let mut job = Job::new("refund", JobSpec { skill: "cs-tier-1".into(), ..JobSpec::default() });
+        assert!(!job.bootstraps_skill());
+        for (value, bootstraps) in [("false", false), ("", false), ("true", true)] {
+            job.metadata.annotations = Some([(names::ANNOTATION_BOOTSTRAP.to_owned(), value.to_owned())].into());
+            assert_eq!(job.bootstraps_skill(), bootstraps, "{value}");
+        }
+        job.metadata.annotations = None;
+        job.spec.skill = JobSpec::DEFAULT_SKILL.to_owned();
+        assert!(job.bootstraps_skill());
+    }
 
     #[test]
     fn replies_keep_their_position_in_the_list() {

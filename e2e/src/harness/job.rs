@@ -39,6 +39,13 @@ impl Tenant {
     }
 }
 
+impl Tenant {
+    /// Returns the handle of a Job that exists.
+    pub fn existing_job(&self, job: &Job) -> JobHandle<'_> {
+        JobHandle { tenant: self, name: job.name_any(), uid: job.uid().unwrap_or_default() }
+    }
+}
+
 impl JobDraft<'_> {
     /// Returns the Job as it would be created.
     pub fn object(&self) -> &Job {
@@ -56,6 +63,13 @@ impl JobDraft<'_> {
     #[must_use]
     pub fn for_skill(mut self, skill: &str) -> Self {
         skill.clone_into(&mut self.job.spec.skill);
+        self
+    }
+
+    /// Sets an annotation.
+    #[must_use]
+    pub fn annotated(mut self, name: &str, value: &str) -> Self {
+        self.job.annotations_mut().insert(name.to_owned(), value.to_owned());
         self
     }
 

@@ -43,6 +43,7 @@ mod revisions;
 mod rights;
 mod stages;
 mod takeover;
+mod templates;
 mod tenants;
 mod upgrade;
 mod versions;

@@ -5,6 +5,7 @@ use super::build::{PreparedPod, revision_of};
 use super::call_not_started;
 use super::fetch::{FetchedJob, stored_pod};
 use super::plan::{Act, JobEnd, Plan, PodDeletion, Wait, earlier};
+use super::skill_template;
 use crate::approval::evaluate::{ApprovalUpdate, expected_approval};
 use crate::approval::store;
 use crate::context::Context;
@@ -67,6 +68,14 @@ pub async fn apply(
             AppliedPlan::Nothing
         }
         Act::RecordParking(message) => AppliedPlan::Parked(message),
+        Act::CreateSkill(after) => match skill_template::create_skill(context, fetched).await? {
+            // The created Skill wakes the Job.
+            Ok(()) => AppliedPlan::Nothing,
+            Err(wait) => {
+                let requeue_after = earlier(requeue_after, wait.retry);
+                return Ok((AppliedPlan::Waiting(wait, after), requeue_after));
+            }
+        },
         Act::Suspend(after) => AppliedPlan::Waiting(suspension_wait(&fetched.namespace), after),
         Act::Wait(wait, after) => AppliedPlan::Waiting(wait, after),
         Act::AwaitPodEnd(cause, problem) => AppliedPlan::AwaitsPodEnd(cause, problem),
@@ -184,16 +193,9 @@ fn started_pod(pod: &Pod, prepared: PreparedPod) -> PodCreation {
 /// Returns a wait for a refusal that a person has to fix, for example because of a quota, and an error for a failure
 /// that may be temporary.
 fn wait_if_refused(error: Error) -> Result<PodCreation, Error> {
-    match &error {
-        Error::Api { source: kube::Error::Api(status), .. }
-            if matches!(status.code, 400 | 403 | 422) && !error.is_gone() =>
-        {
-            let message = format!("the API server refuses the pod: {}", status.message);
-            let wait = Wait::new(Reason::PodNotStarting, message);
-            Ok(PodCreation::MustWait(wait.retry_after(REFUSED_POD_RETRY_INTERVAL)))
-        }
-        _ => Err(error),
-    }
+    let Some(why) = error.refusal() else { return Err(error) };
+    let wait = Wait::new(Reason::PodNotStarting, format!("the API server refuses the pod: {why}"));
+    Ok(PodCreation::MustWait(wait.retry_after(REFUSED_POD_RETRY_INTERVAL)))
 }
 
 /// The wait of a Job whose namespace is suspended.

@@ -46,6 +46,8 @@ pub enum Act<A = u32> {
         /// The previous attempt, if it ended without an outcome and did not park.
         after: Option<LostAttempt>,
     },
+    /// Create the Skill of the Job from its template. Holds the previous attempt, if it was lost.
+    CreateSkill(Option<LostAttempt>),
     /// Start no attempt while the namespace is suspended. Holds the previous attempt, if it was lost.
     Suspend(Option<LostAttempt>),
     /// Start no attempt while something that its pod needs is missing. Holds the previous attempt, if it was lost.
@@ -140,6 +142,8 @@ impl Wait {
 pub enum Blocked {
     /// Something that its pod needs is missing.
     Wait(Wait),
+    /// The Skill does not exist, and the Job asks for it to be created from its template.
+    NoSkill,
     /// The attempt can never start, and the Job ends.
     Never(JobEnd),
 }
@@ -162,6 +166,7 @@ impl<A> Plan<A> {
                     requeue_after = earlier(requeue_after, wait.retry);
                     Act::Wait(wait, after)
                 }
+                Err(Blocked::NoSkill) => Act::CreateSkill(after),
                 Err(Blocked::Never(end)) => Act::End(end),
             },
             StartOrOther::Other(act) => act,
@@ -195,6 +200,7 @@ impl<A> Act<A> {
             Self::WaitForPeople(wait) => Act::WaitForPeople(wait),
             Self::UpdateApprovals(updates) => Act::UpdateApprovals(updates),
             Self::Pause(lost) => Act::Pause(lost),
+            Self::CreateSkill(after) => Act::CreateSkill(after),
             Self::Suspend(after) => Act::Suspend(after),
             Self::Wait(wait, after) => Act::Wait(wait, after),
             Self::AwaitPodEnd(cause, problem) => Act::AwaitPodEnd(cause, problem),
@@ -233,6 +239,9 @@ mod tests {
         let end = JobEnd::decided(Outcome::new(OutcomeCode::UserNeeded, "it does not fit"));
         let ends: Plan<String> = starts().and_then(|_| Err(Blocked::Never(end.clone())));
         assert_eq!((ends.act, ends.requeue_after), (Act::End(end), starts().requeue_after));
+
+        let creates: Plan<String> = starts().and_then(|_| Err(Blocked::NoSkill));
+        assert_eq!((creates.act, creates.requeue_after), (Act::CreateSkill(None), starts().requeue_after));
     }
 
     #[test]

@@ -41,6 +41,9 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
     let AttemptSources { attempt, after_disruption, revision, models, claims, continued, decisions, asked, report_ca } =
         sources;
     let FetchedJob { job, namespace, name, uid, status, .. } = fetched;
+    if needs_template(fetched, settings) {
+        return Err(Blocked::NoSkill);
+    }
     let (revision, compiled) = revision::resolve_revision(fetched, revision.as_ref())?;
     let report = report_endpoint(settings, report_ca)?;
     let bound = resources::resolve_resources(&compiled.spec.resources, &job.spec.resources, &claims)
@@ -75,6 +78,13 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
         report,
         memory_single_node: resources::is_single_node(claims.get(names::MEMORY_CLAIM).map(AsRef::as_ref)),
     })
+}
+
+/// Returns whether the Skill of a Job that has not started does not exist, and may be created from a template.
+fn needs_template(fetched: &FetchedJob, settings: &Settings) -> bool {
+    let FetchedJob { job, status, skill, .. } = fetched;
+    let is_missing = skill.is_none() && status.skill_revision.is_none();
+    is_missing && settings.skill_templates.is_some() && job.bootstraps_skill()
 }
 
 /// Returns the address of the report endpoint and its CA, once the CA exists.

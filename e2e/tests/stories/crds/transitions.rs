@@ -39,7 +39,9 @@ async fn the_goal_of_a_job_cannot_change() {
             assert!(message.contains(&format!("{path}: ")), "{message}");
             assert!(message.contains("create another Job"), "{message}");
             let removal = jobs.change("ended", &json!({"spec": {field: null}})).await;
-            assert_refused(removal, &format!("{path}: Required value"));
+            // A removed `skill` becomes the default Skill.
+            let why = if field == "skill" { "Invalid value: is immutable" } else { "Required value" };
+            assert_refused(removal, &format!("{path}: {why}"));
         }
     })
     .await;

@@ -115,6 +115,7 @@ fn summary(act: &Act) -> String {
         Act::WaitForPeople(PeopleWait::AsRecorded | PeopleWait::Approvers(_)) => "wait for people".into(),
         Act::UpdateApprovals(updates) => format!("update {} Approvals", updates.len()),
         Act::Wait(wait, _) => panic!("{wait:?} is found by a later step"),
+        Act::CreateSkill(_) => panic!("a later step finds that the Skill is missing"),
         Act::Pause(lost) => format!("pause {}", counts(lost)),
         Act::Start { attempt, after: None } => format!("start {attempt}"),
         Act::Start { attempt, after: Some(lost) } => format!("start {attempt} {}", counts(lost)),
