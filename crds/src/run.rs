@@ -11,7 +11,7 @@ use crate::canonical::{self, Digest};
 use crate::limits::EffectiveLimits;
 use crate::unknown::{self, Read};
 pub use crate::v1alpha1::GivenReply;
-use crate::v1alpha1::{ApprovalVerdict, ApprovedCall, LogPosition, ModelProvider, ResourceType, SkillSpec};
+use crate::v1alpha1::{ApprovalVerdict, ApprovedCall, AskedCall, LogPosition, ModelProvider, ResourceType, SkillSpec};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -162,10 +162,10 @@ pub struct JobPart {
     /// were deleted or replaced. The log may have them. They are ignored, and people are asked again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub void_approvals: Option<ApprovedCall>,
-    /// The approvers who were asked about calls and have not approved them. Such a call is made only with their approvals in
-    /// `approvals`, even if the facts in the log or the ledger do not hold it any more.
+    /// The calls that people were asked about. They are made only with the approvals in `approvals`, even if the facts in the log or the
+    /// ledger do not hold them any more.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub asked: Vec<AskedApprover>,
+    pub asked: Vec<AskedCall>,
     /// The replies that the log may lack.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replies: Vec<GivenReply>,
@@ -197,16 +197,6 @@ pub struct GivenDecision {
     /// The reason that the user gave.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-}
-
-/// An approver who was asked about a call.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct AskedApprover {
-    /// The id of the call in the log.
-    pub call: String,
-    /// The approver.
-    pub approver: String,
 }
 
 /// An ended Job that another one continues.

@@ -16,10 +16,10 @@ pub use definitions::{
     CRD_VERSION, CRD_VERSION_ANNOTATION, definitions, kinds, schema_of, schema_without_descriptions, spec_schema_of,
 };
 pub use job::{
-    ApprovedCall, AskedQuestion, Attempt, Binding, CallNotStarted, ClaimBinding, DetectedIntent, Finalization,
-    FinalizationAttempt, FinalizationCode, FinalizationReason, GateReason, Gates, GivenReply, HeldCall, Job, JobResult,
-    JobSpec, JobStatus, LlmCalls, LogPosition, ModelUsage, PreTool, Reply, Ruling, SuggestedAction, ToolName, Usage,
-    Verdict, WaitingFor, WorkflowProgress,
+    ApprovedCall, AskedCall, AskedQuestion, Attempt, Binding, CallNotStarted, ClaimBinding, DetectedIntent,
+    Finalization, FinalizationAttempt, FinalizationCode, FinalizationReason, GateReason, Gates, GivenReply, HeldCall,
+    Job, JobResult, JobSpec, JobStatus, LlmCalls, LogPosition, ModelUsage, PreTool, Reply, Ruling, SuggestedAction,
+    ToolName, Usage, Verdict, WaitingFor, WorkflowProgress,
 };
 pub use model::{CaRef, Model, ModelProvider, ModelSpec, ModelStatus, SecretRef};
 pub use shared::{ConfigMapKeyRef, Limits, SecretKeyRef, whole_seconds};

@@ -14,6 +14,7 @@
 pub mod applied;
 pub mod apply;
 mod approved_call;
+pub mod asked_calls;
 pub mod build;
 pub mod call_not_started;
 pub(crate) mod change_metrics;

@@ -4,10 +4,8 @@ use super::policy::PolicyState;
 use crate::status::reason_of;
 use bloomery_crds::conditions::{ConditionType, Reason};
 use bloomery_crds::names;
-use bloomery_crds::run::AskedApprover;
 use bloomery_crds::v1alpha1::{Approval, ApprovalSpec, ApprovalVerdict, HeldCall};
 use k8s_openapi::jiff::Timestamp;
-use std::cmp::Reverse;
 
 /// A held call and its existing Approvals.
 #[derive(Debug, Clone, PartialEq)]
@@ -164,31 +162,6 @@ pub fn needed_decisions<'a>(
         None => latest == Some(&approval.spec.call_id),
     };
     counted.filter(is_needed).filter_map(|approval| approval.metadata.name.clone()).collect()
-}
-
-/// The maximum number of approvers that [`asked_approvers`] returns.
-const MAX_ASKED_APPROVERS: usize = 64;
-
-/// Returns the approvers who were asked about calls of a Job and have not approved them, beginning with the latest call. `held` is the
-/// call that the status names. `approvals` are those of the Job: a false report can remove a call from the status, but no Approval.
-pub fn asked_approvers<'a>(
-    held: Option<&HeldCall>,
-    approvals: impl Iterator<Item = &'a Approval>,
-) -> Vec<AskedApprover> {
-    let asked = |call: &str, approver: &str| AskedApprover { call: call.to_owned(), approver: approver.to_owned() };
-    let has_approved = |approval: &&Approval| {
-        let counted = approval.status.as_ref().and_then(|status| status.counted.as_ref());
-        counted.is_some_and(|counted| counted.verdict == ApprovalVerdict::Approve)
-    };
-    let of_held = held.into_iter().flat_map(|call| call.approvers.iter().map(|approver| asked(&call.id, approver)));
-    let of_approvals = approvals
-        .filter(|approval| !has_approved(approval))
-        .map(|approval| asked(&approval.spec.call_id, &approval.spec.approver));
-    let mut all: Vec<AskedApprover> = of_held.chain(of_approvals).collect();
-    all.sort_by_cached_key(|asked| (Reverse(place_of_call(&asked.call)), asked.clone()));
-    all.dedup();
-    all.truncate(MAX_ASKED_APPROVERS);
-    all
 }
 
 /// Returns the place of a call in its Job: the number of its answer in the log, and its place in the answer.

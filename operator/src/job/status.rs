@@ -293,6 +293,7 @@ pub fn finish(
     status.completion_time = Some(stamp.now.clone());
     // An ended Job waits for nobody.
     status.waiting_for = None;
+    status.asked_calls = Vec::new();
     if let Some(attempt) = &mut status.attempt {
         attempt.waiting_for_key = None;
     }

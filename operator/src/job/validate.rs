@@ -38,7 +38,7 @@ fn policy_wait(why: String) -> Wait {
 
 /// Turns a Job and the inputs of its next attempt into the one value that the pod is built from.
 pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settings) -> Result<ValidAttempt, Blocked> {
-    let AttemptSources { attempt, after_disruption, revision, models, claims, continued, decisions, asked, report_ca } =
+    let AttemptSources { attempt, after_disruption, revision, models, claims, continued, decisions, report_ca } =
         sources;
     let FetchedJob { job, namespace, name, uid, status, .. } = fetched;
     if needs_template(fetched, settings) {
@@ -72,7 +72,7 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
         void_approvals: approved_call::void(status.approved_call.as_ref(), &approvals),
         approved_call: approved_call::with_passed(status.approved_call.as_ref(), &approvals),
         approvals,
-        asked,
+        asked: status.asked_calls.clone(),
         continues: resolve_continued_job(job, status, continued.as_deref())?,
         replies: fetched.pending_replies().collect(),
         report,

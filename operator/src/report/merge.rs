@@ -1,6 +1,7 @@
 //! Merges a report into a Job's status: pure, idempotent, and never backwards.
 
 use crate::approval::approval_names;
+use crate::job::asked_calls;
 use crate::job::call_not_started::unstarted_call_of_report;
 use crate::job::ending::EndCause;
 use crate::job::status::{finish, phase_health, remarks_condition, stray_replies_condition, with_conditions};
@@ -9,7 +10,7 @@ use bloomery_crds::conditions::{self, ConditionType, Health, Reason};
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::report::{ExternalWait, ParkReason, PodEnd, Projection, Report};
 use bloomery_crds::run::JobIdentity;
-use bloomery_crds::v1alpha1::{HeldCall, JobStatus, LogPosition, SecretKeyRef, WaitingFor};
+use bloomery_crds::v1alpha1::{AskedCall, HeldCall, JobStatus, LogPosition, SecretKeyRef, WaitingFor};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 
@@ -39,7 +40,11 @@ pub fn merge(current: &JobStatus, report: &Report, stamp: &StatusStamp) -> Merge
     if !is_current(current, report) {
         return Merged::Unchanged;
     }
-    let status = merged_status(current, report, stamp);
+    let asked_calls = match with_reported_call(current, report) {
+        Ok(asked_calls) => asked_calls,
+        Err(why) => return Merged::Conflict(why),
+    };
+    let status = merged_status(current, report, asked_calls, stamp);
     if status == *current {
         Merged::Unchanged
     } else if is_urgent(current, &status) {
@@ -91,16 +96,27 @@ impl LogStatement {
                 == (&other.id, &other.tool, &other.digest, &other.approvers)
         };
         let what = match (&self.call, &later.call) {
-            _ if self.log.head != later.log.head => "another head of the log",
-            (Some(one), Some(other)) if !is_same_call(one, other) => "another held call",
+            _ if self.log.head != later.log.head => "another head of the log than",
+            (Some(one), Some(other)) if !is_same_call(one, other) => "another held call than",
+            // A status without a held call may be that of a termination message, or of the end of the Job.
+            (Some(_), None) => "no held call, unlike",
             _ => return None,
         };
         Some(format!(
-            "a report has {what} than an earlier one, both for event {} of epoch {}, and was refused: only one of them is from \
+            "a report has {what} an earlier one, both for event {} of epoch {}, and was refused: only one of them is from \
              the worker. Find out who may enter the pods of the namespace or write to its memory",
             self.log.events, report.epoch
         ))
     }
+}
+
+/// Returns the calls that people were asked about, with the held call of a report with which the worker parks. Returns why the report
+/// contradicts earlier ones, or asks about too many calls.
+fn with_reported_call(current: &JobStatus, report: &Report) -> Result<Vec<AskedCall>, String> {
+    let held = report.projection.waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref());
+    let Some(held) = held else { return Ok(current.asked_calls.clone()) };
+    let is_asked = waiting_phase(report).is_some();
+    asked_calls::with_call(&current.asked_calls, current.approved_call.as_ref(), held, is_asked)
 }
 
 fn call(waiting: Option<&WaitingFor>) -> Option<HeldCall> {
@@ -120,7 +136,7 @@ fn is_current(current: &JobStatus, report: &Report) -> bool {
         && position >= (attempt.epoch.unwrap_or(0), events)
 }
 
-fn merged_status(current: &JobStatus, report: &Report, stamp: &StatusStamp) -> JobStatus {
+fn merged_status(current: &JobStatus, report: &Report, asked_calls: Vec<AskedCall>, stamp: &StatusStamp) -> JobStatus {
     // Without `..`, so that a new field of the projection does not compile here until it is merged.
     let Projection {
         phase,
@@ -138,7 +154,7 @@ fn merged_status(current: &JobStatus, report: &Report, stamp: &StatusStamp) -> J
     } = &report.projection;
     let is_parking = matches!(report.end, Some(PodEnd::Parked(_)));
     let worker_wait = report.waiting.as_ref().filter(|_| !is_parking);
-    let mut status = current.clone();
+    let mut status = JobStatus { asked_calls, ..current.clone() };
     status.result.clone_from(result);
     status.gates = Some(gates.clone());
     status.workflows.clone_from(workflows);

@@ -2,8 +2,9 @@
 
 use crate::event::Decision;
 use bloomery_crds::Digest;
-use bloomery_crds::run::{AskedApprover, GivenDecision};
-use bloomery_crds::v1alpha1::{ApprovalVerdict, ApprovedCall};
+use bloomery_crds::run::GivenDecision;
+use bloomery_crds::v1alpha1::{ApprovalVerdict, ApprovedCall, AskedCall};
+use std::collections::BTreeSet;
 
 /// The source of the decisions that count. It is an input of the run and no part of the log: a process that can write to the log can
 /// write an approval into it.
@@ -17,9 +18,9 @@ pub enum Decisions {
         decisions: Vec<GivenDecision>,
         /// Approvals that it has passed to an earlier attempt and that do not count any more.
         void: Option<ApprovedCall>,
-        /// The approvers who were asked about calls and have not approved them. These calls need their approvals, whatever the gate
-        /// finds now: its rules may read the log and the ledger, which others can write to.
-        asked: Vec<AskedApprover>,
+        /// The calls that people were asked about. They need their approvals, whatever the gate finds now: its rules may read the log and
+        /// the ledger, which others can write to.
+        asked: Vec<AskedCall>,
     },
 }
 
@@ -67,10 +68,16 @@ impl Decisions {
         decisions.iter().filter(|given| given.call == call).find_map(denial)
     }
 
-    /// Returns the approvers who were asked about this call.
-    pub(crate) fn asked_about<'a>(&'a self, call: &'a str) -> impl Iterator<Item = &'a str> {
-        let asked = if let Self::Given { asked, .. } = self { asked.as_slice() } else { &[] };
-        asked.iter().filter(move |asked| asked.call == call).map(|asked| asked.approver.as_str())
+    /// Returns the approvers who were asked about a call and have not approved it. A call that they have not approved is the same call
+    /// under another id: a model may repeat it, and somebody else may write it into the log.
+    pub(crate) fn missing_approvers<'a>(&'a self, call: &'a str, tool: &str, digest: &Digest) -> BTreeSet<&'a str> {
+        let Self::Given { asked, .. } = self else { return BTreeSet::new() };
+        let lacks = |call: &str, approver: &str| !self.contain(&ApprovalOf { call, tool, digest, approver });
+        let is_approved = |asked: &AskedCall| !asked.approvers.iter().any(|approver| lacks(&asked.id, approver));
+        let is_repeated = |asked: &AskedCall| asked.tool == tool && asked.digest == *digest && !is_approved(asked);
+        let is_about = |asked: &&AskedCall| asked.id == call || is_repeated(asked);
+        let approvers = asked.iter().filter(is_about).flat_map(|asked| &asked.approvers).map(String::as_str);
+        approvers.filter(|approver| lacks(call, approver)).collect()
     }
 
     /// Returns whether the operator has passed an approval to an earlier attempt, and it does not count any more. Nobody has forged it.
@@ -136,5 +143,36 @@ mod tests {
         let approval = ApprovalOf { call, tool: "process_refund", digest: &digest, approver };
         assert!(!decisions.contain(&approval));
         assert_eq!(decisions.was_passed(call, &digest, approver), was_passed);
+    }
+
+    fn asked(id: &str) -> AskedCall {
+        let approvers = vec!["supervisor".into(), "finance".into()];
+        AskedCall { id: id.into(), tool: "process_refund".into(), digest: Digest::of_bytes(b"arguments"), approvers }
+    }
+
+    #[rstest]
+    #[case::nobody_has_decided("7-0", &[], &["finance", "supervisor"])]
+    #[case::one_has_approved("7-0", &[("7-0", "supervisor")], &["finance"])]
+    #[case::both_have_approved("7-0", &[("7-0", "supervisor"), ("7-0", "finance")], &[])]
+    #[case::repeated_after_a_denial("9-0", &[], &["finance", "supervisor"])]
+    #[case::repeated_and_approved("9-0", &[("9-0", "supervisor"), ("9-0", "finance")], &[])]
+    #[case::repeated_after_an_approval("9-0", &[("7-0", "supervisor"), ("7-0", "finance")], &[])]
+    fn a_call_that_people_were_asked_about_needs_their_approvals(
+        #[case] call: &str,
+        #[case] approved: &[(&str, &str)],
+        #[case] missing: &[&str],
+    ) {
+        let decision = |(call, approver): &(&str, &str)| GivenDecision {
+            call: (*call).into(),
+            approver: (*approver).into(),
+            ..given()
+        };
+        let decisions = approved.iter().map(decision).collect();
+        let decisions = Decisions::Given { decisions, void: None, asked: vec![asked("7-0")] };
+        let digest = Digest::of_bytes(b"arguments");
+        let found = decisions.missing_approvers(call, "process_refund", &digest);
+        assert_eq!(found.into_iter().collect::<Vec<_>>(), missing);
+        assert!(decisions.missing_approvers("9-0", "track_order", &digest).is_empty());
+        assert!(decisions.missing_approvers("9-0", "process_refund", &Digest::of_bytes(b"other")).is_empty());
     }
 }

@@ -170,7 +170,7 @@ pub struct People {
     asked: Option<(Call, Text)>,
     /// The decision on it. Decisions on earlier calls are not passed to attempts.
     decided: Option<Verdict>,
-    /// The calls that they were asked about and have not approved. Their Approvals exist.
+    /// The calls that they were asked about and have not approved. The status of the Job records them.
     unapproved: Asked,
     /// The number of lines that the operator has acknowledged with that report. Later attempts wait for them.
     pub acknowledged: usize,

@@ -54,6 +54,11 @@ pub struct JobStatus {
     /// settled, people are asked again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved_call: Option<ApprovedCall>,
+    /// The calls that people were asked about and have not approved, and the latest one, at most 16. Such a call, and the same call
+    /// under another id, needs their approval, whatever the log says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = AskedCall::MAX_CALLS))]
+    pub asked_calls: Vec<AskedCall>,
     /// The held call of an ended Job, if it is certain that no worker started it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_not_started: Option<CallNotStarted>,
@@ -374,6 +379,27 @@ pub struct HeldCall {
     /// The reason why the call is held, for people.
     #[schemars(length(max = 1024))]
     pub reason: String,
+}
+
+/// A call that people were asked about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+pub struct AskedCall {
+    /// The id of the call in the log.
+    #[schemars(length(max = 64))]
+    pub id: String,
+    /// The tool.
+    #[schemars(length(max = 128))]
+    pub tool: String,
+    /// The digest of the canonical arguments.
+    pub digest: Digest,
+    /// The approvers who were asked, at most 32.
+    #[schemars(length(max = ApprovedCall::MAX_APPROVERS), inner(length(max = 64)))]
+    pub approvers: Vec<String>,
+}
+
+impl AskedCall {
+    /// The largest number of recorded calls of a Job.
+    pub const MAX_CALLS: usize = 16;
 }
 
 /// A call with approvals that were passed to a worker.

@@ -232,27 +232,3 @@ fn a_worker_needs_the_decisions_on_the_latest_call(
     });
     assert_eq!(needed_decisions(held.as_ref(), is_decided, approvals.iter()), expected);
 }
-
-#[rstest]
-#[case::nobody(None, &[])]
-#[case::of_the_held_call(Some("12-0"), &["12-0 finance", "12-0 supervisor", "7-0 supervisor"])]
-#[case::of_a_call_that_a_report_took_out_of_the_status(None, &["7-0 supervisor"])]
-fn the_approvers_who_were_asked_and_have_not_approved_are_known_without_the_status(
-    #[case] held: Option<&str>,
-    #[case] expected: &[&str],
-) {
-    let of_call = |call: &str, approval: Approval| {
-        let mut approval = approval;
-        approval.spec.call_id = call.to_owned();
-        approval
-    };
-    let mut approvals = vec![of_call("7-0", counted(finance(), YES))];
-    if !expected.is_empty() {
-        approvals.push(of_call("7-0", counted(supervisor(), NO)));
-    }
-    let approvers = vec!["supervisor".to_owned(), "finance".to_owned()];
-    let held = held.map(|id| HeldCall { id: id.to_owned(), approvers, ..held_call() });
-    let asked = asked_approvers(held.as_ref(), approvals.iter());
-    let asked: Vec<String> = asked.into_iter().map(|asked| format!("{} {}", asked.call, asked.approver)).collect();
-    assert_eq!(asked, expected);
-}

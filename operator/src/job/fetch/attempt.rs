@@ -1,7 +1,7 @@
 //! Fetches the inputs of the pod of a new attempt. The requests are sent only for a Job that starts an attempt.
 
 use super::FetchedJob;
-use crate::approval::evaluate::{ApprovalState, asked_approvers, evaluate, needed_decisions};
+use crate::approval::evaluate::{ApprovalState, evaluate, needed_decisions};
 use crate::approval::policy::{self, PolicyState};
 use crate::approval::store;
 use crate::caches::Guarded;
@@ -9,8 +9,8 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::job::plan::{Act, Plan, StartOrOther};
 use bloomery_crds::names;
-use bloomery_crds::run::{AskedApprover, GivenDecision};
-use bloomery_crds::v1alpha1::{Approval, Binding, HeldCall, Job, Model, RevisionRef, SkillStatus};
+use bloomery_crds::run::GivenDecision;
+use bloomery_crds::v1alpha1::{Binding, Job, Model, RevisionRef, SkillStatus};
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim};
 use k8s_openapi::jiff::Timestamp;
 use kube::Api;
@@ -35,8 +35,6 @@ pub struct AttemptSources {
     pub continued: Option<Arc<Guarded<Job>>>,
     /// The decisions of people that the worker needs, or the reason why they cannot be trusted now.
     pub decisions: Result<Vec<GivenDecision>, String>,
-    /// The approvers who were asked about calls and have not approved them.
-    pub asked: Vec<AskedApprover>,
     /// The CA certificates of the report endpoint; none before the operator has a CA.
     pub report_ca: Option<String>,
 }
@@ -69,7 +67,6 @@ async fn fetch_sources(context: &Context, fetched: &FetchedJob, attempt: u32) ->
         claims: claims.collect(),
         continued: job.spec.continues.as_ref().and_then(|name| context.caches.jobs.get(namespace, name)),
         decisions: fetch_decisions(context, fetched).await?,
-        asked: asked_approvers(held_call(fetched), stored_approvals(context, fetched).iter().filter_map(readable)),
         report_ca: context.report_ca_bundle.pem(),
     })
 }
@@ -92,14 +89,14 @@ async fn fetch_revision(context: &Context, fetched: &FetchedJob) -> Result<Optio
 /// Reads the decisions of people that the next worker needs. Returns why it cannot, if decisions exist and the admission
 /// policy that protects them is not in force.
 async fn fetch_decisions(context: &Context, fetched: &FetchedJob) -> Result<Result<Vec<GivenDecision>, String>, Error> {
-    let FetchedJob { namespace, name: job, uid, call_approvals, .. } = fetched;
+    let FetchedJob { namespace, name: job, uid, status, call_approvals, .. } = fetched;
     let is_decided = call_approvals
         .as_ref()
         .is_some_and(|approvals| evaluate(job, uid, approvals, Timestamp::now()) == ApprovalState::Decided);
-    let cached = stored_approvals(context, fetched);
+    let cached = context.caches.approvals.find_by_key(namespace, uid);
     let of_held = call_approvals.iter().flat_map(|call| &call.approvals).filter_map(|(_, approval)| approval.as_ref());
-    let approvals = of_held.chain(cached.iter().filter_map(readable));
-    let held = held_call(fetched);
+    let approvals = of_held.chain(cached.iter().filter_map(|approval| approval.0.as_ref().ok()));
+    let held = status.waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref());
     let mut names = needed_decisions(held, is_decided, approvals);
     let mut known = BTreeSet::new();
     names.retain(|name| known.insert(name.clone()));
@@ -113,18 +110,4 @@ async fn fetch_decisions(context: &Context, fetched: &FetchedJob) -> Result<Resu
         decisions.extend(store::decision_for_worker(context, namespace, (job, uid), &name, held).await?);
     }
     Ok(Ok(store::without_needless(decisions)))
-}
-
-/// The call that the status of the Job names as held.
-fn held_call(fetched: &FetchedJob) -> Option<&HeldCall> {
-    fetched.status.waiting_for.as_ref()?.call.as_ref()
-}
-
-/// The Approvals of the Job in the cache.
-fn stored_approvals(context: &Context, fetched: &FetchedJob) -> Vec<Arc<Guarded<Approval>>> {
-    context.caches.approvals.find_by_key(&fetched.namespace, &fetched.uid)
-}
-
-fn readable(approval: &Arc<Guarded<Approval>>) -> Option<&Approval> {
-    approval.0.as_ref().ok()
 }

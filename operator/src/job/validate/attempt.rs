@@ -2,9 +2,9 @@
 
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::run::{
-    AskedApprover, BoundResource, ContinuedJob, GivenDecision, GivenReply, JobIdentity, ModelEndpoint, ReportEndpoint,
+    BoundResource, ContinuedJob, GivenDecision, GivenReply, JobIdentity, ModelEndpoint, ReportEndpoint,
 };
-use bloomery_crds::v1alpha1::{ApprovedCall, LogPosition, RevisionRef};
+use bloomery_crds::v1alpha1::{ApprovedCall, AskedCall, LogPosition, RevisionRef};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 /// An attempt whose pod can be built: all its inputs are read, checked and resolved.
@@ -42,8 +42,8 @@ pub struct ValidAttempt {
     pub void_approvals: Option<ApprovedCall>,
     /// The latest call whose approvals are passed to a worker, after this attempt.
     pub approved_call: Option<ApprovedCall>,
-    /// The approvers who were asked about calls and have not approved them.
-    pub asked: Vec<AskedApprover>,
+    /// The calls that people were asked about.
+    pub asked: Vec<AskedCall>,
     /// The Job that this one continues.
     pub continues: Option<ContinuedJob>,
     /// The replies that the log may not have yet.

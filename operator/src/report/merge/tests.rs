@@ -64,9 +64,31 @@ fn two_heads_or_held_calls_for_one_event_are_a_conflict() {
     let mut other_call = held(7);
     other_call.projection.waiting_for.as_mut().unwrap().call.as_mut().unwrap().tool = "track_order".into();
     assert!(conflict(&waits, &other_call).contains("another held call"));
+    let mut without_call = held(7);
+    without_call.projection.waiting_for = None;
+    assert!(conflict(&waits, &without_call).contains("no held call"));
     let secret = ExternalWait::McpUnavailable { message: "refused".into() };
     let still_waits = Report { waiting: Some(secret), ..held_call };
     assert!(!conflict(&waits, &still_waits).contains("another"), "`waiting` may change");
+}
+
+#[test]
+fn a_call_that_people_were_asked_about_stays_on_record_until_the_job_ends() {
+    let running = apply(&status(1, Phase::Starting), &report(1, 1, 3, Phase::Running));
+    let waits = apply(&running, &held(7));
+    let asked: Vec<&str> = waits.asked_calls.iter().map(|call| call.id.as_str()).collect();
+    assert_eq!(asked, [held(7).projection.waiting_for.unwrap().call.unwrap().id.as_str()]);
+
+    let mut renamed = held(8);
+    renamed.projection.waiting_for.as_mut().unwrap().call.as_mut().unwrap().tool = "track_order".into();
+    assert!(
+        matches!(merge(&waits, &renamed, &stamp(9)), Merged::Conflict(_)),
+        "a later event does not change the call"
+    );
+
+    let goes_on = apply(&waits, &report(1, 1, 8, Phase::Running));
+    assert_eq!((goes_on.waiting_for.as_ref(), &goes_on.asked_calls), (None, &waits.asked_calls));
+    assert_eq!(apply(&goes_on, &report(1, 1, 9, Phase::Succeeded)).asked_calls, []);
 }
 
 #[test]

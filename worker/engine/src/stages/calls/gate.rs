@@ -7,7 +7,6 @@ use super::undeclared;
 use crate::catalogue::Catalogue;
 use crate::condition::{Arguments as CheckedArguments, Subject};
 use crate::core_tools;
-use crate::decisions::ApprovalOf;
 use crate::event::{Arguments, RulingReason};
 use crate::record::Record;
 use crate::rules::limits::{Counted, Spent};
@@ -117,17 +116,12 @@ fn denial_objection(call: &Call, run: &Run) -> Option<Objection> {
 
 /// Returns an objection for each approver who was asked about the call and has not approved it. The facts that held the call may have
 /// changed since, by forged lines too.
-fn asked_objections<'a>(call: &'a Call, tool: &'a CatalogueTool, run: &'a Run) -> impl Iterator<Item = Objection> + 'a {
-    let digest =
-        if let Some(Arguments::Canonical(arguments)) = &call.arguments { Some(arguments.digest()) } else { None };
-    let name = tool.shown_name();
-    let has_approved = move |approver: &&str| {
-        digest.is_some_and(|digest| {
-            run.decisions.contain(&ApprovalOf { call: &call.id.0, tool: &name, digest, approver })
-        })
-    };
-    let pending = run.decisions.asked_about(&call.id.0).filter(move |approver| !has_approved(approver));
-    pending.map(|approver| Objection::hold(GateReason::Approval, "people were asked about this call", approver))
+fn asked_objections(call: &Call, tool: &CatalogueTool, run: &Run) -> Vec<Objection> {
+    // The schema layer denies malformed arguments.
+    let Some(Arguments::Canonical(arguments)) = &call.arguments else { return Vec::new() };
+    let approvers = run.decisions.missing_approvers(&call.id.0, &tool.shown_name(), arguments.digest());
+    let detail = "people were asked about this call, and have not approved it";
+    approvers.into_iter().map(|approver| Objection::hold(GateReason::Approval, detail, approver)).collect()
 }
 
 /// Returns whether the gate still allows a call that it has allowed and that is about to be sent. The call itself is among the
