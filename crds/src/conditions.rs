@@ -256,6 +256,14 @@ pub enum Reason {
     ///
     /// Remedy: wait for the end of the earlier Job; if it does not exist, delete this Job.
     ContinuedNotEnded,
+    /// Another unfinished Job of the Skill, or a pod that still runs, uses the run key of the Job.
+    ///
+    /// Remedy: none, the Job starts when the key is free; if two Jobs are meant to run, give them different keys.
+    RunKeyInUse,
+    /// A backup tool restored the Job, and it has no run key, so it would run again from its beginning.
+    ///
+    /// Remedy: set `spec.runKey`: the UID of the Job in the backup continues that run, any other value runs the Job again.
+    RestoredWithoutRunKey,
     /// The operator creates no Approval, because the admission policy for decisions is not installed as shipped.
     ///
     /// Remedy: install or upgrade the chart; it restores the policy and its binding.

@@ -23,6 +23,12 @@ pub const ANNOTATION_BOOTSTRAP: &str = "bloomery.dev/bootstrap";
 /// Label of a worker pod: the number of its attempt.
 pub const LABEL_ATTEMPT: &str = "bloomery.dev/attempt";
 
+/// Label of a worker pod whose Job names its run key: the key.
+pub const LABEL_RUN_KEY: &str = "bloomery.dev/run-key";
+
+/// Label of an object that Velero has restored from a backup: the name of the restore.
+pub const LABEL_RESTORED: &str = "velero.io/restore-name";
+
 /// Label of every pod that mounts a tenant's memory: the name of the claim. If the claim is `ReadWriteOnce`, pods have an affinity to
 /// this label, so that all of them are scheduled to one node.
 pub const LABEL_MEMORY: &str = "bloomery.dev/memory";

@@ -137,8 +137,11 @@ pub struct JobPart {
     /// True if the previous attempt was disrupted: its pod was deleted, evicted, preempted or lost with its node.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub after_disruption: bool,
-    /// The UID of the Job. It names the directory of the log, and is part of the keys of tool calls.
+    /// The run key of the Job. It names the directory of the log, and is part of the keys of tool calls.
     pub run_key: String,
+    /// True if the spec of the Job names the run key. Then the log may be that of an earlier Job with the same key.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub named_run_key: bool,
     /// The digest of the revision that the Job runs on.
     pub revision: Digest,
     /// The goal of the Job.
@@ -205,7 +208,7 @@ pub struct GivenDecision {
 pub struct ContinuedJob {
     /// The name, for people.
     pub name: String,
-    /// The UID. It names the directory of the Job's log in the Skill's memory.
+    /// The run key. It names the directory of the Job's log in the Skill's memory.
     pub run_key: String,
 }
 

@@ -29,6 +29,7 @@ pub fn skill() -> SkillSpec {
 pub fn run() -> Run {
     Run {
         run_key: "run-1".to_owned(),
+        job: None,
         skill_name: "cs-tier-1".to_owned(),
         skill: skill(),
         revision: Digest::of_bytes(b"revision"),

@@ -29,6 +29,7 @@ mod phase_metrics;
 pub mod plan;
 pub mod pods;
 pub mod replies;
+mod run_key;
 mod skill_template;
 mod start_pace;
 pub mod status;
@@ -49,7 +50,7 @@ use ending::{EndCause, EndingSince};
 use fetch::FetchedJob;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube::runtime::controller::Action;
-use plan::earlier;
+use plan::{Blocked, earlier};
 use start_pace::StartPace;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -102,6 +103,11 @@ async fn reconcile(job: Job, context: Arc<Context>, state: Arc<ControllerState>)
     let start_after = state.starts.remaining(&fetched.uid, events, now);
     let ending = track_end_cause(&state.ending, &fetched, now);
     let plan = decide::decide(&Facts { start_after, ..fetched.facts(retention, ending, now) });
+    // Decide: whether the run key is free, if the first attempt starts.
+    let plan = plan.and_then(|attempt| match run_key::wait(&context.caches, &fetched) {
+        Some(wait) => Err(Blocked::Wait(wait)),
+        None => Ok(attempt),
+    });
     // Fetch (IO): the inputs of the pod, if an attempt starts.
     let plan = fetch::attempt::fetch(&context, &fetched, plan).await?;
     // Validate (pure).

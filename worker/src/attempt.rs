@@ -13,7 +13,7 @@ use crate::stop::Stop;
 use crate::tool_list_cache::ToolListCache;
 use crate::tools::CoreTools;
 use crate::trace::{self, Trace};
-use crate::{ending, skill_file};
+use crate::{ended_run, ending, skill_file};
 use bloomery_http::address::{AddressPolicy, ApiServer};
 use bloomery_journal::files::{Disk, Files};
 use bloomery_mcp as mcp;
@@ -34,6 +34,12 @@ pub enum Error {
     /// The log cannot be read or written.
     #[error(transparent)]
     Log(#[from] bloomery_journal::Error),
+    /// The record of an ended run cannot be read.
+    #[error(
+        "the log of the run key was deleted, and the record of its run cannot be read: {0}. Restore the record, or create the Job again with \
+         another runKey"
+    )]
+    Record(std::io::Error),
     /// An HTTP client cannot be set up.
     #[error(transparent)]
     Http(#[from] bloomery_http::Error),
@@ -145,6 +151,13 @@ impl Attempt<'_> {
         let endpoint = part.report.as_ref().ok_or(Error::NoReportEndpoint)?;
         let client = report::Client::new(endpoint, args.token.clone(), inputs.redactor.clone())?;
         let stop = environment.stop;
+        if let Some(projection) = ended_run::projection(inputs, environment.memory).map_err(Error::Record)? {
+            let end = AttemptEnd { exit: Exit::Finished, projection, epoch: 1 };
+            let identity = report::Identity { job: part.job.clone(), attempt: part.attempt, epoch: end.epoch };
+            let reporter = Reporter::start(client, identity, end.projection.clone(), stop.clone(), inbox);
+            ending::report(end, inputs, &args.termination_log, reporter, stop).await;
+            return Ok(Exit::Finished);
+        }
         let epoch = Epoch::claim(files, inputs, environment).await?;
         let number = epoch.number();
         if number == 1 {

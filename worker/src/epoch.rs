@@ -3,16 +3,19 @@
 
 use crate::driver::{Driver, Environment, Exit, Model, Observer, Recorder, Tools};
 use crate::inputs::Inputs;
+use crate::log_reader;
 use crate::printer::Printer;
 use crate::record::Record;
+use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::report::{HeldCallDetails, Projection};
 use bloomery_engine::Conversation;
 use bloomery_engine::event::FullResult;
 use bloomery_engine::line::Chain;
-use bloomery_engine::projection::{project, project_tampered};
+use bloomery_engine::projection::{project, project_refused};
 use bloomery_engine::run::Run;
 use bloomery_journal::files::Files;
-use bloomery_journal::{Claim, ClaimingAttempt, Store, claim};
+use bloomery_journal::{Claim, ClaimingAttempt, JOBS, Store, claim};
+use std::path::Path;
 
 /// The end of an epoch. Its log is durable.
 #[derive(Debug)]
@@ -27,7 +30,7 @@ pub struct EpochEnd {
     pub result: Option<FullResult>,
 }
 
-/// An epoch that has begun; or the end of a Job whose log was tampered with, which nothing is written to.
+/// An epoch that has begun; or the end of a Job whose log must not continue, which nothing is written to.
 #[derive(Debug)]
 pub struct Epoch<'a, M, T, F> {
     inputs: &'a Inputs,
@@ -50,10 +53,10 @@ impl<'a, M: Model, T: Tools, F: Files> Epoch<'a, M, T, F> {
         let store = Store::open(files, environment.memory, &part.run_key, environment.writer)?;
         let run = Run { has_notes: environment.core.has_notes(), ..inputs.run.clone() };
         let mut conversation = Conversation::new(run);
-        let chain = Chain::new(inputs.source()).with_acknowledged(part.log.as_ref());
+        let chain = Chain::new(log_source(inputs, environment.memory)).with_acknowledged(part.log.as_ref());
         let attempt = ClaimingAttempt { number: part.attempt, after_disruption: part.after_disruption };
         let claim = claim(store, chain, &mut conversation, attempt, environment.patience.external_wait).await?;
-        if let Claim::Tampered(_, outcome) = &claim {
+        if let Claim::Refused(_, outcome) = &claim {
             tracing::error!("{}", outcome.message);
         }
         Ok(Self { inputs, environment, conversation, claim })
@@ -69,7 +72,7 @@ impl<'a, M: Model, T: Tools, F: Files> Epoch<'a, M, T, F> {
         let position = self.claim.log().position();
         match &self.claim {
             Claim::Begun(_) => project(&self.conversation, position),
-            Claim::Tampered(_, outcome) => project_tampered(&self.conversation, outcome.clone(), position),
+            Claim::Refused(_, outcome) => project_refused(&self.conversation, outcome.clone(), position),
         }
     }
 
@@ -86,9 +89,13 @@ impl<'a, M: Model, T: Tools, F: Files> Epoch<'a, M, T, F> {
         let Self { inputs, environment, conversation, claim } = self;
         let claimed = match claim {
             Claim::Begun(claimed) => *claimed,
-            Claim::Tampered(log, outcome) => {
-                let projection = project_tampered(&conversation, outcome, log.position());
-                write_record(inputs, &environment, &conversation, &projection, log.files());
+            Claim::Refused(log, outcome) => {
+                let is_own = conversation.is_attached() && outcome.code == OutcomeCode::LogTampered;
+                let projection = project_refused(&conversation, outcome, log.position());
+                // The record of an earlier Job with another goal stays.
+                if is_own {
+                    write_record(inputs, &environment, &conversation, &projection, log.files());
+                }
                 return Ok(EpochEnd { exit: Exit::Finished, projection, hold: None, result: None });
             }
         };
@@ -103,6 +110,18 @@ impl<'a, M: Model, T: Tools, F: Files> Epoch<'a, M, T, F> {
         let hold = matches!(exit, Exit::Parked(_)).then(|| driver.hold()).flatten();
         Ok(EpochEnd { exit, projection, hold, result })
     }
+}
+
+/// Returns the source of the events of the Job's log. The log of a run key may be that of a Job with another name or namespace, such as
+/// before a restore.
+fn log_source(inputs: &Inputs, memory: &Path) -> String {
+    let own = inputs.source();
+    if !inputs.part.named_run_key {
+        return own;
+    }
+    let run_key = &inputs.part.run_key;
+    let stored = log_reader::source(&memory.join(JOBS).join(run_key));
+    stored.filter(|source| source.rsplit('/').next() == Some(run_key)).unwrap_or(own)
 }
 
 /// Writes the Job's record. A failure does not fail the Job: the log has everything that the record has.

@@ -95,9 +95,8 @@ impl Inputs {
         }
         let max_output = part.models.iter().map(ModelEndpoint::max_output).max().unwrap_or_default();
         let run = Run {
-            // The UID is unique. In local mode a person may choose the same run key for two Jobs, and MCP servers that deduplicate
-            // calls by key would ignore the calls of the second Job.
-            run_key: part.job.uid.clone(),
+            run_key: call_key_base(&part, &revision.skill),
+            job: part.named_run_key.then(|| part.job.uid.clone()),
             skill_name: revision.skill.clone(),
             skill: revision.spec.clone(),
             revision: part.revision.clone(),
@@ -129,6 +128,26 @@ impl Inputs {
     }
 }
 
+/// Returns the unique text that the keys of tool calls are made of. MCP servers that deduplicate calls by key would ignore the calls of a
+/// second run with the same text.
+///
+/// The UID of a Job is unique, also as the named run key of a restored Job. Any other run key is unique within a Skill of a namespace. In
+/// local mode a person may use a run key again after deleting its log, so the UID counts.
+fn call_key_base(part: &JobPart, skill: &str) -> String {
+    match &part.run_key {
+        _ if !part.named_run_key => part.job.uid.clone(),
+        uid if is_uid(uid) => uid.clone(),
+        key => format!("{}/{skill}/{key}", part.job.namespace),
+    }
+}
+
+/// Returns whether a text has the form of a UID of Kubernetes: five groups of hexadecimal digits.
+fn is_uid(text: &str) -> bool {
+    let groups: Vec<&str> = text.split('-').collect();
+    let lengths: Vec<usize> = groups.iter().map(|group| group.len()).collect();
+    lengths == [8, 4, 4, 4, 12] && groups.concat().bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
 fn text(path: &Path) -> Result<String, Error> {
     std::fs::read_to_string(path).map_err(|source| Error::File { path: path.to_owned(), source })
 }
@@ -157,6 +176,34 @@ mod tests {
         stand.skill.engine.get_or_insert_default().finalization_gate = Some(gate);
         let error = Inputs::read(&stand.args(2), Redactor::default()).unwrap_err().to_string();
         assert_eq!(error, "the Job's part has no Model `fast`, which the Skill or another Model names");
+    }
+
+    #[tokio::test]
+    async fn jobs_of_one_named_run_key_have_the_same_call_keys() {
+        let mut stand = Stand::new(Vec::new(), Refund::Answers).await;
+        let run = |stand: &Stand| Inputs::read(&stand.args(1), Redactor::default()).unwrap().run;
+        let unnamed = run(&stand);
+        assert_eq!(unnamed.job, None);
+        stand.is_key_named = true;
+        let first = run(&stand);
+        assert_eq!(first.run_key, "acme/cs-tier-1/k-1");
+        stand.change_job();
+        let second = run(&stand);
+        assert_eq!(second.run_key, first.run_key);
+        assert!(second.job.is_some() && second.job != first.job);
+    }
+
+    /// A restored Job names the UID of the Job in the backup, whose calls have keys of that UID.
+    #[test]
+    fn a_uid_as_a_named_run_key_gives_the_call_keys_of_that_job() {
+        for (key, is) in [
+            ("5f0c1de2-7f0c-4f43-9be0-2f2f6f8a9a11", true),
+            ("5f0c1de2-7f0c-4f43-9be0-2f2f6f8a9a1", false),
+            ("5f0c1de2-7f0c-4f43-9be0-2f2f6f8a9a1x", false),
+            ("nightly", false),
+        ] {
+            assert_eq!(is_uid(key), is, "{key}");
+        }
     }
 
     #[tokio::test]

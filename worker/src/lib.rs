@@ -3,6 +3,7 @@
 pub mod attempt;
 pub mod continued;
 pub mod driver;
+pub mod ended_run;
 pub mod ending;
 pub mod epoch;
 pub mod focus;

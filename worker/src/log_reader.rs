@@ -114,13 +114,27 @@ pub(crate) fn chain(dir: &Path) -> Result<Option<Chain>, Error> {
         // A log with later segments but without the first one is broken, not absent.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let unreadable = |source| Error::Unreadable { path: dir.to_owned(), source };
-            let entries = std::fs::read_dir(dir).map_err(unreadable)?;
-            let has_more =
-                entries.flatten().any(|entry| segment::seq_of(&entry.file_name().to_string_lossy()).is_some());
-            Ok(has_more.then(|| Chain::new(String::new())))
+            std::fs::read_dir(dir).map_err(unreadable)?;
+            Ok(has_segments(dir).then(|| Chain::new(String::new())))
         }
         Err(error) => Err(unreadable(error)),
     }
+}
+
+/// Returns whether a directory has a segment of a log. A directory that cannot be read counts as one with a segment, unless it is missing.
+pub(crate) fn has_segments(dir: &Path) -> bool {
+    match std::fs::read_dir(dir) {
+        Ok(entries) => entries.flatten().any(|entry| segment::seq_of(&entry.file_name().to_string_lossy()).is_some()),
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+    }
+}
+
+/// Returns the source of the log in a directory, if its first line can be read.
+pub(crate) fn source(dir: &Path) -> Option<String> {
+    let file = plain_file::open(&dir.join(segment::name(1))).ok()?;
+    let mut line = String::new();
+    BufReader::new(file.take(MAX_FIRST_LINE_BYTES)).read_line(&mut line).ok()?;
+    read_source(&line)
 }
 
 #[cfg(test)]

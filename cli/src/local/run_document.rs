@@ -71,6 +71,7 @@ impl RunDocument {
         let part = JobPart {
             version: VERSION,
             run_key: job.name.clone(),
+            named_run_key: false,
             job,
             attempt: 1,
             after_disruption: false,

@@ -34,6 +34,7 @@ pub fn run_of(case: &Case, skill: &LoadedSkill) -> Result<Run, String> {
     let limits = skill.spec.engine.as_ref().and_then(|engine| engine.limits.as_ref());
     Ok(Run {
         run_key: "policy-test".to_owned(),
+        job: None,
         skill_name: skill.name.clone(),
         skill: skill.spec.clone(),
         revision: Digest::of_bytes(skill.text.as_bytes()),

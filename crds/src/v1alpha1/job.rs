@@ -74,6 +74,7 @@ use std::collections::BTreeMap;
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
     validation = super::shared::name_rule(),
     validation = rules::continues_another(),
+    validation = rules::run_key_is_set_once(),
     validation = rules::terminal_is_final(),
     validation = rules::outcome_is_final(),
     validation = rules::log_grows(),
@@ -99,6 +100,12 @@ pub struct JobSpec {
     #[serde(default = "JobSpec::default_skill")]
     #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"))]
     pub skill: String,
+    /// The key of the run. It names the log in the Skill's memory, and is a part of the key of each tool call. Default: the UID of the Job.
+    /// A Job with the key of an earlier run continues that run, or takes over its outcome if it has ended. It can be set once, and only
+    /// before the first attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 63), regex(pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"))]
+    pub run_key: Option<String>,
     /// The goal in natural language. Immutable.
     #[schemars(length(min = 1, max = 8192))]
     #[x_kube(validation = kube::core::Rule::new("self.trim() != ''").message("must not be blank"))]
@@ -144,6 +151,11 @@ pub struct GivenReply {
 }
 
 impl Job {
+    /// Returns the key of the run: that of the spec, or else the UID.
+    pub fn run_key(&self) -> Option<&str> {
+        self.spec.run_key.as_deref().or(self.metadata.uid.as_deref())
+    }
+
     /// Returns whether the Job asks for its Skill to be created from a template: it runs the default Skill, or it has the annotation
     /// [`names::ANNOTATION_BOOTSTRAP`].
     pub fn bootstraps_skill(&self) -> bool {

@@ -73,6 +73,20 @@ impl JobDraft<'_> {
         self
     }
 
+    /// Sets a label.
+    #[must_use]
+    pub fn labelled(mut self, name: &str, value: &str) -> Self {
+        self.job.labels_mut().insert(name.to_owned(), value.to_owned());
+        self
+    }
+
+    /// Sets the run key.
+    #[must_use]
+    pub fn with_run_key(mut self, key: &str) -> Self {
+        self.job.spec.run_key = Some(key.to_owned());
+        self
+    }
+
     /// Binds a resource of the Skill.
     #[must_use]
     pub fn binding(mut self, name: &str, binding: serde_json::Value) -> Self {

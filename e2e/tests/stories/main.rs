@@ -41,6 +41,7 @@ mod reports;
 mod resources;
 mod revisions;
 mod rights;
+mod run_keys;
 mod stages;
 mod takeover;
 mod templates;

@@ -3,6 +3,7 @@
 use super::ending::EndCause;
 use super::plan::{JobEnd, LostAttempt, PeopleWait, Wait};
 use super::pods::PodProblem;
+use super::validate::Continued;
 use bloomery_crds::report::TerminationMessage;
 use bloomery_crds::v1alpha1::{ApprovedCall, HeldCall, RevisionRef};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -57,8 +58,8 @@ pub struct StartedPod {
     pub attempt: u32,
     /// The revision that the pod was created with.
     pub revision: RevisionRef,
-    /// The UID of the Job that the pod's Job continues, if any.
-    pub continued: Option<String>,
+    /// The Job that the pod's Job continues, if any.
+    pub continued: Option<Continued>,
     /// The latest call whose approvals are passed to a worker.
     pub approved_call: Option<ApprovedCall>,
     /// A sentence for each limit of the Job that is above that of its Skill, so that the Skill's limit applies.

@@ -150,6 +150,11 @@ async fn create_pod(context: &Context, fetched: &FetchedJob, prepared: PreparedP
                 Some(pod)
                     if owned::is_worker_pod(&pod, (&fetched.name, &fetched.uid)) && context.pod_seals.verify(&pod) =>
                 {
+                    if run_key_label(&pod) != run_key_label(&prepared.pod) {
+                        // The run key was set while the pod was created. This pod uses another log.
+                        context.applier.delete_with_grace::<Pod>(&pod.metadata, None).await?;
+                        return Ok(PodCreation::RetryAfter(CACHE_CATCH_UP_DELAY));
+                    }
                     started_pod(&pod, prepared)
                 }
                 Some(_) => PodCreation::NameTaken(TakenName { pod: name, attempt: prepared.attempt }),
@@ -158,6 +163,11 @@ async fn create_pod(context: &Context, fetched: &FetchedJob, prepared: PreparedP
         }
         Err(error) => wait_if_refused(Error::api(format!("create Pod {namespace}/{name}"))(error)),
     }
+}
+
+/// The run key that a pod was created with, if the spec of its Job named it.
+fn run_key_label(pod: &Pod) -> Option<&String> {
+    pod.labels().get(names::LABEL_RUN_KEY)
 }
 
 /// Returns whether the stored Job is the one that the plan was made for. A Job that ended or was deleted since then

@@ -13,7 +13,7 @@ mod volumes;
 pub use pod::revision_of;
 
 use super::plan::Blocked;
-use super::validate::ValidAttempt;
+use super::validate::{Continued, ValidAttempt};
 use crate::settings::WorkerSettings;
 use bloomery_crds::v1alpha1::{ApprovedCall, RevisionRef};
 use k8s_openapi::api::core::v1::Pod;
@@ -27,8 +27,8 @@ pub struct PreparedPod {
     pub attempt: u32,
     /// The revision that it runs on.
     pub revision: RevisionRef,
-    /// The UID of the Job that the pod's Job continues, if any.
-    pub continued: Option<String>,
+    /// The Job that the pod's Job continues, if any.
+    pub continued: Option<Continued>,
     /// The latest call whose approvals are passed to a worker.
     pub approved_call: Option<ApprovedCall>,
     /// A sentence for each limit of the Job that is above that of its Skill, so that the Skill's limit applies.
@@ -42,7 +42,7 @@ pub fn build(attempt: &ValidAttempt, settings: &WorkerSettings) -> Result<Prepar
         pod: pod::build_pod(attempt, settings, &part),
         attempt: attempt.number,
         revision: attempt.revision.clone(),
-        continued: attempt.continues.as_ref().map(|continued| continued.run_key.clone()),
+        continued: attempt.continues.clone(),
         approved_call: attempt.approved_call.clone(),
         lowered_limits: attempt.lowered_limits.clone(),
     })

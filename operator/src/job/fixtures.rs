@@ -4,7 +4,7 @@ pub(crate) mod api;
 pub(crate) mod open;
 
 use super::paths;
-use super::validate::{BoundResources, Filesystem, ValidAttempt};
+use super::validate::{BoundResources, Continued, Filesystem, ValidAttempt};
 use crate::approval;
 use crate::approval::policy::PolicyState;
 use crate::settings::{LogFormat, PodDefaults, PullPolicy, WorkerSettings};
@@ -15,8 +15,7 @@ use bloomery_crds::names;
 use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
 use bloomery_crds::report::{HeldCallDetails, PodEnd, Projection, Report, TerminationMessage};
 use bloomery_crds::run::{
-    BoundResource, ContinuedJob, GivenDecision, GivenReply, JobIdentity, KeyFile, ModelEndpoint, ReportEndpoint,
-    ResourceSource,
+    BoundResource, GivenDecision, GivenReply, JobIdentity, KeyFile, ModelEndpoint, ReportEndpoint, ResourceSource,
 };
 use bloomery_crds::v1alpha1::{
     Approval, ApprovalDecision, ApprovalStatus, ApprovalVerdict, AskedQuestion, Attempt, CaRef, ConfigMapKeyRef,
@@ -73,6 +72,7 @@ pub(crate) fn valid_attempt() -> ValidAttempt {
     let ca = ConfigMapKeyRef { name: "corporate".into(), key: "ca.crt".into() };
     ValidAttempt {
         job: JobIdentity { namespace: "acme".into(), name: "refund".into(), uid: UID.into() },
+        run_key: None,
         owner: owner(),
         goal: "Refund order A-17".into(),
         number: 2,
@@ -121,7 +121,7 @@ pub(crate) fn valid_attempt() -> ValidAttempt {
         void_approvals: None,
         asked: Vec::new(),
         approved_call: None,
-        continues: Some(ContinuedJob { name: "refund-0".into(), run_key: "uid-0".into() }),
+        continues: Some(Continued { name: "refund-0".into(), uid: "uid-0".into(), run_key: None }),
         replies: vec![GivenReply { nth: 2, question: Some("q-1".into()), text: "A-17".into() }],
         report: ReportEndpoint {
             url: "https://bloomery-operator.bloomery.svc:8443/v1/reports".into(),

@@ -69,7 +69,9 @@ fn starting(current: &JobStatus, started: StartedPod, lost: Option<&LostAttempt>
         ended: None,
     });
     status.skill_revision = Some(revision);
-    status.continued_uid = continued;
+    let (continued_uid, continued_run_key) = continued.map(|continued| (continued.uid, continued.run_key)).unzip();
+    status.continued_uid = continued_uid;
+    status.continued_run_key = continued_run_key.flatten();
     status.approved_call = approved_call;
     status.start_time = status.start_time.take().or(created).or_else(|| Some(stamp.now.clone()));
     clear_wait_start(&mut status);

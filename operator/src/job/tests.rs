@@ -499,4 +499,5 @@ async fn a_follow_up_waits_for_the_end_of_the_continued_job_and_records_its_uid(
 mod approvals;
 mod lifecycle;
 mod replies;
+mod run_keys;
 mod templates;

@@ -6,7 +6,7 @@ mod models;
 mod resources;
 mod revision;
 
-pub use attempt::{BoundResources, Filesystem, ValidAttempt};
+pub use attempt::{BoundResources, Continued, Filesystem, ValidAttempt};
 pub use models::resolve_models;
 
 use super::approved_call;
@@ -21,7 +21,7 @@ use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::names;
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::report;
-use bloomery_crds::run::{ContinuedJob, JobIdentity, ReportEndpoint};
+use bloomery_crds::run::{JobIdentity, ReportEndpoint};
 use bloomery_crds::v1alpha1::{Job, JobStatus, RevisionRef};
 use k8s_openapi::jiff::SignedDuration;
 
@@ -57,6 +57,7 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
     let spent_seconds = status.usage.as_ref().map_or(0, |usage| usage.seconds);
     Ok(ValidAttempt {
         job: JobIdentity { namespace: namespace.clone(), name: name.clone(), uid: uid.clone() },
+        run_key: job.spec.run_key.clone(),
         owner,
         goal: job.spec.goal.clone(),
         number: attempt,
@@ -119,23 +120,23 @@ fn blocked_by_bindings(status: &JobStatus, wait: Wait) -> Blocked {
     }
 }
 
-/// Resolves the Job that this one continues. After the first pod was created, the status records the UID of that Job.
+/// Resolves the Job that this one continues. After the first pod was created, the status records the UID and the run key of that Job.
 fn resolve_continued_job(
     job: &Job,
     status: &JobStatus,
     continued: Option<&Guarded<Job>>,
-) -> Result<Option<ContinuedJob>, Wait> {
+) -> Result<Option<Continued>, Wait> {
     let Some(name) = &job.spec.continues else { return Ok(None) };
-    let run_key = match &status.continued_uid {
-        Some(uid) => uid.clone(),
-        None => uid_of_ended_job(name, &job.spec.skill, continued)?,
+    let (uid, run_key) = match &status.continued_uid {
+        Some(uid) => (uid.clone(), status.continued_run_key.clone()),
+        None => keys_of_ended_job(name, &job.spec.skill, continued)?,
     };
-    Ok(Some(ContinuedJob { name: name.clone(), run_key }))
+    Ok(Some(Continued { name: name.clone(), uid, run_key }))
 }
 
-/// Returns the UID of the Job that another one continues. The continued Job must have ended. It must belong to the same
+/// Returns the UID of the Job that another one continues, and the run key that its spec names. The continued Job must have ended. It must belong to the same
 /// Skill, because the skill directory holds its conversation.
-fn uid_of_ended_job(name: &str, skill: &str, job: Option<&Guarded<Job>>) -> Result<String, Wait> {
+fn keys_of_ended_job(name: &str, skill: &str, job: Option<&Guarded<Job>>) -> Result<(String, Option<String>), Wait> {
     let wait = |message: String| Err(Wait::new(Reason::ContinuedNotEnded, message));
     let job = match job.map(|job| &job.0) {
         None => {
@@ -156,7 +157,7 @@ fn uid_of_ended_job(name: &str, skill: &str, job: Option<&Guarded<Job>>) -> Resu
         ));
     }
     match (&job.metadata.uid, job.status.as_ref().is_some_and(JobStatus::is_terminal)) {
-        (Some(uid), true) => Ok(uid.clone()),
+        (Some(uid), true) => Ok((uid.clone(), job.spec.run_key.clone())),
         _ => wait(format!(
             "the Job {name}, which this one continues, has not ended: this one starts by itself once it has"
         )),

@@ -79,6 +79,7 @@ impl Job {
             attempt: number,
             after_disruption: false,
             run_key: crate::RUN_KEY.into(),
+            named_run_key: false,
             revision: revision.digest.clone(),
             goal: skill::GOAL.into(),
             limits: skill::LIMITS,

@@ -98,6 +98,7 @@ pub(crate) fn schema() -> Value {
 pub(crate) fn run(skill: SkillSpec) -> Run {
     Run {
         run_key: crate::RUN_KEY.into(),
+        job: None,
         skill_name: "cs-tier-1".into(),
         skill,
         revision: Digest::of_bytes(b"revision"),

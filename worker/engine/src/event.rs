@@ -40,6 +40,14 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         after_disruption: bool,
     },
+    /// A Job that names its run key uses the log from now on. An earlier Job with the same key may have written the events before.
+    /// Approvals and the numbers of replies are those of one Job, so those before this event do not count any more.
+    #[serde(rename = "job.attached")]
+    #[strum(serialize = "job.attached")]
+    JobAttached {
+        /// The UID of the Job.
+        job: String,
+    },
     /// The tools of the Job were listed. They are fixed from now on.
     #[serde(rename = "catalogue.fixed")]
     #[strum(serialize = "catalogue.fixed")]

@@ -50,6 +50,7 @@ pub(crate) fn skill() -> SkillSpec {
 pub(crate) fn run() -> Run {
     Run {
         run_key: "0123-run".into(),
+        job: None,
         skill_name: "cs-tier-1".into(),
         skill: skill(),
         revision: Digest::of_bytes(b"revision"),

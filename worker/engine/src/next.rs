@@ -2,7 +2,7 @@
 
 use crate::conversation::Conversation;
 use crate::offload;
-use crate::stages::{calls, ending, finalization, intent, lost_call, opening, polish, request, selection};
+use crate::stages::{attachment, calls, ending, finalization, intent, lost_call, opening, polish, request, selection};
 use crate::step::Step;
 
 /// Returns the next step of a conversation. Replaying its log leads to the same step.
@@ -18,10 +18,13 @@ pub fn next(conversation: &Conversation) -> Step<'_> {
         .unwrap_or_else(|| request::for_main_loop(conversation))
 }
 
-/// Returns the step that comes before every stage: the end of the conversation, or the question about a lost call. If a
-/// directive ends the Job, the question is not asked.
+/// Returns the step that comes before every stage: the end of the conversation, the attachment of the Job to its log, or
+/// the question about a lost call. If a directive ends the Job, the question is not asked.
 fn before_stages(conversation: &Conversation) -> Option<Step<'_>> {
-    ending::ended(conversation).or_else(|| lost_call::next(conversation)).or_else(|| ending::next(conversation))
+    ending::ended(conversation)
+        .or_else(|| attachment::next(conversation))
+        .or_else(|| lost_call::next(conversation))
+        .or_else(|| ending::next(conversation))
 }
 
 /// Returns the step that offloads older results, if the model's window is nearly full.

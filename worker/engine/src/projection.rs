@@ -43,10 +43,10 @@ pub fn project(conversation: &Conversation, log: LogPosition) -> Projection {
     }
 }
 
-/// Projects a conversation that ends although its log does not say so, because the log was tampered with.
-pub fn project_tampered(conversation: &Conversation, outcome: Outcome, log: LogPosition) -> Projection {
+/// Projects a conversation whose log the Job must not use ([`Conversation::refusal`]). Its result is not that of the Job.
+pub fn project_refused(conversation: &Conversation, outcome: Outcome, log: LogPosition) -> Projection {
     let projection = project(conversation, log);
-    Projection { phase: outcome.phase(), outcome: Some(outcome), waiting_for: None, ..projection }
+    Projection { phase: outcome.phase(), outcome: Some(outcome), result: None, waiting_for: None, ..projection }
 }
 
 /// Returns the remarks about changed tools, then those about the Skill.

@@ -18,6 +18,8 @@ use bloomery_crds::v1alpha1::SkillSpec;
 pub struct Run {
     /// The key of the run: it names the log, and is part of the key of each tool call.
     pub run_key: String,
+    /// The UID of the Job, if the Job names its run key. Then the log may be that of an earlier Job with the same key.
+    pub job: Option<String>,
     /// The Skill's name.
     pub skill_name: String,
     /// The spec of the Skill.

@@ -29,6 +29,10 @@ pub(crate) struct Shared {
     pub epoch: u64,
     /// The attempt (the number of the pod) that began the latest epoch.
     pub attempt: u32,
+    /// The UID of the Job that uses the log, if it names its run key.
+    pub job: Option<String>,
+    /// The goal of the log, if the Job names its run key and has another goal.
+    pub other_goal: Option<String>,
     pub progress: ProgressTracker,
     pub budget: Budget,
     pub history: History,
@@ -72,6 +76,8 @@ impl Shared {
             seq: 0,
             epoch: 0,
             attempt: 0,
+            job: None,
+            other_goal: None,
             progress: ProgressTracker::default(),
             budget: Budget::default(),
             history: History::default(),
@@ -101,6 +107,14 @@ impl Shared {
                 // The worker of a new epoch may reach a model that another pod could not reach.
                 self.model.failure = None;
                 self.model.too_long = None;
+            }
+            Event::JobAttached { job } => {
+                self.job = Some(job.clone());
+                self.calls.forget_uncounted_approvals();
+                self.questions.restart_replies();
+            }
+            Event::ConversationOpened { goal, .. } if self.run.job.is_some() && *goal != self.run.goal => {
+                self.other_goal = Some(goal.clone());
             }
             Event::ModelRequested { reserve, stage } => {
                 self.model.stage = *stage;

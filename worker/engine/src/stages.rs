@@ -9,6 +9,7 @@
 //! requests are in `request`, and the calls of its answers in `calls`.
 
 pub(crate) mod approval;
+pub mod attachment;
 pub mod calls;
 pub(crate) mod ending;
 pub mod finalization;

@@ -30,9 +30,9 @@ pub struct Claimed<F> {
 pub enum Claim<F> {
     /// The epoch has begun.
     Begun(Box<Claimed<F>>),
-    /// The log approves a call that nobody has approved ([`Conversation::tampering`]). Nothing was written to the log, and nothing
-    /// can be. Holds the closed log, and the outcome of the Job.
-    Tampered(Box<Log<F>>, Outcome),
+    /// The log approves a call that nobody has approved, or has another goal ([`Conversation::refusal`]). Nothing was written to the
+    /// log, and nothing can be. Holds the closed log, and the outcome of the Job.
+    Refused(Box<Log<F>>, Outcome),
 }
 
 impl<F: Files> Claim<F> {
@@ -40,7 +40,7 @@ impl<F: Files> Claim<F> {
     pub fn begun(self) -> Option<Claimed<F>> {
         match self {
             Self::Begun(claimed) => Some(*claimed),
-            Self::Tampered(..) => None,
+            Self::Refused(..) => None,
         }
     }
 
@@ -48,7 +48,7 @@ impl<F: Files> Claim<F> {
     pub fn log(&self) -> &Log<F> {
         match self {
             Self::Begun(claimed) => &claimed.log,
-            Self::Tampered(log, _) => log,
+            Self::Refused(log, _) => log,
         }
     }
 }
@@ -63,7 +63,7 @@ pub struct ClaimingAttempt {
 }
 
 /// Reads the log into `conversation`, and claims the next epoch for this attempt. If another worker was faster, this worker reads
-/// the new events and tries the next name. A log that was tampered with is not claimed.
+/// the new events and tries the next name. A log that must not continue ([`Conversation::refusal`]) is not claimed.
 ///
 /// Segments that must exist may not be visible on the volume yet. The claim waits for them for `patience`, but not longer than
 /// 30 s.
@@ -95,10 +95,10 @@ pub async fn claim<F: Files>(
             }
             return Err(store.lost_error(chain.events(), acknowledged));
         }
-        if let Some(outcome) = conversation.tampering() {
+        if let Some(outcome) = conversation.refusal() {
             let log = Log::new(store, chain);
             log.close();
-            return Ok(Claim::Tampered(Box::new(log), outcome));
+            return Ok(Claim::Refused(Box::new(log), outcome));
         }
         let mut claimed_chain = chain.clone();
         let ClaimingAttempt { number, after_disruption } = attempt;

@@ -16,6 +16,7 @@ use bloomery_testkit::recording_model::Answer;
 use bloomery_testkit::report_server::Received;
 use std::fs;
 
+mod attached;
 mod cancelled;
 mod crashed;
 mod decision_inbox;

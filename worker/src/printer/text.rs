@@ -54,6 +54,7 @@ fn gist(event: &Event, tools: &Tools) -> String {
         Event::EpochStarted { epoch, attempt, after_disruption: true } => {
             format!("epoch {epoch}, attempt {attempt}, after a disruption")
         }
+        Event::JobAttached { job } => format!("Job {job}"),
         Event::CatalogueFixed { tools } => catalogue(tools),
         Event::ResourcesBound { resources } => resources_bound(resources),
         Event::ContextGathered { parts } => context_gathered(parts),

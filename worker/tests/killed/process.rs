@@ -157,6 +157,7 @@ impl Stand {
             attempt: number,
             after_disruption: false,
             run_key: "k-1".into(),
+            named_run_key: false,
             revision: revision.digest.clone(),
             goal: "Refund order A-17".into(),
             limits: EffectiveLimits::DEFAULT,

@@ -47,6 +47,16 @@ pub(super) fn skill_is_fixed() -> Rule {
     Rule::new("self.skill == oldSelf.skill").message("is immutable: create another Job").field_path(".skill")
 }
 
+/// `runKey` can be set once, before an attempt has named a log.
+pub(super) fn run_key_is_set_once() -> Rule {
+    Rule::new(
+        "has(oldSelf.spec.runKey) ? (has(self.spec.runKey) && self.spec.runKey == oldSelf.spec.runKey) \
+         : (!has(self.spec.runKey) || !has(oldSelf.status) || !has(oldSelf.status.attempt))",
+    )
+    .message("can be set once, before the first attempt: create another Job")
+    .field_path(".spec.runKey")
+}
+
 /// `goal` is immutable.
 pub(super) fn goal_is_fixed() -> Rule {
     Rule::new("self.goal == oldSelf.goal").message("is immutable: create another Job").field_path(".goal")

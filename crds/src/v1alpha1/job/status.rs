@@ -47,6 +47,10 @@ pub struct JobStatus {
     #[serde(rename = "continuedUID", default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
     pub continued_uid: Option<String>,
+    /// The run key of the Job that this one continues, if its spec names it. Set with the first pod.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 63))]
+    pub continued_run_key: Option<String>,
     /// The decisions and answers that the Job waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_for: Option<WaitingFor>,

@@ -79,6 +79,32 @@ async fn the_bindings_of_a_job_cannot_change() {
 }
 
 #[tokio::test]
+async fn the_run_key_of_a_job_can_be_set_once_before_the_first_attempt() {
+    story(async |tenant| {
+        let jobs = tenant.jobs();
+        // The Skill does not exist, so that the operator starts no worker.
+        let absent = with_fields(job(), &json!({"skill": "absent"}));
+        jobs.create("named", &with_fields(absent.clone(), &json!({"runKey": "first"}))).await;
+        jobs.create("unnamed", &absent).await;
+        let set = async |name: &str, key: Value| jobs.change(name, &json!({"spec": {"runKey": key}})).await;
+        set("named", json!("first")).await.expect("unchanged");
+        set("unnamed", json!("later")).await.expect("set once");
+        for name in ["named", "unnamed"] {
+            assert_refused(set(name, json!("second")).await, "spec.runKey: ");
+            assert_refused(set(name, Value::Null).await, "can be set once, before the first attempt");
+        }
+        jobs.create("started", &absent).await;
+        let attempt = json!({"number": 1, "pod": "started-1"});
+        jobs.change_status("started", &json!({"phase": "Succeeded", "attempt": attempt})).await.expect("a status");
+        assert_refused(set("started", json!("late")).await, "before the first attempt");
+        for invalid in ["Upper", "-a", "a-", "a.b", ""] {
+            assert!(set("started", json!(invalid)).await.is_err(), "{invalid}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn the_continued_job_cannot_change() {
     story(async |tenant| {
         let jobs = tenant.jobs();

@@ -1,7 +1,7 @@
 //! Builds the Job's part of the run document.
 
 use crate::job::plan::Wait;
-use crate::job::validate::ValidAttempt;
+use crate::job::validate::{Continued, ValidAttempt};
 use bloomery_crds::conditions::Reason;
 use bloomery_crds::run::{self, GivenDecision, GivenReply, JobPart, MAX_JOB_PART_BYTES, Sealed};
 
@@ -19,7 +19,8 @@ pub(super) fn build_job_part(attempt: &ValidAttempt) -> Result<Sealed, Wait> {
         job: attempt.job.clone(),
         attempt: attempt.number,
         after_disruption: attempt.after_disruption,
-        run_key: attempt.job.uid.clone(),
+        run_key: attempt.run_key.as_ref().unwrap_or(&attempt.job.uid).clone(),
+        named_run_key: attempt.run_key.is_some(),
         revision: attempt.revision.digest.clone(),
         goal: attempt.goal.clone(),
         limits: attempt.limits,
@@ -30,7 +31,7 @@ pub(super) fn build_job_part(attempt: &ValidAttempt) -> Result<Sealed, Wait> {
         void_approvals: attempt.void_approvals.clone(),
         asked: attempt.asked.clone(),
         replies: replies_that_fit(attempt.replies.iter().cloned()),
-        continues: attempt.continues.clone(),
+        continues: attempt.continues.as_ref().map(Continued::for_worker),
         report: Some(attempt.report.clone()),
     };
     let sealed = run::seal(&part)
@@ -75,6 +76,19 @@ mod tests {
         let sealed = build_job_part(&valid_attempt()).unwrap();
         insta::assert_snapshot!(sealed.text);
         run::open_job_part(&sealed.text, &sealed.digest).unwrap();
+    }
+
+    #[test]
+    fn a_named_run_key_is_the_key_of_the_part() {
+        let mut attempt = valid_attempt();
+        attempt.run_key = Some("nightly".into());
+        if let Some(continued) = &mut attempt.continues {
+            continued.run_key = Some("daily".into());
+        }
+        let sealed = build_job_part(&attempt).unwrap();
+        let part = run::open_job_part(&sealed.text, &sealed.digest).unwrap();
+        assert_eq!((part.run_key.as_str(), part.named_run_key), ("nightly", true));
+        assert_eq!(part.continues.unwrap().run_key, "daily");
     }
 
     #[test]

@@ -49,6 +49,7 @@ fn metadata(attempt: &ValidAttempt, part: &Sealed) -> ObjectMeta {
         (names::LABEL_ATTEMPT.to_owned(), attempt.number.to_string()),
         (names::LABEL_MEMORY.to_owned(), names::MEMORY_CLAIM.to_owned()),
     ]);
+    labels.extend(attempt.run_key.iter().map(|key| (names::LABEL_RUN_KEY.to_owned(), key.clone())));
     labels.extend(affinity::labels(attempt));
     ObjectMeta {
         name: Some(names::worker_pod(&attempt.job.name, attempt.number, &attempt.job.uid)),

@@ -12,6 +12,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 pub struct ValidAttempt {
     /// The Job.
     pub job: JobIdentity,
+    /// The run key, if the spec of the Job names it.
+    pub run_key: Option<String>,
     /// The owner reference to the Job, for its pods.
     pub owner: OwnerReference,
     /// The goal of the Job.
@@ -45,13 +47,32 @@ pub struct ValidAttempt {
     /// The calls that people were asked about.
     pub asked: Vec<AskedCall>,
     /// The Job that this one continues.
-    pub continues: Option<ContinuedJob>,
+    pub continues: Option<Continued>,
     /// The replies that the log may not have yet.
     pub replies: Vec<GivenReply>,
     /// The report endpoint.
     pub report: ReportEndpoint,
     /// True if only one node at a time can mount the memory.
     pub memory_single_node: bool,
+}
+
+/// The Job that another one continues.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Continued {
+    /// Its name.
+    pub name: String,
+    /// Its UID.
+    pub uid: String,
+    /// Its run key, if its spec names it.
+    pub run_key: Option<String>,
+}
+
+impl Continued {
+    /// Returns the Job as a worker sees it.
+    pub fn for_worker(&self) -> ContinuedJob {
+        let run_key = self.run_key.as_ref().unwrap_or(&self.uid);
+        ContinuedJob { name: self.name.clone(), run_key: run_key.clone() }
+    }
 }
 
 /// The resources that a Job binds, resolved.

@@ -7,6 +7,7 @@ use crate::history::Turn;
 use crate::people::{self, Statement};
 use crate::run::Run;
 use crate::stages::approval;
+use crate::stages::attachment;
 use crate::stages::calls::Call;
 use crate::stages::calls::gate::Gate;
 use crate::stages::questions::Questions;
@@ -108,10 +109,17 @@ impl Conversation {
         self.ending.finished.as_ref().map(|(outcome, _)| outcome)
     }
 
-    /// Returns the outcome of a conversation that must not continue, because its log approves a call that nobody has approved.
-    /// Nothing may be added to such a log.
-    pub fn tampering(&self) -> Option<Outcome> {
-        approval::tampering(&self.shared).filter(|_| self.outcome().is_none())
+    /// Returns whether the latest Job that uses the log is this one. A Job that does not name its run key has a log of its own.
+    pub fn is_attached(&self) -> bool {
+        attachment::is_attached(&self.shared)
+    }
+
+    /// Returns the outcome of a conversation that must not continue, because its log approves a call that nobody has approved, or has
+    /// another goal than the Job. Nothing may be added to such a log.
+    pub fn refusal(&self) -> Option<Outcome> {
+        // The approvals of an earlier Job are not forged.
+        let tampering = || approval::tampering(&self.shared).filter(|_| self.outcome().is_none() && self.is_attached());
+        attachment::other_goal(&self.shared).or_else(tampering)
     }
 
     /// The answer or the draft that the conversation ended with.

@@ -12,7 +12,7 @@ use rstest::rstest;
 use std::collections::BTreeMap;
 
 /// Adds a segment to the log, as another pod that mounts the memory of the Skill can.
-fn forge(stand: &Stand, events: Vec<Event>) {
+pub(super) fn forge(stand: &Stand, events: Vec<Event>) {
     let store = Store::open(Disk, &stand.memory(), "k-1", "forger").unwrap();
     let mut chain = Chain::new(SOURCE);
     store.read(&mut chain, |_| {}).unwrap();
@@ -23,7 +23,7 @@ fn forge(stand: &Stand, events: Vec<Event>) {
     store.add(first, segment.as_bytes()).unwrap();
 }
 
-fn approved(hold: &HeldCallDetails) -> Event {
+pub(super) fn approved(hold: &HeldCallDetails) -> Event {
     Event::ToolApproved {
         call: CallId(hold.call.clone()),
         digest: bloomery_crds::Digest::of_bytes(hold.arguments.as_bytes()),
@@ -31,11 +31,11 @@ fn approved(hold: &HeldCallDetails) -> Event {
     }
 }
 
-fn allowed(hold: &HeldCallDetails) -> Event {
+pub(super) fn allowed(hold: &HeldCallDetails) -> Event {
     Event::ToolRuled { call: CallId(hold.call.clone()), verdict: Verdict::Allow, reasons: Vec::new() }
 }
 
-fn started(hold: &HeldCallDetails) -> Event {
+pub(super) fn started(hold: &HeldCallDetails) -> Event {
     Event::ToolStarted { call: CallId(hold.call.clone()) }
 }
 
@@ -55,12 +55,12 @@ fn all_read_only(stand: &Stand) -> Event {
     Event::CatalogueFixed { tools }
 }
 
-fn refunds(stand: &Stand) -> usize {
+pub(super) fn refunds(stand: &Stand) -> usize {
     stand.shop.effects().iter().filter(|(tool, _)| tool == "refund").count()
 }
 
 /// Returns the names and the contents of the files in the directory of the log.
-fn files(stand: &Stand) -> BTreeMap<String, Vec<u8>> {
+pub(super) fn files(stand: &Stand) -> BTreeMap<String, Vec<u8>> {
     let entries = fs::read_dir(stand.memory().join("jobs/k-1")).unwrap().map(Result::unwrap);
     entries.map(|entry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap())).collect()
 }

@@ -88,6 +88,13 @@ impl Calls {
         failed.map(|((tool, _), _)| tool.as_str())
     }
 
+    /// Forgets the approvals that do not count, because they were given for an earlier Job with the same run key.
+    pub(crate) fn forget_uncounted_approvals(&mut self) {
+        for call in &mut self.all {
+            call.uncounted = None;
+        }
+    }
+
     pub(crate) fn get(&self, id: &CallId) -> Option<&Call> {
         self.all.iter().find(|call| &call.id == id)
     }

@@ -88,6 +88,11 @@ impl Questions {
         self.replies_read = self.replies_read.max(nth.unwrap_or(0));
     }
 
+    /// Forgets which replies were read, because another Job with its own replies uses the log.
+    pub(crate) fn restart_replies(&mut self) {
+        self.replies_read = 0;
+    }
+
     pub(super) fn keep_stray(&mut self, reply: StrayReply) {
         self.stray_count += 1;
         if self.stray_replies.len() == MAX_STRAY_REPLIES {

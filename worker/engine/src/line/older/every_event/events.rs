@@ -43,6 +43,7 @@ pub(super) fn all() -> Vec<Event> {
         disruption(),
         invalid_policy(),
         limits_over_calls(),
+        attachment(),
     ]
     .concat()
 }
@@ -478,6 +479,11 @@ fn skill_deletion() -> Vec<Event> {
 /// An epoch after a disrupted attempt.
 fn disruption() -> Vec<Event> {
     vec![Event::EpochStarted { epoch: 2, attempt: 3, after_disruption: true }]
+}
+
+/// A Job that names its run key.
+fn attachment() -> Vec<Event> {
+    vec![Event::JobAttached { job: "01234567-89ab-cdef-0123-456789abcdef".into() }]
 }
 
 /// The end of a Job whose rules do not fit its tools.
