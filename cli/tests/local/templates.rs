@@ -7,10 +7,10 @@ use std::fs;
 
 /// Returns the script of a conversation that makes these calls, given as the `calls` and the `expect` of each turn.
 fn script(turns: &[(&str, &str)]) -> String {
-    let turns: String =
-        turns.iter().map(|(expect, calls)| format!("      - {{expect: {expect}, calls: [{calls}]}}\n")).collect();
+    let turn = |(expect, calls): &(&str, &str)| format!("      - {{expect: {expect}, calls: [{calls}]}}");
+    let turns = turns.iter().map(turn).collect::<Vec<_>>().join("\n");
     format!(
-        "conversations:\n  - name: it\n    turns:\n{turns}      - {{expect: {{lastToolResultContains: done}}, say: Done.}}\n    \
+        "conversations:\n  - name: it\n    turns:\n{turns}\n      - {{expect: {{lastToolResultContains: done}}, say: Done.}}\n    \
          finalization: [{{json: {{passed: true, reasons: []}}}}]\n    polish: [{{say: Done.}}]\n"
     )
 }

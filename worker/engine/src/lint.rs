@@ -66,6 +66,7 @@ fn rule_findings(spec: &SkillSpec, guardrails: Vec<(String, Rule)>, known: &Know
     findings.extend(facts::unused(spec));
     findings.extend(sends::findings(spec, known));
     findings.extend(limits::findings(spec, known));
+    findings.extend(workflows::closed_tools(spec, known));
     findings.extend(lower_limits::findings(spec, &guardrails, known));
     findings.extend(guardrails::findings(spec, guardrails, known));
     findings

@@ -108,7 +108,8 @@ impl Shared {
                 self.model.failure = None;
                 self.model.too_long = None;
             }
-            Event::JobAttached { job } => {
+            // The log of a Job without a named run key has no such event, unless somebody else writes it.
+            Event::JobAttached { job } if self.run.job.is_some() => {
                 self.job = Some(job.clone());
                 self.calls.forget_uncounted_approvals();
                 self.questions.restart_replies();

@@ -79,6 +79,12 @@ fn by_run(spec: SkillSpec) -> Effect {
 #[case::held_by_prefix(json!({"policy": {"approvals": [{"toolId": "process_*", "when": "amount > 500"}]}}), Effect::Enforced)]
 #[case::denied(json!({"policy": {"approvals": [{"toolId": "*", "when": "amount > 500", "action": "deny"}]}}), Effect::Enforced)]
 #[case::held_no_tool(json!({"policy": {"approvals": [{"toolId": "proces_refund"}]}}), Effect::Refused)]
+#[case::an_approver_of_a_tool(
+    json!({"policy": {"workflows": [{
+        "name": "w", "steps": ["process_refund"], "required": true, "expect": [{"step": "process_refund", "approver": "boss"}],
+    }]}}),
+    Effect::Refused
+)]
 #[case::an_unknown_argument(
     json!({"policy": {"approvals": [{"toolId": "process_refund", "when": "has(args.amuont)"}]}}), Effect::Refused
 )]

@@ -64,7 +64,7 @@ pub(crate) fn complete(id: &CallId, text: &str, shared: &mut Shared) {
 }
 
 /// Settles a call that was answered, and records its evidence. `text` is for the model, and `result` for conditions.
-fn complete_with(id: &CallId, text: &str, result: Option<&str>, shared: &mut Shared) {
+pub(crate) fn complete_with(id: &CallId, text: &str, result: Option<&str>, shared: &mut Shared) {
     let Some(tool) = tool_of(id, shared) else { return };
     let (gives_evidence, name, read_only) = (core_tools::gives_evidence(tool), tool.name.clone(), tool.read_only);
     let Shared { calls, record, rules, seq, .. } = shared;

@@ -5,8 +5,8 @@ use crate::core_tools;
 use crate::event::{Event, QuestionId, QuestionSubject, UserQuestion};
 use crate::line::Entry;
 use crate::shared::Shared;
-use crate::stages::calls::apply::settle;
-use crate::stages::calls::{CallState, Settlement};
+use crate::stages::calls::CallState;
+use crate::stages::calls::apply::complete_with;
 
 /// Folds an event into the questions.
 pub(crate) fn apply(entry: &Entry, shared: &mut Shared) {
@@ -46,7 +46,7 @@ fn take_reply(id: &QuestionId, text: &str, (by, nth): (&str, Option<u32>), share
             shared.settle_question(id, Err(RefusedReply::new("the answer is empty")));
         }
         Some(QuestionSubject::Call(call)) => {
-            settle(&call, Settlement::Completed, text, shared);
+            complete_with(&call, text, Some(text), shared);
             shared.settle_question(id, Ok(()));
         }
         Some(QuestionSubject::Entity(_) | QuestionSubject::Draft | QuestionSubject::LostCall(_)) => {}

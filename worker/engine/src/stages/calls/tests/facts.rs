@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::event::Decision;
+use crate::fixture::attended::reply;
 use crate::people::HumanRequest;
 
 /// A Skill with this policy. Its server's tools accept any arguments.
@@ -211,6 +212,28 @@ fn a_step_in_words_cannot_be_closed_with_an_unrelated_call(#[case] tool: &str, #
     let refund = asks(&[("process_refund", json!({"order_id": "A-17", "amount": 5}))]);
     let world = explained(&expected, vec![reads, closes(evidence), refund, good_answer()]);
     assert_eq!(world.effects.len(), refunds);
+}
+
+/// The model reads the number of the answer in its result, and closes the step with it.
+#[test]
+fn the_answer_of_a_person_closes_a_step_in_words() {
+    let expected = json!({"step": "explain", "evidence": {"tool": "ask_user"}});
+    let reads = asks(&[("verify_identity", order())]);
+    let question = asks(&[("ask_user", json!({"text": "Do you agree?"}))]);
+    let answered = |answers: Vec<crate::event::Answer>| {
+        let mut world = explained(&expected, answers);
+        world.people = |asks| reply(asks, |_| "yes".to_owned());
+        world.play_out();
+        world
+    };
+    let first = answered(vec![reads.clone(), question.clone()]);
+    let reply = first.names().iter().position(|name| *name == "user.replied").unwrap() + 1;
+    let is_shown =
+        |turn: &Turn| matches!(turn, Turn::ToolResult { text, .. } if text.contains(&format!("evidence: {reply}")));
+    assert!(first.conversation.turns().iter().any(is_shown));
+    let refund = asks(&[("process_refund", json!({"order_id": "A-17", "amount": 5}))]);
+    let closes = closes(reply.try_into().unwrap());
+    assert_eq!(answered(vec![reads, question, closes, refund, good_answer()]).effects.len(), 1);
 }
 
 #[test]
