@@ -14,6 +14,9 @@ pub(crate) fn description(pattern: &str) -> String {
         r"^[a-z]([-a-z0-9]*[a-z0-9])?$" => {
             "lower-case letters, digits and '-', beginning with a letter and not ending with '-'"
         }
+        r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" => {
+            "lower-case letters, digits and '-', beginning and ending with a letter or a digit"
+        }
         APPROVER => "lower-case letters, digits, '-' and '.', beginning and ending with a letter or a digit",
         r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" => {
             "a name of Kubernetes: lower-case letters, digits, '-' and '.'"

@@ -85,7 +85,7 @@ async fn a_pod_of_another_run_key_is_replaced() {
     name_key(&api);
     api.writes();
     reconcile_once(&api).await.unwrap();
-    assert_eq!(api.writes(), [format!("delete {POD_1}")]);
+    assert_eq!(api.writes(), [format!("create {POD_1}"), format!("delete {POD_1}")]);
     reconcile_once(&api).await.unwrap();
     assert_eq!(part(&api, POD_1)["runKey"], "nightly");
     assert_eq!(api.get(JOB)["status"]["attempt"]["number"], 1);
