@@ -31,7 +31,7 @@ const CACHE_CATCH_UP_DELAY: SignedDuration = SignedDuration::from_secs(1);
 /// The result of the creation of a pod.
 enum PodCreation {
     /// The pod exists.
-    Started(StartedPod),
+    Started(Box<StartedPod>),
     /// A pod that the operator did not create has the name.
     NameTaken(TakenName),
     /// The pod cannot be created until a person changes something.
@@ -84,8 +84,8 @@ pub async fn apply(
             return Ok((AppliedPlan::Deleted, None));
         }
         Act::End(end) => applied_end(fetched, end),
-        Act::Start { attempt, after } => match create_pod(context, fetched, attempt).await? {
-            PodCreation::Started(started) => AppliedPlan::Started(started, after),
+        Act::Start { attempt, after } => match Box::pin(create_pod(context, fetched, attempt)).await? {
+            PodCreation::Started(started) => AppliedPlan::Started(*started, after),
             PodCreation::NameTaken(taken) => AppliedPlan::NameTaken(taken, after),
             PodCreation::MustWait(wait) => {
                 let requeue_after = earlier(requeue_after, wait.retry);
@@ -187,7 +187,7 @@ fn started_pod(pod: &Pod, prepared: PreparedPod) -> PodCreation {
     let revision = revision_of(pod).unwrap_or(revision);
     match pod.uid() {
         None => PodCreation::RetryAfter(CACHE_CATCH_UP_DELAY),
-        Some(uid) => PodCreation::Started(StartedPod {
+        Some(uid) => PodCreation::Started(Box::new(StartedPod {
             pod: pod.name_any(),
             uid,
             attempt,
@@ -196,7 +196,7 @@ fn started_pod(pod: &Pod, prepared: PreparedPod) -> PodCreation {
             approved_call,
             lowered_limits,
             created: pod.metadata.creation_timestamp.clone(),
-        }),
+        })),
     }
 }
 
