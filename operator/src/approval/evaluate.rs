@@ -147,8 +147,8 @@ pub struct ExpectedApproval<'a> {
 ///
 /// - Of the held call: all of them if it is decided, otherwise those of approvers who are not asked any more. The log
 ///   records their decisions already.
-/// - Of the latest call that people were asked about: all of them. The worker may have been lost before it made the call.
-///   Earlier calls are settled, because the next one is held only after that.
+/// - Of the latest call that people were asked about, and of the other calls of its answer: all of them. The worker may have been lost
+///   before it made them. Calls of earlier answers are settled, because the next answer is requested only after that.
 pub fn needed_decisions<'a>(
     held: Option<&HeldCall>,
     is_decided: bool,
@@ -156,16 +156,17 @@ pub fn needed_decisions<'a>(
 ) -> Vec<String> {
     let counts = |approval: &&Approval| approval.status.as_ref().is_some_and(|status| status.counted.is_some());
     let counted = approvals.filter(counts);
-    let latest = counted.clone().map(|approval| &approval.spec.call_id).max_by_key(|id| place_of_call(id));
+    let answer = |approval: &Approval| place_of_call(&approval.spec.call_id).map(|(answer, _)| answer);
+    let latest = counted.clone().filter_map(answer).max();
     let is_needed = |approval: &&Approval| match held.filter(|call| call.id == approval.spec.call_id) {
         Some(call) => is_decided || !call.approvers.contains(&approval.spec.approver),
-        None => latest == Some(&approval.spec.call_id),
+        None => latest.is_some() && answer(approval) == latest,
     };
     counted.filter(is_needed).filter_map(|approval| approval.metadata.name.clone()).collect()
 }
 
 /// Returns the place of a call in its Job: the number of its answer in the log, and its place in the answer.
-fn place_of_call(id: &str) -> Option<(u64, u64)> {
+pub fn place_of_call(id: &str) -> Option<(u64, u64)> {
     let (answer, index) = id.split_once('-')?;
     Some((answer.parse().ok()?, index.parse().ok()?))
 }

@@ -1,17 +1,18 @@
 //! The latest call whose approvals were passed to a worker: pure. The Job's status records it, so that a worker can distinguish an
 //! approval that does not count any more from one that somebody has written into the log.
 
+use crate::approval::evaluate::place_of_call;
 use bloomery_crds::run::GivenDecision;
 use bloomery_crds::v1alpha1::{ApprovalVerdict, ApprovedCall};
 
 /// Returns the record of a Job once these decisions are passed to a worker.
 pub fn with_passed(before: Option<&ApprovedCall>, decisions: &[GivenDecision]) -> Option<ApprovedCall> {
-    let mut approvals = decisions.iter().filter(|given| given.verdict == ApprovalVerdict::Approve).peekable();
-    let Some(first) = approvals.peek() else { return before.cloned() };
-    let (id, digest) = (first.call.clone(), first.digest.clone());
+    let approvals = decisions.iter().filter(|given| given.verdict == ApprovalVerdict::Approve);
+    let Some(latest) = approvals.clone().max_by_key(|given| place_of_call(&given.call)) else { return before.cloned() };
+    let (id, digest) = (latest.call.clone(), latest.digest.clone());
     let earlier = before.filter(|before| before.id == id && before.digest == digest);
     let mut approvers = earlier.map(|earlier| earlier.approvers.clone()).unwrap_or_default();
-    for approval in approvals {
+    for approval in approvals.filter(|given| (&given.call, &given.digest) == (&id, &digest)) {
         if !approvers.contains(&approval.approver) {
             approvers.push(approval.approver.clone());
         }
@@ -65,6 +66,9 @@ mod tests {
         assert_eq!(with_passed(second.as_ref(), &[]), second);
         assert_eq!(with_passed(second.as_ref(), &[given("9-0", "supervisor", Expired)]), second);
         assert_eq!(with_passed(second.as_ref(), &[given("9-0", "legal", Approve)]), Some(record("9-0", &["legal"])));
+        let of_two =
+            [given("7-0", "supervisor", Approve), given("7-0", "finance", Deny), given("7-1", "finance", Approve)];
+        assert_eq!(with_passed(None, &of_two), Some(record("7-1", &["finance"])));
         let many: Vec<_> = (0..40).map(|n| given("9-0", &format!("a{n}"), Approve)).collect();
         assert_eq!(with_passed(None, &many).unwrap().approvers.len(), ApprovedCall::MAX_APPROVERS);
     }

@@ -7,6 +7,7 @@ mod messages;
 pub use messages::{log_location, outcome_health, phase_health, quoted, remarks_condition, stray_replies_condition};
 
 use super::applied::{AppliedPlan, StartedPod, TakenName};
+use super::asked_calls;
 use super::call_not_started;
 use super::ending::EndCause;
 use super::plan::{JobEnd, LostAttempt, PeopleWait, Wait};
@@ -56,6 +57,7 @@ fn starting(current: &JobStatus, started: StartedPod, lost: Option<&LostAttempt>
     let StartedPod { pod, uid, attempt, revision, continued, approved_call, lowered_limits, created } = started;
     let before = current.attempt.as_ref();
     let mut status = current.clone();
+    status.asked_calls = asked_calls::recorded(current);
     status.phase = Some(Phase::Starting);
     status.attempt = Some(Attempt {
         number: attempt,

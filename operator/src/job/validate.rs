@@ -9,10 +9,10 @@ mod revision;
 pub use attempt::{BoundResources, Continued, Filesystem, ValidAttempt};
 pub use models::resolve_models;
 
-use super::approved_call;
 use super::fetch::FetchedJob;
 use super::fetch::attempt::AttemptSources;
 use super::plan::{Blocked, JobEnd, Wait};
+use super::{approved_call, asked_calls};
 use crate::caches::Guarded;
 use crate::owned;
 use crate::settings::Settings;
@@ -73,7 +73,7 @@ pub fn validate(fetched: &FetchedJob, sources: AttemptSources, settings: &Settin
         void_approvals: approved_call::void(status.approved_call.as_ref(), &approvals),
         approved_call: approved_call::with_passed(status.approved_call.as_ref(), &approvals),
         approvals,
-        asked: status.asked_calls.clone(),
+        asked: asked_calls::recorded(status),
         continues: resolve_continued_job(job, status, continued.as_deref())?,
         replies: fetched.pending_replies().collect(),
         report,

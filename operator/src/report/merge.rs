@@ -114,9 +114,10 @@ impl LogStatement {
 /// contradicts earlier ones, or asks about too many calls.
 fn with_reported_call(current: &JobStatus, report: &Report) -> Result<Vec<AskedCall>, String> {
     let held = report.projection.waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref());
-    let Some(held) = held else { return Ok(current.asked_calls.clone()) };
+    let recorded = asked_calls::recorded(current);
+    let Some(held) = held else { return Ok(recorded) };
     let is_asked = waiting_phase(report).is_some();
-    asked_calls::with_call(&current.asked_calls, current.approved_call.as_ref(), held, is_asked)
+    asked_calls::with_call(recorded, current.approved_call.as_ref(), held, is_asked)
 }
 
 fn call(waiting: Option<&WaitingFor>) -> Option<HeldCall> {

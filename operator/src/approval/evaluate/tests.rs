@@ -199,13 +199,15 @@ fn a_withdrawn_approval_differs_from_an_expired_one() {
 }
 
 #[rstest]
-#[case::held_and_decided(Some(("7-1", vec!["supervisor", "finance"])), true, &["7-1 supervisor", "7-1 finance"])]
-#[case::held_and_not_decided(Some(("7-1", vec!["supervisor", "finance"])), false, &[])]
+#[case::held_and_decided(Some(("7-1", vec!["supervisor", "finance"])), true, &["7-0 supervisor", "7-1 supervisor", "7-1 finance"])]
+#[case::held_and_not_decided(Some(("7-1", vec!["supervisor", "finance"])), false, &["7-0 supervisor"])]
 // The log has the decision of an approver who is not asked any more.
-#[case::held_by_the_second_approver(Some(("7-1", vec!["finance"])), false, &["7-1 supervisor"])]
-#[case::made_or_lost(None, false, &["7-1 supervisor", "7-1 finance"])]
-#[case::another_call_is_held_and_nobody_was_asked(Some(("12-0", vec!["supervisor"])), false, &["7-1 supervisor", "7-1 finance"])]
-fn a_worker_needs_the_decisions_on_the_latest_call(
+#[case::held_by_the_second_approver(Some(("7-1", vec!["finance"])), false, &["7-0 supervisor", "7-1 supervisor"])]
+#[case::made_or_lost(None, false, &["7-0 supervisor", "7-1 supervisor", "7-1 finance"])]
+#[case::another_call_is_held_and_nobody_was_asked(
+    Some(("12-0", vec!["supervisor"])), false, &["7-0 supervisor", "7-1 supervisor", "7-1 finance"]
+)]
+fn a_worker_needs_the_decisions_on_the_calls_of_the_latest_answer(
     #[case] held: Option<(&str, Vec<&str>)>,
     #[case] is_decided: bool,
     #[case] expected: &[&str],
