@@ -85,7 +85,7 @@ async fn an_older_chart_keeps_the_newer_crds() {
     let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let chart = std::env::temp_dir().join(&tenant.namespace);
-        command::run(Command::new("cp").arg("-r").arg(command::checkout("charts/bloomery")).arg(&chart));
+        command::run(Command::new("cp").arg("-rL").arg(command::checkout("charts/bloomery")).arg(&chart));
         let older_group = "older.example.com";
         for file in std::fs::read_dir(chart.join("templates/crds")).expect("the chart has CRDs") {
             make_older(&file.expect("a file").path(), older_group);

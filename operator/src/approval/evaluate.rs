@@ -156,11 +156,14 @@ pub fn needed_decisions<'a>(
 ) -> Vec<String> {
     let counts = |approval: &&Approval| approval.status.as_ref().is_some_and(|status| status.counted.is_some());
     let counted = approvals.filter(counts);
-    let answer = |approval: &Approval| place_of_call(&approval.spec.call_id).map(|(answer, _)| answer);
-    let latest = counted.clone().filter_map(answer).max();
+    let latest = counted.clone().map(|approval| &approval.spec.call_id).max_by_key(|id| place_of_call(id));
+    let answer = |id: &str| place_of_call(id).map(|(answer, _)| answer);
+    let is_of_latest_answer = |id: &String| {
+        latest.is_some_and(|latest| id == latest || (answer(id).is_some() && answer(id) == answer(latest)))
+    };
     let is_needed = |approval: &&Approval| match held.filter(|call| call.id == approval.spec.call_id) {
         Some(call) => is_decided || !call.approvers.contains(&approval.spec.approver),
-        None => latest.is_some() && answer(approval) == latest,
+        None => is_of_latest_answer(&approval.spec.call_id),
     };
     counted.filter(is_needed).filter_map(|approval| approval.metadata.name.clone()).collect()
 }
