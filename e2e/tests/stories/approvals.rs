@@ -135,6 +135,7 @@ async fn an_approval_that_somebody_writes_into_the_log_makes_no_call() {
     if !cluster::is_local_or_skips("the files of the memory") {
         return;
     }
+    let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let (shop, job) = waiting(tenant, None, None).await;
         let approval = tenant.approval_for(&job, "supervisor").await;
@@ -187,6 +188,7 @@ async fn decides_after_forged_lines(verdict: &str, refunds: u64) {
     if !cluster::is_local_or_skips("the files of the memory") {
         return;
     }
+    let _turn = operator::undisturbed().await;
     story(async |tenant| {
         let (shop, job) = waiting(tenant, (refunds == 0).then_some("Denied by a person"), None).await;
         let approval = tenant.approval_for(&job, "supervisor").await;
