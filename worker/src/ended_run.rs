@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// Returns the state of the Job, if it names its run key, and the run of the key has a record and no log.
 ///
-/// A Job whose record cannot be read begins anew only if there is no record: otherwise it could repeat the effects of its run.
+/// A Job whose record cannot be read runs from its beginning only if there is no record: otherwise it could repeat the effects of its run.
 ///
 /// # Errors
 /// If there is a record, and it cannot be read.

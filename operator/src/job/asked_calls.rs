@@ -4,6 +4,10 @@
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::v1alpha1::{ApprovedCall, AskedCall, HeldCall, JobStatus};
 
+/// The end of the message about a report that contradicts an earlier one, with the remedy.
+pub const TWO_WRITERS: &str = ", and was refused: only one of them is from the worker. Find out who may enter the pods of the namespace \
+                               or write to its memory";
+
 /// Returns the record of a Job. The status of an earlier version has only the call that the Job waits for.
 pub fn recorded(status: &JobStatus) -> Vec<AskedCall> {
     let held = status.waiting_for.as_ref().and_then(|waiting| waiting.call.as_ref());
@@ -28,8 +32,7 @@ pub fn with_call(
     if let Some(known) = asked.iter_mut().find(|known| known.id == held.id) {
         if (&known.tool, &known.digest) != (&held.tool, &held.digest) {
             return Err(format!(
-                "a report has another call {} than the one that people were asked about, and was refused: only one of them is from \
-                 the worker. Find out who may enter the pods of the namespace or write to its memory",
+                "a report has another call {} than the one that people were asked about{TWO_WRITERS}",
                 held.id
             ));
         }

@@ -32,7 +32,7 @@ pub(super) fn wait(caches: &Caches, fetched: &FetchedJob) -> Option<Wait> {
     Some(Wait::new(Reason::RunKeyInUse, message).retry_after(IN_USE_RETRY_INTERVAL))
 }
 
-/// The wait of a Job that was restored from a backup without a run key. Its UID is new, so it would begin anew and repeat its effects.
+/// The wait of a Job that was restored from a backup without a run key. Its UID is new, so it would run from its beginning and repeat its effects.
 fn restored_wait(job: &Job) -> Option<Wait> {
     let restore = job.labels().get(names::LABEL_RESTORED)?;
     let message = format!(

@@ -134,8 +134,8 @@ fn resolve_continued_job(
     Ok(Some(Continued { name: name.clone(), uid, run_key }))
 }
 
-/// Returns the UID of the Job that another one continues, and the run key that its spec names. The continued Job must have ended. It must belong to the same
-/// Skill, because the skill directory holds its conversation.
+/// Returns the UID of the Job that another one continues, and the run key that its spec names. The continued Job must have ended. It
+/// must belong to the same Skill, because the skill directory holds its conversation.
 fn keys_of_ended_job(name: &str, skill: &str, job: Option<&Guarded<Job>>) -> Result<(String, Option<String>), Wait> {
     let wait = |message: String| Err(Wait::new(Reason::ContinuedNotEnded, message));
     let job = match job.map(|job| &job.0) {

@@ -1,7 +1,7 @@
 //! Merges a report into a Job's status: pure, idempotent, and never backwards.
 
 use crate::approval::approval_names;
-use crate::job::asked_calls;
+use crate::job::asked_calls::{self, TWO_WRITERS};
 use crate::job::call_not_started::unstarted_call_of_report;
 use crate::job::ending::EndCause;
 use crate::job::status::{finish, phase_health, remarks_condition, stray_replies_condition, with_conditions};
@@ -103,8 +103,7 @@ impl LogStatement {
             _ => return None,
         };
         Some(format!(
-            "a report has {what} an earlier one, both for event {} of epoch {}, and was refused: only one of them is from \
-             the worker. Find out who may enter the pods of the namespace or write to its memory",
+            "a report has {what} an earlier one, both for event {} of epoch {}{TWO_WRITERS}",
             self.log.events, report.epoch
         ))
     }

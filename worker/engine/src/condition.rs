@@ -16,6 +16,7 @@ pub use defects::Defect;
 pub use error::Error;
 pub(crate) use kinds::Kinds;
 pub use signature::Signature;
+pub(crate) use written::expectations;
 pub use written::{Written, written};
 
 use bloomery_cel::{Program, Scope};

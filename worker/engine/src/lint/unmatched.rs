@@ -2,6 +2,7 @@
 
 use super::finding::{Finding, Severity};
 use super::known_tools::KnownTools;
+use crate::condition::expectations;
 use crate::rules::guardrail::reads_as_tool;
 use bloomery_crds::v1alpha1::{Policy, SkillSpec, ToolDeclaration, ToolInput};
 
@@ -31,11 +32,8 @@ fn named_tools(spec: &SkillSpec, policy: &Policy) -> Vec<(String, String)> {
 
 /// Returns the path and the tool of each entry of `expect` that names the evidence for a step.
 fn evidence(policy: &Policy) -> impl Iterator<Item = (String, String)> {
-    policy.workflows.iter().enumerate().flat_map(|(at, workflow)| {
-        workflow.expect.iter().enumerate().filter_map(move |(nth, expected)| {
-            let path = format!("spec.policy.workflows[{at}].expect[{nth}].evidence.tool");
-            Some((path, expected.evidence.as_ref()?.tool.clone()))
-        })
+    expectations(policy).filter_map(|(path, _, expected)| {
+        Some((format!("{path}.evidence.tool"), expected.evidence.as_ref()?.tool.clone()))
     })
 }
 

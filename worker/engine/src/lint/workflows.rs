@@ -2,6 +2,7 @@
 
 use super::finding::Finding;
 use super::known_tools::KnownTools;
+use crate::condition::expectations;
 use crate::rules::guardrail::{Rule, RuleEffect, reads_as_tool};
 use crate::tool_policy::server_tool_refusal;
 use bloomery_crds::tool_pattern::matches;
@@ -16,16 +17,9 @@ pub(super) fn findings(spec: &SkillSpec, rules: &[(String, Rule)], known: &Known
 /// Finds evidence and approvers of steps that are tools: only a call of the tool completes such a step.
 pub(super) fn closed_tools(spec: &SkillSpec, known: &KnownTools) -> Vec<Finding> {
     let is_tool = |step: &str| known.matching(step).next().is_some();
-    let workflows = spec.policy.iter().flat_map(|policy| &policy.workflows).enumerate();
-    let expected = workflows.flat_map(|(at, workflow)| {
-        workflow
-            .expect
-            .iter()
-            .enumerate()
-            .map(move |(nth, expected)| (format!("spec.policy.workflows[{at}].expect[{nth}]"), expected))
-    });
-    let of_tools = expected.filter(|(_, expected)| is_tool(&expected.step));
-    let finding = |(path, expected): (String, &StepExpectation)| {
+    let expected = spec.policy.iter().flat_map(expectations);
+    let of_tools = expected.filter(|(_, _, expected)| is_tool(&expected.step));
+    let finding = |(path, _, expected): (String, &Workflow, &StepExpectation)| {
         let step = &expected.step;
         if expected.evidence.is_some() {
             let message = format!("{step:?} is a tool, so only its own call completes the step");
