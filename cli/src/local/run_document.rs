@@ -91,8 +91,8 @@ impl RunDocument {
         Ok(Self { revision, part, program })
     }
 
-    /// Stores the document beside the log, unless the Job has one already. Returns whether it was stored. It is durable once the directory of
-    /// logs is synced, which `Store::open` does before the log begins.
+    /// Stores the document beside the log, unless the Job has one already. Returns whether it was stored. It is durable once the first
+    /// segment of the log is: `Store::open` syncs the directory above, and a new segment syncs the directory of both.
     ///
     /// # Errors
     /// If the document cannot be written.
@@ -102,8 +102,7 @@ impl RunDocument {
         let temporary = dir.join(format!(".tmp-{writer}-{FILE}"));
         let result = fs::create_dir_all(&dir)
             .and_then(|()| Disk.create(&temporary, &text))
-            .and_then(|()| Disk.link(&temporary, &dir.join(FILE)))
-            .and_then(|()| Disk.sync_dir(&dir));
+            .and_then(|()| Disk.link(&temporary, &dir.join(FILE)));
         // If this fails, the temporary file stays, which is harmless.
         let _ = fs::remove_file(&temporary);
         match result {
