@@ -14,7 +14,7 @@ pub use context::Context;
 pub use endpoint::{CALL_HEADERS, EndpointAuth, EndpointRule, Method, is_reserved_header};
 pub use engine::{Engine, FinalizationGate, IntentDetection, OutputContract, ReplyPolisher, Stage, ToolSelection};
 pub use intents::{Entity, Intent, Intents, OutOfDomain, OutOfDomainAction};
-pub use mcp::{McpContainer, McpServer, McpService};
+pub use mcp::{McpContainer, McpServer, McpService, McpTransport};
 pub use memory::{BankUse, Memory};
 pub use policy::{
     ApprovalAction, ApprovalRule, CallLimit, EffectPolicy, Guardrails, LimitScope, ListSource, Policy, StepEvidence,

@@ -1,7 +1,9 @@
 //! Skills of a story.
 
 use bloomery_crds::conditions::{self, ConditionType};
-use bloomery_crds::v1alpha1::{McpContainer, McpServer, McpService, Policy, Skill, SkillSpec, SkillStatus, ToolPolicy};
+use bloomery_crds::v1alpha1::{
+    McpContainer, McpServer, McpService, McpTransport, Policy, Skill, SkillSpec, SkillStatus, ToolPolicy,
+};
 use bloomery_testkit::skills::{add_tier_one_rules, refunds};
 use futures::future::BoxFuture;
 use k8s_openapi::api::core::v1::EnvVar;
@@ -44,6 +46,7 @@ impl Tenant {
             |name: &str, value: String| EnvVar { name: name.to_owned(), value: Some(value), value_from: None };
         McpContainer {
             image: image("e2e-orders"),
+            transport: None,
             command: Vec::new(),
             args: Vec::new(),
             port: PORT,
@@ -68,6 +71,19 @@ impl SkillDraft<'_> {
     #[must_use]
     pub fn with_orders(self) -> Self {
         let container = self.tenant.orders();
+        self.with(|spec| spec.mcp_server = Some(McpServer { container: Some(container), service: None }))
+    }
+
+    /// Uses an MCP server that speaks over its standard input and output. Its image has nothing else.
+    #[must_use]
+    pub fn with_stdio_server(self) -> Self {
+        let container = McpContainer {
+            image: image("e2e-stdio"),
+            transport: Some(McpTransport::Stdio),
+            command: vec!["/bloomery-e2e-stdio".to_owned()],
+            env: Vec::new(),
+            ..self.tenant.orders()
+        };
         self.with(|spec| spec.mcp_server = Some(McpServer { container: Some(container), service: None }))
     }
 

@@ -31,6 +31,7 @@ mod kstatus;
 mod kubectl;
 mod left_behind;
 mod limits;
+mod mcp_servers;
 mod memory;
 mod numbers;
 mod parked;

@@ -1,5 +1,6 @@
 //! Builds the objects that a Skill needs, one in each file.
 
+mod bridge;
 mod mcp_account;
 mod mcp_deployment;
 mod mcp_service;
@@ -61,7 +62,7 @@ pub fn build(skill: &ValidSkill, settings: &Settings) -> Result<PreparedSkill, I
         Some(ValidMcp::Service(service)) => PreparedMcp::External(service.clone()),
         Some(ValidMcp::Container(container)) => PreparedMcp::Managed(Box::new(ManagedMcp {
             account: mcp_account::build_mcp_account(skill),
-            deployment: mcp_deployment::build_mcp_deployment(skill, container, &settings.mcp.pod),
+            deployment: mcp_deployment::build_mcp_deployment(skill, container, settings),
             service: mcp_service::build_mcp_service(skill, container),
         })),
     };

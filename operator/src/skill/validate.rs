@@ -84,7 +84,13 @@ pub fn validate(skill: &Skill) -> Result<ValidSkill, InvalidSkill> {
 fn validate_mcp(server: Option<McpServer>) -> Result<Option<ValidMcp>, InvalidSkill> {
     match server {
         None => Ok(None),
-        Some(McpServer { container: Some(container), service: None }) => Ok(Some(ValidMcp::Container(container))),
+        Some(McpServer { container: Some(container), service: None }) => {
+            if container.is_stdio() && container.command.is_empty() {
+                let what = "is needed with transport stdio: the command line of the server in its image.";
+                return Err(InvalidSkill::new(vec![format!("spec.mcpServer.container.command: {what}")]));
+            }
+            Ok(Some(ValidMcp::Container(container)))
+        }
         Some(McpServer { container: None, service: Some(service) }) => Ok(Some(ValidMcp::Service(service))),
         Some(_) => {
             let what = "exactly one of container (the operator runs it) and service (it runs already) is needed.";
@@ -106,6 +112,18 @@ mod tests {
         assert!(matches!(valid.mcp, Some(ValidMcp::Container(_))));
         assert!(matches!(validate(&fixtures::with_service()).unwrap().mcp, Some(ValidMcp::Service(_))));
         assert_eq!(validate(&fixtures::without_server()).unwrap().mcp, None);
+    }
+
+    #[test]
+    fn a_stdio_server_needs_a_command() {
+        let mut skill = fixtures::with_container();
+        let container = skill.spec.mcp_server.as_mut().and_then(|server| server.container.as_mut()).unwrap();
+        container.transport = Some(bloomery_crds::v1alpha1::McpTransport::Stdio);
+        let faults = validate(&skill).unwrap_err().faults;
+        assert!(
+            faults.len() == 1 && faults[0].starts_with("spec.mcpServer.container.command: is needed"),
+            "{faults:?}"
+        );
     }
 
     #[test]

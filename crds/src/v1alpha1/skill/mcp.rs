@@ -2,6 +2,7 @@
 
 use k8s_openapi::api::core::v1::{EnvVar, ResourceRequirements};
 use kube::KubeSchema;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The MCP server of a Skill. Exactly one of `container` and `service` is required.
@@ -17,15 +18,21 @@ pub struct McpServer {
     pub service: Option<McpService>,
 }
 
-/// An MCP server that the operator runs. It must speak streamable HTTP. It runs under the `restricted` Pod Security
-/// Standard, so its image must run as a non-root user on a read-only root file system.
+/// An MCP server that the operator runs. It runs under the `restricted` Pod Security Standard, so its image must run as a
+/// non-root user on a read-only root file system.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("!has(self.transport) || self.transport != 'stdio' || (has(self.command) && size(self.command) > 0)").message("command is needed with transport stdio: the command line of the server in its image").field_path(".command"))]
 pub struct McpContainer {
     /// The image.
     #[schemars(length(min = 1, max = 1024))]
     pub image: String,
-    /// Replaces the image's entry point.
+    /// How the server speaks MCP. `streamable-http`: it listens on `port`. `stdio`: it speaks over its standard input and
+    /// output; the operator starts it with a bridge that listens on `port`, and each session of a worker has a process of
+    /// its own. Default: `streamable-http`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transport: Option<McpTransport>,
+    /// Replaces the image's entry point. Required with `transport: stdio`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32), inner(length(max = 4096)))]
     pub command: Vec<String>,
@@ -33,7 +40,7 @@ pub struct McpContainer {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), inner(length(max = 4096)))]
     pub args: Vec<String>,
-    /// The port that it listens on. Default: 8080.
+    /// The port of the pod. Default: 8080.
     #[serde(default = "default_port")]
     #[schemars(range(min = 1, max = 65_535))]
     pub port: u16,
@@ -48,6 +55,23 @@ pub struct McpContainer {
     /// Resource requests and limits, as in a pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<ResourceRequirements>,
+}
+
+impl McpContainer {
+    /// Returns whether the server speaks over its standard input and output.
+    pub fn is_stdio(&self) -> bool {
+        self.transport == Some(McpTransport::Stdio)
+    }
+}
+
+/// The transport of an MCP server that the operator runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum McpTransport {
+    /// Streamable HTTP, on the port of the container.
+    StreamableHttp,
+    /// Standard input and output.
+    Stdio,
 }
 
 /// An MCP server that already runs as a Service in the same namespace.

@@ -51,6 +51,11 @@ async fn a_skill_with_a_bad_server_is_refused_with_the_path_of_the_field() {
             ("spec.mcpServer.container.image", "at least 1", server(json!({"container": {"image": ""}}))),
             ("spec.mcpServer.container.port", "less than or equal to 65535", container(70_000, "/mcp")),
             ("spec.mcpServer.container.path", "should match", container(80, "mcp?x")),
+            (
+                "spec.mcpServer.container.command",
+                "needed with transport stdio",
+                server(json!({"container": {"image": "i", "transport": "stdio", "args": ["x"]}})),
+            ),
             ("spec.mcpServer.service.name", "should match", service("other.namespace", 80)),
             ("spec.mcpServer.service.port", "greater than or equal to 1", service("orders", 0)),
         ];

@@ -1,8 +1,9 @@
 //! Builds the Deployment of the MCP server of a Skill.
 
 use super::super::validate::ValidSkill;
+use super::bridge;
 use super::metadata::metadata;
-use crate::settings::PodDefaults;
+use crate::settings::Settings;
 use bloomery_crds::v1alpha1::McpContainer;
 use bloomery_crds::{names, pod};
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy, RollingUpdateDeployment};
@@ -35,7 +36,7 @@ pub fn selector(skill: &ValidSkill) -> BTreeMap<String, String> {
 /// Builds the Deployment. Its pods pass the `restricted` Pod Security Standard.
 ///
 /// The server runs as the user of its image, because the image decides who owns its files. This user must not be root.
-pub fn build_mcp_deployment(skill: &ValidSkill, container: &McpContainer, defaults: &PodDefaults) -> Deployment {
+pub fn build_mcp_deployment(skill: &ValidSkill, container: &McpContainer, settings: &Settings) -> Deployment {
     let metadata = metadata(skill, names::mcp_server(&skill.name), "mcp");
     let labels = metadata.labels.clone();
     Deployment {
@@ -54,7 +55,7 @@ pub fn build_mcp_deployment(skill: &ValidSkill, container: &McpContainer, defaul
             }),
             template: PodTemplateSpec {
                 metadata: Some(ObjectMeta { labels, ..ObjectMeta::default() }),
-                spec: Some(pod_spec(skill, container, defaults)),
+                spec: Some(pod_spec(skill, container, settings)),
             },
             ..DeploymentSpec::default()
         }),
@@ -62,34 +63,45 @@ pub fn build_mcp_deployment(skill: &ValidSkill, container: &McpContainer, defaul
     }
 }
 
-fn pod_spec(skill: &ValidSkill, container: &McpContainer, defaults: &PodDefaults) -> PodSpec {
+fn pod_spec(skill: &ValidSkill, container: &McpContainer, settings: &Settings) -> PodSpec {
+    let scratch = Volume {
+        name: "tmp".to_owned(),
+        empty_dir: Some(EmptyDirVolumeSource {
+            size_limit: Some(Quantity("256Mi".to_owned())),
+            ..EmptyDirVolumeSource::default()
+        }),
+        ..Volume::default()
+    };
+    let is_stdio = container.is_stdio();
     let mut spec = PodSpec {
         service_account_name: Some(names::mcp_server(&skill.name)),
         automount_service_account_token: Some(false),
         enable_service_links: Some(false),
         security_context: Some(pod::restricted()),
         containers: vec![server_container(container)],
-        volumes: Some(vec![Volume {
-            name: "tmp".to_owned(),
-            empty_dir: Some(EmptyDirVolumeSource {
-                size_limit: Some(Quantity("256Mi".to_owned())),
-                ..EmptyDirVolumeSource::default()
-            }),
-            ..Volume::default()
-        }]),
+        volumes: Some([scratch].into_iter().chain(is_stdio.then(bridge::volume)).collect()),
+        init_containers: is_stdio.then(|| vec![bridge::init_container(&settings.worker)]),
+        // The bridge is the first process of its container, and does not collect the processes that servers leave behind.
+        share_process_namespace: is_stdio.then_some(true),
         ..PodSpec::default()
     };
-    defaults.apply_to(&mut spec);
+    settings.mcp.pod.apply_to(&mut spec);
     spec
 }
 
 fn server_container(container: &McpContainer) -> Container {
     let list = |items: &Vec<String>| (!items.is_empty()).then(|| items.clone());
+    let (command, args) = if container.is_stdio() {
+        (Some(bridge::command(container)), None)
+    } else {
+        (list(&container.command), list(&container.args))
+    };
+    let scratch = VolumeMount { name: "tmp".to_owned(), mount_path: "/tmp".to_owned(), ..VolumeMount::default() };
     Container {
         name: PORT_NAME.to_owned(),
         image: Some(container.image.clone()),
-        command: list(&container.command),
-        args: list(&container.args),
+        command,
+        args,
         env: (!container.env.is_empty()).then(|| container.env.clone()),
         ports: Some(vec![ContainerPort {
             name: Some(PORT_NAME.to_owned()),
@@ -101,11 +113,7 @@ fn server_container(container: &McpContainer) -> Container {
         security_context: Some(pod::restricted_container()),
         startup_probe: Some(probe(1, STARTUP_SECONDS)),
         readiness_probe: Some(probe(5, 3)),
-        volume_mounts: Some(vec![VolumeMount {
-            name: "tmp".to_owned(),
-            mount_path: "/tmp".to_owned(),
-            ..VolumeMount::default()
-        }]),
+        volume_mounts: Some([scratch].into_iter().chain(container.is_stdio().then(bridge::mount)).collect()),
         ..Container::default()
     }
 }
@@ -142,23 +150,38 @@ mod tests {
     use super::super::metadata::yaml;
     use super::*;
     use crate::skill::{fixtures, validate::validate};
+    use clap::Parser;
+    use serde_json::{Value, json};
+
+    fn settings(more: &[&str]) -> Settings {
+        let needed = ["operator", "--pod-name=op-0", "--pod-namespace=bloomery", "--worker-image=worker:1"];
+        Settings::try_parse_from(needed.iter().chain(more)).unwrap()
+    }
+
+    fn built(container: Value) -> Deployment {
+        let skill = validate(&fixtures::with_container()).unwrap();
+        build_mcp_deployment(&skill, &serde_json::from_value(container).unwrap(), &settings(&[]))
+    }
 
     #[test]
     fn the_deployment_of_a_skill_with_all_fields() {
         let skill = validate(&fixtures::with_container()).unwrap();
         let Some(ValidMcp::Container(container)) = skill.mcp.clone() else { panic!() };
-        let defaults = r#"{"imagePullSecrets": [{"name": "pull"}], "nodeSelector": {"disk": "ssd"}}"#;
-        let defaults = serde_json::from_str(defaults).unwrap();
-        insta::assert_snapshot!("mcp_deployment", yaml(&build_mcp_deployment(&skill, &container, &defaults)));
+        let defaults = r#"--mcp-pod={"imagePullSecrets": [{"name": "pull"}], "nodeSelector": {"disk": "ssd"}}"#;
+        let deployment = build_mcp_deployment(&skill, &container, &settings(&[defaults]));
+        insta::assert_snapshot!("mcp_deployment", yaml(&deployment));
     }
 
     #[test]
     fn the_deployment_of_a_skill_with_defaults() {
-        let skill = validate(&fixtures::with_container()).unwrap();
-        let minimal = serde_json::from_value(serde_json::json!({"image": "localhost/orders:4"})).unwrap();
-        insta::assert_snapshot!(
-            "mcp_deployment_least",
-            yaml(&build_mcp_deployment(&skill, &minimal, &PodDefaults::default()))
-        );
+        insta::assert_snapshot!("mcp_deployment_least", yaml(&built(json!({"image": "localhost/orders:4"}))));
+    }
+
+    #[test]
+    fn the_deployment_of_a_stdio_server_starts_it_with_the_bridge() {
+        let container = json!({
+            "image": "localhost/files:5", "transport": "stdio", "command": ["node", "/app/index.js"], "args": ["/data"],
+        });
+        insta::assert_snapshot!("mcp_deployment_stdio", yaml(&built(container)));
     }
 }

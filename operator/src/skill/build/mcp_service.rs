@@ -14,6 +14,8 @@ pub fn build_mcp_service(skill: &ValidSkill, container: &McpContainer) -> Servic
         metadata: metadata(skill, names::mcp_server(&skill.name), "mcp"),
         spec: Some(ServiceSpec {
             selector: Some(selector(skill)),
+            // A session of MCP is known to one pod only.
+            session_affinity: Some("ClientIP".to_owned()),
             ports: Some(vec![ServicePort {
                 name: Some(PORT_NAME.to_owned()),
                 port: container.port.into(),

@@ -143,7 +143,10 @@ fn is_overdue(conditions: &[DeploymentCondition]) -> bool {
 /// The port of the MCP server that the operator runs for a Skill.
 fn port(skill: &Skill) -> Port {
     let container = skill.spec.mcp_server.as_ref().and_then(|server| server.container.as_ref());
-    Port(container.map(|container| container.port).unwrap_or_default())
+    match container {
+        Some(container) if container.is_stdio() => Port::Bridge,
+        container => Port::Server(container.map(|container| container.port).unwrap_or_default()),
+    }
 }
 
 /// The newest pod: an earlier one may run a configuration that was corrected since.

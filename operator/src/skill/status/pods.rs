@@ -11,15 +11,25 @@ const ROOT_REMEDY: &str = ": build the image with a numeric USER other than 0";
 
 /// The port of the MCP server, in messages.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Port(pub(super) u16);
+pub(super) enum Port {
+    /// The server listens on it.
+    Server(u16),
+    /// The bridge before a stdio server listens on it, as soon as the server has answered.
+    Bridge,
+}
 
 impl Port {
     /// Describes a server that runs but does not accept connections. The operator cannot see on which ports it listens.
     fn closed(self, probe: &str, pod: &str) -> String {
+        let Self::Server(port) = self else {
+            return format!(
+                "the {probe} probe failed: the MCP server in pod {pod} does not answer over its standard input and output; see \
+                 kubectl logs {pod}"
+            );
+        };
         format!(
-            "the {probe} probe failed: the MCP server in pod {pod} accepts no connections on port {}. Set \
-             spec.mcpServer.container.port to the port that it listens on; kubectl logs {pod} usually names it",
-            self.0
+            "the {probe} probe failed: the MCP server in pod {pod} accepts no connections on port {port}. Set \
+             spec.mcpServer.container.port to the port that it listens on; kubectl logs {pod} usually names it"
         )
     }
 }
@@ -35,10 +45,11 @@ pub(super) fn rollout_timeout(pod: Option<&Pod>, port: Port) -> String {
 pub(super) fn starting(pod: &Pod, port: Port) -> Option<String> {
     let server = server(pod)?;
     let is_running = server.state.as_ref().is_some_and(|state| state.running.is_some());
-    let message = format!(
-        "the MCP server is starting: its startup probe cannot connect to port {} yet, and may try for {STARTUP_SECONDS} s",
-        port.0
-    );
+    let what = match port {
+        Port::Server(port) => format!("its startup probe cannot connect to port {port} yet"),
+        Port::Bridge => "it has not answered over its standard input and output yet".to_owned(),
+    };
+    let message = format!("the MCP server is starting: {what}, and may try for {STARTUP_SECONDS} s");
     (is_running && server.started == Some(false)).then_some(message)
 }
 
@@ -57,14 +68,34 @@ pub(super) fn problem(pod: &Pod, port: Port) -> Option<String> {
     }
     let status = pod.status.as_ref()?;
     let containers = status.container_statuses.iter().flatten();
-    containers.into_iter().find_map(|container| container_problem(name, container, port)).or_else(|| {
-        let conditions = status.conditions.iter().flatten();
-        let unscheduled = conditions.into_iter().find(|found| {
-            found.type_ == "PodScheduled" && found.status == "False" && found.reason.as_deref() == Some("Unschedulable")
-        })?;
-        let why = unscheduled.message.as_deref().unwrap_or("no reason is given");
-        Some(format!("pod {name} of the MCP server cannot be scheduled: {why}"))
-    })
+    let bridge = status.init_container_statuses.iter().flatten();
+    let bridge = bridge.into_iter().find_map(|container| init_problem(name, container));
+    bridge.or_else(|| containers.into_iter().find_map(|container| container_problem(name, container, port))).or_else(
+        || {
+            let conditions = status.conditions.iter().flatten();
+            let unscheduled = conditions.into_iter().find(|found| {
+                found.type_ == "PodScheduled"
+                    && found.status == "False"
+                    && found.reason.as_deref() == Some("Unschedulable")
+            })?;
+            let why = unscheduled.message.as_deref().unwrap_or("no reason is given");
+            Some(format!("pod {name} of the MCP server cannot be scheduled: {why}"))
+        },
+    )
+}
+
+/// Describes why the bridge cannot be copied into a pod.
+fn init_problem(pod: &str, container: &ContainerStatus) -> Option<String> {
+    let ContainerStateWaiting { reason, message } = container.state.as_ref()?.waiting.as_ref()?;
+    match reason.as_deref().unwrap_or_default() {
+        "" | "ContainerCreating" | "PodInitializing" => None,
+        reason => Some(format!(
+            "pod {pod} of the MCP server cannot run its init container {} with the worker's image {} ({reason}): {}",
+            container.name,
+            container.image,
+            message.as_deref().unwrap_or("no reason is given")
+        )),
+    }
 }
 
 fn container_problem(pod: &str, container: &ContainerStatus, port: Port) -> Option<String> {

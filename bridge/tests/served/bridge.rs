@@ -1,0 +1,141 @@
+//! A running bridge, and a Job that calls its server.
+
+use bloomery_crds::Digest;
+use bloomery_crds::run::McpEndpoint;
+use bloomery_engine::event::{CallId, ToolProgress};
+use bloomery_engine::step::ToolCall;
+use bloomery_engine::tool::{ListedTool, ToolSource};
+use bloomery_mcp::{CallOutcome, Client};
+use bloomery_redact::Redactor;
+use std::cell::RefCell;
+use std::io::Read;
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// A time limit that no call reaches.
+const PLENTY: Duration = Duration::from_mins(1);
+
+/// The time limit for the start of a server, on a busy machine.
+const START_TIMEOUT: Duration = Duration::from_mins(2);
+
+/// A running bridge, which ends with the test.
+pub(crate) struct Bridge {
+    child: Child,
+    port: u16,
+}
+
+impl Bridge {
+    /// Starts the bridge before the server with this command line, and waits until it listens.
+    pub(crate) fn start(flags: &[&str], server: &[String]) -> Self {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let mut child = command(port, flags, server).spawn().unwrap();
+        let until = Instant::now() + START_TIMEOUT;
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert_eq!(child.try_wait().unwrap(), None, "the bridge has ended");
+            assert!(Instant::now() < until, "the bridge does not listen");
+            sleep(Duration::from_millis(10));
+        }
+        Self { child, port }
+    }
+
+    /// Runs the bridge until it ends by itself. Returns its log.
+    pub(crate) fn run_to_end(server: &[String]) -> (ExitStatus, String) {
+        let output = command(1, &[], server).output().unwrap();
+        (output.status, String::from_utf8(output.stderr).unwrap())
+    }
+
+    /// Returns the URL of the MCP endpoint.
+    pub(crate) fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/mcp", self.port)
+    }
+
+    /// Asks the bridge to stop.
+    pub(crate) fn terminate(&self) {
+        let kill = Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
+        assert!(kill.success());
+    }
+
+    /// Waits for the end of the bridge.
+    pub(crate) fn exit_status(mut self) -> ExitStatus {
+        self.child.wait().unwrap()
+    }
+
+    /// Stops the bridge, and returns its log.
+    pub(crate) fn stop(mut self) -> String {
+        self.terminate();
+        let mut log = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+        log
+    }
+}
+
+impl Drop for Bridge {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn command(port: u16, flags: &[&str], server: &[String]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bloomery-bridge"));
+    command.arg("serve").arg(format!("--listen=127.0.0.1:{port}")).args(flags).arg("--").args(server);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command
+}
+
+/// The client of a Job, and the tools at its start.
+pub(crate) struct Job {
+    pub(crate) client: Client,
+    pub(crate) tools: Vec<ListedTool>,
+}
+
+impl Job {
+    pub(crate) async fn at(url: String) -> Self {
+        // Fails if another test has installed the provider.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = Client::new(&McpEndpoint { url }, Redactor::default()).unwrap();
+        let tools = client.list(PLENTY).await.unwrap();
+        Self { client, tools }
+    }
+
+    /// Calls a tool without arguments.
+    pub(crate) async fn call(&self, tool: &str) -> (CallOutcome, Vec<ToolProgress>) {
+        self.call_with(tool, "{}").await
+    }
+
+    /// Calls a tool.
+    pub(crate) async fn call_with(&self, tool: &str, arguments: &str) -> (CallOutcome, Vec<ToolProgress>) {
+        let definition = self.tools.iter().find(|listed| listed.name == tool).unwrap().digest();
+        let id = CallId::new(7, 0);
+        let call = ToolCall {
+            id: &id,
+            tool,
+            arguments,
+            key: Digest::of_bytes(b"the key"),
+            idempotent: false,
+            read_only: false,
+            sent_before: false,
+            source: ToolSource::Server,
+            definition: &definition,
+            timeout_seconds: None,
+        };
+        let progress = RefCell::new(Vec::new());
+        let called = self.client.call(&call, PLENTY, &|report| progress.borrow_mut().push(report)).await;
+        (called.outcome, progress.into_inner())
+    }
+
+    /// Calls a tool without arguments that completes, and returns its text.
+    pub(crate) async fn completed(&self, tool: &str) -> String {
+        self.completed_with(tool, "{}").await
+    }
+
+    /// Calls a tool that completes, and returns its text.
+    pub(crate) async fn completed_with(&self, tool: &str, arguments: &str) -> String {
+        match self.call_with(tool, arguments).await.0 {
+            CallOutcome::Completed { text, .. } => text,
+            other => panic!("{tool}: {other:?}"),
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Builds the parts of a pod that serve a stdio MCP server over HTTP.
+//!
+//! The image of the server is its author's, and has only the server. So an init container copies the bridge, a static program, from the
+//! worker's image into a volume, and the container of the server starts the server with it.
+
+use crate::settings::WorkerSettings;
+use bloomery_crds::pod;
+use bloomery_crds::v1alpha1::McpContainer;
+use k8s_openapi::api::core::v1::{Container, EmptyDirVolumeSource, ResourceRequirements, Volume, VolumeMount};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+
+/// The name of the init container and of the volume.
+const NAME: &str = "bridge";
+
+/// The directory of the copied program. It is not one that an image has.
+const DIR: &str = "/bloomery";
+
+/// Returns the path of the copied program.
+fn program() -> String {
+    format!("{DIR}/bloomery-bridge")
+}
+
+/// Builds the volume of the copied program.
+pub(super) fn volume() -> Volume {
+    Volume {
+        name: NAME.to_owned(),
+        empty_dir: Some(EmptyDirVolumeSource {
+            size_limit: Some(Quantity("64Mi".to_owned())),
+            ..EmptyDirVolumeSource::default()
+        }),
+        ..Volume::default()
+    }
+}
+
+/// Builds the mount of the volume in the container of the server.
+pub(super) fn mount() -> VolumeMount {
+    VolumeMount { name: NAME.to_owned(), mount_path: DIR.to_owned(), read_only: Some(true), ..VolumeMount::default() }
+}
+
+/// Builds the init container, which copies the program.
+pub(super) fn init_container(worker: &WorkerSettings) -> Container {
+    let quantities = |cpu: &str, memory: &str| {
+        let pairs =
+            [("cpu", cpu), ("memory", memory)].map(|(name, amount)| (name.to_owned(), Quantity(amount.to_owned())));
+        Some(pairs.into())
+    };
+    Container {
+        name: NAME.to_owned(),
+        image: Some(worker.image.clone()),
+        image_pull_policy: Some(worker.pull_policy.to_string()),
+        command: Some(vec!["/usr/local/bin/bloomery-bridge".to_owned(), "install".to_owned(), program()]),
+        resources: Some(ResourceRequirements {
+            requests: quantities("10m", "16Mi"),
+            limits: quantities("500m", "64Mi"),
+            ..ResourceRequirements::default()
+        }),
+        security_context: Some(pod::restricted_container()),
+        volume_mounts: Some(vec![VolumeMount { read_only: None, ..mount() }]),
+        ..Container::default()
+    }
+}
+
+/// Returns the command of the server's container: the bridge, with the command line of the server.
+pub(super) fn command(container: &McpContainer) -> Vec<String> {
+    let serve = [
+        program(),
+        "serve".to_owned(),
+        format!("--listen=0.0.0.0:{}", container.port),
+        format!("--path={}", container.path),
+        "--".to_owned(),
+    ];
+    serve.into_iter().chain(container.command.iter().cloned()).chain(container.args.iter().cloned()).collect()
+}
