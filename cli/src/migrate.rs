@@ -1,30 +1,28 @@
 //! `bloomery migrate`: moves the files of an older memory to the directories of their Skills. The runtime before Bloomery stored
 //! the jobs of all Skills in one directory of its memory.
 
-mod moving;
-mod plan;
-
 use crate::args::MigrateArgs;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::local::SKILL_FILE;
-use crate::local::memory;
 use crate::local::skill_directory::SkillDirectory;
+use crate::local::{SKILL_FILE, memory, older_jobs};
 use crate::{output, text};
-use plan::{Move, Plan, Unmoved, plan};
+use bloomery_worker::migration::{
+    Counts, Move, MoveError, Reason, Step, Unmoved, move_files, plan, remove_empty, source_dir,
+};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io::Write;
 use std::iter;
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
 /// Shows the files that would be moved. With `--apply`, moves them.
 ///
 /// # Errors
 /// If there is no memory, it belongs to another user, or the directory cannot be read.
 pub fn run(args: &MigrateArgs) -> Result<Exit, Error> {
-    let from = source_dir(&args.memory, &args.from)?;
+    let from = source_dir(&args.memory, &args.from).ok_or_else(|| outside(args))?;
     if from.join(SKILL_FILE).exists() {
         return Err(Error::usage(format!(
             "{} is the directory of a Skill, and holds the jobs of that Skill: nothing is migrated",
@@ -40,59 +38,39 @@ pub fn run(args: &MigrateArgs) -> Result<Exit, Error> {
     let plan = plan(&args.memory, &from, &args.skill)
         .map_err(|error| Error::failed(format!("{} cannot be read: {error}", from.display())))?;
     check_owner(&args.memory, &args.from, &plan.moves)?;
-    let Plan { moves, mut unmoved } = plan;
-    let moved = move_files(args, &moves, &mut unmoved)?;
+    let mut out = anstream::stdout().lock();
+    let Counts { moved, stay } = move_files(&args.memory, plan, args.apply, |step| match step {
+        Step::Moves(step) => print_line(&mut out, &format!("{} -> {}", step.from.display(), step.to.display())),
+        Step::Stays(Unmoved { file, reason }) => {
+            print_line(&mut out, &format!("{} stays: {}", file.display(), reason_text(&args.memory, reason)))
+        }
+    })?;
     if args.apply {
-        plan::remove_empty(&from);
+        remove_empty(&from);
     }
     let what = if args.apply { "moved" } else { "to move; --apply moves them" };
-    anstream::eprintln!("{moved} files {what}; {} stay", unmoved.len());
-    Ok(if unmoved.is_empty() { Exit::Success } else { Exit::Error })
+    anstream::eprintln!("{moved} files {what}; {stay} stay");
+    Ok(if stay == 0 { Exit::Success } else { Exit::Error })
 }
 
-/// Moves the files, or only checks the moves without `--apply`. Adds the files that cannot be moved to `unmoved`. Prints
-/// each move, and each file that stays. Returns the number of moves.
-fn move_files(args: &MigrateArgs, planned: &[Move], unmoved: &mut Vec<Unmoved>) -> Result<usize, Error> {
-    let mut count = 0;
-    let mut out = anstream::stdout().lock();
-    for step in planned {
-        let result = if args.apply {
-            moving::perform(&args.memory, &step.from, &step.to)
-        } else {
-            moving::check(&args.memory, &step.from, &step.to)
-        };
-        match result {
-            Ok(()) => {
-                count += 1;
-                print_line(&mut out, &format!("{} -> {}", step.from.display(), step.to.display()))?;
-            }
-            Err(error) => unmoved.push(Unmoved { file: step.from.clone(), reason: error.into() }),
+fn outside(args: &MigrateArgs) -> Error {
+    let (from, memory) = (text::sanitized_line(&args.from), text::directory(&args.memory));
+    Error::usage(format!("--from {from}: must be a directory in the memory {memory}"))
+}
+
+/// Describes why a file stays, with the instructions that make its move possible.
+fn reason_text(memory: &Path, reason: &Reason) -> String {
+    match reason {
+        Reason::Move(MoveError::SamePlace { to, from, skill }) => {
+            let hint = if from == skill {
+                older_jobs::rename_hint(memory, from)
+            } else {
+                format!("{} is a link to {from}. Remove that link first", memory.join(skill).display())
+            };
+            format!("it is already at {}: {hint}", to.display())
         }
+        other => other.to_string(),
     }
-    for Unmoved { file, reason } in unmoved {
-        print_line(&mut out, &format!("{} stays: {reason}", file.display()))?;
-    }
-    Ok(count)
-}
-
-/// Returns the directory whose files are moved. It must be in the memory.
-fn source_dir(memory: &Path, name: &str) -> Result<PathBuf, Error> {
-    let from = memory.join(name);
-    let mut parts = Path::new(name).components();
-    let is_below = !name.is_empty() && parts.all(|part| matches!(part, Component::Normal(_)));
-    let leads_out = match (memory.canonicalize(), from.canonicalize()) {
-        (Ok(memory), Ok(from)) => from == memory || !from.starts_with(&memory),
-        // The caller reports a missing or unreadable directory.
-        _ => false,
-    };
-    if is_below && !leads_out {
-        return Ok(from);
-    }
-    Err(Error::usage(format!(
-        "--from {}: must be a directory in the memory {}",
-        text::sanitized_line(name),
-        text::directory(memory)
-    )))
 }
 
 /// Refuses a memory, source directory or target directory of another user, as `bloomery run` does.

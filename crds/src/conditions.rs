@@ -83,6 +83,18 @@ pub enum Reason {
     ///
     /// Remedy: give the group of the chart's `worker.fsGroup` write access to the volume.
     NotWritable,
+    /// Only one pod at a time can use the memory claim (`ReadWriteOncePod`), so Jobs would block one another.
+    ///
+    /// Remedy: delete the claim and create it as `ReadWriteOnce` or `ReadWriteMany`; copy its data first if you need it.
+    SinglePodClaim,
+    /// The Skill's directory is larger than `spec.memory.softLimit`, so no new Job starts.
+    ///
+    /// Remedy: raise the limit, or free memory: the message names the largest directories (docs/how-to/manage-memory.md).
+    SoftLimitReached,
+    /// The Skill was deleted, and its directory stays in the memory, although its `memory.reclaimPolicy` is `Delete`.
+    ///
+    /// Remedy: remove the directory that the message names.
+    DirectoryStays,
     /// The Skill has no MCP server.
     ///
     /// Remedy: none.

@@ -18,6 +18,7 @@ pub mod pod;
 pub mod report;
 pub mod resources;
 pub mod run;
+pub mod skill_directory;
 pub mod text;
 pub mod tool_pattern;
 pub mod unknown;

@@ -33,7 +33,7 @@ pub const LABEL_RESTORED: &str = "velero.io/restore-name";
 /// this label, so that all of them are scheduled to one node.
 pub const LABEL_MEMORY: &str = "bloomery.dev/memory";
 
-/// Label with the purpose of an object: `worker`, `mcp`, `revision` or `memory`.
+/// Label with the purpose of an object: `worker`, `mcp`, `revision`, `memory` or `reclaim`.
 pub const LABEL_COMPONENT: &str = "app.kubernetes.io/component";
 
 /// Label with the manager of an object. Its value is [`MANAGER`].
@@ -58,6 +58,9 @@ pub const ANNOTATION_SUSPEND: &str = "bloomery.dev/suspend";
 /// The name of a tenant's memory claim. The operator uses an existing claim unchanged.
 pub const MEMORY_CLAIM: &str = "bloomery-memory";
 
+/// The finalizer of a Skill whose directory is removed when the Skill is deleted.
+pub const FINALIZER_MEMORY: &str = "bloomery.dev/memory";
+
 /// The audience of a worker's projected token. The report endpoint refuses tokens for the API server.
 pub const REPORT_AUDIENCE: &str = "bloomery";
 
@@ -79,6 +82,11 @@ pub fn revision(skill: &str, digest: &Digest) -> String {
 /// Returns the name of the pod of an attempt: `<job>-<attempt>-<first 5 characters of the UID>`.
 pub fn worker_pod(job: &str, attempt: u32, uid: &str) -> String {
     format!("{job}-{attempt}-{}", uid.get(..5).unwrap_or(uid))
+}
+
+/// Returns the name of the pod that removes the directory of a deleted Skill.
+pub fn reclaim_pod(skill: &str, uid: &str) -> String {
+    format!("{skill}-memory-{}", uid.get(..5).unwrap_or(uid))
 }
 
 /// Returns the name of the Job of a worker pod. `None` if [`worker_pod`] could not have returned the pod's name.
@@ -108,6 +116,7 @@ mod tests {
             mcp_server(&longest),
             revision(&longest, &Digest::of_bytes(b"")),
             worker_pod(&longest, 999_999, uid),
+            reclaim_pod(&longest, uid),
         ] {
             assert!(name.len() <= 63, "{name} is {} long", name.len());
         }

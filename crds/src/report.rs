@@ -12,7 +12,8 @@ use crate::outcome::{Outcome, Phase};
 use crate::run::{GivenReply, JobIdentity};
 use crate::text::bounded;
 use crate::v1alpha1::{
-    AskedQuestion, Gates, HoldRule, JobResult, LogPosition, ToolName, Usage, WaitingFor, WorkflowProgress,
+    AskedQuestion, DirectoryUsage, Gates, HoldRule, JobResult, LogPosition, ToolName, Usage, WaitingFor,
+    WorkflowProgress,
 };
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -44,10 +45,31 @@ pub struct Report {
     /// The details of the held call, if the pod ends because of it. The operator creates Approvals with them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold: Option<HeldCallDetails>,
+    /// The size of the Skill's directory. In one report of each measurement.
+    #[serde(default, deserialize_with = "lenient::optional", skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemorySurvey>,
     /// The end of the pod. Only in its last report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<PodEnd>,
 }
+
+/// The state of a Skill's directory, as a worker found it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MemorySurvey {
+    /// The sum of the sizes of all files, in bytes.
+    pub bytes: u64,
+    /// The part of each directory.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub directories: Vec<DirectoryUsage>,
+    /// The run keys of ended runs whose logs exceed the bounds of the installation; at most [`MAX_PRUNABLE`]. The operator answers
+    /// which of them no Job needs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prunable: Vec<String>,
+}
+
+/// The largest number of logs in a survey.
+pub const MAX_PRUNABLE: usize = 64;
 
 /// The part of `Job.status` that is a projection of the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -208,6 +230,29 @@ pub struct Directives {
     /// The replies after the `repliesHeard` of the report.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replies: Vec<GivenReply>,
+    /// The run keys among the `prunable` of the report whose logs no Job needs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prune: Vec<String>,
+}
+
+/// The message that a worker writes to `/dev/termination-log` if it cannot write to the memory. An operator of an earlier version
+/// reads it as a plain text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MemoryFault {
+    /// The UID of the Job.
+    pub job: String,
+    /// The number of the attempt.
+    pub attempt: u32,
+    /// The fault and the remedy, for people.
+    pub not_writable: String,
+}
+
+impl MemoryFault {
+    /// Parses a message. Returns `None` for other text.
+    pub fn from_text(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok()
+    }
 }
 
 /// The message that a worker writes to `/dev/termination-log`. An outcome in it is final.

@@ -161,6 +161,17 @@ impl Caches {
         let known = self.namespaces.store().get(&ObjectRef::new(namespace));
         known.is_some_and(|known| is_suspended(&known))
     }
+
+    /// Returns whether a namespace is being deleted.
+    pub fn is_terminating(&self, namespace: &str) -> bool {
+        let known = self.namespaces.store().get(&ObjectRef::new(namespace));
+        known.is_some_and(|known| is_terminating(&known))
+    }
+}
+
+/// Returns whether a namespace is being deleted, as far as the cache shows it. Its deletion is not announced.
+fn is_terminating(namespace: &PartialObjectMeta<Namespace>) -> bool {
+    namespace.metadata.deletion_timestamp.is_some()
 }
 
 fn is_suspended(namespace: &PartialObjectMeta<Namespace>) -> bool {

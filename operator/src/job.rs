@@ -24,6 +24,7 @@ mod events;
 pub mod fetch;
 #[cfg(test)]
 pub(crate) mod fixtures;
+mod memory_wait;
 mod paths;
 mod phase_metrics;
 pub mod plan;
@@ -36,6 +37,8 @@ pub mod status;
 pub mod validate;
 mod wake;
 pub mod write_pace;
+
+pub(crate) use validate::is_single_node as is_memory_single_node;
 
 pub(crate) use events::{publish_end, publish_new_wait, publish_waiting};
 
@@ -105,6 +108,11 @@ async fn reconcile(job: Job, context: Arc<Context>, state: Arc<ControllerState>)
     let plan = decide::decide(&Facts { start_after, ..fetched.facts(retention, ending, now) });
     // Decide: whether the run key is free, if the first attempt starts.
     let plan = plan.and_then(|attempt| match run_key::wait(&context.caches, &fetched) {
+        Some(wait) => Err(Blocked::Wait(wait)),
+        None => Ok(attempt),
+    });
+    // Decide: whether the memory of the Skill has room, if the first attempt starts.
+    let plan = plan.and_then(|attempt| match memory_wait::wait(&context.caches, &fetched, now) {
         Some(wait) => Err(Blocked::Wait(wait)),
         None => Ok(attempt),
     });

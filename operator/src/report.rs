@@ -9,6 +9,7 @@ mod ca_bundle;
 mod connections;
 mod directives;
 pub mod judge;
+mod memory;
 pub mod merge;
 pub mod refusal;
 pub mod server;

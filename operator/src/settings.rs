@@ -2,8 +2,10 @@
 
 mod parse;
 mod pod_defaults;
+mod skill_directory;
 
 pub use pod_defaults::PodDefaults;
+pub use skill_directory::SkillDirectorySettings;
 
 use crate::approval::policy::ShippedPolicies;
 use clap::error::{ContextKind, ContextValue};
@@ -168,6 +170,9 @@ pub struct WorkerSettings {
     /// Time that finished worker pods are kept for `kubectl logs`, such as `10m`.
     #[arg(long = "pod-retention", env = "BLOOMERY_POD_RETENTION", default_value = "10m", value_parser = parse::duration)]
     pub pod_retention: Duration,
+    /// The bounds of a Skill's directory in the memory.
+    #[command(flatten)]
+    pub skill_directory: SkillDirectorySettings,
 }
 
 /// Settings of the pods of MCP servers.
@@ -277,6 +282,10 @@ mod tests {
     #[case("--memory-size=1Gb", "BLOOMERY_MEMORY_SIZE")]
     #[case("--memory-access-mode=Any", "BLOOMERY_MEMORY_ACCESS_MODE")]
     #[case("--run-as-user=0", "BLOOMERY_RUN_AS_USER")]
+    #[case("--focus-cache-size=1Gb", "BLOOMERY_FOCUS_CACHE_SIZE")]
+    #[case("--log-max-size=-1", "BLOOMERY_LOG_MAX_SIZE")]
+    #[case("--log-max-age=old", "BLOOMERY_LOG_MAX_AGE")]
+    #[case("--log-max-count=many", "BLOOMERY_LOG_MAX_COUNT")]
     #[case("--worker-endpoint-ranges=10.0.0.0/8,10.0.0.1", "BLOOMERY_WORKER_ENDPOINT_RANGES")]
     #[case(r#"--worker-pod={"nodeselector": {}}"#, "BLOOMERY_WORKER_POD")]
     #[case(r#"--mcp-pod={"tolerations": {}}"#, "BLOOMERY_MCP_POD")]

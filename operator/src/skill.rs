@@ -5,6 +5,7 @@ mod build;
 mod events;
 mod fetch;
 mod prune;
+mod reclaim;
 mod status;
 mod validate;
 
@@ -17,7 +18,7 @@ use bloomery_crds::conditions::{ConditionType, Reason};
 use bloomery_crds::names;
 use bloomery_crds::v1alpha1::{Job, Skill};
 use futures::stream::BoxStream;
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use kube::core::{PartialObjectMeta, Resource, ResourceExt};
@@ -42,11 +43,13 @@ pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
     controller.run(context, reconcile, shutdown).await;
 }
 
-async fn reconcile(skill: Skill, context: Arc<Context>) -> Result<Action, Error> {
+async fn reconcile(mut skill: Skill, context: Arc<Context>) -> Result<Action, Error> {
     // Kubernetes deletes the objects that the Skill owns. The tenant's memory stays.
     if skill.metadata.deletion_timestamp.is_some() {
-        return Ok(Action::await_change());
+        return reclaim::reclaim(&skill, &context).await;
     }
+    // Before a Job can write to the directory (IO).
+    reclaim::update_finalizer(&mut skill, &context).await?;
     // Fetch (IO): from the caches, and the lists from the API server.
     let fetched = fetch::fetch(&skill, &context.caches);
     let config_maps = fetch::fetch_config_maps(&skill, &context.client).await?;
@@ -83,6 +86,8 @@ fn changes(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
     let store_for_models = skills.clone();
     let store_for_key_waits = skills.clone();
     let store_for_lists = skills.clone();
+    let store_for_pods = skills.clone();
+    let store_for_faults = skills.clone();
     let jobs = caches.jobs.store().clone();
     vec![
         wake_on(caches.skills.changes(), skills, |skill| vec![ObjectRef::from_obj(skill)]),
@@ -90,11 +95,7 @@ fn changes(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
         wake_on(caches.config_maps.changes(), skills, move |config_map| skills_of_list(&store_for_lists, config_map)),
         wake_on(caches.service_accounts.changes(), skills, |object| named_by_label(object, names::LABEL_SKILL)),
         wake_on(caches.deployments.changes(), skills, |object| named_by_label(object, names::LABEL_SKILL)),
-        wake_on(caches.pods.changes(), skills, |pod| {
-            // Worker pods do not change the state of the Skill.
-            let is_mcp_server = pod.labels().get(names::LABEL_COMPONENT).is_some_and(|component| component == "mcp");
-            if is_mcp_server { named_by_label(pod, names::LABEL_SKILL) } else { Vec::new() }
-        }),
+        wake_on(caches.pods.changes(), skills, move |pod| skills_of_pod(&store_for_pods, pod)),
         wake_on(caches.claims.changes(), skills, move |claim| {
             let is_memory = claim.name_any() == names::MEMORY_CLAIM;
             let namespace = claim.metadata.namespace.as_deref();
@@ -115,6 +116,7 @@ fn changes(caches: &Caches) -> Vec<BoxStream<'static, Wake<Skill>>> {
             fetch::select_skills(&store_for_models, model.meta().namespace.as_deref(), |_| true)
         }),
         wake_on(caches.jobs.changes(), skills, move |job| skills_of_key_wait(&store_for_key_waits, job)),
+        wake_on(caches.jobs.changes(), skills, move |job| skill_of_memory_fault(&store_for_faults, job)),
         // A Job that has ended or was deleted no longer needs its revision, so the Skill may delete the revision.
         wake_on(caches.jobs.changes(), skills, move |job| skill_of_ended_job(&jobs, job)),
     ]
@@ -125,6 +127,35 @@ fn skills_of_list(skills: &Store<Guarded<Skill>>, config_map: &PartialObjectMeta
     let name = config_map.name_any();
     let namespace = config_map.metadata.namespace.as_deref();
     fetch::select_skills(skills, namespace, |skill| fetch::uses_config_map(skill, &name))
+}
+
+/// Returns the Skills whose state depends on a pod. Other worker pods do not change the state of a Skill.
+fn skills_of_pod(skills: &Store<Guarded<Skill>>, pod: &Pod) -> Vec<Wake<Skill>> {
+    let of_label = || named_by_label(pod, names::LABEL_SKILL);
+    match pod.labels().get(names::LABEL_COMPONENT).map(String::as_str) {
+        Some("mcp" | build::RECLAIM) => of_label(),
+        Some("worker") if fetch::has_unbound_claim(pod) => of_label(),
+        // The directory of a deleted Skill is removed once its workers have ended.
+        Some("worker") => {
+            let is_deleted =
+                |skill: &Wake<Skill>| skills.get(skill).is_some_and(|skill| skill.meta().deletion_timestamp.is_some());
+            of_label().into_iter().filter(is_deleted).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the Skill of a Job, if the Job's worker cannot write to the memory and the Skill does not say so yet, or the other way round.
+fn skill_of_memory_fault(skills: &Store<Guarded<Skill>>, job: &Guarded<Job>) -> Vec<Wake<Skill>> {
+    let Ok(readable) = &job.0 else { return Vec::new() };
+    let is_faulty = readable.status.as_ref().is_some_and(|status| fetch::memory_fault(status).is_some());
+    let shows_fault = |skill: &Skill| {
+        let conditions = skill.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+        reason_of(conditions, ConditionType::MemoryReady) == Some(Reason::NotWritable)
+    };
+    fetch::select_skills(skills, job.meta().namespace.as_deref(), |skill| {
+        skill.name_any() == readable.spec.skill && shows_fault(skill) != is_faulty
+    })
 }
 
 /// Returns the Skills that a Job's wait for a key of a Secret may change: all Skills of the namespace that do not show a missing

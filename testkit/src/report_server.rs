@@ -53,6 +53,8 @@ pub struct ReportServer {
     received: watch::Sender<Vec<Received>>,
     /// The replies of people in the Job's spec. [`Reply::Ack`] returns those that the worker has not received.
     pub replies: Arc<Mutex<Vec<GivenReply>>>,
+    /// The run keys that no Job needs. [`Reply::Ack`] returns those that the worker may prune.
+    pub unneeded: Arc<Mutex<Vec<String>>>,
     /// The URL of the server, and the CA of its certificate.
     pub endpoint: ReportEndpoint,
 }
@@ -67,6 +69,7 @@ impl ReportServer {
             script: Arc::new(Mutex::new(script.into_iter().collect())),
             received: watch::Sender::new(Vec::new()),
             replies: Arc::default(),
+            unneeded: Arc::default(),
             endpoint: ReportEndpoint { url, ca },
         };
         let router = Router::new().route(PATH, post(receive)).with_state(server.clone());
@@ -110,9 +113,11 @@ async fn receive(State(server): State<ReportServer>, headers: HeaderMap, Json(re
     let (events, received_replies) = (report.projection.log.events, report.projection.replies_heard);
     let mut replies = server.replies.lock().unwrap().clone();
     replies.retain(|reply| reply.nth > received_replies);
+    let mut prune = report.memory.as_ref().map(|memory| memory.prunable.clone()).unwrap_or_default();
+    prune.retain(|key| server.unneeded.lock().unwrap().contains(key));
     server.received.send_modify(|received| received.push(Received { token, report }));
     match reply {
-        Reply::Ack => Json(Directives { ack: events, replies, ..Directives::default() }).into_response(),
+        Reply::Ack => Json(Directives { ack: events, replies, prune, ..Directives::default() }).into_response(),
         Reply::AckLess => Json(json!({ "ack": events - 1 })).into_response(),
         Reply::Cancel => Json(json!({ "ack": events, "cancel": true })).into_response(),
         Reply::SkillDeleted => Json(json!({ "ack": events, "skillDeleted": true })).into_response(),

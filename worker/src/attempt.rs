@@ -4,6 +4,7 @@
 use crate::driver::{DecisionInbox, Environment, Exit, Model, Patience, Tools};
 use crate::ending::AttemptEnd;
 use crate::epoch::{Epoch, EpochEnd};
+use crate::housekeeping::{Housekeeper, SurveyLink};
 use crate::inputs::{self, Inputs};
 use crate::printer::{BackgroundWriter, Printer};
 use crate::report::{self, Reporter};
@@ -14,6 +15,7 @@ use crate::tool_list_cache::ToolListCache;
 use crate::tools::CoreTools;
 use crate::trace::{self, Trace};
 use crate::{ended_run, ending, skill_file};
+use bloomery_crds::report::MemoryFault;
 use bloomery_http::address::{AddressPolicy, ApiServer};
 use bloomery_journal::files::{Disk, Files};
 use bloomery_mcp as mcp;
@@ -24,6 +26,12 @@ use std::time::Duration;
 
 /// The time limit for closing the session with the MCP server.
 const SESSION_CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The time that the end of a run waits for the first survey of the Skill's memory. Most runs take longer than the survey.
+const SURVEY_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The time that a worker which has reported its end may take to prune logs.
+const PRUNE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The error of an attempt that could not begin or continue.
 #[derive(Debug, thiserror::Error)]
@@ -65,9 +73,25 @@ pub enum Error {
 pub async fn run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> Result<Exit, Error> {
     let result = Box::pin(prepare_and_run(args, trace, redactor)).await;
     if let Err(error) = &result {
-        ending::write_failure(&redactor.redact_text(&error.to_string()), &args.termination_log);
+        let text = error.to_string();
+        let failure = redactor.redact_text(&text);
+        match memory_fault(error, args, &failure) {
+            Some(fault) => ending::write_memory_fault(&fault, &args.termination_log),
+            None => ending::write_failure(&failure, &args.termination_log),
+        }
     }
     result
+}
+
+/// Returns the termination message of an attempt that ended because the memory cannot be written. Another pod may find it writable.
+pub(crate) fn memory_fault(error: &Error, args: &RunArgs, failure: &str) -> Option<MemoryFault> {
+    let is_fault = match error {
+        Error::Log(bloomery_journal::Error::NotWritable { .. } | bloomery_journal::Error::ReadOnly { .. }) => true,
+        Error::Record(error) => error.kind() == std::io::ErrorKind::PermissionDenied,
+        _ => false,
+    };
+    let part = inputs::read_job_part(args).ok().filter(|_| is_fault)?;
+    Some(MemoryFault { job: part.job.uid, attempt: part.attempt, not_writable: failure.to_owned() })
 }
 
 async fn prepare_and_run(args: &RunArgs, trace: &Trace, redactor: &Redactor) -> Result<Exit, Error> {
@@ -150,11 +174,12 @@ impl Attempt<'_> {
         let part = &inputs.part;
         let endpoint = part.report.as_ref().ok_or(Error::NoReportEndpoint)?;
         let client = report::Client::new(endpoint, args.token.clone(), inputs.redactor.clone())?;
-        let stop = environment.stop;
+        let (stop, memory) = (environment.stop, environment.memory);
         if let Some(projection) = ended_run::projection(inputs, environment.memory).map_err(Error::Record)? {
             let end = AttemptEnd { exit: Exit::Finished, projection, epoch: 1 };
             let identity = report::Identity { job: part.job.clone(), attempt: part.attempt, epoch: end.epoch };
-            let reporter = Reporter::start(client, identity, end.projection.clone(), stop.clone(), inbox);
+            let link = SurveyLink::unconnected();
+            let reporter = Reporter::start(client, identity, end.projection.clone(), stop.clone(), inbox, link);
             ending::report(end, inputs, &args.termination_log, reporter, stop).await;
             return Ok(Exit::Finished);
         }
@@ -164,13 +189,16 @@ impl Attempt<'_> {
             write_skill(epoch.files(), args, inputs);
         }
         let identity = report::Identity { job: part.job.clone(), attempt: part.attempt, epoch: number };
-        let reporter = Reporter::start(client, identity, epoch.projection(), stop.clone(), inbox);
+        let (mut housekeeper, link) = Housekeeper::start(memory, &part.run_key, args.log_bounds());
+        let reporter = Reporter::start(client, identity, epoch.projection(), stop.clone(), inbox, link);
         let EpochEnd { exit, projection, hold, result: _ } = epoch.drive(&reporter, printer).await?;
         if let Some(hold) = hold {
             reporter.set_held_call(hold);
         }
         let end = AttemptEnd { exit, projection, epoch: number };
+        housekeeper.wait_for_survey(SURVEY_TIMEOUT).await;
         ending::report(end, inputs, &args.termination_log, reporter, stop).await;
+        housekeeper.finish(PRUNE_TIMEOUT).await;
         Ok(exit)
     }
 }

@@ -4,7 +4,9 @@ use crate::driver::Exit;
 use crate::inputs::Inputs;
 use crate::report::Reporter;
 use crate::stop::Stop;
-use bloomery_crds::report::{MAX_TERMINATION_MESSAGE_BYTES, ParkReason, PodEnd, Projection, TerminationMessage};
+use bloomery_crds::report::{
+    MAX_TERMINATION_MESSAGE_BYTES, MemoryFault, ParkReason, PodEnd, Projection, TerminationMessage,
+};
 use bloomery_crds::run::JobPart;
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::AskedQuestion;
@@ -18,6 +20,9 @@ const ACKNOWLEDGE_TIMEOUT: Duration = Duration::from_mins(2);
 /// The time limit for the acknowledgement after the pod received a signal to end, counted from the signal. The grace period of the pod is
 /// 60 s.
 const ACKNOWLEDGE_TIMEOUT_IN_GRACE: Duration = Duration::from_secs(57);
+
+/// The longest description of a memory that cannot be written, in bytes. Even escaped, it fits into a termination message.
+const MAX_MEMORY_FAULT_BYTES: usize = 512;
 
 /// The end of an attempt.
 #[derive(Debug)]
@@ -58,6 +63,15 @@ pub async fn report(end: AttemptEnd, inputs: &Inputs, file: &Path, reporter: Rep
 /// Writes the error of an attempt to the termination message, which `kubectl describe pod` shows.
 pub fn write_failure(failure: &str, file: &Path) {
     write(&bounded(failure, MAX_TERMINATION_MESSAGE_BYTES), file);
+}
+
+/// Writes the termination message of an attempt that cannot write to the memory.
+pub fn write_memory_fault(fault: &MemoryFault, file: &Path) {
+    let bounded = MemoryFault { not_writable: bounded(&fault.not_writable, MAX_MEMORY_FAULT_BYTES), ..fault.clone() };
+    match serde_json::to_string(&bounded) {
+        Ok(text) => write(&text, file),
+        Err(error) => tracing::error!("the termination message cannot be written as JSON: {error}"),
+    }
 }
 
 fn message(exit: Exit, projection: &Projection, part: &JobPart, epoch: u64) -> TerminationMessage {

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 pub const DIR: &str = "focus-cache";
 
 /// The default of the maximum size of all entries, in bytes.
-pub const DEFAULT_BUDGET_BYTES: u64 = 256 * 1024 * 1024;
+pub const DEFAULT_BUDGET_BYTES: u64 = bloomery_crds::skill_directory::FOCUS_CACHE_BYTES;
 
 /// The cache, as one worker uses it.
 #[derive(Debug, Clone)]

@@ -65,7 +65,7 @@ impl Inputs {
     /// If a file cannot be read, differs from its digest, or has another version.
     pub fn read(args: &RunArgs, redactor: Redactor) -> Result<Self, Error> {
         let revision = run::open_revision(&text(&args.revision)?, &args.revision_digest)?;
-        let part = run::open_job_part(&text(&args.job)?, &args.job_digest)?;
+        let part = read_job_part(args)?;
         if part.revision != args.revision_digest {
             return Err(Error::Revision { expected: part.revision, found: args.revision_digest.clone() });
         }
@@ -126,6 +126,14 @@ impl Inputs {
         let job = &self.part.job;
         format!("/namespaces/{}/skilljobs/{}/{}", job.namespace, job.name, self.part.run_key)
     }
+}
+
+/// Reads the Job's part from its file.
+///
+/// # Errors
+/// If the file cannot be read, differs from its digest, or has another version.
+pub fn read_job_part(args: &RunArgs) -> Result<JobPart, Error> {
+    Ok(run::open_job_part(&text(&args.job)?, &args.job_digest)?)
 }
 
 /// Returns the unique text that the keys of tool calls are made of. MCP servers that deduplicate calls by key would ignore the calls of a

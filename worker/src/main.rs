@@ -2,9 +2,12 @@
 
 use bloomery_redact::Redactor;
 use bloomery_worker::attempt;
+use bloomery_worker::ending;
 use bloomery_worker::log_reader;
+use bloomery_worker::migration::{self, Counts};
 use bloomery_worker::printer::Format;
-use bloomery_worker::settings::{Command, EventsArgs, RunArgs, Settings};
+use bloomery_worker::reclaim::{self, Left};
+use bloomery_worker::settings::{Command, EventsArgs, MigrateArgs, ReclaimArgs, RunArgs, Settings};
 use bloomery_worker::trace::Trace;
 use clap::Parser;
 use std::process::ExitCode;
@@ -17,6 +20,8 @@ fn main() -> ExitCode {
     let args = match Settings::parse().command {
         Command::Run(args) => args,
         Command::Events(args) => return print_events(&args),
+        Command::Reclaim(args) => return reclaim_directory(&args),
+        Command::Migrate(args) => return migrate(&args),
     };
     let (trace, redactor) = (Trace::default(), Redactor::default());
     log_to_stderr(args.log_format, trace.clone(), redactor.clone());
@@ -38,6 +43,38 @@ fn print_events(args: &EventsArgs) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Removes the directory of a deleted Skill. The termination message says what is left of it, and is empty if nothing is.
+fn reclaim_directory(args: &ReclaimArgs) -> ExitCode {
+    let (message, code) = match reclaim::reclaim(&args.memory, &args.skill, &args.skill_uid) {
+        Ok(Left::Nothing) => return ExitCode::SUCCESS,
+        Ok(Left::EmptyDirectory) => {
+            let skill = &args.skill;
+            let why = "its parent cannot be written";
+            (format!("the directory {skill} of the memory was emptied and stays, because {why}"), ExitCode::SUCCESS)
+        }
+        Err(error) => (error.to_string(), ExitCode::FAILURE),
+    };
+    eprintln!("bloomery-worker: {message}");
+    ending::write_failure(&message, &args.termination_log);
+    code
+}
+
+/// Migrates an older memory. Fails if a file stays.
+fn migrate(args: &MigrateArgs) -> ExitCode {
+    let MigrateArgs { memory, from, skill, apply } = args;
+    let what = if *apply { "moved" } else { "to move; --apply moves them" };
+    let (message, code) = match migration::migrate(memory, from, skill, *apply, &mut std::io::stdout().lock()) {
+        Ok(None) => (format!("there is no directory {from:?}: nothing to migrate"), ExitCode::SUCCESS),
+        Ok(Some(Counts { moved, stay })) => {
+            let code = if stay == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+            (format!("{moved} files {what}; {stay} stay"), code)
+        }
+        Err(error) => (error.to_string(), ExitCode::FAILURE),
+    };
+    eprintln!("bloomery-worker: {message}");
+    code
 }
 
 /// Runs an attempt. One thread is enough, because a worker waits for servers nearly all the time, and a node may have many workers.

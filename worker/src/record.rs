@@ -60,7 +60,8 @@ pub fn file(memory: &Path, run_key: &str) -> PathBuf {
     memory.join(JOBS).join(name(run_key))
 }
 
-fn name(run_key: &str) -> String {
+/// Returns the name of the file of a record.
+pub fn name(run_key: &str) -> String {
     format!("{run_key}.json")
 }
 

@@ -11,6 +11,7 @@ pub use client::{Client, Error};
 pub use report_sender::Identity;
 
 use crate::driver::{DecisionInbox, Observer};
+use crate::housekeeping::SurveyLink;
 use crate::stop::Stop;
 use bloomery_crds::report::{ExternalWait, HeldCallDetails, PodEnd, Projection};
 use report_sender::ReportSender;
@@ -31,10 +32,19 @@ impl Reporter {
     ///
     /// The task turns the operator's responses into requests to `stop`: another attempt has taken over, the Job is cancelled, its Skill is
     /// deleted, or its namespace is suspended. It passes replies of people to `inbox`.
-    pub fn start(client: Client, identity: Identity, first: Projection, stop: Stop, inbox: Arc<DecisionInbox>) -> Self {
+    /// It sends the surveys of `link` with reports that are due anyway, and passes the operator's answer to it.
+    pub fn start(
+        client: Client,
+        identity: Identity,
+        first: Projection,
+        stop: Stop,
+        inbox: Arc<DecisionInbox>,
+        link: SurveyLink,
+    ) -> Self {
         let (state, latest) = watch::channel(ReportState { projection: first, waiting: None, hold: None, end: None });
         let (acknowledges, end_acknowledged) = watch::channel(false);
-        let sender = ReportSender { client, identity, state: latest, end_acknowledged: acknowledges, stop, inbox };
+        let sender =
+            ReportSender { client, identity, state: latest, end_acknowledged: acknowledges, stop, inbox, link };
         tokio::spawn(sender.run());
         Self { state, end_acknowledged }
     }

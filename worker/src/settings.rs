@@ -1,10 +1,12 @@
 //! The command line of the worker. It names the files of the run document, which has all settings that affect the
 //! conversation.
 
+use crate::housekeeping::Bounds;
 use crate::printer::Format;
-use bloomery_crds::Digest;
+use bloomery_crds::{Digest, skill_directory};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Runs one attempt of one Job of Bloomery.
 #[derive(Debug, Parser)]
@@ -22,6 +24,44 @@ pub enum Command {
     Run(Box<RunArgs>),
     /// Prints the events of a log. `kubectl bloomery events` starts a pod with this command.
     Events(EventsArgs),
+    /// Removes the directory of a deleted Skill. The operator starts a pod with this command.
+    Reclaim(ReclaimArgs),
+    /// Moves the jobs of an older memory, which has one directory for all Skills, to the directories of their Skills.
+    Migrate(MigrateArgs),
+}
+
+/// The arguments of `migrate`.
+#[derive(Debug, Clone, Args)]
+pub struct MigrateArgs {
+    /// Directory of the memory, with the directories of all Skills.
+    #[arg(long, default_value = bloomery_crds::run::MEMORY_ROOT)]
+    pub memory: PathBuf,
+    /// Directory in the memory that has the jobs of all Skills.
+    #[arg(long, default_value = crate::migration::older_job::OLDER_JOBS_DIR)]
+    pub from: String,
+    /// Skill of jobs that name no Skill.
+    #[arg(long, default_value = bloomery_crds::v1alpha1::JobSpec::DEFAULT_SKILL)]
+    pub skill: String,
+    /// Moves the files. Without it, only the moves are shown.
+    #[arg(long)]
+    pub apply: bool,
+}
+
+/// The arguments of `reclaim`.
+#[derive(Debug, Clone, Args)]
+pub struct ReclaimArgs {
+    /// Directory of the memory, with the directories of all Skills.
+    #[arg(long)]
+    pub memory: PathBuf,
+    /// Name of the Skill.
+    #[arg(long)]
+    pub skill: String,
+    /// UID of the Skill. It names the directory while it is removed.
+    #[arg(long)]
+    pub skill_uid: String,
+    /// File that the kubelet reads the termination message from.
+    #[arg(long, default_value = "/dev/termination-log")]
+    pub termination_log: PathBuf,
 }
 
 /// The arguments of `events`.
@@ -74,8 +114,28 @@ pub struct RunArgs {
     /// Budget of the focus cache in the Skill's memory, in bytes. The least recently used results are evicted first.
     #[arg(long, default_value_t = crate::focus::DEFAULT_BUDGET_BYTES)]
     pub focus_cache_bytes: u64,
+    /// Age in seconds from which on the log of an ended run is pruned, if no Job needs it. Its outcome record stays.
+    #[arg(long, default_value_t = skill_directory::LOG_MAX_AGE_SECONDS)]
+    pub log_max_age: u64,
+    /// Largest number of logs of ended runs in the Skill's memory. The oldest are pruned first.
+    #[arg(long, default_value_t = skill_directory::LOG_MAX_COUNT)]
+    pub log_max_count: u32,
+    /// Largest size of all logs of ended runs in the Skill's memory, in bytes. The oldest are pruned first.
+    #[arg(long, default_value_t = skill_directory::LOG_MAX_BYTES)]
+    pub log_max_bytes: u64,
     /// Range of addresses, in CIDR notation, at which a Job may call endpoints in addition to public addresses and the
     /// Services of its namespace. May be repeated.
     #[arg(long)]
     pub endpoint_range: Vec<ipnet::IpNet>,
+}
+
+impl RunArgs {
+    /// Returns the bounds of the logs of ended runs.
+    pub fn log_bounds(&self) -> Bounds {
+        Bounds {
+            max_age: Duration::from_secs(self.log_max_age),
+            max_count: usize::try_from(self.log_max_count).unwrap_or(usize::MAX),
+            max_bytes: self.log_max_bytes,
+        }
+    }
 }

@@ -88,6 +88,19 @@ impl SharedCache {
     }
 }
 
+/// Removes the entries of a skill directory that are older than every kind allows. The others are removed by their number.
+pub fn remove_expired(memory: &Path, now: SystemTime) {
+    let max_age = Kind::Selection.max_age().max(Kind::Catalogue.max_age());
+    for entry in std::fs::read_dir(memory.join(DIR)).into_iter().flatten().filter_map(Result::ok) {
+        let written = entry.metadata().and_then(|metadata| metadata.modified());
+        let age = written.ok().and_then(|written| now.duration_since(written).ok());
+        if age.is_some_and(|age| age > max_age) {
+            // Another worker may have removed it.
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
 fn name(kind: Kind, key: &Digest) -> String {
     format!("{}-{}.json", kind.name(), key.short(32))
 }
@@ -124,6 +137,18 @@ mod tests {
         assert_eq!(get("b"), None);
         set_age(memory.path(), Kind::Selection.max_age() + Duration::from_secs(1));
         assert_eq!(get("a"), None);
+    }
+
+    #[test]
+    fn only_expired_entries_are_removed() {
+        let memory = tempfile::tempdir().unwrap();
+        cache(memory.path()).put(&Disk, Kind::Selection, &key("old"), &1);
+        set_age(memory.path(), Duration::from_mins(11));
+        cache(memory.path()).put(&Disk, Kind::Selection, &key("new"), &2);
+        remove_expired(memory.path(), SystemTime::now());
+        let left = |text| cache(memory.path()).get::<u8>(&Disk, Kind::Selection, &key(text));
+        assert_eq!((left("new"), std::fs::read_dir(memory.path().join(DIR)).unwrap().count()), (Some(2), 1));
+        remove_expired(&memory.path().join("absent"), SystemTime::now());
     }
 
     #[test]

@@ -44,6 +44,19 @@
   value: {{ .Values.worker.secretWait }}
 - name: BLOOMERY_POD_RETENTION
   value: {{ .Values.worker.podRetention }}
+{{- /* An upgrade with `--reuse-values` from an older chart has none of these values. */}}
+{{- with .Values.memory.focusCacheSize }}
+- name: BLOOMERY_FOCUS_CACHE_SIZE
+  value: {{ . | quote }}
+{{- end }}
+{{- with .Values.memory.logs }}
+- name: BLOOMERY_LOG_MAX_AGE
+  value: {{ .maxAge | default "720h" }}
+- name: BLOOMERY_LOG_MAX_COUNT
+  value: {{ dig "maxCount" 1000 . | int64 | quote }}
+- name: BLOOMERY_LOG_MAX_SIZE
+  value: {{ .maxSize | default "1Gi" | quote }}
+{{- end }}
 - name: BLOOMERY_MCP_POD
   value: {{ toJson .Values.mcp | quote }}
 - name: BLOOMERY_MEMORY_SIZE

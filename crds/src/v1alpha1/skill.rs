@@ -15,7 +15,7 @@ pub use endpoint::{CALL_HEADERS, EndpointAuth, EndpointRule, Method, is_reserved
 pub use engine::{Engine, FinalizationGate, IntentDetection, OutputContract, ReplyPolisher, Stage, ToolSelection};
 pub use intents::{Entity, Intent, Intents, OutOfDomain, OutOfDomainAction};
 pub use mcp::{McpContainer, McpServer, McpService, McpTransport};
-pub use memory::{BankUse, Memory};
+pub use memory::{BankUse, DirectoryUsage, Memory, MemoryUsage, ReclaimPolicy};
 pub use policy::{
     ApprovalAction, ApprovalRule, CallLimit, EffectPolicy, Guardrails, LimitScope, ListSource, Policy, StepEvidence,
     StepExpectation, ToolPolicy, Workflow,
@@ -184,6 +184,11 @@ impl SkillSpec {
         self.memory.as_ref().and_then(|memory| memory.bank).unwrap_or_default()
     }
 
+    /// Returns what happens to the Skill's directory when the Skill is deleted.
+    pub fn reclaim_policy(&self) -> ReclaimPolicy {
+        self.memory.as_ref().and_then(|memory| memory.reclaim_policy).unwrap_or_default()
+    }
+
     /// Returns the names of all Models of the Skill. The first is that of the main loop.
     pub fn model_names(&self) -> Vec<&str> {
         let mut names = vec![self.model_name(Stage::Plan)];
@@ -212,6 +217,9 @@ pub struct SkillStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "conditions_schema")]
     pub conditions: Vec<Condition>,
+    /// The size of the Skill's directory in the memory, as a worker measured it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryUsage>,
 }
 
 /// An immutable compiled Skill, named by its content.

@@ -64,7 +64,7 @@ pub fn is_local_or_skips(what: &str) -> bool {
 }
 
 /// Returns the reference of an image that `hack/images` built, by its directory under `images/`.
-pub(super) fn image(name: &str) -> String {
+pub fn image(name: &str) -> String {
     static IMAGES: OnceLock<BTreeMap<String, String>> = OnceLock::new();
     let images = IMAGES.get_or_init(|| {
         let path =

@@ -13,6 +13,7 @@ fn forged(tenant: &Tenant, job: &JobHandle<'_>, status: &JobStatus) -> Report {
     log.events += 1;
     let (attempt, epoch) = status.attempt.as_ref().map_or((0, None), |attempt| (attempt.number, attempt.epoch));
     Report {
+        memory: None,
         job: JobIdentity { namespace: tenant.namespace.clone(), name: job.name.clone(), uid: job.uid.clone() },
         attempt,
         epoch: epoch.expect("a Job at work has an epoch"),

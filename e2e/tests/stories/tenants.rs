@@ -2,7 +2,6 @@
 
 use bloomery_crds::conditions::{self, ConditionType};
 use bloomery_crds::names;
-use bloomery_crds::outcome::OutcomeCode;
 use bloomery_e2e::harness::{cluster, machine, refund_of, story, until};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Event, PersistentVolumeClaim, Service};
@@ -115,13 +114,13 @@ async fn what_others_add_to_the_server_of_a_skill_is_removed_and_their_labels_an
 }
 
 #[tokio::test]
-async fn a_skill_directory_without_write_access_ends_the_job_and_is_named() {
+async fn a_skill_directory_without_write_access_is_named_and_its_jobs_wait_until_it_is_writable() {
     story(async |tenant| {
         if !cluster::is_local_or_skips("a look at the volume") {
             return;
         }
-        let shop = tenant.shop(&[refund_of("A-1"), refund_of("A-2")]).await;
-        tokio::join!(tenant.skill("cs-tier-1").into_future(), tenant.skill("cs-tier-2").into_future());
+        let shop = tenant.shop(&["A-1", "A-2", "A-3"].map(refund_of)).await;
+        let (_, skill) = tokio::join!(tenant.skill("cs-tier-1").into_future(), tenant.skill("cs-tier-2").into_future());
         tenant.job("first").goal("Refund order A-1").await.succeeded().await;
         // As after a restore by root: the worker's user cannot write to the directory.
         let skill_dir = machine::memory(tenant).await.join("cs-tier-2");
@@ -129,11 +128,19 @@ async fn a_skill_directory_without_write_access_ends_the_job_and_is_named() {
         std::fs::set_permissions(&skill_dir, std::os::unix::fs::PermissionsExt::from_mode(0o700))
             .expect("its mode is set");
         let job = tenant.job("second").for_skill("cs-tier-2").goal("Refund order A-2").await;
-        let status = job.ended(OutcomeCode::CrashLoop).await;
-        let message = status.outcome.map(|outcome| outcome.message).unwrap_or_default();
-        assert!(message.contains("/memory/cs-tier-2"), "what cannot be written should be named: {message}");
-        assert_eq!(status.attempt.map(|attempt| attempt.number), Some(3));
-        shop.assert_refunded_once("A-1").await;
+        job.until_reason("NotWritable", &["/memory/cs-tier-2", "fsGroup"]).await;
+        skill.until_reason(ConditionType::MemoryReady, "NotWritable", &["/memory/cs-tier-2"]).await;
+        let next = tenant.job("third").for_skill("cs-tier-2").goal("Refund order A-3").await;
+        next.until_reason("SkillNotReady", &["NotWritable"]).await;
+        assert!(next.pods().await.is_empty(), "a Job that waits has no pod");
+        std::fs::set_permissions(&skill_dir, std::os::unix::fs::PermissionsExt::from_mode(0o777))
+            .expect("its mode is set");
+        job.succeeded().await;
+        next.succeeded().await;
+        skill.ready().await;
+        for order in ["A-1", "A-2", "A-3"] {
+            shop.assert_refunded_once(order).await;
+        }
     })
     .await;
 }

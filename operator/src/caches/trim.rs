@@ -82,14 +82,15 @@ pub(super) fn pod(pod: &mut Pod) {
     }
 }
 
-/// Keeps only the name, the resource version and the suspension of a namespace.
+/// Keeps only the name, the resource version, the deletion timestamp and the suspension of a namespace.
 pub(super) fn namespace(namespace: &mut PartialObjectMeta<Namespace>) {
     let metadata = &mut namespace.metadata;
     let annotations = metadata.annotations.take();
     let suspend = annotations.and_then(|mut annotations| annotations.remove_entry(names::ANNOTATION_SUSPEND));
     let annotations = suspend.map(|suspend| BTreeMap::from([suspend]));
     let resource_version = metadata.resource_version.take();
-    *metadata = ObjectMeta { annotations, resource_version, ..take_identity(metadata) };
+    let deletion_timestamp = metadata.deletion_timestamp.take();
+    *metadata = ObjectMeta { annotations, resource_version, deletion_timestamp, ..take_identity(metadata) };
 }
 
 /// Keeps only the name and the resource version of a ConfigMap.

@@ -30,6 +30,11 @@ pub(super) async fn publish(context: &Context, fetched: &FetchedJob, applied: &A
             Reason::Starting,
             format!("created the pod {}: kubectl logs {} shows the conversation", started.pod, started.pod),
         ),
+        // The wait for a memory that can be written has an Event of its own.
+        AppliedPlan::Started(_, Some(lost)) if lost.memory_fault.is_some() => return,
+        AppliedPlan::Paused(lost) if lost.memory_fault.is_some() => {
+            return publish_new_wait(context, &fetched.job, &fetched.status, after).await;
+        }
         AppliedPlan::Started(started, Some(lost)) if started.attempt == 2 => EventMessage::warning(
             Reason::BackOff,
             format!("{}; the Job continues in the pod {}", lost.message, started.pod),
@@ -87,6 +92,8 @@ fn needs_person(reason: Reason) -> bool {
             // A quota or an admission policy refuses the pod, or its configuration is wrong.
             | Reason::PodNotStarting
             | Reason::ImageUnavailable
+            | Reason::NotWritable
+            | Reason::SoftLimitReached
             // Somebody created a pod under the name of an attempt.
             | Reason::NameTaken
     )

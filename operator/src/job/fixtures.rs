@@ -7,7 +7,7 @@ use super::paths;
 use super::validate::{BoundResources, Continued, Filesystem, ValidAttempt};
 use crate::approval;
 use crate::approval::policy::PolicyState;
-use crate::settings::{LogFormat, PodDefaults, PullPolicy, WorkerSettings};
+use crate::settings::{LogFormat, PodDefaults, PullPolicy, SkillDirectorySettings, WorkerSettings};
 use crate::status::StatusStamp;
 use bloomery_crds::Digest;
 use bloomery_crds::limits::EffectiveLimits;
@@ -249,6 +249,12 @@ pub(crate) fn worker_settings() -> WorkerSettings {
         log_format: LogFormat::Text,
         secret_wait: std::time::Duration::from_mins(15),
         pod_retention: std::time::Duration::from_mins(10),
+        skill_directory: SkillDirectorySettings {
+            focus_cache_size: 7_000,
+            log_max_age: std::time::Duration::from_hours(5),
+            log_max_count: 6,
+            log_max_size: 8_000,
+        },
     }
 }
 
@@ -351,6 +357,7 @@ pub(crate) fn report(attempt: u32, epoch: u64, events: u64, phase: Phase) -> Rep
         Outcome::new(code, "as reported")
     });
     Report {
+        memory: None,
         job: JobIdentity { namespace: "acme".into(), name: "refund".into(), uid: UID.into() },
         attempt,
         epoch,

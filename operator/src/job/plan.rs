@@ -82,9 +82,14 @@ pub struct LostAttempt {
     /// The number of consecutive attempts, up to this one, that were disrupted without progress in the log. Zero if the
     /// worker ended by itself.
     pub disrupted: u32,
+    /// The reason why its worker could not write to the memory, and the remedy, if that ended it.
+    pub memory_fault: Option<String>,
     /// The description of its end, for people.
     pub message: String,
 }
+
+/// The pause after an attempt whose worker could not write to the memory. Only a new pod can find out whether that has changed.
+pub const MEMORY_FAULT_PAUSE: SignedDuration = SignedDuration::from_secs(60);
 
 /// The end of a Job for which no report has arrived.
 #[derive(Debug, Clone, PartialEq)]

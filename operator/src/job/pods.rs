@@ -9,7 +9,7 @@ use crate::owned;
 use crate::report::judge::questions_fault;
 use bloomery_crds::names;
 use bloomery_crds::pod;
-use bloomery_crds::report::TerminationMessage;
+use bloomery_crds::report::{MemoryFault, TerminationMessage};
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{Attempt, Reply};
 use k8s_openapi::api::core::v1::{ContainerStateTerminated, Pod, PodStatus};
@@ -35,6 +35,8 @@ pub struct WorkerPod {
     pub deleting: bool,
     /// The termination message of the worker, once its container ended.
     pub message: Option<TerminationMessage>,
+    /// The reason why the worker could not write to the memory, if its container ended for it.
+    pub memory_fault: Option<String>,
     /// The state of the pod.
     pub state: PodState,
 }
@@ -74,6 +76,10 @@ impl WorkerPod {
             .and_then(|state| TerminationMessage::from_text(state.message.as_deref()?))
             .filter(|message| message.job == job_uid && message.attempt == attempt)
             .map(without_invalid_questions);
+        let memory_fault = terminated
+            .and_then(|state| MemoryFault::from_text(state.message.as_deref()?))
+            .filter(|fault| fault.job == job_uid && fault.attempt == attempt)
+            .map(|fault| bounded(&fault.not_writable, Attempt::MAX_MEMORY_FAULT_BYTES));
         Some(Self {
             name: pod.metadata.name.clone()?,
             uid: pod.metadata.uid.clone()?,
@@ -82,6 +88,7 @@ impl WorkerPod {
             created: pod.metadata.creation_timestamp.as_ref().map(|time| time.0),
             deleting: pod.metadata.deletion_timestamp.is_some(),
             message,
+            memory_fault,
             state: pod_state(pod, terminated, now),
         })
     }
@@ -145,7 +152,8 @@ fn end_description(status: &PodStatus, terminated: Option<&ContainerStateTermina
             _ => format!("exit code {}", state.exit_code),
         };
         // A worker that failed to start leaves a sentence instead of a termination message.
-        let message = state.message.as_deref().map(str::trim);
+        let fault = state.message.as_deref().and_then(MemoryFault::from_text).map(|fault| fault.not_writable);
+        let message = fault.as_deref().or(state.message.as_deref()).map(str::trim);
         let message = message.filter(|message| !message.is_empty() && TerminationMessage::from_text(message).is_none());
         message.map_or_else(|| code.clone(), |message| format!("{code}: {}", bounded(message, MAX_EXIT_MESSAGE_BYTES)))
     });

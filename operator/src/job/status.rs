@@ -10,7 +10,7 @@ use super::applied::{AppliedPlan, StartedPod, TakenName};
 use super::asked_calls;
 use super::call_not_started;
 use super::ending::EndCause;
-use super::plan::{JobEnd, LostAttempt, PeopleWait, Wait};
+use super::plan::{JobEnd, LostAttempt, MEMORY_FAULT_PAUSE, PeopleWait, Wait};
 use super::pods::PodProblem;
 use super::replies;
 use crate::approval::evaluate::PendingDecision;
@@ -68,6 +68,7 @@ fn starting(current: &JobStatus, started: StartedPod, lost: Option<&LostAttempt>
         disrupted: lost.map(|lost| lost.disrupted).filter(|disrupted| *disrupted > 0),
         untold: before.and_then(|before| before.untold),
         waiting_for_key: None,
+        memory_fault: lost.and_then(|lost| lost.memory_fault.clone()),
         ended: None,
     });
     status.skill_revision = Some(revision);
@@ -130,8 +131,16 @@ fn paused(current: &JobStatus, lost: &LostAttempt, stamp: &StatusStamp) -> JobSt
     let mut status = current.clone();
     status.phase = Some(Phase::Queued);
     record_loss(&mut status, Some(lost));
-    let message = format!("{}; the next attempt starts after a pause", lost.message);
-    with_health(status, Health::Reconciling(Reason::BackOff, message), stamp)
+    let health = match &lost.memory_fault {
+        Some(fault) => {
+            let message = format!("{fault} The Job tries again every {} s", MEMORY_FAULT_PAUSE.as_secs());
+            Health::Reconciling(Reason::NotWritable, message)
+        }
+        None => {
+            Health::Reconciling(Reason::BackOff, format!("{}; the next attempt starts after a pause", lost.message))
+        }
+    };
+    with_health(status, health, stamp)
 }
 
 /// Records the end of the current attempt, unless it is recorded already.
@@ -143,6 +152,7 @@ fn record_loss(status: &mut JobStatus, lost: Option<&LostAttempt>) {
         attempt.waiting_for_key = None;
         attempt.silent = Some(lost.silent).filter(|silent| *silent > 0);
         attempt.disrupted = Some(lost.disrupted).filter(|disrupted| *disrupted > 0);
+        attempt.memory_fault.clone_from(&lost.memory_fault);
     }
 }
 
@@ -300,6 +310,7 @@ pub fn finish(
     status.asked_calls = Vec::new();
     if let Some(attempt) = &mut status.attempt {
         attempt.waiting_for_key = None;
+        attempt.memory_fault = None;
     }
     with_conditions(status, observations, stamp)
 }

@@ -8,6 +8,7 @@ mod revision;
 
 pub use attempt::{BoundResources, Continued, Filesystem, ValidAttempt};
 pub use models::resolve_models;
+pub(crate) use resources::is_single_node;
 
 use super::fetch::FetchedJob;
 use super::fetch::attempt::AttemptSources;

@@ -166,6 +166,7 @@ fn merged_status(current: &JobStatus, report: &Report, asked_calls: Vec<AskedCal
     if let Some(attempt) = &mut status.attempt {
         attempt.epoch = Some(report.epoch);
         attempt.silent = None;
+        attempt.memory_fault = None;
         attempt.waiting_for_key = worker_wait.and_then(missing_key);
         if has_progressed(current, report) {
             attempt.disrupted = None;

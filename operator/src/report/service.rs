@@ -3,6 +3,7 @@
 use super::auth::{Authenticator, Caller};
 use super::directives::directives;
 use super::judge::{Judgement, check_report, check_tenant, judge};
+use super::memory;
 use super::merge::{LogStatement, Merged, acknowledged_events, merge, waiting_phase};
 use super::refusal::Refusal;
 use crate::approval::create::{self, create};
@@ -125,6 +126,7 @@ impl Service {
     /// Merges a report of an accepted caller into the status of its Job, and writes the status if the change should be
     /// visible now. Creates the Approvals of a held call first.
     async fn merge_and_write(&self, job: &Job, report: &Report) -> Result<Handled, Refusal> {
+        memory::record(&self.context, job, report).await;
         let current = job.status.clone().unwrap_or_default();
         let stamp = stamp(job);
         let uid = &report.job.uid;
@@ -207,7 +209,8 @@ impl Service {
     fn respond(&self, result: &str, job: &Job, report: &Report, ack: u64) -> Handled {
         self.context.metrics.count_report(result);
         let suspended = self.context.caches.is_suspended(&report.job.namespace);
-        Handled::Done(directives(job, suspended, report, ack))
+        let prune = memory::unneeded_logs(&self.context.caches, job, report);
+        Handled::Done(directives(job, suspended, report, ack, prune))
     }
 
     async fn publish_events(&self, job: &Job, current: &JobStatus, merged: &JobStatus) {

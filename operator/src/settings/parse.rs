@@ -80,6 +80,12 @@ pub(super) fn quantity(text: &str) -> Result<Quantity, Error> {
     quantity::parse(text).map(|_| Quantity(text.to_owned())).ok_or(Error::Quantity)
 }
 
+/// Parses a Kubernetes quantity of whole bytes.
+pub(super) fn bytes(text: &str) -> Result<u64, Error> {
+    let thousandths = quantity::parse(text).filter(|thousandths| thousandths % 1000 == 0).ok_or(Error::Quantity)?;
+    u64::try_from(thousandths / 1000).map_err(|_| Error::Quantity)
+}
+
 /// Parses the shipped admission policy.
 pub(super) fn shipped_policies(text: &str) -> Result<ShippedPolicies, Error> {
     serde_json::from_str(text).map_err(Error::ShippedPolicies)

@@ -6,10 +6,12 @@ mod mcp_deployment;
 mod mcp_service;
 mod memory_claim;
 mod metadata;
+mod reclaim_pod;
 mod revision;
 mod worker_account;
 
 pub use mcp_deployment::{PORT_NAME, STARTUP_SECONDS};
+pub use reclaim_pod::{COMPONENT as RECLAIM, ReclaimedSkill, build_reclaim_pod};
 
 use super::validate::{InvalidSkill, ValidMcp, ValidSkill};
 use crate::settings::Settings;

@@ -14,6 +14,9 @@ use kube::{Api, Client};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+/// The text by which the scheduler says that a claim which does not wait for its first pod is not bound.
+const UNBOUND_CLAIM: &str = "unbound immediate PersistentVolumeClaims";
+
 /// The cached state of all objects that a Skill needs.
 #[derive(Debug, Default)]
 pub struct FetchedSkill {
@@ -38,6 +41,10 @@ pub struct FetchedSkill {
     /// The keys of Secrets that workers of the namespace wait for. A Skill whose Models name such a key is not ready, even if the
     /// waiting Job is of another Skill.
     pub key_waits: Vec<SecretKeyRef>,
+    /// The reason why the worker of an unfinished Job of the Skill could not write to the memory.
+    pub memory_fault: Option<String>,
+    /// A worker pod of the namespace that is not scheduled, because a claim is not bound.
+    pub unbound_pod: Option<String>,
     /// All revisions of the Skill.
     pub revisions: Vec<Arc<PartialObjectMeta<ConfigMap>>>,
     /// The names of revisions that unfinished Jobs run on, or may run on.
@@ -55,6 +62,7 @@ pub fn fetch(skill: &Skill, caches: &Caches) -> FetchedSkill {
     let unfinished = caches.jobs.select(namespace, |job| job.0.as_ref().is_ok_and(is_unfinished));
     let unfinished: Vec<&Job> = unfinished.iter().filter_map(|job| job.0.as_ref().ok()).collect();
     let of_skill = unfinished.iter().filter(|job| &job.spec.skill == name).filter_map(|job| job.status.as_ref());
+    let memory_fault = of_skill.clone().find_map(memory_fault).map(str::to_owned);
     let in_use = of_skill.filter_map(|status| Some(status.skill_revision.as_ref()?.name.clone()));
     let key_waits = unfinished.iter().filter_map(|job| key_wait(job.status.as_ref()?));
     let models = caches.models.select(namespace, |_| true);
@@ -73,6 +81,8 @@ pub fn fetch(skill: &Skill, caches: &Caches) -> FetchedSkill {
         named_service: service.and_then(|service| caches.services.get(namespace, &service.name)),
         models: models.into_iter().map(|model| (model.name_any(), model)).collect(),
         key_waits: key_waits.cloned().collect(),
+        memory_fault,
+        unbound_pod: caches.pods.select(namespace, |pod| has_unbound_claim(pod)).first().map(|pod| pod.name_any()),
         revisions_in_use: in_use.chain(may_be_in_use).collect(),
         revisions,
     }
@@ -105,6 +115,20 @@ pub fn uses_config_map(skill: &Skill, name: &str) -> bool {
 /// Returns the key of a Secret that the worker of a Job waits for.
 pub fn key_wait(status: &JobStatus) -> Option<&SecretKeyRef> {
     status.attempt.as_ref()?.waiting_for_key.as_ref()
+}
+
+/// Returns the reason why the worker of a Job could not write to the memory.
+pub fn memory_fault(status: &JobStatus) -> Option<&str> {
+    status.attempt.as_ref()?.memory_fault.as_deref()
+}
+
+/// Returns whether a worker pod is not scheduled, because one of its claims is not bound and does not wait for a pod.
+pub fn has_unbound_claim(pod: &Pod) -> bool {
+    let is_worker = pod.labels().get(names::LABEL_COMPONENT).is_some_and(|component| component == "worker");
+    let conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let mut scheduling =
+        conditions.filter(|condition| condition.type_ == "PodScheduled" && condition.status == "False");
+    is_worker && scheduling.any(|found| found.message.as_ref().is_some_and(|why| why.contains(UNBOUND_CLAIM)))
 }
 
 /// Returns whether a Job may still need its revision.

@@ -47,6 +47,7 @@ pub fn compute(
         observed_generation: skill.metadata.generation,
         revision,
         conditions: merge(&current.conditions, &observations, skill.metadata.generation, now),
+        memory: current.memory,
     }
 }
 

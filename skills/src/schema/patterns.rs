@@ -26,6 +26,7 @@ pub(crate) fn description(pattern: &str) -> String {
         r"^[^*]*\*?$" => "a name, or the beginning of names with one '*' at its end",
         r"^/[^?#\s]*$" => "a path that begins with '/', without '?', '#' and blanks",
         DURATION => "a duration such as 30s, 10m or 1h30m",
+        r"^[1-9][0-9]{0,12}(k|M|G|T|Ki|Mi|Gi|Ti)?$" => "a size such as 500Mi or 2Gi",
         r"^[-._a-zA-Z0-9]+$" => "letters, digits, '-', '_' and '.'",
         r"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" => "the name of a header: letters, digits and !#$%&'*+.^_`|~-",
         r"^(/(\*\*|(\*?[^*/?#%\\\s])*\*?))+$" => {

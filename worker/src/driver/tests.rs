@@ -28,6 +28,7 @@ mod in_pod_reads;
 mod killed;
 mod limited;
 mod people;
+mod pruned;
 mod remembered;
 mod replayed;
 mod replies;

@@ -3,6 +3,7 @@
 use super::client::{Client, SendError};
 use super::schedule::{ReportState, SentReport, next_report_at};
 use crate::driver::DecisionInbox;
+use crate::housekeeping::SurveyLink;
 use crate::stop::{Stop, StopReason};
 use bloomery_crds::report::{Directives, PodEnd, Report};
 use bloomery_crds::run::JobIdentity;
@@ -43,6 +44,8 @@ pub(super) struct ReportSender {
     pub stop: Stop,
     /// Receives the replies of people.
     pub inbox: Arc<DecisionInbox>,
+    /// Has the surveys of the Skill's memory, each of which is sent once.
+    pub link: SurveyLink,
 }
 
 impl ReportSender {
@@ -86,13 +89,20 @@ impl ReportSender {
     }
 
     /// Sends one report. Returns whether it is acknowledged: the operator has written all its events to the Job, or does not need them.
-    async fn send(&self, state: &ReportState) -> Result<bool, SendError> {
+    async fn send(&mut self, state: &ReportState) -> Result<bool, SendError> {
         let Identity { job, attempt, epoch } = self.identity.clone();
         let ReportState { projection, waiting, hold, end } = state.clone();
         let (events, is_end) = (projection.log.events, end.is_some());
         let parks = matches!(end, Some(PodEnd::Parked(_)));
-        let report = Report { job, attempt, epoch, projection, waiting, hold, end };
-        let directives = self.client.send(&report).await?;
+        // An error means that the housekeeper has ended, which it does only after this task.
+        let is_new = self.link.surveys.has_changed().unwrap_or(false);
+        let memory = self.link.surveys.borrow_and_update().clone().filter(|_| is_new);
+        let report = Report { job, attempt, epoch, projection, waiting, hold, memory, end };
+        let sent = self.client.send(&report).await;
+        if sent.is_err() && report.memory.is_some() {
+            self.link.surveys.mark_changed();
+        }
+        let directives = sent?;
         // The operator does not need the end of a parked pod if the Job is to end.
         let acknowledged = directives.ack >= events || (parks && (directives.cancel || directives.skill_deleted));
         self.follow(directives);
@@ -114,6 +124,10 @@ impl ReportSender {
             self.stop.request(StopReason::Suspended);
         }
         self.inbox.add_replies(directives.replies);
+        if !directives.prune.is_empty() {
+            // A failure means that nobody prunes any more.
+            let _ = self.link.prune.send(directives.prune);
+        }
     }
 }
 

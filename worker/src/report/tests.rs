@@ -3,7 +3,7 @@ use super::*;
 use crate::stop::StopReason;
 use bloomery_crds::Digest;
 use bloomery_crds::outcome::Phase;
-use bloomery_crds::report::{ParkReason, Report};
+use bloomery_crds::report::{MemorySurvey, ParkReason, Report};
 use bloomery_crds::run::JobIdentity;
 use bloomery_crds::v1alpha1::{Gates, LogPosition, Usage};
 use bloomery_redact::Redactor;
@@ -66,12 +66,26 @@ impl Stand {
     }
 
     fn reporter(&self) -> Reporter {
-        Reporter::start(self.client(), identity(), projection(1), self.stop.clone(), Arc::clone(&self.inbox))
+        self.reporter_with(SurveyLink::unconnected())
+    }
+
+    fn reporter_with(&self, link: SurveyLink) -> Reporter {
+        let (client, inbox) = (self.client(), Arc::clone(&self.inbox));
+        Reporter::start(client, identity(), projection(1), self.stop.clone(), inbox, link)
     }
 
     async fn send(&self) -> Result<bloomery_crds::report::Directives, SendError> {
         let Identity { job, attempt, epoch } = identity();
-        let report = Report { job, attempt, epoch, projection: projection(1), waiting: None, hold: None, end: None };
+        let report = Report {
+            job,
+            attempt,
+            epoch,
+            projection: projection(1),
+            waiting: None,
+            hold: None,
+            memory: None,
+            end: None,
+        };
         self.client().send(&report).await
     }
 }
@@ -249,4 +263,22 @@ async fn an_invalid_certificate_is_an_error(#[case] ca: &str, #[case] says: &str
     stand.operator.endpoint.ca = ca.into();
     let refused = Client::new(&stand.operator.endpoint, stand.token(), Redactor::default()).unwrap_err();
     assert!(refused.to_string().contains(says), "{refused}");
+}
+
+#[tokio::test]
+async fn a_survey_is_sent_once_and_again_only_if_its_report_failed() {
+    let stand = Stand::with([Reply::Status(500)]).await;
+    *stand.operator.unneeded.lock().unwrap() = vec!["b".to_owned(), "c".to_owned()];
+    let (surveys, latest) = watch::channel(None);
+    let (prune, to_prune) = std::sync::mpsc::channel();
+    let prunable = vec!["a".to_owned(), "b".to_owned()];
+    surveys.send_replace(Some(MemorySurvey { bytes: 7, prunable, ..MemorySurvey::default() }));
+    let reporter = stand.reporter_with(SurveyLink { surveys: latest, prune });
+    stand.operator.until_received(|received| received.len() == 2).await;
+    reporter.waiting(Some(ExternalWait::McpUnavailable { message: "refused".into() }));
+    let received = stand.operator.until_received(|received| received.len() > 2).await;
+    let sizes: Vec<Option<u64>> =
+        received[..3].iter().map(|received| received.report.memory.as_ref().map(|memory| memory.bytes)).collect();
+    assert_eq!(sizes, [Some(7), Some(7), None]);
+    assert_eq!(to_prune.recv().unwrap(), ["b"]);
 }

@@ -140,9 +140,18 @@ pub struct Attempt {
     /// The key of a Secret that the worker waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_for_key: Option<SecretKeyRef>,
+    /// The reason why the worker of this attempt, or of those before it since the last report, could not write to the memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = Attempt::MAX_MEMORY_FAULT_BYTES))]
+    pub memory_fault: Option<String>,
     /// The time when the operator saw that the pod had ended without an outcome. The next attempt starts after a backoff.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Time>,
+}
+
+impl Attempt {
+    /// The longest reason why a worker cannot write to the memory, in bytes.
+    pub const MAX_MEMORY_FAULT_BYTES: usize = 512;
 }
 
 /// The answer of a Job.

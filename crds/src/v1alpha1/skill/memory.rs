@@ -1,5 +1,6 @@
 //! The memory that the Jobs of a Skill share.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,6 +12,61 @@ pub struct Memory {
     /// The use of the memory bank.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bank: Option<BankUse>,
+    /// What happens to the Skill's directory in the memory when the Skill is deleted. `Delete` removes it, after the running Jobs
+    /// of the Skill have ended. If the directory cannot be removed within five minutes, the Skill is deleted all the same, and an
+    /// Event says what stays. Default: `Retain`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reclaim_policy: Option<ReclaimPolicy>,
+    /// The size of the Skill's directory above which no new Job of the Skill starts, such as `2Gi`. Running Jobs continue. Default:
+    /// none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 16), regex(pattern = r"^[1-9][0-9]{0,12}(k|M|G|T|Ki|Mi|Gi|Ti)?$"))]
+    pub soft_limit: Option<String>,
+}
+
+/// What happens to the directory of a Skill when the Skill is deleted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, strum::Display)]
+pub enum ReclaimPolicy {
+    /// The directory stays in the memory.
+    #[default]
+    Retain,
+    /// The directory is removed.
+    Delete,
+}
+
+/// The measured size of a Skill's directory in the memory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MemoryUsage {
+    /// The sum of the sizes of all files, in bytes.
+    pub bytes: u64,
+    /// The part of each directory, the largest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = MemoryUsage::MAX_DIRECTORIES))]
+    pub directories: Vec<DirectoryUsage>,
+    /// The time at which the operator received the measurement from a worker.
+    pub measured: Time,
+}
+
+impl MemoryUsage {
+    /// The largest number of directories.
+    pub const MAX_DIRECTORIES: usize = 8;
+}
+
+/// The measured size of a directory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DirectoryUsage {
+    /// The name of the directory, such as `jobs`. `other` for all that is in no known directory.
+    #[schemars(length(max = DirectoryUsage::MAX_NAME_BYTES))]
+    pub name: String,
+    /// The sum of the sizes of its files, in bytes.
+    pub bytes: u64,
+}
+
+impl DirectoryUsage {
+    /// The longest name, in bytes.
+    pub const MAX_NAME_BYTES: usize = 32;
 }
 
 /// The use of the memory bank: the notes that the Jobs of a Skill share. With `read`, the first prompt contains the core notes,

@@ -1,7 +1,7 @@
 //! Decides what follows an attempt that ended without an outcome (`docs/explanation/engine.md`, section 1).
 
 use super::facts::Facts;
-use crate::job::plan::{Act, JobEnd, LostAttempt};
+use crate::job::plan::{Act, JobEnd, LostAttempt, MEMORY_FAULT_PAUSE};
 use crate::job::pods::{PodState, WorkerPod};
 use bloomery_crds::outcome::{Outcome, OutcomeCode, Phase};
 use bloomery_crds::report::{PodEnd, TerminationMessage};
@@ -32,6 +32,9 @@ pub(super) fn pause_after(attempt: u32) -> SignedDuration {
 
 /// The pause after a lost attempt.
 fn pause_after_loss(lost: &LostAttempt, attempt: u32) -> SignedDuration {
+    if lost.memory_fault.is_some() {
+        return MEMORY_FAULT_PAUSE;
+    }
     match lost.disrupted {
         0 => pause_after(attempt),
         disrupted => MAX_DISRUPTION_PAUSE.min(SignedDuration::from_secs(1 << (disrupted - 1).min(6))),
@@ -78,15 +81,19 @@ pub(super) fn lost_attempt(facts: &Facts, recorded: &Attempt, pod: Option<&Worke
     let message_text = format!("the pod {} of attempt {} {how}", recorded.pod, recorded.number);
     let (silent, disrupted) = (recorded.silent.unwrap_or(0), recorded.disrupted.unwrap_or(0));
     if let Some(ended) = &recorded.ended {
-        return Some(LostAttempt { ended: ended.0, silent, disrupted, message: message_text });
+        let memory_fault = recorded.memory_fault.clone();
+        return Some(LostAttempt { ended: ended.0, silent, disrupted, memory_fault, message: message_text });
     }
+    let memory_fault = pod.and_then(|pod| pod.memory_fault.clone());
     let (silent, disrupted) = match (is_disrupted, message.is_some() || has_reported(facts)) {
+        // The worker cannot run, and says why.
+        _ if memory_fault.is_some() => (silent, 0),
         (true, _) => (silent, disrupted.saturating_add(1)),
         (false, true) => (0, 0),
         (false, false) => (silent.saturating_add(1), 0),
     };
     let ended = pod.and_then(WorkerPod::end_time).map_or(facts.now, |ended| ended.min(facts.now));
-    Some(LostAttempt { ended, silent, disrupted, message: message_text })
+    Some(LostAttempt { ended, silent, disrupted, memory_fault, message: message_text })
 }
 
 /// Returns whether the worker of the recorded attempt has reported: its first report replaces the phase

@@ -17,6 +17,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use rstest::rstest;
 
 mod disruption;
+mod memory_fault;
 mod replies;
 
 const RETENTION: SignedDuration = SignedDuration::from_secs(600);

@@ -25,7 +25,13 @@ fn started(attempt: u32) -> StartedPod {
 }
 
 fn lost(silent: u32) -> LostAttempt {
-    LostAttempt { ended: at(30), silent, disrupted: 2, message: "the pod refund-1-01234 of attempt 1 vanished".into() }
+    LostAttempt {
+        ended: at(30),
+        silent,
+        disrupted: 2,
+        memory_fault: None,
+        message: "the pod refund-1-01234 of attempt 1 vanished".into(),
+    }
 }
 
 fn yaml(status: &JobStatus) -> String {
@@ -324,4 +330,16 @@ fn limits_above_those_of_the_skill_are_named_until_an_attempt_without_them() {
     assert_eq!(condition(&ended, ConditionType::LimitsAsWritten), named, "it explains the end");
     let second = next(&paused, &AppliedPlan::Started(started(2), None), &at_second(4));
     assert!(conditions::find(&second.conditions, ConditionType::LimitsAsWritten).is_none());
+}
+
+#[test]
+fn a_job_whose_worker_cannot_write_to_the_memory_says_so_until_a_report_arrives() {
+    let fault = LostAttempt { memory_fault: Some("NotWritable: ask the admin.".into()), ..lost(0) };
+    let paused = next(&status(1, Phase::Starting), &AppliedPlan::Paused(fault.clone()), &stamp(40));
+    assert_eq!(paused.phase, Some(Phase::Queued));
+    let reconciling = conditions::find(&paused.conditions, ConditionType::Reconciling).unwrap();
+    assert_eq!(reconciling.reason, "NotWritable");
+    assert_eq!(reconciling.message, "NotWritable: ask the admin. The Job tries again every 60 s");
+    let fault_of = |status: &JobStatus| status.attempt.as_ref().unwrap().memory_fault.clone();
+    assert_eq!(fault_of(&paused), fault.memory_fault);
 }

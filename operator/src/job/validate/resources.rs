@@ -90,7 +90,7 @@ fn not_found(claims: &BTreeSet<&str>) -> Wait {
 
 /// Returns whether only one node at a time can mount this memory, so that all its pods must run on one node. The access
 /// modes of the existing claim count, not the setting for new claims.
-pub(super) fn is_single_node(claim: Option<&PersistentVolumeClaim>) -> bool {
+pub(crate) fn is_single_node(claim: Option<&PersistentVolumeClaim>) -> bool {
     !has_access_mode(claim, &["ReadWriteMany"])
 }
 

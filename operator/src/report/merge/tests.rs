@@ -342,6 +342,13 @@ fn the_start_and_the_end_of_an_external_wait_are_urgent() {
 }
 
 #[test]
+fn a_report_shows_that_the_worker_can_write_to_the_memory_again() {
+    let mut faulty = status(2, Phase::Starting);
+    faulty.attempt.as_mut().unwrap().memory_fault = Some("NotWritable".into());
+    assert_eq!(apply(&faulty, &report(2, 1, 1, Phase::Running)).attempt.unwrap().memory_fault, None);
+}
+
+#[test]
 fn the_message_about_a_missing_key_says_until_when_the_worker_waits() {
     let mut waits = report(1, 1, 3, Phase::Running);
     for (until, expected) in [

@@ -21,17 +21,28 @@ pub(super) fn finding(applied: &AppliedSkill, fetched: &FetchedSkill) -> Finding
     if let Some(finding) = object_fault(KIND, &what, &applied.memory_claim) {
         return finding;
     }
+    if let Some(fault) = &fetched.memory_fault {
+        return Finding::waits(KIND, Reason::NotWritable, fault.clone());
+    }
     let claim = match &applied.memory_claim {
         ApplyResult::Written(claim) => Some(claim.as_ref()),
         _ => fetched.memory_claim.as_deref(),
     };
-    claim.map_or_else(healthy_until_first_use, claim_finding)
+    claim.map_or_else(healthy_until_first_use, |claim| claim_finding(claim, fetched.unbound_pod.as_deref()))
 }
 
-fn claim_finding(claim: &PersistentVolumeClaim) -> Finding {
+/// Describes the state of a claim. `unbound_pod` is a pod that the scheduler does not place because a claim is not bound.
+fn claim_finding(claim: &PersistentVolumeClaim, unbound_pod: Option<&str>) -> Finding {
     if claim.metadata.deletion_timestamp.is_some() {
         let message = format!("{MEMORY_CLAIM} is being deleted; a new, empty one is created when it is gone");
         return Finding::waits(KIND, Reason::ClaimPending, message);
+    }
+    if is_for_one_pod(claim) {
+        let message = format!(
+            "{MEMORY_CLAIM} is ReadWriteOncePod, so only one Job of the namespace could run at a time: delete the claim, and create it \
+             as ReadWriteOnce or ReadWriteMany. Copy its data first if you need it"
+        );
+        return Finding::stalls(KIND, Reason::SinglePodClaim, message);
     }
     let phase = claim.status.as_ref().and_then(|status| status.phase.as_deref());
     match phase.unwrap_or("Pending") {
@@ -43,11 +54,17 @@ fn claim_finding(claim: &PersistentVolumeClaim) -> Finding {
                 "{MEMORY_CLAIM} lost its volume: restore the PersistentVolume, or delete the claim to begin with an empty memory"
             ),
         ),
-        _ => pending(claim),
+        _ => pending(claim, unbound_pod),
     }
 }
 
-fn pending(claim: &PersistentVolumeClaim) -> Finding {
+/// Returns whether only one pod at a time can mount the claim.
+fn is_for_one_pod(claim: &PersistentVolumeClaim) -> bool {
+    let modes = claim.spec.as_ref().and_then(|spec| spec.access_modes.as_ref());
+    modes.into_iter().flatten().any(|mode| mode == "ReadWriteOncePod")
+}
+
+fn pending(claim: &PersistentVolumeClaim, unbound_pod: Option<&str>) -> Finding {
     let class = claim.spec.as_ref().and_then(|spec| spec.storage_class_name.as_deref()).unwrap_or_default();
     let is_provisioning =
         claim.metadata.annotations.as_ref().is_some_and(|all| all.contains_key(PROVISIONER_ANNOTATION));
@@ -57,7 +74,16 @@ fn pending(claim: &PersistentVolumeClaim) -> Finding {
         ));
     }
     if is_provisioning {
-        return unknown(format!("class {class} is provisioning a volume for {MEMORY_CLAIM}"));
+        return unknown(format!(
+            "class {class} is provisioning a volume for {MEMORY_CLAIM}; if it stays so, kubectl describe pvc {MEMORY_CLAIM} shows why"
+        ));
+    }
+    if let Some(pod) = unbound_pod {
+        return unknown(format!(
+            "{MEMORY_CLAIM} of the class {class} is not bound, and the pod {pod} cannot start without it: kubectl describe pvc \
+             {MEMORY_CLAIM} shows why. Create the storage class or a volume for the claim, or delete the claim and create it with \
+             another class"
+        ));
     }
     healthy_until_first_use()
 }

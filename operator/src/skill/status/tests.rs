@@ -168,6 +168,44 @@ fn a_claim_without_a_storage_class_is_reported_and_does_not_block_the_skill() {
     assert!(summary.starts_with("Ready Unknown/ClaimPending: bloomery-memory has no storage class"), "{summary}");
 }
 
+#[test]
+fn a_claim_for_one_pod_stalls_the_skill_with_a_remedy() {
+    let claim = json!({"metadata": {}, "spec": {"accessModes": ["ReadWriteOncePod"]}, "status": {"phase": "Bound"}});
+    let fetched = FetchedSkill { memory_claim: Some(Arc::new(object(claim))), ..with_model() };
+    let summary = summary(applied(AppliedMcp::Absent), &fetched, ConditionType::MemoryReady);
+    assert!(
+        summary.starts_with("Stalled False/SinglePodClaim: ") && summary.contains("as ReadWriteOnce or"),
+        "{summary}"
+    );
+}
+
+#[test]
+fn a_claim_that_is_not_bound_although_a_pod_waits_for_it_is_named_with_a_remedy() {
+    let pending = claim(&json!({}), &json!({"phase": "Pending"}));
+    let unbound_pod = Some("refund-1-01234".to_owned());
+    let fetched = FetchedSkill { memory_claim: Some(pending), unbound_pod, ..with_model() };
+    let summary = summary(applied(AppliedMcp::Absent), &fetched, ConditionType::MemoryReady);
+    let expected =
+        "Ready Unknown/ClaimPending: bloomery-memory of the class fast is not bound, and the pod refund-1-01234";
+    assert!(summary.starts_with(expected) && summary.contains("kubectl describe pvc bloomery-memory"), "{summary}");
+}
+
+#[test]
+fn a_memory_that_a_worker_could_not_write_blocks_the_skill_with_the_workers_message() {
+    let fetched = FetchedSkill { memory_fault: Some("NotWritable: ask the admin".into()), ..with_bound_memory() };
+    let summary = summary(applied(AppliedMcp::Absent), &fetched, ConditionType::MemoryReady);
+    assert_eq!(summary, "Reconciling False/NotWritable: NotWritable: ask the admin");
+}
+
+#[test]
+fn the_measured_size_of_the_memory_stays() {
+    let mut skill = fixtures::without_server();
+    let memory = json!({"bytes": 7, "measured": "2026-01-01T00:00:00Z"});
+    skill.status = Some(object(json!({"memory": memory})));
+    let status = compute(&skill, &Ok(applied(AppliedMcp::Absent)), &with_bound_memory(), &at(1));
+    assert_eq!(status.memory.unwrap().bytes, 7);
+}
+
 #[rstest]
 #[case(json!({"observedGeneration": 2, "replicas": 1, "updatedReplicas": 1, "availableReplicas": 1}), "Reconciling False/Progressing: ")]
 #[case(json!({"observedGeneration": 3, "replicas": 2, "updatedReplicas": 1, "availableReplicas": 1}), "Reconciling False/Progressing: ")]

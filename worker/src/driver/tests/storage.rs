@@ -1,6 +1,8 @@
 //! A volume that fails during a run ends the epoch with an error that says what to do.
 
 use super::*;
+use crate::{attempt, ending};
+use bloomery_crds::report::{MAX_TERMINATION_MESSAGE_BYTES, MemoryFault};
 use bloomery_journal::files::Files;
 use bloomery_journal::fixture::checks::parse;
 use bloomery_journal::fixture::failing::Failing;
@@ -66,4 +68,23 @@ async fn temporary_files_of_killed_attempts_are_ignored() {
     assert_eq!(stand.record().outcome.unwrap().code, OutcomeCode::Succeeded);
     let left: Vec<String> = Disk.list(&dir).unwrap().into_iter().filter(|name| name.starts_with('.')).collect();
     assert_eq!(left, [".tmp-uid-9-77"], "a file that may belong to another worker stays");
+}
+
+#[tokio::test]
+async fn a_memory_that_cannot_be_written_is_named_in_the_termination_message() {
+    let stand = Stand::with_twelve_steps().await;
+    let args = stand.args(1);
+    let fault = |kind: ErrorKind| {
+        let error = bloomery_journal::Error::from_io("create", &args.memory, kind.into());
+        attempt::memory_fault(&attempt::Error::Log(error), &args, "NotWritable: the memory")
+    };
+    let expected = MemoryFault { job: "uid-j0".into(), attempt: 1, not_writable: "NotWritable: the memory".into() };
+    assert_eq!(fault(ErrorKind::PermissionDenied), Some(expected.clone()));
+    assert_eq!(fault(ErrorKind::ReadOnlyFilesystem), Some(expected.clone()));
+    assert_eq!(fault(ErrorKind::StorageFull), None);
+    let long = MemoryFault { not_writable: "\u{1}".repeat(9999), ..expected };
+    ending::write_memory_fault(&long, &args.termination_log);
+    let text = fs::read_to_string(&args.termination_log).unwrap();
+    assert!(text.len() <= MAX_TERMINATION_MESSAGE_BYTES, "{}", text.len());
+    assert_eq!(MemoryFault::from_text(&text).unwrap().job, "uid-j0");
 }

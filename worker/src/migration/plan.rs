@@ -1,6 +1,6 @@
 //! Plans the moves of a migration: the new path of each file of an older memory.
 
-use crate::local::older_jobs::{self, skill_of};
+use super::older_job::{self, skill_of};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
@@ -38,7 +38,7 @@ pub struct Unmoved {
 pub enum Reason {
     /// The Skill of the job is unknown.
     #[error(transparent)]
-    Job(#[from] older_jobs::Error),
+    Job(#[from] older_job::Error),
     /// The file belongs to a job that is not moved.
     #[error("it belongs to the job {0}, which stays")]
     JobStays(String),

@@ -1,6 +1,5 @@
 //! Moves one file within the memory. A file of different content is never overwritten.
 
-use crate::local::older_jobs;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
@@ -10,12 +9,14 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Source and target have the same name in the same directory.
-    #[error("it is already at {}: {hint}", to.display())]
+    #[error("it is already at {}: {from} is also the directory of the Skill {skill}. Rename it, and migrate it from there", to.display())]
     SamePlace {
         /// The target.
         to: PathBuf,
-        /// The instructions that make the move possible.
-        hint: String,
+        /// The directory of the older jobs, in the memory.
+        from: String,
+        /// The Skill: its directory has the same name, or is a link to that of the older jobs.
+        skill: String,
     },
     /// The target exists, with other content.
     #[error("{} exists, and is a different file", .0.display())]
@@ -63,25 +64,15 @@ pub enum Error {
 pub fn check(memory: &Path, from: &Path, to: &Path) -> Result<(), Error> {
     let (source, target) = (memory.join(from), memory.join(to));
     if is_same_place(&source, &target) {
-        return Err(Error::SamePlace { to: to.to_owned(), hint: same_place_hint(memory, from, to) });
+        let first =
+            |path: &Path| path.iter().next().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        return Err(Error::SamePlace { to: to.to_owned(), from: first(from), skill: first(to) });
     }
     match fs::symlink_metadata(&target) {
         Ok(_) if has_same_content(&source, &target) => Ok(()),
         Ok(_) => Err(Error::Exists(to.to_owned())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(source) => Err(Error::Unknown { to: to.to_owned(), source }),
-    }
-}
-
-/// Returns the instructions for a skill directory that is also the directory of the older jobs: both have the same name, or the skill
-/// directory is a link.
-fn same_place_hint(memory: &Path, from: &Path, to: &Path) -> String {
-    let first = |path: &Path| path.iter().next().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let (from, skill) = (first(from), first(to));
-    if from == skill {
-        older_jobs::rename_hint(memory, &from)
-    } else {
-        format!("{} is a link to {from}. Remove that link first", memory.join(skill).display())
     }
 }
 
