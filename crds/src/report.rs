@@ -12,7 +12,7 @@ use crate::outcome::{Outcome, Phase};
 use crate::run::{GivenReply, JobIdentity};
 use crate::text::bounded;
 use crate::v1alpha1::{
-    AskedQuestion, Gates, HoldRule, JobResult, LogPosition, ToolName, Usage, WaitingFor, WorkflowProgress,
+    AskedQuestion, Gates, HoldRule, JobResult, Limits, LogPosition, ToolName, Usage, WaitingFor, WorkflowProgress,
 };
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -191,7 +191,7 @@ pub enum ParkReason {
 }
 
 /// The operator's response to a report.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Directives {
     /// The number of log events that the stored `Job.status` includes.
@@ -208,6 +208,12 @@ pub struct Directives {
     /// The replies after the `repliesHeard` of the report.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replies: Vec<GivenReply>,
+    /// The current limits of the Job's spec. A worker applies those that are lower than its own.
+    #[serde(default, deserialize_with = "lenient::optional", skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Limits>,
+    /// The tools that `policy.tools.blocked` of the Skill names, if the Skill has another revision than the Job. A worker denies them too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocked_tools: Vec<String>,
 }
 
 /// The message that a worker writes to `/dev/termination-log`. An outcome in it is final.

@@ -84,8 +84,9 @@ fn needs_person(reason: Reason) -> bool {
             | Reason::SecretMissing
             | Reason::ResourceNotFound
             | Reason::ResourcesInvalid
-            // A quota or an admission policy refuses the pod, or its configuration is wrong.
+            // An admission policy refuses the pod, or its configuration is wrong.
             | Reason::PodNotStarting
+            | Reason::QuotaExceeded
             | Reason::ImageUnavailable
             // Somebody created a pod under the name of an attempt.
             | Reason::NameTaken

@@ -207,7 +207,9 @@ impl Service {
     fn respond(&self, result: &str, job: &Job, report: &Report, ack: u64) -> Handled {
         self.context.metrics.count_report(result);
         let suspended = self.context.caches.is_suspended(&report.job.namespace);
-        Handled::Done(directives(job, suspended, report, ack))
+        let skill = self.context.caches.skills.get(&report.job.namespace, &job.spec.skill);
+        let skill = skill.as_ref().and_then(|skill| skill.0.as_ref().ok());
+        Handled::Done(directives(job, skill, suspended, report, ack))
     }
 
     async fn publish_events(&self, job: &Job, current: &JobStatus, merged: &JobStatus) {

@@ -114,6 +114,10 @@ impl ReportSender {
             self.stop.request(StopReason::Suspended);
         }
         self.inbox.add_replies(directives.replies);
+        self.inbox.add_blocked_tools(directives.blocked_tools);
+        if let Some(limits) = directives.limits {
+            self.inbox.add_limits(limits);
+        }
     }
 }
 
