@@ -36,6 +36,7 @@ mod numbers;
 mod parked;
 mod policies;
 mod questions;
+mod queue;
 mod refund;
 mod reports;
 mod resources;
