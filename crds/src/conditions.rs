@@ -264,6 +264,14 @@ pub enum Reason {
     ///
     /// Remedy: remove the annotation `bloomery.dev/suspend` from the namespace.
     Suspended,
+    /// As many Jobs run as a maximum of the Skill, the namespace or the cluster allows. The message names the maximum.
+    ///
+    /// Remedy: none, the Job starts in its turn; if it should start earlier, raise the maximum.
+    Queued,
+    /// A quota of the namespace refuses the pod. One Job of the namespace tries again at a time, and the others start in their turn.
+    ///
+    /// Remedy: wait until pods end, or raise the quota.
+    QuotaExceeded,
     /// The Job that this Job continues has not ended, or does not exist.
     ///
     /// Remedy: wait for the end of the earlier Job; if it does not exist, delete this Job.

@@ -24,7 +24,13 @@ impl EffectiveLimits {
     /// Resolves the limits of a Job. Those of the Skill replace the defaults; those of the Job can only lower them.
     pub fn resolve(skill: Option<&Limits>, job: Option<&Limits>) -> Self {
         let of_skill = Self::DEFAULT.combine(skill, |_, own| own);
-        of_skill.combine(job, Ord::min)
+        of_skill.lowered_to(job)
+    }
+
+    /// Returns these limits, lowered to those of `job` that are lower. No limit rises.
+    #[must_use]
+    pub fn lowered_to(self, job: Option<&Limits>) -> Self {
+        self.combine(job, Ord::min)
     }
 
     /// Names each limit of a Job that is above its Skill's, so that the Skill's applies. Each is a sentence.

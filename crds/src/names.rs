@@ -55,6 +55,9 @@ pub const ANNOTATION_APPLIED: &str = "bloomery.dev/applied";
 /// Annotation of a namespace. While its value is `true`, no pod of a Job runs there.
 pub const ANNOTATION_SUSPEND: &str = "bloomery.dev/suspend";
 
+/// Annotation of a namespace: the largest number of Jobs that run there at once. It replaces the value of the installation.
+pub const ANNOTATION_MAX_RUNNING_JOBS: &str = "bloomery.dev/max-running-jobs";
+
 /// The name of a tenant's memory claim. The operator uses an existing claim unchanged.
 pub const MEMORY_CLAIM: &str = "bloomery-memory";
 

@@ -26,7 +26,8 @@ pub enum Phase {
     /// The operator waits for an object that the Job needs, such as its Skill, a Model, or the memory claim.
     #[default]
     Pending,
-    /// The Job waits for a new pod, because an earlier one parked, was lost, or crashed.
+    /// The Job waits for a new pod, because an earlier one parked, was lost, or crashed; or it waits in the queue, because as many Jobs
+    /// run as a maximum allows.
     Queued,
     /// The pod exists, and its worker has not reported yet.
     Starting,

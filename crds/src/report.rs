@@ -12,7 +12,7 @@ use crate::outcome::{Outcome, Phase};
 use crate::run::{GivenReply, JobIdentity};
 use crate::text::bounded;
 use crate::v1alpha1::{
-    AskedQuestion, DirectoryUsage, Gates, HoldRule, JobResult, LogPosition, ToolName, Usage, WaitingFor,
+    AskedQuestion, DirectoryUsage, Gates, HoldRule, JobResult, Limits, LogPosition, ToolName, Usage, WaitingFor,
     WorkflowProgress,
 };
 use serde::{Deserialize, Deserializer, Serialize};
@@ -213,7 +213,7 @@ pub enum ParkReason {
 }
 
 /// The operator's response to a report.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Directives {
     /// The number of log events that the stored `Job.status` includes.
@@ -233,6 +233,12 @@ pub struct Directives {
     /// The run keys among the `prunable` of the report whose logs no Job needs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prune: Vec<String>,
+    /// The current limits of the Job's spec. A worker applies those that are lower than its own.
+    #[serde(default, deserialize_with = "lenient::optional", skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Limits>,
+    /// The tools that `policy.tools.blocked` of the Skill names, if the Skill has another revision than the Job. A worker denies them too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocked_tools: Vec<String>,
 }
 
 /// The message that a worker writes to `/dev/termination-log` if it cannot write to the memory. An operator of an earlier version

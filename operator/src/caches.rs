@@ -62,8 +62,8 @@ pub struct Caches {
     /// The pods that the operator manages, workers and MCP servers, without their environment, volumes, scheduling and
     /// Job's part.
     pub pods: Cache<Pod>,
-    /// All namespaces: the name and the suspension. An update of a namespace is announced only if it changes the
-    /// suspension.
+    /// All namespaces: the name, the suspension and the maximum of running Jobs. An update of a namespace is announced only
+    /// if it changes the suspension or the maximum.
     pub namespaces: Cache<PartialObjectMeta<Namespace>>,
 }
 
@@ -105,7 +105,7 @@ impl Caches {
             namespaces: cache(
                 client,
                 all(),
-                CacheOptions::trimmed(trim::namespace).announcing(suspension_changed),
+                CacheOptions::trimmed(trim::namespace).announcing(annotations_changed),
                 &mut feeds,
             ),
         };
@@ -167,6 +167,12 @@ impl Caches {
         let known = self.namespaces.store().get(&ObjectRef::new(namespace));
         known.is_some_and(|known| is_terminating(&known))
     }
+
+    /// The annotation of a namespace with its maximum of running Jobs ([`names::ANNOTATION_MAX_RUNNING_JOBS`]).
+    pub fn max_running_jobs(&self, namespace: &str) -> Option<String> {
+        let known = self.namespaces.store().get(&ObjectRef::new(namespace))?;
+        max_running_jobs(&known).cloned()
+    }
 }
 
 /// Returns whether a namespace is being deleted, as far as the cache shows it. Its deletion is not announced.
@@ -174,13 +180,18 @@ fn is_terminating(namespace: &PartialObjectMeta<Namespace>) -> bool {
     namespace.metadata.deletion_timestamp.is_some()
 }
 
-fn is_suspended(namespace: &PartialObjectMeta<Namespace>) -> bool {
+/// Returns whether a namespace is suspended ([`names::ANNOTATION_SUSPEND`]).
+pub fn is_suspended(namespace: &PartialObjectMeta<Namespace>) -> bool {
     namespace.annotations().get(names::ANNOTATION_SUSPEND).is_some_and(|suspended| suspended == "true")
 }
 
-/// Returns whether the suspension of a namespace changed.
-fn suspension_changed(before: &PartialObjectMeta<Namespace>, after: &PartialObjectMeta<Namespace>) -> bool {
-    is_suspended(before) != is_suspended(after)
+fn max_running_jobs(namespace: &PartialObjectMeta<Namespace>) -> Option<&String> {
+    namespace.annotations().get(names::ANNOTATION_MAX_RUNNING_JOBS)
+}
+
+/// Returns whether the suspension or the maximum of running Jobs of a namespace changed.
+fn annotations_changed(before: &PartialObjectMeta<Namespace>, after: &PartialObjectMeta<Namespace>) -> bool {
+    is_suspended(before) != is_suspended(after) || max_running_jobs(before) != max_running_jobs(after)
 }
 
 /// The Service of an `EndpointSlice`.
@@ -242,6 +253,6 @@ mod tests {
         #[case] after: Option<&str>,
         #[case] is_announced: bool,
     ) {
-        assert_eq!(suspension_changed(&annotated(before), &annotated(after)), is_announced);
+        assert_eq!(annotations_changed(&annotated(before), &annotated(after)), is_announced);
     }
 }

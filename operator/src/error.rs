@@ -107,6 +107,14 @@ impl Error {
         (matches!(status.code, 400 | 403 | 422) && !self.is_gone()).then_some(status.message.as_str())
     }
 
+    /// Returns whether a quota refused the object. It may have room later.
+    pub fn is_quota_refusal(&self) -> bool {
+        let Self::Api { source: kube::Error::Api(status), .. } = self else { return false };
+        // The admission plugin of quotas has no reason of its own.
+        let is_of_quota = ["exceeded quota: ", "failed quota: "].iter().any(|text| status.message.contains(text));
+        status.code == 403 && is_of_quota
+    }
+
     /// The label value for metrics.
     pub fn kind(&self) -> &'static str {
         match self {

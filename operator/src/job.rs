@@ -29,6 +29,7 @@ mod paths;
 mod phase_metrics;
 pub mod plan;
 pub mod pods;
+mod queue;
 pub mod replies;
 mod run_key;
 mod skill_template;
@@ -52,8 +53,10 @@ use decide::Facts;
 use ending::{EndCause, EndingSince};
 use fetch::FetchedJob;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use kube::core::ResourceExt;
 use kube::runtime::controller::Action;
 use plan::{Blocked, earlier};
+use queue::Queue;
 use start_pace::StartPace;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -73,6 +76,7 @@ struct ControllerState {
     pace: WritePace,
     ending: EndingSince,
     starts: StartPace,
+    queue: Queue,
 }
 
 /// Runs the Job controller until the shutdown.
@@ -82,24 +86,34 @@ pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
         () = tokio::time::sleep(REPORT_CA_TIMEOUT) => {}
         () = shutdown.cancelled() => return,
     }
+    tokio::select! {
+        () = context.caches.wait_until_synced() => {}
+        () = shutdown.cancelled() => return,
+    }
     let state = Arc::new(ControllerState::default());
     let controller = Controller {
         name: "job",
         store: context.caches.jobs.store().clone(),
-        wakes: wake::changes(&context),
+        wakes: wake::changes(&context, &state.queue),
         concurrency: MAX_CONCURRENT_RECONCILES,
     };
-    let reconcile = move |job: Job, context: Arc<Context>| reconcile(job, context, state.clone());
+    state.queue.restore(&context, Timestamp::now());
+    let (reconcile_state, queue) = (state.clone(), state.queue.clone());
+    let reconcile = move |job: Job, context: Arc<Context>| reconcile(job, context, reconcile_state.clone());
     tokio::select! {
         () = controller.run(context.clone(), reconcile, shutdown) => {}
-        () = phase_metrics::run(&context) => {}
+        () = phase_metrics::run(&context, &queue) => {}
     }
 }
 
 async fn reconcile(job: Job, context: Arc<Context>, state: Arc<ControllerState>) -> Result<Action, Error> {
     let now = Timestamp::now();
     // Fetch (IO): the Job, and the inputs of the decision.
-    let Some(fetched) = fetch::fetch(&context, job, now).await? else { return Ok(Action::await_change()) };
+    let uid = job.uid().unwrap_or_default();
+    let Some(fetched) = fetch::fetch(&context, job, now).await? else {
+        state.queue.withdraw(&uid);
+        return Ok(Action::await_change());
+    };
     // Decide (pure).
     let retention = SignedDuration::try_from(context.settings.worker.pod_retention).unwrap_or(SignedDuration::MAX);
     let events = fetched.status.log.as_ref().map_or(0, |log| log.events);
@@ -116,6 +130,8 @@ async fn reconcile(job: Job, context: Arc<Context>, state: Arc<ControllerState>)
         Some(wait) => Err(Blocked::Wait(wait)),
         None => Ok(attempt),
     });
+    // Decide: whether the maxima allow another pod. A Job that waits in the queue costs no request.
+    let (plan, admission) = state.queue.admit(&context, &fetched, plan, now);
     // Fetch (IO): the inputs of the pod, if an attempt starts.
     let plan = fetch::attempt::fetch(&context, &fetched, plan).await?;
     // Validate (pure).
@@ -127,6 +143,7 @@ async fn reconcile(job: Job, context: Arc<Context>, state: Arc<ControllerState>)
     if let AppliedPlan::Started(..) = &applied {
         state.starts.record(&fetched.uid, events, now);
     }
+    let requeue_after = state.queue.settle(&context, &fetched, admission, (&applied, requeue_after), now);
     // Status (pure).
     let status = status::compute(&fetched.status, &fetched.job.spec, &applied, &StatusStamp::new(&fetched.job, now));
     // Write the status and publish Events (IO).

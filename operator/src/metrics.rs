@@ -33,6 +33,8 @@ pub struct Metrics {
     reports: Family<Labels<1>, Counter>,
     verdicts: Family<Labels<4>, Counter>,
     waiting_jobs: Family<Labels<1>, Gauge>,
+    queued_jobs: Family<Labels<3>, Gauge>,
+    queue_positions: Family<Labels<2>, Gauge>,
     outcomes: Family<Labels<3>, Counter>,
     job_durations: Family<Labels<1>, Histogram>,
     start_latencies: Histogram,
@@ -102,6 +104,14 @@ impl Metrics {
                 "jobs_waiting",
                 "Jobs that have not ended and have no running worker, by the reason of their condition Ready",
             ),
+            queued_jobs: series.add(
+                "jobs_queued",
+                "Jobs in the queue by namespace, Skill and what they wait for: a maximum (skill, namespace or cluster) or a quota",
+            ),
+            queue_positions: series.add(
+                "queue_position",
+                "Position of the first queued Job of a Skill among the first ones of all Skills, from 1, by namespace and Skill",
+            ),
             outcomes: series.add("job_outcomes", "Ended Jobs by namespace, Skill and outcome code"),
             job_durations: series.add_histograms(
                 "job_duration_seconds",
@@ -166,6 +176,7 @@ impl Metrics {
         for (reason, count) in &counts.waiting_jobs {
             self.waiting_jobs.get_or_create(&[("reason", reason.clone())]).set(number(*count));
         }
+        self.set_queue(&counts.queued_jobs);
         for (phase, seconds) in &counts.longest_waits {
             self.longest_waits.get_or_create(&[("phase", phase.clone())]).set(*seconds);
         }
@@ -176,11 +187,28 @@ impl Metrics {
         }
     }
 
+    /// Sets the gauges of the queue. The Skills are in the order in which they get free places.
+    pub fn set_queue(&self, queue: &[QueuedJobs]) {
+        let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        for queued in queue {
+            let position = self.queue_positions.get_or_create_owned(&self.known_skills.labels(&queued.skill_key));
+            // Of several Skills that share labels, the first one counts.
+            if position.get() == 0 {
+                position.set(number(queued.position));
+            }
+            let [namespace, skill] = self.known_skills.labels(&queued.skill_key);
+            let labels = [namespace, skill, ("waits_for", queued.waits_for.clone())];
+            self.queued_jobs.get_or_create(&labels).inc_by(number(queued.count));
+        }
+    }
+
     /// Removes the gauges that only the leader computes, when this replica stops leading.
     pub fn clear_counts(&self) {
         for family in [&self.jobs, &self.waiting_jobs, &self.longest_waits, &self.skills, &self.models] {
             family.clear();
         }
+        self.queued_jobs.clear();
+        self.queue_positions.clear();
     }
 
     /// Records how many seconds a Job has waited for people in a phase.
@@ -268,12 +296,27 @@ pub struct Counts {
     pub jobs: BTreeMap<String, usize>,
     /// The number of Jobs without a running worker, by the reason of their condition `Ready`.
     pub waiting_jobs: BTreeMap<String, usize>,
+    /// The queued Jobs of each Skill, in the order in which the Skills get free places.
+    pub queued_jobs: Vec<QueuedJobs>,
     /// For each phase in which Jobs wait for people: the seconds that the longest-waiting Job has waited.
     pub longest_waits: BTreeMap<String, i64>,
     /// The number of Skills by the status of their condition `Ready`.
     pub skills: BTreeMap<String, usize>,
     /// The number of Models by the status of their condition `Ready`.
     pub models: BTreeMap<String, usize>,
+}
+
+/// The queued Jobs of a Skill.
+#[derive(Debug, PartialEq, Eq)]
+pub struct QueuedJobs {
+    /// The Skill.
+    pub skill_key: SkillKey,
+    /// What they wait for.
+    pub waits_for: String,
+    /// Their number.
+    pub count: usize,
+    /// The position of the first of them among the first ones of all Skills, from 1.
+    pub position: usize,
 }
 
 #[cfg(test)]
@@ -295,6 +338,7 @@ mod tests {
         metrics.set_counts(&Counts {
             jobs: BTreeMap::from([("Running".to_owned(), 3)]),
             longest_waits: BTreeMap::from([("AwaitingReply".to_owned(), 90)]),
+            queued_jobs: vec![QueuedJobs { skill_key: skill_key(), waits_for: "skill".into(), count: 7, position: 2 }],
             ..Counts::default()
         });
         metrics.observe_wait("AwaitingReply", 90.0);
@@ -307,6 +351,8 @@ mod tests {
             r#"bloomery_jobs{phase="Running"} 3"#,
             r#"bloomery_jobs{phase="Queued"} 0"#,
             r#"bloomery_skills{ready="True"} 0"#,
+            r#"bloomery_jobs_queued{namespace="acme",skill="refunds",waits_for="skill"} 7"#,
+            r#"bloomery_queue_position{namespace="acme",skill="refunds"} 2"#,
             r#"bloomery_waiting_longest_seconds{phase="AwaitingReply"} 90"#,
             r#"bloomery_waited_seconds_bucket{le="600.0",phase="AwaitingReply"} 1"#,
             r#"bloomery_reconciles_running{controller="skill"} 0"#,

@@ -51,12 +51,31 @@ pub struct Settings {
     /// Directory with the templates of Skills, each in the file `<name>.yaml`. Default: no Skill is created from a template.
     #[arg(long, env = "BLOOMERY_SKILL_TEMPLATES")]
     pub skill_templates: Option<PathBuf>,
+    /// The number of Jobs that run at once.
+    #[command(flatten)]
+    pub jobs: JobSettings,
     /// Approvals of held calls.
     #[command(flatten)]
     pub approvals: ApprovalSettings,
     /// Replies to questions.
     #[command(flatten)]
     pub replies: ReplySettings,
+}
+
+/// Settings of the number of Jobs that run at once.
+#[derive(Debug, Clone, clap::Args)]
+pub struct JobSettings {
+    /// The largest number of Jobs that run at once in the cluster. Default: no maximum.
+    #[arg(long = "max-running-jobs", env = "BLOOMERY_MAX_RUNNING_JOBS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_running: Option<u32>,
+    /// The largest number of Jobs that run at once in a namespace without the annotation `bloomery.dev/max-running-jobs`.
+    /// Default: no maximum.
+    #[arg(
+        long = "max-running-jobs-per-namespace",
+        env = "BLOOMERY_MAX_RUNNING_JOBS_PER_NAMESPACE",
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    pub max_running_per_namespace: Option<u32>,
 }
 
 /// Settings of replies to questions.
@@ -296,6 +315,8 @@ mod tests {
     #[case("--approval-expiry=later", "BLOOMERY_APPROVAL_EXPIRY")]
     #[case("--approvals={}", "BLOOMERY_APPROVALS")]
     #[case("--reply-expiry=-1h", "BLOOMERY_REPLY_EXPIRY")]
+    #[case("--max-running-jobs=0", "BLOOMERY_MAX_RUNNING_JOBS")]
+    #[case("--max-running-jobs-per-namespace=all", "BLOOMERY_MAX_RUNNING_JOBS_PER_NAMESPACE")]
     fn an_invalid_setting_is_refused_with_the_name_of_its_variable(#[case] flag: &str, #[case] variable: &str) {
         let message = Settings::describe_error(&parse(&[flag]).unwrap_err());
         assert!(message.contains(variable), "{message}");

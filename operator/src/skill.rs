@@ -187,6 +187,6 @@ fn skill_of_ended_job(jobs: &Store<Guarded<Job>>, job: &Guarded<Job>) -> Vec<Wak
 }
 
 #[cfg(test)]
-mod fixtures;
+pub(crate) mod fixtures;
 #[cfg(test)]
 mod tests;

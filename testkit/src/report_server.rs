@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Json, Router, routing::post};
 use bloomery_crds::report::{Directives, PATH, PodEnd, Report};
 use bloomery_crds::run::{GivenReply, JobIdentity, ReportEndpoint};
-use bloomery_crds::v1alpha1::LogPosition;
+use bloomery_crds::v1alpha1::{Limits, LogPosition};
 use serde_json::json;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -55,6 +55,10 @@ pub struct ReportServer {
     pub replies: Arc<Mutex<Vec<GivenReply>>>,
     /// The run keys that no Job needs. [`Reply::Ack`] returns those that the worker may prune.
     pub unneeded: Arc<Mutex<Vec<String>>>,
+    /// The limits in the Job's spec. [`Reply::Ack`] returns them.
+    pub limits: Arc<Mutex<Option<Limits>>>,
+    /// The tools that a later revision of the Skill blocks. [`Reply::Ack`] returns them.
+    pub blocked_tools: Arc<Mutex<Vec<String>>>,
     /// The URL of the server, and the CA of its certificate.
     pub endpoint: ReportEndpoint,
 }
@@ -70,6 +74,8 @@ impl ReportServer {
             received: watch::Sender::new(Vec::new()),
             replies: Arc::default(),
             unneeded: Arc::default(),
+            limits: Arc::default(),
+            blocked_tools: Arc::default(),
             endpoint: ReportEndpoint { url, ca },
         };
         let router = Router::new().route(PATH, post(receive)).with_state(server.clone());
@@ -115,9 +121,12 @@ async fn receive(State(server): State<ReportServer>, headers: HeaderMap, Json(re
     replies.retain(|reply| reply.nth > received_replies);
     let mut prune = report.memory.as_ref().map(|memory| memory.prunable.clone()).unwrap_or_default();
     prune.retain(|key| server.unneeded.lock().unwrap().contains(key));
+    let limits = server.limits.lock().unwrap().clone();
+    let blocked_tools = server.blocked_tools.lock().unwrap().clone();
     server.received.send_modify(|received| received.push(Received { token, report }));
     match reply {
-        Reply::Ack => Json(Directives { ack: events, replies, prune, ..Directives::default() }).into_response(),
+        Reply::Ack => Json(Directives { ack: events, replies, prune, limits, blocked_tools, ..Directives::default() })
+            .into_response(),
         Reply::AckLess => Json(json!({ "ack": events - 1 })).into_response(),
         Reply::Cancel => Json(json!({ "ack": events, "cancel": true })).into_response(),
         Reply::SkillDeleted => Json(json!({ "ack": events, "skillDeleted": true })).into_response(),

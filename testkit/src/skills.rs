@@ -33,6 +33,7 @@ pub fn refunds() -> SkillSpec {
         acceptance_criteria: Vec::new(),
         context: None,
         memory: None,
+        max_running_jobs: None,
         engine: None,
     }
 }

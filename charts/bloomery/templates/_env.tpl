@@ -67,6 +67,14 @@
 - name: BLOOMERY_MEMORY_CLASS
   value: {{ . | quote }}
 {{- end }}
+{{- with .Values.jobs.maxRunning }}
+- name: BLOOMERY_MAX_RUNNING_JOBS
+  value: {{ int64 . | quote }}
+{{- end }}
+{{- with .Values.jobs.maxRunningPerNamespace }}
+- name: BLOOMERY_MAX_RUNNING_JOBS_PER_NAMESPACE
+  value: {{ int64 . | quote }}
+{{- end }}
 - name: BLOOMERY_APPROVAL_EXPIRY
   value: {{ .Values.approvals.expiry }}
 - name: BLOOMERY_REPLY_EXPIRY

@@ -114,8 +114,8 @@ pub struct JobSpec {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 16))]
     pub resources: BTreeMap<String, Binding>,
-    /// The limits of the Job. They can only lower those of the Skill. A change can only lower them further, and applies from the
-    /// next attempt on.
+    /// The limits of the Job. They can only lower those of the Skill. A change can only lower them further. A running worker applies
+    /// it with the response to its next report, after the step that it performs then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
     /// The name of an earlier Job of the same Skill that this Job continues. The conversation begins with the goal and the answer

@@ -109,6 +109,11 @@ pub struct SkillSpec {
     /// The memory that the Jobs of the Skill share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Memory>,
+    /// The largest number of Jobs of the Skill that run at once. Further Jobs wait in a queue (`Queued`). A Job that waits for people
+    /// does not count. A change applies at once, and stops no Job that runs. Default: no maximum.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 100_000))]
+    pub max_running_jobs: Option<u32>,
     /// The settings of the engine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<Engine>,

@@ -7,16 +7,15 @@ use std::time::Duration;
 use bloomery_testkit::json::typed;
 use futures::FutureExt;
 use k8s_openapi::ByteString;
-use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
-use kube::api::{DeleteParams, Patch, PatchParams};
-use serde_json::{Value, json};
+use kube::api::DeleteParams;
+use serde_json::json;
 
 use super::cluster::Cluster;
 use super::command;
 use super::objects::write;
-use super::operator::{NAMESPACE, PROGRAM, RELEASE, until_rolled_out};
+use super::operator::{CONTAINER, NAMESPACE, with_template};
 
 /// The file name of the library.
 const LIBRARY: &str = "clock.so";
@@ -35,32 +34,16 @@ pub async fn ahead<T>(cluster: &Cluster, by: Duration, meanwhile: impl AsyncFnOn
     config_map.binary_data = Some([(LIBRARY.to_owned(), ByteString(library(by)))].into());
     maps.create(&write(), &config_map).await.expect("the ConfigMap with the library is created");
 
-    let operators = Api::<Deployment>::namespaced(cluster.client.clone(), NAMESPACE);
-    let before = operators.get(RELEASE).await.expect("the operator exists").spec.expect("it has a spec").template;
     let container = json!({
-        "name": container(), "env": [{"name": "LD_PRELOAD", "value": format!("{MOUNT_PATH}/{LIBRARY}")}],
+        "name": CONTAINER, "env": [{"name": "LD_PRELOAD", "value": format!("{MOUNT_PATH}/{LIBRARY}")}],
         "volumeMounts": [{"name": CONFIG_MAP, "mountPath": MOUNT_PATH}],
     });
     let volume = json!({"name": CONFIG_MAP, "configMap": {"name": CONFIG_MAP}});
-    let another = Patch::Strategic(template(&json!({"spec": {"containers": [container], "volumes": [volume]}})));
-    operators.patch(RELEASE, &PatchParams::default(), &another).await.expect("the operator is changed");
-    until_rolled_out(cluster).await;
-
-    let done = AssertUnwindSafe(meanwhile()).catch_unwind().await;
-    let back: Patch<Value> = Patch::Json(typed(json!([{"op": "replace", "path": "/spec/template", "value": before}])));
-    operators.patch(RELEASE, &PatchParams::default(), &back).await.expect("the operator is restored");
-    until_rolled_out(cluster).await;
+    let change = json!({"spec": {"containers": [container], "volumes": [volume]}});
+    let changed = AssertUnwindSafe(with_template(cluster, &change, meanwhile));
+    let done = changed.catch_unwind().await;
     maps.delete(CONFIG_MAP, &DeleteParams::default()).await.expect("the ConfigMap with the library is deleted");
     done.unwrap_or_else(|failure| resume_unwind(failure))
-}
-
-fn template(of_pods: &Value) -> Value {
-    json!({"spec": {"template": of_pods}})
-}
-
-/// Returns the name of the operator's container: the program's name without the prefix of the product.
-fn container() -> &'static str {
-    PROGRAM.rsplit('-').next().unwrap_or(PROGRAM)
 }
 
 fn library(by: Duration) -> Vec<u8> {

@@ -2,13 +2,14 @@
 
 use std::panic::{AssertUnwindSafe, resume_unwind};
 
+use bloomery_testkit::json::typed;
 use futures::FutureExt;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Api, ResourceExt};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::cluster::Cluster;
@@ -24,6 +25,9 @@ pub const RELEASE: &str = "bloomery";
 
 /// The name of the lease that the leader holds.
 const LEASE: &str = "bloomery-leader";
+
+/// The name of the operator's container.
+pub const CONTAINER: &str = "operator";
 
 /// The operator's program.
 pub const PROGRAM: &str = "bloomery-operator";
@@ -62,6 +66,23 @@ pub async fn with_replicas<T>(cluster: &Cluster, replicas: u16, meanwhile: impl 
     .await;
     let done = AssertUnwindSafe(meanwhile()).catch_unwind().await;
     set_replicas(cluster, before).await;
+    until_rolled_out(cluster).await;
+    done.unwrap_or_else(|failure| resume_unwind(failure))
+}
+
+/// Runs `meanwhile` with this change of the operator's pod template, a strategic merge patch. The template before is restored afterwards,
+/// also if `meanwhile` fails.
+///
+/// The caller must be a [`story_alone`](super::story_alone).
+pub async fn with_template<T>(cluster: &Cluster, change: &Value, meanwhile: impl AsyncFnOnce() -> T) -> T {
+    let operators = Api::<Deployment>::namespaced(cluster.client.clone(), NAMESPACE);
+    let before = operators.get(RELEASE).await.expect("the operator exists").spec.expect("it has a spec").template;
+    let change = Patch::Strategic(json!({"spec": {"template": change}}));
+    operators.patch(RELEASE, &PatchParams::default(), &change).await.expect("the operator is changed");
+    until_rolled_out(cluster).await;
+    let done = AssertUnwindSafe(meanwhile()).catch_unwind().await;
+    let back: Patch<Value> = Patch::Json(typed(json!([{"op": "replace", "path": "/spec/template", "value": before}])));
+    operators.patch(RELEASE, &PatchParams::default(), &back).await.expect("the operator is restored");
     until_rolled_out(cluster).await;
     done.unwrap_or_else(|failure| resume_unwind(failure))
 }

@@ -2,8 +2,9 @@
 
 use bloomery_crds::conditions::{self, ConditionType};
 use bloomery_crds::outcome::OutcomeCode;
-use bloomery_crds::v1alpha1::{JobStatus, Limits, LogPosition};
-use bloomery_e2e::harness::{JobHandle, Turn, call, conversation, refund_of, story};
+use bloomery_crds::v1alpha1::{Job, JobStatus, Limits, LogPosition};
+use bloomery_e2e::harness::{JobHandle, Turn, call, conversation, eventually, refund_of, story};
+use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
 /// Waits until the Job ends with `code` and a message that has all of `parts`. Checks that kstatus sees it as stalled.
@@ -85,6 +86,34 @@ async fn a_job_ends_at_its_limit_of_duration() {
             Some(1),
             "the worker ends the Job itself, in its first pod"
         );
+        assert_eq!(shop.ledger.summary().await.effects, 0, "the refund came after the limit");
+        shop.model.assert_no_violations().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_limit_that_is_lowered_reaches_the_running_worker() {
+    story(async |tenant| {
+        let shop = tenant.shop(&[refund_of("A-17").hold(1, "lowering")]).await;
+        tenant.skill("cs-tier-1").await;
+        let job = tenant.job("lowered").await;
+        shop.model.until_held("lowering").await;
+        let lowered = Patch::Merge(json!({"spec": {"limits": {"steps": 2}}}));
+        tenant.api::<Job>().patch("lowered", &PatchParams::default(), &lowered).await.expect("limits can be lowered");
+        let raised = Patch::Merge(json!({"spec": {"limits": {"steps": 3}}}));
+        let raised = tenant.api::<Job>().patch("lowered", &PatchParams::default(), &raised).await;
+        assert!(raised.is_err(), "limits cannot be raised");
+        // The worker is in its second request to the model, and gets the limits with its next report.
+        eventually("the worker to receive the limits", async || {
+            let log = job.logs(1).await;
+            if log.contains("the limits of the Job were received") { Ok(()) } else { Err(log) }
+        })
+        .await;
+        shop.model.release("lowering").await;
+        let status = stalled(&job, OutcomeCode::StepLimit, &["answered 2 times", "limits.steps"]).await;
+        assert_eq!(status.attempt.map(|attempt| attempt.number), Some(1), "it is the attempt that was running");
+        assert!(job.all_logs(1).await.contains("limits.lowered"));
         assert_eq!(shop.ledger.summary().await.effects, 0, "the refund came after the limit");
         shop.model.assert_no_violations().await;
     })

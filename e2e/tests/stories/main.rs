@@ -39,6 +39,7 @@ mod numbers;
 mod parked;
 mod policies;
 mod questions;
+mod queue;
 mod reclaim;
 mod refund;
 mod reports;

@@ -82,12 +82,12 @@ pub(super) fn pod(pod: &mut Pod) {
     }
 }
 
-/// Keeps only the name, the resource version, the deletion timestamp and the suspension of a namespace.
+/// Keeps only the name, the resource version, the deletion timestamp, the suspension and the maximum of running Jobs of a namespace.
 pub(super) fn namespace(namespace: &mut PartialObjectMeta<Namespace>) {
     let metadata = &mut namespace.metadata;
-    let annotations = metadata.annotations.take();
-    let suspend = annotations.and_then(|mut annotations| annotations.remove_entry(names::ANNOTATION_SUSPEND));
-    let annotations = suspend.map(|suspend| BTreeMap::from([suspend]));
+    let mut annotations = metadata.annotations.take().unwrap_or_default();
+    annotations.retain(|name, _| [names::ANNOTATION_SUSPEND, names::ANNOTATION_MAX_RUNNING_JOBS].contains(&&**name));
+    let annotations = Some(annotations).filter(|annotations| !annotations.is_empty());
     let resource_version = metadata.resource_version.take();
     let deletion_timestamp = metadata.deletion_timestamp.take();
     *metadata = ObjectMeta { annotations, resource_version, deletion_timestamp, ..take_identity(metadata) };
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_namespace_keeps_its_name_and_its_suspension() {
+    fn a_namespace_keeps_its_name_its_suspension_and_its_maximum() {
         let object = |annotations: Value| {
             json!({
                 "apiVersion": "v1", "kind": "Namespace",
@@ -189,6 +189,8 @@ mod tests {
         };
         let kept = |annotations| trimmed(namespace, object(annotations))["metadata"].clone();
         let suspended = json!({names::ANNOTATION_SUSPEND: "true"});
+        let maximum = json!({names::ANNOTATION_MAX_RUNNING_JOBS: "7"});
+        assert_eq!(kept(maximum.clone())["annotations"], maximum);
         let both = json!({names::ANNOTATION_SUSPEND: "true", "c": "d"});
         assert_eq!(kept(both), json!({"name": "acme", "uid": "u", "resourceVersion": "7", "annotations": suspended}));
         assert_eq!(kept(json!({"c": "d"})), json!({"name": "acme", "uid": "u", "resourceVersion": "7"}));

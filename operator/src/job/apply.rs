@@ -5,6 +5,7 @@ use super::build::{PreparedPod, revision_of};
 use super::call_not_started;
 use super::fetch::{FetchedJob, stored_pod};
 use super::plan::{Act, JobEnd, Plan, PodDeletion, Wait, earlier};
+use super::queue;
 use super::skill_template;
 use crate::approval::evaluate::{ApprovalUpdate, expected_approval};
 use crate::approval::store;
@@ -21,8 +22,8 @@ use kube::Api;
 use kube::core::ResourceExt;
 use std::time::Instant;
 
-/// The interval for retrying the creation of a refused pod: quotas and admission rules are not watched. The end of a
-/// worker or MCP pod of the namespace wakes the Job sooner.
+/// The interval for retrying the creation of a refused pod: admission rules are not watched. The queue decides when a Job whose pod a
+/// quota refused tries again.
 const REFUSED_POD_RETRY_INTERVAL: SignedDuration = SignedDuration::from_secs(60);
 
 /// The retry delay while a cache catches up.
@@ -200,10 +201,13 @@ fn started_pod(pod: &Pod, prepared: PreparedPod) -> PodCreation {
     }
 }
 
-/// Returns a wait for a refusal that a person has to fix, for example because of a quota, and an error for a failure
-/// that may be temporary.
+/// Returns a wait for a refusal that a person has to fix, for example because of an admission policy, and an error for a
+/// failure that may be temporary.
 fn wait_if_refused(error: Error) -> Result<PodCreation, Error> {
     let Some(why) = error.refusal() else { return Err(error) };
+    if error.is_quota_refusal() {
+        return Ok(PodCreation::MustWait(Wait::new(Reason::QuotaExceeded, queue::quota_message(why))));
+    }
     let wait = Wait::new(Reason::PodNotStarting, format!("the API server refuses the pod: {why}"));
     Ok(PodCreation::MustWait(wait.retry_after(REFUSED_POD_RETRY_INTERVAL)))
 }

@@ -89,8 +89,9 @@ fn needs_person(reason: Reason) -> bool {
             | Reason::SecretMissing
             | Reason::ResourceNotFound
             | Reason::ResourcesInvalid
-            // A quota or an admission policy refuses the pod, or its configuration is wrong.
+            // An admission policy refuses the pod, or its configuration is wrong.
             | Reason::PodNotStarting
+            | Reason::QuotaExceeded
             | Reason::ImageUnavailable
             | Reason::NotWritable
             | Reason::SoftLimitReached

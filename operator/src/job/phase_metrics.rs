@@ -1,8 +1,9 @@
 //! Metrics of Jobs, Skills and Models that the leader computes, and the time that Jobs wait for people.
 
+use super::queue::{Queue, QueueLength};
 use crate::caches::Guarded;
 use crate::context::Context;
-use crate::metrics::{Counts, Metrics};
+use crate::metrics::{Counts, Metrics, QueuedJobs, SkillKey};
 use bloomery_crds::conditions::{self, ConditionType};
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::v1alpha1::{Job, JobStatus};
@@ -16,7 +17,7 @@ use std::time::Duration;
 const COUNT_INTERVAL: Duration = Duration::from_secs(15);
 
 /// Counts objects at an interval. The future ends only when it is dropped, and then removes the gauges.
-pub(super) async fn run(context: &Context) {
+pub(super) async fn run(context: &Context, queue: &Queue) {
     let _clear = ClearCounts(&context.metrics);
     loop {
         let jobs = context.caches.jobs.store().state();
@@ -25,6 +26,7 @@ pub(super) async fn run(context: &Context) {
         context.metrics.set_counts(&Counts {
             jobs: count_by_phase(&jobs),
             waiting_jobs: count_waiting(&jobs),
+            queued_jobs: queue.lengths().into_iter().map(queued_jobs).collect(),
             longest_waits: longest_waits(&jobs, Timestamp::now()),
             skills: count_by_ready(
                 skills
@@ -41,6 +43,11 @@ pub(super) async fn run(context: &Context) {
         });
         tokio::time::sleep(COUNT_INTERVAL).await;
     }
+}
+
+fn queued_jobs(length: QueueLength) -> QueuedJobs {
+    let QueueLength { namespace, skill, waiting, waits_for, position } = length;
+    QueuedJobs { skill_key: SkillKey { namespace, skill }, waits_for, count: waiting, position }
 }
 
 /// Removes the gauges when this replica stops leading, because it no longer updates them.

@@ -89,10 +89,12 @@ fn starting(current: &JobStatus, started: StartedPod, lost: Option<&LostAttempt>
 /// The status while something that a new pod needs is missing.
 fn waiting(current: &JobStatus, wait: &Wait, lost: Option<&LostAttempt>, stamp: &StatusStamp) -> JobStatus {
     let mut status = current.clone();
-    status.phase = Some(if current.attempt.is_some() { Phase::Queued } else { Phase::Pending });
+    let is_queued = current.attempt.is_some() || wait.reason == Reason::Queued;
+    status.phase = Some(if is_queued { Phase::Queued } else { Phase::Pending });
     record_loss(&mut status, lost);
     clear_wait_start(&mut status);
-    with_health(status, Health::Reconciling(wait.reason, wait.message.clone()), stamp)
+    let message = messages::stable_message(current, wait.reason, &wait.message);
+    with_health(status, Health::Reconciling(wait.reason, message), stamp)
 }
 
 /// The status if a pod of another making has the name of the attempt's pod. The attempt is over, and counts as disrupted.
@@ -171,8 +173,8 @@ fn observed(current: &JobStatus, problem: Option<&PodProblem>, stamp: &StatusSta
             unchanged(current, stamp)
         }
         Some(problem) => {
-            let health = Health::Reconciling(problem.reason, problem.message.clone());
-            with_health(current.clone(), health, stamp)
+            let message = messages::stable_message(current, problem.reason, &problem.message);
+            with_health(current.clone(), Health::Reconciling(problem.reason, message), stamp)
         }
         None if current_reason.is_some_and(is_pod_problem) => {
             with_health(current.clone(), phase_health(current), stamp)

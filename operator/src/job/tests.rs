@@ -373,10 +373,10 @@ async fn a_pod_of_another_making_is_left_unchanged_and_the_next_attempt_continue
 #[tokio::test]
 async fn a_job_waits_while_its_pod_is_refused() {
     let api = tenant();
-    let message = "exceeded quota: pods=10";
+    let message = "pods \"refund-1-01234\" is forbidden: exceeded quota: small, requested: pods=1, used: pods=10, limited: pods=10";
     api.refuse_creates(Some(json!({ "kind": "Status", "code": 403, "reason": "Forbidden", "message": message })));
     reconcile_once(&api).await.unwrap();
-    assert_eq!(reason(&api), "PodNotStarting");
+    assert_eq!(reason(&api), "QuotaExceeded");
     api.refuse_creates(None);
     reconcile_once(&api).await.unwrap();
     assert_eq!(reason(&api), "Starting");
@@ -498,6 +498,7 @@ async fn a_follow_up_waits_for_the_end_of_the_continued_job_and_records_its_uid(
 
 mod approvals;
 mod lifecycle;
+mod queued;
 mod replies;
 mod run_keys;
 mod templates;

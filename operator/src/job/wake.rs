@@ -4,7 +4,8 @@
 //! rarely change, and a scan of 10,000 Jobs takes 1 to 2 ms. Jobs change often, so their follow-ups are found by an
 //! index.
 
-use crate::caches::{Caches, Guarded};
+use super::queue::Queue;
+use crate::caches::{Caches, Change, Guarded, is_suspended};
 use crate::context::Context;
 use crate::controller::{Wake, named_by_label, wake_on};
 use crate::status::reason_of;
@@ -12,17 +13,14 @@ use bloomery_crds::conditions::{ConditionType, Reason};
 use bloomery_crds::names;
 use bloomery_crds::outcome::Phase;
 use bloomery_crds::v1alpha1::{Approval, Job, JobStatus, Model, Skill};
-use futures::stream::BoxStream;
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, PersistentVolumeClaim, Pod};
+use futures::stream::{self, BoxStream, StreamExt};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, PersistentVolumeClaim};
 use kube::core::{PartialObjectMeta, Resource, ResourceExt};
 use kube::runtime::reflector::{ObjectRef, Store};
 use std::sync::Arc;
 
-/// The maximum number of Jobs with refused pods that the end of one pod wakes.
-const MAX_WOKEN_BY_POD: usize = 4;
-
 /// The changes that wake Jobs.
-pub(super) fn changes(context: &Arc<Context>) -> Vec<BoxStream<'static, Wake<Job>>> {
+pub(super) fn changes(context: &Arc<Context>, queue: &Queue) -> Vec<BoxStream<'static, Wake<Job>>> {
     let caches = &context.caches;
     let jobs = caches.jobs.store();
     let context_for_follow_ups = context.clone();
@@ -31,7 +29,11 @@ pub(super) fn changes(context: &Arc<Context>) -> Vec<BoxStream<'static, Wake<Job
         wake_on(caches.jobs.changes(), jobs, move |job| follow_ups(&context_for_follow_ups.caches, job)),
         wake_on(caches.jobs.changes(), jobs, continued_by),
         wake_on(caches.pods.changes(), jobs, |pod| named_by_label(pod, names::LABEL_JOB)),
-        wake_on(caches.pods.changes(), jobs, refused_pods(jobs)),
+        queue.woken(),
+        after_deletions(context, queue),
+        wake_on(caches.pods.changes(), jobs, may_start(context, queue, Queue::pod_changed)),
+        wake_on(caches.skills.changes(), jobs, may_start(context, queue, Queue::skill_changed)),
+        wake_on(caches.namespaces.changes(), jobs, may_start(context, queue, Queue::namespace_changed)),
         wake_on(caches.approvals.changes(), jobs, job_of_approval),
         // The admission policies that approvals depend on, and their bindings.
         wake_on(caches.policies.changes(), jobs, dependents(jobs, |_, job| awaits_approval(job))),
@@ -67,33 +69,26 @@ pub(super) fn continued_by(job: &Guarded<Job>) -> Vec<Wake<Job>> {
     job.spec.continues.iter().map(|continued| ObjectRef::new(continued).within(namespace)).collect()
 }
 
-/// The Jobs whose pods the API server refused, for example because of a quota: the oldest ones of the namespace in which
-/// a pod has ended. The other ones retry after an interval, so that a pod that ends does not cause a request for each.
-fn refused_pods(jobs: &Store<Guarded<Job>>) -> impl Fn(&Pod) -> Vec<Wake<Job>> + Send + 'static {
-    let find = dependents(jobs, |pod: &Pod, job| job.metadata.namespace == pod.metadata.namespace && is_refused(job));
-    let jobs = jobs.clone();
-    move |pod| {
-        if !has_ended(pod) {
-            return Vec::new();
-        }
-        let mut refused = find(pod);
-        let created = |job: &Wake<Job>| jobs.get(job).and_then(|job| job.meta().creation_timestamp.clone());
-        refused.sort_by_cached_key(|job| (created(job), job.name.clone()));
-        refused.truncate(MAX_WOKEN_BY_POD);
-        refused
-    }
+/// The Jobs that may start after a change.
+fn may_start<C>(
+    context: &Arc<Context>,
+    queue: &Queue,
+    find: impl Fn(&Queue, &Context, &C) -> Vec<Wake<Job>> + Send + 'static,
+) -> impl Fn(&C) -> Vec<Wake<Job>> + Send + 'static {
+    let (context, queue) = (context.clone(), queue.clone());
+    move |changed| find(&queue, &context, changed)
 }
 
-/// Returns whether a pod no longer counts towards a quota, or will not soon.
-fn has_ended(pod: &Pod) -> bool {
-    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
-    pod.metadata.deletion_timestamp.is_some() || matches!(phase, Some("Succeeded" | "Failed"))
-}
-
-/// Returns whether a Job has no pod because the API server refused it.
-fn is_refused(job: &Job) -> bool {
-    let conditions = job.status.as_ref().map_or(&[][..], |status| &status.conditions);
-    waits_for_a_pod(job) && reason_of(conditions, ConditionType::Reconciling) == Some(Reason::PodNotStarting)
+/// The Jobs that may start because Jobs were deleted.
+fn after_deletions(context: &Arc<Context>, queue: &Queue) -> BoxStream<'static, Wake<Job>> {
+    let (changes, context, queue) = (context.caches.jobs.changes(), context.clone(), queue.clone());
+    let find = move |change| {
+        stream::iter(match change {
+            Change::Touched(job) => queue.job_changed(&context, &job),
+            Change::Anything => queue.jobs_changed(&context),
+        })
+    };
+    changes.flat_map(find).boxed()
 }
 
 /// The Job of an Approval, according to its spec, because labels can be changed.
@@ -114,26 +109,33 @@ pub(super) fn dependents<C>(
     }
 }
 
-/// Returns whether a Job is in the namespace and unfinished. The cache announces a namespace only when it is suspended or
-/// resumed.
+/// Returns whether the suspension of the namespace may matter for a Job. A Job in the queue leaves it only if the namespace is suspended:
+/// the queue wakes the Jobs that may start because of another maximum.
 pub(super) fn is_in_namespace(namespace: &PartialObjectMeta<Namespace>, job: &Job) -> bool {
-    job.metadata.namespace == namespace.metadata.name && is_unfinished(job)
+    job.metadata.namespace == namespace.metadata.name
+        && is_unfinished(job)
+        && (!is_in_queue(job) || is_suspended(namespace))
 }
 
+/// Returns whether a Job uses a Skill. A Job in the queue that has not started waits for nothing of it, but for a place.
 fn uses_skill(skill: &Guarded<Skill>, job: &Job) -> bool {
-    is_same_namespace(skill, job) && job.spec.skill == skill.name_any() && is_unfinished(job)
+    is_same_namespace(skill, job)
+        && job.spec.skill == skill.name_any()
+        && is_unfinished(job)
+        && (!is_in_queue(job) || has_started(job))
 }
 
 fn uses_revision(revision: &PartialObjectMeta<ConfigMap>, job: &Job) -> bool {
     is_same_namespace(revision, job)
         && revision.labels().get(names::LABEL_SKILL) == Some(&job.spec.skill)
         && is_unfinished(job)
+        && !is_in_queue(job)
 }
 
 /// Returns whether a Job may call a Model. Only the revision lists the Models, so this is true for every Job of the
 /// namespace that waits for a pod.
 fn may_call(model: &Guarded<Model>, job: &Job) -> bool {
-    is_same_namespace(model, job) && waits_for_a_pod(job)
+    is_same_namespace(model, job) && waits_for_a_pod(job) && !is_in_queue(job)
 }
 
 fn binds(claim: &PersistentVolumeClaim, job: &Job) -> bool {
@@ -155,6 +157,17 @@ fn is_unfinished(job: &Job) -> bool {
     !job.status.as_ref().is_some_and(JobStatus::is_terminal)
 }
 
+fn has_started(job: &Job) -> bool {
+    job.status.as_ref().is_some_and(|status| status.attempt.is_some())
+}
+
+/// Returns whether a Job waits in the queue.
+fn is_in_queue(job: &Job) -> bool {
+    let conditions = job.status.as_ref().map_or(&[][..], |status| &status.conditions);
+    let reason = reason_of(conditions, ConditionType::Reconciling);
+    waits_for_a_pod(job) && matches!(reason, Some(Reason::Queued | Reason::QuotaExceeded))
+}
+
 /// Returns whether a Job waits for approvers. They are asked only while the admission policy is in force.
 fn awaits_approval(job: &Job) -> bool {
     phase(job) == Some(Phase::AwaitingApproval)
@@ -171,7 +184,7 @@ mod tests {
     use crate::caches::Guarded;
     use crate::job::fixtures;
     use crate::job::fixtures::api::FakeApi;
-    use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
     use serde_json::json;
 
     const JOBS: &str = "/apis/bloomery.dev/v1alpha1/namespaces/acme/skilljobs";
@@ -252,25 +265,28 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_end_of_a_pod_wakes_the_oldest_jobs_whose_pods_were_refused() {
+    async fn a_job_in_the_queue_is_woken_only_by_what_takes_it_out_of_the_queue() {
         let api = FakeApi::default();
-        for (name, created) in [("e", 5), ("b", 2), ("d", 4), ("a", 1), ("c", 3)] {
-            put_waiting(&api, name, Phase::Pending, Reason::PodNotStarting, created);
+        put_waiting(&api, "full", Phase::Queued, Reason::Queued, 1);
+        put_waiting(&api, "quota", Phase::Pending, Reason::QuotaExceeded, 2);
+        put_waiting(&api, "waits-for-its-model", Phase::Pending, Reason::ModelNotFound, 3);
+        put(&api, "at-work", "cs-tier-1", Phase::Running);
+        for name in ["full", "quota"] {
+            api.change(&format!("{JOBS}/{name}"), |job| job["status"]["attempt"] = json!(null));
         }
-        put_waiting(&api, "has-a-pod", Phase::Starting, Reason::PodNotStarting, 0);
-        put_waiting(&api, "waits-for-its-model", Phase::Pending, Reason::ModelNotFound, 0);
         let context = api.operator().await;
-        let find = refused_pods(context.caches.jobs.store());
-        for (phase, expected) in
-            [("Succeeded", &["a", "b", "c", "d"][..]), ("Failed", &["a", "b", "c", "d"]), ("Running", &[])]
-        {
-            assert_eq!(names(find(&fixtures::pod(1, phase))), expected, "{phase}");
-        }
-        let mut deleted = fixtures::pod(1, "Running");
-        deleted.metadata.deletion_timestamp = Some(Time(fixtures::at(9)));
-        assert_eq!(names(find(&deleted)).len(), 4);
-        deleted.metadata.namespace = Some("globex".to_owned());
-        assert_eq!(names(find(&deleted)), [""; 0]);
+        let jobs = context.caches.jobs.store();
+        let spec = serde_json::from_value(json!({ "problem": { "statement": "x" } })).unwrap();
+        let skill = Skill { metadata: metadata("acme", "cs-tier-1"), spec, status: None };
+        assert_eq!(names(dependents(jobs, uses_skill)(&guarded(skill))), ["at-work", "waits-for-its-model"]);
+        let namespace = |suspended: &str| {
+            let annotations = Some([(names::ANNOTATION_SUSPEND.to_owned(), suspended.to_owned())].into());
+            let metadata = ObjectMeta { name: Some("acme".into()), annotations, ..ObjectMeta::default() };
+            let namespace = PartialObjectMeta::<Namespace> { metadata, ..Default::default() };
+            names(dependents(jobs, is_in_namespace)(&namespace))
+        };
+        assert_eq!(namespace("false"), ["at-work", "waits-for-its-model"]);
+        assert_eq!(namespace("true"), ["at-work", "full", "quota", "waits-for-its-model"]);
     }
 
     #[tokio::test]

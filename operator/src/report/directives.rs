@@ -3,21 +3,31 @@
 
 use crate::job::ending::EndCause;
 use bloomery_crds::report::{Directives, Report};
-use bloomery_crds::v1alpha1::Job;
+use bloomery_crds::v1alpha1::{Job, Skill};
 
-/// Returns the directives for the worker of a report. `ack` is the number of acknowledged events, and `suspended`
-/// says whether the namespace is suspended. Directives are repeated as long as they apply, so a worker may miss any of
+/// Returns the directives for the worker of a report. `skill` is the current Skill of the Job. `ack` is the number of acknowledged
+/// events, and `suspended` says whether the namespace is suspended. Directives are repeated as long as they apply, so a worker may miss any of
 /// them.
-/// `prune` has the run keys of the report's survey whose logs no Job needs.
-pub fn directives(job: &Job, suspended: bool, report: &Report, ack: u64, prune: Vec<String>) -> Directives {
+pub fn directives(job: &Job, skill: Option<&Skill>, suspended: bool, report: &Report, ack: u64) -> Directives {
     Directives {
         ack,
         cancel: job.spec.cancel == Some(true),
         skill_deleted: job.status.as_ref().and_then(EndCause::recorded) == Some(EndCause::SkillDeleted),
         park: suspended,
-        prune,
         replies: job.spec.replies_after(report.projection.replies_heard).collect(),
+        limits: job.spec.limits.clone(),
+        blocked_tools: skill.map(|skill| blocked_tools(job, skill)).unwrap_or_default(),
+        ..Directives::default()
     }
+}
+
+/// Returns the tools that the Skill blocks, if its current revision is not that of the Job. The Job stays on its revision, but a tool that the
+/// author has blocked since is not called any more.
+fn blocked_tools(job: &Job, skill: &Skill) -> Vec<String> {
+    let of_job = job.status.as_ref().and_then(|status| status.skill_revision.as_ref());
+    let current = skill.status.as_ref().and_then(|status| status.revision.as_ref());
+    let tools = skill.spec.policy.as_ref().and_then(|policy| policy.tools.as_ref());
+    tools.filter(|_| of_job != current).map(|tools| tools.blocked.clone()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -26,8 +36,9 @@ mod tests {
     use crate::job::fixtures;
     use bloomery_crds::conditions::{self, Health, Reason};
     use bloomery_crds::outcome::Phase;
-    use bloomery_crds::v1alpha1::Reply;
+    use bloomery_crds::v1alpha1::{Limits, Reply, RevisionRef, SkillStatus};
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+    use serde_json::json;
 
     fn report(heard: u32) -> Report {
         let mut report = fixtures::report(1, 1, 4, Phase::Running);
@@ -37,21 +48,21 @@ mod tests {
 
     #[test]
     fn a_report_without_directives_is_only_acknowledged() {
-        let sent = directives(&fixtures::job(), false, &report(0), 4, Vec::new());
+        let sent = directives(&fixtures::job(), None, false, &report(0), 4);
         assert_eq!(sent, Directives { ack: 4, ..Directives::default() });
         let mut not_cancelled = fixtures::job();
         not_cancelled.spec.cancel = Some(false);
-        assert!(!directives(&not_cancelled, false, &report(0), 4, Vec::new()).cancel);
+        assert!(!directives(&not_cancelled, None, false, &report(0), 4).cancel);
     }
 
     #[test]
     fn a_cancelled_job_and_a_suspended_namespace_have_separate_directives() {
         let mut job = fixtures::job();
-        assert!(directives(&job, true, &report(0), 4, Vec::new()).park);
+        assert!(directives(&job, None, true, &report(0), 4).park);
         job.spec.cancel = Some(true);
-        let sent = directives(&job, true, &report(0), 4, Vec::new());
+        let sent = directives(&job, None, true, &report(0), 4);
         assert_eq!((sent.cancel, sent.park), (true, true));
-        assert!(!directives(&job, false, &report(0), 4, Vec::new()).park);
+        assert!(!directives(&job, None, false, &report(0), 4).park);
     }
 
     #[test]
@@ -61,8 +72,32 @@ mod tests {
         let observations = Health::Reconciling(Reason::SkillDeleted, "the Skill was deleted".into()).observations();
         status.conditions = conditions::merge(&[], &observations, Some(1), &Time(fixtures::at(0)));
         job.status = Some(status);
-        let sent = directives(&job, false, &report(0), 4, Vec::new());
+        let sent = directives(&job, None, false, &report(0), 4);
         assert_eq!((sent.skill_deleted, sent.cancel, sent.park), (true, false, false));
+    }
+
+    #[test]
+    fn the_limits_of_the_job_are_repeated_with_every_response() {
+        let mut job = fixtures::job();
+        assert_eq!(directives(&job, None, false, &report(0), 4).limits, None);
+        job.spec.limits = Some(Limits { steps: Some(3), ..Limits::default() });
+        assert_eq!(directives(&job, None, false, &report(0), 4).limits, job.spec.limits);
+    }
+
+    #[test]
+    fn the_blocked_tools_of_a_later_revision_reach_the_worker() {
+        let mut job = fixtures::job();
+        job.status = Some(fixtures::status(1, Phase::Running));
+        let mut skill = crate::skill::fixtures::without_server();
+        skill.spec.policy = Some(serde_json::from_value(json!({ "tools": { "blocked": ["send_*"] } })).unwrap());
+        let status = |revision| SkillStatus { revision: Some(revision), ..SkillStatus::default() };
+        skill.status = Some(status(fixtures::revision()));
+        assert!(
+            directives(&job, Some(&skill), false, &report(0), 4).blocked_tools.is_empty(),
+            "it is the Job's revision"
+        );
+        skill.status = Some(status(RevisionRef { name: "cs-tier-1-later".into(), ..fixtures::revision() }));
+        assert_eq!(directives(&job, Some(&skill), false, &report(0), 4).blocked_tools, ["send_*"]);
     }
 
     #[test]
@@ -72,7 +107,7 @@ mod tests {
             |question: Option<&str>, text: &str| Reply { question: question.map(str::to_owned), text: text.into() };
         job.spec.replies = vec![reply(Some("q-1"), "A-17"), reply(None, "be quick"), reply(Some("q-2"), "no")];
         let replies_after = |heard| {
-            let replies = directives(&job, false, &report(heard), 4, Vec::new()).replies;
+            let replies = directives(&job, None, false, &report(heard), 4).replies;
             replies.into_iter().map(|reply| (reply.nth, reply.question, reply.text)).collect::<Vec<_>>()
         };
         assert_eq!(replies_after(0).len(), 3);

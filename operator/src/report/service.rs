@@ -210,7 +210,9 @@ impl Service {
         self.context.metrics.count_report(result);
         let suspended = self.context.caches.is_suspended(&report.job.namespace);
         let prune = memory::unneeded_logs(&self.context.caches, job, report);
-        Handled::Done(directives(job, suspended, report, ack, prune))
+        let skill = self.context.caches.skills.get(&report.job.namespace, &job.spec.skill);
+        let skill = skill.as_ref().and_then(|skill| skill.0.as_ref().ok());
+        Handled::Done(Directives { prune, ..directives(job, skill, suspended, report, ack) })
     }
 
     async fn publish_events(&self, job: &Job, current: &JobStatus, merged: &JobStatus) {

@@ -20,7 +20,7 @@ use bloomery_crds::Digest;
 use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::report::ParkReason;
-use bloomery_crds::v1alpha1::{DetectedIntent, HeldCall, Stage, Verdict};
+use bloomery_crds::v1alpha1::{DetectedIntent, HeldCall, Limits, Stage, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// An event. Serialized as `{"type": "tool.started", "data": {...}}`.
@@ -155,6 +155,21 @@ pub enum Event {
         /// Every reason for that verdict.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         reasons: Vec<RulingReason>,
+    },
+    /// The limits of the Job were lowered in its spec while the worker ran. Those that are lower than the current ones apply from now
+    /// on. No limit rises.
+    #[serde(rename = "limits.lowered")]
+    #[strum(serialize = "limits.lowered")]
+    LimitsLowered {
+        /// The limits of the Job's spec.
+        limits: Limits,
+    },
+    /// The Skill blocks further tools, in a later revision than that of the Job. The gate denies them from now on.
+    #[serde(rename = "tools.blocked")]
+    #[strum(serialize = "tools.blocked")]
+    ToolsBlocked {
+        /// The names of tools, or prefixes of names with `*` at the end.
+        tools: Vec<String>,
     },
     /// The amounts of a call were to be reserved in the ledger of the Skill, for the limits with a window.
     #[serde(rename = "limits.reserved")]

@@ -33,6 +33,7 @@ pub(crate) fn open_requests(shared: &Shared) -> Vec<HumanRequest<'_>> {
 ///
 /// - A decision is relevant if its call still waits for it, and an approval only if it counts.
 /// - A reply or message of the Job's spec is relevant if it was not read before.
+/// - Limits are relevant if one of them is lower than the current one, and blocked tools if one of them is not blocked yet.
 /// - Any other reply or message, such as one from a terminal, is always relevant.
 pub(crate) fn is_relevant(statement: &Statement, shared: &Shared) -> bool {
     match statement {
@@ -44,5 +45,7 @@ pub(crate) fn is_relevant(statement: &Statement, shared: &Shared) -> bool {
         Statement::Reply { nth, .. } | Statement::Message { nth, .. } => {
             nth.is_none_or(|nth| nth > shared.questions.replies_read())
         }
+        Statement::BlockTools { tools } => tools.iter().any(|tool| !shared.run.is_blocked(tool)),
+        Statement::LowerLimits { limits } => shared.run.limits.lowered_to(Some(limits)) != shared.run.limits,
     }
 }

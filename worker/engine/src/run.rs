@@ -13,7 +13,7 @@ use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::run::BoundResource;
 use bloomery_crds::v1alpha1::SkillSpec;
 
-/// The inputs of a conversation. They do not change during an attempt.
+/// The inputs of a conversation. During an attempt, they only become stricter: limits are lowered, and tools are blocked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
     /// The key of the run: it names the log, and is part of the key of each tool call.
@@ -44,4 +44,22 @@ pub struct Run {
     pub has_notes: bool,
     /// The maximum number of tokens in one answer, for all models of the Job.
     pub max_output: u64,
+}
+
+impl Run {
+    /// Returns whether `policy.tools.blocked` has this entry.
+    pub(crate) fn is_blocked(&self, entry: &str) -> bool {
+        let tools = self.skill.policy.as_ref().and_then(|policy| policy.tools.as_ref());
+        tools.is_some_and(|tools| tools.blocked.iter().any(|blocked| blocked == entry))
+    }
+
+    /// Adds entries to `policy.tools.blocked`. No entry is removed.
+    pub(crate) fn block_tools(&mut self, entries: &[String]) {
+        for entry in entries {
+            if !self.is_blocked(entry) {
+                let policy = self.skill.policy.get_or_insert_default();
+                policy.tools.get_or_insert_default().blocked.push(entry.clone());
+            }
+        }
+    }
 }

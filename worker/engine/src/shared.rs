@@ -117,6 +117,8 @@ impl Shared {
             Event::ConversationOpened { goal, .. } if self.run.job.is_some() && *goal != self.run.goal => {
                 self.other_goal = Some(goal.clone());
             }
+            Event::ToolsBlocked { tools } => self.run.block_tools(tools),
+            Event::LimitsLowered { limits } => self.run.limits = self.run.limits.lowered_to(Some(limits)),
             Event::ModelRequested { reserve, stage } => {
                 self.model.stage = *stage;
                 self.budget.open_request(*reserve, *stage, self.run.skill.model_name(*stage));

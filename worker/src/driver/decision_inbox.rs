@@ -1,8 +1,9 @@
-//! The statements of people in a cluster. Earlier ones come in the Job's part of the run document, because a Job that waits for people
+//! The statements of people in a cluster, and lowered limits of the Job. Earlier ones come in the Job's part of the run document, because a Job that waits for people
 //! has no pod. Later ones come in the operator's answers to reports.
 
 use super::environment::People;
 use bloomery_crds::run::{GivenDecision, GivenReply};
+use bloomery_crds::v1alpha1::Limits;
 use bloomery_engine::decisions;
 use bloomery_engine::event::{CallId, Decision, QuestionId};
 use bloomery_engine::people::{HumanRequest, Statement};
@@ -22,13 +23,17 @@ struct Inbox {
     pending: Vec<Statement>,
     /// The number of the last reply. Replies in a Job's spec are only appended.
     last_reply: u32,
+    /// The limits in the latest response to a report.
+    limits: Option<Limits>,
+    /// The blocked tools in the latest response to a report.
+    blocked_tools: Vec<String>,
 }
 
 impl DecisionInbox {
     /// Creates the inbox with the decisions and replies of the Job's part.
     pub fn new(decisions: &[GivenDecision], replies: &[GivenReply]) -> Self {
-        let inbox =
-            Self(Mutex::new(Inbox { pending: decisions.iter().map(statement_of_decision).collect(), last_reply: 0 }));
+        let pending = decisions.iter().map(statement_of_decision).collect();
+        let inbox = Self(Mutex::new(Inbox { pending, ..Inbox::default() }));
         inbox.add_replies(replies.to_vec());
         inbox
     }
@@ -43,6 +48,26 @@ impl DecisionInbox {
                 inbox.last_reply = reply.nth;
                 inbox.pending.push(statement_of_reply(reply));
             }
+        }
+    }
+
+    /// Adds the current limits of the Job's spec. The conversation decides whether they lower its own. Limits that were added before
+    /// are ignored.
+    pub fn add_limits(&self, limits: Limits) {
+        let mut inbox = self.inbox();
+        if inbox.limits.as_ref() != Some(&limits) {
+            tracing::info!("the limits of the Job were received, and are compared after the current step");
+            inbox.limits = Some(limits.clone());
+            inbox.pending.push(Statement::LowerLimits { limits });
+        }
+    }
+
+    /// Adds the tools that the Skill blocks now. The conversation decides whether they are new. Tools that were added before are ignored.
+    pub fn add_blocked_tools(&self, tools: Vec<String>) {
+        let mut inbox = self.inbox();
+        if inbox.blocked_tools != tools && !tools.is_empty() {
+            inbox.blocked_tools.clone_from(&tools);
+            inbox.pending.push(Statement::BlockTools { tools });
         }
     }
 
@@ -95,7 +120,10 @@ mod tests {
     fn taken(inbox: &DecisionInbox) -> Vec<Option<u32>> {
         let nth = |said| match said {
             Statement::Reply { nth, .. } | Statement::Message { nth, .. } => nth,
-            Statement::Approval { .. } | Statement::Denial { .. } => None,
+            Statement::Approval { .. }
+            | Statement::Denial { .. }
+            | Statement::LowerLimits { .. }
+            | Statement::BlockTools { .. } => None,
         };
         inbox.take_statements().into_iter().map(nth).collect()
     }
@@ -109,6 +137,23 @@ mod tests {
         assert_eq!(taken(&inbox), []);
         inbox.add_replies(vec![given(4, Some("q-2")), given(5, None)]);
         assert_eq!(taken(&inbox), [Some(5)]);
+    }
+
+    #[test]
+    fn limits_and_blocked_tools_are_returned_again_only_if_they_changed() {
+        let (inbox, steps) = (DecisionInbox::default(), |steps| Limits { steps: Some(steps), ..Limits::default() });
+        for limits in [steps(9), steps(9), steps(7)] {
+            inbox.add_limits(limits);
+        }
+        let lowered = [9, 7].map(|limit| Statement::LowerLimits { limits: steps(limit) });
+        assert_eq!(inbox.take_statements(), lowered);
+        inbox.add_limits(steps(7));
+        assert_eq!(inbox.take_statements(), []);
+        let tools = || vec!["send_*".to_owned()];
+        for tools in [vec![], tools(), tools(), vec![]] {
+            inbox.add_blocked_tools(tools);
+        }
+        assert_eq!(inbox.take_statements(), [Statement::BlockTools { tools: tools() }]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Formats an event as one line for people.
 
 use bloomery_crds::text::{alters_display, bounded};
-use bloomery_crds::v1alpha1::{DetectedIntent, Stage, Verdict};
+use bloomery_crds::v1alpha1::{DetectedIntent, Limits, Stage, Verdict, whole_seconds};
 use bloomery_engine::Event;
 use bloomery_engine::event::{
     Answer, Arguments, CallId, ContextPart, Decision, Directive, FinalizationRuling, PolishOutcome, ResourceSummary,
@@ -93,6 +93,8 @@ fn gist(event: &Event, tools: &Tools) -> String {
         Event::ToolsSelected { tools, total, by } => {
             format!("{} of {total} tools, by {by}: {}", tools.len(), tools.join(", "))
         }
+        Event::LimitsLowered { limits } => limits_lowered(limits),
+        Event::ToolsBlocked { tools } => tools.join(", "),
         Event::LimitHit { code, message } => format!("{code}: {message}"),
         Event::DirectiveReceived { directive: Directive::Cancel } => "the Job is cancelled".to_owned(),
         Event::DirectiveReceived { directive: Directive::Park } => "the namespace is suspended".to_owned(),
@@ -225,6 +227,19 @@ fn ruled(verdict: Verdict, reasons: &[RulingReason]) -> String {
     format!("{verdict} {}", reasons.join("; "))
 }
 
+fn limits_lowered(limits: &Limits) -> String {
+    let Limits { steps, tool_calls, tokens, duration } = limits;
+    let seconds = duration.as_ref().map(whole_seconds);
+    let limits = [
+        ("steps", steps.map(u64::from), ""),
+        ("toolCalls", tool_calls.map(u64::from), ""),
+        ("tokens", *tokens, ""),
+        ("duration", seconds, " s"),
+    ];
+    let set = limits.into_iter().filter_map(|(name, limit, unit)| Some(format!("{name} at most {}{unit}", limit?)));
+    set.collect::<Vec<_>>().join(", ")
+}
+
 fn final_ruling(ruling: &FinalizationRuling) -> String {
     let (what, attempt) = match ruling {
         FinalizationRuling::Skipped => return "skipped, as the Skill says".to_owned(),
@@ -322,6 +337,9 @@ mod tests {
         );
         let done = Event::SubgoalDone { step: "greet".into(), evidence: 9, not_applicable: true };
         assert_eq!(gist(done), "subgoal.done        greet does not apply, as event 9 shows");
+        let limits = Limits { steps: Some(3), duration: Some("90s".parse().unwrap()), ..Limits::default() };
+        let lowered = Event::LimitsLowered { limits };
+        assert_eq!(gist(lowered), "limits.lowered      steps at most 3, duration at most 90 s");
         let kept = Event::ReplyPolished { polish: PolishOutcome::Kept("the number 5 is lost".into()) };
         assert_eq!(gist(kept), "reply.polished      the answer is not changed: the number 5 is lost");
     }

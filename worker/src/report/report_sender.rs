@@ -128,6 +128,10 @@ impl ReportSender {
             // A failure means that nobody prunes any more.
             let _ = self.link.prune.send(directives.prune);
         }
+        self.inbox.add_blocked_tools(directives.blocked_tools);
+        if let Some(limits) = directives.limits {
+            self.inbox.add_limits(limits);
+        }
     }
 }
 

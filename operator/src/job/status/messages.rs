@@ -7,6 +7,7 @@ use bloomery_crds::names;
 use bloomery_crds::outcome::{Outcome, Phase};
 use bloomery_crds::text::bounded;
 use bloomery_crds::v1alpha1::{AskedQuestion, HeldCall, JobStatus};
+use std::collections::BTreeSet;
 
 /// The maximum size of a quoted question or reply in a message, in bytes. The status and the spec have the full texts.
 const MAX_QUOTE_BYTES: usize = 256;
@@ -143,6 +144,22 @@ fn job_name(status: &JobStatus) -> &str {
 /// The message of a call or question that waits for a person, before a report has described it.
 fn unreported_message(what: &str, status: &JobStatus) -> String {
     format!("a {what} waits for a person; {} shows which, and a new pod reports it again", log_location(status))
+}
+
+/// Returns the message of a wait. For reasons whose messages contain changing numbers, such as those of the scheduler about nodes, the
+/// current message stays if only its numbers and the order of its parts would change.
+pub(super) fn stable_message(current: &JobStatus, reason: Reason, message: &str) -> String {
+    let has_numbers = matches!(reason, Reason::Unschedulable | Reason::QuotaExceeded | Reason::Queued);
+    let known = conditions::find(&current.conditions, ConditionType::Reconciling);
+    let same = known
+        .filter(|known| has_numbers && known.reason == reason.to_string() && parts(&known.message) == parts(message));
+    same.map_or_else(|| message.to_owned(), |known| known.message.clone())
+}
+
+/// The parts of a message, without numbers.
+fn parts(message: &str) -> BTreeSet<String> {
+    let without_digits = |part: &str| part.trim().replace(|c: char| c.is_ascii_digit(), "");
+    message.split([',', '.', ':', ';']).map(without_digits).collect()
 }
 
 /// Returns the location of the log of a Job, for people.

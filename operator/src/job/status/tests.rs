@@ -109,6 +109,40 @@ fn a_problem_of_the_pod_is_recorded_until_it_is_over() {
 }
 
 #[test]
+fn a_message_that_differs_only_in_its_numbers_and_their_order_is_kept() {
+    let begun = next(&JobStatus::default(), &AppliedPlan::Started(started(1), None), &stamp(2));
+    let unschedulable = |message: &str| {
+        AppliedPlan::Observed(Some(PodProblem { reason: Reason::Unschedulable, message: message.into() }))
+    };
+    let first = "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) had untolerated taint {gpu: }.";
+    let waits = next(&begun, &unschedulable(first), &stamp(9));
+    let repeated = "0/5 nodes are available: 1 node(s) had untolerated taint {gpu: }, 4 Insufficient cpu.";
+    assert_eq!(next(&waits, &unschedulable(repeated), &stamp(20)), waits);
+    let other = next(&waits, &unschedulable("0/5 nodes are available: 5 Insufficient memory."), &stamp(30));
+    assert!(is_same_wait(&waits, &other) && other != waits, "another cause is written");
+    let wait = |reason, message: &str| {
+        next(&JobStatus::default(), &AppliedPlan::Waiting(Wait::new(reason, message), None), &stamp(1))
+    };
+    let again = |current: &JobStatus, reason, message: &str| {
+        next(current, &AppliedPlan::Waiting(Wait::new(reason, message), None), &stamp(60))
+    };
+    for reason in [Reason::Queued, Reason::QuotaExceeded] {
+        let current = wait(reason, "2 of at most 2 Jobs");
+        assert_eq!(again(&current, reason, "3 of at most 3 Jobs"), current);
+    }
+    let current = wait(Reason::SkillNotReady, "0 of 1 pods");
+    assert_ne!(again(&current, Reason::SkillNotReady, "1 of 2 pods"), current, "the message of another reason");
+}
+
+#[test]
+fn a_job_in_the_queue_is_queued_although_it_never_started() {
+    let queued = Wait::new(Reason::Queued, "2 of at most 2 Jobs run");
+    let queued = next(&JobStatus::default(), &AppliedPlan::Waiting(queued, None), &stamp(1));
+    assert_eq!((queued.phase, queued.attempt.is_none()), (Some(Phase::Queued), true));
+    assert_eq!(condition(&queued, ConditionType::Reconciling), ("True".into(), "Queued".into()));
+}
+
+#[test]
 fn an_outcome_from_the_termination_message_is_recorded() {
     let termination = message(1, PodEnd::Finished, Some(OutcomeCode::GateFailed));
     let end = JobEnd { outcome: termination.outcome.clone().unwrap(), read_from: Some(Box::new(termination)) };

@@ -4,13 +4,15 @@ use super::super::validate::{InvalidSkill, ValidMcp, ValidSkill};
 use super::metadata::metadata;
 use bloomery_crds::names;
 use bloomery_crds::run::{self, McpEndpoint, Revision};
-use bloomery_crds::v1alpha1::RevisionRef;
+use bloomery_crds::v1alpha1::{RevisionRef, SkillSpec};
 use k8s_openapi::api::core::v1::ConfigMap;
 
 /// Builds the revision, and the reference by which Jobs name it.
 pub fn build_revision(skill: &ValidSkill) -> Result<(ConfigMap, RevisionRef), InvalidSkill> {
     let endpoint = skill.mcp.as_ref().map(|mcp| McpEndpoint { url: url(skill, mcp) });
-    let revision = Revision::new(&skill.name, skill.spec.clone(), endpoint);
+    // The maximum applies at once, to all Jobs of the Skill. A change of it must not create another revision.
+    let spec = SkillSpec { max_running_jobs: None, ..skill.spec.clone() };
+    let revision = Revision::new(&skill.name, spec, endpoint);
     let sealed = run::seal(&revision)
         .map_err(|error| InvalidSkill::new(vec![format!("spec: cannot be written as JSON: {error}.")]))?;
     let name = names::revision(&skill.name, &sealed.digest);
@@ -48,6 +50,14 @@ mod tests {
         insta::assert_snapshot!("revision_container", yaml(&build_valid(&fixtures::with_container()).0));
         insta::assert_snapshot!("revision_service", yaml(&build_valid(&fixtures::with_service()).0));
         insta::assert_snapshot!("revision_without_server", yaml(&build_valid(&fixtures::without_server()).0));
+    }
+
+    #[test]
+    fn the_maximum_of_running_jobs_changes_no_revision() {
+        let mut skill = fixtures::with_service();
+        let before = build_valid(&skill);
+        skill.spec.max_running_jobs = Some(2);
+        assert_eq!(build_valid(&skill), before);
     }
 
     #[test]

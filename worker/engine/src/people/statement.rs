@@ -3,6 +3,7 @@
 use crate::event::{CallId, Decision, Event, QuestionId};
 use bloomery_crds::Digest;
 use bloomery_crds::text::bounded;
+use bloomery_crds::v1alpha1::Limits;
 
 /// The longest answer or message of a person, in bytes. The rest is cut off.
 pub const MAX_STATEMENT_BYTES: usize = 16 * 1024;
@@ -14,7 +15,7 @@ const MAX_REASON_BYTES: usize = 1024;
 const MAX_NAME_BYTES: usize = 256;
 
 /// A statement of a person. The conversation decides whether it changes anything.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Statement {
     /// A held call may be made.
     Approval {
@@ -42,6 +43,16 @@ pub enum Statement {
         by: String,
         /// The position among the replies of the Job's spec, from 1; none if it did not come from there.
         nth: Option<u32>,
+    },
+    /// The limits of the Job were lowered in its spec.
+    LowerLimits {
+        /// The limits of the spec. Only those that are lower than the current ones apply.
+        limits: Limits,
+    },
+    /// The Skill blocks further tools, in a later revision than that of the Job.
+    BlockTools {
+        /// The names of tools, or prefixes of names with `*` at the end.
+        tools: Vec<String>,
     },
     /// A message that answers no question.
     Message {
@@ -75,6 +86,8 @@ impl From<Statement> for Event {
                 by: cut_name(by),
                 nth,
             },
+            Statement::LowerLimits { limits } => Self::LimitsLowered { limits },
+            Statement::BlockTools { tools } => Self::ToolsBlocked { tools },
             Statement::Message { text, by, nth } => Self::UserMessage { text: cut_text(text), by: cut_name(by), nth },
         }
     }

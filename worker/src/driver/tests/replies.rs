@@ -2,7 +2,7 @@
 
 use super::*;
 use bloomery_crds::run::GivenReply;
-use bloomery_crds::v1alpha1::{ApprovalVerdict, AskedQuestion};
+use bloomery_crds::v1alpha1::{ApprovalVerdict, AskedQuestion, Limits};
 use rstest::rstest;
 use serde_json::json;
 
@@ -147,6 +147,48 @@ async fn a_message_reaches_a_running_job_in_the_answer_to_a_report() {
     assert_eq!((outcome(&stand, 1), count(&stand, "user.message")), (OutcomeCode::Succeeded, 1));
     assert!(stand.model.requests().iter().any(|asked| asked["messages"].to_string().contains("called Ada")));
     assert_eq!(last(&stand).replies_heard, 1);
+}
+
+#[tokio::test]
+async fn lowered_limits_reach_a_running_job_in_the_answer_to_a_report() {
+    let stand = Stand::new(refund(), Refund::Waits).await;
+    let lowers = async {
+        stand.shop.until_effects(1).await;
+        *stand.operator.limits.lock().unwrap() = Some(Limits { steps: Some(2), ..Limits::default() });
+        let reports = stand.reports().len();
+        stand.operator.until_received(|received| received.len() > reports).await;
+        stand.shop.answer_calls();
+    };
+    let (exit, ()) = tokio::join!(stand.run(1), lowers);
+    assert_eq!(exit, Exit::Finished);
+    // The operator repeats the limits in every answer, and the log has them once.
+    assert_eq!((outcome(&stand, 1), count(&stand, "limits.lowered")), (OutcomeCode::StepLimit, 1));
+    assert_eq!(stand.model.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn tools_that_the_skill_blocks_meanwhile_are_denied_in_a_running_job() {
+    let stand = Stand::new(refund(), Refund::Waits).await;
+    let blocks = async {
+        stand.shop.until_effects(1).await;
+        *stand.operator.blocked_tools.lock().unwrap() = vec!["notify".to_owned()];
+        let reports = stand.reports().len();
+        stand.operator.until_received(|received| received.len() > reports).await;
+        stand.shop.answer_calls();
+    };
+    let _ = tokio::join!(stand.run(1), blocks);
+    assert_eq!(count(&stand, "tools.blocked"), 1);
+    assert_eq!(stand.shop.effects().len(), 1, "only the refund, which was under way");
+    let rulings = last(&stand).gates.pre_tool;
+    assert!(rulings.denied >= 1, "{rulings:?}");
+}
+
+#[tokio::test]
+async fn limits_that_lower_nothing_are_not_recorded() {
+    let stand = Stand::new(refund(), Refund::Answers).await;
+    *stand.operator.limits.lock().unwrap() = Some(Limits { steps: Some(9_000), ..Limits::default() });
+    assert_eq!(stand.run(1).await, Exit::Finished);
+    assert_eq!((outcome(&stand, 1), count(&stand, "limits.lowered")), (OutcomeCode::Succeeded, 0));
 }
 
 #[tokio::test]

@@ -11,7 +11,8 @@ use crate::run::Run;
 use crate::step::Step;
 use bloomery_crds::outcome::OutcomeCode;
 use bloomery_crds::report::ParkReason;
-use bloomery_crds::v1alpha1::Stage;
+use bloomery_crds::v1alpha1::{Limits, Stage};
+use proptest::prelude::*;
 use rstest::rstest;
 
 #[rstest]
@@ -25,6 +26,55 @@ fn each_limit_has_its_code(#[case] lower: fn(&mut Run), #[case] expected: Outcom
     let world = ended(limited, refund(), ALL_WELL);
     assert_eq!(code(&world), expected);
     assert!(world.effects.is_empty());
+}
+
+#[rstest]
+#[case::steps(Limits { steps: Some(1), ..Limits::default() }, OutcomeCode::StepLimit)]
+#[case::tool_calls(Limits { tool_calls: Some(2), ..Limits::default() }, OutcomeCode::ToolCallLimit)]
+#[case::tokens(Limits { tokens: Some(100), ..Limits::default() }, OutcomeCode::TokenLimit)]
+#[case::duration(Limits { duration: Some("0s".parse().unwrap()), ..Limits::default() }, OutcomeCode::DurationLimit)]
+fn a_limit_that_is_lowered_in_the_run_applies_from_then_on(#[case] limits: Limits, #[case] expected: OutcomeCode) {
+    let mut world = World::new(run(), refund(), ALL_WELL);
+    world.play(4);
+    world.record(Event::LimitsLowered { limits });
+    let lowered = world.conversation.run().limits;
+    world.play_out();
+    assert_eq!(code(&world), expected);
+    assert!(world.effects.is_empty());
+    // The next attempt reads the same from the log, although its run document has the earlier limits.
+    let resumed = world.resumed_with(run());
+    assert_eq!((resumed.conversation.run().limits, code(&resumed)), (lowered, expected));
+}
+
+#[test]
+fn a_tool_that_is_blocked_in_the_run_is_denied_from_then_on() {
+    let mut world = World::new(run(), refund(), ALL_WELL);
+    world.play(4);
+    for _ in 0..2 {
+        world.record(Event::ToolsBlocked { tools: vec!["process_*".into()] });
+    }
+    world.play_out();
+    assert!(world.effects.iter().all(|(tool, _)| tool != "process_refund"), "{:?}", world.effects);
+    let blocked = |world: &World| world.conversation.run().skill.policy.clone().unwrap().tools.unwrap().blocked;
+    assert_eq!(blocked(&world), ["delete_customer", "process_*"]);
+    assert_eq!(blocked(&world.resumed_with(run())), blocked(&world), "the next attempt reads it from the log");
+}
+
+proptest! {
+    #[test]
+    fn no_event_raises_a_limit(lowered in prop::collection::vec((1u32..200, 1u32..200, 1u64..400_000, 0u64..4000), 1..9)) {
+        let mut world = World::new(run(), vec![], ALL_WELL);
+        let mut before = world.conversation.run().limits;
+        for (steps, tool_calls, tokens, seconds) in lowered {
+            let duration = Some(format!("{seconds}s").parse().unwrap());
+            let (steps, tool_calls, tokens) = (Some(steps), Some(tool_calls), Some(tokens));
+            world.record(Event::LimitsLowered { limits: Limits { steps, tool_calls, tokens, duration } });
+            let after = world.conversation.run().limits;
+            prop_assert!(after.steps <= before.steps && after.tool_calls <= before.tool_calls);
+            prop_assert!(after.tokens <= before.tokens && after.duration_seconds <= before.duration_seconds);
+            before = after;
+        }
+    }
 }
 
 #[test]

@@ -13,8 +13,8 @@ use bloomery_crds::limits::EffectiveLimits;
 use bloomery_crds::outcome::{Outcome, OutcomeCode};
 use bloomery_crds::report::ParkReason;
 use bloomery_crds::v1alpha1::{
-    DetectedIntent, FinalizationAttempt, FinalizationCode, FinalizationReason, GateReason, HeldCall, ModelProvider,
-    OutOfDomainAction, ResourceType, Stage, SuggestedAction, Verdict,
+    DetectedIntent, FinalizationAttempt, FinalizationCode, FinalizationReason, GateReason, HeldCall, Limits,
+    ModelProvider, OutOfDomainAction, ResourceType, Stage, SuggestedAction, Verdict,
 };
 use serde_json::{Map, Value, json};
 
@@ -44,6 +44,7 @@ pub(super) fn all() -> Vec<Event> {
         invalid_policy(),
         limits_over_calls(),
         attachment(),
+        stricter_inputs(),
     ]
     .concat()
 }
@@ -514,6 +515,17 @@ fn limits_over_calls() -> Vec<Event> {
         Event::ToolRuled { call: call(), verdict: Verdict::Hold, reasons: vec![held] },
         Event::LimitsReturned { call: call(), fault: None },
         Event::LimitsReturned { call: call(), fault: failed.fault },
+    ]
+}
+
+/// Limits that were lowered in the spec of the Job, and tools that a later revision of the Skill blocks.
+fn stricter_inputs() -> Vec<Event> {
+    let duration = Some("1m30s".parse().unwrap());
+    let all = Limits { steps: Some(1), tool_calls: Some(2), tokens: Some(3), duration };
+    vec![
+        Event::LimitsLowered { limits: Limits { steps: Some(7), ..Limits::default() } },
+        Event::LimitsLowered { limits: all },
+        Event::ToolsBlocked { tools: vec!["send_*".into(), "process_refund".into()] },
     ]
 }
 
