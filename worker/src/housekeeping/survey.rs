@@ -11,8 +11,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 /// The known directories of a skill directory, each with an own line in the survey.
-const DIRECTORIES: [&str; 6] =
-    [JOBS, trace::DIR, shared_cache::DIR, focus::DIR, tools::BANK, limit_ledger::DIR];
+const DIRECTORIES: [&str; 6] = [JOBS, trace::DIR, shared_cache::DIR, focus::DIR, tools::BANK, limit_ledger::DIR];
 
 /// The name of the line for everything else.
 const OTHER: &str = "other";
